@@ -1,0 +1,24 @@
+"""The ASGI application: HTTP by Django, sockets by Channels, and what happens at start and stop."""
+
+import os
+
+from channels.routing import ProtocolTypeRouter, URLRouter
+from channels.sessions import CookieMiddleware, SessionMiddleware
+from django.core.asgi import get_asgi_application
+
+os.environ.setdefault("DJANGO_SETTINGS_MODULE", "config.settings")
+django_application = get_asgi_application()
+
+# Models can be imported only once Django is set up.
+from channels.auth import AuthMiddleware  # noqa: E402
+
+from chat.lifespan import Lifespan  # noqa: E402
+from chat.routing import websocket_urlpatterns  # noqa: E402
+
+application = ProtocolTypeRouter(
+    {
+        "http": django_application,
+        "websocket": CookieMiddleware(SessionMiddleware(AuthMiddleware(URLRouter(websocket_urlpatterns)))),
+        "lifespan": Lifespan(),
+    }
+)

@@ -1,0 +1,65 @@
+"""What every management command shares: JSON lines on request, refusals as plain errors, users by e-mail."""
+
+import argparse
+import json
+from typing import Any
+
+from django.contrib.auth import get_user_model
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.core.management.base import BaseCommand, CommandError, CommandParser
+
+from config.lib.errors import DomainError
+
+
+class KeelCommand(BaseCommand):
+    """A command that says what it does in words, or with `--json` in JSON lines."""
+
+    is_json = False
+
+    def add_arguments(self, parser: CommandParser) -> None:
+        """Add `--json`; subclasses add theirs in `add_own_arguments`."""
+        parser.add_argument("--json", action="store_true", help="print JSON lines")
+        self.add_own_arguments(parser)
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        """Add the arguments of this command."""
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        """Run the command; a refusal that was foreseen becomes one line on stderr and exit code 1."""
+        self.is_json = options["json"]
+        try:
+            self.run(**options)
+        except DomainError as error:
+            raise CommandError(str(error)) from error
+
+    def run(self, **options: Any) -> None:
+        """Do what the command is for."""
+        raise NotImplementedError
+
+    def say(self, text: str, **values: Any) -> None:
+        """Print a line: `text` for people, or the values as one JSON object."""
+        self.stdout.write(json.dumps(values, default=str, ensure_ascii=False) if self.is_json else text)
+
+
+def add_user_argument(parser: CommandParser) -> None:
+    """Add the required `--user EMAIL`."""
+    parser.add_argument("--user", required=True, metavar="EMAIL", help="whose data the command works on")
+
+
+def user_by_email(email: str) -> AbstractBaseUser:
+    """Return the user of an address. Raises CommandError when there is none."""
+    user = get_user_model()._default_manager.filter(email=email.lower()).first()
+    if user is None:
+        raise CommandError(f"There is no user {email}. Make one with `createuser`.")
+    return user
+
+
+def json_object(text: str) -> str:
+    """Check, as an argparse type, that an argument is a JSON object; return it as it was."""
+    try:
+        value = json.loads(text)
+    except ValueError as error:
+        raise argparse.ArgumentTypeError(f"not JSON: {error}") from error
+    if not isinstance(value, dict):
+        raise argparse.ArgumentTypeError("not a JSON object")
+    return text

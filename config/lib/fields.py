@@ -1,0 +1,57 @@
+"""Columns that are filled from another column of the same row."""
+
+import hashlib
+from typing import Any
+
+from django.db import models
+
+from config.lib.text import normal_form
+
+
+class DerivedField(models.CharField):  # type: ignore[type-arg]
+    """A text column computed from another one whenever the row is saved."""
+
+    def __init__(self, *args: Any, source: str = "", **kwargs: Any) -> None:
+        self.source = source
+        kwargs.setdefault("editable", False)
+        super().__init__(*args, **kwargs)
+
+    def deconstruct(self) -> Any:
+        """Return what a migration needs to make the field again."""
+        name, path, args, kwargs = super().deconstruct()
+        return name, path, args, {**kwargs, "source": self.source}
+
+    def pre_save(self, model_instance: models.Model, add: bool) -> str:
+        """Compute the value and set it on the row."""
+        value = self.derive(getattr(model_instance, self.source))
+        setattr(model_instance, self.attname, value)
+        return value
+
+    def derive(self, text: str) -> str:
+        """Return the column's value for a source text."""
+        raise NotImplementedError
+
+
+class NormalFormField(DerivedField):
+    """The normal form of a text: what search looks into, in any script and on any database."""
+
+    def derive(self, text: str) -> str:
+        """Return the normal form."""
+        return normal_form(text)
+
+
+class ContentKeyField(DerivedField):
+    """A digest of the normal form: what makes two texts equal, short enough for any index."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        kwargs.setdefault("max_length", 64)
+        super().__init__(*args, **kwargs)
+
+    def derive(self, text: str) -> str:
+        """Return the digest."""
+        return content_key(text)
+
+
+def content_key(text: str) -> str:
+    """Return the sha256 (hex) of the text's normal form."""
+    return hashlib.sha256(normal_form(text).encode()).hexdigest()

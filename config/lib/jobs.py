@@ -1,0 +1,48 @@
+"""Work that comes round by the clock: each job is idempotent, and each turn of the clock runs it once."""
+
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.core.cache import cache
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Something to do every so often; `run(now)` opens its own doors and returns a summary line."""
+
+    name: str
+    every: timedelta
+    run: Callable[[datetime], str]
+
+
+@dataclass(frozen=True, slots=True)
+class JobRun:
+    """How one run of a job ended."""
+
+    name: str
+    summary: str
+    has_failed: bool
+
+
+def run_due(jobs: Iterable[Job], now: datetime) -> Iterator[JobRun]:
+    """Run, and yield, the jobs whose turn of the clock at `now` nobody has taken.
+
+    Workers that share a cache (Redis) share the work; a job that runs twice does no harm, being idempotent.
+    """
+    for job in jobs:
+        turn = int(now.timestamp() // job.every.total_seconds())
+        if cache.add(f"job:{job.name}:{turn}", True, timeout=2 * job.every.total_seconds()):
+            yield run_job(job, now)
+
+
+def run_job(job: Job, now: datetime) -> JobRun:
+    """Run one job now; what goes wrong in it is logged and reported, and stops no other job."""
+    try:
+        return JobRun(job.name, job.run(now), has_failed=False)
+    except Exception:
+        logger.exception("Job %s failed", job.name)
+        return JobRun(job.name, "failed; the log says why", has_failed=True)

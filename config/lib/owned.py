@@ -1,0 +1,268 @@
+"""The one door to owned rows: an owner in scope, or nothing.
+
+The law: a query on an owned model compiles only while an owner (or, for jobs and the admin, the system) is in
+scope, and then answers for that owner alone. `owned(user)` opens the scope to read, `owned_tx(user)` to write,
+`system_tx(reason)` for work over everybody's rows. On PostgreSQL the same doors set `app.user_id`, which the
+row-level security policies read (`config/lib/rls.py`).
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Collection, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeVar, final
+
+from django.conf import settings
+from django.core.exceptions import FullResultSet
+from django.db import connections, models, transaction
+from django.db.models.expressions import F, Func
+
+if TYPE_CHECKING:
+    from django.contrib.auth.base_user import AbstractBaseUser
+    from django.contrib.auth.models import AnonymousUser
+    from django.db.backends.base.base import BaseDatabaseWrapper
+    from django.db.models.sql.compiler import SQLCompiler
+
+logger = logging.getLogger("security.scope")
+
+
+class ScopeError(RuntimeError):
+    """A query was about to run without an owner, or on a foreign row. A bug, never user input."""
+
+
+@final
+class System:
+    """The scope of jobs, the admin, fixtures and erasure: every row, no owner."""
+
+    def __repr__(self) -> str:
+        return "SYSTEM"
+
+
+SYSTEM: Final = System()
+SYSTEM_SETTING: Final = "0"  # no user has this id; the policies let it see everything
+
+Owner = int | System
+_owner: ContextVar[Owner | None] = ContextVar("owner", default=None)
+
+
+def current_owner() -> Owner:
+    """Return the owner in scope, or SYSTEM. Raises ScopeError when there is neither."""
+    owner = _owner.get()
+    if owner is None:
+        raise ScopeError("no owner in scope")
+    return owner
+
+
+def owner_id() -> int:
+    """Return the id of the owner in scope. Raises ScopeError without one, and in the system's scope."""
+    owner = current_owner()
+    if isinstance(owner, System):
+        raise ScopeError("the system scope has no owner id")
+    return owner
+
+
+@contextmanager
+def _as_owner(uid: int | None) -> Iterator[int]:
+    if uid is None or isinstance(uid, bool):
+        raise ScopeError("an anonymous user owns nothing")
+    previous = _owner.get()
+    if previous is not None and previous is not SYSTEM and previous != uid:
+        raise ScopeError(f"owner switch {previous} -> {uid}")
+    # Restored by value: a token may only be reset in the context that made it, and generators move between contexts.
+    _owner.set(uid)
+    try:
+        yield uid
+    finally:
+        _owner.set(previous)
+
+
+@contextmanager
+def _as_system(reason: str) -> Iterator[None]:
+    previous = _owner.get()
+    if previous is not None and previous is not SYSTEM:
+        raise ScopeError("a user's scope may not become the system's")
+    logger.info("system scope: %s", reason)
+    _owner.set(SYSTEM)
+    try:
+        yield
+    finally:
+        _owner.set(previous)
+
+
+class OwnedBy(Func):
+    """`<owner column> = <owner in scope>`, decided when the SQL is compiled, not when the queryset is built."""
+
+    conditional = True
+    output_field = models.BooleanField()
+
+    def as_sql(
+        self,
+        compiler: SQLCompiler,
+        connection: BaseDatabaseWrapper,
+        function: str | None = None,
+        template: str | None = None,
+        arg_joiner: str | None = None,
+        **context: Any,
+    ) -> tuple[str, tuple[str | int, ...]]:
+        """Compile the comparison for the owner in scope; the system's scope filters nothing."""
+        owner = current_owner()
+        if isinstance(owner, System):
+            raise FullResultSet
+        column, params = compiler.compile(self.source_expressions[0])
+        return f"{column} = %s", (*params, owner)
+
+
+M = TypeVar("M", bound="OwnedModel")
+
+
+class OwnedQuerySet(models.QuerySet[M]):
+    """The writes that pass by `save()`, guarded like it."""
+
+    def _guarded(self, objs: Iterable[M]) -> list[M]:
+        checked = list(objs)
+        for obj in checked:
+            obj.guard()
+        return checked
+
+    def bulk_create(self, objs: Iterable[M], *args: Any, **kwargs: Any) -> list[M]:
+        """Insert rows of the owner in scope; an upsert is refused, since it could write over a foreign row."""
+        if kwargs.get("update_conflicts"):
+            raise ScopeError("an upsert is not scoped")
+        return super().bulk_create(self._guarded(objs), *args, **kwargs)
+
+    def bulk_update(self, objs: Iterable[M], fields: Iterable[str], batch_size: int | None = None) -> int:
+        """Update rows of the owner in scope."""
+        fields = list(fields)
+        if {"user", "user_id"} & set(fields):
+            raise ScopeError("the owner of a row never changes")
+        return super().bulk_update(self._guarded(objs), fields, batch_size)
+
+    def update(self, **kwargs: Any) -> int:
+        """Update the selected rows; their owner never changes."""
+        if {"user", "user_id"} & kwargs.keys():
+            raise ScopeError("the owner of a row never changes")
+        return super().update(**kwargs)
+
+    def raw(self, *args: Any, **kwargs: Any) -> Any:
+        """Refuse: no expression can be added to raw SQL."""
+        raise ScopeError("raw() is not scoped")
+
+
+class ScopedManager(models.Manager[M]):
+    """Answer for the owner in scope only; refuse without one."""
+
+    use_in_migrations = False
+
+    def get_queryset(self) -> models.QuerySet[M]:
+        """Return the rows of whoever is in scope when the SQL is compiled."""
+        return super().get_queryset().filter(OwnedBy(F("user")))
+
+
+OwnedManager = ScopedManager.from_queryset(OwnedQuerySet)
+
+
+class OwnedModel(models.Model):
+    """A row that belongs to one user. Subclasses write `class Meta(OwnedModel.Meta)`; a guard test sees to it."""
+
+    # No index of its own: the user comes first in each model's own indexes.
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, db_index=False)
+
+    objects: ClassVar[Any] = OwnedManager()
+
+    class Meta:
+        abstract = True
+        base_manager_name = "objects"
+        default_manager_name = "objects"
+
+    def guard(self) -> None:
+        """Stamp an empty owner with the one in scope, and refuse a foreign one."""
+        owner = current_owner()
+        if isinstance(owner, System):
+            if self.user_id is None:
+                raise ScopeError("the system scope must name an owner")
+            return
+        if self.user_id is None:
+            self.user_id = owner
+        if self.user_id != owner:
+            raise ScopeError("foreign row")
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Save a row of the owner in scope."""
+        self.guard()
+        super().save(*args, **kwargs)
+
+    def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
+        """Delete a row of the owner in scope."""
+        self.guard()
+        return super().delete(*args, **kwargs)
+
+    @classmethod
+    def from_db(cls, db: str | None, field_names: Collection[str], values: Collection[Any]) -> Self:
+        """Build the row, unless a join brought a foreign one: joins use no manager."""
+        names = list(field_names)
+        row = super().from_db(db, names, list(values))
+        owner = _owner.get()
+        if "user_id" in names and not (owner is SYSTEM or row.user_id == owner):
+            raise ScopeError("foreign row loaded")
+        return row
+
+
+@contextmanager
+def _database_setting(value: str, using: str) -> Iterator[None]:
+    """Hold `app.user_id` for this transaction, and put back what an outer door had set."""
+    connection = connections[using]
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT current_setting('app.user_id', true), set_config('app.user_id', %s, true)", [value])
+        previous = cursor.fetchone()[0] or ""
+    yield
+    # After an error the rollback restores it; and a transaction that needs one takes no further statement.
+    if previous != value and not connection.needs_rollback:
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT set_config('app.user_id', %s, true)", [previous])
+
+
+@contextmanager
+def _transaction(value: str, using: str) -> Iterator[None]:
+    with transaction.atomic(using=using):
+        if connections[using].vendor == "postgresql":
+            with _database_setting(value, using):
+                yield
+        else:
+            yield
+
+
+def _id_of(user: AbstractBaseUser | AnonymousUser | int | None) -> int | None:
+    return user if user is None or isinstance(user, int) else user.pk
+
+
+@contextmanager
+def owned(user: AbstractBaseUser | AnonymousUser | int | None, using: str = "default") -> Iterator[None]:
+    """Open the door to read as `user` (or a user's id).
+
+    SQLite: the scope only, so that readers never queue behind a writer. PostgreSQL: a transaction too, since the
+    policies read a setting that lives as long as it.
+    """
+    uid = _id_of(user)
+    with _as_owner(uid):
+        if connections[using].vendor == "postgresql":
+            with _transaction(str(uid), using):
+                yield
+        else:
+            yield
+
+
+@contextmanager
+def owned_tx(user: AbstractBaseUser | AnonymousUser | int | None, using: str = "default") -> Iterator[None]:
+    """Open the door to write as `user` (or a user's id): the scope and one transaction."""
+    uid = _id_of(user)
+    with _as_owner(uid), _transaction(str(uid), using):
+        yield
+
+
+@contextmanager
+def system_tx(reason: str, using: str = "default") -> Iterator[None]:
+    """Open the door to everybody's rows, for jobs, the admin, fixtures and erasure; `reason` goes to the log."""
+    with _as_system(reason), _transaction(SYSTEM_SETTING, using):
+        yield

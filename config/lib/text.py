@@ -1,0 +1,59 @@
+"""Text that is safe to store, to print on one line of a prompt, and to compare."""
+
+import re
+import unicodedata
+
+# Cc: controls (NUL, escapes), Cf: format (zero width, bidi overrides, tags), Cs: lone surrogates, Co/Cn: private, unassigned.
+_UNSAFE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
+_KEPT_IN_MESSAGES = frozenset("\n\t")
+_SPACE = re.compile(r"\s+")
+_END_PUNCTUATION = ".!?,;:…。！？、；："
+# A run of these could draw a fence, a rule or a heading where a renderer or a model looks for one.
+_FENCES = re.compile(r"`{3,}|~{3,}|-{3,}|={3,}|_{3,}|\*{3,}|#+(?=\s)|^#+")
+
+
+def clean_text(text: str) -> str:
+    """Return multi-line text without NUL, surrogates and other characters that no one typed on purpose.
+
+    Line breaks become a newline; joiners of scripts and emoji stay, so any script survives in a chat message.
+    """
+    text = text.replace("\r\n", "\n").replace("\r", "\n")
+    return "".join(c for c in text if c in _KEPT_IN_MESSAGES or not _is_broken(c))
+
+
+def _is_broken(char: str) -> bool:
+    category = unicodedata.category(char)
+    return category in {"Cc", "Cs"} or char in "\u2028\u2029\ufeff" or _is_bidi_control(char)
+
+
+def _is_bidi_control(char: str) -> bool:
+    return "\u202a" <= char <= "\u202e" or "\u2066" <= char <= "\u2069"
+
+
+def one_line(text: str) -> str:
+    """Return the text as one line in NFKC: controls, bidi and zero-width characters gone, white space collapsed."""
+    normal = unicodedata.normalize("NFKC", text)
+    kept = "".join(" " if c.isspace() else c for c in normal if c.isspace() or _is_printable(c))
+    # Dropping a character can bring two together that compose; a second pass makes the result stable.
+    return _SPACE.sub(" ", unicodedata.normalize("NFKC", kept)).strip()
+
+
+def _is_printable(char: str) -> bool:
+    return unicodedata.category(char) not in _UNSAFE_CATEGORIES
+
+
+def prompt_line(text: str) -> str:
+    """Return stored text as data for one line of a prompt: it can open no line, heading, fence or rule."""
+    return _FENCES.sub(lambda run: " " if run[0][0] == "#" else run[0][0], one_line(text)).strip()
+
+
+def normal_form(text: str) -> str:
+    """Return the form in which two texts are equal: NFKC, casefolded, one line, no punctuation at the end."""
+    folded = one_line(one_line(text).casefold())
+    return folded.rstrip(_END_PUNCTUATION + " ") or folded
+
+
+def slug(text: str, *, max_length: int) -> str:
+    """Return a short tag: one line, lower case, words joined by `-`; letters of any script stay."""
+    words = re.findall(r"[^\W_]+", one_line(text).lower())
+    return "-".join(words)[:max_length].strip("-")

@@ -1,0 +1,120 @@
+"""The owner in scope at the edges: views, the admin, sockets; and what every page is told."""
+
+import functools
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+from urllib.parse import urlsplit
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from django.conf import settings
+from django.contrib import admin
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.utils import timezone
+from django.utils.http import url_has_allowed_host_and_scheme
+
+from config.lib.owned import owned, system_tx
+
+THEMES = ("auto", "light", "dark")
+THEME_COOKIE = "theme"
+
+View = Callable[..., HttpResponseBase]
+
+
+class AuthedRequest(HttpRequest):
+    """A request whose user is signed in: what a view behind the login middleware gets."""
+
+    user: Any
+
+
+def owned_view(view: View) -> View:
+    """Run the view and its template inside the door to read; a write inside opens `owned_tx` itself."""
+
+    @functools.wraps(view)
+    def inner(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        with owned(request.user):
+            return rendered(view(request, *args, **kwargs))
+
+    return inner
+
+
+def rendered(response: HttpResponseBase) -> HttpResponseBase:
+    """Render a lazy response now, while its owner is in scope."""
+    if hasattr(response, "render") and not response.is_rendered:
+        response.render()
+    return response
+
+
+class OwnedAdminSite(admin.AdminSite):
+    """Django's admin under the system's scope: staff look at everybody's rows."""
+
+    site_header = "Keel"
+    site_title = "Keel admin"
+    index_title = "Records"
+
+    def admin_view(self, view: View, cacheable: bool = False) -> View:
+        """Run each admin view, and its template, in the system's scope once the user is known to be staff."""
+
+        def scoped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+            with system_tx(f"admin: {request.method} {request.path} by user {request.user.pk}"):
+                return rendered(view(request, *args, **kwargs))
+
+        return cast(View, super().admin_view(functools.update_wrapper(scoped, view), cacheable))
+
+
+def safe_next(request: HttpRequest, default: str) -> str:
+    """Return the `next` of a form if it stays on this site, else `default`."""
+    target = request.POST.get("next", "")
+    is_ours = url_has_allowed_host_and_scheme(target, {request.get_host()}, require_https=request.is_secure())
+    return target if is_ours else default
+
+
+def appearance(request: HttpRequest) -> dict[str, Any]:
+    """Tell every template the theme and whether the coach is the offline model."""
+    theme = request.COOKIES.get(THEME_COOKIE, "auto")
+    return {
+        "theme": theme if theme in THEMES else "auto",
+        "offline_model": settings.CHAT_AGENT_MODEL.startswith("offline/"),
+        "coach_name": "Keel",
+    }
+
+
+class TimeZoneMiddleware:
+    """Show times in the zone of the signed-in user, and in UTC to everybody else."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Activate the zone for one request."""
+        with timezone.override(zone_of(request.user)):
+            return self.get_response(request)
+
+
+def zone_of(user: Any) -> ZoneInfo:
+    """Return the user's time zone; UTC for someone without one, or with one this machine does not know."""
+    try:
+        return ZoneInfo(getattr(user, "time_zone", "") or "UTC")
+    except (ZoneInfoNotFoundError, ValueError):
+        return ZoneInfo("UTC")
+
+
+def is_same_origin(headers: Mapping[bytes, bytes]) -> bool:
+    """Tell whether a socket's handshake comes from a page of this site: scheme, host and port in full.
+
+    A browser always sends Origin; a handshake without one is refused, since it can carry a session cookie too.
+    """
+    origin = headers.get(b"origin", b"").decode("latin-1")
+    if origin in settings.CSRF_TRUSTED_ORIGINS:
+        return True
+    parts = urlsplit(origin)
+    host = headers.get(b"host", b"").decode("latin-1")
+    scheme_fits = parts.scheme == "https" or (parts.scheme == "http" and not settings.SESSION_COOKIE_SECURE)
+    return scheme_fits and bool(host) and parts.netloc == host
+
+
+def user_or_none(scope: Mapping[str, Any]) -> AbstractBaseUser | None:
+    """Return the signed-in, active user of a socket, or None."""
+    user = scope.get("user")
+    return user if user is not None and user.is_authenticated and user.is_active else None

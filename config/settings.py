@@ -1,0 +1,259 @@
+"""Every setting, read from the environment once. `.env.example` lists the variables with a line each."""
+
+import os
+import secrets
+import sys
+from pathlib import Path
+
+import environ
+from django.core.exceptions import ImproperlyConfigured
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+
+_THIS_MACHINE = ["localhost", "127.0.0.1", "[::1]"]
+
+env = environ.Env()
+if env.bool("READ_DOT_ENV", default=True):
+    environ.Env.read_env(BASE_DIR / ".env")
+
+
+def _stop(message: str) -> None:
+    # One clear line naming the variable, where Django would print a traceback.
+    sys.exit(f"Keel cannot start: {message}")
+
+
+def _bounded(name: str, default: int, *, low: int, high: int) -> int:
+    value = env.int(name, default=default)
+    if not low <= value <= high:
+        raise ImproperlyConfigured(f"{name} is {value}; it must lie between {low} and {high}.")
+    return value
+
+
+def _secret_key() -> str:
+    key = env.str("SECRET_KEY", default="")
+    if key and len(key) < 32:
+        raise ImproperlyConfigured("SECRET_KEY is too short; it needs at least 32 characters.")
+    if key:
+        return key
+    if not IS_LOCAL:
+        raise ImproperlyConfigured(
+            "SECRET_KEY is missing; it is required when ALLOWED_HOSTS names more than this machine."
+        )
+    return _kept_secret_key()
+
+
+def _kept_secret_key() -> str:
+    # Kept in a file that only its owner reads, so that a restart does not sign everybody out.
+    path = BASE_DIR / "var" / "secret-key"
+    if not path.exists():
+        path.parent.mkdir(exist_ok=True)
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            file.write(secrets.token_urlsafe(64))
+    return path.read_text()
+
+
+try:
+    DEBUG = env.bool("DEBUG", default=False)
+    ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=_THIS_MACHINE)
+    # A site that answers to this machine's own names only: the demo, a trial, tests. It needs no configuration.
+    IS_LOCAL = set(ALLOWED_HOSTS) <= {*_THIS_MACHINE, "testserver"}
+    SECRET_KEY = _secret_key()
+    CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
+    HOST = env.str("HOST", default="127.0.0.1")
+    PORT = _bounded("PORT", 8000, low=1, high=65535)
+
+    DATABASES = {"default": env.db_url("DATABASE_URL", default=f"sqlite:///{BASE_DIR / 'db.sqlite3'}")}
+    REDIS_URL = env.str("REDIS_URL", default="")
+    EMAIL = env.email_url("EMAIL_URL", default="consolemail://")
+
+    OFFLINE_MODEL = "offline/keel"
+    _HAS_PROVIDER_KEY = bool(env.str("OPENROUTER_API_KEY", default=""))
+    _COACH = "openrouter/anthropic/claude-sonnet-4.6" if _HAS_PROVIDER_KEY else OFFLINE_MODEL
+    _SMALL = "openrouter/anthropic/claude-haiku-4.5" if _HAS_PROVIDER_KEY else OFFLINE_MODEL
+    CHAT_AGENT_MODEL = env.str("CHAT_AGENT_MODEL", default=_COACH)
+    CHAT_FALLBACK_MODELS = env.list("CHAT_FALLBACK_MODELS", default=[])
+    LLM_CONNECT_TIMEOUT_SECONDS = _bounded("LLM_CONNECT_TIMEOUT_SECONDS", 10, low=1, high=300)
+    LLM_READ_TIMEOUT_SECONDS = _bounded("LLM_READ_TIMEOUT_SECONDS", 45, low=1, high=600)
+    OFFLINE_DELAY_SECONDS = env.float("OFFLINE_DELAY_SECONDS", default=0.02)
+
+    TURN_TIMEOUT_SECONDS = _bounded("TURN_TIMEOUT_SECONDS", 300, low=5, high=3600)
+    TURN_MAX_STEPS = _bounded("TURN_MAX_STEPS", 8, low=1, high=50)
+    TURNS_PER_USER = _bounded("TURNS_PER_USER", 2, low=1, high=100)
+    MESSAGES_PER_MINUTE = _bounded("MESSAGES_PER_MINUTE", 30, low=1, high=10_000)
+    SOCKETS_PER_USER = _bounded("SOCKETS_PER_USER", 5, low=1, high=1000)
+    CONTEXT_BUDGET_TOKENS = _bounded("CONTEXT_BUDGET_TOKENS", 32_000, low=1_000, high=2_000_000)
+except (ImproperlyConfigured, ValueError) as error:
+    _stop(str(error).replace("\n", " "))
+
+INSTALLED_APPS = [
+    "config.apps.KeelAdminConfig",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "servestatic.runserver_nostatic",
+    "django.contrib.staticfiles",
+    "allauth",
+    "allauth.account",
+    "channels",
+    "csp",
+    "django_htmx",
+    "trading",
+    "memory",
+    "chat",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "servestatic.middleware.ServeStaticMiddleware",
+    "csp.middleware.CSPMiddleware",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "chat.middleware.SocketRecheckMiddleware",
+    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "config.lib.web.TimeZoneMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "allauth.account.middleware.AccountMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+]
+
+ROOT_URLCONF = "config.urls"
+ASGI_APPLICATION = "config.asgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+                "config.lib.web.appearance",
+                "chat.context.suggested_prompts",
+            ]
+        },
+    }
+]
+
+_database = DATABASES["default"]
+if _database["ENGINE"].endswith("sqlite3"):
+    _database["OPTIONS"] = {
+        # Without IMMEDIATE, most transactions that read and then write fail under load instead of waiting.
+        "transaction_mode": "IMMEDIATE",
+        "timeout": 20,
+        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL; PRAGMA foreign_keys=ON;",
+    }
+    _database["CONN_MAX_AGE"] = None
+elif _database["ENGINE"].endswith("postgresql"):
+    _database["CONN_MAX_AGE"] = 0  # the pool keeps the connections; Django refuses both
+    _database["CONN_HEALTH_CHECKS"] = True
+    _database["OPTIONS"] = {
+        "pool": {"min_size": 2, "max_size": env.int("DATABASE_POOL_SIZE", default=20), "timeout": 10},
+        "options": "-c statement_timeout=30s -c lock_timeout=10s -c idle_in_transaction_session_timeout=60s",
+    }
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+if REDIS_URL:
+    CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}}
+    CHANNEL_LAYERS = {
+        "default": {
+            # The pub/sub layer: a restart of Redis does not kill the sockets of this one.
+            "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+            # Without these, redis-py 8 ends an idle listener after five seconds.
+            "CONFIG": {"hosts": [{"address": REDIS_URL, "socket_timeout": None, "health_check_interval": 30}]},
+        }
+    }
+else:
+    CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
+    CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
+
+AUTH_USER_MODEL = "trading.Trader"
+AUTHENTICATION_BACKENDS = ["allauth.account.auth_backends.AuthenticationBackend"]
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.UserAttributeSimilarityValidator"},
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+    {"NAME": "django.contrib.auth.password_validation.NumericPasswordValidator"},
+]
+PASSWORD_HASHERS = [
+    "django.contrib.auth.hashers.Argon2PasswordHasher",
+    "django.contrib.auth.hashers.PBKDF2PasswordHasher",
+]
+LOGIN_URL = "account_login"
+LOGIN_REDIRECT_URL = "home"
+ACCOUNT_LOGIN_METHODS = {"email"}
+ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
+ACCOUNT_USER_MODEL_USERNAME_FIELD = None
+ACCOUNT_EMAIL_VERIFICATION = "optional"
+ACCOUNT_EMAIL_SUBJECT_PREFIX = "Keel: "
+ACCOUNT_LOGOUT_REDIRECT_URL = "home"
+ACCOUNT_SESSION_REMEMBER = True
+ACCOUNT_FORMS = {"signup": "trading.forms.SignupForm"}
+globals().update(EMAIL)
+DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="Keel <keel@localhost>")
+
+IS_TLS = env.bool("TLS", default=not IS_LOCAL)
+SECURE_SSL_REDIRECT = IS_TLS
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if env.bool("BEHIND_PROXY", default=False) else None
+SECURE_HSTS_SECONDS = 31_536_000 if IS_TLS else 0
+SECURE_HSTS_INCLUDE_SUBDOMAINS = IS_TLS
+SECURE_HSTS_PRELOAD = IS_TLS
+SECURE_REFERRER_POLICY = "same-origin"
+SECURE_REDIRECT_EXEMPT = [r"^healthz/$"]
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = IS_TLS
+SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
+X_FRAME_OPTIONS = "DENY"
+CONTENT_SECURITY_POLICY = {
+    "DIRECTIVES": {
+        "default-src": ["'none'"],
+        "script-src": ["'self'"],
+        "style-src": ["'self'"],
+        "img-src": ["'self'", "data:"],
+        "font-src": ["'self'"],
+        "connect-src": ["'self'"],
+        "manifest-src": ["'self'"],
+        "form-action": ["'self'"],
+        "base-uri": ["'none'"],
+        "frame-ancestors": ["'none'"],
+    }
+}
+
+STATIC_URL = "static/"
+STATIC_ROOT = BASE_DIR / "staticfiles"
+STATICFILES_DIRS = [BASE_DIR / "static"]
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
+        if IS_LOCAL
+        else "servestatic.storage.CompressedManifestStaticFilesStorage"
+    },
+}
+SERVESTATIC_USE_FINDERS = IS_LOCAL
+SERVESTATIC_AUTOREFRESH = DEBUG
+
+LANGUAGE_CODE = "en-us"
+TIME_ZONE = "UTC"
+USE_I18N = False
+USE_TZ = True
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", default="INFO")},
+    "loggers": {
+        "django": {"handlers": [], "propagate": True},
+        "security.scope": {"level": "WARNING"},
+        # Their request lines carry nothing we need and, for a provider, the whole address.
+        "httpx": {"level": "WARNING"},
+        "LiteLLM": {"level": "ERROR"},
+    },
+}
