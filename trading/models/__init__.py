@@ -1,0 +1,3 @@
+from trading.models.users import ExperienceTier, Trader
+
+__all__ = ["ExperienceTier", "Trader"]

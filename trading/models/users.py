@@ -1,0 +1,82 @@
+from typing import Any, ClassVar
+from zoneinfo import available_timezones
+
+from django.contrib.auth.models import AbstractUser, BaseUserManager
+from django.core.exceptions import ValidationError
+from django.db import models
+from django.db.models.functions import Lower
+
+
+class ExperienceTier(models.TextChoices):
+    """How the coach paces its explanations; it never limits what a user may do."""
+
+    NOVICE = "novice", "Novice"
+    INTERMEDIATE = "intermediate", "Intermediate"
+    EXPERT = "expert", "Expert"
+
+
+class LowerEmailField(models.EmailField):  # type: ignore[type-arg]
+    """An e-mail address in lower case, whichever way it comes in."""
+
+    def get_prep_value(self, value: Any) -> Any:
+        """Return the value as stored and as compared."""
+        value = super().get_prep_value(value)
+        return value.lower() if isinstance(value, str) else value
+
+    def to_python(self, value: Any) -> Any:
+        """Return the value as shown."""
+        value = super().to_python(value)
+        return value.lower() if isinstance(value, str) else value
+
+
+class TraderManager(BaseUserManager["Trader"]):
+    """Make traders: they sign in by e-mail and have no user name."""
+
+    def create_user(self, email: str, password: str | None = None, **fields: Any) -> "Trader":
+        """Create an ordinary trader; without a password the account cannot sign in until one is set."""
+        trader = self.model(email=email.strip().lower(), **fields)
+        trader.set_password(password)
+        trader.save(using=self._db)
+        return trader
+
+    def create_superuser(self, email: str, password: str | None = None, **fields: Any) -> "Trader":
+        """Create a trader who may do everything in the admin."""
+        return self.create_user(email, password, **{**fields, "is_staff": True, "is_superuser": True})
+
+    def get_by_natural_key(self, username: str | None) -> "Trader":
+        """Return the trader with that address, whatever its case."""
+        return self.get(email=(username or "").lower())
+
+
+def validate_time_zone(name: str) -> None:
+    """Refuse a name that is no IANA time zone."""
+    if name not in available_timezones():
+        raise ValidationError("This is not a time zone that Keel knows.")
+
+
+class Trader(AbstractUser):
+    """A person who uses Keel."""
+
+    username = None  # type: ignore[assignment]
+    email = LowerEmailField("e-mail address", unique=True)
+    # Null until asked; treated as intermediate.
+    experience_tier = models.CharField(max_length=12, choices=ExperienceTier, null=True, blank=True, default=None)
+    time_zone = models.CharField(max_length=64, default="UTC", validators=[validate_time_zone])  # IANA name
+
+    USERNAME_FIELD = "email"
+    REQUIRED_FIELDS: ClassVar[list[str]] = []
+
+    objects = TraderManager()  # type: ignore[assignment,misc]
+
+    class Meta:
+        db_table = "traders"
+        constraints = (
+            models.UniqueConstraint(Lower("email"), name="trader_email_unique_without_case"),
+            models.CheckConstraint(
+                condition=models.Q(experience_tier__isnull=True) | models.Q(experience_tier__in=ExperienceTier.values),
+                name="trader_tier_known",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.email
