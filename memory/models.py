@@ -1,0 +1,239 @@
+from collections.abc import Collection
+from datetime import datetime, timedelta
+from typing import Any, ClassVar, Final, Self
+from uuid import uuid4
+
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Length
+from django.db.models.lookups import GreaterThanOrEqual, LessThanOrEqual
+
+from config.lib.fields import ContentKeyField, NormalFormField
+from config.lib.owned import OwnedModel, OwnedQuerySet, ScopedManager, ScopeError
+from memory.wording import MAX_BODY, MAX_CONTENT, MAX_SUMMARY, MAX_TOPIC, MIN_CONTENT
+
+STALE_AFTER: Final = timedelta(days=60)  # seed 000: warn about a fact not referenced for that long
+
+
+class FactCategory(models.TextChoices):
+    """What the fact is about; also the advisor's headings and budgets."""
+
+    PROFILE = "profile", "Profile"
+    FINANCE_CONTEXT = "finance_context", "Finance context"
+    RESPONSE_STYLE = "response_style", "Response style"
+    FACT = "fact", "Facts"
+
+
+class FactSource(models.TextChoices):
+    """Who wrote it."""
+
+    CHAT = "chat", "Chat"
+    PROFILE = "profile", "You"
+    EXTRACTED = "extracted", "Learned"
+    INFERRED = "inferred", "Observed"
+    IMPORTED = "imported", "Imported"
+
+
+class Confidence(models.TextChoices):
+    """Whether the user said it or Keel concluded it."""
+
+    ASSERTED = "asserted", "You said so"
+    INFERRED = "inferred", "Inferred"
+
+
+class ArchivedReason(models.TextChoices):
+    """Why we stopped believing the row."""
+
+    SUPERSEDED = "superseded", "Replaced by a newer version"
+    USER_ARCHIVED = "user_archived", "Archived by you"
+    USER_DELETED = "user_deleted", "Deleted by you"
+    USER_CORRECTED = "user_corrected", "Corrected by you"
+    AGENT_FORGET = "agent_forget", "Forgotten in a chat"
+    UNDONE = "undone", "Undone"
+    EVICTED = "evicted", "Left out for space"
+    MERGED = "merged", "Merged into another fact"
+
+
+class EventKind(models.TextChoices):
+    """What happened, in the words of the memory line."""
+
+    SAVE = "save", "Memory saved"
+    UPDATE = "update", "Memory updated"
+    CONFIRM = "confirm", "Memory confirmed"
+    FORGET = "forget", "Memory forgotten"
+    PROMOTE = "promote", "Memory confirmed as yours"
+    DEMOTE = "demote", "Memory marked as inferred"
+    ARCHIVE = "archive", "Memory archived"
+    RESTORE = "restore", "Memory restored"
+    MERGE = "merge", "Memory merged"
+
+
+class UserFactQuerySet(OwnedQuerySet["UserFact"]):
+    """Facts of the owner in scope."""
+
+    def current(self, now: datetime) -> Self:
+        """Keep the rows we still believe and that hold at `now` (aware UTC; the upper bound is exclusive)."""
+        return self.believed().filter(Q(valid_until__isnull=True) | Q(valid_until__gt=now), valid_from__lte=now)
+
+    def believed(self) -> Self:
+        """Keep the rows that were not archived, whether they hold now, did once or will."""
+        return self.filter(archived_at__isnull=True)
+
+    def last_of_lineage(self) -> Self:
+        """Keep the newest row of each lineage: the one that nothing superseded."""
+        return self.filter(superseded_by__isnull=True)
+
+    def by_reference(self) -> Self:
+        """Order by most recently referenced, then newest, then id (settled 7)."""
+        return self.order_by("-last_referenced_at", "-created_at", "id")
+
+    def update(self, **kwargs: Any) -> int:
+        """Update bookkeeping columns; a change of content is a new row (`memory.services`)."""
+        self._refuse_content(kwargs)
+        return super().update(**kwargs)
+
+    def bulk_update(self, objs: Any, fields: Any, batch_size: int | None = None) -> int:
+        """Update bookkeeping columns of many rows."""
+        fields = list(fields)
+        self._refuse_content(fields)
+        return super().bulk_update(objs, fields, batch_size)
+
+    @staticmethod
+    def _refuse_content(columns: Collection[str]) -> None:
+        # The derived columns would go stale, and history would be overwritten.
+        if {"content", "normalised", "content_key"} & set(columns):
+            raise ScopeError("the content of a fact never changes; supersede it")
+
+
+UserFactManager = ScopedManager.from_queryset(UserFactQuerySet)
+
+
+class UserFact(OwnedModel):
+    """One thing held true of a user, in one version: a change of content is a new row on the same lineage."""
+
+    id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
+    lineage = models.UUIDField(editable=False)  # the id of the lineage's first row
+    supersedes = models.OneToOneField(
+        "self", on_delete=models.RESTRICT, null=True, blank=True, related_name="superseded_by", editable=False
+    )
+    category = models.CharField(max_length=20, choices=FactCategory, default=FactCategory.FACT)
+    topic = models.CharField(max_length=MAX_TOPIC, blank=True)  # slug, or empty
+    content = models.CharField(max_length=MAX_CONTENT)  # one line; what is injected
+    summary = models.CharField(max_length=MAX_SUMMARY, blank=True)  # injected in place of content when set
+    body = models.TextField(max_length=MAX_BODY, blank=True)  # found by recall, never injected
+    normalised = NormalFormField(source="content")
+    content_key = ContentKeyField(source="content")
+    source = models.CharField(max_length=10, choices=FactSource)
+    confidence = models.CharField(max_length=10, choices=Confidence)
+    score = models.FloatField(null=True, blank=True)  # None: said outright; 0..1 as extracted, decay not applied
+    valid_from = models.DateTimeField()
+    valid_until = models.DateTimeField(null=True, blank=True)  # exclusive; None: still holds
+    created_at = models.DateTimeField()  # when this version was written
+    learned_at = models.DateTimeField()  # when the lineage's first version was
+    archived_at = models.DateTimeField(null=True, blank=True)
+    archived_reason = models.CharField(max_length=16, choices=ArchivedReason, blank=True)
+    trashed_at = models.DateTimeField(null=True, blank=True)
+    last_referenced_at = models.DateTimeField()  # bumped when the coach's block is rendered with it
+    last_confirmed_at = models.DateTimeField(null=True, blank=True)  # bumped by an affirmation only
+    conversation_id = models.UUIDField(null=True, blank=True)  # provenance upwards is a plain id
+    quotes = models.JSONField(default=list, blank=True)  # [{"message_id": int, "start": int, "end": int}]
+    skill_id = models.UUIDField(null=True, blank=True)  # reserved: facts for one skill
+
+    objects: ClassVar[Any] = UserFactManager()
+
+    class Meta(OwnedModel.Meta):
+        db_table = "user_facts"
+        indexes = (
+            models.Index(
+                fields=("user", "-last_referenced_at", "-created_at", "id"),
+                name="user_facts_by_reference",
+                condition=Q(archived_at__isnull=True),
+            ),
+            models.Index(fields=("user", "lineage", "created_at"), name="user_facts_by_lineage"),
+            models.Index(fields=("user", "-archived_at"), name="user_facts_archived"),
+        )
+        constraints = (
+            models.UniqueConstraint(
+                fields=("user", "content_key"), condition=Q(archived_at__isnull=True), name="user_fact_said_once"
+            ),
+            models.UniqueConstraint(
+                fields=("user", "lineage"), condition=Q(archived_at__isnull=True), name="user_fact_one_believed_version"
+            ),
+            models.CheckConstraint(condition=Q(category__in=FactCategory.values), name="user_fact_category_known"),
+            models.CheckConstraint(condition=Q(source__in=FactSource.values), name="user_fact_source_known"),
+            models.CheckConstraint(condition=Q(confidence__in=Confidence.values), name="user_fact_confidence_known"),
+            models.CheckConstraint(
+                condition=Q(GreaterThanOrEqual(Length("content"), MIN_CONTENT))
+                & Q(LessThanOrEqual(Length("content"), MAX_CONTENT)),
+                name="user_fact_content_length",
+            ),
+            models.CheckConstraint(
+                condition=Q(score__isnull=True) | Q(score__gte=0, score__lte=1), name="user_fact_score_is_a_share"
+            ),
+            models.CheckConstraint(
+                condition=Q(score__isnull=True) | Q(source__in=["extracted", "inferred"], confidence="inferred"),
+                name="user_fact_only_learned_has_score",
+            ),
+            models.CheckConstraint(
+                condition=Q(archived_at__isnull=True, archived_reason="")
+                | Q(archived_at__isnull=False, archived_reason__in=ArchivedReason.values),
+                name="user_fact_archived_for_a_reason",
+            ),
+            models.CheckConstraint(
+                condition=Q(trashed_at__isnull=True) | Q(archived_reason="user_deleted"),
+                name="user_fact_trash_is_archived",
+            ),
+            models.CheckConstraint(
+                condition=Q(valid_until__isnull=True) | Q(valid_until__gt=F("valid_from")),
+                name="user_fact_ends_after_start",
+            ),
+            models.CheckConstraint(condition=~Q(supersedes=F("id")), name="user_fact_not_its_own_successor"),
+        )
+
+    def __str__(self) -> str:
+        return self.content
+
+    @property
+    def line(self) -> str:
+        """The text that prompts and lists show."""
+        return self.summary or self.content
+
+    @property
+    def is_archived(self) -> bool:
+        """Whether we stopped believing it."""
+        return self.archived_at is not None
+
+    def is_stale(self, now: datetime) -> bool:
+        """Tell whether no coach's prompt has held it for 60 days."""
+        return now - self.last_referenced_at >= STALE_AFTER
+
+
+class MemoryEvent(OwnedModel):
+    """One write to memory, as the undo log keeps it: which row was there before, and which after."""
+
+    id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
+    kind = models.CharField(max_length=10, choices=EventKind)
+    lineage = models.UUIDField()  # of the fact it happened to
+    before = models.ForeignKey(UserFact, on_delete=models.CASCADE, null=True, related_name="+")
+    after = models.ForeignKey(UserFact, on_delete=models.CASCADE, null=True, related_name="+")
+    previous_confirmed_at = models.DateTimeField(null=True)  # what a confirm wrote over
+    conversation_id = models.UUIDField(null=True)
+    message_id = models.BigIntegerField(null=True)
+    created_at = models.DateTimeField()
+    undone_at = models.DateTimeField(null=True)
+
+    class Meta(OwnedModel.Meta):
+        db_table = "memory_events"
+        indexes = (
+            models.Index(fields=("user", "lineage", "created_at"), name="memory_events_by_lineage"),
+            models.Index(fields=("user", "-created_at"), name="memory_events_by_time"),
+        )
+        constraints = (
+            models.CheckConstraint(condition=Q(kind__in=EventKind.values), name="memory_event_kind_known"),
+            models.CheckConstraint(
+                condition=Q(before__isnull=False) | Q(after__isnull=False), name="memory_event_has_a_row"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.get_kind_display()} ({self.created_at:%Y-%m-%d %H:%M})"
