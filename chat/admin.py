@@ -1,0 +1,54 @@
+from django.contrib import admin
+from django.http import HttpRequest
+
+from chat.models import Conversation, MemorySnapshot, Message
+
+
+class LookOnlyAdmin(admin.ModelAdmin):
+    """Staff may look; what was said stays as it was said."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Refuse: rows come from turns."""
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: object | None = None) -> bool:
+        """Refuse."""
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: object | None = None) -> bool:
+        """Refuse: deletion is the owner's, or erasure's."""
+        return False
+
+
+@admin.register(Conversation)
+class ConversationAdmin(LookOnlyAdmin):
+    """Conversations by recency."""
+
+    list_display = ("__str__", "user", "assistant", "status", "last_message_at")
+    list_filter = ("assistant", "status")
+    list_select_related = ("user",)
+    search_fields = ("title", "user__email")
+    date_hierarchy = "last_message_at"
+    ordering = ("-last_message_at",)
+
+
+@admin.register(Message)
+class MessageAdmin(LookOnlyAdmin):
+    """Messages and replies with their parts."""
+
+    list_display = ("__str__", "user", "role", "status", "model", "created_at")
+    list_filter = ("role", "status", "model")
+    list_select_related = ("user",)
+    search_fields = ("content", "user__email")
+    date_hierarchy = "created_at"
+    ordering = ("-pk",)
+
+
+@admin.register(MemorySnapshot)
+class MemorySnapshotAdmin(LookOnlyAdmin):
+    """The memory blocks that prompts carried."""
+
+    list_display = ("__str__", "user", "conversation", "created_at")
+    list_select_related = ("user", "conversation")
+    date_hierarchy = "created_at"
+    ordering = ("-created_at",)

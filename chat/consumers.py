@@ -1,0 +1,281 @@
+"""The socket of one chat: it carries frames between a browser and the turns of its conversation. No logic lives here."""
+
+import asyncio
+import json
+import logging
+import time
+from collections import defaultdict
+from typing import Any, Final
+from uuid import UUID
+
+from channels.generic.websocket import AsyncWebsocketConsumer
+from django.conf import settings
+from django.contrib.auth import SESSION_KEY, get_user
+from django.contrib.sessions.backends.db import SessionStore
+from django.http import HttpRequest
+from django.utils import timezone
+
+from chat import live
+from chat.models import Message
+from chat.queries import find_last_reply, get_conversation, is_streaming, last_message_id
+from chat.rendering import message_html, part_html, view_messages
+from chat.services import Accepted, accept_message, interrupt_dead_turns, request_stop, retry_reply
+from config.lib.errors import DomainError
+from config.lib.owned import owned, owned_tx
+from config.lib.threads import in_thread
+from config.lib.web import is_same_origin, user_or_none
+
+logger = logging.getLogger(__name__)
+
+MAX_FRAME: Final = 40 * 1024  # characters; a message of 16 KiB, escaped as JSON, fits
+RECHECK_SECONDS: Final = 30.0
+UNREADABLE: Final = "That message cannot be read."
+BROKE: Final = "Something went wrong on our side. Your text is kept; send it again."
+
+SIGNED_OUT: Final = 4401
+NOT_FOUND: Final = 4404
+TOO_MANY: Final = 4409
+TOO_LARGE: Final = 4400
+TOO_SLOW: Final = 1013
+
+_open_sockets: defaultdict[int, list["ChatConsumer"]] = defaultdict(list)
+
+
+class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
+    """Carry one conversation between a browser and its turns."""
+
+    subscription: live.Subscription | None = None
+    room: live.Room | None = None
+    carrier: asyncio.Task[None] | None = None
+    checked_at = 0.0
+
+    async def connect(self) -> None:
+        """Accept first, since a refused handshake tells the page nothing; then say what is wrong, or join."""
+        if not is_same_origin(dict(self.scope["headers"])):
+            await self.close()
+            return
+        await self.accept()
+        user = user_or_none(self.scope)
+        if user is None:
+            await self.close(SIGNED_OUT)
+            return
+        self.user_id: int = user.pk
+        self.session_key: str | None = self.scope["session"].session_key
+        self.conversation_id: UUID = self.scope["url_route"]["kwargs"]["conversation_id"]
+        try:
+            await in_thread(self._find_conversation)
+        except DomainError:
+            await self.close(NOT_FOUND)
+            return
+        await self._join()
+
+    def _find_conversation(self) -> None:
+        with owned(self.user_id):
+            get_conversation(self.conversation_id)
+
+    async def _join(self) -> None:
+        mine = _open_sockets[self.user_id]
+        mine.append(self)
+        if len(mine) > settings.SOCKETS_PER_USER:
+            await mine[0].close(TOO_MANY)
+        self.subscription = live.Subscription()
+        self.room = live.join(self.conversation_id, self.subscription)
+        await self.channel_layer.group_add(live.group_of(self.conversation_id), self.channel_name)
+        await self.channel_layer.group_add(user_group(self.user_id), self.channel_name)
+        self.checked_at = time.monotonic()
+        await self._put_snapshot()
+        self.carrier = asyncio.create_task(self._carry())
+
+    async def disconnect(self, code: int) -> None:
+        """Leave the room; a running turn goes on."""
+        if self.carrier is not None:
+            self.carrier.cancel()
+        if self.room is None or self.subscription is None:
+            return
+        live.leave(self.room, self.subscription)
+        mine = _open_sockets[self.user_id]
+        if self in mine:
+            mine.remove(self)
+        if not mine:
+            _open_sockets.pop(self.user_id, None)
+        await self.channel_layer.group_discard(live.group_of(self.conversation_id), self.channel_name)
+        await self.channel_layer.group_discard(user_group(self.user_id), self.channel_name)
+
+    async def _carry(self) -> None:
+        """Send what the room hands over; close when the browser falls behind or its session has ended."""
+        assert self.subscription is not None
+        while True:
+            try:
+                frame = await asyncio.wait_for(self.subscription.frames.get(), RECHECK_SECONDS)
+            except TimeoutError:
+                frame = None
+            if self.subscription.is_overrun.is_set():
+                await self.close(TOO_SLOW)
+                return
+            if frame is not None:
+                await self.send(text_data=json.dumps(frame, ensure_ascii=False))
+            if time.monotonic() - self.checked_at > RECHECK_SECONDS:
+                await self.session_recheck({})
+
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        """Take one frame of the browser."""
+        if self.room is None:
+            return
+        if text_data is None or len(text_data) > MAX_FRAME:
+            await self.close(TOO_LARGE)
+            return
+        match _parsed(text_data):
+            case {"type": "message", "client_id": str(client_id), "text": str(text)} if _is_uuid(client_id):
+                await self._message(UUID(client_id), text)
+            case {"type": "resume"}:
+                await self._put_snapshot()
+            case {"type": "stop"}:
+                await self._stop()
+            case {"type": "retry"}:
+                await self._retry()
+            case _:
+                self._refuse(None, UNREADABLE)
+
+    async def _message(self, client_id: UUID, text: str) -> None:
+        accepted = await self._guarded(str(client_id), self._accept, client_id, text)
+        if accepted is None:
+            return
+        opening, stored = accepted
+        if stored.turn is not None:
+            live.start_turn(stored.turn, opening, stored.title)
+        else:
+            self._put({"type": "accepted", "seq": self._seq, **opening})
+
+    def _accept(self, client_id: UUID, text: str) -> tuple[live.Frame, Accepted]:
+        with owned_tx(self.user_id):
+            accepted = accept_message(
+                conversation_id=self.conversation_id, client_id=client_id, text=text, now=timezone.now()
+            )
+            messages = [accepted.message, *([accepted.reply] if accepted.reply else [])]
+            return _opening(str(client_id), messages), accepted
+
+    async def _retry(self) -> None:
+        retried = await self._guarded(None, self._begin_again)
+        if retried is not None:
+            opening, accepted = retried
+            assert accepted.turn is not None, "a retry always begins a turn"
+            live.start_turn(accepted.turn, opening, None)
+
+    def _begin_again(self) -> tuple[live.Frame, Accepted]:
+        with owned_tx(self.user_id):
+            old, accepted = retry_reply(conversation_id=self.conversation_id, now=timezone.now())
+            assert accepted.reply is not None, "a retry always has a reply"
+            return {**_opening(None, [accepted.reply]), "replaces": str(old.pk)}, accepted
+
+    async def _stop(self) -> None:
+        assert self.room is not None
+        if self.room.turn is not None:
+            self.room.turn.control.stop()
+            return
+        # It may run in another process, which reads this at its next save.
+        await self._guarded(None, self._request_stop)
+
+    def _request_stop(self) -> bool:
+        with owned_tx(self.user_id):
+            return request_stop(conversation_id=self.conversation_id, now=timezone.now())
+
+    async def _guarded(self, client_id: str | None, work: Any, *args: Any) -> Any:
+        """Run one request on a thread, if the session still lives; refusals and faults go to the browser as `failed`."""
+        if time.monotonic() - self.checked_at > RECHECK_SECONDS and not await self._is_signed_in():
+            await self.close(SIGNED_OUT)
+            return None
+        try:
+            return await in_thread(work, *args)
+        except DomainError as error:
+            self._refuse(client_id, str(error))
+        except Exception:
+            logger.exception("A frame of conversation %s failed", self.conversation_id)
+            self._refuse(client_id, BROKE)
+        return None
+
+    def _refuse(self, client_id: str | None, text: str) -> None:
+        frame = {"reply_id": None, "client_id": client_id, "text": text, "retry": False, "html": None}
+        self._put({"type": "failed", "seq": self._seq, **frame})
+
+    def _put(self, frame: live.Frame) -> None:
+        assert self.subscription is not None
+        self.subscription.put(frame)
+
+    @property
+    def _seq(self) -> int:
+        return self.room.turn.seq if self.room is not None and self.room.turn is not None else 0
+
+    async def _put_snapshot(self) -> None:
+        assert self.room is not None
+        stored = await in_thread(self._stored_snapshot)
+        # Read after the rows: what runs here knows more than they do.
+        turn = self.room.turn
+        reply = turn.snapshot() if turn is not None else stored["reply"]
+        last = max(stored["last_message_id"], turn.start.reply_id if turn is not None else 0)
+        self._put({"type": "snapshot", "seq": self._seq, "last_message_id": str(last or ""), "reply": reply})
+
+    def _stored_snapshot(self) -> dict[str, Any]:
+        with owned_tx(self.user_id):
+            interrupt_dead_turns(now=timezone.now())
+            reply = find_last_reply(self.conversation_id)
+            shown = None
+            if reply is not None and is_streaming(reply):
+                # It runs in another process: whole, as it was last saved.
+                shown = {"message_id": str(reply.pk), "html": _body(reply), "tail": "", "status": reply.status}
+            return {"last_message_id": last_message_id(self.conversation_id), "reply": shown}
+
+    async def conversation_news(self, event: dict[str, Any]) -> None:
+        """Read the rows again when another process has written them."""
+        if self.room is not None and self.room.turn is None:
+            await self._put_snapshot()
+
+    async def session_recheck(self, event: dict[str, Any]) -> None:
+        """Close if the session has ended meanwhile: signed out, password changed, account switched off."""
+        self.checked_at = time.monotonic()
+        if not await self._is_signed_in():
+            await self.close(SIGNED_OUT)
+
+    async def _is_signed_in(self) -> bool:
+        return await in_thread(_has_session, self.session_key, self.user_id)
+
+
+def user_group(user_id: int) -> str:
+    """Return the channel layer's group of a user's sockets."""
+    return f"user.{user_id}"
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _is_uuid(text: str) -> bool:
+    try:
+        UUID(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _opening(client_id: str | None, messages: list[Message]) -> live.Frame:
+    views = view_messages(messages)
+    ids = {view.role: str(view.pk) for view in views}
+    return {
+        "client_id": client_id,
+        "message_id": ids.get("user"),
+        "reply_id": ids.get("assistant"),
+        "html": "".join(message_html(view) for view in views),
+    }
+
+
+def _body(reply: Message) -> str:
+    return "".join(part_html(part) for part in reply.parts)
+
+
+def _has_session(session_key: str | None, user_id: int) -> bool:
+    # The same check as for a page: the session is there, its user is active, its password has not changed since.
+    request = HttpRequest()
+    request.session = SessionStore(session_key)
+    return SESSION_KEY in request.session and get_user(request).pk == user_id

@@ -1,0 +1,123 @@
+"""The demo's data: a trader with a short history, made through the same services as anybody's."""
+
+import json
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any, Final
+from uuid import UUID, uuid4
+
+from chat.models import Conversation, MessageStatus
+from chat.parts import Reply
+from chat.services import accept_message, finish_reply, start_conversation
+from chat.tools import build_tools
+from chat.tools.base import ToolContext
+from config.lib.llm import ToolCall
+from config.lib.owned import owned_tx
+from memory.services import archive_fact, remember_fact, supersede_fact
+
+Said = tuple[str, str, list[dict[str, Any]]]  # the user's words, the answer, the arguments of `remember` calls
+
+_CHATS: Final[list[tuple[int, list[Said]]]] = [
+    (
+        21,
+        [
+            (
+                "Hi. I trade BTC and ETH perps, no alts. I keep leverage at 3x or less.",
+                "Good to know. What do you want from this account?",
+                [
+                    {"fact": "Trades BTC and ETH perps only, no alts", "topic": "symbols", "confidence": "asserted"},
+                    {"fact": "Keeps leverage at 3x or less", "topic": "risk", "confidence": "asserted"},
+                ],
+            ),
+            (
+                "Grow it steadily. I do not want a drawdown over 15%.",
+                "Then 15% is the line that decides position size. At 3x on BTC, a 5% move against a full position is that line.",
+                [{"fact": "Does not want a drawdown over 15%", "topic": "goal", "confidence": "asserted"}],
+            ),
+        ],
+    ),
+    (
+        3,
+        [
+            (
+                "I usually trade from 13:00 to 17:00 UTC. Keep answers short.",
+                "Understood: the US morning, and short answers.",
+                [
+                    {"fact": "Usually trades from 13:00 to 17:00 UTC", "topic": "session", "confidence": "asserted"},
+                    {"fact": "Wants short answers", "topic": "style", "confidence": "asserted"},
+                    {"fact": "Seems to favour mean-reversion setups", "topic": "style", "confidence": "inferred"},
+                ],
+            ),
+        ],
+    ),
+]
+
+
+def seed(user_id: int, now: datetime) -> int:
+    """Give a new user the demo's chats and facts, dated back from `now`; return how many chats.
+
+    Does nothing for a user who has chats already.
+    """
+    with owned_tx(user_id):
+        if Conversation.objects.exists():
+            return 0
+        _seed_old_facts(now)
+        for days_ago, exchange in _CHATS:
+            _seed_chat(user_id, exchange, now - timedelta(days=days_ago))
+    return len(_CHATS)
+
+
+def _seed_old_facts(now: datetime) -> None:
+    quarter_ago = now - timedelta(days=90)
+    first = remember_fact(
+        content="Risks 2% of the account per trade",
+        topic="risk",
+        confidence="asserted",
+        source="profile",
+        now=quarter_ago,
+    )
+    supersede_fact(
+        fact_id=first.fact.pk, content="Risks at most 1% of the account per trade", now=quarter_ago + timedelta(days=10)
+    )
+    old = remember_fact(
+        content="Is looking for a second exchange",
+        topic="account",
+        confidence="asserted",
+        source="profile",
+        now=quarter_ago,
+    )
+    archive_fact(fact_id=old.fact.pk, now=quarter_ago + timedelta(days=40))
+
+
+def _seed_chat(user_id: int, exchange: list[Said], began: datetime) -> None:
+    conversation = start_conversation(now=began)
+    for number, (text, answer, facts) in enumerate(exchange):
+        moment = began + timedelta(minutes=2 * number)
+        accepted = accept_message(conversation_id=conversation.pk, client_id=uuid4(), text=text, now=moment)
+        assert accepted.reply is not None, "a new message has a reply"
+        reply = _reply(user_id, conversation.pk, accepted.message.pk, answer, facts, moment)
+        finish_reply(
+            reply_id=accepted.reply.pk,
+            status=MessageStatus.COMPLETE,
+            parts=reply.parts,
+            text=reply.text,
+            model="demo",
+            now=moment + timedelta(seconds=4),
+        )
+
+
+def _reply(
+    user_id: int, conversation_id: UUID, message_id: int, answer: str, facts: list[dict[str, Any]], now: datetime
+) -> Reply:
+    context = ToolContext(user_id=user_id, now=now, conversation_id=conversation_id, message_id=message_id)
+    remember: Callable[[str], dict[str, Any]] = build_tools("coach", context)["remember"].call
+    reply = Reply()
+    for number, fact in enumerate(facts):
+        arguments = json.dumps(fact)
+        part = reply.start_tool(ToolCall(id=f"call_{message_id}_{number}", name="remember", arguments=arguments))
+        result = remember(arguments)
+        reply.finish_tool(part, result)
+        reply.add_memory(result["memoryEvent"])
+    reply.step = 1
+    reply.add_text(answer)
+    return reply

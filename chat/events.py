@@ -1,0 +1,61 @@
+"""What happens in a turn, as values; consumers, commands and tests read the same ones."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from chat.parts import Part
+
+
+@dataclass(frozen=True, slots=True)
+class TextAdded:
+    """The model said more; `text` is what came since the last such event."""
+
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStarted:
+    """A tool is being called."""
+
+    part: Part
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFinished:
+    """A tool answered, or failed."""
+
+    part: Part
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryWritten:
+    """A tool changed what Keel knows; the line under the reply offers Undo."""
+
+    part: Part
+
+
+@dataclass(frozen=True, slots=True)
+class Noticed:
+    """Something the user should know, in one plain sentence, that is no part of the reply."""
+
+    text: str
+    level: str = "info"  # info | warn
+
+
+@dataclass(frozen=True, slots=True)
+class TurnDone:
+    """The reply is complete, or was stopped by the user (`interrupted`), and is saved."""
+
+    status: str
+    usage: dict[str, Any] | None
+
+
+@dataclass(frozen=True, slots=True)
+class TurnFailed:
+    """The reply ended early; what was said so far is kept. `text` says what happened and what to do."""
+
+    text: str
+    may_retry: bool = True
+
+
+TurnEvent = TextAdded | ToolStarted | ToolFinished | MemoryWritten | Noticed | TurnDone | TurnFailed

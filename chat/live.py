@@ -1,0 +1,228 @@
+"""The turns that run in this process: they outlive sockets, are joined by any number of them, and stopped from each.
+
+A room holds one conversation's sockets and its running turn. Frames go straight from the turn to the sockets of this
+process; the channel layer only tells other processes that there is news, about once a second, and they read the rows.
+"""
+
+import asyncio
+import logging
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from typing import Any, Final
+from uuid import UUID
+
+from channels.layers import get_channel_layer
+
+from chat.events import MemoryWritten, Noticed, TextAdded, ToolFinished, ToolStarted, TurnDone, TurnEvent, TurnFailed
+from chat.markdown import close_blocks, render
+from chat.queries import list_messages
+from chat.rendering import memory_html, message_html, tool_html, view_messages
+from chat.services import TurnStart
+from chat.turn import STOPPED_BY_RESTART, Control, run_turn
+from config.lib import llm
+from config.lib.owned import owned
+from config.lib.threads import in_thread
+
+logger = logging.getLogger(__name__)
+
+Frame = dict[str, Any]
+
+QUEUE_SIZE: Final = 256  # frames a socket may lag behind: eight seconds of text
+NEWS_SECONDS: Final = 1.0
+SHUTDOWN_SECONDS: Final = 8.0
+
+
+class Subscription:
+    """One socket's place in a room: a bounded queue; whoever falls behind is dropped and resumes from the rows."""
+
+    def __init__(self) -> None:
+        self.frames: asyncio.Queue[Frame] = asyncio.Queue(QUEUE_SIZE)
+        self.is_overrun = asyncio.Event()
+
+    def put(self, frame: Frame) -> None:
+        """Hand over a frame without waiting for the socket."""
+        try:
+            self.frames.put_nowait(frame)
+        except asyncio.QueueFull:
+            self.is_overrun.set()
+
+
+@dataclass(eq=False)
+class Room:
+    """A conversation's sockets in this process, and its running turn if it runs here."""
+
+    conversation_id: UUID
+    subscriptions: set[Subscription] = field(default_factory=set)
+    turn: "LiveTurn | None" = None
+
+    def publish(self, frame: Frame) -> None:
+        """Hand a frame to every socket of the room."""
+        for subscription in self.subscriptions:
+            subscription.put(frame)
+
+
+_rooms: dict[UUID, Room] = {}
+
+
+def room_of(conversation_id: UUID) -> Room:
+    """Return the conversation's room, made if need be."""
+    return _rooms.setdefault(conversation_id, Room(conversation_id))
+
+
+def join(conversation_id: UUID, subscription: Subscription) -> Room:
+    """Let a socket hear of a conversation."""
+    room = room_of(conversation_id)
+    room.subscriptions.add(subscription)
+    return room
+
+
+def leave(room: Room, subscription: Subscription) -> None:
+    """Let a socket go; the turn goes on without it."""
+    room.subscriptions.discard(subscription)
+    _drop_if_empty(room)
+
+
+def _drop_if_empty(room: Room) -> None:
+    if not room.subscriptions and room.turn is None and _rooms.get(room.conversation_id) is room:
+        del _rooms[room.conversation_id]
+
+
+def running() -> list["LiveTurn"]:
+    """Return the turns that run in this process."""
+    return [room.turn for room in _rooms.values() if room.turn is not None]
+
+
+class LiveTurn:
+    """A turn on its way: its task, and what it has shown so far, for those who join late."""
+
+    def __init__(self, room: Room, start: TurnStart) -> None:
+        self.room = room
+        self.start = start
+        self.control = Control()
+        self.seq = 0
+        self._closed: dict[str, str] = {}  # element key -> safe HTML, in the order of the reply
+        self._open = ""  # plain text of the block that still grows
+        self._news_at = 0.0
+        self.task: asyncio.Task[None] | None = None
+
+    def begin(self, opening: Frame) -> None:
+        """Show the room what was accepted, and run the turn in a task of its own."""
+        self.room.turn = self
+        self.publish("accepted", **opening)
+        self.task = asyncio.create_task(self._run(), name=f"turn {self.start.reply_id}")
+
+    def snapshot(self) -> Frame:
+        """Return the reply so far: what a socket that joins needs."""
+        html = "".join(self._closed.values())
+        return {"message_id": str(self.start.reply_id), "html": html, "tail": self._open, "status": "streaming"}
+
+    def publish(self, frame_type: str, **content: Any) -> None:
+        """Send a frame of this turn to the room."""
+        self.seq += 1
+        self.room.publish({"type": frame_type, "seq": self.seq, **content})
+
+    async def _run(self) -> None:
+        try:
+            async with aclosing(run_turn(self.start, self.control)) as events:
+                async for event in events:
+                    await self._show(event)
+                    await self._tell_others()
+        except Exception:
+            # run_turn() does not raise; what fails here is the showing. The reply itself is saved by then or swept later.
+            logger.exception("Showing turn %s failed", self.start.reply_id)
+        finally:
+            self.room.turn = None
+            _drop_if_empty(self.room)
+            await tell_news(self.room.conversation_id)
+
+    async def _show(self, event: TurnEvent) -> None:
+        reply_id = str(self.start.reply_id)
+        match event:
+            case TextAdded(text):
+                self._show_text(text, reply_id)
+            case ToolStarted(part) | ToolFinished(part):
+                self._close_text(reply_id)
+                kind = "tool_started" if isinstance(event, ToolStarted) else "tool_finished"
+                self._add(kind, f"tool-{part['call_id']}", tool_html(part), reply_id, call_id=part["call_id"])
+            case MemoryWritten(part):
+                self._add(
+                    "memory", f"memory-{part['event_id']}", memory_html(part), reply_id, event_id=part["event_id"]
+                )
+            case Noticed(text, level):
+                self.publish("notice", reply_id=reply_id, level=level, text=text)
+            case TurnDone(status, _):
+                self.publish("done", reply_id=reply_id, status=status, html=await self._final_html())
+            case TurnFailed(text, may_retry):
+                html = await self._final_html()
+                self.publish("failed", reply_id=reply_id, client_id=None, text=text, retry=may_retry, html=html)
+
+    def _show_text(self, text: str, reply_id: str) -> None:
+        self._open += text
+        # Blocks end at line breaks; without one there is nothing to look for.
+        html, rest = close_blocks(self._open) if "\n" in text else ("", self._open)
+        if html:
+            self._closed[f"text-{len(self._closed)}"] = html
+            self._open = rest
+            self.publish("text", reply_id=reply_id, html=html, tail=rest)
+        else:
+            self.publish("text", reply_id=reply_id, text=text)
+
+    def _close_text(self, reply_id: str) -> None:
+        if self._open:
+            html = render(self._open)
+            self._closed[f"text-{len(self._closed)}"] = html
+            self._open = ""
+            self.publish("text", reply_id=reply_id, html=html, tail="")
+
+    def _add(self, frame_type: str, key: str, html: str, reply_id: str, **content: Any) -> None:
+        self._closed[key] = html
+        self.publish(frame_type, reply_id=reply_id, html=html, **content)
+
+    async def _final_html(self) -> str:
+        return await in_thread(_reply_html, self.start.user_id, self.start.conversation_id, self.start.reply_id)
+
+    async def _tell_others(self) -> None:
+        now = asyncio.get_running_loop().time()
+        if now - self._news_at >= NEWS_SECONDS:
+            self._news_at = now
+            await tell_news(self.room.conversation_id)
+
+
+def _reply_html(user_id: int, conversation_id: UUID, reply_id: int) -> str:
+    with owned(user_id):
+        views = view_messages(list_messages(conversation_id, after=reply_id - 1))
+        return "".join(message_html(view) for view in views if view.pk == reply_id)
+
+
+def group_of(conversation_id: UUID) -> str:
+    """Return the channel layer's group of a conversation."""
+    return f"conversation.{conversation_id}"
+
+
+async def tell_news(conversation_id: UUID) -> None:
+    """Tell the sockets of other processes that the rows of a conversation have changed."""
+    try:
+        await get_channel_layer().group_send(group_of(conversation_id), {"type": "conversation.news"})
+    except Exception:
+        # The layer is a convenience for other processes; this one's sockets have their frames already.
+        logger.warning("Channel layer: news of a conversation not sent", exc_info=True)
+
+
+def start_turn(start: TurnStart, opening: Frame, title: str | None) -> LiveTurn:
+    """Run a stored turn in this process; `opening` is what its `accepted` frame says."""
+    turn = LiveTurn(room_of(start.conversation_id), start)
+    turn.begin(opening)
+    if title is not None:
+        turn.publish("title", title=title)
+    return turn
+
+
+async def stop_all() -> None:
+    """End every turn of this process, keeping what was said; called when the server shuts down."""
+    turns = running()
+    for turn in turns:
+        turn.control.stop(STOPPED_BY_RESTART)
+    tasks = [turn.task for turn in turns if turn.task is not None]
+    if tasks:
+        await asyncio.wait(tasks, timeout=SHUTDOWN_SECONDS)
+    await llm.close()

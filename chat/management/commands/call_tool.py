@@ -1,0 +1,45 @@
+import json
+from typing import Any
+from uuid import UUID
+
+from django.core.management.base import CommandError, CommandParser
+from django.utils import timezone
+
+from chat.assistants import ASSISTANTS
+from chat.queries import get_conversation
+from chat.tools import FACTORIES, build_tools
+from chat.tools.base import ToolContext
+from config.lib.commands import KeelCommand, add_user_argument, json_object, user_by_email
+from config.lib.owned import owned
+
+
+class Command(KeelCommand):
+    help = "Run one tool as a user, with the arguments a model would give, and print its result as JSON."
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        """Add whose tool, which and with what."""
+        add_user_argument(parser)
+        parser.add_argument("--assistant", choices=list(ASSISTANTS), default="coach")
+        parser.add_argument("--conversation", type=UUID, metavar="ID", help="the chat the call is counted to")
+        parser.add_argument("name", metavar="NAME", help="; ".join(_catalogue()))
+        parser.add_argument("arguments", metavar="JSON", type=json_object, help="the arguments as a JSON object")
+
+    def run(
+        self, *, user: str, assistant: str, conversation: UUID | None, name: str, arguments: str, **options: Any
+    ) -> None:
+        """Build the tools of one turn and call one."""
+        trader = user_by_email(user)
+        if conversation is not None:
+            with owned(trader):
+                get_conversation(conversation)
+        context = ToolContext(user_id=trader.pk, now=timezone.now(), conversation_id=conversation)
+        tools = build_tools(assistant, context)
+        if name not in tools:
+            raise CommandError(f"The {assistant} has no tool {name}. It has: {', '.join(tools)}.")
+        result = tools[name].call(arguments)
+        self.stdout.write(json.dumps(result, indent=None if self.is_json else 2, ensure_ascii=False))
+
+
+def _catalogue() -> list[str]:
+    context = ToolContext(user_id=0, now=timezone.now())
+    return [f"{name}: {', '.join(build_tools(name, context))}" for name in FACTORIES]

@@ -1,0 +1,70 @@
+import asyncio
+import signal
+from contextlib import aclosing
+from dataclasses import asdict
+from typing import Any
+from uuid import UUID, uuid4
+
+from django.core.management.base import CommandError, CommandParser
+from django.utils import timezone
+
+from chat.assistants import ASSISTANTS
+from chat.events import MemoryWritten, Noticed, TextAdded, ToolStarted, TurnEvent, TurnFailed
+from chat.services import TurnStart, accept_message, start_conversation
+from chat.turn import Control, run_turn
+from config.lib import llm
+from config.lib.commands import KeelCommand, add_user_argument, user_by_email
+from config.lib.owned import owned_tx
+from memory.models import EventKind
+
+
+class Command(KeelCommand):
+    help = "Send one message to Keel and stream its answer: the same turn as in the browser. Ctrl-C stops the answer."
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        """Add whose chat and what to say."""
+        add_user_argument(parser)
+        parser.add_argument("--assistant", choices=list(ASSISTANTS), default="coach", help="for a new conversation")
+        parser.add_argument("--conversation", type=UUID, metavar="ID", help="go on with this one")
+        parser.add_argument("text", metavar="TEXT")
+
+    def run(self, *, user: str, assistant: str, conversation: UUID | None, text: str, **options: Any) -> None:
+        """Store the message, run its turn, and print what happens."""
+        trader = user_by_email(user)
+        now = timezone.now()
+        with owned_tx(trader):
+            chat_id = conversation or start_conversation(assistant=assistant, now=now).pk
+            accepted = accept_message(conversation_id=chat_id, client_id=uuid4(), text=text, now=now)
+        assert accepted.turn is not None, "a new message always begins a turn"
+        self.say(f"conversation {chat_id}", type="conversation", conversation_id=chat_id)
+        failure = asyncio.run(self._answer(accepted.turn))
+        if failure:
+            raise CommandError(failure)
+
+    async def _answer(self, start: TurnStart) -> str:
+        control, failure = Control(), ""
+        asyncio.get_running_loop().add_signal_handler(signal.SIGINT, control.stop)
+        async with aclosing(run_turn(start, control)) as events:
+            async for event in events:
+                self._print(event)
+                if isinstance(event, TurnFailed):
+                    failure = event.text
+        await llm.close()
+        return failure
+
+    def _print(self, event: TurnEvent) -> None:
+        if self.is_json:
+            self.say("", type=type(event).__name__, **asdict(event))
+            return
+        match event:
+            case TextAdded(text):
+                self.stdout.write(text, ending="")
+                self.stdout.flush()
+            case ToolStarted(part):
+                self.stdout.write(f"\n[{part['name']}] {part['arguments']}")
+            case MemoryWritten(part):
+                self.stdout.write(f"{EventKind(part['event_kind']).label}: {part['text']}")
+            case Noticed(text, _):
+                self.stdout.write(f"\n({text})")
+            case _:
+                self.stdout.write("")

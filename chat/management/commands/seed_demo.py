@@ -1,0 +1,49 @@
+import os
+import secrets
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.core.management.base import CommandError
+from django.utils import timezone
+
+from chat.demo import seed
+from config.lib.commands import KeelCommand
+
+EMAIL = "demo@example.com"
+
+
+class Command(KeelCommand):
+    help = "Make the demo user with a short history, once, and print how to sign in. Only on a site that is local."
+
+    def run(self, **options: Any) -> None:
+        """Make the user if need be, seed, and say the login."""
+        if not settings.IS_LOCAL:
+            raise CommandError(
+                "This site answers to more than this machine's names; a demo login does not belong on it."
+            )
+        users = get_user_model()._default_manager
+        user = users.filter(email=EMAIL).first()
+        if user is None:
+            user = users.create_user(email=EMAIL, experience_tier="intermediate")
+        password = _kept_password(settings.BASE_DIR / "var" / "demo-password")
+        if not user.check_password(password):
+            user.set_password(password)
+            user.save(update_fields=["password"])
+        made = seed(user.pk, timezone.now())
+        self.say(
+            f"Demo login: {EMAIL}  password: {password}" + ("" if made else "  (seeded before)"),
+            email=EMAIL,
+            password=password,
+            conversations=made,
+        )
+
+
+def _kept_password(path: Path) -> str:
+    """Return the demo's password: made once at random, kept in a file that only its owner reads."""
+    if not path.exists():
+        path.parent.mkdir(exist_ok=True)
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(secrets.token_urlsafe(9))
+    return path.read_text()

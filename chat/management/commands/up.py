@@ -1,0 +1,62 @@
+import logging
+import threading
+from typing import Any
+
+import uvicorn
+from django.conf import settings
+from django.core.management.base import CommandParser
+
+from chat.management.commands.run_jobs import work_until
+from config.lib.commands import KeelCommand
+from config.lib.jobs import JobRun
+
+logger = logging.getLogger(__name__)
+
+MAX_SOCKET_FRAME = 65_536  # bytes
+GRACE_SECONDS = 10  # running replies are saved and marked within it
+RESTART_SECONDS = 5.0
+
+
+class Command(KeelCommand):
+    help = "Serve Keel and run its jobs, in one process; Ctrl-C stops both. HOST and PORT say where."
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        """Add where to listen."""
+        parser.add_argument("--host", default=settings.HOST)
+        parser.add_argument("--port", type=int, default=settings.PORT)
+
+    def run(self, *, host: str, port: int, **options: Any) -> None:
+        """Run the server in this thread and the jobs in another, until the server stops."""
+        stopped = threading.Event()
+        worker = threading.Thread(target=_supervise, args=(stopped,), name="jobs", daemon=True)
+        worker.start()
+        url = f"http://{host}:{port}/"
+        self.say(f"Keel is on {url} (Ctrl-C stops it)", url=url)
+        try:
+            uvicorn.run(
+                "config.asgi:application",
+                host=host,
+                port=port,
+                ws="websockets-sansio",
+                ws_max_size=MAX_SOCKET_FRAME,
+                log_level="warning",
+                timeout_graceful_shutdown=GRACE_SECONDS,
+                proxy_headers=False,
+            )
+        finally:
+            stopped.set()
+            worker.join(timeout=RESTART_SECONDS)
+
+
+def _supervise(stopped: threading.Event) -> None:
+    """Keep the jobs running: an error that ends the loop, such as a locked database, must not end them for good."""
+    while not stopped.is_set():
+        try:
+            work_until(stopped, _log)
+        except Exception:
+            logger.exception("The job worker broke; it starts again")
+            stopped.wait(RESTART_SECONDS)
+
+
+def _log(run: JobRun) -> None:
+    logger.log(logging.ERROR if run.has_failed else logging.DEBUG, "%s: %s", run.name, run.summary)

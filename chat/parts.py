@@ -1,0 +1,128 @@
+"""The ordered parts of a reply: what was said, which tools were called, what memory took.
+
+A reply is one row; its parts are a JSON list of objects of three kinds:
+
+- `{"kind": "text", "step": 0, "text": "..."}`
+- `{"kind": "tool", "step": 0, "call_id": "...", "name": "...", "arguments": "<the model's JSON text>",
+  "status": "running | done | error", "result": {...} or null}`
+- `{"kind": "memory", "step": 0, "event_id": "<uuid>", "event_kind": "save", "text": "...", "fact_id": "<uuid>"}`
+
+`step` counts the model's calls within the turn: the parts of one step were one message of the model.
+"""
+
+import json
+from collections.abc import Iterable
+from itertools import groupby
+from typing import Any
+
+from config.lib.llm import ToolCall
+
+Part = dict[str, Any]
+
+
+class Reply:
+    """A reply while it is written."""
+
+    def __init__(self) -> None:
+        self.parts: list[Part] = []
+        self.step = 0
+
+    @property
+    def text(self) -> str:
+        """All text said so far, paragraphs of different steps apart."""
+        return "\n\n".join(part["text"].strip() for part in self.parts if part["kind"] == "text")
+
+    @property
+    def length(self) -> int:
+        """The number of characters said so far."""
+        return sum(len(part["text"]) for part in self.parts if part["kind"] == "text")
+
+    def add_text(self, text: str) -> None:
+        """Append what the model said to the open text part, or begin one."""
+        last = self.parts[-1] if self.parts else None
+        if last is not None and last["kind"] == "text" and last["step"] == self.step:
+            last["text"] += text
+        else:
+            self.parts.append({"kind": "text", "step": self.step, "text": text})
+
+    def start_tool(self, call: ToolCall) -> Part:
+        """Add a running tool call."""
+        part = {
+            "kind": "tool",
+            "step": self.step,
+            "call_id": call.id,
+            "name": call.name,
+            "arguments": call.arguments,
+            "status": "running",
+            "result": None,
+        }
+        self.parts.append(part)
+        return part
+
+    def finish_tool(self, part: Part, result: dict[str, Any]) -> None:
+        """Set the result of a running tool call."""
+        part["status"] = "error" if "error" in result else "done"
+        part["result"] = result
+
+    def add_memory(self, event: dict[str, Any]) -> Part:
+        """Add the memory line of a write tool's `memoryEvent`."""
+        shown = event["after"] or event["before"]
+        part = {
+            "kind": "memory",
+            "step": self.step,
+            "event_id": event["id"],
+            "event_kind": event["kind"],
+            "text": shown["fact"],
+            "fact_id": shown["fact_id"],
+        }
+        self.parts.append(part)
+        return part
+
+
+def close_running_tools(parts: Iterable[Part], message: str) -> list[Part]:
+    """Return the parts with calls that never finished marked as failed, so that no reply shows one running for ever."""
+    return [
+        {**part, "status": "error", "result": {"error": message}}
+        if part["kind"] == "tool" and part["status"] == "running"
+        else part
+        for part in parts
+    ]
+
+
+def model_messages(parts: list[Part]) -> list[dict[str, Any]]:
+    """Return a reply as the messages that a model is sent: per step its text and calls, then their results."""
+    messages: list[dict[str, Any]] = []
+    for _, group in groupby(parts, key=lambda part: part["step"]):
+        step = list(group)
+        text = "\n\n".join(part["text"] for part in step if part["kind"] == "text").strip()
+        calls = [part for part in step if part["kind"] == "tool"]
+        if text or calls:
+            messages.append(_assistant_message(text, calls))
+        messages.extend(
+            {
+                "role": "tool",
+                "tool_call_id": part["call_id"],
+                "content": json.dumps(part["result"] or {"error": "This call was interrupted."}, ensure_ascii=False),
+            }
+            for part in calls
+        )
+    return messages
+
+
+def _assistant_message(text: str, calls: list[Part]) -> dict[str, Any]:
+    message: dict[str, Any] = {"role": "assistant", "content": text}
+    if calls:
+        message["tool_calls"] = [
+            {"id": part["call_id"], "type": "function", "function": {"name": part["name"], "arguments": _object(part)}}
+            for part in calls
+        ]
+    return message
+
+
+def _object(part: Part) -> str:
+    # Providers refuse a history whose arguments are no JSON object, even if the model itself wrote them so.
+    try:
+        arguments = json.loads(part["arguments"])
+    except (ValueError, RecursionError):
+        return "{}"
+    return part["arguments"] if isinstance(arguments, dict) else "{}"

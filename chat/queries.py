@@ -1,0 +1,119 @@
+"""Reading conversations: every function answers for the owner in scope."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import date, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from config.lib.errors import DomainError
+from config.lib.tokens import estimate_tokens
+from chat.models import Conversation, Message, MessageStatus, Role
+from chat.parts import model_messages
+
+HISTORY_LIMIT = 400  # messages read for a prompt; the token budget cuts long before
+THREADS_SHOWN = 200
+
+
+class ConversationNotFound(DomainError):
+    """The owner has no such conversation."""
+
+
+@dataclass(frozen=True, slots=True)
+class ThreadGroup:
+    """Conversations of one stretch of time, newest first."""
+
+    label: str
+    threads: list[Conversation]
+
+
+def get_conversation(conversation_id: UUID) -> Conversation:
+    """Return a conversation. Raises ConversationNotFound."""
+    conversation = Conversation.objects.filter(pk=conversation_id).first()
+    if conversation is None:
+        raise ConversationNotFound("This chat does not exist.")
+    found: Conversation = conversation
+    return found
+
+
+def list_recent(limit: int) -> list[Conversation]:
+    """Return the conversations by latest message."""
+    return list(Conversation.objects.order_by("-last_message_at", "pk")[:limit])
+
+
+def list_threads(now: datetime) -> list[ThreadGroup]:
+    """Return the newest conversations in groups by age; days are those of the zone that `now` is in."""
+    groups: dict[str, list[Conversation]] = {}
+    for conversation in list_recent(THREADS_SHOWN):
+        day = conversation.last_message_at.astimezone(now.tzinfo).date()
+        groups.setdefault(_age(day, now.date()), []).append(conversation)
+    return [ThreadGroup(label, threads) for label, threads in groups.items()]
+
+
+def _age(day: date, today: date) -> str:
+    if day >= today:
+        return "Today"
+    if day == today - timedelta(days=1):
+        return "Yesterday"
+    if day >= today - timedelta(days=7):
+        return "Previous 7 days"
+    return "Previous 30 days" if day >= today - timedelta(days=30) else "Older"
+
+
+def list_messages(conversation_id: UUID, *, after: int = 0) -> list[Message]:
+    """Return the shown messages of a conversation with an id above `after`, oldest first."""
+    return list(Message.objects.shown().filter(conversation_id=conversation_id, pk__gt=after).order_by("pk"))
+
+
+def last_message_id(conversation_id: UUID) -> int:
+    """Return the id of the newest shown message; 0 without one."""
+    rows = Message.objects.shown().filter(conversation_id=conversation_id).order_by("-pk")
+    newest: int | None = rows.values_list("pk", flat=True).first()
+    return newest or 0
+
+
+def find_last_reply(conversation_id: UUID) -> Message | None:
+    """Return the newest shown reply of a conversation."""
+    rows = Message.objects.shown().filter(conversation_id=conversation_id, role=Role.ASSISTANT)
+    reply: Message | None = rows.order_by("-pk").first()
+    return reply
+
+
+def history(conversation_id: UUID, *, before: int, budget_tokens: int) -> list[dict[str, Any]]:
+    """Return what was said before a reply as messages for a model, oldest first.
+
+    The newest messages come in as long as their estimated tokens fit the budget; the list begins with a message of the
+    user, since a model cannot place an answer without its question.
+    """
+    rows = (
+        Message.objects.shown()
+        .filter(conversation_id=conversation_id, pk__lt=before)
+        .order_by("-pk")
+        .values_list("role", "content", "parts")[:HISTORY_LIMIT]
+    )
+    return _fitting(rows, budget_tokens)
+
+
+def _fitting(newest_first: Iterable[tuple[str, str, Any]], budget_tokens: int) -> list[dict[str, Any]]:
+    chosen: list[tuple[str, list[dict[str, Any]]]] = []
+    for role, content, parts in newest_first:
+        messages = [{"role": "user", "content": content}] if role == Role.USER else model_messages(parts)
+        budget_tokens -= sum(estimate_tokens(str(message)) for message in messages)
+        # The newest message is what the turn is about; it goes in whatever it costs.
+        if budget_tokens < 0 and chosen:
+            break
+        chosen.append((role, messages))
+    while chosen and chosen[-1][0] != Role.USER:
+        chosen.pop()
+    return [message for _, messages in reversed(chosen) for message in messages]
+
+
+def count_streaming() -> int:
+    """Return how many replies of the user are being written."""
+    count: int = Message.objects.streaming().count()
+    return count
+
+
+def is_streaming(message: Message) -> bool:
+    """Tell whether a reply is being written."""
+    return message.status == MessageStatus.STREAMING

@@ -1,0 +1,327 @@
+"""Writing conversations. Each function is one intention; call it inside `owned_tx(user)` unless it says otherwise."""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from django.conf import settings
+from django.contrib.auth import get_user_model
+from django.db import connection
+from django.db.models import Count, Q
+
+from chat.assistants import ASSISTANTS
+from chat.models import MAX_TITLE, Conversation, ConversationStatus, MemorySnapshot, Message, MessageStatus, Role
+from chat.parts import Part, close_running_tools
+from chat.prompts import SEPARATOR, clock_segment, compose_prefix
+from chat.queries import ConversationNotFound, history
+from config.lib.errors import DomainError
+from config.lib.owned import owner_id
+from config.lib.text import clean_text, one_line
+
+MAX_MESSAGE_BYTES: Final = 16 * 1024
+HEARTBEAT_LEASE: Final = timedelta(seconds=10)  # a turn saves at least every second; after this it is dead
+TITLE_WORDS: Final = 6
+RESTARTED: Final = "Keel was restarted while it answered. What it had said is kept; retry to ask again."
+
+
+class MessageRefused(DomainError):
+    """The message cannot be taken now; the text the user typed stays with them."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStart:
+    """All that a turn needs to know; made in the transaction that stored its messages."""
+
+    user_id: int
+    conversation_id: UUID
+    assistant: str
+    message_id: int  # the user's message
+    reply_id: int
+    system: list[dict[str, Any]]  # text blocks; the first is the cached prefix
+    history: list[dict[str, Any]]  # messages for a model, the user's newest last
+    now: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A stored message; `turn` is None for one that was sent before, whose turn has begun already."""
+
+    message: Message
+    reply: Message | None
+    turn: TurnStart | None
+    title: str | None  # set when this message gave the conversation its title
+
+
+def start_conversation(*, assistant: str = "coach", now: datetime) -> Conversation:
+    """Make an empty conversation."""
+    conversation: Conversation = Conversation.objects.create(
+        assistant=assistant, opening_context={"mode": "ops"}, created_at=now, last_message_at=now
+    )
+    return conversation
+
+
+def rename_conversation(*, conversation_id: UUID, title: str) -> Conversation:
+    """Set the title. Raises ConversationNotFound; MessageRefused for an empty or too long one."""
+    line = one_line(title)
+    if not 0 < len(line) <= MAX_TITLE:
+        raise MessageRefused(f"A title needs 1 to {MAX_TITLE} characters.")
+    conversation = _locked(conversation_id)
+    conversation.title = line
+    conversation.save(update_fields=["title"])
+    return conversation
+
+
+def accept_message(*, conversation_id: UUID, client_id: UUID, text: str, now: datetime) -> Accepted:
+    """Store what the user typed and the reply that begins, in one transaction.
+
+    The same `client_id` again returns what was stored and starts nothing.
+
+    Raises:
+        ConversationNotFound: the owner has no such conversation.
+        MessageRefused: empty, too long, a turn is running here, too many turns or messages.
+    """
+    content = clean_text(text).strip()
+    conversation = _locked(conversation_id)
+    repeat = Message.objects.filter(conversation=conversation, client_id=client_id).first()
+    if repeat is not None:
+        reply = Message.objects.shown().filter(conversation=conversation, reply_to=repeat).order_by("-pk").first()
+        return Accepted(repeat, reply, None, None)
+    _refuse_bad_text(content)
+    _refuse_overload(conversation, now)
+    message = Message.objects.create(
+        conversation=conversation,
+        role=Role.USER,
+        content=content,
+        client_id=client_id,
+        created_at=now,
+        finished_at=now,
+    )
+    title = None if conversation.title else title_from(content)
+    reply = _begin_reply(conversation, message, now)
+    _touch(conversation, title, now)
+    return Accepted(message, reply, _turn(conversation, message, reply, now), title)
+
+
+def retry_reply(*, conversation_id: UUID, now: datetime) -> tuple[Message, Accepted]:
+    """Begin the newest reply anew; return the one it replaces, which is kept out of sight, and the new turn.
+
+    Raises:
+        ConversationNotFound: the owner has no such conversation.
+        MessageRefused: there is no reply, or a turn is running, or too many are.
+    """
+    conversation = _locked(conversation_id)
+    _refuse_overload(conversation, now)
+    old = Message.objects.shown().filter(conversation=conversation).order_by("-pk").first()
+    if old is None or old.role != Role.ASSISTANT or old.reply_to is None:
+        raise MessageRefused("There is no reply to try again.")
+    old.replaced_at = now
+    old.save(update_fields=["replaced_at"])
+    message = old.reply_to
+    reply = _begin_reply(conversation, message, now)
+    _touch(conversation, None, now)
+    return old, Accepted(message, reply, _turn(conversation, message, reply, now), None)
+
+
+def save_progress(*, reply_id: int, parts: list[Part], text: str, now: datetime) -> bool:
+    """Keep what the reply holds so far and that its turn lives; return whether to go on.
+
+    False: the user asked from elsewhere to stop, or the reply is not streaming any more.
+    """
+    rows = Message.objects.streaming().filter(pk=reply_id)
+    if not rows.update(parts=parts, content=text, heartbeat_at=now):
+        return False
+    return bool(rows.filter(stop_requested_at__isnull=True).exists())
+
+
+def finish_reply(
+    *,
+    reply_id: int,
+    status: MessageStatus,
+    parts: list[Part],
+    text: str,
+    error: str = "",
+    model: str = "",
+    usage: dict[str, Any] | None = None,
+    now: datetime,
+) -> bool:
+    """Close a streaming reply with all it holds; return False if something else had closed it."""
+    updated = (
+        Message.objects.streaming()
+        .filter(pk=reply_id)
+        .update(
+            status=status,
+            parts=close_running_tools(parts, "This call was interrupted."),
+            content=text,
+            error=error[:300],
+            model=model[:120],
+            usage=usage,
+            finished_at=now,
+        )
+    )
+    return bool(updated)
+
+
+def request_stop(*, conversation_id: UUID, now: datetime) -> bool:
+    """Ask the running turn of a conversation to stop, in whichever process it runs; return whether there was one."""
+    rows = Message.objects.streaming().filter(conversation_id=conversation_id)
+    return bool(rows.update(stop_requested_at=now))
+
+
+def interrupt_dead_turns(*, now: datetime) -> int:
+    """Mark the replies whose turn stopped beating as interrupted; return how many.
+
+    Call it inside `system_tx` to sweep everybody's, or inside `owned_tx` for one user's.
+    """
+    dead = Message.objects.streaming().filter(heartbeat_at__lt=now - HEARTBEAT_LEASE)
+    count = 0
+    for reply in dead.select_for_update(skip_locked=True) if connection.features.has_select_for_update else dead:
+        count += finish_reply(
+            reply_id=reply.pk,
+            status=MessageStatus.INTERRUPTED,
+            parts=reply.parts,
+            text=reply.content,
+            error=RESTARTED,
+            now=now,
+        )
+    return count
+
+
+def title_from(text: str) -> str:
+    """Return a title made of the first words of a message."""
+    words = one_line(text).split()
+    title = " ".join(words[:TITLE_WORDS])
+    if len(title) > MAX_TITLE - 1:
+        return title[: MAX_TITLE - 1].rstrip() + "…"
+    return title + ("…" if len(words) > TITLE_WORDS else "")
+
+
+def system_blocks(
+    conversation: Conversation, memory_block: str, tier: str | None, now: datetime
+) -> list[dict[str, Any]]:
+    """Return the system prompt as text blocks: the prefix that is marked for caching, then the clock."""
+    mode = str(conversation.opening_context.get("mode", "ops"))
+    prefix = compose_prefix(tier=tier, memory_block=memory_block, mode=mode)
+    return [{"type": "text", "text": prefix, "cache": True}, {"type": "text", "text": clock_segment(now)}]
+
+
+def preview_prompt(*, assistant: str, now: datetime) -> str:
+    """Return the system prompt that a new chat would send at `now`; changes nothing."""
+    conversation = Conversation(assistant=assistant, opening_context={"mode": "ops"})
+    block = ASSISTANTS[assistant].preview_block(now)
+    return _joined(system_blocks(conversation, block.text, _tier(), now))
+
+
+def sent_prompt(conversation: Conversation, *, now: datetime) -> str:
+    """Return the system prompt of a conversation's newest turn, or the one its first turn would send at `now`.
+
+    The tier is the user's of now; everything else is as it was sent.
+    """
+    reply = Message.objects.shown().filter(conversation=conversation, role=Role.ASSISTANT).order_by("-pk").first()
+    if reply is None or reply.snapshot is None:
+        block = ASSISTANTS[conversation.assistant].preview_block(now).text
+        return _joined(system_blocks(conversation, block, _tier(), now))
+    return _joined(system_blocks(conversation, reply.snapshot.text, _tier(), reply.created_at))
+
+
+def _joined(blocks: list[dict[str, Any]]) -> str:
+    return SEPARATOR.join(block["text"] for block in blocks)
+
+
+def _tier() -> str | None:
+    tier: str | None = (
+        get_user_model()._default_manager.filter(pk=owner_id()).values_list("experience_tier", flat=True).get()
+    )
+    return tier
+
+
+def _locked(conversation_id: UUID) -> Conversation:
+    rows = Conversation.objects.select_related("snapshot")
+    if connection.features.has_select_for_update:
+        # One of a user's messages at a time, so that the limits on turns and messages hold under any race.
+        users = get_user_model()._default_manager.select_for_update(no_key=True)
+        users.only("pk").get(pk=owner_id())
+        rows = rows.select_for_update(of=("self",))
+    conversation = rows.filter(pk=conversation_id).first()
+    if conversation is None:
+        raise ConversationNotFound("This chat does not exist.")
+    locked: Conversation = conversation
+    return locked
+
+
+def _refuse_bad_text(content: str) -> None:
+    if not content:
+        raise MessageRefused("There is nothing to send.")
+    size = len(content.encode())
+    if size > MAX_MESSAGE_BYTES:
+        raise MessageRefused(
+            f"This message is too long: {size // 1024 + 1} KiB, and {MAX_MESSAGE_BYTES // 1024} KiB is the most. Send it in parts."
+        )
+
+
+def _refuse_overload(conversation: Conversation, now: datetime) -> None:
+    interrupt_dead_turns(now=now)
+    counts = Message.objects.aggregate(
+        here=Count("pk", filter=Q(status=MessageStatus.STREAMING, conversation=conversation)),
+        running=Count("pk", filter=Q(status=MessageStatus.STREAMING)),
+        recent=Count("pk", filter=Q(role=Role.USER, created_at__gt=now - timedelta(minutes=1))),
+    )
+    if counts["here"]:
+        raise MessageRefused("Keel is still answering here. Wait for it, or stop it first.")
+    if counts["running"] >= settings.TURNS_PER_USER:
+        raise MessageRefused(
+            f"Keel is answering in {counts['running']} other chats, which is the most at a time. Wait for one, or stop it."
+        )
+    if counts["recent"] >= settings.MESSAGES_PER_MINUTE:
+        raise MessageRefused("That is a lot of messages in one minute. Wait a moment, then send it again.")
+
+
+def _begin_reply(conversation: Conversation, message: Message, now: datetime) -> Message:
+    if conversation.snapshot is None:
+        _freeze_block(conversation, now)
+    reply: Message = Message.objects.create(
+        conversation=conversation,
+        role=Role.ASSISTANT,
+        status=MessageStatus.STREAMING,
+        reply_to=message,
+        snapshot=conversation.snapshot,
+        created_at=now,
+        heartbeat_at=now,
+    )
+    return reply
+
+
+def _freeze_block(conversation: Conversation, now: datetime) -> None:
+    block = ASSISTANTS[conversation.assistant].render_block(now=now)
+    conversation.snapshot = MemorySnapshot.objects.create(
+        conversation=conversation,
+        text=block.text,
+        sha256=block.sha256,
+        fact_ids=[str(fact_id) for fact_id in block.fact_ids],
+        created_at=now,
+    )
+
+
+def _touch(conversation: Conversation, title: str | None, now: datetime) -> None:
+    if title is not None:
+        conversation.title = title
+    conversation.status = ConversationStatus.ACTIVE
+    conversation.last_message_at = now
+    conversation.save(update_fields=["title", "status", "last_message_at", "snapshot"])
+
+
+def _turn(conversation: Conversation, message: Message, reply: Message, now: datetime) -> TurnStart:
+    block = conversation.snapshot.text if conversation.snapshot else ""
+    system = system_blocks(conversation, block, _tier(), now)
+    # The reply takes room too, and so does the prompt.
+    budget = settings.CONTEXT_BUDGET_TOKENS * 8 // 10 - sum(len(block["text"]) for block in system) // 4
+    return TurnStart(
+        user_id=owner_id(),
+        conversation_id=conversation.pk,
+        assistant=conversation.assistant,
+        message_id=message.pk,
+        reply_id=reply.pk,
+        system=system,
+        history=history(conversation.pk, before=reply.pk, budget_tokens=budget),
+        now=now,
+    )

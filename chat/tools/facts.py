@@ -1,0 +1,120 @@
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from chat.tools.base import Tool, ToolContext
+from memory.models import ArchivedReason, FactSource, MemoryEvent, UserFact
+from memory.services import FactAmbiguous, Origin, forget_fact, remember_fact
+
+OVERRIDES = "This overrides the list of facts in your instructions for the rest of this chat."
+
+
+class RememberArgs(BaseModel):
+    """Arguments of `remember`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    fact: str = Field(min_length=4, max_length=500, description="The fact, in one short line, in the user's words.")
+    topic: str = Field("", max_length=32, description="A short tag such as risk, symbols, session, goal.")
+    confidence: Literal["asserted", "inferred"] = Field(
+        "inferred", description="asserted: the user said so outright. inferred: your own interpretation."
+    )
+
+
+class ForgetArgs(BaseModel):
+    """Arguments of `forget`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    fact_id: str = Field(
+        min_length=1,
+        max_length=500,
+        description="The id that remember returned, or words that stand in the one fact meant.",
+    )
+    reason: Literal["agent_forget", "user_corrected"] = Field(
+        "agent_forget", description="user_corrected: the user said it was never true. agent_forget: anything else."
+    )
+
+
+def remember_tool(context: ToolContext) -> Tool[RememberArgs]:
+    """Make the `remember` tool for one turn."""
+
+    def run(args: RememberArgs) -> dict[str, Any]:
+        written = remember_fact(
+            content=args.fact,
+            topic=args.topic,
+            confidence=args.confidence,
+            source=FactSource.CHAT,
+            origin=_origin(context),
+            now=context.now,
+        )
+        result: dict[str, Any] = {"fact_id": str(written.fact.pk), "saved": written.fact.content, "note": OVERRIDES}
+        if written.event is None:
+            return {**result, "note": "This was known already; nothing changed."}
+        return {**result, "memoryEvent": memory_event(written.event)}
+
+    return Tool(
+        name="remember",
+        description=(
+            "Save one durable fact about the user that will plausibly matter in future sessions: a trading preference, a "
+            "limit, a goal, a recurring constraint. Not for ephemeral state such as today's positions or this week's PnL. "
+            "Saved silently; the user can see, edit and undo it."
+        ),
+        args=RememberArgs,
+        run=run,
+        context=context,
+    )
+
+
+def forget_tool(context: ToolContext) -> Tool[ForgetArgs]:
+    """Make the `forget` tool for one turn."""
+
+    def run(args: ForgetArgs) -> dict[str, Any]:
+        try:
+            written = forget_fact(
+                id_or_substring=args.fact_id,
+                reason=ArchivedReason(args.reason),
+                origin=_origin(context),
+                now=context.now,
+            )
+        except FactAmbiguous as error:
+            candidates = [{"fact_id": str(fact.pk), "fact": fact.content} for fact in error.candidates]
+            return {"error": str(error), "candidates": candidates}
+        assert written.event is not None, "a forget always changes something"
+        return {
+            "fact_id": str(written.fact.pk),
+            "forgotten": written.fact.content,
+            "note": OVERRIDES,
+            "memoryEvent": memory_event(written.event),
+        }
+
+    return Tool(
+        name="forget",
+        description=(
+            "End one fact about the user, when they contradict it, correct it or ask for it. Give its id, or words that stand "
+            "in that fact alone; if several fit, nothing changes and you get the candidates to ask about."
+        ),
+        args=ForgetArgs,
+        run=run,
+        context=context,
+    )
+
+
+def memory_event(event: MemoryEvent) -> dict[str, Any]:
+    """Return what the memory line needs: `{id, kind, before, after}`, the rows as `{fact_id, fact, topic, confidence}`."""
+    return {
+        "id": str(event.pk),
+        "kind": event.kind,
+        "before": _row(event.before),
+        "after": _row(event.after),
+    }
+
+
+def _row(fact: UserFact | None) -> dict[str, str] | None:
+    if fact is None:
+        return None
+    return {"fact_id": str(fact.pk), "fact": fact.content, "topic": fact.topic, "confidence": fact.confidence}
+
+
+def _origin(context: ToolContext) -> Origin:
+    return Origin(conversation_id=context.conversation_id, message_id=context.message_id)

@@ -1,0 +1,326 @@
+"""One message in, events out: the loop of model and tools.
+
+The law: the user's message is committed before a model is called; no model, tool or wait happens inside a
+transaction; what was said is saved at least every second, and whatever ends the turn, the reply is closed with it.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from django.conf import settings
+from django.db import DatabaseError
+
+from chat.events import MemoryWritten, Noticed, TextAdded, ToolFinished, ToolStarted, TurnDone, TurnEvent, TurnFailed
+from chat.models import MessageStatus
+from chat.parts import Reply, model_messages
+from chat.services import TurnStart, finish_reply, save_progress
+from chat.tools import build_tools
+from chat.tools.base import TOOL_FAILED, Tool, ToolContext
+from config.lib import llm
+from config.lib.llm import Chunk, LLMUnavailable, ToolCall, Usage
+from config.lib.owned import owned_tx
+from config.lib.text import clean_text
+from config.lib.threads import in_thread
+
+logger = logging.getLogger(__name__)
+
+FLUSH_SECONDS: Final = 1 / 30  # text goes out at most that often
+SAVE_SECONDS: Final = 0.9  # a killed process loses at most a second
+TOOL_SECONDS: Final = 30
+MAX_CALLS_PER_STEP: Final = 16
+MAX_REPLY: Final = 64_000  # characters
+SAVE_ATTEMPTS: Final = 5
+
+TOO_LONG: Final = "The answer was cut off: it had grown longer than a reply may be."
+EMPTY_ANSWER: Final = "The model gave an empty answer. Retry, or say it differently."
+TOOK_TOO_LONG: Final = "This answer took too long and was ended. What was said is kept; retry to ask again."
+BROKE: Final = "Something went wrong on our side. What was said is kept; retry to ask again."
+NOT_SAVED: Final = "The end of this answer could not be saved: the database did not answer. Retry to ask again."
+STOPPED_BY_RESTART: Final = "Keel was restarted while it answered. What it had said is kept; retry to ask again."
+
+_NOTICES: Final = {
+    "length": "The answer was cut off at the model's limit.",
+    "content_filter": "The provider of the model cut this answer off.",
+}
+
+
+class Control:
+    """The handle of a running turn: whoever holds it can stop it."""
+
+    def __init__(self) -> None:
+        self.news = asyncio.Event()
+        self.is_stopped = False
+        self.stop_error = ""
+
+    def stop(self, error: str = "") -> None:
+        """End the turn soon, keeping what was said; `error` says why if it was not the user's wish."""
+        self.is_stopped = True
+        self.stop_error = error
+        self.news.set()
+
+
+class _Pump:
+    """Reads the model in a task of its own, so that a slow save never holds up the stream, and the reverse."""
+
+    def __init__(self, chunks: AsyncGenerator[Chunk, None], news: asyncio.Event) -> None:
+        self._chunks = chunks
+        self._news = news
+        self._pending: list[str] = []
+        self.last = Chunk()
+        self.task = asyncio.create_task(self._read())
+
+    async def _read(self) -> None:
+        try:
+            async with aclosing(self._chunks) as chunks:
+                async for chunk in chunks:
+                    if chunk.text:
+                        self._pending.append(chunk.text)
+                        self._news.set()
+                    if chunk.finish_reason is not None:
+                        self.last = chunk
+        finally:
+            self._news.set()
+
+    def take(self) -> str:
+        """Return the text that came since the last call."""
+        text = "".join(self._pending)
+        self._pending.clear()
+        return text
+
+    async def close(self) -> None:
+        """Cancel the reading, and with it the provider's response."""
+        self.task.cancel()
+        await asyncio.gather(self.task, return_exceptions=True)
+
+
+class _Turn:
+    """The state of one turn."""
+
+    def __init__(self, start: TurnStart, control: Control) -> None:
+        self.start = start
+        self.control = control
+        self.reply = Reply()
+        self.model = ""
+        self.usage: Usage | None = None
+        self.is_cut = False  # the reply reached its greatest length
+        context = ToolContext(
+            user_id=start.user_id,
+            now=start.now,
+            conversation_id=start.conversation_id,
+            message_id=start.message_id,
+        )
+        self.tools: dict[str, Tool[Any]] = build_tools(start.assistant, context)
+        self.messages: list[dict[str, Any]] = [{"role": "system", "content": start.system}, *start.history]
+        self._began = time.monotonic()
+        self._saved = self._began
+
+    @property
+    def seconds_left(self) -> float:
+        return settings.TURN_TIMEOUT_SECONDS - (time.monotonic() - self._began)
+
+    @property
+    def has_ended(self) -> bool:
+        return self.control.is_stopped or self.is_cut
+
+    async def steps(self) -> AsyncGenerator[TurnEvent, None]:
+        """Let model and tools alternate until the model has said its last, or a limit ends it."""
+        for step in range(settings.TURN_MAX_STEPS):
+            self.reply.step = step
+            pump = _Pump(self._stream(), self.control.news)
+            try:
+                async with aclosing(self._texts(pump)) as texts:
+                    async for event in texts:
+                        yield event
+                if self.has_ended:
+                    return
+                await pump.task  # raises what the provider raised
+            finally:
+                await pump.close()
+            self._note(pump.last)
+            if notice := _NOTICES.get(pump.last.finish_reason or ""):
+                yield Noticed(notice, "warn")
+            if not pump.last.tool_calls:
+                return
+            async for event in self._call_tools(pump.last.tool_calls):
+                yield event
+            if self.control.is_stopped:
+                return
+        yield Noticed(f"Keel stopped after {settings.TURN_MAX_STEPS} steps. Say “go on” to continue.", "warn")
+
+    def _stream(self) -> AsyncGenerator[Chunk, None]:
+        models = [settings.CHAT_AGENT_MODEL, *settings.CHAT_FALLBACK_MODELS]
+        return llm.stream(self.messages, models=models, tools=[tool.schema for tool in self.tools.values()])
+
+    async def _texts(self, pump: _Pump) -> AsyncGenerator[TurnEvent, None]:
+        """Pass on what the model says, about thirty times a second, and save it every second."""
+        while True:
+            # Looked up before taking: what comes after the look is taken in the next round.
+            ended = pump.task.done()
+            if text := clean_text(pump.take()):
+                self.reply.add_text(text)
+                yield TextAdded(text)
+            if ended or self.control.is_stopped:
+                return
+            if self.reply.length > MAX_REPLY:
+                self.is_cut = True
+                yield Noticed(TOO_LONG, "warn")
+                return
+            if self.seconds_left <= 0:
+                raise TimeoutError
+            await self._save_if_due()
+            await asyncio.wait({pump.task}, timeout=FLUSH_SECONDS if text else 0)
+            await self._wait_for_news()
+
+    async def _wait_for_news(self) -> None:
+        try:
+            # Wakes to save even when nothing comes: a silent turn must show that it lives.
+            await asyncio.wait_for(self.control.news.wait(), SAVE_SECONDS)
+        except TimeoutError:
+            return
+        if not self.control.is_stopped:
+            self.control.news.clear()
+
+    def _note(self, last: Chunk) -> None:
+        self.model = last.model or self.model
+        if last.usage is not None:
+            self.usage = last.usage if self.usage is None else _sum(self.usage, last.usage)
+
+    async def _call_tools(self, calls: tuple[ToolCall, ...]) -> AsyncGenerator[TurnEvent, None]:
+        results: list[dict[str, Any]] = []
+        for number, call in enumerate(calls):
+            if self.control.is_stopped:
+                return
+            part = self.reply.start_tool(call)
+            yield ToolStarted(part)
+            if number < MAX_CALLS_PER_STEP:
+                result = await self._run_tool(call)
+            else:
+                result = {"error": f"Too many calls at once; at most {MAX_CALLS_PER_STEP}. This one did not run."}
+            self.reply.finish_tool(part, result)
+            results.append(result)
+            yield ToolFinished(part)
+            if "memoryEvent" in result:
+                yield MemoryWritten(self.reply.add_memory(result["memoryEvent"]))
+            await self._save_if_due()
+        self.messages = [*self.messages, *self._last_step()]
+
+    def _last_step(self) -> list[dict[str, Any]]:
+        return model_messages([part for part in self.reply.parts if part["step"] == self.reply.step])
+
+    async def _run_tool(self, call: ToolCall) -> dict[str, Any]:
+        tool = self.tools.get(call.name)
+        if tool is None:
+            return {"error": f"There is no tool of that name. There are: {', '.join(self.tools)}."}
+        task = asyncio.create_task(in_thread(tool.call, call.arguments))
+        deadline = time.monotonic() + TOOL_SECONDS
+        while not task.done() and time.monotonic() < deadline:
+            # In slices: the turn goes on showing that it lives while a tool works.
+            await asyncio.wait({task}, timeout=SAVE_SECONDS)
+            await self._save_if_due()
+        if task.done():
+            return task.result()
+        logger.error("Tool %s took over %s s", call.name, TOOL_SECONDS)
+        return {"error": TOOL_FAILED}
+
+    async def _save_if_due(self) -> None:
+        if time.monotonic() - self._saved < SAVE_SECONDS:
+            return
+        self._saved = time.monotonic()
+        try:
+            goes_on = await in_thread(self._save_progress)
+        except DatabaseError:
+            # The text is safe here; the next save, or the last one, brings it in.
+            logger.warning("Reply %s: progress not saved", self.start.reply_id, exc_info=True)
+            return
+        if not goes_on:
+            self.control.stop()
+
+    def _save_progress(self) -> bool:
+        with owned_tx(self.start.user_id):
+            return save_progress(
+                reply_id=self.start.reply_id, parts=self.reply.parts, text=self.reply.text, now=_clock()
+            )
+
+    def usage_dict(self) -> dict[str, Any] | None:
+        """Return what all calls of the turn used together."""
+        return asdict(self.usage) if self.usage else None
+
+    async def finish(self, status: MessageStatus, error: str) -> bool:
+        """Close the reply, trying again for a while when the database does not answer; return whether it was."""
+        for attempt in range(SAVE_ATTEMPTS):
+            try:
+                await in_thread(self._finish, status, error)
+            except DatabaseError:
+                logger.warning("Reply %s: end not saved, attempt %s", self.start.reply_id, attempt + 1, exc_info=True)
+                await asyncio.sleep(0.2 * 3**attempt)
+            else:
+                return True
+        return False
+
+    def _finish(self, status: MessageStatus, error: str) -> None:
+        with owned_tx(self.start.user_id):
+            finish_reply(
+                reply_id=self.start.reply_id,
+                status=status,
+                parts=self.reply.parts,
+                text=self.reply.text,
+                error=error,
+                model=self.model,
+                usage=self.usage_dict(),
+                now=_clock(),
+            )
+
+
+def _sum(a: Usage, b: Usage) -> Usage:
+    return Usage(
+        a.prompt_tokens + b.prompt_tokens,
+        a.completion_tokens + b.completion_tokens,
+        a.cached_tokens + b.cached_tokens,
+        a.estimated or b.estimated,
+    )
+
+
+def _clock() -> datetime:
+    # The turn is the interface of its own background work: heartbeats must tell the true time, not the turn's.
+    return datetime.now(UTC)
+
+
+async def run_turn(start: TurnStart, control: Control) -> AsyncGenerator[TurnEvent, None]:
+    """Answer one stored message; yield what happens, and last a TurnDone or a TurnFailed.
+
+    Never raises for what a model, a tool or the database does. It knows no socket: it runs to its end, or until
+    `control.stop()`, whoever listens.
+    """
+    turn = _Turn(start, control)
+    error = ""
+    try:
+        async with aclosing(turn.steps()) as steps:
+            async for event in steps:
+                yield event
+        if not turn.reply.parts and not control.is_stopped:
+            error = EMPTY_ANSWER
+    except LLMUnavailable as problem:
+        error = str(problem)
+    except TimeoutError:
+        error = TOOK_TOO_LONG
+    except Exception:
+        logger.exception("Turn failed in conversation %s", start.conversation_id)
+        error = BROKE
+    error = error or control.stop_error
+    is_saved = await turn.finish(_status(error, control), error)
+    if error or not is_saved:
+        yield TurnFailed(error or NOT_SAVED)
+    else:
+        yield TurnDone(_status(error, control), turn.usage_dict())
+
+
+def _status(error: str, control: Control) -> MessageStatus:
+    if error and not control.stop_error:
+        return MessageStatus.FAILED
+    return MessageStatus.INTERRUPTED if control.is_stopped else MessageStatus.COMPLETE
