@@ -3,13 +3,16 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
-from config.lib.errors import DomainError
-from config.lib.tokens import estimate_tokens
+from django.db import connection
+
 from chat.models import Conversation, Message, MessageStatus, Role
 from chat.parts import model_messages
+from config.lib.errors import DomainError
+from config.lib.owned import owner_id
+from config.lib.tokens import estimate_tokens
 
 HISTORY_LIMIT = 400  # messages read for a prompt; the token budget cuts long before
 THREADS_SHOWN = 200
@@ -108,10 +111,44 @@ def _fitting(newest_first: Iterable[tuple[str, str, Any]], budget_tokens: int) -
     return [message for _, messages in reversed(chosen) for message in messages]
 
 
-def count_streaming() -> int:
-    """Return how many replies of the user are being written."""
-    count: int = Message.objects.streaming().count()
-    return count
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What the limits on messages and turns are checked against, for one user."""
+
+    running: int  # replies being written, in all conversations
+    running_here: int  # in this one
+    dead: int  # of the running ones, those whose turn stopped beating
+    recent: int  # messages the user sent since `recent_since`
+    repeat_id: int | None  # the message that has this client id already
+
+
+# One round trip in the path to the first token, where the ORM would take four; the owner is in each condition.
+_LOAD: Final = """
+SELECT
+    (SELECT COUNT(*) FROM agent_messages WHERE user_id = %(user)s AND status = 'streaming'),
+    (SELECT COUNT(*) FROM agent_messages
+      WHERE user_id = %(user)s AND status = 'streaming' AND conversation_id = %(conversation)s),
+    (SELECT COUNT(*) FROM agent_messages
+      WHERE user_id = %(user)s AND status = 'streaming' AND heartbeat_at < %(dead_before)s),
+    (SELECT COUNT(*) FROM agent_messages WHERE user_id = %(user)s AND role = 'user' AND created_at > %(recent_since)s),
+    (SELECT id FROM agent_messages
+      WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND client_id = %(client)s)
+"""
+
+
+def get_load(conversation_id: UUID, *, client_id: UUID | None, dead_before: datetime, recent_since: datetime) -> Load:
+    """Return how busy the user in scope is, and whether a message of that client id is stored already."""
+    column = Message._meta.get_field
+    values = {
+        "user": owner_id(),
+        "conversation": column("conversation").get_db_prep_value(conversation_id, connection),
+        "client": column("client_id").get_db_prep_value(client_id, connection),
+        "dead_before": column("heartbeat_at").get_db_prep_value(dead_before, connection),
+        "recent_since": column("created_at").get_db_prep_value(recent_since, connection),
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_LOAD, values)
+        return Load(*cursor.fetchone())
 
 
 def is_streaming(message: Message) -> bool:

@@ -8,13 +8,12 @@ from uuid import UUID
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import connection
-from django.db.models import Count, Q
 
 from chat.assistants import ASSISTANTS
 from chat.models import MAX_TITLE, Conversation, ConversationStatus, MemorySnapshot, Message, MessageStatus, Role
 from chat.parts import Part, close_running_tools
 from chat.prompts import SEPARATOR, clock_segment, compose_prefix
-from chat.queries import ConversationNotFound, history
+from chat.queries import ConversationNotFound, Load, get_load, history
 from config.lib.errors import DomainError
 from config.lib.owned import owner_id
 from config.lib.text import clean_text, one_line
@@ -83,12 +82,11 @@ def accept_message(*, conversation_id: UUID, client_id: UUID, text: str, now: da
     """
     content = clean_text(text).strip()
     conversation = _locked(conversation_id)
-    repeat = Message.objects.filter(conversation=conversation, client_id=client_id).first()
-    if repeat is not None:
-        reply = Message.objects.shown().filter(conversation=conversation, reply_to=repeat).order_by("-pk").first()
-        return Accepted(repeat, reply, None, None)
+    load = _load(conversation, client_id, now)
+    if load.repeat_id is not None:
+        return _accepted_before(load.repeat_id)
     _refuse_bad_text(content)
-    _refuse_overload(conversation, now)
+    _refuse_overload(load)
     message = Message.objects.create(
         conversation=conversation,
         role=Role.USER,
@@ -111,7 +109,7 @@ def retry_reply(*, conversation_id: UUID, now: datetime) -> tuple[Message, Accep
         MessageRefused: there is no reply, or a turn is running, or too many are.
     """
     conversation = _locked(conversation_id)
-    _refuse_overload(conversation, now)
+    _refuse_overload(_load(conversation, None, now))
     old = Message.objects.shown().filter(conversation=conversation).order_by("-pk").first()
     if old is None or old.role != Role.ASSISTANT or old.reply_to is None:
         raise MessageRefused("There is no reply to try again.")
@@ -236,7 +234,7 @@ def _tier() -> str | None:
 
 
 def _locked(conversation_id: UUID) -> Conversation:
-    rows = Conversation.objects.select_related("snapshot")
+    rows = Conversation.objects.select_related("snapshot", "user")
     if connection.features.has_select_for_update:
         # One of a user's messages at a time, so that the limits on turns and messages hold under any race.
         users = get_user_model()._default_manager.select_for_update(no_key=True)
@@ -259,20 +257,36 @@ def _refuse_bad_text(content: str) -> None:
         )
 
 
-def _refuse_overload(conversation: Conversation, now: datetime) -> None:
-    interrupt_dead_turns(now=now)
-    counts = Message.objects.aggregate(
-        here=Count("pk", filter=Q(status=MessageStatus.STREAMING, conversation=conversation)),
-        running=Count("pk", filter=Q(status=MessageStatus.STREAMING)),
-        recent=Count("pk", filter=Q(role=Role.USER, created_at__gt=now - timedelta(minutes=1))),
-    )
-    if counts["here"]:
-        raise MessageRefused("Keel is still answering here. Wait for it, or stop it first.")
-    if counts["running"] >= settings.TURNS_PER_USER:
-        raise MessageRefused(
-            f"Keel is answering in {counts['running']} other chats, which is the most at a time. Wait for one, or stop it."
+def _accepted_before(message_id: int) -> Accepted:
+    message = Message.objects.get(pk=message_id)
+    reply = Message.objects.shown().filter(reply_to=message).order_by("-pk").first()
+    return Accepted(message, reply, None, None)
+
+
+def _load(conversation: Conversation, client_id: UUID | None, now: datetime) -> Load:
+    def look() -> Load:
+        return get_load(
+            conversation.pk,
+            client_id=client_id,
+            dead_before=now - HEARTBEAT_LEASE,
+            recent_since=now - timedelta(minutes=1),
         )
-    if counts["recent"] >= settings.MESSAGES_PER_MINUTE:
+
+    load = look()
+    if load.dead:
+        interrupt_dead_turns(now=now)
+        load = look()
+    return load
+
+
+def _refuse_overload(load: Load) -> None:
+    if load.running_here:
+        raise MessageRefused("Keel is still answering here. Wait for it, or stop it first.")
+    if load.running >= settings.TURNS_PER_USER:
+        raise MessageRefused(
+            f"Keel is answering in {load.running} other chats, which is the most at a time. Wait for one, or stop it."
+        )
+    if load.recent >= settings.MESSAGES_PER_MINUTE:
         raise MessageRefused("That is a lot of messages in one minute. Wait a moment, then send it again.")
 
 
@@ -312,7 +326,7 @@ def _touch(conversation: Conversation, title: str | None, now: datetime) -> None
 
 def _turn(conversation: Conversation, message: Message, reply: Message, now: datetime) -> TurnStart:
     block = conversation.snapshot.text if conversation.snapshot else ""
-    system = system_blocks(conversation, block, _tier(), now)
+    system = system_blocks(conversation, block, conversation.user.experience_tier, now)
     # The reply takes room too, and so does the prompt.
     budget = settings.CONTEXT_BUDGET_TOKENS * 8 // 10 - sum(len(block["text"]) for block in system) // 4
     return TurnStart(

@@ -9,6 +9,7 @@ import logging
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
+from functools import cache
 from typing import Any, Final, Generic, TypeVar
 from uuid import UUID
 
@@ -49,15 +50,8 @@ class Tool(Generic[A]):
     @property
     def schema(self) -> dict[str, Any]:
         """The tool as a model is told of it."""
-        parameters = self.args.model_json_schema()
-        parameters.pop("title", None)
-        parameters.pop("description", None)
-        for field in parameters.get("properties", {}).values():
-            field.pop("title", None)
-        return {
-            "type": "function",
-            "function": {"name": self.name, "description": self.description, "parameters": parameters},
-        }
+        function = {"name": self.name, "description": self.description, "parameters": _parameters(self.args)}
+        return {"type": "function", "function": function}
 
     def call(self, arguments: str) -> dict[str, Any]:
         """Run the tool on the model's JSON text, as its user and in one transaction.
@@ -78,6 +72,16 @@ class Tool(Generic[A]):
         except Exception:
             logger.exception("Tool %s failed", self.name)
             return {"error": TOOL_FAILED}
+
+
+@cache
+def _parameters(args: type[BaseModel]) -> dict[str, Any]:
+    schema = args.model_json_schema()
+    # Titles repeat the names, and the docstring is ours: neither helps a model.
+    for described in (schema, *schema.get("properties", {}).values()):
+        described.pop("title", None)
+    schema.pop("description", None)
+    return schema
 
 
 def _problems(error: ValidationError) -> list[dict[str, str]]:

@@ -1,0 +1,194 @@
+"""First token and CPU per chunk of a whole turn, as ratios to bare LiteLLM on the same local server.
+
+A whole turn is everything between a socket's frame and the frames that answer it: the message stored, prompt and
+history read, the model streamed through the door, text coalesced, Markdown rendered, frames encoded, progress and end
+saved. Bare LiteLLM is its own `acompletion(stream=True)` with the same prompt. Both run in this process in turns.
+"""
+
+import asyncio
+import gc
+import json
+import os
+import statistics
+import tempfile
+import time
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+from uuid import uuid4
+
+from benchmarks.server import CHUNKS, answering_server
+
+ROUNDS = 15
+CHUNK_SECONDS = 0.004  # 250 chunks a second: a fast provider
+QUESTION = "How is my long?"
+EARLIER = ("What am I holding?", "One position: BTC long, 3x, entered at 42,150.")
+GOALS = {"first token": 1.6, "CPU per chunk": 1.25}
+
+Sample = tuple[float, float]  # seconds to the first token, CPU seconds per chunk
+
+
+def set_up(base: str, folder: str) -> None:
+    """Point Django at a fresh SQLite file and the door at the local server."""
+    os.environ |= {
+        "DJANGO_SETTINGS_MODULE": "config.settings",
+        "READ_DOT_ENV": "false",
+        "DATABASE_URL": os.environ.get("BENCH_DATABASE_URL", f"sqlite:///{folder}/bench.sqlite3"),
+        "CHAT_AGENT_MODEL": "openai/bench",
+        "OPENAI_API_BASE": base,
+        "OPENAI_API_KEY": "none",
+        "LOG_LEVEL": "ERROR",
+        "MESSAGES_PER_MINUTE": "10000",
+    }
+    import django  # noqa: PLC0415  after the environment
+    from django.core.management import call_command  # noqa: PLC0415
+
+    django.setup()
+    call_command("migrate", verbosity=0)
+
+
+def make_user() -> int:
+    """Make a user with ten facts; return the id."""
+    from django.contrib.auth import get_user_model  # noqa: PLC0415
+    from django.utils import timezone  # noqa: PLC0415
+
+    from config.lib.owned import owned_tx  # noqa: PLC0415
+    from memory.services import remember_fact  # noqa: PLC0415
+
+    user = get_user_model()._default_manager.create_user(f"bench-{uuid4()}@example.com")
+    with owned_tx(user):
+        for number in range(10):
+            remember_fact(content=f"Bench fact number {number}", now=timezone.now())
+    return int(user.pk)
+
+
+def make_conversation(user_id: int) -> Any:
+    """Make a conversation with one exchange in it, so that its memory block is frozen; return its id."""
+    from django.utils import timezone  # noqa: PLC0415
+
+    from chat.models import MessageStatus  # noqa: PLC0415
+    from chat.services import accept_message, finish_reply, start_conversation  # noqa: PLC0415
+    from config.lib.owned import owned_tx  # noqa: PLC0415
+
+    now = timezone.now()
+    with owned_tx(user_id):
+        conversation = start_conversation(now=now)
+        accepted = accept_message(conversation_id=conversation.pk, client_id=uuid4(), text=EARLIER[0], now=now)
+        parts = [{"kind": "text", "step": 0, "text": EARLIER[1]}]
+        finish_reply(
+            reply_id=accepted.reply.pk, status=MessageStatus.COMPLETE, parts=parts, text=EARLIER[1], now=timezone.now()
+        )
+        return conversation.pk
+
+
+async def whole_turn(user_id: int) -> Sample:
+    """Run one turn as the consumer does, with one socket's worth of frames encoded."""
+    from django.utils import timezone  # noqa: PLC0415
+
+    from chat import live  # noqa: PLC0415
+    from chat.services import accept_message  # noqa: PLC0415
+    from config.lib.owned import owned_tx  # noqa: PLC0415
+    from config.lib.threads import in_thread  # noqa: PLC0415
+
+    def accept() -> Any:
+        with owned_tx(user_id):
+            return accept_message(conversation_id=conversation_id, client_id=uuid4(), text=QUESTION, now=timezone.now())
+
+    conversation_id = await in_thread(make_conversation, user_id)
+    subscription = live.Subscription()
+    room = live.join(conversation_id, subscription)
+    cpu, began, first = time.process_time(), time.perf_counter(), 0.0
+    accepted = await in_thread(accept)
+    opening = {"client_id": None, "message_id": "1", "reply_id": str(accepted.reply.pk), "html": ""}
+    turn = live.start_turn(accepted.turn, opening, None)
+    while True:
+        frame = await subscription.frames.get()
+        json.dumps(frame, ensure_ascii=False)
+        if frame["type"] == "text" and not first:
+            first = time.perf_counter() - began
+        if frame["type"] in {"done", "failed"}:
+            assert frame["type"] == "done", frame["text"]
+            break
+    await asyncio.wait({turn.task})
+    live.leave(room, subscription)
+    return first, (time.process_time() - cpu) / CHUNKS
+
+
+async def bare_litellm(messages: list[dict[str, Any]], tools: list[dict[str, Any]]) -> Sample:
+    """Stream the same answer with LiteLLM alone."""
+    import litellm  # noqa: PLC0415
+
+    cpu, began, first = time.process_time(), time.perf_counter(), 0.0
+    stream = await litellm.acompletion(
+        model="openai/bench",
+        messages=messages,
+        tools=tools,
+        stream=True,
+        stream_options={"include_usage": True},
+        max_retries=0,
+    )
+    text = []
+    async for chunk in stream:
+        if chunk.choices and chunk.choices[0].delta.content:
+            text.append(chunk.choices[0].delta.content)
+            first = first or time.perf_counter() - began
+    assert len(text) == CHUNKS, len(text)
+    return first, (time.process_time() - cpu) / CHUNKS
+
+
+async def compare(user_id: int) -> list[tuple[Sample, Sample]]:
+    """Return pairs of samples, (turn, bare), taken in turns after a warm-up of each."""
+    from chat.services import preview_prompt  # noqa: PLC0415
+    from chat.tools import build_tools  # noqa: PLC0415
+    from chat.tools.base import ToolContext  # noqa: PLC0415
+    from config.lib import llm  # noqa: PLC0415
+    from config.lib.owned import owned  # noqa: PLC0415
+    from config.lib.threads import in_thread  # noqa: PLC0415
+    from django.utils import timezone  # noqa: PLC0415
+
+    def prompt() -> str:
+        with owned(user_id):
+            return preview_prompt(assistant="coach", now=timezone.now())
+
+    system = await in_thread(prompt)
+    context = ToolContext(user_id=user_id, now=timezone.now())
+    tools = [tool.schema for tool in build_tools("coach", context).values()]
+    messages = [
+        {"role": "system", "content": system},
+        {"role": "user", "content": EARLIER[0]},
+        {"role": "assistant", "content": EARLIER[1]},
+        {"role": "user", "content": QUESTION},
+    ]
+    runs: list[Callable[[], Awaitable[Sample]]] = [
+        lambda: whole_turn(user_id),
+        lambda: bare_litellm(messages, tools),
+    ]
+    pairs = []
+    for round_number in range(ROUNDS + 2):
+        samples = []
+        for run in runs:
+            gc.collect()
+            samples.append(await run())
+        if round_number >= 2:
+            pairs.append((samples[0], samples[1]))
+    await llm.close()
+    return pairs
+
+
+def main() -> None:
+    """Measure, and print each claim with its goal."""
+    with answering_server(CHUNK_SECONDS) as base, tempfile.TemporaryDirectory() as folder:
+        set_up(base, folder)
+        pairs = asyncio.run(compare(make_user()))
+    for index, (claim, goal) in enumerate(GOALS.items()):
+        ratio = statistics.median(turn[index] / bare[index] for turn, bare in pairs)
+        ours = statistics.median(turn[index] for turn, _ in pairs) * 1e3
+        theirs = statistics.median(bare[index] for _, bare in pairs) * 1e3
+        verdict = "ok" if ratio <= goal else "MISSED"
+        print(
+            f"{claim:<14} {ratio:5.2f} x bare LiteLLM (goal {goal})  {ours:7.3f} ms against {theirs:7.3f} ms  {verdict}"
+        )  # noqa: T201
+
+
+if __name__ == "__main__":
+    main()
