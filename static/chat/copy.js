@@ -1,0 +1,72 @@
+/** Copying replies and code blocks. */
+
+/**
+ * Give each code block under `element` its copy button.
+ *
+ * @param {Element} element
+ */
+export function addCopyButtons(element) {
+  for (const block of element.querySelectorAll(".message__closed pre:not(.code-block > pre, .tool pre)")) {
+    const frame = document.createElement("div");
+    frame.className = "code-block";
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "btn btn--quiet btn--small code-block__copy";
+    button.dataset.action = "copy-code";
+    button.textContent = "Copy code";
+    block.replaceWith(frame);
+    // A wide block scrolls sideways, so the keyboard must be able to reach it.
+    block.setAttribute("tabindex", "0");
+    frame.append(block, button);
+  }
+}
+
+/**
+ * The words of a reply, without its tool cards, memory lines and buttons.
+ *
+ * @param {Element} article
+ * @returns {string}
+ */
+export function replyText(article) {
+  const body = article.querySelector(".message__body")?.cloneNode(true);
+  if (!(body instanceof Element)) return "";
+  for (const element of body.querySelectorAll(".tool, .memory-line, button")) element.remove();
+  return (body.textContent ?? "").replace(/[ \t]*\n\s*/g, "\n").trim();
+}
+
+/**
+ * Copy the source of a reply, as the model wrote it.
+ *
+ * @param {Element} article
+ * @returns {Promise<string>} what to tell the user
+ */
+export function copyReply(article) {
+  const source = article.querySelector("template.message__source");
+  const text = source instanceof HTMLTemplateElement ? source.content.textContent : replyText(article);
+  return copy(text ?? "", article.querySelector(".message__body"));
+}
+
+/**
+ * @param {Element} button
+ * @returns {Promise<string>} what to tell the user
+ */
+export function copyCode(button) {
+  const block = button.closest(".code-block")?.querySelector("pre") ?? null;
+  return copy((block?.textContent ?? "").replace(/\n$/, ""), block);
+}
+
+/**
+ * @param {string} text
+ * @param {Element | null} shown
+ * @returns {Promise<string>}
+ */
+async function copy(text, shown) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return "Copied";
+  } catch {
+    // No permission, or the site is not served over HTTPS: select it, the user's own keys can copy it.
+    if (shown) getSelection()?.selectAllChildren(shown);
+    return "Selected. Press Ctrl+C to copy.";
+  }
+}

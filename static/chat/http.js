@@ -1,0 +1,78 @@
+/** The few plain requests of the chat. */
+
+const PATIENCE_MS = 15_000;
+
+/** The server asks for a login: the page can only say so. */
+export class SignedOut extends Error {}
+
+/** What was asked for is not there (any more). */
+export class NotFound extends Error {}
+
+/** The server refused; the message is a sentence for the user, or empty. */
+export class Refused extends Error {}
+
+/**
+ * @typedef {object} Conversation
+ * @property {string} id
+ * @property {string} url  its full page
+ * @property {string} socket  path of its socket
+ */
+
+/**
+ * Make the row of a new chat.
+ *
+ * @param {string} url
+ * @returns {Promise<Conversation>}
+ */
+export async function createConversation(url) {
+  const headers = { Accept: "application/json", "X-CSRFToken": csrfToken() };
+  const response = await request(url, { method: "POST", headers });
+  return response.json();
+}
+
+/**
+ * Get an HTML fragment.
+ *
+ * @param {string} url
+ * @param {Record<string, string>} parameters  empty ones are left out
+ * @returns {Promise<string>}
+ */
+export async function fetchFragment(url, parameters) {
+  const filled = Object.entries(parameters).filter(([, value]) => value);
+  const query = new URLSearchParams(filled).toString();
+  const response = await request(query ? `${url}?${query}` : url, { headers: { Accept: "text/html" } });
+  return response.text();
+}
+
+/**
+ * @param {string} url
+ * @param {RequestInit} options
+ * @returns {Promise<Response>}
+ */
+async function request(url, options) {
+  // A redirect here is always the way to the login page.
+  const signal = AbortSignal.timeout(PATIENCE_MS);
+  const response = await fetch(url, { ...options, redirect: "manual", signal });
+  if (response.type === "opaqueredirect" || response.status === 401) throw new SignedOut();
+  if (response.status === 404) throw new NotFound();
+  if (!response.ok) throw new Refused(await sentence(response));
+  return response;
+}
+
+/**
+ * @param {Response} response
+ * @returns {Promise<string>} what a JSON answer says went wrong
+ */
+async function sentence(response) {
+  try {
+    const { error } = await response.json();
+    return typeof error === "string" ? error : "";
+  } catch {
+    return "";
+  }
+}
+
+/** @returns {string} the token every page carries for htmx */
+function csrfToken() {
+  return JSON.parse(document.body.getAttribute("hx-headers") ?? "{}")["X-CSRFToken"] ?? "";
+}

@@ -1,0 +1,79 @@
+/** @typedef {string | number} MessageId */
+
+/**
+ * @typedef {object} Frame  one JSON message of the server; see the chat's consumer for its fields
+ * @property {string} type
+ * @property {number} seq  grows by one within a turn; 0 outside of turns
+ * @property {MessageId | null} [reply_id]
+ * @property {{message_id: MessageId, html: string, tail: string, status: string} | null} [reply]
+ */
+
+/**
+ * Keeps the frames of a turn in order: nothing twice, nothing after a gap.
+ *
+ * A snapshot sets the count, an accepted message starts a new one. After a gap nothing is taken until the
+ * next of these, since text appended behind a hole would be wrong for good.
+ */
+export class FrameOrder {
+  constructor() {
+    /** @type {MessageId | null} */
+    this.replyId = null;
+    this.seq = 0;
+    this.waiting = true;
+  }
+
+  /** Take nothing before the next snapshot: a new connection, or frames were missed. */
+  expectSnapshot() {
+    this.waiting = true;
+  }
+
+  /**
+   * @param {Frame} frame
+   * @returns {"apply" | "ignore" | "gap"}
+   */
+  judge(frame) {
+    if (frame.type === "snapshot") return this.#start(frame.reply?.message_id ?? null, frame.seq);
+    if (frame.type === "accepted") return this.#accept(frame);
+    if (!frame.reply_id) return this.#passLoose(frame);
+    if (this.waiting) return "ignore";
+    if (frame.reply_id !== this.replyId || frame.seq > this.seq + 1) return "gap";
+    if (frame.seq <= this.seq) return "ignore";
+    this.seq = frame.seq;
+    return "apply";
+  }
+
+  /**
+   * An answer to a resend names an older reply or the running one: it must not set the count back.
+   *
+   * @param {Frame} frame
+   * @returns {"apply"}
+   */
+  #accept(frame) {
+    const running = this.replyId === frame.reply_id;
+    return this.#start(frame.reply_id ?? null, running ? Math.max(this.seq, frame.seq) : frame.seq);
+  }
+
+  /**
+   * Titles, notices and refusals stand alone: a late one does no harm, and a hole before one shows at the
+   * next frame of the reply.
+   *
+   * @param {Frame} frame
+   * @returns {"apply"}
+   */
+  #passLoose(frame) {
+    if (frame.seq === this.seq + 1) this.seq = frame.seq;
+    return "apply";
+  }
+
+  /**
+   * @param {MessageId | null} replyId
+   * @param {number} seq
+   * @returns {"apply"}
+   */
+  #start(replyId, seq) {
+    this.replyId = replyId;
+    this.seq = seq;
+    this.waiting = false;
+    return "apply";
+  }
+}

@@ -1,0 +1,141 @@
+import { replyText } from "./copy.js";
+import { FrameOrder } from "./order.js";
+
+/** @type {Record<string, string>} */
+const ENDINGS = { complete: "Answer complete", interrupted: "Stopped", failed: "The answer failed." };
+
+/**
+ * @typedef {object} TurnListener
+ * @property {(running: boolean) => void} onRunning
+ * @property {(clientId: string | null) => void} onAccepted  the server has this message
+ * @property {(frame: any) => void} onRefused  something sent was not taken; no reply is concerned
+ * @property {(title: string) => void} onTitle
+ * @property {(frame: any) => void} onTaken  a frame was taken in: what waits to be sent may be due
+ * @property {() => void} onGap  frames were missed, a snapshot is needed
+ * @property {() => Promise<void>} onBehind  the page lacks messages: fetch them
+ */
+
+/** Takes the server's frames in their order and shows them in the thread. */
+export class Turn {
+  /** Frames are taken one after another, also while one of them waits for a request. */
+  #queue = Promise.resolve();
+
+  /**
+   * @param {import("./thread.js").Thread} thread
+   * @param {import("./announcer.js").Announcer} announcer
+   * @param {TurnListener} listener
+   */
+  constructor(thread, announcer, listener) {
+    this.thread = thread;
+    this.announcer = announcer;
+    this.listener = listener;
+    this.running = false;
+    this.order = new FrameOrder();
+  }
+
+  /** Begin with another conversation: frames of the last one that still wait are dropped. */
+  reset() {
+    this.order = new FrameOrder();
+    this.#queue = Promise.resolve();
+    this.setRunning(false);
+  }
+
+  /** @param {any} frame */
+  take(frame) {
+    const { order } = this;
+    this.#queue = this.#queue.then(() => (order === this.order ? this.#judge(frame) : undefined)).catch(reportError);
+  }
+
+  /** @param {any} frame */
+  async #judge(frame) {
+    const { order } = this;
+    const verdict = order.judge(frame);
+    if (verdict === "gap") {
+      order.expectSnapshot();
+      this.listener.onGap();
+    } else if (verdict === "apply") {
+      await this.#handlers[frame.type]?.(frame);
+      if (order === this.order) this.listener.onTaken(frame);
+    }
+  }
+
+  /** @param {boolean} running  a reply is being written */
+  setRunning(running) {
+    if (running && !this.running) this.announcer.status("Keel is answering…");
+    this.running = running;
+    this.listener.onRunning(running);
+  }
+
+  /** @type {Record<string, (frame: any) => void | Promise<void>>} */
+  #handlers = {
+    snapshot: (frame) => this.#snapshot(frame),
+    accepted: (frame) => this.#accepted(frame),
+    text: ({ reply_id, text, html, tail }) => {
+      const reply = this.thread.reply(reply_id);
+      if (typeof html === "string") reply.close(html, tail ?? "");
+      else reply.append(text ?? "");
+    },
+    tool_started: ({ reply_id, html }) => void this.thread.reply(reply_id).put(html),
+    tool_finished: ({ reply_id, html }) => void this.thread.reply(reply_id).put(html),
+    memory: ({ reply_id, html }) => {
+      const line = this.thread.reply(reply_id).put(html);
+      this.announcer.status(line?.querySelector(".memory-line__label")?.textContent ?? "Memory changed");
+    },
+    title: ({ title }) => this.listener.onTitle(title),
+    notice: ({ level, text }) => {
+      if (level === "info") this.announcer.status(text);
+      else this.announcer.alert(text);
+    },
+    done: ({ reply_id, status, html }) => {
+      this.thread.finish(reply_id, status, html);
+      this.#ended(reply_id);
+    },
+    failed: (frame) => this.#failed(frame),
+  };
+
+  /** @param {any} frame */
+  async #snapshot({ last_message_id, reply }) {
+    const streaming = reply?.status === "streaming" ? reply : null;
+    const open = this.thread.streamingId;
+    const stale = open !== "" && open !== String(streaming?.message_id);
+    if (stale || (last_message_id && !this.thread.find(last_message_id))) await this.listener.onBehind();
+    if (streaming) {
+      this.thread.reply(streaming.message_id).restore(streaming.html, streaming.tail ?? "");
+      this.setRunning(true);
+    } else if (this.running) {
+      this.#ended(open);
+    }
+  }
+
+  /** @param {any} frame */
+  #accepted({ client_id, reply_id, replaces, html }) {
+    this.thread.dropRetries();
+    this.thread.add(html, { keep: true, replaces });
+    this.thread.dropPending(client_id);
+    this.listener.onAccepted(client_id);
+    this.announcer.clearAlert();
+    // The answer to a resend may name a reply that has long been finished.
+    this.setRunning(this.thread.reply(reply_id).isStreaming);
+  }
+
+  /** @param {any} frame */
+  #failed(frame) {
+    const { reply_id, client_id, text, retry, html } = frame;
+    if (client_id || !reply_id) this.listener.onRefused(frame);
+    if (!reply_id) return;
+    if (html) this.thread.finish(reply_id, "failed", html);
+    else this.thread.reply(reply_id).fail(text, retry);
+    this.setRunning(false);
+    this.announcer.status(text);
+  }
+
+  /** @param {import("./thread.js").MessageId} replyId */
+  #ended(replyId) {
+    this.setRunning(false);
+    const article = this.thread.find(replyId);
+    if (!article) return;
+    const error = article.querySelector(".message__error")?.textContent;
+    this.announcer.status(error || (ENDINGS[article.dataset.status ?? ""] ?? "Answer complete"));
+    this.announcer.speak(replyText(article));
+  }
+}
