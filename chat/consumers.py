@@ -23,7 +23,7 @@ from chat.services import Accepted, accept_message, interrupt_dead_turns, reques
 from config.lib.errors import DomainError
 from config.lib.owned import owned, owned_tx
 from config.lib.threads import in_thread
-from config.lib.web import is_same_origin, user_or_none
+from config.lib.web import is_same_origin, user_or_none, zone_named
 
 logger = logging.getLogger(__name__)
 
@@ -60,6 +60,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             await self.close(SIGNED_OUT)
             return
         self.user_id: int = user.pk
+        self.zone = zone_named(getattr(user, "time_zone", ""))
         self.session_key: str | None = self.scope["session"].session_key
         self.conversation_id: UUID = self.scope["url_route"]["kwargs"]["conversation_id"]
         try:
@@ -147,7 +148,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             self._put({"type": "accepted", "seq": self._seq, **opening})
 
     def _accept(self, client_id: UUID, text: str) -> tuple[live.Frame, Accepted]:
-        with owned_tx(self.user_id):
+        with owned_tx(self.user_id), timezone.override(self.zone):
             accepted = accept_message(
                 conversation_id=self.conversation_id, client_id=client_id, text=text, now=timezone.now()
             )
@@ -162,7 +163,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             live.start_turn(accepted.turn, opening, None)
 
     def _begin_again(self) -> tuple[live.Frame, Accepted]:
-        with owned_tx(self.user_id):
+        with owned_tx(self.user_id), timezone.override(self.zone):
             old, accepted = retry_reply(conversation_id=self.conversation_id, now=timezone.now())
             assert accepted.reply is not None, "a retry always has a reply"
             return {**_opening(None, [accepted.reply]), "replaces": str(old.pk)}, accepted

@@ -12,16 +12,18 @@ from typing import Any, Final
 from uuid import UUID
 
 from channels.layers import get_channel_layer
+from django.utils import timezone
 
 from chat.events import MemoryWritten, Noticed, TextAdded, ToolFinished, ToolStarted, TurnDone, TurnEvent, TurnFailed
 from chat.markdown import close_blocks, render
 from chat.queries import list_messages
-from chat.rendering import memory_html, message_html, tool_html, view_messages
+from chat.rendering import is_quiet, memory_html, message_html, tool_html, view_messages
 from chat.services import TurnStart
 from chat.turn import STOPPED_BY_RESTART, Control, run_turn
 from config.lib import llm
 from config.lib.owned import owned
 from config.lib.threads import in_thread
+from config.lib.web import zone_named
 
 logger = logging.getLogger(__name__)
 
@@ -142,6 +144,8 @@ class LiveTurn:
                 self._show_text(text, reply_id)
             case ToolStarted(part) | ToolFinished(part):
                 self._close_text(reply_id)
+                if is_quiet(part):
+                    return
                 kind = "tool_started" if isinstance(event, ToolStarted) else "tool_finished"
                 self._add(kind, f"tool-{part['call_id']}", tool_html(part), reply_id, call_id=part["call_id"])
             case MemoryWritten(part):
@@ -179,7 +183,7 @@ class LiveTurn:
         self.publish(frame_type, reply_id=reply_id, html=html, **content)
 
     async def _final_html(self) -> str:
-        return await in_thread(_reply_html, self.start.user_id, self.start.conversation_id, self.start.reply_id)
+        return await in_thread(_reply_html, self.start)
 
     async def _tell_others(self) -> None:
         now = asyncio.get_running_loop().time()
@@ -188,10 +192,10 @@ class LiveTurn:
             await tell_news(self.room.conversation_id)
 
 
-def _reply_html(user_id: int, conversation_id: UUID, reply_id: int) -> str:
-    with owned(user_id):
-        views = view_messages(list_messages(conversation_id, after=reply_id - 1))
-        return "".join(message_html(view) for view in views if view.pk == reply_id)
+def _reply_html(start: TurnStart) -> str:
+    with owned(start.user_id), timezone.override(zone_named(start.time_zone)):
+        views = view_messages(list_messages(start.conversation_id, after=start.reply_id - 1))
+        return "".join(message_html(view) for view in views if view.pk == start.reply_id)
 
 
 def group_of(conversation_id: UUID) -> str:

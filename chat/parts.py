@@ -13,11 +13,14 @@ A reply is one row; its parts are a JSON list of objects of three kinds:
 import json
 from collections.abc import Iterable
 from itertools import groupby
-from typing import Any
+from typing import Any, Final
 
 from config.lib.llm import ToolCall
+from config.lib.llm_answer import clean
 
 Part = dict[str, Any]
+
+INTERRUPTED: Final = "This call was interrupted."
 
 
 class Reply:
@@ -60,9 +63,9 @@ class Reply:
         return part
 
     def finish_tool(self, part: Part, result: dict[str, Any]) -> None:
-        """Set the result of a running tool call."""
+        """Set the result of a running tool call, in characters that every database stores."""
         part["status"] = "error" if "error" in result else "done"
-        part["result"] = result
+        part["result"] = _storable(result)
 
     def add_memory(self, event: dict[str, Any]) -> Part:
         """Add the memory line of a write tool's `memoryEvent`."""
@@ -79,10 +82,19 @@ class Reply:
         return part
 
 
-def close_running_tools(parts: Iterable[Part], message: str) -> list[Part]:
+def _storable(value: Any) -> Any:
+    """Return a JSON value without NUL and lone surrogates: a model can write both as escapes, in keys as well."""
+    if isinstance(value, dict):
+        return {_storable(key): _storable(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_storable(inner) for inner in value]
+    return clean(value) if isinstance(value, str) else value
+
+
+def close_running_tools(parts: Iterable[Part]) -> list[Part]:
     """Return the parts with calls that never finished marked as failed, so that no reply shows one running for ever."""
     return [
-        {**part, "status": "error", "result": {"error": message}}
+        {**part, "status": "error", "result": {"error": INTERRUPTED}}
         if part["kind"] == "tool" and part["status"] == "running"
         else part
         for part in parts
@@ -102,7 +114,7 @@ def model_messages(parts: list[Part]) -> list[dict[str, Any]]:
             {
                 "role": "tool",
                 "tool_call_id": part["call_id"],
-                "content": json.dumps(part["result"] or {"error": "This call was interrupted."}, ensure_ascii=False),
+                "content": json.dumps(part["result"] or {"error": INTERRUPTED}, ensure_ascii=False),
             }
             for part in calls
         )

@@ -118,7 +118,7 @@ class Load:
     running: int  # replies being written, in all conversations
     running_here: int  # in this one
     dead: int  # of the running ones, those whose turn stopped beating
-    recent: int  # messages the user sent since `recent_since`
+    recent: int  # replies asked for since `recent_since`, those to a retry too
     repeat_id: int | None  # the message that has this client id already
 
 
@@ -130,7 +130,8 @@ SELECT
       WHERE user_id = %(user)s AND status = 'streaming' AND conversation_id = %(conversation)s),
     (SELECT COUNT(*) FROM agent_messages
       WHERE user_id = %(user)s AND status = 'streaming' AND heartbeat_at < %(dead_before)s),
-    (SELECT COUNT(*) FROM agent_messages WHERE user_id = %(user)s AND role = 'user' AND created_at > %(recent_since)s),
+    (SELECT COUNT(*) FROM agent_messages
+      WHERE user_id = %(user)s AND role = 'assistant' AND created_at > %(recent_since)s),
     (SELECT id FROM agent_messages
       WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND client_id = %(client)s)
 """

@@ -15,8 +15,8 @@ from chat.parts import Part
 from memory.models import EventKind
 from memory.queries import undone_events
 
-_TOOL_LABELS: Final = {"remember": "Remembering", "forget": "Forgetting"}
-_TOOL_DONE: Final = {"remember": "Remembered", "forget": "Forgot"}
+_TOOL_LABELS: Final = {"remember": "Remember", "forget": "Forget"}
+_MEMORY_TOOLS: Final = frozenset(_TOOL_LABELS)
 MAX_DETAIL: Final = 4_000
 
 
@@ -87,7 +87,7 @@ def _view(message: Message, *, undone: set[UUID], is_last: bool) -> MessageView:
         error=message.error,
         can_retry=is_reply and is_last and message.status != MessageStatus.STREAMING,
         model_label=message.model,
-        parts=[view_part(part, undone=undone) for part in message.parts],
+        parts=[view_part(part, undone=undone) for part in message.parts if not is_quiet(part)],
     )
 
 
@@ -107,12 +107,16 @@ def view_part(part: Part, *, undone: Iterable[UUID] = ()) -> TextPart | ToolPart
     )
 
 
+def is_quiet(part: Part) -> bool:
+    """Tell whether a part is not shown: Keel remembers silently, and the memory line says all there is to say."""
+    return part["kind"] == "tool" and part["name"] in _MEMORY_TOOLS and part["status"] != "error"
+
+
 def _tool(part: Part) -> ToolPart:
-    names = _TOOL_LABELS if part["status"] == "running" else _TOOL_DONE
     return ToolPart(
         call_id=part["call_id"],
         name=part["name"],
-        label=names.get(part["name"], part["name"]),
+        label=_TOOL_LABELS.get(part["name"], part["name"]),
         status=part["status"],
         summary=_summary(part),
         detail=part["arguments"][:MAX_DETAIL],
@@ -148,4 +152,6 @@ def part_html(part: Part) -> str:
     """Return any part of a reply as it stands in its article."""
     if part["kind"] == "text":
         return render(part["text"])
-    return tool_html(part) if part["kind"] == "tool" else memory_html(part)
+    if part["kind"] == "memory":
+        return memory_html(part)
+    return "" if is_quiet(part) else tool_html(part)

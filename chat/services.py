@@ -8,6 +8,7 @@ from uuid import UUID
 from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.db import connection
+from django.db.models import Q
 
 from chat.assistants import ASSISTANTS
 from chat.models import MAX_TITLE, Conversation, ConversationStatus, MemorySnapshot, Message, MessageStatus, Role
@@ -33,6 +34,7 @@ class TurnStart:
     """All that a turn needs to know; made in the transaction that stored its messages."""
 
     user_id: int
+    time_zone: str  # IANA name: the user's, for the times that frames show
     conversation_id: UUID
     assistant: str
     message_id: int  # the user's message
@@ -143,13 +145,17 @@ def finish_reply(
     usage: dict[str, Any] | None = None,
     now: datetime,
 ) -> bool:
-    """Close a streaming reply with all it holds; return False if something else had closed it."""
+    """Close a streaming reply with all it holds; return False if something else had closed it.
+
+    A sweep does not count as that: it may have taken for dead a turn that only stood still, and knows less than it.
+    """
+    is_swept = Q(status=MessageStatus.INTERRUPTED, error=RESTARTED)
     updated = (
-        Message.objects.streaming()
-        .filter(pk=reply_id)
+        Message.objects.shown()
+        .filter(Q(status=MessageStatus.STREAMING) | is_swept, pk=reply_id)
         .update(
             status=status,
-            parts=close_running_tools(parts, "This call was interrupted."),
+            parts=close_running_tools(parts),
             content=text,
             error=error[:300],
             model=model[:120],
@@ -331,6 +337,7 @@ def _turn(conversation: Conversation, message: Message, reply: Message, now: dat
     budget = settings.CONTEXT_BUDGET_TOKENS * 8 // 10 - sum(len(block["text"]) for block in system) // 4
     return TurnStart(
         user_id=owner_id(),
+        time_zone=conversation.user.time_zone,
         conversation_id=conversation.pk,
         assistant=conversation.assistant,
         message_id=message.pk,

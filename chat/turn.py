@@ -14,11 +14,11 @@ from datetime import UTC, datetime
 from typing import Any, Final
 
 from django.conf import settings
-from django.db import DatabaseError
+from django.db import DatabaseError, InterfaceError
 
 from chat.events import MemoryWritten, Noticed, TextAdded, ToolFinished, ToolStarted, TurnDone, TurnEvent, TurnFailed
 from chat.models import MessageStatus
-from chat.parts import Reply, model_messages
+from chat.parts import INTERRUPTED, Part, Reply, model_messages
 from chat.services import TurnStart, finish_reply, save_progress
 from chat.tools import build_tools
 from chat.tools.base import TOOL_FAILED, Tool, ToolContext
@@ -26,16 +26,19 @@ from config.lib import llm
 from config.lib.llm import Chunk, LLMUnavailable, ToolCall, Usage
 from config.lib.owned import owned_tx
 from config.lib.text import clean_text
-from config.lib.threads import in_thread
+from config.lib.threads import in_thread, in_tool_thread
 
 logger = logging.getLogger(__name__)
 
 FLUSH_SECONDS: Final = 1 / 30  # text goes out at most that often
 SAVE_SECONDS: Final = 0.9  # a killed process loses at most a second
-TOOL_SECONDS: Final = 30
+TOOL_SECONDS: Final = 30.0
+STOP_SECONDS: Final = 2.0  # a tool that works when the user stops may still finish: what it wrote is then shown
+CLOSE_SECONDS: Final = 2.0  # a provider's client that will not be cancelled is left behind after this
 MAX_CALLS_PER_STEP: Final = 16
 MAX_REPLY: Final = 64_000  # characters
 SAVE_ATTEMPTS: Final = 5
+RETRY_SECONDS: Final = 0.2  # before the second attempt; three times as long before each further one
 
 TOO_LONG: Final = "The answer was cut off: it had grown longer than a reply may be."
 EMPTY_ANSWER: Final = "The model gave an empty answer. Retry, or say it differently."
@@ -44,6 +47,7 @@ BROKE: Final = "Something went wrong on our side. What was said is kept; retry t
 NOT_SAVED: Final = "The end of this answer could not be saved: the database did not answer. Retry to ask again."
 STOPPED_BY_RESTART: Final = "Keel was restarted while it answered. What it had said is kept; retry to ask again."
 
+_DATABASE_FAULTS: Final = (DatabaseError, InterfaceError)
 _NOTICES: Final = {
     "length": "The answer was cut off at the model's limit.",
     "content_filter": "The provider of the model cut this answer off.",
@@ -96,7 +100,11 @@ class _Pump:
     async def close(self) -> None:
         """Cancel the reading, and with it the provider's response."""
         self.task.cancel()
-        await asyncio.gather(self.task, return_exceptions=True)
+        await asyncio.wait({self.task}, timeout=CLOSE_SECONDS)
+        if not self.task.done():
+            logger.error("A model's stream would not be cancelled")
+        elif not self.task.cancelled():
+            self.task.exception()  # looked at, or asyncio logs it with the provider's words
 
 
 class _Turn:
@@ -119,6 +127,7 @@ class _Turn:
         self.messages: list[dict[str, Any]] = [{"role": "system", "content": start.system}, *start.history]
         self._began = time.monotonic()
         self._saved = self._began
+        self._saving: asyncio.Task[None] | None = None
 
     @property
     def seconds_left(self) -> float:
@@ -162,18 +171,18 @@ class _Turn:
         while True:
             # Looked up before taking: what comes after the look is taken in the next round.
             ended = pump.task.done()
-            if text := clean_text(pump.take()):
+            came, room = pump.take(), MAX_REPLY - self.reply.length
+            if text := clean_text(came[:room]):
                 self.reply.add_text(text)
                 yield TextAdded(text)
-            if ended or self.control.is_stopped:
-                return
-            if self.reply.length > MAX_REPLY:
+            if len(came) > room:
                 self.is_cut = True
                 yield Noticed(TOO_LONG, "warn")
+            if ended or self.has_ended:
                 return
             if self.seconds_left <= 0:
                 raise TimeoutError
-            await self._save_if_due()
+            self._save_if_due()
             await asyncio.wait({pump.task}, timeout=FLUSH_SECONDS if text else 0)
             await self._wait_for_news()
 
@@ -207,7 +216,7 @@ class _Turn:
             yield ToolFinished(part)
             if "memoryEvent" in result:
                 yield MemoryWritten(self.reply.add_memory(result["memoryEvent"]))
-            await self._save_if_due()
+            self._save_if_due()
         self.messages = [*self.messages, *self._last_step()]
 
     def _last_step(self) -> list[dict[str, Any]]:
@@ -217,35 +226,47 @@ class _Turn:
         tool = self.tools.get(call.name)
         if tool is None:
             return {"error": f"There is no tool of that name. There are: {', '.join(self.tools)}."}
-        task = asyncio.create_task(in_thread(tool.call, call.arguments))
-        deadline = time.monotonic() + TOOL_SECONDS
-        while not task.done() and time.monotonic() < deadline:
+        task = asyncio.create_task(in_tool_thread(tool.call, call.arguments))
+        end = time.monotonic() + min(TOOL_SECONDS, self.seconds_left)
+        while not task.done() and (left := end - time.monotonic()) > 0:
             # In slices: the turn goes on showing that it lives while a tool works.
-            await asyncio.wait({task}, timeout=SAVE_SECONDS)
-            await self._save_if_due()
+            await asyncio.wait({task}, timeout=min(SAVE_SECONDS, left))
+            self._save_if_due()
+            if self.control.is_stopped:
+                end = min(end, time.monotonic() + STOP_SECONDS)
         if task.done():
             return task.result()
-        logger.error("Tool %s took over %s s", call.name, TOOL_SECONDS)
+        # A thread cannot be cancelled, but a call that still waits for one will not run any more.
+        task.cancel()
+        if self.control.is_stopped:
+            return {"error": INTERRUPTED}
+        logger.error("Tool %s took over %.0f s", call.name, TOOL_SECONDS)
+        if self.seconds_left <= 0:
+            raise TimeoutError
         return {"error": TOOL_FAILED}
 
-    async def _save_if_due(self) -> None:
-        if time.monotonic() - self._saved < SAVE_SECONDS:
+    def _save_if_due(self) -> None:
+        """Begin to save what the reply holds, unless the last save is young or still under way."""
+        if time.monotonic() - self._saved < SAVE_SECONDS or (self._saving and not self._saving.done()):
             return
         self._saved = time.monotonic()
+        # Beside the stream, so that a slow database holds up no text; with copies, since the reply grows meanwhile.
+        parts = [dict(part) for part in self.reply.parts]
+        self._saving = asyncio.create_task(self._save(parts, self.reply.text))
+
+    async def _save(self, parts: list[Part], text: str) -> None:
         try:
-            goes_on = await in_thread(self._save_progress)
-        except DatabaseError:
+            goes_on = await in_thread(self._save_progress, parts, text)
+        except _DATABASE_FAULTS:
             # The text is safe here; the next save, or the last one, brings it in.
             logger.warning("Reply %s: progress not saved", self.start.reply_id, exc_info=True)
             return
         if not goes_on:
             self.control.stop()
 
-    def _save_progress(self) -> bool:
+    def _save_progress(self, parts: list[Part], text: str) -> bool:
         with owned_tx(self.start.user_id):
-            return save_progress(
-                reply_id=self.start.reply_id, parts=self.reply.parts, text=self.reply.text, now=_clock()
-            )
+            return save_progress(reply_id=self.start.reply_id, parts=parts, text=text, now=_clock())
 
     def usage_dict(self) -> dict[str, Any] | None:
         """Return what all calls of the turn used together."""
@@ -253,12 +274,15 @@ class _Turn:
 
     async def finish(self, status: MessageStatus, error: str) -> bool:
         """Close the reply, trying again for a while when the database does not answer; return whether it was."""
+        if self._saving is not None:
+            await asyncio.wait({self._saving})
         for attempt in range(SAVE_ATTEMPTS):
+            if attempt:
+                await asyncio.sleep(RETRY_SECONDS * 3 ** (attempt - 1))
             try:
                 await in_thread(self._finish, status, error)
-            except DatabaseError:
+            except _DATABASE_FAULTS:
                 logger.warning("Reply %s: end not saved, attempt %s", self.start.reply_id, attempt + 1, exc_info=True)
-                await asyncio.sleep(0.2 * 3**attempt)
             else:
                 return True
         return False

@@ -71,12 +71,12 @@ def panel(request: AuthedRequest) -> HttpResponse:
     shown = None
     if wanted := _uuid_or_none(request.GET.get("conversation", "")):
         shown = Conversation.objects.filter(pk=wanted).first()
-    return TemplateResponse(request, "chat/_thread.html", {**_thread_context(shown), "in_panel": True})
+    return TemplateResponse(request, "chat/_thread.html", {**_thread_context(shown)})
 
 
 def _thread_context(shown: Conversation | None) -> dict[str, Any]:
     messages = view_messages(list_messages(shown.pk)) if shown else []
-    return {"conversation": shown, "messages": messages}
+    return {"conversation": shown, "chat_messages": messages}
 
 
 @require_safe

@@ -232,7 +232,7 @@ STORAGES = {
     "staticfiles": {
         "BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"
         if IS_LOCAL
-        else "servestatic.storage.CompressedManifestStaticFilesStorage"
+        else "config.lib.staticfiles.HashedStaticFilesStorage"
     },
 }
 SERVESTATIC_USE_FINDERS = IS_LOCAL

@@ -88,14 +88,14 @@ class TimeZoneMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """Activate the zone for one request."""
-        with timezone.override(zone_of(request.user)):
+        with timezone.override(zone_named(getattr(request.user, "time_zone", ""))):
             return self.get_response(request)
 
 
-def zone_of(user: Any) -> ZoneInfo:
-    """Return the user's time zone; UTC for someone without one, or with one this machine does not know."""
+def zone_named(name: str) -> ZoneInfo:
+    """Return the time zone of that IANA name; UTC for an empty one, and for one this machine does not know."""
     try:
-        return ZoneInfo(getattr(user, "time_zone", "") or "UTC")
+        return ZoneInfo(name or "UTC")
     except (ZoneInfoNotFoundError, ValueError):
         return ZoneInfo("UTC")
 

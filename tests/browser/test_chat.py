@@ -1,0 +1,143 @@
+"""A chat while it streams: reload, second tab, stop, sign-out, and the panel on other pages."""
+
+import re
+import time
+
+import pytest
+from playwright.sync_api import Page, expect
+
+from chat.models import Message
+from config.lib.owned import owned
+
+LONG = "What can you do? " * 3
+
+
+@pytest.fixture(autouse=True)
+def _slow_offline(settings):
+    settings.CHAT_AGENT_MODEL = "offline/keel"
+    settings.OFFLINE_DELAY_SECONDS = 0.08  # slow enough to act in the middle of an answer
+
+
+def begin(page: Page, text: str = LONG) -> None:
+    """Send a message and wait until its answer has begun."""
+    page.get_by_role("textbox", name=re.compile("Message")).fill(text)
+    page.keyboard.press("Enter")
+    expect(page.locator(".message--assistant").last).to_have_attribute("data-status", "streaming", timeout=20_000)
+    expect(page.locator(".message--assistant .message__body").last).to_contain_text(re.compile(r"\S.{15}", re.DOTALL))
+
+
+def finished(page: Page) -> str:
+    """Wait for the answer's end; return its text."""
+    answer = page.locator(".message--assistant .message__body").last
+    expect(page.locator(".message--assistant").last).to_have_attribute("data-status", "complete", timeout=30_000)
+    return answer.inner_text()
+
+
+def test_the_answer_streams_and_a_reload_in_the_middle_joins_it(site, logged_in, page):
+    page.goto(f"{site}/chat/")
+    begin(page)
+    early = page.locator(".message--assistant").inner_text()
+
+    page.reload()
+    expect(page.locator(".message--assistant")).to_have_attribute("data-status", "streaming")
+    text = finished(page)
+
+    assert len(text) > len(early) - 40
+    page.reload()
+    assert page.locator(".message--assistant .message__body").inner_text() == text
+    with owned(logged_in):
+        assert Message.objects.count() == 2
+
+
+def test_a_second_tab_sees_the_same_answer_grow_and_can_stop_it(site, logged_in, context, page):
+    page.goto(f"{site}/chat/")
+    begin(page)
+    second = context.new_page()
+    second.goto(page.url)
+    expect(second.locator(".message--assistant")).to_have_attribute("data-status", "streaming")
+
+    second.get_by_role("button", name=re.compile("Stop")).click()
+
+    for tab in (page, second):
+        expect(tab.locator(".message--assistant")).to_have_attribute("data-status", "interrupted", timeout=10_000)
+    assert page.locator(".message--assistant .message__body").inner_text() == (
+        second.locator(".message--assistant .message__body").inner_text()
+    )
+
+
+def test_a_message_of_one_tab_appears_in_the_other(site, logged_in, context, page):
+    page.goto(f"{site}/chat/")
+    begin(page, "Hello")
+    finished(page)
+    second = context.new_page()
+    second.goto(page.url)
+    expect(second.locator(".message")).to_have_count(2)
+
+    page.get_by_role("textbox", name=re.compile("Message")).fill("Thanks")
+    page.keyboard.press("Enter")
+
+    expect(second.locator(".message")).to_have_count(4, timeout=20_000)
+    expect(second.locator(".message--user").last).to_contain_text("Thanks")
+    expect(second.locator(".message--assistant").last).to_have_attribute("data-status", "complete", timeout=20_000)
+
+
+def test_stop_keeps_the_text_and_retry_answers_anew(site, logged_in, page):
+    page.goto(f"{site}/chat/")
+    begin(page)
+
+    page.keyboard.press("Escape")
+
+    answer = page.locator(".message--assistant")
+    expect(answer).to_have_attribute("data-status", "interrupted", timeout=10_000)
+    kept = answer.locator(".message__body").inner_text()
+    assert len(kept) > 10
+    page.get_by_role("button", name="Retry").click()
+    assert len(finished(page)) > len(kept)
+    expect(page.locator(".message")).to_have_count(2)
+
+
+def test_signing_out_in_one_tab_closes_the_socket_of_the_other(site, logged_in, context, page):
+    page.goto(f"{site}/chat/")
+    begin(page, "Hello")
+    finished(page)
+    second = context.new_page()
+    second.goto(f"{site}/accounts/logout/")
+
+    began = time.monotonic()
+    second.get_by_role("main").get_by_role("button", name=re.compile("Sign out")).click()
+
+    expect(page.get_by_text(re.compile("signed out", re.IGNORECASE)).first).to_be_visible(timeout=10_000)
+    assert time.monotonic() - began < 10
+
+
+def test_typed_text_survives_a_reload(site, logged_in, page):
+    page.goto(f"{site}/chat/")
+    page.get_by_role("textbox", name=re.compile("Message")).fill("half a thought about funding")
+    page.wait_for_timeout(600)
+
+    page.reload()
+
+    expect(page.get_by_role("textbox", name=re.compile("Message"))).to_have_value("half a thought about funding")
+
+
+def test_the_panel_answers_on_another_page_and_keeps_its_chat(site, logged_in, page):
+    page.goto(f"{site}/profile/")
+    page.locator(".panel__open").click()
+    panel = page.locator("#coach-panel")
+    panel.get_by_role("textbox", name=re.compile("Message")).fill("Hello")
+    page.keyboard.press("Enter")
+    expect(panel.locator(".message--assistant")).to_have_attribute("data-status", "complete", timeout=20_000)
+
+    page.goto(f"{site}/profile/facts/")
+
+    expect(page.locator("#coach-panel .message")).to_have_count(2, timeout=10_000)
+
+
+def test_markup_in_a_message_stays_text(site, logged_in, page):
+    page.goto(f"{site}/chat/")
+    hostile = "<img src=x onerror=alert(1)> Remember that I trade <b>BTC</b> & [x](javascript:alert(1)) only."
+    begin(page, hostile)
+    finished(page)
+
+    expect(page.locator(".message--user .message__body")).to_have_text(hostile)
+    assert page.locator(".message img, .message b, .message a[href^='javascript']").count() == 0

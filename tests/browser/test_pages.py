@@ -1,0 +1,99 @@
+"""Every page in both themes and two widths: no accessibility violation, no sideways scrolling; pictures in `shots/`."""
+
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.urls import reverse
+from django.utils import timezone
+
+from chat.demo import seed
+from chat.models import Conversation
+from config.lib.owned import owned
+from memory.models import UserFact
+
+RULES = ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice"]
+SIGNED_OUT = {
+    "landing": "/",
+    "login": "/accounts/login/",
+    "signup": "/accounts/signup/",
+    "password-reset": "/accounts/password/reset/",
+    "password-reset-done": "/accounts/password/reset/done/",
+    "not-found": "/nowhere/",
+}
+SIGNED_IN = {
+    "home": "/",
+    "chat": "/chat/",
+    "conversation": "conversation",
+    "facts": "/profile/facts/",
+    "facts-archived": "/profile/facts/?status=archived",
+    "facts-nothing-found": "/profile/facts/?q=zebra",
+    "fact": "fact",
+    "profile": "/profile/",
+    "password-change": "/accounts/password/change/",
+    "email": "/accounts/email/",
+    "sign-out": "/accounts/logout/",
+}
+LOOKS = [(theme, width) for theme in ("light", "dark") for width in (1280, 360)]
+
+
+@pytest.fixture(params=LOOKS, ids=[f"{theme}-{width}" for theme, width in LOOKS])
+def look(request, context, page, site):
+    """A theme and a window's width; the width doubles as the name of the device."""
+    theme, width = request.param
+    context.add_cookies([{"name": "theme", "value": theme, "url": site}])
+    page.set_viewport_size({"width": width, "height": 800})
+    return f"{theme}-{width}"
+
+
+def check(page, shoot, name: str) -> None:
+    """Take the picture, then look for what a person with another device or sense would trip over."""
+    page.wait_for_load_state("networkidle")
+    shoot(name)
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), f"{name} scrolls sideways"
+    found = Axe().run(page, options={"runOnly": RULES})
+    assert found.violations_count == 0, f"{name}: {found.generate_report()}"
+
+
+@pytest.mark.timeout(240)
+def test_pages_for_strangers(site, look, page, shoot, problems):
+    for name, address in SIGNED_OUT.items():
+        page.goto(site + address)
+        check(page, shoot, f"{name}-{look}")
+    problems[:] = [problem for problem in problems if "404" not in problem]
+
+
+@pytest.mark.timeout(240)
+def test_pages_for_a_trader_with_a_history(site, logged_in, look, page, shoot):
+    seed(logged_in.pk, timezone.now() - timedelta(minutes=1))
+    with owned(logged_in):
+        places = {
+            "conversation": reverse("chat:conversation", args=[Conversation.objects.order_by("created_at").first().pk]),
+            "fact": reverse("memory:fact", args=[UserFact.objects.filter(supersedes__isnull=False).first().pk]),
+        }
+    for name, address in SIGNED_IN.items():
+        page.goto(site + places.get(address, address))
+        check(page, shoot, f"{name}-{look}")
+
+
+@pytest.mark.timeout(240)
+def test_pages_for_a_trader_without_a_history(site, logged_in, look, page, shoot):
+    for name in ("home", "chat", "facts"):
+        page.goto(site + SIGNED_IN[name])
+        check(page, shoot, f"{name}-empty-{look}")
+
+
+def test_the_open_panel_is_accessible(site, logged_in, look, page, shoot):
+    page.goto(f"{site}/profile/")
+    page.locator(".panel__open").click()
+    page.locator("#coach-panel .composer__input").wait_for()
+    check(page, shoot, f"panel-{look}")
+
+
+def test_a_foreign_chat_is_a_page_that_says_so(site, logged_in, page, problems):
+    response = page.goto(f"{site}/chat/{uuid4()}/")
+
+    assert response.status == 404
+    assert page.get_by_role("link", name="Home").first.is_visible()
+    problems.clear()

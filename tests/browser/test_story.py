@@ -1,0 +1,129 @@
+"""The main job, in a browser, on the offline model: nothing in it is scripted or replaced."""
+
+import re
+
+import pytest
+from playwright.sync_api import Page, expect
+
+PASSWORD = "a-harbour-in-the-north-9"
+
+
+@pytest.fixture(autouse=True)
+def _offline(settings):
+    settings.CHAT_AGENT_MODEL = "offline/keel"
+    settings.OFFLINE_DELAY_SECONDS = 0
+
+
+def sign_up(page: Page, site: str, email: str) -> None:
+    """Make an account as a person would."""
+    page.goto(f"{site}/")
+    page.get_by_role("link", name="Create account").first.click()
+    page.get_by_label("Email").fill(email)
+    page.get_by_role("textbox", name="Password", exact=True).fill(PASSWORD)
+    page.get_by_role("textbox", name="Password (again)").fill(PASSWORD)
+    page.get_by_role("main").get_by_role("button", name="Create account").click()
+    expect(page.get_by_role("heading", level=1)).to_contain_text("Welcome")
+
+
+def say(page: Page, text: str) -> str:
+    """Send a message in the chat that is open; return the finished answer."""
+    answers = page.locator(".message--assistant")
+    before = answers.count()
+    page.get_by_role("textbox", name=re.compile("Message")).fill(text)
+    page.keyboard.press("Enter")
+    expect(answers).to_have_count(before + 1, timeout=20_000)
+    expect(answers.last).to_have_attribute("data-status", "complete", timeout=20_000)
+    return answers.last.inner_text()
+
+
+def ask_in_new_chat(page: Page, site: str, text: str) -> str:
+    """Open an empty chat and ask; return the answer."""
+    page.goto(f"{site}/chat/")
+    return say(page, text)
+
+
+def test_the_full_circle_from_sign_up_to_a_chat_that_follows_the_page(site, page):
+    sign_up(page, site, "zoe@example.com")
+    page.get_by_role("navigation").first.get_by_role("link", name="Chat").click()
+
+    say(page, "Remember that I never risk more than 1% per trade. I seem to favour mean reversion.")
+    expect(page.locator(".memory-line")).to_have_count(2)
+    known = ask_in_new_chat(page, site, "What do you know about me?")
+    assert "never risk more than 1% per trade" in known
+    assert "mean reversion" in known
+    assert "(inferred)" in known
+
+    # Edit in place, promote, archive.
+    page.goto(f"{site}/profile/facts/")
+    risk = page.locator("article.fact", has_text="never risk more than 1%")
+    risk.get_by_role("link", name="Edit").click()
+    editor = page.locator(".fact__edit")
+    editor.get_by_role("textbox").first.fill("I never risk more than 2% per trade")
+    editor.get_by_role("button", name="Save").click()
+    expect(page.locator("article.fact", has_text="more than 2% per trade")).to_be_visible()
+    style = page.locator("article.fact", has_text="mean reversion")
+    style.get_by_role("button", name="Promote").click()
+    expect(style.get_by_role("button", name="Demote")).to_be_visible()
+    known = ask_in_new_chat(page, site, "What do you know about me?")
+    assert "more than 2% per trade" in known
+    assert "more than 1% per trade" not in known
+    assert "(inferred)" not in known
+
+    page.goto(f"{site}/profile/facts/")
+    style = page.locator("article.fact", has_text="mean reversion")
+    style.get_by_role("button", name="Archive").click()
+    expect(page.locator(".undo-line")).to_be_visible()
+    known = ask_in_new_chat(page, site, "What do you know about me?")
+    assert "more than 2% per trade" in known
+    assert "mean reversion" not in known
+
+
+def test_undo_in_the_chat_takes_the_fact_back(site, logged_in, page):
+    page.goto(f"{site}/chat/")
+    say(page, "Remember that I trade ETH only.")
+    line = page.locator(".memory-line")
+    expect(line).to_contain_text("Memory saved")
+
+    line.get_by_role("button", name=re.compile("Undo")).click()
+
+    expect(page.locator(".memory-line--undone")).to_be_visible()
+    expect(line.get_by_role("button", name=re.compile("Undo"))).to_have_count(0)
+    page.reload()
+    expect(page.locator(".memory-line--undone")).to_be_visible()
+    assert "ETH only" not in ask_in_new_chat(page, site, "What do you know about me?")
+
+
+def test_a_chat_reads_nothing_that_another_user_said(
+    site, logged_in, context, page, browser, sign_in, django_user_model
+):
+    page.goto(f"{site}/chat/")
+    say(page, "Remember that my desk is called Lighthouse.")
+    address = page.url
+    stranger = django_user_model.objects.create_user(email="bob@example.com", password=PASSWORD)
+    other = browser.new_context()
+    sign_in(other, stranger)
+    foreign = other.new_page()
+
+    assert "Lighthouse" not in ask_in_new_chat(foreign, site, "What do you know about me?")
+    assert foreign.goto(address).status == 404
+    other.close()
+
+
+def test_facts_page_works_without_javascript(site, logged_in, browser, sign_in):
+    context = browser.new_context(java_script_enabled=False)
+    sign_in(context, logged_in)
+    page = context.new_page()
+    page.goto(f"{site}/profile/facts/")
+    page.get_by_role("link", name="Add a fact").or_(page.get_by_role("button", name="Add a fact")).first.click()
+    page.get_by_label(re.compile("Fact|Text")).first.fill("I trade the London open only")
+    page.get_by_role("button", name=re.compile("Add|Save")).last.click()
+    expect(page.locator("article.fact")).to_contain_text("London open")
+
+    page.get_by_role("button", name="Archive").click()
+    expect(page.locator("article.fact")).to_have_count(0)
+    page.get_by_role("link", name=re.compile("Archived")).click()
+    page.get_by_role("button", name="Restore").click()
+
+    page.goto(f"{site}/profile/facts/")
+    expect(page.locator("article.fact")).to_contain_text("London open")
+    context.close()
