@@ -13,7 +13,6 @@ import statistics
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
@@ -138,13 +137,14 @@ async def bare_litellm(messages: list[dict[str, Any]], tools: list[dict[str, Any
 
 async def compare(user_id: int) -> list[tuple[Sample, Sample]]:
     """Return pairs of samples, (turn, bare), taken in turns after a warm-up of each."""
+    from django.utils import timezone  # noqa: PLC0415
+
     from chat.services import preview_prompt  # noqa: PLC0415
     from chat.tools import build_tools  # noqa: PLC0415
     from chat.tools.base import ToolContext  # noqa: PLC0415
     from config.lib import llm  # noqa: PLC0415
     from config.lib.owned import owned  # noqa: PLC0415
     from config.lib.threads import in_thread  # noqa: PLC0415
-    from django.utils import timezone  # noqa: PLC0415
 
     def prompt() -> str:
         with owned(user_id):
@@ -187,7 +187,7 @@ def main() -> None:
         verdict = "ok" if ratio <= goal else "MISSED"
         print(
             f"{claim:<14} {ratio:5.2f} x bare LiteLLM (goal {goal})  {ours:7.3f} ms against {theirs:7.3f} ms  {verdict}"
-        )  # noqa: T201
+        )
 
 
 if __name__ == "__main__":

@@ -60,7 +60,7 @@ async def _answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, de
 
 async def _serve(delay: float) -> None:
     server = await asyncio.start_server(lambda r, w: _answer(r, w, delay), "127.0.0.1", 0)
-    print(server.sockets[0].getsockname()[1], flush=True)  # noqa: T201  the parent reads the port
+    print(server.sockets[0].getsockname()[1], flush=True)  # the parent reads the port
     await server.serve_forever()
 
 

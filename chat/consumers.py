@@ -1,10 +1,11 @@
-"""The socket of one chat: it carries frames between a browser and the turns of its conversation. No logic lives here."""
+"""The socket of one chat: it carries frames between a browser and the turns of its conversation. No logic here."""
 
 import asyncio
 import json
 import logging
 import time
 from collections import defaultdict
+from collections.abc import Awaitable, Callable
 from typing import Any, Final
 from uuid import UUID
 
@@ -37,17 +38,29 @@ NOT_FOUND: Final = 4404
 TOO_MANY: Final = 4409
 TOO_LARGE: Final = 4400
 TOO_SLOW: Final = 1013
+BROKEN: Final = 1011
 
 _open_sockets: defaultdict[int, list["ChatConsumer"]] = defaultdict(list)
 
 
-class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
+class ChatConsumer(AsyncWebsocketConsumer):
     """Carry one conversation between a browser and its turns."""
 
+    user_id = 0
     subscription: live.Subscription | None = None
     room: live.Room | None = None
     carrier: asyncio.Task[None] | None = None
+    closer: asyncio.Task[None] | None = None
     checked_at = 0.0
+    has_left = False
+
+    async def __call__(self, *args: Any) -> None:
+        """Serve the socket; whatever ends it, its place is given back."""
+        try:
+            await super().__call__(*args)
+        finally:
+            # Also when a handler broke: a place that is never free again would count against its user for ever.
+            self._leave()
 
     async def connect(self) -> None:
         """Accept first, since a refused handshake tells the page nothing; then say what is wrong, or join."""
@@ -59,7 +72,7 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         if user is None:
             await self.close(SIGNED_OUT)
             return
-        self.user_id: int = user.pk
+        self.user_id = user.pk
         self.zone = zone_named(getattr(user, "time_zone", ""))
         self.session_key: str | None = self.scope["session"].session_key
         self.conversation_id: UUID = self.scope["url_route"]["kwargs"]["conversation_id"]
@@ -77,53 +90,90 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
     async def _join(self) -> None:
         mine = _open_sockets[self.user_id]
         mine.append(self)
-        if len(mine) > settings.SOCKETS_PER_USER:
-            await mine[0].close(TOO_MANY)
+        while len(mine) > settings.SOCKETS_PER_USER:
+            mine[0].end(TOO_MANY)
+        await self._tell_layer(self.channel_layer.group_add)
+        self.checked_at = time.monotonic()
+        snapshot = await self._snapshot()
+        if self.has_left:
+            return
+        # Without a wait in between: what is published from here on comes after the snapshot, and nothing comes twice.
         self.subscription = live.Subscription()
         self.room = live.join(self.conversation_id, self.subscription)
-        await self.channel_layer.group_add(live.group_of(self.conversation_id), self.channel_name)
-        await self.channel_layer.group_add(user_group(self.user_id), self.channel_name)
-        self.checked_at = time.monotonic()
-        await self._put_snapshot()
+        self._put(snapshot)
         self.carrier = asyncio.create_task(self._carry())
 
     async def disconnect(self, code: int) -> None:
         """Leave the room; a running turn goes on."""
-        if self.carrier is not None:
+        is_known = bool(self.user_id)
+        self._leave()
+        if is_known:
+            await self._tell_layer(self.channel_layer.group_discard)
+
+    def _leave(self) -> None:
+        """Give back the place in the room and among the user's sockets; doing it twice is fine."""
+        self.has_left = True
+        if self.carrier is not None and self.carrier is not asyncio.current_task():
             self.carrier.cancel()
-        if self.room is None or self.subscription is None:
-            return
-        live.leave(self.room, self.subscription)
-        mine = _open_sockets[self.user_id]
+        if self.room is not None and self.subscription is not None:
+            live.leave(self.room, self.subscription)
+        mine = _open_sockets.get(self.user_id, [])
         if self in mine:
             mine.remove(self)
         if not mine:
             _open_sockets.pop(self.user_id, None)
-        await self.channel_layer.group_discard(live.group_of(self.conversation_id), self.channel_name)
-        await self.channel_layer.group_discard(user_group(self.user_id), self.channel_name)
+
+    def end(self, code: int) -> None:
+        """Close the socket: its place is free at once, the browser hears of it when it listens."""
+        if not self.has_left:
+            self._leave()
+            self.closer = asyncio.create_task(self._close(code))
+
+    async def _close(self, code: int) -> None:
+        try:
+            await self.close(code)
+        except Exception:
+            logger.info("A socket that was to be closed had gone", exc_info=True)
+
+    async def _tell_layer(self, act: Callable[[str, str], Awaitable[None]]) -> None:
+        """Enter or leave the groups of the channel layer; a socket does without it, if need be."""
+        try:
+            async with asyncio.timeout(live.LAYER_SECONDS):
+                await act(live.group_of(self.conversation_id), self.channel_name)
+                await act(live.user_group(self.user_id), self.channel_name)
+        except Exception:
+            logger.warning("Channel layer: the groups of a socket were not changed", exc_info=True)
 
     async def _carry(self) -> None:
         """Send what the room hands over; close when the browser falls behind or its session has ended."""
+        try:
+            while not self.has_left:
+                await self._carry_one()
+        except OSError:
+            return  # the browser has gone; disconnect() follows
+        except Exception:
+            logger.exception("A socket of conversation %s broke", self.conversation_id)
+            self.end(BROKEN)
+
+    async def _carry_one(self) -> None:
         assert self.subscription is not None
-        while True:
-            try:
-                frame = await asyncio.wait_for(self.subscription.frames.get(), RECHECK_SECONDS)
-            except TimeoutError:
-                frame = None
-            if self.subscription.is_overrun.is_set():
-                await self.close(TOO_SLOW)
-                return
-            if frame is not None:
-                await self.send(text_data=json.dumps(frame, ensure_ascii=False))
-            if time.monotonic() - self.checked_at > RECHECK_SECONDS:
-                await self.session_recheck({})
+        try:
+            left = self.checked_at + RECHECK_SECONDS - time.monotonic()
+            frame = await asyncio.wait_for(self.subscription.frames.get(), max(left, 0))
+        except TimeoutError:
+            await self.session_recheck({})
+            return
+        if self.subscription.is_overrun.is_set():
+            self.end(TOO_SLOW)
+        else:
+            await self.send(text_data=json.dumps(frame, ensure_ascii=False))
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         """Take one frame of the browser."""
-        if self.room is None:
+        if self.room is None or self.has_left:
             return
         if text_data is None or len(text_data) > MAX_FRAME:
-            await self.close(TOO_LARGE)
+            self.end(TOO_LARGE)
             return
         match _parsed(text_data):
             case {"type": "message", "client_id": str(client_id), "text": str(text)} if _is_uuid(client_id):
@@ -144,8 +194,11 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
         opening, stored = accepted
         if stored.turn is not None:
             live.start_turn(stored.turn, opening, stored.title)
-        else:
-            self._put({"type": "accepted", "seq": self._seq, **opening})
+            return
+        self._put({"type": "accepted", "seq": self._seq, **opening})
+        if stored.reply is not None and is_streaming(stored.reply):
+            # The row is up to a second behind what the room will hear next.
+            await self._put_snapshot()
 
     def _accept(self, client_id: UUID, text: str) -> tuple[live.Frame, Accepted]:
         with owned_tx(self.user_id), timezone.override(self.zone):
@@ -169,9 +222,9 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             return {**_opening(None, [accepted.reply]), "replaces": str(old.pk)}, accepted
 
     async def _stop(self) -> None:
-        assert self.room is not None
-        if self.room.turn is not None:
-            self.room.turn.control.stop()
+        turn = live.find_turn(self.conversation_id)
+        if turn is not None:
+            turn.control.stop()
             return
         # It may run in another process, which reads this at its next save.
         await self._guarded(None, self._request_stop)
@@ -181,11 +234,11 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
             return request_stop(conversation_id=self.conversation_id, now=timezone.now())
 
     async def _guarded(self, client_id: str | None, work: Any, *args: Any) -> Any:
-        """Run one request on a thread, if the session still lives; refusals and faults go to the browser as `failed`."""
-        if time.monotonic() - self.checked_at > RECHECK_SECONDS and not await self._is_signed_in():
-            await self.close(SIGNED_OUT)
-            return None
+        """Run one request on a thread, if the session still lives; what goes wrong reaches the browser as `failed`."""
         try:
+            if time.monotonic() - self.checked_at > RECHECK_SECONDS and not await self._is_signed_in():
+                self.end(SIGNED_OUT)
+                return None
             return await in_thread(work, *args)
         except DomainError as error:
             self._refuse(client_id, str(error))
@@ -204,16 +257,28 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
 
     @property
     def _seq(self) -> int:
-        return self.room.turn.seq if self.room is not None and self.room.turn is not None else 0
+        turn = live.find_turn(self.conversation_id)
+        return turn.seq if turn is not None else 0
 
     async def _put_snapshot(self) -> None:
-        assert self.room is not None
-        stored = await in_thread(self._stored_snapshot)
-        # Read after the rows: what runs here knows more than they do.
-        turn = self.room.turn
+        try:
+            snapshot = await self._snapshot()
+        except Exception:
+            # A browser that gets no answer asks again, or connects again.
+            logger.exception("No snapshot of conversation %s", self.conversation_id)
+            return
+        self._put(snapshot)
+
+    async def _snapshot(self) -> live.Frame:
+        while True:
+            turn = live.find_turn(self.conversation_id)
+            stored = await in_thread(self._stored_snapshot)
+            if turn is live.find_turn(self.conversation_id):
+                break  # else one began or ended while the rows were read
+        # What runs here knows more than the rows.
         reply = turn.snapshot() if turn is not None else stored["reply"]
         last = max(stored["last_message_id"], turn.start.reply_id if turn is not None else 0)
-        self._put({"type": "snapshot", "seq": self._seq, "last_message_id": str(last or ""), "reply": reply})
+        return {"type": "snapshot", "seq": self._seq, "last_message_id": str(last or ""), "reply": reply}
 
     def _stored_snapshot(self) -> dict[str, Any]:
         with owned_tx(self.user_id):
@@ -227,22 +292,23 @@ class ChatConsumer(AsyncWebsocketConsumer):  # type: ignore[misc]
 
     async def conversation_news(self, event: dict[str, Any]) -> None:
         """Read the rows again when another process has written them."""
-        if self.room is not None and self.room.turn is None:
+        if self.room is not None and not self.has_left and live.find_turn(self.conversation_id) is None:
             await self._put_snapshot()
 
     async def session_recheck(self, event: dict[str, Any]) -> None:
         """Close if the session has ended meanwhile: signed out, password changed, account switched off."""
         self.checked_at = time.monotonic()
-        if not await self._is_signed_in():
-            await self.close(SIGNED_OUT)
+        try:
+            is_signed_in = await self._is_signed_in()
+        except Exception:
+            # Looked at again in a while; until then the database lets nobody read or write anything.
+            logger.exception("The session of a socket could not be looked at")
+            return
+        if not is_signed_in:
+            self.end(SIGNED_OUT)
 
     async def _is_signed_in(self) -> bool:
         return await in_thread(_has_session, self.session_key, self.user_id)
-
-
-def user_group(user_id: int) -> str:
-    """Return the channel layer's group of a user's sockets."""
-    return f"user.{user_id}"
 
 
 def _parsed(text: str) -> Any:

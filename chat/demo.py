@@ -31,7 +31,7 @@ _CHATS: Final[list[tuple[int, list[Said]]]] = [
             ),
             (
                 "Grow it steadily. I do not want a drawdown over 15%.",
-                "Then 15% is the line that decides position size. At 3x on BTC, a 5% move against a full position is that line.",
+                "Then 15% is the line that decides position size. At 3x, a 5% move against a full position is it.",
                 [{"fact": "Does not want a drawdown over 15%", "topic": "goal", "confidence": "asserted"}],
             ),
         ],

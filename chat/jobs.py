@@ -11,7 +11,7 @@ from config.lib.owned import system_tx
 def sweep_dead_turns(now: datetime) -> str:
     """Mark replies whose process died as interrupted."""
     with system_tx("sweep of dead turns"):
-        return f"{interrupt_dead_turns(now=now)} replies marked as interrupted"
+        return f"{len(interrupt_dead_turns(now=now))} replies marked as interrupted"
 
 
 def clear_expired_sessions(now: datetime) -> str:

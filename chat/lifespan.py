@@ -4,8 +4,8 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable
 from typing import Any, Final
+from uuid import UUID
 
-from django.db import DatabaseError
 from django.utils import timezone
 
 from chat import live
@@ -63,12 +63,13 @@ async def _sweep() -> None:
     """Mark what killed processes left streaming; again and again, since one may be killed at any time."""
     while True:
         try:
-            await in_thread(_sweep_once)
-        except DatabaseError:
-            logger.warning("Sweep of dead turns failed; it is tried again", exc_info=True)
+            for conversation_id in await in_thread(_sweep_once):
+                await live.tell_news(conversation_id)
+        except Exception:
+            logger.exception("Sweep of dead turns failed; it is tried again")
         await asyncio.sleep(SWEEP_SECONDS)
 
 
-def _sweep_once() -> None:
+def _sweep_once() -> list[UUID]:
     with system_tx("sweep of dead turns"):
-        interrupt_dead_turns(now=timezone.now())
+        return interrupt_dead_turns(now=timezone.now())

@@ -16,10 +16,11 @@ from django.utils import timezone
 
 from chat.events import MemoryWritten, Noticed, TextAdded, ToolFinished, ToolStarted, TurnDone, TurnEvent, TurnFailed
 from chat.markdown import close_blocks, render
+from chat.models import MessageStatus
 from chat.queries import list_messages
 from chat.rendering import is_quiet, memory_html, message_html, tool_html, view_messages
 from chat.services import TurnStart
-from chat.turn import STOPPED_BY_RESTART, Control, run_turn
+from chat.turn import BROKE, STOPPED_BY_RESTART, Control, run_turn
 from config.lib import llm
 from config.lib.owned import owned
 from config.lib.threads import in_thread
@@ -31,6 +32,7 @@ Frame = dict[str, Any]
 
 QUEUE_SIZE: Final = 256  # frames a socket may lag behind: eight seconds of text
 NEWS_SECONDS: Final = 1.0
+LAYER_SECONDS: Final = 5.0  # a channel layer that takes longer does without the news
 SHUTDOWN_SECONDS: Final = 8.0
 
 
@@ -89,6 +91,12 @@ def _drop_if_empty(room: Room) -> None:
         del _rooms[room.conversation_id]
 
 
+def find_turn(conversation_id: UUID) -> "LiveTurn | None":
+    """Return the turn of a conversation that runs in this process."""
+    room = _rooms.get(conversation_id)
+    return room.turn if room is not None else None
+
+
 def running() -> list["LiveTurn"]:
     """Return the turns that run in this process."""
     return [room.turn for room in _rooms.values() if room.turn is not None]
@@ -105,6 +113,7 @@ class LiveTurn:
         self._closed: dict[str, str] = {}  # element key -> safe HTML, in the order of the reply
         self._open = ""  # plain text of the block that still grows
         self._news_at = 0.0
+        self._news: asyncio.Task[None] | None = None
         self.task: asyncio.Task[None] | None = None
 
     def begin(self, opening: Frame) -> None:
@@ -127,23 +136,34 @@ class LiveTurn:
         try:
             async with aclosing(run_turn(self.start, self.control)) as events:
                 async for event in events:
-                    await self._show(event)
-                    await self._tell_others()
+                    await self._show_or_log(event)
+                    self._tell_others()
         except Exception:
-            # run_turn() does not raise; what fails here is the showing. The reply itself is saved by then or swept later.
-            logger.exception("Showing turn %s failed", self.start.reply_id)
+            # run_turn() does not raise; should it ever, a sweep closes the reply.
+            logger.exception("Turn %s broke", self.start.reply_id)
+            reply_id = str(self.start.reply_id)
+            self.publish("failed", reply_id=reply_id, client_id=None, text=BROKE, retry=True, html=None)
         finally:
-            self.room.turn = None
+            # The next turn may have begun: it can as soon as the row of this one is closed.
+            if self.room.turn is self:
+                self.room.turn = None
             _drop_if_empty(self.room)
             await tell_news(self.room.conversation_id)
+
+    async def _show_or_log(self, event: TurnEvent) -> None:
+        try:
+            await self._show(event)
+        except Exception:
+            # The turn goes on: what could not be shown is saved, and the end brings the whole reply.
+            logger.exception("Showing %s of reply %s failed", type(event).__name__, self.start.reply_id)
 
     async def _show(self, event: TurnEvent) -> None:
         reply_id = str(self.start.reply_id)
         match event:
             case TextAdded(text):
-                self._show_text(text, reply_id)
+                await self._show_text(text, reply_id)
             case ToolStarted(part) | ToolFinished(part):
-                self._close_text(reply_id)
+                await self._close_text(reply_id)
                 if is_quiet(part):
                     return
                 kind = "tool_started" if isinstance(event, ToolStarted) else "tool_finished"
@@ -155,25 +175,31 @@ class LiveTurn:
             case Noticed(text, level):
                 self.publish("notice", reply_id=reply_id, level=level, text=text)
             case TurnDone(status, _):
-                self.publish("done", reply_id=reply_id, status=status, html=await self._final_html())
+                html = await self._final_html()
+                if html is None:
+                    # Whoever sees that nothing runs any more fetches the messages.
+                    self.room.publish({"type": "snapshot", "seq": 0, "last_message_id": reply_id, "reply": None})
+                else:
+                    self.publish("done", reply_id=reply_id, status=status, html=html)
             case TurnFailed(text, may_retry):
                 html = await self._final_html()
                 self.publish("failed", reply_id=reply_id, client_id=None, text=text, retry=may_retry, html=html)
 
-    def _show_text(self, text: str, reply_id: str) -> None:
-        self._open += text
+    async def _show_text(self, text: str, reply_id: str) -> None:
+        # Changed only when it is published, or a socket that joins meanwhile would be shown it twice.
+        grown = self._open + text
         # Blocks end at line breaks; without one there is nothing to look for.
-        html, rest = close_blocks(self._open) if "\n" in text else ("", self._open)
+        html, rest = await asyncio.to_thread(close_blocks, grown) if "\n" in text else ("", grown)
+        self._open = rest
         if html:
             self._closed[f"text-{len(self._closed)}"] = html
-            self._open = rest
             self.publish("text", reply_id=reply_id, html=html, tail=rest)
         else:
             self.publish("text", reply_id=reply_id, text=text)
 
-    def _close_text(self, reply_id: str) -> None:
+    async def _close_text(self, reply_id: str) -> None:
         if self._open:
-            html = render(self._open)
+            html = await asyncio.to_thread(render, self._open)
             self._closed[f"text-{len(self._closed)}"] = html
             self._open = ""
             self.publish("text", reply_id=reply_id, html=html, tail="")
@@ -182,20 +208,27 @@ class LiveTurn:
         self._closed[key] = html
         self.publish(frame_type, reply_id=reply_id, html=html, **content)
 
-    async def _final_html(self) -> str:
-        return await in_thread(_reply_html, self.start)
+    async def _final_html(self) -> str | None:
+        """Return the article of the closed reply; None if it is not closed, or cannot be read now."""
+        try:
+            return await in_thread(_reply_html, self.start) or None
+        except Exception:
+            logger.exception("Reply %s could not be read to be shown", self.start.reply_id)
+            return None
 
-    async def _tell_others(self) -> None:
+    def _tell_others(self) -> None:
         now = asyncio.get_running_loop().time()
-        if now - self._news_at >= NEWS_SECONDS:
+        if now - self._news_at >= NEWS_SECONDS and (self._news is None or self._news.done()):
             self._news_at = now
-            await tell_news(self.room.conversation_id)
+            # Beside the stream: a layer that hangs must not hold up a word.
+            self._news = asyncio.create_task(tell_news(self.room.conversation_id))
 
 
 def _reply_html(start: TurnStart) -> str:
     with owned(start.user_id), timezone.override(zone_named(start.time_zone)):
         views = view_messages(list_messages(start.conversation_id, after=start.reply_id - 1))
-        return "".join(message_html(view) for view in views if view.pk == start.reply_id)
+        closed = [view for view in views if view.pk == start.reply_id and view.status != MessageStatus.STREAMING]
+        return "".join(map(message_html, closed))
 
 
 def group_of(conversation_id: UUID) -> str:
@@ -203,13 +236,30 @@ def group_of(conversation_id: UUID) -> str:
     return f"conversation.{conversation_id}"
 
 
+def user_group(user_id: int) -> str:
+    """Return the channel layer's group of a user's sockets."""
+    return f"user.{user_id}"
+
+
 async def tell_news(conversation_id: UUID) -> None:
     """Tell the sockets of other processes that the rows of a conversation have changed."""
+    await _tell(group_of(conversation_id), "conversation.news")
+
+
+async def tell_recheck(user_id: int) -> None:
+    """Tell every socket of a user, in every process, to look whether its session still lives."""
+    await _tell(user_group(user_id), "session.recheck")
+
+
+async def _tell(group: str, message_type: str) -> None:
+    layer = get_channel_layer()
+    assert layer is not None, "the settings name a channel layer"
     try:
-        await get_channel_layer().group_send(group_of(conversation_id), {"type": "conversation.news"})
+        async with asyncio.timeout(LAYER_SECONDS):
+            await layer.group_send(group, {"type": message_type})
     except Exception:
-        # The layer is a convenience for other processes; this one's sockets have their frames already.
-        logger.warning("Channel layer: news of a conversation not sent", exc_info=True)
+        # The layer is a convenience: this process's sockets have their frames, and each looks at its session anyway.
+        logger.warning("Channel layer: %s not sent", message_type, exc_info=True)
 
 
 def start_turn(start: TurnStart, opening: Frame, title: str | None) -> LiveTurn:

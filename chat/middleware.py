@@ -1,11 +1,10 @@
 from collections.abc import Callable
 
 from asgiref.sync import async_to_sync
-from channels.layers import get_channel_layer
 from django.contrib.auth import HASH_SESSION_KEY, SESSION_KEY
 from django.http import HttpRequest, HttpResponse
 
-from chat.consumers import user_group
+from chat.live import tell_recheck
 
 
 class SocketRecheckMiddleware:
@@ -23,10 +22,5 @@ class SocketRecheckMiddleware:
         is_same = request.session.get(SESSION_KEY) == user_id and request.session.get(HASH_SESSION_KEY) == stamp
         if user_id is not None and not is_same:
             # The session itself is saved or gone only when the outer middleware has run.
-            response._resource_closers.append(lambda: recheck_sockets(int(user_id)))
+            response._resource_closers.append(lambda: async_to_sync(tell_recheck)(int(user_id)))  # type: ignore[attr-defined]
         return response
-
-
-def recheck_sockets(user_id: int) -> None:
-    """Tell every socket of a user, in every process, to look whether its session still lives."""
-    async_to_sync(get_channel_layer().group_send)(user_group(user_id), {"type": "session.recheck"})

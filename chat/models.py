@@ -118,7 +118,7 @@ class Message(OwnedModel):
     stop_requested_at = models.DateTimeField(null=True, blank=True)  # read by the process that runs the turn
     replaced_at = models.DateTimeField(null=True, blank=True)  # a retry took its place
 
-    objects: ClassVar[Any] = MessageManager()
+    objects: ClassVar[Any] = MessageManager()  # type: ignore[assignment]
 
     class Meta(OwnedModel.Meta):
         db_table = "agent_messages"

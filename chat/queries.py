@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from typing import Any, Final
+from typing import Any, Final, cast
 from uuid import UUID
 
-from django.db import connection
+from django.db import connection, models
 
 from chat.models import Conversation, Message, MessageStatus, Role
 from chat.parts import model_messages
@@ -137,15 +137,20 @@ SELECT
 """
 
 
+def _bound(column: str, value: Any) -> Any:
+    """Return a value as the database takes it for a column of messages: engines differ in uuids and times."""
+    field = cast("models.Field[Any, Any]", Message._meta.get_field(column))
+    return field.get_db_prep_value(value, connection)
+
+
 def get_load(conversation_id: UUID, *, client_id: UUID | None, dead_before: datetime, recent_since: datetime) -> Load:
     """Return how busy the user in scope is, and whether a message of that client id is stored already."""
-    column = Message._meta.get_field
     values = {
         "user": owner_id(),
-        "conversation": column("conversation").get_db_prep_value(conversation_id, connection),
-        "client": column("client_id").get_db_prep_value(client_id, connection),
-        "dead_before": column("heartbeat_at").get_db_prep_value(dead_before, connection),
-        "recent_since": column("created_at").get_db_prep_value(recent_since, connection),
+        "conversation": _bound("conversation", conversation_id),
+        "client": _bound("client_id", client_id),
+        "dead_before": _bound("heartbeat_at", dead_before),
+        "recent_since": _bound("created_at", recent_since),
     }
     with connection.cursor() as cursor:
         cursor.execute(_LOAD, values)

@@ -116,7 +116,7 @@ def _tool(part: Part) -> ToolPart:
     return ToolPart(
         call_id=part["call_id"],
         name=part["name"],
-        label=_TOOL_LABELS.get(part["name"], part["name"]),
+        label=_TOOL_LABELS.get(part["name"]) or str(part["name"]),
         status=part["status"],
         summary=_summary(part),
         detail=part["arguments"][:MAX_DETAIL],

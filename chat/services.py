@@ -172,23 +172,24 @@ def request_stop(*, conversation_id: UUID, now: datetime) -> bool:
     return bool(rows.update(stop_requested_at=now))
 
 
-def interrupt_dead_turns(*, now: datetime) -> int:
-    """Mark the replies whose turn stopped beating as interrupted; return how many.
+def interrupt_dead_turns(*, now: datetime) -> list[UUID]:
+    """Mark the replies whose turn stopped beating as interrupted; return their conversations.
 
     Call it inside `system_tx` to sweep everybody's, or inside `owned_tx` for one user's.
     """
     dead = Message.objects.streaming().filter(heartbeat_at__lt=now - HEARTBEAT_LEASE)
-    count = 0
+    swept = []
     for reply in dead.select_for_update(skip_locked=True) if connection.features.has_select_for_update else dead:
-        count += finish_reply(
+        if finish_reply(
             reply_id=reply.pk,
             status=MessageStatus.INTERRUPTED,
             parts=reply.parts,
             text=reply.content,
             error=RESTARTED,
             now=now,
-        )
-    return count
+        ):
+            swept.append(reply.conversation_id)
+    return swept
 
 
 def title_from(text: str) -> str:
@@ -259,7 +260,8 @@ def _refuse_bad_text(content: str) -> None:
     size = len(content.encode())
     if size > MAX_MESSAGE_BYTES:
         raise MessageRefused(
-            f"This message is too long: {size // 1024 + 1} KiB, and {MAX_MESSAGE_BYTES // 1024} KiB is the most. Send it in parts."
+            f"This message is too long: {size // 1024 + 1} KiB, and {MAX_MESSAGE_BYTES // 1024} KiB is the most. "
+            "Send it in parts."
         )
 
 

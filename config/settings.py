@@ -23,14 +23,14 @@ def _stop(message: str) -> None:
 
 
 def _bounded(name: str, default: int, *, low: int, high: int) -> int:
-    value = env.int(name, default=default)
+    value: int = env.int(name, default=default)
     if not low <= value <= high:
         raise ImproperlyConfigured(f"{name} is {value}; it must lie between {low} and {high}.")
     return value
 
 
 def _secret_key() -> str:
-    key = env.str("SECRET_KEY", default="")
+    key: str = env.str("SECRET_KEY", default="")
     if key and len(key) < 32:
         raise ImproperlyConfigured("SECRET_KEY is too short; it needs at least 32 characters.")
     if key:

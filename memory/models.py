@@ -139,7 +139,7 @@ class UserFact(OwnedModel):
     quotes = models.JSONField(default=list, blank=True)  # [{"message_id": int, "start": int, "end": int}]
     skill_id = models.UUIDField(null=True, blank=True)  # reserved: facts for one skill
 
-    objects: ClassVar[Any] = UserFactManager()
+    objects: ClassVar[Any] = UserFactManager()  # type: ignore[assignment]
 
     class Meta(OwnedModel.Meta):
         db_table = "user_facts"

@@ -58,7 +58,7 @@ class SignupForm(AccountSignupForm):
 
     def save(self, request: HttpRequest) -> Trader:
         """Make the trader with their zone."""
-        trader = super().save(request)
+        trader: Trader = super().save(request)
         trader.time_zone = self.cleaned_data["time_zone"]
         trader.save(update_fields=["time_zone"])
         return trader

@@ -56,7 +56,7 @@ class Tool(Generic[A]):
     def call(self, arguments: str) -> dict[str, Any]:
         """Run the tool on the model's JSON text, as its user and in one transaction.
 
-        What the model got wrong, what the owner's data refuse, and what broke come back as `error`; then nothing is kept.
+        What the model got wrong, what the data refuse and what broke come back as `error`; then nothing is kept.
         """
         if len(arguments) > MAX_ARGUMENTS:
             return {"error": f"The arguments are too long; at most {MAX_ARGUMENTS} characters."}

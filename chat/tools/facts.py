@@ -32,7 +32,8 @@ class ForgetArgs(BaseModel):
         description="The id that remember returned, or words that stand in the one fact meant.",
     )
     reason: Literal["agent_forget", "user_corrected"] = Field(
-        "agent_forget", description="user_corrected: the user said it was never true. agent_forget: anything else."
+        "agent_forget",
+        description="user_corrected: the user said it was never true. agent_forget: anything else.",
     )
 
 
@@ -56,9 +57,9 @@ def remember_tool(context: ToolContext) -> Tool[RememberArgs]:
     return Tool(
         name="remember",
         description=(
-            "Save one durable fact about the user that will plausibly matter in future sessions: a trading preference, a "
-            "limit, a goal, a recurring constraint. Not for ephemeral state such as today's positions or this week's PnL. "
-            "Saved silently; the user can see, edit and undo it."
+            "Save one durable fact about the user that will plausibly matter in future sessions: a trading preference, "
+            "a limit, a goal, a recurring constraint. Not for ephemeral state such as today's positions or this week's "
+            "PnL. Saved silently; the user can see, edit and undo it."
         ),
         args=RememberArgs,
         run=run,
@@ -91,8 +92,8 @@ def forget_tool(context: ToolContext) -> Tool[ForgetArgs]:
     return Tool(
         name="forget",
         description=(
-            "End one fact about the user, when they contradict it, correct it or ask for it. Give its id, or words that stand "
-            "in that fact alone; if several fit, nothing changes and you get the candidates to ask about."
+            "End one fact about the user, when they contradict it, correct it or ask for it. Give its id, or words "
+            "that stand in that fact alone; if several fit, nothing changes and you get the candidates to ask about."
         ),
         args=ForgetArgs,
         run=run,
@@ -101,7 +102,7 @@ def forget_tool(context: ToolContext) -> Tool[ForgetArgs]:
 
 
 def memory_event(event: MemoryEvent) -> dict[str, Any]:
-    """Return what the memory line needs: `{id, kind, before, after}`, the rows as `{fact_id, fact, topic, confidence}`."""
+    """Return what the memory line needs: `{id, kind, before, after}`, rows as `{fact_id, fact, topic, confidence}`."""
     return {
         "id": str(event.pk),
         "kind": event.kind,

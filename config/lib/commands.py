@@ -2,6 +2,7 @@
 
 import argparse
 import json
+from collections.abc import Callable
 from typing import Any
 
 from django.contrib.auth import get_user_model
@@ -15,6 +16,7 @@ class KeelCommand(BaseCommand):
     """A command that says what it does in words, or with `--json` in JSON lines."""
 
     is_json = False
+    run: Callable[..., None]  # what the command is for; its keywords are the command's own arguments
 
     def add_arguments(self, parser: CommandParser) -> None:
         """Add `--json`; subclasses add theirs in `add_own_arguments`."""
@@ -31,10 +33,6 @@ class KeelCommand(BaseCommand):
             self.run(**options)
         except DomainError as error:
             raise CommandError(str(error)) from error
-
-    def run(self, **options: Any) -> None:
-        """Do what the command is for."""
-        raise NotImplementedError
 
     def say(self, text: str, **values: Any) -> None:
         """Print a line: `text` for people, or the values as one JSON object."""

@@ -44,12 +44,40 @@ SYSTEM: Final = System()
 SYSTEM_SETTING: Final = "0"  # no user has this id; the policies let it see everything
 
 Owner = int | System
-_owner: ContextVar[Owner | None] = ContextVar("owner", default=None)
+
+
+class _Door:
+    """An open door; each is itself, so that one can tell whether it is still the innermost."""
+
+    __slots__ = ("owner",)
+
+    def __init__(self, owner: Owner) -> None:
+        self.owner = owner
+
+
+_innermost: ContextVar[_Door | None] = ContextVar("innermost_door", default=None)
+
+
+def _owner() -> Owner | None:
+    door = _innermost.get()
+    return None if door is None else door.owner
+
+
+@contextmanager
+def _opened(owner: Owner) -> Iterator[None]:
+    outer, door = _innermost.get(), _Door(owner)
+    # Restored by value: a token may only be reset in the context that made it, and generators move between contexts.
+    _innermost.set(door)
+    try:
+        yield
+    finally:
+        # Generators can leave their doors in any order; what they put back might stay open, so they put nothing back.
+        _innermost.set(outer if _innermost.get() is door else None)
 
 
 def current_owner() -> Owner:
     """Return the owner in scope, or SYSTEM. Raises ScopeError when there is neither."""
-    owner = _owner.get()
+    owner = _owner()
     if owner is None:
         raise ScopeError("no owner in scope")
     return owner
@@ -64,31 +92,25 @@ def owner_id() -> int:
 
 
 @contextmanager
-def _as_owner(uid: int | None) -> Iterator[int]:
-    if uid is None or isinstance(uid, bool):
+def _as_owner(uid: int | None) -> Iterator[None]:
+    # Zero is what the database knows the system by.
+    if uid is None or isinstance(uid, bool) or uid <= 0:
         raise ScopeError("an anonymous user owns nothing")
-    previous = _owner.get()
+    previous = _owner()
     if previous is not None and previous is not SYSTEM and previous != uid:
         raise ScopeError(f"owner switch {previous} -> {uid}")
-    # Restored by value: a token may only be reset in the context that made it, and generators move between contexts.
-    _owner.set(uid)
-    try:
-        yield uid
-    finally:
-        _owner.set(previous)
+    with _opened(uid):
+        yield
 
 
 @contextmanager
 def _as_system(reason: str) -> Iterator[None]:
-    previous = _owner.get()
+    previous = _owner()
     if previous is not None and previous is not SYSTEM:
         raise ScopeError("a user's scope may not become the system's")
     logger.info("system scope: %s", reason)
-    _owner.set(SYSTEM)
-    try:
+    with _opened(SYSTEM):
         yield
-    finally:
-        _owner.set(previous)
 
 
 class OwnedBy(Func):
@@ -118,7 +140,19 @@ M = TypeVar("M", bound="OwnedModel")
 
 
 class OwnedQuerySet(models.QuerySet[M]):
-    """The writes that pass by `save()`, guarded like it."""
+    """The writes that pass by `save()`, guarded like it; and rows already fetched, kept for the scope they are of."""
+
+    _fetched: tuple[list[M] | None, Owner | None]
+
+    @property
+    def _result_cache(self) -> list[M] | None:
+        # Django's own attribute. A queryset may outlive a scope, as one in a class does; in another it is asked again.
+        rows, owner = self._fetched
+        return rows if owner == _owner() else None
+
+    @_result_cache.setter
+    def _result_cache(self, rows: list[M] | None) -> None:
+        self._fetched = rows, _owner()
 
     def _guarded(self, objs: Iterable[M]) -> list[M]:
         checked = list(objs)
@@ -126,11 +160,19 @@ class OwnedQuerySet(models.QuerySet[M]):
             obj.guard()
         return checked
 
-    def bulk_create(self, objs: Iterable[M], *args: Any, **kwargs: Any) -> list[M]:
+    def bulk_create(
+        self,
+        objs: Iterable[M],
+        batch_size: int | None = None,
+        ignore_conflicts: bool = False,
+        update_conflicts: bool = False,
+        update_fields: Collection[str] | None = None,
+        unique_fields: Collection[str] | None = None,
+    ) -> list[M]:
         """Insert rows of the owner in scope; an upsert is refused, since it could write over a foreign row."""
-        if kwargs.get("update_conflicts"):
+        if update_conflicts:
             raise ScopeError("an upsert is not scoped")
-        return super().bulk_create(self._guarded(objs), *args, **kwargs)
+        return super().bulk_create(self._guarded(objs), batch_size, ignore_conflicts)
 
     def bulk_update(self, objs: Iterable[M], fields: Iterable[str], batch_size: int | None = None) -> int:
         """Update rows of the owner in scope."""
@@ -169,6 +211,8 @@ class OwnedModel(models.Model):
     # No index of its own: the user comes first in each model's own indexes.
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, db_index=False)
 
+    _stored_owner: int | None = None  # as the database has it; None: not stored or not loaded
+
     objects: ClassVar[Any] = OwnedManager()
 
     class Meta:
@@ -176,9 +220,25 @@ class OwnedModel(models.Model):
         base_manager_name = "objects"
         default_manager_name = "objects"
 
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Save a row of the owner in scope."""
+        self.guard()
+        super().save(*args, **kwargs)
+        self._stored_owner = self.user_id
+
+    def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
+        """Delete a row of the owner in scope."""
+        self.guard()
+        if self._state.adding:
+            # It goes by the id alone, which may be that of a foreign row.
+            raise ScopeError("only a row that was read or saved can be deleted")
+        return super().delete(*args, **kwargs)
+
     def guard(self) -> None:
-        """Stamp an empty owner with the one in scope, and refuse a foreign one."""
+        """Stamp an empty owner with the one in scope; refuse a foreign one, and a new one."""
         owner = current_owner()
+        if self._stored_owner not in (None, self.user_id):
+            raise ScopeError("the owner of a row never changes")
         if isinstance(owner, System):
             if self.user_id is None:
                 raise ScopeError("the system scope must name an owner")
@@ -188,24 +248,16 @@ class OwnedModel(models.Model):
         if self.user_id != owner:
             raise ScopeError("foreign row")
 
-    def save(self, *args: Any, **kwargs: Any) -> None:
-        """Save a row of the owner in scope."""
-        self.guard()
-        super().save(*args, **kwargs)
-
-    def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
-        """Delete a row of the owner in scope."""
-        self.guard()
-        return super().delete(*args, **kwargs)
-
     @classmethod
     def from_db(cls, db: str | None, field_names: Collection[str], values: Collection[Any]) -> Self:
         """Build the row, unless a join brought a foreign one: joins use no manager."""
         names = list(field_names)
         row = super().from_db(db, names, list(values))
-        owner = _owner.get()
-        if "user_id" in names and not (owner is SYSTEM or row.user_id == owner):
-            raise ScopeError("foreign row loaded")
+        if "user_id" in names:
+            owner = _owner()
+            if not (owner is SYSTEM or row.user_id == owner):
+                raise ScopeError("foreign row loaded")
+            row._stored_owner = row.user_id
         return row
 
 

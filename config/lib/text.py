@@ -2,14 +2,16 @@
 
 import re
 import unicodedata
+from itertools import dropwhile
 
-# Cc: controls (NUL, escapes), Cf: format (zero width, bidi overrides, tags), Cs: lone surrogates, Co/Cn: private, unassigned.
+# Cc: controls (NUL, escapes), Cf: format (zero width, bidi, tags), Cs: lone surrogates, Co and Cn: private, unassigned.
 _UNSAFE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 _KEPT_IN_MESSAGES = frozenset("\n\t")
 _SPACE = re.compile(r"\s+")
 _END_PUNCTUATION = ".!?,;:…。！？、；："
-# A run of these could draw a fence, a rule or a heading where a renderer or a model looks for one.
-_FENCES = re.compile(r"`{3,}|~{3,}|-{3,}|={3,}|_{3,}|\*{3,}|#+(?=\s)|^#+")
+# A run of these could draw a heading, or a fence or a rule, where a renderer or a model looks for one.
+_HEADINGS = re.compile(r"^[#\s]+|\s*#+(?=\s)")
+_FENCES = re.compile(r"`{3,}|~{3,}|={3,}|([-_*])(?: ?\1){2,}")
 
 
 def clean_text(text: str) -> str:
@@ -44,7 +46,7 @@ def _is_printable(char: str) -> bool:
 
 def prompt_line(text: str) -> str:
     """Return stored text as data for one line of a prompt: it can open no line, heading, fence or rule."""
-    return _FENCES.sub(lambda run: " " if run[0][0] == "#" else run[0][0], one_line(text)).strip()
+    return _FENCES.sub(lambda run: run[0][0], _HEADINGS.sub("", one_line(text)))
 
 
 def normal_form(text: str) -> str:
@@ -55,5 +57,11 @@ def normal_form(text: str) -> str:
 
 def slug(text: str, *, max_length: int) -> str:
     """Return a short tag: one line, lower case, words joined by `-`; letters of any script stay."""
-    words = re.findall(r"[^\W_]+", one_line(text).lower())
-    return "-".join(words)[:max_length].strip("-")
+    spaced = "".join(c if c.isalnum() or _is_mark(c) else " " for c in one_line(text).lower())
+    # A mark belongs to the letter before it; without one it is a leftover, such as an emoji's variation selector.
+    words = ("".join(dropwhile(_is_mark, word)) for word in spaced.split())
+    return "-".join(word for word in words if word)[:max_length].strip("-")
+
+
+def _is_mark(char: str) -> bool:
+    return unicodedata.category(char) in {"Mn", "Mc"}  # the vowel signs of many scripts

@@ -2,7 +2,7 @@
 
 import functools
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import Any
 from urllib.parse import urlsplit
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -11,6 +11,7 @@ from django.contrib import admin
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
+from django.template.response import SimpleTemplateResponse
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 
@@ -41,7 +42,7 @@ def owned_view(view: View) -> View:
 
 def rendered(response: HttpResponseBase) -> HttpResponseBase:
     """Render a lazy response now, while its owner is in scope."""
-    if hasattr(response, "render") and not response.is_rendered:
+    if isinstance(response, SimpleTemplateResponse) and not response.is_rendered:
         response.render()
     return response
 
@@ -53,14 +54,14 @@ class OwnedAdminSite(admin.AdminSite):
     site_title = "Keel admin"
     index_title = "Records"
 
-    def admin_view(self, view: View, cacheable: bool = False) -> View:
+    def admin_view(self, view: View, cacheable: bool = False) -> Any:
         """Run each admin view, and its template, in the system's scope once the user is known to be staff."""
 
         def scoped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
             with system_tx(f"admin: {request.method} {request.path} by user {request.user.pk}"):
                 return rendered(view(request, *args, **kwargs))
 
-        return cast(View, super().admin_view(functools.update_wrapper(scoped, view), cacheable))
+        return super().admin_view(functools.update_wrapper(scoped, view), cacheable)
 
 
 def safe_next(request: HttpRequest, default: str) -> str:

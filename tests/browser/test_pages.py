@@ -13,6 +13,8 @@ from chat.models import Conversation
 from config.lib.owned import owned
 from memory.models import UserFact
 
+pytestmark = pytest.mark.sqlite  # what a page looks like does not depend on the engine
+
 RULES = ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice"]
 SIGNED_OUT = {
     "landing": "/",

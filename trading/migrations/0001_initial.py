@@ -2,8 +2,9 @@
 
 import django.db.models.functions.text
 import django.utils.timezone
-import trading.models.users
 from django.db import migrations, models
+
+import trading.models.users
 
 
 class Migration(migrations.Migration):

@@ -60,7 +60,9 @@ class Trader(AbstractUser):
     username = None  # type: ignore[assignment]
     email = LowerEmailField("e-mail address", unique=True)
     # Null until asked; treated as intermediate.
-    experience_tier = models.CharField(max_length=12, choices=ExperienceTier, null=True, blank=True, default=None)
+    experience_tier = models.CharField(  # noqa: DJ001  null and "" are not two words for the same here: "" is refused
+        max_length=12, choices=ExperienceTier, null=True, blank=True, default=None
+    )
     time_zone = models.CharField(max_length=64, default="UTC", validators=[validate_time_zone])  # IANA name
 
     USERNAME_FIELD = "email"
@@ -79,4 +81,4 @@ class Trader(AbstractUser):
         )
 
     def __str__(self) -> str:
-        return self.email
+        return str(self.email)

@@ -1,0 +1,211 @@
+"""One answer of a model: the values it is made of, and how it is put together from what a provider sends.
+
+Providers send broken things: fragments without index or id, one id twice, halves of an emoji, NUL, megabytes.
+Everything here is bounded and total: whatever comes in, clean values come out and nothing is raised.
+"""
+
+import json
+import re
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from typing import Any
+from uuid import uuid4
+
+MAX_TEXT = 2 * 1024 * 1024  # characters of one answer
+MAX_ARGUMENTS = 256 * 1024  # characters of all tool arguments of one answer
+MAX_CALLS = 128
+MAX_BLANK = 64 * 1024  # white space before the first visible character
+
+# NUL cannot be stored on PostgreSQL, a lone surrogate cannot be encoded as UTF-8.
+_UNSAFE = re.compile("[\x00\ud800-\udfff]")
+_HIGH_SURROGATE_AT_END = re.compile("[\ud800-\udbff]\\Z")
+# What providers accept when the name comes back to them in the history.
+_NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
+# Some providers carry a signature of several kilobytes in the id.
+_GOOD_ID = re.compile(r"[\x21-\x7e]{1,32768}")
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCall:
+    """A call the model wants made; `arguments` is the JSON text as the model wrote it, perhaps broken."""
+
+    id: str  # unique in the conversation
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one call; `estimated` when the provider did not count them."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    cached_tokens: int = 0  # the part of prompt_tokens that was read from the provider's cache
+    estimated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """A piece of a streamed answer: text, or the one last chunk with everything else."""
+
+    text: str = ""
+    tool_calls: tuple[ToolCall, ...] = ()
+    finish_reason: str | None = None  # stop, tool_calls, length, content_filter; None: more will come
+    usage: Usage | None = None
+    model: str = ""  # on the last chunk: which of the models asked has answered
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """A whole answer."""
+
+    text: str
+    tool_calls: tuple[ToolCall, ...]
+    finish_reason: str
+    usage: Usage
+    model: str
+
+
+def clean(text: str) -> str:
+    """Return text without NUL, and with a replacement character for each lone surrogate."""
+    if not _UNSAFE.search(text):
+        return text
+    joined = text.replace("\x00", "").encode("utf-16-le", "surrogatepass")
+    return joined.decode("utf-16-le", "replace")
+
+
+class Answer:
+    """One answer while it is read. `full` turns true when a limit is reached: stop reading then."""
+
+    __slots__ = ("_argument_length", "_calls", "_current", "_held", "full", "length", "visible")
+
+    def __init__(self) -> None:
+        self.length = 0  # characters of text let through
+        self.visible = False  # a character that is not white space has come
+        self.full = False
+        self._held = ""  # white space before the first visible character, or half an emoji
+        self._calls: list[_Call] = []
+        self._current: dict[int, _Call] = {}  # the call that fragments of an index go to
+        self._argument_length = 0
+
+    def take_text(self, content: Any) -> str:
+        """Return the text to pass on for this content: clean, within the limit, nothing until something shows."""
+        text: str = self._held + (content if type(content) is str else _as_text(content))
+        self._held = ""
+        if _UNSAFE.search(text):
+            text = text.replace("\x00", "")
+            if half := _HIGH_SURROGATE_AT_END.search(text):
+                self._held, text = half[0], text[:-1]
+            text = clean(text)
+        if not self.visible:
+            if not text or text.isspace():
+                self._held = text + self._held
+                self.full = self.full or len(self._held) > MAX_BLANK
+                return ""
+            self.visible = True
+        if self.length + len(text) > MAX_TEXT:
+            text = text[: MAX_TEXT - self.length]
+            self.full = True
+        self.length += len(text)
+        return text
+
+    def take_calls(self, fragments: Any) -> None:
+        """Add fragments of tool calls (LiteLLM's objects or dicts), in the order they came."""
+        if not isinstance(fragments, Iterable) or isinstance(fragments, str):
+            return
+        for fragment in fragments:
+            function = _get(fragment, "function")
+            if function is not None and not self.full:
+                self._take_call(fragment, function)
+
+    def tool_calls(self, taken_ids: Collection[str] = ()) -> tuple[ToolCall, ...]:
+        """Return the calls; an id that is missing, doubled or among `taken_ids` is replaced by a made-up one."""
+        used = set(taken_ids)
+        calls = []
+        for call in self._calls:
+            id_ = call.id if _GOOD_ID.fullmatch(call.id) and call.id not in used else f"call_{uuid4().hex[:24]}"
+            used.add(id_)
+            name = _NOT_IN_NAMES.sub("_", call.name)[:64] or "unnamed"
+            # A tool without arguments is often called with nothing at all, which means an empty object.
+            calls.append(ToolCall(id_, name, clean("".join(call.arguments)).strip() or "{}"))
+        return tuple(calls)
+
+    def finish(self, reason: str) -> str:
+        """Return the finish reason that agrees with what has come: providers mix up stop and tool_calls."""
+        if self.full:
+            return "length"
+        if reason in {"stop", "tool_calls", "function_call"}:
+            return "tool_calls" if self._calls else "stop"
+        return reason
+
+    @property
+    def written(self) -> int:
+        """Return how many characters the model has written, arguments included."""
+        return self.length + self._argument_length
+
+    @property
+    def is_empty(self) -> bool:
+        """Return whether there is neither a visible character nor a tool call."""
+        return not self.visible and not self._calls
+
+    def _take_call(self, fragment: Any, function: Any) -> None:
+        index = _get(fragment, "index")
+        index = index if isinstance(index, int) else 0
+        id_, name = _string(_get(fragment, "id")), _string(_get(function, "name"))
+        written = _get(function, "arguments")
+        arguments = written if isinstance(written, str) else "" if written is None else json.dumps(written)
+        call = self._current.get(index)
+        if call is None or call.is_followed_by(id_, name):
+            if len(self._calls) == MAX_CALLS:
+                self.full = True
+                return
+            call = self._current[index] = _Call()
+            self._calls.append(call)
+        call.id = call.id or id_
+        call.name = call.name if call.name == name else call.name + name
+        room = MAX_ARGUMENTS - self._argument_length
+        self.full = self.full or len(arguments) > room
+        call.arguments.append(arguments[:room])
+        self._argument_length += len(arguments[:room])
+
+
+class _Call:
+    """A tool call while its fragments come in."""
+
+    __slots__ = ("arguments", "id", "name")
+
+    def __init__(self) -> None:
+        self.id = ""
+        self.name = ""
+        self.arguments: list[str] = []
+
+    def is_followed_by(self, id_: str, name: str) -> bool:
+        """Tell whether a fragment on the same index begins another call (the index may be made up)."""
+        if not name or not self.name:
+            return False
+        if id_ and self.id:
+            return id_ != self.id
+        return self._is_complete() if name == self.name else any(self.arguments)
+
+    def _is_complete(self) -> bool:
+        try:
+            json.loads("".join(self.arguments))
+        except (ValueError, RecursionError):
+            return False
+        return True
+
+
+def _get(value: Any, name: str) -> Any:
+    return value.get(name) if isinstance(value, dict) else getattr(value, name, None)
+
+
+def _string(value: Any) -> str:
+    return clean(value) if isinstance(value, str) else ""
+
+
+def _as_text(content: Any) -> str:
+    """Return the text of content that is no string: a list of text parts, or nothing we could show."""
+    if not isinstance(content, list):
+        return ""
+    parts = (_get(part, "text") if not isinstance(part, str) else part for part in content)
+    return "".join(part for part in parts if isinstance(part, str))

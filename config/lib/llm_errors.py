@@ -1,0 +1,97 @@
+"""What can go wrong between us and a model, in words fit for the user."""
+
+import re
+from collections.abc import Iterator
+from typing import Any, Literal
+
+from config.lib.errors import DomainError
+
+Kind = Literal["timeout", "rate_limited", "refused", "unreachable", "interrupted", "empty", "misconfigured"]
+
+_MESSAGES: dict[Kind, str] = {
+    "timeout": "The model took too long to answer. Please try again in a moment.",
+    "rate_limited": "The model is busy or its limit is reached. Please wait a minute and try again.",
+    "refused": "The model's provider declined this request. Say it differently, or start a new chat.",
+    "unreachable": "The model cannot be reached right now. Please try again in a moment.",
+    "interrupted": "The answer broke off before its end. Please try again.",
+    "empty": "The model answered with nothing. Please try again.",
+    "misconfigured": (
+        "The model is not set up correctly. Whoever runs this site should check its name and the provider's key."
+    ),
+}
+_TOO_LONG = "This conversation has grown too long for the model. Please start a new chat."
+_NO_CREDIT = "The model's provider wants to be paid first. Whoever runs this site should check the account there."
+_CONTENT = "The model's provider declined this for its content. Please say it differently."
+
+# A key that is not set has no exception of its own: the clients only say so, and LiteLLM makes a 500 of it.
+_NO_KEY = re.compile(r"\bmissing (?:\w+ )?(?:api key|credentials)\b", re.IGNORECASE)
+
+
+class LLMUnavailable(DomainError):
+    """No model gave a usable answer; `kind` says why, the message says it to the user.
+
+    The message never holds a word of the provider: those carry links, keys and pieces of prompts.
+    """
+
+    def __init__(self, kind: Kind, message: str = "") -> None:
+        super().__init__(message or _MESSAGES[kind])
+        self.kind: Kind = kind
+
+
+def unavailable(error: BaseException, *, otherwise: Kind) -> LLMUnavailable:
+    """Say what an exception of LiteLLM means; `otherwise` is the kind of what it does not explain.
+
+    LiteLLM wraps: a refused connection arrives as an InternalServerError, a time-out in mid-stream as an
+    APIConnectionError. The truth is somewhere in the chain of causes; classes are told by their names
+    because importing theirs would import LiteLLM.
+    """
+    names = [cls.__name__ for link in _chain(error) for cls in type(link).__mro__]
+    if any(_NO_KEY.search(str(link)) for link in _chain(error)):
+        return LLMUnavailable("misconfigured")
+    if "ContextWindowExceededError" in names:
+        return LLMUnavailable("refused", _TOO_LONG)
+    if "ContentPolicyViolationError" in names:
+        return LLMUnavailable("refused", _CONTENT)
+    if "ConnectTimeout" in names:
+        return LLMUnavailable("unreachable")
+    if not {"Timeout", "APITimeoutError", "TimeoutException", "TimeoutError"}.isdisjoint(names):
+        return LLMUnavailable("timeout")
+    return _by_status(status_of(error), names, otherwise)
+
+
+def status_of(error: BaseException) -> int | None:
+    """Return the HTTP status of the first exception in the chain of causes that has one."""
+    for link in _chain(error):
+        status: Any = getattr(link, "status_code", None)
+        if isinstance(status, int):
+            return status
+    return None
+
+
+def _by_status(status: int | None, names: list[str], otherwise: Kind) -> LLMUnavailable:
+    match status:
+        case 402:
+            return LLMUnavailable("refused", _NO_CREDIT)
+        case 413:
+            return LLMUnavailable("refused", _TOO_LONG)
+        case 400 | 403 | 422 if "HTTPStatusError" in names:  # the provider's word; else it is LiteLLM's on our settings
+            return LLMUnavailable("refused")
+        case 408 | 504:
+            return LLMUnavailable("timeout")
+        case 429:
+            return LLMUnavailable("rate_limited")
+        case int() if 400 <= status < 500:
+            return LLMUnavailable("misconfigured")
+    return LLMUnavailable(otherwise)
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """Yield an exception and what it came from, each once, at most a dozen."""
+    seen: list[BaseException] = []
+    waiting: list[Any] = [error]
+    while waiting and len(seen) < 12:
+        link = waiting.pop(0)
+        if isinstance(link, BaseException) and all(link is not known for known in seen):
+            seen.append(link)
+            yield link
+            waiting += [getattr(link, "original_exception", None), link.__cause__, link.__context__]
