@@ -1,0 +1,105 @@
+# Keel: what a person or a machine runs here. `make` alone lists it. Needs Python 3.11 or newer with pip, nothing else.
+
+VENV := .venv
+BIN := $(VENV)/bin
+RUN := $(BIN)/python
+ARGS ?=
+# The first interpreter that is new enough; only looked for while there is no virtualenv.
+PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3 python; do \
+	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $$python && break; done)
+# What the checks run on: nothing of the machine's own, and settings fit for production.
+BARE = env READ_DOT_ENV=false DATABASE_URL=sqlite://:memory: REDIS_URL=
+PRODUCTION = $(BARE) DEBUG=false ALLOWED_HOSTS=keel.example SECRET_KEY=for-checks-alone-0123456789-abcdefghijklmnopqrstuvwxyz
+COMPILE = uv pip compile -q --system-certs --universal --python-version 3.11 --generate-hashes --no-header
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check check-format check-lint check-types check-imports check-django \
+	bench fix run install lock migrations clean chromium
+
+help: ## list the targets
+	@echo "Keel, a trading coach that remembers you. Targets:"
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@echo "ARGS passes arguments on: make test ARGS='tests/chat -k resume', make migrations ARGS=memory"
+
+demo: $(VENV)/.base ## install, fill a database with an example, serve it on this machine
+	@$(RUN) manage.py migrate -v 0
+	@$(RUN) manage.py seed_demo
+	@$(RUN) manage.py up
+
+test: $(VENV)/.dev chromium ## run the tests, on SQLite and on PostgreSQL with Redis
+	@$(RUN) -m tests $(ARGS)
+
+check: check-format check-lint check-types check-imports check-django ## check format, lint, types, import contracts, migrations, settings
+check-format: $(VENV)/.dev
+	@$(RUN) -m ruff format --check --output-format concise .
+check-lint: $(VENV)/.dev
+	@$(RUN) -m ruff check .
+check-types: $(VENV)/.dev
+	@$(RUN) -m mypy
+check-imports: $(VENV)/.dev
+	@$(BIN)/lint-imports --no-logo
+check-django: $(VENV)/.dev
+	@$(PRODUCTION) $(RUN) manage.py makemigrations --check --dry-run
+	@$(PRODUCTION) $(RUN) manage.py check --deploy --fail-level WARNING
+
+bench: $(VENV)/.dev ## run the benchmarks, each a ratio to a reference in the same run
+	@$(RUN) -m benchmarks $(ARGS)
+
+fix: $(VENV)/.dev ## format, and mend what ruff can mend
+	@$(RUN) -m ruff check --fix . ; $(RUN) -m ruff format .
+
+run: $(VENV)/.base ## migrate and serve, with the data that is there
+	@$(RUN) manage.py migrate -v 0
+	@$(RUN) manage.py up $(ARGS)
+
+install: $(VENV)/.dev ## set up for work: development dependencies, and the hooks that run before a commit
+	@$(RUN) -m pre_commit install
+
+migrations: $(VENV)/.dev ## write the migrations that the models ask for
+	@$(RUN) manage.py makemigrations $(ARGS)
+	@$(RUN) -m ruff check --fix --quiet */migrations; $(RUN) -m ruff format --quiet */migrations
+
+lock: $(VENV)/.dev ## compile requirements/ from pyproject.toml again
+	@$(RUN) -m $(COMPILE) --group bootstrap -o requirements/uv.txt
+	@$(RUN) -m $(COMPILE) pyproject.toml -o requirements/base.txt
+	@$(RUN) -m $(COMPILE) pyproject.toml --group dev -o requirements/dev.txt
+
+clean: ## remove the virtualenv and all caches; the database stays
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis test-results staticfiles
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# --- How things get here ---
+
+# A Python without ensurepip (Debian without python3-venv) still makes one, with its own pip as the installer.
+$(VENV)/.made:
+	@test -n "$(PYTHON)" || { echo "Keel needs Python 3.11 or newer; name one: make PYTHON=/path/to/python3.11"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
+		{ echo "Keel needs Python 3.11 or newer, and $(PYTHON) is not; name one: make PYTHON=/path/to/python3.11"; exit 1; }
+	@echo "Setting up $(VENV) (the first time takes about half a minute)"
+	@$(PYTHON) -m venv $(VENV) >/dev/null 2>&1 || \
+		{ $(PYTHON) -m venv --clear --without-pip $(VENV) && $(PYTHON) -m pip --python $(RUN) install --quiet pip; }
+	@$(RUN) -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/uv.txt 2>/dev/null || \
+		echo "uv cannot be had here: pip installs instead, which takes a minute longer"
+	@touch $@
+
+# With uv where it is, else with pip: the same files, every package checked against its hash.
+define install_from
+	@test -x $(BIN)/uv && $(BIN)/uv pip install --quiet --system-certs --python $(RUN) --require-hashes -r $(1) || \
+		$(RUN) -m pip install --quiet --disable-pip-version-check --require-hashes -r $(1)
+endef
+
+$(VENV)/.base: requirements/base.txt $(VENV)/.made
+	$(call install_from,requirements/base.txt)
+	@touch $@
+
+$(VENV)/.dev: requirements/dev.txt $(VENV)/.made
+	$(call install_from,requirements/dev.txt)
+	@touch $(VENV)/.base $@
+
+chromium:
+	@for name in "$$CHROMIUM" chromium chromium-browser google-chrome; do command -v "$$name" >/dev/null && exit 0; done; \
+	if [ "$$(id -u)" = 0 ] && command -v apt-get >/dev/null; then \
+		echo "Installing Chromium for the browser tests"; \
+		export DEBIAN_FRONTEND=noninteractive; \
+		{ apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium; } >/dev/null || true; \
+	fi

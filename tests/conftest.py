@@ -1,0 +1,132 @@
+"""What every test relies on: its engine, coroutines as tests, nothing left behind, no way out of the machine."""
+
+import asyncio
+import inspect
+import ipaddress
+import os
+import shutil
+import socket
+import sys
+import types
+import warnings
+from pathlib import Path
+
+import pytest
+from asgiref.sync import async_to_sync
+from django.conf import settings
+from django.core.cache import cache
+
+BROWSER_TESTS = Path(__file__).parent / "browser"
+ENGINE_OF = {"postgres": "postgres", "redis": "postgres", "sqlite": "sqlite"}  # marker: the engine that has it
+STORES = {"db", "transactional_db", "django_db_setup"}
+
+# channels.testing imports daphne for a live server that we do not use.
+sys.modules.setdefault("daphne", types.ModuleType("daphne"))
+sys.modules.setdefault("daphne.testing", types.ModuleType("daphne.testing")).DaphneProcess = object
+
+# As in pyproject.toml, for a thread that imports litellm while no test is running.
+warnings.filterwarnings("ignore", category=UserWarning, module="pydantic")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the folder that this run shares with its worker processes."""
+    folder = Path(settings.TEST_FOLDER)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    if not hasattr(config, "workerinput"):
+        config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+
+
+def pytest_report_header() -> str:
+    """Say which engine this run is on."""
+    return f"engine: {'PostgreSQL, Redis' if settings.ENGINE == 'postgres' else 'SQLite, in-memory layer'}"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Mark the browser tests, and leave out what this engine cannot run or, in a second pass, what it would repeat."""
+    for item in items:
+        if BROWSER_TESTS in item.path.parents:
+            item.add_marker("browser")
+            item.add_marker(pytest.mark.xdist_group("browser"))  # one Chromium at a time: timing is part of them
+    elsewhere = [item for item in items if _engines(item) - {settings.ENGINE}]
+    if "KEEL_TEST_PASS" not in os.environ:
+        for item in elsewhere:
+            needed = " and ".join(_engines(item))
+            item.add_marker(pytest.mark.skip(reason=f"needs the engine {needed}; this run is on {settings.ENGINE}"))
+        return
+    repeated = [item for item in items if os.environ["KEEL_TEST_PASS"] == "2" and not _uses_a_store(item)]
+    left_out = {*elsewhere, *repeated}
+    config.hook.pytest_deselected(items=left_out)
+    items[:] = [item for item in items if item not in left_out]
+
+
+def _engines(item: pytest.Item) -> set[str]:
+    return {engine for marker, engine in ENGINE_OF.items() if item.get_closest_marker(marker)}
+
+
+def _uses_a_store(item: pytest.Item) -> bool:
+    markers = ("django_db", "browser", *ENGINE_OF)
+    return any(map(item.get_closest_marker, markers)) or not STORES.isdisjoint(getattr(item, "fixturenames", ()))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pyfunc_call(pyfuncitem: pytest.Function) -> bool | None:
+    """Run a coroutine function as a test; its database calls stay on the connection of the fixtures."""
+    if not inspect.iscoroutinefunction(pyfuncitem.obj):
+        return None
+    names = inspect.signature(pyfuncitem.obj).parameters
+    async_to_sync(pyfuncitem.obj)(**{name: pyfuncitem.funcargs[name] for name in names})
+    return True
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None):
+    """Keep Playwright's event loop to the browser tests.
+
+    It stays marked as running in this thread once a browser test ran. Django would then refuse every query, hence
+    its permission for the browser tests; other tests must not have that, or they would not notice a query that
+    blocks an event loop.
+    """
+    loop = asyncio._get_running_loop()
+    if item.get_closest_marker("browser"):
+        os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "true"
+    else:
+        asyncio._set_running_loop(None)
+    try:
+        return (yield)
+    finally:
+        os.environ.pop("DJANGO_ALLOW_ASYNC_UNSAFE", None)
+        if nextitem is None:
+            asyncio._set_running_loop(None)  # the browser is closed by now
+        elif not item.get_closest_marker("browser"):
+            asyncio._set_running_loop(loop)
+
+
+@pytest.fixture(autouse=True)
+def _fresh_cache():
+    """Start without what another test counted or remembered (rate limits live in the cache)."""
+    cache.clear()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _no_way_out():
+    """Refuse connections to other machines, so that no test can reach a provider."""
+    connect = socket.socket.connect
+    redis_host = settings.CACHES["default"].get("LOCATION", "").rpartition("@")[2].partition(":")[0]
+
+    def connect_here(self: socket.socket, address: tuple[str, int] | str) -> None:
+        is_path = not isinstance(address, tuple)  # a socket of this machine
+        if not (is_path or address[0] == redis_host or _is_here(address[0])):
+            raise AssertionError(f"a test tried to connect to {address[0]}")
+        connect(self, address)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(socket.socket, "connect", connect_here)
+        yield
+
+
+def _is_here(host: str) -> bool:
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"

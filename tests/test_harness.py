@@ -1,0 +1,105 @@
+"""What the other tests take for granted: the engine, the way coroutines run, and that nothing leaves the machine."""
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+from asgiref.sync import sync_to_async
+from channels.layers import get_channel_layer
+from django.conf import settings
+from django.db import connection
+
+from tests.services import ServiceMissing, start_redis
+
+
+@pytest.fixture
+def trader_id(django_user_model, db):
+    return django_user_model.objects.create_user(email="x@example.com").pk
+
+
+def test_engine_is_the_one_asked_for(db):
+    assert connection.vendor == {"sqlite": "sqlite", "postgres": "postgresql"}[settings.ENGINE]
+
+
+@pytest.mark.sqlite
+def test_sqlite_is_a_file_of_this_run(db):
+    assert Path(connection.settings_dict["NAME"]).parent == Path(settings.TEST_FOLDER)
+
+
+@pytest.mark.postgres
+def test_postgres_role_is_bound_by_row_level_security(db):
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT rolsuper, rolbypassrls FROM pg_roles WHERE rolname = current_user")
+
+        assert cursor.fetchone() == (False, False)
+
+
+async def test_coroutine_sees_what_its_fixtures_wrote(trader_id, django_user_model):
+    assert await django_user_model.objects.filter(pk=trader_id).aexists()
+
+
+async def test_coroutine_shares_the_connection_of_its_fixtures(trader_id, django_user_model):
+    @sync_to_async
+    def count() -> int:
+        return django_user_model.objects.filter(pk=trader_id).count()
+
+    assert await count() == 1
+
+
+@pytest.mark.redis
+async def test_channel_layer_still_listens_after_an_idle_while():
+    layer = get_channel_layer()
+    await layer.group_add("idle", channel := await layer.new_channel())
+
+    await asyncio.sleep(6)  # redis-py's default time-out is five seconds
+    await layer.group_send("idle", {"type": "news"})
+
+    assert await asyncio.wait_for(layer.receive(channel), 2) == {"type": "news"}
+
+
+def test_no_connection_leaves_the_machine():
+    with socket.socket() as client, pytest.raises(AssertionError, match="tried to connect"):
+        client.connect(("192.0.2.1", 80))
+
+
+def test_no_key_of_a_provider_is_left():
+    assert [name for name in os.environ if name.endswith(("_API_KEY", "_API_BASE"))] == []
+
+
+KILLED_STARTER = """
+import os
+from tests.services import start_redis
+print(start_redis(), flush=True)
+os.kill(os.getpid(), 9)
+"""
+
+
+@pytest.mark.redis
+def test_service_ends_with_a_killed_starter():
+    done = subprocess.run([sys.executable, "-c", KILLED_STARTER], stdout=subprocess.PIPE, text=True, check=False)
+    port = int(done.stdout.rpartition(":")[2])
+
+    def is_up() -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", port)) == 0
+
+    deadline = time.monotonic() + 10
+    while is_up() and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert not is_up()
+
+
+@pytest.mark.redis
+def test_service_that_cannot_start_says_why(monkeypatch):
+    monkeypatch.setattr("tests.services._free_port", lambda: 99_999_999)
+    started = time.monotonic()
+
+    with pytest.raises(ServiceMissing, match=r"redis did not start: .*CONFIG"):
+        start_redis()
+
+    assert time.monotonic() - started < 5

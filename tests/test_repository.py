@@ -1,0 +1,155 @@
+"""Rules that the files of the repository keep, whatever they say."""
+
+import ast
+import os
+import re
+import subprocess
+import tomllib
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+from packaging.version import Version
+
+ROOT = Path(__file__).parent.parent
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+LOCKS = sorted((ROOT / "requirements").glob("*.txt"))
+FILLED_PACKAGES = {"trading/models/__init__.py", "chat/tools/__init__.py"}  # the models by name, the catalogue of tools
+# Put together here, or this file would name them.
+REGISTRIES = [
+    ".".join(labels)
+    for labels in (
+        ("pypi", "org"),
+        ("pythonhosted", "org"),
+        ("npmjs", "org"),
+        ("npmjs", "com"),
+        ("debian", "org"),
+        ("crates", "io"),
+        ("golang", "org"),
+    )
+]
+MACHINE_PATH = re.compile(r"(?<![\w.~*-])/(?:home|root|Users|work|mnt|opt)/\w")
+PROVIDER_VARIABLE = re.compile(r"_API_(KEY|BASE)$")
+
+
+def tracked_files() -> list[str]:
+    command = ["git", "ls-files", "--cached", "--others", "--exclude-standard"]
+    listed = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check="CI" in os.environ)
+    if listed.returncode:
+        pytest.skip("not a git checkout")
+    return sorted(name for name in set(listed.stdout.splitlines()) if (ROOT / name).is_file())
+
+
+def locked(path: Path) -> dict[str, Version]:
+    pins = re.findall(r"^([\w.-]+)==([^\s;]+)", path.read_text(), re.MULTILINE)
+    return {name.lower(): Version(version) for name, version in pins}
+
+
+def asked_for() -> list[tuple[str, Requirement]]:
+    groups = PROJECT["dependency-groups"]
+    wanted = {
+        "base.txt": PROJECT["project"]["dependencies"],
+        "dev.txt": PROJECT["project"]["dependencies"] + groups["dev"],
+        "uv.txt": groups["bootstrap"],
+    }
+    return [(lock, Requirement(text)) for lock, texts in wanted.items() for text in texts]
+
+
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda path: path.name)
+def test_lock_names_no_place(lock):
+    text = lock.read_text()
+
+    assert "://" not in text
+    assert "index" not in re.sub(r"[\w-]*==.*|# via.*|#   .*", "", text)
+
+
+@pytest.mark.parametrize("lock", LOCKS, ids=lambda path: path.name)
+def test_lock_has_a_hash_for_each_package(lock):
+    packages = re.split(r"^(?=[\w.-]+==)", lock.read_text(), flags=re.MULTILINE)[1:]
+
+    assert [package.split("==")[0] for package in packages if "--hash=sha256:" not in package] == []
+
+
+@pytest.mark.parametrize(("lock", "requirement"), asked_for(), ids=lambda value: getattr(value, "name", value))
+def test_lock_holds_what_the_project_asks_for(lock, requirement):
+    version = locked(ROOT / "requirements" / lock).get(requirement.name.lower())
+
+    assert version is not None, f"{requirement.name} is not locked: run `make lock`"
+    assert requirement.specifier.contains(version), f"{requirement.name} {version} is locked: run `make lock`"
+
+
+def test_development_lock_adds_to_the_base():
+    base, development = locked(ROOT / "requirements" / "base.txt"), locked(ROOT / "requirements" / "dev.txt")
+
+    assert {name: development.get(name) for name in base} == base
+
+
+@pytest.mark.parametrize("version", ["1.82.7", "1.82.8"])
+def test_litellm_is_above_its_compromised_versions(version):
+    litellm = dict(((lock, wanted.name), wanted) for lock, wanted in asked_for())["base.txt", "litellm"]
+
+    assert not litellm.specifier.contains(version)
+    assert locked(ROOT / "requirements" / "base.txt")["litellm"] > Version(version)
+
+
+def test_no_file_names_a_registry_or_a_path_of_a_machine():
+    found = []
+    for name in tracked_files():
+        text = (ROOT / name).read_text(errors="ignore")
+        found += [f"{name}: {host}" for host in REGISTRIES if re.search(rf"\b{re.escape(host)}\b", text)]
+        found += [f"{name}: {match.group()}" for match in MACHINE_PATH.finditer(text)]
+
+    assert found == []
+
+
+def test_packages_are_empty_but_for_two():
+    packages = (name for name in tracked_files() if name.endswith("__init__.py") and name not in FILLED_PACKAGES)
+
+    assert [name for name in packages if (ROOT / name).read_text().strip()] == []
+
+
+def variables_read() -> set[str]:
+    """Return the names that config/ asks the environment for, by itself or through a function of its own."""
+    calls = [
+        node
+        for path in (ROOT / "config").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and node.args
+    ]
+    readers = re.compile(r"env|env\.\w+|os\.getenv|os\.environ\.get|_bounded")
+    keys = [call.args[0] for call in calls if readers.fullmatch(ast.unparse(call.func))]
+    return {key.value for key in keys if isinstance(key, ast.Constant)}
+
+
+def variables_listed() -> set[str]:
+    return set(re.findall(r"^#? ?([A-Z][A-Z0-9_]+)=", (ROOT / ".env.example").read_text(), re.MULTILINE))
+
+
+def test_env_example_lists_every_variable_that_is_read():
+    assert variables_read() - variables_listed() == set()
+
+
+def test_env_example_lists_nothing_else():
+    unread = variables_listed() - variables_read()
+
+    assert {name for name in unread if not PROVIDER_VARIABLE.search(name)} == set()
+
+
+def test_chat_is_kept_from_the_broker_once_there_is_one():
+    guarded = {
+        module
+        for contract in PROJECT["tool"]["importlinter"]["contracts"]
+        if contract["type"] == "forbidden" and contract["source_modules"] == ["chat"]
+        for module in contract["forbidden_modules"]
+        if not contract.get("allow_indirect_imports")
+    }
+    present = {name for name in ("brokers", "runner") if list((ROOT / "trading").glob(f"{name}*"))}
+
+    assert {f"trading.{name}" for name in present} <= guarded, "add a contract of type `forbidden` to pyproject.toml"
+
+
+def test_make_knows_the_documented_targets():
+    listed = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+
+    for target in ("demo", "test", "check", "bench", "fix", "run", "help"):
+        assert f"make {target} " in listed
