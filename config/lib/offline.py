@@ -270,7 +270,7 @@ def _failure(outcome: Outcome) -> str:
         lines = "\n".join(f"- {text}" for text in texts)
         return f"Several facts hold “{outcome.arguments.get('fact_id')}”:\n\n{lines}\n\n{WHICH_ONE}"
     if outcome.name == "remember":
-        return f"I could not save “{outcome.arguments.get('fact')}”: {outcome.error}"
+        return f"I could not save that: {outcome.error}"  # not repeated: it may have been refused as a secret
     if outcome.name == "forget":
         return f"I could not forget “{outcome.arguments.get('fact_id')}”: {outcome.error}"
     return f"`{outcome.name}` could not answer: {outcome.error}"
