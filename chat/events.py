@@ -1,7 +1,7 @@
 """What happens in a turn, as values; consumers, commands and tests read the same ones."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 from chat.parts import Part
 
@@ -59,3 +59,14 @@ class TurnFailed:
 
 
 TurnEvent = TextAdded | ToolStarted | ToolFinished | MemoryWritten | Noticed | TurnDone | TurnFailed
+
+# As the frames of a socket are called, so that a stream of events reads alike everywhere.
+EVENT_NAMES: Final[dict[type[Any], str]] = {
+    TextAdded: "text",
+    ToolStarted: "tool_started",
+    ToolFinished: "tool_finished",
+    MemoryWritten: "memory",
+    Noticed: "notice",
+    TurnDone: "done",
+    TurnFailed: "failed",
+}

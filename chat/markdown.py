@@ -14,7 +14,8 @@ _TAGS: Final = {
     "a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p", "pre",
     "s", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
 }  # fmt: skip
-_ATTRIBUTES: Final = {"a": {"href"}, "ol": {"start"}, "code": {"class"}}
+# "*" for every tag: left out, nh3 lets `title` and `lang` pass.
+_ATTRIBUTES: Final[dict[str, set[str]]] = {"*": set(), "a": {"href"}, "ol": {"start"}, "code": {"class"}}
 _SCHEMES: Final = {"http", "https", "mailto"}
 
 

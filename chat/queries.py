@@ -1,5 +1,6 @@
 """Reading conversations: every function answers for the owner in scope."""
 
+import json
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
@@ -112,19 +113,28 @@ def _fitting(newest_first: Iterable[tuple[str, str, Any]], budget_tokens: int) -
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
-    """What the limits on messages and turns are checked against, for one user."""
+class Standing:
+    """Where a conversation and its user stand when a turn is asked for."""
 
-    running: int  # replies being written, in all conversations
+    conversation_id: UUID
+    assistant: str
+    mode: str
+    has_title: bool
+    snapshot_id: int | None  # the frozen memory block; None before the first turn
+    memory_block: str
+    tier: str | None
+    time_zone: str
+    running: int  # replies being written for the user, in all conversations
     running_here: int  # in this one
     dead: int  # of the running ones, those whose turn stopped beating
-    recent: int  # replies asked for since `recent_since`, those to a retry too
+    recent: int  # replies asked for since `recent_since`, by a message or by a retry
     repeat_id: int | None  # the message that has this client id already
 
 
-# One round trip in the path to the first token, where the ORM would take four; the owner is in each condition.
-_LOAD: Final = """
-SELECT
+# One round trip in the path to the first token, where the ORM takes five; the owner is in each condition.
+_STANDING: Final = """
+SELECT c.assistant, c.opening_context, c.title <> '', c.snapshot_id, COALESCE(s.text, ''),
+    u.experience_tier, u.time_zone,
     (SELECT COUNT(*) FROM agent_messages WHERE user_id = %(user)s AND status = 'streaming'),
     (SELECT COUNT(*) FROM agent_messages
       WHERE user_id = %(user)s AND status = 'streaming' AND conversation_id = %(conversation)s),
@@ -134,17 +144,21 @@ SELECT
       WHERE user_id = %(user)s AND role = 'assistant' AND created_at > %(recent_since)s),
     (SELECT id FROM agent_messages
       WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND client_id = %(client)s)
+FROM agent_conversations c
+JOIN traders u ON u.id = c.user_id
+LEFT JOIN memory_snapshots s ON s.id = c.snapshot_id AND s.user_id = c.user_id
+WHERE c.user_id = %(user)s AND c.id = %(conversation)s
 """
 
 
-def _bound(column: str, value: Any) -> Any:
-    """Return a value as the database takes it for a column of messages: engines differ in uuids and times."""
-    field = cast("models.Field[Any, Any]", Message._meta.get_field(column))
-    return field.get_db_prep_value(value, connection)
+def get_standing(
+    conversation_id: UUID, *, client_id: UUID | None, dead_before: datetime, recent_since: datetime
+) -> Standing:
+    """Return all that decides whether and how a turn begins, for the user in scope.
 
-
-def get_load(conversation_id: UUID, *, client_id: UUID | None, dead_before: datetime, recent_since: datetime) -> Load:
-    """Return how busy the user in scope is, and whether a message of that client id is stored already."""
+    Raises:
+        ConversationNotFound: the owner has no such conversation.
+    """
     values = {
         "user": owner_id(),
         "conversation": _bound("conversation", conversation_id),
@@ -153,8 +167,20 @@ def get_load(conversation_id: UUID, *, client_id: UUID | None, dead_before: date
         "recent_since": _bound("created_at", recent_since),
     }
     with connection.cursor() as cursor:
-        cursor.execute(_LOAD, values)
-        return Load(*cursor.fetchone())
+        cursor.execute(_STANDING, values)
+        row = cursor.fetchone()
+    if row is None:
+        raise ConversationNotFound("This chat does not exist.")
+    assistant, opening_context, has_title, *rest = row
+    # A JSON column comes as text from either engine when the ORM does not read it.
+    mode = json.loads(opening_context).get("mode", "ops")
+    return Standing(conversation_id, assistant, mode, bool(has_title), *rest)
+
+
+def _bound(column: str, value: Any) -> Any:
+    """Return a value as the database takes it for a column of messages: engines differ in uuids and times."""
+    field = cast("models.Field[Any, Any]", Message._meta.get_field(column))
+    return field.get_db_prep_value(value, connection)
 
 
 def is_streaming(message: Message) -> bool:

@@ -1,6 +1,6 @@
 """Writing conversations. Each function is one intention; call it inside `owned_tx(user)` unless it says otherwise."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
@@ -14,7 +14,7 @@ from chat.assistants import ASSISTANTS
 from chat.models import MAX_TITLE, Conversation, ConversationStatus, MemorySnapshot, Message, MessageStatus, Role
 from chat.parts import Part, close_running_tools
 from chat.prompts import SEPARATOR, clock_segment, compose_prefix
-from chat.queries import ConversationNotFound, Load, get_load, history
+from chat.queries import ConversationNotFound, Standing, get_standing, history
 from config.lib.errors import DomainError
 from config.lib.owned import owner_id
 from config.lib.text import clean_text, one_line
@@ -67,10 +67,13 @@ def rename_conversation(*, conversation_id: UUID, title: str) -> Conversation:
     line = one_line(title)
     if not 0 < len(line) <= MAX_TITLE:
         raise MessageRefused(f"A title needs 1 to {MAX_TITLE} characters.")
-    conversation = _locked(conversation_id)
+    conversation = Conversation.objects.filter(pk=conversation_id).first()
+    if conversation is None:
+        raise ConversationNotFound("This chat does not exist.")
     conversation.title = line
     conversation.save(update_fields=["title"])
-    return conversation
+    renamed: Conversation = conversation
+    return renamed
 
 
 def accept_message(*, conversation_id: UUID, client_id: UUID, text: str, now: datetime) -> Accepted:
@@ -83,24 +86,21 @@ def accept_message(*, conversation_id: UUID, client_id: UUID, text: str, now: da
         MessageRefused: empty, too long, a turn is running here, too many turns or messages.
     """
     content = clean_text(text).strip()
-    conversation = _locked(conversation_id)
-    load = _load(conversation, client_id, now)
-    if load.repeat_id is not None:
-        return _accepted_before(load.repeat_id)
+    standing = _standing(conversation_id, client_id, now)
+    if standing.repeat_id is not None:
+        return _accepted_before(standing.repeat_id)
     _refuse_bad_text(content)
-    _refuse_overload(load)
+    _refuse_overload(standing)
     message = Message.objects.create(
-        conversation=conversation,
+        conversation_id=conversation_id,
         role=Role.USER,
         content=content,
         client_id=client_id,
         created_at=now,
         finished_at=now,
     )
-    title = None if conversation.title else title_from(content)
-    reply = _begin_reply(conversation, message, now)
-    _touch(conversation, title, now)
-    return Accepted(message, reply, _turn(conversation, message, reply, now), title)
+    title = None if standing.has_title else title_from(content)
+    return _begin_turn(standing, message, title, now)
 
 
 def retry_reply(*, conversation_id: UUID, now: datetime) -> tuple[Message, Accepted]:
@@ -110,17 +110,14 @@ def retry_reply(*, conversation_id: UUID, now: datetime) -> tuple[Message, Accep
         ConversationNotFound: the owner has no such conversation.
         MessageRefused: there is no reply, or a turn is running, or too many are.
     """
-    conversation = _locked(conversation_id)
-    _refuse_overload(_load(conversation, None, now))
-    old = Message.objects.shown().filter(conversation=conversation).order_by("-pk").first()
+    standing = _standing(conversation_id, None, now)
+    _refuse_overload(standing)
+    old = Message.objects.shown().filter(conversation_id=conversation_id).order_by("-pk").first()
     if old is None or old.role != Role.ASSISTANT or old.reply_to is None:
         raise MessageRefused("There is no reply to try again.")
     old.replaced_at = now
     old.save(update_fields=["replaced_at"])
-    message = old.reply_to
-    reply = _begin_reply(conversation, message, now)
-    _touch(conversation, None, now)
-    return old, Accepted(message, reply, _turn(conversation, message, reply, now), None)
+    return old, _begin_turn(standing, old.reply_to, None, now)
 
 
 def save_progress(*, reply_id: int, parts: list[Part], text: str, now: datetime) -> bool:
@@ -201,20 +198,15 @@ def title_from(text: str) -> str:
     return title + ("…" if len(words) > TITLE_WORDS else "")
 
 
-def system_blocks(
-    conversation: Conversation, memory_block: str, tier: str | None, now: datetime
-) -> list[dict[str, Any]]:
+def system_blocks(memory_block: str, *, mode: str, tier: str | None, now: datetime) -> list[dict[str, Any]]:
     """Return the system prompt as text blocks: the prefix that is marked for caching, then the clock."""
-    mode = str(conversation.opening_context.get("mode", "ops"))
     prefix = compose_prefix(tier=tier, memory_block=memory_block, mode=mode)
     return [{"type": "text", "text": prefix, "cache": True}, {"type": "text", "text": clock_segment(now)}]
 
 
 def preview_prompt(*, assistant: str, now: datetime) -> str:
     """Return the system prompt that a new chat would send at `now`; changes nothing."""
-    conversation = Conversation(assistant=assistant, opening_context={"mode": "ops"})
-    block = ASSISTANTS[assistant].preview_block(now)
-    return _joined(system_blocks(conversation, block.text, _tier(), now))
+    return _prompt(ASSISTANTS[assistant].preview_block(now).text, mode="ops", now=now)
 
 
 def sent_prompt(conversation: Conversation, *, now: datetime) -> str:
@@ -223,39 +215,39 @@ def sent_prompt(conversation: Conversation, *, now: datetime) -> str:
     The tier is the user's of now; everything else is as it was sent.
     """
     reply = Message.objects.shown().filter(conversation=conversation, role=Role.ASSISTANT).order_by("-pk").first()
+    mode = str(conversation.opening_context.get("mode", "ops"))
     if reply is None or reply.snapshot is None:
-        block = ASSISTANTS[conversation.assistant].preview_block(now).text
-        return _joined(system_blocks(conversation, block, _tier(), now))
-    return _joined(system_blocks(conversation, reply.snapshot.text, _tier(), reply.created_at))
+        return _prompt(ASSISTANTS[conversation.assistant].preview_block(now).text, mode=mode, now=now)
+    return _prompt(reply.snapshot.text, mode=mode, now=reply.created_at)
 
 
-def _joined(blocks: list[dict[str, Any]]) -> str:
-    return SEPARATOR.join(block["text"] for block in blocks)
+def _prompt(memory_block: str, *, mode: str, now: datetime) -> str:
+    tier = get_user_model()._default_manager.filter(pk=owner_id()).values_list("experience_tier", flat=True).get()
+    return SEPARATOR.join(block["text"] for block in system_blocks(memory_block, mode=mode, tier=tier, now=now))
 
 
-def _tier() -> str | None:
-    tier: str | None = (
-        get_user_model()._default_manager.filter(pk=owner_id()).values_list("experience_tier", flat=True).get()
-    )
-    return tier
-
-
-def _locked(conversation_id: UUID) -> Conversation:
-    rows = Conversation.objects.select_related("snapshot", "user")
+def _standing(conversation_id: UUID, client_id: UUID | None, now: datetime) -> Standing:
+    """Lock the conversation, end its user's dead turns, and say where both stand. Raises ConversationNotFound."""
     if connection.features.has_select_for_update:
         # One of a user's messages at a time, so that the limits on turns and messages hold under any race.
         users = get_user_model()._default_manager.select_for_update(no_key=True)
         users.only("pk").get(pk=owner_id())
-        rows = rows.select_for_update(of=("self",))
-    conversation = rows.filter(pk=conversation_id).first()
-    if conversation is None:
-        raise ConversationNotFound("This chat does not exist.")
-    locked: Conversation = conversation
-    return locked
+        list(Conversation.objects.filter(pk=conversation_id).select_for_update().values_list("pk"))
+
+    def look() -> Standing:
+        return get_standing(
+            conversation_id,
+            client_id=client_id,
+            dead_before=now - HEARTBEAT_LEASE,
+            recent_since=now - timedelta(minutes=1),
+        )
+
+    standing = look()
+    return look() if standing.dead and interrupt_dead_turns(now=now) else standing
 
 
 def _refuse_bad_text(content: str) -> None:
-    if not content:
+    if not one_line(content):  # what shows nothing says nothing
         raise MessageRefused("There is nothing to send.")
     size = len(content.encode())
     if size > MAX_MESSAGE_BYTES:
@@ -271,80 +263,56 @@ def _accepted_before(message_id: int) -> Accepted:
     return Accepted(message, reply, None, None)
 
 
-def _load(conversation: Conversation, client_id: UUID | None, now: datetime) -> Load:
-    def look() -> Load:
-        return get_load(
-            conversation.pk,
-            client_id=client_id,
-            dead_before=now - HEARTBEAT_LEASE,
-            recent_since=now - timedelta(minutes=1),
-        )
-
-    load = look()
-    if load.dead:
-        interrupt_dead_turns(now=now)
-        load = look()
-    return load
-
-
-def _refuse_overload(load: Load) -> None:
-    if load.running_here:
+def _refuse_overload(standing: Standing) -> None:
+    if standing.running_here:
         raise MessageRefused("Keel is still answering here. Wait for it, or stop it first.")
-    if load.running >= settings.TURNS_PER_USER:
+    if standing.running >= settings.TURNS_PER_USER:
         raise MessageRefused(
-            f"Keel is answering in {load.running} other chats, which is the most at a time. Wait for one, or stop it."
+            f"Keel is answering in {standing.running} other chats, the most at a time. Wait for one, or stop it."
         )
-    if load.recent >= settings.MESSAGES_PER_MINUTE:
+    if standing.recent >= settings.MESSAGES_PER_MINUTE:
         raise MessageRefused("That is a lot of messages in one minute. Wait a moment, then send it again.")
 
 
-def _begin_reply(conversation: Conversation, message: Message, now: datetime) -> Message:
-    if conversation.snapshot is None:
-        _freeze_block(conversation, now)
-    reply: Message = Message.objects.create(
-        conversation=conversation,
+def _begin_turn(standing: Standing, message: Message, title: str | None, now: datetime) -> Accepted:
+    """Insert the reply that begins, bring the conversation up to date, and gather what the turn needs."""
+    if standing.snapshot_id is None:
+        standing = _with_frozen_block(standing, now)
+    reply = Message.objects.create(
+        conversation_id=standing.conversation_id,
         role=Role.ASSISTANT,
         status=MessageStatus.STREAMING,
         reply_to=message,
-        snapshot=conversation.snapshot,
+        snapshot_id=standing.snapshot_id,
         created_at=now,
         heartbeat_at=now,
     )
-    return reply
+    changes = {"status": ConversationStatus.ACTIVE, "last_message_at": now, "snapshot_id": standing.snapshot_id}
+    Conversation.objects.filter(pk=standing.conversation_id).update(**changes, **({"title": title} if title else {}))
+    system = system_blocks(standing.memory_block, mode=standing.mode, tier=standing.tier, now=now)
+    # The reply takes room too, and so does the prompt.
+    budget = settings.CONTEXT_BUDGET_TOKENS * 8 // 10 - sum(len(block["text"]) for block in system) // 4
+    turn = TurnStart(
+        user_id=owner_id(),
+        time_zone=standing.time_zone,
+        conversation_id=standing.conversation_id,
+        assistant=standing.assistant,
+        message_id=message.pk,
+        reply_id=reply.pk,
+        system=system,
+        history=history(standing.conversation_id, before=reply.pk, budget_tokens=budget),
+        now=now,
+    )
+    return Accepted(message, reply, turn, title)
 
 
-def _freeze_block(conversation: Conversation, now: datetime) -> None:
-    block = ASSISTANTS[conversation.assistant].render_block(now=now)
-    conversation.snapshot = MemorySnapshot.objects.create(
-        conversation=conversation,
+def _with_frozen_block(standing: Standing, now: datetime) -> Standing:
+    block = ASSISTANTS[standing.assistant].render_block(now=now)
+    snapshot = MemorySnapshot.objects.create(
+        conversation_id=standing.conversation_id,
         text=block.text,
         sha256=block.sha256,
         fact_ids=[str(fact_id) for fact_id in block.fact_ids],
         created_at=now,
     )
-
-
-def _touch(conversation: Conversation, title: str | None, now: datetime) -> None:
-    if title is not None:
-        conversation.title = title
-    conversation.status = ConversationStatus.ACTIVE
-    conversation.last_message_at = now
-    conversation.save(update_fields=["title", "status", "last_message_at", "snapshot"])
-
-
-def _turn(conversation: Conversation, message: Message, reply: Message, now: datetime) -> TurnStart:
-    block = conversation.snapshot.text if conversation.snapshot else ""
-    system = system_blocks(conversation, block, conversation.user.experience_tier, now)
-    # The reply takes room too, and so does the prompt.
-    budget = settings.CONTEXT_BUDGET_TOKENS * 8 // 10 - sum(len(block["text"]) for block in system) // 4
-    return TurnStart(
-        user_id=owner_id(),
-        time_zone=conversation.user.time_zone,
-        conversation_id=conversation.pk,
-        assistant=conversation.assistant,
-        message_id=message.pk,
-        reply_id=reply.pk,
-        system=system,
-        history=history(conversation.pk, before=reply.pk, budget_tokens=budget),
-        now=now,
-    )
+    return replace(standing, snapshot_id=snapshot.pk, memory_block=block.text)

@@ -149,6 +149,11 @@ class _Turn:
                 if self.has_ended:
                     return
                 await pump.task  # raises what the provider raised
+            except LLMUnavailable as problem:
+                # After a tool has done its work, some models have nothing to add; what was done stands.
+                if problem.kind != "empty" or not self.reply.parts:
+                    raise
+                return
             finally:
                 await pump.close()
             self._note(pump.last)

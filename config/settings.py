@@ -112,7 +112,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "chat.middleware.SocketRecheckMiddleware",
-    "django.contrib.auth.middleware.LoginRequiredMiddleware",
+    "config.lib.web.SignInMiddleware",
     "config.lib.web.TimeZoneMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",

@@ -144,8 +144,12 @@ def find_current_version(fact_id: UUID, now: datetime) -> UserFact | None:
 
 
 def list_versions(lineage: UUID) -> list[UserFact]:
-    """Return the rows of a lineage, oldest first."""
-    return list(UserFact.objects.filter(lineage=lineage).order_by("created_at", "id"))
+    """Return the rows of a lineage, each after the one it replaced; rows of one turn share their time."""
+    successors = {row.supersedes_id: row for row in UserFact.objects.filter(lineage=lineage)}
+    versions: list[UserFact] = []
+    while row := successors.get(versions[-1].pk if versions else None):
+        versions.append(row)
+    return versions
 
 
 def list_events(lineage: UUID) -> list[MemoryEvent]:

@@ -12,13 +12,14 @@ from uuid import UUID, uuid4
 
 from django.contrib.auth import get_user_model
 from django.db import connection
+from django.db.models import Q
 
 from config.lib.errors import DomainError
 from config.lib.fields import content_key
 from config.lib.owned import owner_id
 from memory.injection import Block, coach_block
 from memory.models import ArchivedReason, Confidence, EventKind, FactSource, MemoryEvent, UserFact
-from memory.queries import find_current_version, iter_block_facts, list_matching
+from memory.queries import find_current_version, iter_block_facts, list_matching, list_versions
 from memory.wording import category_for, fact_text, topic_slug
 
 
@@ -116,11 +117,15 @@ def remember_fact(
         )
         return Written(fact, _log(EventKind.SAVE, after=fact, origin=origin, now=now))
     changes = _changes_of_repeat(known, topic=tag, category=kind if category or tag else "", confidence=confidence)
-    if not changes and not _holds(known, now):
-        return _supersede(known, EventKind.UPDATE, {"content": text, "source": source}, origin=origin, now=now)
+    if known.score is not None:
+        # What was learned before is now saved outright, and from here (settled 4).
+        changes |= {"score": None, "source": source, "conversation_id": origin.conversation_id or known.conversation_id}
+    if not _holds(known, now):
+        # Said again after its end, or before its beginning: it holds from now on.
+        changes |= {"content": text, "source": source, "valid_from": now}
     if not changes:
         return Written(known, None)
-    is_promotion = set(changes) == {"confidence", "score"}
+    is_promotion = "confidence" in changes and changes.keys().isdisjoint({"topic", "category", "valid_from"})
     return _supersede(known, EventKind.PROMOTE if is_promotion else EventKind.UPDATE, changes, origin=origin, now=now)
 
 
@@ -166,7 +171,7 @@ def supersede_fact(
 
 
 def confirm_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> Written:
-    """Note that the user affirmed a fact; resets its decay clock and changes nothing else.
+    """Note that the user affirmed a fact; resets its decay clock and changes nothing else. Never sets it back.
 
     Raises:
         FactNotFound: the owner has no believed fact of that id.
@@ -174,6 +179,8 @@ def confirm_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> Writ
     """
     _lock_memory()
     fact = _believed(fact_id)
+    if fact.last_confirmed_at is not None and fact.last_confirmed_at >= now:
+        return Written(fact, None)
     event = _log(
         EventKind.CONFIRM, before=fact, after=fact, origin=origin, now=now, previous_confirmed_at=fact.last_confirmed_at
     )
@@ -222,7 +229,8 @@ def archive_fact(*, fact_id: UUID, now: datetime) -> Written:
 def restore_fact(*, fact_id: UUID, now: datetime) -> Written:
     """Bring an archived fact back: a new row on top of its lineage's last one, in the words of that.
 
-    If the same words are held true already, that row is returned and nothing changes.
+    If the same words are held true already, that row is returned and nothing changes; if they were, until they
+    ended, they hold again.
 
     Raises:
         FactNotFound: the owner has no such fact.
@@ -237,7 +245,7 @@ def restore_fact(*, fact_id: UUID, now: datetime) -> Written:
         raise FactChanged("This fact is not archived any more.")
     twin = _twin(last)
     if twin is not None:
-        return Written(twin, None)
+        return Written(twin, None) if _holds(twin, now) else _hold_again(twin, now, origin=PAGE, now=now)
     fact = _revive(last, values=last, valid_from=last.valid_from, now=now)
     return Written(fact, _log(EventKind.RESTORE, before=last, after=fact, origin=PAGE, now=now))
 
@@ -245,7 +253,8 @@ def restore_fact(*, fact_id: UUID, now: datetime) -> Written:
 def undo_event(*, event_id: UUID, now: datetime) -> MemoryEvent:
     """Take one write back; doing so twice changes nothing more.
 
-    No closed row is reopened: what was there before comes back as a new row on top of the lineage.
+    No closed row is reopened: what was there before comes back as a new row on top of the lineage. A later write that
+    was undone itself does not stand in the way.
 
     Raises:
         FactNotFound: the owner has no such event.
@@ -256,7 +265,7 @@ def undo_event(*, event_id: UUID, now: datetime) -> MemoryEvent:
     if event is None:
         raise FactNotFound("There is nothing to undo.")
     if event.undone_at is None:
-        _UNDO[EventKind(event.kind)](event, now)
+        _UNDO[EventKind(event.kind)](event, _last_row_since(event), now)
         event.undone_at = now
         event.save(update_fields=["undone_at"])
     undone: MemoryEvent = event
@@ -268,7 +277,8 @@ def render_coach_block(*, now: datetime) -> Block:
     block = coach_block(iter_block_facts(now), now=now)
     if block.fact_ids:
         # Never backwards: another conversation may have rendered a later one meanwhile.
-        UserFact.objects.filter(pk__in=block.fact_ids, last_referenced_at__lt=now).update(last_referenced_at=now)
+        rows = UserFact.objects.believed().filter(pk__in=block.fact_ids, last_referenced_at__lt=now)
+        rows.update(last_referenced_at=now)
     return block
 
 
@@ -324,7 +334,9 @@ def _believed(fact_id: UUID) -> UserFact:
 
 
 def _holds(fact: UserFact, now: datetime) -> bool:
-    return fact.valid_from <= now and (fact.valid_until is None or fact.valid_until > now)
+    # A turn keeps the time at which it began; what was written meanwhile is not of the future.
+    moment = max(now, fact.created_at)
+    return fact.valid_from <= moment and (fact.valid_until is None or fact.valid_until > moment)
 
 
 def _changes_of_repeat(known: UserFact, *, topic: str, category: str, confidence: str) -> dict[str, Any]:
@@ -365,18 +377,25 @@ def _twin(fact: UserFact, key: str | None = None) -> UserFact | None:
 
 
 def _supersede(old: UserFact, kind: EventKind, changes: dict[str, Any], *, origin: Origin, now: datetime) -> Written:
+    # A fact that begins later keeps its beginning; one that had ended holds again, without an end.
+    valid_from = max(now, old.valid_from)
     twin = _twin(old, content_key(changes.get("content", old.content)))
     if twin is not None:
         _archive(old, ArchivedReason.MERGED, now)
+        if not _holds(twin, now):
+            twin = _hold_again(twin, valid_from, origin=origin, now=now).fact
         return Written(twin, _log(EventKind.MERGE, before=old, after=twin, origin=origin, now=now))
     _archive(old, ArchivedReason.SUPERSEDED, now)
-    values = {name: getattr(old, name) for name in _INHERITED} | changes
-    # A fact that begins later keeps its beginning; one that had ended holds again, without an end.
-    valid_from = max(now, old.valid_from)
-    if values["valid_until"] is not None and values["valid_until"] <= valid_from:
+    values = {name: getattr(old, name) for name in _INHERITED} | {"valid_from": valid_from} | changes
+    if values["valid_until"] is not None and values["valid_until"] <= values["valid_from"]:
         values["valid_until"] = None
-    new = _insert(now=now, origin=origin, supersedes=old, valid_from=valid_from, **values)
+    new = _insert(now=now, origin=origin, supersedes=old, **values)
     return Written(new, _log(kind, before=old, after=new, origin=origin, now=now))
+
+
+def _hold_again(fact: UserFact, valid_from: datetime, *, origin: Origin, now: datetime) -> Written:
+    """Let words that ended, or have not begun, hold from `valid_from` on."""
+    return _supersede(fact, EventKind.UPDATE, {"valid_from": valid_from}, origin=origin, now=now)
 
 
 def _set_confidence(
@@ -392,6 +411,10 @@ def _set_confidence(
 def _revive(last: UserFact, *, values: UserFact, valid_from: datetime, now: datetime) -> UserFact:
     """Put a new row with the content of `values` on top of the archived `last` row of the lineage."""
     inherited = {name: getattr(values, name) for name in _INHERITED}
+    # Instants only move on: what happened to these words since `values` was written is kept.
+    inherited["last_referenced_at"] = last.last_referenced_at
+    if last.content_key == values.content_key:
+        inherited["last_confirmed_at"] = last.last_confirmed_at
     return _insert(now=now, origin=PAGE, **{**inherited, "supersedes": last, "valid_from": valid_from})
 
 
@@ -419,43 +442,65 @@ def _log(
     return event
 
 
-def _undo_save(event: MemoryEvent, now: datetime) -> None:
-    _archive(_still_there(event.after), ArchivedReason.UNDONE, now)
+def _last_row_since(event: MemoryEvent) -> UserFact:
+    """Return the last row of the event's lineage, which is as the event left it.
+
+    Raises:
+        UndoRefused: a later write, not undone itself, changed the fact or merged another one into it.
+    """
+    versions = list_versions(event.lineage)
+    places = {version.pk: number for number, version in enumerate(versions)}
+    standing = MemoryEvent.objects.filter(Q(before__in=places) | Q(after__in=places), undone_at__isnull=True)
+    later = standing.exclude(pk=event.pk).exclude(kind=EventKind.CONFIRM)
+    last = versions[-1]
+    if any(_place(other, places) > _place(event, places) for other in later) or last.is_archived != _has_ended(event):
+        raise UndoRefused("This fact was changed since; undo the later change first.")
+    return last
 
 
-def _undo_change(event: MemoryEvent, now: datetime) -> None:
-    after = _still_there(event.after)
-    _archive(after, ArchivedReason.UNDONE, now)
-    assert event.before is not None, "a change has a row before it"
-    if _twin(after, event.before.content_key) is None:
-        # From where the wrong row began: what held before it held until then.
-        _revive(after, values=event.before, valid_from=after.valid_from, now=now)
+def _place(event: MemoryEvent, places: dict[UUID, int]) -> tuple[int, int]:
+    """Return where an event stands among those of a lineage: writes of one turn share their time, so it cannot tell."""
+    if _has_ended(event) and event.before_id in places:
+        return places[event.before_id], 2
+    is_on_row = event.kind in (EventKind.CONFIRM, EventKind.MERGE)
+    return places[event.after_id], 1 if is_on_row else 0
 
 
-def _undo_confirm(event: MemoryEvent, now: datetime) -> None:
-    fact = _still_there(event.after)
-    if fact.last_confirmed_at != event.created_at:
+def _has_ended(event: MemoryEvent) -> bool:
+    return event.kind in (EventKind.FORGET, EventKind.ARCHIVE, EventKind.MERGE)
+
+
+def _undo_save(event: MemoryEvent, last: UserFact, now: datetime) -> None:
+    _archive(last, ArchivedReason.UNDONE, now)
+
+
+def _undo_change(event: MemoryEvent, last: UserFact, now: datetime) -> None:
+    before = event.before
+    assert before is not None, "a change has a row before it"
+    _archive(last, ArchivedReason.UNDONE, now)
+    if _twin(last, before.content_key) is not None:
+        return
+    # From where the wrong row began: what held before it held until then. What had ended by then has its own time.
+    valid_from = max(before.valid_from, last.valid_from)
+    has_ended = before.valid_until is not None and before.valid_until <= valid_from
+    _revive(last, values=before, valid_from=before.valid_from if has_ended else valid_from, now=now)
+
+
+def _undo_confirm(event: MemoryEvent, last: UserFact, now: datetime) -> None:
+    if last.last_confirmed_at != event.created_at:
         raise UndoRefused("This fact was confirmed again since; there is nothing left to undo.")
-    fact.last_confirmed_at = event.previous_confirmed_at
-    fact.save(update_fields=["last_confirmed_at"])
+    last.last_confirmed_at = event.previous_confirmed_at
+    last.save(update_fields=["last_confirmed_at"])
 
 
-def _undo_ending(event: MemoryEvent, now: datetime) -> None:
+def _undo_ending(event: MemoryEvent, last: UserFact, now: datetime) -> None:
     ended = event.before
     assert ended is not None, "an ending has a row before it"
-    if UserFact.objects.filter(supersedes=ended).exists():
-        raise UndoRefused("This fact was changed since; undo the later change first.")
     if _twin(ended) is None:
-        _revive(ended, values=ended, valid_from=ended.valid_from, now=now)
+        _revive(last, values=ended, valid_from=ended.valid_from, now=now)
 
 
-def _still_there(fact: UserFact | None) -> UserFact:
-    if fact is None or fact.is_archived:
-        raise UndoRefused("This fact was changed since; undo the later change first.")
-    return fact
-
-
-_UNDO: Final[dict[EventKind, Callable[[MemoryEvent, datetime], None]]] = {
+_UNDO: Final[dict[EventKind, Callable[[MemoryEvent, UserFact, datetime], None]]] = {
     EventKind.SAVE: _undo_save,
     EventKind.UPDATE: _undo_change,
     EventKind.PROMOTE: _undo_change,

@@ -23,28 +23,53 @@ _CATEGORY_BY_TOPIC: Final = {
     "style": "response_style",
 }
 
+# An amount of money is no account number.
+_CURRENCY = (
+    r"\s?(?:usd[tc]?|eur|gbp|chf|jpy|aud|cad|sgd|hkd|thb|btc|eth|dollars?|euros?|pounds?|francs?|yen|baht)\b|\s?[$€£¥]"
+)
+
 _SECRET_PATTERNS: Final = (
-    # What is said to be one: "password is hunter2", "api key: ...".
+    # What is said to be one: "password is hunter2", "my API key for Kraken: ...".
     re.compile(
-        r"\b(?:pass(?:word|phrase|code)|pwd|api[ _-]?(?:key|secret|token)|secret[ _-]?key|access[ _-]?token|private[ _-]?key"
-        r"|seed[ _-]?phrase|recovery[ _-]?phrase|mnemonic|pin)\b\s*(?:is|are|=|:)\s*\S",
+        r"\b(?:pass(?:word|phrase|code)|pwd|api[ _-]?(?:key|secret|token)|secret[ _-]?key|access[ _-]?token"
+        r"|private[ _-]?key|seed[ _-]?phrase|recovery[ _-]?phrase|mnemonic)\b"
+        r"(?: (?:for|to|of|on|at|in)(?: [\w'’.-]+){1,4}?)?\s*(?:\b(?:is|are)\b|=|:)\s*\S",
         re.IGNORECASE,
     ),
-    # What looks like one: keys with a known prefix, JSON web tokens, PEM blocks, raw private keys.
-    re.compile(r"\b(?:sk|pk|rk|xox[abpr]|gh[opsu]|glpat|AKIA|ASIA)[-_]?[A-Za-z0-9_-]{16,}\b"),
+    # A pin with a number: traders also speak of pin bars.
+    re.compile(r"\bpin\b(?: (?:for|to|of|on|at|in)(?: [\w'’.-]+){1,4}?)?\s*(?:\bis\b|=|:)?\s*\d{4,}", re.IGNORECASE),
+    # What looks like one: keys with a known prefix, JSON web tokens, PEM blocks, raw private keys, keys of exchanges.
+    re.compile(r"\b(?:sk|pk|rk|xox[abpr]|gh[opsu]|glpat)[-_][A-Za-z0-9_-]{16,}\b"),
+    re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"),
     re.compile(r"\beyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{10,}"),
     re.compile(r"BEGIN [A-Z ]*PRIVATE KEY"),
     re.compile(r"\b(?:0x)?[0-9a-fA-F]{64}\b"),
-    # Identity and bank account numbers: US social security, IBAN.
+    re.compile(r"\b(?!0x)(?=[a-zA-Z\d+/]*[a-z])(?=[a-zA-Z\d+/]*[A-Z])(?=[a-zA-Z\d+/]*\d)[a-zA-Z\d+/]{40,}"),
+    # Identity and bank account numbers: US social security, IBAN, and what is said to be one.
     re.compile(r"\b\d{3}-\d{2}-\d{4}\b"),
     re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}(?: ?[A-Z0-9]{1,4})?\b"),
     re.compile(
-        r"\b(?:account|acct|routing|passport|ssn|social security|tax id|national id)\b(?: (?:no|nr|number|id))?\.?"
-        r"\s*(?:is|=|:|#)?\s*[A-Z]{0,3}\d[\d -]{5,}",
+        r"\b(?:account|acct|routing|passport|ssn|social security|tax id|national id)\.? ?(?:(?:no|nr|number|id)\b\.?|#)"
+        r"\s*(?:is\b|=|:|#)?\s*[A-Z]{0,3}\d[\d -]{5,}",
+        re.IGNORECASE,
+    ),
+    re.compile(
+        r"\b(?:routing|passport|ssn|social security|tax id|national id)\b\s*(?:is\b|=|:)?\s*[A-Z]{0,3}\d[\d -]{5,}",
+        re.IGNORECASE,
+    ),
+    # An account without the word "number" may be followed by its size or by a date.
+    re.compile(
+        r"\b(?:account|acct)\b\s*(?:is\b|=|:)?\s*"
+        r"(?:(?!usd|eur|gbp|chf|jpy)[A-Z]{1,3}\d{6,}|\d{8,}|(?!(?:19|20)\d\d-\d\d)\d{2,}(?:-\d{2,}){2,})\b"
+        rf"(?!{_CURRENCY}|[.,]\d)",
         re.IGNORECASE,
     ),
 )
-_CARD_NUMBER = re.compile(r"(?<![\d.])\d(?:[ -]?\d){12,18}(?![\d.])")
+# In one piece, in fours, or as American Express prints it; the first digits are those that cards begin with.
+_CARD_NUMBER = re.compile(
+    r"(?<![\d.])(?:[3-6]\d{12,18}|2[2-7]\d{14}|(?:[3-6]\d|2[2-7])\d\d(?:[ -]\d{4}){3}(?:[ -]?\d{1,3})?"
+    r"|3[47]\d\d[ -]\d{6}[ -]\d{5})(?![\d.]?\d)"
+)
 
 
 class FactRefused(DomainError):
@@ -84,7 +109,12 @@ def _passes_luhn(digits: str) -> bool:
 
 
 def topic_slug(text: str) -> str:
-    """Return the topic as stored: a slug of at most 32 characters, maybe empty."""
+    """Return the topic as stored: a slug of at most 32 characters, maybe empty.
+
+    Raises:
+        FactRefused: it holds a secret.
+    """
+    refuse_secrets(one_line(text))
     return slug(text, max_length=MAX_TOPIC)
 
 

@@ -34,7 +34,7 @@ class KeelCommand(BaseCommand):
         except DomainError as error:
             raise CommandError(str(error)) from error
 
-    def say(self, text: str, **values: Any) -> None:
+    def say(self, text: str, /, **values: Any) -> None:
         """Print a line: `text` for people, or the values as one JSON object."""
         self.stdout.write(json.dumps(values, default=str, ensure_ascii=False) if self.is_json else text)
 

@@ -9,6 +9,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 from django.conf import settings
 from django.contrib import admin
 from django.contrib.auth.base_user import AbstractBaseUser
+from django.contrib.auth.middleware import LoginRequiredMiddleware
 from django.http import HttpRequest, HttpResponse
 from django.http.response import HttpResponseBase
 from django.template.response import SimpleTemplateResponse
@@ -79,6 +80,19 @@ def appearance(request: HttpRequest) -> dict[str, Any]:
         "offline_model": settings.CHAT_AGENT_MODEL.startswith("offline/"),
         "coach_name": "Keel",
     }
+
+
+class SignInMiddleware(LoginRequiredMiddleware):
+    """Default deny: every view needs a signed-in user unless it says otherwise.
+
+    A piece of a page gets a plain 401, since following the way to the login page would put that page into the piece.
+    """
+
+    def handle_no_permission(self, request: HttpRequest, view_func: View) -> Any:
+        """Send a page's request to the login page, and refuse a script's."""
+        if request.headers.get("HX-Request") == "true":
+            return HttpResponse(status=401)
+        return super().handle_no_permission(request, view_func)
 
 
 class TimeZoneMiddleware:

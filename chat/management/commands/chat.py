@@ -9,7 +9,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
 from chat.assistants import ASSISTANTS
-from chat.events import MemoryWritten, Noticed, TextAdded, ToolStarted, TurnEvent, TurnFailed
+from chat.events import EVENT_NAMES, MemoryWritten, Noticed, TextAdded, ToolStarted, TurnEvent, TurnFailed
 from chat.services import TurnStart, accept_message, start_conversation
 from chat.turn import Control, run_turn
 from config.lib import llm
@@ -54,7 +54,7 @@ class Command(KeelCommand):
 
     def _print(self, event: TurnEvent) -> None:
         if self.is_json:
-            self.say("", type=type(event).__name__, **asdict(event))
+            self.say("", type=EVENT_NAMES[type(event)], **asdict(event))
             return
         match event:
             case TextAdded(text):

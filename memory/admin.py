@@ -1,0 +1,81 @@
+from django.contrib import admin
+from django.db.models import Model
+from django.http import HttpRequest
+from django.urls import reverse
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from memory.models import MemoryEvent, UserFact
+from memory.queries import list_events, list_versions
+
+
+class LookOnlyAdmin(admin.ModelAdmin):
+    """Staff may look, not rewrite history: what changes a fact is a service, and it leaves an event."""
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Refuse."""
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Refuse."""
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Refuse."""
+        return False
+
+
+@admin.register(UserFact)
+class UserFactAdmin(LookOnlyAdmin):
+    """Facts, each version a row; a fact's page shows all versions of its lineage and what was done to them."""
+
+    list_display = ("content", "topic", "category", "user", "source", "confidence", "believed", "created_at")
+    list_filter = (
+        "source",
+        "confidence",
+        "category",
+        ("archived_at", admin.EmptyFieldListFilter),
+        "archived_reason",
+    )
+    list_select_related = ("user",)
+    search_fields = ("content", "topic", "user__email")
+    date_hierarchy = "created_at"
+    ordering = ("-created_at", "id")
+    readonly_fields = ("versions", "events")
+
+    @admin.display(boolean=True, description="held true")
+    def believed(self, fact: UserFact) -> bool:
+        """Tell whether the row is not archived."""
+        return not fact.is_archived
+
+    @admin.display(description="versions, oldest first")
+    def versions(self, fact: UserFact) -> SafeString:
+        """Return the lineage as links, this one in bold."""
+        rows = (
+            (
+                reverse("admin:memory_userfact_change", args=[version.pk]),
+                format_html("<b>{}</b>", version.content) if version.pk == fact.pk else version.content,
+                f"{version.created_at:%Y-%m-%d %H:%M} UTC",
+                version.get_archived_reason_display() or "held true",
+            )
+            for version in list_versions(fact.lineage)
+        )
+        return format_html("<ol>{}</ol>", format_html_join("", '<li><a href="{}">{}</a> ({}, {})</li>', rows))
+
+    @admin.display(description="events, newest first")
+    def events(self, fact: UserFact) -> SafeString:
+        """Return what was done to the lineage."""
+        rows = ((str(event), "undone" if event.undone_at else "") for event in list_events(fact.lineage))
+        return format_html("<ul>{}</ul>", format_html_join("", "<li>{} {}</li>", rows))
+
+
+@admin.register(MemoryEvent)
+class MemoryEventAdmin(LookOnlyAdmin):
+    """The undo log."""
+
+    list_display = ("created_at", "kind", "user", "before", "after", "undone_at")
+    list_filter = ("kind", ("undone_at", admin.EmptyFieldListFilter))
+    list_select_related = ("user", "before", "after")
+    search_fields = ("before__content", "after__content", "user__email")
+    date_hierarchy = "created_at"
+    ordering = ("-created_at", "id")
