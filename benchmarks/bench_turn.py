@@ -85,21 +85,24 @@ async def whole_turn(user_id: int) -> Sample:
     from django.utils import timezone  # noqa: PLC0415
 
     from chat import live  # noqa: PLC0415
+    from chat.consumers import opening  # noqa: PLC0415
     from chat.services import accept_message  # noqa: PLC0415
     from config.lib.owned import owned_tx  # noqa: PLC0415
     from config.lib.threads import in_thread  # noqa: PLC0415
 
     def accept() -> Any:
         with owned_tx(user_id):
-            return accept_message(conversation_id=conversation_id, client_id=uuid4(), text=QUESTION, now=timezone.now())
+            accepted = accept_message(
+                conversation_id=conversation_id, client_id=uuid4(), text=QUESTION, now=timezone.now()
+            )
+            return opening(None, [accepted.message, accepted.reply]), accepted
 
     conversation_id = await in_thread(make_conversation, user_id)
     subscription = live.Subscription()
     room = live.join(conversation_id, subscription)
     cpu, began, first = time.process_time(), time.perf_counter(), 0.0
-    accepted = await in_thread(accept)
-    opening = {"client_id": None, "message_id": "1", "reply_id": str(accepted.reply.pk), "html": ""}
-    turn = live.start_turn(accepted.turn, opening, None)
+    shown, accepted = await in_thread(accept)
+    turn = live.start_turn(accepted.turn, shown, accepted.title)
     while True:
         frame = await subscription.frames.get()
         json.dumps(frame, ensure_ascii=False)

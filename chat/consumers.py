@@ -191,11 +191,11 @@ class ChatConsumer(AsyncWebsocketConsumer):
         accepted = await self._guarded(str(client_id), self._accept, client_id, text)
         if accepted is None:
             return
-        opening, stored = accepted
+        shown, stored = accepted
         if stored.turn is not None:
-            live.start_turn(stored.turn, opening, stored.title)
+            live.start_turn(stored.turn, shown, stored.title)
             return
-        self._put({"type": "accepted", "seq": self._seq, **opening})
+        self._put({"type": "accepted", "seq": self._seq, **shown})
         if stored.reply is not None and is_streaming(stored.reply):
             # The row is up to a second behind what the room will hear next.
             await self._put_snapshot()
@@ -206,20 +206,20 @@ class ChatConsumer(AsyncWebsocketConsumer):
                 conversation_id=self.conversation_id, client_id=client_id, text=text, now=timezone.now()
             )
             messages = [accepted.message, *([accepted.reply] if accepted.reply else [])]
-            return _opening(str(client_id), messages), accepted
+            return opening(str(client_id), messages), accepted
 
     async def _retry(self) -> None:
         retried = await self._guarded(None, self._begin_again)
         if retried is not None:
-            opening, accepted = retried
+            shown, accepted = retried
             assert accepted.turn is not None, "a retry always begins a turn"
-            live.start_turn(accepted.turn, opening, None)
+            live.start_turn(accepted.turn, shown, None)
 
     def _begin_again(self) -> tuple[live.Frame, Accepted]:
         with owned_tx(self.user_id), timezone.override(self.zone):
             old, accepted = retry_reply(conversation_id=self.conversation_id, now=timezone.now())
             assert accepted.reply is not None, "a retry always has a reply"
-            return {**_opening(None, [accepted.reply]), "replaces": str(old.pk)}, accepted
+            return {**opening(None, [accepted.reply]), "replaces": str(old.pk)}, accepted
 
     async def _stop(self) -> None:
         turn = live.find_turn(self.conversation_id)
@@ -326,7 +326,8 @@ def _is_uuid(text: str) -> bool:
     return True
 
 
-def _opening(client_id: str | None, messages: list[Message]) -> live.Frame:
+def opening(client_id: str | None, messages: list[Message]) -> live.Frame:
+    """Return what the `accepted` frame says of stored messages: their ids and their HTML."""
     views = view_messages(messages)
     ids = {view.role: str(view.pk) for view in views}
     return {

@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any, Final
 from uuid import UUID
 
@@ -11,6 +12,7 @@ from django.utils import timezone
 from chat import live
 from chat.services import interrupt_dead_turns
 from config.lib import llm
+from config.lib.llm import LLMUnavailable
 from config.lib.owned import system_tx
 from config.lib.threads import in_thread
 
@@ -56,7 +58,8 @@ class Lifespan:
 
 async def _warm() -> None:
     # Seconds of CPU: better now, on a thread, than in front of the first question.
-    await asyncio.to_thread(llm.warm)
+    with suppress(LLMUnavailable):  # it is logged, and tried again with the first question
+        await asyncio.to_thread(llm.warm)
 
 
 async def _sweep() -> None:

@@ -83,25 +83,36 @@ def find_last_reply(conversation_id: UUID) -> Message | None:
     return reply
 
 
+# Like _STANDING in the path to the first token: a tenth of the ORM's time.
+_HISTORY: Final = """
+SELECT role, content, parts FROM agent_messages
+WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND id < %(before)s AND replaced_at IS NULL
+ORDER BY id DESC LIMIT %(limit)s
+"""
+
+
 def history(conversation_id: UUID, *, before: int, budget_tokens: int) -> list[dict[str, Any]]:
     """Return what was said before a reply as messages for a model, oldest first.
 
     The newest messages come in as long as their estimated tokens fit the budget; the list begins with a message of the
     user, since a model cannot place an answer without its question.
     """
-    rows = (
-        Message.objects.shown()
-        .filter(conversation_id=conversation_id, pk__lt=before)
-        .order_by("-pk")
-        .values_list("role", "content", "parts")[:HISTORY_LIMIT]
-    )
-    return _fitting(rows, budget_tokens)
+    values = {
+        "user": owner_id(),
+        "conversation": _bound("conversation", conversation_id),
+        "before": before,
+        "limit": HISTORY_LIMIT,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_HISTORY, values)
+        return _fitting(cursor, budget_tokens)
 
 
-def _fitting(newest_first: Iterable[tuple[str, str, Any]], budget_tokens: int) -> list[dict[str, Any]]:
+def _fitting(newest_first: Iterable[tuple[str, str, str]], budget_tokens: int) -> list[dict[str, Any]]:
     chosen: list[tuple[str, list[dict[str, Any]]]] = []
     for role, content, parts in newest_first:
-        messages = [{"role": "user", "content": content}] if role == Role.USER else model_messages(parts)
+        # A JSON column comes as text from either engine when the ORM does not read it.
+        messages = [{"role": "user", "content": content}] if role == Role.USER else model_messages(json.loads(parts))
         budget_tokens -= sum(estimate_tokens(str(message)) for message in messages)
         # The newest message is what the turn is about; it goes in whatever it costs.
         if budget_tokens < 0 and chosen:

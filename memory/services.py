@@ -153,7 +153,7 @@ def supersede_fact(
     text = fact_text(content)
     _lock_memory()
     old = _believed(fact_id)
-    wanted = {
+    wanted: dict[str, Any] = {
         "content": text,
         "topic": old.topic if topic is None else topic_slug(topic),
         "category": category or old.category,
@@ -462,6 +462,7 @@ def _place(event: MemoryEvent, places: dict[UUID, int]) -> tuple[int, int]:
     """Return where an event stands among those of a lineage: writes of one turn share their time, so it cannot tell."""
     if _has_ended(event) and event.before_id in places:
         return places[event.before_id], 2
+    assert event.after_id is not None, "whatever ends nothing leaves a row"
     is_on_row = event.kind in (EventKind.CONFIRM, EventKind.MERGE)
     return places[event.after_id], 1 if is_on_row else 0
 

@@ -34,9 +34,18 @@ def run_due(jobs: Iterable[Job], now: datetime) -> Iterator[JobRun]:
     Workers that share a cache (Redis) share the work; a job that runs twice does no harm, being idempotent.
     """
     for job in jobs:
-        turn = int(now.timestamp() // job.every.total_seconds())
-        if cache.add(f"job:{job.name}:{turn}", True, timeout=2 * job.every.total_seconds()):
+        if _take_turn(job, now):
             yield run_job(job, now)
+
+
+def _take_turn(job: Job, now: datetime) -> bool:
+    seconds = job.every.total_seconds()
+    try:
+        return bool(cache.add(f"job:{job.name}:{int(now.timestamp() // seconds)}", True, timeout=2 * seconds))
+    except Exception:
+        # Redis is away: the turn is taken when it is back, and the worker lives on.
+        logger.exception("Nobody can tell whose turn job %s is", job.name)
+        return False
 
 
 def run_job(job: Job, now: datetime) -> JobRun:

@@ -8,6 +8,7 @@ import asyncio
 import importlib
 import logging
 import os
+import sys
 import threading
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import aclosing, suppress
@@ -47,6 +48,9 @@ _ENVIRONMENT = {
     "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS": "True",
     "LITELLM_MODE": "PRODUCTION",
     "LITELLM_LOG": "ERROR",
+    # Its redaction hangs filters on loggers of others (asyncio, uvicorn), which break those when its import fails
+    # half-way. We log no text of a provider, so there is nothing to redact.
+    "LITELLM_DISABLE_REDACT_SECRETS": "true",
 }
 
 _lock = threading.RLock()
@@ -334,7 +338,7 @@ def _load() -> None:
         if _litellm is not None:
             return
         os.environ.update(_ENVIRONMENT)
-        litellm: Any = importlib.import_module("litellm")
+        litellm = _import_litellm()
         litellm.suppress_debug_info = True
         litellm.disable_hf_tokenizer_download = True
         litellm.disable_streaming_logging = True  # saves 6 to 10 % of the CPU of a streamed chunk
@@ -344,6 +348,17 @@ def _load() -> None:
         _litellm = litellm
         for name in _providers:
             _install_provider(name)
+
+
+def _import_litellm() -> Any:
+    try:
+        return importlib.import_module("litellm")
+    except Exception as error:
+        # A half-made module would be taken for a whole one at the next try.
+        for name in [name for name in sys.modules if name.partition(".")[0] == "litellm"]:
+            del sys.modules[name]
+        logger.exception("LiteLLM cannot be imported")
+        raise LLMUnavailable("misconfigured") from error
 
 
 def _install_provider(name: str) -> None:
