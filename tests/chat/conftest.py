@@ -1,0 +1,53 @@
+import pytest
+from django.utils import timezone
+
+from chat import live
+from chat.services import start_conversation
+from config.lib import llm
+from config.lib.owned import owned_tx
+from tests.chat.talk import Outage, Talk
+from tests.fakes import ScriptedModel
+from tests.owners import as_trader, stranger, trader
+
+__all__ = ["as_trader", "stranger", "trader"]
+
+
+def new_talk(user) -> Talk:
+    """Return an empty conversation of a user."""
+    with owned_tx(user):
+        return Talk(user.pk, start_conversation(now=timezone.now()).pk)
+
+
+@pytest.fixture
+def talk(trader):
+    """An empty conversation of the trader's."""
+    return new_talk(trader)
+
+
+@pytest.fixture(scope="session")
+def _warm():
+    """LiteLLM imported, which takes seconds that belong to no test."""
+    llm.warm()
+
+
+@pytest.fixture
+def model(_warm):
+    """The model that answers in this test; it says what the test wrote."""
+    scripted = ScriptedModel()
+    llm.register_provider("scripted", lambda: scripted)
+    return scripted
+
+
+@pytest.fixture
+def outage(monkeypatch):
+    """A database that can be made to fail, on every thread."""
+    return Outage(monkeypatch)
+
+
+@pytest.fixture(autouse=True)
+def _no_turn_left():
+    """Fail the test that leaves a room or a turn behind in this process."""
+    yield
+    left = list(live._rooms)
+    live._rooms.clear()
+    assert left == [], "a room was left behind"

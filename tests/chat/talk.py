@@ -1,0 +1,166 @@
+"""A conversation that a test drives without a socket: it sends, lets the turn answer, and reads the rows."""
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from contextlib import aclosing
+from dataclasses import dataclass
+from typing import Any
+from uuid import UUID, uuid4
+
+from django.db import OperationalError
+from django.db.backends.utils import CursorWrapper
+from django.utils import timezone
+
+from chat.events import Noticed, TextAdded, ToolFinished, ToolStarted, TurnEvent, TurnFailed
+from chat.models import Message
+from chat.services import TurnStart, accept_message, request_stop, retry_reply
+from chat.turn import Control, run_turn
+from config.lib.owned import owned_tx
+from config.lib.threads import in_thread
+
+PATIENCE = 10.0  # seconds until what a test waits for must have come
+
+
+@dataclass
+class Answer:
+    """The events of one turn, in their order."""
+
+    events: list[TurnEvent]
+
+    def all(self, kind: type) -> list[Any]:
+        """Return the events of a kind."""
+        return [event for event in self.events if isinstance(event, kind)]
+
+    @property
+    def text(self) -> str:
+        """The text that went out."""
+        return "".join(event.text for event in self.all(TextAdded))
+
+    @property
+    def last(self) -> TurnEvent:
+        """How the turn ended."""
+        return self.events[-1]
+
+    @property
+    def failures(self) -> list[str]:
+        """The messages that say what went wrong."""
+        return [event.text for event in self.all(TurnFailed)]
+
+    @property
+    def notices(self) -> list[str]:
+        """What the user was told beside the reply."""
+        return [event.text for event in self.all(Noticed)]
+
+    @property
+    def tool_results(self) -> list[Any]:
+        """What the tools answered, in the order they were called."""
+        assert len(self.all(ToolStarted)) == len(self.all(ToolFinished))
+        return [event.part["result"] for event in self.all(ToolFinished)]
+
+
+@dataclass
+class Talk:
+    """One user's conversation."""
+
+    user_id: int
+    conversation_id: UUID
+
+    async def say(self, text: str = "Hello", *, client_id: UUID | None = None) -> TurnStart:
+        """Store a message and return the turn that answers it."""
+        accepted = await in_thread(self._accept, text, client_id or uuid4())
+        assert accepted.turn is not None
+        return accepted.turn
+
+    def _accept(self, text: str, client_id: UUID) -> Any:
+        with owned_tx(self.user_id):
+            return accept_message(
+                conversation_id=self.conversation_id, client_id=client_id, text=text, now=timezone.now()
+            )
+
+    async def retry(self) -> TurnStart:
+        """Replace the newest reply by a new turn."""
+        return await in_thread(self._retry)
+
+    def _retry(self) -> TurnStart:
+        with owned_tx(self.user_id):
+            return retry_reply(conversation_id=self.conversation_id, now=timezone.now())[1].turn
+
+    async def stop_from_elsewhere(self) -> None:
+        """Ask for a stop as another process does: in the row."""
+        await in_thread(self._request_stop)
+
+    def _request_stop(self) -> None:
+        with owned_tx(self.user_id):
+            request_stop(conversation_id=self.conversation_id, now=timezone.now())
+
+    async def ask(self, text: str = "Hello", control: Control | None = None) -> Answer:
+        """Send a message and run its turn to the end."""
+        return await answer(await self.say(text), control)
+
+    async def messages(self) -> list[Message]:
+        """Return all rows of the conversation, oldest first."""
+        return await in_thread(self.read_messages)
+
+    def read_messages(self) -> list[Message]:
+        """Return all rows of the conversation, oldest first."""
+        with owned_tx(self.user_id):
+            return list(Message.objects.filter(conversation_id=self.conversation_id).order_by("pk"))
+
+    async def reply(self) -> Message:
+        """Return the newest row."""
+        return (await self.messages())[-1]
+
+
+class Outage:
+    """Statements that hold `words` fail in the cursor below Django, while it lasts."""
+
+    def __init__(self, monkeypatch) -> None:
+        self.words = ""
+        self.error: type[Exception] = OperationalError
+        self.hits = 0
+        execute = CursorWrapper.execute
+
+        def execute_or_fail(cursor: CursorWrapper, sql: Any, params: Any = None) -> Any:
+            if self.words and self.words in str(sql):
+                self.hits += 1
+                raise self.error("the database is gone")
+            return execute(cursor, sql, params)
+
+        monkeypatch.setattr(CursorWrapper, "execute", execute_or_fail)
+
+    def begin(self, words: str, error: type[Exception] = OperationalError) -> None:
+        """Let statements fail from now on."""
+        self.words, self.error = words, error
+
+    def end(self) -> None:
+        """Let all statements pass."""
+        self.words = ""
+
+
+async def answer(start: TurnStart, control: Control | None = None) -> Answer:
+    """Run a turn to its end and return what happened."""
+    async with aclosing(run_turn(start, control or Control())) as events, asyncio.timeout(PATIENCE * 3):
+        return Answer([event async for event in events])
+
+
+async def until(holds: Callable[[], Any], *, seconds: float = PATIENCE) -> Any:
+    """Wait until something holds and return it; fail when it does not come."""
+    deadline = time.monotonic() + seconds
+    while not (found := holds()):
+        assert time.monotonic() < deadline, "what the test waits for did not come"
+        await asyncio.sleep(0.005)
+    return found
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    """Yield every plain value inside of lists and dicts, keys included."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield key
+            yield from leaves(inner)
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from leaves(inner)
+    else:
+        yield value

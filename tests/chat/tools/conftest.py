@@ -1,0 +1,3 @@
+from tests.owners import as_trader, strangers_fact
+
+__all__ = ["as_trader", "strangers_fact"]

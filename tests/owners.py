@@ -1,0 +1,55 @@
+"""Fixtures of who owns the rows; the conftest of each folder that needs them imports them."""
+
+from collections.abc import Callable
+from contextvars import Context
+from typing import TypeVar
+
+import pytest
+
+from config.lib.owned import owned_tx
+from tests.factories.memory import MemoryEventFactory, UserFactFactory
+from tests.factories.trading import TraderFactory
+from trading.models import Trader
+
+T = TypeVar("T")
+
+
+@pytest.fixture
+def trader(db):
+    """The user whose test it is."""
+    return TraderFactory()
+
+
+@pytest.fixture
+def stranger(db):
+    """Somebody else."""
+    return TraderFactory(email="stranger@example.com")
+
+
+@pytest.fixture
+def as_trader(trader):
+    """Run the test as one trader: their scope, their rows."""
+    with owned_tx(trader):
+        yield trader
+
+
+@pytest.fixture
+def strangers_fact(stranger):
+    """A fact of somebody else, whoever is in scope."""
+    return as_owner(stranger, lambda: UserFactFactory(content="The stranger trades gold only"))
+
+
+@pytest.fixture
+def strangers_event(stranger):
+    """A save of somebody else, whoever is in scope."""
+    return as_owner(stranger, MemoryEventFactory)
+
+
+def as_owner(user: Trader, work: Callable[[], T]) -> T:
+    """Do something as a user, whoever is in scope: one user's scope cannot be entered from another's."""
+
+    def inside() -> T:
+        with owned_tx(user):
+            return work()
+
+    return Context().run(inside)

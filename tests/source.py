@@ -1,0 +1,72 @@
+"""The project's own code, parsed: what the guards read."""
+
+import ast
+import tomllib
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+PROJECT = ("chat", "config", "memory", "trading")
+
+
+@cache
+def modules() -> dict[str, ast.Module]:
+    """Return each module by its dotted name; migrations are left out, they are history."""
+    found = {}
+    for path in sorted(path for package in PROJECT for path in (ROOT / package).rglob("*.py")):
+        name = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+        if ".migrations" not in name:
+            found[name] = ast.parse(path.read_text())
+    return found
+
+
+def storey_of_interfaces() -> set[str]:
+    """Return the names of the modules that make up the uppermost storey of an app, as its import contract has them."""
+    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    storeys = next(contract["layers"] for contract in contracts if contract.get("containers"))
+    return {part.strip(" ()") for part in storeys[0].split(":")}
+
+
+def is_interface(module: str) -> bool:
+    """Tell whether a module translates between the outside and the rest of its app."""
+    app, *below = module.split(".")
+    return app != "config" and bool(below) and below[0] in storey_of_interfaces()
+
+
+def calls(tree: ast.AST) -> Iterator[tuple[str, ast.Call]]:
+    """Yield each call with the last part of the name that is called."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call):
+            yield last_name(node.func), node
+
+
+def last_name(node: ast.AST) -> str:
+    """Return `c` for `a.b.c`, `c` for `c`, and nothing for what has no name."""
+    return getattr(node, "attr", getattr(node, "id", ""))
+
+
+def imports(tree: ast.AST) -> Iterator[tuple[str, ast.stmt]]:
+    """Yield the dotted name of each thing that is imported, anywhere, with its statement."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from ((f"{node.module}.{alias.name}", node) for alias in node.names)
+
+
+def functions(tree: ast.AST, prefix: str = "") -> Iterator[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    """Yield the functions and methods with their qualified names; what stands inside of a function is part of it."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield prefix + node.name, node
+        elif isinstance(node, ast.ClassDef):
+            yield from functions(node, f"{prefix}{node.name}.")
+
+
+def place_of(wanted: ast.AST, module: str, tree: ast.Module) -> str:
+    """Return `module.function` or `module.Class.method` around a node, or the module's name."""
+    for name, function in functions(tree):
+        if any(node is wanted for node in ast.walk(function)):
+            return f"{module}.{name}"
+    return module

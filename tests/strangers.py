@@ -1,0 +1,185 @@
+"""Two people whose rows are alike: Ann, and Bob, every text of whose holds a canary that Ann must never see."""
+
+import re
+from dataclasses import dataclass, field
+from datetime import timedelta
+from itertools import cycle, islice
+from typing import Any
+from urllib.parse import quote_plus, unquote_plus
+from uuid import UUID, uuid4
+
+from django.apps import apps
+from django.db import connection
+from django.utils import timezone
+
+from chat.models import Conversation, Message
+from config.lib.owned import OwnedModel, owned_tx, system_tx
+from memory.models import MemoryEvent, UserFact
+from memory.services import archive_fact, remember_fact, supersede_fact
+from tests.factories.chat import ConversationFactory, MemorySnapshotFactory, MessageFactory, ReplyFactory
+from tests.factories.memory import MAY, UserFactFactory
+from tests.factories.trading import TraderFactory
+from trading.models import Trader
+
+CANARY = "canary"
+Names = dict[str, str]
+
+
+@dataclass
+class Person:
+    """A user with a row of every kind in every state, and what a request could name of them."""
+
+    user: Trader
+    word: str  # stands in each text
+    conversations: list[Conversation] = field(default_factory=list)
+    messages: list[Message] = field(default_factory=list)
+    facts: list[UserFact] = field(default_factory=list)
+    events: list[MemoryEvent] = field(default_factory=list)
+
+    def names(self) -> list[Names]:
+        """Return sets of names that between them hold each id, and the words of each fact, at least once."""
+        columns = {
+            "conversation_id": [str(row.pk) for row in self.conversations],
+            "message_id": [str(row.pk) for row in self.messages],
+            "client_id": [str(row.client_id) for row in self.messages if row.client_id],
+            "fact_id": [str(row.pk) for row in self.facts],
+            "words": [row.content for row in self.facts],
+            "event_id": [str(row.pk) for row in self.events],
+            "user_id": [str(self.user.pk)],
+        }
+        longest = max(map(len, columns.values()))
+        rows = zip(*(islice(cycle(values), longest) for values in columns.values()), strict=True)
+        return [dict(zip(columns, row, strict=True)) for row in rows]
+
+    def secrets(self) -> set[str]:
+        """Return what no answer to somebody else may hold: the canary and the ids that nobody could guess."""
+        return {self.word} | {value for names in self.names() for value in names.values() if _is_uuid(value)}
+
+
+def make_person(word: str) -> Person:
+    """Make a user, and in their name the rows."""
+    person = Person(TraderFactory(email=f"{word}@example.com", first_name=word, last_name=word), word)
+    with owned_tx(person.user):
+        _write_facts(word)
+        _write_chats(word)
+        person.facts = list(UserFact.objects.order_by("created_at", "content"))
+        person.events = list(MemoryEvent.objects.order_by("created_at", "kind"))
+        person.conversations = list(Conversation.objects.order_by("title"))
+        person.messages = list(Message.objects.order_by("pk"))
+    return person
+
+
+def _write_facts(word: str) -> None:
+    def remember(text: str) -> UUID:
+        return remember_fact(content=f"{word} {text}", topic=word, now=MAY).fact.pk
+
+    remember("trades gold")
+    supersede_fact(fact_id=remember("risks two percent"), content=f"{word} risks one percent", now=MAY)
+    archive_fact(fact_id=remember("looks for an exchange"), now=MAY)
+    UserFactFactory(content=f"{word} in full", summary=f"{word} in short", body=f"{word} at length")
+
+
+def _write_chats(word: str) -> None:
+    saved = MemoryEvent.objects.order_by("created_at", "kind").last()
+    conversation = ConversationFactory(title=f"1 {word} plans", opening_context={"mode": "ops", "focus": word})
+    conversation.snapshot = MemorySnapshotFactory(conversation=conversation, text=f"- {word}", fact_ids=[])
+    conversation.save()
+    message = MessageFactory(conversation=conversation, content=f"{word} asks")
+    ReplyFactory(
+        reply_to=message,
+        snapshot=conversation.snapshot,
+        content=f"{word} is told",
+        parts=_parts(word, saved),
+        model=f"{word}-1",
+        error=f"{word} was interrupted",
+        interrupted=True,
+    )
+    archived = ConversationFactory(title=f"2 {word} history", archived=True)
+    ReplyFactory(reply_to=MessageFactory(conversation=archived, content=f"{word} asked"), content=f"{word} was told")
+    running = ConversationFactory(title=f"3 {word} now", last_message_at=MAY + timedelta(days=1))
+    ReplyFactory(
+        reply_to=MessageFactory(conversation=running, content=f"{word} waits"), content=f"{word} hears", streaming=True
+    )
+
+
+def _parts(word: str, event: MemoryEvent) -> list[dict[str, Any]]:
+    call = {"call_id": f"call_{word}", "name": "remember", "arguments": f'{{"fact": "{word}"}}', "status": "done"}
+    memory = {"event_id": str(event.pk), "event_kind": event.kind, "fact_id": str(event.lineage)}
+    return [
+        {"kind": "text", "step": 0, "text": f"{word} is told"},
+        {"kind": "tool", "step": 0, "result": {"saved": word}, **call},
+        {"kind": "memory", "step": 0, "text": word, **memory},
+    ]
+
+
+def filled(text: str, names: Names) -> str:
+    """Return the text with names in the place of their braces."""
+    for name, value in names.items():
+        text = text.replace(f"{{{name}}}", value)
+    return text
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What came back, and the names it was asked with."""
+
+    text: str
+    names: Names
+
+    @property
+    def comparable(self) -> str:
+        """The text without what differs from request to request."""
+        text = self.text.replace(quote_plus(self.names["words"]), "<words>").replace(self.names["words"], "<words>")
+        text = re.sub(rf"\b(after|conversation)={self.names['message_id']}\b", "<id>", text)
+        text = re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "<id>", text)
+        return re.sub(r"\b[A-Za-z0-9]{64}\b", "<token>", text)
+
+    def gives_away(self, person: Person) -> list[str]:
+        """Return what the text tells of a person beyond the names it was asked with."""
+        text = unquote_plus(unquote_plus(self.text))  # an address may stand inside of another
+        for name in self.names.values():
+            text = text.replace(name, "")
+        return [secret for secret in person.secrets() if secret in text]
+
+
+def unknown_names(unused_message_id: int) -> Names:
+    """Return names that nobody bears, of the same shape as a person's."""
+    ids = {name: str(uuid4()) for name in ("conversation_id", "client_id", "fact_id", "event_id")}
+    return {**ids, "message_id": str(unused_message_id), "words": "nobody said this", "user_id": "987654321"}
+
+
+def make_unused_message_id() -> int:
+    """Return the id of a message that is gone, below those of everybody who is made later."""
+    with system_tx("test"):
+        user = TraderFactory()
+        message = MessageFactory(user=user, conversation=ConversationFactory(user=user))
+        unused = message.pk
+        user.delete()
+    return unused
+
+
+def dump(user: Trader) -> dict[str, list[tuple]]:
+    """Return every row that belongs to a user, and the user's own, as the database holds them."""
+    tables = [model._meta.db_table for model in apps.get_models() if issubclass(model, OwnedModel)]
+    with system_tx("test: what the database holds"), connection.cursor() as cursor:
+        found = {}
+        for table, column in [*((table, "user_id") for table in tables), (Trader._meta.db_table, "id")]:
+            cursor.execute(f"SELECT * FROM {table} WHERE {column} = %s ORDER BY id", [user.pk])  # noqa: S608
+            found[table] = cursor.fetchall()
+    return found
+
+
+def mark_as_running(person: Person) -> Conversation:
+    """Return the conversation in which a reply is being written, its turn alive as of now."""
+    with owned_tx(person.user):
+        reply = Message.objects.streaming().get()
+        Message.objects.filter(pk=reply.pk).update(heartbeat_at=timezone.now())
+        return reply.conversation
+
+
+def _is_uuid(text: str) -> bool:
+    try:
+        UUID(text)
+    except ValueError:
+        return False
+    return True

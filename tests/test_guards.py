@@ -1,0 +1,145 @@
+"""Rules of ownership that every model keeps, so that the next one cannot forget them."""
+
+from functools import reduce
+
+import pytest
+from django.apps import apps
+from django.conf import settings
+from django.db.migrations.loader import MigrationLoader
+from django.db.models import CheckConstraint, Field, Model, Q
+
+from config.lib.owned import OwnedModel, OwnedQuerySet, ScopedManager
+from config.lib.rls import EnableOwnerPolicy
+from tests.source import PROJECT
+
+MODELS = [model for app in PROJECT if apps.is_installed(app) for model in apps.get_app_config(app).get_models(True)]
+OWNED = [model for model in MODELS if issubclass(model, OwnedModel)]
+UNOWNED = {
+    "trading.Trader": "the owners themselves",
+    "trading.Trader_groups": "Django's permissions of staff",
+    "trading.Trader_user_permissions": "Django's permissions of staff",
+}
+# Indexes that do not begin with the owner.
+INDEXES_OVER_ALL = {"messages_streaming": "the sweep looks for dead turns of everybody"}
+
+each_owned_model = pytest.mark.parametrize("model", OWNED, ids=lambda model: model._meta.label)
+
+
+def test_every_model_belongs_to_somebody():
+    assert {model._meta.label for model in MODELS if not issubclass(model, OwnedModel)} == UNOWNED.keys()
+
+
+def test_every_key_to_a_user_is_the_owner():
+    keys = [
+        field
+        for model in MODELS
+        for field in model._meta.get_fields()
+        if isinstance(field, Field) and field.is_relation
+    ]
+    named = {str(field) for field in keys if field.related_model._meta.label == settings.AUTH_USER_MODEL}
+
+    assert named - {f"{label}.trader" for label in UNOWNED} == {f"{model._meta.label}.user" for model in OWNED}
+
+
+@each_owned_model
+def test_owned_model_answers_through_scoped_managers_alone(model):
+    managers = [*model._meta.managers, model._default_manager, model._base_manager]
+
+    assert (model._meta.base_manager_name, model._meta.default_manager_name) == ("objects", "objects")
+    assert [manager for manager in managers if not isinstance(manager, ScopedManager)] == []
+    assert [manager for manager in managers if not issubclass(manager._queryset_class, OwnedQuerySet)] == []
+
+
+@each_owned_model
+def test_owned_model_keeps_the_guards(model):
+    guards = ("save", "delete", "from_db", "guard")
+
+    assert [name for name in guards if getattr(model, name).__qualname__ != f"OwnedModel.{name}"] == []
+
+
+@each_owned_model
+def test_owned_model_always_has_an_owner(model):
+    user = model._meta.get_field("user")
+
+    assert (user.null, user.column, user.related_model._meta.label) == (False, "user_id", settings.AUTH_USER_MODEL)
+
+
+@each_owned_model
+def test_index_begins_with_the_owner(model):
+    others = {index.name for index in model._meta.indexes if [*index.fields, ""][0] != "user"}
+
+    assert others - INDEXES_OVER_ALL.keys() == set()
+
+
+@each_owned_model
+def test_many_to_many_goes_through_an_owned_table(model):
+    relations = [field for field in model._meta.get_fields() if field.many_to_many]
+
+    assert [field.name for field in relations if not issubclass(field.remote_field.through, OwnedModel)] == []
+
+
+def test_every_owned_table_has_its_policy():
+    migrations = MigrationLoader(None).disk_migrations.items()
+    policies = [
+        (app, operation.model.lower())
+        for (app, _), migration in migrations
+        for operation in migration.operations
+        if isinstance(operation, EnableOwnerPolicy)
+    ]
+
+    assert sorted(policies) == sorted((model._meta.app_label, model._meta.model_name) for model in OWNED)
+
+
+# --- Choices ---
+
+ANYTHING = None
+
+
+def allowed(condition: object, field: str) -> set | None:
+    """Return the values of a field that a condition lets through; ANYTHING if it does not limit them."""
+    match condition:
+        case Q(negated=False, connector="AND", children=parts):
+            limits = [limit for part in parts if (limit := allowed(part, field)) is not ANYTHING]
+            return reduce(set.intersection, limits) if limits else ANYTHING
+        case Q(negated=False, connector="OR", children=parts):
+            limits = [allowed(part, field) for part in parts]
+            return ANYTHING if ANYTHING in limits else set().union(*limits)
+        case (str(name), values) if name == f"{field}__in":
+            return set(values)
+        case (str(name), value) if name == field:
+            return {value}
+        case (str(name), True) if name == f"{field}__isnull":
+            return set()
+    return ANYTHING
+
+
+@pytest.mark.parametrize(
+    ("field", "condition", "values"),
+    [
+        ("kind", Q(kind__in=["a", "b"]), {"a", "b"}),
+        ("kind", Q(kind__in=["a", "b"], other=1), {"a", "b"}),
+        ("kind", Q(kind__isnull=True) | Q(kind__in=["a"]), {"a"}),
+        ("kind", Q(other=1, kind="") | Q(other=2, kind__in=["a"]), {"", "a"}),
+        ("kind", Q(other=1) | Q(kind__in=["a"]), ANYTHING),
+        ("kind", ~Q(kind="a"), ANYTHING),
+        ("kind", Q(other__in=["a"]), ANYTHING),
+    ],
+)
+def test_allowed_reads_a_condition(field, condition, values):
+    assert allowed(condition, field) == values
+
+
+def choice_fields(model: type[Model]) -> list[Field]:
+    return [field for field in model._meta.fields if field.choices]
+
+
+@pytest.mark.parametrize(
+    ("model", "field"),
+    [(model, field) for model in MODELS for field in choice_fields(model)],
+    ids=lambda value: value._meta.label if isinstance(value, type) else value.name,
+)
+def test_choices_are_kept_by_the_database_too(model, field):
+    known = {value for value, _ in field.flatchoices} | ({""} if field.blank and not field.null else set())
+    checks = [rule for rule in model._meta.constraints if isinstance(rule, CheckConstraint)]
+
+    assert known in [allowed(check.condition, field.name) for check in checks]

@@ -1,0 +1,353 @@
+"""Rules that the code keeps, read from the code: how rows are reached, who has a clock, who talks to a model."""
+
+import ast
+import os
+import re
+import subprocess
+import sys
+from itertools import pairwise
+
+import pytest
+from django.contrib.auth import get_user_model
+
+from tests.source import ROOT, calls, functions, imports, is_interface, last_name, modules, place_of
+from tests.test_guards import OWNED
+
+# Each exception stands with its reason; one that is needed no more fails, too.
+PATHS = {
+    "memory.admin": "the admin works as the system, over everybody's rows",
+}
+RAW_SQL = {
+    "config.lib.owned": "sets what the policies read",
+    "config.lib.health": "asks the database whether it lives",
+    "chat.queries.get_standing": "one round trip before the first token",
+    "chat.queries.history": "before the first token, too",
+}
+CLOCKS = {
+    "chat.turn._clock": "the turn is the interface of its own background work",
+}
+SYSTEM = {
+    "config.lib.owned": "its home",
+    "config.lib.web": "the admin",
+    "chat.jobs": "sweeps everybody's dead turns",
+    "chat.lifespan": "sweeps everybody's dead turns",
+}
+MODEL_CALLERS = {
+    "chat.turn": "answers",
+    "chat.live": "closes the client when the server stops",
+    "chat.lifespan": "warms the client",
+    "chat.management.commands.chat": "a turn in the terminal",
+}
+# Values and pure functions, which anybody may know.
+MODEL_VALUES = {"ToolCall", "Chunk", "Completion", "Usage", "LLMUnavailable", "clean", "estimate_tokens"}
+LLM_ROOMS = re.compile(r"config\.lib\.(llm|offline|providers|tokens)\w*")
+HTTP_CLIENTS = {"httpx", "requests", "aiohttp", "urllib3", "openai", "anthropic", "websockets", "http.client"}
+DOORS = {"owned", "owned_tx", "system_tx", "atomic"}
+
+QUERY_CALLS = {"filter", "exclude", "values", "values_list", "order_by", "annotate", "alias", "aggregate", "only"}
+QUERY_CALLS |= {"defer", "dates", "datetimes", "latest", "earliest", "distinct", "update", "get", "F", "Q", "OuterRef"}
+QUERY_CALLS |= {"Count", "Sum", "Avg", "Min", "Max", "StringAgg", "get_or_create", "update_or_create", "When"}
+COLUMN_LOOKUPS = {"in", "isnull", "exact", "pk", "id"}  # these stay in the row's own table
+
+DOCUMENTED = re.compile(
+    r"config\.lib\..*|\w+\.(services|queries|turn|live|tools|rendering|injection|wording|parts)\b.*"
+)
+
+
+def code(*, but: str = "") -> list[tuple[str, ast.Module]]:
+    return [(name, tree) for name, tree in modules().items() if not but or not re.fullmatch(but, name)]
+
+
+# --- Rows are reached through the managers ---
+
+
+def relations() -> tuple[set[str], set[str]]:
+    """Return the names of keys between owned tables, and the names by which a query could follow keys backwards."""
+    keys = [field for model in OWNED for field in model._meta.concrete_fields if field.remote_field]
+    forwards = {field.name for field in keys if field.related_model in OWNED}
+    back = {relation.name for model in [*OWNED, get_user_model()] for relation in model._meta.related_objects}
+    columns = {field.name for model in OWNED for field in model._meta.concrete_fields}
+    return forwards, {name for name in back if name.isidentifier()} - columns
+
+
+FORWARDS, BACKWARDS = relations()
+
+
+def leaves_the_table(path: str) -> bool:
+    """Tell whether a `__` path of a query joins an owned table, where no manager filters."""
+    names = path.removeprefix("-").split("__")
+    return any(
+        name in BACKWARDS or (name in FORWARDS and after not in COLUMN_LOOKUPS) for name, after in pairwise(names)
+    )
+
+
+def paths(tree: ast.Module) -> list[str]:
+    """Return what may be a path over relations: `__` names anywhere, and plain names where a query takes them."""
+    texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    texts += [node.arg for node in ast.walk(tree) if isinstance(node, ast.keyword) and node.arg]
+    for name, call in calls(tree):
+        if name in QUERY_CALLS:
+            given = [node.value for node in call.args if isinstance(node, ast.Constant)] if name != "get" else []
+            given += [node.arg for node in call.keywords if node.arg]
+            texts += [f"{text}__isnull" for text in given if str(text).removeprefix("-") in BACKWARDS]
+    return [text for text in texts if re.fullmatch(r"-?\w+?(__\w+)+", text)]
+
+
+@pytest.mark.parametrize(
+    ("line", "is_found"),
+    [
+        ("MemoryEvent.objects.filter(after__content='x')", True),
+        ("MemoryEvent.objects.values_list('after__content')", True),
+        ("MemoryEvent.objects.order_by('-before__topic')", True),
+        ("Message.objects.filter(reply_to__conversation__title='x')", True),
+        ("Trader.objects.filter(userfact__content='x')", True),
+        ("Trader.objects.annotate(n=Count('userfact'))", True),
+        ("Conversation.objects.filter(messages__isnull=True)", True),
+        ("Conversation.objects.filter(messages=1)", True),
+        ("search_fields = ['before__content']", True),
+        ("Message.objects.filter(conversation__in=[], reply_to__isnull=True, conversation__pk=1)", False),
+        ("Message.objects.filter(user__email='x', content__contains='x')", False),
+        ("request.GET.get('messages')", False),
+    ],
+)
+def test_paths_over_owned_relations_are_found(line, is_found):
+    assert any(map(leaves_the_table, paths(ast.parse(line)))) is is_found
+
+
+def test_no_path_over_an_owned_relation_outside_of_models():
+    found = {name for name, tree in code(but=r"\w+\.models(\..*)?") if any(map(leaves_the_table, paths(tree)))}
+
+    assert found == PATHS.keys()
+
+
+def test_raw_sql_stands_in_few_places():
+    ways = {"cursor", "raw", "extra", "RawSQL", "_raw_delete", "executemany"}
+    found = {place_of(call, name, tree) for name, tree in code() for way, call in calls(tree) if way in ways}
+
+    assert {known(place, RAW_SQL) for place in found} == RAW_SQL.keys()
+
+
+OWNED_TABLE = re.compile(rf"\b(?:FROM|JOIN|UPDATE|INTO)\s+(?:{'|'.join(model._meta.db_table for model in OWNED)})\b")
+
+
+def is_without_owner(statement: object) -> bool:
+    """Tell whether raw SQL reads more owned tables than it names owners."""
+    text = str(statement)
+    return len(OWNED_TABLE.findall(text)) > len(re.findall(r"\buser_id\s*=\s", text))
+
+
+def test_raw_sql_names_the_owner_of_each_table():
+    found = {
+        place_of(node, name, tree)
+        for name, tree in code()
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant) and is_without_owner(node.value)
+    }
+
+    assert found == set()
+
+
+@pytest.mark.parametrize(
+    ("statement", "is_found"),
+    [
+        ("SELECT * FROM user_facts", True),
+        ("DELETE FROM agent_messages WHERE conversation_id = %s", True),
+        ("SELECT 1 FROM user_facts f JOIN memory_events e ON e.after_id = f.id WHERE f.user_id = %s", True),
+        ("SELECT 1 FROM user_facts f JOIN memory_events e ON e.user_id = f.user_id WHERE f.user_id = %s", False),
+        ("SELECT 1 FROM traders", False),
+    ],
+)
+def test_raw_sql_without_an_owner_is_found(statement, is_found):
+    assert is_without_owner(statement) is is_found
+
+
+def test_the_system_is_called_upon_in_few_places():
+    found = {name for name, tree in code() for way, _ in imports(tree) if way.endswith("owned.system_tx")}
+
+    assert found | {"config.lib.owned"} == SYSTEM.keys()
+
+
+def test_nobody_but_its_home_knows_the_inside_of_the_scope():
+    private = {way for _, tree in code() for way, _ in imports(tree) if re.search(r"\.owned\._", way)}
+
+    assert private == set()
+
+
+def known(place: str, exceptions: dict[str, str]) -> str:
+    """Return the exception that a place falls under, or the place."""
+    return next((name for name in exceptions if place == name or place.startswith(f"{name}.")), place)
+
+
+# --- The clock is handed in ---
+
+CLOCK_READERS = {
+    "datetime": {"now", "utcnow", "today"},
+    "date": {"today"},
+    "timezone": {"now", "localtime", "localdate"},
+    "time": {"time", "time_ns"},
+}
+
+
+def clocks(tree: ast.Module) -> list[ast.Attribute]:
+    """Return where the time of day is read, or the reader handed on."""
+    converts = [call.func for name, call in calls(tree) if name in {"localtime", "localdate"} and call.args]
+    return [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+        and node.attr in CLOCK_READERS.get(last_name(node.value), ())
+        and node not in converts
+    ]
+
+
+@pytest.mark.parametrize(
+    ("line", "is_found"),
+    [
+        ("timezone.now()", True),
+        ("models.DateTimeField(default=timezone.now)", True),
+        ("datetime.datetime.now(UTC)", True),
+        ("date.today()", True),
+        ("timezone.localtime()", True),
+        ("time.time()", True),
+        ("timezone.localtime(moment)", False),
+        ("time.monotonic()", False),
+    ],
+)
+def test_clocks_are_found(line, is_found):
+    assert bool(clocks(ast.parse(line))) is is_found
+
+
+def test_only_interfaces_read_the_clock():
+    below = [(name, tree) for name, tree in code() if not is_interface(name)]
+    found = {place_of(node, name, tree) for name, tree in below for node in clocks(tree)}
+
+    assert found == CLOCKS.keys()
+
+
+# --- Models are called in few places, and never while the database waits ---
+
+
+def test_litellm_is_named_in_its_rooms_alone():
+    named = {name for name, tree in code() for way, _ in imports(tree) if way.split(".")[0] == "litellm"}
+    named |= {
+        name for name, tree in code() for way, call in calls(tree) if way == "import_module" and says(call, "litellm")
+    }
+
+    assert {name for name in named if not LLM_ROOMS.fullmatch(name)} == set()
+    assert "config.lib.llm" in named
+
+
+def says(call: ast.Call, text: str) -> bool:
+    return any(isinstance(node, ast.Constant) and str(node.value).split(".")[0] == text for node in call.args)
+
+
+IMPORT_ALL = """
+import sys
+import django
+django.setup()
+from django.core.management import get_commands, load_command_class
+from django.urls import get_resolver
+import config.asgi
+def walk(patterns):
+    for pattern in patterns:
+        walk(getattr(pattern, "url_patterns", ()))
+walk(get_resolver().url_patterns)
+for name, app in get_commands().items():
+    if app in ("chat", "config", "memory", "trading"):
+        load_command_class(app, name)
+print(*sorted(name for name in ("chat.views", "config.lib.llm", "litellm", "openai") if name in sys.modules))
+"""
+
+
+def test_no_page_and_no_command_imports_litellm():
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORT_ALL],
+        cwd=ROOT,
+        env={**os.environ, "DJANGO_SETTINGS_MODULE": "tests.settings"},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+
+    assert done.stdout.split() == ["chat.views", "config.lib.llm"]
+
+
+def test_models_are_called_in_few_places():
+    used = {
+        name
+        for name, tree in code(but=LLM_ROOMS.pattern)
+        for way, _ in imports(tree)
+        if LLM_ROOMS.match(way) and way.rpartition(".")[2] not in MODEL_VALUES
+    }
+
+    assert used == MODEL_CALLERS.keys()
+
+
+def test_no_http_client_outside_of_the_rooms_of_models():
+    found = {
+        (name, way)
+        for name, tree in code(but=LLM_ROOMS.pattern)
+        for way, _ in imports(tree)
+        if way.split(".")[0] in HTTP_CLIENTS or way.startswith(("http.client", "urllib.request"))
+    }
+
+    assert found == set()
+
+
+def waits_inside(tree: ast.Module) -> list[ast.AST]:
+    """Return where something is awaited, or a model is called, while a door or a transaction is open."""
+    held = [
+        inner
+        for node in ast.walk(tree)
+        if isinstance(node, ast.With)
+        if any(last_name(getattr(item.context_expr, "func", item.context_expr)) in DOORS for item in node.items)
+        for line in node.body
+        for inner in ast.walk(line)
+    ]
+    return [
+        node
+        for node in held
+        if isinstance(node, ast.Await | ast.AsyncFor | ast.AsyncWith)
+        or (isinstance(node, ast.Call) and last_name(getattr(node.func, "value", node.func)) in {"llm", "run_turn"})
+    ]
+
+
+@pytest.mark.parametrize(
+    ("lines", "is_found"),
+    [
+        ("async def f():\n with owned_tx(u):\n  await g()", True),
+        ("async def f():\n with system_tx('x'), other:\n  async for x in g(): pass", True),
+        ("def f():\n with transaction.atomic():\n  llm.complete()", True),
+        ("async def f():\n with owned_tx(u):\n  g()\n await h()", False),
+        ("async def f():\n with suppress(ValueError):\n  await g()", False),
+    ],
+)
+def test_waits_inside_of_doors_are_found(lines, is_found):
+    assert bool(waits_inside(ast.parse(lines))) is is_found
+
+
+def test_nothing_waits_while_a_door_is_open():
+    assert {place_of(node, name, tree) for name, tree in code() for node in waits_inside(tree)} == set()
+
+
+# --- Each function that others call says what it does ---
+
+
+def public_functions() -> list[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    return [
+        (f"{name}.{function}", node)
+        for name, tree in code()
+        if DOCUMENTED.fullmatch(name)
+        for function, node in functions(tree)
+        if not any(part.startswith("_") for part in function.split("."))
+    ]
+
+
+def test_each_public_function_says_what_it_does():
+    assert [name for name, node in public_functions() if not ast.get_docstring(node)] == []
+
+
+def test_each_docstring_begins_with_a_whole_sentence_on_one_line():
+    firsts = {name: (ast.get_docstring(node) or "None.").splitlines()[0] for name, node in public_functions()}
+
+    assert [name for name, first in firsts.items() if not re.fullmatch(r"[A-Z`].*[.:]", first)] == []

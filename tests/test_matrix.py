@@ -1,0 +1,421 @@
+"""The matrix: whatever can be asked from outside, asked as Ann about Bob's rows, beside rows that are nobody's.
+
+Both answers must be the same, Bob's words and ids in none, and his rows as they were. An address, a tool, a frame or
+a command that has no case here fails the test that looks for it. (Frames: `test_matrix_socket.py`.)
+"""
+
+import json
+import re
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from io import StringIO
+from uuid import UUID
+
+import pytest
+import time_machine
+from django.core.management import CommandError, call_command, get_commands, load_command_class
+from django.db import transaction
+from django.http import HttpResponse
+from django.test import Client
+from django.urls import URLPattern, get_resolver, reverse
+from django.utils import timezone
+
+from chat.tools import FACTORIES, build_tools
+from chat.tools.base import Tool, ToolContext
+from tests.factories.memory import JULY
+from tests.strangers import (
+    CANARY,
+    Answer,
+    Names,
+    Person,
+    dump,
+    filled,
+    make_person,
+    make_unused_message_id,
+    unknown_names,
+)
+
+pytestmark = pytest.mark.django_db
+
+METHODS = ("get", "head", "post", "put", "patch", "delete", "options")
+PROJECT = ("chat", "config", "memory", "trading")
+
+
+@dataclass(frozen=True)
+class Case:
+    """What a route is asked beyond its bare address; braces stand for names of Bob's, or of nobody."""
+
+    queries: tuple[str, ...] = ()
+    posts: tuple[dict[str, str], ...] = ({},)
+    headers: tuple[dict[str, str], ...] = ()
+    is_public: bool = False  # for people who are not signed in, too
+
+
+def from_htmx(target: str) -> dict[str, str]:
+    return {"HX-Request": "true", "HX-Target": target}
+
+
+OF_A_FACT = (from_htmx("slot-{fact_id}"), from_htmx("fact-page"))
+FACT = {"content": "{words}", "topic": "goal", "category": "fact"}
+ROUTES = {
+    "home": Case(queries=("conversation={conversation_id}",), is_public=True),
+    "healthz": Case(is_public=True),
+    "trading:profile": Case(posts=({"time_zone": "UTC", "id": "{user_id}", "user": "{user_id}", "pk": "{user_id}"},)),
+    "trading:theme": Case(posts=({"theme": "dark", "next": "/chat/{conversation_id}/"},), is_public=True),
+    "chat:index": Case(queries=("conversation={conversation_id}",)),
+    "chat:new": Case(posts=({"id": "{conversation_id}", "user": "{user_id}", "conversation": "{conversation_id}"},)),
+    "chat:panel": Case(queries=("conversation={conversation_id}", "conversation={message_id}")),
+    "chat:conversation": Case(),
+    "chat:messages": Case(queries=("after={message_id}", "after=0")),
+    "chat:rename": Case(posts=({"title": "Mine now"},), headers=({"Accept": "application/json"},)),
+    "memory:facts": Case(
+        queries=("event={event_id}", "q={words}", "show=archived&q={words}", "topic={words}", "page=2"),
+        posts=({**FACT, "id": "{fact_id}", "user": "{user_id}", "lineage": "{fact_id}"},),
+        headers=(from_htmx("results"), from_htmx("add-form")),
+    ),
+    "memory:fact": Case(queries=("edit", "event={event_id}"), headers=OF_A_FACT),
+    "memory:edit": Case(posts=(FACT, {**FACT, "user": "{user_id}"}), headers=OF_A_FACT),
+    "memory:promote": Case(headers=OF_A_FACT),
+    "memory:demote": Case(headers=OF_A_FACT),
+    "memory:confirm": Case(headers=OF_A_FACT),
+    "memory:archive": Case(headers=OF_A_FACT),
+    "memory:restore": Case(headers=OF_A_FACT),
+    "memory:undo": Case(posts=({}, {"surface": "chat"}), headers=(*OF_A_FACT, from_htmx("memory-{event_id}"))),
+}
+# Groups of addresses that are not about one user's rows: each is still asked by strangers and by Ann, below.
+EXEMPT = {
+    "admin/": "staff look at everybody's rows, under the system's scope",
+    "accounts/": "allauth's own pages, which know no owned row",
+}
+# Those of allauth's that a person must reach before signing in.
+PUBLIC_ACCOUNT_PAGES = {
+    "account_login",
+    "account_signup",
+    "account_inactive",
+    "account_confirm_email",
+    "account_email_verification_sent",
+    "account_confirm_login_code",
+    "account_reset_password",
+    "account_reset_password_done",
+    "account_reset_password_from_key",
+    "account_reset_password_from_key_done",
+    "account_logout",
+}
+TOOLS = {
+    "remember": ({"fact": "{words}", "topic": "goal", "confidence": "asserted"}, {"fact": "{words}"}),
+    "forget": ({"fact_id": "{fact_id}"}, {"fact_id": "{words}"}, {"fact_id": "{words}", "reason": "user_corrected"}),
+}
+COMMANDS = {
+    "call_tool": ("--conversation", "{conversation_id}", "remember", '{"fact": "Trades silver"}'),
+    "chat": ("--conversation", "{conversation_id}", "Hello"),
+    "show_prompt": ("--conversation", "{conversation_id}"),
+}
+
+
+# --- What there is ---
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One address of the site."""
+
+    name: str
+    path: str  # with braces for its arguments
+
+    @property
+    def group(self) -> str | None:
+        return next((prefix for prefix in EXEMPT if self.path.startswith(prefix)), None)
+
+
+def entries(patterns=None, path: str = "", namespace: str = "") -> list[Entry]:
+    found = []
+    for pattern in get_resolver().url_patterns if patterns is None else patterns:
+        here = path + re.sub(r"<(?:\w+:)?(\w+)>", r"{\1}", _without_regex(str(pattern.pattern)))
+        if isinstance(pattern, URLPattern):
+            found.append(Entry(namespace + (pattern.name or here), here))
+        else:
+            inner = f"{namespace}{pattern.namespace}:" if pattern.namespace else namespace
+            found += entries(pattern.url_patterns, here, inner)
+    return found
+
+
+def _without_regex(route: str) -> str:
+    return re.sub(r"\(\?P(<\w+>)(?:[^()]|\\.)*\)", r"\1", route).strip("^$")
+
+
+ENTRIES = entries()
+OURS = {entry.name: entry for entry in ENTRIES if entry.group is None}
+
+
+def tool_names() -> set[str]:
+    context = ToolContext(user_id=0, now=timezone.now())
+    return {name for assistant in FACTORIES for name in build_tools(assistant, context)}
+
+
+def commands_that_take_an_id() -> set[str]:
+    ours = {name: app for name, app in get_commands().items() if app in PROJECT}
+    parsers = {name: load_command_class(app, name).create_parser("manage.py", name) for name, app in ours.items()}
+    return {name for name, parser in parsers.items() if any(action.type is UUID for action in parser._actions)}
+
+
+@pytest.mark.parametrize(
+    ("covered", "present"),
+    [(ROUTES.keys(), OURS.keys()), (TOOLS.keys(), tool_names()), (COMMANDS.keys(), commands_that_take_an_id())],
+    ids=["ROUTES", "TOOLS", "COMMANDS"],
+)
+def test_matrix_has_a_case_for_each_entry(covered, present):
+    assert sorted(present - covered) == [], "no case in the matrix: say how to ask these for somebody else's rows"
+    assert sorted(covered - present) == [], "a case in the matrix for what is gone"
+
+
+# --- Who asks ---
+
+
+@pytest.fixture(autouse=True)
+def _noon():
+    """Stop the clock, so that no two answers show different times."""
+    with time_machine.travel(JULY, tick=False):
+        yield
+
+
+@pytest.fixture
+def bob(db):
+    return make_person(CANARY)
+
+
+@pytest.fixture
+def nobody(bob):
+    """Names that fit no row; they lie between Bob's and Ann's where they are numbers."""
+    return unknown_names(make_unused_message_id())
+
+
+@pytest.fixture
+def ann(nobody):
+    return make_person("ann")
+
+
+@pytest.fixture
+def as_ann(ann):
+    client = Client()
+    client.force_login(ann.user)
+    return client
+
+
+@dataclass(frozen=True)
+class Ask:
+    """One request, with braces for names."""
+
+    method: str
+    path: str
+    query: str = ""
+    body: tuple[tuple[str, str], ...] = ()
+    headers: tuple[tuple[str, str], ...] = ()
+
+    def telling_names(self, person: Person) -> list[Names]:
+        """Return the names of a person to send it with: all, unless it names nothing or only tries another header."""
+        names_something = "{" in f"{self.path}{self.query}{self.body}"
+        return person.names() if names_something and not self.headers else person.names()[:1]
+
+    def send(self, client: Client, names: Names) -> HttpResponse:
+        query = {key: filled(value, names) for key, _, value in (p.partition("=") for p in self.query.split("&") if p)}
+        data = {key: filled(value, names) for key, value in self.body}
+        headers = {key: filled(value, names) for key, value in self.headers}
+        content = {"data": data} if self.method == "post" else {}
+        client.cookies.pop("messages", None)  # of an earlier request
+        send = getattr(client, self.method)
+        return send("/" + filled(self.path, names), query_params=query, headers=headers, **content)
+
+
+def asks(entry: Entry, case: Case) -> list[Ask]:
+    """Return the requests that a route is tried with."""
+    bare = [Ask(method, entry.path) for method in METHODS]
+    reads = [Ask("get", entry.path, query) for query in ("", *case.queries)]
+    writes = [Ask("post", entry.path, body=tuple(body.items())) for body in case.posts]
+    fetches = [replace(ask, headers=tuple(head.items())) for ask in [*reads, *writes] for head in case.headers]
+    return [*dict.fromkeys([*bare, *reads, *writes, *fetches])]
+
+
+def answer(response: HttpResponse, names: Names) -> Answer:
+    cookies = {
+        name: cookie.value for name, cookie in response.cookies.items() if name not in ("csrftoken", "sessionid")
+    }
+    headers = sorted((name, value) for name, value in response.headers.items() if name != "Content-Length")
+    return Answer(f"{response.status_code} {headers} {cookies} {response.content.decode()}", names)
+
+
+class Undo(Exception):
+    """Ends a transaction whose writes are not wanted."""
+
+
+@contextmanager
+def undone():
+    """Take back what is written inside, so that every request finds the same rows."""
+    with suppress(Undo), transaction.atomic():
+        yield
+        raise Undo
+
+
+# --- Routes ---
+
+each_route = pytest.mark.parametrize("name", sorted(ROUTES.keys() & OURS.keys()))
+PUBLIC = {name for name, case in ROUTES.items() if case.is_public}
+
+
+@each_route
+def test_route_says_the_same_of_bobs_rows_as_of_none(name, as_ann, bob, nobody):
+    before = dump(bob.user)
+    for ask in asks(OURS[name], ROUTES[name]):
+        with undone():
+            of_nobody = answer(ask.send(as_ann, nobody), nobody)
+        for names in ask.telling_names(bob):
+            with undone():
+                of_bob = answer(ask.send(as_ann, names), names)
+                assert dump(bob.user) == before, f"{ask} wrote a row of Bob's"
+            assert of_bob.gives_away(bob) == [], ask
+            assert of_bob.comparable == of_nobody.comparable, ask
+
+
+def test_routes_answer_their_own_user(ann, as_ann):
+    # Or both answers would be the same because nothing is ever found.
+    silent = set(ROUTES.keys() & OURS.keys())
+    for name in sorted(silent):
+        for ask in asks(OURS[name], ROUTES[name]):
+            with undone():
+                if ask.send(as_ann, ann.names()[0]).status_code in {200, 201, 302}:
+                    silent.discard(name)
+
+    assert silent == {"memory:restore"}  # the first fact is not archived
+
+
+def test_routes_refuse_methods_they_do_not_know(as_ann, bob):
+    for name in sorted(ROUTES.keys() & OURS.keys()):
+        for method in ("put", "patch", "delete"):
+            assert Ask(method, OURS[name].path).send(as_ann, bob.names()[0]).status_code == 405, (method, name)
+
+
+def test_routes_tell_strangers_nothing(client, bob):
+    names = bob.names()[0]
+    before = dump(bob.user)
+    for name in sorted(ROUTES.keys() & OURS.keys()):
+        for ask in asks(OURS[name], ROUTES[name]):
+            said = answer(response := ask.send(client, names), names)
+            assert said.gives_away(bob) == [], ask
+            assert is_turned_away(response) or name in PUBLIC, ask
+            assert response.status_code < 500
+    assert dump(bob.user) == before
+
+
+def is_turned_away(response: HttpResponse) -> bool:
+    is_sent_to_login = response.status_code == 302 and response["Location"].startswith(reverse("account_login"))
+    return is_sent_to_login or response.status_code == 401
+
+
+# --- The groups that are exempt ---
+
+ADMIN_IDS = {
+    "userfact": "fact_id",
+    "memoryevent": "event_id",
+    "conversation": "conversation_id",
+    "message": "message_id",
+}
+
+
+def asks_of_group(prefix: str, names: Names) -> list[tuple[Entry, Ask, Names]]:
+    """Return a read and a write of each address of a group, with names for the arguments that its library knows."""
+    found = []
+    for entry in ENTRIES:
+        if entry.group == prefix:
+            model = [*entry.path.split("/"), "", ""][2]
+            row = names[ADMIN_IDS.get(model, "user_id")]
+            given = {"object_id": row, "id": row, "content_type_id": "1", "app_label": "chat", "url": "nowhere"}
+            filling = {**names, **given, "uidb36": "1", "key": "set-password"}
+            found += [(entry, Ask(method, entry.path), filling) for method in ("get", "post")]
+    return found
+
+
+@pytest.mark.parametrize("who", ["client", "as_ann"], ids=["stranger", "ann"])
+def test_admin_is_shut_to_who_is_not_staff(who, request, bob):
+    before = dump(bob.user)
+    for _, ask, names in asks_of_group("admin/", bob.names()[0]):
+        response = ask.send(request.getfixturevalue(who), names)
+
+        assert response.status_code in (302, 403), ask
+        assert answer(response, names).gives_away(bob) == [], ask
+    assert dump(bob.user) == before
+
+
+def test_account_pages_send_strangers_to_the_login(client, bob):
+    for entry, ask, names in asks_of_group("accounts/", bob.names()[0]):
+        response = ask.send(client, names)
+
+        assert is_turned_away(response) or entry.name in PUBLIC_ACCOUNT_PAGES, ask
+        assert response.status_code < 500, ask
+        assert answer(response, names).gives_away(bob) == [], ask
+
+
+def test_account_pages_tell_ann_nothing_of_bob(ann, bob):
+    for _, ask, names in asks_of_group("accounts/", bob.names()[0]):
+        client = Client()  # one of the pages signs out
+        client.force_login(ann.user)
+        response = ask.send(client, names)
+
+        assert response.status_code < 500, ask
+        assert answer(response, names).gives_away(bob) == [], ask
+
+
+# --- Tools ---
+
+
+@pytest.mark.parametrize("name", sorted(TOOLS.keys() & tool_names()))
+def test_tool_says_the_same_of_bobs_rows_as_of_none(name, ann, bob, nobody):
+    before = dump(bob.user)
+    context = ToolContext(user_id=ann.user.pk, now=timezone.now(), conversation_id=ann.conversations[0].pk)
+    for assistant in FACTORIES:
+        tool = build_tools(assistant, context)[name]
+        for arguments in TOOLS[name]:
+            with undone():
+                of_nobody = Answer(call(tool, arguments, nobody), nobody)
+            for names in bob.names():
+                with undone():
+                    of_bob = Answer(call(tool, arguments, names), names)
+                    assert dump(bob.user) == before
+                assert of_bob.gives_away(bob) == []
+                assert of_bob.comparable == of_nobody.comparable
+
+
+def call(tool: Tool, arguments: Names, names: Names) -> str:
+    return json.dumps(tool.call(json.dumps({key: filled(value, names) for key, value in arguments.items()})))
+
+
+@pytest.mark.parametrize("name", sorted(TOOLS.keys() & tool_names()))
+def test_tool_works_on_rows_of_its_own_user(name, ann):
+    context = ToolContext(user_id=ann.user.pk, now=timezone.now())
+    results = [
+        call(build_tools("coach", context)[name], arguments, names)
+        for arguments in TOOLS[name]
+        for names in ann.names()
+    ]
+
+    assert any("memoryEvent" in result for result in results)
+
+
+# --- Commands ---
+
+
+@pytest.mark.parametrize("name", sorted(COMMANDS.keys() & commands_that_take_an_id()))
+def test_command_says_the_same_of_bobs_rows_as_of_none(name, ann, bob, nobody):
+    before = dump(bob.user)
+
+    of_bob = [Answer(run(name, ann, names), names) for names in bob.names()]
+
+    assert {said.comparable for said in of_bob} == {Answer(run(name, ann, nobody), nobody).comparable}
+    assert [said.gives_away(bob) for said in of_bob] == [[]] * len(of_bob)
+    assert dump(bob.user) == before
+
+
+def run(name: str, person: Person, names: Names) -> str:
+    output = StringIO()
+    arguments = [filled(argument, names) for argument in COMMANDS[name]]
+    with pytest.raises(CommandError) as refusal:
+        call_command(name, "--user", person.user.email, *arguments, stdout=output, stderr=output)
+    return f"{refusal.value} {output.getvalue()}"
