@@ -1,0 +1,132 @@
+import re
+
+import pytest
+from django.contrib.auth import SESSION_KEY
+from django.core import mail
+from django.core.cache import cache
+
+from tests.factories.trading import TraderFactory
+from trading.models import Trader
+
+PASSWORD = "a-harbour-in-the-north-9"
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _no_counts_of_other_tests():
+    cache.clear()
+    yield
+    cache.clear()
+
+
+@pytest.fixture
+def zoe():
+    """A trader who can sign in."""
+    zoe = TraderFactory(email="zoe@example.com")
+    zoe.set_password(PASSWORD)
+    zoe.save()
+    return zoe
+
+
+def sign_up(client, **data):
+    """Post the sign-up form."""
+    fields = {"email": "Zoe@Example.com", "password1": PASSWORD, "password2": PASSWORD}
+    return client.post("/accounts/signup/", fields | data)
+
+
+def test_sign_up_makes_a_trader_and_signs_in(client):
+    response = sign_up(client, time_zone="Asia/Bangkok")
+
+    trader = Trader.objects.get()
+    assert (response.status_code, response.url) == (302, "/")
+    assert (trader.email, trader.time_zone, trader.experience_tier) == ("zoe@example.com", "Asia/Bangkok", None)
+    assert client.session[SESSION_KEY] == str(trader.pk)
+
+
+@pytest.mark.parametrize("zone", ["", "Mars/Olympus", "../etc/passwd", "x" * 64])
+def test_sign_up_with_an_odd_clock_falls_back_to_utc(client, zone):
+    sign_up(client, time_zone=zone)
+
+    assert Trader.objects.get().time_zone == "UTC"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        pytest.param({"password1": "short", "password2": "short"}, id="short"),
+        pytest.param({"password1": "1234567890123", "password2": "1234567890123"}, id="numeric"),
+        pytest.param({"password2": "another-one-altogether"}, id="differ"),
+        pytest.param({"email": "no address"}, id="address"),
+    ],
+)
+def test_sign_up_refuses_what_is_weak_or_wrong_and_keeps_what_was_typed(client, data):
+    response = sign_up(client, **data)
+
+    assert response.status_code == 200
+    assert response.context["form"].errors
+    assert response.context["form"]["email"].value() == data.get("email", "Zoe@Example.com")
+    assert not Trader.objects.exists()
+
+
+def test_sign_in_knows_an_address_in_any_case(client, zoe):
+    response = client.post("/accounts/login/", {"login": "ZOE@example.com", "password": PASSWORD})
+
+    assert response.status_code == 302
+    assert client.session[SESSION_KEY] == str(zoe.pk)
+
+
+def test_sign_in_locks_out_after_five_wrong_passwords_for_one_account(client, zoe):
+    for _ in range(5):
+        client.post("/accounts/login/", {"login": zoe.email, "password": "wrong-one-9999"})
+
+    response = client.post("/accounts/login/", {"login": zoe.email, "password": PASSWORD})
+
+    assert SESSION_KEY not in client.session
+    assert response.status_code in {200, 429}
+
+
+def test_sign_in_of_a_switched_off_account_is_refused(client, zoe):
+    zoe.is_active = False
+    zoe.save()
+
+    client.post("/accounts/login/", {"login": zoe.email, "password": PASSWORD})
+
+    assert SESSION_KEY not in client.session
+
+
+def test_sign_out_takes_a_post(client, zoe):
+    client.force_login(zoe)
+
+    client.get("/accounts/logout/")
+    assert SESSION_KEY in client.session
+    client.post("/accounts/logout/")
+
+    assert SESSION_KEY not in client.session
+
+
+def test_password_reset_by_mail_sets_a_new_password_once(client, zoe):
+    client.post("/accounts/password/reset/", {"email": zoe.email})
+    link = re.search(r"http://\S+(/accounts/password/reset/key/\S+)", mail.outbox[0].body)[1]
+    form = client.get(link, follow=True)
+    new = "another-harbour-in-the-south-7"
+
+    client.post(form.redirect_chain[-1][0], {"password1": new, "password2": new})
+
+    zoe.refresh_from_db()
+    assert zoe.check_password(new)
+    assert mail.outbox[0].subject.startswith("Keel: ")
+    assert "token_fail" in client.get(link, follow=True).context
+
+
+def test_password_reset_tells_nobody_whether_an_address_is_known(client, zoe):
+    known = client.post("/accounts/password/reset/", {"email": zoe.email})
+    unknown = client.post("/accounts/password/reset/", {"email": "nobody@example.com"})
+
+    assert (known.status_code, known.url) == (unknown.status_code, unknown.url)
+
+
+def test_staff_sign_in_to_the_admin_by_the_same_door(client):
+    response = client.get("/admin/", follow=True)
+
+    assert response.redirect_chain[-1][0].startswith("/accounts/login/")
