@@ -27,6 +27,10 @@ TOOL_FAILED: Final = "This tool failed. Tell the user; do not try it again."
 A = TypeVar("A", bound=BaseModel)
 
 
+class ResultTooLong(DomainError):
+    """A tool found more than a conversation can hold; what it wrote is taken back."""
+
+
 @dataclass(frozen=True, slots=True)
 class ToolContext:
     """What every tool may know of the turn it serves."""
@@ -94,5 +98,5 @@ def _problems(error: ValidationError) -> list[dict[str, str]]:
 def _bounded(result: dict[str, Any]) -> dict[str, Any]:
     # NaN is no JSON: providers and databases refuse it, and no reader knows what it means.
     if len(json.dumps(result, allow_nan=False)) > MAX_RESULT:
-        return {"error": "The result is too long. Ask for less."}
+        raise ResultTooLong("The result is too long. Ask for less.")
     return result

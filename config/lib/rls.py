@@ -58,7 +58,7 @@ class EnableOwnerPolicy(Operation):
 
 
 class RunPythonOnOwnedRows(RunPython):
-    """A data migration over everybody's rows: under a forced policy a plain RunPython would see none, silently."""
+    """A data migration over everybody's rows: under the policies a plain RunPython is refused, for want of a scope."""
 
     def database_forwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
         """Run the code with the system's setting."""

@@ -61,6 +61,7 @@ export class Chat {
     root.addEventListener("keydown", (event) => this.#key(event));
     root.addEventListener("htmx:afterSettle", (event) => this.#settled(/** @type {Element} */ (event.target)));
     this.#openRendered();
+    root.dataset.ready = ""; // from here on, keys do what the page says they do
   }
 
   /** Leave this conversation, which goes on by itself, and show an empty chat. */

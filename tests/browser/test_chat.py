@@ -20,6 +20,7 @@ def _slow_offline(settings):
 
 def begin(page: Page, text: str = LONG) -> None:
     """Send a message and wait until its answer has begun."""
+    expect(page.locator("[data-chat][data-ready]")).to_be_attached()
     page.get_by_role("textbox", name=re.compile("Message")).fill(text)
     page.keyboard.press("Enter")
     expect(page.locator(".message--assistant").last).to_have_attribute("data-status", "streaming", timeout=20_000)

@@ -28,6 +28,7 @@ def sign_up(page: Page, site: str, email: str) -> None:
 def say(page: Page, text: str) -> str:
     """Send a message in the chat that is open; return the finished answer."""
     answers = page.locator(".message--assistant")
+    expect(page.locator("[data-chat][data-ready]")).to_be_attached()
     before = answers.count()
     page.get_by_role("textbox", name=re.compile("Message")).fill(text)
     page.keyboard.press("Enter")

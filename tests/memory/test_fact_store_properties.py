@@ -15,7 +15,6 @@ from hypothesis.stateful import (
     RuleBasedStateMachine,
     initialize,
     invariant,
-    precondition,
     rule,
     run_state_machine_as_test,
 )
@@ -63,15 +62,16 @@ class Step:
     confidence: str
 
 
-# Undoing is as likely as all other acts together, or nothing would ever lie deep enough to be refused.
-WRITES = ["remember", "remember", "edit", "edit", "confirm", "promote", "demote", "archive", "restore", "forget_id"]
-OTHERS = ["forget_words", "plant_learned", "plant_ended", "plant_later", "wait", "start_a_chat"]
-UNDOS = ["undo_last", "undo_any", "undo_any"]
+# A third of the acts undo, mostly what was done last: long chains of writes and their undoing are where things break.
+WRITES = ["remember", "edit", "confirm", "promote", "demote", "archive", "restore", "forget_id"]
+OTHERS = ["remember", "edit", "forget_words", "plant_learned", "plant_ended", "plant_later", "wait", "start_a_chat"]
+UNDOS = ["undo_some", "undo_any"]
+NEAR = [0, 0, 0, 0, 1, 1, 2, 3, 5, 8]
 
 STEPS = st.builds(
     Step,
-    act=st.sampled_from(WRITES) | st.sampled_from(WRITES) | st.sampled_from(OTHERS) | st.sampled_from(UNDOS),
-    place=st.integers(0, 9),
+    act=st.sampled_from(WRITES) | st.sampled_from(OTHERS) | st.sampled_from(UNDOS),
+    place=st.sampled_from(NEAR),
     content=st.sampled_from(WORDS),
     topic=st.sampled_from(["", "risk", "style"]),
     category=st.sampled_from([None, *FactCategory.values]),
@@ -210,15 +210,12 @@ class FactStore(RuleBasedStateMachine):
             self.trail.clear()
             self.undo(self.pick(self.events, step))
 
-    def undo_last(self, step: Step) -> None:
-        if not self.trail:
-            return
-        event_id, before = self.trail.pop()
-
-        self.undo(self.events[event_id])
-
-        assert [seen(row) for row in self.believed()] == [seen(row) for row in before]
-        assert [self.is_current(row) for row in self.believed()] == [self.is_current(row) for row in before]
+    def undo_some(self, step: Step) -> None:
+        for event_id, before in reversed(self.trail[-1 - step.place :]):
+            self.undo(self.events[event_id])
+            assert [seen(row) for row in self.believed()] == [seen(row) for row in before]
+            assert [self.is_current(row) for row in self.believed()] == [self.is_current(row) for row in before]
+        del self.trail[-1 - step.place :]
 
     def write_to(self, step: Step, work: Callable[[UserFact], Written]) -> Written | None:
         if not self.rows:

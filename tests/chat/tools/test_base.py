@@ -164,7 +164,6 @@ def test_call_refuses_a_result_without_end(trader):
     assert result == {"error": "The result is too long. Ask for less."}
 
 
-@pytest.mark.xfail(reason="the result is measured inside the transaction, whose writes are then kept", strict=True)
 def test_call_keeps_nothing_of_a_result_without_end(trader):
     probe(trader, result={"value": "x" * MAX_RESULT}).call('{"word": "alts"}')
 

@@ -101,6 +101,7 @@ READS_OF_ONE = {
 # No condition can be added to these, so they are refused in any scope.
 RAW = {
     "raw": lambda facts, row: list(facts.raw("SELECT * FROM user_facts")),
+    "raw_without_owner": lambda facts, row: list(facts.raw("SELECT id, content FROM user_facts")),
     "raw_of_queryset": lambda facts, row: list(facts.all().raw("SELECT * FROM user_facts")),
     "raw_of_relation": lambda facts, row: list(row.user.userfact_set.raw("SELECT * FROM user_facts")),
 }
