@@ -274,11 +274,12 @@ def undo_event(*, event_id: UUID, now: datetime) -> MemoryEvent:
 
 def render_coach_block(*, now: datetime) -> Block:
     """Render the coach's memory block and mark exactly the facts in it as referenced at `now`."""
+    # Or a row that is being replaced would be marked in vain, and its successor not at all.
+    _lock_memory()
     block = coach_block(iter_block_facts(now), now=now)
     if block.fact_ids:
         # Never backwards: another conversation may have rendered a later one meanwhile.
-        rows = UserFact.objects.believed().filter(pk__in=block.fact_ids, last_referenced_at__lt=now)
-        rows.update(last_referenced_at=now)
+        UserFact.objects.filter(pk__in=block.fact_ids, last_referenced_at__lt=now).update(last_referenced_at=now)
     return block
 
 

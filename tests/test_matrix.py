@@ -212,9 +212,9 @@ class Ask:
     headers: tuple[tuple[str, str], ...] = ()
 
     def telling_names(self, person: Person) -> list[Names]:
-        """Return the names of a person to send it with: all, unless it names nothing or only tries another header."""
-        names_something = "{" in f"{self.path}{self.query}{self.body}"
-        return person.names() if names_something and not self.headers else person.names()[:1]
+        """Return names of a person for all the ways to send it; one, if it only tries another header."""
+        told = {filled(f"{self.path} {self.query} {self.body}", names): names for names in person.names()}
+        return list(told.values())[: 1 if self.headers else None]
 
     def send(self, client: Client, names: Names) -> HttpResponse:
         query = {key: filled(value, names) for key, _, value in (p.partition("=") for p in self.query.split("&") if p)}
@@ -277,14 +277,11 @@ def test_route_says_the_same_of_bobs_rows_as_of_none(name, as_ann, bob, nobody):
 
 def test_routes_answer_their_own_user(ann, as_ann):
     # Or both answers would be the same because nothing is ever found.
-    silent = set(ROUTES.keys() & OURS.keys())
-    for name in sorted(silent):
-        for ask in asks(OURS[name], ROUTES[name]):
-            with undone():
-                if ask.send(as_ann, ann.names()[0]).status_code in {200, 201, 302}:
-                    silent.discard(name)
-
-    assert silent == {"memory:restore"}  # the first fact is not archived
+    for name in sorted(ROUTES.keys() & OURS.keys()):
+        plain = [ask for ask in asks(OURS[name], ROUTES[name]) if ask.method in ("get", "post") and not ask.headers]
+        with undone():
+            answers = (ask.send(as_ann, names) for ask in plain for names in ask.telling_names(ann))
+            assert any(response.status_code in {200, 201, 302} for response in answers), name
 
 
 def test_routes_refuse_methods_they_do_not_know(as_ann, bob):

@@ -1,4 +1,5 @@
 import json
+from copy import deepcopy
 from datetime import UTC, datetime
 from uuid import UUID, uuid4
 
@@ -50,7 +51,7 @@ def row(fact: UserFact) -> dict[str, str]:
 def test_schema_is_the_signature_of_the_seed(name):
     function = build_tools("coach", ToolContext(user_id=1, now=NOW))[name].schema["function"]
 
-    parameters = function["parameters"]
+    parameters = deepcopy(function["parameters"])
     described = [field.pop("description") for field in parameters["properties"].values()]
     assert parameters["properties"] == SIGNATURES[name]
     assert parameters["required"] == [next(iter(SIGNATURES[name]))]
