@@ -350,10 +350,9 @@ def test_account_pages_send_strangers_to_the_login(client, bob):
         assert answer(response, names).gives_away(bob) == [], ask
 
 
-def test_account_pages_tell_ann_nothing_of_bob(ann, bob):
+def test_account_pages_tell_ann_nothing_of_bob(client, ann, bob):
     for _, ask, names in asks_of_group("accounts/", bob.names()[0]):
-        client = Client()  # one of the pages signs out
-        client.force_login(ann.user)
+        client.force_login(ann.user)  # again, since one of the pages signs out
         response = ask.send(client, names)
 
         assert response.status_code < 500, ask
