@@ -1,4 +1,3 @@
-from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Any, ClassVar, Final, Self
 from uuid import uuid4
@@ -9,7 +8,7 @@ from django.db.models.functions import Length
 from django.db.models.lookups import GreaterThanOrEqual, LessThanOrEqual
 
 from config.lib.fields import ContentKeyField, NormalFormField
-from config.lib.owned import OwnedModel, OwnedQuerySet, ScopedManager, ScopeError
+from config.lib.owned import OwnedModel, OwnedQuerySet, ScopedManager
 from memory.wording import MAX_BODY, MAX_CONTENT, MAX_SUMMARY, MAX_TOPIC, MIN_CONTENT
 
 STALE_AFTER: Final = timedelta(days=60)  # seed 000: warn about a fact not referenced for that long
@@ -87,23 +86,6 @@ class UserFactQuerySet(OwnedQuerySet["UserFact"]):
         """Order by most recently referenced, then newest, then id (settled 7)."""
         return self.order_by("-last_referenced_at", "-created_at", "id")
 
-    def update(self, **kwargs: Any) -> int:
-        """Update bookkeeping columns; a change of content is a new row (`memory.services`)."""
-        self._refuse_content(kwargs)
-        return super().update(**kwargs)
-
-    def bulk_update(self, objs: Any, fields: Any, batch_size: int | None = None) -> int:
-        """Update bookkeeping columns of many rows."""
-        fields = list(fields)
-        self._refuse_content(fields)
-        return super().bulk_update(objs, fields, batch_size)
-
-    @staticmethod
-    def _refuse_content(columns: Collection[str]) -> None:
-        # The derived columns would go stale, and history would be overwritten.
-        if {"content", "normalised", "content_key"} & set(columns):
-            raise ScopeError("the content of a fact never changes; supersede it")
-
 
 UserFactManager = ScopedManager.from_queryset(UserFactQuerySet)
 
@@ -138,6 +120,9 @@ class UserFact(OwnedModel):
     conversation_id = models.UUIDField(null=True, blank=True)  # provenance upwards is a plain id
     quotes = models.JSONField(default=list, blank=True)  # [{"message_id": int, "start": int, "end": int}]
     skill_id = models.UUIDField(null=True, blank=True)  # reserved: facts for one skill
+
+    # A change of content is a new row (`memory.services`); the derived columns would go stale.
+    frozen_columns: ClassVar[frozenset[str]] = frozenset({"content", "normalised", "content_key"})
 
     objects: ClassVar[Any] = UserFactManager()  # type: ignore[assignment]
 

@@ -11,6 +11,7 @@ import types
 import warnings
 from pathlib import Path
 
+import hypothesis
 import pytest
 from asgiref.sync import async_to_sync
 from django.conf import settings
@@ -26,6 +27,11 @@ sys.modules.setdefault("daphne.testing", types.ModuleType("daphne.testing")).Dap
 
 # As in pyproject.toml, for a thread that imports litellm while no test is running.
 warnings.filterwarnings("ignore", category=UserWarning, module="pydantic")
+
+
+# How long an example takes says how busy the machine is, not whether the code is right.
+hypothesis.settings.register_profile("patient", deadline=None)
+hypothesis.settings.load_profile("patient")
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -1,3 +1,4 @@
+from functools import cache
 from typing import Any
 from zoneinfo import available_timezones
 
@@ -8,6 +9,7 @@ from django.http import HttpRequest
 from trading.models import ExperienceTier, Trader
 
 
+@cache
 def time_zone_choices() -> list[tuple[str, str]]:
     """Return the zones a person would look for: Area/City names and UTC, in order."""
     names = sorted(

@@ -177,14 +177,12 @@ class OwnedQuerySet(models.QuerySet[M]):
     def bulk_update(self, objs: Iterable[M], fields: Iterable[str], batch_size: int | None = None) -> int:
         """Update rows of the owner in scope."""
         fields = list(fields)
-        if {"user", "user_id"} & set(fields):
-            raise ScopeError("the owner of a row never changes")
+        self.model.refuse_columns(fields)
         return super().bulk_update(self._guarded(objs), fields, batch_size)
 
     def update(self, **kwargs: Any) -> int:
-        """Update the selected rows; their owner never changes."""
-        if {"user", "user_id"} & kwargs.keys():
-            raise ScopeError("the owner of a row never changes")
+        """Update columns of the selected rows, but for those that never change."""
+        self.model.refuse_columns(kwargs)
         return super().update(**kwargs)
 
     def raw(self, *args: Any, **kwargs: Any) -> Any:
@@ -213,6 +211,8 @@ class OwnedModel(models.Model):
 
     _stored_owner: int | None = None  # as the database has it; None: not stored or not loaded
 
+    frozen_columns: ClassVar[frozenset[str]] = frozenset()  # beside the owner, what an update may not name
+
     objects: ClassVar[Any] = OwnedManager()
 
     class Meta:
@@ -223,6 +223,7 @@ class OwnedModel(models.Model):
     def save(self, *args: Any, **kwargs: Any) -> None:
         """Save a row of the owner in scope."""
         self.guard()
+        self.refuse_columns(set(kwargs.get("update_fields") or ()) - {"user", "user_id"})
         super().save(*args, **kwargs)
         self._stored_owner = self.user_id
 
@@ -233,6 +234,12 @@ class OwnedModel(models.Model):
             # It goes by the id alone, which may be that of a foreign row.
             raise ScopeError("only a row that was read or saved can be deleted")
         return super().delete(*args, **kwargs)
+
+    @classmethod
+    def refuse_columns(cls, columns: Iterable[str]) -> None:
+        """Raise ScopeError if one of the columns never changes once its row is stored."""
+        if refused := ({"user", "user_id"} | cls.frozen_columns) & set(columns):
+            raise ScopeError(f"the {', '.join(sorted(refused))} of a stored row never changes")
 
     def guard(self) -> None:
         """Stamp an empty owner with the one in scope; refuse a foreign one, and a new one."""

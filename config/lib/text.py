@@ -57,7 +57,7 @@ def normal_form(text: str) -> str:
 
 def slug(text: str, *, max_length: int) -> str:
     """Return a short tag: one line, lower case, words joined by `-`; letters of any script stay."""
-    spaced = "".join(c if c.isalnum() or _is_mark(c) else " " for c in one_line(text).lower())
+    spaced = "".join(c if c.isalnum() or _is_mark(c) else " " for c in one_line(text).casefold())
     # A mark belongs to the letter before it; without one it is a leftover, such as an emoji's variation selector.
     words = ("".join(dropwhile(_is_mark, word)) for word in spaced.split())
     return "-".join(word for word in words if word)[:max_length].strip("-")

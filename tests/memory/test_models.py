@@ -185,10 +185,12 @@ def test_derived_columns_follow_the_content(as_trader):
 def test_content_is_never_updated_in_place(as_trader, column):
     fact = UserFactFactory()
 
-    with pytest.raises(ScopeError, match="supersede it"):
+    with pytest.raises(ScopeError, match=f"the {column} of a stored row never changes"):
         UserFact.objects.update(**{column: "Other words"})
-    with pytest.raises(ScopeError, match="supersede it"):
+    with pytest.raises(ScopeError, match=f"the {column} of a stored row never changes"):
         UserFact.objects.bulk_update([fact], [column])
+    with pytest.raises(ScopeError, match=f"the {column} of a stored row never changes"):
+        fact.save(update_fields=[column])
 
 
 @pytest.mark.parametrize(
