@@ -188,8 +188,9 @@ class LiveTurn:
     async def _show_text(self, text: str, reply_id: str) -> None:
         # Changed only when it is published, or a socket that joins meanwhile would be shown it twice.
         grown = self._open + text
-        # Blocks end at line breaks; without one there is nothing to look for.
-        html, rest = await asyncio.to_thread(close_blocks, grown) if "\n" in text else ("", grown)
+        # A block ends where the next one begins, in a new line; elsewhere there is nothing to look for.
+        is_new_line = "\n" in text or self._open.endswith("\n")
+        html, rest = await asyncio.to_thread(close_blocks, grown) if is_new_line else ("", grown)
         self._open = rest
         if html:
             self._closed[f"text-{len(self._closed)}"] = html

@@ -1,5 +1,6 @@
 """A reply's Markdown as safe HTML: rendered and sanitised here, so that the browser inserts nothing else."""
 
+import re
 from typing import Final
 
 import nh3
@@ -17,6 +18,8 @@ _TAGS: Final = {
 # "*" for every tag: left out, nh3 lets `title` and `lang` pass.
 _ATTRIBUTES: Final[dict[str, set[str]]] = {"*": set(), "a": {"href"}, "ol": {"start"}, "code": {"class"}}
 _SCHEMES: Final = {"http", "https", "mailto"}
+# What a line is can be told from its first word; `*`, `#` or `1` may yet become emphasis or a list, text or a heading.
+_BEGINS_WITH_A_WORD: Final = re.compile(r" {0,3}(?:\*\*)?[^\W\d_]")
 
 
 def _is_safe_link(url: str) -> bool:
@@ -53,9 +56,11 @@ def close_blocks(text: str) -> tuple[SafeString, str]:
     """
     if "\n" not in text or len(text) > MAX_OPEN_BLOCK:
         return SafeString(""), text
+    whole, _, last_line = text.rpartition("\n")
+    seen = text if _BEGINS_WITH_A_WORD.match(last_line) else f"{whole}\n"
     starts = [
         token.map[0]
-        for token in _MARKDOWN.parse(text)
+        for token in _MARKDOWN.parse(seen)
         if token.map is not None and token.level == 0 and token.nesting >= 0
     ]
     if len(starts) < 2:
