@@ -342,6 +342,10 @@ def _load() -> None:
         litellm.suppress_debug_info = True
         litellm.disable_hf_tokenizer_download = True
         litellm.disable_streaming_logging = True  # saves 6 to 10 % of the CPU of a streamed chunk
+        # A stream's finaliser sets context variables. The collector may run it in the middle of setting another one,
+        # which crashes Python 3.11. It only undoes what `request_correlation_in_logs` does, which is off.
+        with suppress(AttributeError):
+            del litellm.CustomStreamWrapper.__del__
         # LiteLLM logs exceptions with the provider's answer in them; httpx logs addresses, some with keys.
         logging.getLogger("LiteLLM").setLevel(logging.CRITICAL)
         logging.getLogger("httpx").setLevel(logging.WARNING)

@@ -1,8 +1,11 @@
 """Whole turns against a provider on the wire: whatever it does, the user's words and the partial reply are kept."""
 
 import asyncio
+import gc
 import json
 import logging
+import sys
+from contextvars import ContextVar
 
 import pytest
 
@@ -189,6 +192,29 @@ async def test_stop_hangs_up_on_the_provider(wire, talk, settings):
 
     assert (result.text, result.last.status) == ("Half", "interrupted")
     assert await asyncio.to_thread(wire.requests[0].hung_up.wait, PATIENCE)
+
+
+async def test_streams_that_broke_off_can_be_collected_at_any_moment(wire, talk):
+    """A finaliser that sets a context variable kills Python 3.11: it collects in the middle of setting another one."""
+    written = []
+
+    def watch(frame, event, called):
+        variable = getattr(called, "__self__", None)
+        if event == "c_call" and isinstance(variable, ContextVar) and called.__name__ != "get":
+            written.append(variable.name)
+
+    gc.collect()
+    gc.disable()
+    try:
+        wire.script(delta(content="Half"), Reset())
+        await ask(talk)
+        sys.setprofile(watch)
+        gc.collect()
+    finally:
+        sys.setprofile(None)
+        gc.enable()
+
+    assert written == []
 
 
 def calls(*fragments, finish_reason="tool_calls"):
