@@ -1,7 +1,11 @@
 from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest
+from django.utils import timezone
 
-from trading.models import Trader
+from trading.models import ApiToken, Trader
+from trading.services import revoke_token
 
 
 @admin.register(Trader)
@@ -19,3 +23,39 @@ class TraderAdmin(UserAdmin):
         ("Dates", {"fields": ("last_login", "date_joined")}),
     )
     add_fieldsets = ((None, {"classes": ("wide",), "fields": ("email", "usable_password", "password1", "password2")}),)
+
+
+@admin.register(ApiToken)
+class ApiTokenAdmin(admin.ModelAdmin):
+    """Tokens of everybody: staff look, and revoke one that fell into wrong hands. Nobody reads the token itself."""
+
+    list_display = ("name", "prefix", "user", "scope", "created_at", "last_used_at", "expires_at", "revoked_at")
+    list_filter = ("scope", ("revoked_at", admin.EmptyFieldListFilter))
+    list_select_related = ("user",)
+    search_fields = ("name", "prefix", "user__email")
+    ordering = ("-created_at", "id")
+    exclude = ("digest",)
+    actions = ("revoke",)
+
+    @admin.action(description="Revoke the selected tokens", permissions=["revoke"])
+    def revoke(self, request: HttpRequest, queryset: QuerySet[ApiToken]) -> None:
+        """End the selected tokens."""
+        for token in queryset:
+            revoke_token(token_id=token.pk, now=timezone.now())
+        self.message_user(request, "Revoked.")
+
+    def has_revoke_permission(self, request: HttpRequest) -> bool:
+        """Allow it to who may change tokens, though no page lets them change anything else."""
+        return request.user.has_perm("trading.change_apitoken")
+
+    def has_add_permission(self, request: HttpRequest) -> bool:
+        """Refuse: a token belongs to who made it."""
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Refuse."""
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Refuse: what a token did stays attributable."""
+        return False

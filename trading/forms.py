@@ -1,3 +1,4 @@
+from datetime import datetime, timedelta
 from functools import cache
 from typing import Any
 from zoneinfo import available_timezones
@@ -6,7 +7,8 @@ from allauth.account.forms import SignupForm as AccountSignupForm
 from django import forms
 from django.http import HttpRequest
 
-from trading.models import ExperienceTier, Trader
+from trading.models import ExperienceTier, TokenScope, Trader
+from trading.models.tokens import MAX_TOKEN_NAME
 
 
 @cache
@@ -46,6 +48,23 @@ class ProfileForm(forms.ModelForm):
     def clean_experience_tier(self) -> str | None:
         """Return None for "not said yet"."""
         return self.cleaned_data["experience_tier"] or None
+
+
+class TokenForm(forms.Form):
+    """What a new token is for, what it opens and for how long."""
+
+    DAYS = (("30", "30 days"), ("90", "90 days"), ("365", "A year"), ("never", "Until it is revoked"))
+
+    name = forms.CharField(
+        label="Name", max_length=MAX_TOKEN_NAME, help_text="What will use it, such as “My bot” or “Spreadsheet”."
+    )
+    scope = forms.ChoiceField(label="May", choices=TokenScope, initial=TokenScope.READ)
+    days = forms.ChoiceField(label="Works for", choices=DAYS, initial="90")
+
+    def expires_at(self, now: datetime) -> datetime | None:
+        """Return when the token ends; None for never."""
+        days = self.cleaned_data["days"]
+        return None if days == "never" else now + timedelta(days=int(days))
 
 
 class SignupForm(AccountSignupForm):

@@ -1,13 +1,22 @@
+from uuid import UUID
+
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
+from config.lib.errors import DomainError
+from config.lib.owned import owned_tx
 from config.lib.web import THEME_COOKIE, THEMES, AuthedRequest, owned_view, safe_next
-from trading.forms import ProfileForm
+from trading.forms import ProfileForm, TokenForm
+from trading.models import ApiToken
+from trading.queries import list_tokens
+from trading.services import TokenNotFound, create_token, revoke_token
 
 ONE_YEAR = 365 * 24 * 3600
 
@@ -21,7 +30,64 @@ def profile(request: AuthedRequest) -> HttpResponse:
         form.save()
         messages.success(request, "Saved.")
         return redirect("trading:profile")
-    return TemplateResponse(request, "trading/profile.html", {"form": form}, status=422 if form.errors else 200)
+    return _profile(request, form=form, status=422 if form.errors else 200)
+
+
+# The token stands in the answer itself, the one time it is shown: no session keeps it, nor may a cache.
+@require_POST
+@never_cache
+@owned_view
+def add_token(request: AuthedRequest) -> HttpResponse:
+    """Make a token for the API and show it."""
+    now = timezone.now()
+    form = TokenForm(request.POST)
+    if not form.is_valid():
+        return _profile(request, token_form=form, status=422)
+    try:
+        with owned_tx(request.user):
+            row, token = create_token(
+                name=form.cleaned_data["name"],
+                scope=form.cleaned_data["scope"],
+                expires_at=form.expires_at(now),
+                now=now,
+            )
+    except DomainError as error:
+        form.add_error(None, str(error))
+        return _profile(request, token_form=form, status=error.http_status)
+    return _profile(request, made=row, token=token, status=201)
+
+
+@require_POST
+@owned_view
+def revoke(request: AuthedRequest, token_id: UUID) -> HttpResponse:
+    """End a token."""
+    try:
+        with owned_tx(request.user):
+            token = revoke_token(token_id=token_id, now=timezone.now())
+    except TokenNotFound as error:
+        raise Http404 from error
+    messages.success(request, f"The token “{token.name}” opens nothing any more.")
+    return redirect(f"{reverse('trading:profile')}#tokens")
+
+
+def _profile(
+    request: AuthedRequest,
+    *,
+    form: ProfileForm | None = None,
+    token_form: TokenForm | None = None,
+    made: ApiToken | None = None,
+    token: str = "",
+    status: int,
+) -> HttpResponse:
+    now = timezone.now()
+    context = {
+        "form": form or ProfileForm(instance=request.user),
+        "token_form": token_form or TokenForm(),
+        "tokens": [(row, row.is_expired(now)) for row in list_tokens()],
+        "made": made,
+        "token": token,
+    }
+    return TemplateResponse(request, "trading/profile.html", context, status=status)
 
 
 @require_POST

@@ -1,0 +1,83 @@
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from config.lib.paging import CursorRefused, page_of
+from tests.factories.memory import MAY
+from tests.owners import as_owner
+from trading.models import ApiToken
+
+pytestmark = pytest.mark.django_db
+
+ORDERS = [("-created_at", "id"), ("created_at", "-id"), ("name", "-created_at", "id"), ("-id",)]
+
+
+def make_tokens(count: int) -> None:
+    """Make tokens, three to a moment, four to a name."""
+    ApiToken.objects.bulk_create(
+        ApiToken(
+            id=UUID(int=7919 * number % 101),
+            name=f"name {number // 4}",
+            digest=f"{number:064}",
+            prefix="keel_",
+            scope="read",
+            created_at=MAY + timedelta(microseconds=number // 3),
+        )
+        for number in range(count)
+    )
+
+
+def walk(by: tuple[str, ...], limit: int) -> list[ApiToken]:
+    found, cursor = [], ""
+    while True:
+        page = page_of(ApiToken.objects.all(), by=by, cursor=cursor, limit=limit)
+        found += page.items
+        cursor = page.next_cursor
+        if not cursor:
+            return found
+        assert len(page.items) == limit
+
+
+@pytest.mark.parametrize("by", ORDERS, ids=" ".join)
+@pytest.mark.parametrize("limit", [1, 2, 5, 20, 21])
+def test_pages_hold_each_row_once_in_order(as_trader, by, limit):
+    make_tokens(20)
+
+    assert walk(by, limit) == list(ApiToken.objects.order_by(*by))
+
+
+def test_rows_that_come_and_go_move_no_others(as_trader):
+    make_tokens(9)
+    by = ("-created_at", "id")
+    everything = list(ApiToken.objects.order_by(*by))
+    first = page_of(ApiToken.objects.all(), by=by, limit=4)
+
+    first.items[0].delete()
+    first.items[3].delete()
+    ApiToken.objects.create(name="newer", digest="x", prefix="", scope="read", created_at=MAY + timedelta(days=1))
+
+    assert page_of(ApiToken.objects.all(), by=by, cursor=first.next_cursor, limit=9).items == everything[4:]
+
+
+def test_cursor_of_somebody_else_shows_ones_own_rows_only(stranger, as_trader):
+    cursor = as_owner(stranger, lambda: (make_tokens(3), page_of(ApiToken.objects.all(), by=("-id",), limit=1))[1])
+    mine = ApiToken.objects.create(name="mine", digest="y", prefix="", scope="read", created_at=MAY, id=UUID(int=1))
+
+    assert page_of(ApiToken.objects.all(), by=("-id",), cursor=cursor.next_cursor).items == [mine]
+
+
+@given(st.text(min_size=1) | st.from_regex(r"[\w-]{1,40}:[\w-]{1,10}:[\w-]{20,50}", fullmatch=True))
+def test_cursor_that_we_did_not_give_is_refused(cursor):
+    with pytest.raises(CursorRefused):
+        page_of(ApiToken.objects.all(), by=("-id",), cursor=cursor)
+
+
+def test_cursor_of_another_order_is_refused(as_trader):
+    make_tokens(3)
+    cursor = page_of(ApiToken.objects.all(), by=("-id",), limit=1).next_cursor
+
+    with pytest.raises(CursorRefused):
+        page_of(ApiToken.objects.all(), by=("id",), cursor=cursor)

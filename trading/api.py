@@ -1,0 +1,14 @@
+from drf_spectacular.utils import extend_schema
+from rest_framework.response import Response
+
+from config.lib.api import ApiRequest, ApiView
+from trading.serializers import MeSerializer
+
+
+class MeView(ApiView):
+    """The trader themselves."""
+
+    @extend_schema(operation_id="get_me", tags=["me"], responses=MeSerializer)
+    def get(self, request: ApiRequest) -> Response:
+        """Tell who is signed in."""
+        return Response(MeSerializer(request.user).data)

@@ -1,0 +1,103 @@
+import re
+from datetime import datetime, timedelta
+from hashlib import sha256
+from typing import Any, ClassVar, Final, Self
+from uuid import uuid4
+
+from django.db import models
+from django.db.models import F, Q
+
+from config.lib.owned import OwnedModel, OwnedQuerySet, ScopedManager
+
+MAX_TOKEN_NAME: Final = 60
+SECRET_BYTES: Final = 32
+SECRET_SHOWN: Final = 4  # characters of the secret that stay readable, to tell tokens apart
+USE_NOTED_EVERY: Final = timedelta(hours=1)
+
+# The owner's id stands in the token, so that it is looked up in that owner's scope and never in the system's.
+_TOKEN = re.compile(r"keel_([1-9][0-9]{0,17})_[A-Za-z0-9_-]{43}")
+
+
+def token_text(owner: int, secret: str) -> str:
+    """Return the token as a client sends it."""
+    return f"keel_{owner}_{secret}"
+
+
+def token_owner(token: str) -> int | None:
+    """Return the id of the user whose token it claims to be; None for what is no token of ours."""
+    match = _TOKEN.fullmatch(token)
+    return int(match[1]) if match else None
+
+
+def token_digest(token: str) -> str:
+    """Return the sha256 (hex) that stands for a token.
+
+    A fast hash is enough, since nobody guesses 256 random bits; and the index may compare it byte by byte, since
+    the time that takes tells of a digest, from which no token can be made.
+    """
+    return sha256(token.encode()).hexdigest()
+
+
+class TokenScope(models.TextChoices):
+    """What a token lets its bearer do with the owner's rows."""
+
+    READ = "read", "Read"
+    WRITE = "write", "Read and write"
+
+
+class ApiTokenQuerySet(OwnedQuerySet["ApiToken"]):
+    """The states of tokens."""
+
+    def live(self, now: datetime) -> Self:
+        """Keep those that open something at `now`."""
+        return self.filter(Q(expires_at__isnull=True) | Q(expires_at__gt=now), revoked_at__isnull=True)
+
+
+ApiTokenManager = ScopedManager.from_queryset(ApiTokenQuerySet)
+
+
+class ApiToken(OwnedModel):
+    """A personal token for the API. The token itself is shown once and never kept."""
+
+    frozen_columns = frozenset({"digest", "prefix", "scope", "created_at"})
+
+    id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
+    name = models.CharField(max_length=MAX_TOKEN_NAME)
+    digest = models.CharField(max_length=64)
+    prefix = models.CharField(max_length=32)  # how the token begins
+    scope = models.CharField(max_length=5, choices=TokenScope)
+    created_at = models.DateTimeField()
+    last_used_at = models.DateTimeField(null=True, blank=True)  # up to an hour old, so that reading seldom writes
+    expires_at = models.DateTimeField(null=True, blank=True)  # None: never
+    revoked_at = models.DateTimeField(null=True, blank=True)
+
+    objects: ClassVar[Any] = ApiTokenManager()  # type: ignore[assignment]
+
+    class Meta(OwnedModel.Meta):
+        db_table = "api_tokens"
+        indexes = (models.Index(fields=("user", "-created_at"), name="api_tokens_by_time"),)
+        constraints = (
+            models.UniqueConstraint(fields=("user", "digest"), name="api_token_digest_once"),
+            models.CheckConstraint(condition=Q(scope__in=TokenScope.values), name="api_token_scope_known"),
+            models.CheckConstraint(condition=~Q(name=""), name="api_token_has_a_name"),
+            models.CheckConstraint(
+                condition=Q(expires_at__isnull=True) | Q(expires_at__gt=F("created_at")),
+                name="api_token_expires_after_it_began",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.name} ({self.prefix}…)"
+
+    @property
+    def may_write(self) -> bool:
+        """Tell whether the token opens more than reading."""
+        return self.scope == TokenScope.WRITE
+
+    def is_expired(self, now: datetime) -> bool:
+        """Tell whether its time is over."""
+        return self.expires_at is not None and self.expires_at <= now
+
+    def is_use_due(self, now: datetime) -> bool:
+        """Tell whether the last use was noted too long ago."""
+        return self.last_used_at is None or self.last_used_at <= now - USE_NOTED_EVERY
