@@ -1,10 +1,12 @@
 """Columns that are filled from another column of the same row."""
 
 import hashlib
+from collections.abc import Sequence
 from typing import Any
 
 from django.db import models
 
+from config.lib.search import index_text
 from config.lib.text import normal_form
 
 
@@ -50,6 +52,28 @@ class ContentKeyField(DerivedField):
     def derive(self, text: str) -> str:
         """Return the digest."""
         return content_key(text)
+
+
+class SearchTermsField(models.TextField):  # type: ignore[type-arg]
+    """What full-text search finds an owned row by: the indexed text of some of its columns (`search.index_text`)."""
+
+    def __init__(self, *args: Any, sources: Sequence[str] = (), **kwargs: Any) -> None:
+        self.sources = tuple(sources)
+        kwargs.setdefault("editable", False)
+        kwargs.setdefault("default", "")
+        super().__init__(*args, **kwargs)
+
+    def deconstruct(self) -> Any:
+        """Return what a migration needs to make the field again."""
+        name, path, args, kwargs = super().deconstruct()
+        return name, path, args, {**kwargs, "sources": self.sources}
+
+    def pre_save(self, model_instance: models.Model, add: bool) -> str:
+        """Compute the value and set it on the row."""
+        text = "\n".join(getattr(model_instance, source) for source in self.sources)
+        value = index_text(text, model_instance.user_id)  # type: ignore[attr-defined]
+        setattr(model_instance, self.attname, value)
+        return value
 
 
 def content_key(text: str) -> str:

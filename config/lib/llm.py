@@ -7,6 +7,7 @@ come out of this module: clean values of `llm_answer` and `LLMUnavailable`; neve
 import asyncio
 import importlib
 import logging
+import math
 import os
 import sys
 import threading
@@ -30,6 +31,7 @@ __all__ = [
     "Usage",
     "close",
     "complete",
+    "embed",
     "register_provider",
     "stream",
     "warm",
@@ -40,6 +42,7 @@ logger = logging.getLogger(__name__)
 Message = Mapping[str, Any]
 SEGMENT_SEPARATOR = "\n\n---\n\n"  # between the segments of a system prompt; source: seed 003
 OFFLINE = "offline"  # our own model; it estimates its usage
+EMBEDDING_BATCH = 64  # texts a call; the least that a common provider takes is 96
 TAIL_SECONDS = 5.0  # how long usage may lag behind the end of an answer
 
 # Read by LiteLLM when it is imported: no network but the calls, no .env of its own, no prompts in logs.
@@ -131,6 +134,38 @@ async def complete(
         except LLMUnavailable as failure:
             failures.append(failure)
     raise failures[0] if failures else LLMUnavailable("misconfigured")
+
+
+def embed(texts: Sequence[str], *, model: str) -> list[list[float]]:
+    """Return a vector for each text, in their order and all of one length. Blocks: call it outside of transactions.
+
+    Raises:
+        LLMUnavailable: the model did not answer, or not with that.
+    """
+    _load()
+    vectors: list[list[float]] = []
+    for start in range(0, len(texts), EMBEDDING_BATCH):
+        vectors += _embed_batch(list(texts[start : start + EMBEDDING_BATCH]), model)
+    if len({len(vector) for vector in vectors}) > 1:
+        raise _failed(model, None, otherwise="empty")
+    return vectors
+
+
+def _embed_batch(texts: list[str], model: str) -> list[list[float]]:
+    try:
+        response = _litellm.embedding(
+            model=model, input=texts, timeout=settings.LLM_READ_TIMEOUT_SECONDS, max_retries=0, drop_params=True
+        )
+    except Exception as error:  # noqa: BLE001 - providers' clients raise anything; it becomes our one exception
+        raise _failed(model, error, otherwise="unreachable") from None
+    try:
+        placed = {int(item["index"]): [float(value) for value in item["embedding"]] for item in response.data}
+        vectors = [placed[at] for at in range(len(texts))]
+    except Exception as error:  # noqa: BLE001 - an answer of any other shape is no answer
+        raise _failed(model, error, otherwise="empty") from None
+    if not all(vector and all(map(math.isfinite, vector)) for vector in vectors):
+        raise _failed(model, None, otherwise="empty")
+    return vectors
 
 
 async def close() -> None:

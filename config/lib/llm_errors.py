@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from http import HTTPStatus
 from typing import Any, Literal
 
 from config.lib.errors import DomainError
@@ -32,6 +33,8 @@ class LLMUnavailable(DomainError):
 
     The message never holds a word of the provider: those carry links, keys and pieces of prompts.
     """
+
+    http_status = HTTPStatus.SERVICE_UNAVAILABLE
 
     def __init__(self, kind: Kind, message: str = "") -> None:
         super().__init__(message or _MESSAGES[kind])

@@ -1,13 +1,92 @@
-"""Finding rows by the words in them."""
+"""Finding rows by the words in them.
 
-from functools import reduce
+`has_words` filters a list by substrings. The rest is full text with the same answers on every database: texts are cut
+into terms here, the database only looks up which rows hold one (`search_index.py`), and the ranking is ours.
+"""
+
+import importlib
+import math
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache, reduce
+from hashlib import blake2b
 from operator import and_, or_
+from typing import Final, NamedTuple, TypeVar
 
 from django.db.models import Q
 
 from config.lib.text import normal_form
 
 MAX_WORDS = 16  # more words than anyone types to find a line; bounds the SQL
+MAX_TERMS: Final = 32  # of a query, which may be a pasted sentence
+BM25_K1: Final = 1.2  # how soon more of the same word counts no more; the usual values (Robertson and Zaragoza, 2009)
+BM25_B: Final = 0.75  # how much a long text is held against it
+MEANING: Final = 0.5  # its part beside words: a word that is there outweighs a likeness (benchmarks/bench_recall.py)
+
+Key = TypeVar("Key")
+
+# They stand in questions as much as in texts, so they say nothing about what is looked for. Folded as terms are.
+STOP_WORDS: Final = frozenset(
+    """
+    a about after again all also am an and any are arent as at be because been before being but by can cant could
+    couldnt did didnt do does doesnt doing dont for from further had hadnt has hasnt have havent having he her here
+    hers herself him himself his how i id if ill im in into is isnt it its itself ive just let lets me my myself no
+    nor not of off on once only or other our ours ourselves out over own please same she should shouldnt so some
+    such than that thats the their theirs them themselves then there theres these they theyre this those through to
+    too under until us very was wasnt we were werent what whats when where which while who whom why will with wont
+    would wouldnt you your youre yours yourself yourselves
+    """.split()  # noqa: SIM905 - a paragraph reads better than a column
+)
+
+# Scripts that put no space between words: Thai, Lao, Myanmar, Khmer, kana, ideographs. Korean joins its particles.
+_UNSPACED: Final = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u30ff\u31f0-\u31ff\uff66-\uff9f"
+    "\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\uac00-\ud7a3\U00020000-\U0003ffff"
+)
+_SYMBOL: Final = "\x01"
+_LETTER: Final = rf"[^ .,'{_SYMBOL}{_UNSPACED}]"
+_TOKEN: Final = re.compile(
+    rf"(?P<symbol>{_SYMBOL})|(?P<run>[{_UNSPACED}]+)"
+    # An apostrophe within a word, a point or comma within a number.
+    rf"|(?P<word>{_LETTER}+(?:(?:'|(?<=\d)[.,](?=\d)){_LETTER}+)*)"
+)
+# Accents, the points of Hebrew and Arabic, the Arabic stretch: written or left out as one likes.
+_OPTIONAL_MARKS: Final = re.compile("[\u0300-\u036f\u0591-\u05bd\u05bf-\u05c7\u0610-\u061a\u0640\u064b-\u065f\u0670]")
+_GROUPED_DIGITS: Final = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")  # 65,200
+_ENGLISH: Final = re.compile(r"[a-z]{3,}")
+_DIGEST_SIZE: Final = 6  # bytes: two of a person's words in a billion are taken for each other
+TOKEN_LENGTH: Final = 2 * _DIGEST_SIZE
+_TO_LETTERS: Final = str.maketrans("0123456789", "ghijklmnop")  # what is all letters is one word to any database
+
+
+class Term(NamedTuple):
+    """A term where it stands in a text."""
+
+    start: int
+    end: int  # exclusive
+    text: str
+    is_stop_word: bool = False
+    is_part: bool = False  # one character of a pair that is a term, too
+
+
+class _Mask(dict[int, str]):
+    """What each character is to the search: part of a word, a symbol, or a gap; as long as the character."""
+
+    def __missing__(self, code: int) -> str:
+        char = chr(code)
+        self[code] = masked = _SYMBOL if unicodedata.category(char) == "So" else char if _is_in_words(char) else " "
+        return masked
+
+
+def _is_in_words(char: str) -> bool:
+    # Cf: joiners and soft hyphens stand within words; they are dropped from the terms.
+    return char.isalnum() or unicodedata.category(char) in {"Mn", "Mc", "Cf"}
+
+
+_MASK: Final = _Mask(
+    {ord(char): char for char in ".,'"} | dict.fromkeys((0x2019, 0x2BC, 0xFF07), "'") | {0: " ", 1: " "}
+)
 
 
 def has_words(query: str, *columns: str) -> Q:
@@ -22,3 +101,159 @@ def has_words(query: str, *columns: str) -> Q:
 
 def _in_any(word: str, columns: tuple[str, ...]) -> Q:
     return reduce(or_, (Q(**{f"{column}__contains": word}) for column in columns))
+
+
+def iter_terms(text: str) -> Iterator[Term]:
+    """Yield the terms under which a text is found, as often as they stand in it.
+
+    A word in its folded form, an English one as its stem; of scripts without spaces each character and each pair of
+    neighbours; a symbol such as an emoji. Everything else is a gap, so nothing in a text can be an operator.
+    """
+    for token in _TOKEN.finditer(text.translate(_MASK)):
+        start, end = token.span()
+        if token.lastgroup == "run":
+            yield from _pairs(text[start:end], start)
+        elif token.lastgroup == "symbol":
+            yield Term(start, end, text[start])
+        else:
+            for term, is_stop_word in _forms(text[start:end]):
+                yield Term(start, end, term, is_stop_word)
+
+
+def _pairs(run: str, start: int) -> Iterator[Term]:
+    """Yield the characters, each with its marks, and the pairs of an unspaced run that begins at `start`."""
+    folded = unicodedata.normalize("NFKC", run).casefold()
+    # Folding half-width letters joins some: then no character of the text is known, and the whole run stands for each.
+    places = range(len(folded)) if len(folded) == len(run) else None
+    begins = [at for at, char in enumerate(folded) if at == 0 or char.isalnum()]
+    for at, begin in enumerate(begins):
+        for size in (1, 2):
+            if at + size <= len(begins):
+                end = begins[at + size] if at + size < len(begins) else len(folded)
+                span = (start + begin, start + end) if places else (start, start + len(run))
+                yield Term(*span, folded[begin:end], is_part=size == 1 and len(begins) > 1)
+
+
+@lru_cache(maxsize=20_000)
+def _forms(word: str) -> tuple[tuple[str, bool], ...]:
+    """Return the terms of a written word, each with whether it is a stop word."""
+    return tuple((_stem(form), form in STOP_WORDS) for form in _folded(word))
+
+
+def _folded(word: str) -> list[str]:
+    """Return the folded forms of a written word: one, unless folding takes it apart, as with a vulgar fraction."""
+    plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", word.translate(_MASK)).casefold())
+    plain = unicodedata.normalize("NFKC", _OPTIONAL_MARKS.sub("", plain))
+    plain = _GROUPED_DIGITS.sub("", plain).replace(",", ".").replace("'", "")
+    kept = "".join(c if c == "." or c.isalnum() or _is_mark(c) else "" if _is_in_words(c) else " " for c in plain)
+    return [part for part in (part.strip(".") for part in kept.split()) if any(map(str.isalnum, part))]
+
+
+def _is_mark(char: str) -> bool:
+    return unicodedata.category(char) in {"Mn", "Mc"}
+
+
+def _stem(word: str) -> str:
+    if not _ENGLISH.fullmatch(word):
+        return word
+    # Imported late: it brings thirty languages, a quarter of a second, which no command owes that indexes nothing.
+    porter = importlib.import_module("snowballstemmer.porter_stemmer")
+    # A stemmer keeps its state in itself, so threads cannot share one.
+    return str(porter.PorterStemmer().stemWord(word))
+
+
+def terms(text: str) -> list[str]:
+    """Return the terms of a text, as often as they stand in it."""
+    return [term.text for term in iter_terms(text)]
+
+
+def query_terms(query: str) -> list[str]:
+    """Return the distinct terms to look for, in the order of the query, at most MAX_TERMS; of a blank query none.
+
+    Stop words only if there is nothing else; of a run of an unspaced script the pairs alone, which say more.
+    """
+    asked = [term for term in iter_terms(query) if not term.is_part]
+    wanted = [term for term in asked if not term.is_stop_word] or asked
+    return list(dict.fromkeys(term.text for term in wanted))[:MAX_TERMS]
+
+
+def iter_ranges(text: str, wanted: Iterable[str]) -> Iterator[tuple[int, int]]:
+    """Yield where the wanted terms stand in a text, as (start, end), in order; those that touch are one."""
+    looked_for = set(wanted)
+    open_range: tuple[int, int] | None = None
+    for term in iter_terms(text):
+        if term.text not in looked_for:
+            continue
+        if open_range and term.start <= open_range[1]:
+            open_range = open_range[0], max(open_range[1], term.end)
+            continue
+        if open_range:
+            yield open_range
+        open_range = term.start, term.end
+    if open_range:
+        yield open_range
+
+
+def tokens(found: Iterable[str], owner: int) -> list[str]:
+    """Return what the index holds of some terms of one owner: digests of 12 letters each, which differ between owners.
+
+    So a query cannot meet a row of somebody else, no word outlives its row in the pages of an index, which databases
+    clean late or never, and every script is the same plain letters to their parsers.
+    """
+    return [_digest(f"{owner} {term}") for term in found]
+
+
+def _digest(text: str) -> str:
+    return blake2b(text.encode(), digest_size=_DIGEST_SIZE).hexdigest().translate(_TO_LETTERS)
+
+
+def index_text(text: str, owner: int) -> str:
+    """Return the text that is indexed for a text of an owner: the tokens of its terms, joined by spaces."""
+    return " ".join(tokens(terms(text), owner))
+
+
+def bm25(
+    indexed: Mapping[Key, str], wanted: Sequence[str], *, total: int, frequencies: Mapping[str, int] | None = None
+) -> dict[Key, float]:
+    """Return the BM25 score of each indexed text that holds one of the wanted tokens; higher is better.
+
+    Args:
+        indexed: by any key, the `index_text` of each row that may match.
+        wanted: `tokens` of the query, distinct.
+        total: how many rows there are, matching or not.
+        frequencies: in how many rows each token stands; by default in as many as are given.
+    """
+    counts = {token: {key: n for key, text in indexed.items() if (n := text.count(token))} for token in wanted}
+    lengths = {key: (len(text) + 1) // (TOKEN_LENGTH + 1) for key, text in indexed.items()}
+    average = sum(lengths.values()) / len(lengths) if lengths else 1.0
+    scores: dict[Key, float] = {}
+    for token, holders in counts.items():
+        frequency = max(len(holders), (frequencies or {}).get(token, 0))
+        rarity = math.log(1 + max(0.0, total - frequency + 0.5) / (frequency + 0.5))
+        for key, count in holders.items():
+            damping = BM25_K1 * (1 - BM25_B + BM25_B * lengths[key] / average)
+            scores[key] = scores.get(key, 0.0) + rarity * count * (BM25_K1 + 1) / (count + damping)
+    return scores
+
+
+def blend(words: Mapping[Key, float], near: Mapping[Key, float]) -> dict[Key, float]:
+    """Return one score for each key of either list: the weighed sum of its z-scores among all of them.
+
+    Args:
+        words: BM25 scores; a key without one holds no word, which is 0.
+        near: cosines; a key without one was not compared, which tells neither for nor against it.
+    """
+    keys = words.keys() | near.keys()
+    by_words = z_scores({key: words.get(key, 0.0) for key in keys})
+    by_meaning = z_scores(near)
+    # Rounded, so that what is equal but for the order of additions stays equal.
+    return {key: round(by_words[key] + MEANING * by_meaning.get(key, 0.0), 6) for key in keys}
+
+
+def z_scores(values: Mapping[Key, float]) -> dict[Key, float]:
+    """Return how many standard deviations each value lies above their mean; zeros where all are alike."""
+    if not values:
+        return {}
+    mean = math.fsum(values.values()) / len(values)
+    deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values.values()) / len(values))
+    return {key: (value - mean) / deviation if deviation > 1e-9 else 0.0 for key, value in values.items()}

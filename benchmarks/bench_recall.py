@@ -1,0 +1,251 @@
+"""How soon recall answers, against SQL written by hand in the same database; and how well kinds of ranking find.
+
+The reference is what one writes without any of our code: on SQLite an FTS5 table of its own with Porter's stems and the
+user as a word of the match, on PostgreSQL `to_tsvector('english')` in a table without policies, both ordered by the
+engine's rank and joined to the ten facts. Texts are of words drawn as languages draw them: few of them very often.
+"""
+
+import os
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+from uuid import uuid4
+
+from benchmarks.dialogue import dialogue
+
+USERS = 1_000
+FACTS_EACH = 100
+LARGE = 20_000  # facts of one more user
+ROUNDS = 200
+WORDS = 8_000  # in the vocabulary
+ASKED_FROM = 40  # nobody asks for the commonest words, which are those that say nothing
+GOAL_RATIO = 1.5
+GOAL_P95_MS = 20.0
+
+Ask = Callable[[int, str], object]
+
+
+def set_up(folder: str) -> None:
+    """Point Django at a fresh SQLite file, or at the database in BENCH_DATABASE_URL."""
+    os.environ |= {
+        "DJANGO_SETTINGS_MODULE": "config.settings",
+        "READ_DOT_ENV": "false",
+        "DATABASE_URL": os.environ.get("BENCH_DATABASE_URL", f"sqlite:///{folder}/bench.sqlite3"),
+        "LOG_LEVEL": "ERROR",
+    }
+    import django  # noqa: PLC0415  after the environment
+    from django.core.management import call_command  # noqa: PLC0415
+
+    django.setup()
+    call_command("migrate", verbosity=0)
+
+
+def vocabulary(pick: random.Random) -> list[str]:
+    """Return made-up words; those at the front are to be used most."""
+    syllables = [c + v for c in "bdfgklmnprstvz" for v in "aeiou"]
+    return ["".join(pick.choices(syllables, k=pick.randrange(2, 5))) for _ in range(WORDS)]
+
+
+def text(pick: random.Random, words: list[str], count: int) -> str:
+    """Return a text whose words are used by Zipf's law."""
+    return " ".join(words[int(len(words) ** pick.random()) - 1] for _ in range(count))
+
+
+def make_facts(pick: random.Random, words: list[str], count: int) -> int:
+    """Make a user with facts of 6 to 20 words, every fifth with a body; return the id."""
+    from django.contrib.auth import get_user_model  # noqa: PLC0415
+    from django.utils import timezone  # noqa: PLC0415
+
+    from config.lib.owned import owned_tx  # noqa: PLC0415
+    from memory.models import Confidence, FactSource, UserFact  # noqa: PLC0415
+
+    now = timezone.now()
+    user = get_user_model()._default_manager.create_user(f"bench-{uuid4()}@example.com")
+    same: dict[str, Any] = dict.fromkeys(("valid_from", "created_at", "learned_at", "last_referenced_at"), now)
+    same |= {"source": FactSource.CHAT, "confidence": Confidence.ASSERTED}
+    facts = []
+    for number in range(count):
+        key = uuid4()
+        content = f"{text(pick, words, pick.randrange(6, 20))} n{number}"
+        body = "" if number % 5 else text(pick, words, 80)
+        facts.append(UserFact(id=key, lineage=key, content=content, body=body, **same))
+    with owned_tx(user):
+        UserFact.objects.bulk_create(facts, batch_size=500)
+    return int(user.pk)
+
+
+def make_reference() -> None:
+    """Fill the tables of the SQL written by hand, and let the engine look at all of them."""
+    from django.db import connection  # noqa: PLC0415
+
+    from config.lib.owned import system_tx  # noqa: PLC0415
+
+    everything = "content || ' ' || summary || ' ' || body"
+    with system_tx("benchmark"), connection.cursor() as cursor:
+        if connection.vendor == "sqlite":
+            cursor.execute(
+                "CREATE VIRTUAL TABLE by_hand USING fts5(terms, fact UNINDEXED, tokenize = 'porter unicode61')"
+            )
+            cursor.execute(
+                f"INSERT INTO by_hand SELECT 'u' || user_id || ' ' || {everything}, id FROM user_facts"  # noqa: S608
+            )
+        else:
+            cursor.execute("DROP TABLE IF EXISTS by_hand")
+            terms = f"to_tsvector('english', {everything}) AS terms"
+            cursor.execute(f"CREATE TABLE by_hand AS SELECT id AS fact, user_id, {terms} FROM user_facts")  # noqa: S608
+            cursor.execute("CREATE INDEX ON by_hand USING gin (terms)")
+            cursor.execute("CREATE INDEX ON by_hand (user_id)")
+    with connection.cursor() as cursor:
+        cursor.execute("ANALYZE")
+
+
+def by_hand(user_id: int, query: str) -> object:
+    """Return the ten best facts by hand-written SQL."""
+    from django.db import connection  # noqa: PLC0415
+
+    from config.lib.owned import owned  # noqa: PLC0415
+
+    columns = "f.id, f.content, f.summary, f.confidence, f.score"
+    current = "f.archived_at IS NULL AND f.valid_from <= CURRENT_TIMESTAMP"
+    if connection.vendor == "sqlite":
+        match = f"u{user_id} AND ({' OR '.join(query.split())})"
+        sql = (
+            f"SELECT {columns} FROM by_hand JOIN user_facts f ON f.id = fact"  # noqa: S608
+            f" WHERE by_hand MATCH %s AND {current} AND f.user_id = %s ORDER BY rank LIMIT 10"
+        )
+        values = [match, user_id]
+    else:
+        sql = (
+            f"SELECT {columns} FROM by_hand b JOIN user_facts f ON f.id = fact, to_tsquery('english', %s) AS q"  # noqa: S608
+            f" WHERE terms @@ q AND b.user_id = %s AND {current} AND f.user_id = %s"
+            " ORDER BY ts_rank(terms, q) DESC LIMIT 10"
+        )
+        values = [" | ".join(query.split()), user_id, user_id]
+    with owned(user_id), connection.cursor() as cursor:
+        cursor.execute(sql, values)
+        return cursor.fetchall()
+
+
+def ours(user_id: int, query: str) -> object:
+    """Return the ten best facts by recall."""
+    from django.utils import timezone  # noqa: PLC0415
+
+    from config.lib.owned import owned  # noqa: PLC0415
+    from memory.recall import recall_facts  # noqa: PLC0415
+
+    with owned(user_id):
+        return recall_facts(query=query, limit=10, now=timezone.now())
+
+
+@contextmanager
+def embedding_model(name: str) -> Iterator[None]:
+    """Set what makes the vectors; empty: nothing does."""
+    from django.test import override_settings  # noqa: PLC0415
+
+    with override_settings(MEMORY_EMBEDDING_MODEL=name):
+        yield
+
+
+def time_each(ask: Ask, questions: list[tuple[int, str]]) -> list[float]:
+    """Return the milliseconds of each question."""
+    took = []
+    for user_id, query in questions:
+        began = time.perf_counter()
+        ask(user_id, query)
+        took.append((time.perf_counter() - began) * 1e3)
+    return took
+
+
+def report(claim: str, questions: list[tuple[int, str]]) -> None:
+    """Ask everything of both in turns, and print the ratio of the medians and the slowest of twenty."""
+    for ask in (by_hand, ours):
+        time_each(ask, questions[:5])
+    hand, words, full = [], [], []
+    for question in questions:
+        hand += time_each(by_hand, [question])
+        with embedding_model(""):
+            words += time_each(ours, [question])
+        full += time_each(ours, [question])
+    ratio = statistics.median(words) / statistics.median(hand)
+    print(
+        f"{claim:<26} words alone {ratio:5.2f} x SQL by hand (goal {GOAL_RATIO})"
+        f"  {statistics.median(words):6.2f} ms against {statistics.median(hand):6.2f} ms"
+        f"  {'ok' if ratio <= GOAL_RATIO else 'MISSED'}"
+    )
+    for name, took in (("words alone", words), ("words and vectors", full)):
+        p95 = statistics.quantiles(took, n=20)[-1]
+        verdict = "ok" if p95 <= GOAL_P95_MS else "MISSED"
+        print(
+            f"{'':<26} {name:<17} p95 {p95:6.2f} ms (goal {GOAL_P95_MS:.0f}),"
+            f" median {statistics.median(took):5.2f} ms  {verdict}"
+        )
+
+
+def measure_speed() -> None:
+    """Fill the database, and time one user among many, and one who has very many facts."""
+    from django.db import connection  # noqa: PLC0415
+
+    pick = random.Random(11)
+    words = vocabulary(pick)
+    began = time.perf_counter()
+    users = [make_facts(pick, words, FACTS_EACH) for _ in range(USERS)]
+    large = make_facts(pick, words, LARGE)
+    make_reference()
+    print(f"{USERS * FACTS_EACH + LARGE:,} facts on {connection.vendor}, made in {time.perf_counter() - began:.0f} s")
+
+    def query() -> str:
+        return text(pick, words[ASKED_FROM:], pick.randrange(2, 6))
+
+    report("a user with 100 facts", [(pick.choice(users), query()) for _ in range(ROUNDS)])
+    report("the one with 20,000", [(large, query()) for _ in range(ROUNDS)])
+
+
+def measure_quality() -> None:
+    """Ask a made-up talk 40 questions, and print in how many the turn that answers is among the first five and ten."""
+    from config.lib.search import blend, bm25, index_text, query_terms, tokens  # noqa: PLC0415
+    from config.lib.vectors import STATIC, cosines  # noqa: PLC0415
+
+    talk = dialogue(fillers=300)
+    turns = range(len(talk.turns))
+    alone = {at: index_text(talk.turns[at], 1) for at in turns}
+    around = {at: " ".join(alone[near] for near in (at, at - 1, at + 1) if near in alone) for at in turns}
+    passages = [" ".join(talk.turns[max(0, at - 1) : at + 1]) for at in turns]
+
+    def by_words(indexed: dict[int, str]) -> Callable[[str], dict[int, float]]:
+        return lambda query: bm25(indexed, tokens(query_terms(query), 1), total=len(indexed))
+
+    def near(query: str) -> dict[int, float]:
+        return dict(enumerate(cosines(query, passages, model=STATIC) or []))
+
+    rankings: dict[str, Callable[[str], dict[int, float]]] = {
+        "BM25 with Porter's stems": by_words(alone),
+        "and the turns around": by_words(around),
+        "and static vectors": lambda query: blend(by_words(around)(query), near(query)),
+    }
+    print(f"\n{len(talk.questions)} questions about {len(talk.turns)} turns")
+    base = 0.0
+    for name, rank in rankings.items():
+        places = []
+        for query, answer in talk.questions:
+            scores = rank(query)
+            order = sorted(scores, key=lambda at: (-scores[at], at))
+            places.append(order.index(answer) if answer in scores else len(talk.turns))
+        first = {count: sum(place < count for place in places) / len(places) for count in (5, 10)}
+        base = base or first[10]
+        print(f"{name:<26} recall@5 {first[5]:.2f}  recall@10 {first[10]:.2f}  ({first[10] / base:.1f} x)")
+
+
+def main() -> None:
+    """Measure, and print each claim with its goal."""
+    with tempfile.TemporaryDirectory() as folder:
+        set_up(folder)
+        measure_quality()
+        measure_speed()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,299 @@
+"""Where the database looks up rows by the terms in them: a table beside the searched one, kept by triggers.
+
+It holds `search.tokens` and ids, never a word, and only of rows that may be found. It follows each write in the same
+transaction. SQLite: FTS5 without a copy of the text. PostgreSQL: a tsvector with GIN, which cannot lie on the searched
+table: under row-level security no index may answer `@@` before the policy has seen the row. A foreign row stays out of
+reach, since tokens differ between owners, and ids are looked up in the table that the policy guards.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Generic, TypeVar
+
+from django.core.exceptions import EmptyResultSet
+from django.db import connection, models
+from django.db.backends.base.base import BaseDatabaseWrapper
+from django.db.backends.base.schema import BaseDatabaseSchemaEditor
+from django.db.migrations.operations.base import Operation
+from django.db.models.expressions import Col, F, Func
+from django.db.models.sql.compiler import SQLCompiler
+
+Key = TypeVar("Key")
+
+# Statements by engine; braces take the table's names.
+_Script = dict[str, tuple[str, ...]]
+
+_CREATE: Final[_Script] = {
+    "sqlite": (
+        # Ids of ours for FTS5, which knows rows by numbers: SQLite may change its own ones when it compacts the file.
+        "CREATE TABLE {table}_search_rows (docid integer PRIMARY KEY, row_id {type} NOT NULL UNIQUE)",
+        "CREATE VIRTUAL TABLE {table}_search USING fts5(tokens, content='', detail=none, tokenize='ascii')",
+    ),
+    "postgresql": (
+        "CREATE TABLE {table}_search (docid bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,"
+        " row_id {type} NOT NULL UNIQUE, tokens tsvector NOT NULL)",
+        # Without a list of pending entries, which each search would have to read through.
+        "CREATE INDEX {table}_search_tokens ON {table}_search USING gin (tokens) WITH (fastupdate = off)",
+        """
+        CREATE FUNCTION {table}_search_follow() RETURNS trigger LANGUAGE plpgsql AS $$
+        BEGIN
+          IF TG_OP = 'TRUNCATE' THEN
+            TRUNCATE {table}_search;
+            RETURN NULL;
+          END IF;
+          IF TG_OP <> 'INSERT' THEN
+            DELETE FROM {table}_search WHERE row_id = OLD.{pk};
+          END IF;
+          IF TG_OP <> 'DELETE' AND NEW.{column} <> '' AND NEW.{unless} IS NULL THEN
+            INSERT INTO {table}_search (row_id, tokens)
+              VALUES (NEW.{pk}, array_to_tsvector(string_to_array(NEW.{column}, ' ')));
+          END IF;
+          RETURN NULL;
+        END $$
+        """,
+    ),
+}
+# Rows that have their terms already, as when the index is made again.
+_TAKE_IN: Final[_Script] = {
+    "sqlite": (
+        "INSERT INTO {table}_search_rows (row_id) SELECT {pk} FROM {table} WHERE {column} <> '' AND {unless} IS NULL",
+        "INSERT INTO {table}_search (rowid, tokens) SELECT docid, {column}"
+        " FROM {table}_search_rows JOIN {table} ON {pk} = row_id",
+    ),
+    "postgresql": (
+        "SELECT set_config('app.user_id', '0', true)",  # everybody's rows, under the policy that binds its owner, too
+        "INSERT INTO {table}_search (row_id, tokens)"
+        " SELECT {pk}, array_to_tsvector(string_to_array({column}, ' ')) FROM {table}"
+        " WHERE {column} <> '' AND {unless} IS NULL",
+    ),
+}
+_DROP: Final[_Script] = {
+    "sqlite": ("DROP TABLE {table}_search", "DROP TABLE {table}_search_rows"),
+    "postgresql": ("DROP FUNCTION {table}_search_follow()", "DROP TABLE {table}_search"),
+}
+
+_ENTER = """
+  INSERT INTO {table}_search_rows (row_id) SELECT NEW.{pk}
+    WHERE NEW.{column} <> '' AND NEW.{unless} IS NULL;
+  INSERT INTO {table}_search (rowid, tokens)
+    SELECT docid, NEW.{column} FROM {table}_search_rows WHERE row_id = NEW.{pk};
+"""
+# FTS5 keeps no text, so a row leaves its index by the text that it came in with.
+_LEAVE = """
+  INSERT INTO {table}_search ({table}_search, rowid, tokens)
+    SELECT 'delete', docid, OLD.{column} FROM {table}_search_rows WHERE row_id = OLD.{pk};
+  DELETE FROM {table}_search_rows WHERE row_id = OLD.{pk};
+"""
+_IS_TOUCHED = "(OLD.{column} <> NEW.{column} OR (OLD.{unless} IS NULL) <> (NEW.{unless} IS NULL))"
+_FOLLOW: Final[_Script] = {
+    "sqlite": (
+        f"CREATE TRIGGER {{table}}_search_insert AFTER INSERT ON {{table}} BEGIN {_ENTER} END",
+        "CREATE TRIGGER {table}_search_update AFTER UPDATE OF {column}, {unless} ON {table}"
+        f" WHEN {_IS_TOUCHED} BEGIN {_LEAVE} {_ENTER} END",
+        f"CREATE TRIGGER {{table}}_search_delete AFTER DELETE ON {{table}} BEGIN {_LEAVE} END",
+    ),
+    "postgresql": (
+        "CREATE TRIGGER {table}_search_insert AFTER INSERT OR DELETE ON {table}"
+        " FOR EACH ROW EXECUTE FUNCTION {table}_search_follow()",
+        "CREATE TRIGGER {table}_search_update AFTER UPDATE OF {column}, {unless} ON {table}"
+        f" FOR EACH ROW WHEN {_IS_TOUCHED} EXECUTE FUNCTION {{table}}_search_follow()",
+        "CREATE TRIGGER {table}_search_delete AFTER TRUNCATE ON {table}"
+        " FOR EACH STATEMENT EXECUTE FUNCTION {table}_search_follow()",
+    ),
+}
+_TRIGGERS: Final = ("insert", "update", "delete")
+_UNFOLLOW: Final[_Script] = {
+    "sqlite": tuple(f"DROP TRIGGER IF EXISTS {{table}}_search_{act}" for act in _TRIGGERS),
+    "postgresql": tuple(f"DROP TRIGGER IF EXISTS {{table}}_search_{act} ON {{table}}" for act in _TRIGGERS),
+}
+
+# The documents that hold a word; the rest is alike on all engines.
+_HOLDERS: Final = {
+    "sqlite": "SELECT rowid AS docid FROM {table}_search WHERE {table}_search MATCH %s",
+    "postgresql": "SELECT docid FROM {table}_search WHERE tokens @@ %s::tsquery",
+}
+_ROWS: Final = {"sqlite": "{table}_search_rows", "postgresql": "{table}_search"}
+_OR: Final = {"sqlite": " OR ", "postgresql": " | "}
+
+
+class HoldsAny(Func):
+    """The condition that the indexed text of a row holds any of some `search.tokens`; without tokens no row's does."""
+
+    conditional = True
+    output_field = models.BooleanField()
+
+    def __init__(self, wanted: Sequence[str], *, newest: int | None = None) -> None:
+        """Look for `wanted`; among the `newest` rows of the index alone, by when they came into it."""
+        self.wanted = tuple(wanted)
+        self.newest = newest
+        super().__init__(F("pk"))
+
+    def as_sql(
+        self,
+        compiler: SQLCompiler,
+        connection: BaseDatabaseWrapper,
+        function: str | None = None,
+        template: str | None = None,
+        arg_joiner: str | None = None,
+        **context: Any,
+    ) -> tuple[str, tuple[str, ...]]:
+        """Compile the look-up in the table beside the searched one."""
+        if not self.wanted or self.newest == 0:
+            raise EmptyResultSet
+        (key,) = self.source_expressions
+        assert isinstance(key, Col)
+        holders = _HOLDERS[connection.vendor]
+        if self.newest is not None:
+            holders += f" ORDER BY docid DESC LIMIT {int(self.newest)}"
+        find = f"SELECT row_id FROM {_ROWS[connection.vendor]} WHERE docid IN ({holders})"  # noqa: S608 - ours
+        table = key.target.model._meta.db_table
+        return f"{compiler.compile(key)[0]} IN ({find.format(table=table)})", (_any_of(self.wanted, connection),)
+
+
+def count_holders(model: type[models.Model], *groups: Sequence[str]) -> list[int]:
+    """Return for each group of tokens how many rows in the index hold any of it; all in one round trip."""
+    holders = _HOLDERS[connection.vendor].format(table=model._meta.db_table)
+    counts = f"(SELECT count(*) FROM ({holders}) AS found)"  # noqa: S608 - nothing of it comes from outside
+    with connection.cursor() as cursor:
+        cursor.execute(f"SELECT {', '.join(counts for _ in groups)}", [_any_of(group, connection) for group in groups])
+        return list(cursor.fetchone())
+
+
+@dataclass(frozen=True, slots=True)
+class Found(Generic[Key]):
+    """What a search found: `indexed` texts by primary key, `most` at most, out of `total` that hold a word.
+
+    Above `most` the total counts what the index holds, whether or not the queryset would have it, and `frequencies`
+    says the same of each token.
+    """
+
+    indexed: dict[Key, str]
+    columns: dict[Key, tuple[str, ...]]  # of the same rows, those that were asked for
+    total: int
+    frequencies: dict[str, int]
+
+
+def find_any(rows: models.QuerySet[Any], wanted: Sequence[str], *columns: str, held: int, most: int) -> Found[Any]:
+    """Return the rows of a queryset whose `search_terms` hold any of some tokens, the best candidates if too many do.
+
+    These are all that hold a rare token, and of those with nothing but common ones, by which one is as good as the
+    other, the newest. So they are the same rows on every engine.
+
+    Args:
+        rows: of one owner.
+        wanted: their `search.tokens`.
+        columns: what else of the rows is wanted.
+        held: how many rows the owner has at most; saves a count where they are few.
+        most: how many are too many.
+    """
+    texts = rows.values_list("pk", "search_terms", *columns)
+    total = count_holders(rows.model, wanted)[0] if wanted and held > most else 0
+    if total <= most:
+        found = list(texts.filter(HoldsAny(wanted)))
+        return _found(found, len(found), {})
+    frequencies = dict(zip(wanted, count_holders(rows.model, *([token] for token in wanted)), strict=True))
+    rare = _rarest(frequencies, most)
+    common = [token for token in wanted if token not in rare]
+    # Two queries: SQLite would answer an OR of both by reading all of the owner's rows.
+    newest = HoldsAny(common, newest=most - sum(frequencies[token] for token in rare))
+    return _found([*texts.filter(HoldsAny(rare)), *texts.filter(newest)], total, frequencies)
+
+
+def _found(rows: list[tuple[Any, ...]], total: int, frequencies: dict[str, int]) -> Found[Any]:
+    return Found({row[0]: row[1] for row in rows}, {row[0]: row[2:] for row in rows}, total, frequencies)
+
+
+def _rarest(frequencies: Mapping[str, int], most: int) -> list[str]:
+    """Return the rarest tokens whose holders are at most `most` together."""
+    chosen, room = [], most
+    for token in sorted(frequencies, key=lambda token: (frequencies[token], token)):
+        room -= frequencies[token]
+        if room < 0:
+            break
+        chosen.append(token)
+    return chosen
+
+
+def _any_of(wanted: Sequence[str], using: BaseDatabaseWrapper) -> str:
+    # Tokens are letters of the lower case alone, so they need no quotes and none of them is an operator.
+    return _OR[using.vendor].join(wanted)
+
+
+class _OnIndex(Operation):
+    """What the operations on the index of one model share."""
+
+    reduces_to_sql = True
+    reversible = True
+
+    def __init__(self, model: str, *, unless: str, column: str = "search_terms") -> None:
+        """Index `column`; a row whose column `unless` is set is not to be found."""
+        self.model = model
+        self.unless = unless
+        self.column = column
+
+    def state_forwards(self, app_label: str, state: Any) -> None:
+        """Change no state: the index is no part of a model."""
+
+    def _run(self, app_label: str, editor: BaseDatabaseSchemaEditor, state: Any, *scripts: _Script) -> None:
+        model = state.apps.get_model(app_label, self.model)
+        names = {
+            "table": model._meta.db_table,
+            "pk": model._meta.pk.column,
+            "type": model._meta.pk.rel_db_type(editor.connection),
+            "column": self.column,
+            "unless": self.unless,
+        }
+        for script in scripts:
+            for statement in script[editor.connection.vendor]:
+                editor.execute(statement.format(**names), params=None)
+
+
+class AddSearchIndex(_OnIndex):
+    """Look up a model's rows by its `SearchTermsField`."""
+
+    def database_forwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
+        """Make the index and the triggers that keep it."""
+        self._run(app_label, schema_editor, to_state, _CREATE, _TAKE_IN, _FOLLOW)
+
+    def database_backwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
+        """Drop both."""
+        self._run(app_label, schema_editor, to_state, _UNFOLLOW, _DROP)
+
+    def describe(self) -> str:
+        """Say what the operation does."""
+        return f"Index the search terms of {self.model}"
+
+    @property
+    def migration_name_fragment(self) -> str:
+        """Return the suggested migration name."""
+        return f"{self.model.lower()}_search"
+
+
+class KeepSearchIndex(_OnIndex):
+    """Make the triggers of an index again.
+
+    SQLite changes a table by making another, and triggers go with the old one: a migration that alters a searched
+    model ends with this (and begins with it, for the way back).
+    """
+
+    def database_forwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
+        """Make the triggers, in place of those that are left."""
+        self._run(app_label, schema_editor, to_state, _UNFOLLOW, _FOLLOW)
+
+    def database_backwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
+        """Make the triggers, in place of those that are left."""
+        self._run(app_label, schema_editor, to_state, _UNFOLLOW, _FOLLOW)
+
+    def describe(self) -> str:
+        """Say what the operation does."""
+        return f"Keep the search index of {self.model}"
+
+
+def fill_search_terms(app_label: str, model: str, column: str = "search_terms") -> Callable[[Any, Any], None]:
+    """Return the code of a data migration that fills a `SearchTermsField` of rows that were there before it."""
+
+    def fill(apps: Any, editor: Any) -> None:
+        for row in apps.get_model(app_label, model)._base_manager.iterator(chunk_size=500):
+            row.save(update_fields=[column])
+
+    return fill

@@ -1,0 +1,147 @@
+"""Texts as vectors, for search by meaning: near in direction is near in what is meant.
+
+Without a network: static word vectors, whose weights lie in the wheel of `wordllama`. Its files are read without its
+code, which would configure logging and bring an HTTP client. Or those of an embedding model through the one door.
+Vectors are kept in this process alone, by a digest of their text, so there is nothing that erasure has to look for.
+"""
+
+import importlib
+import importlib.util
+import logging
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from functools import cache
+from hashlib import blake2b
+from pathlib import Path
+from typing import Any, Final
+
+from config.lib.llm import LLMUnavailable, embed
+
+logger = logging.getLogger(__name__)
+
+STATIC: Final = "static"
+CACHED: Final = 16_384  # vectors; 16 MB of static ones, beside the 32 MB of their weights
+_WEIGHTS: Final = "weights/l2_supercat_256.safetensors"
+_TOKENIZER: Final = "tokenizers/l2_supercat_tokenizer_config.json"
+
+Vector = Any  # a numpy array of length 1; numpy takes a third of a second to import, so only a search does
+
+_lock = threading.Lock()
+_kept: OrderedDict[bytes, Vector] = OrderedDict()
+
+
+def cosines(query: str, texts: Sequence[str], *, model: str) -> list[float] | None:
+    """Return how near each text is to the query, -1..1; nan for one without a vector. None: there is none to compare.
+
+    Computes static vectors. Of any other model only vectors that `fetch` has brought are known here, so this may be
+    called while a transaction is open.
+    """
+    vectors = _static_vectors([query, *texts]) if model == STATIC else _known([query, *texts], model)
+    if vectors is None or vectors[0] is None:
+        return None
+    if not texts:
+        return []
+    numpy = importlib.import_module("numpy")
+    none = numpy.full_like(vectors[0], numpy.nan)
+    table = numpy.array([none if vector is None else vector for vector in vectors[1:]]).reshape(len(texts), -1)
+    # Rounded: the last bits depend on how many rows are multiplied at once.
+    return [round(float(value), 6) for value in table @ vectors[0]]
+
+
+def fetch(texts: Sequence[str], *, model: str) -> bool:
+    """Bring the vectors of a remote model that are not known yet; return whether it could be done.
+
+    Calls the model: never while a transaction is open. Static vectors need no fetching.
+    """
+    if model == STATIC:
+        return True
+    missing = [text for text, vector in zip(texts, _known(texts, model), strict=True) if vector is None and text]
+    if not missing:
+        return True
+    try:
+        values = embed(list(dict.fromkeys(missing)), model=model)
+    except LLMUnavailable as failure:
+        logger.warning("Search goes by words alone: %s", failure.kind)
+        return False
+    numpy = importlib.import_module("numpy")
+    for text, value in zip(dict.fromkeys(missing), values, strict=True):
+        _keep(_key(text, model), _unit(numpy.asarray(value, dtype=numpy.float32)))
+    return True
+
+
+def _key(text: str, model: str) -> bytes:
+    return blake2b(
+        text.encode(errors="replace"), digest_size=16, person=blake2b(model.encode(), digest_size=16).digest()
+    ).digest()
+
+
+def _known(texts: Sequence[str], model: str) -> list[Vector | None]:
+    with _lock:
+        found = []
+        for text in texts:
+            key = _key(text, model)
+            vector = _kept.get(key)
+            if vector is not None:
+                _kept.move_to_end(key)
+            found.append(vector)
+        return found
+
+
+def _keep(key: bytes, vector: Vector) -> None:
+    with _lock:
+        _kept[key] = vector
+        _kept.move_to_end(key)
+        while len(_kept) > CACHED:
+            _kept.popitem(last=False)
+
+
+def forget() -> None:
+    """Drop all vectors that are kept."""
+    with _lock:
+        _kept.clear()
+
+
+def _unit(vector: Vector) -> Vector | None:
+    length = float(importlib.import_module("numpy").linalg.norm(vector))
+    return vector / length if length > 1e-9 else None
+
+
+def _static_vectors(texts: Sequence[str]) -> list[Vector | None] | None:
+    files = _static_files()
+    if files is None:
+        return None
+    tokenizer, weights = files
+    vectors = _known(texts, STATIC)
+    missing = [at for at, vector in enumerate(vectors) if vector is None]
+    encoded = tokenizer.encode_batch_fast([_encodable(texts[at]) for at in missing], add_special_tokens=False)
+    for at, encoding in zip(missing, encoded, strict=True):
+        if encoding.ids:
+            vectors[at] = _unit(weights[encoding.ids].sum(axis=0))
+        if vectors[at] is not None:
+            _keep(_key(texts[at], STATIC), vectors[at])
+    return vectors
+
+
+def _encodable(text: str) -> str:
+    return text.encode(errors="replace").decode()  # a lone surrogate is no text to the tokenizer
+
+
+@cache
+def _static_files() -> tuple[Any, Any] | None:
+    """Return the tokenizer and the weights, or None where the package cannot be used: search then goes by words."""
+    try:
+        spec = importlib.util.find_spec("wordllama")
+        folder = Path(spec.origin or "").parent if spec else Path()
+        tokenizer = importlib.import_module("tokenizers").Tokenizer.from_file(str(folder / _TOKENIZER))
+        weights = (
+            importlib.import_module("safetensors.numpy")
+            .load_file(folder / _WEIGHTS)["embedding.weight"]
+            .astype("float32")
+        )
+    except Exception:
+        logger.exception("Static word vectors cannot be loaded; search goes by words alone")
+        return None
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer, weights

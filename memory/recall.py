@@ -1,0 +1,146 @@
+"""Finding facts by what they say: by their words, and by their meaning where the words differ."""
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from django.conf import settings
+
+from config.lib.owned import owned, owner_id
+from config.lib.search import blend, bm25, query_terms, tokens, z_scores
+from config.lib.search_index import find_any
+from config.lib.vectors import STATIC, cosines, fetch
+from memory.models import Confidence, UserFact, UserFactQuerySet
+
+MAX_RECALLED: Final = 50  # settled 22
+MAX_RANKED: Final = 300  # facts that hold a word of the query
+MAX_COMPARED: Final = 2_000  # whoever has more facts has the best by words compared, and no others
+MAX_REMOTE: Final = 256  # facts whose vectors are asked of a remote model for one query
+MAX_RERANKED: Final = 100  # compared of those who hold more facts than are all compared
+# From where on a fact without a word of the query answers it. Cosines of static vectors are 0 for what has nothing to
+# do with each other; other models have scales of their own, so there it must stand out among the facts compared.
+SIMILAR_COSINE: Final = 0.2
+SIMILAR_DEVIATIONS: Final = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class RecalledFact:
+    """A fact that answers a query."""
+
+    fact: UserFact
+    rank: float  # how well, in standard deviations among the facts compared: meaningful within one answer only
+    origin: str  # "stated" or "inferred"
+    score: float | None  # as extracted, 0..1; None: said outright
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """The best answers out of `total`, best first; a total above MAX_RANKED may count some that hold no longer."""
+
+    rows: list[RecalledFact]
+    total: int
+
+    @property
+    def truncated(self) -> bool:
+        """Whether there are more than the rows."""
+        return self.total > len(self.rows)
+
+
+def recall(user_id: int, *, query: str, limit: int = 10, now: datetime) -> Recalled:
+    """Return what `recall_facts` does, with the vectors of a remote embedding model if one is set.
+
+    Opens the doors itself and calls the model between them: call it outside of any.
+    """
+    if settings.MEMORY_EMBEDDING_MODEL not in {"", STATIC} and query_terms(query):
+        _fetch_vectors(user_id, query, now)
+    with owned(user_id):
+        return recall_facts(query=query, limit=limit, now=now)
+
+
+def _fetch_vectors(user_id: int, query: str, now: datetime) -> None:
+    with owned(user_id):
+        rows = UserFact.objects.current(now)
+        held = UserFact.objects.believed().count()
+        texts = _texts_of(rows, _rank_by_words(rows, query, held), held)
+    fetch([query, *texts.values()], model=settings.MEMORY_EMBEDDING_MODEL)
+
+
+def recall_facts(*, query: str, limit: int = 10, now: datetime) -> Recalled:
+    """Return the current facts of the owner in scope that answer a query, best first; of a blank query none.
+
+    Any word of the query counts, in content, summary or body; a fact without one comes in when its meaning is clearly
+    near. Facts of low confidence are found, too, which no prompt carries. A door is open here, so of a remote model's
+    vectors only those are used that `recall` has fetched; without that of the query, static ones take their place.
+
+    Args:
+        query: as typed; nothing in it is an operator.
+        limit: 1..50.
+        now: which facts are current.
+    """
+    if not 1 <= limit <= MAX_RECALLED:
+        raise ValueError(f"a limit of {limit} is not between 1 and {MAX_RECALLED}")
+    if not query_terms(query):
+        return Recalled([], 0)
+    rows = UserFact.objects.current(now)
+    held = UserFact.objects.believed().count()
+    ranked = _rank_by_words(rows, query, held)
+    near, similar = _compare(query, _texts_of(rows, ranked, held))
+    ranks = blend(ranked.scores, near)
+    best = sorted(ranked.scores.keys() | similar, key=lambda key: (-ranks[key], key))[:limit]
+    facts = UserFact.objects.in_bulk(best)
+    return Recalled(
+        [_recalled(facts[key], ranks[key]) for key in best], ranked.total + len(similar - ranked.scores.keys())
+    )
+
+
+def _recalled(fact: UserFact, rank: float) -> RecalledFact:
+    origin = "inferred" if fact.confidence == Confidence.INFERRED else "stated"
+    return RecalledFact(fact, rank, origin, fact.score)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranked:
+    """The facts that hold a word, `total` of them: their BM25 scores, and the texts to compare by meaning."""
+
+    scores: dict[UUID, float]
+    texts: dict[UUID, str]
+    total: int
+
+
+def _rank_by_words(rows: UserFactQuerySet, query: str, held: int) -> _Ranked:
+    """Rank the facts in `rows` that hold a word; `held` are the owner's all."""
+    wanted = tokens(query_terms(query), owner_id())
+    found = find_any(rows, wanted, "content", "summary", held=held, most=MAX_RANKED)
+    scores = bm25(found.indexed, wanted, total=held, frequencies=found.frequencies)
+    return _Ranked(scores, {key: _text(*columns) for key, columns in found.columns.items()}, found.total)
+
+
+def _text(content: str, summary: str) -> str:
+    # Without the body: a vector of much text is near to everything and to nothing.
+    return f"{content} {summary}".strip()
+
+
+def _texts_of(rows: UserFactQuerySet, ranked: _Ranked, held: int) -> dict[UUID, str]:
+    """Return the texts to compare by meaning: of all the facts, or where that is too many, of the best by words."""
+    model = settings.MEMORY_EMBEDDING_MODEL
+    if not model:
+        return {}
+    if held > (MAX_COMPARED if model == STATIC else MAX_REMOTE):
+        best = sorted(ranked.scores, key=lambda key: (-ranked.scores[key], key))[:MAX_RERANKED]
+        return {key: ranked.texts[key] for key in best}
+    return {key: _text(content, summary) for key, content, summary in rows.values_list("pk", "content", "summary")}
+
+
+def _compare(query: str, texts: Mapping[UUID, str]) -> tuple[dict[UUID, float], set[UUID]]:
+    """Return the cosines of the texts with the query, and which of them are clearly similar."""
+    for model in dict.fromkeys((settings.MEMORY_EMBEDDING_MODEL, STATIC)) if texts else ():
+        if (found := cosines(query, list(texts.values()), model=model)) is None:
+            continue
+        near = {key: cosine for key, cosine in zip(texts, found, strict=True) if not math.isnan(cosine)}
+        how_much = near if model == STATIC else z_scores(near)
+        least = SIMILAR_COSINE if model == STATIC else SIMILAR_DEVIATIONS
+        return near, {key for key, value in how_much.items() if value >= least}
+    return {}, set()

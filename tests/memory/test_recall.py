@@ -1,0 +1,329 @@
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+
+from config.lib import llm, vectors
+from config.lib.owned import owned
+from memory import recall as recall_module
+from memory.models import UserFact
+from memory.recall import MAX_RECALLED, recall, recall_facts
+from tests.embeddings import EmbeddingModel
+from tests.factories.memory import JULY, JUNE, MAY, UserFactFactory
+from tests.owners import as_owner
+
+BY_WORDS = {
+    "risk": "Risks at most 1% per trade",
+    "coins": "Trades BTC and ETH perps",
+    "chinese": "只交易比特币",
+    "thai": "ซื้อทองคำทุกเดือน",
+    "arabic": "يتداول البيتكوين فقط",
+    "german": "Größe höchstens fünfzig Euro",
+    "emoji": "Loves the 🚀 emoji",
+    "operators": "Wrote NEAR and OR in a note",
+}
+
+
+@pytest.fixture
+def words_alone(settings):
+    settings.MEMORY_EMBEDDING_MODEL = ""
+
+
+@pytest.fixture
+def facts(as_trader, words_alone):
+    for content in BY_WORDS.values():
+        UserFactFactory(content=content)
+
+
+def contents(query: str, **options) -> list[str]:
+    return [row.fact.content for row in recall_facts(query=query, now=JUNE, **options).rows]
+
+
+def found(query: str) -> set[str]:
+    names = {content: name for name, content in BY_WORDS.items()}
+    return {names[content] for content in contents(query)}
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("risk", {"risk"}),
+        ("trading", {"risk", "coins"}),
+        ("what do I trade, gold or btc?", {"risk", "coins"}),
+        ("BTC unicorn", {"coins"}),
+        ("unicorn", set()),
+        ("比特币", {"chinese"}),
+        ("币", {"chinese"}),
+        ("ทองคำ", {"thai"}),
+        ("البيتكوين", {"arabic"}),
+        ("GRÖSSE", {"german"}),
+        ("funfzig", {"german"}),
+        ("🚀", {"emoji"}),
+        ("near", {"operators"}),
+        ("", set()),
+        (" \n\t", set()),
+        ("?!", set()),
+        ("the of and", {"coins", "operators", "emoji"}),
+    ],
+)
+def test_any_word_is_found_in_any_script(query, names, facts):
+    assert found(query) == names
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        '"btc',
+        "btc*",
+        "^btc",
+        "content:btc",
+        "btc -eth",
+        "NOT btc",
+        "btc AND unicorn",
+        "(btc",
+        "btc | !eth",
+        "btc:*",
+        "btc <-> 1",
+    ],
+)
+def test_nothing_in_a_query_is_an_operator(query, facts):
+    assert "coins" in found(query)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "NEAR(btc eth)",
+        "NEAR/2",
+        '"',
+        "'",
+        "*",
+        ":",
+        "-",
+        "(",
+        "\x00",
+        "\ud800",
+        "'; DROP TABLE user_facts; --",
+        "%",
+        "\\",
+    ],
+)
+def test_no_query_breaks_the_search(query, facts):
+    found(query)
+
+    assert UserFact.objects.count() == len(BY_WORDS)
+
+
+def test_the_best_match_comes_first(as_trader, words_alone):
+    UserFactFactory(content="Trades perps on many markets, BTC among them, whenever there is time for it")
+    UserFactFactory(content="Trades BTC perps")
+    UserFactFactory(content="Trades gold")
+
+    assert contents("btc perps trades") == [
+        "Trades BTC perps",
+        "Trades perps on many markets, BTC among them, whenever there is time for it",
+        "Trades gold",
+    ]
+
+
+def test_equal_matches_keep_one_order(as_trader, words_alone):
+    ids = [UUID(int=number) for number in (3, 1, 2)]
+    for number, key in enumerate(ids):
+        UserFactFactory(id=key, content=f"Trades BTC n{number}")
+
+    assert [row.fact.pk for row in recall_facts(query="btc", now=JUNE).rows] == sorted(ids)
+
+
+def test_rows_total_and_whether_there_are_more(as_trader, words_alone):
+    for number in range(5):
+        UserFactFactory(content=f"Trades BTC n{number}")
+
+    some, all_ = recall_facts(query="btc", limit=3, now=JUNE), recall_facts(query="btc", limit=5, now=JUNE)
+
+    assert (len(some.rows), some.total, some.truncated) == (3, 5, True)
+    assert (len(all_.rows), all_.total, all_.truncated) == (5, 5, False)
+
+
+@pytest.mark.parametrize("limit", [0, -1, MAX_RECALLED + 1])
+def test_a_limit_out_of_bounds_is_refused(limit, as_trader):
+    with pytest.raises(ValueError, match="limit"):
+        recall_facts(query="btc", limit=limit, now=JUNE)
+
+
+@pytest.mark.parametrize(
+    ("state", "at", "is_found"),
+    [
+        ({}, JUNE, True),
+        ({"archived": True}, JUNE, False),
+        ({"ended": True}, JUNE, False),
+        ({"begins_later": True}, JUNE, False),
+        ({"begins_later": True}, JULY, True),
+        ({"valid_until": JULY}, JULY, False),
+        ({"learned": True, "score": 0.31}, JUNE, True),
+        ({"content": "Has notes", "body": "bought at the lighthouse"}, JUNE, True),
+        ({"content": "Has notes", "summary": "lighthouse"}, JUNE, True),
+    ],
+    ids=["current", "archived", "ended", "future", "begun", "end exclusive", "low score", "body", "summary"],
+)
+@pytest.mark.parametrize("model", ["", "static"])
+def test_current_facts_are_found_whatever_prompts_carry(state, at, is_found, model, as_trader, settings):
+    settings.MEMORY_EMBEDDING_MODEL = model
+    UserFactFactory(**{"content": "Saw a lighthouse", **state})
+
+    answer = recall_facts(query="lighthouse", now=at)
+
+    assert (len(answer.rows), answer.total) == (is_found, is_found)
+
+
+def test_origin_and_score_say_who_said_it(as_trader, words_alone):
+    UserFactFactory(content="BTC stated")
+    UserFactFactory(content="BTC inferred", inferred=True)
+    UserFactFactory(content="BTC learned", learned=True, score=0.4)
+
+    rows = {row.fact.content: (row.origin, row.score) for row in recall_facts(query="btc", now=JUNE).rows}
+
+    assert rows == {
+        "BTC stated": ("stated", None),
+        "BTC inferred": ("inferred", None),
+        "BTC learned": ("inferred", 0.4),
+    }
+
+
+@pytest.mark.parametrize("model", ["", "static"])
+def test_facts_of_a_stranger_neither_come_in_nor_count(model, as_trader, stranger, settings):
+    settings.MEMORY_EMBEDDING_MODEL = model
+    UserFactFactory(content="Trades BTC")
+    UserFactFactory(content="Trades ETH and more")
+    alone = [(row.fact.content, row.rank) for row in recall_facts(query="btc more", now=JUNE).rows]
+
+    for number in range(9):
+        as_owner(stranger, lambda number=number: UserFactFactory(content=f"Trades BTC n{number}"))
+    beside = recall_facts(query="btc more", now=JUNE)
+
+    assert [(row.fact.content, row.rank) for row in beside.rows] == alone
+    assert beside.total == 2
+
+
+def test_of_very_many_matches_the_rare_word_decides(as_trader, words_alone, monkeypatch):
+    monkeypatch.setattr(recall_module, "MAX_RANKED", 4)
+    UserFactFactory(content="Gold rare", created_at=MAY - timedelta(days=9))
+    for number in range(9):
+        UserFactFactory(content=f"Gold n{number}")
+
+    answer = recall_facts(query="gold rare", limit=2, now=JUNE)
+
+    assert answer.rows[0].fact.content == "Gold rare"
+    assert answer.total == 10
+
+
+# --- Meaning ---
+
+SIMILAR = [
+    ("cryptocurrency", "Only trades BTC", True),
+    ("weekend", "Never trades on Saturday or Sunday", True),
+    ("pets", "Has a dog called Rex", True),
+    ("btc", "Only trades Bitcoin", True),
+    ("caffeine", "Drinks green tea instead of coffee", True),
+    ("pets", "Pays taxes in Germany", False),
+    ("leverage", "Prefers short answers", False),
+    ("what coins do I like", "Never trades on Mondays", False),
+    ("when can I stop working", "Trades BTC perps only", False),
+    ("how much risk do I take", "Lives in Lisbon", False),
+    ("zzqx", "Lives in Lisbon", False),
+    ("profession", "Works as a nurse on night shifts", False),  # what static vectors do not know
+    ("how much risk do I take", "Loses at most one percent per position", False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("query", "content", "is_found"), SIMILAR)
+def test_facts_without_a_word_come_in_when_clearly_similar(query, content, is_found, as_trader):
+    UserFactFactory(content=content)
+
+    assert contents(query) == [content] * is_found
+
+
+def test_a_word_outranks_a_likeness(as_trader):
+    UserFactFactory(content="Lives near the harbour of Lisbon")
+    UserFactFactory(content="Has notes", body="bought at the lighthouse")
+
+    assert contents("lighthouse")[0] == "Has notes"
+
+
+def test_of_very_many_facts_those_without_a_word_are_not_compared(as_trader, monkeypatch):
+    UserFactFactory(content="Only trades BTC")
+    UserFactFactory(content="Reads about cryptocurrency")
+    assert len(contents("cryptocurrency")) == 2
+
+    monkeypatch.setattr(recall_module, "MAX_COMPARED", 1)
+
+    assert contents("cryptocurrency") == ["Reads about cryptocurrency"]
+
+
+def test_words_alone_find_when_there_are_no_vectors(as_trader, monkeypatch):
+    monkeypatch.setattr(vectors, "_static_files", lambda: None)
+    UserFactFactory(content="Only trades BTC")
+    UserFactFactory(content="Reads about cryptocurrency")
+
+    assert contents("cryptocurrency") == ["Reads about cryptocurrency"]
+
+
+# --- A remote model ---
+
+FRUIT = {"Likes apples": [1.0, 0.1], "Likes pears": [0.9, 0.2], "fruit": [1.0, 0.0]}
+
+
+@pytest.fixture
+def remote(settings):
+    """An embedding model that knows fruit from the rest; it is asked for what it is sent."""
+    model = EmbeddingModel(dict(FRUIT), otherwise=[0.0, 1.0])
+    llm.register_provider("embedding", lambda: model)
+    settings.MEMORY_EMBEDDING_MODEL = "embedding/test"
+    vectors.forget()
+    yield model
+    vectors.forget()
+
+
+@pytest.fixture
+def fruit(trader):
+    def know() -> None:
+        for content in ("Likes apples", "Likes pears", *(f"Trades n{number}" for number in range(20))):
+            UserFactFactory(content=content)
+
+    as_owner(trader, know)
+
+
+def test_recall_asks_a_remote_model_once_for_each_text(remote, fruit, trader):
+    answers = [recall(trader.pk, query="fruit", now=JUNE) for _ in range(2)]
+
+    assert [{row.fact.content for row in answer.rows} for answer in answers] == [{"Likes apples", "Likes pears"}] * 2
+    assert sorted(remote.asked) == sorted(
+        ["fruit", "Likes apples", "Likes pears", *(f"Trades n{n}" for n in range(20))]
+    )
+
+
+def test_recall_goes_by_words_when_the_remote_model_fails(remote, fruit, trader):
+    remote.fails = True
+
+    answer = recall(trader.pk, query="apples", now=JUNE)
+
+    assert answer.rows[0].fact.content == "Likes apples"
+
+
+def test_recall_inside_of_a_door_calls_no_model(remote, fruit, trader):
+    with owned(trader):
+        answer = recall_facts(query="apples", now=JUNE)
+
+    assert answer.rows[0].fact.content == "Likes apples"
+    assert remote.asked == []
+
+
+def test_recall_calls_the_model_while_no_door_is_open(remote, fruit, trader):
+    recall(trader.pk, query="fruit", now=JUNE)
+
+    assert remote.asked
+    assert not remote.was_asked_in_a_scope
+
+
+def test_recall_of_a_blank_query_asks_no_model(remote, fruit, trader):
+    assert recall(trader.pk, query=" ?", now=JUNE).rows == []
+    assert remote.asked == []
