@@ -1,13 +1,27 @@
-"""The faces of Keel: what each is called, which memory block it gets, how its prompt is made."""
+"""The faces of Keel: what each is called, how it speaks, which memory block it gets."""
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, Protocol
 
-from memory.injection import Block, coach_block
-from memory.queries import iter_block_facts
+from django.conf import settings
+
+from chat.prompts import (
+    ADVISOR_PERSONA,
+    ADVISOR_TRUST,
+    COACH_PERSONA,
+    COACH_TRUST,
+    COMPANION_PERSONA,
+    COMPANION_TRUST,
+    compose_prefix,
+)
+from memory.injection import Block, advisor_block, coach_block, companion_block, empty_block
+from memory.queries import iter_block_facts, iter_block_places
 from memory.services import render_coach_block
+
+
+class _Renderer(Protocol):
+    def __call__(self, *, now: datetime) -> Block: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,16 +30,74 @@ class Assistant:
 
     name: str
     label: str
-    render_block: Callable[..., Block]  # (now=...): writes: it notes which facts were referenced
-    preview_block: Callable[[datetime], Block]  # the same bytes, without that note
+    description: str  # one line, for who chooses among them
+    persona: str
+    trust_rules: str
+    render: _Renderer  # may write: the coach's notes which facts were referenced
+    preview: _Renderer  # the same bytes; writes nothing
+
+    def render_block(self, *, now: datetime, uses_facts: bool) -> Block:
+        """Return the memory block of a chat that begins at `now`; empty for a user who lets no prompt hold a fact."""
+        return self.render(now=now) if uses_facts else empty_block()
+
+    def preview_block(self, *, now: datetime, uses_facts: bool) -> Block:
+        """Return what `render_block` would; changes nothing."""
+        return self.preview(now=now) if uses_facts else empty_block()
+
+    def prefix(self, *, tier: str | None, memory_block: str, mode: str) -> str:
+        """Return the part of the system prompt that stays the same through a conversation."""
+        return compose_prefix(
+            persona=self.persona, tier=tier, memory_block=memory_block, mode=mode, trust_rules=self.trust_rules
+        )
 
 
-def _preview_coach_block(now: datetime) -> Block:
+def default_assistant() -> Assistant:
+    """Return the face that a new chat gets when nobody chose one."""
+    return ASSISTANTS[settings.DEFAULT_ASSISTANT]
+
+
+def _preview_coach_block(*, now: datetime) -> Block:
     return coach_block(iter_block_facts(now), now=now)
 
 
+def _advisor_block(*, now: datetime) -> Block:
+    return advisor_block(iter_block_facts(now), now=now)
+
+
+def _companion_block(*, now: datetime) -> Block:
+    return companion_block(iter_block_facts(now), iter_block_places(), now=now)
+
+
+# Only the coach's render notes what it referenced (settled 7); the others read.
 ASSISTANTS: Final = {
-    "coach": Assistant(
-        name="coach", label="Coach", render_block=render_coach_block, preview_block=_preview_coach_block
-    ),
+    assistant.name: assistant
+    for assistant in (
+        Assistant(
+            name="coach",
+            label="Coach",
+            description="Drafts strategies with you, explains what your agents did, and prepares what you then commit.",
+            persona=COACH_PERSONA,
+            trust_rules=COACH_TRUST,
+            render=render_coach_block,
+            preview=_preview_coach_block,
+        ),
+        Assistant(
+            name="advisor",
+            label="Advisor",
+            description="Thinks through goals, risk and accounts with you, from the preferences you told it.",
+            persona=ADVISOR_PERSONA,
+            trust_rules=ADVISOR_TRUST,
+            render=_advisor_block,
+            preview=_advisor_block,
+        ),
+        Assistant(
+            name="companion",
+            label="Companion",
+            description="Talks about anything else, and remembers the people, habits and places of your life.",
+            persona=COMPANION_PERSONA,
+            trust_rules=COMPANION_TRUST,
+            render=_companion_block,
+            preview=_companion_block,
+        ),
+    )
 }

@@ -5,7 +5,7 @@ A reply is one row; its parts are a JSON list of objects of three kinds:
 - `{"kind": "text", "step": 0, "text": "..."}`
 - `{"kind": "tool", "step": 0, "call_id": "...", "name": "...", "arguments": "<the model's JSON text>",
   "status": "running | done | error", "result": {...} or null}`
-- `{"kind": "memory", "step": 0, "event_id": "<uuid>", "event_kind": "save", "text": "...", "fact_id": "<uuid>"}`
+- `{"kind": "memory", "step": 0, "event_id": "<uuid>", "event_kind": "save", "text": "...", "fact_id": "<uuid>" or null}`
 
 `step` counts the model's calls within the turn: the parts of one step were one message of the model.
 """
@@ -75,8 +75,8 @@ class Reply:
             "step": self.step,
             "event_id": event["id"],
             "event_kind": event["kind"],
-            "text": shown["fact"],
-            "fact_id": shown["fact_id"],
+            "text": shown["text"] if "text" in shown else shown["fact"],
+            "fact_id": shown.get("fact_id"),
         }
         self.parts.append(part)
         return part

@@ -10,13 +10,25 @@ from django.template.loader import render_to_string
 from django.utils.safestring import SafeString
 
 from chat.markdown import render
-from chat.models import Message, MessageStatus, Role
+from chat.models import Message, MessageStatus
 from chat.parts import Part
 from memory.models import EventKind
 from memory.queries import undone_events
 
-_TOOL_LABELS: Final = {"remember": "Remember", "forget": "Forget"}
-_MEMORY_TOOLS: Final = frozenset(_TOOL_LABELS)
+_TOOL_LABELS: Final = {
+    "remember": "Remember",
+    "forget": "Forget",
+    "save_preference": "Save a fact",
+    "update_preference": "Update a fact",
+    "forget_preference": "Forget a fact",
+    "confirm_preference": "Confirm a fact",
+    "link_preferences": "Link two facts",
+    "list_preferences": "Look through what Keel knows",
+    "recall_preferences": "Search what Keel knows",
+    "manage_user_memory": "Memory",
+}
+# Keel looks things up in sight, and remembers silently.
+_MEMORY_TOOLS: Final = frozenset(_TOOL_LABELS) - {"list_preferences", "recall_preferences"}
 MAX_DETAIL: Final = 4_000
 
 
@@ -77,7 +89,6 @@ def view_messages(messages: Sequence[Message]) -> list[MessageView]:
 
 
 def _view(message: Message, *, undone: set[UUID], is_last: bool) -> MessageView:
-    is_reply = message.role == Role.ASSISTANT
     return MessageView(
         pk=message.pk,
         role=message.role,
@@ -85,7 +96,7 @@ def _view(message: Message, *, undone: set[UUID], is_last: bool) -> MessageView:
         created_at=message.created_at,
         text=message.content,
         error=message.error,
-        can_retry=is_reply and is_last and message.status != MessageStatus.STREAMING,
+        can_retry=message.reply_to_id is not None and is_last and message.status != MessageStatus.STREAMING,
         model_label=message.model,
         parts=[view_part(part, undone=undone) for part in message.parts if not is_quiet(part)],
     )
@@ -109,7 +120,10 @@ def view_part(part: Part, *, undone: Iterable[UUID] = ()) -> TextPart | ToolPart
 
 def is_quiet(part: Part) -> bool:
     """Tell whether a part is not shown: Keel remembers silently, and the memory line says all there is to say."""
-    return part["kind"] == "tool" and part["name"] in _MEMORY_TOOLS and part["status"] != "error"
+    if part["kind"] != "tool" or part["name"] not in _MEMORY_TOOLS or part["status"] == "error":
+        return False
+    # What was held back shows in no memory line.
+    return "held_for_review" not in (part["result"] or {})
 
 
 def _tool(part: Part) -> ToolPart:
@@ -130,7 +144,9 @@ def _summary(part: Part) -> str:
         return error
     if error:
         return "The model gave arguments that do not fit."
-    return str(result.get("saved") or result.get("forgotten") or "")
+    if "total" in result:
+        return f"{result['total']} found"
+    return str(result.get("saved") or result.get("forgotten") or result.get("message") or result.get("note") or "")
 
 
 def message_html(view: MessageView) -> str:

@@ -21,7 +21,7 @@ from chat.models import MessageStatus
 from chat.parts import INTERRUPTED, Part, Reply, model_messages
 from chat.services import TurnStart, finish_reply, save_progress
 from chat.tools import build_tools
-from chat.tools.base import TOOL_FAILED, Tool, ToolContext
+from chat.tools.base import TOOL_FAILED, Tool, ToolContext, Window
 from config.lib import llm
 from config.lib.llm import Chunk, LLMUnavailable, ToolCall, Usage
 from config.lib.owned import owned_tx
@@ -117,11 +117,14 @@ class _Turn:
         self.model = ""
         self.usage: Usage | None = None
         self.is_cut = False  # the reply reached its greatest length
+        self.window = Window(is_untrusted=start.is_untrusted)
         context = ToolContext(
             user_id=start.user_id,
             now=start.now,
             conversation_id=start.conversation_id,
             message_id=start.message_id,
+            is_temporary=start.is_temporary,
+            window=self.window,
         )
         self.tools: dict[str, Tool[Any]] = build_tools(start.assistant, context)
         self.messages: list[dict[str, Any]] = [{"role": "system", "content": start.system}, *start.history]
@@ -231,6 +234,9 @@ class _Turn:
         tool = self.tools.get(call.name)
         if tool is None:
             return {"error": f"There is no tool of that name. There are: {', '.join(self.tools)}."}
+        if tool.reads_untrusted:
+            # From here on, and before the next call of the same step: the model may call several at once.
+            self.window.is_untrusted = True
         task = asyncio.create_task(in_tool_thread(tool.call, call.arguments))
         end = time.monotonic() + min(TOOL_SECONDS, self.seconds_left)
         while not task.done() and (left := end - time.monotonic()) > 0:
@@ -271,7 +277,13 @@ class _Turn:
 
     def _save_progress(self, parts: list[Part], text: str) -> bool:
         with owned_tx(self.start.user_id):
-            return save_progress(reply_id=self.start.reply_id, parts=parts, text=text, now=_clock())
+            return save_progress(
+                reply_id=self.start.reply_id,
+                parts=parts,
+                text=text,
+                is_untrusted=self.window.is_untrusted,
+                now=_clock(),
+            )
 
     def usage_dict(self) -> dict[str, Any] | None:
         """Return what all calls of the turn used together."""
@@ -302,6 +314,7 @@ class _Turn:
                 error=error,
                 model=self.model,
                 usage=self.usage_dict(),
+                is_untrusted=self.window.is_untrusted,
                 now=_clock(),
             )
 

@@ -1,20 +1,47 @@
 """Reading facts: every function answers for the owner in scope."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from difflib import SequenceMatcher
+from itertools import groupby
 from typing import Any, Final
 from uuid import UUID
 
-from django.db.models import BooleanField, Count, ExpressionWrapper, Q
+from django.db.models import BooleanField, Case, Count, ExpressionWrapper, OuterRef, Q, Subquery, When
+from django.db.models.functions import Coalesce
 
 from config.lib.search import has_words
 from config.lib.text import normal_form
-from memory.injection import INJECTION_FLOOR, BlockFact, coach_block
-from memory.models import STALE_AFTER, EventKind, MemoryEvent, UserFact, UserFactQuerySet
+from memory.injection import (
+    INJECTION_FLOOR,
+    Block,
+    BlockFact,
+    BlockPlace,
+    Explained,
+    advisor_block,
+    coach_block,
+    companion_block,
+    empty_block,
+    explain,
+)
+from memory.models import (
+    STALE_AFTER,
+    EventKind,
+    FactCategory,
+    MemoryEvent,
+    MemorySwitches,
+    Place,
+    PlaceMention,
+    UserFact,
+    UserFactQuerySet,
+)
 
 PAGE_SIZE: Final = 50
+_BLOCK_COLUMNS = (
+    *("id", "user_id", "category", "topic", "content", "summary", "confidence", "score"),
+    *("valid_from", "last_confirmed_at", "learned_at", "created_at"),
+)
 _BY_TOPIC = (ExpressionWrapper(Q(topic=""), output_field=BooleanField()), "topic")  # without a topic: last
 _ORDERS: Final[dict[str, tuple[Any, ...]]] = {
     "referenced": ("-last_referenced_at", "-created_at", "id"),
@@ -23,7 +50,9 @@ _ORDERS: Final[dict[str, tuple[Any, ...]]] = {
     "topic": (*_BY_TOPIC, "-last_referenced_at", "id"),
     "text": ("normalised", "id"),
     "archived": ("-archived_at", "id"),
+    "trashed": ("-trashed_at", "id"),
 }
+_BY_CATEGORY = Case(*(When(category=name, then=rank) for rank, name in enumerate(FactCategory.values)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +65,8 @@ class FactFilter:
     category: str = ""
     topic: str | None = None  # None: any; empty: facts without one
     archived: bool = False
+    trashed: bool = False  # wins over `archived`
+    grouped: bool = False  # by category first, then in order
     order: str = "referenced"  # a key of _ORDERS
 
 
@@ -49,6 +80,16 @@ class ListedFact:
     is_affirmed: bool  # its owner affirmed it within 60 days, so nobody asks again
     has_begun: bool
     has_ended: bool
+    days_left: int | None  # until the trash lets go of it; None: it is not there
+
+
+@dataclass(frozen=True, slots=True)
+class FactGroup:
+    """The facts of one category on a page, of `total` in all; `label` is empty when the page is not grouped."""
+
+    label: str
+    total: int
+    facts: list[ListedFact]
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,14 +100,16 @@ class FactPage:
     total: int
     number: int
     pages: int
+    groups: list[FactGroup]
 
 
 @dataclass(frozen=True, slots=True)
 class FactCounts:
-    """How many facts are held true and how many were archived, each lineage once."""
+    """How many facts are held true, were archived and are in the trash, each lineage once."""
 
     believed: int
     archived: int
+    trashed: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +131,13 @@ class HistoryEntry:
     changes: list[tuple[str, str, str]]  # what else changed: name, before, after
     merged_into: UserFact | None
     conversation_id: UUID | None
+    message_id: int | None
     undone_at: datetime | None
+
+
+def uses_facts() -> bool:
+    """Tell whether the owner lets prompts hold facts; they do until it is switched off."""
+    return not MemorySwitches.objects.filter(uses_facts=False).exists()
 
 
 def iter_block_facts(now: datetime) -> Iterator[BlockFact]:
@@ -96,20 +145,47 @@ def iter_block_facts(now: datetime) -> Iterator[BlockFact]:
 
     Decay only lowers a score, so the database drops what starts below the floor and the planner the rest.
     """
-    rows = (
-        UserFact.objects.current(now)
-        .filter(Q(score__isnull=True) | Q(score__gte=INJECTION_FLOOR))
-        .by_reference()
-        .only("id", "user_id", "topic", "content", "summary", "confidence", "score", "valid_from", "last_confirmed_at")
-    )
-    for row in rows.iterator(chunk_size=50):
+    return _block_facts(UserFact.objects.current(now).filter(Q(score__isnull=True) | Q(score__gte=INJECTION_FLOOR)))
+
+
+def iter_block_places() -> Iterator[BlockPlace]:
+    """Yield the places with how many conversations mention each, first added first."""
+    mentions = PlaceMention.objects.filter(place=OuterRef("pk")).order_by().values("place")
+    number = mentions.annotate(number=Count("conversation_ref", distinct=True)).values("number")
+    rows = Place.objects.filter(removed_at__isnull=True).annotate(conversations=Coalesce(Subquery(number), 0))
+    for row in rows.order_by("added_at", "id").only("id", "user_id", "name", "notes").iterator(chunk_size=50):
+        yield BlockPlace(id=row.pk, name=row.name, notes=row.notes, conversations=row.conversations)
+
+
+def explain_block(*, assistant: str, now: datetime) -> list[Explained]:
+    """Say of each current fact whether the assistant's next chat holds it and why; most recently referenced first."""
+    return explain(_block_facts(UserFact.objects.current(now)), assistant=assistant, now=now)
+
+
+def next_block(*, assistant: str, now: datetime) -> Block:
+    """Return the block that the assistant's next chat starts with; empty while its owner lets no prompt hold a fact."""
+    return _BLOCKS[assistant](now) if uses_facts() else empty_block()
+
+
+_BLOCKS: Final[dict[str, Callable[[datetime], Block]]] = {
+    "coach": lambda now: coach_block(iter_block_facts(now), now=now),
+    "advisor": lambda now: advisor_block(iter_block_facts(now), now=now),
+    "companion": lambda now: companion_block(iter_block_facts(now), iter_block_places(), now=now),
+}
+
+
+def _block_facts(facts: UserFactQuerySet) -> Iterator[BlockFact]:
+    for row in facts.by_reference().only(*_BLOCK_COLUMNS).iterator(chunk_size=50):
         yield BlockFact(
             id=row.pk,
+            category=row.category,
             topic=row.topic,
             line=row.line,
             is_inferred=row.confidence == "inferred",
             score=row.score,
             affirmed_at=max(row.valid_from, row.last_confirmed_at or row.valid_from),
+            learned_at=row.learned_at,
+            created_at=row.created_at,
         )
 
 
@@ -122,6 +198,13 @@ def count_current_facts(now: datetime) -> int:
 def list_latest_lines(now: datetime, limit: int) -> list[str]:
     """Return the text of the most recently referenced current facts."""
     return [fact.line for fact in UserFact.objects.current(now).by_reference()[:limit]]
+
+
+def list_current(now: datetime, *, category: str | None = None, limit: int) -> tuple[list[UserFact], int]:
+    """Return the most recently referenced current facts, of one category if given, and how many there are."""
+    rows = UserFact.objects.current(now)
+    rows = rows.filter(category=category) if category else rows
+    return list(rows.by_reference()[:limit]), rows.count()
 
 
 def list_matching(reference: str, now: datetime, limit: int = 10) -> list[UserFact]:
@@ -167,19 +250,30 @@ def list_facts(wanted: FactFilter, *, page: int, now: datetime) -> FactPage:
 
     Held true means not archived: what has ended or has not begun yet is listed too.
     """
-    rows = _archived() if wanted.archived else UserFact.objects.believed()
+    rows = _shelf(wanted)
     rows = rows.filter(has_words(wanted.words, "normalised", "topic"))
     for column in ("source", "confidence", "category"):
         value = getattr(wanted, column)
         rows = rows.filter(**{column: value}) if value else rows
     if wanted.topic is not None:
         rows = rows.filter(topic=wanted.topic)
-    total = rows.count()
+    totals = dict(rows.order_by().values_list("category").annotate(Count("pk")))
+    total = sum(totals.values())
     pages = max(1, -(-total // PAGE_SIZE))
     number = min(max(1, page), pages)
     start = (number - 1) * PAGE_SIZE
-    shown = rows.order_by(*_ORDERS[wanted.order])[start : start + PAGE_SIZE]
-    return FactPage(list_as_shown(shown, now), total, number, pages)
+    order = (_BY_CATEGORY, *_ORDERS[wanted.order]) if wanted.grouped else _ORDERS[wanted.order]
+    shown = list_as_shown(rows.order_by(*order)[start : start + PAGE_SIZE], now)
+    return FactPage(shown, total, number, pages, _groups(shown, totals) if wanted.grouped else _ungrouped(shown, total))
+
+
+def _groups(shown: list[ListedFact], totals: dict[str, int]) -> list[FactGroup]:
+    by_category = groupby(shown, key=lambda listed: FactCategory(listed.fact.category))
+    return [FactGroup(category.label, totals[category], list(facts)) for category, facts in by_category]
+
+
+def _ungrouped(shown: list[ListedFact], total: int) -> list[FactGroup]:
+    return [FactGroup("", total, shown)] if shown else []
 
 
 def list_as_shown(facts: Iterable[UserFact], now: datetime) -> list[ListedFact]:
@@ -193,16 +287,19 @@ def list_as_shown(facts: Iterable[UserFact], now: datetime) -> list[ListedFact]:
             is_affirmed=fact.last_confirmed_at is not None and now - fact.last_confirmed_at < STALE_AFTER,
             has_begun=fact.valid_from <= now,
             has_ended=fact.valid_until is not None and fact.valid_until <= now,
+            days_left=None if fact.gone_at is None else max(0, -((now - fact.gone_at) // timedelta(days=1))),
         )
         for fact in facts
     ]
 
 
 def count_facts() -> FactCounts:
-    """Return how many facts the page lists, held true and archived."""
-    is_archived = Q(archived_at__isnull=False)
+    """Return how many facts the page lists, held true, archived and in the trash."""
+    is_archived, is_trashed = Q(archived_at__isnull=False), Q(trashed_at__isnull=False)
     counts = UserFact.objects.last_of_lineage().aggregate(
-        believed=Count("pk", filter=~is_archived), archived=Count("pk", filter=is_archived)
+        believed=Count("pk", filter=~is_archived),
+        archived=Count("pk", filter=is_archived & ~is_trashed),
+        trashed=Count("pk", filter=is_trashed),
     )
     return FactCounts(**counts)
 
@@ -252,8 +349,13 @@ def word_changes(old: str, new: str) -> list[WordRun]:
     return runs
 
 
-def _archived() -> UserFactQuerySet:
-    rows: UserFactQuerySet = UserFact.objects.last_of_lineage().filter(archived_at__isnull=False)
+def _shelf(wanted: FactFilter) -> UserFactQuerySet:
+    if wanted.trashed:
+        trash: UserFactQuerySet = UserFact.objects.in_trash()
+        return trash
+    rows: UserFactQuerySet = UserFact.objects.believed()
+    if wanted.archived:
+        rows = UserFact.objects.last_of_lineage().filter(archived_at__isnull=False, trashed_at__isnull=True)
     return rows
 
 
@@ -268,6 +370,7 @@ def _version_entry(version: UserFact, before: UserFact | None, event: MemoryEven
         changes=[] if before is None else _changed_attributes(before, version),
         merged_into=None,
         conversation_id=event.conversation_id if event else None,
+        message_id=event.message_id if event else None,
         undone_at=event.undone_at if event else None,
     )
 
@@ -281,6 +384,7 @@ def _act_entry(event: MemoryEvent) -> HistoryEntry:
         changes=[],
         merged_into=event.after if event.kind == EventKind.MERGE else None,
         conversation_id=event.conversation_id,
+        message_id=event.message_id,
         undone_at=event.undone_at,
     )
 
@@ -291,5 +395,7 @@ def _changed_attributes(before: UserFact, after: UserFact) -> list[tuple[str, st
         ("Category", before.get_category_display(), after.get_category_display()),
         ("Confidence", before.get_confidence_display(), after.get_confidence_display()),
         ("Source", before.get_source_display(), after.get_source_display()),
+        ("Shorter line", before.summary or "none", after.summary or "none"),
+        ("Detail", before.body or "none", after.body or "none"),
     )
     return [pair for pair in pairs if pair[1] != pair[2]]

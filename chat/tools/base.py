@@ -7,7 +7,7 @@ goes wrong in it comes back as `{"error": ...}`, with nothing half written.
 import json
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
 from typing import Any, Final, Generic, TypeVar
@@ -31,6 +31,13 @@ class ResultTooLong(DomainError):
     """A tool found more than a conversation can hold; what it wrote is taken back."""
 
 
+@dataclass(slots=True)
+class Window:
+    """What the model has in view; the turn keeps it up to date while it runs."""
+
+    is_untrusted: bool = False  # text that the user did not type: news, trade reasons, imports
+
+
 @dataclass(frozen=True, slots=True)
 class ToolContext:
     """What every tool may know of the turn it serves."""
@@ -39,6 +46,8 @@ class ToolContext:
     now: datetime  # aware UTC, fixed for the turn
     conversation_id: UUID | None = None
     message_id: int | None = None  # the user's message that the turn answers
+    is_temporary: bool = False  # nothing of this conversation is kept
+    window: Window = field(default_factory=Window)
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +59,7 @@ class Tool(Generic[A]):
     args: type[A]
     run: Callable[[A], dict[str, Any]]
     context: ToolContext
+    reads_untrusted: bool = False  # its results hold text that the user did not type
 
     @property
     def schema(self) -> dict[str, Any]:

@@ -3,10 +3,11 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from chat.tools.base import Tool, ToolContext
-from memory.models import ArchivedReason, FactSource, MemoryEvent, UserFact
-from memory.services import FactAmbiguous, Origin, forget_fact, remember_fact
-
-OVERRIDES = "This overrides the list of facts in your instructions for the rest of this chat."
+from chat.tools.gate import admit, admit_change, hold_for_review
+from chat.tools.lines import OVERRIDES, ambiguous, memory_event
+from memory.models import ArchivedReason, FactSource
+from memory.services import forget_fact, remember_fact, resolve_fact
+from memory.versions import FactAmbiguous
 
 
 class RememberArgs(BaseModel):
@@ -41,12 +42,15 @@ def remember_tool(context: ToolContext) -> Tool[RememberArgs]:
     """Make the `remember` tool for one turn."""
 
     def run(args: RememberArgs) -> dict[str, Any]:
+        origin = admit(context, args.fact)
+        if origin is None:
+            return hold_for_review(context, content=args.fact, topic=args.topic)
         written = remember_fact(
             content=args.fact,
             topic=args.topic,
             confidence=args.confidence,
             source=FactSource.CHAT,
-            origin=_origin(context),
+            origin=origin,
             now=context.now,
         )
         result: dict[str, Any] = {"fact_id": str(written.fact.pk), "saved": written.fact.content, "note": OVERRIDES}
@@ -72,15 +76,15 @@ def forget_tool(context: ToolContext) -> Tool[ForgetArgs]:
 
     def run(args: ForgetArgs) -> dict[str, Any]:
         try:
-            written = forget_fact(
-                id_or_substring=args.fact_id,
-                reason=ArchivedReason(args.reason),
-                origin=_origin(context),
-                now=context.now,
-            )
+            fact = resolve_fact(args.fact_id, context.now)
         except FactAmbiguous as error:
-            candidates = [{"fact_id": str(fact.pk), "fact": fact.content} for fact in error.candidates]
-            return {"error": str(error), "candidates": candidates}
+            return ambiguous(error)
+        written = forget_fact(
+            id_or_substring=str(fact.pk),
+            reason=ArchivedReason(args.reason),
+            origin=admit_change(context, fact.content),
+            now=context.now,
+        )
         assert written.event is not None, "a forget always changes something"
         return {
             "fact_id": str(written.fact.pk),
@@ -99,23 +103,3 @@ def forget_tool(context: ToolContext) -> Tool[ForgetArgs]:
         run=run,
         context=context,
     )
-
-
-def memory_event(event: MemoryEvent) -> dict[str, Any]:
-    """Return what the memory line needs: `{id, kind, before, after}`, rows as `{fact_id, fact, topic, confidence}`."""
-    return {
-        "id": str(event.pk),
-        "kind": event.kind,
-        "before": _row(event.before),
-        "after": _row(event.after),
-    }
-
-
-def _row(fact: UserFact | None) -> dict[str, str] | None:
-    if fact is None:
-        return None
-    return {"fact_id": str(fact.pk), "fact": fact.content, "topic": fact.topic, "confidence": fact.confidence}
-
-
-def _origin(context: ToolContext) -> Origin:
-    return Origin(conversation_id=context.conversation_id, message_id=context.message_id)

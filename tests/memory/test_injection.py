@@ -8,23 +8,17 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from hypothesis import given
 from hypothesis import strategies as st
-from markdown_it import MarkdownIt
 
 from config.lib.text import one_line
-from memory.injection import BlockFact, coach_block, effective_score, is_injectable
+from memory.injection import coach_block, effective_score, is_injectable
 from memory.models import MemoryEvent, UserFact
 from memory.queries import iter_block_facts
 from memory.services import render_coach_block
-from memory.wording import MAX_CONTENT, MAX_TOPIC
 from tests.factories.memory import JUNE, MAY, UserFactFactory
+from tests.memory.blocks import FACTS, HOSTILE, assert_opens_nothing, block_fact
 
 DAY = timedelta(days=1)
 HEADING = "## What I know about you\n\n"
-
-
-def block_fact(number: int = 0, **values) -> BlockFact:
-    given = {"topic": "", "line": f"Fact number {number}", "is_inferred": False, "score": None, "affirmed_at": JUNE}
-    return BlockFact(id=UUID(int=number), **{**given, **values})
 
 
 def test_coach_block_in_its_exact_bytes():
@@ -129,29 +123,16 @@ def test_is_injectable_from_the_floor_up(score, days, may_be):
     assert is_injectable(block_fact(score=score, affirmed_at=JUNE - days * DAY), JUNE) is may_be
 
 
-MARKS = [
-    *("# ", "## ", "#", "```", "~~~", "---", "===", "***", "___", "`", "> ", "<!--", "<h1>", "]", "[risk] ", "- ", "x"),
-    *("\n", "\r", "\u2028", "\x85", "\x0b", "\t", "\0", " ", "\u200b", "\u202e", "\ufeff", "\uff03 ", "\uff40" * 3),
-]
-HOSTILE = st.lists(st.sampled_from(MARKS) | st.text(st.characters(), max_size=6), max_size=20).map("".join)
-SAID = st.tuples(HOSTILE.map(lambda text: text[:MAX_CONTENT]), HOSTILE.map(lambda text: text[:MAX_TOPIC]))
-
-
-@given(st.lists(SAID, max_size=4), st.booleans())
-def test_nothing_in_a_fact_opens_a_line_a_heading_or_a_fence(said, is_inferred):
-    facts = [block_fact(n, line=line, topic=topic, is_inferred=is_inferred) for n, (line, topic) in enumerate(said)]
+@given(FACTS, st.booleans())
+def test_nothing_in_a_fact_opens_a_line_a_heading_or_a_rule(said, is_inferred):
+    facts = [block_fact(number, is_inferred=is_inferred, **values) for number, values in enumerate(said)]
 
     text = coach_block(facts, now=JUNE).text
 
     lines = text.splitlines()
     assert len(lines) == (len(facts) + 2 if facts else 0)
-    assert lines[2:] == [line for line in lines if line.startswith("-")]
-    assert "```" not in text
-    assert "~~~" not in text
-    assert all(char == "\n" or char.isprintable() for char in text)
-    tokens = MarkdownIt("commonmark", {"html": False}).parse(text)
-    assert [token.tag for token in tokens if token.type == "heading_open"] == ["h2"] * bool(facts)
-    assert not [token for token in tokens if token.type in {"fence", "code_block", "hr"}]
+    assert lines[2:] == [line for line in lines if line.startswith("- ")]
+    assert_opens_nothing(text, ["h2"] * bool(facts), lists=bool(facts))
 
 
 @given(HOSTILE)
@@ -174,6 +155,9 @@ def test_coach_block_says_of_a_fact_what_its_line_says(text):
         ("Trades 5-10 lots -- never more", "Trades 5-10 lots -- never more"),
         ("Max 5× 🙂", "Max 5× 🙂"),
         ("* * *", "*"),
+        ("# - -", ""),  # after the list's own dash, two more would draw a rule
+        ("Up -5 -", "Up -5 -"),
+        ("- #", ""),
     ],
 )
 def test_coach_block_neutralises_marks_and_keeps_words(line, shown):

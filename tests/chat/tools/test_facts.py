@@ -8,7 +8,8 @@ import pytest
 from chat.tools import build_tools
 from chat.tools.base import Tool, ToolContext
 from memory.models import ArchivedReason, EventKind, MemoryEvent, UserFact
-from memory.services import supersede_fact, undo_event
+from memory.services import supersede_fact
+from memory.undo import undo_event
 from tests.factories.memory import UserFactFactory
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)

@@ -1,0 +1,110 @@
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from chat.tools.base import Tool, ToolContext
+from chat.tools.gate import WriteRefused, admit, admit_change, hold_for_review
+from chat.tools.lines import OVERRIDES, ambiguous, memory_event
+from memory.document import memory_document
+from memory.models import Confidence, FactSource
+from memory.places import add_place
+from memory.services import forget_fact, remember_fact, resolve_fact
+from memory.versions import FactAmbiguous
+
+# seed 004, its own words.
+DESCRIPTION = """\
+Use this tool to store and retrieve persistent facts about the user that should be remembered across all conversations.
+
+WHEN TO USE:
+- User shares personal information (name, preferences, interests, location)
+- User mentions places they care about (home, work, favorite spots)
+- User explicitly asks you to remember something
+- User corrects previous information (deactivate old fact, add new one)
+
+WHAT TO STORE:
+- Personal details: "User's name is Alex", "User prefers morning workouts"
+- Preferences: "User likes Italian food", "User is vegetarian"
+- Context: "User lives in Seattle", "User works in tech industry"
+- Places: User's home address, workplace, frequently mentioned locations
+
+DO NOT STORE:
+- Sensitive data (passwords, SSN, financial info)
+- Temporary information (today's weather, one-time events)
+- Information user hasn't shared or confirmed"""
+
+
+class ManageUserMemoryArgs(BaseModel):
+    """Arguments of `manage_user_memory`; which ones an operation needs stands in their descriptions."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    operation: Literal["add_fact", "deactivate_fact", "add_poi", "get_memory"]
+    content: str | None = Field(None, description="For add_fact: the fact to remember")
+    fact_id: str | None = Field(None, description="For deactivate_fact: the UUID of fact to deactivate")
+    place_id: str | None = Field(None, description="For add_poi: unique identifier for place")
+    place_name: str | None = Field(None, description="For add_poi: human-readable name")
+    notes: str | None = Field(None, description="For add_poi: additional context")
+
+
+def manage_user_memory_tool(context: ToolContext) -> Tool[ManageUserMemoryArgs]:
+    """Make the `manage_user_memory` tool for one turn."""
+
+    def add_fact(args: ManageUserMemoryArgs) -> dict[str, Any]:
+        content = _needed(args.content, "content", "add_fact")
+        origin = admit(context, content)
+        if origin is None:
+            return hold_for_review(context, content=content)
+        written = remember_fact(
+            content=content, confidence=Confidence.ASSERTED, source=FactSource.CHAT, origin=origin, now=context.now
+        )
+        result = {"fact_id": str(written.fact.pk), "content": written.fact.content}
+        if written.event is None:
+            return {**result, "message": "This was known already; nothing changed."}
+        return {**result, "message": f"Saved. {OVERRIDES}", "memoryEvent": memory_event(written.event)}
+
+    def deactivate_fact(args: ManageUserMemoryArgs) -> dict[str, Any]:
+        try:
+            fact = resolve_fact(_needed(args.fact_id, "fact_id", "deactivate_fact"), context.now)
+        except FactAmbiguous as error:
+            return ambiguous(error)
+        written = forget_fact(id_or_substring=str(fact.pk), origin=admit_change(context, fact.content), now=context.now)
+        assert written.event is not None, "a forget always changes something"
+        return {
+            "fact_id": str(written.fact.pk),
+            "message": f"Deactivated. {OVERRIDES}",
+            "memoryEvent": memory_event(written.event),
+        }
+
+    def add_poi(args: ManageUserMemoryArgs) -> dict[str, Any]:
+        place_id = _needed(args.place_id, "place_id", "add_poi")
+        name = _needed(args.place_name, "place_name", "add_poi")
+        said = f"{name}: {args.notes}" if args.notes else name
+        origin = admit(context, said)
+        if origin is None:
+            return hold_for_review(context, content=f"Place: {said}")
+        written = add_place(place_id=place_id, name=name, notes=args.notes, origin=origin, now=context.now)
+        result: dict[str, Any] = {"place_id": written.place.place_id, "message": "Saved."}
+        return result if written.event is None else {**result, "memoryEvent": memory_event(written.event)}
+
+    def get_memory(args: ManageUserMemoryArgs) -> dict[str, Any]:
+        return memory_document(now=context.now).model_dump(mode="json")
+
+    operations = {
+        "add_fact": add_fact,
+        "deactivate_fact": deactivate_fact,
+        "add_poi": add_poi,
+        "get_memory": get_memory,
+    }
+    return Tool(
+        name="manage_user_memory",
+        description=DESCRIPTION,
+        args=ManageUserMemoryArgs,
+        run=lambda args: operations[args.operation](args),
+        context=context,
+    )
+
+
+def _needed(value: str | None, name: str, operation: str) -> str:
+    if value is None or not value.strip():
+        raise WriteRefused(f"{operation} needs {name}.")
+    return value

@@ -1,0 +1,94 @@
+"""The gate before the memory: what the user did not say in their own words is kept for their review.
+
+The law: once text that the user did not type is in the model's view (news, trade reasons, imports), and as long as it
+is, a write passes only if words that the user typed in this conversation support it. A temporary chat writes nothing.
+"""
+
+from typing import Any, Final
+from uuid import UUID
+
+from chat.queries import list_typed
+from chat.tools.base import ToolContext
+from config.lib.errors import DomainError
+from memory.models import ProposalKind
+from memory.review import propose_fact
+from memory.support import Quote, TypedMessage, find_support, shares_a_word
+from memory.versions import Origin
+
+LAST_MESSAGES: Final = 50  # of the user's, in which words are looked for
+HELD: Final = (
+    "Not saved: untrusted text is in view, and the user did not say this in their own words. "
+    "It waits for them on their page of facts; say so."
+)
+NOT_ASKED: Final = (
+    "Not done: untrusted text is in view, and the user's last message does not speak of this fact. "
+    "Ask the user, then try again."
+)
+TEMPORARY: Final = "This chat is temporary: nothing of it is kept. Say so; a fact can be saved in an ordinary chat."
+
+
+class WriteRefused(DomainError):
+    """The conversation may not write this to the memory."""
+
+
+def admit(context: ToolContext, content: str) -> Origin | None:
+    """Return where a write of `content` comes from, with the user's words for it; None: keep it for review.
+
+    Raises:
+        WriteRefused: the chat is temporary.
+    """
+    if context.is_temporary:
+        raise WriteRefused(TEMPORARY)
+    quote = find_support(content, _typed(context)) if context.conversation_id else None
+    if quote is None and context.window.is_untrusted:
+        return None
+    return origin_of(context, quote)
+
+
+def admit_change(context: ToolContext, *contents: str) -> Origin:
+    """Return where a write to known facts comes from, one that brings in no new words.
+
+    Raises:
+        WriteRefused: the chat is temporary; or untrusted text is in view and the user's message names none of them.
+    """
+    if context.is_temporary:
+        raise WriteRefused(TEMPORARY)
+    if context.window.is_untrusted:
+        typed = _typed(context, last=1)
+        if not typed or not any(shares_a_word(content, typed[-1].text) for content in contents):
+            raise WriteRefused(NOT_ASKED)
+    return origin_of(context)
+
+
+def hold_for_review(
+    context: ToolContext,
+    *,
+    content: str,
+    topic: str = "",
+    category: str | None = None,
+    target_id: UUID | None = None,
+) -> dict[str, Any]:
+    """Put the words into the user's queue; return the tool's result."""
+    propose_fact(
+        kind=ProposalKind.UNTRUSTED,
+        content=content,
+        topic=topic,
+        category=category,
+        target_id=target_id,
+        why="A chat wanted to save this while text was in view that you did not write.",
+        origin=origin_of(context),
+        now=context.now,
+    )
+    return {"held_for_review": content, "note": HELD}
+
+
+def origin_of(context: ToolContext, quote: Quote | None = None) -> Origin:
+    """Return where a write of this turn comes from."""
+    quotes = ({"message_id": quote.message_id, "start": quote.start, "end": quote.end},) if quote else ()
+    return Origin(conversation_id=context.conversation_id, message_id=context.message_id, quotes=quotes)
+
+
+def _typed(context: ToolContext, last: int = LAST_MESSAGES) -> list[TypedMessage]:
+    if context.conversation_id is None:
+        return []
+    return [TypedMessage(pk, text) for pk, text in list_typed(context.conversation_id, last=last)]

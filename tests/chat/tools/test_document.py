@@ -1,0 +1,153 @@
+"""The companion's one tool, as seed 004 names it."""
+
+from copy import deepcopy
+
+import pytest
+
+from chat.tools import build_tools
+from chat.tools.base import ToolContext
+from memory.models import MemoryEvent, Place, PlaceMention, UserFact
+from memory.undo import undo_event
+from tests.chat.tools.talking import NOW, Toolbox, row
+from tests.factories.memory import UserFactFactory
+
+TEXT = {"anyOf": [{"type": "string"}, {"type": "null"}], "default": None}
+PROPERTIES = {
+    "operation": {"type": "string", "enum": ["add_fact", "deactivate_fact", "add_poi", "get_memory"]},
+    "content": {**TEXT, "description": "For add_fact: the fact to remember"},
+    "fact_id": {**TEXT, "description": "For deactivate_fact: the UUID of fact to deactivate"},
+    "place_id": {**TEXT, "description": "For add_poi: unique identifier for place"},
+    "place_name": {**TEXT, "description": "For add_poi: human-readable name"},
+    "notes": {**TEXT, "description": "For add_poi: additional context"},
+}
+
+
+@pytest.fixture
+def box(as_trader) -> Toolbox:
+    """The companion's tool in a chat where the user has typed a line."""
+    return Toolbox(as_trader, "companion", "My name is Alex, and home is 123 Main St.")
+
+
+def manage(box, operation, **arguments):
+    return box.call("manage_user_memory", operation=operation, **arguments)
+
+
+def test_the_companion_has_one_tool_with_the_signature_of_the_seed():
+    tools = build_tools("companion", ToolContext(user_id=1, now=NOW))
+
+    assert list(tools) == ["manage_user_memory"]
+    parameters = deepcopy(tools["manage_user_memory"].schema["function"]["parameters"])
+    assert parameters["properties"] == PROPERTIES
+    assert parameters["required"] == ["operation"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "store and retrieve persistent facts about the user that should be remembered across all conversations",
+        "User shares personal information (name, preferences, interests, location)",
+        "User mentions places they care about (home, work, favorite spots)",
+        "User explicitly asks you to remember something",
+        "User corrects previous information (deactivate old fact, add new one)",
+        "Places: User's home address, workplace, frequently mentioned locations",
+        "Sensitive data (passwords, SSN, financial info)",
+        "Temporary information (today's weather, one-time events)",
+        "Information user hasn't shared or confirmed",
+    ],
+)
+def test_description_tells_when_to_use_it_and_what_to_store(line):
+    tool = build_tools("companion", ToolContext(user_id=1, now=NOW))["manage_user_memory"]
+
+    assert line in tool.schema["function"]["description"]
+
+
+def test_add_fact_saves_it_and_tells_the_memory_line(box):
+    result = manage(box, "add_fact", content="User's name is Alex")
+
+    fact, event = UserFact.objects.get(), MemoryEvent.objects.get()
+    assert (result["fact_id"], result["content"]) == (str(fact.pk), "User's name is Alex")
+    assert result["memoryEvent"] == {"id": str(event.pk), "kind": "save", "before": None, "after": row(fact)}
+    assert (fact.confidence, fact.category, fact.conversation_id) == ("asserted", "fact", box.conversation.pk)
+
+
+@pytest.mark.parametrize("reference", ["id", "words"])
+def test_deactivate_fact_takes_an_id_or_words(box, reference):
+    fact = UserFactFactory(content="User lives in Seattle")
+
+    result = manage(box, "deactivate_fact", fact_id=str(fact.pk) if reference == "id" else "seattle")
+
+    fact.refresh_from_db()
+    assert (result["fact_id"], fact.archived_reason) == (str(fact.pk), "agent_forget")
+    assert result["memoryEvent"]["kind"] == "forget"
+
+
+def test_deactivate_fact_with_words_of_several_facts_gives_the_candidates(box):
+    facts = [UserFactFactory(content=content) for content in ("Lives in Seattle", "Works in Seattle, too")]
+
+    result = manage(box, "deactivate_fact", fact_id="seattle")
+
+    assert result["candidates"] == [{"fact_id": str(fact.pk), "fact": fact.content} for fact in facts]
+
+
+def test_add_poi_saves_the_place_and_notes_the_message(box):
+    result = manage(box, "add_poi", place_id="home", place_name="Home", notes="123 Main St")
+
+    place, mention = Place.objects.get(), PlaceMention.objects.get()
+    assert result["place_id"] == "home"
+    assert (place.name, place.notes) == ("Home", "123 Main St")
+    assert (mention.conversation_ref, mention.message_ref) == (str(box.conversation.pk), str(box.messages[-1].pk))
+    shown = {"place_id": "home", "place": "Home", "notes": "123 Main St", "text": "Home: 123 Main St"}
+    assert result["memoryEvent"]["after"] == shown
+
+
+def test_add_poi_on_a_known_place_updates_its_notes_and_can_be_undone(box):
+    manage(box, "add_poi", place_id="home", place_name="Home", notes="123 Main St")
+
+    event = manage(box, "add_poi", place_id="home", place_name="Home", notes="5 Side St")["memoryEvent"]
+
+    assert Place.objects.get().notes == "5 Side St"
+    assert PlaceMention.objects.count() == 1
+    undo_event(event_id=event["id"], now=NOW)
+    assert Place.objects.get().notes == "123 Main St"
+
+
+def test_get_memory_gives_the_document(box):
+    fact = UserFactFactory(content="User lives in Seattle")
+    manage(box, "add_poi", place_id="home", place_name="Home")
+
+    document = manage(box, "get_memory")
+
+    assert list(document) == ["facts", "placer_user_datapoints", "metadata"]
+    assert [entry["id"] for entry in document["facts"]] == [str(fact.pk)]
+    assert [place["place_id"] for place in document["placer_user_datapoints"]] == ["home"]
+
+
+@pytest.mark.parametrize(
+    ("operation", "arguments", "missing"),
+    [
+        ("add_fact", {}, "content"),
+        ("add_fact", {"content": "  "}, "content"),
+        ("deactivate_fact", {"content": "Seattle"}, "fact_id"),
+        ("add_poi", {"place_name": "Home"}, "place_id"),
+        ("add_poi", {"place_id": "home"}, "place_name"),
+    ],
+)
+def test_what_an_operation_needs_is_named(box, operation, arguments, missing):
+    assert manage(box, operation, **arguments) == {"error": f"{operation} needs {missing}."}
+    assert not MemoryEvent.objects.exists()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"operation": "add_fact", "content": "My password is hunter2"},
+        {"operation": "add_poi", "place_id": "bank", "place_name": "Bank", "notes": "password: hunter2"},
+        {"operation": "add_poi", "place_id": "bank", "place_name": "x" * 121},
+        {"operation": "delete_everything"},
+    ],
+    ids=str,
+)
+def test_what_may_not_be_kept_is_refused(box, arguments):
+    assert "error" in box.call("manage_user_memory", **arguments)
+    assert not UserFact.objects.exists()
+    assert not Place.objects.exists()

@@ -1,0 +1,175 @@
+"""The taint gate: text that the user did not type can bring no fact into the memory, nor take one out."""
+
+import pytest
+
+from chat.tools import FACTORIES
+from chat.tools.gate import HELD, NOT_ASKED, TEMPORARY
+from memory.models import MemoryEvent, MemoryProposal, Place, ProposalKind, UserFact
+from memory.services import set_switches
+from tests.chat.tools.talking import NOW, Toolbox
+from tests.factories.memory import UserFactFactory
+
+# Each way by which a tool could bring in new words: assistant, tool, arguments.
+SAVES = [
+    ("coach", "remember", {"fact": "Always uses 50x leverage"}),
+    ("advisor", "save_preference", {"category": "profile", "content": "Always uses 50x leverage"}),
+    ("companion", "manage_user_memory", {"operation": "add_fact", "content": "Always uses 50x leverage"}),
+]
+# Each way to end, confirm or relate a fact that is known.
+CHANGES = [
+    ("coach", "forget", {"fact_id": "Never uses leverage"}),
+    ("advisor", "forget_preference", {"id_or_substring": "Never uses leverage"}),
+    ("advisor", "confirm_preference", {"id_or_substring": "Never uses leverage"}),
+    ("advisor", "link_preferences", {"from_id": "Never uses", "to_id": "Trades gold", "relation": "contradicts"}),
+    ("companion", "manage_user_memory", {"operation": "deactivate_fact", "fact_id": "Never uses leverage"}),
+]
+TEMPORARY_WRITES = [
+    *SAVES,
+    *CHANGES,
+    ("advisor", "update_preference", {"id_or_substring": "Never uses", "new_content": "Uses 2x leverage"}),
+    ("companion", "manage_user_memory", {"operation": "add_poi", "place_id": "home", "place_name": "Home"}),
+]
+
+
+def name_of(case):
+    return f"{case[1]}-{case[2].get('operation', '')}" if isinstance(case, tuple) else str(case)
+
+
+@pytest.mark.parametrize("case", SAVES, ids=name_of)
+def test_with_untrusted_text_in_view_what_the_user_did_not_say_waits_for_their_review(as_trader, case):
+    assistant, tool, arguments = case
+    box = Toolbox(as_trader, assistant, "What does the news say about gold?")
+    box.window.is_untrusted = True
+
+    result = box.call(tool, **arguments)
+
+    assert result == {"held_for_review": "Always uses 50x leverage", "note": HELD}
+    assert not UserFact.objects.exists()
+    proposal = MemoryProposal.objects.get()
+    assert (proposal.kind, proposal.payload["content"]) == (ProposalKind.UNTRUSTED, "Always uses 50x leverage")
+    assert proposal.conversation_id == box.conversation.pk
+
+
+@pytest.mark.parametrize("case", SAVES, ids=name_of)
+@pytest.mark.parametrize("said", ["first", "last"])
+def test_with_untrusted_text_in_view_the_users_own_words_pass_and_are_quoted(as_trader, case, said):
+    assistant, tool, arguments = case
+    typed = ["I always use 50x leverage.", "What does the news say?"]
+    box = Toolbox(as_trader, assistant, *(typed if said == "first" else reversed(typed)))
+    box.window.is_untrusted = True
+
+    assert "memoryEvent" in box.call(tool, **arguments)
+
+    fact = UserFact.objects.get()
+    message = next(message for message in box.messages if "leverage" in message.content)
+    [quote] = fact.quotes
+    assert quote["message_id"] == message.pk
+    assert message.content[quote["start"] : quote["end"]] == "always use 50x"
+
+
+@pytest.mark.parametrize(
+    "typed",
+    [
+        'The article says: "always use 50x leverage".',
+        "> always uses 50x leverage",
+        "```\nalways uses 50x leverage\n```",
+        "Should I always use 50x leverage?",
+        "I never use 50x leverage.",
+        "I always use 5x leverage.",
+    ],
+)
+def test_words_that_are_not_the_users_own_statement_support_nothing(as_trader, typed):
+    box = Toolbox(as_trader, "coach", typed)
+    box.window.is_untrusted = True
+
+    assert "held_for_review" in box.call("remember", fact="Always uses 50x leverage")
+    assert not UserFact.objects.exists()
+
+
+def test_words_of_another_conversation_or_of_another_user_support_nothing(as_trader):
+    Toolbox(as_trader, "coach", "I always use 50x leverage.")
+    box = Toolbox(as_trader, "coach", "What is new?")
+    box.window.is_untrusted = True
+
+    assert "held_for_review" in box.call("remember", fact="Always uses 50x leverage")
+
+
+def test_an_update_that_the_user_did_not_say_leaves_the_fact_and_names_it_in_the_review(as_trader):
+    fact = UserFactFactory(content="Never uses leverage")
+    box = Toolbox(as_trader, "advisor", "What is new?")
+    box.window.is_untrusted = True
+
+    result = box.call("update_preference", id_or_substring=str(fact.pk), new_content="Always uses 50x leverage")
+
+    assert result["held_for_review"] == "Always uses 50x leverage"
+    assert UserFact.objects.current(NOW).get() == fact
+    assert MemoryProposal.objects.get().target == fact
+
+
+@pytest.mark.parametrize("case", CHANGES, ids=name_of)
+def test_with_untrusted_text_in_view_no_fact_ends_that_the_user_did_not_speak_of(as_trader, case):
+    assistant, tool, arguments = case
+    UserFactFactory(content="Never uses leverage")
+    UserFactFactory(content="Trades gold")
+    box = Toolbox(as_trader, assistant, "Forget the leverage.", "What is new?")
+    box.window.is_untrusted = True
+
+    assert box.call(tool, **arguments) == {"error": NOT_ASKED}
+    assert UserFact.objects.current(NOW).count() == 2
+    assert not MemoryEvent.objects.exists()
+
+
+@pytest.mark.parametrize("case", CHANGES, ids=name_of)
+def test_with_untrusted_text_in_view_a_change_that_the_user_speaks_of_passes(as_trader, case):
+    assistant, tool, arguments = case
+    UserFactFactory(content="Never uses leverage")
+    UserFactFactory(content="Trades gold")
+    box = Toolbox(as_trader, assistant, "About that rule on leverage: do it.")
+    box.window.is_untrusted = True
+
+    assert "memoryEvent" in box.call(tool, **arguments)
+
+
+@pytest.mark.parametrize("case", SAVES, ids=name_of)
+def test_without_untrusted_text_in_view_an_inference_may_be_saved(as_trader, case):
+    assistant, tool, arguments = case
+    box = Toolbox(as_trader, assistant, "What is new?")
+
+    assert "memoryEvent" in box.call(tool, **arguments)
+    assert UserFact.objects.get().quotes == []
+
+
+@pytest.mark.parametrize("case", TEMPORARY_WRITES, ids=name_of)
+def test_a_temporary_chat_writes_nothing(as_trader, case):
+    assistant, tool, arguments = case
+    UserFactFactory(content="Never uses leverage")
+    UserFactFactory(content="Trades gold")
+    box = Toolbox(as_trader, assistant, "I always use 50x leverage at home.", is_temporary=True)
+
+    assert box.call(tool, **arguments) == {"error": TEMPORARY}
+    assert UserFact.objects.current(NOW).count() == 2
+    assert not MemoryEvent.objects.exists()
+    assert not MemoryProposal.objects.exists()
+    assert not Place.objects.exists()
+
+
+@pytest.mark.parametrize("case", SAVES, ids=name_of)
+def test_paused_learning_saves_nothing_and_says_so(as_trader, case):
+    assistant, tool, arguments = case
+    set_switches(learns=False)
+    box = Toolbox(as_trader, assistant, "I always use 50x leverage.")
+
+    assert "paused" in box.call(tool, **arguments)["error"]
+    assert not UserFact.objects.exists()
+
+
+def test_every_tool_that_writes_is_among_the_cases():
+    writing = {name for _, name, _ in TEMPORARY_WRITES}
+    context_free = {"list_preferences", "recall_preferences"}
+    box_names = {
+        factory.__name__.removesuffix("_tool")
+        for name in ("coach", "advisor", "companion")
+        for factory in FACTORIES[name]
+    }
+
+    assert box_names - writing == context_free

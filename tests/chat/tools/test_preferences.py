@@ -1,0 +1,212 @@
+"""The advisor's seven tools, as seed 001 names them."""
+
+from copy import deepcopy
+from datetime import timedelta
+
+import pytest
+
+from chat.tools import build_tools
+from chat.tools.base import ToolContext
+from memory.models import FactLink, MemoryEvent, UserFact
+from tests.chat.tools.talking import NOW, Toolbox, row
+from tests.factories.memory import UserFactFactory
+
+CATEGORY = {"type": "string", "enum": ["profile", "finance_context", "response_style", "fact"]}
+REFERENCE = {"type": "string", "minLength": 1, "maxLength": 500}
+CONTENT = {"type": "string", "minLength": 4, "maxLength": 500}
+DETAIL = {"type": "string", "maxLength": 4000}
+
+# name -> (properties, required)
+SIGNATURES = {
+    "save_preference": ({"category": CATEGORY, "content": CONTENT, "detail": {**DETAIL, "default": ""}}, 2),
+    "update_preference": (
+        {
+            "id_or_substring": REFERENCE,
+            "new_content": CONTENT,
+            "detail": {"anyOf": [DETAIL, {"type": "null"}], "default": None},
+        },
+        2,
+    ),
+    "forget_preference": ({"id_or_substring": REFERENCE}, 1),
+    "confirm_preference": ({"id_or_substring": REFERENCE}, 1),
+    "link_preferences": (
+        {"from_id": REFERENCE, "to_id": REFERENCE, "relation": {"type": "string", "minLength": 1, "maxLength": 40}},
+        3,
+    ),
+    "list_preferences": ({"category": {"anyOf": [CATEGORY, {"type": "null"}], "default": None}}, 0),
+    "recall_preferences": (
+        {
+            "query": REFERENCE,
+            "limit": {"type": "integer", "minimum": 1, "maximum": 50, "default": 10},
+        },
+        1,
+    ),
+}
+
+
+@pytest.fixture
+def box(as_trader) -> Toolbox:
+    """The advisor's tools in a chat where the user has typed a line."""
+    return Toolbox(as_trader, "advisor", "I only buy funds. Let us change something.")
+
+
+def test_the_advisor_has_exactly_the_seven_tools():
+    assert list(build_tools("advisor", ToolContext(user_id=1, now=NOW))) == list(SIGNATURES)
+
+
+@pytest.mark.parametrize("name", SIGNATURES)
+def test_schema_is_the_signature_of_the_seed(name):
+    function = build_tools("advisor", ToolContext(user_id=1, now=NOW))[name].schema["function"]
+    properties, required = SIGNATURES[name]
+
+    parameters = deepcopy(function["parameters"])
+    described = [field.pop("description") for field in parameters["properties"].values()]
+    assert parameters["properties"] == properties
+    assert parameters.get("required", []) == list(properties)[:required]
+    assert parameters["additionalProperties"] is False
+    assert all(described)
+
+
+def test_save_is_in_force_at_once_and_said_outright(box):
+    result = box.call("save_preference", category="finance_context", content="Only buys funds", detail="Since 2019.")
+
+    fact, event = UserFact.objects.get(), MemoryEvent.objects.get()
+    assert result["memoryEvent"] == {"id": str(event.pk), "kind": "save", "before": None, "after": row(fact)}
+    assert (result["id"], result["content"]) == (str(fact.pk), "Only buys funds")
+    assert "next chat" in result["message"]
+    assert (fact.category, fact.body, fact.confidence, fact.score) == (
+        "finance_context",
+        "Since 2019.",
+        "asserted",
+        None,
+    )
+
+
+def test_save_of_the_same_line_changes_nothing(box):
+    box.call("save_preference", category="fact", content="Only buys funds")
+
+    result = box.call("save_preference", category="fact", content="only buys funds.")
+
+    assert result["message"] == "It was so already; nothing changed."
+    assert "memoryEvent" not in result
+    assert UserFact.objects.count() == 1
+
+
+def test_update_by_words_replaces_the_fact_and_keeps_history(box):
+    old = UserFactFactory(content="Retires at 50", category="profile", topic="goal")
+
+    result = box.call(
+        "update_preference", id_or_substring="retires AT", new_content="Retires at 55", detail="With wife."
+    )
+
+    new = UserFact.objects.current(NOW).get()
+    assert (new.content, new.supersedes, new.body) == ("Retires at 55", old, "With wife.")
+    assert (new.category, new.topic) == ("profile", "goal")
+    assert result["memoryEvent"]["before"] == row(old)
+    assert result["memoryEvent"]["after"] == row(new)
+
+
+def test_update_turns_an_extracted_fact_into_an_explicit_one(box):
+    UserFactFactory(content="Buys funds only", learned=True)
+
+    box.call("update_preference", id_or_substring="funds", new_content="Buys funds and gold")
+
+    fact = UserFact.objects.current(NOW).get()
+    assert (fact.score, fact.confidence, fact.source) == (None, "asserted", "chat")
+    assert fact.conversation_id == box.conversation.pk
+
+
+@pytest.mark.parametrize(
+    ("tool", "arguments"),
+    [
+        ("update_preference", {"id_or_substring": "gold", "new_content": "Trades silver"}),
+        ("forget_preference", {"id_or_substring": "gold"}),
+        ("confirm_preference", {"id_or_substring": "gold"}),
+        ("link_preferences", {"from_id": "gold", "to_id": "silver", "relation": "relates_to"}),
+        ("link_preferences", {"from_id": "silver", "to_id": "gold", "relation": "relates_to"}),
+    ],
+)
+def test_words_of_several_facts_change_nothing_and_give_the_candidates(box, tool, arguments):
+    facts = [UserFactFactory(content=content) for content in ("Trades gold", "Likes gold coins")]
+    UserFactFactory(content="Sells silver")
+
+    result = box.call(tool, **arguments)
+
+    assert result["candidates"] == [{"id": str(fact.pk), "fact": fact.content} for fact in facts]
+    assert "Ask the user" in result["error"]
+    assert not MemoryEvent.objects.exists()
+
+
+@pytest.mark.parametrize("tool", ["forget_preference", "confirm_preference"])
+@pytest.mark.parametrize("reference", ["silver", "4b1f1f0e-6f43-4f1a-9b7a-3f1d3a2b1c0d"])
+def test_what_is_not_there_is_an_error(box, tool, reference):
+    UserFactFactory(content="Trades gold")
+
+    assert box.call(tool, id_or_substring=reference).keys() == {"error"}
+
+
+def test_confirm_notes_the_affirmation(box):
+    fact = UserFactFactory(content="Only buys funds", learned=True)
+
+    result = box.call("confirm_preference", id_or_substring=str(fact.pk))
+
+    fact.refresh_from_db()
+    assert fact.last_confirmed_at == NOW
+    assert result["memoryEvent"]["kind"] == "confirm"
+
+
+def test_link_relates_two_facts_once(box):
+    one, other = UserFactFactory(content="Trades gold"), UserFactFactory(content="Hates risk")
+
+    result = box.call("link_preferences", from_id=str(one.pk), to_id="hates", relation="contradicts")
+    again = box.call("link_preferences", from_id=str(one.pk), to_id="hates", relation="contradicts")
+
+    link = FactLink.objects.get()
+    assert (link.from_fact, link.to_fact, link.relation) == (one, other, "contradicts")
+    assert result["memoryEvent"]["kind"] == "link"
+    assert "memoryEvent" not in again
+
+
+def test_list_gives_the_live_set_also_what_this_chat_saved(box):
+    UserFactFactory(content="Trades gold", category="profile")
+    UserFactFactory(content="Traded silver", archived=True)
+    UserFactFactory(content="May like tin", learned=True, score=0.4)
+    box.call("save_preference", category="fact", content="Only buys funds")
+
+    result = box.call("list_preferences")
+
+    assert {row["content"] for row in result["preferences"]} == {"Trades gold", "May like tin", "Only buys funds"}
+    assert (result["total"], result["truncated"]) == (3, False)
+    assert [row["content"] for row in box.call("list_preferences", category="profile")["preferences"]] == [
+        "Trades gold"
+    ]
+
+
+def test_list_says_when_there_are_more(box, monkeypatch):
+    monkeypatch.setattr("chat.tools.preferences.LISTED", 2)
+    for _ in range(3):
+        UserFactFactory()
+
+    result = box.call("list_preferences")
+
+    assert (len(result["preferences"]), result["total"], result["truncated"]) == (2, 3, True)
+
+
+def test_recall_finds_what_prompts_leave_out_and_says_where_it_is_from(box):
+    UserFactFactory(content="May like tin", learned=True, score=0.4)
+    UserFactFactory(content="Trades gold", body="Bought tin once, in 2019.")
+    UserFactFactory(content="Sold tin", archived=True)
+    UserFactFactory(content="Liked tin", valid_until=NOW - timedelta(days=1))
+
+    result = box.call("recall_preferences", query="tin")
+
+    found = {row["content"]: row for row in result["preferences"]}
+    assert found.keys() == {"May like tin", "Trades gold"}
+    assert (found["May like tin"]["origin"], found["May like tin"]["score"]) == ("inferred", 0.4)
+    assert (found["Trades gold"]["origin"], found["Trades gold"]["detail"]) == ("stated", "Bought tin once, in 2019.")
+    assert (result["total"], result["truncated"]) == (2, False)
+
+
+@pytest.mark.parametrize("limit", [0, 51])
+def test_recall_gives_at_most_fifty(box, limit):
+    assert "error" in box.call("recall_preferences", query="tin", limit=limit)
