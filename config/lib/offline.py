@@ -4,49 +4,24 @@ It is honest and useful: it says what it is, calls the same tools through the sa
 results and from the facts in its prompt, and says plainly when it has no rule. Pure: the same messages and
 tools give the same reply.
 
-To teach it something: write a rule (a function from Talk to Reply or None) and name it in RULES.
+To teach it something: write a rule (a function from Talk to Reply or None) and name it in RULES. Rules speak of
+acts, which `offline_faces` turns into the tools of the assistant at hand.
 """
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from config.lib.offline_facts import Known, Outcome, best_matches, content_text, known_facts, outcomes
-from config.lib.offline_memory import Request, memory_requests
+from config.lib.offline_extraction import TASK, extraction_answer
+from config.lib.offline_faces import LOOKUPS, Call, acted, acts_of, read_memory, read_opening, spoken
+from config.lib.offline_facts import Known, Outcome, best_matches, content_text, key_words
+from config.lib.offline_memory import MAX_ARGUMENT, Request, memory_requests
+from config.lib.offline_report import WHICH, WHICH_ONE, failure, found_rows, report
+from config.lib.offline_requests import affirmed, asked_link, may_affirm, may_link, read_change, read_places
 from config.lib.offline_statements import is_question, passing_states, sentences, strip_lead_in, topic_of
-
-FACTS_PAGE = "[facts page](/profile/facts/)"
-WHICH_ONE = "Which one should I forget?"
-
-WHAT_I_AM = (
-    "I am Keel's offline model: I work by rules, not with a language model, so I understand only what a rule was"
-    " written for."
-)
-WHAT_I_CAN = f"""\
-Here is what I can do:
-
-- **remember** lasting things you tell me: “I never trade alts”, “my max leverage is 5x”, “remember that …”
-- **correct and forget** them: “actually my max leverage is 3x”, “forget my goal”
-- **say what I know**: “what do you know about me?”, “what is my max leverage?”
-
-You see and edit all of it on your {FACTS_PAGE}."""
-REAL_MODEL = (
-    "For a real conversation, whoever runs this site sets `CHAT_AGENT_MODEL` (for example"
-    " `openrouter/anthropic/claude-sonnet-4.6`) and the provider's key (`OPENROUTER_API_KEY`), and restarts Keel."
-)
-KNOWS_NOTHING = (
-    "I know nothing about you yet. Tell me something lasting, such as “I never trade alts” or “my max leverage is 5x”,"
-    f" or add it on your {FACTS_PAGE}, and I will remember it."
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Call:
-    """A tool call the model wants made."""
-
-    name: str
-    arguments: dict[str, Any]
+from config.lib.offline_wording import FACTS_PAGE, REAL_MODEL, WHAT_I_AM, example, knows_nothing, what_i_can
+from config.lib.text import normal_form
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,124 +38,160 @@ class Talk:
 
     text: str  # the user's last message
     before: str  # the model's text before it
-    tools: frozenset[str]
+    acts: frozenset[str]  # what the chat's tools can do
     known: list[Known]
+    places: list[Known] = field(default_factory=list)
+    about: Known | None = None  # the fact that the user was asked how to change
     results: list[Outcome] = field(default_factory=list)  # of the tools called for this message, if they have run
     earlier: list[Outcome] = field(default_factory=list)  # of the tools called before it
+    task: str = ""  # the system text, which says so when this is no chat
 
     @property
     def word_count(self) -> int:
         """Return how many words the user's message has."""
         return len(self.text.split())
 
+    @property
+    def names(self) -> dict[str, str]:
+        """Return the texts of facts by their ids."""
+        return {fact.id: fact.text for fact in self.known if fact.id}
+
+    def can_look(self, act: str) -> bool:
+        """Tell whether something can be looked up so, and was not for this message."""
+        return act in self.acts and all(outcome.name not in LOOKUPS for outcome in self.results)
+
 
 def decide(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]) -> Reply:
     """Answer a conversation (OpenAI's message and tool format) by the first rule that applies."""
-    talk = _read(messages, tools)
-    for rule in RULES:
-        reply = rule(talk)
-        if reply is not None:
-            return reply
-    return Reply(f"{WHAT_I_AM} I have no rule for what you just wrote.\n\n{WHAT_I_CAN}\n\n{REAL_MODEL}")
+    names = [str(tool.get("function", {}).get("name")) for tool in tools]
+    talk = _read(messages, names)
+    reply = next((reply for rule in RULES if (reply := rule(talk)) is not None), None) or _without_rule(talk)
+    return replace(reply, tool_calls=tuple(spoken(call, names) for call in reply.tool_calls))
 
 
-def _read(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]) -> Talk:
+def _read(messages: Sequence[Mapping[str, Any]], tools: Sequence[str]) -> Talk:
     at = max((i for i, message in enumerate(messages) if message.get("role") == "user"), default=-1)
-    before = [content_text(message) for message in messages[: max(at, 0)] if message.get("role") == "assistant"]
+    said = [content_text(message) for message in messages[: max(at, 0)] if message.get("role") == "assistant"]
+    before = next((text for text in reversed(said) if text), "")
+    memory = read_memory(messages)
+    about, text = read_opening(content_text(messages[at])) if at >= 0 else (None, "")
     return Talk(
-        text=content_text(messages[at]).strip() if at >= 0 else "",
-        before=next((text for text in reversed(before) if text), ""),
-        tools=frozenset(str(tool.get("function", {}).get("name")) for tool in tools),
-        known=known_facts(messages),
-        results=outcomes(messages[at + 1 :]),
-        earlier=outcomes(messages[: at + 1]),
+        text=text.strip(),
+        before=before,
+        acts=acts_of(tools),
+        known=memory.facts,
+        places=memory.places,
+        about=about or _asked_about(before, memory.facts),
+        results=acted(messages[at + 1 :]),
+        earlier=acted(messages[: at + 1]),
+        task=content_text(messages[0]) if messages and messages[0].get("role") == "system" else "",
     )
 
 
+def extract_facts(talk: Talk) -> Reply | None:
+    """Answer a request for the facts of a chat that has ended, in the form it asks for."""
+    return Reply(extraction_answer(talk.text)) if talk.task.startswith(TASK) else None
+
+
 def report_results(talk: Talk) -> Reply | None:
-    """After tools have run: say what was saved, forgotten, found or refused, then answer what was asked besides."""
-    if not talk.results:
+    """After tools have written: say what was saved, forgotten or refused, then answer what was asked besides."""
+    if all(outcome.name in LOOKUPS for outcome in talk.results):
         return None
-    parts = [
-        _listing("I have forgotten", [o for o in talk.results if o.name == "forget" and not o.error]),
-        _listing("I have saved", [o for o in talk.results if _is_saved(o) and not _was_known(o)]),
-        _listing("I knew this already", [o for o in talk.results if _is_saved(o) and _was_known(o)]),
-    ]
-    if any(parts):
-        parts.append(f"You can change or undo this on your {FACTS_PAGE}.")
-    parts += [_failure(outcome) for outcome in talk.results if outcome.error]
-    parts += [_plainly(o) for o in talk.results if not o.error and o.name not in {"remember", "forget"}]
-    parts.append(_passing_note(talk))
     asked = answer_about_user(talk)
-    parts.append(asked.text if asked else "")
+    if asked and asked.tool_calls:
+        return asked
+    parts = [*report(talk.results, talk.names), _passing_note(talk), asked.text if asked else ""]
     return Reply("\n\n".join(part for part in parts if part))
 
 
-def forget_chosen(talk: Talk) -> Reply | None:
-    """After "Which one should I forget?": forget what the user points at."""
-    if WHICH_ONE not in talk.before or "forget" not in talk.tools:
+def act_on_choice(talk: Talk) -> Reply | None:
+    """After "Which one should I forget?" and the like: do it with what the user points at."""
+    act = next((act for act, question in WHICH.items() if question in talk.before and act in talk.acts), None)
+    if act is None or talk.results:
         return None
     shown = [line[2:].strip() for line in talk.before.splitlines() if line.startswith("- ")]
     if re.match(r"(?:no(?:ne|thing)?|neither|cancel|never ?mind|stop|leave (?:it|them))\b", talk.text, re.IGNORECASE):
-        return Reply("All right, I have forgotten nothing.")
+        return Reply(f"All right, I have {'forgotten' if act == 'forget' else 'changed'} nothing.")
+    ids = {text: fact_id for fact_id, text in talk.names.items()}
+    for outcome in talk.earlier:
+        ids |= outcome.candidates
+    pending = [o for o in talk.earlier if o.name == "change" and o.candidates and o.arguments.get("fact")]
+    given = {"fact": pending[-1].arguments["fact"]} if act == "change" and pending else {}
+    if act == "change" and not given:
+        return None
     chosen = _pointed_at(talk.text, shown)
-    ids = {
-        candidate.get("fact"): candidate.get("fact_id")
-        for outcome in talk.earlier
-        if isinstance(outcome.result, dict)
-        for candidate in outcome.result.get("candidates") or ()
-        if isinstance(candidate, dict)
-    }
-    calls = [Call("forget", {"fact_id": str(ids.get(text) or text)}) for text in chosen]
+    calls = [Call(act, {"fact_id": ids.get(text) or text, **given}) for text in chosen]
     return Reply(tool_calls=tuple(calls)) if calls else None
 
 
+def change_named_fact(talk: Talk) -> Reply | None:
+    """In a chat that was opened to change one fact: change that fact, and only as the user says."""
+    fact = talk.about
+    if fact is None:
+        return None
+    change = read_change(fact, talk.text)
+    forget = Request("forget", {"fact_id": _reference(fact)})
+    if change.act == "keep":
+        return Reply(f"All right, it stays as it is: **{fact.text}**")
+    if change.act == "forget":
+        return _carried_out(talk, [forget])
+    if change.act == "confirm":
+        return _carried_out(talk, [Request("confirm", {"fact_id": _reference(fact)})])
+    if change.act == "change":
+        given = {"fact": change.content, "topic": topic_of(change.content) or fact.topic, "confidence": "asserted"}
+        new = Request("remember", {key: value for key, value in given.items() if value}, replaces=_reference(fact))
+        return _carried_out(talk, [forget, new])
+    return Reply(f"{_ASK_AGAIN}“{fact.text}”{_OR_FORGET}")
+
+
 def change_memory(talk: Talk) -> Reply | None:
-    """Remember, correct and forget what the message asks for or states."""
-    requests = memory_requests(talk.text, talk.known, talk.before, talk.earlier)
-    calls = [Call(request.tool, request.arguments) for request in requests if request.tool in talk.tools]
-    if calls:
-        return Reply(tool_calls=tuple(calls))
-    for request in requests:
-        if request.tool:
-            return Reply(_no_tool(request))
-    choices = [request for request in requests if request.choices]
-    if choices:
-        lines = "\n".join(f"- {known.text}" for known in choices[0].choices)
-        return Reply(f"More than one thing I know could be meant:\n\n{lines}\n\n{WHICH_ONE}")
-    if requests:
-        return Reply("I see nothing to forget: I know nothing about you in this chat yet.")
+    """Remember, correct, forget, confirm and relate what the message asks for or states, and note its places."""
+    wishes = _wishes(talk)
+    if talk.can_look("list") and (wishes.requests or wishes.affirmed or wishes.is_open):
+        # What was saved elsewhere since the prompt was written is to be edited, not doubled.
+        return _look("list", talk)
+    if wishes.requests:
+        return _carried_out(talk, wishes.requests)
+    if wishes.affirmed and "confirm" in talk.acts:
+        return Reply(_choice(wishes.affirmed[0], WHICH["confirm"]))
+    if wishes.affirmed:
+        return Reply(f"I know this, and keep it as it is:\n\n{_lines(wishes.affirmed[0])}")
+    if wishes.is_open and may_link(talk.text):
+        return Reply("I do not find both facts. Name each by words that stand in it: “link my goal and my risk limit”.")
+    if wishes.is_open:
+        return Reply(
+            "I find nothing I know that this affirms. If something has changed, tell me what holds now, as a plain"
+            " sentence."
+        )
     note = _passing_note(talk)
     return Reply(note) if note else None
 
 
 def answer_about_user(talk: Talk) -> Reply | None:
-    """Answer questions about the user from the facts in the prompt, quoting their lines."""
+    """Answer questions about the user from what the model can see or look up, quoting the lines."""
     for sentence in sentences(talk.text):
         plain = strip_lead_in(sentence)
+        if _HELP.match(plain):
+            continue
+        if "place" in talk.acts and _ASKS_FOR_PLACES.search(plain):
+            return _look("read", talk) if not talk.places and talk.can_look("read") else Reply(_all_places(talk))
         if _ASKS_FOR_ALL.search(plain):
-            return Reply(_all_known(talk, plain))
+            return _tell_all(talk, plain)
         if is_question(sentence) and _ASKS_ABOUT_USER.match(plain) and _FIRST_PERSON.search(plain):
-            matches = _answering(plain, talk.known)
-            if matches:
-                return Reply(f"You told me:\n\n{_lines(matches)}{_no_judgement(plain)}")
-            if _ASKS_FOR_FACT.match(plain) and talk.known:
-                return Reply(
-                    "That is not among what I know about you. Tell me, as a plain sentence, and I will remember it."
-                )
-            if _ASKS_FOR_FACT.match(plain):
-                return Reply(KNOWS_NOTHING)
+            answer = _answer(talk, plain)
+            if answer is not None:
+                return answer
     return None
 
 
 def make_small_talk(talk: Talk) -> Reply | None:
     """Answer greetings, thanks and questions about the model itself."""
     if _WHAT_ARE_YOU.search(talk.text):
-        return Reply(f"{WHAT_I_AM}\n\n{WHAT_I_CAN}\n\n{REAL_MODEL}")
+        return Reply(f"{WHAT_I_AM}\n\n{what_i_can(talk.acts)}\n\n{REAL_MODEL}")
     if _HELP.match(talk.text):
-        return Reply(f"{WHAT_I_CAN}\n\n{WHAT_I_AM} {REAL_MODEL}")
+        return Reply(f"{what_i_can(talk.acts)}\n\n{WHAT_I_AM} {REAL_MODEL}")
     if _BARE_REMEMBER.match(talk.text):
-        return Reply("Tell me what, in one sentence: “remember that I never trade alts”.")
+        return Reply(f"Tell me what, in one sentence: “remember that {example(talk.acts)}”.")
     if talk.word_count > 6:
         return None
     if _THANKS.match(talk.text):
@@ -189,15 +200,17 @@ def make_small_talk(talk: Talk) -> Reply | None:
         return Reply("Goodbye. What I saved stays saved.")
     if _GREETING.match(talk.text):
         name = _name(talk.known)
-        return Reply(f"Hello{f' {name}' if name else ''}. {WHAT_I_AM}\n\n{WHAT_I_CAN}")
+        return Reply(f"Hello{f' {name}' if name else ''}. {WHAT_I_AM}\n\n{what_i_can(talk.acts)}")
     if _AGREEMENT.match(talk.text):
         return Reply("All right.")
     return None
 
 
 RULES: tuple[Callable[[Talk], Reply | None], ...] = (
+    extract_facts,
     report_results,
-    forget_chosen,
+    act_on_choice,
+    change_named_fact,
     change_memory,
     answer_about_user,
     make_small_talk,
@@ -208,11 +221,20 @@ _ASKS_FOR_ALL = re.compile(
     r"\bwhat (?:do|did|can|else do) you (?:know|remember|have|recall)\b.*\b(?:me|my|mine|i)\b"
     r"|\bwhat (?:have i|did i) (?:told|tell) you\b|\bwhat have you (?:learned|learnt|saved|remembered|stored)\b"
     r"|\bwho am i\b|\bdo you (?:know|remember|recall) (?:me|anything|who i am)\b|\btell me what you know\b"
-    r"|\b(?:list|show)(?: me)?(?: all)?(?: of)? (?:my|your|the|what you know)\b.*\b(?:facts|memor(?:y|ies)|know)\b"
+    r"|\b(?:list|show)(?: me)?(?: all)?(?: of)? (?:my|your|the|what you know)\b.*\b(?:facts|memor(?:y|ies)|know"
+    r"|preferences)\b|^(?:please )?list(?: all)?(?: of)? my \w"
     r"|\bwhat(?:'s|’s| is) in your memory\b|^my facts\b",
     re.IGNORECASE,
 )
-_ABOUT = re.compile(r"\babout (?:my|me and) (?P<what>[^?.!]+)", re.IGNORECASE)
+_ASKS_FOR_PLACES = re.compile(
+    r"\b(?:what|which|list|show|know|remember)\b.{0,60}\bplaces\b|\bplaces (?:do )?you (?:know|remember)\b",
+    re.IGNORECASE,
+)
+_ABOUT = re.compile(
+    r"(?:\babout (?:my|me and)|^(?:please )?list(?: all)?(?: of)? my(?! (?:stored )?(?:facts|memor|preferences)))"
+    r" (?P<what>[^?.!]+)",
+    re.IGNORECASE,
+)
 _ASKS_FOR_FACT = re.compile(
     r"(?:what|which|who|where|when|how (?:much|many|old|long|high|big))\b.{0,40}\b(?:am I|my|do I|did I|I)\b",
     re.IGNORECASE,
@@ -246,47 +268,101 @@ _AGREEMENT = re.compile(
     re.IGNORECASE,
 )
 _CALLED = re.compile(r"^(?:my name is|call me|I go by)\s+(?P<name>[^\W\d_][\w'-]*)", re.IGNORECASE)
+_ASK_AGAIN = "Tell me in one sentence what holds now instead of "
+_OR_FORGET = ", or say “forget it”."
+_ASKED_ABOUT = re.compile(rf"^{_ASK_AGAIN}“(?P<fact>.+)”{re.escape(_OR_FORGET)}$", re.MULTILINE)
 
 
-def _is_saved(outcome: Outcome) -> bool:
-    return outcome.name == "remember" and not outcome.error
+def _without_rule(talk: Talk) -> Reply:
+    looked = [failure(outcome, talk.names) for outcome in talk.results if outcome.error]
+    if talk.results and not looked:
+        looked = ["I looked through what I know about you and found nothing for that."]
+    said = f"{WHAT_I_AM} I have no rule for what you just wrote.\n\n{what_i_can(talk.acts)}\n\n{REAL_MODEL}"
+    return Reply("\n\n".join([*looked, said]))
 
 
-def _was_known(outcome: Outcome) -> bool:
-    return isinstance(outcome.result, dict) and "known already" in str(outcome.result.get("note"))
+def _asked_about(before: str, known: Sequence[Known]) -> Known | None:
+    asked = _ASKED_ABOUT.search(before)
+    if asked is None:
+        return None
+    same = (fact for fact in known if normal_form(fact.text) == normal_form(asked["fact"]))
+    return next(same, Known(asked["fact"], topic_of(asked["fact"])))
 
 
-def _listing(title: str, done: list[Outcome]) -> str:
-    texts = [outcome.changed_text() for outcome in done]
-    if len(texts) == 1:
-        return f"{title}: **{texts[0]}**"
-    return f"{title}:\n\n" + "\n".join(f"- **{text}**" for text in texts) if texts else ""
+def _carried_out(talk: Talk, requests: Sequence[Request]) -> Reply:
+    """Return the calls that requests become, or why there are none."""
+    calls: list[Call] = []
+    notes: list[str] = []
+    for request in requests:
+        if request.tool == "forget" and _is_place(request, talk):
+            notes.append(f"I cannot take a place out of the memory here; you can do it on your {FACTS_PAGE}.")
+        elif request.replaces and "change" in talk.acts and Call("forget", _named(request)) in map(_bare, calls):
+            calls = [call for call in calls if _bare(call) != Call("forget", _named(request))]
+            calls.append(Call("change", {**request.arguments, **_named(request)}))
+        elif request.tool in talk.acts:
+            calls.append(Call(request.tool, request.arguments))
+    if calls or notes:
+        return Reply("\n\n".join(notes), tuple(calls))
+    for request in requests:
+        if request.tool:
+            return Reply(_no_tool(request))
+    choices = [request for request in requests if request.choices]
+    if choices:
+        return Reply(_choice(choices[0].choices, WHICH_ONE))
+    return Reply("I see nothing to forget: I know nothing about you in this chat yet.")
 
 
-def _failure(outcome: Outcome) -> str:
-    candidates = outcome.result.get("candidates") or ()
-    if candidates and outcome.name == "forget":
-        texts = [str(c.get("fact") if isinstance(c, dict) else c) for c in candidates]
-        lines = "\n".join(f"- {text}" for text in texts)
-        return f"Several facts hold “{outcome.arguments.get('fact_id')}”:\n\n{lines}\n\n{WHICH_ONE}"
-    if outcome.name == "remember":
-        return f"I could not save that: {outcome.error}"  # not repeated: it may have been refused as a secret
-    if outcome.name == "forget":
-        return f"I could not forget “{outcome.arguments.get('fact_id')}”: {outcome.error}"
-    return f"`{outcome.name}` could not answer: {outcome.error}"
+@dataclass(frozen=True, slots=True)
+class _Wishes:
+    """What a message wants of the memory."""
+
+    requests: list[Request]
+    affirmed: list[list[Known]]  # facts that it affirms; several: any of them can be meant
+    is_open: bool  # it affirms or relates facts that are not in view
 
 
-def _plainly(outcome: Outcome) -> str:
-    """Show the result of a tool no rule knows: its plain values, one a line."""
-    if not isinstance(outcome.result, dict):
-        return f"`{outcome.name}` answered: {str(outcome.result)[:500]}"
-    values = {k: v for k, v in outcome.result.items() if isinstance(v, str | int | float | bool)}
-    lines = "\n".join(f"- {key}: {str(value)[:200]}" for key, value in list(values.items())[:12])
-    return (
-        f"`{outcome.name}` answered:\n\n{lines}"
-        if lines
-        else f"`{outcome.name}` has run; I have no rule to read its answer."
-    )
+def _wishes(talk: Talk) -> _Wishes:
+    requests: list[Request] = []
+    rest = talk.text
+    if "place" in talk.acts:
+        places, rest = read_places(rest)
+        requests += [Request("place", dict(place)) for place in places]
+    groups, unaffirmed = affirmed(rest, talk.known, talk.before, talk.earlier)
+    if "confirm" in talk.acts:
+        requests += [Request("confirm", {"fact_id": _reference(group[0])}) for group in groups if len(group) == 1]
+        rest = unaffirmed
+    is_open = "confirm" in talk.acts and may_affirm(rest)
+    if "link" in talk.acts:
+        link, rest = asked_link(rest, talk.known)
+        is_open |= may_link(talk.text)
+        if link and link.one and link.other:
+            ends = {"fact_id": _reference(link.one), "other_id": _reference(link.other)}
+            requests.append(Request("link", {**ends, "relation": link.relation}))
+    requests += memory_requests(rest, talk.known, talk.before, talk.earlier)
+    return _Wishes(requests, groups, is_open)
+
+
+def _named(request: Request) -> dict[str, Any]:
+    return {"fact_id": request.replaces}
+
+
+def _bare(call: Call) -> Call:
+    return Call(call.name, {"fact_id": call.arguments.get("fact_id")})
+
+
+def _is_place(request: Request, talk: Talk) -> bool:
+    words = str(request.arguments.get("fact_id"))
+    is_fact = any(words in {fact.id, fact.text, fact.text[:MAX_ARGUMENT]} for fact in talk.known)
+    return not is_fact and bool(best_matches(words, talk.places, least=0.5))
+
+
+def _reference(fact: Known) -> str:
+    return fact.id or fact.text[:MAX_ARGUMENT]
+
+
+def _choice(facts: Sequence[Known], question: str) -> str:
+    lines = "\n".join(f"- {known.text}" for known in facts)
+    return f"More than one thing I know could be meant:\n\n{lines}\n\n{question}"
 
 
 def _pointed_at(text: str, shown: list[str]) -> list[str]:
@@ -319,27 +395,84 @@ def _passing_note(talk: Talk) -> str:
     return f"I keep only what lasts, so I did not save “{passing[0]}”: it is the state of a moment."
 
 
-def _all_known(talk: Talk, question: str) -> str:
-    if not talk.known:
-        return KNOWS_NOTHING
-    about = _ABOUT.search(question)
-    matches = _answering(about["what"], talk.known) if about else []
-    if about and not matches:
-        return (
-            f"I know nothing about your {about['what'].strip()} yet. I know {len(talk.known)} other things about you."
-        )
+def _look(act: str, talk: Talk, **arguments: Any) -> Reply:
+    return Reply(tool_calls=(Call(act, arguments),))
+
+
+def _tell_all(talk: Talk, question: str) -> Reply:
+    if talk.can_look("list"):
+        return _look("list", talk)
+    if talk.can_look("read") and not talk.known and not talk.places:
+        return _look("read", talk)
+    failed = [failure(outcome, talk.names) for outcome in talk.results if outcome.name in LOOKUPS and outcome.error]
+    known = _all_known(talk, question) if talk.known or talk.places or not failed else ""
+    return Reply("\n\n".join(filter(None, [*failed, known])))
+
+
+def _answer(talk: Talk, question: str) -> Reply | None:
+    """Answer one question about the user from what is in view, else from what is recalled; None: it is none."""
+    recalled = [outcome for outcome in talk.results if outcome.name == "recall"]
+    # Where more can be looked up, half an answer does not keep from looking.
+    least = 0.6 if talk.acts & LOOKUPS else 0.0
+    matches = [] if recalled else _answering(question, talk.known, least)
     if matches:
-        return f"This is what I know about that:\n\n{_lines(matches)}"
+        told = "You told me" if any(not fact.inferred for fact in matches) else "You never said so; I inferred"
+        return Reply(f"{told}:\n\n{_lines(matches)}{_no_judgement(question)}")
+    if places := [] if recalled else best_matches(question, talk.places, least=0.5):
+        return Reply(f"You told me:\n\n{_lines(places)}{_no_judgement(question)}")
+    is_for_fact = _ASKS_FOR_FACT.match(question)
+    if is_for_fact or _ASKS_ADVICE.match(question):
+        query = " ".join(key_words(question))[:MAX_ARGUMENT]
+        if query and talk.can_look("recall"):
+            return _look("recall", talk, query=query)
+        if talk.can_look("read"):
+            return _look("read", talk)
+    if recalled:
+        return Reply(_recalled(talk, recalled[-1], question))
+    if not is_for_fact:
+        return None
+    if not talk.known:
+        return Reply(knows_nothing(talk.acts))
+    return Reply("That is not among what I know about you. Tell me, as a plain sentence, and I will remember it.")
+
+
+def _recalled(talk: Talk, outcome: Outcome, question: str) -> str:
+    if outcome.error:
+        return failure(outcome, talk.names)
+    if outcome.rows:
+        return f"This is what I found about that:\n\n{found_rows(outcome)}{_no_judgement(question)}"
     return (
-        f"This is what I know about you:\n\n{_lines(talk.known)}\n\nThere may be more on your {FACTS_PAGE}, where"
-        f" you can"
-        " change all of it."
+        "I looked through all that I know about you and found nothing about that. Tell me, as a plain sentence, and I"
+        f" will remember it.{_no_judgement(question)}"
     )
 
 
-def _answering(question: str, known: list[Known]) -> list[Known]:
+def _all_known(talk: Talk, question: str) -> str:
+    about = _ABOUT.search(question)
+    matches = _answering(about["what"], talk.known) if about else []
+    if about and not matches:
+        matches = best_matches(about["what"], talk.places, least=0.5)
+    if matches:
+        return f"This is what I know about that:\n\n{_lines(matches)}"
+    if not talk.known and not talk.places:
+        return knows_nothing(talk.acts)
+    if about:
+        count = len(talk.known) + len(talk.places)
+        return f"I know nothing about your {about['what'].strip()} yet. I know {count} other things about you."
+    told = [f"This is what I know about you:\n\n{_lines(talk.known)}"] if talk.known else []
+    told += [f"The places I know of:\n\n{_lines(talk.places)}"] if talk.places else []
+    return "\n\n".join([*told, f"There may be more on your {FACTS_PAGE}, where you can change all of it."])
+
+
+def _all_places(talk: Talk) -> str:
+    if talk.places:
+        return f"The places I know of:\n\n{_lines(talk.places)}"
+    return "I know no places yet. Tell me of one: “my home is at 123 Main St, Seattle”."
+
+
+def _answering(question: str, known: list[Known], least: float = 0.0) -> list[Known]:
     topic = next((topic for topic, pattern in _TOPIC_QUESTIONS if pattern.search(question)), topic_of(question))
-    matches = best_matches(question, known, topic=topic)
+    matches = best_matches(question, known, topic=topic, least=least)
     return matches or [fact for fact in known if topic and fact.topic == topic]
 
 

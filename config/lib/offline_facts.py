@@ -1,18 +1,14 @@
-"""What the offline model knows of the user: the block in its prompt, and what this conversation changed since."""
+"""What the offline model's rules work with: facts, outcomes of tool calls, and which facts some words mean."""
 
 import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-from config.lib.text import normal_form
-
-HEADING = "## What I know about you"
-
-_LINE = re.compile(r"^- (?:\[(?P<topic>[^\]]*)\] )?(?P<text>.+?)(?P<inferred> \(inferred\))?$")
 _WORD = re.compile(r"[^\W_]+(?:['.:%/-][^\W_]+)*[%×]?", re.UNICODE)
 _STOP_TEXT = """
 a about above actually again all also always am an and any anymore are as ask at be been being but by can
@@ -41,6 +37,7 @@ _SAME = {
     "aim": "goal",
     "objective": "goal",
 }
+_WAS_SO = re.compile(r"\bknown already\b|\bnothing changed\b")
 _CHANGED_KEYS = ("fact", "content", "text", "forgotten", "saved", "archived")
 
 
@@ -51,12 +48,13 @@ class Known:
     text: str
     topic: str = ""
     inferred: bool = False
-    id: str = ""  # known only for facts of this conversation
+    id: str = ""  # known only for facts that a tool told of
+    tag: str = ""  # stands in brackets before it: the coach's topic, the companion's date
 
     @property
     def line(self) -> str:
         """Return the line of the block."""
-        return f"- {f'[{self.topic}] ' if self.topic else ''}{self.text}{' (inferred)' if self.inferred else ''}"
+        return f"- {f'[{self.tag}] ' if self.tag else ''}{self.text}{' (inferred)' if self.inferred else ''}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,34 +64,80 @@ class Outcome:
     name: str
     arguments: Mapping[str, Any]
     result: Any  # parsed JSON, or the text as it was
+    tool: str = ""  # whose call it was, where `name` says something else
 
     @property
     def error(self) -> str:
         """Return the error in the result as one line, "" when there is none."""
-        error = self.result.get("error") if isinstance(self.result, dict) else None
+        error = self._get("error")
         if isinstance(error, list):
-            return "; ".join(str(item.get("msg", item)) if isinstance(item, dict) else str(item) for item in error)
+            return "; ".join(_problem(item) for item in error)
         return str(error) if error else ""
+
+    @property
+    def held(self) -> str:
+        """Return the text that was not saved but waits for the user's review, "" when none does."""
+        return str(self._get("held_for_review") or "")
+
+    @property
+    def was_so(self) -> bool:
+        """Whether nothing changed because it was so already."""
+        return bool(_WAS_SO.search(f"{self._get('note')} {self._get('message')}"))
+
+    @property
+    def candidates(self) -> dict[str, str]:
+        """Return the facts between which the tool could not decide: their ids by their texts."""
+        found = self.entries("candidates")
+        return {str(entry.get("fact")): str(entry.get("fact_id") or entry.get("id") or "") for entry in found}
+
+    @property
+    def rows(self) -> list[Mapping[str, Any]]:
+        """Return the facts that were looked up."""
+        return [row for row in self.entries("preferences") if isinstance(row.get("content"), str)]
+
+    @property
+    def is_truncated(self) -> bool:
+        """Whether there is more than was looked up."""
+        return bool(self._get("truncated"))
 
     @property
     def fact_id(self) -> str:
         """Return the id of the fact in the result, "" when there is none."""
-        value = self.result.get("fact_id") if isinstance(self.result, dict) else None
+        value = self._get("fact_id") or self._get("id")
         return value if isinstance(value, str) and is_uuid(value) else ""
 
+    @property
+    def old_id(self) -> str:
+        """Return the id of the fact as it was before, "" when there was none."""
+        return str(self._state("before").get("fact_id") or "")
+
+    @property
+    def old_text(self) -> str:
+        """Return the text of the fact as it was before, "" when there was none."""
+        return str(self._state("before").get("fact") or "")
+
+    def entries(self, key: str) -> list[Mapping[str, Any]]:
+        """Return the objects of a list in the result."""
+        listed = self._get(key)
+        return [entry for entry in listed if isinstance(entry, Mapping)] if isinstance(listed, list) else []
+
     def changed_text(self) -> str:
-        """Return the text of the fact that was saved or forgotten, as far as the result or the call tells it."""
-        event = self.result.get("memoryEvent") if isinstance(self.result, dict) else None
-        state = (event.get("after") or event.get("before")) if isinstance(event, dict) else None
-        for source in (self.result, state, self.arguments):
-            if isinstance(source, str) and source is state:
-                return source
+        """Return the text of what was saved or forgotten, as far as the result or the call tells it."""
+        for source in (self.result, self._state("after"), self._state("before"), self.arguments):
             if isinstance(source, Mapping):
                 texts = (source.get(key) for key in _CHANGED_KEYS)
                 if text := next((text for text in texts if isinstance(text, str) and text), ""):
                     return text
         asked = str(self.arguments.get("fact_id") or "")
         return "" if is_uuid(asked) else asked
+
+    def _get(self, key: str) -> Any:
+        return self.result.get(key) if isinstance(self.result, dict) else None
+
+    def _state(self, when: str) -> Mapping[str, Any]:
+        event = self._get("memoryEvent")
+        state = event.get(when) if isinstance(event, dict) else None
+        return state if isinstance(state, dict) else {"fact": state} if isinstance(state, str) else {}
 
 
 def content_text(message: Mapping[str, Any]) -> str:
@@ -102,25 +146,6 @@ def content_text(message: Mapping[str, Any]) -> str:
     if isinstance(content, list):
         return "\n".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
     return content if isinstance(content, str) else ""
-
-
-def known_facts(messages: Sequence[Mapping[str, Any]]) -> list[Known]:
-    """Return the facts of the prompt's block, with what was saved and forgotten since it was rendered."""
-    facts = [fact for message in messages if message.get("role") == "system" for fact in _block(content_text(message))]
-    for outcome in outcomes(messages):
-        if outcome.error or outcome.name not in {"remember", "forget"}:
-            continue
-        text = outcome.changed_text()
-        gone = normal_form(text)
-        facts = [
-            fact for fact in facts if normal_form(fact.text) != gone and (not fact.id or fact.id != outcome.fact_id)
-        ]
-        if outcome.name == "remember" and text:
-            given = outcome.arguments
-            facts.insert(
-                0, Known(text, str(given.get("topic") or ""), given.get("confidence") != "asserted", outcome.fact_id)
-            )
-    return facts
 
 
 def outcomes(messages: Iterable[Mapping[str, Any]]) -> list[Outcome]:
@@ -133,7 +158,7 @@ def outcomes(messages: Iterable[Mapping[str, Any]]) -> list[Outcome]:
             arguments = _parsed(function.get("arguments") or "{}")
             calls[call.get("id")] = (str(function.get("name")), arguments if isinstance(arguments, dict) else {})
         if message.get("role") == "tool" and (made := calls.get(str(message.get("tool_call_id")))):
-            found.append(Outcome(*made, _parsed(content_text(message))))
+            found.append(Outcome(*made, _parsed(content_text(message)), made[0]))
     return found
 
 
@@ -145,7 +170,7 @@ def best_matches(words: str, facts: Sequence[Known], *, topic: str = "", least: 
     wanted = content_words(words)
     if not wanted or not facts:
         return []
-    bags = [content_words(f"{fact.text} {fact.topic}") for fact in facts]
+    bags = [_bag(f"{fact.text} {fact.topic}") for fact in facts]
     frequency = Counter(word for bag in bags for word in bag)
     scores = []
     for fact, bag in zip(facts, bags, strict=True):
@@ -158,8 +183,13 @@ def best_matches(words: str, facts: Sequence[Known], *, topic: str = "", least: 
 
 def content_words(text: str) -> set[str]:
     """Return the words that carry meaning, without endings, numbers included."""
-    words = (_stem(word.casefold()) for word in _WORD.findall(text.replace("’", "'")))
+    words = (_stem(word.casefold()) for word in _words(text))
     return {_SAME.get(word, word) for word in words if word not in _STOP_WORDS}
+
+
+def key_words(text: str) -> list[str]:
+    """Return the words that carry meaning as they were typed, each once, in order."""
+    return list(dict.fromkeys(word for word in _words(text) if _stem(word.casefold()) not in _STOP_WORDS))
 
 
 def is_uuid(text: str) -> bool:
@@ -171,6 +201,15 @@ def is_uuid(text: str) -> bool:
     return True
 
 
+@lru_cache(maxsize=512)  # the same facts are compared with sentence after sentence
+def _bag(text: str) -> frozenset[str]:
+    return frozenset(content_words(text))
+
+
+def _words(text: str) -> list[str]:
+    return _WORD.findall(text.replace("’", "'"))
+
+
 def _stem(word: str) -> str:
     if word in _STOP_WORDS:
         return word
@@ -180,16 +219,8 @@ def _stem(word: str) -> str:
     return word.removesuffix("e") if len(word) > 4 else word
 
 
-def _block(system: str) -> list[Known]:
-    _, heading, rest = f"\n{system}".partition(f"\n{HEADING}")
-    facts = []
-    for line in rest.lstrip("\n").splitlines() if heading else ():
-        match = _LINE.match(line.rstrip())
-        if match is None:
-            break
-        if match["text"] != "...":
-            facts.append(Known(match["text"], match["topic"] or "", match["inferred"] is not None))
-    return facts
+def _problem(item: Any) -> str:
+    return str(item.get("problem") or item.get("msg") or item) if isinstance(item, dict) else str(item)
 
 
 def _parsed(text: str) -> Any:

@@ -19,6 +19,7 @@ class Request:
     tool: str = ""
     arguments: dict[str, Any] = field(default_factory=dict)
     choices: tuple[Known, ...] = ()
+    replaces: str = ""  # to remember instead of that fact, which the request before it forgets
 
 
 _POLITE = r"^(?:(?:please|can you|could you|would you|you can|you should|i want you to|i'd like you to)\s+){0,3}"
@@ -86,8 +87,16 @@ def memory_requests(
         if not asked:
             stated.append(sentence)
     for statement in read_statements("\n".join(stated)):
-        requests += [*_outdated_by(statement, known), _remember(statement)]
+        requests += _instead(_outdated_by(statement, known), statement)
     return _once(requests)
+
+
+def pointed_at(known: Sequence[Known], before: str, earlier: Sequence[Outcome]) -> Sequence[Known]:
+    """Return what "that" is: what the model just quoted, the fact written last, or all that is known."""
+    quoted = [fact for fact in known if fact.text in before]
+    by_id = {fact.id: fact for fact in known if fact.id}
+    written = [o.fact_id for o in earlier if o.name in {"remember", "change", "confirm"} and o.fact_id in by_id]
+    return quoted or ([by_id[written[-1]]] if written else known)
 
 
 def _forget_requests(plain: str, known: Sequence[Known], before: str, earlier: Sequence[Outcome]) -> list[Request]:
@@ -107,27 +116,22 @@ def _forget_requests(plain: str, known: Sequence[Known], before: str, earlier: S
     if _NO_LONGER.search(plain) and plain.lower().startswith(("i ", "my ", "i'm ")) and not plain.endswith("?"):
         matches = best_matches(plain, known, topic=topic_of(plain), least=0.5)
         if len(matches) == 1:
-            return [_forget(matches[0]), *(_remember(statement) for statement in read_statements(plain))]
+            outdated, statements = [_forget(matches[0])], read_statements(plain)
+            first = _instead(outdated, statements[0]) if statements else outdated
+            return [*first, *map(_remember, statements[1:])]
     return []
 
 
 def _forget_pointed(
     known: Sequence[Known], before: str, earlier: Sequence[Outcome], reason: str = "agent_forget"
 ) -> list[Request]:
-    """Find what "that" is: the fact the model just quoted, the last one saved, the only one known."""
-    quoted = [fact for fact in known if fact.text in before]
-    saved = [o.fact_id for o in earlier if o.name == "remember" and o.fact_id in {fact.id for fact in known}]
-    if len(quoted) == 1:
-        return [_forget(quoted[0], reason)]
-    if saved and not quoted:
-        return [_forget(next(fact for fact in known if fact.id == saved[-1]), reason)]
-    if len(known) == 1:
-        return [_forget(known[0], reason)]
-    return [Request(choices=tuple(quoted or known))]
+    meant = pointed_at(known, before, earlier)
+    return [_forget(meant[0], reason)] if len(meant) == 1 else [Request(choices=tuple(meant))]
 
 
 def _forget_words(words: str, known: Sequence[Known]) -> list[Request]:
-    literal = [fact for fact in known if normal_form(words) == normal_form(fact.text)]
+    meant = normal_form(words)
+    literal = [fact for fact in known if normal_form(fact.text) == meant]
     matches = literal or best_matches(words, known, least=0.34)
     if len(matches) > 1:
         return [Request(choices=tuple(matches))]
@@ -152,21 +156,20 @@ def _change_requests(plain: str, known: Sequence[Known]) -> list[Request]:
     ]
     if len(holding) == 1 and not re.match(r"my\b", old, re.IGNORECASE):
         text = literal.sub(lambda _: new, holding[0].text, count=1)
-        return [_forget(holding[0]), _remember(Statement(text, holding[0].topic, "asserted"))]
+        return _instead([_forget(holding[0])], Statement(text, holding[0].topic, "asserted"))
     if not re.match(r"my\b", old, re.IGNORECASE):
         return []
     statement = next(iter(read_statements(f"{old} is {new}")), None)
     if statement is None:
         return []
-    return [
-        *_outdated_by(Statement(statement.text, statement.topic, "asserted", True), known, "agent_forget"),
-        _remember(statement),
-    ]
+    changed = Statement(statement.text, statement.topic, "asserted", True)
+    return _instead(_outdated_by(changed, known, "agent_forget"), statement)
 
 
 def _outdated_by(statement: Statement, known: Sequence[Known], reason: str = "user_corrected") -> list[Request]:
     """Find the fact a statement replaces: what it is said to correct, or what says the same of something else."""
-    others = [fact for fact in known if normal_form(fact.text) != normal_form(statement.text)]
+    same_words = normal_form(statement.text)
+    others = [fact for fact in known if normal_form(fact.text) != same_words]
     same = [fact for fact in others if _says_the_same_of_another(fact.text, statement.text)]
     if same:
         return [_forget(same[0], reason if statement.is_correction else "agent_forget")]
@@ -187,9 +190,14 @@ def _says_the_same_of_another(one: str, other: str) -> bool:
     return "0" in shape and shape == normal_form(_NUMBER.sub("0", other))
 
 
-def _remember(statement: Statement) -> Request:
+def _instead(outdated: list[Request], statement: Statement) -> list[Request]:
+    replaces = outdated[0].arguments["fact_id"] if outdated else ""
+    return [*outdated, _remember(statement, replaces)]
+
+
+def _remember(statement: Statement, replaces: str = "") -> Request:
     arguments = {"fact": statement.text, "topic": statement.topic, "confidence": statement.confidence}
-    return Request("remember", {name: value for name, value in arguments.items() if value})
+    return Request("remember", {name: value for name, value in arguments.items() if value}, replaces=replaces)
 
 
 def _forget(fact: Known, reason: str = "agent_forget") -> Request:

@@ -33,6 +33,11 @@ from config.lib.text import normal_form, one_line
 MAX_FACT = 500  # characters, the limit of the `remember` tool
 MIN_FACT = 4
 MAX_FACTS = 10  # of one message
+_CATEGORIES = {
+    **dict.fromkeys(["risk", "goal", "session"], "profile"),
+    **dict.fromkeys(["symbols", "account", "tax"], "finance_context"),
+    "style": "response_style",
+}
 _LONGEST_SENTENCE = 700  # longer ones are prose that was pasted; they are read only after "remember that"
 
 Confidence = Literal["asserted", "inferred"]
@@ -87,6 +92,11 @@ def topic_of(text: str) -> str:
     """Return the topic of a statement, or "" when no word gives it away."""
     plain = _straight(text)
     return next((topic for topic, pattern in TOPICS if pattern.search(plain)), "")
+
+
+def category_of(topic: str) -> str:
+    """Return the category of facts of a topic: profile, finance_context, response_style or fact."""
+    return _CATEGORIES.get(topic, "fact")
 
 
 def strip_lead_in(sentence: str) -> str:

@@ -2,7 +2,8 @@ import json
 
 import pytest
 
-from config.lib.offline_facts import Known, best_matches, content_words, known_facts, outcomes
+from config.lib.offline_faces import read_memory
+from config.lib.offline_facts import Known, best_matches, content_words, outcomes
 
 FACTS = [
     Known("I usually trade BTC", "symbols"),
@@ -27,7 +28,7 @@ FACTS = [
     ],
 )
 def test_known_facts_reads_the_block(block, facts):
-    found = known_facts([{"role": "system", "content": f"You are Keel.\n\n---\n\n{block}"}])
+    found = read_memory([{"role": "system", "content": f"You are Keel.\n\n---\n\n{block}"}]).facts
 
     assert [(fact.text, fact.topic, fact.inferred) for fact in found] == facts
 
@@ -36,7 +37,7 @@ def test_known_line_is_the_line_of_the_block():
     lines = ["- [risk] I fear alts", "- Plain (inferred)"]
     block = "\n".join(["## What I know about you", "", *lines])
 
-    assert [fact.line for fact in known_facts([{"role": "system", "content": block}])] == lines
+    assert [fact.line for fact in read_memory([{"role": "system", "content": block}]).facts] == lines
 
 
 def test_outcomes_pairs_results_with_their_calls():
