@@ -17,6 +17,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from chat import live
+from chat.lifecycle import is_here_known, note_here, note_left
 from chat.models import Message
 from chat.queries import find_last_reply, get_conversation, is_streaming, last_message_id
 from chat.rendering import message_html, part_html, view_messages
@@ -109,6 +110,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
         self._leave()
         if is_known:
             await self._tell_layer(self.channel_layer.group_discard)
+            await self._note(note_left)
 
     def _leave(self) -> None:
         """Give back the place in the room and among the user's sockets; doing it twice is fine."""
@@ -282,6 +284,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
 
     def _stored_snapshot(self) -> dict[str, Any]:
         with owned_tx(self.user_id):
+            note_here(conversation_id=self.conversation_id, now=timezone.now())
             interrupt_dead_turns(now=timezone.now())
             reply = find_last_reply(self.conversation_id)
             shown = None
@@ -306,6 +309,24 @@ class ChatConsumer(AsyncWebsocketConsumer):
             return
         if not is_signed_in:
             self.end(SIGNED_OUT)
+        else:
+            await self._note(note_here)
+
+    async def _note(self, note: Callable[..., None]) -> None:
+        """Write down that the chat is open here, or was; without it the sweep is an hour late, no more."""
+        try:
+            await in_thread(self._write_note, note)
+        except Exception:
+            logger.exception("Nobody knows whether conversation %s is open", self.conversation_id)
+
+    def _write_note(self, note: Callable[..., None]) -> None:
+        now = timezone.now()
+        if note is note_here:
+            with owned(self.user_id):
+                if is_here_known(conversation_id=self.conversation_id, now=now):
+                    return
+        with owned_tx(self.user_id):
+            note(conversation_id=self.conversation_id, now=now)
 
     async def _is_signed_in(self) -> bool:
         return await in_thread(_has_session, self.session_key, self.user_id)

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID, uuid4
 
-from chat.models import Conversation, MessageStatus
+from chat.models import Conversation, ConversationStatus, MessageStatus
 from chat.parts import Reply
 from chat.services import accept_message, finish_reply, start_conversation
 from chat.tools import build_tools
@@ -103,6 +103,10 @@ def _seed_chat(user_id: int, exchange: list[Said], began: datetime) -> None:
             text=reply.text,
             model="demo",
             now=moment + timedelta(seconds=4),
+        )
+        # It is over, and its facts were saved while it went on: nothing is left to extract.
+        Conversation.objects.filter(pk=conversation.pk).update(
+            status=ConversationStatus.IDLE, extracted_through=accepted.reply.pk, left_at=None
         )
 
 

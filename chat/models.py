@@ -1,9 +1,11 @@
+import hashlib
 from typing import Any, ClassVar, Final, Self
 from uuid import uuid4
 
 from django.db import models
 from django.db.models import F, Q
 
+from config.lib.fields import SearchTermsField
 from config.lib.owned import OwnedModel, OwnedQuerySet, ScopedManager
 
 MAX_TITLE: Final = 80
@@ -13,12 +15,15 @@ class AssistantName(models.TextChoices):
     """Which face of the memory a conversation speaks with."""
 
     COACH = "coach", "Coach"
+    ADVISOR = "advisor", "Advisor"
+    COMPANION = "companion", "Companion"
 
 
 class ConversationStatus(models.TextChoices):
     """Where a conversation stands in its life."""
 
     ACTIVE = "active", "Active"
+    CLOSING = "closing", "Closing"
     IDLE = "idle", "Idle"
     ARCHIVED = "archived", "Archived"
 
@@ -49,17 +54,41 @@ class Conversation(OwnedModel):
     title = models.CharField(max_length=MAX_TITLE, blank=True)
     # The memory block its prompts carry, frozen at the first turn.
     snapshot = models.ForeignKey("MemorySnapshot", on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
+    is_temporary = models.BooleanField(default=False)  # teaches Keel nothing, and is deleted when it ends
     created_at = models.DateTimeField()
     last_message_at = models.DateTimeField()
+    left_at = models.DateTimeField(null=True, blank=True)  # its page was left then; no socket of it is known since
+    trashed_at = models.DateTimeField(null=True, blank=True)  # a separate axis from `status`
+    # Closing: whoever holds the lease extracts; a lease that ran out is taken by the sweep.
+    closing_token = models.UUIDField(null=True, blank=True)
+    closing_until = models.DateTimeField(null=True, blank=True)
+    extracted_through = models.BigIntegerField(default=0)  # id of the last message that an extraction was sent
+    summary = models.TextField(blank=True)  # of what was extracted, as the extractor put it
+    extraction_pending = models.BooleanField(default=False)  # the last try failed
+    extraction_tries = models.PositiveSmallIntegerField(default=0)
+    extraction_due_at = models.DateTimeField(null=True, blank=True)  # when the next try is due
 
     class Meta(OwnedModel.Meta):
         db_table = "agent_conversations"
-        indexes = (models.Index(fields=("user", "-last_message_at"), name="conversations_by_recency"),)
+        indexes = (
+            models.Index(fields=("user", "-last_message_at"), name="conversations_by_recency"),
+            # What the sweep looks for, over all users.
+            models.Index(fields=("status", "last_message_at"), name="conversations_to_close"),
+            models.Index(
+                fields=("extraction_due_at",), name="conversations_to_extract", condition=Q(extraction_pending=True)
+            ),
+            models.Index(fields=("trashed_at",), name="conversations_trashed", condition=Q(trashed_at__isnull=False)),
+        )
         constraints = (
             models.CheckConstraint(
                 condition=Q(assistant__in=AssistantName.values), name="conversation_assistant_known"
             ),
             models.CheckConstraint(condition=Q(status__in=ConversationStatus.values), name="conversation_status_known"),
+            models.CheckConstraint(
+                condition=Q(status="closing", closing_token__isnull=False, closing_until__isnull=False)
+                | ~Q(status="closing") & Q(closing_token__isnull=True, closing_until__isnull=True),
+                name="conversation_closing_has_lease",
+            ),
         )
 
     def __str__(self) -> str:
@@ -81,6 +110,11 @@ class MemorySnapshot(OwnedModel):
 
     def __str__(self) -> str:
         return f"{len(self.fact_ids)} facts, {self.sha256[:12]}"
+
+    @property
+    def is_erased(self) -> bool:
+        """Whether its text was deleted; the digest tells what it was from a block that was empty."""
+        return not self.text and self.sha256 != hashlib.sha256(b"").hexdigest()
 
 
 class MessageQuerySet(OwnedQuerySet["Message"]):
@@ -117,6 +151,9 @@ class Message(OwnedModel):
     heartbeat_at = models.DateTimeField(null=True, blank=True)  # the turn that writes it was alive then
     stop_requested_at = models.DateTimeField(null=True, blank=True)  # read by the process that runs the turn
     replaced_at = models.DateTimeField(null=True, blank=True)  # a retry took its place
+    # Replies: text that the user did not type (news, trade reasons, imports) was in the model's view.
+    is_untrusted = models.BooleanField(default=False)
+    search_terms = SearchTermsField(sources=("content",))  # of a reply: set when it ends, not while it grows
 
     objects: ClassVar[Any] = MessageManager()  # type: ignore[assignment]
 

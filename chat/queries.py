@@ -1,15 +1,16 @@
 """Reading conversations: every function answers for the owner in scope."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
+from http import HTTPStatus
 from typing import Any, Final, cast
 from uuid import UUID
 
 from django.db import connection, models
 
-from chat.models import Conversation, Message, MessageStatus, Role
+from chat.models import Conversation, ConversationStatus, Message, MessageStatus, Role
 from chat.parts import model_messages
 from config.lib.errors import DomainError
 from config.lib.owned import owner_id
@@ -17,10 +18,13 @@ from config.lib.tokens import estimate_tokens
 
 HISTORY_LIMIT = 400  # messages read for a prompt; the token budget cuts long before
 THREADS_SHOWN = 200
+QUOTE_CONTEXT = 160  # characters shown on either side of quoted words
 
 
 class ConversationNotFound(DomainError):
     """The owner has no such conversation."""
+
+    http_status = HTTPStatus.NOT_FOUND
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,16 +45,25 @@ def get_conversation(conversation_id: UUID) -> Conversation:
 
 
 def list_recent(limit: int) -> list[Conversation]:
-    """Return the conversations by latest message."""
-    return list(Conversation.objects.order_by("-last_message_at", "pk")[:limit])
+    """Return the conversations by latest message, but for those in the trash."""
+    return list(Conversation.objects.filter(trashed_at=None).order_by("-last_message_at", "pk")[:limit])
 
 
 def list_threads(now: datetime) -> list[ThreadGroup]:
-    """Return the newest conversations in groups by age; days are those of the zone that `now` is in."""
+    """Return the newest conversations in groups by age, the archived ones apart and last.
+
+    Days are those of the zone that `now` is in; the trash is left out.
+    """
     groups: dict[str, list[Conversation]] = {}
+    archived = []
     for conversation in list_recent(THREADS_SHOWN):
-        day = conversation.last_message_at.astimezone(now.tzinfo).date()
-        groups.setdefault(_age(day, now.date()), []).append(conversation)
+        if conversation.status == ConversationStatus.ARCHIVED:
+            archived.append(conversation)
+        else:
+            day = conversation.last_message_at.astimezone(now.tzinfo).date()
+            groups.setdefault(_age(day, now.date()), []).append(conversation)
+    if archived:
+        groups["Archived"] = archived
     return [ThreadGroup(label, threads) for label, threads in groups.items()]
 
 
@@ -66,7 +79,49 @@ def _age(day: date, today: date) -> str:
 
 def list_messages(conversation_id: UUID, *, after: int = 0) -> list[Message]:
     """Return the shown messages of a conversation with an id above `after`, oldest first."""
-    return list(Message.objects.shown().filter(conversation_id=conversation_id, pk__gt=after).order_by("pk"))
+    rows = Message.objects.shown().filter(conversation_id=conversation_id, pk__gt=after)
+    return list(rows.defer("search_terms").order_by("pk"))
+
+
+def list_typed(conversation_id: UUID, *, last: int) -> list[tuple[int, str]]:
+    """Return id and text of the user's newest messages in a conversation, oldest first."""
+    rows = Message.objects.shown().filter(conversation_id=conversation_id, role=Role.USER).order_by("-pk")
+    return list(rows.values_list("pk", "content")[:last])[::-1]
+
+
+@dataclass(frozen=True, slots=True)
+class QuotedWords:
+    """What the user typed that a fact was learned from: their words, in what surrounds them."""
+
+    message: Message
+    before: str
+    words: str
+    after: str
+
+
+def list_quotes(quotes: Iterable[Mapping[str, int]]) -> list[QuotedWords]:
+    """Return the words that quotes (`{"message_id", "start", "end"}`) point to, as far as their messages are there."""
+    wanted = list(quotes)
+    rows = Message.objects.filter(pk__in=[quote["message_id"] for quote in wanted], role=Role.USER)
+    messages = {row.pk: row for row in rows.defer("search_terms")}
+    return [
+        _quoted(messages[quote["message_id"]], quote["start"], quote["end"])
+        for quote in wanted
+        if quote["message_id"] in messages
+    ]
+
+
+def _quoted(message: Message, start: int, end: int) -> QuotedWords:
+    text = message.content
+    return QuotedWords(message, _shortened_end(text[:start]), text[start:end], _shortened(text[end:]))
+
+
+def _shortened(text: str) -> str:
+    return text if len(text) <= QUOTE_CONTEXT else f"{text[:QUOTE_CONTEXT].rstrip()}…"
+
+
+def _shortened_end(text: str) -> str:
+    return text if len(text) <= QUOTE_CONTEXT else f"…{text[-QUOTE_CONTEXT:].lstrip()}"
 
 
 def last_message_id(conversation_id: UUID) -> int:
@@ -85,14 +140,22 @@ def find_last_reply(conversation_id: UUID) -> Message | None:
 
 # Like _STANDING in the path to the first token: a tenth of the ORM's time.
 _HISTORY: Final = """
-SELECT role, content, parts FROM agent_messages
+SELECT role, content, parts, is_untrusted FROM agent_messages
 WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND id < %(before)s AND replaced_at IS NULL
 ORDER BY id DESC LIMIT %(limit)s
 """
 
 
-def history(conversation_id: UUID, *, before: int, budget_tokens: int) -> list[dict[str, Any]]:
-    """Return what was said before a reply as messages for a model, oldest first.
+@dataclass(frozen=True, slots=True)
+class History:
+    """What was said before a reply, as far as it fits into a prompt."""
+
+    messages: list[dict[str, Any]]  # for a model, oldest first
+    is_untrusted: bool  # one of these replies was written with text in view that the user did not type
+
+
+def history(conversation_id: UUID, *, before: int, budget_tokens: int) -> History:
+    """Return what was said before a reply.
 
     The newest messages come in as long as their estimated tokens fit the budget; the list begins with a message of the
     user, since a model cannot place an answer without its question.
@@ -108,19 +171,20 @@ def history(conversation_id: UUID, *, before: int, budget_tokens: int) -> list[d
         return _fitting(cursor, budget_tokens)
 
 
-def _fitting(newest_first: Iterable[tuple[str, str, str]], budget_tokens: int) -> list[dict[str, Any]]:
-    chosen: list[tuple[str, list[dict[str, Any]]]] = []
-    for role, content, parts in newest_first:
+def _fitting(newest_first: Iterable[tuple[str, str, str, bool]], budget_tokens: int) -> History:
+    chosen: list[tuple[str, list[dict[str, Any]], bool]] = []
+    for role, content, parts, is_untrusted in newest_first:
         # A JSON column comes as text from either engine when the ORM does not read it.
         messages = [{"role": "user", "content": content}] if role == Role.USER else model_messages(json.loads(parts))
         budget_tokens -= sum(estimate_tokens(str(message)) for message in messages)
         # The newest message is what the turn is about; it goes in whatever it costs.
         if budget_tokens < 0 and chosen:
             break
-        chosen.append((role, messages))
+        chosen.append((role, messages, bool(is_untrusted)))
     while chosen and chosen[-1][0] != Role.USER:
         chosen.pop()
-    return [message for _, messages in reversed(chosen) for message in messages]
+    told = [message for _, messages, _ in reversed(chosen) for message in messages]
+    return History(told, any(is_untrusted for _, _, is_untrusted in chosen))
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,9 +192,14 @@ class Standing:
     """Where a conversation and its user stand when a turn is asked for."""
 
     conversation_id: UUID
-    assistant: str
     mode: str
+    about_fact_id: UUID | None  # the fact that the chat was opened to change
+    is_temporary: bool
+    is_trashed: bool
     has_title: bool
+    is_learning: bool  # chats may teach Keel something
+    assistant: str
+    status: str
     snapshot_id: int | None  # the frozen memory block; None before the first turn
     memory_block: str
     tier: str | None
@@ -144,8 +213,9 @@ class Standing:
 
 # One round trip in the path to the first token, where the ORM takes five; the owner is in each condition.
 _STANDING: Final = """
-SELECT c.assistant, c.opening_context, c.title <> '', c.snapshot_id, COALESCE(s.text, ''),
-    u.experience_tier, u.time_zone,
+SELECT c.opening_context, c.is_temporary, c.trashed_at IS NOT NULL, c.title <> '',
+    COALESCE((SELECT learns FROM memory_switches WHERE user_id = %(user)s), TRUE),
+    c.assistant, c.status, c.snapshot_id, COALESCE(s.text, ''), u.experience_tier, u.time_zone,
     (SELECT COUNT(*) FROM agent_messages WHERE user_id = %(user)s AND status = 'streaming'),
     (SELECT COUNT(*) FROM agent_messages
       WHERE user_id = %(user)s AND status = 'streaming' AND conversation_id = %(conversation)s),
@@ -182,10 +252,11 @@ def get_standing(
         row = cursor.fetchone()
     if row is None:
         raise ConversationNotFound("This chat does not exist.")
-    assistant, opening_context, has_title, *rest = row
-    # A JSON column comes as text from either engine when the ORM does not read it.
-    mode = json.loads(opening_context).get("mode", "ops")
-    return Standing(conversation_id, assistant, mode, bool(has_title), *rest)
+    # Neither engine turns a column into its own type when the ORM does not read it.
+    context = json.loads(row[0])
+    fact_id = UUID(context["fact_id"]) if "fact_id" in context else None
+    found: list[Any] = [conversation_id, context.get("mode", "ops"), fact_id, *map(bool, row[1:5]), *row[5:]]
+    return Standing(*found)
 
 
 def _bound(column: str, value: Any) -> Any:

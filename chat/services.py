@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
+from http import HTTPStatus
 from typing import Any, Final
 from uuid import UUID
 
@@ -10,23 +11,29 @@ from django.contrib.auth import get_user_model
 from django.db import connection
 from django.db.models import Q
 
-from chat.assistants import ASSISTANTS
-from chat.models import MAX_TITLE, Conversation, ConversationStatus, MemorySnapshot, Message, MessageStatus, Role
+from chat.assistants import ASSISTANTS, default_assistant
+from chat.lifecycle import AS_ACTIVE, HERE_LEASE, REOPENED_FROM, lock_conversation
+from chat.models import MAX_TITLE, AssistantName, Conversation, MemorySnapshot, Message, MessageStatus, Role
 from chat.parts import Part, close_running_tools
-from chat.prompts import SEPARATOR, clock_segment, compose_prefix
+from chat.prompts import ASK_WHAT_CHANGES, SEPARATOR, about_fact, clock_segment
 from chat.queries import ConversationNotFound, Standing, get_standing, history
 from config.lib.errors import DomainError
 from config.lib.owned import owner_id
 from config.lib.text import clean_text, one_line
+from memory.queries import find_last_version, uses_facts
+from memory.versions import FactNotFound
 
 MAX_MESSAGE_BYTES: Final = 16 * 1024
 HEARTBEAT_LEASE: Final = timedelta(seconds=10)  # a turn saves at least every second; after this it is dead
 TITLE_WORDS: Final = 6
+TEXT_DELETED: Final = "[Text deleted. What was sent had the SHA-256 {sha256}.]"
 RESTARTED: Final = "Keel was restarted while it answered. What it had said is kept; retry to ask again."
 
 
 class MessageRefused(DomainError):
     """The message cannot be taken now; the text the user typed stays with them."""
+
+    http_status = HTTPStatus.CONFLICT
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +49,8 @@ class TurnStart:
     system: list[dict[str, Any]]  # text blocks; the first is the cached prefix
     history: list[dict[str, Any]]  # messages for a model, the user's newest last
     now: datetime
+    is_temporary: bool = False  # the chat teaches Keel nothing
+    is_untrusted: bool = False  # text that the user did not type came into the model's window in an earlier turn
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,10 +63,40 @@ class Accepted:
     title: str | None  # set when this message gave the conversation its title
 
 
-def start_conversation(*, assistant: str = "coach", now: datetime) -> Conversation:
-    """Make an empty conversation."""
+def start_conversation(*, assistant: str | None = None, is_temporary: bool = False, now: datetime) -> Conversation:
+    """Make an empty conversation, with the default assistant unless one is named."""
     conversation: Conversation = Conversation.objects.create(
-        assistant=assistant, opening_context={"mode": "ops"}, created_at=now, last_message_at=now
+        assistant=assistant or default_assistant().name,
+        opening_context={"mode": "ops"},
+        is_temporary=is_temporary,
+        created_at=now,
+        last_message_at=now,
+        left_at=now + HERE_LEASE,
+    )
+    return conversation
+
+
+def ask_about_fact(*, fact_id: UUID, now: datetime) -> Conversation:
+    """Make a chat with the advisor about changing a fact, which opens with the question what should change.
+
+    The fact itself goes to the model with the user's first message, unseen.
+
+    Raises:
+        FactNotFound: the owner has no such fact.
+    """
+    fact = find_last_version(fact_id)
+    if fact is None or fact.is_archived:
+        raise FactNotFound("There is no such fact.")
+    conversation = start_conversation(assistant=AssistantName.ADVISOR, now=now)
+    conversation.opening_context = {"mode": "ops", "fact_id": str(fact.pk)}
+    conversation.save(update_fields=["opening_context"])
+    Message.objects.create(
+        conversation=conversation,
+        role=Role.ASSISTANT,
+        content=ASK_WHAT_CHANGES,
+        parts=[{"kind": "text", "step": 0, "text": ASK_WHAT_CHANGES}],
+        created_at=now,
+        finished_at=now,
     )
     return conversation
 
@@ -90,7 +129,7 @@ def accept_message(*, conversation_id: UUID, client_id: UUID, text: str, now: da
     if standing.repeat_id is not None:
         return _accepted_before(standing.repeat_id)
     _refuse_bad_text(content)
-    _refuse_overload(standing)
+    _refuse_for_now(standing)
     message = Message.objects.create(
         conversation_id=conversation_id,
         role=Role.USER,
@@ -111,7 +150,7 @@ def retry_reply(*, conversation_id: UUID, now: datetime) -> tuple[Message, Accep
         MessageRefused: there is no reply, or a turn is running, or too many are.
     """
     standing = _standing(conversation_id, None, now)
-    _refuse_overload(standing)
+    _refuse_for_now(standing)
     old = Message.objects.shown().filter(conversation_id=conversation_id).order_by("-pk").first()
     if old is None or old.role != Role.ASSISTANT or old.reply_to is None:
         raise MessageRefused("There is no reply to try again.")
@@ -120,13 +159,13 @@ def retry_reply(*, conversation_id: UUID, now: datetime) -> tuple[Message, Accep
     return old, _begin_turn(standing, old.reply_to, None, now)
 
 
-def save_progress(*, reply_id: int, parts: list[Part], text: str, now: datetime) -> bool:
+def save_progress(*, reply_id: int, parts: list[Part], text: str, is_untrusted: bool = False, now: datetime) -> bool:
     """Keep what the reply holds so far and that its turn lives; return whether to go on.
 
     False: the user asked from elsewhere to stop, or the reply is not streaming any more.
     """
     rows = Message.objects.streaming().filter(pk=reply_id)
-    if not rows.update(parts=parts, content=text, heartbeat_at=now):
+    if not rows.update(parts=parts, content=text, heartbeat_at=now, **_taint(is_untrusted)):
         return False
     return bool(rows.filter(stop_requested_at__isnull=True).exists())
 
@@ -140,6 +179,7 @@ def finish_reply(
     error: str = "",
     model: str = "",
     usage: dict[str, Any] | None = None,
+    is_untrusted: bool = False,
     now: datetime,
 ) -> bool:
     """Close a streaming reply with all it holds; return False if something else had closed it.
@@ -158,9 +198,22 @@ def finish_reply(
             model=model[:120],
             usage=usage,
             finished_at=now,
+            **_taint(is_untrusted),
         )
     )
+    if updated:
+        _index_reply(reply_id)
     return bool(updated)
+
+
+def _index_reply(reply_id: int) -> None:
+    # Once, at the end: while it streams its text is saved every second, by an update that derives nothing.
+    Message.objects.only("user_id", "content").get(pk=reply_id).save(update_fields=["search_terms"])
+
+
+def _taint(is_untrusted: bool) -> dict[str, bool]:
+    # What was once in view cannot be taken out of it again: the mark is never removed.
+    return {"is_untrusted": True} if is_untrusted else {}
 
 
 def request_stop(*, conversation_id: UUID, now: datetime) -> bool:
@@ -198,41 +251,47 @@ def title_from(text: str) -> str:
     return title + ("…" if len(words) > TITLE_WORDS else "")
 
 
-def system_blocks(memory_block: str, *, mode: str, tier: str | None, now: datetime) -> list[dict[str, Any]]:
+def system_blocks(
+    memory_block: str, *, assistant: str, mode: str, tier: str | None, now: datetime
+) -> list[dict[str, Any]]:
     """Return the system prompt as text blocks: the prefix that is marked for caching, then the clock."""
-    prefix = compose_prefix(tier=tier, memory_block=memory_block, mode=mode)
+    prefix = ASSISTANTS[assistant].prefix(tier=tier, memory_block=memory_block, mode=mode)
     return [{"type": "text", "text": prefix, "cache": True}, {"type": "text", "text": clock_segment(now)}]
 
 
 def preview_prompt(*, assistant: str, now: datetime) -> str:
     """Return the system prompt that a new chat would send at `now`; changes nothing."""
-    return _prompt(ASSISTANTS[assistant].preview_block(now).text, mode="ops", now=now)
+    return _prompt(_preview_block(assistant, now), assistant=assistant, mode="ops", now=now)
 
 
 def sent_prompt(conversation: Conversation, *, now: datetime) -> str:
     """Return the system prompt of a conversation's newest turn, or the one its first turn would send at `now`.
 
-    The tier is the user's of now; everything else is as it was sent.
+    The tier is the user's of now; everything else is as it was sent, but for a memory block that was erased since.
     """
     reply = Message.objects.shown().filter(conversation=conversation, role=Role.ASSISTANT).order_by("-pk").first()
+    assistant = conversation.assistant
     mode = str(conversation.opening_context.get("mode", "ops"))
     if reply is None or reply.snapshot is None:
-        return _prompt(ASSISTANTS[conversation.assistant].preview_block(now).text, mode=mode, now=now)
-    return _prompt(reply.snapshot.text, mode=mode, now=reply.created_at)
+        return _prompt(_preview_block(assistant, now), assistant=assistant, mode=mode, now=now)
+    sent = reply.snapshot
+    block = TEXT_DELETED.format(sha256=sent.sha256) if sent.is_erased else sent.text
+    return _prompt(block, assistant=assistant, mode=mode, now=reply.created_at)
 
 
-def _prompt(memory_block: str, *, mode: str, now: datetime) -> str:
+def _preview_block(assistant: str, now: datetime) -> str:
+    return ASSISTANTS[assistant].preview_block(now=now, uses_facts=uses_facts()).text
+
+
+def _prompt(memory_block: str, *, assistant: str, mode: str, now: datetime) -> str:
     tier = get_user_model()._default_manager.filter(pk=owner_id()).values_list("experience_tier", flat=True).get()
-    return SEPARATOR.join(block["text"] for block in system_blocks(memory_block, mode=mode, tier=tier, now=now))
+    blocks = system_blocks(memory_block, assistant=assistant, mode=mode, tier=tier, now=now)
+    return SEPARATOR.join(block["text"] for block in blocks)
 
 
 def _standing(conversation_id: UUID, client_id: UUID | None, now: datetime) -> Standing:
     """Lock the conversation, end its user's dead turns, and say where both stand. Raises ConversationNotFound."""
-    if connection.features.has_select_for_update:
-        # One of a user's messages at a time, so that the limits on turns and messages hold under any race.
-        users = get_user_model()._default_manager.select_for_update(no_key=True)
-        users.only("pk").get(pk=owner_id())
-        list(Conversation.objects.filter(pk=conversation_id).select_for_update().values_list("pk"))
+    lock_conversation(conversation_id)
 
     def look() -> Standing:
         return get_standing(
@@ -263,7 +322,9 @@ def _accepted_before(message_id: int) -> Accepted:
     return Accepted(message, reply, None, None)
 
 
-def _refuse_overload(standing: Standing) -> None:
+def _refuse_for_now(standing: Standing) -> None:
+    if standing.is_trashed:
+        raise MessageRefused("This chat is in the trash. Restore it to go on with it.")
     if standing.running_here:
         raise MessageRefused("Keel is still answering here. Wait for it, or stop it first.")
     if standing.running >= settings.TURNS_PER_USER:
@@ -276,7 +337,7 @@ def _refuse_overload(standing: Standing) -> None:
 
 def _begin_turn(standing: Standing, message: Message, title: str | None, now: datetime) -> Accepted:
     """Insert the reply that begins, bring the conversation up to date, and gather what the turn needs."""
-    if standing.snapshot_id is None:
+    if standing.snapshot_id is None or standing.status in REOPENED_FROM:
         standing = _with_frozen_block(standing, now)
     reply = Message.objects.create(
         conversation_id=standing.conversation_id,
@@ -287,11 +348,19 @@ def _begin_turn(standing: Standing, message: Message, title: str | None, now: da
         created_at=now,
         heartbeat_at=now,
     )
-    changes = {"status": ConversationStatus.ACTIVE, "last_message_at": now, "snapshot_id": standing.snapshot_id}
-    Conversation.objects.filter(pk=standing.conversation_id).update(**changes, **({"title": title} if title else {}))
-    system = system_blocks(standing.memory_block, mode=standing.mode, tier=standing.tier, now=now)
+    changes: dict[str, Any] = {**AS_ACTIVE, "last_message_at": now, "left_at": now + HERE_LEASE}
+    changes["snapshot_id"] = standing.snapshot_id
+    if title:
+        changes["title"] = title
+    if not standing.is_learning:
+        changes["extracted_through"] = reply.pk  # nor will it be learned when the pause is over
+    Conversation.objects.filter(pk=standing.conversation_id).update(**changes)
+    system = system_blocks(
+        standing.memory_block, assistant=standing.assistant, mode=standing.mode, tier=standing.tier, now=now
+    )
     # The reply takes room too, and so does the prompt.
     budget = settings.CONTEXT_BUDGET_TOKENS * 8 // 10 - sum(len(block["text"]) for block in system) // 4
+    told = history(standing.conversation_id, before=reply.pk, budget_tokens=budget)
     turn = TurnStart(
         user_id=owner_id(),
         time_zone=standing.time_zone,
@@ -300,14 +369,28 @@ def _begin_turn(standing: Standing, message: Message, title: str | None, now: da
         message_id=message.pk,
         reply_id=reply.pk,
         system=system,
-        history=history(standing.conversation_id, before=reply.pk, budget_tokens=budget),
+        history=_with_opening(standing, message, told.messages),
         now=now,
+        is_temporary=standing.is_temporary,
+        is_untrusted=told.is_untrusted,
     )
     return Accepted(message, reply, turn, title)
 
 
+def _with_opening(standing: Standing, message: Message, told: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return what the model is told; with the first message of a chat about a fact goes that fact, which none shows."""
+    if standing.about_fact_id is None:
+        return told
+    typed = Message.objects.filter(conversation_id=standing.conversation_id, role=Role.USER)
+    fact = find_last_version(standing.about_fact_id)
+    if fact is None or typed.filter(pk__lt=message.pk).exists():
+        return told
+    opening = about_fact(fact_id=fact.pk, content=fact.content, body=fact.body)
+    return [*told[:-1], {**told[-1], "content": f"{opening}\n\n{told[-1]['content']}"}]
+
+
 def _with_frozen_block(standing: Standing, now: datetime) -> Standing:
-    block = ASSISTANTS[standing.assistant].render_block(now=now)
+    block = ASSISTANTS[standing.assistant].render_block(now=now, uses_facts=uses_facts())
     snapshot = MemorySnapshot.objects.create(
         conversation_id=standing.conversation_id,
         text=block.text,

@@ -1,6 +1,9 @@
 from typing import Any
 from uuid import UUID
 
+from allauth.account.decorators import reauthentication_required
+from django.contrib import messages
+from django.contrib.auth import logout
 from django.contrib.auth.decorators import login_not_required
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.http.response import HttpResponseBase
@@ -9,15 +12,30 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.vary import vary_on_headers
 
+from chat.assistants import ASSISTANTS, default_assistant
+from chat.erasure import erase_fact as erase_fact_for_good
+from chat.erasure import erase_user, list_source_messages
+from chat.forms import EraseAccountForm, NewChatForm
+from chat.lifecycle import note_here, note_left, request_close
 from chat.models import Conversation
-from chat.queries import ConversationNotFound, get_conversation, list_messages, list_recent, list_threads
+from chat.queries import (
+    ConversationNotFound,
+    get_conversation,
+    list_messages,
+    list_quotes,
+    list_recent,
+    list_threads,
+)
 from chat.rendering import view_messages
 from chat.services import MessageRefused, rename_conversation, start_conversation
+from chat.services import ask_about_fact as open_chat_about_fact
 from config.lib.owned import owned_tx
 from config.lib.web import AuthedRequest, owned_view
-from memory.queries import count_current_facts, list_latest_lines
+from memory.queries import count_current_facts, find_last_version, list_latest_lines
+from memory.versions import FactNotFound
 
 RECENT_ON_HOME = 5
 
@@ -75,14 +93,18 @@ def panel(request: AuthedRequest) -> HttpResponse:
 
 
 def _thread_context(shown: Conversation | None) -> dict[str, Any]:
-    messages = view_messages(list_messages(shown.pk)) if shown else []
-    return {"conversation": shown, "chat_messages": messages}
+    return {
+        "conversation": shown,
+        "chat_messages": view_messages(list_messages(shown.pk)) if shown else [],
+        "assistants": ASSISTANTS.values(),
+        "default_assistant": default_assistant(),
+    }
 
 
 @require_safe
 @never_cache
 @owned_view
-def messages(request: AuthedRequest, conversation_id: UUID) -> HttpResponse:
+def conversation_messages(request: AuthedRequest, conversation_id: UUID) -> HttpResponse:
     """Return the messages after one, as HTML: what a page that was away has missed."""
     after = request.GET.get("after", "")
     shown = _get_or_404(conversation_id)
@@ -94,10 +116,100 @@ def messages(request: AuthedRequest, conversation_id: UUID) -> HttpResponse:
 @owned_view
 def new(request: AuthedRequest) -> HttpResponse:
     """Make a conversation for a first message and say where it lives."""
+    form = NewChatForm(request.POST)
+    if not form.is_valid():
+        return JsonResponse({"error": "There is no such assistant. Reload the page."}, status=422)
     with owned_tx(request.user):
-        made = start_conversation(now=timezone.now())
+        made = start_conversation(
+            assistant=form.cleaned_data["assistant"] or None,
+            is_temporary=form.cleaned_data["temporary"],
+            now=timezone.now(),
+        )
     url = reverse("chat:conversation", args=[made.pk])
-    return JsonResponse({"id": str(made.pk), "url": url, "socket": f"/ws/chat/{made.pk}/"}, status=201)
+    said = {"assistant": made.get_assistant_display(), "temporary": made.is_temporary}
+    return JsonResponse({"id": str(made.pk), "url": url, "socket": f"/ws/chat/{made.pk}/", **said}, status=201)
+
+
+@require_POST
+@owned_view
+def ask_about_fact(request: AuthedRequest, fact_id: UUID) -> HttpResponse:
+    """Open a chat in which Keel asks what to change about a fact."""
+    try:
+        with owned_tx(request.user):
+            made = open_chat_about_fact(fact_id=fact_id, now=timezone.now())
+    except FactNotFound:
+        raise Http404 from None
+    return redirect("chat:conversation", made.pk)
+
+
+@require_POST
+@owned_view
+def close(request: AuthedRequest, conversation_id: UUID) -> HttpResponse:
+    """Have a chat closed: the user went on to another one. The worker does it, seconds later."""
+    try:
+        with owned_tx(request.user):
+            request_close(conversation_id=conversation_id, now=timezone.now())
+    except ConversationNotFound:
+        raise Http404 from None
+    return HttpResponse(status=202)
+
+
+@require_POST
+@owned_view
+def leave(request: AuthedRequest, conversation_id: UUID) -> HttpResponse:
+    """Note that a page was left that showed a chat; with `here`, that its user is still on the site."""
+    note = note_here if request.POST.get("here") else note_left
+    with owned_tx(request.user):
+        note(conversation_id=_get_or_404(conversation_id).pk, now=timezone.now())
+    return HttpResponse(status=204)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+@owned_view
+def erase_fact(request: AuthedRequest, fact_id: UUID) -> HttpResponse:
+    """Ask whether a fact of the trash is to be deleted for good, and its sources with it; then do so."""
+    fact = find_last_version(fact_id)
+    if fact is None:
+        raise Http404
+    if fact.trashed_at is None:
+        messages.error(request, "Only a fact in the trash can be deleted for good. Delete it first.")
+        return redirect("memory:fact", fact.pk)
+    if request.POST.get("confirmed") != "yes":
+        context = {"fact": fact, "sources": list_source_messages(fact_id=fact.pk)}
+        return TemplateResponse(request, "chat/erase_fact.html", context)
+    with owned_tx(request.user):
+        erase_fact_for_good(fact_id=fact.pk, with_messages=request.POST.get("with_messages") == "yes")
+    messages.success(request, "Deleted for good.")
+    return redirect("memory:facts")
+
+
+@require_safe
+@never_cache
+@vary_on_headers("HX-Request")
+@owned_view
+def quotes(request: AuthedRequest, fact_id: UUID) -> HttpResponse:
+    """Show the user's own words that a fact was learned from."""
+    fact = find_last_version(fact_id)
+    if fact is None:
+        raise Http404
+    template = "chat/_quotes.html" if request.headers.get("HX-Request") else "chat/quotes.html"
+    return TemplateResponse(request, template, {"fact": fact, "quotes": list_quotes(fact.quotes)})
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+@reauthentication_required  # type: ignore[untyped-decorator]
+def erase_account(request: AuthedRequest) -> HttpResponse:
+    """Delete the user and everything of theirs, once they have typed their address."""
+    form = EraseAccountForm(request.POST or None, address=request.user.email)
+    if request.method == "POST" and form.is_valid():
+        user_id = request.user.pk
+        logout(request)
+        erase_user(user_id=user_id)
+        messages.success(request, "Your account and everything in it is deleted.")
+        return redirect("home")
+    return TemplateResponse(request, "chat/erase_account.html", {"form": form}, status=422 if form.errors else 200)
 
 
 @require_POST

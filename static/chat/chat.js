@@ -1,4 +1,5 @@
 import { Announcer } from "./announcer.js";
+import { Choice } from "./choice.js";
 import { Composer } from "./composer.js";
 import { copyCode, copyReply } from "./copy.js";
 import { Drafts } from "./drafts.js";
@@ -33,10 +34,12 @@ export class Chat {
   /**
    * @param {HTMLElement} root  what templates/chat/_thread.html renders
    * @param {ChatListener} listener
+   * @param {import("./leaving.js").Leaving} leaving
    */
-  constructor(root, listener) {
+  constructor(root, listener, leaving) {
     this.root = root;
     this.listener = listener;
+    this.leaving = leaving;
     this.settings = root.dataset;
     this.user = root.dataset.user ?? "";
     this.announcer = new Announcer(root);
@@ -49,6 +52,7 @@ export class Chat {
       onStop: () => this.stop(),
     });
     this.outbox = new Outbox(this.user, "new");
+    this.choice = new Choice(root);
     this.socket = new Socket({
       onFrame: (frame) => this.turn.take(frame),
       onOpen: () => this.#connected(),
@@ -64,9 +68,10 @@ export class Chat {
     root.dataset.ready = ""; // from here on, keys do what the page says they do
   }
 
-  /** Leave this conversation, which goes on by itself, and show an empty chat. */
+  /** Leave this conversation, which is over with that, and show an empty chat. */
   startNew() {
     if (this.#creating) return;
+    this.leaving.goOnTo("");
     this.pause();
     this.#adopt(null);
     this.thread.clear();
@@ -127,8 +132,9 @@ export class Chat {
 
   /** Show what the server rendered. */
   #openRendered() {
-    const { conversation, url, socket } = this.settings;
-    this.#adopt(conversation && url && socket ? { id: conversation, url, socket } : null);
+    const { conversation, url, socket, assistant = "", temporary } = this.settings;
+    const shown = conversation && url && socket;
+    this.#adopt(shown ? { id: conversation, url, socket, assistant, temporary: temporary !== undefined } : null);
     this.composer.open(conversation || "new", { keepTyped: true });
     this.turn.setRunning(this.thread.streamingId !== "");
     for (const entry of this.outbox.entries) this.thread.addPending(entry);
@@ -143,6 +149,7 @@ export class Chat {
     this.outbox = new Outbox(this.user, name);
     this.#closedCode = 0;
     this.follow.key = `keel.scroll.${this.user}.${name}`;
+    this.choice.show(conversation);
     this.turn.reset();
   }
 
@@ -155,7 +162,7 @@ export class Chat {
   async #create(entry) {
     this.#setCreating(true);
     try {
-      const conversation = await createConversation(this.settings.newUrl ?? "");
+      const conversation = await createConversation(this.settings.newUrl ?? "", this.choice.chosen);
       this.#adopt(conversation);
       this.composer.moveTo(conversation.id);
       this.resume();
@@ -200,13 +207,19 @@ export class Chat {
         if (!running) this.#stopWanted = false;
         else if (this.#stopWanted) this.stop();
       },
-      onAccepted: (clientId) => void this.outbox.take(clientId),
+      onAccepted: (clientId) => this.#accepted(clientId),
       onRefused: (frame) => this.#refused(frame),
       onTitle: (title) => this.listener.onTitle(title),
       onTaken: (frame) => this.#flush({ again: frame.type === "snapshot" }),
       onGap: () => this.socket.probe(),
       onBehind: () => this.#catchUp(),
     };
+  }
+
+  /** @param {string | null} clientId */
+  #accepted(clientId) {
+    const isOurs = this.outbox.take(clientId);
+    if (isOurs && this.conversation) this.leaving.spokenIn(this.conversation);
   }
 
   /** Fetch what other tabs wrote, or what came while there was no connection. */

@@ -16,17 +16,20 @@ export class Refused extends Error {}
  * @property {string} id
  * @property {string} url  its full page
  * @property {string} socket  path of its socket
+ * @property {string} assistant  whom it is with, as shown
+ * @property {boolean} temporary
  */
 
 /**
  * Make the row of a new chat.
  *
  * @param {string} url
+ * @param {Record<string, string>} chosen  what the chat is to be: `assistant`, `temporary`
  * @returns {Promise<Conversation>}
  */
-export async function createConversation(url) {
+export async function createConversation(url, chosen) {
   const headers = { Accept: "application/json", "X-CSRFToken": csrfToken() };
-  const response = await request(url, { method: "POST", headers });
+  const response = await request(url, { method: "POST", headers, body: new URLSearchParams(chosen) });
   return response.json();
 }
 
@@ -73,6 +76,6 @@ async function sentence(response) {
 }
 
 /** @returns {string} the token every page carries for htmx */
-function csrfToken() {
+export function csrfToken() {
   return JSON.parse(document.body.getAttribute("hx-headers") ?? "{}")["X-CSRFToken"] ?? "";
 }

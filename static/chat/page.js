@@ -1,4 +1,5 @@
 import { Chat } from "./chat.js";
+import { Leaving } from "./leaving.js";
 import { Sidebar } from "./sidebar.js";
 
 /** The full page: one chat, the list of conversations, and the address that follows along. */
@@ -10,10 +11,14 @@ export class ChatPage {
     this.heading = page.querySelector(".chat__title");
     this.newUrl = page.dataset.newChat ?? "";
     this.sidebar = new Sidebar(/** @type {HTMLElement} */ (page.querySelector(".chat__sidebar")));
-    this.chat = new Chat(/** @type {HTMLElement} */ (page.querySelector("[data-chat]")), {
-      onCreated: ({ id, url }) => this.#created(id, url),
-      onTitle: (title) => this.#setTitle(title),
-    });
+    const root = /** @type {HTMLElement} */ (page.querySelector("[data-chat]"));
+    const leaving = new Leaving(root.dataset.user ?? "");
+    leaving.goOnTo(root.dataset.conversation ?? "");
+    const listener = {
+      onCreated: (/** @type {import("./http.js").Conversation} */ { id, url }) => this.#created(id, url),
+      onTitle: (/** @type {string} */ title) => this.#setTitle(title),
+    };
+    this.chat = new Chat(root, listener, leaving);
     page.addEventListener("click", (event) => this.#clicked(event));
     addEventListener("popstate", () => this.#moved());
     // On a touch screen focus would raise the keyboard over the conversation.

@@ -1,6 +1,7 @@
 import { Chat } from "./chat.js";
 import { make, parse } from "./html.js";
 import { fetchFragment, NotFound, SignedOut } from "./http.js";
+import { Leaving } from "./leaving.js";
 import { isolate } from "./modal.js";
 import { read, write } from "./storage.js";
 
@@ -24,6 +25,8 @@ export class Panel {
     this.openers = document.querySelectorAll(".panel__open, [data-panel-open]");
     this.key = `keel.panel.${panel.dataset.user}`;
     this.state = read(sessionStorage, this.key, { open: false, conversation: "" });
+    this.leaving = new Leaving(panel.dataset.user ?? "");
+    this.leaving.stay();
     for (const opener of this.openers) opener.addEventListener("click", (event) => this.#asked(event));
     panel.addEventListener("click", (event) => this.#clicked(event));
     panel.addEventListener("keydown", (event) => this.#keyPressed(event));
@@ -48,13 +51,17 @@ export class Panel {
     this.#beside();
     this.panel.hidden = true;
     this.#chat?.pause();
+    this.leaving.stay();
     this.#save({ open: false });
     const opener = this.#opener?.isConnected && this.#opener !== document.body ? this.#opener : this.openers[0];
     if (opener instanceof HTMLElement) opener.focus();
   }
 
   async startNew() {
-    if (!this.#chat) this.#save({ conversation: "" });
+    if (!this.#chat) {
+      this.leaving.goOnTo("");
+      this.#save({ conversation: "" });
+    }
     if (this.panel.hidden) await this.open();
     this.#chat?.startNew();
     this.#setConversation("", this.fullPage?.dataset.fullPage ?? "");
@@ -103,10 +110,11 @@ export class Panel {
 
   /** @param {HTMLElement} root */
   #start(root) {
-    this.#chat = new Chat(root, {
-      onCreated: ({ id, url }) => this.#setConversation(id, url),
+    const listener = {
+      onCreated: (/** @type {import("./http.js").Conversation} */ { id, url }) => this.#setConversation(id, url),
       onTitle: () => {},
-    });
+    };
+    this.#chat = new Chat(root, listener, this.leaving);
     // The server may have shown an empty chat in place of one that is gone.
     const { conversation } = this.#chat;
     this.#setConversation(conversation?.id ?? "", conversation?.url ?? "");

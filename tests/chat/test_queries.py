@@ -92,7 +92,7 @@ def test_messages_of_a_stranger_are_not_listed(stranger, as_trader):
 
     assert list_messages(conversation.pk) == []
     assert (last_message_id(conversation.pk), find_last_reply(conversation.pk)) == (0, None)
-    assert history(conversation.pk, before=10**9, budget_tokens=PLENTY) == []
+    assert history(conversation.pk, before=10**9, budget_tokens=PLENTY).messages == []
 
 
 # --- Lists ---
@@ -152,14 +152,14 @@ def test_history_is_what_was_said_before_oldest_first(as_trader):
     exchange(conversation, "One", "First.")
     message, reply = exchange(conversation, "Two", "")
 
-    told = history(conversation.pk, before=reply.pk, budget_tokens=PLENTY)
+    told = history(conversation.pk, before=reply.pk, budget_tokens=PLENTY).messages
 
     assert told == [
         {"role": "user", "content": "One"},
         {"role": "assistant", "content": "First."},
         {"role": "user", "content": "Two"},
     ]
-    assert contents(history(conversation.pk, before=message.pk, budget_tokens=PLENTY)) == ["One", "First."]
+    assert contents(history(conversation.pk, before=message.pk, budget_tokens=PLENTY).messages) == ["One", "First."]
 
 
 def test_history_is_one_query(as_trader, django_assert_num_queries):
@@ -176,7 +176,7 @@ def test_history_leaves_out_the_oldest_when_it_does_not_fit(as_trader):
     for number in range(10):
         exchange(conversation, f"Question {number} " + "q" * 380, f"Answer {number} " + "a" * 380)
 
-    told = history(conversation.pk, before=10**9, budget_tokens=500)
+    told = history(conversation.pk, before=10**9, budget_tokens=500).messages
 
     assert contents(told)[0].startswith("Question 8")
     assert contents(told)[-1].startswith("Answer 9")
@@ -189,7 +189,7 @@ def test_history_never_begins_with_an_answer(as_trader, budget):
     exchange(conversation, "Question " + "q" * 4000, "Answer.")
     exchange(conversation, "The newest " + "q" * 380, "")
 
-    told = history(conversation.pk, before=find_last_reply(conversation.pk).pk, budget_tokens=budget)
+    told = history(conversation.pk, before=find_last_reply(conversation.pk).pk, budget_tokens=budget).messages
 
     assert told[0]["role"] == Role.USER
     assert contents(told)[-1].startswith("The newest")
@@ -199,7 +199,7 @@ def test_history_takes_in_the_newest_message_whatever_it_costs(as_trader):
     conversation = ConversationFactory()
     message = MessageFactory(conversation=conversation, content="x" * 16_000)
 
-    assert contents(history(conversation.pk, before=message.pk + 1, budget_tokens=10)) == [message.content]
+    assert contents(history(conversation.pk, before=message.pk + 1, budget_tokens=10).messages) == [message.content]
 
 
 def test_history_never_separates_calls_from_their_results(as_trader):
@@ -210,8 +210,8 @@ def test_history_never_separates_calls_from_their_results(as_trader):
     exchange(conversation, "And now?", "")
     newest = find_last_reply(conversation.pk).pk
 
-    whole = history(conversation.pk, before=newest, budget_tokens=PLENTY)
-    cut = history(conversation.pk, before=newest, budget_tokens=100)
+    whole = history(conversation.pk, before=newest, budget_tokens=PLENTY).messages
+    cut = history(conversation.pk, before=newest, budget_tokens=100).messages
 
     assert [message["role"] for message in whole] == ["user", "assistant", "tool", "assistant", "user"]
     assert [message["role"] for message in cut] == ["user"]

@@ -182,6 +182,8 @@ def test_new_makes_a_conversation_and_says_where_it_is(ann, trader):
         "id": str(made.pk),
         "url": f"/chat/{made.pk}/",
         "socket": f"/ws/chat/{made.pk}/",
+        "assistant": "Coach",
+        "temporary": False,
     }
     assert made.assistant == "coach"
 

@@ -5,6 +5,7 @@ from dataclasses import asdict
 from typing import Any
 from uuid import UUID, uuid4
 
+from django.core.management import call_command
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
@@ -26,20 +27,34 @@ class Command(KeelCommand):
         add_user_argument(parser)
         parser.add_argument("--assistant", choices=list(ASSISTANTS), default="coach", help="for a new conversation")
         parser.add_argument("--conversation", type=UUID, metavar="ID", help="go on with this one")
+        parser.add_argument("--temporary", action="store_true", help="a new conversation that teaches Keel nothing")
+        parser.add_argument("--close", action="store_true", help="close the conversation afterwards, and learn from it")
         parser.add_argument("text", metavar="TEXT")
 
-    def run(self, *, user: str, assistant: str, conversation: UUID | None, text: str, **options: Any) -> None:
+    def run(
+        self,
+        *,
+        user: str,
+        assistant: str,
+        conversation: UUID | None,
+        temporary: bool,
+        close: bool,
+        text: str,
+        **options: Any,
+    ) -> None:
         """Store the message, run its turn, and print what happens."""
         trader = user_by_email(user)
         now = timezone.now()
         with owned_tx(trader):
-            chat_id = conversation or start_conversation(assistant=assistant, now=now).pk
+            chat_id = conversation or start_conversation(assistant=assistant, is_temporary=temporary, now=now).pk
             accepted = accept_message(conversation_id=chat_id, client_id=uuid4(), text=text, now=now)
         assert accepted.turn is not None, "a new message always begins a turn"
         self.say(f"conversation {chat_id}", type="conversation", conversation_id=chat_id)
         failure = asyncio.run(self._answer(accepted.turn))
         if failure:
             raise CommandError(failure)
+        if close:
+            call_command("close_conversation", str(chat_id), user=user, json=self.is_json, stdout=self.stdout)
 
     async def _answer(self, start: TurnStart) -> str:
         control, failure = Control(), ""

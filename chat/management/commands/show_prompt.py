@@ -4,7 +4,7 @@ from uuid import UUID
 from django.core.management.base import CommandParser
 from django.utils import timezone
 
-from chat.assistants import ASSISTANTS
+from chat.assistants import ASSISTANTS, default_assistant
 from chat.queries import get_conversation
 from chat.services import preview_prompt, sent_prompt
 from config.lib.commands import KeelCommand, add_user_argument, user_by_email
@@ -20,7 +20,7 @@ class Command(KeelCommand):
     def add_own_arguments(self, parser: CommandParser) -> None:
         """Add whose prompt."""
         add_user_argument(parser)
-        parser.add_argument("--assistant", choices=list(ASSISTANTS), default="coach")
+        parser.add_argument("--assistant", choices=list(ASSISTANTS), default=default_assistant().name)
         parser.add_argument("--conversation", type=UUID, metavar="ID")
 
     def run(self, *, user: str, assistant: str, conversation: UUID | None, **options: Any) -> None:

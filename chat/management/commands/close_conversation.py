@@ -1,0 +1,34 @@
+from typing import Any
+from uuid import UUID
+
+from django.core.management.base import CommandParser
+from django.utils import timezone
+
+from chat.closing import close_conversation, find_owner
+from config.lib.commands import KeelCommand, user_by_email
+
+
+class Command(KeelCommand):
+    help = "Close one chat now: learn what is new in it, and let it rest. Doing it twice learns nothing twice."
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        """Add whose chat and which."""
+        parser.add_argument("--user", metavar="EMAIL", help="refuse a chat that is not theirs")
+        parser.add_argument("conversation", type=UUID, metavar="ID")
+
+    def run(self, *, user: str | None, conversation: UUID, **options: Any) -> None:
+        """Close it and say what came of it."""
+        user_id = user_by_email(user).pk if user else find_owner(conversation)
+        closed = close_conversation(conversation, user_id=user_id, clock=timezone.now)
+        learned = closed.learned
+        self.say(
+            f"{closed.outcome.value}: {learned.saved} facts saved, {learned.updated} updated, "
+            f"{learned.proposed} proposed, {learned.known} known, {learned.dropped} dropped",
+            conversation_id=conversation,
+            outcome=closed.outcome.value,
+            saved=learned.saved,
+            updated=learned.updated,
+            proposed=learned.proposed,
+            known=learned.known,
+            dropped=learned.dropped,
+        )

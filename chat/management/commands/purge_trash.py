@@ -1,0 +1,18 @@
+from dataclasses import asdict
+from typing import Any
+
+from django.utils import timezone
+
+from chat.erasure import purge_trash
+from config.lib.commands import KeelCommand
+
+
+class Command(KeelCommand):
+    help = "Erase the chats and facts that have been in the trash for 30 days. The worker does the same by the clock."
+
+    def run(self, **options: Any) -> None:
+        """Erase and say how much."""
+        purged = purge_trash(now=timezone.now())
+        self.say(
+            f"{purged.conversations} chats and {purged.facts} facts of {purged.users} users erased", **asdict(purged)
+        )

@@ -1,0 +1,33 @@
+/** Whom a new chat is with and whether it is temporary; later, the badges that say so. */
+export class Choice {
+  /** @param {HTMLElement} root */
+  constructor(root) {
+    this.fields = root.querySelector(".chat__choice");
+    this.badges = root.querySelector(".chat__badges");
+  }
+
+  /** @returns {Record<string, string>} */
+  get chosen() {
+    const checked = this.#inputs.filter((input) => input.checked);
+    return Object.fromEntries(checked.map((input) => [input.name, input.value]));
+  }
+
+  /** @param {import("./http.js").Conversation | null} conversation  null: a new chat, in which one may choose */
+  show(conversation) {
+    this.fields?.toggleAttribute("hidden", conversation !== null);
+    this.badges?.toggleAttribute("hidden", conversation === null);
+    if (conversation) {
+      const assistant = this.badges?.querySelector("[data-assistant]");
+      if (assistant) assistant.textContent = conversation.assistant;
+      this.badges?.querySelector("[data-temporary]")?.toggleAttribute("hidden", !conversation.temporary);
+      return;
+    }
+    // The next chat is an ordinary one again.
+    for (const input of this.#inputs) input.checked = input.defaultChecked;
+  }
+
+  /** @returns {HTMLInputElement[]} */
+  get #inputs() {
+    return Array.from(this.fields?.querySelectorAll("input") ?? []);
+  }
+}
