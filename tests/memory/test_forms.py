@@ -1,7 +1,7 @@
 import pytest
 from django.http import QueryDict
 
-from memory.forms import SUGGESTED_TOPICS, EditFactForm, FactFilterForm, FactForm
+from memory.forms import SUGGESTED_TOPICS, EditFactForm, FactFilterForm, FactForm, PreviewForm, SwitchForm
 from memory.queries import FactFilter
 from memory.wording import category_for
 from tests.factories.memory import UserFactFactory
@@ -14,18 +14,20 @@ def filters(query: str = "", topics: tuple[str, ...] = ("risk",)) -> FactFilterF
 @pytest.mark.parametrize(
     ("query", "expected"),
     [
-        pytest.param("", FactFilter(), id="nothing asked"),
+        pytest.param("", FactFilter(grouped=True), id="nothing asked"),
+        pytest.param("group=none", FactFilter(), id="without groups"),
         pytest.param(
             "q=btc&source=chat&confidence=inferred&topic=risk&category=fact&sort=newest&page=2",
-            FactFilter("btc", "chat", "inferred", "fact", "risk", order="newest"),
+            FactFilter("btc", "chat", "inferred", "fact", "risk", grouped=True, order="newest"),
             id="everything asked",
         ),
         pytest.param("show=archived", FactFilter(archived=True, order="archived"), id="archived, the last one first"),
         pytest.param("show=archived&sort=referenced", FactFilter(archived=True), id="archived in another order"),
-        pytest.param("topic=-", FactFilter(topic=""), id="without a topic"),
-        pytest.param("topic=gone", FactFilter(topic="gone"), id="a topic in use no more"),
-        pytest.param("source=zzz&sort=archived&page=x&show=all", FactFilter(), id="unknown values"),
-        pytest.param("q=%00", FactFilter(), id="an unprintable search"),
+        pytest.param("show=trash", FactFilter(trashed=True, order="trashed"), id="the trash, the last one first"),
+        pytest.param("topic=-", FactFilter(topic="", grouped=True), id="without a topic"),
+        pytest.param("topic=gone", FactFilter(topic="gone", grouped=True), id="a topic in use no more"),
+        pytest.param("source=zzz&sort=archived&page=x&show=all", FactFilter(grouped=True), id="unknown values"),
+        pytest.param("q=%00", FactFilter(grouped=True), id="an unprintable search"),
     ],
 )
 def test_wanted_reads_the_address(query, expected):
@@ -100,15 +102,59 @@ def test_a_fact_has_no_field_but_these():
 
 
 def test_the_form_to_edit_shows_the_fact_and_keeps_what_was_typed(as_trader):
-    fact = UserFactFactory(content="max 5x", topic="risk", category="profile")
+    fact = UserFactFactory(content="max 5x", topic="risk", category="profile", summary="5x", body="since 2022")
+    typed = QueryDict("content=x&topic=goal&category=fact&summary=y&detail=z")
 
-    fresh, typed = EditFactForm(fact), EditFactForm(fact, QueryDict("content=x&topic=goal&category=fact"))
+    fresh, sent = EditFactForm(fact), EditFactForm(fact, typed)
 
-    assert [fresh[name].value() for name in fresh.fields] == ["max 5x", "risk", "profile"]
-    assert [typed[name].value() for name in typed.fields] == ["x", "goal", "fact"]
+    assert [fresh[name].value() for name in fresh.fields] == ["max 5x", "risk", "profile", "5x", "since 2022"]
+    assert [sent[name].value() for name in sent.fields] == ["x", "goal", "fact", "y", "z"]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        pytest.param("", (None, None), id="not in the form, so kept with the words"),
+        pytest.param("summary=&detail=", ("", ""), id="emptied"),
+        pytest.param("summary=+5x++max&detail=since%0D%0A2022", ("5x max", "since\n2022"), id="as stored"),
+    ],
+)
+def test_the_form_to_edit_gives_the_shorter_line_and_the_detail(as_trader, query, expected):
+    form = EditFactForm(UserFactFactory(summary="5x"), QueryDict(f"content=max+5x&category=fact&{query}"))
+
+    assert form.is_valid()
+    assert (form.cleaned_data["summary"], form.cleaned_data["detail"]) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("summary", "x" * 201), ("detail", "x" * 4_001), ("summary", "pin 1234"), ("detail", "My password is hunter2")],
+    ids=["a summary too long", "a detail too long", "a secret in the summary", "a secret in the detail"],
+)
+def test_the_form_to_edit_refuses_beside_the_field(as_trader, name, text):
+    data = QueryDict(mutable=True)
+    data.update({"content": "max 5x", "category": "fact", name: text})
+    form = EditFactForm(UserFactFactory(), data)
+
+    assert list(form.errors) == [name]
+    assert form.has_more
 
 
 def test_two_forms_to_edit_share_no_id(as_trader):
     first, second = EditFactForm(UserFactFactory()), EditFactForm(UserFactFactory())
 
     assert first["content"].id_for_label != second["content"].id_for_label
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [("", ("coach", 1)), ("assistant=advisor&page=3", ("advisor", 3)), ("assistant=root&page=-1", ("coach", 1))],
+)
+def test_preview_form_reads_the_address(query, expected):
+    assert PreviewForm(QueryDict(query)).asked() == expected
+
+
+def test_a_switch_is_one_of_two_and_on_or_off():
+    assert SwitchForm({"switch": "learns", "to": "off"}).is_valid()
+    assert not SwitchForm({"switch": "is_staff", "to": "on"}).is_valid()
+    assert not SwitchForm({"switch": "learns", "to": "1"}).is_valid()

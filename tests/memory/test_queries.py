@@ -20,14 +20,8 @@ from memory.queries import (
     list_topics,
     word_changes,
 )
-from memory.services import (
-    archive_fact,
-    confirm_fact,
-    demote_fact,
-    remember_fact,
-    supersede_fact,
-    undo_event,
-)
+from memory.services import archive_fact, confirm_fact, demote_fact, remember_fact, supersede_fact
+from memory.undo import undo_event
 from tests.factories.memory import JUNE, MAY, UserFactFactory
 
 DAY = timedelta(days=1)

@@ -7,9 +7,12 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from memory.models import MemoryEvent, UserFact
+from memory.models import MemoryEvent, ProposalKind, UserFact
 from memory.queries import PAGE_SIZE
-from memory.services import Origin, archive_fact, confirm_fact, supersede_fact, undo_event
+from memory.review import propose_fact
+from memory.services import archive_fact, confirm_fact, supersede_fact
+from memory.undo import undo_event
+from memory.versions import Origin
 from tests.factories.memory import UserFactFactory
 from tests.memory.browsing import FACTS, SECRET, act, into, is_page, slot, text_of
 from tests.owners import as_owner
@@ -57,6 +60,8 @@ def test_facts_shows_nothing_of_another_user(client, strangers_fact):
         ({"q": "zebra"}, "No fact fits"),
         ({"show": "archived"}, "Nothing is archived"),
         ({"show": "archived", "q": "zebra"}, "No archived fact fits"),
+        ({"show": "trash"}, "The trash is empty"),
+        ({"show": "trash", "q": "zebra"}, "No fact in the trash fits"),
     ],
 )
 def test_facts_says_why_it_is_empty(client, query, words):
@@ -71,12 +76,22 @@ def test_facts_shows_the_archived_with_why_and_when(client, trader, know):
 
     assert "Archived by you" in text_of(response)
     assert "Restore" in text_of(response)
-    assert "trades BTC only" not in text_of(client.get(FACTS))
+    assert f'id="fact-{fact.pk}"' not in client.get(FACTS).content.decode()
 
 
 @pytest.mark.parametrize(
     "query",
-    ["source=zzz", "page=x", "page=-1", "page=99999999999999999999", "sort=id", "q=%00", "q=%ED%A0%80", "event=1"],
+    [
+        "source=zzz",
+        "page=x",
+        "page=-1",
+        "page=99999999999999999999",
+        "sort=id",
+        "q=%00",
+        "q=%ED%A0%80",
+        "event=1",
+        "batch=x",
+    ],
 )
 def test_facts_bears_any_address(client, know, query):
     know()
@@ -95,9 +110,9 @@ def test_facts_turns_pages_and_keeps_the_filter(client, trader):
 
 
 def test_facts_takes_as_many_queries_for_many_facts_as_for_one(client, trader, django_assert_max_num_queries):
-    as_owner(trader, lambda: UserFactFactory.create_batch(PAGE_SIZE))
+    as_owner(trader, lambda: UserFact.objects.bulk_create(UserFactFactory.build_batch(1_000)))
 
-    with django_assert_max_num_queries(12):  # seven, and what PostgreSQL takes to enter the scope
+    with django_assert_max_num_queries(14):  # ten, and the four by which PostgreSQL enters and leaves the scope
         client.get(FACTS)
 
 
@@ -305,3 +320,36 @@ def test_a_fact_that_does_not_hold_now_says_so(client, trader):
 
     assert "Holds until" in words
     assert "Holds from" in words
+
+
+def test_a_fact_leads_to_the_message_it_came_from(client, know):
+    conversation_id = uuid4()
+    quote = {"message_id": 7, "start": 0, "end": 16}
+    quoted = know("trades BTC only", origin=Origin(conversation_id, 9, quotes=(quote,)))
+    told = know("wants short answers", origin=Origin(conversation_id, 9))
+    chat = reverse("chat:conversation", args=[conversation_id])
+
+    assert f'href="{chat}#message-7"' in client.get(FACTS).content.decode()
+    assert f'href="{chat}#message-7"' in client.get(act("fact", quoted)).content.decode()
+    assert f'href="{chat}#message-9"' in client.get(act("fact", told)).content.decode()
+
+
+def test_a_fact_says_since_when_it_holds(client, trader):
+    at = timezone.now() - timedelta(days=40)
+    as_owner(trader, lambda: UserFactFactory(valid_from=at, learned_at=at - timedelta(days=9)))
+
+    assert f"Holds since {at:%-d %b %Y}" in text_of(client.get(FACTS))
+
+
+def test_a_fact_can_be_handed_to_a_chat_to_change_it(client, know):
+    fact = know()
+
+    for address in (FACTS, act("fact", fact)):
+        assert f'formaction="{reverse("chat:ask_about_fact", args=[fact.pk])}"' in client.get(address).content.decode()
+
+
+def test_the_tabs_say_how_much_waits(client, trader):
+    why = {"why": "", "origin": Origin(), "now": timezone.now()}
+    as_owner(trader, lambda: propose_fact(kind=ProposalKind.IMPORT, content="trades SOL", **why))
+
+    assert "To review 1 waiting" in text_of(client.get(FACTS))

@@ -6,11 +6,12 @@ from django.test import Client
 from django.utils import timezone
 
 from memory.models import MemoryEvent, UserFact
-from memory.services import Written, archive_fact, remember_fact, render_coach_block, supersede_fact
+from memory.services import archive_fact, remember_fact, render_coach_block, supersede_fact
+from memory.versions import Written
 from tests.memory.browsing import FACTS, SECRET, act, into, is_page, slot, text_of
 from tests.owners import as_owner
 
-ACTS = ("promote", "demote", "confirm", "archive", "restore", "edit")
+ACTS = ("promote", "demote", "confirm", "archive", "delete", "restore", "edit")
 
 
 @pytest.mark.parametrize(
@@ -272,3 +273,45 @@ def test_looking_at_facts_does_not_count_as_using_them(client, trader, know, las
 
     assert last(fact).last_referenced_at == fact.last_referenced_at
     assert as_owner(trader, lambda: render_coach_block(now=timezone.now())).fact_ids == (fact.pk,)
+
+
+def test_edit_saves_the_shorter_line_and_the_detail_and_shows_them_in_the_history(client, know, last):
+    fact = know("max 5x leverage on any single position", topic="risk")
+    data = {
+        "content": fact.content,
+        "topic": "risk",
+        "category": "profile",
+        "summary": "max 5x",
+        "detail": "Since 2022.",
+    }
+
+    client.post(act("edit", fact), data)
+
+    assert (last(fact).summary, last(fact).body) == ("max 5x", "Since 2022.")
+    page = text_of(client.get(act("fact", last(fact))))
+    assert "In a chat, Keel says it shorter: max 5x" in page
+    assert "Shorter line: was none now max 5x" in page
+    assert "Detail: was none now Since 2022." in page
+
+
+def test_edit_of_the_words_keeps_the_shorter_line_that_the_form_shows(client, know, last):
+    fact = know("max 5x leverage")
+    client.post(act("edit", fact), {"content": "max 5x leverage", "category": "fact", "summary": "max 5x"})
+
+    form = client.get(act("fact", last(fact)) + "?edit", headers=into(slot(fact)))
+    client.post(act("edit", last(fact)), {"content": "max 3x leverage", "category": "fact", "summary": "max 3x"})
+
+    assert "<details open>" in form.content.decode()
+    assert (last(fact).content, last(fact).summary) == ("max 3x leverage", "max 3x")
+
+
+@pytest.mark.parametrize(("name", "typed"), [("summary", SECRET), ("detail", SECRET), ("summary", "x" * 201)])
+def test_edit_refuses_a_line_or_detail_beside_its_field_and_keeps_it(client, know, last, name, typed):
+    fact = know()
+
+    response = client.post(act("edit", fact), {"content": "trades ETH", "category": "fact", name: typed})
+
+    assert response.status_code == 422
+    assert f'id="edit-{fact.pk}-{name}_error"' in response.content.decode()
+    assert typed in response.content.decode()
+    assert last(fact).content == "trades BTC only"
