@@ -2,19 +2,33 @@
 
 from allauth.account.decorators import secure_admin_login
 from django.contrib import admin
-from django.urls import include, path
+from django.urls import URLPattern, URLResolver, include, path, re_path
 
 from chat import views as chat_views
+from config.lib.api import NowhereView
 from config.lib.health import healthz
+from config.lib.openapi import SchemaView, docs
 
 # Staff sign in by the same door, with the same limits.
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
+
+handler500 = "config.lib.api.server_error"
+
+api_patterns: list[URLPattern | URLResolver] = [
+    path("schema/", SchemaView.as_view(), name="schema"),
+    path("docs/", docs, name="docs"),
+    path("", include("trading.api_urls")),
+    path("", include("memory.api_urls")),
+    path("", include("chat.api_urls")),
+    re_path("", NowhereView.as_view(), name="nowhere"),
+]
 
 urlpatterns = [
     path("", chat_views.home, name="home"),
     path("healthz/", healthz, name="healthz"),
     path("accounts/", include("allauth.account.urls")),
     path("admin/", admin.site.urls),
+    path("api/", include((api_patterns, "api"))),
     path("", include("trading.urls")),
     path("", include("memory.urls")),
     path("", include("chat.urls")),

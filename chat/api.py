@@ -1,0 +1,24 @@
+"""Chats over REST: for now, what a fact's erasure takes out of them."""
+
+from http import HTTPStatus
+from uuid import UUID
+
+from drf_spectacular.utils import extend_schema
+from rest_framework.response import Response
+
+from chat.erasure import erase_fact
+from chat.serializers import EraseInput
+from config.lib.api import ApiRequest, ApiView
+from config.lib.owned import owned_tx
+
+
+class EraseFactView(ApiView):
+    """Gone for good."""
+
+    @extend_schema(operation_id="erase_fact", tags=["facts"], request=EraseInput, responses={204: None})
+    def post(self, request: ApiRequest, fact_id: UUID) -> Response:
+        """Erase a fact of the trash everywhere, with its versions, quotes and traces in chats; there is no undo."""
+        fields = self.body(EraseInput)
+        with owned_tx(request.user):
+            erase_fact(fact_id=fact_id, **fields)
+        return Response(status=HTTPStatus.NO_CONTENT)
