@@ -5,14 +5,23 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from memory.models import MemoryEvent, UserFact
+from memory.models import (
+    FactLink,
+    MemoryEvent,
+    MemoryProposal,
+    MemorySwitches,
+    Place,
+    PlaceMention,
+    Tombstone,
+    UserFact,
+)
 from memory.queries import list_events, list_versions
 
 
 class LookOnlyAdmin(admin.ModelAdmin):
     """Staff may look, not rewrite history: what changes a fact is a service, and it leaves an event."""
 
-    def has_add_permission(self, request: HttpRequest) -> bool:
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Refuse."""
         return False
 
@@ -29,19 +38,21 @@ class LookOnlyAdmin(admin.ModelAdmin):
 class UserFactAdmin(LookOnlyAdmin):
     """Facts, each version a row; a fact's page shows all versions of its lineage and what was done to them."""
 
-    list_display = ("content", "topic", "category", "user", "source", "confidence", "believed", "created_at")
+    list_display = ("content", "topic", "category", "user", "source", "confidence", "score", "believed", "created_at")
     list_filter = (
         "source",
         "confidence",
         "category",
         ("archived_at", admin.EmptyFieldListFilter),
         "archived_reason",
+        ("trashed_at", admin.EmptyFieldListFilter),
     )
     list_select_related = ("user",)
     search_fields = ("content", "topic", "user__email")
     date_hierarchy = "created_at"
     ordering = ("-created_at", "id")
     readonly_fields = ("versions", "events")
+    exclude = ("search_terms",)
 
     @admin.display(boolean=True, description="held true")
     def believed(self, fact: UserFact) -> bool:
@@ -73,9 +84,85 @@ class UserFactAdmin(LookOnlyAdmin):
 class MemoryEventAdmin(LookOnlyAdmin):
     """The undo log."""
 
-    list_display = ("created_at", "kind", "user", "before", "after", "undone_at")
-    list_filter = ("kind", ("undone_at", admin.EmptyFieldListFilter))
-    list_select_related = ("user", "before", "after")
-    search_fields = ("before__content", "after__content", "user__email")
+    list_display = ("created_at", "kind", "user", "before", "after", "place", "batch_id", "undone_at")
+    list_filter = (
+        "kind",
+        ("undone_at", admin.EmptyFieldListFilter),
+        ("batch_id", admin.EmptyFieldListFilter),
+    )
+    list_select_related = ("user", "before", "after", "place")
+    search_fields = ("before__content", "after__content", "place__name", "batch_id", "user__email")
     date_hierarchy = "created_at"
     ordering = ("-created_at", "id")
+
+
+@admin.register(FactLink)
+class FactLinkAdmin(LookOnlyAdmin):
+    """Relations between facts."""
+
+    list_display = ("from_fact", "relation", "to_fact", "user", "created_at")
+    list_filter = ("relation",)
+    list_select_related = ("user", "from_fact", "to_fact")
+    search_fields = ("from_fact__content", "to_fact__content", "relation", "user__email")
+    date_hierarchy = "created_at"
+    ordering = ("-created_at", "id")
+
+
+@admin.register(MemoryProposal)
+class MemoryProposalAdmin(LookOnlyAdmin):
+    """The queue of writes that wait for their owner, and what became of them."""
+
+    list_display = ("__str__", "kind", "status", "user", "target", "created_at", "decided_at")
+    list_filter = ("kind", "status")
+    list_select_related = ("user", "target")
+    search_fields = ("payload", "target__content", "user__email")
+    date_hierarchy = "created_at"
+    ordering = ("-created_at", "id")
+
+
+@admin.register(Tombstone)
+class TombstoneAdmin(LookOnlyAdmin):
+    """What must not be learned again; it holds no words."""
+
+    list_display = ("created_at", "category", "user", "event")
+    list_filter = ("category",)
+    list_select_related = ("user", "event")
+    search_fields = ("user__email",)
+    date_hierarchy = "created_at"
+    ordering = ("-created_at", "id")
+
+
+class PlaceMentionInline(admin.TabularInline):
+    """The messages that spoke of a place."""
+
+    model = PlaceMention
+    fields = ("conversation_ref", "message_ref", "mentioned_at")
+    ordering = ("-mentioned_at", "id")
+    extra = 0
+    can_delete = False
+    has_add_permission = LookOnlyAdmin.has_add_permission
+    has_change_permission = LookOnlyAdmin.has_change_permission
+
+
+@admin.register(Place)
+class PlaceAdmin(LookOnlyAdmin):
+    """Places, with the messages that spoke of them."""
+
+    list_display = ("name", "place_id", "notes", "user", "added_at", "removed_at")
+    list_filter = (("removed_at", admin.EmptyFieldListFilter),)
+    list_select_related = ("user",)
+    search_fields = ("name", "place_id", "notes", "user__email")
+    date_hierarchy = "added_at"
+    ordering = ("-added_at", "id")
+    inlines = (PlaceMentionInline,)
+
+
+@admin.register(MemorySwitches)
+class MemorySwitchesAdmin(LookOnlyAdmin):
+    """What each user lets memory do."""
+
+    list_display = ("user", "uses_facts", "learns", "decay_reported_at")
+    list_filter = ("uses_facts", "learns")
+    list_select_related = ("user",)
+    search_fields = ("user__email",)
+    ordering = ("user",)

@@ -4,13 +4,17 @@ import re
 from typing import Final
 
 from config.lib.errors import DomainError
-from config.lib.text import one_line, slug
+from config.lib.text import clean_text, one_line, slug
 
 MIN_CONTENT: Final = 4
 MAX_CONTENT: Final = 500
 MAX_SUMMARY: Final = 200
 MAX_BODY: Final = 4_000
 MAX_TOPIC: Final = 32
+MAX_RELATION: Final = 40
+MAX_PLACE_ID: Final = 100
+MAX_PLACE_NAME: Final = 120
+MAX_PLACE_NOTES: Final = 500
 
 # settled 6: the category follows from the topic when the tool does not give one.
 _CATEGORY_BY_TOPIC: Final = {
@@ -40,6 +44,7 @@ _SECRET_PATTERNS: Final = (
     re.compile(r"\bpin\b(?: (?:for|to|of|on|at|in)(?: [\w'’.-]+){1,4}?)?\s*(?:\bis\b|=|:)?\s*\d{4,}", re.IGNORECASE),
     # What looks like one: keys with a known prefix, JSON web tokens, PEM blocks, raw private keys, keys of exchanges.
     re.compile(r"\b(?:sk|pk|rk|xox[abpr]|gh[opsu]|glpat)[-_][A-Za-z0-9_-]{16,}\b"),
+    re.compile(r"\bkeel_\d+_[\w-]{16,}"),
     re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"),
     re.compile(r"\beyJ[\w-]{10,}\.[\w-]{10,}\.[\w-]{10,}"),
     re.compile(r"BEGIN [A-Z ]*PRIVATE KEY"),
@@ -87,6 +92,24 @@ def fact_text(text: str) -> str:
         raise FactRefused(f"A fact needs {MIN_CONTENT} to {MAX_CONTENT} characters; this one has {len(line)}.")
     refuse_secrets(line)
     return line
+
+
+def summary_text(text: str) -> str:
+    """Return the shorter line as it is stored, maybe empty. Raises FactRefused: too long, or it holds a secret."""
+    line = one_line(text)
+    if len(line) > MAX_SUMMARY:
+        raise FactRefused(f"A summary has at most {MAX_SUMMARY} characters; this one has {len(line)}.")
+    refuse_secrets(line)
+    return line
+
+
+def detail_text(text: str) -> str:
+    """Return the longer detail as it is stored, maybe empty. Raises FactRefused: too long, or it holds a secret."""
+    body = clean_text(text).strip()
+    if len(body) > MAX_BODY:
+        raise FactRefused(f"The detail of a fact has at most {MAX_BODY} characters; this one has {len(body)}.")
+    refuse_secrets(one_line(body))
+    return body
 
 
 def refuse_secrets(text: str) -> None:

@@ -3,15 +3,16 @@ from typing import Any, ClassVar, Final, Self
 from uuid import uuid4
 
 from django.db import models
-from django.db.models import F, Q
+from django.db.models import Exists, F, OuterRef, Q
 from django.db.models.functions import Length
 from django.db.models.lookups import GreaterThanOrEqual, LessThanOrEqual
 
-from config.lib.fields import ContentKeyField, NormalFormField
+from config.lib.fields import ContentKeyField, NormalFormField, SearchTermsField
 from config.lib.owned import OwnedModel, OwnedQuerySet, ScopedManager
-from memory.wording import MAX_BODY, MAX_CONTENT, MAX_SUMMARY, MAX_TOPIC, MIN_CONTENT
+from memory.wording import MAX_BODY, MAX_CONTENT, MAX_RELATION, MAX_SUMMARY, MAX_TOPIC, MIN_CONTENT
 
 STALE_AFTER: Final = timedelta(days=60)  # seed 000: warn about a fact not referenced for that long
+TRASH_KEPT: Final = timedelta(days=30)  # seed 001: what its owner deleted can be restored for that long
 
 
 class FactCategory(models.TextChoices):
@@ -53,20 +54,6 @@ class ArchivedReason(models.TextChoices):
     MERGED = "merged", "Merged into another fact"
 
 
-class EventKind(models.TextChoices):
-    """What happened, in the words of the memory line."""
-
-    SAVE = "save", "Memory saved"
-    UPDATE = "update", "Memory updated"
-    CONFIRM = "confirm", "Memory confirmed"
-    FORGET = "forget", "Memory forgotten"
-    PROMOTE = "promote", "Memory confirmed as yours"
-    DEMOTE = "demote", "Memory marked as inferred"
-    ARCHIVE = "archive", "Memory archived"
-    RESTORE = "restore", "Memory restored"
-    MERGE = "merge", "Memory merged"
-
-
 class UserFactQuerySet(OwnedQuerySet["UserFact"]):
     """Facts of the owner in scope."""
 
@@ -81,6 +68,26 @@ class UserFactQuerySet(OwnedQuerySet["UserFact"]):
     def last_of_lineage(self) -> Self:
         """Keep the newest row of each lineage: the one that nothing superseded."""
         return self.filter(superseded_by__isnull=True)
+
+    def as_of(self, valid_at: datetime, known_at: datetime) -> Self:
+        """Keep what was true at `valid_at`, as we knew it at `known_at` (aware UTC both).
+
+        A row that was superseded by then was true until its successor began; one that was archived for any other
+        reason, a correction above all, was not true at all. Now and now: the current rows (settled 3).
+        """
+        successors = UserFact.objects.filter(supersedes=OuterRef("pk"), created_at__lte=known_at)
+        is_believed = Q(archived_at__isnull=True) | Q(archived_at__gt=known_at)
+        was_true = Q(archived_reason=ArchivedReason.SUPERSEDED) & ~Exists(successors.filter(valid_from__lte=valid_at))
+        return self.filter(
+            is_believed | was_true,
+            Q(valid_until__isnull=True) | Q(valid_until__gt=valid_at),
+            created_at__lte=known_at,
+            valid_from__lte=valid_at,
+        )
+
+    def in_trash(self) -> Self:
+        """Keep the newest row of each lineage that its owner deleted; it is gone for good after 30 days."""
+        return self.last_of_lineage().filter(trashed_at__isnull=False)
 
     def by_reference(self) -> Self:
         """Order by most recently referenced, then newest, then id (settled 7)."""
@@ -120,9 +127,14 @@ class UserFact(OwnedModel):
     conversation_id = models.UUIDField(null=True, blank=True)  # provenance upwards is a plain id
     quotes = models.JSONField(default=list, blank=True)  # [{"message_id": int, "start": int, "end": int}]
     skill_id = models.UUIDField(null=True, blank=True)  # reserved: facts for one skill
+    # What an imported document said of it: {"id", "conversation_id", "message_id"}, each a text, each optional.
+    external = models.JSONField(default=dict, blank=True)
+    search_terms = SearchTermsField(sources=("content", "summary", "body"))
 
     # A change of content is a new row (`memory.services`); the derived columns would go stale.
-    frozen_columns: ClassVar[frozenset[str]] = frozenset({"content", "normalised", "content_key"})
+    frozen_columns: ClassVar[frozenset[str]] = frozenset(
+        {"content", "summary", "body", "normalised", "content_key", "search_terms"}
+    )
 
     objects: ClassVar[Any] = UserFactManager()  # type: ignore[assignment]
 
@@ -136,6 +148,9 @@ class UserFact(OwnedModel):
             ),
             models.Index(fields=("user", "lineage", "created_at"), name="user_facts_by_lineage"),
             models.Index(fields=("user", "-archived_at"), name="user_facts_archived"),
+            models.Index(
+                fields=("user", "trashed_at"), name="user_facts_trashed", condition=Q(trashed_at__isnull=False)
+            ),
         )
         constraints = (
             models.UniqueConstraint(
@@ -165,7 +180,7 @@ class UserFact(OwnedModel):
                 name="user_fact_archived_for_a_reason",
             ),
             models.CheckConstraint(
-                condition=Q(trashed_at__isnull=True) | Q(archived_reason="user_deleted"),
+                condition=Q(trashed_at__isnull=True) | Q(archived_at__isnull=False),
                 name="user_fact_trash_is_archived",
             ),
             models.CheckConstraint(
@@ -188,37 +203,56 @@ class UserFact(OwnedModel):
         """Whether we stopped believing it."""
         return self.archived_at is not None
 
+    @property
+    def gone_at(self) -> datetime | None:
+        """When the trash lets go of it for good; None: it is not in the trash."""
+        return None if self.trashed_at is None else self.trashed_at + TRASH_KEPT
+
     def is_stale(self, now: datetime) -> bool:
         """Tell whether no coach's prompt has held it for 60 days."""
         return now - self.last_referenced_at >= STALE_AFTER
 
 
-class MemoryEvent(OwnedModel):
-    """One write to memory, as the undo log keeps it: which row was there before, and which after."""
+class FactLink(OwnedModel):
+    """A typed relation between two facts; it points to their newest rows, and shows while both are held true."""
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
-    kind = models.CharField(max_length=10, choices=EventKind)
-    lineage = models.UUIDField()  # of the fact it happened to
-    before = models.ForeignKey(UserFact, on_delete=models.CASCADE, null=True, related_name="+")
-    after = models.ForeignKey(UserFact, on_delete=models.CASCADE, null=True, related_name="+")
-    previous_confirmed_at = models.DateTimeField(null=True)  # what a confirm wrote over
-    conversation_id = models.UUIDField(null=True)
-    message_id = models.BigIntegerField(null=True)
+    from_fact = models.ForeignKey(UserFact, on_delete=models.CASCADE, db_column="from_id", related_name="+")
+    to_fact = models.ForeignKey(UserFact, on_delete=models.CASCADE, db_column="to_id", related_name="+")
+    relation = models.CharField(max_length=MAX_RELATION)  # one line: "relates_to", "contradicts", ...
+    event = models.ForeignKey(  # the write that made it: its undo takes it away
+        "MemoryEvent", on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
+    )
     created_at = models.DateTimeField()
-    undone_at = models.DateTimeField(null=True)
 
     class Meta(OwnedModel.Meta):
-        db_table = "memory_events"
-        indexes = (
-            models.Index(fields=("user", "lineage", "created_at"), name="memory_events_by_lineage"),
-            models.Index(fields=("user", "-created_at"), name="memory_events_by_time"),
-        )
+        db_table = "memory_links"
         constraints = (
-            models.CheckConstraint(condition=Q(kind__in=EventKind.values), name="memory_event_kind_known"),
-            models.CheckConstraint(
-                condition=Q(before__isnull=False) | Q(after__isnull=False), name="memory_event_has_a_row"
-            ),
+            models.UniqueConstraint(fields=("user", "from_fact", "to_fact", "relation"), name="memory_link_once"),
+            models.CheckConstraint(condition=~Q(from_fact=F("to_fact")), name="memory_link_not_to_itself"),
+            models.CheckConstraint(condition=Q(relation__gt=""), name="memory_link_has_a_relation"),
         )
 
     def __str__(self) -> str:
-        return f"{self.get_kind_display()} ({self.created_at:%Y-%m-%d %H:%M})"
+        return f"{self.from_fact_id} {self.relation} {self.to_fact_id}"
+
+
+class Tombstone(OwnedModel):
+    """What must not be learned again from a chat until its owner says it again: a keyed digest, no words."""
+
+    category = models.CharField(max_length=20, choices=FactCategory)
+    topic = models.CharField(max_length=MAX_TOPIC, blank=True)  # a digest as well (`versions.topic_mark`)
+    digest = models.CharField(max_length=64)  # keyed by the user: equal words of two users look unlike
+    message_ids = models.JSONField(default=list, blank=True)  # the messages that the forgotten fact quoted
+    event = models.ForeignKey("MemoryEvent", on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
+    created_at = models.DateTimeField()
+
+    class Meta(OwnedModel.Meta):
+        db_table = "memory_tombstones"
+        indexes = (models.Index(fields=("user", "digest"), name="memory_tombstones_by_digest"),)
+        constraints = (
+            models.CheckConstraint(condition=Q(category__in=FactCategory.values), name="tombstone_category_known"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.get_category_display()}, {self.created_at:%Y-%m-%d}"

@@ -4,7 +4,23 @@ from uuid import uuid4
 import factory
 from factory.django import DjangoModelFactory
 
-from memory.models import ArchivedReason, Confidence, EventKind, FactSource, MemoryEvent, UserFact
+from memory.models import (
+    ArchivedReason,
+    Confidence,
+    EventKind,
+    FactCategory,
+    FactLink,
+    FactSource,
+    MemoryEvent,
+    MemoryProposal,
+    MemorySwitches,
+    Place,
+    PlaceMention,
+    ProposalKind,
+    ProposalStatus,
+    Tombstone,
+    UserFact,
+)
 
 MAY = datetime(2026, 5, 1, 12, tzinfo=UTC)  # when the factories' facts were written
 JUNE = datetime(2026, 6, 1, 12, tzinfo=UTC)  # now
@@ -45,3 +61,75 @@ class MemoryEventFactory(DjangoModelFactory):
     after = factory.SubFactory(UserFactFactory)
     lineage = factory.SelfAttribute("after.lineage")
     created_at = MAY
+
+
+class FactLinkFactory(DjangoModelFactory):
+    """A relation between two facts."""
+
+    class Meta:
+        model = FactLink
+
+    from_fact = factory.SubFactory(UserFactFactory)
+    to_fact = factory.SubFactory(UserFactFactory)
+    relation = "relates_to"
+    created_at = MAY
+
+
+class TombstoneFactory(DjangoModelFactory):
+    """What is left of a fact that was forgotten in May."""
+
+    class Meta:
+        model = Tombstone
+
+    category = FactCategory.FACT
+    digest = factory.Sequence(lambda number: f"{number:064x}")
+    created_at = MAY
+
+
+class PlaceFactory(DjangoModelFactory):
+    """A place that its owner spoke of in May."""
+
+    class Meta:
+        model = Place
+
+    place_id = factory.Sequence(lambda number: f"place-{number}")
+    name = factory.Sequence(lambda number: f"Place number {number}")
+    added_at = MAY
+    updated_at = factory.SelfAttribute("added_at")
+
+
+class PlaceMentionFactory(DjangoModelFactory):
+    """A message that spoke of a place."""
+
+    class Meta:
+        model = PlaceMention
+
+    place = factory.SubFactory(PlaceFactory)
+    conversation_ref = factory.LazyFunction(lambda: str(uuid4()))
+    message_ref = factory.Sequence(str)
+    mentioned_at = MAY
+
+
+class MemoryProposalFactory(DjangoModelFactory):
+    """Words from elsewhere that wait for their owner."""
+
+    class Meta:
+        model = MemoryProposal
+
+    class Params:
+        dismissed = factory.Trait(status=ProposalStatus.DISMISSED, decided_at=MAY)
+
+    kind = ProposalKind.IMPORT
+    payload = factory.Sequence(
+        lambda number: {"content": f"Proposal number {number}", "topic": "", "category": FactCategory.FACT}
+    )
+    evidence = factory.LazyFunction(lambda: {"why": "From a list.", "quotes": []})
+    fingerprint = factory.Sequence(lambda number: f"{number:064x}")
+    created_at = MAY
+
+
+class MemorySwitchesFactory(DjangoModelFactory):
+    """What its owner lets memory do."""
+
+    class Meta:
+        model = MemorySwitches

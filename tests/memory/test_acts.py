@@ -5,8 +5,6 @@ import pytest
 from config.lib.owned import ScopeError
 from memory.models import Confidence, FactSource, UserFact
 from memory.services import (
-    FactChanged,
-    FactNotFound,
     archive_fact,
     confirm_fact,
     demote_fact,
@@ -15,6 +13,7 @@ from memory.services import (
     restore_fact,
     supersede_fact,
 )
+from memory.versions import FactChanged, FactNotFound
 from tests.factories.memory import JUNE, UserFactFactory
 
 ASSERTED, INFERRED = Confidence.ASSERTED, Confidence.INFERRED

@@ -9,6 +9,7 @@ from uuid import UUID
 
 import pytest
 from django.db import transaction
+from django.test import override_settings
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
@@ -22,24 +23,40 @@ from hypothesis.stateful import (
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
 from config.lib.text import normal_form
-from memory.models import ArchivedReason, Confidence, EventKind, FactCategory, FactSource, MemoryEvent, UserFact
+from memory.learning import Buried, TrustRefused, learn_fact
+from memory.limits import enforce_token_limit
+from memory.models import (
+    ArchivedReason,
+    Confidence,
+    EventKind,
+    FactCategory,
+    FactLink,
+    FactSource,
+    MemoryEvent,
+    MemoryProposal,
+    ProposalKind,
+    ProposalStatus,
+    UserFact,
+)
+from memory.page_queries import list_links
+from memory.review import accept_proposal, dismiss_proposal, propose_fact, propose_merge
 from memory.services import (
-    FactAmbiguous,
-    FactChanged,
-    FactNotFound,
-    UndoRefused,
-    Written,
     archive_fact,
     confirm_fact,
+    delete_fact,
     demote_fact,
     forget_fact,
+    link_facts,
+    merge_facts,
     promote_fact,
     remember_fact,
     render_coach_block,
     restore_fact,
     supersede_fact,
-    undo_event,
+    unlink_facts,
 )
+from memory.undo import UndoRefused, undo_batch, undo_event
+from memory.versions import FactAmbiguous, FactChanged, FactNotFound, Origin, Written
 from tests.factories.memory import MAY, UserFactFactory
 
 # Few words, so that facts meet: some equal another in normal form, some hold another.
@@ -47,6 +64,9 @@ WORDS = ["Max 5x leverage", "max 5X  leverage!", "leverage", "Never trades alts"
 DAY = timedelta(days=1)
 T = TypeVar("T")
 COLUMNS = [field.attname for field in UserFact._meta.concrete_fields]
+# Nothing else of a closed row ever changes: it may go into the trash and come back.
+CLOSED = [name for name in COLUMNS if name != "trashed_at"]
+BESIDE = {EventKind.CONFIRM, EventKind.LINK, EventKind.UNLINK}  # they write no version
 VISIBLE = ("lineage", "category", "topic", "content", "summary", "body", "source", "confidence", "score", "valid_until")
 
 
@@ -63,9 +83,12 @@ class Step:
 
 
 # A third of the acts undo, mostly what was done last: long chains of writes and their undoing are where things break.
-WRITES = ["remember", "edit", "confirm", "promote", "demote", "archive", "restore", "forget_id"]
-OTHERS = ["remember", "edit", "forget_words", "plant_learned", "plant_ended", "plant_later", "wait", "start_a_chat"]
-UNDOS = ["undo_some", "undo_any"]
+WRITES = ["remember", "edit", "confirm", "promote", "demote", "archive", "restore", "forget_id", "delete", "merge"]
+OTHERS = [
+    *("remember", "edit", "forget_words", "learn", "learn_anew", "plant_ended", "plant_later", "wait", "start_a_chat"),
+    *("link", "unlink", "archive_many", "propose", "propose_twin", "accept", "dismiss", "evict"),
+]
+UNDOS = ["undo_some", "undo_any", "undo_many"]
 NEAR = [0, 0, 0, 0, 1, 1, 2, 3, 5, 8]
 
 STEPS = st.builds(
@@ -99,7 +122,9 @@ class FactStore(RuleBasedStateMachine):
         self.rows: dict[UUID, UserFact] = {}  # as they were after the last step
         self.events: dict[UUID, MemoryEvent] = {}
         self.may_change = False  # the step under way
-        self.believed_at: dict[datetime, set[UUID]] = {}
+        self.known_at: dict[datetime, dict[datetime, set[UUID]]] = {}
+        self.batches: list[tuple[UUID, list[UUID]]] = []
+        self.proposals: list[UUID] = []
         self.stacks: dict[UUID, list[UUID | None]] = defaultdict(list)  # None: what is below is out of reach
         self.undone: dict[UUID, datetime] = {}
         self.windowed: set[UUID] = set()  # lineages with a beginning or an end of their own
@@ -108,9 +133,8 @@ class FactStore(RuleBasedStateMachine):
 
     def teardown(self) -> None:
         """Check that what was known at each moment can still be told, and leave no row."""
-        for moment, ids in self.believed_at.items():
-            known = UserFact.objects.filter(created_at__lte=moment).exclude(archived_at__lte=moment)
-            assert set(known.values_list("pk", flat=True)) == ids
+        for moment, known in self.known_at.items():
+            assert {valid_at: self.as_of(valid_at, moment) for valid_at in known} == known
         transaction.set_rollback(True)
         self.doors.close()
 
@@ -128,8 +152,13 @@ class FactStore(RuleBasedStateMachine):
 
     def let_pass(self, time: timedelta) -> None:
         if time:
-            self.believed_at[self.now] = {row.pk for row in self.believed()}
+            probes = (self.now, self.now - time, self.now - 3 * time, MAY)
+            self.known_at[self.now] = {valid_at: self.as_of(valid_at, self.now) for valid_at in probes}
+            assert self.known_at[self.now][self.now] == {row.pk for row in self.current()}
         self.now += time
+
+    def as_of(self, valid_at: datetime, known_at: datetime) -> set[UUID]:
+        return set(UserFact.objects.as_of(valid_at, known_at).values_list("pk", flat=True))
 
     def remember(self, step: Step) -> None:
         values = {"content": step.content, "topic": step.topic, "confidence": step.confidence}
@@ -183,8 +212,113 @@ class FactStore(RuleBasedStateMachine):
         written = self.write(lambda: forget_fact(id_or_substring=reference, now=self.now), refusal=refusal)
         assert written is None or [written.fact] == meant
 
-    def plant_learned(self, step: Step) -> None:
-        self.plant(step.content, learned=True)
+    def delete(self, step: Step) -> None:
+        if self.rows:
+            fact = self.pick(self.rows, step)
+            self.write(lambda: delete_fact(fact_id=fact.pk, now=self.now))
+            assert UserFact.objects.in_trash().filter(lineage=fact.lineage).exists()
+
+    def merge(self, step: Step) -> None:
+        if (pair := self.pair(step)) is not None:
+            self.write(lambda: merge_facts(fact_id=pair[0].pk, into_id=pair[1].pk, now=self.now))
+
+    def pair(self, step: Step) -> tuple[UserFact, UserFact] | None:
+        """Return two believed facts."""
+        facts = self.standing()
+        one, other = (self.pick(facts, step), next(iter(facts.values()))) if facts else (None, None)
+        return None if one is other else (one, other)
+
+    def learn(self, step: Step) -> None:
+        facts = self.standing()
+        self.extract(step, self.pick(facts, step) if facts else None)
+
+    def learn_anew(self, step: Step) -> None:
+        self.extract(step, None)
+
+    def extract(self, step: Step, target: UserFact | None) -> None:
+        """Let a chat teach words that were said some days ago; what was said outright stands, whatever it aims at."""
+        explicit = {row.pk for row in self.believed() if row.score is None}
+        origin = Origin(quotes=({"message_id": step.place, "start": 0, "end": 4},))
+        said_at = {step.place: self.now - step.place * DAY}
+        values = {"content": step.content, "topic": step.topic, "category": None, "score": 0.3 + step.place / 20}
+        target_id = target.pk if target else None
+        self.write_any(
+            lambda: learn_fact(**values, said_at=said_at, target_id=target_id, origin=origin, now=self.now),
+            Buried,
+            TrustRefused,
+        )
+        self.load()
+        assert explicit <= {row.pk for row in self.believed()}
+
+    def says(self, content: str) -> bool:
+        return normal_form(content) in {row.normalised for row in self.believed()}
+
+    def archive_many(self, step: Step) -> None:
+        """Do one thing to several facts at once, as the page does."""
+        batch = Origin(batch_id=UUID(int=len(self.batches) + 1))
+        act = {"asserted": archive_fact, "inferred": delete_fact}[step.confidence]
+        for fact in list(self.standing().values())[: 1 + step.place]:
+            self.write(lambda fact=fact: act(fact_id=fact.pk, origin=batch, now=self.now))
+            self.load()
+        self.note_batch(batch.batch_id)
+
+    def note_batch(self, batch_id: UUID) -> None:
+        events = list(MemoryEvent.objects.filter(batch_id=batch_id).values_list("pk", flat=True))
+        if events:
+            self.batches.append((batch_id, events))
+
+    def propose(self, step: Step) -> None:
+        target = self.pick(self.rows, step).pk if self.rows and step.category else None
+        values = {"kind": ProposalKind.UNTRUSTED, "content": step.content, "target_id": target, "why": "a test"}
+        proposal = propose_fact(**values, origin=Origin(), now=self.now)
+        assert proposal is None or not self.says(step.content)
+        self.proposals += [proposal.pk] if proposal else []
+
+    def propose_twin(self, step: Step) -> None:
+        if (pair := self.pair(step)) is not None:
+            proposal = propose_merge(fact_id=pair[0].pk, into_id=pair[1].pk, why="a test", now=self.now)
+            self.proposals += [proposal.pk] if proposal else []
+
+    def accept(self, step: Step) -> None:
+        proposal = self.waiting(step)
+        if proposal is None:
+            return
+        accepted = self.write_any(lambda: accept_proposal(proposal_id=proposal.pk, now=self.now), FactChanged)
+        assert accepted is not None or proposal.kind == ProposalKind.MERGE
+        if accepted is not None and accepted.batch_id is not None:
+            self.note_batch(accepted.batch_id)
+
+    def dismiss(self, step: Step) -> None:
+        if (proposal := self.waiting(step)) is not None:
+            dismiss_proposal(proposal_id=proposal.pk, now=self.now)
+
+    def waiting(self, step: Step) -> MemoryProposal | None:
+        rows = MemoryProposal.objects.in_bulk(self.proposals)
+        found = {pk: rows[pk] for pk in self.proposals if rows[pk].status == ProposalStatus.PENDING}
+        return self.pick(found, step) if found else None
+
+    def link(self, step: Step) -> None:
+        facts = {row.pk: row for row in self.current()}
+        if len(facts) > 1:
+            one, other = self.pick(facts, step), next(iter(facts.values()))
+            if one is not other:
+                link_facts(from_id=str(one.pk), to_id=str(other.pk), relation=step.topic or "with", now=self.now)
+
+    def unlink(self, step: Step) -> None:
+        arrived = list(self.rows)
+        links = list(FactLink.objects.all())
+        links.sort(key=lambda link: (arrived.index(link.from_fact_id), arrived.index(link.to_fact_id), link.relation))
+        if links:
+            unlink_facts(link_id=links[step.place % len(links)].pk, now=self.now)
+
+    def evict(self, step: Step) -> None:
+        """Let the memory be too long for all that it holds."""
+        current = {row.pk for row in self.current()}
+        with override_settings(MEMORY_TOKEN_LIMIT=10):
+            ids = self.write_any(lambda: enforce_token_limit(now=self.now))
+        self.load()
+        assert set(ids) == current
+        assert not self.current()
 
     def plant_ended(self, step: Step) -> None:
         self.plant(step.content, valid_until=self.now)
@@ -210,6 +344,34 @@ class FactStore(RuleBasedStateMachine):
             self.trail.clear()
             self.undo(self.pick(self.events, step))
 
+    def undo_many(self, step: Step) -> None:
+        """Undo a batch: all of it, or nothing if a later write stands on any of it."""
+        if not self.batches:
+            return
+        batch_id, events = self.batches[-1 - step.place % len(self.batches)]
+        self.trail.clear()
+        standing = [self.events[pk] for pk in events if pk not in self.undone]
+        if not all(self.is_free(event, events) for event in standing):
+            with pytest.raises(UndoRefused):
+                undo_batch(batch_id=batch_id, now=self.now)
+            return
+        assert {event.pk for event in undo_batch(batch_id=batch_id, now=self.now)} == {event.pk for event in standing}
+        for event in standing:
+            self.forget_event(event)
+        self.load()
+        for event in standing:
+            self.check_undone(event)
+
+    def is_free(self, event: MemoryEvent, batch: list[UUID]) -> bool:
+        stack = self.stacks[event.lineage]
+        return set(stack[stack.index(event.pk) :]) <= set(batch)
+
+    def forget_event(self, event: MemoryEvent) -> None:
+        self.undone[event.pk] = self.now
+        for stack in self.stacks.values():
+            stack[:] = [pk for pk in stack if pk != event.pk]
+        self.may_change = True
+
     def undo_some(self, step: Step) -> None:
         for event_id, before in reversed(self.trail[-1 - step.place :]):
             self.undo(self.events[event_id])
@@ -231,12 +393,7 @@ class FactStore(RuleBasedStateMachine):
             return None
         before = self.believed()
         written = work()
-        new = list(MemoryEvent.objects.exclude(pk__in=self.events).select_related("after"))
-        for event in sorted(new, key=lambda event: event.kind == EventKind.MERGE):
-            if event.kind != EventKind.CONFIRM:
-                self.stacks[event.lineage].append(event.pk)
-            if event.kind == EventKind.MERGE:
-                self.stacks[event.after.lineage].append(event.pk)
+        new = self.note()
         if new:
             assert written.event in new
             self.trail.append((written.event.pk, before))
@@ -246,18 +403,46 @@ class FactStore(RuleBasedStateMachine):
         assert new or (written.event is None and written.fact.pk in self.rows)
         return written
 
+    def write_any(self, work: Callable[[], T], *refusals: type[DomainError]) -> T | None:
+        """Do what may be refused, or write more than one event; a refusal changes nothing."""
+        try:
+            done = work()
+        except refusals:
+            assert not self.note()
+            return None
+        if self.note():
+            self.trail.clear()
+            self.may_change = True
+        return done
+
+    def note(self) -> list[MemoryEvent]:
+        """Put what was written on the stacks."""
+        new = list(MemoryEvent.objects.exclude(pk__in=self.events).select_related("after"))
+        for event in sorted(new, key=lambda event: event.kind == EventKind.MERGE):
+            if event.kind not in BESIDE:
+                self.stacks[event.lineage].append(event.pk)
+            if event.kind == EventKind.MERGE:
+                self.stacks[event.after.lineage].append(event.pk)
+        return new
+
+    def undo_link(self, event: MemoryEvent) -> None:
+        try:
+            undo_event(event_id=event.pk, now=self.now)
+        except UndoRefused:
+            return
+        self.undone[event.pk] = self.now
+
     def undo(self, event: MemoryEvent) -> None:
         is_done = event.pk in self.undone
         if event.kind == EventKind.CONFIRM and not is_done:
             self.undo_confirm(event)
+        elif event.kind in BESIDE and not is_done:
+            self.undo_link(event)
         elif is_done or self.stacks[event.lineage][-1] != event.pk:
             self.undo_in_vain(event, is_done)
         else:
             undo_event(event_id=event.pk, now=self.now)
-            self.undone[event.pk] = self.now
-            for stack in self.stacks.values():
-                stack[:] = [pk for pk in stack if pk != event.pk]
-            self.may_change = True
+            self.forget_event(event)
             self.load()
             self.check_undone(event)
 
@@ -288,6 +473,10 @@ class FactStore(RuleBasedStateMachine):
         if event.kind in {EventKind.SAVE, EventKind.RESTORE}:
             assert last.is_archived
             return
+        assert event.kind != EventKind.DELETE or last.trashed_at is None
+        if event.detail.get("was_archived"):
+            assert last.is_archived
+            return
         before = self.rows[event.before_id]
         if last.is_archived:
             # Another fact says its words already; the writes before it cannot be reached any more.
@@ -298,6 +487,10 @@ class FactStore(RuleBasedStateMachine):
 
     def pick(self, among: dict[UUID, T], step: Step) -> T:
         return list(among.values())[-1 - step.place % len(among)]
+
+    def standing(self) -> dict[UUID, UserFact]:
+        """Return what is believed, in the order in which it came."""
+        return {pk: row for pk, row in self.rows.items() if not row.is_archived}
 
     def believed(self) -> list[UserFact]:
         return sorted((row for row in self.rows.values() if not row.is_archived), key=lambda row: row.lineage)
@@ -320,9 +513,14 @@ class FactStore(RuleBasedStateMachine):
 
     def load(self) -> None:
         # In the order in which they came, which is the same in each run; ids are not.
-        rows = {row.pk: row for row in UserFact.objects.all()}
+        lineages = list(dict.fromkeys(row.lineage for row in self.rows.values()))
+
+        def place(lineage: UUID) -> int:
+            return lineages.index(lineage) if lineage in lineages else len(lineages)
+
+        rows = {row.pk: row for row in sorted(UserFact.objects.all(), key=lambda row: place(row.lineage))}
         self.rows = {pk: rows[pk] for pk in dict.fromkeys([*self.rows, *rows])}
-        events = {event.pk: event for event in MemoryEvent.objects.order_by("kind")}
+        events = {e.pk: e for e in sorted(MemoryEvent.objects.all(), key=lambda e: (e.kind, place(e.lineage)))}
         self.events = {pk: events[pk] for pk in dict.fromkeys([*self.events, *events])}
 
     @invariant()
@@ -331,8 +529,9 @@ class FactStore(RuleBasedStateMachine):
         self.load()
         for pk, row in before.items():
             if row.is_archived or not self.may_change:
-                assert {name: getattr(row, name) for name in COLUMNS} == {
-                    name: getattr(self.rows[pk], name) for name in COLUMNS
+                columns = CLOSED if self.may_change else COLUMNS
+                assert {name: getattr(row, name) for name in columns} == {
+                    name: getattr(self.rows[pk], name) for name in columns
                 }
         assert self.may_change or len(before) == len(self.rows)
         self.may_change = False
@@ -341,6 +540,19 @@ class FactStore(RuleBasedStateMachine):
         assert all(row.source == FactSource.EXTRACTED for row in believed if row.score is not None)
         assert {pk: event.undone_at for pk, event in self.events.items() if event.undone_at} == self.undone
         self.let_pass(self.pace)
+
+    @invariant()
+    def links_join_the_newest_rows_and_show_believed_ones(self) -> None:
+        last = set(UserFact.objects.last_of_lineage().values_list("pk", flat=True))
+        links = list(FactLink.objects.all())
+        assert {link.from_fact_id for link in links} | {link.to_fact_id for link in links} <= last
+        believed = {row.pk for row in self.believed()}
+        assert {linked.other.pk for row in self.believed() for linked in list_links(row)} <= believed
+
+    @invariant()
+    def trash_holds_newest_rows_that_are_archived(self) -> None:
+        trashed = [row for row in self.rows.values() if row.trashed_at is not None]
+        assert all(row.is_archived and self.line(row.lineage)[-1].pk == row.pk for row in trashed)
 
     @invariant()
     def lineages_are_unbroken_lines(self) -> None:

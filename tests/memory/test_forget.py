@@ -4,17 +4,8 @@ import pytest
 
 from memory.models import ArchivedReason, EventKind, MemoryEvent, UserFact
 from memory.queries import find_current_version
-from memory.services import (
-    FactAmbiguous,
-    FactChanged,
-    FactNotFound,
-    Origin,
-    archive_fact,
-    forget_fact,
-    resolve_fact,
-    restore_fact,
-    supersede_fact,
-)
+from memory.services import archive_fact, forget_fact, resolve_fact, restore_fact, supersede_fact
+from memory.versions import FactAmbiguous, FactChanged, FactNotFound, Origin
 from tests.factories.memory import JULY, JUNE, MAY, UserFactFactory
 
 

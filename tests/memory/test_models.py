@@ -2,13 +2,38 @@ from datetime import timedelta
 from uuid import uuid4
 
 import pytest
+from django.apps import apps
 from django.db import DataError, IntegrityError, connection, transaction
-from django.db.models import RestrictedError
+from django.db.models import Model, RestrictedError
 
 from config.lib.fields import content_key
 from config.lib.owned import ScopeError, system_tx
-from memory.models import ArchivedReason, Confidence, EventKind, FactCategory, FactSource, MemoryEvent, UserFact
-from tests.factories.memory import JULY, JUNE, MAY, MemoryEventFactory, UserFactFactory
+from memory.models import (
+    ArchivedReason,
+    Confidence,
+    EventKind,
+    FactCategory,
+    FactSource,
+    MemoryEvent,
+    ProposalKind,
+    ProposalStatus,
+    Tombstone,
+    UserFact,
+)
+from tests.factories.memory import (
+    JULY,
+    JUNE,
+    MAY,
+    FactLinkFactory,
+    MemoryEventFactory,
+    MemoryProposalFactory,
+    MemorySwitchesFactory,
+    PlaceFactory,
+    PlaceMentionFactory,
+    TombstoneFactory,
+    UserFactFactory,
+)
+from tests.owners import as_owner
 
 SECOND = timedelta(seconds=1)
 ARCHIVED = {"archived_at": JUNE, "archived_reason": ArchivedReason.USER_ARCHIVED}
@@ -21,6 +46,11 @@ def refused(constraint: str):
         "user_fact_said_once": "user_facts.user_id, user_facts.content_key",
         "user_fact_one_believed_version": "user_facts.user_id, user_facts.lineage",
         "supersedes_id": "user_facts.supersedes_id",
+        "memory_link_once": "memory_links.user_id, memory_links.from_id, memory_links.to_id, memory_links.relation",
+        "memory_place_known_once": "memory_places.user_id, memory_places.place_id",
+        "memory_place_mentioned_once": "memory_place_mentions.user_id, memory_place_mentions.place_id",
+        "memory_proposal_made_once": "memory_proposals.user_id, memory_proposals.kind, memory_proposals.fingerprint",
+        "memory_switches_once": "memory_switches.user_id",
     }
     words = columns.get(constraint, constraint) if connection.vendor == "sqlite" else constraint
     return pytest.raises(IntegrityError, match=words)
@@ -45,7 +75,6 @@ def refused(constraint: str):
         ("user_fact_archived_for_a_reason", {"archived_reason": "undone"}),
         ("user_fact_archived_for_a_reason", {"archived_at": JUNE, "archived_reason": "boredom"}),
         ("user_fact_trash_is_archived", {"trashed_at": JUNE}),
-        ("user_fact_trash_is_archived", {**ARCHIVED, "trashed_at": JUNE}),
         ("user_fact_ends_after_start", {"valid_from": JUNE, "valid_until": JUNE}),
         ("user_fact_ends_after_start", {"valid_from": JUNE, "valid_until": MAY}),
     ],
@@ -74,6 +103,7 @@ def test_database_refuses_a_longer_line_than_a_fact_may_have(as_trader):
         {**LEARNED, "source": FactSource.INFERRED, "score": 0.5},
         {"source": FactSource.EXTRACTED, "confidence": Confidence.ASSERTED},
         {"archived_at": JUNE, "archived_reason": "user_deleted", "trashed_at": JUNE},
+        {**ARCHIVED, "trashed_at": JUNE},
         {"valid_from": JUNE, "valid_until": JUNE + SECOND},
         *({"category": value} for value in FactCategory.values),
         *({"source": value} for value in FactSource.values),
@@ -147,12 +177,37 @@ def test_fact_is_deleted_with_all_its_versions_and_events(as_trader):
     assert not MemoryEvent.objects.exists()
 
 
-def test_facts_and_events_go_with_their_user(stranger, strangers_fact, strangers_event):
+def make_one_of_each() -> None:
+    event = MemoryEventFactory()
+    FactLinkFactory(event=event)
+    TombstoneFactory(event=event)
+    PlaceMentionFactory()
+    MemoryProposalFactory(target=event.after)
+    MemorySwitchesFactory()
+
+
+def counts() -> dict[str, int]:
+    return {model.__name__: model.objects.count() for model in apps.get_app_config("memory").get_models()}
+
+
+def test_rows_of_every_kind_go_with_their_user(stranger):
+    as_owner(stranger, make_one_of_each)
+    assert 0 not in as_owner(stranger, counts).values()
+
     with system_tx("a test"):
         stranger.delete()
 
-        assert not UserFact.objects.exists()
-        assert not MemoryEvent.objects.exists()
+        assert set(counts().values()) == {0}
+
+
+def test_what_hangs_on_a_fact_goes_with_it_and_tombstones_stay(as_trader):
+    make_one_of_each()
+
+    UserFact.objects.all().delete()
+
+    left = {name for name, count in counts().items() if count}
+    assert left == {"Tombstone", "Place", "PlaceMention", "MemorySwitches"}
+    assert Tombstone.objects.get().event is None
 
 
 @pytest.mark.parametrize(
@@ -181,7 +236,7 @@ def test_derived_columns_follow_the_content(as_trader):
     assert fact.content_key == content_key("max 5x leverage")
 
 
-@pytest.mark.parametrize("column", ["content", "normalised", "content_key"])
+@pytest.mark.parametrize("column", ["content", "summary", "body", "normalised", "content_key", "search_terms"])
 def test_content_is_never_updated_in_place(as_trader, column):
     fact = UserFactFactory()
 
@@ -248,11 +303,128 @@ def test_fact_shows_its_summary_when_it_has_one(as_trader, summary, line):
     assert UserFactFactory(content="Trades BTC only", summary=summary).line == line
 
 
-def test_rows_of_a_stranger_are_not_there(strangers_fact, strangers_event, as_trader):
-    assert not UserFact.objects.exists()
-    assert not MemoryEvent.objects.exists()
+def test_rows_of_a_stranger_are_not_there(stranger, as_trader):
+    as_owner(stranger, make_one_of_each)
+
+    assert set(counts().values()) == {0}
+
+
+@pytest.mark.parametrize(
+    ("constraint", "make", "values"),
+    [
+        ("memory_link_has_a_relation", FactLinkFactory, {"relation": ""}),
+        ("tombstone_category_known", TombstoneFactory, {"category": "gossip"}),
+        ("memory_place_has_a_name", PlaceFactory, {"name": ""}),
+        ("memory_place_has_a_name", PlaceFactory, {"place_id": ""}),
+        ("memory_proposal_kind_known", MemoryProposalFactory, {"kind": "gossip"}),
+        ("memory_proposal_status_known", MemoryProposalFactory, {"status": "maybe", "decided_at": JUNE}),
+        ("memory_proposal_decided_once", MemoryProposalFactory, {"status": "pending", "decided_at": JUNE}),
+        ("memory_proposal_decided_once", MemoryProposalFactory, {"status": "accepted"}),
+        ("memory_proposal_decided_once", MemoryProposalFactory, {"status": "dismissed"}),
+    ],
+    ids=lambda value: value.__name__ if isinstance(value, type) else str(value),
+)
+def test_database_refuses_a_row_that_cannot_be(as_trader, constraint, make, values):
+    with refused(constraint), transaction.atomic():
+        make(**values)
+
+
+def test_database_refuses_a_link_of_a_fact_to_itself(as_trader):
+    fact = UserFactFactory()
+
+    with refused("memory_link_not_to_itself"), transaction.atomic():
+        FactLinkFactory(from_fact=fact, to_fact=fact)
+
+
+@pytest.mark.parametrize(
+    ("constraint", "make", "columns"),
+    [
+        ("memory_link_once", FactLinkFactory, ("from_fact", "to_fact", "relation")),
+        ("memory_place_known_once", PlaceFactory, ("place_id",)),
+        ("memory_place_mentioned_once", PlaceMentionFactory, ("place", "conversation_ref", "message_ref")),
+        ("memory_proposal_made_once", MemoryProposalFactory, ("kind", "fingerprint")),
+        ("memory_switches_once", MemorySwitchesFactory, ()),
+    ],
+)
+def test_database_refuses_the_same_row_twice_and_takes_a_strangers(stranger, as_trader, constraint, make, columns):
+    first = make()
+    again = {column: getattr(first, column) for column in columns}
+
+    with refused(constraint), transaction.atomic():
+        make(**again)
+
+    plain = {name: value for name, value in again.items() if not isinstance(value, Model)}
+    assert as_owner(stranger, lambda: make(**plain)).user_id == stranger.pk
+
+
+@pytest.mark.parametrize(
+    ("make", "shows"),
+    [
+        (lambda: PlaceFactory(name="Home"), "Home"),
+        (lambda: PlaceMentionFactory(conversation_ref="a chat"), "a chat (2026-05-01)"),
+        (lambda: MemoryProposalFactory(payload={"content": "Funds only"}), "Funds only"),
+        (lambda: MemoryProposalFactory(kind="merge", payload={"fact_id": "a"}), "Says the same twice"),
+        (TombstoneFactory, "Facts, 2026-05-01"),
+        (lambda: MemorySwitchesFactory(learns=False), "uses facts: True, learns: False"),
+    ],
+    ids=["place", "mention", "proposal", "merge", "tombstone", "switches"],
+)
+def test_row_says_what_it_is(as_trader, make, shows):
+    assert str(make()) == shows
+
+
+def test_trash_keeps_thirty_days(as_trader):
+    trashed = UserFactFactory(**ARCHIVED, trashed_at=JUNE)
+
+    assert trashed.gone_at == JUNE + timedelta(days=30)
+    assert UserFactFactory().gone_at is None
+
+
+def test_in_trash_keeps_the_newest_row_of_each_deleted_lineage(as_trader):
+    first = UserFactFactory(**ARCHIVED, trashed_at=JUNE)
+    UserFactFactory(archived=True)
+    assert list(UserFact.objects.in_trash()) == [first]
+
+    UserFactFactory(lineage=first.lineage, supersedes=first)
+
+    assert not UserFact.objects.in_trash().exists()
+
+
+def test_search_terms_follow_content_summary_and_body(as_trader):
+    words = {"content": "gold gold gold", "summary": "silver", "body": "copper"}
+    alone = [UserFactFactory(content=f"{word} {word}", archived=True) for word in ("gold", "silver", "copper")]
+
+    together = set(UserFactFactory(**words).search_terms.split())
+
+    assert all(set(fact.search_terms.split()) <= together for fact in alone)
 
 
 def test_admin_sees_the_rows_of_all(strangers_fact):
     with system_tx("a test"):
         assert UserFact.objects.get() == strangers_fact
+
+
+def test_undo_log_knows_exactly_the_kinds_that_are_settled():
+    settled = "save update confirm forget promote demote archive delete restore merge link unlink place mention"
+
+    assert set(EventKind.values) == {*settled.split(), "evict", "import"}
+
+
+@pytest.mark.parametrize(
+    ("choices", "values"),
+    [
+        (FactCategory, {"profile", "finance_context", "response_style", "fact"}),
+        (FactSource, {"chat", "profile", "extracted", "inferred", "imported"}),
+        (Confidence, {"asserted", "inferred"}),
+        (ProposalKind, {"conflict", "untrusted", "merge", "import"}),
+        (ProposalStatus, {"pending", "accepted", "dismissed"}),
+    ],
+)
+def test_choices_are_those_of_the_design(choices, values):
+    assert set(choices.values) == values
+
+
+def test_tables_are_named_as_in_the_seeds():
+    tables = {model._meta.db_table for model in apps.get_app_config("memory").get_models()}
+
+    assert tables >= {"user_facts", "memory_links"}

@@ -4,27 +4,49 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from threading import Barrier
 from typing import Any
+from uuid import uuid4
 
 import pytest
 from django.db import connection
 
 from config.lib.errors import DomainError
 from config.lib.owned import owned, owned_tx
-from memory.models import Confidence, EventKind, MemoryEvent, UserFact
+from memory.learning import learn_fact
+from memory.models import (
+    TRASH_KEPT,
+    Confidence,
+    EventKind,
+    FactLink,
+    MemoryEvent,
+    MemoryProposal,
+    MemorySwitches,
+    Place,
+    PlaceMention,
+    ProposalStatus,
+    Tombstone,
+    UserFact,
+)
+from memory.places import add_place
+from memory.review import ProposalDecided, accept_proposal, dismiss_proposal, propose_fact
 from memory.services import (
-    FactChanged,
     archive_fact,
     confirm_fact,
+    delete_fact,
     demote_fact,
     forget_fact,
+    link_facts,
+    merge_facts,
     promote_fact,
     remember_fact,
     render_coach_block,
     restore_fact,
+    set_switches,
     supersede_fact,
-    undo_event,
 )
-from tests.factories.memory import JULY, JUNE, UserFactFactory
+from memory.trash import Erased, purge_facts
+from memory.undo import undo_batch, undo_event
+from memory.versions import FactChanged, FactNotFound, Origin, Written
+from tests.factories.memory import JULY, JUNE, MemoryProposalFactory, UserFactFactory
 from tests.factories.trading import TraderFactory
 
 pytestmark = [pytest.mark.race, pytest.mark.django_db(transaction=True)]
@@ -128,6 +150,147 @@ def test_twenty_undos_of_one_event_act_once(trader, fact, write, believed):
         assert UserFact.objects.count() == count + (event.kind != EventKind.SAVE)
 
 
+@pytest.mark.parametrize("made", [{}, {"archived": True}], ids=["held true", "archived"])
+def test_twenty_deletes_put_a_fact_into_the_trash_once(trader, made):
+    with owned_tx(trader):
+        fact = UserFactFactory(**made)
+
+    results = race(
+        *[(trader.pk, lambda number=n: delete_fact(fact_id=fact.pk, now=moment(number))) for n in range(RACERS)]
+    )
+
+    with owned(trader):
+        assert [result.event for result in results if result.event] == list(MemoryEvent.objects.all())
+        assert MemoryEvent.objects.count() == Tombstone.objects.count() == 1
+        assert UserFact.objects.in_trash().get().pk == fact.pk
+
+
+def test_twenty_restores_bring_a_fact_back_once_and_the_others_are_told(trader, fact):
+    with owned_tx(trader):
+        delete_fact(fact_id=fact.pk, now=JUNE)
+
+    results = race(*[(trader.pk, lambda: restore_fact(fact_id=fact.pk, now=JULY))] * RACERS)
+
+    assert Counter(map(type, results)) == {Written: 1, FactChanged: RACERS - 1}
+    with owned(trader):
+        assert UserFact.objects.believed().count() == 1
+        assert UserFact.objects.count() == 2
+
+
+def test_twenty_undos_of_a_delete_bring_the_fact_back_once(trader, fact):
+    with owned_tx(trader):
+        event = delete_fact(fact_id=fact.pk, now=JUNE).event
+
+    race(*[(trader.pk, lambda: undo_event(event_id=event.pk, now=JULY))] * RACERS)
+
+    with owned(trader):
+        assert UserFact.objects.believed().count() == 1
+        assert UserFact.objects.count() == 2
+        assert not UserFact.objects.in_trash().exists()
+
+
+def test_twenty_undos_of_a_batch_act_once(trader):
+    batch = Origin(batch_id=uuid4())
+    with owned_tx(trader):
+        for fact in UserFactFactory.create_batch(3):
+            archive_fact(fact_id=fact.pk, origin=batch, now=JUNE)
+
+    results = race(*[(trader.pk, lambda: undo_batch(batch_id=batch.batch_id, now=JULY))] * RACERS)
+
+    assert sorted(map(len, results)) == [0] * (RACERS - 1) + [3]
+    with owned(trader):
+        assert UserFact.objects.believed().count() == 3
+        assert UserFact.objects.count() == 6
+
+
+def test_twenty_clicks_decide_a_proposal_once_and_the_others_are_told(trader):
+    with owned_tx(trader):
+        proposal = MemoryProposalFactory()
+    decide = [accept_proposal, dismiss_proposal]
+
+    results = race(
+        *[(trader.pk, lambda n=n: decide[n % 2](proposal_id=proposal.pk, now=moment(n))) for n in range(RACERS)]
+    )
+
+    assert Counter(map(type, results)) == {MemoryProposal: 1, ProposalDecided: RACERS - 1}
+    with owned(trader):
+        is_accepted = MemoryProposal.objects.get().status == ProposalStatus.ACCEPTED
+        assert UserFact.objects.count() == MemoryEvent.objects.count() == int(is_accepted)
+
+
+def test_twenty_links_and_proposals_of_one_kind_leave_one(trader):
+    with owned_tx(trader):
+        ends = [str(fact.pk) for fact in UserFactFactory.create_batch(2)]
+
+    def link() -> object:
+        return link_facts(from_id=ends[0], to_id=ends[1], relation="relates_to", now=JUNE)
+
+    def propose() -> object:
+        return propose_fact(kind="import", content="Funds only", why="x", origin=Origin(), now=JUNE)
+
+    results = race(*[(trader.pk, work) for work in [link, propose] * (RACERS // 2)])
+
+    assert Counter(type(result) for result in results if result) == {MemoryEvent: 1, MemoryProposal: 1}
+    with owned(trader):
+        assert FactLink.objects.count() == MemoryProposal.objects.count() == 1
+
+
+def test_twenty_first_switches_leave_one_row(trader):
+    race(*[(trader.pk, lambda: set_switches(learns=False))] * RACERS)
+
+    with owned(trader):
+        assert not MemorySwitches.objects.get().learns
+
+
+def test_twenty_mentions_of_a_place_from_one_message_count_once(trader):
+    origin = Origin(conversation_id=uuid4(), message_id=1)
+
+    race(*[(trader.pk, lambda: add_place(place_id="home", name="Home", origin=origin, now=JUNE))] * RACERS)
+
+    with owned(trader):
+        assert Place.objects.count() == PlaceMention.objects.count() == MemoryEvent.objects.count() == 1
+
+
+def test_extraction_and_its_owner_at_once_leave_what_the_owner_said(trader, fact):
+    origin = Origin(quotes=({"message_id": 1, "start": 0, "end": 4},))
+    given = {"topic": "", "category": None, "score": 0.9, "said_at": {1: JUNE}, "origin": origin, "now": JUNE}
+    with owned_tx(trader):
+        learned = learn_fact(content="Trades from Porto", **given).fact
+
+    def learn() -> object:
+        return learn_fact(content="Trades from Faro", target_id=learned.pk, **given)
+
+    def say() -> object:
+        return supersede_fact(fact_id=learned.pk, content="Trades from Lisbon", now=JUNE)
+
+    results = race(*[(trader.pk, work) for work in [learn, say] * (RACERS // 2)])
+
+    winners = [result for result in results if isinstance(result, Written)]
+    with owned(trader):
+        last = UserFact.objects.believed().get(lineage=learned.lineage)
+        assert [winner.fact for winner in winners] == [last]
+        assert UserFact.objects.filter(lineage=learned.lineage).count() == 2
+
+
+def test_purges_and_restores_at_once_leave_the_fact_whole_or_gone(trader):
+    with owned_tx(trader):
+        facts = UserFactFactory.create_batch(RACERS // 2)
+        for fact in facts:
+            delete_fact(fact_id=fact.pk, now=JUNE)
+    works = [lambda fact=fact: restore_fact(fact_id=fact.pk, now=JULY) for fact in facts]
+
+    results = race(
+        *[(trader.pk, work) for work in works],
+        *[(trader.pk, lambda: purge_facts(now=JUNE + TRASH_KEPT))] * len(works),
+    )
+
+    restored = {result.fact.lineage for result in results if isinstance(result, Written)}
+    assert {type(result) for result in results} <= {Written, Erased, FactNotFound}
+    with owned(trader):
+        assert set(UserFact.objects.values_list("lineage", flat=True)) == restored
+        assert UserFact.objects.count() == 2 * len(restored)
+
+
 def _moments(count: int) -> list[timedelta]:
     return [timedelta(milliseconds=number) for number in range(count)]
 
@@ -148,6 +311,8 @@ def test_any_writes_at_once_leave_one_line_and_only_refusals_foreseen(trader, fa
         lambda: forget_fact(id_or_substring="retires at 5", now=now),
         lambda: restore_fact(fact_id=fact.pk, now=now),
         lambda: remember_fact(content="Retires at 55", topic="goal", now=now),
+        lambda: delete_fact(fact_id=fact.pk, now=now),
+        lambda: merge_facts(fact_id=edited.fact.pk, into_id=other.pk, now=now),
     ]
 
     race(*[(trader.pk, work) for work in works * 2])

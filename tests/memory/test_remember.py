@@ -4,7 +4,8 @@ from uuid import uuid4
 import pytest
 
 from memory.models import Confidence, EventKind, FactSource, MemoryEvent, UserFact
-from memory.services import Origin, forget_fact, remember_fact
+from memory.services import forget_fact, remember_fact
+from memory.versions import Origin
 from memory.wording import FactRefused
 from tests.factories.memory import JULY, JUNE, MAY, UserFactFactory
 
@@ -237,3 +238,23 @@ def test_remember_fact_leaves_the_clock_of_a_fact_it_knew_alone(as_trader):
 
     fact.refresh_from_db()
     assert (fact.last_confirmed_at, fact.last_referenced_at) == (MAY, MAY)
+
+
+def test_remember_fact_keeps_the_longer_detail_beside_the_line(as_trader):
+    fact = remember_fact(content="Max 5x leverage", detail=" Since the crash\r\nof March. ", now=JUNE).fact
+
+    assert (fact.body, fact.line) == ("Since the crash\nof March.", "Max 5x leverage")
+
+
+def test_remember_fact_takes_another_detail_for_the_same_words_and_keeps_it_without_one(as_trader):
+    first = remember_fact(content="Max 5x leverage", detail="Since March.", now=JUNE).fact
+
+    assert remember_fact(content="Max 5x leverage", now=JUNE).fact == first
+    second = remember_fact(content="Max 5x leverage", detail="Since April.", now=JULY)
+
+    assert (second.fact.body, second.fact.supersedes, second.event.kind) == ("Since April.", first, EventKind.UPDATE)
+
+
+def test_remember_fact_refuses_a_detail_that_is_too_long(as_trader):
+    with pytest.raises(FactRefused, match="at most 4000 characters"):
+        remember_fact(content="Max 5x leverage", detail="x" * 4001, now=JUNE)

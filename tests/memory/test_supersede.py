@@ -4,7 +4,8 @@ from uuid import uuid4
 import pytest
 
 from memory.models import ArchivedReason, Confidence, EventKind, MemoryEvent, UserFact
-from memory.services import FactChanged, Origin, promote_fact, restore_fact, supersede_fact
+from memory.services import promote_fact, restore_fact, supersede_fact
+from memory.versions import FactChanged, Origin
 from memory.wording import FactRefused
 from tests.factories.memory import JULY, JUNE, MAY, UserFactFactory
 
@@ -199,3 +200,29 @@ def test_supersede_fact_keeps_the_end_of_a_fact_that_has_one(as_trader):
     old = UserFactFactory(valid_until=JULY)
 
     assert supersede_fact(fact_id=old.pk, content="Until July", now=JUNE).fact.valid_until == JULY
+
+
+def test_supersede_fact_takes_a_shorter_line_and_a_longer_detail(as_trader):
+    old = UserFactFactory(summary="Old", body="Old at length")
+
+    new = supersede_fact(fact_id=old.pk, content="Retires at 55", summary=" 55 ", detail="Two\nlines", now=JUNE).fact
+
+    assert (new.summary, new.body, new.line) == ("55", "Two\nlines", "55")
+
+
+@pytest.mark.parametrize(
+    ("values", "summary", "body"),
+    [({"summary": ""}, "", "Long"), ({"detail": ""}, "Short", ""), ({"summary": "New"}, "New", "Long")],
+    ids=str,
+)
+def test_supersede_fact_changes_the_shorter_line_or_the_detail_alone(as_trader, values, summary, body):
+    old = UserFactFactory(summary="Short", body="Long")
+
+    new = supersede_fact(fact_id=old.pk, content=old.content, **values, now=JUNE).fact
+
+    assert (new.summary, new.body, new.supersedes) == (summary, body, old)
+
+
+def test_supersede_fact_refuses_a_summary_that_is_too_long(as_trader):
+    with pytest.raises(FactRefused, match="at most 200 characters"):
+        supersede_fact(fact_id=UserFactFactory().pk, content="Retires at 55", summary="x" * 201, now=JUNE)

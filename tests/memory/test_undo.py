@@ -7,9 +7,6 @@ import pytest
 from config.lib.owned import ScopeError
 from memory.models import ArchivedReason, MemoryEvent, UserFact
 from memory.services import (
-    FactNotFound,
-    UndoRefused,
-    Written,
     archive_fact,
     confirm_fact,
     demote_fact,
@@ -19,8 +16,9 @@ from memory.services import (
     render_coach_block,
     restore_fact,
     supersede_fact,
-    undo_event,
 )
+from memory.undo import UndoRefused, undo_event
+from memory.versions import FactNotFound, Written
 from tests.factories.memory import JULY, JUNE, MAY, UserFactFactory
 
 Write = Callable[[UserFact, datetime], Written]

@@ -1,0 +1,42 @@
+"""Work over all users: listed as the system, done as each of them."""
+
+import logging
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from django.contrib.auth import get_user_model
+
+from config.lib.owned import owned_tx, system_tx
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Share(Generic[T]):
+    """What came of one user's turn; `result` is None when it failed, and then the log says why."""
+
+    user_id: int
+    result: T | None
+    total: int  # users in all
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether the work raised; nothing of it is kept then."""
+        return self.result is None
+
+
+def for_each_user(reason: str, work: Callable[[], T]) -> Iterator[Share[T]]:
+    """Do the work in each user's own scope and transaction; one that fails stops no other. It never returns None."""
+    with system_tx(reason):
+        ids = list(get_user_model()._default_manager.order_by("pk").values_list("pk", flat=True))
+    for user_id in ids:
+        result = None
+        try:
+            with owned_tx(user_id):
+                result = work()
+        except Exception:
+            logger.exception("%s failed for user %s", reason, user_id)
+        yield Share(user_id, result, len(ids))

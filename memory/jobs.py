@@ -1,0 +1,46 @@
+"""What memory does by the clock; each is a command, too, which can also be tried dry."""
+
+from collections.abc import Callable, Sized
+from datetime import datetime, timedelta
+from typing import Final
+
+from config.lib.everybody import for_each_user
+from config.lib.jobs import Job
+from memory.consolidation import propose_merges
+from memory.decay import report_faded
+from memory.limits import enforce_token_limit
+from memory.versions import lock_memory
+
+
+def decay_facts(now: datetime) -> str:
+    """Report the learned facts that have faded out of the prompts since the last report."""
+    return _swept("facts faded", lambda: report_faded(now=now))
+
+
+def consolidate_facts(now: datetime) -> str:
+    """Propose to merge the facts that say the same."""
+    return _swept("merges proposed", lambda: propose_merges(now=now))
+
+
+def enforce_token_limits(now: datetime) -> str:
+    """Archive what is over the limit of the memory document, after the limit was lowered."""
+
+    def enforce() -> Sized:
+        lock_memory()
+        return enforce_token_limit(now=now)
+
+    return _swept("facts evicted", enforce)
+
+
+def _swept(what: str, work: Callable[[], Sized]) -> str:
+    shares = list(for_each_user(what, work))
+    failed = sum(share.has_failed for share in shares)
+    said = f"{sum(len(share.result or ()) for share in shares)} {what}, {len(shares)} users"
+    return f"{said}, {failed} failed" if failed else said
+
+
+JOBS: Final = (
+    Job("decay_facts", timedelta(days=1), decay_facts),
+    Job("consolidate_facts", timedelta(days=1), consolidate_facts),
+    Job("enforce_token_limits", timedelta(days=1), enforce_token_limits),
+)

@@ -1,0 +1,18 @@
+from datetime import datetime
+
+from config.lib.sweeps import SweepCommand
+from memory.decay import report_faded
+
+
+class Command(SweepCommand):
+    help = "Report the learned facts that nobody affirmed and that have faded out of the prompts since the last report."
+    reason = "decay of facts"
+    summary = "{touched} facts faded, of {users} users"
+
+    def sweep(self, now: datetime, is_dry_run: bool) -> int:
+        """Report one user's."""
+        faded = report_faded(now=now, is_dry_run=is_dry_run)
+        for fact in faded:
+            # Not its words: what a command prints ends up in logs.
+            self.say(f"{fact.fact_id}: {fact.score:.2f}", fact_id=fact.fact_id, score=fact.score)
+        return len(faded)

@@ -1,0 +1,19 @@
+from datetime import datetime
+
+from config.lib.sweeps import SweepCommand
+from memory.limits import enforce_token_limit
+from memory.versions import lock_memory
+
+
+class Command(SweepCommand):
+    help = "Archive the facts over the limit of the memory document, the least recently referenced first."
+    reason = "limit of memory"
+    summary = "{touched} facts evicted, of {users} users"
+
+    def sweep(self, now: datetime, is_dry_run: bool) -> int:
+        """Evict one user's."""
+        lock_memory()
+        evicted = enforce_token_limit(now=now, is_dry_run=is_dry_run)
+        for fact_id in evicted:
+            self.say(str(fact_id), fact_id=fact_id)
+        return len(evicted)

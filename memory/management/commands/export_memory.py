@@ -1,0 +1,22 @@
+from typing import Any
+
+from django.core.management.base import CommandParser
+from django.utils import timezone
+
+from config.lib.commands import KeelCommand, add_user_argument, user_by_email
+from config.lib.owned import owned
+from memory.exchange import export_document
+
+
+class Command(KeelCommand):
+    help = "Print a user's memory document, as JSON."
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        """Add the user."""
+        add_user_argument(parser)
+
+    def run(self, *, user: str, **options: Any) -> None:
+        """Print it; `--json` changes nothing, since it is JSON."""
+        with owned(user_by_email(user)):
+            text = export_document(now=timezone.now())
+        self.stdout.write(text, ending="")

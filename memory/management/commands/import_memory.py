@@ -1,0 +1,45 @@
+import sys
+from pathlib import Path
+from typing import Any
+
+from django.core.management.base import CommandError, CommandParser
+from django.utils import timezone
+
+from config.lib.commands import KeelCommand, add_user_argument, user_by_email
+from config.lib.owned import owned_tx
+from memory.exchange import import_document, import_list
+
+
+class Command(KeelCommand):
+    help = "Bring in a memory document; with --list a plain list of facts, which the user then accepts or dismisses."
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        """Add the user and the file."""
+        add_user_argument(parser)
+        parser.add_argument("--list", action="store_true", dest="is_list", help="the file is a list, one fact a line")
+        parser.add_argument("file", metavar="FILE", help="the file, or - for the standard input")
+
+    def run(self, *, user: str, file: str, is_list: bool, **options: Any) -> None:
+        """Read the file and say what came of it."""
+        text = _read(file)
+        with owned_tx(user_by_email(user)):
+            done = (import_list if is_list else import_document)(text=text, now=timezone.now())
+        for line in done.refused:
+            self.say(f"Left out: {line}", refused=line)
+        verb = "proposed" if is_list else "added"
+        self.say(
+            f"{done.added} {verb}, {done.known} known already, {len(done.refused)} left out.",
+            added=done.added,
+            known=done.known,
+            left_out=len(done.refused),
+            batch_id=done.batch_id,
+        )
+        if done.refused and not done.added and not done.known:
+            raise CommandError("Nothing of it could be kept.")
+
+
+def _read(file: str) -> str:
+    try:
+        return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise CommandError(f"Cannot read {file}: {error}") from error

@@ -1,0 +1,37 @@
+from memory.models.events import EventKind, MemoryEvent
+from memory.models.facts import (
+    STALE_AFTER,
+    TRASH_KEPT,
+    ArchivedReason,
+    Confidence,
+    FactCategory,
+    FactLink,
+    FactSource,
+    Tombstone,
+    UserFact,
+    UserFactQuerySet,
+)
+from memory.models.places import Place, PlaceMention
+from memory.models.review import MemoryProposal, ProposalKind, ProposalStatus
+from memory.models.switches import MemorySwitches
+
+__all__ = [
+    "STALE_AFTER",
+    "TRASH_KEPT",
+    "ArchivedReason",
+    "Confidence",
+    "EventKind",
+    "FactCategory",
+    "FactLink",
+    "FactSource",
+    "MemoryEvent",
+    "MemoryProposal",
+    "MemorySwitches",
+    "Place",
+    "PlaceMention",
+    "ProposalKind",
+    "ProposalStatus",
+    "Tombstone",
+    "UserFact",
+    "UserFactQuerySet",
+]

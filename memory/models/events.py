@@ -1,0 +1,67 @@
+from uuid import uuid4
+
+from django.db import models
+from django.db.models import Q
+
+from config.lib.owned import OwnedModel
+from memory.models.facts import UserFact
+from memory.models.places import Place
+
+
+class EventKind(models.TextChoices):
+    """What happened, in the words of the memory line."""
+
+    SAVE = "save", "Memory saved"
+    UPDATE = "update", "Memory updated"
+    CONFIRM = "confirm", "Memory confirmed"
+    FORGET = "forget", "Memory forgotten"
+    PROMOTE = "promote", "Memory confirmed as yours"
+    DEMOTE = "demote", "Memory marked as inferred"
+    ARCHIVE = "archive", "Memory archived"
+    RESTORE = "restore", "Memory restored"
+    MERGE = "merge", "Memory merged"
+    DELETE = "delete", "Memory deleted"
+    LINK = "link", "Memories linked"
+    UNLINK = "unlink", "Memories unlinked"
+    PLACE = "place", "Place saved"
+    MENTION = "mention", "Place mentioned"
+    EVICT = "evict", "Memory left out for space"
+    IMPORT = "import", "Memory imported"
+
+
+class MemoryEvent(OwnedModel):
+    """One write to memory, as the undo log keeps it: which row was there before, and which after."""
+
+    id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
+    kind = models.CharField(max_length=10, choices=EventKind)
+    lineage = models.UUIDField(null=True)  # of the fact it happened to; None: it happened to a place
+    before = models.ForeignKey(UserFact, on_delete=models.CASCADE, null=True, related_name="+")
+    after = models.ForeignKey(UserFact, on_delete=models.CASCADE, null=True, related_name="+")
+    place = models.ForeignKey(Place, on_delete=models.CASCADE, null=True, related_name="+")
+    detail = models.JSONField(default=dict)  # what its undo needs beside the rows, by kind
+    batch_id = models.UUIDField(null=True)  # writes that are undone together
+    previous_confirmed_at = models.DateTimeField(null=True)  # what a confirm wrote over
+    conversation_id = models.UUIDField(null=True)
+    message_id = models.BigIntegerField(null=True)
+    created_at = models.DateTimeField()
+    undone_at = models.DateTimeField(null=True)
+
+    class Meta(OwnedModel.Meta):
+        db_table = "memory_events"
+        indexes = (
+            models.Index(fields=("user", "lineage", "created_at"), name="memory_events_by_lineage"),
+            models.Index(fields=("user", "-created_at"), name="memory_events_by_time"),
+            models.Index(
+                fields=("user", "batch_id"), name="memory_events_by_batch", condition=Q(batch_id__isnull=False)
+            ),
+        )
+        constraints = (
+            models.CheckConstraint(condition=Q(kind__in=EventKind.values), name="memory_event_kind_known"),
+            models.CheckConstraint(
+                condition=Q(before__isnull=False) | Q(after__isnull=False) | Q(place__isnull=False),
+                name="memory_event_has_a_row",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.get_kind_display()} ({self.created_at:%Y-%m-%d %H:%M})"

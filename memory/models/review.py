@@ -1,0 +1,57 @@
+from uuid import uuid4
+
+from django.db import models
+from django.db.models import Q
+
+from config.lib.owned import OwnedModel
+from memory.models.facts import UserFact
+
+
+class ProposalKind(models.TextChoices):
+    """Why a write waits for its owner."""
+
+    CONFLICT = "conflict", "Conflicts with what you said"
+    UNTRUSTED = "untrusted", "Not in your own words"
+    MERGE = "merge", "Says the same twice"
+    IMPORT = "import", "Brought from elsewhere"
+
+
+class ProposalStatus(models.TextChoices):
+    """What its owner decided."""
+
+    PENDING = "pending", "Waiting"
+    ACCEPTED = "accepted", "Accepted"
+    DISMISSED = "dismissed", "Dismissed"
+
+
+class MemoryProposal(OwnedModel):
+    """A write that only its owner's click applies; no prompt ever holds it."""
+
+    id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
+    kind = models.CharField(max_length=10, choices=ProposalKind)
+    status = models.CharField(max_length=10, choices=ProposalStatus, default=ProposalStatus.PENDING)
+    payload = models.JSONField()  # {"content", "category", "topic", "confidence", ...}; of a merge: {"fact_ids"}
+    target = models.ForeignKey(UserFact, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
+    evidence = models.JSONField(default=dict, blank=True)  # {"why": str, "quotes": [...]}
+    fingerprint = models.CharField(max_length=64)  # the same thing is proposed once
+    conversation_id = models.UUIDField(null=True, blank=True)
+    batch_id = models.UUIDField(null=True, blank=True)  # of the events that accepting it wrote
+    created_at = models.DateTimeField()
+    decided_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta(OwnedModel.Meta):
+        db_table = "memory_proposals"
+        indexes = (models.Index(fields=("user", "status", "-created_at"), name="memory_proposals_by_status"),)
+        constraints = (
+            models.UniqueConstraint(fields=("user", "kind", "fingerprint"), name="memory_proposal_made_once"),
+            models.CheckConstraint(condition=Q(kind__in=ProposalKind.values), name="memory_proposal_kind_known"),
+            models.CheckConstraint(condition=Q(status__in=ProposalStatus.values), name="memory_proposal_status_known"),
+            models.CheckConstraint(
+                condition=Q(status="pending", decided_at__isnull=True)
+                | ~Q(status="pending") & Q(decided_at__isnull=False),
+                name="memory_proposal_decided_once",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return str(self.payload.get("content", self.get_kind_display()))

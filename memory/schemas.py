@@ -1,0 +1,60 @@
+"""The memory document (seed 004): the one JSON file that holds what Keel knows of a user."""
+
+from typing import Annotated, Final
+
+from pydantic import BaseModel, ConfigDict, Field
+
+SCHEMA_VERSION: Final = "1.0"
+MAX_DOCUMENT: Final = 2 * 1024 * 1024  # characters
+MAX_ITEMS: Final = 5_000  # facts, and places
+
+Text = Annotated[str, Field(max_length=64, pattern=r"^[^\p{Cc}\p{Cf}]*$")]  # an id or a time
+PlaceMentions = dict[Text, list[tuple[Text, Text]]]  # conversation id -> (message id, time)
+
+
+class DocumentFact(BaseModel):
+    """One version of a fact; times are ISO 8601 in UTC."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    id: Text
+    content: str = Field(min_length=1, max_length=500)
+    added_at: Text
+    source_conversation_id: Text | None = None
+    source_message_id: Text | None = None
+    is_active: bool = True
+
+
+class DocumentPlace(BaseModel):
+    """A place of interest, with the messages that spoke of it."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    place_id: str = Field(min_length=1, max_length=100)
+    place_name: str = Field(min_length=1, max_length=120)
+    notes: str | None = Field(None, max_length=500)
+    mentioned_in: PlaceMentions = Field(default_factory=dict)
+    added_at: Text
+
+
+class DocumentMetadata(BaseModel):
+    """What the document says of itself; `token_count` is of all but this."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    last_updated: Text
+    total_facts: int
+    total_active_facts: int
+    total_pois: int
+    token_count: int
+    schema_version: str = SCHEMA_VERSION
+
+
+class MemoryDocument(BaseModel):
+    """The whole document."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    facts: list[DocumentFact] = Field(default_factory=list, max_length=MAX_ITEMS)
+    placer_user_datapoints: list[DocumentPlace] = Field(default_factory=list, max_length=MAX_ITEMS)
+    metadata: DocumentMetadata
