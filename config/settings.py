@@ -52,6 +52,14 @@ def _kept_secret_key() -> str:
     return path.read_text()
 
 
+def _default_assistant() -> str:
+    known = ("coach", "advisor", "companion")
+    name: str = env.str("DEFAULT_ASSISTANT", default="coach")
+    if name not in known:
+        raise ImproperlyConfigured(f"DEFAULT_ASSISTANT is {name!r}; it must be one of {', '.join(known)}.")
+    return name
+
+
 try:
     DEBUG = env.bool("DEBUG", default=False)
     ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=_THIS_MACHINE)
@@ -72,16 +80,23 @@ try:
     _SMALL = "openrouter/anthropic/claude-haiku-4.5" if _HAS_PROVIDER_KEY else OFFLINE_MODEL
     CHAT_AGENT_MODEL = env.str("CHAT_AGENT_MODEL", default=_COACH)
     CHAT_FALLBACK_MODELS = env.list("CHAT_FALLBACK_MODELS", default=[])
+    TITLE_MODELS = env.list("TITLE_MODELS", default=[_SMALL])
+    EXTRACT_MODELS = env.list("EXTRACT_MODELS", default=TITLE_MODELS)
     LLM_CONNECT_TIMEOUT_SECONDS = _bounded("LLM_CONNECT_TIMEOUT_SECONDS", 10, low=1, high=300)
     LLM_READ_TIMEOUT_SECONDS = _bounded("LLM_READ_TIMEOUT_SECONDS", 45, low=1, high=600)
+    MEMORY_EMBEDDING_MODEL = env.str("MEMORY_EMBEDDING_MODEL", default="static")
     OFFLINE_DELAY_SECONDS = env.float("OFFLINE_DELAY_SECONDS", default=0.02)
 
+    DEFAULT_ASSISTANT = _default_assistant()
     TURN_TIMEOUT_SECONDS = _bounded("TURN_TIMEOUT_SECONDS", 300, low=5, high=3600)
     TURN_MAX_STEPS = _bounded("TURN_MAX_STEPS", 8, low=1, high=50)
     TURNS_PER_USER = _bounded("TURNS_PER_USER", 2, low=1, high=100)
     MESSAGES_PER_MINUTE = _bounded("MESSAGES_PER_MINUTE", 30, low=1, high=10_000)
     SOCKETS_PER_USER = _bounded("SOCKETS_PER_USER", 5, low=1, high=1000)
+    API_READS_PER_MINUTE = _bounded("API_READS_PER_MINUTE", 600, low=1, high=1_000_000)
+    API_WRITES_PER_MINUTE = _bounded("API_WRITES_PER_MINUTE", 120, low=1, high=1_000_000)
     CONTEXT_BUDGET_TOKENS = _bounded("CONTEXT_BUDGET_TOKENS", 32_000, low=1_000, high=2_000_000)
+    MEMORY_TOKEN_LIMIT = _bounded("MEMORY_TOKEN_LIMIT", 10_000, low=500, high=1_000_000)
 except (ImproperlyConfigured, ValueError) as error:
     _stop(str(error).replace("\n", " "))
 
@@ -98,6 +113,8 @@ INSTALLED_APPS = [
     "channels",
     "csp",
     "django_htmx",
+    "drf_spectacular",
+    "drf_spectacular_sidecar",
     "trading",
     "memory",
     "chat",
@@ -222,6 +239,31 @@ CONTENT_SECURITY_POLICY = {
         "base-uri": ["'none'"],
         "frame-ancestors": ["'none'"],
     }
+}
+
+# What else the API is made of stands on its views' base class: config/lib/api.py.
+REST_FRAMEWORK = {
+    # The token first: it says what a 401 asks for, where the session alone would make it a 403.
+    "DEFAULT_AUTHENTICATION_CLASSES": [
+        "trading.authentication.BearerAuthentication",
+        "rest_framework.authentication.SessionAuthentication",
+    ],
+    "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
+    "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
+    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "URL_FORMAT_OVERRIDE": None,
+}
+SPECTACULAR_SETTINGS = {
+    "TITLE": "Keel",
+    "DESCRIPTION": "What Keel knows of you, and the record of your trading agents.",
+    "VERSION": "1",
+    "OAS_VERSION": "3.1.0",
+    "SCHEMA_PATH_PREFIX": "/api/",
+    "COMPONENT_SPLIT_REQUEST": True,
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "config.lib.openapi.describe_problems",
+    ],
 }
 
 STATIC_URL = "static/"

@@ -32,6 +32,8 @@ os.environ |= {
     "SECRET_KEY": "only-for-tests-" + "x" * 40,
     "CHAT_AGENT_MODEL": SCRIPTED_MODEL,
     "OFFLINE_DELAY_SECONDS": "0",
+    "API_READS_PER_MINUTE": "1000000",
+    "API_WRITES_PER_MINUTE": "1000000",
     "LOG_LEVEL": "WARNING",
     "DATABASE_URL": postgres_url() if ENGINE == "postgres" else f"sqlite:///{TEST_FOLDER}/never-used.sqlite3",
     "REDIS_URL": f"{redis_url()}/{WORKER}" if ENGINE == "postgres" else "",

@@ -14,12 +14,24 @@ from django.utils import timezone
 
 from chat.models import Conversation, Message
 from config.lib.owned import OwnedModel, owned_tx, system_tx
-from memory.models import MemoryEvent, UserFact
-from memory.services import archive_fact, remember_fact, supersede_fact
+from memory.models import FactLink, FactSource, MemoryEvent, MemoryProposal, Place, ProposalKind, UserFact
+from memory.places import add_place, remove_place
+from memory.review import dismiss_proposal, propose_fact, propose_merge
+from memory.services import (
+    archive_fact,
+    delete_fact,
+    link_facts,
+    promote_fact,
+    remember_fact,
+    set_switches,
+    supersede_fact,
+)
+from memory.versions import Origin
 from tests.factories.chat import ConversationFactory, MemorySnapshotFactory, MessageFactory, ReplyFactory
-from tests.factories.memory import MAY, UserFactFactory
+from tests.factories.memory import MAY, PlaceMentionFactory, UserFactFactory
 from tests.factories.trading import TraderFactory
-from trading.models import Trader
+from trading.models import ApiToken, Trader
+from trading.services import create_token, revoke_token
 
 CANARY = "canary"
 Names = dict[str, str]
@@ -35,6 +47,10 @@ class Person:
     messages: list[Message] = field(default_factory=list)
     facts: list[UserFact] = field(default_factory=list)
     events: list[MemoryEvent] = field(default_factory=list)
+    links: list[FactLink] = field(default_factory=list)
+    places: list[Place] = field(default_factory=list)
+    proposals: list[MemoryProposal] = field(default_factory=list)
+    tokens: list[ApiToken] = field(default_factory=list)
 
     def names(self) -> list[Names]:
         """Return sets of names that between them hold each id, and the words of each fact, at least once."""
@@ -45,6 +61,11 @@ class Person:
             "fact_id": [str(row.pk) for row in self.facts],
             "words": [row.content for row in self.facts],
             "event_id": [str(row.pk) for row in self.events],
+            "batch_id": sorted({str(row.batch_id) for row in self.events if row.batch_id}),
+            "link_id": [str(row.pk) for row in self.links],
+            "place_id": [str(row.pk) for row in self.places],
+            "proposal_id": [str(row.pk) for row in self.proposals],
+            "token_id": [str(row.pk) for row in self.tokens],
             "user_id": [str(self.user.pk)],
         }
         longest = max(map(len, columns.values()))
@@ -61,11 +82,18 @@ def make_person(word: str) -> Person:
     person = Person(TraderFactory(email=f"{word}@example.com", first_name=word, last_name=word), word)
     with owned_tx(person.user):
         _write_facts(word)
+        _write_review(word)
+        _write_places(word)
         _write_chats(word)
+        _write_tokens(word)
         person.facts = list(UserFact.objects.order_by("created_at", "content"))
         person.events = list(MemoryEvent.objects.order_by("created_at", "kind"))
+        person.links = list(FactLink.objects.order_by("created_at"))
+        person.places = list(Place.objects.order_by("name"))
+        person.proposals = list(MemoryProposal.objects.order_by("kind", "created_at"))
         person.conversations = list(Conversation.objects.order_by("title"))
         person.messages = list(Message.objects.order_by("pk"))
+        person.tokens = list(ApiToken.objects.order_by("name"))
     return person
 
 
@@ -77,6 +105,36 @@ def _write_facts(word: str) -> None:
     supersede_fact(fact_id=remember("risks two percent"), content=f"{word} risks one percent", now=MAY)
     archive_fact(fact_id=remember("looks for an exchange"), now=MAY)
     UserFactFactory(content=f"{word} in full", summary=f"{word} in short", body=f"{word} at length")
+    external = {"id": f"{word}-1", "conversation_id": f"{word}-2", "message_id": f"{word}-3"}
+    UserFactFactory(content=f"{word} came along", source=FactSource.IMPORTED, external=external)
+
+
+def _write_review(word: str) -> None:
+    """Write what links, waits, was decided, was done together, and what lies in the trash."""
+    first = remember_fact(content=f"{word} lost on leverage", now=MAY).fact
+    second = remember_fact(content=f"{word} lost with leverage", now=MAY).fact
+    link_facts(from_id=str(first.pk), to_id=str(second.pk), relation=f"{word}-relates", now=MAY)
+    promote_fact(fact_id=second.pk, origin=Origin(batch_id=uuid4()), now=MAY)
+    delete_fact(fact_id=remember_fact(content=f"{word} threw this away", now=MAY).fact.pk, now=MAY)
+    propose_merge(fact_id=first.pk, into_id=second.pk, why=f"{word} said it twice", now=MAY)
+    for kind in (ProposalKind.CONFLICT, ProposalKind.UNTRUSTED, ProposalKind.IMPORT):
+        target = first.pk if kind == ProposalKind.CONFLICT else None
+        why = f"{word} reasons"
+        propose_fact(kind=kind, content=f"{word} {kind}", target_id=target, why=why, origin=Origin(), now=MAY)
+    decided = propose_fact(
+        kind=ProposalKind.IMPORT, content=f"{word} said no", why=word, origin=Origin(), now=MAY + timedelta(hours=1)
+    )
+    assert decided is not None, "the words are new"
+    dismiss_proposal(proposal_id=decided.pk, now=MAY)
+    set_switches(learns=True)
+
+
+def _write_places(word: str) -> None:
+    in_a_chat = Origin(conversation_id=uuid4(), message_id=1)
+    gym = add_place(place_id=f"{word}-gym", name=f"{word} gym", notes=f"{word} lifts", origin=in_a_chat, now=MAY).place
+    PlaceMentionFactory(place=gym, conversation_ref=f"{word}-chat", message_ref=f"{word}-message")
+    gone = add_place(place_id=f"{word}-bar", name=f"{word} bar", now=MAY).place
+    remove_place(id=gone.pk, now=MAY)
 
 
 def _write_chats(word: str) -> None:
@@ -100,6 +158,12 @@ def _write_chats(word: str) -> None:
     ReplyFactory(
         reply_to=MessageFactory(conversation=running, content=f"{word} waits"), content=f"{word} hears", streaming=True
     )
+
+
+def _write_tokens(word: str) -> None:
+    create_token(name=f"1 {word} bot", now=MAY)
+    revoked, _ = create_token(name=f"2 {word} old bot", scope="write", now=MAY)
+    revoke_token(token_id=revoked.pk, now=MAY)
 
 
 def _parts(word: str, event: MemoryEvent) -> list[dict[str, Any]]:
@@ -132,7 +196,7 @@ class Answer:
         text = self.text.replace(quote_plus(self.names["words"]), "<words>").replace(self.names["words"], "<words>")
         text = re.sub(rf"\b(after|conversation)={self.names['message_id']}\b", "<id>", text)
         text = re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", "<id>", text)
-        return re.sub(r"\b[A-Za-z0-9]{64}\b", "<token>", text)
+        return re.sub(r"\b[A-Za-z0-9]{64}\b|\bkeel_\d+_[\w-]+", "<token>", text)
 
     def gives_away(self, person: Person) -> list[str]:
         """Return what the text tells of a person beyond the names it was asked with."""
@@ -144,7 +208,8 @@ class Answer:
 
 def unknown_names(unused_message_id: int) -> Names:
     """Return names that nobody bears, of the same shape as a person's."""
-    ids = {name: str(uuid4()) for name in ("conversation_id", "client_id", "fact_id", "event_id")}
+    kinds = ("conversation", "client", "fact", "event", "batch", "link", "place", "proposal", "token")
+    ids = {f"{kind}_id": str(uuid4()) for kind in kinds}
     return {**ids, "message_id": str(unused_message_id), "words": "nobody said this", "user_id": "987654321"}
 
 

@@ -20,7 +20,12 @@ UNOWNED = {
     "trading.Trader_user_permissions": "Django's permissions of staff",
 }
 # Indexes that do not begin with the owner.
-INDEXES_OVER_ALL = {"messages_streaming": "the sweep looks for dead turns of everybody"}
+INDEXES_OVER_ALL = {
+    "messages_streaming": "the sweep looks for dead turns of everybody",
+    "conversations_to_close": "the worker looks for chats of everybody that are to be closed",
+    "conversations_to_extract": "the worker tries again what failed, of everybody",
+    "conversations_trashed": "the worker empties everybody's trash",
+}
 
 each_owned_model = pytest.mark.parametrize("model", OWNED, ids=lambda model: model._meta.label)
 

@@ -20,26 +20,44 @@ PATHS = {
 RAW_SQL = {
     "config.lib.owned": "sets what the policies read",
     "config.lib.health": "asks the database whether it lives",
+    "config.lib.search_index.count_holders": "no model has the table of the index; its tokens are of one owner",
     "chat.queries.get_standing": "one round trip before the first token",
     "chat.queries.history": "before the first token, too",
 }
 CLOCKS = {
     "chat.turn._clock": "the turn is the interface of its own background work",
+    "config.lib.sweeps.SweepCommand.run": "what its commands share",
+    "config.lib.api.PerMinute.allow_request": "part of the interface; it counts by the minute",
 }
 SYSTEM = {
     "config.lib.owned": "its home",
     "config.lib.web": "the admin",
-    "chat.jobs": "sweeps everybody's dead turns",
+    "config.lib.everybody": "lists the users, whose rows are then worked on as theirs",
+    "chat.jobs": "sweeps everybody's dead turns, archives everybody's idle chats",
+    "chat.closing": "asks which of everybody's chats are to be closed",
+    "chat.erasure": "erases users, and asks whose trash is old",
     "chat.lifespan": "sweeps everybody's dead turns",
 }
 MODEL_CALLERS = {
+    "config.lib.vectors": "asks for vectors, where a remote model makes them",
     "chat.turn": "answers",
+    "chat.closing": "closes the client when its loop ends",
     "chat.live": "closes the client when the server stops",
+    "memory.extraction": "reads a chat that has ended",
     "chat.lifespan": "warms the client",
     "chat.management.commands.chat": "a turn in the terminal",
 }
 # Values and pure functions, which anybody may know.
-MODEL_VALUES = {"ToolCall", "Chunk", "Completion", "Usage", "LLMUnavailable", "clean", "estimate_tokens"}
+MODEL_VALUES = {
+    "ToolCall",
+    "Chunk",
+    "Completion",
+    "Usage",
+    "LLMUnavailable",
+    "clean",
+    "estimate_tokens",
+    "count_tokens",
+}
 LLM_ROOMS = re.compile(r"config\.lib\.(llm|offline|providers|tokens)\w*")
 HTTP_CLIENTS = {"httpx", "requests", "aiohttp", "urllib3", "openai", "anthropic", "websockets", "http.client"}
 DOORS = {"owned", "owned_tx", "system_tx", "atomic"}
@@ -50,7 +68,8 @@ QUERY_CALLS |= {"Count", "Sum", "Avg", "Min", "Max", "StringAgg", "get_or_create
 COLUMN_LOOKUPS = {"in", "isnull", "exact", "pk", "id"}  # these stay in the row's own table
 
 DOCUMENTED = re.compile(
-    r"config\.lib\..*|\w+\.(services|queries|turn|live|tools|rendering|injection|wording|parts)\b.*"
+    r"config\.lib\..*|\w+\.(services|queries|turn|live|tools|rendering|injection|wording|parts|extraction|support"
+    r"|versions|undo|places|learning|review|trash|limits|document|exchange)\b.*"
 )
 
 
