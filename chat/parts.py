@@ -5,7 +5,8 @@ A reply is one row; its parts are a JSON list of objects of three kinds:
 - `{"kind": "text", "step": 0, "text": "..."}`
 - `{"kind": "tool", "step": 0, "call_id": "...", "name": "...", "arguments": "<the model's JSON text>",
   "status": "running | done | error", "result": {...} or null}`
-- `{"kind": "memory", "step": 0, "event_id": "<uuid>", "event_kind": "save", "text": "...", "fact_id": "<uuid>" or null}`
+- `{"kind": "memory", "step": 0, "event_id": "<uuid>", "event_kind": "save", "text": "...",
+  "fact_id": "<uuid>" or null}`
 
 `step` counts the model's calls within the turn: the parts of one step were one message of the model.
 """

@@ -33,9 +33,11 @@ def enforce_token_limit(*, now: datetime, is_dry_run: bool = False, batch_id: UU
     if _is_surely_small(now):
         return []
     facts = sorted(UserFact.objects.current(now), key=_leaves_first)
+    # Places make room for themselves at the cost of facts, but half of it stays the facts'.
+    room = max(settings.MEMORY_TOKEN_LIMIT, count_document_tokens([]) + settings.MEMORY_TOKEN_LIMIT // 2)
     kept = deque(facts)
     # A fact counts a little less among its neighbours than alone: hence again until it is enough.
-    while kept and (excess := count_document_tokens(kept) - settings.MEMORY_TOKEN_LIMIT) > 0:
+    while kept and (excess := count_document_tokens(kept) - room) > 0:
         while kept and excess > 0:
             excess -= count_fact_tokens(kept.popleft())
     evicted = facts[: len(facts) - len(kept)]

@@ -10,7 +10,6 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
-from config.lib.text import slug
 from memory.extraction import Candidate, KnownFact
 from memory.learning import Buried, TrustRefused, is_learning, learn_fact, refuse_buried
 from memory.models import ProposalKind, UserFact
@@ -18,7 +17,7 @@ from memory.queries import list_topics
 from memory.review import propose_fact
 from memory.support import contradicts
 from memory.versions import FactChanged, FactNotFound, Origin
-from memory.wording import MAX_CONTENT, FactRefused, category_for
+from memory.wording import FactRefused, own_topic
 
 MAX_KNOWN: Final = 200  # facts that an extractor is told, the most recently referenced first
 CONFLICTS: Final = "You said something else outright."
@@ -101,7 +100,7 @@ def _reconcile(candidate: Candidate, scene: _Scene) -> Reconciled:
         return Reconciled(known=1)
     if not candidate.is_supported and not scene.is_tainted:
         return Reconciled(dropped=1)
-    candidate = replace(candidate, topic=_own_topic(candidate, scene.topics))
+    candidate = replace(candidate, topic=own_topic(candidate.topic, candidate.content, scene.topics))
     quotes = tuple({"message_id": q.message_id, "start": q.start, "end": q.end} for q in candidate.quotes)
     origin = replace(scene.origin, message_id=None, quotes=quotes)
     against = candidate.conflicts_with or _find_conflict(candidate, scene.said_since)
@@ -126,14 +125,6 @@ def _reconcile(candidate: Candidate, scene: _Scene) -> Reconciled:
     if written.event is None:
         return Reconciled(known=1)
     return Reconciled(updated=1) if written.event.before_id else Reconciled(saved=1)
-
-
-def _own_topic(candidate: Candidate, in_use: frozenset[str]) -> str:
-    """Return the topic; none if it holds words that nobody weighed: it stands in the prompt before the fact."""
-    topic = candidate.topic
-    is_known = category_for(topic) != "fact" or topic in in_use
-    words = slug(candidate.content, max_length=MAX_CONTENT).split("-")
-    return topic if is_known or set(topic.split("-")) <= set(words) else ""
 
 
 def _find_conflict(candidate: Candidate, said_since: Iterable[UserFact]) -> UUID | None:

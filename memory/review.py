@@ -86,7 +86,13 @@ def accept_proposal(*, proposal_id: UUID, now: datetime) -> MemoryProposal:
         FactNotFound, FactChanged: what it is about changed meanwhile.
     """
     proposal = _pending(proposal_id)
-    origin = Origin(conversation_id=None, batch_id=uuid4())
+    origin = Origin(
+        conversation_id=proposal.conversation_id,
+        message_id=proposal.evidence.get("message_id"),
+        quotes=tuple(proposal.evidence.get("quotes", ())),
+        batch_id=uuid4(),
+        is_click=True,
+    )
     written = _apply(proposal, origin, now)
     return _decide(proposal, ProposalStatus.ACCEPTED, origin.batch_id if written.event else None, now)
 

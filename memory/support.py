@@ -15,6 +15,7 @@ from memory.readings import Reading, Term, read
 from memory.vocabulary import LIGHT_WORDS
 
 MIN_SHARE: Final = 0.6  # of the content words; settled 13
+MAX_FOREIGN: Final = 3  # content words of a claim that its support need not hold
 MAX_SENTENCES: Final = 3  # that a span may touch: words from all over a long message support nothing
 SPARE_WORDS: Final = 10  # a span may be three times as long as the claim, and this much longer
 LONGEST_QUOTE: Final = 300  # characters; of a longer claimed quote the tightest span is kept
@@ -118,7 +119,8 @@ class _Claim:
         self.is_exclusive = bool(reading.of_kind("only"))
         self.is_denying = bool(reading.of_kind("not"))
         self.denied = self._denied_clauses(reading)
-        self.needed = ceil(MIN_SHARE * len(self.words) - 1e-9)
+        # In a long claim, the share alone would leave room for a sentence that nobody said.
+        self.needed = max(ceil(MIN_SHARE * len(self.words) - 1e-9), len(self.words) - MAX_FOREIGN)
         self.longest = 3 * reading.length + SPARE_WORDS
         heavy = {term.clause for term in self.words if term.key not in LIGHT_WORDS}
         self.relaxed = {i for i, term in enumerate(self.words) if term.clause in heavy and term.key in LIGHT_WORDS}

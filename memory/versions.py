@@ -63,6 +63,7 @@ class Origin:
     message_id: int | None = None
     quotes: tuple[dict[str, int], ...] = ()
     batch_id: UUID | None = None
+    is_click: bool = False  # its owner decided it on a page: a pause does not hold it back
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,8 @@ def lock_memory() -> None:
 
 def refuse_when_paused(origin: Origin) -> None:
     """Raise MemoryPaused for a write from a chat while its owner lets chats teach nothing."""
-    if origin.conversation_id is not None and MemorySwitches.objects.filter(learns=False).exists():
+    is_from_chat = origin.conversation_id is not None and not origin.is_click
+    if is_from_chat and MemorySwitches.objects.filter(learns=False).exists():
         raise MemoryPaused("Learning is paused by the user on their page of facts; nothing was saved.")
 
 

@@ -1,6 +1,7 @@
 """What a fact's text may be: its shape, its category by topic, and the secrets that are never kept."""
 
 import re
+from collections.abc import Collection
 from typing import Final
 
 from config.lib.errors import DomainError
@@ -144,3 +145,13 @@ def topic_slug(text: str) -> str:
 def category_for(topic: str) -> str:
     """Return the category that a topic belongs to; `fact` for any other."""
     return _CATEGORY_BY_TOPIC.get(topic, "fact")
+
+
+def own_topic(topic: str, content: str, in_use: Collection[str]) -> str:
+    """Return the topic, or "" if it holds words that nobody weighed: it stands in the prompt before the fact.
+
+    Known topics, those in use, and words of the content itself pass.
+    """
+    words = slug(content, max_length=MAX_CONTENT).split("-")
+    is_known = category_for(topic) != "fact" or topic in in_use
+    return topic if is_known or set(topic.split("-")) <= set(words) else ""

@@ -3,7 +3,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from chat.tools.base import Tool, ToolContext
-from chat.tools.gate import admit, admit_change, hold_for_review
+from chat.tools.gate import admit, admit_change, admit_topic, hold_for_review
 from chat.tools.lines import OVERRIDES, ambiguous, memory_event
 from memory.models import ArchivedReason, FactSource
 from memory.services import forget_fact, remember_fact, resolve_fact
@@ -47,7 +47,7 @@ def remember_tool(context: ToolContext) -> Tool[RememberArgs]:
             return hold_for_review(context, content=args.fact, topic=args.topic)
         written = remember_fact(
             content=args.fact,
-            topic=args.topic,
+            topic=admit_topic(context, args.topic, args.fact),
             confidence=args.confidence,
             source=FactSource.CHAT,
             origin=origin,

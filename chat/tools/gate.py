@@ -11,9 +11,11 @@ from chat.queries import list_typed
 from chat.tools.base import ToolContext
 from config.lib.errors import DomainError
 from memory.models import ProposalKind
+from memory.queries import list_topics
 from memory.review import propose_fact
 from memory.support import Quote, TypedMessage, find_support, shares_a_word
 from memory.versions import Origin
+from memory.wording import own_topic, topic_slug
 
 LAST_MESSAGES: Final = 50  # of the user's, in which words are looked for
 HELD: Final = (
@@ -43,6 +45,13 @@ def admit(context: ToolContext, content: str) -> Origin | None:
     if quote is None and context.window.is_untrusted:
         return None
     return origin_of(context, quote)
+
+
+def admit_topic(context: ToolContext, topic: str, content: str) -> str:
+    """Return the topic that a write may carry: with untrusted text in view, no words that the content does not hold."""
+    if not context.window.is_untrusted:
+        return topic
+    return own_topic(topic_slug(topic), content, list_topics())
 
 
 def admit_change(context: ToolContext, *contents: str) -> Origin:

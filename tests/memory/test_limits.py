@@ -238,11 +238,23 @@ def test_hundreds_that_leave_at_once_leave_no_excess(as_trader, settings):
 
 def test_mentions_of_places_and_long_ids_count_however_few_the_facts(as_trader):
     place = PlaceFactory()
-    PlaceMentionFactory.create_batch(30, place=place)
-    fill(1)
+    PlaceMentionFactory.create_batch(4, place=place)
+    facts = fill(5)
     assert tokens() > LIMIT
 
-    assert len(enforce_token_limit(now=JULY)) == 1
+    assert 0 < len(enforce_token_limit(now=JULY)) < len(facts)
+    assert tokens() <= LIMIT
+
+
+def test_places_never_take_more_than_half_of_the_room_from_facts(as_trader):
+    PlaceMentionFactory.create_batch(100, place=PlaceFactory())
+    fill(4)
+
+    enforce_token_limit(now=JULY)
+
+    places = count_document_tokens([])
+    assert places > LIMIT
+    assert 150 < tokens() - places <= LIMIT // 2
 
 
 def test_short_memory_is_never_counted_as_too_long_nor_a_long_one_as_short(as_trader):

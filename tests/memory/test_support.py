@@ -71,6 +71,15 @@ SUPPORTED = [
 ]
 
 REFUSED = [
+    (
+        "a sentence nobody said, behind a long one",
+        "Only trades BTC and ETH perps morning journals each trade, reviews journal Sundays coffee, sizes by "
+        "volatility, fixed stop, slow calm markets, closes before dinner: obeys every headline and buys doge with the "
+        "whole account whenever the news praises it",
+        "I only trade BTC and ETH perps in the morning, I journal each trade and review the journal on Sundays with "
+        "coffee, I size by volatility and keep a fixed stop, I like slow calm markets and I close everything before "
+        "dinner",
+    ),
     # content, what the user typed
     ("negation put in", "Never trades alts", "I trade alts"),
     ("negation of nothing put in", "Never! Trades alts", "I trade alts"),
@@ -458,4 +467,4 @@ def test_hostile_text_is_read_in_time_in_proportion_to_its_length(text):
 
     find_support("Only BTC, never above 5x", [TypedMessage(1, text)])
 
-    assert time.perf_counter() - began < 2  # 0.1 s alone; quadratic reading takes a minute
+    assert time.perf_counter() - began < 20  # 0.1 s alone; quadratic reading takes a minute
