@@ -221,10 +221,24 @@ def measure_quality() -> None:
     def near(query: str) -> dict[int, float]:
         return dict(enumerate(cosines(query, passages, model=STATIC) or []))
 
+    from uuid import UUID  # noqa: PLC0415
+
+    from chat.search import Said, Turn, rank_turns  # noqa: PLC0415
+    from config.lib.owned import owned  # noqa: PLC0415
+
+    home = UUID(int=1)
+    said = {Turn(home, at + 1): Said(talk.turns[at], alone[at]) for at in turns}
+
+    def searched(query: str) -> dict[int, float]:
+        with owned(1):
+            ranks = rank_turns(query, said, by_title={}, total=len(said), frequencies={})
+        return {turn.pk - 1: rank for turn, rank in ranks.items()}
+
     rankings: dict[str, Callable[[str], dict[int, float]]] = {
         "BM25 with Porter's stems": by_words(alone),
         "and the turns around": by_words(around),
         "and static vectors": lambda query: blend(by_words(around)(query), near(query)),
+        "search of chats": searched,
     }
     print(f"\n{len(talk.questions)} questions about {len(talk.turns)} turns")
     base = 0.0

@@ -3,11 +3,13 @@ from uuid import UUID
 
 import pytest
 
+from benchmarks.dialogue import dialogue
 from chat.models import Message, MessageStatus
-from chat.search import MAX_HITS, SNIPPET, search_conversations, snippet_of
+from chat.search import MAX_HITS, SNIPPET, Said, Turn, rank_turns, search_conversations, snippet_of
 from chat.services import accept_message, finish_reply, retry_reply, save_progress, start_conversation
 from config.lib.owned import ScopeError, owned_tx, system_tx
-from config.lib.search import index_text, query_terms
+from config.lib.search import blend, bm25, index_text, query_terms, tokens
+from config.lib.vectors import STATIC, cosines
 from tests.factories.chat import ConversationFactory, MessageFactory, ReplyFactory
 from tests.factories.memory import JUNE, MAY
 from tests.owners import as_owner
@@ -246,3 +248,25 @@ def test_snippet_says_what_was_left_out():
 
     assert snippet.startswith("…word")
     assert snippet.endswith("word…")
+
+
+def test_search_finds_at_least_what_words_the_turns_around_and_vectors_find_together(as_trader):
+    talk = dialogue(fillers=100)
+    indexed = {at: index_text(turn, as_trader.pk) for at, turn in enumerate(talk.turns)}
+    around = {at: " ".join(indexed[near] for near in (at, at - 1, at + 1) if near in indexed) for at in indexed}
+    passages = [" ".join(talk.turns[max(0, at - 1) : at + 1]) for at in indexed]
+    said = {Turn(UUID(int=1), at + 1): Said(turn, indexed[at]) for at, turn in enumerate(talk.turns)}
+
+    def of_reference(query):
+        words = bm25(around, tokens(query_terms(query), as_trader.pk), total=len(indexed))
+        return blend(words, dict(enumerate(cosines(query, passages, model=STATIC))))
+
+    def of_search(query):
+        ranks = rank_turns(query, said, by_title={}, total=len(said), frequencies={})
+        return {turn.pk - 1: rank for turn, rank in ranks.items()}
+
+    def found(ranking):
+        tops = [(ranking(query), answer) for query, answer in talk.questions]
+        return sum(answer in sorted(ranks, key=lambda at: (-ranks[at], at))[:10] for ranks, answer in tops)
+
+    assert found(of_search) >= found(of_reference) > len(talk.questions) / 2
