@@ -18,8 +18,20 @@ from memory.models import MemoryEvent, UserFact
 from memory.services import archive_fact, remember_fact, supersede_fact
 from tests.factories.chat import ConversationFactory, MemorySnapshotFactory, MessageFactory, ReplyFactory
 from tests.factories.memory import MAY, UserFactFactory
+from tests.factories.record import (
+    BacktestRunFactory,
+    DecisionSnapshotFactory,
+    DeploymentCommandFactory,
+    DeploymentFactory,
+    EquityPointFactory,
+    FillFactory,
+    OrderFactory,
+    ReflectionNoteFactory,
+    SkillDraftFactory,
+    TradeFactory,
+)
 from tests.factories.trading import TraderFactory
-from trading.models import Trader
+from trading.models import Deployment, Skill, SkillDraft, Trade, Trader
 
 CANARY = "canary"
 Names = dict[str, str]
@@ -35,6 +47,10 @@ class Person:
     messages: list[Message] = field(default_factory=list)
     facts: list[UserFact] = field(default_factory=list)
     events: list[MemoryEvent] = field(default_factory=list)
+    skills: list[Skill] = field(default_factory=list)
+    drafts: list[SkillDraft] = field(default_factory=list)
+    deployments: list[Deployment] = field(default_factory=list)
+    trades: list[Trade] = field(default_factory=list)
 
     def names(self) -> list[Names]:
         """Return sets of names that between them hold each id, and the words of each fact, at least once."""
@@ -45,6 +61,10 @@ class Person:
             "fact_id": [str(row.pk) for row in self.facts],
             "words": [row.content for row in self.facts],
             "event_id": [str(row.pk) for row in self.events],
+            "skill_id": [str(row.pk) for row in self.skills],
+            "draft_id": [str(row.pk) for row in self.drafts],
+            "deployment_id": [str(row.pk) for row in self.deployments],
+            "trade_id": [str(row.pk) for row in self.trades],
             "user_id": [str(self.user.pk)],
         }
         longest = max(map(len, columns.values()))
@@ -62,10 +82,15 @@ def make_person(word: str) -> Person:
     with owned_tx(person.user):
         _write_facts(word)
         _write_chats(word)
+        _write_record(word)
         person.facts = list(UserFact.objects.order_by("created_at", "content"))
         person.events = list(MemoryEvent.objects.order_by("created_at", "kind"))
         person.conversations = list(Conversation.objects.order_by("title"))
         person.messages = list(Message.objects.order_by("pk"))
+        person.skills = list(Skill.objects.order_by("name"))
+        person.drafts = list(SkillDraft.objects.order_by("created_at"))
+        person.deployments = list(Deployment.objects.order_by("broker_kind", "created_at"))
+        person.trades = list(Trade.objects.order_by("status", "symbol"))
     return person
 
 
@@ -100,6 +125,23 @@ def _write_chats(word: str) -> None:
     ReplyFactory(
         reply_to=MessageFactory(conversation=running, content=f"{word} waits"), content=f"{word} hears", streaming=True
     )
+
+
+def _write_record(word: str) -> None:
+    deployment = DeploymentFactory(version__skill__name=f"{word} dips")
+    version = deployment.version
+    SkillDraftFactory(payload={"name": f"{word} writes"})
+    SkillDraftFactory(base_skill=deployment.skill, base_version=1, payload={"description": f"{word} edits"})
+    DeploymentCommandFactory(deployment=deployment, outcome=f"{word} waits")
+    BacktestRunFactory(deployment__version=version, error=f"{word} failed")
+    snapshot = DecisionSnapshotFactory(deployment=deployment, context=f"{word} saw", steps=[{"tool": word}])
+    order = OrderFactory(deployment=deployment, snapshot=snapshot, reason=f"{word} hoped")
+    FillFactory(deployment=deployment, order=order, fill_id=f"{word} filled")
+    EquityPointFactory(deployment=deployment)
+    TradeFactory(deployment=deployment, entry_reason=f"{word} hoped", entry_snapshot=snapshot, exit_reason=word)
+    TradeFactory(deployment=deployment, still_open=True, symbol="ETH", entry_reason=f"{word} hopes")
+    ReflectionNoteFactory(deployment=deployment, lessons_text=f"- {word} learned")
+    ReflectionNoteFactory(deployment=None, skill=deployment.skill, lessons_text=f"- {word} kept")
 
 
 def _parts(word: str, event: MemoryEvent) -> list[dict[str, Any]]:
@@ -144,7 +186,9 @@ class Answer:
 
 def unknown_names(unused_message_id: int) -> Names:
     """Return names that nobody bears, of the same shape as a person's."""
-    ids = {name: str(uuid4()) for name in ("conversation_id", "client_id", "fact_id", "event_id")}
+    names = ("conversation_id", "client_id", "fact_id", "event_id")
+    names += ("skill_id", "draft_id", "deployment_id", "trade_id")
+    ids = {name: str(uuid4()) for name in names}
     return {**ids, "message_id": str(unused_message_id), "words": "nobody said this", "user_id": "987654321"}
 
 

@@ -18,9 +18,16 @@ UNOWNED = {
     "trading.Trader": "the owners themselves",
     "trading.Trader_groups": "Django's permissions of staff",
     "trading.Trader_user_permissions": "Django's permissions of staff",
+    "trading.Bar": "prices are everybody's",
+    "trading.FundingRate": "prices are everybody's",
+    "trading.NewsItem": "news are everybody's",
+    "trading.MarketEvent": "the calendar is everybody's",
 }
 # Indexes that do not begin with the owner.
-INDEXES_OVER_ALL = {"messages_streaming": "the sweep looks for dead turns of everybody"}
+INDEXES_OVER_ALL = {
+    "messages_streaming": "the sweep looks for dead turns of everybody",
+    "deployments_to_tick": "the runner looks for deployments of everybody",
+}
 
 each_owned_model = pytest.mark.parametrize("model", OWNED, ids=lambda model: model._meta.label)
 
