@@ -22,6 +22,7 @@ RAW_SQL = {
     "config.lib.health": "asks the database whether it lives",
     "chat.queries.get_standing": "one round trip before the first token",
     "chat.queries.history": "before the first token, too",
+    "trading.ledger._write": "twenty times as fast, for a backtest and a tick of many symbols",
 }
 CLOCKS = {
     "chat.turn._clock": "the turn is the interface of its own background work",
@@ -50,7 +51,7 @@ QUERY_CALLS |= {"Count", "Sum", "Avg", "Min", "Max", "StringAgg", "get_or_create
 COLUMN_LOOKUPS = {"in", "isnull", "exact", "pk", "id"}  # these stay in the row's own table
 
 DOCUMENTED = re.compile(
-    r"config\.lib\..*|\w+\.(services|queries|turn|live|tools|rendering|injection|wording|parts)\b.*"
+    r"config\.lib\..*|\w+\.(services|queries|turn|live|tools|rendering|injection|wording|parts|ledger)\b.*"
 )
 
 

@@ -18,8 +18,10 @@ from enum import StrEnum
 from typing import Final, NamedTuple
 
 ZERO: Final = Decimal(0)
+QUANTITY_GRAIN: Final = Decimal("1e-12")  # no venue counts finer, nor does the database
 DUST: Final = Decimal("1e-9")  # a snapshot may differ by this much of a coin before anybody asks why
 EXACT_MATHS: Final = Context(prec=60)  # sums and products of prices and quantities are exact
+_PLACES: Final = -12
 _GRAIN: Final = Decimal("1e-24")  # shares are cut here; what is cut off stays with the rest
 
 
@@ -113,6 +115,8 @@ class Trip:
     first_fill_id: str
     entry_tick_at: datetime
     entry_at: datetime  # of the first fill
+    last_fill_id: str
+    last_fill_at: datetime
     quantity: Decimal = ZERO
     peak_quantity: Decimal = ZERO  # absolute
     cost_usd: Decimal = ZERO  # of the quantity held, signed as it is
@@ -125,8 +129,6 @@ class Trip:
     funding_usd: Decimal = ZERO
     mfe_usd: Decimal = ZERO  # best gross on the way, realised and unrealised; never below zero
     mae_usd: Decimal = ZERO  # worst; never above zero
-    last_fill_at: datetime | None = None
-    last_bar_at: datetime | None = None
     last_funding_at: datetime | None = None
     exit_tick_at: datetime | None = None
     exit_at: datetime | None = None  # of the last fill
@@ -176,11 +178,11 @@ class Trip:
             return False
         return True
 
-    def take(self, quantity: Decimal, price: Decimal, fee_usd: Decimal, at: datetime) -> None:
-        """Add to the position, or take from it, at most down to flat."""
-        self.last_fill_at = at
+    def take(self, fill: Fill, quantity: Decimal, fee_usd: Decimal) -> None:
+        """Add the part of a fill to the position, or take it from it, at most down to flat."""
+        self.last_fill_id, self.last_fill_at = fill.fill_id, fill.at
         self.fees_usd += fee_usd
-        value = quantity * price
+        value = quantity * fill.price
         if self.quantity * quantity >= 0:
             self.quantity += quantity
             self.cost_usd += value
@@ -259,15 +261,18 @@ class Book:
         trip = self.open.get(symbol)
         return trip.quantity if trip else ZERO
 
+    def unseen(self, fills: Iterable[Fill]) -> list[Fill]:
+        """Return the fills that are in no trip yet, each once."""
+        named = {(fill.symbol, fill.fill_id): _counted(fill) for fill in fills}
+        return [fill for key, fill in named.items() if key not in self._seen and fill.quantity]
+
     def apply(self, tick: Tick) -> list[Trip]:
         """Take in a tick; return the trips it opened, changed or closed, in the order in which it did."""
         self._touched = {}
         fills: dict[str, list[Fill]] = defaultdict(list)
-        for fill in tick.fills:
-            key = (fill.symbol, fill.fill_id)
-            if key not in self._seen and fill.quantity:
-                self._seen.add(key)
-                fills[fill.symbol].append(fill)
+        for fill in self.unseen(tick.fills):
+            self._seen.add((fill.symbol, fill.fill_id))
+            fills[fill.symbol].append(fill)
         funding: dict[str, list[Funding]] = defaultdict(list)
         for payment in tick.funding:
             funding[payment.symbol].append(payment)
@@ -301,11 +306,10 @@ class Book:
 
     def _bar(self, symbol: str, bar: PathBar) -> None:
         trip = self.open.get(symbol)
-        if trip is None or bar.closed_at <= (trip.last_bar_at or trip.entry_at):
-            return
-        trip.last_bar_at = bar.closed_at
+        if trip is None or bar.closed_at <= trip.last_fill_at:
+            return  # it was looked at before that fill
         # Highs and lows count only if the position was the same all the way: not in the bar of an entry or an add.
-        is_whole = trip.last_fill_at is not None and trip.last_fill_at <= bar.opened_at
+        is_whole = trip.last_fill_at <= bar.opened_at
         prices = (bar.high, bar.low) if is_whole and not self._uses_closes else (bar.close,)
         if any([trip.see(price) for price in prices]):
             self._touch(trip)
@@ -365,7 +369,7 @@ class Book:
             quantity, fee = quantity - out, fee - part
             legs.append(_Leg(trip, out, is_entry=False))
             trip.see(fill.price)
-            trip.take(out, fill.price, part, fill.at)
+            trip.take(fill, out, part)
             self._touch(trip)
             if not trip.quantity:
                 has_crossed = quantity and cause is not ExitCause.LIQUIDATION
@@ -376,9 +380,11 @@ class Book:
             trip = None
         if trip is None:
             side = Side.LONG if quantity > 0 else Side.SHORT
-            trip = self.open[fill.symbol] = Trip(fill.symbol, side, fill.fill_id, tick_at, fill.at)
+            trip = self.open[fill.symbol] = Trip(
+                fill.symbol, side, fill.fill_id, tick_at, fill.at, fill.fill_id, fill.at
+            )
         trip.see(fill.price)
-        trip.take(quantity, fill.price, fee, fill.at)
+        trip.take(fill, quantity, fee)
         self._touch(trip)
         return [*legs, _Leg(trip, quantity, is_entry=True)]
 
@@ -386,7 +392,7 @@ class Book:
         """Book what the snapshot shows beyond the fills, at the mark; without a mark it waits for one."""
         if tick.positions is None or not (symbol in tick.positions or tick.is_complete):
             return
-        actual, mark = tick.positions.get(symbol, ZERO), tick.marks.get(symbol)
+        actual, mark = tick.positions.get(symbol, ZERO).quantize(QUANTITY_GRAIN), tick.marks.get(symbol)
         missing = actual - self.held(symbol)
         is_ahead = any(fill.at > tick.at for fill in fills)  # of the snapshot, which cannot show them
         if not missing or (actual and abs(missing) <= DUST) or is_ahead or mark is None:
@@ -396,6 +402,24 @@ class Book:
             trip.estimates.append(Estimate(is_entry, quantity, mark, tick.at))
             if not trip.is_open:
                 self._provisional[symbol].append(trip)
+
+
+def _counted(fill: Fill) -> Fill:
+    """Return the fill in whole grains; a computed quantity may carry more digits than any venue counts."""
+    start = fill.start_quantity
+    if _is_whole(fill.quantity) and (start is None or _is_whole(start)):
+        return fill
+    quantity = fill.quantity.quantize(QUANTITY_GRAIN, context=EXACT_MATHS)
+    return replace(
+        fill,
+        quantity=quantity,
+        start_quantity=None if start is None else start.quantize(QUANTITY_GRAIN, context=EXACT_MATHS),
+    )
+
+
+def _is_whole(quantity: Decimal) -> bool:
+    exponent = quantity.as_tuple().exponent
+    return isinstance(exponent, int) and exponent >= _PLACES
 
 
 def _share(amount: Decimal, part: Decimal, whole: Decimal) -> Decimal:

@@ -206,7 +206,7 @@ class Trade(OwnedModel):
                 name="trade_gross_within_excursion",
             ),
             models.CheckConstraint(
-                condition=Q(entry_price__gt=0, entry_size_usd__gt=0, peak_quantity__gt=0), name="trade_had_a_size"
+                condition=Q(entry_price__gt=0, entry_size_usd__gte=0, peak_quantity__gt=0), name="trade_had_a_size"
             ),
         )
 
