@@ -32,6 +32,7 @@ SYSTEM = {
     "config.lib.web": "the admin",
     "chat.jobs": "sweeps everybody's dead turns",
     "chat.lifespan": "sweeps everybody's dead turns",
+    "trading.management.owners": "the operator names a deployment without its owner",
 }
 MODEL_CALLERS = {
     "chat.turn": "answers",

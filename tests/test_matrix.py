@@ -110,6 +110,8 @@ COMMANDS = {
     "call_tool": ("--conversation", "{conversation_id}", "remember", '{"fact": "Trades silver"}'),
     "chat": ("--conversation", "{conversation_id}", "Hello"),
     "show_prompt": ("--conversation", "{conversation_id}"),
+    "import_fills": ("no-such-file.csv", "--deployment", "{deployment_id}"),
+    "export_trades": ("--deployment", "{deployment_id}"),
 }
 
 

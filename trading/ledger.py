@@ -38,13 +38,10 @@ from trading.models import (
 )
 from trading.positions import EXACT_MATHS, Book, Estimate, ExitCause, Tick, Trip
 from trading.positions import Fill as Execution
+from trading.queries import DeploymentNotFound
 
 LATE_WINDOW: Final = timedelta(days=1)  # how long a fill may take to explain what was estimated in its absence
 _GRAIN: Final = Decimal("1e-12")  # of the columns
-
-
-class DeploymentNotFound(DomainError):
-    """The owner has no such deployment."""
 
 
 class TickMissing(DomainError):
