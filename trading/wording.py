@@ -25,6 +25,12 @@ def whole_usd(amount: Decimal) -> str:
     return usd(amount) if abs(amount) < 1 else usd(_round(amount, Decimal(1)))[:-3]
 
 
+def signed_whole_usd(amount: Decimal) -> str:
+    """Return `+$22`, `-$8`, or `$0.00`."""
+    text = whole_usd(amount)
+    return f"+{text}" if _round(amount, _CENT) > 0 else text
+
+
 def price(amount: Decimal) -> str:
     """Return a price to six significant digits and at least to the unit: `65,200`, `3,410.5`, `0.0000123`."""
     exponent = min(amount.adjusted() - 5, 0) if amount else 0
@@ -54,6 +60,12 @@ def signed_pct(fraction: Decimal | float, places: int = 1) -> str:
 def minute(at: datetime) -> str:
     """Return an instant as `2026-06-04T10:00`, in UTC."""
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M")
+
+
+def until_minute(at: datetime, since: datetime) -> str:
+    """Return an instant as `12:30`, with its date if that is another than that of `since`; in UTC."""
+    text = minute(at)
+    return text.partition("T")[2] if text[:10] == minute(since)[:10] else text
 
 
 def span(length: timedelta) -> str:
