@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_EVEN, Decimal
-from enum import StrEnum
 from functools import cache, lru_cache
 from typing import Any, Final, get_type_hints
 from uuid import UUID, uuid4
@@ -307,43 +306,41 @@ def _outcome(trip: Trip) -> dict[str, Any]:
 
 # --- The exact sums of a trade, as JSON ---
 
-_DUMPED: Final = {name: kind for name, kind in get_type_hints(Trip).items() if name != "estimates"}
+
+def _kinds() -> dict[str, type]:
+    """Return the type of each plain field of a trip, None aside."""
+    hints = {name: hint for name, hint in get_type_hints(Trip).items() if name != "estimates"}
+    return {name: getattr(hint, "__args__", (hint,))[0] for name, hint in hints.items()}
+
+
+def _writer(kind: type) -> Callable[[Any], Any]:
+    return datetime.isoformat if kind is datetime else bool if kind is bool else str
+
+
+_WRITERS: Final = [(name, _writer(kind)) for name, kind in _kinds().items()]
+_READERS: Final[dict[str, Callable[[Any], Any]]] = {
+    name: datetime.fromisoformat if kind is datetime else kind for name, kind in _kinds().items()
+}
 
 
 def dump_trip(trip: Trip) -> dict[str, Any]:
     """Return a trip as JSON from which it can be made again, digit for digit."""
-    dumped = {name: _plain(value) for name in _DUMPED if (value := getattr(trip, name)) is not None}
-    estimates = [[one.is_entry, str(one.quantity), str(one.price), one.at.isoformat()] for one in trip.estimates]
-    return {**dumped, "estimates": estimates} if estimates else dumped
+    dumped = {name: write(value) for name, write in _WRITERS if (value := getattr(trip, name)) is not None}
+    if trip.estimates:
+        dumped["estimates"] = [
+            [one.is_entry, str(one.quantity), str(one.price), one.at.isoformat()] for one in trip.estimates
+        ]
+    return dumped
 
 
 def load_trip(state: Mapping[str, Any]) -> Trip:
     """Return the trip that `dump_trip` dumped."""
-    readers = _readers()
-    values = {name: readers[name](value) for name, value in state.items() if name != "estimates"}
+    values = {name: _READERS[name](value) for name, value in state.items() if name != "estimates"}
     estimates = [
         Estimate(is_entry, Decimal(quantity), Decimal(price), datetime.fromisoformat(at))
         for is_entry, quantity, price, at in state.get("estimates", ())
     ]
     return Trip(**values, estimates=estimates)
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, bool):
-        return value
-    if isinstance(value, datetime):
-        return value.isoformat()
-    return value.value if isinstance(value, StrEnum) else str(value)
-
-
-@cache
-def _readers() -> dict[str, Callable[[Any], Any]]:
-    """Return how to read each field of a dumped trip, from the types of its fields."""
-    readers: dict[str, Callable[[Any], Any]] = {}
-    for name, hint in _DUMPED.items():
-        kind = next(part for part in getattr(hint, "__args__", (hint,)) if part is not type(None))
-        readers[name] = datetime.fromisoformat if kind is datetime else kind
-    return readers
 
 
 # --- Writing many rows at a time ---
@@ -396,7 +393,9 @@ def _write(model: type[OwnedModel], statement: str, rows: Sequence[Mapping[str, 
         raise ScopeError("foreign row")
     if rows:
         columns = _converters(model, connection.vendor)
-        values = [[convert(row[name]) for name, convert in columns] for row in rows]
+        values = [
+            [None if (value := row[name]) is None else convert(value) for name, convert in columns] for row in rows
+        ]
         with connection.cursor() as cursor:
             cursor.executemany(statement, values)
 
@@ -429,21 +428,17 @@ def _converter(field: "models.Field[Any, Any]", vendor: str) -> Callable[[Any], 
     column = field.target_field if isinstance(field, models.ForeignKey) else field
     match column:
         case models.DecimalField():
-            return _or_none(_as_text if is_sqlite else _rounded)
+            return _as_text if is_sqlite else _rounded
         case models.DateTimeField():
             # Many rows share an instant.
-            return _or_none(lru_cache(4096)(connection.ops.adapt_datetimefield_value))
+            return lru_cache(4096)(connection.ops.adapt_datetimefield_value)
         case models.UUIDField():
-            return _or_none(_hex if is_sqlite else _same)
+            return _hex if is_sqlite else _same
         case models.JSONField():
             return json.dumps
         case models.CharField():
             return str  # of an enum, too
     return _same
-
-
-def _or_none(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    return lambda value: None if value is None else convert(value)
 
 
 def _rounded(value: Decimal) -> Decimal:

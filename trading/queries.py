@@ -153,16 +153,16 @@ def list_skills() -> list[ListedSkill]:
         .annotate(last=Max("created_at"), live=Count("pk", filter=Q(status="running")))
     )
     by_skill = {row["skill"]: row for row in counted}
-    runs: dict[UUID, BacktestRun] = {}
     skill_of = dict(Deployment.objects.filter(broker_kind=BrokerKind.BACKTEST).values_list("pk", "skill"))
-    for run in BacktestRun.objects.filter(status="done").order_by("finished_at"):
-        runs[skill_of[run.deployment_id]] = run
+    done = BacktestRun.objects.filter(status="done").order_by("finished_at").values_list("deployment", "pk")
+    last_run = {skill_of[deployment]: run for deployment, run in done}
+    runs = BacktestRun.objects.in_bulk(last_run.values())
     return [
         ListedSkill(
             skill,
             deployed_at=by_skill.get(skill.pk, {}).get("last"),
             running=by_skill.get(skill.pk, {}).get("live", 0),
-            backtest=runs.get(skill.pk),
+            backtest=runs.get(last_run.get(skill.pk)),
         )
         for skill in skills
     ]

@@ -52,7 +52,7 @@ def test_list_of_skills_takes_as_many_queries_for_many(as_trader, django_assert_
     for _ in range(5):
         BacktestRunFactory(done=True, deployment__version=DeploymentFactory().version)
 
-    with django_assert_max_num_queries(4):
+    with django_assert_max_num_queries(5):
         assert len(list_skills()) == 5
 
 
