@@ -29,9 +29,21 @@ from memory.services import (
 from memory.versions import Origin
 from tests.factories.chat import ConversationFactory, MemorySnapshotFactory, MessageFactory, ReplyFactory
 from tests.factories.memory import MAY, PlaceMentionFactory, UserFactFactory
+from tests.factories.record import (
+    BacktestRunFactory,
+    DecisionSnapshotFactory,
+    DeploymentCommandFactory,
+    DeploymentFactory,
+    EquityPointFactory,
+    FillFactory,
+    OrderFactory,
+    ReflectionNoteFactory,
+    SkillDraftFactory,
+    TradeFactory,
+)
 from tests.factories.trading import TraderFactory
-from trading.models import ApiToken, Trader
-from trading.services import create_token, revoke_token
+from trading.credentials import create_token, revoke_token
+from trading.models import ApiToken, Deployment, Skill, SkillDraft, Trade, Trader
 
 CANARY = "canary"
 Names = dict[str, str]
@@ -51,6 +63,10 @@ class Person:
     places: list[Place] = field(default_factory=list)
     proposals: list[MemoryProposal] = field(default_factory=list)
     tokens: list[ApiToken] = field(default_factory=list)
+    skills: list[Skill] = field(default_factory=list)
+    drafts: list[SkillDraft] = field(default_factory=list)
+    deployments: list[Deployment] = field(default_factory=list)
+    trades: list[Trade] = field(default_factory=list)
 
     def names(self) -> list[Names]:
         """Return sets of names that between them hold each id, and the words of each fact, at least once."""
@@ -66,6 +82,10 @@ class Person:
             "place_id": [str(row.pk) for row in self.places],
             "proposal_id": [str(row.pk) for row in self.proposals],
             "token_id": [str(row.pk) for row in self.tokens],
+            "skill_id": [str(row.pk) for row in self.skills],
+            "draft_id": [str(row.pk) for row in self.drafts],
+            "deployment_id": [str(row.pk) for row in self.deployments],
+            "trade_id": [str(row.pk) for row in self.trades],
             "user_id": [str(self.user.pk)],
         }
         longest = max(map(len, columns.values()))
@@ -86,6 +106,7 @@ def make_person(word: str) -> Person:
         _write_places(word)
         _write_chats(word)
         _write_tokens(word)
+        _write_record(word)
         person.facts = list(UserFact.objects.order_by("created_at", "content"))
         person.events = list(MemoryEvent.objects.order_by("created_at", "kind"))
         person.links = list(FactLink.objects.order_by("created_at"))
@@ -94,6 +115,10 @@ def make_person(word: str) -> Person:
         person.conversations = list(Conversation.objects.order_by("title"))
         person.messages = list(Message.objects.order_by("pk"))
         person.tokens = list(ApiToken.objects.order_by("name"))
+        person.skills = list(Skill.objects.order_by("name"))
+        person.drafts = list(SkillDraft.objects.order_by("created_at"))
+        person.deployments = list(Deployment.objects.order_by("broker_kind", "created_at"))
+        person.trades = list(Trade.objects.order_by("status", "symbol"))
     return person
 
 
@@ -166,6 +191,23 @@ def _write_tokens(word: str) -> None:
     revoke_token(token_id=revoked.pk, now=MAY)
 
 
+def _write_record(word: str) -> None:
+    deployment = DeploymentFactory(version__skill__name=f"{word} dips")
+    version = deployment.version
+    SkillDraftFactory(payload={"name": f"{word} writes"})
+    SkillDraftFactory(base_skill=deployment.skill, base_version=1, payload={"description": f"{word} edits"})
+    DeploymentCommandFactory(deployment=deployment, outcome=f"{word} waits")
+    BacktestRunFactory(deployment__version=version, error=f"{word} failed")
+    snapshot = DecisionSnapshotFactory(deployment=deployment, context=f"{word} saw", steps=[{"tool": word}])
+    order = OrderFactory(deployment=deployment, snapshot=snapshot, reason=f"{word} hoped")
+    FillFactory(deployment=deployment, order=order, fill_id=f"{word} filled")
+    EquityPointFactory(deployment=deployment)
+    TradeFactory(deployment=deployment, entry_reason=f"{word} hoped", entry_snapshot=snapshot, exit_reason=word)
+    TradeFactory(deployment=deployment, still_open=True, symbol="ETH", entry_reason=f"{word} hopes")
+    ReflectionNoteFactory(deployment=deployment, lessons_text=f"- {word} learned")
+    ReflectionNoteFactory(deployment=None, skill=deployment.skill, lessons_text=f"- {word} kept")
+
+
 def _parts(word: str, event: MemoryEvent) -> list[dict[str, Any]]:
     call = {"call_id": f"call_{word}", "name": "remember", "arguments": f'{{"fact": "{word}"}}', "status": "done"}
     memory = {"event_id": str(event.pk), "event_kind": event.kind, "fact_id": str(event.lineage)}
@@ -210,6 +252,9 @@ def unknown_names(unused_message_id: int) -> Names:
     """Return names that nobody bears, of the same shape as a person's."""
     kinds = ("conversation", "client", "fact", "event", "batch", "link", "place", "proposal", "token")
     ids = {f"{kind}_id": str(uuid4()) for kind in kinds}
+    names = ("conversation_id", "client_id", "fact_id", "event_id")
+    names += ("skill_id", "draft_id", "deployment_id", "trade_id")
+    ids = {name: str(uuid4()) for name in names}
     return {**ids, "message_id": str(unused_message_id), "words": "nobody said this", "user_id": "987654321"}
 
 

@@ -18,6 +18,10 @@ UNOWNED = {
     "trading.Trader": "the owners themselves",
     "trading.Trader_groups": "Django's permissions of staff",
     "trading.Trader_user_permissions": "Django's permissions of staff",
+    "trading.Bar": "prices are everybody's",
+    "trading.FundingRate": "prices are everybody's",
+    "trading.NewsItem": "news are everybody's",
+    "trading.MarketEvent": "the calendar is everybody's",
 }
 # Indexes that do not begin with the owner.
 INDEXES_OVER_ALL = {
@@ -25,6 +29,7 @@ INDEXES_OVER_ALL = {
     "conversations_to_close": "the worker looks for chats of everybody that are to be closed",
     "conversations_to_extract": "the worker tries again what failed, of everybody",
     "conversations_trashed": "the worker empties everybody's trash",
+    "deployments_to_tick": "the runner looks for deployments of everybody",
 }
 
 each_owned_model = pytest.mark.parametrize("model", OWNED, ids=lambda model: model._meta.label)

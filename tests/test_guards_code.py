@@ -23,6 +23,7 @@ RAW_SQL = {
     "config.lib.search_index.count_holders": "no model has the table of the index; its tokens are of one owner",
     "chat.queries.get_standing": "one round trip before the first token",
     "chat.queries.history": "before the first token, too",
+    "trading.ledger._write": "twenty times as fast, for a backtest and a tick of many symbols",
 }
 CLOCKS = {
     "chat.turn._clock": "the turn is the interface of its own background work",
@@ -37,6 +38,7 @@ SYSTEM = {
     "chat.closing": "asks which of everybody's chats are to be closed",
     "chat.erasure": "erases users, and asks whose trash is old",
     "chat.lifespan": "sweeps everybody's dead turns",
+    "trading.management.owners": "the operator names a deployment without its owner",
 }
 MODEL_CALLERS = {
     "config.lib.vectors": "asks for vectors, where a remote model makes them",
@@ -69,7 +71,7 @@ COLUMN_LOOKUPS = {"in", "isnull", "exact", "pk", "id"}  # these stay in the row'
 
 DOCUMENTED = re.compile(
     r"config\.lib\..*|\w+\.(services|queries|turn|live|tools|rendering|injection|wording|parts|extraction|support"
-    r"|versions|undo|places|learning|review|trash|limits|document|exchange)\b.*"
+    r"|versions|undo|places|learning|review|trash|limits|document|exchange|ledger|credentials)\b.*"
 )
 
 

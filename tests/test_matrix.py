@@ -243,6 +243,8 @@ COMMANDS = {
     "close_conversation": ("{conversation_id}",),
     "chat": ("--conversation", "{conversation_id}", "Hello"),
     "show_prompt": ("--conversation", "{conversation_id}"),
+    "import_fills": ("no-such-file.csv", "--deployment", "{deployment_id}"),
+    "export_trades": ("--deployment", "{deployment_id}"),
 }
 
 

@@ -4,8 +4,8 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
+from trading.credentials import revoke_token
 from trading.models import ApiToken, Trader
-from trading.services import revoke_token
 
 
 @admin.register(Trader)

@@ -7,10 +7,9 @@ from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
 from config.lib.owned import owned, owned_tx
+from trading.credentials import find_token, note_use
 from trading.models import ApiToken, Trader
 from trading.models.tokens import token_owner
-from trading.queries import find_token
-from trading.services import note_use
 
 
 class BearerAuthentication(BaseAuthentication):

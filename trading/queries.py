@@ -1,18 +1,372 @@
-"""Reading a trader's own things: every function answers for the owner in scope."""
+"""Reading skills, deployments and their record: every function answers for the owner in scope."""
 
-from datetime import datetime
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any, Final
+from uuid import UUID
 
-from trading.models import ApiToken
-from trading.models.tokens import token_digest
+from django.db.models import Count, F, Max, OuterRef, Q, Subquery, Sum
+
+from config.lib.errors import DomainError
+from trading.models import (
+    BacktestRun,
+    BrokerKind,
+    DecisionSnapshot,
+    Deployment,
+    DraftStatus,
+    EquityPoint,
+    Fill,
+    ReflectionNote,
+    Skill,
+    SkillDraft,
+    SkillVersion,
+    Trade,
+    TradeQuerySet,
+    TradeStatus,
+    Verdict,
+)
+from trading.performance import ClosedTrade, EquityAt, Performance, summarise
+from trading.schemas import changed_fields
+
+PAGE_SIZE: Final = 50
+MAX_CURVE_POINTS: Final = 20_000
+_ORDERS: Final[dict[str, tuple[Any, ...]]] = {
+    "newest": ("-entry_tick_at", "-entry_at", "id"),
+    "oldest": ("entry_tick_at", "entry_at", "id"),
+    "best": ("-realized_pnl_usd", "id"),
+    "worst": ("realized_pnl_usd", "id"),
+    "longest": (F("holding_minutes").desc(nulls_last=True), "id"),
+    "symbol": ("symbol", "-entry_tick_at", "id"),
+}
 
 
-def list_tokens() -> list[ApiToken]:
-    """Return the tokens that were not revoked, newest first; the expired ones too."""
-    return list(ApiToken.objects.filter(revoked_at__isnull=True).order_by("-created_at", "id"))
+class SkillNotFound(DomainError):
+    """The owner has no such skill, or no such version of it."""
 
 
-def find_token(token: str, *, now: datetime) -> ApiToken | None:
-    """Return the row of a live token with its user; None for one that is unknown, expired or revoked."""
-    rows = ApiToken.objects.live(now).select_related("user")
-    found: ApiToken | None = rows.filter(digest=token_digest(token)).first()
+class DraftNotFound(DomainError):
+    """The owner has no such draft that is still being edited."""
+
+
+class DeploymentNotFound(DomainError):
+    """The owner has no such deployment."""
+
+
+class TradeNotFound(DomainError):
+    """The owner has no such trade."""
+
+
+@dataclass(frozen=True, slots=True)
+class ListedSkill:
+    """A skill with what a list says of it."""
+
+    skill: Skill
+    deployed_at: datetime | None  # the last time
+    running: int  # deployments
+    backtest: BacktestRun | None  # the last that is done
+
+
+@dataclass(frozen=True, slots=True)
+class ListedDeployment:
+    """A deployment with what a list says of it."""
+
+    deployment: Deployment
+    positions: list[Trade]
+    closed_trades: int
+    net_usd: Decimal  # of all its trades, as far as realised
+    decided_at: datetime | None
+    refusals: list[DecisionSnapshot]  # of the last day, newest first, at most five
+
+
+@dataclass(frozen=True, slots=True)
+class TradeFilter:
+    """Which trades a page lists, and in which order; by default all, newest entry first."""
+
+    deployment_id: UUID | None = None
+    skill_id: UUID | None = None
+    symbol: str = ""
+    side: str = ""
+    status: str = ""
+    exit_kind: str = ""
+    regime: str = ""
+    words: str = ""  # in the reasons
+    with_backtests: bool = False
+    order: str = "newest"  # a key of _ORDERS
+
+
+@dataclass(frozen=True, slots=True)
+class TradePage:
+    """One page of trades: `total` fit the filter, on `pages` pages of which this is `number` (from 1)."""
+
+    trades: list[Trade]
+    total: int
+    number: int
+    pages: int
+    net_usd: Decimal  # of all that fit
+
+
+# --- Skills ---
+
+
+def get_skill(skill_id: UUID) -> Skill:
+    """Return a skill. Raises SkillNotFound."""
+    skill: Skill | None = Skill.objects.filter(pk=skill_id).first()
+    if skill is None:
+        raise SkillNotFound("You have no such skill.")
+    return skill
+
+
+def find_skill_by_name(name: str) -> Skill | None:
+    """Return the skill of that name, whatever its case."""
+    skill: Skill | None = Skill.objects.filter(name__iexact=name.strip(), archived_at__isnull=True).first()
+    return skill
+
+
+def get_version(skill_id: UUID, version: int | None = None) -> SkillVersion:
+    """Return a version of a skill, by default the newest. Raises SkillNotFound."""
+    number = get_skill(skill_id).latest_version if version is None else version
+    found: SkillVersion | None = SkillVersion.objects.filter(skill=skill_id, version=number).first()
+    if found is None:
+        raise SkillNotFound("This skill has no such version.")
     return found
+
+
+def list_versions(skill_id: UUID) -> list[SkillVersion]:
+    """Return the versions of a skill, newest first. Raises SkillNotFound."""
+    return list(SkillVersion.objects.filter(skill=get_skill(skill_id)).order_by("-version"))
+
+
+def compare_versions(skill_id: UUID, old: int, new: int) -> list[tuple[str, Any, Any]]:
+    """Return (path, before, after) for each field that two versions differ in. Raises SkillNotFound."""
+    return changed_fields(get_version(skill_id, old).payload, get_version(skill_id, new).payload)
+
+
+def list_skills() -> list[ListedSkill]:
+    """Return the skills that are not archived, last changed first."""
+    skills = list(Skill.objects.filter(archived_at__isnull=True).order_by("-updated_at", "id"))
+    deployments = Deployment.objects.exclude(broker_kind=BrokerKind.BACKTEST)
+    counted = (
+        deployments.order_by()
+        .values("skill")
+        .annotate(last=Max("created_at"), live=Count("pk", filter=Q(status="running")))
+    )
+    by_skill = {row["skill"]: row for row in counted}
+    skill_of = dict(Deployment.objects.filter(broker_kind=BrokerKind.BACKTEST).values_list("pk", "skill"))
+    done = BacktestRun.objects.filter(status="done").order_by("finished_at").values_list("deployment", "pk")
+    last_run = {skill_of[deployment]: run for deployment, run in done}
+    runs = BacktestRun.objects.in_bulk(last_run.values())
+    return [
+        ListedSkill(
+            skill,
+            deployed_at=by_skill.get(skill.pk, {}).get("last"),
+            running=by_skill.get(skill.pk, {}).get("live", 0),
+            backtest=runs.get(last_run.get(skill.pk)),
+        )
+        for skill in skills
+    ]
+
+
+def get_draft(draft_id: UUID) -> SkillDraft:
+    """Return a draft that is still being edited. Raises DraftNotFound."""
+    draft: SkillDraft | None = SkillDraft.objects.filter(pk=draft_id, status=DraftStatus.EDITING).first()
+    if draft is None:
+        raise DraftNotFound("There is no such draft any more.")
+    return draft
+
+
+def find_open_draft(skill_id: UUID | None = None) -> SkillDraft | None:
+    """Return the draft being edited of a skill, or of a new one."""
+    base = Q(base_skill=skill_id) if skill_id else Q(base_skill__isnull=True)
+    draft: SkillDraft | None = SkillDraft.objects.filter(base, status=DraftStatus.EDITING).first()
+    return draft
+
+
+def list_open_drafts() -> list[SkillDraft]:
+    """Return the drafts that could be resumed, last changed first."""
+    return list(SkillDraft.objects.filter(status=DraftStatus.EDITING).order_by("-updated_at", "id"))
+
+
+# --- Deployments ---
+
+
+def get_deployment(deployment_id: UUID) -> Deployment:
+    """Return a deployment that is not a backtest's. Raises DeploymentNotFound."""
+    rows = Deployment.objects.exclude(broker_kind=BrokerKind.BACKTEST).select_related("skill", "version")
+    deployment: Deployment | None = rows.filter(pk=deployment_id).first()
+    if deployment is None:
+        raise DeploymentNotFound("You have no such deployment.")
+    return deployment
+
+
+def list_deployments(now: datetime) -> list[ListedDeployment]:
+    """Return the deployments that are not backtests', running ones first, then newest; in a handful of queries."""
+    decided = DecisionSnapshot.objects.filter(deployment=OuterRef("pk")).order_by("-tick").values("tick_at")[:1]
+    deployments = list(
+        Deployment.objects.exclude(broker_kind=BrokerKind.BACKTEST)
+        .select_related("skill", "version")
+        .annotate(decided_at=Subquery(decided))
+        .order_by("-created_at", "id")
+    )
+    totals = {
+        row["deployment"]: row
+        for row in Trade.objects.order_by()
+        .values("deployment")
+        .annotate(net=Sum("realized_pnl_usd"), closed=Count("pk", filter=Q(status="closed")))
+    }
+    positions: dict[UUID, list[Trade]] = {}
+    for trade in Trade.objects.open().newest_first():
+        positions.setdefault(trade.deployment_id, []).append(trade)
+    refusals: dict[UUID, list[DecisionSnapshot]] = {}
+    since = now - timedelta(days=1)
+    refused = DecisionSnapshot.objects.filter(verdict=Verdict.REFUSED, tick_at__gte=since)
+    for snapshot in refused.defer("system_prompt", "context", "steps").order_by("-tick_at"):
+        refusals.setdefault(snapshot.deployment_id, []).append(snapshot)
+    listed = [
+        ListedDeployment(
+            deployment,
+            positions=positions.get(deployment.pk, []),
+            closed_trades=totals.get(deployment.pk, {}).get("closed", 0),
+            net_usd=totals.get(deployment.pk, {}).get("net", Decimal(0)),
+            decided_at=deployment.decided_at,
+            refusals=refusals.get(deployment.pk, [])[:5],
+        )
+        for deployment in deployments
+    ]
+    return sorted(listed, key=lambda one: one.deployment.status != "running")
+
+
+# --- Trades ---
+
+
+def iter_trades(deployment_id: UUID | None = None) -> Iterator[Trade]:
+    """Yield the trades of a deployment, or all but those of backtests; newest entry first."""
+    rows: TradeQuerySet = _trades(TradeFilter(deployment_id=deployment_id, with_backtests=deployment_id is not None))
+    yield from rows.newest_first().iterator(chunk_size=500)
+
+
+def page_of_trades(which: TradeFilter, number: int = 1) -> TradePage:
+    """Return one page of the trades that fit; a number beyond the last page gives the last."""
+    rows = _trades(which)
+    count = rows.aggregate(total=Count("pk"), net=Sum("realized_pnl_usd"))
+    pages = max(1, -(-count["total"] // PAGE_SIZE))
+    number = min(max(number, 1), pages)
+    order = _ORDERS.get(which.order, _ORDERS["newest"])
+    found = list(rows.order_by(*order).defer("state")[(number - 1) * PAGE_SIZE : number * PAGE_SIZE])
+    return TradePage(found, count["total"], number, pages, count["net"] or Decimal(0))
+
+
+def get_trade(trade_id: UUID) -> Trade:
+    """Return a trade. Raises TradeNotFound."""
+    trade: Trade | None = (
+        Trade.objects.filter(pk=trade_id)
+        .select_related("deployment", "skill", "entry_snapshot", "exit_snapshot")
+        .first()
+    )
+    if trade is None:
+        raise TradeNotFound("You have no such trade.")
+    return trade
+
+
+def list_fills(trade: Trade) -> list[Fill]:
+    """Return the fills of a trade in the order of time; one that crossed zero is part of two trades."""
+    rows = Fill.objects.filter(deployment=trade.deployment_id, symbol=trade.symbol, at__gte=trade.entry_at)
+    if trade.exit_at:
+        rows = rows.filter(at__lte=trade.exit_at)
+    return list(rows.order_by("at", "id"))
+
+
+def list_closed(deployment_id: UUID, limit: int) -> list[Trade]:
+    """Return the last closed trades of one deployment, newest entry first (seed 002)."""
+    return list(Trade.objects.closed().filter(deployment=deployment_id).newest_first().defer("state")[:limit])
+
+
+def list_open(deployment_id: UUID) -> list[Trade]:
+    """Return the positions of one deployment, newest entry first."""
+    return list(Trade.objects.open().filter(deployment=deployment_id).newest_first())
+
+
+def _trades(which: TradeFilter) -> TradeQuerySet:
+    rows: TradeQuerySet = Trade.objects.all()
+    if not which.with_backtests:
+        rows = rows.exclude(deployment__in=Deployment.objects.filter(broker_kind=BrokerKind.BACKTEST).values("pk"))
+    exact: Mapping[str, Any] = {
+        "deployment": which.deployment_id,
+        "skill": which.skill_id,
+        "symbol": which.symbol.upper(),
+        "side": which.side,
+        "status": which.status,
+        "exit_kind": which.exit_kind,
+        "entry_regime_tag": which.regime,
+    }
+    rows = rows.filter(**{name: value for name, value in exact.items() if value})
+    if which.words:
+        rows = rows.filter(Q(entry_reason__icontains=which.words) | Q(exit_reason__icontains=which.words))
+    return rows
+
+
+# --- Performance and lessons ---
+
+
+def deployment_performance(deployment: Deployment) -> Performance:
+    """Return the numbers of one deployment."""
+    points = list_equity(deployment.pk)
+    return summarise(_closed(Q(deployment=deployment)), points, starting_equity_usd=deployment.starting_equity_usd)
+
+
+def skill_performance(skill_id: UUID) -> dict[str, Performance]:
+    """Return a skill's numbers by broker kind, for those with a trade. Raises SkillNotFound.
+
+    Sharpe and drawdown are of an account, so they stand only where the kind has one deployment.
+    """
+    skill = get_skill(skill_id)
+    by_kind: dict[str, list[Deployment]] = {}
+    for deployment in Deployment.objects.filter(skill=skill).order_by("created_at"):
+        by_kind.setdefault(deployment.broker_kind, []).append(deployment)
+    found = {}
+    for kind, deployments in by_kind.items():
+        if len(deployments) == 1:
+            found[kind] = deployment_performance(deployments[0])
+        else:
+            found[kind] = summarise(_closed(Q(deployment__in=[one.pk for one in deployments])))
+    return {kind: numbers for kind, numbers in found.items() if numbers.trades}
+
+
+def list_equity(deployment_id: UUID) -> list[EquityAt]:
+    """Return the equity curve of a deployment, oldest first; the last MAX_CURVE_POINTS of it."""
+    rows = EquityPoint.objects.filter(deployment=deployment_id).order_by("-at").values_list("at", "equity_usd")
+    return [EquityAt(at, equity) for at, equity in rows[:MAX_CURVE_POINTS]][::-1]
+
+
+def equity_at_midnight(deployment: Deployment, now: datetime) -> Decimal:
+    """Return the equity at 00:00 UTC of the day of `now`, or what the deployment started with."""
+    midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    rows = EquityPoint.objects.filter(deployment=deployment, at__lte=midnight).order_by("-at")
+    point: EquityPoint | None = rows.first()
+    equity: Decimal = point.equity_usd if point else deployment.starting_equity_usd
+    return equity
+
+
+def find_active_note(deployment: Deployment) -> ReflectionNote | None:
+    """Return the lessons that a deployment's prompt carries: its own, else those kept for the skill (settled 28)."""
+    rows = ReflectionNote.objects.filter(
+        Q(deployment=deployment) | Q(deployment__isnull=True), skill=deployment.skill_id
+    )
+    note: ReflectionNote | None = rows.filter(status="active").order_by(F("deployment").asc(nulls_last=True)).first()
+    return note
+
+
+def list_notes(deployment_id: UUID) -> list[ReflectionNote]:
+    """Return all lessons of a deployment, newest first: what it was told when."""
+    return list(ReflectionNote.objects.filter(deployment=deployment_id).order_by("-generated_at", "id"))
+
+
+def _closed(which: Q) -> list[ClosedTrade]:
+    rows = Trade.objects.filter(which, status=TradeStatus.CLOSED).values_list(
+        "realized_pnl_usd", "gross_pnl_usd", "fees_usd", "funding_usd", "holding_minutes"
+    )
+    return [
+        ClosedTrade(net, gross, fees, funding, timedelta(minutes=float(minutes)))
+        for net, gross, fees, funding, minutes in rows
+    ]

@@ -13,10 +13,9 @@ from django.views.decorators.http import require_http_methods, require_POST
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
 from config.lib.web import THEME_COOKIE, THEMES, AuthedRequest, owned_view, safe_next
+from trading.credentials import TokenNotFound, create_token, list_tokens, revoke_token
 from trading.forms import ProfileForm, TokenForm
 from trading.models import ApiToken
-from trading.queries import list_tokens
-from trading.services import TokenNotFound, create_token, revoke_token
 
 ONE_YEAR = 365 * 24 * 3600
 

@@ -65,3 +65,9 @@ def slug(text: str, *, max_length: int) -> str:
 
 def _is_mark(char: str) -> bool:
     return unicodedata.category(char) in {"Mn", "Mc"}  # the vowel signs of many scripts
+
+
+def csv_cell(text: str) -> str:
+    """Return text that no spreadsheet takes for a formula: what could begin one gets an apostrophe before it."""
+    line = one_line(text)
+    return f"'{line}" if line.startswith(("=", "+", "-", "@")) else line

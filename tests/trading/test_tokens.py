@@ -14,10 +14,17 @@ from django.urls import reverse
 from config.lib.owned import ScopeError, owned_tx
 from tests.factories.trading import TraderFactory
 from tests.owners import as_owner
+from trading.credentials import (
+    MAX_TOKENS,
+    TokenNotFound,
+    TokenRefused,
+    create_token,
+    find_token,
+    list_tokens,
+    revoke_token,
+)
 from trading.models import ApiToken
 from trading.models.tokens import token_owner
-from trading.queries import find_token, list_tokens
-from trading.services import MAX_TOKENS, TokenNotFound, TokenRefused, create_token, revoke_token
 
 pytestmark = pytest.mark.django_db
 

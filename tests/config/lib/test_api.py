@@ -34,8 +34,8 @@ from config.lib.errors import DomainError
 from config.lib.owned import ScopeError, current_owner, owned_tx
 from config.lib.paging import page_of
 from tests.owners import as_owner
+from trading.credentials import TokenNotFound, create_token, revoke_token
 from trading.models import ApiToken
-from trading.services import TokenNotFound, create_token, revoke_token
 
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
 

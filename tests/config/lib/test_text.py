@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from config.lib.text import clean_text, normal_form, one_line, prompt_line, slug
+from config.lib.text import clean_text, csv_cell, normal_form, one_line, prompt_line, slug
 
 # Sentences of facts in many scripts, as people type them.
 SCRIPTS = {
@@ -252,3 +252,21 @@ def test_slug_fits_and_stays_what_it_is(text):
     assert " " not in tag
     assert tag == tag.strip("-")
     assert slug(tag, max_length=8) == tag
+
+
+@pytest.mark.parametrize(
+    ("text", "cell"),
+    [
+        ("Breakout", "Breakout"),
+        ("=HYPERLINK(1)", "'=HYPERLINK(1)"),
+        ("+1", "'+1"),
+        ("-1", "'-1"),
+        ("@SUM(A1)", "'@SUM(A1)"),
+        ("\t=1", "'=1"),
+        ("\u200b=1", "'=1"),
+        ("a\r\nb", "a b"),
+        ("", ""),
+    ],
+)
+def test_csv_cell_is_never_a_formula(text, cell):
+    assert csv_cell(text) == cell

@@ -1,0 +1,109 @@
+"""The ledger: deltas a second, against a save per delta and against the core in memory. One run, ratios."""
+
+import os
+import tempfile
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from random import Random
+from statistics import median
+
+import django
+
+FOLDER = tempfile.mkdtemp(prefix="keel-bench-")
+os.environ |= {
+    "READ_DOT_ENV": "false",
+    "SECRET_KEY": "only-for-benchmarks-" + "x" * 30,
+    "DJANGO_SETTINGS_MODULE": "config.settings",
+}
+os.environ.setdefault("DATABASE_URL", f"sqlite:///{FOLDER}/bench.sqlite3")
+django.setup()
+
+from django.core.management import call_command  # noqa: E402 - after the settings
+
+from config.lib.owned import owned_tx  # noqa: E402
+from tests.factories.record import DeploymentFactory, TradeFactory  # noqa: E402
+from trading.ledger import Ledger, lock_deployment, record_tick  # noqa: E402
+from trading.models import Fill as FillRow  # noqa: E402
+from trading.models import Trade, Trader  # noqa: E402
+from trading.positions import Book, Fill, Tick  # noqa: E402
+
+START = datetime(2026, 1, 1, tzinfo=UTC)
+SYMBOLS, TICKS, ROUNDS = 200, 20, 3
+
+
+def story(seed: int) -> list[Tick]:
+    random, held, ticks = Random(seed), {}, []
+    for number in range(1, TICKS + 1):
+        at, fills = START + timedelta(minutes=number), []
+        for place in range(SYMBOLS):
+            symbol, quantity = f"S{place}", Decimal(random.randint(-50, 50) or 1) / 10
+            price = Decimal(random.randint(9000, 11000)) / 100
+            fills.append(Fill(f"{number}-{place}", symbol, at, quantity, price, Decimal("0.01")))
+            held[symbol] = held.get(symbol, Decimal(0)) + quantity
+        marks = {fill.symbol: fill.price for fill in fills}
+        ticks.append(Tick(at, fills, marks=marks, positions={name: held[name] for name in held if held[name]}))
+    return ticks
+
+
+def core(ticks: list[Tick]) -> None:
+    book = Book()
+    for tick in ticks:
+        book.apply(tick)
+
+
+def live(ticks: list[Tick]) -> None:
+    deployment = DeploymentFactory()
+    for number, tick in enumerate(ticks, start=1):
+        record_tick(deployment_id=deployment.pk, number=number, tick=tick, skill_version=1, now=START)
+
+
+def backtest(ticks: list[Tick]) -> None:
+    deployment = lock_deployment(DeploymentFactory().pk)
+    ledger = Ledger.load(deployment, ticks[0])
+    for number, tick in enumerate(ticks, start=1):
+        ledger.apply(number, tick, skill_version=1)
+    ledger.flush(START)
+
+
+def naive(ticks: list[Tick]) -> None:
+    deployment = DeploymentFactory()
+    for fill in [fill for tick in ticks[:2] for fill in tick.fills]:
+        if FillRow.objects.filter(deployment=deployment, symbol=fill.symbol, fill_id=fill.fill_id).exists():
+            continue
+        row = {name: getattr(fill, name) for name in ("fill_id", "symbol", "at", "quantity", "price", "fee_usd")}
+        FillRow.objects.create(deployment=deployment, **row)
+        trade = Trade.objects.filter(deployment=deployment, symbol=fill.symbol, status="open").first()
+        if trade is None:
+            TradeFactory(deployment=deployment, symbol=fill.symbol, still_open=True, first_fill_id=fill.fill_id)
+        else:
+            trade.fees_usd += fill.fee_usd
+            trade.save()
+
+
+def rate(work: Callable[[list[Tick]], None], deltas: int, seed: int) -> float:
+    ticks = story(seed)
+    started = time.perf_counter()
+    with owned_tx(Trader.objects.get()):
+        work(ticks)
+    return deltas / (time.perf_counter() - started)
+
+
+def main() -> None:
+    call_command("migrate", verbosity=0)
+    Trader.objects.create_user("bench@example.com")
+    whole = {"core": core, "live": live, "backtest": backtest}
+    rates: dict[str, list[float]] = {name: [] for name in [*whole, "naive"]}
+    for seed in range(ROUNDS):
+        for name, work in whole.items():
+            rates[name].append(rate(work, SYMBOLS * TICKS, seed))
+        rates["naive"].append(rate(naive, SYMBOLS * 2, seed))
+    found = {name: median(values) for name, values in rates.items()}
+    print("deltas/s:", ", ".join(f"{name} {value:,.0f}" for name, value in found.items()))
+    print(f"live over a save per delta: {found['live'] / found['naive']:.1f} x (goal 20)")
+    print(f"backtest over the core: {found['backtest'] / found['core']:.2f} x (goal 0.5)")
+
+
+if __name__ == "__main__":
+    main()

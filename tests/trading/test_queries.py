@@ -1,0 +1,199 @@
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+
+from tests.factories.memory import JUNE, MAY
+from tests.factories.record import (
+    BacktestRunFactory,
+    DecisionSnapshotFactory,
+    DeploymentFactory,
+    EquityPointFactory,
+    FillFactory,
+    SkillFactory,
+    SkillVersionFactory,
+    TradeFactory,
+)
+from tests.owners import as_owner
+from trading.queries import (
+    SkillNotFound,
+    TradeFilter,
+    TradeNotFound,
+    compare_versions,
+    deployment_performance,
+    equity_at_midnight,
+    get_trade,
+    get_version,
+    iter_trades,
+    list_closed,
+    list_deployments,
+    list_fills,
+    list_skills,
+    page_of_trades,
+    skill_performance,
+)
+
+HOUR = timedelta(hours=1)
+D = Decimal
+
+
+def test_list_of_skills_says_what_became_of_each(as_trader):
+    deployment = DeploymentFactory()
+    run = BacktestRunFactory(done=True, deployment__version=deployment.version)
+    SkillFactory(archived_at=JUNE)
+
+    (listed,) = list_skills()
+
+    assert (listed.skill, listed.running, listed.backtest) == (deployment.skill, 1, run)
+    assert listed.deployed_at == deployment.created_at
+
+
+def test_list_of_skills_takes_as_many_queries_for_many(as_trader, django_assert_max_num_queries):
+    for _ in range(5):
+        BacktestRunFactory(done=True, deployment__version=DeploymentFactory().version)
+
+    with django_assert_max_num_queries(5):
+        assert len(list_skills()) == 5
+
+
+def test_versions_are_compared_field_by_field(as_trader):
+    version = SkillVersionFactory()
+    risk = {**version.payload["risk"], "max_leverage": 5.0}
+    SkillVersionFactory(skill=version.skill, version=2, payload={**version.payload, "risk": risk})
+
+    assert compare_versions(version.skill_id, 1, 2) == [("risk.max_leverage", 3.0, 5.0)]
+    with pytest.raises(SkillNotFound):
+        get_version(version.skill_id, 3)
+
+
+def test_list_of_deployments_holds_positions_and_refusals_but_no_backtest(as_trader, django_assert_max_num_queries):
+    stopped, running = DeploymentFactory(status="stopped", created_at=JUNE), DeploymentFactory()
+    BacktestRunFactory()
+    TradeFactory(deployment=running)
+    position = TradeFactory(deployment=running, still_open=True, symbol="ETH")
+    DecisionSnapshotFactory(deployment=running, tick=1, tick_at=JUNE - 30 * HOUR, verdict="refused", verdict_code="R1")
+    refused = DecisionSnapshotFactory(deployment=running, tick=2, tick_at=JUNE, verdict="refused", verdict_code="R1")
+
+    with django_assert_max_num_queries(4):
+        listed = list_deployments(JUNE)
+
+    assert [one.deployment for one in listed] == [running, stopped]
+    assert (listed[0].positions, listed[0].refusals, listed[0].decided_at) == ([position], [refused], JUNE)
+    assert (listed[0].closed_trades, listed[0].net_usd) == (1, 19)
+    assert (listed[1].positions, listed[1].net_usd) == ([], 0)
+
+
+# --- Trades ---
+
+
+@pytest.fixture
+def trades(as_trader):
+    deployment = DeploymentFactory()
+    return [
+        TradeFactory(deployment=deployment, entry_reason="Breakout", entry_regime_tag="trend"),
+        TradeFactory(
+            deployment=deployment, symbol="ETH", entry_tick_at=MAY + HOUR, gross_pnl_usd=D(-5), exit_kind="stop"
+        ),
+        TradeFactory(deployment=deployment, entry_tick_at=MAY + 2 * HOUR, still_open=True, side="long"),
+        TradeFactory(deployment=BacktestRunFactory(deployment__version=deployment.version).deployment),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("which", "expected"),
+    [
+        ({}, [2, 1, 0]),
+        ({"with_backtests": True, "order": "oldest", "symbol": "btc", "status": "closed"}, [0, 3]),
+        ({"symbol": "eth"}, [1]),
+        ({"status": "open"}, [2]),
+        ({"exit_kind": "stop"}, [1]),
+        ({"regime": "trend"}, [0]),
+        ({"words": "breakOUT", "regime": "trend"}, [0]),
+        ({"words": "nothing like it"}, []),
+        ({"order": "worst"}, [1, 2, 0]),
+        ({"order": "best"}, [0, 2, 1]),
+        ({"order": "oldest"}, [0, 1, 2]),
+        ({"order": "no such order"}, [2, 1, 0]),
+    ],
+)
+def test_page_lists_the_trades_that_fit(trades, which, expected):
+    page = page_of_trades(TradeFilter(**which))
+
+    found = [trades.index(trade) for trade in page.trades]
+    assert sorted(found) == sorted(expected)
+    assert found == expected or which.get("with_backtests")
+    assert page.total == len(expected)
+    assert page.net_usd == sum(trades[number].realized_pnl_usd for number in expected)
+
+
+def test_page_beyond_the_last_is_the_last(trades):
+    assert page_of_trades(TradeFilter(), 99).number == 1
+    assert page_of_trades(TradeFilter(), -1).number == 1
+
+
+def test_export_reads_all_but_backtests_or_the_deployment_named(trades):
+    assert list(iter_trades()) == [trades[2], trades[1], trades[0]]
+    assert list(iter_trades(trades[3].deployment_id)) == [trades[3]]
+
+
+def test_closed_trades_come_by_entry_newest_first(trades):
+    assert list_closed(trades[0].deployment_id, 1) == [trades[1]]
+    assert list_closed(trades[0].deployment_id, 9) == [trades[1], trades[0]]
+
+
+def test_trade_of_somebody_else_is_not_there(as_trader, stranger):
+    theirs = as_owner(stranger, TradeFactory)
+
+    with pytest.raises(TradeNotFound):
+        get_trade(theirs.pk)
+
+
+def test_fills_of_a_trade_lie_between_its_ends(as_trader):
+    trade = TradeFactory()
+    inside = [FillFactory(deployment=trade.deployment, at=MAY + hours * HOUR) for hours in (2, 0, 1)]
+    FillFactory(deployment=trade.deployment, at=MAY + 3 * HOUR)
+    FillFactory(deployment=trade.deployment, at=MAY + HOUR, symbol="ETH")
+    FillFactory(at=MAY + HOUR)
+
+    assert list_fills(trade) == [inside[1], inside[2], inside[0]]
+
+
+# --- Performance ---
+
+
+def test_performance_of_a_deployment(as_trader):
+    deployment = DeploymentFactory()
+    for hours, gross in enumerate((20, -15, 3)):
+        TradeFactory(deployment=deployment, entry_tick_at=MAY + hours * HOUR, gross_pnl_usd=D(gross), mae_usd=D(-20))
+    TradeFactory(deployment=deployment, still_open=True)
+    for tick, equity in enumerate((10_100, 9_898, 9_950), start=1):
+        EquityPointFactory(deployment=deployment, tick=tick, at=MAY + tick * HOUR, equity_usd=equity)
+
+    found = deployment_performance(deployment)
+
+    assert (found.trades, found.wins, found.net_usd, found.is_too_few) == (3, 2, 5, True)
+    assert (found.max_drawdown.usd, found.sharpe) == (202, None)
+    assert found.mean_held == 2 * HOUR
+
+
+def test_performance_of_a_skill_is_by_broker_kind(as_trader):
+    deployment = DeploymentFactory()
+    TradeFactory(deployment=deployment)
+    other = DeploymentFactory(version=deployment.version)
+    TradeFactory(deployment=other)
+    TradeFactory(deployment=BacktestRunFactory(deployment__version=deployment.version).deployment)
+    DeploymentFactory(version=deployment.version, broker_kind="live")
+
+    found = skill_performance(deployment.skill_id)
+
+    assert {kind: numbers.trades for kind, numbers in found.items()} == {"paper": 2, "backtest": 1}
+
+
+def test_equity_at_midnight_is_the_last_before_it_or_the_start(as_trader):
+    deployment = DeploymentFactory()
+    EquityPointFactory(deployment=deployment, at=MAY, equity_usd=9_000)
+    EquityPointFactory(deployment=deployment, at=MAY + 13 * HOUR, equity_usd=8_000)
+
+    assert equity_at_midnight(deployment, MAY) == 10_000
+    assert equity_at_midnight(deployment, MAY + 14 * HOUR) == 9_000
+    assert equity_at_midnight(deployment, MAY + 48 * HOUR) == 8_000

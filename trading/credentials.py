@@ -1,0 +1,85 @@
+"""Personal tokens of the API: made, found, noted, revoked. Call each function inside a door of its owner."""
+
+import secrets
+from datetime import datetime
+from http import HTTPStatus
+from typing import Final
+from uuid import UUID
+
+from config.lib.errors import DomainError
+from config.lib.owned import owner_id
+from config.lib.text import one_line
+from trading.models import ApiToken, TokenScope, Trader
+from trading.models.tokens import MAX_TOKEN_NAME, SECRET_BYTES, SECRET_SHOWN, USE_NOTED_EVERY, token_digest, token_text
+
+MAX_TOKENS: Final = 20
+
+
+class TokenNotFound(DomainError):
+    """The owner has no such token."""
+
+    http_status = HTTPStatus.NOT_FOUND
+
+
+class TokenRefused(DomainError):
+    """The token cannot be made; the message says why."""
+
+
+def list_tokens() -> list[ApiToken]:
+    """Return the tokens that were not revoked, newest first; the expired ones too."""
+    return list(ApiToken.objects.filter(revoked_at__isnull=True).order_by("-created_at", "id"))
+
+
+def find_token(token: str, *, now: datetime) -> ApiToken | None:
+    """Return the row of a live token with its user; None for one that is unknown, expired or revoked."""
+    rows = ApiToken.objects.live(now).select_related("user")
+    found: ApiToken | None = rows.filter(digest=token_digest(token)).first()
+    return found
+
+
+def create_token(
+    *, name: str, scope: str = TokenScope.READ, expires_at: datetime | None = None, now: datetime
+) -> tuple[ApiToken, str]:
+    """Make a token; return its row and the token itself, which nobody can read again.
+
+    Raises:
+        TokenRefused: it has no name or one too long, would be expired, or there are too many.
+    """
+    text = one_line(name)
+    if not 0 < len(text) <= MAX_TOKEN_NAME:
+        raise TokenRefused(f"A token needs a name of at most {MAX_TOKEN_NAME} characters.")
+    if expires_at is not None and expires_at <= now:
+        raise TokenRefused("A token must expire later than now.")
+    owner = owner_id()
+    Trader.objects.select_for_update().get(pk=owner)  # or two at once could both be the last that is allowed
+    if ApiToken.objects.live(now).count() >= MAX_TOKENS:
+        raise TokenRefused(f"There are {MAX_TOKENS} tokens already. Revoke one that is not used any more.")
+    token = token_text(owner, secret := secrets.token_urlsafe(SECRET_BYTES))
+    row: ApiToken = ApiToken.objects.create(
+        name=text,
+        scope=scope,
+        digest=token_digest(token),
+        prefix=token_text(owner, secret[:SECRET_SHOWN]),
+        created_at=now,
+        expires_at=expires_at,
+    )
+    return row, token
+
+
+def revoke_token(*, token_id: UUID, now: datetime) -> ApiToken:
+    """End a token for good; one that is revoked stays as it is.
+
+    Raises:
+        TokenNotFound: the owner has no token of that id.
+    """
+    ApiToken.objects.filter(pk=token_id, revoked_at__isnull=True).update(revoked_at=now)
+    token: ApiToken | None = ApiToken.objects.filter(pk=token_id).first()
+    if token is None:
+        raise TokenNotFound("There is no such token.")
+    return token
+
+
+def note_use(*, token: ApiToken, now: datetime) -> None:
+    """Note that a token was used, at most once an hour whoever else does."""
+    due = ApiToken.objects.filter(pk=token.pk).exclude(last_used_at__gt=now - USE_NOTED_EVERY)
+    due.update(last_used_at=now)

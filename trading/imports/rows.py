@@ -1,0 +1,86 @@
+"""Reading files of other programs: one clear refusal that names the line, numbers without floats, instants in UTC."""
+
+import csv
+import json
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal, InvalidOperation
+from gzip import open as open_gzip
+from pathlib import Path
+from typing import Any, TextIO
+
+from config.lib.errors import DomainError
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+Row = Mapping[str, Any]
+
+
+class FileRefused(DomainError):
+    """A file cannot be read as what it should be; nothing of it was taken in."""
+
+
+def open_text(path: Path) -> TextIO:
+    """Open a file of text, compressed if its name ends in `.gz`. Raises FileRefused."""
+    try:
+        return open_gzip(path, "rt", encoding="utf-8-sig") if path.suffix == ".gz" else path.open(encoding="utf-8-sig")
+    except OSError as error:
+        raise FileRefused(f"{path.name} cannot be opened: {error.strerror}.") from error
+
+
+def read_csv(path: Path, columns: set[str]) -> Iterator[tuple[int, Row]]:
+    """Yield (line number, row) of a CSV file whose header has at least the columns. Raises FileRefused."""
+    with open_text(path) as file:
+        reader = csv.DictReader(file)
+        try:
+            if missing := columns - set(reader.fieldnames or ()):
+                raise FileRefused(f"{path.name} lacks the columns {', '.join(sorted(missing))}.")
+            for row in reader:
+                yield reader.line_num, row
+        except (csv.Error, UnicodeDecodeError, OSError, EOFError) as error:
+            raise FileRefused(f"{path.name} is not a CSV file of UTF-8 text.") from error
+
+
+def read_json(path: Path) -> list[tuple[int, Row]]:
+    """Return (position from 1, object) of a JSON list of objects, or of lines of JSON. Raises FileRefused."""
+    with open_text(path) as file:
+        try:
+            text = file.read()
+            values = json.loads(text) if text.lstrip().startswith("[") else map(json.loads, text.splitlines())
+            rows = list(enumerate(values, start=1))
+        except (ValueError, OSError, EOFError, RecursionError) as error:
+            raise FileRefused(f"{path.name} is not JSON.") from error
+    if any(not isinstance(row, dict) for _, row in rows):
+        raise FileRefused(f"{path.name} should be a list of objects.")
+    return rows
+
+
+def number(value: object) -> Decimal:
+    """Return a finite number. Raises ValueError."""
+    try:
+        found = Decimal(str(value).strip())
+    except InvalidOperation as error:
+        raise ValueError(f"{str(value)[:40]!r} is not a number") from error
+    if not found.is_finite() or abs(found) >= Decimal("1e24"):
+        raise ValueError(f"{str(value)[:40]!r} is out of range")
+    return found
+
+
+def instant(value: object) -> datetime:
+    """Return an instant from ISO 8601 (UTC unless it says otherwise) or from seconds or milliseconds since 1970."""
+    text = str(value).strip()
+    try:
+        if text.isdecimal():
+            count = int(text)
+            return _EPOCH + (timedelta(milliseconds=count) if count >= 10**11 else timedelta(seconds=count))
+        found = datetime.fromisoformat(text)
+    except (ValueError, OverflowError) as error:
+        raise ValueError(f"{text[:40]!r} is not an instant") from error
+    return (found.replace(tzinfo=UTC) if found.tzinfo is None else found).astimezone(UTC)
+
+
+def yes(value: object) -> bool:
+    """Return whether a cell says yes; empty says no. Raises ValueError."""
+    text = str("" if value is None else value).strip().lower()
+    if text not in ("", "0", "1", "true", "false", "yes", "no"):
+        raise ValueError(f"{text[:40]!r} is neither true nor false")
+    return text in ("1", "true", "yes")

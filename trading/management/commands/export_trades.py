@@ -1,0 +1,28 @@
+from uuid import UUID
+
+from django.core.management.base import CommandError, CommandParser
+
+from config.lib.commands import KeelCommand, user_by_email
+from config.lib.owned import owned
+from trading.exports import trades_as_csv, trades_as_json
+from trading.management.owners import add_optional_user_argument, owner_of_deployment
+from trading.queries import iter_trades
+
+
+class Command(KeelCommand):
+    help = "Print the trades of a user, or of one deployment, newest entry first."
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        """Add whose trades and how they are written."""
+        add_optional_user_argument(parser)
+        parser.add_argument("--deployment", type=UUID, default=None)
+        parser.add_argument("--format", choices=("json", "csv"), default="json", dest="shape")
+
+    def run(self, *, user: str | None, deployment: UUID | None, shape: str, **options: object) -> None:
+        """Print them as they are read."""
+        write = trades_as_csv if shape == "csv" else trades_as_json
+        if user is None and deployment is None:
+            raise CommandError("Name a user or a deployment.")
+        with owned(owner_of_deployment(deployment, email=user) if deployment else user_by_email(user or "")):
+            for text in write(iter_trades(deployment)):
+                self.stdout.write(text, ending="")

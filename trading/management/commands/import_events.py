@@ -1,0 +1,22 @@
+from pathlib import Path
+
+from django.core.management.base import CommandParser
+
+from config.lib.commands import KeelCommand
+from trading.imports.events import CSV_COLUMNS, read_events, shipped_events, store_events
+
+
+class Command(KeelCommand):
+    help = (
+        "Take scheduled events into the calendar: from a CSV or JSON file with the columns"
+        f" {', '.join(CSV_COLUMNS)}, or without a file those that Keel ships (Fed decisions and consumer prices)."
+    )
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        """Add the file."""
+        parser.add_argument("file", type=Path, nargs="?")
+
+    def run(self, *, file: Path | None, **options: object) -> None:
+        """Read all, then write."""
+        count = store_events(shipped_events() if file is None else list(read_events(file)))
+        self.say(f"{count} events", events=count)

@@ -1,0 +1,41 @@
+from pathlib import Path
+from uuid import UUID
+
+from django.core.management.base import CommandParser
+from django.utils import timezone
+
+from config.lib.commands import KeelCommand
+from config.lib.owned import owned_tx
+from trading.imports.fills import CSV_COLUMNS, read_fills
+from trading.ledger import import_fills
+from trading.management.owners import add_optional_user_argument, owner_of_deployment
+
+
+class Command(KeelCommand):
+    help = (
+        "Take fills that another program made into a deployment's ledger: Hyperliquid's JSON, or a CSV with the columns"
+        f" {', '.join(CSV_COLUMNS)}. The same file twice changes nothing."
+    )
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        """Add the file, whose it is and where it goes."""
+        parser.add_argument("file", type=Path)
+        parser.add_argument("--deployment", type=UUID, required=True, help="one that Keel does not run")
+        add_optional_user_argument(parser)
+        parser.add_argument("--account", default="", metavar="ADDRESS", help="yours, to tell liquidations apart")
+
+    def run(self, *, file: Path, user: str | None, deployment: UUID, account: str, **options: object) -> None:
+        """Read the file, then write in one transaction."""
+        owner = owner_of_deployment(deployment, email=user)
+        fills = read_fills(file, account=account)
+        with owned_tx(owner):
+            done = import_fills(deployment_id=deployment, fills=fills, now=timezone.now())
+        self.say(
+            f"{done.new_fills} new fills, {done.known_fills} known; {done.trades} trades,"
+            f" {done.open_trades} open, {done.gaps} with history missing",
+            new_fills=done.new_fills,
+            known_fills=done.known_fills,
+            trades=done.trades,
+            open_trades=done.open_trades,
+            gaps=done.gaps,
+        )

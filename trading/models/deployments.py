@@ -1,0 +1,317 @@
+from typing import Any, ClassVar
+from uuid import uuid4
+
+from django.db import models
+from django.db.models import F, Q
+
+from config.lib.owned import OwnedModel
+from trading.models.columns import amount, one_of
+from trading.models.skills import Skill, SkillVersion
+
+
+class BrokerKind(models.TextChoices):
+    """Who executes its orders. A backtest's deployment belongs to its run and is in no list of deployments."""
+
+    BACKTEST = "backtest", "Backtest"
+    PAPER = "paper", "Paper"
+    LIVE = "live", "Live"
+
+
+class DeploymentStatus(models.TextChoices):
+    """Whether the runner ticks it; neither pause nor stop closes a position (settled 32)."""
+
+    RUNNING = "running", "Running"
+    PAUSED = "paused", "Paused"
+    STOPPED = "stopped", "Stopped"
+
+
+class ExcursionFrom(models.TextChoices):
+    """By which prices of a bar the path of a position is followed."""
+
+    HIGH_LOW = "high_low", "Highs and lows"
+    CLOSE = "close", "Closes"
+
+
+class CommandKind(models.TextChoices):
+    """What a user may tell a deployment to do."""
+
+    PAUSE = "pause", "Pause"
+    RESUME = "resume", "Resume"
+    STOP = "stop", "Stop"
+    FLATTEN = "flatten", "Close all positions"
+    REDEPLOY = "redeploy", "Move to the newest version"
+
+
+class WorkStatus(models.TextChoices):
+    """How far something is that a runner claims."""
+
+    PENDING = "pending", "Waiting"
+    RUNNING = "running", "Running"
+    DONE = "done", "Done"
+    FAILED = "failed", "Failed"
+    CANCELLED = "cancelled", "Cancelled"
+
+
+class Verdict(models.TextChoices):
+    """What came of a decision."""
+
+    NONE = "none", "No order"
+    ACCEPTED = "accepted", "Accepted"
+    REFUSED = "refused", "Refused"
+    FAILED = "failed", "Failed"
+
+
+class OrderOrigin(models.TextChoices):
+    """Who wanted the order."""
+
+    AGENT = "agent", "Agent"
+    STOP = "stop", "Stop price"
+    HALT = "halt", "Risk halt"
+    COMMAND = "command", "Command"
+
+
+class OrderSide(models.TextChoices):
+    """The side to trade towards; `close` only reduces."""
+
+    LONG = "long", "Long"
+    SHORT = "short", "Short"
+    CLOSE = "close", "Close"
+
+
+class OrderState(models.TextChoices):
+    """How far an order came."""
+
+    REFUSED = "refused", "Refused by risk"
+    PENDING = "pending", "Sent"
+    PARTLY_FILLED = "partly_filled", "Partly filled"
+    FILLED = "filled", "Filled"
+    CANCELLED = "cancelled", "Cancelled"
+    REJECTED = "rejected", "Rejected by the broker"
+
+
+class Deployment(OwnedModel):
+    """A version of a skill, set to run."""
+
+    id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
+    skill = models.ForeignKey(Skill, on_delete=models.RESTRICT, related_name="deployments", db_index=False)
+    version = models.ForeignKey(SkillVersion, on_delete=models.RESTRICT, related_name="+", db_index=False)
+    broker_kind = models.CharField(max_length=8, choices=BrokerKind)
+    status = models.CharField(max_length=7, choices=DeploymentStatus, default=DeploymentStatus.RUNNING)
+    starting_equity_usd = amount()
+    excursion_from = models.CharField(max_length=8, choices=ExcursionFrom, default=ExcursionFrom.HIGH_LOW)
+    halt_code = models.CharField(max_length=32, blank=True)  # a RiskCode; empty: not halted
+    halted_until = models.DateTimeField(null=True, blank=True)
+    last_tick = models.PositiveIntegerField(default=0)  # number of the last tick in the ledger
+    last_tick_at = models.DateTimeField(null=True, blank=True)
+    created_at = models.DateTimeField()
+    stopped_at = models.DateTimeField(null=True, blank=True)
+    lease = models.UUIDField(null=True, blank=True)  # of the runner that ticks it now
+    lease_until = models.DateTimeField(null=True, blank=True)
+
+    frozen_columns: ClassVar[frozenset[str]] = frozenset({"skill", "skill_id", "broker_kind", "starting_equity_usd"})
+
+    class Meta(OwnedModel.Meta):
+        db_table = "deployments"
+        indexes = (
+            models.Index(fields=("user", "status", "-created_at"), name="deployments_by_status"),
+            models.Index(fields=("user", "skill", "-created_at"), name="deployments_by_skill"),
+            models.Index(fields=("status", "lease_until"), name="deployments_to_tick", condition=Q(status="running")),
+        )
+        constraints = (
+            one_of("broker_kind", BrokerKind.values, "deployment_broker_known"),
+            one_of("status", DeploymentStatus.values, "deployment_status_known"),
+            one_of("excursion_from", ExcursionFrom.values, "deployment_excursion_known"),
+            models.CheckConstraint(condition=Q(starting_equity_usd__gt=0), name="deployment_starts_with_money"),
+            models.CheckConstraint(
+                condition=Q(halt_code="", halted_until__isnull=True)
+                | (~Q(halt_code="") & Q(halted_until__isnull=False)),
+                name="deployment_halted_for_a_reason",
+            ),
+            models.CheckConstraint(
+                condition=Q(last_tick=0, last_tick_at__isnull=True) | Q(last_tick__gt=0, last_tick_at__isnull=False),
+                name="deployment_tick_has_its_time",
+            ),
+            models.CheckConstraint(
+                condition=Q(lease__isnull=True, lease_until__isnull=True)
+                | Q(lease__isnull=False, lease_until__isnull=False),
+                name="deployment_lease_ends",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.get_broker_kind_display()} since {self.created_at:%Y-%m-%d %H:%M}"
+
+
+class DeploymentCommand(OwnedModel):
+    """Something a user told a deployment to do; a runner claims it and does it."""
+
+    id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
+    deployment = models.ForeignKey(Deployment, on_delete=models.CASCADE, related_name="commands", db_index=False)
+    kind = models.CharField(max_length=8, choices=CommandKind)
+    status = models.CharField(max_length=9, choices=WorkStatus, default=WorkStatus.PENDING)
+    outcome = models.CharField(max_length=280, blank=True)  # in words, once it is over
+    created_at = models.DateTimeField()
+    finished_at = models.DateTimeField(null=True, blank=True)
+    lease = models.UUIDField(null=True, blank=True)
+    lease_until = models.DateTimeField(null=True, blank=True)
+
+    class Meta(OwnedModel.Meta):
+        db_table = "deployment_commands"
+        indexes = (models.Index(fields=("user", "deployment", "-created_at"), name="commands_by_deployment"),)
+        constraints = (
+            one_of("kind", CommandKind.values, "command_kind_known"),
+            one_of("status", WorkStatus.values, "command_status_known"),
+            models.UniqueConstraint(
+                fields=("deployment", "kind"),
+                condition=Q(status__in=["pending", "running"]),
+                name="command_waits_once",
+            ),
+            models.CheckConstraint(
+                condition=Q(status__in=["pending", "running"], finished_at__isnull=True)
+                | Q(status__in=["done", "failed", "cancelled"], finished_at__isnull=False),
+                name="command_over_has_its_time",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return self.get_kind_display()
+
+
+class BacktestRun(OwnedModel):
+    """A deployment played over past bars."""
+
+    id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
+    deployment = models.OneToOneField(Deployment, on_delete=models.CASCADE, related_name="backtest")
+    status = models.CharField(max_length=9, choices=WorkStatus, default=WorkStatus.PENDING)
+    starts_at = models.DateTimeField()
+    ends_at = models.DateTimeField()
+    fee_bps = models.DecimalField(max_digits=8, decimal_places=3, default=4)  # of notional; a rebate is negative
+    slippage_bps = models.DecimalField(max_digits=8, decimal_places=3, default=2)
+    reflects = models.BooleanField(default=True)
+    is_simulated = models.BooleanField(default=False)  # on the simulated market
+    ticks_done = models.PositiveIntegerField(default=0)
+    ticks_total = models.PositiveIntegerField(default=0)
+    summary: "models.JSONField[Any, Any]" = models.JSONField(default=dict, blank=True)
+    error = models.CharField(max_length=280, blank=True)
+    created_at = models.DateTimeField()
+    finished_at = models.DateTimeField(null=True, blank=True)
+    lease = models.UUIDField(null=True, blank=True)
+    lease_until = models.DateTimeField(null=True, blank=True)
+
+    class Meta(OwnedModel.Meta):
+        db_table = "backtest_runs"
+        indexes = (models.Index(fields=("user", "-created_at"), name="backtests_by_time"),)
+        constraints = (
+            one_of("status", WorkStatus.values, "backtest_status_known"),
+            models.CheckConstraint(condition=Q(ends_at__gt=F("starts_at")), name="backtest_ends_after_start"),
+            models.CheckConstraint(condition=Q(ticks_done__lte=F("ticks_total")), name="backtest_progress_is_a_share"),
+            models.CheckConstraint(condition=Q(slippage_bps__gte=0), name="backtest_slippage_costs"),
+            models.CheckConstraint(
+                condition=Q(status__in=["pending", "running"], finished_at__isnull=True)
+                | Q(status__in=["done", "failed", "cancelled"], finished_at__isnull=False),
+                name="backtest_over_has_its_time",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"Backtest {self.starts_at:%Y-%m-%d} to {self.ends_at:%Y-%m-%d}"
+
+
+class DecisionSnapshot(OwnedModel):
+    """One tick of the runner: what the agent saw, what it proposed, what risk said."""
+
+    id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
+    deployment = models.ForeignKey(Deployment, on_delete=models.CASCADE, related_name="decisions", db_index=False)
+    tick = models.PositiveIntegerField()
+    tick_at = models.DateTimeField()
+    skill_version = models.PositiveIntegerField()
+    system_prompt = models.TextField(blank=True)
+    context = models.TextField(blank=True)
+    steps: "models.JSONField[Any, Any]" = models.JSONField(default=list, blank=True)  # calls of tools and their results
+    proposal: "models.JSONField[Any, Any]" = models.JSONField(null=True, blank=True)  # trading.schemas.ProposedOrder
+    verdict = models.CharField(max_length=8, choices=Verdict, default=Verdict.NONE)
+    verdict_code = models.CharField(max_length=32, blank=True)  # a RiskCode
+    verdict_text = models.CharField(max_length=500, blank=True)
+    note_id = models.UUIDField(null=True, blank=True)  # of the lessons in the prompt
+    model = models.CharField(max_length=120, blank=True)  # that answered
+    input_tokens = models.PositiveIntegerField(default=0)
+    output_tokens = models.PositiveIntegerField(default=0)
+    cost_usd = amount(default=0)
+
+    class Meta(OwnedModel.Meta):
+        db_table = "decision_snapshots"
+        indexes = (models.Index(fields=("user", "deployment", "-tick"), name="decisions_by_deployment"),)
+        constraints = (
+            models.UniqueConstraint(fields=("deployment", "tick"), name="decision_once_per_tick"),
+            one_of("verdict", Verdict.values, "decision_verdict_known"),
+            models.CheckConstraint(
+                condition=(Q(verdict="refused") & ~Q(verdict_code="")) | (~Q(verdict="refused") & Q(verdict_code="")),
+                name="decision_refused_by_a_rule",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"Tick {self.tick}: {self.get_verdict_display()}"
+
+
+class Order(OwnedModel):
+    """An order that was proposed, with all that became of it: the audit."""
+
+    id = models.UUIDField(primary_key=True, default=uuid4, editable=False)  # also the broker's client id
+    deployment = models.ForeignKey(Deployment, on_delete=models.CASCADE, related_name="orders", db_index=False)
+    snapshot = models.ForeignKey(
+        DecisionSnapshot, on_delete=models.SET_NULL, related_name="+", null=True, blank=True, db_index=False
+    )
+    tick = models.PositiveIntegerField()
+    origin = models.CharField(max_length=7, choices=OrderOrigin, default=OrderOrigin.AGENT)
+    symbol = models.CharField(max_length=32)
+    side = models.CharField(max_length=5, choices=OrderSide)
+    size_usd = amount(null=True, blank=True)  # None: the whole position, to close it
+    leverage = amount(default=1)
+    stop_price = amount(null=True, blank=True)
+    reason = models.CharField(max_length=280)
+    state = models.CharField(max_length=13, choices=OrderState)
+    verdict_code = models.CharField(max_length=32, blank=True)  # a RiskCode
+    venue_order_id = models.CharField(max_length=120, blank=True)
+    error = models.CharField(max_length=280, blank=True)
+    proposed_at = models.DateTimeField()
+    updated_at = models.DateTimeField()
+
+    class Meta(OwnedModel.Meta):
+        db_table = "orders"
+        indexes = (models.Index(fields=("user", "deployment", "-proposed_at"), name="orders_by_deployment"),)
+        constraints = (
+            one_of("origin", OrderOrigin.values, "order_origin_known"),
+            one_of("side", OrderSide.values, "order_side_known"),
+            one_of("state", OrderState.values, "order_state_known"),
+            models.CheckConstraint(
+                condition=(Q(state="refused") & ~Q(verdict_code="")) | (~Q(state="refused") & Q(verdict_code="")),
+                name="order_refused_by_a_rule",
+            ),
+            models.CheckConstraint(
+                # A comparison with null is neither true nor false, and a check lets that through.
+                condition=Q(size_usd__isnull=False, size_usd__gt=0) | Q(size_usd__isnull=True, side="close"),
+                name="order_has_a_size",
+            ),
+            models.CheckConstraint(condition=Q(leverage__gte=1), name="order_leverage_from_one"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.get_side_display()} {self.symbol}"
+
+
+class EquityPoint(OwnedModel):
+    """What the account was worth after a tick, open positions at their mark."""
+
+    deployment = models.ForeignKey(Deployment, on_delete=models.CASCADE, related_name="equity", db_index=False)
+    tick = models.PositiveIntegerField()
+    at = models.DateTimeField()
+    equity_usd = amount()
+
+    class Meta(OwnedModel.Meta):
+        db_table = "equity_points"
+        indexes = (models.Index(fields=("user", "deployment", "at"), name="equity_by_time"),)
+        constraints = (models.UniqueConstraint(fields=("deployment", "tick"), name="equity_once_per_tick"),)
+
+    def __str__(self) -> str:
+        return f"{self.at:%Y-%m-%d %H:%M}: {self.equity_usd}"

@@ -1,0 +1,267 @@
+from typing import Any, ClassVar
+from uuid import uuid4
+
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Length
+from django.db.models.lookups import LessThanOrEqual
+
+from config.lib.owned import OwnedModel, OwnedQuerySet, ScopedManager
+from trading.models.columns import amount, one_of
+from trading.models.deployments import DecisionSnapshot, Deployment, Order
+from trading.models.skills import Skill
+
+MAX_LESSONS = 2000  # characters (seed 002)
+
+
+class TradeSide(models.TextChoices):
+    """The direction of a position."""
+
+    LONG = "long", "Long"
+    SHORT = "short", "Short"
+
+
+class TradeStatus(models.TextChoices):
+    """Whether a round trip has ended."""
+
+    OPEN = "open", "Open"
+    CLOSED = "closed", "Closed"
+
+
+class ExitKind(models.TextChoices):
+    """What ended a trade."""
+
+    SIGNAL = "signal", "The agent's order"
+    STOP = "stop", "Stop price"
+    FLIP = "flip", "Turned to the other side"
+    LIQUIDATION = "liquidation", "Liquidation"
+    HALT = "halt", "Risk halt"
+    COMMAND = "command", "Your command"
+    EXTERNAL = "external", "Outside of Keel"
+
+
+class ReconcileState(models.TextChoices):
+    """How far fills explain a trade; the values are those of `positions.Reconciled`."""
+
+    EXACT = "exact", "Explained by fills"
+    ESTIMATED = "estimated", "Partly estimated"
+    GAP = "gap", "History missing"
+
+
+class RegimeTag(models.TextChoices):
+    """The market at the entry; the values are those of `regime.Regime`."""
+
+    TREND = "trend", "Trend"
+    CHOP = "chop", "Chop"
+    SHOCK = "shock", "Shock"
+    UNKNOWN = "unknown", "Unknown"
+
+
+class NoteStatus(models.TextChoices):
+    """Whether a note is the one that prompts carry."""
+
+    ACTIVE = "active", "Active"
+    SUPERSEDED = "superseded", "Superseded"
+
+
+class Fill(OwnedModel):
+    """One execution, as the broker reported it."""
+
+    deployment = models.ForeignKey(Deployment, on_delete=models.CASCADE, related_name="fills", db_index=False)
+    order = models.ForeignKey(Order, on_delete=models.SET_NULL, related_name="+", null=True, blank=True, db_index=False)
+    fill_id = models.CharField(max_length=120)
+    symbol = models.CharField(max_length=32)
+    at = models.DateTimeField()
+    quantity = amount()  # bought above zero, sold below
+    price = amount()
+    fee_usd = amount(default=0)  # a rebate is negative
+    is_liquidation = models.BooleanField(default=False)
+    start_quantity = amount(null=True, blank=True)  # the position before it, where the venue says so
+    tick = models.PositiveIntegerField(default=0)  # in which it came; 0: imported
+
+    class Meta(OwnedModel.Meta):
+        db_table = "fills"
+        indexes = (models.Index(fields=("user", "deployment", "symbol", "at"), name="fills_by_symbol"),)
+        constraints = (
+            models.UniqueConstraint(fields=("deployment", "symbol", "fill_id"), name="fill_once"),
+            models.CheckConstraint(condition=~Q(quantity=0), name="fill_moves_something"),
+            models.CheckConstraint(condition=Q(price__gt=0), name="fill_has_a_price"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.quantity:f} {self.symbol} at {self.price:f}"
+
+
+class TradeQuerySet(OwnedQuerySet["Trade"]):
+    """Trades of the owner in scope."""
+
+    def open(self) -> "TradeQuerySet":
+        """Keep the positions that are held."""
+        return self.filter(status="open")
+
+    def closed(self) -> "TradeQuerySet":
+        """Keep the round trips that ended."""
+        return self.filter(status="closed")
+
+    def newest_first(self) -> "TradeQuerySet":
+        """Order by entry, newest first (seed 002)."""
+        return self.order_by("-entry_tick_at", "-entry_at", "id")
+
+
+TradeManager = ScopedManager.from_queryset(TradeQuerySet)
+
+
+class Trade(OwnedModel):
+    """One round trip, from flat to flat. Written by `trading.ledger` alone."""
+
+    id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
+    deployment = models.ForeignKey(Deployment, on_delete=models.CASCADE, related_name="trades", db_index=False)
+    skill = models.ForeignKey(Skill, on_delete=models.RESTRICT, related_name="trades", db_index=False)
+    skill_version = models.PositiveIntegerField()  # at the entry
+    exit_skill_version = models.PositiveIntegerField(null=True, blank=True)
+    symbol = models.CharField(max_length=32)
+    side = models.CharField(max_length=5, choices=TradeSide)
+    status = models.CharField(max_length=6, choices=TradeStatus)
+    quantity = amount()  # held now, signed; 0 once closed
+    peak_quantity = amount()  # the most it held, absolute
+    # Entry
+    entry_tick_at = models.DateTimeField()
+    entry_at = models.DateTimeField()  # of the first fill
+    entry_price = amount()  # average cost after the last add
+    entry_size_usd = amount()  # the largest cost it held at once
+    entry_leverage = amount(null=True, blank=True)
+    entry_reason = models.CharField(max_length=280, blank=True)
+    entry_snapshot = models.ForeignKey(
+        DecisionSnapshot, on_delete=models.SET_NULL, related_name="+", null=True, blank=True, db_index=False
+    )
+    entry_regime_tag = models.CharField(max_length=7, choices=RegimeTag, default=RegimeTag.UNKNOWN)
+    # Exit; the price also while partly out
+    exit_tick_at = models.DateTimeField(null=True, blank=True)
+    exit_at = models.DateTimeField(null=True, blank=True)  # of the last fill
+    exit_price = amount(null=True, blank=True)  # mean of the exits, by quantity
+    exit_reason = models.CharField(max_length=280, blank=True)
+    exit_snapshot = models.ForeignKey(
+        DecisionSnapshot, on_delete=models.SET_NULL, related_name="+", null=True, blank=True, db_index=False
+    )
+    exit_kind = models.CharField(max_length=11, choices=ExitKind, blank=True)
+    # Outcome, so far while it is open
+    holding_minutes = amount(null=True, blank=True)
+    realized_pnl_usd = amount()  # net: gross - fees + funding
+    gross_pnl_usd = amount()
+    fees_usd = amount()  # rebates are negative
+    funding_usd = amount()  # received above zero
+    mfe_usd = amount()  # best gross on the way; never below zero
+    mae_usd = amount()  # worst; never above zero
+    reconciled = models.CharField(max_length=9, choices=ReconcileState)
+    # Bookkeeping
+    first_fill_id = models.CharField(max_length=140)
+    state: "models.JSONField[Any, Any]" = models.JSONField(default=dict, blank=True)  # exact, while it may still change
+    created_at = models.DateTimeField()
+    updated_at = models.DateTimeField()
+
+    objects: ClassVar[Any] = TradeManager()  # type: ignore[assignment]
+
+    class Meta(OwnedModel.Meta):
+        db_table = "trade_history"
+        indexes = (
+            models.Index(fields=("user", "deployment", "-entry_tick_at"), name="trades_by_deployment"),
+            models.Index(fields=("user", "skill", "-entry_tick_at"), name="trades_by_skill"),
+            models.Index(fields=("user", "-entry_tick_at"), name="trades_by_entry"),
+            models.Index(
+                fields=("user", "deployment"),
+                name="trades_that_may_change",
+                condition=Q(status="open") | Q(reconciled="estimated"),
+            ),
+        )
+        constraints = (
+            models.UniqueConstraint(
+                fields=("deployment", "symbol"), condition=Q(status="open"), name="trade_one_open_per_symbol"
+            ),
+            models.UniqueConstraint(fields=("deployment", "symbol", "first_fill_id"), name="trade_once_per_first_fill"),
+            one_of("side", TradeSide.values, "trade_side_known"),
+            one_of("status", TradeStatus.values, "trade_status_known"),
+            one_of("reconciled", ReconcileState.values, "trade_reconciled_known"),
+            one_of("entry_regime_tag", RegimeTag.values, "trade_regime_known"),
+            models.CheckConstraint(
+                condition=Q(status="open", exit_kind="", exit_tick_at__isnull=True, exit_at__isnull=True)
+                | Q(
+                    status="closed",
+                    exit_kind__in=ExitKind.values,
+                    exit_tick_at__isnull=False,
+                    exit_at__isnull=False,
+                    exit_price__isnull=False,
+                    holding_minutes__isnull=False,
+                ),
+                name="trade_closed_has_its_exit",
+            ),
+            models.CheckConstraint(
+                condition=Q(status="closed", quantity=0)
+                | Q(status="open", side="long", quantity__gt=0)
+                | Q(status="open", side="short", quantity__lt=0),
+                name="trade_quantity_fits_its_side",
+            ),
+            models.CheckConstraint(condition=Q(mae_usd__lte=0, mfe_usd__gte=0), name="trade_excursion_around_zero"),
+            models.CheckConstraint(
+                condition=Q(status="open") | Q(mae_usd__lte=F("gross_pnl_usd"), mfe_usd__gte=F("gross_pnl_usd")),
+                name="trade_gross_within_excursion",
+            ),
+            models.CheckConstraint(
+                condition=Q(entry_price__gt=0, entry_size_usd__gte=0, peak_quantity__gt=0), name="trade_had_a_size"
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.symbol} {self.side}, {self.status}"
+
+
+class ReflectionNote(OwnedModel):
+    """What was distilled from a record; the active one is part of the agent's prompt."""
+
+    id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
+    skill = models.ForeignKey(Skill, on_delete=models.CASCADE, related_name="notes", db_index=False)
+    skill_version = models.PositiveIntegerField()
+    deployment = models.ForeignKey(
+        Deployment, on_delete=models.CASCADE, related_name="notes", null=True, blank=True, db_index=False
+    )  # None: kept for the skill, by its author
+    status = models.CharField(max_length=10, choices=NoteStatus, default=NoteStatus.ACTIVE)
+    generated_at = models.DateTimeField()
+    superseded_at = models.DateTimeField(null=True, blank=True)
+    window_start = models.DateTimeField()
+    window_end = models.DateTimeField()
+    trades_considered = models.PositiveIntegerField()
+    lessons_text = models.TextField(max_length=MAX_LESSONS)
+    findings: "models.JSONField[Any, Any]" = models.JSONField(default=list, blank=True)  # what the linter says of it
+    model_used = models.CharField(max_length=120)
+    input_tokens = models.PositiveIntegerField(null=True, blank=True)
+    output_tokens = models.PositiveIntegerField(null=True, blank=True)
+    cost_usd = amount(null=True, blank=True)
+
+    class Meta(OwnedModel.Meta):
+        db_table = "reflection_notes"
+        indexes = (
+            models.Index(fields=("user", "deployment", "-generated_at"), name="notes_by_deployment"),
+            models.Index(fields=("user", "skill", "-generated_at"), name="notes_by_skill"),
+        )
+        constraints = (
+            one_of("status", NoteStatus.values, "note_status_known"),
+            models.UniqueConstraint(
+                fields=("deployment",), condition=Q(status="active"), name="note_one_active_per_deployment"
+            ),
+            models.UniqueConstraint(
+                fields=("skill",),
+                condition=Q(status="active", deployment__isnull=True),
+                name="note_one_active_per_skill",
+            ),
+            models.CheckConstraint(
+                condition=Q(LessThanOrEqual(Length("lessons_text"), MAX_LESSONS)), name="note_is_bounded"
+            ),
+            models.CheckConstraint(condition=Q(window_end__gte=F("window_start")), name="note_window_in_order"),
+            models.CheckConstraint(
+                condition=Q(status="active", superseded_at__isnull=True)
+                | Q(status="superseded", superseded_at__isnull=False),
+                name="note_superseded_has_its_time",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"Lessons of {self.trades_considered} trades"

@@ -1,0 +1,490 @@
+"""Round trips out of fills and position snapshots. Pure: no database, no clock, no rounding of money.
+
+The law: fills price the trades, snapshots are their control total. A tick's fills are applied in the order in which
+the venue made them; what the snapshot then shows beyond them is booked at the tick's mark and called an estimate,
+and a hole in the venue's own chain of positions is called a gap. A trip runs from flat to flat at average cost; a fill
+that crosses zero ends one trip and begins the next. Whatever happens to be said twice, late or out of order ends in
+the same trips, and over all trips that have ended gross is exactly what the fills brought in less what they cost.
+
+Quantities are signed: long above zero, short below.
+"""
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from decimal import Context, Decimal, localcontext
+from enum import StrEnum
+from typing import Final, NamedTuple
+
+ZERO: Final = Decimal(0)
+QUANTITY_GRAIN: Final = Decimal("1e-12")  # no venue counts finer, nor does the database
+DUST: Final = Decimal("1e-9")  # a snapshot may differ by this much of a coin before anybody asks why
+EXACT_MATHS: Final = Context(prec=60)  # sums and products of prices and quantities are exact
+_PLACES: Final = -12
+_GRAIN: Final = Decimal("1e-24")  # shares are cut here; what is cut off stays with the rest
+
+
+class Side(StrEnum):
+    """The direction of a position."""
+
+    LONG = "long"
+    SHORT = "short"
+
+
+class Reconciled(StrEnum):
+    """How far fills explain a trip."""
+
+    EXACT = "exact"  # fills explain every change of the position
+    ESTIMATED = "estimated"  # a change without a fill, priced at the mark of its tick
+    GAP = "gap"  # history is missing
+
+
+class ExitCause(StrEnum):
+    """What ended a trip, as far as fills can tell."""
+
+    FILL = "fill"
+    FLIP = "flip"  # one fill closed it and opened the other side
+    LIQUIDATION = "liquidation"
+    UNEXPLAINED = "unexplained"  # no fill was seen
+
+
+@dataclass(frozen=True, slots=True)
+class Fill:
+    """One execution, as the venue reports it."""
+
+    fill_id: str
+    symbol: str
+    at: datetime
+    quantity: Decimal  # bought above zero, sold below
+    price: Decimal
+    fee_usd: Decimal = ZERO  # paid; a rebate is negative
+    is_liquidation: bool = False
+    start_quantity: Decimal | None = None  # the position before it, where the venue says so
+
+
+@dataclass(frozen=True, slots=True)
+class Funding:
+    """One funding payment; received above zero, paid below."""
+
+    symbol: str
+    at: datetime
+    amount_usd: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class PathBar:
+    """A closed bar of a symbol, for the path between fills."""
+
+    opened_at: datetime
+    closed_at: datetime
+    high: Decimal
+    low: Decimal
+    close: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Tick:
+    """What became known since the tick before: nothing in it lies after `at`, except fills ahead of the snapshot."""
+
+    at: datetime
+    fills: Sequence[Fill] = ()
+    funding: Sequence[Funding] = ()
+    bars: Mapping[str, Sequence[PathBar]] = field(default_factory=dict)
+    marks: Mapping[str, Decimal] = field(default_factory=dict)  # the price of each symbol at `at`
+    positions: Mapping[str, Decimal] | None = None  # the snapshot at `at`; None: there is none
+    is_complete: bool = True  # the snapshot names every position: what it does not name is flat
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A part of a trip that no fill has explained yet."""
+
+    is_entry: bool
+    quantity: Decimal  # signed as a fill's
+    price: Decimal
+    at: datetime
+
+
+@dataclass(slots=True)
+class Trip:
+    """One round trip, as far as it has gone. Money is exact; `quantity` is zero once it has ended."""
+
+    symbol: str
+    side: Side
+    first_fill_id: str
+    entry_tick_at: datetime
+    entry_at: datetime  # of the first fill
+    last_fill_id: str
+    last_fill_at: datetime
+    quantity: Decimal = ZERO
+    peak_quantity: Decimal = ZERO  # absolute
+    cost_usd: Decimal = ZERO  # of the quantity held, signed as it is
+    entry_price: Decimal = ZERO  # average cost after the last add
+    entry_size_usd: Decimal = ZERO  # the largest cost it held at once
+    exited_quantity: Decimal = ZERO  # absolute
+    exited_value_usd: Decimal = ZERO  # what the exits traded at
+    gross_usd: Decimal = ZERO  # realised so far, before fees and funding
+    fees_usd: Decimal = ZERO
+    funding_usd: Decimal = ZERO
+    mfe_usd: Decimal = ZERO  # best gross on the way, realised and unrealised; never below zero
+    mae_usd: Decimal = ZERO  # worst; never above zero
+    last_funding_at: datetime | None = None
+    exit_tick_at: datetime | None = None
+    exit_at: datetime | None = None  # of the last fill
+    exit_cause: ExitCause | None = None
+    has_gap: bool = False
+    estimates: list[Estimate] = field(default_factory=list)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it still holds something."""
+        return self.exit_tick_at is None
+
+    @property
+    def exit_price(self) -> Decimal | None:
+        """The mean price of the exits, by quantity; None before the first."""
+        if not self.exited_quantity:
+            return None
+        return EXACT_MATHS.divide(self.exited_value_usd, self.exited_quantity)
+
+    @property
+    def realized_pnl_usd(self) -> Decimal:
+        """Net: gross less fees, with funding."""
+        return EXACT_MATHS.add(EXACT_MATHS.subtract(self.gross_usd, self.fees_usd), self.funding_usd)
+
+    @property
+    def reconciled(self) -> Reconciled:
+        """How far fills explain it."""
+        if self.has_gap:
+            return Reconciled.GAP
+        return Reconciled.ESTIMATED if self.estimates else Reconciled.EXACT
+
+    def unrealized_usd(self, price: Decimal) -> Decimal:
+        """Return what the quantity held would bring at a price, over its cost."""
+        return EXACT_MATHS.subtract(EXACT_MATHS.multiply(self.quantity, price), self.cost_usd)
+
+    def see(self, price: Decimal) -> bool:
+        """Note that the path came by a price; tell whether that was further than ever."""
+        value = self.gross_usd + self.quantity * price - self.cost_usd
+        return self._widen(value)
+
+    def _widen(self, gross: Decimal) -> bool:
+        if gross > self.mfe_usd:
+            self.mfe_usd = gross
+        elif gross < self.mae_usd:
+            self.mae_usd = gross
+        else:
+            return False
+        return True
+
+    def take(self, fill: Fill, quantity: Decimal, fee_usd: Decimal) -> None:
+        """Add the part of a fill to the position, or take it from it, at most down to flat."""
+        self.last_fill_id, self.last_fill_at = fill.fill_id, fill.at
+        self.fees_usd += fee_usd
+        value = quantity * fill.price
+        if self.quantity * quantity >= 0:
+            self.quantity += quantity
+            self.cost_usd += value
+            self.entry_price = self.cost_usd / self.quantity
+            self.peak_quantity = max(self.peak_quantity, abs(self.quantity))
+            self.entry_size_usd = max(self.entry_size_usd, abs(self.cost_usd))
+            return
+        removed = _share(self.cost_usd, -quantity, self.quantity)
+        self.gross_usd -= value + removed
+        self.cost_usd -= removed
+        self.quantity += quantity
+        self.exited_quantity += abs(quantity)
+        self.exited_value_usd += abs(value)
+
+    def end(self, tick_at: datetime, at: datetime, cause: ExitCause) -> None:
+        """Close it; it holds nothing any more."""
+        self.exit_tick_at, self.exit_at, self.exit_cause = tick_at, at, cause
+
+    def correct(self, estimate: Estimate, quantity: Decimal, fill: Fill, fee_usd: Decimal) -> None:
+        """Put a late fill in the place of (part of) an estimate of the same sign."""
+        self.fees_usd += fee_usd
+        off = quantity * (fill.price - estimate.price)
+        if not estimate.is_entry:
+            self.gross_usd -= off
+            self.exited_value_usd += abs(quantity) * (fill.price - estimate.price)
+        elif self.quantity:
+            # What is still held bears all of it, so that nothing that was realised changes afterwards.
+            self.cost_usd += off
+            self.entry_price = self.cost_usd / self.quantity
+            self.entry_size_usd = max(self.entry_size_usd, abs(self.cost_usd))
+        else:
+            self.gross_usd -= off
+            self.entry_price += (fill.price - estimate.price) * abs(quantity) / self.peak_quantity
+        if not self.is_open:
+            self._widen(self.gross_usd)
+            self.exit_at = fill.at if self.exit_at == estimate.at else self.exit_at
+        self.entry_at = fill.at if self.entry_at == estimate.at and estimate.is_entry else self.entry_at
+        at = self.estimates.index(estimate)
+        left = estimate.quantity - quantity
+        self.estimates[at : at + 1] = [replace(estimate, quantity=left)] if left else []
+
+
+class _Leg(NamedTuple):
+    """The part of a fill that went into one trip."""
+
+    trip: Trip
+    quantity: Decimal  # signed
+    is_entry: bool
+
+
+class Book:
+    """The trips of one deployment: the open one of each symbol, and what a tick does to them."""
+
+    def __init__(
+        self, trips: Iterable[Trip] = (), *, seen: Iterable[tuple[str, str]] = (), uses_closes: bool = False
+    ) -> None:
+        """Start from trips that are open, or that ended on an estimate a late fill may still explain.
+
+        Args:
+            seen: (symbol, fill id) of the fills that are in them already.
+            uses_closes: follow the path by the bars' closes instead of highs and lows.
+        """
+        self.open: dict[str, Trip] = {}
+        self._provisional: dict[str, list[Trip]] = defaultdict(list)  # closed, with estimates, oldest first
+        self._seen = set(seen)
+        self._uses_closes = uses_closes
+        self._touched: dict[int, Trip] = {}
+        for trip in sorted(trips, key=lambda trip: trip.entry_at):
+            if trip.is_open:
+                self.open[trip.symbol] = trip
+            elif trip.estimates:
+                self._provisional[trip.symbol].append(trip)
+
+    def held(self, symbol: str) -> Decimal:
+        """Return the signed quantity held of a symbol."""
+        trip = self.open.get(symbol)
+        return trip.quantity if trip else ZERO
+
+    def unseen(self, fills: Iterable[Fill]) -> list[Fill]:
+        """Return the fills that are in no trip yet, each once."""
+        named = {(fill.symbol, fill.fill_id): _counted(fill) for fill in fills}
+        return [fill for key, fill in named.items() if key not in self._seen and fill.quantity]
+
+    def apply(self, tick: Tick) -> list[Trip]:
+        """Take in a tick; return the trips it opened, changed or closed, in the order in which it did."""
+        self._touched = {}
+        fills: dict[str, list[Fill]] = defaultdict(list)
+        for fill in self.unseen(tick.fills):
+            self._seen.add((fill.symbol, fill.fill_id))
+            fills[fill.symbol].append(fill)
+        funding: dict[str, list[Funding]] = defaultdict(list)
+        for payment in tick.funding:
+            funding[payment.symbol].append(payment)
+        with localcontext(EXACT_MATHS):
+            for symbol in sorted({*fills, *funding, *self.open, *(tick.positions or ())}):
+                self._follow(tick, symbol, fills.get(symbol, []), funding.get(symbol, []))
+                self._control(tick, symbol, fills.get(symbol, []))
+        return list(self._touched.values())
+
+    def _follow(self, tick: Tick, symbol: str, fills: list[Fill], funding: list[Funding]) -> None:
+        """Go through what happened to a symbol in the order of time."""
+        bars = tick.bars.get(symbol, ())
+        if not bars and not funding:
+            for fill in in_order(fills, self.held(symbol)):
+                self._fill(tick, fill)
+            return
+        # A bar ends before what happens at its end; a stable sort keeps the venue's order of fills.
+        steps: list[tuple[datetime, int, PathBar | Funding | Fill]] = [(bar.closed_at, 0, bar) for bar in bars]
+        steps += [(payment.at, 1, payment) for payment in funding]
+        steps += [(fill.at, 2, fill) for fill in in_order(fills, self.held(symbol))]
+        for _, _, step in sorted(steps, key=lambda step: step[:2]):
+            if isinstance(step, PathBar):
+                self._bar(symbol, step)
+            elif isinstance(step, Funding):
+                self._funding(step)
+            else:
+                self._fill(tick, step)
+
+    def _touch(self, trip: Trip) -> None:
+        self._touched[id(trip)] = trip
+
+    def _bar(self, symbol: str, bar: PathBar) -> None:
+        trip = self.open.get(symbol)
+        if trip is None or bar.closed_at <= trip.last_fill_at:
+            return  # it was looked at before that fill
+        # Highs and lows count only if the position was the same all the way: not in the bar of an entry or an add.
+        is_whole = trip.last_fill_at <= bar.opened_at
+        prices = (bar.high, bar.low) if is_whole and not self._uses_closes else (bar.close,)
+        if any([trip.see(price) for price in prices]):
+            self._touch(trip)
+
+    def _funding(self, payment: Funding) -> None:
+        trip = self.open.get(payment.symbol)
+        if trip is None or payment.at <= (trip.last_funding_at or trip.entry_at):
+            return
+        trip.last_funding_at = payment.at
+        trip.funding_usd += payment.amount_usd
+        self._touch(trip)
+
+    def _fill(self, tick: Tick, fill: Fill) -> None:
+        left = self._explain(fill)
+        if left is None:
+            return
+        if left.start_quantity is not None and left.start_quantity != (held := self.held(fill.symbol)):
+            missing = replace(
+                left,
+                fill_id=f"gap:{fill.fill_id}",
+                quantity=left.start_quantity - held,
+                fee_usd=ZERO,
+                is_liquidation=False,
+                start_quantity=None,
+            )
+            for leg in self._take(tick.at, missing, ExitCause.UNEXPLAINED):
+                leg.trip.has_gap = True
+        self._take(tick.at, left, ExitCause.LIQUIDATION if fill.is_liquidation else ExitCause.FILL)
+
+    def _explain(self, fill: Fill) -> Fill | None:
+        """Let a fill that comes late explain what was estimated in its absence; return what is left of it."""
+        symbol = fill.symbol
+        if not self._provisional.get(symbol) and not (symbol in self.open and self.open[symbol].estimates):
+            return fill
+        trips = [*self._provisional[symbol], *([self.open[symbol]] if symbol in self.open else [])]
+        for trip in trips:
+            for estimate in tuple(trip.estimates):
+                if fill.at > estimate.at or fill.quantity * estimate.quantity <= 0:
+                    continue
+                part = min(fill.quantity, estimate.quantity, key=abs)
+                fee = _share(fill.fee_usd, part, fill.quantity)
+                trip.correct(estimate, part, fill, fee)
+                self._touch(trip)
+                if part == fill.quantity:
+                    return None
+                fill = replace(fill, quantity=fill.quantity - part, fee_usd=fill.fee_usd - fee, start_quantity=None)
+        self._provisional[symbol] = [trip for trip in self._provisional[symbol] if trip.estimates]
+        return fill
+
+    def _take(self, tick_at: datetime, fill: Fill, cause: ExitCause) -> list[_Leg]:
+        """Apply a fill to its symbol's trip; return its parts, two if it crosses zero."""
+        trip, quantity, fee = self.open.get(fill.symbol), fill.quantity, fill.fee_usd
+        legs = []
+        if trip is not None and trip.quantity * quantity < 0:
+            out = quantity if abs(quantity) <= abs(trip.quantity) else -trip.quantity
+            part = _share(fee, out, quantity)
+            quantity, fee = quantity - out, fee - part
+            legs.append(_Leg(trip, out, is_entry=False))
+            trip.see(fill.price)
+            trip.take(fill, out, part)
+            self._touch(trip)
+            if not trip.quantity:
+                has_crossed = quantity and cause is not ExitCause.LIQUIDATION
+                trip.end(tick_at, fill.at, ExitCause.FLIP if has_crossed else cause)
+                del self.open[fill.symbol]
+            if not quantity:
+                return legs
+            trip = None
+        if trip is None:
+            side = Side.LONG if quantity > 0 else Side.SHORT
+            trip = self.open[fill.symbol] = Trip(
+                fill.symbol, side, fill.fill_id, tick_at, fill.at, fill.fill_id, fill.at
+            )
+        trip.see(fill.price)
+        trip.take(fill, quantity, fee)
+        self._touch(trip)
+        return [*legs, _Leg(trip, quantity, is_entry=True)]
+
+    def _control(self, tick: Tick, symbol: str, fills: list[Fill]) -> None:
+        """Book what the snapshot shows beyond the fills, at the mark; without a mark it waits for one."""
+        if tick.positions is None or not (symbol in tick.positions or tick.is_complete):
+            return
+        actual, mark = tick.positions.get(symbol, ZERO).quantize(QUANTITY_GRAIN), tick.marks.get(symbol)
+        missing = actual - self.held(symbol)
+        is_ahead = any(fill.at > tick.at for fill in fills)  # of the snapshot, which cannot show them
+        if not missing or (actual and abs(missing) <= DUST) or is_ahead or mark is None:
+            return
+        fill = Fill(f"estimate:{tick.at.isoformat()}", symbol, tick.at, missing, mark)
+        for trip, quantity, is_entry in self._take(tick.at, fill, ExitCause.UNEXPLAINED):
+            trip.estimates.append(Estimate(is_entry, quantity, mark, tick.at))
+            if not trip.is_open:
+                self._provisional[symbol].append(trip)
+
+
+def _counted(fill: Fill) -> Fill:
+    """Return the fill in whole grains; a computed quantity may carry more digits than any venue counts."""
+    start = fill.start_quantity
+    if _is_whole(fill.quantity) and (start is None or _is_whole(start)):
+        return fill
+    quantity = fill.quantity.quantize(QUANTITY_GRAIN, context=EXACT_MATHS)
+    return replace(
+        fill,
+        quantity=quantity,
+        start_quantity=None if start is None else start.quantize(QUANTITY_GRAIN, context=EXACT_MATHS),
+    )
+
+
+def _is_whole(quantity: Decimal) -> bool:
+    exponent = quantity.as_tuple().exponent
+    return isinstance(exponent, int) and exponent >= _PLACES
+
+
+def _share(amount: Decimal, part: Decimal, whole: Decimal) -> Decimal:
+    """Return the part's share of an amount; the whole's share is all of it, so that no rounding is ever lost."""
+    return amount if part == whole else (amount * part / whole).quantize(_GRAIN)
+
+
+def in_order(fills: Sequence[Fill], held: Decimal) -> list[Fill]:
+    """Return the fills of one symbol in the order in which the venue made them.
+
+    By time; those of one instant by the chain of positions that the venue reports, which begins with what was held,
+    or by their ids where it reports none.
+    """
+    if len(fills) < 2:
+        return list(fills)
+    ordered: list[Fill] = []
+    groups: dict[datetime, list[Fill]] = defaultdict(list)
+    for fill in sorted(fills, key=lambda fill: (fill.at, len(fill.fill_id), fill.fill_id)):
+        groups[fill.at].append(fill)
+    for group in groups.values():
+        is_chained = len(group) > 1 and all(fill.start_quantity is not None for fill in group)
+        ordered += _chain(group, held) if is_chained else group
+        held = _end(ordered[-1], held)
+    return ordered
+
+
+def _end(fill: Fill, held: Decimal) -> Decimal:
+    return (held if fill.start_quantity is None else fill.start_quantity) + fill.quantity
+
+
+def _chain(fills: list[Fill], held: Decimal) -> list[Fill]:
+    """Return the fills as a walk over positions: each leads from its start to its end, and is used once.
+
+    Hierholzer's algorithm; where the walk has holes, one walk follows the other.
+    """
+    leaving: dict[Decimal, list[Fill]] = defaultdict(list)
+    for fill in reversed(fills):
+        leaving[fill.start_quantity or ZERO].append(fill)
+    ordered: list[Fill] = []
+    while any(leaving.values()):
+        ordered += _walk(leaving, _head(leaving, held))
+        held = _end(ordered[-1], held)
+    return ordered
+
+
+def _head(leaving: Mapping[Decimal, list[Fill]], held: Decimal) -> Decimal:
+    """Return where a walk must begin: what is held, if it may; else where more fills leave than arrive."""
+    surplus = Counter({start: len(fills) for start, fills in leaving.items()})
+    surplus.subtract(_end(fill, ZERO) for fills in leaving.values() for fill in fills)
+    heads = [start for start, count in surplus.items() if count > 0]
+    if leaving.get(held) and (held in heads or not heads):
+        return held
+    return heads[0] if heads else next(start for start, fills in leaving.items() if fills)
+
+
+def _walk(leaving: Mapping[Decimal, list[Fill]], start: Decimal) -> list[Fill]:
+    stack: list[tuple[Decimal, Fill | None]] = [(start, None)]
+    path: list[Fill] = []
+    while stack:
+        position, arrived_by = stack[-1]
+        if leaving.get(position):
+            fill = leaving[position].pop()
+            stack.append((position + fill.quantity, fill))
+        else:
+            stack.pop()
+            if arrived_by is not None:
+                path.append(arrived_by)
+    return path[::-1]

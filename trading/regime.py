@@ -1,0 +1,126 @@
+"""What kind of market it is: `regime_v1`, on closed one-hour bars. Pure."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import pairwise
+from math import log10, sqrt
+from statistics import fmean, median
+from typing import Final
+
+VERSION: Final = "regime_v1"
+SHOCK_BARS: Final = 3
+TRAILING: Final = 168  # bars; a week
+VOLATILITY_BARS: Final = 24
+SHOCK_SIZE: Final = 6 * 1.4826  # 1.4826 makes a median absolute deviation a standard deviation
+SHOCK_VOLATILITY: Final = 2.0  # times its trailing median
+PERIOD: Final = 14  # of ADX and CHOP, as Wilder and Dreiss have them
+TREND_ADX: Final = 25.0
+TREND_CHOP: Final = 38.2
+EFFICIENCY_BARS: Final = 24
+TREND_EFFICIENCY: Final = 0.35
+HOURS_PER_YEAR: Final = 24 * 365
+
+# Enough for the trailing median of the volatility; no bar before them counts, so a longer history changes nothing.
+WARM_BARS: Final = TRAILING + VOLATILITY_BARS + 1
+
+
+class Regime(StrEnum):
+    """The kinds; `unknown` until there are enough bars."""
+
+    TREND = "trend"
+    CHOP = "chop"
+    SHOCK = "shock"
+    UNKNOWN = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Candle:
+    """A closed bar, as far as indicators need it."""
+
+    high: float
+    low: float
+    close: float
+
+
+def classify(candles: Sequence[Candle]) -> Regime:
+    """Return the regime at the end of the last candle; they are hourly, closed, in order and without holes."""
+    if len(candles) < WARM_BARS:
+        return Regime.UNKNOWN
+    candles = candles[-WARM_BARS:]
+    closes = [candle.close for candle in candles]
+    if is_shock(closes):
+        return Regime.SHOCK
+    signs = (
+        adx(candles) >= TREND_ADX,
+        choppiness(candles) <= TREND_CHOP,
+        efficiency(closes) >= TREND_EFFICIENCY,
+    )
+    return Regime.TREND if sum(signs) >= 2 else Regime.CHOP
+
+
+def simple_returns(values: Sequence[float]) -> list[float]:
+    """Return each value over the one before it, less one."""
+    return [after / before - 1 for before, after in pairwise(values)]
+
+
+def deviation(values: Sequence[float]) -> float:
+    """Return the sample standard deviation; in floats, since a backtest asks for it at every bar."""
+    mean = sum(values) / len(values)
+    return sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1))
+
+
+def is_shock(closes: Sequence[float]) -> bool:
+    """Tell whether one of the last three moves, or the volatility of the last day, is out of all proportion."""
+    moves = simple_returns(closes)
+    usual = median(abs(move) for move in moves[-TRAILING - SHOCK_BARS : -SHOCK_BARS])
+    if any(abs(move) > SHOCK_SIZE * usual for move in moves[-SHOCK_BARS:]):
+        return True
+    volatilities = [
+        deviation(moves[end - VOLATILITY_BARS : end]) for end in range(len(moves) - TRAILING, len(moves) + 1)
+    ]
+    return volatilities[-1] > SHOCK_VOLATILITY * median(volatilities[:-1])
+
+
+def adx(candles: Sequence[Candle], period: int = PERIOD) -> float:
+    """Return Wilder's average directional index (0..100) at the last candle; it takes 2 x `period` candles."""
+    up = down = ranged = 0.0
+    strengths: list[float] = []
+    for number, (before, candle) in enumerate(pairwise(candles), start=1):
+        rise, fall = candle.high - before.high, before.low - candle.low
+        keep = 1 - 1 / period if number > period else 1.0  # sums first, then Wilder's smoothing of them
+        up = up * keep + (rise if rise > fall and rise > 0 else 0.0)
+        down = down * keep + (fall if fall > rise and fall > 0 else 0.0)
+        ranged = ranged * keep + true_range(before, candle)
+        if number >= period:
+            strengths.append(100 * abs(up - down) / (up + down) if ranged and up + down else 0.0)
+    index = fmean(strengths[:period])
+    for strength in strengths[period:]:
+        index += (strength - index) / period
+    return index
+
+
+def choppiness(candles: Sequence[Candle], period: int = PERIOD) -> float:
+    """Return Dreiss's choppiness index at the last candle: 100 goes nowhere, 0 goes straight."""
+    last = candles[-period:]
+    reach = max(candle.high for candle in last) - min(candle.low for candle in last)
+    walked = sum(true_range(before, candle) for before, candle in pairwise(candles[-period - 1 :]))
+    return 100 * log10(walked / reach) / log10(period) if reach and walked else 100.0
+
+
+def efficiency(closes: Sequence[float], bars: int = EFFICIENCY_BARS) -> float:
+    """Return Kaufman's efficiency ratio (0..1): the way made over the way walked."""
+    last = closes[-bars - 1 :]
+    walked = sum(abs(after - before) for before, after in pairwise(last))
+    return abs(last[-1] - last[0]) / walked if walked else 0.0
+
+
+def true_range(before: Candle, candle: Candle) -> float:
+    """Return the range of a candle, from the close before it if that lies outside."""
+    return max(candle.high, before.close) - min(candle.low, before.close)
+
+
+def realised_volatility(closes: Sequence[float]) -> float | None:
+    """Return the annualised volatility (a fraction) of the last 24 hourly returns; None with fewer (settled 33)."""
+    moves = simple_returns(closes[-VOLATILITY_BARS - 1 :])
+    return deviation(moves) * sqrt(HOURS_PER_YEAR) if len(moves) == VOLATILITY_BARS else None

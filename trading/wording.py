@@ -1,0 +1,78 @@
+"""How numbers and instants read in prompts, refusals and lists: one spelling each, the same on every machine."""
+
+from datetime import UTC, datetime, timedelta
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from typing import Final
+
+_WIDE: Final = Context(prec=60)
+_CENT: Final = Decimal("0.01")
+
+
+def usd(amount: Decimal) -> str:
+    """Return `$1,234.50`, or `-$3.00`."""
+    rounded = _round(amount, _CENT)
+    return f"{'-' if rounded < 0 else ''}${rounded.copy_abs():,.2f}"
+
+
+def signed_usd(amount: Decimal) -> str:
+    """Return `+$28.40`, `-$9.70`, or `$0.00`."""
+    text = usd(amount)
+    return f"+{text}" if _round(amount, _CENT) > 0 else text
+
+
+def whole_usd(amount: Decimal) -> str:
+    """Return a size, for which cents are noise: `$250`; below a dollar `$0.40`."""
+    return usd(amount) if abs(amount) < 1 else usd(_round(amount, Decimal(1)))[:-3]
+
+
+def signed_whole_usd(amount: Decimal) -> str:
+    """Return `+$22`, `-$8`, or `$0.00`."""
+    text = whole_usd(amount)
+    return f"+{text}" if _round(amount, _CENT) > 0 else text
+
+
+def price(amount: Decimal) -> str:
+    """Return a price to six significant digits and at least to the unit: `65,200`, `3,410.5`, `0.0000123`."""
+    exponent = min(amount.adjusted() - 5, 0) if amount else 0
+    text = f"{_round(amount, Decimal(1).scaleb(exponent)):,f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def quantity(amount: Decimal) -> str:
+    """Return a quantity to eight places, without closing zeros and without an exponent."""
+    text = f"{_round(amount, Decimal('1e-8')):f}"
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return "0" if text == "-0" else text
+
+
+def pct(fraction: Decimal | float, places: int = 1) -> str:
+    """Return a share of one as `1.1%`."""
+    rounded = _round(Decimal(str(fraction)) * 100, Decimal(1).scaleb(-places))
+    return f"{rounded:.{places}f}%"
+
+
+def signed_pct(fraction: Decimal | float, places: int = 1) -> str:
+    """Return a share of one as `+1.1%` or `-0.5%`."""
+    text = pct(fraction, places)
+    return text if text.startswith("-") or not any(digit in text for digit in "123456789") else f"+{text}"
+
+
+def minute(at: datetime) -> str:
+    """Return an instant as `2026-06-04T10:00`, in UTC."""
+    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M")
+
+
+def until_minute(at: datetime, since: datetime) -> str:
+    """Return an instant as `12:30`, with its date if that is another than that of `since`; in UTC."""
+    text = minute(at)
+    return text.partition("T")[2] if text[:10] == minute(since)[:10] else text
+
+
+def span(length: timedelta) -> str:
+    """Return a duration in whole minutes: `120m`."""
+    return f"{length // timedelta(minutes=1)}m"
+
+
+def _round(amount: Decimal, grain: Decimal) -> Decimal:
+    rounded = amount.quantize(grain, rounding=ROUND_HALF_EVEN, context=_WIDE)
+    return rounded or rounded.copy_abs()  # no minus zero
