@@ -1,7 +1,7 @@
 """Finding facts by what they say: by their words, and by their meaning where the words differ."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -16,6 +16,7 @@ from config.lib.vectors import STATIC, cosines, fetch
 from memory.models import Confidence, UserFact, UserFactQuerySet
 
 MAX_RECALLED: Final = 50  # settled 22
+MAX_READ: Final = 300  # facts that are read faster than looked up
 MAX_RANKED: Final = 300  # facts that hold a word of the query
 MAX_COMPARED: Final = 2_000  # whoever has more facts has the best by words compared, and no others
 MAX_REMOTE: Final = 256  # facts whose vectors are asked of a remote model for one query
@@ -106,16 +107,27 @@ class _Ranked:
     """The facts that hold a word, `total` of them: their BM25 scores, and the texts to compare by meaning."""
 
     scores: dict[UUID, float]
-    texts: dict[UUID, str]
+    texts: dict[UUID, str]  # of these facts; where they were all read anyway, of all
     total: int
+    has_all_texts: bool = False
 
 
 def _rank_by_words(rows: UserFactQuerySet, query: str, held: int) -> _Ranked:
     """Rank the facts in `rows` that hold a word; `held` are the owner's all."""
     wanted = tokens(query_terms(query), owner_id())
+    if held <= MAX_READ:
+        return _rank_all(rows, wanted, held)
     found = find_any(rows, wanted, "content", "summary", held=held, most=MAX_RANKED)
     scores = bm25(found.indexed, wanted, total=held, frequencies=found.frequencies)
     return _Ranked(scores, {key: _text(*columns) for key, columns in found.columns.items()}, found.total)
+
+
+def _rank_all(rows: UserFactQuerySet, wanted: Sequence[str], held: int) -> _Ranked:
+    """Rank without the index what one read brings whole; the ranks are the same."""
+    read = list(rows.values_list("pk", "search_terms", "content", "summary"))
+    indexed = {key: terms for key, terms, *_ in read if any(token in terms for token in wanted)}
+    texts = {key: _text(content, summary) for key, _, content, summary in read}
+    return _Ranked(bm25(indexed, wanted, total=held), texts, len(indexed), has_all_texts=True)
 
 
 def _text(content: str, summary: str) -> str:
@@ -131,6 +143,8 @@ def _texts_of(rows: UserFactQuerySet, ranked: _Ranked, held: int) -> dict[UUID, 
     if held > (MAX_COMPARED if model == STATIC else MAX_REMOTE):
         best = sorted(ranked.scores, key=lambda key: (-ranked.scores[key], key))[:MAX_RERANKED]
         return {key: ranked.texts[key] for key in best}
+    if ranked.has_all_texts:
+        return ranked.texts
     return {key: _text(content, summary) for key, content, summary in rows.values_list("pk", "content", "summary")}
 
 

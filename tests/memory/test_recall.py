@@ -327,3 +327,22 @@ def test_recall_calls_the_model_while_no_door_is_open(remote, fruit, trader):
 def test_recall_of_a_blank_query_asks_no_model(remote, fruit, trader):
     assert recall(trader.pk, query=" ?", now=JUNE).rows == []
     assert remote.asked == []
+
+
+@pytest.mark.parametrize("query", ["gold", "gold silver", "silver tin and gold", "copper", "precious metals"])
+def test_few_facts_are_ranked_the_same_whether_read_whole_or_looked_up(query, as_trader, monkeypatch):
+    words = ["gold", "silver", "tin", "iron", "salt"]
+    for number in range(40):
+        UserFactFactory(
+            content=f"Fact {number} of {words[number % 5]} and {words[number % 3]}", body="tin " * (number % 7)
+        )
+    UserFactFactory(content="Gold that is gone", archived=True)
+
+    def answer():
+        found = recall_facts(query=query, limit=50, now=JUNE)
+        return [(row.fact.pk, row.rank) for row in found.rows], found.total
+
+    read = answer()
+    monkeypatch.setattr(recall_module, "MAX_READ", 0)
+
+    assert answer() == read
