@@ -251,10 +251,8 @@ class Answer:
 def unknown_names(unused_message_id: int) -> Names:
     """Return names that nobody bears, of the same shape as a person's."""
     kinds = ("conversation", "client", "fact", "event", "batch", "link", "place", "proposal", "token")
+    kinds += ("skill", "draft", "deployment", "trade")
     ids = {f"{kind}_id": str(uuid4()) for kind in kinds}
-    names = ("conversation_id", "client_id", "fact_id", "event_id")
-    names += ("skill_id", "draft_id", "deployment_id", "trade_id")
-    ids = {name: str(uuid4()) for name in names}
     return {**ids, "message_id": str(unused_message_id), "words": "nobody said this", "user_id": "987654321"}
 
 

@@ -288,6 +288,7 @@ def test_purge_of_one_user_that_fails_stops_nobody_elses(trader, stranger, monke
 
 def test_erased_user_leaves_no_canary_in_any_table_nor_in_the_log(model, settings, caplog, stranger):
     caplog.set_level(logging.DEBUG)
+    caplog.set_level(logging.INFO, logger="factory")  # it tells what this test writes
     settings.EXTRACT_MODELS = ["scripted/extractor"]
     person = make_person(CANARY)
     save_with_the_coach(person.user, f"Wants a {CANARY}", f"I want a {CANARY}")
