@@ -12,8 +12,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final, Literal
 
-from snowballstemmer.porter_stemmer import PorterStemmer
-
+from config.lib.search import porter_stem
 from memory.own_words import MASK
 from memory.vocabulary import (
     BEFORE_NUMBERS,
@@ -383,5 +382,4 @@ def stem(word: str) -> str:
     same = SAME_WORDS.get(normal) or SAME_WORDS.get(normal.removesuffix("s"))
     if same is not None:
         return same
-    # A stemmer keeps its state in itself, so threads cannot share one.
-    return str(PorterStemmer().stemWord(normal))
+    return porter_stem(normal)

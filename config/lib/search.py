@@ -154,8 +154,11 @@ def _is_mark(char: str) -> bool:
 
 
 def _stem(word: str) -> str:
-    if not _ENGLISH.fullmatch(word):
-        return word
+    return porter_stem(word) if _ENGLISH.fullmatch(word) else word
+
+
+def porter_stem(word: str) -> str:
+    """Return the stem of a word of small English letters, by Porter's rules."""
     # Imported late: it brings thirty languages, a quarter of a second, which no command owes that indexes nothing.
     porter = importlib.import_module("snowballstemmer.porter_stemmer")
     # A stemmer keeps its state in itself, so threads cannot share one.
