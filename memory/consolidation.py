@@ -2,8 +2,9 @@
 
 import math
 from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Final, Self
 from uuid import UUID
 
 from django.db import transaction
@@ -41,11 +42,27 @@ def propose_merges(*, now: datetime, is_dry_run: bool = False) -> list[tuple[UUI
 def say_the_same(one: str, other: str) -> bool:
     """Tell whether two lines say the same: alike in meaning, and equal in every number, bound, negation and name."""
     near = cosines(one, [other], model=STATIC)
-    return _may_be_one(one, other) and (near is None or near[0] >= ALIKE or _words(read(one)) == _words(read(other)))
+    return _is_one(_Line.of(one), _Line.of(other), near[0] if near else math.nan)
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """What two lines are compared by, read once."""
+
+    text: str
+    words: frozenset[object]
+    exact: frozenset[object]  # figures, bounds, negations, exclusions, tickers and names
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        """Read a line."""
+        reading = read(text)
+        return cls(text, frozenset(term.key for term in reading.of_kind("word")), frozenset(_exact(reading)))
 
 
 def _alike(facts: list[UserFact]) -> Iterator[tuple[UserFact, UserFact]]:
     """Yield the pairs that say the same; what is part of a pair is in no second one."""
+    lines = {fact.pk: _Line.of(fact.content) for fact in facts}
     taken: set[UUID] = set()
     for at, fact in enumerate(facts):
         others = [other for other in facts[at + 1 :] if other.pk not in taken]
@@ -53,15 +70,15 @@ def _alike(facts: list[UserFact]) -> Iterator[tuple[UserFact, UserFact]]:
             continue
         near = cosines(fact.content, [other.content for other in others], model=STATIC)
         for other, cosine in zip(others, near or [math.nan] * len(others), strict=True):
-            is_near = cosine >= ALIKE or _words(read(fact.content)) == _words(read(other.content))
-            if is_near and _may_be_one(fact.content, other.content):
+            if _is_one(lines[fact.pk], lines[other.pk], cosine):
                 taken |= {fact.pk, other.pk}
                 yield fact, other
                 break
 
 
-def _may_be_one(one: str, other: str) -> bool:
-    return _exact(read(one)) == _exact(read(other)) and not contradicts(one, other)
+def _is_one(one: _Line, other: _Line, cosine: float) -> bool:
+    is_near = cosine >= ALIKE or one.words == other.words
+    return is_near and one.exact == other.exact and not contradicts(one.text, other.text)
 
 
 def _exact(reading: Reading) -> set[object]:
@@ -69,10 +86,6 @@ def _exact(reading: Reading) -> set[object]:
     exact: set[object] = {(term.kind, term.key, term.unit) for term in reading.of_kind("number", "bound")}
     exact |= {term.kind for term in reading.of_kind("only", "not")}
     return exact | {term.key for term in reading.terms if term.is_name}
-
-
-def _words(reading: Reading) -> set[object]:
-    return {term.key for term in reading.of_kind("word")}
 
 
 def _ordered(one: UserFact, other: UserFact) -> tuple[UserFact, UserFact]:
