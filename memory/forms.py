@@ -25,7 +25,6 @@ from memory.wording import (
 )
 
 SUGGESTED_TOPICS: Final = ("account", "goal", "risk", "session", "style", "symbols", "tax")
-SUGGESTED_RELATIONS: Final = ("relates_to", "because_of", "contradicts", "depends_on", "example_of")
 NO_TOPIC: Final = "-"  # in the address of a filter; no topic is called that
 
 

@@ -118,12 +118,6 @@ def get_skill(skill_id: UUID) -> Skill:
     return skill
 
 
-def find_skill_by_name(name: str) -> Skill | None:
-    """Return the skill of that name, whatever its case."""
-    skill: Skill | None = Skill.objects.filter(name__iexact=name.strip(), archived_at__isnull=True).first()
-    return skill
-
-
 def get_version(skill_id: UUID, version: int | None = None) -> SkillVersion:
     """Return a version of a skill, by default the newest. Raises SkillNotFound."""
     number = get_skill(skill_id).latest_version if version is None else version
@@ -166,21 +160,6 @@ def list_skills() -> list[ListedSkill]:
         )
         for skill in skills
     ]
-
-
-def get_draft(draft_id: UUID) -> SkillDraft:
-    """Return a draft that is still being edited. Raises DraftNotFound."""
-    draft: SkillDraft | None = SkillDraft.objects.filter(pk=draft_id, status=DraftStatus.EDITING).first()
-    if draft is None:
-        raise DraftNotFound("There is no such draft any more.")
-    return draft
-
-
-def find_open_draft(skill_id: UUID | None = None) -> SkillDraft | None:
-    """Return the draft being edited of a skill, or of a new one."""
-    base = Q(base_skill=skill_id) if skill_id else Q(base_skill__isnull=True)
-    draft: SkillDraft | None = SkillDraft.objects.filter(base, status=DraftStatus.EDITING).first()
-    return draft
 
 
 def list_open_drafts() -> list[SkillDraft]:
@@ -355,11 +334,6 @@ def find_active_note(deployment: Deployment) -> ReflectionNote | None:
     )
     note: ReflectionNote | None = rows.filter(status="active").order_by(F("deployment").asc(nulls_last=True)).first()
     return note
-
-
-def list_notes(deployment_id: UUID) -> list[ReflectionNote]:
-    """Return all lessons of a deployment, newest first: what it was told when."""
-    return list(ReflectionNote.objects.filter(deployment=deployment_id).order_by("-generated_at", "id"))
 
 
 def _closed(which: Q) -> list[ClosedTrade]:

@@ -70,7 +70,6 @@ _SOMEWHERE = re.compile(r"^(?:at|near|next to|across from|opposite|located)\s+\S
 _AT = re.compile(r"^I live\s+(?P<notes>(?:at(?! home\b)|on|near|next to|across from)\s+.+)$", re.IGNORECASE)
 _WORK_AT = re.compile(r"^I work\s+(?P<notes>(?:at|from|on)\s+\d.+)$", re.IGNORECASE)
 _SOMEWHERE = re.compile(r"^(?:at|near|next to|across from|opposite|located)\s+\S", re.IGNORECASE)
-_NAMED = re.compile(r"^(?:(?i:in|on|by|behind|around|called|the)\s+)?(?:\S+\s+){0,3}?(?:[^\W\d_a-z]|\d)")
 _AT = re.compile(r"^(?:located\s+)?(?:at|called)\s+|^located\s+", re.IGNORECASE)
 _AN_ADDRESS = re.compile(r"^(?:[A-Z]|\d)|^(?:in|on|by|behind|around|called|the)\s+.*[A-Z\d]")
 _NO_ADDRESS = re.compile(
