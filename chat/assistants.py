@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, Protocol
+from typing import Final
 
 from django.conf import settings
 
@@ -15,13 +15,9 @@ from chat.prompts import (
     COMPANION_TRUST,
     compose_prefix,
 )
-from memory.injection import Block, advisor_block, coach_block, companion_block, empty_block
-from memory.queries import iter_block_facts, iter_block_places
+from memory.injection import Block, empty_block
+from memory.queries import block_of
 from memory.services import render_coach_block
-
-
-class _Renderer(Protocol):
-    def __call__(self, *, now: datetime) -> Block: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,16 +29,17 @@ class Assistant:
     description: str  # one line, for who chooses among them
     persona: str
     trust_rules: str
-    render: _Renderer  # may write: the coach's notes which facts were referenced
-    preview: _Renderer  # the same bytes; writes nothing
 
     def render_block(self, *, now: datetime, uses_facts: bool) -> Block:
         """Return the memory block of a chat that begins at `now`; empty for a user who lets no prompt hold a fact."""
-        return self.render(now=now) if uses_facts else empty_block()
+        if not uses_facts:
+            return empty_block()
+        # Only the coach's render notes what it referenced (settled 7); the others read.
+        return render_coach_block(now=now) if self.name == "coach" else block_of(self.name, now)
 
     def preview_block(self, *, now: datetime, uses_facts: bool) -> Block:
         """Return what `render_block` would; changes nothing."""
-        return self.preview(now=now) if uses_facts else empty_block()
+        return block_of(self.name, now) if uses_facts else empty_block()
 
     def prefix(self, *, tier: str | None, memory_block: str, mode: str) -> str:
         """Return the part of the system prompt that stays the same through a conversation."""
@@ -56,19 +53,6 @@ def default_assistant() -> Assistant:
     return ASSISTANTS[settings.DEFAULT_ASSISTANT]
 
 
-def _preview_coach_block(*, now: datetime) -> Block:
-    return coach_block(iter_block_facts(now), now=now)
-
-
-def _advisor_block(*, now: datetime) -> Block:
-    return advisor_block(iter_block_facts(now), now=now)
-
-
-def _companion_block(*, now: datetime) -> Block:
-    return companion_block(iter_block_facts(now), iter_block_places(), now=now)
-
-
-# Only the coach's render notes what it referenced (settled 7); the others read.
 ASSISTANTS: Final = {
     assistant.name: assistant
     for assistant in (
@@ -78,8 +62,6 @@ ASSISTANTS: Final = {
             description="Drafts strategies with you, explains what your agents did, and prepares what you then commit.",
             persona=COACH_PERSONA,
             trust_rules=COACH_TRUST,
-            render=render_coach_block,
-            preview=_preview_coach_block,
         ),
         Assistant(
             name="advisor",
@@ -87,8 +69,6 @@ ASSISTANTS: Final = {
             description="Thinks through goals, risk and accounts with you, from the preferences you told it.",
             persona=ADVISOR_PERSONA,
             trust_rules=ADVISOR_TRUST,
-            render=_advisor_block,
-            preview=_advisor_block,
         ),
         Assistant(
             name="companion",
@@ -96,8 +76,6 @@ ASSISTANTS: Final = {
             description="Talks about anything else, and remembers the people, habits and places of your life.",
             persona=COMPANION_PERSONA,
             trust_rules=COMPANION_TRUST,
-            render=_companion_block,
-            preview=_companion_block,
         ),
     )
 }

@@ -31,7 +31,7 @@ from config.lib import llm
 from config.lib.llm import LLMUnavailable
 from config.lib.owned import owned, owned_tx, system_tx
 from memory.extraction import CHUNK_TOKENS, Extraction, KnownFact, Turn, chunk_turns, extract, strip_block
-from memory.learning import is_learning
+from memory.queries import is_learning
 from memory.reconcile import Reconciled, list_known_facts, reconcile
 from memory.versions import Origin
 

@@ -10,13 +10,13 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID, uuid4
 
-from django.contrib.auth import get_user_model
 from django.db import connection
 from django.db.models import Exists, OuterRef, Q
 
 from chat.models import Conversation, ConversationStatus, Message
 from chat.queries import ConversationNotFound
-from config.lib.owned import owner_id
+from config.lib.locks import lock_owner
+from memory.models import TRASH_KEPT
 from memory.trash import drop_quotes
 
 LEFT_AFTER: Final = timedelta(seconds=60)  # settled 19: without a socket, once the page was left
@@ -26,7 +26,6 @@ RENEWED_EVERY: Final = timedelta(minutes=5)  # an open socket writes that it is 
 HERE_LEASE: Final = ABANDONED_AFTER + RENEWED_EVERY - LEFT_AFTER
 CLOSING_LEASE: Final = timedelta(minutes=5)
 ARCHIVED_AFTER: Final = timedelta(days=30)
-TRASH_KEPT: Final = timedelta(days=30)  # seed 001
 MAX_TRIES: Final = 5  # of an extraction
 FIRST_RETRY: Final = timedelta(minutes=1)  # five times as long before each further one
 
@@ -261,11 +260,8 @@ def _locked(conversation_id: UUID) -> Conversation | None:
 def lock_conversation(conversation_id: UUID) -> None:
     """Let one act at a time change a conversation, and one of its user's: that order is everybody's.
 
-    SQLite needs no lock: its write transactions already run one at a time.
+    So the limits on turns and messages hold under any race; and the memory of the user is locked by the same row.
     """
+    lock_owner()
     if connection.features.has_select_for_update:
-        # One of a user's messages at a time, so that the limits on turns and messages hold under any race; and the
-        # memory of the user is locked by the same row. NO KEY: rows that only point to it can be inserted meanwhile.
-        users = get_user_model()._default_manager.select_for_update(no_key=True)
-        users.only("pk").get(pk=owner_id())
         list(Conversation.objects.filter(pk=conversation_id).select_for_update().values_list("pk"))

@@ -11,7 +11,7 @@ from uuid import UUID
 from config.lib.errors import DomainError
 from config.lib.fields import content_key
 from memory.limits import enforce_token_limit
-from memory.models import ArchivedReason, Confidence, EventKind, FactSource, MemorySwitches, Tombstone, UserFact
+from memory.models import ArchivedReason, Confidence, EventKind, FactSource, Tombstone, UserFact
 from memory.versions import (
     LogEntry,
     Origin,
@@ -37,11 +37,6 @@ class TrustRefused(DomainError):
 
 class Buried(DomainError):
     """The user had this forgotten, or corrected, after they said it."""
-
-
-def is_learning() -> bool:
-    """Tell whether the owner lets chats teach Keel anything."""
-    return not MemorySwitches.objects.filter(learns=False).exists()
 
 
 def learn_fact(

@@ -10,7 +10,6 @@ from uuid import UUID
 from django.db.models import Count, F, Max, Q
 
 from config.lib.tokens import count_tokens
-from memory.injection import Block, advisor_block, coach_block, companion_block, empty_block
 from memory.models import (
     ArchivedReason,
     Confidence,
@@ -27,7 +26,7 @@ from memory.models import (
     UserFact,
     UserFactQuerySet,
 )
-from memory.queries import WordRun, explain_block, iter_block_facts, iter_block_places, uses_facts, word_changes
+from memory.queries import WordRun, explain_block, next_block, word_changes
 
 FORGOTTEN_FOR: Final = timedelta(days=30)  # how long a fact counts as recently forgotten
 FORGOTTEN_SHOWN: Final = 10
@@ -266,7 +265,7 @@ def find_place_event(event_id: UUID) -> MemoryEvent | None:
 
 def preview(*, assistant: str, page: int, now: datetime) -> Preview:
     """Return what the next chat with an assistant is given, and why each other current fact is left out of it."""
-    block = _BLOCKS[assistant](now) if uses_facts() else empty_block()
+    block = next_block(assistant=assistant, now=now)
     explained = explain_block(assistant=assistant, now=now)
     out = [entry for entry in explained if not entry.is_in]
     pages = max(1, -(-len(out) // SEEN_SHOWN))
@@ -282,21 +281,6 @@ def preview(*, assistant: str, page: int, now: datetime) -> Preview:
 
     tokens = count_tokens(block.text) if block.text else 0
     return Preview(block.text, tokens, seen(shown_in), len(used), seen(shown_out), len(out), number, pages)
-
-
-def _coach(now: datetime) -> Block:
-    return coach_block(iter_block_facts(now), now=now)
-
-
-def _advisor(now: datetime) -> Block:
-    return advisor_block(iter_block_facts(now), now=now)
-
-
-def _companion(now: datetime) -> Block:
-    return companion_block(iter_block_facts(now), iter_block_places(), now=now)
-
-
-_BLOCKS: Final = {"coach": _coach, "advisor": _advisor, "companion": _companion}
 
 
 def _as_shown(proposals: Iterable[MemoryProposal]) -> list[ShownProposal]:

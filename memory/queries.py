@@ -140,6 +140,11 @@ def uses_facts() -> bool:
     return not MemorySwitches.objects.filter(uses_facts=False).exists()
 
 
+def is_learning() -> bool:
+    """Tell whether the owner lets chats teach Keel anything; they do until it is switched off."""
+    return not MemorySwitches.objects.filter(learns=False).exists()
+
+
 def iter_block_facts(now: datetime) -> Iterator[BlockFact]:
     """Yield the current facts that a prompt may carry, most recently referenced first.
 
@@ -164,7 +169,12 @@ def explain_block(*, assistant: str, now: datetime) -> list[Explained]:
 
 def next_block(*, assistant: str, now: datetime) -> Block:
     """Return the block that the assistant's next chat starts with; empty while its owner lets no prompt hold a fact."""
-    return _BLOCKS[assistant](now) if uses_facts() else empty_block()
+    return block_of(assistant, now) if uses_facts() else empty_block()
+
+
+def block_of(assistant: str, now: datetime) -> Block:
+    """Return the assistant's block, whether or not prompts may hold facts; notes nothing."""
+    return _BLOCKS[assistant](now)
 
 
 _BLOCKS: Final[dict[str, Callable[[datetime], Block]]] = {

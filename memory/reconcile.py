@@ -11,9 +11,9 @@ from typing import Final
 from uuid import UUID
 
 from memory.extraction import Candidate, KnownFact
-from memory.learning import Buried, TrustRefused, is_learning, learn_fact, refuse_buried
+from memory.learning import Buried, TrustRefused, learn_fact, refuse_buried
 from memory.models import ProposalKind, UserFact
-from memory.queries import list_topics
+from memory.queries import is_learning, list_topics
 from memory.review import propose_fact
 from memory.support import contradicts
 from memory.versions import FactChanged, FactNotFound, Origin

@@ -11,7 +11,7 @@ from uuid import UUID
 from config.lib.errors import DomainError
 from config.lib.fields import content_key
 from config.lib.text import one_line
-from memory.injection import Block, coach_block
+from memory.injection import Block
 from memory.limits import enforce_token_limit
 from memory.models import (
     ArchivedReason,
@@ -23,7 +23,7 @@ from memory.models import (
     MemorySwitches,
     UserFact,
 )
-from memory.queries import find_current_version, iter_block_facts, list_matching
+from memory.queries import block_of, find_current_version, list_matching
 from memory.versions import (
     PAGE,
     FactAmbiguous,
@@ -332,7 +332,7 @@ def render_coach_block(*, now: datetime) -> Block:
     """Render the coach's memory block and mark exactly the facts in it as referenced at `now`."""
     # Or a row that is being replaced would be marked in vain, and its successor not at all.
     lock_memory()
-    block = coach_block(iter_block_facts(now), now=now)
+    block = block_of("coach", now)
     if block.fact_ids:
         # Never backwards: another conversation may have rendered a later one meanwhile.
         UserFact.objects.filter(pk__in=block.fact_ids, last_referenced_at__lt=now).update(last_referenced_at=now)

@@ -10,16 +10,16 @@ from http import HTTPStatus
 from typing import Any, Final
 from uuid import UUID, uuid4
 
-from django.contrib.auth import get_user_model
-from django.db import connection
 from django.db.models import Q
 from django.utils.crypto import salted_hmac
 
 from config.lib.errors import DomainError
 from config.lib.fields import content_key
+from config.lib.locks import lock_owner
 from config.lib.owned import owner_id
 from config.lib.text import normal_form
-from memory.models import ArchivedReason, EventKind, FactLink, MemoryEvent, MemorySwitches, Place, Tombstone, UserFact
+from memory.models import ArchivedReason, EventKind, FactLink, MemoryEvent, Place, Tombstone, UserFact
+from memory.queries import is_learning
 from memory.wording import MAX_TOPIC
 
 
@@ -109,20 +109,14 @@ INHERITED: Final = (
 
 
 def lock_memory() -> None:
-    """Let one write to this user's memory run at a time; the constraints stay the last net.
-
-    SQLite needs no lock: its write transactions already run one at a time.
-    """
-    if connection.features.has_select_for_update:
-        # NO KEY: rows that only point to the user, such as messages, can be inserted meanwhile.
-        users = get_user_model()._default_manager.select_for_update(no_key=True)
-        users.only("pk").get(pk=owner_id())
+    """Let one write to this user's memory run at a time; the constraints stay the last net."""
+    lock_owner()
 
 
 def refuse_when_paused(origin: Origin) -> None:
     """Raise MemoryPaused for a write from a chat while its owner lets chats teach nothing."""
     is_from_chat = origin.conversation_id is not None and not origin.is_click
-    if is_from_chat and MemorySwitches.objects.filter(learns=False).exists():
+    if is_from_chat and not is_learning():
         raise MemoryPaused("Learning is paused by the user on their page of facts; nothing was saved.")
 
 

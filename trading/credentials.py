@@ -7,9 +7,10 @@ from typing import Final
 from uuid import UUID
 
 from config.lib.errors import DomainError
+from config.lib.locks import lock_owner
 from config.lib.owned import owner_id
 from config.lib.text import one_line
-from trading.models import ApiToken, TokenScope, Trader
+from trading.models import ApiToken, TokenScope
 from trading.models.tokens import MAX_TOKEN_NAME, SECRET_BYTES, SECRET_SHOWN, USE_NOTED_EVERY, token_digest, token_text
 
 MAX_TOKENS: Final = 20
@@ -51,7 +52,7 @@ def create_token(
     if expires_at is not None and expires_at <= now:
         raise TokenRefused("A token must expire later than now.")
     owner = owner_id()
-    Trader.objects.select_for_update().get(pk=owner)  # or two at once could both be the last that is allowed
+    lock_owner()  # or two at once could both be the last that is allowed
     if ApiToken.objects.live(now).count() >= MAX_TOKENS:
         raise TokenRefused(f"There are {MAX_TOKENS} tokens already. Revoke one that is not used any more.")
     token = token_text(owner, secret := secrets.token_urlsafe(SECRET_BYTES))

@@ -3,9 +3,10 @@ from uuid import uuid4
 
 import pytest
 
-from memory.learning import Buried, TrustRefused, is_learning, learn_fact, refuse_buried
+from memory.learning import Buried, TrustRefused, learn_fact, refuse_buried
 from memory.models import ArchivedReason, Confidence, EventKind, FactSource, MemoryEvent, Tombstone, UserFact
 from memory.places import add_place, mention_place, remove_place
+from memory.queries import is_learning
 from memory.review import propose_fact
 from memory.services import (
     archive_fact,

@@ -1,0 +1,17 @@
+"""The lock of one user: whoever holds it is alone among that user's writers, until the transaction ends."""
+
+from django.contrib.auth import get_user_model
+from django.db import connection
+
+from config.lib.owned import owner_id
+
+
+def lock_owner() -> None:
+    """Let one write of the owner in scope run at a time; call it inside `owned_tx(user)`, before any other lock.
+
+    SQLite needs no lock: its write transactions already run one at a time.
+    """
+    if connection.features.has_select_for_update:
+        # NO KEY: rows that only point to the user, such as messages, can be inserted meanwhile.
+        users = get_user_model()._default_manager.select_for_update(no_key=True)
+        users.only("pk").get(pk=owner_id())
