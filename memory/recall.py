@@ -8,6 +8,8 @@ from typing import Final
 from uuid import UUID
 
 from django.conf import settings
+from django.db.models import TextField
+from django.db.models.functions import Cast
 
 from config.lib.owned import owned, owner_id
 from config.lib.search import blend, bm25, query_terms, tokens, z_scores
@@ -25,6 +27,12 @@ MAX_RERANKED: Final = 100  # compared of those who hold more facts than are all 
 # do with each other; other models have scales of their own, so there it must stand out among the facts compared.
 SIMILAR_COSINE: Final = 0.2
 SIMILAR_DEVIATIONS: Final = 2.0
+
+
+# Facts are known by the text of their id while they are ranked: of most of them no UUID is ever made, which would take
+# longer than all the rest. Texts of ids are in the same order on each engine.
+Key = str
+_KEY: Final = Cast("pk", TextField())
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,9 +71,7 @@ def recall(user_id: int, *, query: str, limit: int = 10, now: datetime) -> Recal
 
 def _fetch_vectors(user_id: int, query: str, now: datetime) -> None:
     with owned(user_id):
-        rows = UserFact.objects.current(now)
-        held = UserFact.objects.believed().count()
-        texts = _texts_of(rows, _rank_by_words(rows, query, held), held)
+        texts = _rank_by_words(query, now).to_compare()
     fetch([query, *texts.values()], model=settings.MEMORY_EMBEDDING_MODEL)
 
 
@@ -85,15 +91,13 @@ def recall_facts(*, query: str, limit: int = 10, now: datetime) -> Recalled:
         raise ValueError(f"a limit of {limit} is not between 1 and {MAX_RECALLED}")
     if not query_terms(query):
         return Recalled([], 0)
-    rows = UserFact.objects.current(now)
-    held = UserFact.objects.believed().count()
-    ranked = _rank_by_words(rows, query, held)
-    near, similar = _compare(query, _texts_of(rows, ranked, held))
+    ranked = _rank_by_words(query, now)
+    near, similar = _compare(query, ranked.to_compare())
     ranks = blend(ranked.scores, near)
     best = sorted(ranked.scores.keys() | similar, key=lambda key: (-ranks[key], key))[:limit]
-    facts = UserFact.objects.in_bulk(best)
+    facts = UserFact.objects.in_bulk([UUID(key) for key in best])
     return Recalled(
-        [_recalled(facts[key], ranks[key]) for key in best], ranked.total + len(similar - ranked.scores.keys())
+        [_recalled(facts[UUID(key)], ranks[key]) for key in best], ranked.total + len(similar - ranked.scores.keys())
     )
 
 
@@ -104,30 +108,45 @@ def _recalled(fact: UserFact, rank: float) -> RecalledFact:
 
 @dataclass(frozen=True, slots=True)
 class _Ranked:
-    """The facts that hold a word, `total` of them: their BM25 scores, and the texts to compare by meaning."""
+    """The facts that hold a word, `total` of them, by their BM25 scores."""
 
-    scores: dict[UUID, float]
-    texts: dict[UUID, str]  # of these facts; where they were all read anyway, of all
+    scores: dict[Key, float]
+    texts: dict[Key, str]  # what is compared by meaning: of these facts, or where all were read, of all
     total: int
-    has_all_texts: bool = False
+    held: int  # facts of the owner
+
+    def to_compare(self) -> dict[Key, str]:
+        """Return the texts to compare by meaning: of all the facts, or where that is too many, of the best by words."""
+        if not settings.MEMORY_EMBEDDING_MODEL:
+            return {}
+        if self.held <= _most_compared():
+            return self.texts
+        best = sorted(self.scores, key=lambda key: (-self.scores[key], key))[:MAX_RERANKED]
+        return {key: self.texts[key] for key in best}
 
 
-def _rank_by_words(rows: UserFactQuerySet, query: str, held: int) -> _Ranked:
-    """Rank the facts in `rows` that hold a word; `held` are the owner's all."""
+def _most_compared() -> int:
+    """Return how many facts an owner may hold for all of them to be compared by meaning."""
+    return {"": 0, STATIC: MAX_COMPARED}.get(settings.MEMORY_EMBEDDING_MODEL, MAX_REMOTE)
+
+
+def _rank_by_words(query: str, now: datetime) -> _Ranked:
     wanted = tokens(query_terms(query), owner_id())
-    if held <= MAX_READ:
+    rows = UserFact.objects.current(now)
+    held = UserFact.objects.believed().count()
+    if held <= max(MAX_READ, _most_compared()):
         return _rank_all(rows, wanted, held)
-    found = find_any(rows, wanted, "content", "summary", held=held, most=MAX_RANKED)
+    found = find_any(rows, wanted, "content", "summary", key=_KEY, held=held, most=MAX_RANKED)
     scores = bm25(found.indexed, wanted, total=held, frequencies=found.frequencies)
-    return _Ranked(scores, {key: _text(*columns) for key, columns in found.columns.items()}, found.total)
+    return _Ranked(scores, {key: _text(*columns) for key, columns in found.columns.items()}, found.total, held)
 
 
 def _rank_all(rows: UserFactQuerySet, wanted: Sequence[str], held: int) -> _Ranked:
     """Rank without the index what one read brings whole; the ranks are the same."""
-    read = list(rows.values_list("pk", "search_terms", "content", "summary"))
-    indexed = {key: terms for key, terms, *_ in read if any(token in terms for token in wanted)}
+    read = list(rows.values_list(_KEY, "search_terms", "content", "summary"))
+    indexed = {key: terms for key, terms, _, _ in read if any(token in terms for token in wanted)}
     texts = {key: _text(content, summary) for key, _, content, summary in read}
-    return _Ranked(bm25(indexed, wanted, total=held), texts, len(indexed), has_all_texts=True)
+    return _Ranked(bm25(indexed, wanted, total=held), texts, len(indexed), held)
 
 
 def _text(content: str, summary: str) -> str:
@@ -135,20 +154,7 @@ def _text(content: str, summary: str) -> str:
     return f"{content} {summary}".strip()
 
 
-def _texts_of(rows: UserFactQuerySet, ranked: _Ranked, held: int) -> dict[UUID, str]:
-    """Return the texts to compare by meaning: of all the facts, or where that is too many, of the best by words."""
-    model = settings.MEMORY_EMBEDDING_MODEL
-    if not model:
-        return {}
-    if held > (MAX_COMPARED if model == STATIC else MAX_REMOTE):
-        best = sorted(ranked.scores, key=lambda key: (-ranked.scores[key], key))[:MAX_RERANKED]
-        return {key: ranked.texts[key] for key in best}
-    if ranked.has_all_texts:
-        return ranked.texts
-    return {key: _text(content, summary) for key, content, summary in rows.values_list("pk", "content", "summary")}
-
-
-def _compare(query: str, texts: Mapping[UUID, str]) -> tuple[dict[UUID, float], set[UUID]]:
+def _compare(query: str, texts: Mapping[Key, str]) -> tuple[dict[Key, float], set[Key]]:
     """Return the cosines of the texts with the query, and which of them are clearly similar."""
     for model in dict.fromkeys((settings.MEMORY_EMBEDDING_MODEL, STATIC)) if texts else ():
         if (found := cosines(query, list(texts.values()), model=model)) is None:

@@ -258,5 +258,7 @@ def z_scores(values: Mapping[Key, float]) -> dict[Key, float]:
     if not values:
         return {}
     mean = math.fsum(values.values()) / len(values)
-    deviation = math.sqrt(math.fsum((value - mean) ** 2 for value in values.values()) / len(values))
-    return {key: (value - mean) / deviation if deviation > 1e-9 else 0.0 for key, value in values.items()}
+    deviation = math.sqrt(math.fsum([(value - mean) ** 2 for value in values.values()]) / len(values))
+    if deviation <= 1e-9:
+        return dict.fromkeys(values, 0.0)
+    return {key: (value - mean) / deviation for key, value in values.items()}

@@ -2,17 +2,20 @@
 
 Without a network: static word vectors, whose weights lie in the wheel of `wordllama`. Its files are read without its
 code, which would configure logging and bring an HTTP client. Or those of an embedding model through the one door.
-Vectors are kept in this process alone, by a digest of their text, so there is nothing that erasure has to look for.
+Vectors are kept in this process alone, by a digest of their text, so there is nothing that erasure has to look for;
+those of single words by the word, which is nobody's.
 """
 
 import importlib
 import importlib.util
 import logging
+import math
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
-from functools import cache
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cache, lru_cache
 from hashlib import blake2b
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,6 +25,8 @@ logger = logging.getLogger(__name__)
 
 STATIC: Final = "static"
 CACHED: Final = 16_384  # vectors; 16 MB of static ones, beside the 32 MB of their weights
+CACHED_WORDS: Final = 16_384  # static vectors of words, of which those of texts are soon made; again 16 MB
+MAX_WORD: Final = 32  # characters; what is longer is none that comes again, as a sentence without spaces
 _WEIGHTS: Final = "weights/l2_supercat_256.safetensors"
 _TOKENIZER: Final = "tokenizers/l2_supercat_tokenizer_config.json"
 
@@ -46,7 +51,8 @@ def cosines(query: str, texts: Sequence[str], *, model: str) -> list[float] | No
     none = numpy.full_like(vectors[0], numpy.nan)
     table = numpy.array([none if vector is None else vector for vector in vectors[1:]]).reshape(len(texts), -1)
     # Rounded: the last bits depend on how many rows are multiplied at once.
-    return [round(float(value), 6) for value in table @ vectors[0]]
+    found: list[float] = (table @ vectors[0]).astype(float).round(6).tolist()
+    return found
 
 
 def fetch(texts: Sequence[str], *, model: str) -> bool:
@@ -65,22 +71,21 @@ def fetch(texts: Sequence[str], *, model: str) -> bool:
         logger.warning("Search goes by words alone: %s", failure.kind)
         return False
     numpy = importlib.import_module("numpy")
-    for text, value in zip(dict.fromkeys(missing), values, strict=True):
-        _keep(_key(text, model), _unit(numpy.asarray(value, dtype=numpy.float32)))
+    units = (_unit(numpy.asarray(value, dtype=numpy.float32)) for value in values)
+    _keep(dict(zip(dict.fromkeys(missing), units, strict=True)), model)
     return True
 
 
-def _key(text: str, model: str) -> bytes:
-    return blake2b(
-        text.encode(errors="replace"), digest_size=16, person=blake2b(model.encode(), digest_size=16).digest()
-    ).digest()
+def _keys(texts: Iterable[str], model: str) -> list[bytes]:
+    person = blake2b(model.encode(), digest_size=16).digest()
+    return [blake2b(text.encode(errors="replace"), digest_size=16, person=person).digest() for text in texts]
 
 
 def _known(texts: Sequence[str], model: str) -> list[Vector | None]:
+    keys = _keys(texts, model)
     with _lock:
         found = []
-        for text in texts:
-            key = _key(text, model)
+        for key in keys:
             vector = _kept.get(key)
             if vector is not None:
                 _kept.move_to_end(key)
@@ -88,10 +93,13 @@ def _known(texts: Sequence[str], model: str) -> list[Vector | None]:
         return found
 
 
-def _keep(key: bytes, vector: Vector) -> None:
+def _keep(vectors: Mapping[str, Vector | None], model: str) -> None:
+    keys = _keys(vectors, model)
     with _lock:
-        _kept[key] = vector
-        _kept.move_to_end(key)
+        for key, vector in zip(keys, vectors.values(), strict=True):
+            if vector is not None:
+                _kept[key] = vector
+                _kept.move_to_end(key)
         while len(_kept) > CACHED:
             _kept.popitem(last=False)
 
@@ -103,24 +111,38 @@ def forget() -> None:
 
 
 def _unit(vector: Vector) -> Vector | None:
-    length = float(importlib.import_module("numpy").linalg.norm(vector))
+    length = math.sqrt(vector.dot(vector))
     return vector / length if length > 1e-9 else None
 
 
 def _static_vectors(texts: Sequence[str]) -> list[Vector | None] | None:
-    files = _static_files()
-    if files is None:
+    if _static_files() is None:
         return None
-    tokenizer, weights = files
     vectors = _known(texts, STATIC)
-    missing = [at for at, vector in enumerate(vectors) if vector is None]
-    encoded = tokenizer.encode_batch_fast([_encodable(texts[at]) for at in missing], add_special_tokens=False)
-    for at, encoding in zip(missing, encoded, strict=True):
-        if encoding.ids:
-            vectors[at] = _unit(weights[encoding.ids].sum(axis=0))
-        if vectors[at] is not None:
-            _keep(_key(texts[at], STATIC), vectors[at])
-    return vectors
+    missing = dict.fromkeys(text for text, vector in zip(texts, vectors, strict=True) if vector is None)
+    computed = dict(zip(missing, _sums_of_words(list(missing)), strict=True))
+    _keep(computed, STATIC)
+    return [computed[text] if vector is None else vector for text, vector in zip(texts, vectors, strict=True)]
+
+
+def _sums_of_words(texts: Sequence[str]) -> list[Vector | None]:
+    """Return the vectors of texts; no piece of the tokenizer's reaches from a word into the next, so they are sums."""
+    words = [text.split() for text in texts]
+    rows = {word: row for row, word in enumerate(dict.fromkeys(chain.from_iterable(words)))}
+    table = importlib.import_module("numpy").array(
+        [_word_vector(word) if len(word) <= MAX_WORD else _sum_of_pieces(word) for word in rows]
+    )
+    return [_unit(table.take([rows[word] for word in found], axis=0).sum(axis=0)) if found else None for found in words]
+
+
+def _sum_of_pieces(word: str) -> Vector:
+    files = _static_files()
+    assert files
+    tokenizer, weights = files
+    return weights.take(tokenizer.encode(_encodable(word), add_special_tokens=False).ids, axis=0).sum(axis=0)
+
+
+_word_vector = lru_cache(CACHED_WORDS)(_sum_of_pieces)
 
 
 def _encodable(text: str) -> str:

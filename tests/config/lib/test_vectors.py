@@ -42,6 +42,26 @@ def test_a_text_is_nearest_to_itself():
     assert cosines("Trades BTC", ["Trades BTC"], model=STATIC) == pytest.approx([1.0])
 
 
+@pytest.mark.parametrize(
+    "text", ["Trades BTC-perps, 1.5x at most!", "Größe höchstens 50 €", "只交易 比特币 🚀", "Ünïcödé \x00 end"]
+)
+def test_a_text_is_cut_like_the_sum_of_its_words(text):
+    tokenizer, weights = vectors._static_files()
+    whole = weights[tokenizer.encode(text, add_special_tokens=False).ids].sum(axis=0)
+
+    (vector,) = vectors._sums_of_words([text])
+
+    assert vector == pytest.approx(whole / math.sqrt(whole.dot(whole)), abs=1e-6)
+
+
+def test_words_are_kept_but_sentences_without_spaces_are_not():
+    vectors._word_vector.cache_clear()
+
+    cosines("btc", ["Trades " + "只交易比特币" * 10, "Trades gold"], model=STATIC)
+
+    assert vectors._word_vector.cache_info().currsize == len({"btc", "Trades", "gold"})
+
+
 def test_a_cosine_does_not_depend_on_what_else_is_compared():
     texts = [f"Trades coin number {number}" for number in range(50)]
 
