@@ -7,12 +7,13 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from typing import Any
 from uuid import uuid4
 
 from django.conf import settings
 
+from config.lib.llm_answer import Completion, ToolCall, Usage, clean
 from config.lib.offline import Reply, decide
 from config.lib.tokens import estimate_tokens
 
@@ -38,6 +39,20 @@ class OfflineProvider:
         message = {"role": "assistant", "content": reply.text, "tool_calls": calls or None}
         choice = {"index": 0, "finish_reason": _finish_reason(reply), "message": message}
         return type(model_response)(model=model, choices=[choice], usage=_usage(messages, reply))
+
+    def answer(
+        self, model: str, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]
+    ) -> Completion:
+        """Return the whole answer as the door gives it, without LiteLLM."""
+        reply = decide(messages, tools)
+        usage = _usage(messages, reply)
+        return Completion(
+            text=clean(reply.text),
+            tool_calls=tuple(ToolCall(new_id(), call.name, json.dumps(call.arguments)) for call in reply.tool_calls),
+            finish_reason=_finish_reason(reply),
+            usage=Usage(usage["prompt_tokens"], usage["completion_tokens"], estimated=True),
+            model=model,
+        )
 
     async def acompletion(self, *args: Any, **kwargs: Any) -> Any:
         """Return the whole answer as LiteLLM's response object."""
@@ -103,7 +118,7 @@ def _finish_reason(reply: Reply) -> str:
     return "tool_calls" if reply.tool_calls else "stop"
 
 
-def _usage(messages: list[Any], reply: Reply) -> dict[str, int]:
+def _usage(messages: Sequence[Mapping[str, Any]], reply: Reply) -> dict[str, int]:
     prompt = sum(estimate_tokens(str(message.get("content") or "")) for message in messages)
     written = reply.text + "".join(json.dumps(call.arguments) for call in reply.tool_calls)
     completion = estimate_tokens(written)

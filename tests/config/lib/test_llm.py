@@ -5,11 +5,13 @@ import subprocess
 import sys
 import time
 from contextlib import aclosing
+from dataclasses import replace
 
 import pytest
 
 from config.lib import llm
 from config.lib.llm import Chunk, LLMUnavailable, ToolCall, Usage
+from config.lib.providers import OfflineProvider
 from tests.fakes import (
     Cut,
     Gate,
@@ -663,3 +665,101 @@ def test_litellm_is_told_to_stay_offline_and_silent():
     assert os.environ["LITELLM_MODE"] == "PRODUCTION"
     assert not logging.getLogger("LiteLLM").isEnabledFor(logging.ERROR)
     assert not logging.getLogger("httpx").isEnabledFor(logging.INFO)
+
+
+# --- Our own model, which needs no LiteLLM ---
+
+OWN = "offline/keel"
+HOLD = {"type": "function", "function": {"name": "hold", "parameters": {"type": "object", "properties": {}}}}
+TALKS = {
+    "a statement": [{"role": "user", "content": "I never trade alts. I seem to exit too early."}],
+    "small talk": [{"role": "system", "content": "You are Keel."}, {"role": "user", "content": "hi"}],
+    "blocks": [
+        {"role": "system", "content": [{"type": "text", "text": "You are Keel.", "cache": True}, {"text": "B"}]},
+        {"role": "user", "content": "What can you do?"},
+    ],
+    "a tool's result": [
+        {"role": "user", "content": "I never trade alts"},
+        {
+            "role": "assistant",
+            "content": None,
+            "tool_calls": [{"id": "c1", "type": "function", "function": {"name": "remember", "arguments": "{}"}}],
+        },
+        {"role": "tool", "tool_call_id": "c1", "content": '{"fact_id": "1", "saved": "I never trade alts"}'},
+    ],
+    "NUL and half an emoji": [
+        {
+            "role": "system",
+            "content": "## What I know about you\n\n- [risk] I don't take leverage \x00 \ud83d above 5x",
+        },
+        {"role": "user", "content": "What is my max leverage?"},
+    ],
+    "a tick": [{"role": "system", "content": "Style: trend, x"}, {"role": "user", "content": "## Tick\n"}],
+}
+
+
+@pytest.fixture
+def through_litellm():
+    """A way to ask our own model as any provider is asked."""
+
+    def ask(messages, tools):
+        llm.register_provider(OWN.partition("/")[0], lambda: OfflineProvider())
+        try:
+            return complete(messages, models=[OWN], tools=tools)
+        finally:
+            llm.register_provider(OWN.partition("/")[0], OfflineProvider)
+
+    return ask
+
+
+def without_ids(answer):
+    return replace(answer, tool_calls=tuple((call.name, call.arguments) for call in answer.tool_calls))
+
+
+@pytest.mark.parametrize("tools", [[], [REMEMBER], [REMEMBER, HOLD]], ids=["no tools", "chat", "tick"])
+@pytest.mark.parametrize("talk", TALKS.values(), ids=TALKS)
+def test_own_model_answers_alike_with_and_without_litellm(through_litellm, talk, tools):
+    direct = complete(talk, models=[OWN], tools=tools)
+
+    assert without_ids(direct) == without_ids(through_litellm(talk, tools))
+    assert direct.text or direct.tool_calls
+    assert direct.usage.estimated
+    assert len({call.id for call in direct.tool_calls}) == len(direct.tool_calls)
+
+
+def test_own_model_is_free():
+    answer = complete(TALKS["small talk"], models=[OWN])
+
+    assert llm.cost_usd(answer.model, answer.usage) == 0
+
+
+def test_own_model_is_the_last_resort_of_others(wire):
+    wire.fail(500)
+
+    assert complete(models=[*WIRE, OWN]).model == OWN
+
+
+def test_another_handler_of_its_name_is_asked_instead(scripted):
+    scripted.say("From the script")
+    llm.register_provider("offline", lambda: scripted)
+    try:
+        assert complete(models=[OWN]).text == "From the script"
+    finally:
+        llm.register_provider("offline", OfflineProvider)
+
+
+def test_own_model_answers_without_importing_litellm():
+    code = (
+        "import asyncio, sys\n"
+        "from django.conf import settings; settings.configure()\n"
+        "sys.modules['litellm'] = None  # an import of it would raise\n"
+        "from config.lib import llm\n"
+        "hold = {'type': 'function', 'function': {'name': 'hold', 'parameters': {}}}\n"
+        "async def ask():\n"
+        "    answer = await llm.complete([{'role': 'user', 'content': ''}], models=['offline/keel'], tools=[hold])\n"
+        "    await llm.close()\n"
+        "    return answer\n"
+        "print(asyncio.run(ask()).tool_calls[0].name, 'httpx' in sys.modules)"
+    )
+
+    assert in_fresh_python(code).split() == ["hold", "False"]
