@@ -20,6 +20,8 @@ def clean_text(text: str) -> str:
     Line breaks become a newline; joiners of scripts and emoji stay, so any script survives in a chat message.
     """
     text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if text.isascii() and text.replace("\n", "").isprintable():
+        return text  # most texts: nothing to look for
     return "".join(c for c in text if c in _KEPT_IN_MESSAGES or not _is_broken(c))
 
 
@@ -34,6 +36,8 @@ def _is_bidi_control(char: str) -> bool:
 
 def one_line(text: str) -> str:
     """Return the text as one line in NFKC: controls, bidi and zero-width characters gone, white space collapsed."""
+    if text.isascii() and text.isprintable():
+        return _SPACE.sub(" ", text).strip()  # most texts: nothing to look for
     normal = unicodedata.normalize("NFKC", text)
     kept = "".join(" " if c.isspace() else c for c in normal if c.isspace() or _is_printable(c))
     # Dropping a character can bring two together that compose; a second pass makes the result stable.
