@@ -1,32 +1,40 @@
-"""Bars from CSV files. A file may be imported again, or go on after a stop: a bar stands once."""
+"""Bars: read from CSV files, stored, and made longer. Whatever is imported again or goes on, a bar stands once."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
-from itertools import groupby, islice
+from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import Final
+
+from django.db import connection, transaction
 
 from trading.imports.rows import FileRefused, Row, instant, number, read_csv
 from trading.models import Bar
 from trading.schemas import INTERVALS
 
 CSV_COLUMNS: Final = ("timestamp", "open", "high", "low", "close", "volume")  # the bar's beginning, UTC (settled 38)
-CHUNK: Final = 2000  # bars in a transaction
+CHUNK: Final = 10_000  # bars of a file in a transaction
+DAY: Final = timedelta(days=1)  # the longest interval; every other divides it and those between
+Key = tuple[str, str, datetime]
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_VALUES: Final = ("open", "high", "low", "close", "volume", "mark", "index", "source", "is_simulated")
+_KEY: Final = ("symbol", "interval", "opened_at")
+_AMOUNTS: Final = ("open", "high", "low", "close", "volume", "mark", "index")
+_COLUMNS: Final = (*_KEY, *_AMOUNTS, "source", "is_simulated")
 
 
 def read_bars(path: Path, *, symbol: str, interval: str, source: str) -> Iterator[Bar]:
     """Yield the bars of a CSV file with CSV_COLUMNS, and `mark` and `index` if it has them. Raises FileRefused."""
     for line, row in read_csv(path, set(CSV_COLUMNS) - {"volume"}):
         try:
-            yield _bar(row, symbol, interval, source)
+            yield parse_bar(row, symbol=symbol, interval=interval, source=source)
         except ValueError as error:
             raise FileRefused(f"{path.name}, line {line}: {error}.") from error
 
 
-def _bar(row: Row, symbol: str, interval: str, source: str) -> Bar:
+def parse_bar(row: Row, *, symbol: str, interval: str, source: str) -> Bar:
+    """Return the bar of a row with CSV_COLUMNS. Raises ValueError if there cannot be such a bar."""
     opened_at = instant(row["timestamp"])
     if (opened_at - _EPOCH) % INTERVALS[interval]:
         raise ValueError(f"{opened_at:%Y-%m-%d %H:%M:%S} is not the beginning of a bar of {interval}")
@@ -50,45 +58,100 @@ def _bar(row: Row, symbol: str, interval: str, source: str) -> Bar:
     )
 
 
-def store_bars(bars: Iterable[Bar], *, progress: Callable[[int, Bar], None] = lambda count, last: None) -> int:
-    """Write bars a chunk at a time, over those of the same beginning; return how many there were.
+def in_pages(bars: Iterable[Bar]) -> Iterator[list[Bar]]:
+    """Yield the bars in lists of a good size to store."""
+    bars = iter(bars)
+    while page := list(islice(bars, CHUNK)):
+        yield page
 
-    What was written stays if the rest fails, so an import may be begun again.
+
+def store_bars(
+    pages: Iterable[Collection[Bar]],
+    *,
+    aggregate: Collection[str] = (),
+    progress: Callable[[int, Bar], None] = lambda count, last: None,
+) -> Counter[str]:
+    """Write bars, over those of the same beginning; return how many there were and were made, by interval.
+
+    Each page is a transaction. What was written stays if the rest fails, so an import may be begun again.
+
+    Args:
+        aggregate: the longer intervals whose bars are made with them, in the same transaction: wherever an import
+            stops, no longer bar is missing that the stored ones make up.
+        progress: told after each page how many bars there were so far, and the last of them.
     """
-    bars, count = iter(bars), 0
-    while chunk := list(islice(bars, CHUNK)):
-        unique = {(bar.symbol, bar.interval, bar.opened_at): bar for bar in chunk}
-        Bar.objects.bulk_create(
-            unique.values(),
-            update_conflicts=True,
-            unique_fields=["symbol", "interval", "opened_at"],
-            update_fields=_VALUES,
+    written, count, before = Counter[str](), 0, set[Key]()
+    for page in filter(None, pages):
+        unique = {_key(bar): bar for bar in page}
+        with transaction.atomic():
+            _write(unique.values())
+            longer = {_key(bar): bar for bar in _longer_bars(unique.values(), aggregate)} if aggregate else {}
+            _write(longer.values())
+        # One that reaches over several pages is made again with each, and counts once.
+        written.update(bar.interval for key, bar in chain(unique.items(), longer.items()) if key not in before)
+        before, count = set(longer), count + len(page)
+        progress(count, next(reversed(unique.values())))
+    return written
+
+
+def _key(bar: Bar) -> Key:
+    return bar.symbol, bar.interval, bar.opened_at
+
+
+def _write(bars: Iterable[Bar]) -> None:
+    """Insert bars over those that are there; raw, since Django takes most of an import's time to say the same."""
+    quote, amount = connection.ops.quote_name, connection.ops.adapt_decimalfield_value
+    names = {name: quote(name) for name in _COLUMNS}
+    changes = ", ".join(f"{names[name]} = EXCLUDED.{names[name]}" for name in _COLUMNS if name not in _KEY)
+    statement = (
+        f"INSERT INTO {quote(Bar._meta.db_table)} ({', '.join(names.values())})"  # noqa: S608  names of ours alone
+        f" VALUES ({', '.join(['%s'] * len(names))})"
+        f" ON CONFLICT ({', '.join(names[name] for name in _KEY)}) DO UPDATE SET {changes}"
+    )
+    instant_of = connection.ops.adapt_datetimefield_value
+    rows = [
+        (
+            bar.symbol,
+            bar.interval,
+            instant_of(bar.opened_at),
+            *(None if (value := getattr(bar, name)) is None else amount(value, 36, 12) for name in _AMOUNTS),
+            bar.source,
+            bar.is_simulated,
         )
-        count += len(chunk)
-        progress(count, chunk[-1])
-    return count
+        for bar in bars
+    ]
+    if rows:
+        with connection.cursor() as cursor:
+            cursor.executemany(statement, rows)
 
 
-def last_stored(symbol: str, interval: str) -> datetime | None:
-    """Return the beginning of the newest bar that is stored."""
-    rows = Bar.objects.filter(symbol=symbol, interval=interval).order_by("-opened_at")
-    return rows.values_list("opened_at", flat=True).first()
+def last_stored(symbol: str, interval: str, *, is_simulated: bool | None = None) -> datetime | None:
+    """Return the beginning of the newest bar that is stored; of the real or the simulated ones alone, if said."""
+    rows = Bar.objects.filter(symbol=symbol, interval=interval)
+    if is_simulated is not None:
+        rows = rows.filter(is_simulated=is_simulated)
+    return rows.order_by("-opened_at").values_list("opened_at", flat=True).first()
 
 
-def combine_bars(bars: Iterable[Bar], interval: str) -> Iterator[Bar]:
+def longer_than(interval: str) -> list[str]:
+    """Return the longer intervals, the shortest first."""
+    return [name for name, length in INTERVALS.items() if length > INTERVALS[interval]]
+
+
+def aggregate_bars(bars: Iterable[Bar], interval: str) -> Iterator[Bar]:
     """Yield longer bars out of shorter ones in order; one of which a part is missing is left out."""
     length = INTERVALS[interval]
-
-    def beginning(bar: Bar) -> datetime:
-        return bar.opened_at - (bar.opened_at - _EPOCH) % length
-
-    for opened_at, group in groupby(bars, beginning):
+    for opened_at, group in groupby(bars, lambda bar: _floor(bar.opened_at, length)):
         parts = list(group)
         if len(parts) * INTERVALS[parts[0].interval] == length:
-            yield _combined(parts, opened_at, interval)
+            yield _joined(parts, opened_at, interval)
 
 
-def _combined(parts: list[Bar], opened_at: datetime, interval: str) -> Bar:
+def _floor(at: datetime, length: timedelta) -> datetime:
+    return at - (at - _EPOCH) % length
+
+
+def _joined(parts: list[Bar], opened_at: datetime, interval: str) -> Bar:
     last = parts[-1]
     return Bar(
         symbol=last.symbol,
@@ -106,9 +169,19 @@ def _combined(parts: list[Bar], opened_at: datetime, interval: str) -> Bar:
     )
 
 
-def store_combined(symbol: str, *, from_interval: str, to_interval: str, since: datetime | None = None) -> int:
-    """Store the longer bars that the stored shorter ones make up; return how many."""
-    rows = Bar.objects.filter(symbol=symbol, interval=from_interval).order_by("opened_at")
-    if since is not None:
-        rows = rows.filter(opened_at__gte=since - timedelta(days=1))
-    return store_bars(combine_bars(rows.iterator(chunk_size=CHUNK), to_interval))
+def _longer_bars(written: Collection[Bar], intervals: Collection[str]) -> list[Bar]:
+    """Return the whole longer bars that have a part in what was written; the other parts were stored before."""
+    found = []
+    for symbol, interval in dict.fromkeys((bar.symbol, bar.interval) for bar in written):
+        instants = [bar.opened_at for bar in written if (bar.symbol, bar.interval) == (symbol, interval)]
+        first, last = min(instants), max(instants)
+        days = (_floor(first, DAY), _floor(last, DAY) + DAY)
+        rows = Bar.objects.filter(symbol=symbol, interval=interval, opened_at__gte=days[0], opened_at__lt=days[1])
+        parts = list(rows.order_by("opened_at"))
+        for longer in longer_than(interval):
+            if longer not in intervals:
+                continue
+            # Out of the next shorter ones: a whole bar of whole bars is whole.
+            parts = list(aggregate_bars(parts, longer))
+            found += [bar for bar in parts if _floor(first, INTERVALS[longer]) <= bar.opened_at <= last]
+    return found

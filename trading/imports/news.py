@@ -1,6 +1,7 @@
 """Headlines and funding rates from files. Headlines are untrusted text, kept as one line."""
 
 from collections.abc import Iterable, Iterator
+from datetime import datetime
 from hashlib import sha256
 from pathlib import Path
 from typing import Final
@@ -93,3 +94,9 @@ def store_funding(rates: Iterable[FundingRate]) -> int:
         update_fields=["rate", "hours", "source", "is_simulated"],
     )
     return len(unique)
+
+
+def last_funding(symbol: str) -> datetime | None:
+    """Return the instant of the newest rate that is stored and real."""
+    rows = FundingRate.objects.filter(symbol=symbol, is_simulated=False).order_by("-at")
+    return rows.values_list("at", flat=True).first()

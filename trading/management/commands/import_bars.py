@@ -1,54 +1,137 @@
+import time
+from collections import Counter
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from functools import partial
 from itertools import dropwhile
 from pathlib import Path
+from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
+from django.db import close_old_connections
+from django.utils import timezone
 
 from config.lib.commands import KeelCommand
-from trading.imports.bars import CSV_COLUMNS, last_stored, read_bars, store_bars, store_combined
+from trading.imports.bars import CSV_COLUMNS, in_pages, last_stored, longer_than, read_bars, store_bars
+from trading.imports.venue import SETTLING, VenueUnavailable, fetch_bars, find_market, open_venue
+from trading.management.arguments import instant_argument, intervals_argument, symbol_argument
 from trading.models import Bar
-from trading.schemas import INTERVALS, symbol_name
+from trading.schemas import INTERVALS
 
 
 class Command(KeelCommand):
-    help = f"Take bars into the market's history from a CSV with the columns {', '.join(CSV_COLUMNS)}; may be gzipped."
+    help = (
+        f"Take bars into the market's history: from a CSV with the columns {', '.join(CSV_COLUMNS)}, which may be"
+        " gzipped, or from a venue by ccxt. Whatever is there already is kept or corrected, never doubled."
+    )
+
+    goes_on_at = datetime.min.replace(tzinfo=UTC)  # after what was written last
 
     def add_own_arguments(self, parser: CommandParser) -> None:
-        """Add the file and what its bars are of."""
-        parser.add_argument("file", type=Path)
-        parser.add_argument("--symbol", required=True)
+        """Add where the bars are from and what they are of."""
+        parser.add_argument("file", type=Path, nargs="?")
+        parser.add_argument("--exchange", metavar="VENUE", help="instead of a file: hyperliquid, binance, bybit, ...")
+        parser.add_argument("--symbol", required=True, type=symbol_argument)
         parser.add_argument("--interval", required=True, choices=list(INTERVALS))
-        parser.add_argument("--source", default="", help="where the bars are from; by default the file's name")
-        parser.add_argument("--combine", action="append", default=[], choices=list(INTERVALS), help="make longer bars")
-        parser.add_argument("--resume", action="store_true", help="leave out what is not newer than what is stored")
+        parser.add_argument(
+            "--aggregate",
+            type=intervals_argument,
+            help="longer bars to make of them, such as 1h,1d, or none; by default of every longer interval",
+        )
+        parser.add_argument("--source", default="", help="of a file: where it is from; by default its name")
+        parser.add_argument("--resume", action="store_true", help="of a file: leave out what is not newer than stored")
+        parser.add_argument("--market", default="", help="of a venue: its name of the market, such as BTC/USDC:USDC")
+        parser.add_argument("--since", type=instant_argument, help="of a venue: by default after the newest stored bar")
+        parser.add_argument("--until", type=instant_argument, help="of a venue: by default now")
+        parser.add_argument("--follow", action="store_true", help="of a venue: go on with each new bar until stopped")
 
-    def run(
+    def run(self, *, file: Path | None, exchange: str | None, **options: Any) -> None:
+        """Read and write a page at a time, the longer bars with it."""
+        interval = options["interval"]
+        if (file is None) == (exchange is None):
+            raise CommandError("Name either a file or an --exchange.")
+        if options["aggregate"] is None:
+            options["aggregate"] = longer_than(interval)
+        if not set(options["aggregate"]) <= set(longer_than(interval)):
+            raise CommandError(f"Bars of {interval} can only be made into longer ones.")
+        if exchange is None:
+            self._import_file(file or Path(), **options)
+            return
+        try:
+            self._import_venue(exchange, **options)
+        except KeyboardInterrupt:
+            self.say("Stopped.", stopped=True)
+
+    def _import_file(
+        self, file: Path, *, symbol: str, interval: str, source: str, aggregate: Sequence[str], resume: bool, **_: Any
+    ) -> None:
+        since = last_stored(symbol, interval) if resume else None
+        bars = read_bars(file, symbol=symbol, interval=interval, source=(source or file.name)[:80])
+        fresh = dropwhile(lambda bar: since is not None and bar.opened_at <= since, bars)
+        self._report(symbol, interval, store_bars(in_pages(fresh), aggregate=aggregate, progress=self._tell))
+
+    def _import_venue(
         self,
+        exchange: str,
         *,
-        file: Path,
         symbol: str,
         interval: str,
-        source: str,
-        combine: list[str],
-        resume: bool,
-        **options: object,
+        market: str,
+        since: datetime | None,
+        until: datetime | None,
+        aggregate: Sequence[str],
+        follow: bool,
+        **_: Any,
     ) -> None:
-        """Read and write a chunk at a time; then make the longer bars."""
-        try:
-            name = symbol_name(symbol)
-        except ValueError as error:
-            raise CommandError(f"{symbol}: {error}.") from error
-        if any(INTERVALS[longer] <= INTERVALS[interval] for longer in combine):
-            raise CommandError(f"Bars of {interval} can only be combined into longer ones.")
-        since = last_stored(name, interval) if resume else None
-        bars = read_bars(file, symbol=name, interval=interval, source=(source or file.name)[:80])
-        fresh = dropwhile(lambda bar: since is not None and bar.opened_at <= since, bars)
-        count = store_bars(fresh, progress=self._tell)
-        made = {
-            longer: store_combined(name, from_interval=interval, to_interval=longer, since=since) for longer in combine
-        }
-        more = "".join(f", {number} of {longer}" for longer, number in made.items())
-        self.say(f"{count} bars of {name} {interval}{more}", symbol=name, interval=interval, bars=count, combined=made)
+        if follow and until:
+            raise CommandError("--follow has no end; leave out --until.")
+        begins_at = since or _after_newest(symbol, interval)
+        venue = open_venue(exchange)
+        market = find_market(venue, symbol, market=market)
+        fetch = partial(fetch_bars, venue, market=market, symbol=symbol, interval=interval)
+        while True:
+            now = timezone.now()
+            pages = fetch(since=begins_at, until=until or now, now=now)
+            try:
+                written = store_bars(pages, aggregate=aggregate, progress=self._tell)
+            except VenueUnavailable as error:
+                if not follow:
+                    raise
+                self.stderr.write(str(error))
+            else:
+                if written or not follow:
+                    self._report(symbol, interval, written)
+            if not follow:
+                return
+            begins_at = max(begins_at, self.goes_on_at)
+            close_old_connections()
+            time.sleep(_seconds_to_next(interval, timezone.now()))
+
+    def _report(self, symbol: str, interval: str, written: Counter[str]) -> None:
+        longer = {name: written[name] for name in longer_than(interval) if written[name]}
+        more = "".join(f", {count} of {name}" for name, count in longer.items())
+        self.say(
+            f"{written[interval]} bars of {symbol} {interval}{more}",
+            symbol=symbol,
+            interval=interval,
+            bars=written[interval],
+            aggregated=longer,
+        )
 
     def _tell(self, count: int, last: Bar) -> None:
+        self.goes_on_at = last.opened_at + INTERVALS[last.interval]
         if not self.is_json:
             self.stderr.write(f"{count} bars, up to {last.opened_at:%Y-%m-%d %H:%M}")
+
+
+def _after_newest(symbol: str, interval: str) -> datetime:
+    newest = last_stored(symbol, interval, is_simulated=False)  # what the demo made up is no history
+    if newest is None:
+        raise CommandError(f"Nothing of {symbol} {interval} is stored yet. Say with --since where to begin.")
+    return newest + INTERVALS[interval]
+
+
+def _seconds_to_next(interval: str, now: datetime) -> float:
+    """Return the time until the next bar has ended and settled."""
+    length = INTERVALS[interval].total_seconds()
+    return length - (now - SETTLING).timestamp() % length

@@ -1,20 +1,89 @@
+from collections.abc import Iterable
+from datetime import datetime, timedelta
 from pathlib import Path
+from typing import Any
 
-from django.core.management.base import CommandParser
+from django.core.management.base import CommandError, CommandParser
+from django.utils import timezone
 
 from config.lib.commands import KeelCommand
-from trading.imports.news import FUNDING_COLUMNS, read_funding, store_funding
+from trading.imports.news import FUNDING_COLUMNS, last_funding, read_funding, store_funding
+from trading.imports.venue import fetch_funding, find_market, open_venue
+from trading.management.arguments import instant_argument, symbol_argument
+from trading.models import FundingRate
 
 
 class Command(KeelCommand):
-    help = f"Take funding rates from a CSV or JSON file with the columns {', '.join(FUNDING_COLUMNS)}."
+    help = (
+        f"Take funding rates from a CSV or JSON file with the columns {', '.join(FUNDING_COLUMNS)}, or from a venue by"
+        " ccxt."
+    )
 
     def add_own_arguments(self, parser: CommandParser) -> None:
-        """Add the file and where it is from."""
-        parser.add_argument("file", type=Path)
-        parser.add_argument("--source", default="", help="where the rates are from; by default the file's name")
+        """Add where the rates are from."""
+        parser.add_argument("file", type=Path, nargs="?")
+        parser.add_argument("--source", default="", help="of a file: where it is from; by default its name")
+        parser.add_argument("--exchange", metavar="VENUE", help="instead of a file: hyperliquid, binance, bybit, ...")
+        parser.add_argument("--symbol", type=symbol_argument, help="of a venue: whose funding")
+        parser.add_argument("--market", default="", help="of a venue: its name of the market, such as BTC/USDC:USDC")
+        parser.add_argument(
+            "--since", type=instant_argument, help="of a venue: by default the day before the newest stored rate"
+        )
+        parser.add_argument("--until", type=instant_argument, help="of a venue: by default now")
+        parser.add_argument(
+            "--hours", type=int, choices=range(1, 25), metavar="N", help="between two payments; by default as they came"
+        )
 
-    def run(self, *, file: Path, source: str, **options: object) -> None:
-        """Read all, then write."""
-        count = store_funding(list(read_funding(file, source=(source or file.name)[:80])))
+    def run(self, *, file: Path | None, exchange: str | None, source: str, **options: Any) -> None:
+        """Read all, then write; of a venue that falls silent, what it gave."""
+        if (file is None) == (exchange is None):
+            raise CommandError("Name either a file or an --exchange.")
+        if exchange is None:
+            file = file or Path()
+            count = store_funding(list(read_funding(file, source=(source or file.name)[:80])))
+        else:
+            count = _import_venue(exchange, **options)
         self.say(f"{count} funding rates", funding_rates=count)
+
+
+def _import_venue(
+    exchange: str,
+    *,
+    symbol: str | None,
+    market: str,
+    since: datetime | None,
+    until: datetime | None,
+    hours: int | None,
+    **_: Any,
+) -> int:
+    if symbol is None:
+        raise CommandError("Say with --symbol whose funding.")
+    begins_at = since or _day_before_newest(symbol)
+    venue = open_venue(exchange)
+    return _store(
+        fetch_funding(
+            venue,
+            market=find_market(venue, symbol, market=market),
+            symbol=symbol,
+            since=begins_at,
+            until=until or timezone.now(),
+            hours=hours,
+        )
+    )
+
+
+def _day_before_newest(symbol: str) -> datetime:
+    newest = last_funding(symbol)
+    if newest is None:
+        raise CommandError(f"No funding of {symbol} is stored yet. Say with --since where to begin.")
+    return newest - timedelta(days=1)  # by the last payments one sees how far apart they are
+
+
+def _store(rates: Iterable[FundingRate]) -> int:
+    found: list[FundingRate] = []
+    try:
+        for rate in rates:
+            found.append(rate)
+    finally:
+        count = store_funding(found)
+    return count

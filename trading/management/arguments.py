@@ -1,0 +1,51 @@
+"""What commands about the market are given, checked before they begin."""
+
+from argparse import ArgumentTypeError
+from datetime import datetime
+from decimal import Decimal
+
+from trading.imports.rows import instant
+from trading.schemas import INTERVALS, symbol_name
+
+
+def symbol_argument(text: str) -> str:
+    """Return a symbol as it is stored."""
+    try:
+        return symbol_name(text)
+    except ValueError as error:
+        raise ArgumentTypeError(f"{text}: {error}") from error
+
+
+def instant_argument(text: str) -> datetime:
+    """Return an instant of ISO 8601, in UTC unless it says otherwise."""
+    try:
+        return instant(text)
+    except ValueError as error:
+        raise ArgumentTypeError(f"{error}; write 2026-01-31 or 2026-01-31T12:00") from error
+
+
+def intervals_argument(text: str) -> list[str]:
+    """Return the intervals of a list such as "1h,1d", or none for "none"."""
+    names = [] if text == "none" else [name.strip() for name in text.split(",")]
+    if unknown := [name for name in names if name not in INTERVALS]:
+        raise ArgumentTypeError(f"{', '.join(unknown)} is none of {', '.join(INTERVALS)}")
+    return names
+
+
+def number_argument(text: str) -> Decimal:
+    """Return a finite number."""
+    try:
+        value = Decimal(text)
+    except ArithmeticError:
+        value = Decimal("NaN")
+    if not value.is_finite():
+        raise ArgumentTypeError(f"{text} is not a number")
+    return value
+
+
+def positive_argument(text: str) -> Decimal:
+    """Return an amount above zero."""
+    value = number_argument(text)
+    if value <= 0:
+        raise ArgumentTypeError(f"{text} is not above zero")
+    return value
