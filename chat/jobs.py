@@ -1,17 +1,14 @@
-import time
 from collections import Counter
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Final
 
 from django.contrib.sessions.models import Session
 
-import memory.jobs
 from chat.closing import close_due
 from chat.erasure import purge_trash
 from chat.lifecycle import archive_old
 from chat.services import interrupt_dead_turns
-from config.lib.jobs import Job
+from config.lib.jobs import Job, clock_from
 from config.lib.owned import system_tx
 
 
@@ -23,7 +20,7 @@ def sweep_dead_turns(now: datetime) -> str:
 
 def close_chats(now: datetime) -> str:
     """Close the chats that were left or abandoned, and try again to learn from those where it failed."""
-    outcomes = Counter(closed.outcome.value for closed in close_due(clock=_running_from(now)))
+    outcomes = Counter(closed.outcome.value for closed in close_due(clock=clock_from(now)))
     return ", ".join(f"{count} chats {outcome}" for outcome, count in outcomes.items()) or "no chat to close"
 
 
@@ -39,12 +36,6 @@ def empty_trash(now: datetime) -> str:
     return f"{purged.conversations} chats and {purged.facts} facts of {purged.users} users erased"
 
 
-def _running_from(now: datetime) -> Callable[[], datetime]:
-    """Return a clock that goes on from `now`: leases are renewed while models answer."""
-    began = time.monotonic()
-    return lambda: now + timedelta(seconds=time.monotonic() - began)
-
-
 def clear_expired_sessions(now: datetime) -> str:
     """Delete the browser sessions that have run out."""
     deleted, _ = Session.objects.filter(expire_date__lt=now).delete()
@@ -57,5 +48,4 @@ JOBS: Final = (
     Job("archive_chats", timedelta(hours=1), archive_chats),
     Job("empty_trash", timedelta(hours=1), empty_trash),
     Job("clear_expired_sessions", timedelta(days=1), clear_expired_sessions),
-    *memory.jobs.JOBS,
 )

@@ -1,22 +1,30 @@
 """Work that comes round by the clock: each job is idempotent, and each turn of the clock runs it once."""
 
 import logging
+import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from django.conf import settings
 from django.core.cache import cache
+from django.utils.module_loading import import_string
 
 logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Something to do every so often; `run(now)` opens its own doors and returns a summary line."""
+    """Something to do every so often; `run(now)` opens its own doors and returns a summary line.
+
+    Jobs of one lane run one after another, those of different lanes side by side: a job that may take minutes has a
+    lane of its own.
+    """
 
     name: str
     every: timedelta
     run: Callable[[datetime], str]
+    lane: str = "quick"
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +34,17 @@ class JobRun:
     name: str
     summary: str
     has_failed: bool
+
+
+def all_jobs() -> list[Job]:
+    """Return the jobs of all apps; the settings name them, since no app knows all the others."""
+    return [job for path in settings.JOBS for job in import_string(path)]
+
+
+def clock_from(now: datetime) -> Callable[[], datetime]:
+    """Return a clock that goes on from `now`: leases are renewed while models answer."""
+    began = time.monotonic()
+    return lambda: now + timedelta(seconds=time.monotonic() - began)
 
 
 def run_due(jobs: Iterable[Job], now: datetime) -> Iterator[JobRun]:

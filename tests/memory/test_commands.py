@@ -8,7 +8,7 @@ import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
 
-from chat.jobs import JOBS
+from config.lib.jobs import all_jobs
 from config.lib.owned import owned_tx
 from memory import jobs
 from memory.models import MemoryProposal, UserFact
@@ -58,7 +58,7 @@ def test_job_works_on_everybody_and_runs_by_the_clock(name, rows_of_both):
 
     assert said.endswith(", 2 users")
     assert not said.startswith("0 ")
-    assert name in {job.name for job in JOBS}
+    assert name in {job.name for job in all_jobs()}
 
 
 @pytest.mark.parametrize("name", ["decay_facts", "consolidate_facts", "enforce_token_limits"])

@@ -1,15 +1,22 @@
+import logging
 import threading
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, Final
 
 from django.core.management.base import CommandError, CommandParser
-from django.db import close_old_connections
+from django.db import close_old_connections, connections
 from django.utils import timezone
 
-from chat.jobs import JOBS
 from config.lib.commands import KeelCommand
-from config.lib.jobs import JobRun, run_due, run_job
+from config.lib.jobs import Job, JobRun, all_jobs, run_due, run_job
 
-TICK_SECONDS = 5.0
+logger = logging.getLogger(__name__)
+
+TICK_SECONDS: Final = 5.0
+RESTART_SECONDS: Final = 5.0
+GRACE_SECONDS: Final = 5.0  # for what runs when it is stopped; leases let others go on with it
+
+Report = Callable[[JobRun], None]
 
 
 class Command(KeelCommand):
@@ -22,26 +29,53 @@ class Command(KeelCommand):
     def run(self, *, once: bool, **options: Any) -> None:
         """Run all jobs once, or what is due again and again."""
         if once:
-            runs = [run_job(job, timezone.now()) for job in JOBS]
+            runs = [run_job(job, timezone.now()) for job in all_jobs()]
             for run in runs:
                 self._report(run)
             if all(run.has_failed for run in runs):
                 raise CommandError("Every job failed.")
             return
+        stopped = threading.Event()
         try:
-            work_until(threading.Event(), self._report)
+            work_until(stopped, self._report)
         except KeyboardInterrupt:
+            stopped.set()
             self.say("Stopped.", stopped=True)
 
     def _report(self, run: JobRun) -> None:
         self.say(f"{run.name}: {run.summary}", job=run.name, summary=run.summary, failed=run.has_failed)
 
 
-def work_until(stopped: threading.Event, report: Any) -> None:
-    """Run what is due every few seconds until `stopped` is set."""
+def work_until(stopped: threading.Event, report: Report) -> None:
+    """Run what is due every few seconds until `stopped` is set, each lane in a thread of its own."""
+    jobs = all_jobs()
+    lanes = [
+        threading.Thread(
+            target=_keep_working,
+            args=([job for job in jobs if job.lane == lane], stopped, report),
+            name=f"jobs: {lane}",
+            daemon=True,
+        )
+        for lane in sorted({job.lane for job in jobs})
+    ]
+    for thread in lanes:
+        thread.start()
+    stopped.wait()
+    for thread in lanes:
+        thread.join(timeout=GRACE_SECONDS)
+
+
+def _keep_working(jobs: Sequence[Job], stopped: threading.Event, report: Report) -> None:
+    """Run a lane: an error that ends its loop, such as a locked database, must not end it for good."""
     while not stopped.is_set():
-        close_old_connections()
-        for run in run_due(JOBS, timezone.now()):
-            report(run)
-        close_old_connections()
-        stopped.wait(TICK_SECONDS)
+        try:
+            close_old_connections()
+            for run in run_due(jobs, timezone.now()):
+                report(run)
+            pause = TICK_SECONDS
+        except Exception:
+            logger.exception("The job worker broke; it starts again")
+            pause = RESTART_SECONDS
+        finally:
+            connections.close_all()
+        stopped.wait(pause)

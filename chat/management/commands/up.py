@@ -14,7 +14,6 @@ logger = logging.getLogger(__name__)
 
 MAX_SOCKET_FRAME = 65_536  # bytes
 GRACE_SECONDS = 10  # running replies are saved and marked within it
-RESTART_SECONDS = 5.0
 
 
 class Command(KeelCommand):
@@ -28,7 +27,7 @@ class Command(KeelCommand):
     def run(self, *, host: str, port: int, **options: Any) -> None:
         """Run the server in this thread and the jobs in another, until the server stops."""
         stopped = threading.Event()
-        worker = threading.Thread(target=_supervise, args=(stopped,), name="jobs", daemon=True)
+        worker = threading.Thread(target=work_until, args=(stopped, _log), name="jobs", daemon=True)
         worker.start()
         url = f"http://{host}:{port}/"
         self.say(f"Keel is on {url} (Ctrl-C stops it)", url=url)
@@ -45,17 +44,7 @@ class Command(KeelCommand):
             )
         finally:
             stopped.set()
-            worker.join(timeout=RESTART_SECONDS)
-
-
-def _supervise(stopped: threading.Event) -> None:
-    """Keep the jobs running: an error that ends the loop, such as a locked database, must not end them for good."""
-    while not stopped.is_set():
-        try:
-            work_until(stopped, _log)
-        except Exception:
-            logger.exception("The job worker broke; it starts again")
-            stopped.wait(RESTART_SECONDS)
+            worker.join(timeout=GRACE_SECONDS)
 
 
 def _log(run: JobRun) -> None:
