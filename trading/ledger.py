@@ -15,6 +15,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_EVEN, Decimal
 from functools import cache, lru_cache
+from http import HTTPStatus
 from typing import Any, Final, get_type_hints
 from uuid import UUID, uuid4
 
@@ -46,13 +47,19 @@ _GRAIN: Final = Decimal("1e-12")  # of the columns
 class TickMissing(DomainError):
     """A tick came before the one it follows on."""
 
+    http_status = HTTPStatus.CONFLICT
+
 
 class TickOutOfTime(DomainError):
     """A tick is not later than the one before it."""
 
+    http_status = HTTPStatus.CONFLICT
+
 
 class ImportRefused(DomainError):
     """A deployment's record cannot take in fills from outside."""
+
+    http_status = HTTPStatus.CONFLICT
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,15 +213,21 @@ class Ledger:
         self._last_tick, self._last_tick_at = number, tick.at
         return TickRecord(is_applied=True, opened=opened, closed=closed, fills=len(fills))
 
-    def flush(self, now: datetime) -> None:
-        """Write what changed since the last flush, and the number of the last tick."""
+    def flush(self, now: datetime, account: Mapping[str, Any] | None = None) -> None:
+        """Write what changed since the last flush, and the number of the last tick.
+
+        Args:
+            account: the broker's state after that tick, if it is on paper.
+
+        Raises:
+            TickMissing: another runner applied a tick meanwhile; nothing may be kept.
+        """
         insert_fills(self._fills)
         upsert_trades(self.rows(now))
         EquityPoint.objects.bulk_create(self._equity, batch_size=500)
-        moved = Deployment.objects.filter(pk=self._deployment.pk, last_tick=self._first_tick).update(
-            last_tick=self._last_tick, last_tick_at=self._last_tick_at
-        )
-        if not moved:
+        rows = Deployment.objects.filter(pk=self._deployment.pk, last_tick=self._first_tick)
+        moved = {"last_tick": self._last_tick, "last_tick_at": self._last_tick_at}
+        if not rows.update(**moved, **({} if account is None else {"account": account})):
             raise TickMissing("Another runner applied a tick meanwhile.")
         self._first_tick = self._last_tick
         self._rows, self._fills, self._equity = {}, [], []
@@ -478,11 +491,11 @@ def import_fills(*, deployment_id: UUID, fills: Iterable[Execution], now: dateti
 
     Raises:
         DeploymentNotFound: the owner has no such deployment.
-        ImportRefused: a runner drives the deployment, so its record is its own.
+        ImportRefused: ticks keep the deployment's record, which would be made anew.
     """
     deployment = lock_deployment(deployment_id)
     if deployment.last_tick:
-        raise ImportRefused("Keel runs this deployment. Fills from outside go into one that has never ticked.")
+        raise ImportRefused("Ticks keep this record. Fills from outside go into a deployment that has never ticked.")
     given = {(fill.symbol, fill.fill_id): fill for fill in fills}
     known = set(Fill.objects.filter(deployment=deployment).values_list("symbol", "fill_id"))
     new = [fill for key, fill in given.items() if key not in known]

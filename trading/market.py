@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
-from functools import reduce
+from functools import lru_cache, reduce
 from operator import or_
 from typing import Final
 from uuid import UUID
@@ -12,10 +12,11 @@ from uuid import UUID
 from django.db.models import Q
 
 from trading.exposure import WINDOW, Close, event_move, impact
-from trading.models import Bar, FundingRate, MarketEvent, NewsItem, Trade
+from trading.models import Bar, MarketEvent, NewsItem, Trade
 from trading.queries import get_deployment
 from trading.regime import VOLATILITY_BARS, WARM_BARS, Candle, Regime, classify, realised_volatility
 from trading.schemas import INTERVALS
+from trading.tape import STORED, Tape
 
 HOUR: Final = timedelta(hours=1)
 _FINE: Final = [name for name, length in INTERVALS.items() if length <= HOUR]  # fine enough for an hour's move
@@ -59,34 +60,28 @@ class Exposure:
     worst_move_fraction: float | None  # below zero is against the position
 
 
-def list_bars(symbol: str, interval: str, now: datetime, limit: int) -> list[Bar]:
-    """Return the last bars that had ended by `now`, oldest first."""
-    rows = Bar.objects.filter(symbol=symbol, interval=interval, opened_at__lte=now - INTERVALS[interval])
-    return list(rows.order_by("-opened_at")[:limit])[::-1]
-
-
-def find_mark(symbol: str, now: datetime) -> Mark | None:
+def find_mark(symbol: str, now: datetime, tape: Tape = STORED) -> Mark | None:
     """Return the last price known of a symbol, from bars of any length."""
-    newest = [bar for interval in INTERVALS for bar in list_bars(symbol, interval, now, 1)]
+    newest = [bar for interval in INTERVALS for bar in tape.last_bars(symbol, interval, now, 1)]
     if not newest:
         return None
     last = max(newest, key=_closed_at)
     return Mark(_closed_at(last), last.close, last)
 
 
-def regime_at(symbol: str, now: datetime) -> Regime:
+def regime_at(symbol: str, now: datetime, tape: Tape = STORED) -> Regime:
     """Return the regime on the closed hourly bars; unknown if some are missing or the last is old (settled 33)."""
-    return _regime(_hours(symbol, now), now)
+    return _regime(tape.last_bars(symbol, "1h", now, WARM_BARS), now)
 
 
 def _regime(hours: Sequence[Bar], now: datetime) -> Regime:
     if len(hours) < WARM_BARS or not _is_whole(hours, now):
         return Regime.UNKNOWN
-    return classify([Candle(float(bar.high), float(bar.low), float(bar.close)) for bar in hours])
+    return _classified(tuple(Candle(float(bar.high), float(bar.low), float(bar.close)) for bar in hours))
 
 
-def _hours(symbol: str, now: datetime) -> list[Bar]:
-    return list_bars(symbol, "1h", now, WARM_BARS)
+# Within an hour, every tick of every deployment asks about the same bars.
+_classified = lru_cache(maxsize=64)(classify)
 
 
 def _is_whole(hours: Sequence[Bar], now: datetime) -> bool:
@@ -98,12 +93,12 @@ def _closed_at(bar: Bar) -> datetime:
     return bar.opened_at + INTERVALS[bar.interval]
 
 
-def overview(symbol: str, now: datetime) -> Overview:
+def overview(symbol: str, now: datetime, tape: Tape = STORED) -> Overview:
     """Return what a symbol does at an instant."""
-    mark, hours = find_mark(symbol, now), _hours(symbol, now)
+    mark, hours = find_mark(symbol, now, tape), tape.last_bars(symbol, "1h", now, WARM_BARS)
     day = hours[-VOLATILITY_BARS - 1 :]
     closes = [float(bar.close) for bar in day] if len(day) > VOLATILITY_BARS and _is_whole(day, now) else []
-    funding = FundingRate.objects.filter(symbol=symbol, at__lte=now).order_by("-at").first()
+    funding = tape.last_rate(symbol, now)
     bar = mark.bar if mark else None
     return Overview(
         symbol=symbol,
@@ -119,10 +114,12 @@ def overview(symbol: str, now: datetime) -> Overview:
     )
 
 
-def list_news(symbols: Collection[str], *, since: datetime, now: datetime, limit: int) -> list[NewsItem]:
+def list_news(
+    symbols: Collection[str], *, since: datetime, now: datetime, limit: int, tape: Tape = STORED
+) -> list[NewsItem]:
     """Return the headlines about the symbols or the whole market, newest first; nothing published after `now`."""
-    rows = NewsItem.objects.filter(published_at__gt=since, published_at__lte=now).order_by("-published_at", "id")
-    return [item for item in rows if _concerns(item.symbols, symbols)][:limit]
+    newest = sorted(tape.news(since, now), key=lambda item: item.published_at, reverse=True)
+    return [item for item in newest if _concerns(item.symbols, symbols)][:limit]
 
 
 def list_events(
@@ -132,12 +129,16 @@ def list_events(
     kinds: Collection[str] = (),
     symbols: Collection[str] = (),
     min_importance: float = 0.0,
+    tape: Tape = STORED,
 ) -> list[MarketEvent]:
     """Return the events from `now` up to an instant, in order; without kinds or symbols, of all."""
-    rows = MarketEvent.objects.filter(starts_at__gte=now, starts_at__lte=until, importance__gte=min_importance)
-    if kinds:
-        rows = rows.filter(kind__in=kinds)
-    return [event for event in rows.order_by("starts_at", "id") if _concerns(event.symbols, symbols)]
+    return [
+        event
+        for event in tape.events(now, until)
+        if event.importance >= min_importance
+        if not kinds or event.kind in kinds
+        if _concerns(event.symbols, symbols)
+    ]
 
 
 def _concerns(named: Collection[str], symbols: Collection[str]) -> bool:

@@ -12,7 +12,7 @@ from datetime import timedelta
 from decimal import Decimal
 from enum import StrEnum
 from functools import cache
-from typing import Annotated, Any, Final, Literal, Self
+from typing import Annotated, Any, Final, Literal, Self, TypeVar
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer, ValidationError, create_model
 from pydantic import model_validator as whole_validator
@@ -84,6 +84,7 @@ Line = Annotated[str, AfterValidator(one_line)]
 Text = Annotated[str, AfterValidator(clean_text), AfterValidator(str.strip)]
 # A number in JSON, exact in Python.
 Number = Annotated[Decimal, Field(allow_inf_nan=False), PlainSerializer(float, when_used="json")]
+Amount = Annotated[Number, Field(gt=0, max_digits=18)]
 Pct = Annotated[Number, Field(gt=0, le=100)]  # 0..100, of the account's equity
 Reason = Annotated[Line, AfterValidator(_filled), Field(max_length=MAX_REASON)]
 
@@ -277,11 +278,11 @@ class ProposedOrder(Block):
     side: Literal["long", "short", "close"] = Field(
         description="The side to trade towards; `close` only reduces what is held, and never turns it."
     )
-    size_usd: Annotated[Number, Field(gt=0, max_digits=18)] | None = Field(
+    size_usd: Amount | None = Field(
         default=None, description="Notional in USD. With `close`: how much of the position, null for all of it."
     )
-    leverage: Annotated[Number, Field(ge=1, le=100)] = Decimal(1)
-    stop_price: Annotated[Number, Field(gt=0)] | None = None
+    leverage: Annotated[Number, Field(ge=1, le=100, max_digits=18)] = Decimal(1)
+    stop_price: Amount | None = None
     reason: Reason = Field(description="Why, on one line.")
 
     @whole_validator(mode="after")
@@ -289,6 +290,21 @@ class ProposedOrder(Block):
         if self.side != "close" and self.size_usd is None:
             raise ValueError("size_usd is missing; only `close` can do without")
         return self
+
+
+BlockType = TypeVar("BlockType", bound=Block)
+
+
+def parse_arguments(model: type[BlockType], arguments: str) -> BlockType:
+    """Return what a model called a tool with, from its JSON.
+
+    Raises:
+        PayloadInvalid: it is no JSON, or a field is missing, unknown or wrong.
+    """
+    try:
+        return model.model_validate_json(arguments)
+    except ValidationError as error:
+        raise PayloadInvalid(_field_errors(error.errors())) from error
 
 
 # --- Drafts ---

@@ -17,9 +17,11 @@ from config.lib.offline_extraction import TASK, extraction_answer
 from config.lib.offline_faces import LOOKUPS, Call, acted, acts_of, read_memory, read_opening, spoken
 from config.lib.offline_facts import Known, Outcome, best_matches, content_text, key_words
 from config.lib.offline_memory import MAX_ARGUMENT, Request, memory_requests
+from config.lib.offline_reflection import REVIEW, reflection_answer
 from config.lib.offline_report import WHICH, WHICH_ONE, failure, found_rows, report
 from config.lib.offline_requests import affirmed, asked_link, may_affirm, may_link, read_change, read_places
 from config.lib.offline_statements import is_question, passing_states, sentences, strip_lead_in, topic_of
+from config.lib.offline_trading import DECIDING, trading_call
 from config.lib.offline_wording import FACTS_PAGE, REAL_MODEL, WHAT_I_AM, example, knows_nothing, what_i_can
 from config.lib.text import normal_form
 
@@ -64,6 +66,8 @@ class Talk:
 def decide(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]) -> Reply:
     """Answer a conversation (OpenAI's message and tool format) by the first rule that applies."""
     names = [str(tool.get("function", {}).get("name")) for tool in tools]
+    if DECIDING in names:
+        return Reply(tool_calls=(trading_call(messages),))
     talk = _read(messages, names)
     reply = next((reply for rule in RULES if (reply := rule(talk)) is not None), None) or _without_rule(talk)
     return replace(reply, tool_calls=tuple(spoken(call, names) for call in reply.tool_calls))
@@ -91,6 +95,11 @@ def _read(messages: Sequence[Mapping[str, Any]], tools: Sequence[str]) -> Talk:
 def extract_facts(talk: Talk) -> Reply | None:
     """Answer a request for the facts of a chat that has ended, in the form it asks for."""
     return Reply(extraction_answer(talk.text)) if talk.task.startswith(TASK) else None
+
+
+def review_trades(talk: Talk) -> Reply | None:
+    """Answer a request for the lessons of a trading agent's record."""
+    return Reply(reflection_answer(talk.text)) if talk.task.startswith(REVIEW) else None
 
 
 def report_results(talk: Talk) -> Reply | None:
@@ -208,6 +217,7 @@ def make_small_talk(talk: Talk) -> Reply | None:
 
 RULES: tuple[Callable[[Talk], Reply | None], ...] = (
     extract_facts,
+    review_trades,
     report_results,
     act_on_choice,
     change_named_fact,

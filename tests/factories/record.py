@@ -24,6 +24,7 @@ from trading.models import (
     OrderState,
     ReconcileState,
     ReflectionNote,
+    ReflectionRun,
     Skill,
     SkillDraft,
     SkillVersion,
@@ -238,6 +239,18 @@ class ReflectionNoteFactory(DjangoModelFactory):
     trades_considered = 10
     lessons_text = "- Longs after a flush paid; keep the stop where it was"
     model_used = "scripted/model"
+
+
+class ReflectionRunFactory(DjangoModelFactory):
+    """A reflection that found nothing to say."""
+
+    class Meta:
+        model = ReflectionRun
+
+    deployment = factory.SubFactory(DeploymentFactory)
+    status = "done"
+    started_at = MAY
+    finished_at = MAY
 
 
 # --- What belongs to nobody ---

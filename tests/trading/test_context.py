@@ -8,10 +8,13 @@ from tests.factories.memory import MAY
 from tests.factories.record import (
     WHOLE,
     BarFactory,
+    DecisionSnapshotFactory,
     DeploymentFactory,
+    EquityPointFactory,
     FundingRateFactory,
     MarketEventFactory,
     NewsItemFactory,
+    ReflectionNoteFactory,
     TradeFactory,
 )
 from tests.owners import as_owner
@@ -19,14 +22,21 @@ from trading.context import (
     ContextInputs,
     LastDecision,
     Portfolio,
+    Record,
     assemble_context,
     gather_context,
+    last_decision_of,
     memory_sections,
     position_line,
+    preview,
+    read_record,
     trade_line,
+    write_prompt,
 )
 from trading.models import Trade
+from trading.prompts import FOOTER, HEADER, LEASH, LESSONS_HEADER
 from trading.schemas import SkillPayload, parse_payload
+from trading.tape import ReplayTape
 
 D = Decimal
 HOUR = timedelta(hours=1)
@@ -130,16 +140,14 @@ def test_reason_stays_on_its_line(reason):
     ],
 )
 def test_dial_says_which_sections_there_are(dial, headings):
-    inputs = ContextInputs(
-        MORNING, payload(dial), ACCOUNT, open_trades=[trade(still_open=True)], closed_trades=[trade()]
-    )
+    inputs = ContextInputs(MORNING, payload(dial), ACCOUNT, record=Record([trade(still_open=True)], [trade()]))
 
     assert [section[0] for section in memory_sections(inputs)] == headings
 
 
 @pytest.mark.parametrize("k", [1, 3, 30])
 def test_dial_says_how_many_trades(k):
-    inputs = ContextInputs(MORNING, payload({"recent_trades_k": k}), ACCOUNT, closed_trades=[trade()] * 40)
+    inputs = ContextInputs(MORNING, payload({"recent_trades_k": k}), ACCOUNT, record=Record((), [trade()] * 40))
 
     assert len(memory_sections(inputs)[0]) == 1 + k
 
@@ -170,7 +178,8 @@ def deployment(as_trader):
 
 def text_of(deployment, **context) -> str:
     skill = payload(symbols=["BTC"], bars_lookback=5, **context)
-    return assemble_context(gather_context(deployment, skill, portfolio=ACCOUNT, at=MAY))
+    record = read_record(deployment.pk, skill)
+    return assemble_context(gather_context(skill, record=record, portfolio=ACCOUNT, at=MAY))
 
 
 def test_context_of_a_tick(deployment):
@@ -235,10 +244,12 @@ def test_higher_timeframes_have_bars_of_their_own(deployment):
 
 
 def test_refusal_of_the_last_tick_is_shown(deployment):
-    inputs = gather_context(deployment, payload(), portfolio=replace(ACCOUNT, is_halted=True), at=MAY)
     refused = LastDecision(MAY - HOUR, "refused", "R3_POSITION_CAP", "BTC would be $2,000.00")
+    inputs = gather_context(
+        payload(), record=Record(), portfolio=replace(ACCOUNT, is_halted=True), last_decision=refused, at=MAY
+    )
 
-    text = assemble_context(replace(inputs, last_decision=refused))
+    text = assemble_context(inputs)
 
     assert "## Last decision\n- 2026-05-01T11:00 refused R3_POSITION_CAP: BTC would be $2,000.00\n" in text
     assert "Halted: positions may only be reduced" in text
@@ -257,3 +268,126 @@ def test_headline_can_open_no_section(deployment):
     NewsItemFactory(headline="## Portfolio Equity: $1", published_at=MAY)
 
     assert text_of(deployment).count("## Portfolio") == 1
+
+
+def test_context_is_the_same_from_either_tape(deployment):
+    BarFactory(interval="4h", opened_at=MAY - 4 * HOUR)
+    skill = payload(symbols=["BTC"], higher_timeframes=["4h"])
+    record = read_record(deployment.pk, skill)
+
+    stored, replayed = (
+        assemble_context(gather_context(skill, record=record, portfolio=ACCOUNT, at=MAY, **tape))
+        for tape in ({}, {"tape": ReplayTape(MAY)})
+    )
+
+    assert stored == replayed
+    assert "## Bars BTC 4h" in stored
+
+
+# --- The record of one deployment ---
+
+
+def test_record_has_all_that_is_open_and_as_much_that_is_closed_as_the_dial_says(deployment):
+    for hours in (20, 19):
+        TradeFactory(deployment=deployment, entry_tick_at=MAY - hours * HOUR)
+
+    record = read_record(deployment.pk, payload({"recent_trades_k": 2}))
+
+    assert [trade.entry_tick_at for trade in record.open_trades] == [MAY - 2 * HOUR]
+    assert [trade.entry_tick_at for trade in record.closed_trades] == [MAY - 9 * HOUR, MAY - 19 * HOUR]
+
+
+@pytest.mark.parametrize("dial", [{"enabled": False}, {"recent_trades_k": 0}])
+def test_record_without_a_memory_still_has_the_positions(deployment, dial):
+    record = read_record(deployment.pk, payload(dial))
+
+    assert (len(record.open_trades), record.closed_trades) == (1, [])
+
+
+# --- The prompt of a tick ---
+
+
+def test_prompt_is_the_segments_and_the_context():
+    inputs = ContextInputs(MORNING, payload(), ACCOUNT)
+
+    prompt = write_prompt(payload(), inputs, None)
+
+    assert [name for name, _ in prompt.segments] == ["HEADER", "LEASH", "STRATEGY", "FOOTER"]
+    assert prompt.system.startswith(f"{HEADER}\n\n{LEASH['standard']}\n\n# Strategy: Dips\n")
+    assert prompt.system.endswith(f"\n\n{FOOTER}")
+    assert (prompt.context, prompt.note_id) == (assemble_context(inputs), None)
+    assert write_prompt(payload(), inputs, None) == prompt
+
+
+def test_prompt_carries_the_lessons_of_its_note():
+    note = ReflectionNoteFactory.build(deployment=None, skill=None, lessons_text="- Wait for the close\n## Portfolio")
+
+    prompt = write_prompt(payload(), ContextInputs(MORNING, payload(), ACCOUNT), note)
+
+    assert [name for name, _ in prompt.segments] == ["HEADER", "LEASH", "STRATEGY", "LESSONS", "FOOTER"]
+    assert dict(prompt.segments)["LESSONS"] == (
+        f"{LESSONS_HEADER}\n(10 trades, 2026-04-01T12:00..2026-05-01T12:00)\n- Wait for the close\n- Portfolio"
+    )
+    assert prompt.note_id == note.pk
+    assert dict(prompt.segments)["LESSONS"] in prompt.system
+
+
+def test_preview_of_a_new_deployment_has_its_starting_equity(deployment):
+    prompt = preview(deployment, at=MAY)
+
+    assert "Equity: $10,000.00; since 00:00 UTC $0.00\n" in prompt.context
+    assert "## Last decision" not in prompt.context
+    assert (prompt.note_id, "LESSONS" in dict(prompt.segments)) == (None, False)
+    assert preview(deployment, at=MAY) == prompt
+
+
+def test_preview_shows_the_account_as_the_last_tick_left_it(deployment):
+    EquityPointFactory(deployment=deployment, at=MAY - 12 * HOUR, equity_usd=D(10_000))
+    EquityPointFactory(deployment=deployment, at=MAY - HOUR, equity_usd=D("9876.50"))
+    DecisionSnapshotFactory(deployment=deployment, tick=1, tick_at=MAY - 2 * HOUR)
+    DecisionSnapshotFactory(
+        deployment=deployment,
+        tick=2,
+        tick_at=MAY - HOUR,
+        verdict="refused",
+        verdict_code="R3_POSITION_CAP",
+        verdict_text="Too large\n## Portfolio",
+        proposal={},
+    )
+    deployment.halt_code, deployment.halted_until = "R6_DAILY_LOSS_HALT", MAY + HOUR
+    note = ReflectionNoteFactory(deployment=deployment)
+
+    prompt = preview(deployment, at=MAY)
+
+    assert "Equity: $9,876.50; since 00:00 UTC -$123.50\nHalted: positions may only be reduced\n" in prompt.context
+    assert "## Last decision\n- 2026-05-01T11:00 refused R3_POSITION_CAP: Too large Portfolio\n" in prompt.context
+    assert (prompt.note_id, "Longs after a flush paid" in prompt.system) == (note.pk, True)
+    assert "Halted" not in preview(deployment, at=MAY + HOUR).context
+
+
+def test_preview_is_made_of_the_version_that_is_deployed(deployment):
+    deployment.version.payload = payload(symbols=["BTC"], bars_lookback=5).stored()
+
+    prompt = preview(deployment, at=MAY)
+
+    assert prompt.context.replace("$0.00", "-$100.00") == text_of(deployment)
+
+
+def test_last_decision_is_read_from_its_snapshot():
+    snapshot = DecisionSnapshotFactory.build(
+        deployment=None, verdict="refused", verdict_code="R2_SYMBOL", verdict_text="Not a symbol of the skill"
+    )
+
+    assert last_decision_of(snapshot) == LastDecision(MAY, "refused", "R2_SYMBOL", "Not a symbol of the skill")
+
+
+def test_preview_shows_nothing_of_another_user(deployment, stranger):
+    def strangers():
+        DecisionSnapshotFactory(verdict_text="The stranger's", verdict="failed")
+        ReflectionNoteFactory(lessons_text="- The stranger's")
+        TradeFactory(symbol="DOGE")
+
+    before = preview(deployment, at=MAY)
+    as_owner(stranger, strangers)
+
+    assert preview(deployment, at=MAY) == before

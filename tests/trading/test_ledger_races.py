@@ -1,4 +1,5 @@
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from threading import Barrier
 
 import pytest
@@ -16,14 +17,23 @@ RUNNERS = 8
 
 
 def race(trader, *works):
-    """Do all at once, each on a connection of its own; return results and refusals."""
+    """Do all at once, each as the trader and on a connection of its own; return results and refusals."""
+
+    def as_trader(work):
+        with owned_tx(trader.pk):
+            return work()
+
+    return race_freely(*(partial(as_trader, work) for work in works))
+
+
+def race_freely(*works):
+    """Do all at once that open their own doors, each on a connection of its own; return results and refusals."""
     start = Barrier(len(works))
 
     def run(work):
         try:
             start.wait()
-            with owned_tx(trader.pk):
-                return work()
+            return work()
         except DomainError as refusal:
             return refusal
         finally:

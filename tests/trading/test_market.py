@@ -18,7 +18,6 @@ from tests.trading.data import BARS, needs_bars
 from trading.market import (
     exposures,
     find_mark,
-    list_bars,
     list_events,
     list_news,
     overview,
@@ -28,6 +27,7 @@ from trading.market import (
 from trading.models import Bar
 from trading.queries import DeploymentNotFound
 from trading.regime import WARM_BARS, Regime
+from trading.tape import STORED
 
 pytestmark = pytest.mark.django_db
 
@@ -53,8 +53,11 @@ def hours(count: int, *, skip: int | None = None) -> None:
 def test_bars_that_have_not_ended_are_not_known():
     hours(3)
 
-    assert [bar.opened_at for bar in list_bars("BTC", "1h", MAY - HOUR / 2, 9)] == [MAY - 3 * HOUR, MAY - 2 * HOUR]
-    assert len(list_bars("BTC", "1h", MAY, 2)) == 2
+    assert [bar.opened_at for bar in STORED.last_bars("BTC", "1h", MAY - HOUR / 2, 9)] == [
+        MAY - 3 * HOUR,
+        MAY - 2 * HOUR,
+    ]
+    assert len(STORED.last_bars("BTC", "1h", MAY, 2)) == 2
 
 
 def test_mark_is_the_close_of_the_bar_that_ended_last():

@@ -1,4 +1,5 @@
 import json
+from contextlib import suppress
 from decimal import Decimal
 from typing import get_args
 
@@ -23,6 +24,7 @@ from trading.schemas import (
     default_payload,
     list_problems,
     merge_patch,
+    parse_arguments,
     parse_partial,
     parse_payload,
 )
@@ -230,6 +232,53 @@ def test_changed_fields_names_paths_and_both_values():
 def test_order_is_refused(order):
     with pytest.raises(ValueError, match="ProposedOrder"):
         ProposedOrder.model_validate(order)
+
+
+@pytest.mark.parametrize(
+    ("written", "size", "stop"),
+    [
+        ('{"symbol": "btc", "side": "long", "size_usd": 250, "reason": "x"}', "250", None),
+        ('{"symbol": "BTC", "side": "long", "sizeUsd": 250.5, "stopPrice": "95.25", "reason": "x"}', "250.5", "95.25"),
+        ('{"symbol": "BTC", "side": "close", "size_usd": null, "stop_price": null, "reason": "x"}', None, None),
+        ('{"symbol": "BTC", "side": "short", "size_usd": 0.1, "stop_price": 1e-9, "reason": "x"}', "0.1", "1e-9"),
+    ],
+)
+def test_arguments_are_read_exactly(written, size, stop):
+    order = parse_arguments(ProposedOrder, written)
+
+    assert (order.symbol, order.leverage) == ("BTC", 1)
+    assert (order.size_usd, order.stop_price) == (size and Decimal(size), stop and Decimal(stop))
+
+
+@pytest.mark.parametrize(
+    ("written", "problem"),
+    [
+        ("", "Invalid JSON"),
+        ("{'symbol': 1}", "Invalid JSON"),
+        ("null", "Input should be"),
+        ("[]", "Input should be"),
+        ('{"side": "close", "reason": "x"}', "symbol: is missing"),
+        ('{"symbol": "BTC", "side": "close", "reason": "x", "size": 5}', "size: there is no such field"),
+        ('{"symbol": "BTC", "side": "close", "reason": " "}', "reason: write at least a word"),
+        ('{"symbol": "BTC", "side": "long", "reason": "x"}', "size_usd is missing; only `close` can do without"),
+        ('{"symbol": "BTC", "side": "close", "size_usd": NaN, "reason": "x"}', "size_usd: Input should be a finite"),
+        ('{"symbol": "BTC", "side": "close", "leverage": "1.1234567890123456789", "reason": "x"}', "leverage: "),
+        ('{"symbol": "BTC", "side": "close", "stop_price": 1e18, "reason": "x"}', "stop_price: "),
+    ],
+)
+def test_arguments_that_are_wrong_say_what_is(written, problem):
+    with pytest.raises(PayloadInvalid) as refusal:
+        parse_arguments(ProposedOrder, written)
+
+    assert str(refusal.value).startswith(problem)
+
+
+@given(
+    st.text(max_size=60) | st.dictionaries(st.sampled_from([*ProposedOrder.model_fields]), st.text()).map(json.dumps)
+)
+def test_any_arguments_are_read_or_refused(written):
+    with suppress(PayloadInvalid):
+        assert parse_arguments(ProposedOrder, written).reason
 
 
 def test_order_to_close_needs_no_size():

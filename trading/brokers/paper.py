@@ -4,11 +4,11 @@ Pessimistic where a bar leaves it open: an order fills at the next bar's open an
 at a worse open, and within a bar whatever lies nearer to the open comes first.
 """
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime, timedelta
 from decimal import ROUND_DOWN, Decimal
-from typing import Final
+from typing import Any, Final
 
 from trading.brokers.base import OrderRequest, Report
 from trading.positions import Fill, Funding
@@ -75,6 +75,7 @@ class PaperBroker:
     holdings: dict[str, Holding] = field(default_factory=dict)
     pending: list[OrderRequest] = field(default_factory=list)
     marks: dict[str, Decimal] = field(default_factory=dict)
+    seen_until: dict[str, datetime] = field(default_factory=dict)  # by symbol, the end of the last bar
     _market: list[MarketBar | Rate] = field(default_factory=list)
     _fills: list[Fill] = field(default_factory=list)
     _funding: list[Funding] = field(default_factory=list)
@@ -87,8 +88,43 @@ class PaperBroker:
             self.pending.append(order)
 
     def feed(self, bars: Iterable[MarketBar], rates: Iterable[Rate] = ()) -> None:
-        """Give it the market of the time to come; `report` goes through it."""
+        """Give it the market of the time to come; `report` goes through it, and through no stretch of time twice."""
         self._market += [*bars, *rates]
+
+    @classmethod
+    def restored(cls, state: Mapping[str, Any], *, starting_equity_usd: Decimal, costs: Costs) -> "PaperBroker":
+        """Return the broker that `state` was taken of, or a new one if it is empty."""
+        if not state:
+            return cls(starting_equity_usd, costs)
+        return cls(
+            cash_usd=Decimal(state["cash_usd"]),
+            costs=costs,
+            holdings={
+                symbol: Holding(Decimal(quantity), Decimal(entry), Decimal(leverage), _decimal(stop))
+                for symbol, (quantity, entry, leverage, stop) in state["holdings"].items()
+            },
+            pending=[_order_of(order) for order in state["pending"]],
+            marks={symbol: Decimal(mark) for symbol, mark in state["marks"].items()},
+            seen_until={symbol: datetime.fromisoformat(at) for symbol, at in state["seen_until"].items()},
+        )
+
+    def state(self) -> dict[str, Any]:
+        """Return all that it must be given to go on, as JSON, exact to the digit. Call it after a report."""
+        return {
+            "cash_usd": str(self.cash_usd),
+            "holdings": {
+                symbol: [
+                    str(one.quantity),
+                    str(one.entry_price),
+                    str(one.leverage),
+                    None if one.stop_price is None else str(one.stop_price),
+                ]
+                for symbol, one in self.holdings.items()
+            },
+            "pending": [_state_of(order) for order in self.pending],
+            "marks": {symbol: str(mark) for symbol, mark in self.marks.items()},
+            "seen_until": {symbol: at.isoformat() for symbol, at in self.seen_until.items()},
+        }
 
     def report(self, until: datetime) -> Report:
         """Go through the market up to an instant; return what happened, each thing once."""
@@ -117,7 +153,7 @@ class PaperBroker:
         """Cash, and what the positions are worth over their cost at their marks."""
         gains = (
             holding.quantity * (self.marks.get(symbol, holding.entry_price) - holding.entry_price)
-            for symbol, holding in self.holdings.items()
+            for symbol, holding in sorted(self.holdings.items())  # a database may turn the order, and sums round
         )
         return self.cash_usd + sum(gains, ZERO)
 
@@ -131,6 +167,9 @@ class PaperBroker:
 
     def _trade(self, bar: MarketBar) -> None:
         """Fill what waits at the bar's open, then what its prices reach, then mark at its close."""
+        if bar.opened_at < self.seen_until.get(bar.symbol, bar.opened_at):
+            return  # a longer bar over a time that shorter ones have told already
+        self.seen_until[bar.symbol] = bar.closed_at
         due = [order for order in self.pending if order.symbol == bar.symbol and order.at <= bar.opened_at]
         self.pending = [order for order in self.pending if order not in due]
         for order in due:
@@ -226,3 +265,26 @@ def _begins_at(one: MarketBar | Rate) -> datetime:
 def _order(one: MarketBar | Rate) -> tuple[datetime, bool, str]:
     # A payment at the instant in which a bar opens is for what was held before it.
     return _begins_at(one), isinstance(one, MarketBar), one.symbol
+
+
+def _state_of(order: OrderRequest) -> dict[str, Any]:
+    values = {column.name: getattr(order, column.name) for column in fields(order)}
+    return {name: value if value is None else str(value) for name, value in values.items()} | {
+        "at": order.at.isoformat()
+    }
+
+
+def _order_of(state: Mapping[str, Any]) -> OrderRequest:
+    return OrderRequest(
+        order_id=state["order_id"],
+        symbol=state["symbol"],
+        side=state["side"],
+        size_usd=_decimal(state["size_usd"]),
+        leverage=Decimal(state["leverage"]),
+        stop_price=_decimal(state["stop_price"]),
+        at=datetime.fromisoformat(state["at"]),
+    )
+
+
+def _decimal(text: str | None) -> Decimal | None:
+    return None if text is None else Decimal(text)

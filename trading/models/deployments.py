@@ -1,3 +1,4 @@
+from datetime import datetime
 from typing import Any, ClassVar
 from uuid import uuid4
 
@@ -103,6 +104,7 @@ class Deployment(OwnedModel):
     halted_until = models.DateTimeField(null=True, blank=True)
     last_tick = models.PositiveIntegerField(default=0)  # number of the last tick in the ledger
     last_tick_at = models.DateTimeField(null=True, blank=True)
+    account: "models.JSONField[Any, Any]" = models.JSONField(default=dict, blank=True)  # on paper: brokers.paper
     created_at = models.DateTimeField()
     stopped_at = models.DateTimeField(null=True, blank=True)
     lease = models.UUIDField(null=True, blank=True)  # of the runner that ticks it now
@@ -140,6 +142,10 @@ class Deployment(OwnedModel):
 
     def __str__(self) -> str:
         return f"{self.get_broker_kind_display()} since {self.created_at:%Y-%m-%d %H:%M}"
+
+    def is_halted_at(self, at: datetime) -> bool:
+        """Tell whether risk keeps it from opening positions at an instant."""
+        return self.halted_until is not None and at < self.halted_until
 
 
 class DeploymentCommand(OwnedModel):

@@ -8,7 +8,7 @@ from django.db.models.lookups import LessThanOrEqual
 
 from config.lib.owned import OwnedModel, OwnedQuerySet, ScopedManager
 from trading.models.columns import amount, one_of
-from trading.models.deployments import DecisionSnapshot, Deployment, Order
+from trading.models.deployments import DecisionSnapshot, Deployment, Order, WorkStatus
 from trading.models.skills import Skill
 
 MAX_LESSONS = 2000  # characters (seed 002)
@@ -265,3 +265,37 @@ class ReflectionNote(OwnedModel):
 
     def __str__(self) -> str:
         return f"Lessons of {self.trades_considered} trades"
+
+
+class ReflectionRun(OwnedModel):
+    """A reflection that somebody has claimed; at most one of a deployment is under way."""
+
+    id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
+    deployment = models.ForeignKey(Deployment, on_delete=models.CASCADE, related_name="reflections", db_index=False)
+    status = models.CharField(max_length=9, choices=WorkStatus, default=WorkStatus.RUNNING)
+    note = models.ForeignKey(
+        ReflectionNote, on_delete=models.SET_NULL, related_name="+", null=True, blank=True, db_index=False
+    )
+    error = models.CharField(max_length=280, blank=True)
+    started_at = models.DateTimeField()
+    finished_at = models.DateTimeField(null=True, blank=True)
+    lease = models.UUIDField(null=True, blank=True)
+    lease_until = models.DateTimeField(null=True, blank=True)
+
+    class Meta(OwnedModel.Meta):
+        db_table = "reflection_runs"
+        indexes = (models.Index(fields=("user", "deployment", "-started_at"), name="reflections_by_time"),)
+        constraints = (
+            one_of("status", WorkStatus.values, "reflection_status_known"),
+            models.UniqueConstraint(
+                fields=("deployment",), condition=Q(status="running"), name="reflection_one_at_a_time"
+            ),
+            models.CheckConstraint(
+                condition=Q(status="running", finished_at__isnull=True, lease__isnull=False, lease_until__isnull=False)
+                | Q(status__in=["done", "failed", "cancelled"], finished_at__isnull=False),
+                name="reflection_over_has_its_time",
+            ),
+        )
+
+    def __str__(self) -> str:
+        return f"Reflection, {self.get_status_display().lower()}"

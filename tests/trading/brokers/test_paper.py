@@ -1,5 +1,8 @@
+import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from itertools import permutations
 
 import pytest
 from hypothesis import given
@@ -218,3 +221,142 @@ def test_account_and_ledger_agree_to_the_cent(moves, wishes, leverage):
         assert all(trip.reconciled == "exact" for trip in trips.values())
         assert all(trip.mae_usd <= trip.gross_usd <= trip.mfe_usd for trip in trips.values() if not trip.is_open)
         assert all(trip.exit_cause is not ExitCause.UNEXPLAINED for trip in trips.values())
+
+
+# --- Kept and given again ---
+
+
+def kept(paper: PaperBroker) -> PaperBroker:
+    """Return the broker as it comes back from a database, which may turn the order of keys."""
+    state = json.loads(json.dumps(paper.state(), sort_keys=True))
+    return PaperBroker.restored(state, starting_equity_usd=D(1), costs=paper.costs)
+
+
+def test_without_a_state_it_is_new():
+    paper = PaperBroker.restored({}, starting_equity_usd=D(500), costs=Costs(D(7), D(8)))
+
+    assert paper == PaperBroker(D(500), Costs(D(7), D(8)))
+
+
+def test_state_is_all_of_it():
+    paper = broker(Costs())
+    paper.submit(order(size="333.33", stop="95.123456789012", leverage="3"))
+    paper.submit(order(size="100", symbol="ETH", hour=9, stop="99", name="waits"))
+    paper.submit(order("close", None, symbol="ETH", hour=9, name="closes"))
+    after(paper, flat(0, "100.000012345678"), Rate("BTC", NOON + HOUR, D("0.000012345678")), hours=1)
+
+    assert kept(paper) == paper
+    assert paper.holdings
+    assert [waiting.order_id for waiting in kept(paper).pending] == ["waits", "closes"]
+
+
+def test_equity_is_the_same_to_the_digit_in_whatever_order_the_keys_come():
+    entries = {"BTC": D(1) / 7, "ETH": D(10) / 7, "SOL": D(1) / 9}
+    marks = {"BTC": D(10) / 7, "ETH": D(1000) / 9, "SOL": D(10) / 7}
+    equities = {
+        str(
+            PaperBroker(
+                D(100) / 7, FREE, {symbol: Holding(D(3), entries[symbol]) for symbol in symbols}, marks=marks
+            ).equity_usd
+        )
+        for symbols in permutations(entries)
+    }
+
+    assert len(equities) == 1
+
+
+def test_stop_price_survives():
+    paper = broker()
+    paper.submit(order(stop="95"))
+    after(paper, flat(0), hours=1)
+
+    (fill,) = after(kept(paper), bar(1, "100", "101", "94", "96"), hours=2).fills
+
+    assert fill.price == 95
+
+
+def test_order_survives_until_its_bar_comes():
+    paper = broker()
+    paper.submit(order(hour=1, leverage="2", stop="90"))
+    again = kept(paper)
+    again.submit(order(hour=1, leverage="2", stop="90"))
+
+    report = after(again, flat(1), hours=2)
+
+    assert [(fill.fill_id, fill.quantity) for fill in report.fills] == [("a", 10)]
+    assert again.holdings["BTC"] == Holding(D(10), D(100), D(2), D(90))
+
+
+def test_longer_bar_over_a_time_already_seen_is_not_traded_again():
+    paper = broker()
+    paper.submit(order(stop="95"))
+    after(paper, *(replace(flat(0), closed_at=NOON + HOUR / 2), replace(flat(0), opened_at=NOON + HOUR / 2)), hours=1)
+    again = kept(paper)
+
+    report = after(again, replace(bar(0, "100", "101", "90", "92"), closed_at=NOON + 2 * HOUR), hours=2)
+
+    assert (report.fills, report.marks) == ([], {"BTC": 100})
+    assert [fill.price for fill in after(again, bar(1, "100", "101", "90", "92"), hours=2).fills] == [95]
+
+
+names = st.sampled_from(["BTC", "ETH", "SOL"])
+days = st.lists(
+    st.fixed_dictionaries(
+        {
+            "moves": st.dictionaries(names, st.tuples(st.integers(-1999, 1999), st.integers(0, 900)), max_size=3),
+            "rates": st.dictionaries(names, st.integers(-50, 50), max_size=2),
+            "orders": st.lists(
+                st.tuples(
+                    names,
+                    st.sampled_from(["long", "short", "close"]),
+                    st.none() | st.integers(1, 500_000),  # cents
+                    st.sampled_from([None, 3, 8]),  # percent from the price to the stop
+                    st.integers(10, 70),  # tenths of leverage
+                    st.integers(0, 2),  # hours until it counts
+                ),
+                max_size=3,
+            ),
+            "is_kept": st.booleans(),
+        }
+    ),
+    min_size=2,
+    max_size=14,
+)
+
+
+@given(days, st.integers(-3, 9), st.integers(0, 9))
+def test_cut_off_anywhere_it_goes_on_to_the_digit(days, fee, slippage):
+    whole = broker(Costs(D(fee), D(slippage)))
+    cut = kept(whole)
+    prices = {"BTC": D("65432.1"), "ETH": D("3456.789"), "SOL": D("0.0123456")}
+    for hour, day in enumerate(days):
+        market = []
+        for symbol, (move, width) in sorted(day["moves"].items()):
+            first, last = prices[symbol], prices[symbol] * (10_000 + move) / 10_000
+            high, low = max(first, last) * (10_000 + width) / 10_000, min(first, last) * (10_000 - width) / 10_000
+            opened_at = NOON + hour * HOUR
+            market.append(MarketBar(symbol, opened_at, opened_at + HOUR, first, high, low, last))
+            prices[symbol] = last
+        market += [Rate(symbol, NOON + hour * HOUR, D(rate) / 100_000) for symbol, rate in day["rates"].items()]
+        for number, (symbol, side, cents, stop, tenths, wait) in enumerate(day["orders"]):
+            if side != "close" and cents is None:
+                continue
+            away = None if stop is None else prices[symbol] * (100 - stop if side == "long" else 100 + stop) / 100
+            asked = OrderRequest(
+                f"{hour}-{number}",
+                symbol,
+                side,
+                None if cents is None else D(cents) / 100,
+                D(tenths) / 10,
+                away,
+                NOON + (hour + wait) * HOUR,
+            )
+            whole.submit(asked)
+            cut.submit(asked)
+
+        if day["is_kept"]:
+            cut = kept(cut)
+        assert after(cut, *market, hours=hour + 1) == after(whole, *market, hours=hour + 1)
+        assert cut == whole
+        cut = kept(cut)
+        assert str(cut.equity_usd) == str(whole.equity_usd)

@@ -1,0 +1,527 @@
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from uuid import uuid4
+
+import pytest
+
+from config.lib.llm import LLMUnavailable
+from config.lib.owned import owned, owned_tx
+from config.lib.providers import OfflineProvider
+from tests.factories.memory import JUNE
+from tests.factories.record import FundingRateFactory, ReflectionNoteFactory, SkillVersionFactory
+from tests.owners import as_owner
+from tests.trading.ticking import TICK, Script, at, bar, close, long, make_deployment, store_prices, store_walk
+from trading.brokers.paper import Costs
+from trading.ledger import TickOutOfTime
+from trading.models import (
+    Bar,
+    DecisionSnapshot,
+    Deployment,
+    EquityPoint,
+    Fill,
+    Order,
+    OrderState,
+    Trade,
+    Verdict,
+)
+from trading.queries import DeploymentNotFound
+from trading.runner import (
+    PATIENCE,
+    Outcome,
+    Ticker,
+    carry_out_commands,
+    due_at,
+    last_instant,
+    list_due,
+    run_due,
+)
+from trading.schemas import Schedule
+from trading.services import claim_deployment, request_command
+
+D = Decimal
+FREE = Costs(D(0), D(0))
+pytestmark = pytest.mark.django_db
+
+
+class Desk:
+    """One deployment of a user, ticked by new tickers as if the process died after each tick."""
+
+    def __init__(self, user, **fields):
+        self.user = user
+        self.deployment_id = as_owner(user, lambda: make_deployment(**fields).pk)
+        self.costs = FREE
+
+    def tick(self, number, *said, script=None):
+        script = script or Script(*said)
+        ticker = Ticker(self.deployment_id, user_id=self.user.pk, ask=script, costs=self.costs)
+        return ticker.tick(at(number))
+
+    def ask(self, work):
+        return as_owner(self.user, work)
+
+    @property
+    def row(self):
+        return self.ask(lambda: Deployment.objects.get(pk=self.deployment_id))
+
+    @property
+    def trades(self):
+        return self.ask(lambda: list(Trade.objects.filter(deployment=self.deployment_id).order_by("entry_at")))
+
+    @property
+    def orders(self):
+        return self.ask(lambda: list(Order.objects.filter(deployment=self.deployment_id).order_by("proposed_at")))
+
+    def decision(self, tick):
+        return self.ask(lambda: DecisionSnapshot.objects.get(deployment=self.deployment_id, tick=tick))
+
+    def equity(self):
+        return self.ask(lambda: list(EquityPoint.objects.order_by("tick").values_list("equity_usd", flat=True)))
+
+
+@pytest.fixture
+def desk(trader):
+    return Desk(trader)
+
+
+# --- From decision to record ---
+
+
+def test_order_fills_at_the_next_bars_open_and_becomes_a_trade_with_its_reasons(desk):
+    desk.costs = Costs(D(10), D(0))
+    store_prices(*[100] * 3, *[110] * 3, *[121] * 6)
+
+    first = desk.tick(1, long(1100, leverage=2))
+    desk.tick(2, close())
+    desk.tick(3)
+
+    assert first.outcome == Outcome.DECIDED
+    trade = desk.trades[0]
+    assert (trade.status, trade.side, trade.quantity, trade.peak_quantity) == ("closed", "long", 0, 10)
+    assert (trade.entry_price, trade.exit_price) == (110, 121)
+    assert (trade.gross_pnl_usd, trade.fees_usd) == (110, D("2.31"))
+    assert trade.realized_pnl_usd == D("107.69")
+    assert (trade.entry_reason, trade.exit_reason, trade.exit_kind) == ("it rises", "it has risen", "signal")
+    assert (trade.entry_leverage, trade.reconciled) == (2, "exact")
+    assert (trade.entry_tick_at, trade.entry_at) == (at(2), at(1))
+    assert [trade.entry_snapshot_id, trade.exit_snapshot_id] == [desk.decision(1).pk, desk.decision(2).pk]
+    assert [order.state for order in desk.orders] == [OrderState.FILLED] * 2
+    assert desk.equity()[-1] == D("10107.69")
+
+
+def test_snapshot_keeps_what_was_seen_and_said(trader):
+    desk = Desk(trader, tools=["propose_order", "get_bars"])
+    store_prices(*[100] * 6)
+    script = Script(("get_bars", {"symbol": "BTC", "interval": "5m"}), long(stop_price=90))
+
+    desk.tick(1, script=script)
+
+    row = desk.decision(1)
+    assert [row.system_prompt, row.context] == [message["content"] for message in script.seen[0][:2]]
+    assert (row.verdict, row.verdict_code, row.model) == (Verdict.ACCEPTED, "", "scripted/model")
+    assert (row.input_tokens, row.output_tokens) == (200, 20)
+    assert row.proposal["stop_price"] == 90
+    assert [step["calls"][0]["name"] for step in row.steps] == ["get_bars", "propose_order"]
+    assert "100 100 100 100" in row.steps[0]["calls"][0]["result"]
+
+
+def test_lessons_of_the_deployment_stand_in_the_prompt(desk):
+    store_prices(*[100] * 3)
+    note = desk.ask(
+        lambda: (
+            ReflectionNoteFactory(
+                deployment=Deployment.objects.get(pk=desk.deployment_id), lessons_text="- Wait for the retest"
+            ).pk
+        )
+    )
+
+    desk.tick(1)
+
+    assert "- Wait for the retest" in desk.decision(1).system_prompt
+    assert desk.decision(1).note_id == note
+
+
+def test_funding_is_paid_by_the_position(desk):
+    store_prices(*[100] * 12)
+    FundingRateFactory(at=at(2.5), rate=D("0.001"))
+
+    desk.tick(1, long(1000))
+    desk.tick(2)
+    desk.tick(3)
+
+    assert desk.trades[0].funding_usd == -1
+    assert desk.equity() == [10_000, 10_000, 9_999]
+
+
+def test_next_prompt_says_what_was_refused(desk):
+    store_prices(*[100] * 9)
+    script = Script(long(9000))
+
+    desk.tick(1, script=script)
+    desk.tick(2, script=script)
+
+    assert desk.orders[0].state == OrderState.REFUSED
+    assert desk.decision(1).verdict_code == desk.orders[0].verdict_code == "R3_POSITION_CAP"
+    assert "refused R3_POSITION_CAP: BTC would be $9,000.00" in script.seen[1][1]["content"]
+    assert desk.trades == []
+
+
+def test_model_that_is_away_costs_the_decision_and_nothing_else(desk):
+    store_prices(*[100] * 12)
+
+    desk.tick(1, long())
+    failed = desk.tick(2, LLMUnavailable("timeout"))
+    desk.tick(3)
+
+    assert failed.outcome == Outcome.DECIDED
+    assert (desk.decision(2).verdict, desk.decision(2).proposal) == (Verdict.FAILED, None)
+    assert "too long" in desk.decision(2).verdict_text
+    assert desk.trades[0].status == "open"
+    assert desk.row.last_tick == 3
+
+
+def test_order_that_nothing_is_left_for_is_cancelled(desk):
+    store_prices(*[100] * 12)
+    desk.tick(1, long())
+    desk.tick(2, close())
+
+    command(desk, "flatten", 2)
+    desk.tick(3)
+
+    assert [trade.exit_kind for trade in desk.trades] == ["signal"]
+    late = next(order for order in desk.orders if order.origin == "command")
+    assert (late.state, late.error) == (OrderState.CANCELLED, "There was nothing left to trade.")
+    assert {order.state for order in desk.orders if order != late} == {OrderState.FILLED}
+
+
+def test_stop_price_outlives_the_process(desk):
+    store_prices(*[100] * 6)
+    Bar.objects.bulk_create([bar(at(2), 100, 101, 94, 96)])
+
+    desk.tick(1, long(stop_price=95))
+    desk.tick(2)
+    desk.tick(3)
+
+    trade = desk.trades[0]
+    assert (trade.exit_kind, trade.exit_price) == ("stop", 95)
+    assert trade.exit_reason == "The stop price was reached."
+
+
+def test_leverage_can_end_in_liquidation(trader):
+    desk = Desk(trader, risk={"max_leverage": 50})
+    store_prices(*[100] * 6, *[90] * 3)
+
+    desk.tick(1, long(leverage=20))
+    desk.tick(2)
+    desk.tick(3)
+
+    assert desk.trades[0].exit_kind == "liquidation"
+
+
+# --- Limits of the day ---
+
+
+def test_loss_beyond_the_days_limit_halts_until_the_day_is_over(trader):
+    desk = Desk(trader, risk={"daily_loss_halt_pct": 1})
+    day = timedelta(hours=12) // TICK  # it is noon
+    store_prices(*[100] * 6, *[96] * 3 * day)
+    script = Script(long(4000), long(100), long(100))
+
+    for number in (1, 2, 3, 4):
+        desk.tick(number, script=script)
+
+    assert (desk.row.halt_code, desk.row.halted_until) == ("R6_DAILY_LOSS_HALT", JUNE + timedelta(hours=12))
+    assert [order.verdict_code for order in desk.orders] == ["", "", "R1_HALTED"]
+    assert "Halted: positions may only be reduced" in script.seen[2][1]["content"]
+
+    desk.tick(day, long(100))
+
+    assert (desk.row.halt_code, desk.row.halted_until) == ("", None)
+    assert desk.orders[-1].state == OrderState.PENDING
+
+
+def test_reducing_is_allowed_while_halted(trader):
+    desk = Desk(trader, risk={"daily_loss_halt_pct": 1})
+    store_prices(*[100] * 6, *[96] * 9)
+
+    desk.tick(1, long(5000))
+    desk.tick(2)
+    desk.tick(3, close())
+    desk.tick(4)
+
+    assert desk.trades[0].status == "closed"
+
+
+def test_orders_of_a_day_are_counted_without_the_refused(trader):
+    desk = Desk(trader, risk={"max_orders_per_day": 2})
+    store_prices(*[100] * 18)
+
+    for number, said in enumerate([long(9000), long(100), long(100), long(100)], start=1):
+        desk.tick(number, said)
+
+    assert [order.verdict_code for order in desk.orders] == ["R3_POSITION_CAP", "", "", "R7_MAX_ORDERS"]
+
+
+# --- Once, whatever comes ---
+
+
+def test_same_instant_again_changes_nothing(desk):
+    store_prices(*[100] * 9)
+    desk.tick(1, long())
+    desk.tick(2, close())
+    before = (desk.row, desk.trades, desk.orders, desk.equity())
+    script = Script()
+
+    again = desk.tick(2, script=script)
+
+    assert again.outcome == Outcome.REPEATED
+    assert script.seen == []
+    assert (desk.row, desk.trades, desk.orders, desk.equity()) == before
+    assert desk.row.account == before[0].account
+
+
+def test_tick_that_was_cut_off_before_its_decision_decides_when_it_comes_again(desk):
+    store_prices(*[100] * 9)
+    desk.tick(1, long())
+
+    with pytest.raises(ZeroDivisionError):
+        desk.tick(2, ZeroDivisionError())
+    with owned(desk.user):
+        assert (desk.row.last_tick, DecisionSnapshot.objects.count(), Fill.objects.count()) == (2, 1, 1)
+    again = desk.tick(2, close())
+    desk.tick(3)
+
+    assert (again.outcome, again.number) == (Outcome.DECIDED, 2)
+    assert [trade.status for trade in desk.trades] == ["closed"]
+    with owned(desk.user):
+        assert (Fill.objects.count(), EquityPoint.objects.count()) == (2, 3)
+
+
+def test_earlier_instant_is_refused(desk):
+    store_prices(*[100] * 9)
+    desk.tick(2)
+
+    with pytest.raises(TickOutOfTime, match="has ticked at"):
+        desk.tick(1)
+
+
+def test_stranger_cannot_tick(desk, stranger):
+    with pytest.raises(DeploymentNotFound):
+        Ticker(desk.deployment_id, user_id=stranger.pk, ask=Script()).tick(at(1))
+
+
+def test_ticks_that_were_missed_lose_no_bar_on_the_way(desk):
+    store_prices(*[100] * 6, 120, 80, *[100] * 10)
+
+    desk.tick(1, long())
+    desk.tick(2)
+    desk.tick(5)
+
+    trade = desk.trades[0]
+    assert (trade.mfe_usd, trade.mae_usd) == (200, -200)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_ticker_that_lives_on_does_as_new_ones_do(trader, stranger, seed):
+    """What is carried from tick to tick is what would be read."""
+    store_walk(3 * 100, seed=seed)
+    fresh, kept = Desk(trader), Desk(stranger)
+    lasting = Ticker(kept.deployment_id, user_id=stranger.pk, ask=offline, costs=FREE)
+
+    for number in range(1, 100):
+        ticker = Ticker(fresh.deployment_id, user_id=trader.pk, ask=offline, costs=FREE)
+        one, other = ticker.tick(at(number)), lasting.tick(at(number))
+        assert one.snapshot.context == other.snapshot.context
+        assert one.snapshot.system_prompt == other.snapshot.system_prompt
+
+    assert [numbers(trade) for trade in fresh.trades] == [numbers(trade) for trade in kept.trades]
+    assert len(fresh.trades) > 3
+    assert fresh.row.account["cash_usd"] == kept.row.account["cash_usd"]
+
+
+def offline(messages, tools):
+    return OfflineProvider().answer("offline/keel", messages, tools)
+
+
+def numbers(trade):
+    skipped = {"id", "user_id", "deployment_id", "skill_id", "first_fill_id", "entry_snapshot_id", "exit_snapshot_id"}
+    return {
+        field.attname: getattr(trade, field.attname)
+        for field in Trade._meta.concrete_fields
+        if field.attname not in skipped and field.attname != "state"
+    }
+
+
+# --- What the user tells it ---
+
+
+def command(desk, kind, number):
+    desk.ask(lambda: request_command(deployment_id=desk.deployment_id, kind=kind, now=at(number)))
+    return carry_out_commands(desk.deployment_id, user_id=desk.user.pk, now=at(number))
+
+
+def test_paused_deployment_keeps_its_position_and_its_stop_and_decides_nothing(desk):
+    store_prices(*[100] * 9, *[80] * 3)
+    desk.tick(1, long(stop_price=90))
+    desk.tick(2)
+
+    command(desk, "pause", 2)
+    script = Script(close())
+    settled = desk.tick(3, script=script)
+    desk.tick(4, script=script)
+
+    assert (settled.outcome, script.seen) == (Outcome.SETTLED, [])
+    assert desk.trades[0].exit_kind == "stop"
+    with owned(desk.user):
+        assert DecisionSnapshot.objects.count() == 2
+
+
+def test_flatten_closes_all_at_the_next_open_and_says_whose_wish_it_was(desk):
+    store_prices(*[100] * 6, *[105] * 6)
+    desk.tick(1, long())
+    desk.tick(2)
+
+    (done,) = command(desk, "flatten", 2)
+    desk.tick(3)
+
+    trade = desk.trades[0]
+    assert (trade.exit_kind, trade.exit_reason, trade.exit_price) == ("command", "Closed at your command.", 105)
+    assert done.kind == "flatten"
+
+
+def test_stopped_deployment_can_be_flattened_and_is_settled_until_it_is_flat(desk):
+    store_prices(*[100] * 12)
+    desk.tick(1, long())
+    desk.tick(2)
+    command(desk, "stop", 2)
+
+    assert [due.deployment_id for due in list_due(at(3))] == [desk.deployment_id]
+    command(desk, "flatten", 2)
+    desk.tick(3)
+
+    assert desk.trades[0].status == "closed"
+    assert list_due(at(4)) == []
+
+
+def test_commands_are_done_in_their_order_and_once(desk):
+    store_prices(*[100] * 3)
+    desk.ask(lambda: request_command(deployment_id=desk.deployment_id, kind="pause", now=at(1)))
+    desk.ask(lambda: request_command(deployment_id=desk.deployment_id, kind="stop", now=at(2)))
+
+    done = carry_out_commands(desk.deployment_id, user_id=desk.user.pk, now=at(3))
+
+    assert [one.kind for one in done] == ["pause", "stop"]
+    assert carry_out_commands(desk.deployment_id, user_id=desk.user.pk, now=at(3)) == []
+    assert desk.row.status == "stopped"
+
+
+def test_redeployed_version_decides_from_the_next_tick_on(desk):
+    store_prices(*[100] * 9)
+    desk.tick(1, long())
+
+    def write_version():
+        row = Deployment.objects.select_related("version", "skill").get(pk=desk.deployment_id)
+        row.skill.latest_version = 2
+        row.skill.save(update_fields=["latest_version"])
+        SkillVersionFactory(skill=row.skill, version=2, payload={**row.version.payload, "description": "second"})
+
+    desk.ask(write_version)
+    command(desk, "redeploy", 1)
+    desk.tick(2, close())
+    desk.tick(3)
+
+    assert [desk.decision(number).skill_version for number in (1, 2)] == [1, 2]
+    assert (desk.trades[0].skill_version, desk.trades[0].exit_skill_version) == (2, 2)
+
+
+# --- What is due ---
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "now", "last"),
+    [
+        ("interval", "15m", "12:14:59", "12:00"),
+        ("interval", "15m", "12:15:00", "12:15"),
+        ("interval", "4h", "03:59:00", "00:00"),
+        ("daily", "13:30", "13:30:00", "13:30"),
+        ("daily", "13:30", "13:29:59", "13:30 before"),
+    ],
+)
+def test_last_instant_of_a_schedule(kind, value, now, last):
+    def on(day, time):
+        return datetime.fromisoformat(f"2026-06-0{day}T{time}").replace(tzinfo=UTC)
+
+    expected = on(1, last.removesuffix(" before")) if last.endswith("before") else on(2, last)
+
+    assert last_instant(Schedule(type=kind, value=value), on(2, now)) == expected
+
+
+def test_tick_waits_for_its_bar_but_not_for_ever(desk):
+    store_prices(*[100] * 2)
+
+    def due(now):
+        return as_owner(desk.user, lambda: due_at(Deployment.objects.select_related("version").get(), now))
+
+    assert due(at(1) + PATIENCE / 2) is None
+    assert due(at(1) + PATIENCE) == at(1)
+    Bar.objects.bulk_create([bar(at(1) - timedelta(minutes=5), 100, 100, 100, 100)])
+    assert due(at(1)) == at(1)
+
+
+def test_of_missed_ticks_the_last_is_due_and_none_twice(desk):
+    store_prices(*[100] * 30)
+
+    assert [due.at for due in list_due(at(0.9))] == []
+    assert [due.at for due in list_due(at(5.5))] == [at(5)]
+    desk.tick(5)
+    assert list_due(at(5.9)) == []
+
+
+def test_backtests_and_stopped_and_foreign_bots_are_never_due(trader):
+    store_prices(*[100] * 30)
+    for fields in ({"broker_kind": "backtest"}, {"broker_kind": "live"}, {"status": "stopped"}, {"status": "paused"}):
+        Desk(trader, **fields)
+
+    assert list_due(at(5)) == []
+
+
+def test_everybodys_are_run_and_one_that_breaks_stops_no_other(trader, stranger):
+    store_prices(*[100] * 30)
+    good, broken = Desk(trader), Desk(stranger)
+    broken.ask(lambda: Deployment.objects.update(account={"cash_usd": "nonsense"}))
+
+    ran = {one.due.deployment_id: one for one in run_due(at(5))}
+
+    assert ran[broken.deployment_id].has_failed
+    assert ran[good.deployment_id].ticked.outcome == Outcome.DECIDED
+    assert (good.row.lease, broken.row.lease) == (None, None)
+    assert good.decision(1).model == "offline/keel"
+
+
+def test_only_one_users_are_run_on_request(trader, stranger):
+    store_prices(*[100] * 30)
+    mine = Desk(trader)
+    Desk(stranger)
+
+    assert [one.due.deployment_id for one in run_due(at(5), user_id=trader.pk)] == [mine.deployment_id]
+
+
+def test_deployment_that_another_runner_holds_is_left_alone_until_the_lease_ends(desk):
+    store_prices(*[100] * 30)
+    with owned_tx(desk.user):
+        claim_deployment(deployment_id=desk.deployment_id, lease=uuid4(), until=at(6), now=at(5))
+
+    (held,) = run_due(at(5))
+    assert held.ticked is None
+    (freed,) = run_due(at(6))
+    assert freed.ticked.at == at(6)
+
+
+def test_commands_are_carried_out_between_ticks(desk):
+    store_prices(*[100] * 30)
+    desk.tick(5)
+    desk.ask(lambda: request_command(deployment_id=desk.deployment_id, kind="pause", now=at(5)))
+
+    (ran,) = run_due(at(5.1))
+
+    assert ([one.kind for one in ran.commands], ran.ticked) == (["pause"], None)
+    assert desk.row.status == "paused"

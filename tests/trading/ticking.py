@@ -1,0 +1,93 @@
+"""A market, a skill and a scripted model, for whoever ticks."""
+
+import json
+from datetime import datetime, timedelta
+from decimal import Decimal
+from random import Random
+from typing import Any
+
+from config.lib.llm import Completion, ToolCall, Usage
+from tests.factories.memory import JUNE
+from tests.factories.record import WHOLE, DeploymentFactory
+from trading.models import Bar, Deployment
+from trading.schemas import parse_payload
+
+STEP = timedelta(minutes=5)  # of a bar
+TICK = timedelta(minutes=15)
+HOLD = ("hold", {"reason": "nothing to do"})
+Said = tuple[str, dict[str, Any]] | Exception
+
+
+def at(tick: float) -> datetime:
+    """Return the instant of a tick; the first bars begin at 0."""
+    return JUNE + tick * TICK
+
+
+def bar(opened_at: datetime, first: Any, high: Any, low: Any, last: Any, symbol: str = "BTC") -> Bar:
+    return Bar(
+        symbol=symbol,
+        interval="5m",
+        opened_at=opened_at,
+        open=Decimal(str(first)),
+        high=Decimal(str(high)),
+        low=Decimal(str(low)),
+        close=Decimal(str(last)),
+        volume=Decimal(10),
+        source="test",
+    )
+
+
+def store_prices(*prices: Any, symbol: str = "BTC", since: datetime = JUNE) -> None:
+    """Store bars of five minutes that each begin at one of the prices and stay there."""
+    Bar.objects.bulk_create(
+        bar(since + number * STEP, price, price, price, price, symbol) for number, price in enumerate(prices)
+    )
+
+
+def store_walk(bars: int, *, seed: int = 1, symbol: str = "BTC", since: datetime = JUNE) -> None:
+    """Store a random walk that is lively enough for breakouts."""
+    random, price, rows = Random(seed), 1000.0, []
+    for number in range(bars):
+        first = price
+        drift = 6 if (number // 60) % 2 else -6
+        price = max(50.0, price + random.gauss(drift * 0.3, 6))
+        high, low = max(first, price) + random.random() * 3, min(first, price) - random.random() * 3
+        rows.append(bar(since + number * STEP, *(f"{value:.2f}" for value in (first, high, low, price)), symbol))
+    Bar.objects.bulk_create(rows)
+
+
+def make_deployment(**fields: Any) -> Deployment:
+    """Make a deployment on paper of a breakout skill that ticks each 15 minutes on bars of 5."""
+    patch = {
+        "strategy": {**WHOLE["strategy"], "style": "breakout"},
+        "context": {"symbols": ["BTC"], "bars_interval": "5m", "bars_lookback": 30, **fields.pop("context", {})},
+        "schedule": {"type": "interval", "value": "15m"},
+        "risk": {"max_position_pct": 50, "max_total_exposure_pct": 50, **fields.pop("risk", {})},
+        "tools": {"built_in": fields.pop("tools", ["propose_order"])},
+    }
+    payload = parse_payload({**WHOLE, **patch}).stored()
+    return DeploymentFactory(**{"version__payload": payload, "created_at": JUNE, **fields})
+
+
+class Script:
+    """A model that says what it was told to say, then holds; `seen` are the messages it got."""
+
+    def __init__(self, *said: Said) -> None:
+        self.said, self.seen = list(said), []
+
+    def __call__(self, messages: Any, tools: Any) -> Completion:
+        self.seen.append([dict(message) for message in messages])
+        said = self.said.pop(0) if self.said else HOLD
+        if isinstance(said, Exception):
+            raise said
+        name, arguments = said
+        call = ToolCall(f"call_{len(self.seen)}", name, json.dumps(arguments))
+        return Completion("", (call,), "tool_calls", Usage(100, 10), "scripted/model")
+
+
+def long(size: int = 1000, **more: Any) -> Said:
+    return "propose_order", {"symbol": "BTC", "side": "long", "size_usd": size, "reason": "it rises"} | more
+
+
+def close(reason: str = "it has risen", **more: Any) -> Said:
+    return "close_position", {"symbol": "BTC", "reason": reason} | more

@@ -1,0 +1,561 @@
+"""The tick: what happened goes into the ledger, the agent looks and decides, risk speaks, the broker gets the order.
+
+The law: a tick is two short transactions with the model between them, and each asks whether it is still its turn.
+Numbers, instants and the account of the paper broker are written with the ledger, so whatever is cut off or comes
+twice goes on where the record ends. Live and in a backtest this is the same code; only the tape and the costs differ.
+"""
+
+import logging
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from enum import StrEnum
+from functools import lru_cache, partial
+from typing import Final, cast
+from uuid import UUID, uuid4
+
+from django.db import connections
+
+from config.lib.owned import owned_tx, system_tx
+from trading.agent import Ask, Decision, asking, decide
+from trading.brokers.base import OrderRequest, Report, Side
+from trading.brokers.paper import Costs, MarketBar, PaperBroker, Rate
+from trading.context import (
+    AgentPrompt,
+    LastDecision,
+    Portfolio,
+    Record,
+    gather_context,
+    last_decision_of,
+    read_closed,
+    write_prompt,
+)
+from trading.ledger import Intent, Ledger, TickOutOfTime, TickRecord, lock_deployment
+from trading.market import regime_at
+from trading.models import (
+    Bar,
+    BrokerKind,
+    CommandKind,
+    DecisionSnapshot,
+    Deployment,
+    DeploymentCommand,
+    DeploymentStatus,
+    Order,
+    OrderOrigin,
+    OrderSide,
+    OrderState,
+    ReflectionNote,
+    SkillVersion,
+    Trade,
+    Verdict,
+)
+from trading.positions import PathBar, Tick
+from trading.queries import (
+    count_orders,
+    equity_at_midnight,
+    find_active_note,
+    find_last_decision,
+    list_deployments_to_tick,
+    list_open,
+)
+from trading.risk import Account, RiskCode, check_order
+from trading.risk import Verdict as RiskVerdict
+from trading.schemas import INTERVALS, Schedule, SkillPayload, parse_payload
+from trading.services import (
+    agent_models,
+    carry_out,
+    claim_command,
+    claim_deployment,
+    finish_command,
+    halt_deployment,
+    lift_halt,
+    release_deployment,
+)
+from trading.tape import STORED, Tape
+
+logger = logging.getLogger(__name__)
+
+LEASE: Final = timedelta(minutes=15)  # longer than the slowest decision
+PATIENCE: Final = timedelta(seconds=90)  # how long a tick waits for the bar that ends at its instant
+DAY: Final = timedelta(days=1)
+ON_PAPER: Final = Costs()
+
+
+class Outcome(StrEnum):
+    """How a tick ended."""
+
+    DECIDED = "decided"
+    SETTLED = "settled"  # only what happened was written: nothing is decided while paused or stopped
+    REPEATED = "done before"
+
+
+@dataclass(frozen=True, slots=True)
+class Ticked:
+    """What a tick came to."""
+
+    deployment_id: UUID
+    number: int
+    at: datetime
+    outcome: Outcome
+    closed: int = 0  # trades
+    snapshot: DecisionSnapshot | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Settled:
+    """What the first half of a tick leaves for the second; without a prompt there is nothing to decide."""
+
+    number: int
+    payload: SkillPayload
+    skill_version: int
+    report: Report
+    portfolio: Portfolio
+    record: TickRecord
+    prompt: AgentPrompt | None = None
+
+
+@dataclass(slots=True)
+class _Carried:
+    """What a tick knows that the next one of the same deployment need not read again."""
+
+    ledger: Ledger
+    closed_trades: list[Trade]
+    last_decision: LastDecision | None
+    note: ReflectionNote | None
+    day: datetime | None = None  # at 00:00 UTC, of the equity that follows
+    day_start_equity_usd: Decimal = Decimal(0)
+
+
+# --- One tick ---
+
+
+class Ticker:
+    """Does the ticks of one deployment on paper, one after another. Opens its own doors: use it outside of any.
+
+    Args:
+        ask: the model.
+        tape: the market; a backtest's forgets what has gone by.
+    """
+
+    def __init__(
+        self, deployment_id: UUID, *, user_id: int, ask: Ask, tape: Tape = STORED, costs: Costs = ON_PAPER
+    ) -> None:
+        self.deployment_id, self.user_id = deployment_id, user_id
+        self._ask, self._tape, self._costs = ask, tape, costs
+        self._carried: tuple[int, _Carried] | None = None  # after which tick
+
+    def tick(self, at: datetime) -> Ticked:
+        """Do the tick of an instant. Idempotent: what was done of it before is not done again.
+
+        Raises:
+            DeploymentNotFound: the user has no such deployment.
+            TickOutOfTime: a later tick has been written.
+        """
+        with owned_tx(self.user_id):
+            deployment = lock_deployment(self.deployment_id)
+            settled, carried = self._settle(deployment, at)
+        number, record = settled.number, settled.record
+        if settled.prompt is None:
+            self._carried = None
+            outcome = Outcome.SETTLED if record.is_applied else Outcome.REPEATED
+            return Ticked(self.deployment_id, number, at, outcome, record.closed)
+        decision = decide(settled.prompt, settled.payload, at=at, tape=self._tape, ask=self._ask)
+        with owned_tx(self.user_id):
+            snapshot = _act(lock_deployment(self.deployment_id), settled, decision, at=at)
+        if snapshot is None:
+            self._carried = None
+            return Ticked(self.deployment_id, number, at, Outcome.REPEATED, record.closed)
+        carried.last_decision = last_decision_of(snapshot)
+        self._carried = number, carried
+        return Ticked(self.deployment_id, number, at, Outcome.DECIDED, record.closed, snapshot)
+
+    def forget(self) -> None:
+        """Read everything anew at the next tick: somebody else wrote lessons."""
+        self._carried = None
+
+    def _settle(self, deployment: Deployment, at: datetime) -> tuple[_Settled, _Carried]:
+        """Write what happened up to an instant, and return what the agent shall decide on."""
+        if deployment.last_tick_at is not None and at < deployment.last_tick_at:
+            raise TickOutOfTime(f"This deployment has ticked at {deployment.last_tick_at:%Y-%m-%d %H:%M} already.")
+        version, payload = read_version(deployment.version_id)
+        broker = _broker(deployment, self._costs)
+        sent = {order.order_id for order in broker.pending}
+        after = deployment.last_tick_at or at - payload.schedule.every
+        bars = _feed(broker, payload, after=after, until=at, tape=self._tape)
+        report = broker.report(at)
+        gone = sent - {order.order_id for order in broker.pending}
+        tick = _tick_of(report, bars)
+        carried = self._known(deployment, payload, tick)
+        record = TickRecord(is_applied=False)
+        if deployment.last_tick_at != at:
+            record = carried.ledger.apply(
+                deployment.last_tick + 1,
+                tick,
+                skill_version=version,
+                intents=_settle_orders(report, gone, at),
+                regimes={fill.symbol: regime_at(fill.symbol, at, self._tape).value for fill in report.fills},
+                equity_usd=report.equity_usd,
+            )
+            carried.ledger.flush(at, account=broker.state())
+            deployment.last_tick, deployment.last_tick_at = deployment.last_tick + 1, at
+            if record.closed:
+                carried.closed_trades = read_closed(deployment.pk, payload)
+        portfolio = _portfolio(deployment, payload, report, carried, at)
+        settled = _Settled(deployment.last_tick, payload, version, report, portfolio, record)
+        last = carried.last_decision
+        has_decided = last is not None and last.at == at
+        if has_decided or deployment.status != DeploymentStatus.RUNNING:
+            return settled, carried
+        inputs = gather_context(
+            payload,
+            record=Record(list_open(deployment.pk) if report.positions else [], carried.closed_trades),
+            portfolio=portfolio,
+            last_decision=last,
+            at=at,
+            tape=self._tape,
+        )
+        return replace(settled, prompt=write_prompt(payload, inputs, carried.note)), carried
+
+    def _known(self, deployment: Deployment, payload: SkillPayload, tick: Tick) -> _Carried:
+        """Return what the tick before carried over, if that was the last one; else read it."""
+        if self._carried is not None and self._carried[0] == deployment.last_tick:
+            return self._carried[1]
+        before = find_last_decision(deployment)
+        return _Carried(
+            ledger=Ledger.load(deployment, tick),
+            closed_trades=read_closed(deployment.pk, payload),
+            last_decision=None if before is None else last_decision_of(before),
+            note=find_active_note(deployment),
+        )
+
+
+@lru_cache(maxsize=256)
+def read_version(version_id: UUID) -> tuple[int, SkillPayload]:
+    """Return the number and the payload of a version that the owner in scope runs; versions never change."""
+    version = SkillVersion.objects.get(pk=version_id)
+    return version.version, parse_payload(version.payload)
+
+
+def _broker(deployment: Deployment, costs: Costs) -> PaperBroker:
+    """Return the broker as the last tick of a deployment left it."""
+    return PaperBroker.restored(deployment.account, starting_equity_usd=deployment.starting_equity_usd, costs=costs)
+
+
+def _feed(
+    broker: PaperBroker, payload: SkillPayload, *, after: datetime, until: datetime, tape: Tape
+) -> Mapping[str, list[Bar]]:
+    """Give the broker the market between two instants, of what it trades and of what it holds; return the bars."""
+    orders = {order.symbol for order in broker.pending}
+    symbols = sorted({*payload.context.symbols, *broker.holdings, *orders})
+    bars = {symbol: _finest(symbol, after, until, tape) for symbol in symbols}
+    rates = [rate for symbol in symbols for rate in tape.rates(symbol, after, until)]
+    broker.feed(
+        (_market_bar(bar) for found in bars.values() for bar in found),
+        (Rate(rate.symbol, rate.at, rate.rate) for rate in rates),
+    )
+    return bars
+
+
+def _finest(symbol: str, after: datetime, until: datetime, tape: Tape) -> list[Bar]:
+    found = (tape.bars_ended(symbol, interval, after, until) for interval in INTERVALS)
+    return next((bars for bars in found if bars), [])
+
+
+def _market_bar(bar: Bar) -> MarketBar:
+    closed_at = bar.opened_at + INTERVALS[bar.interval]
+    return MarketBar(bar.symbol, bar.opened_at, closed_at, bar.open, bar.high, bar.low, bar.close)
+
+
+def _path_bar(bar: Bar) -> PathBar:
+    return PathBar(bar.opened_at, bar.opened_at + INTERVALS[bar.interval], bar.high, bar.low, bar.close)
+
+
+def _tick_of(report: Report, bars: Mapping[str, list[Bar]]) -> Tick:
+    """Return a report as the ledger takes it, with the path of what is or was held."""
+    held = {*report.positions, *(fill.symbol for fill in report.fills)}
+    return Tick(
+        report.at,
+        fills=report.fills,
+        funding=report.funding,
+        bars={symbol: [_path_bar(bar) for bar in found] for symbol, found in bars.items() if symbol in held},
+        marks=report.marks,
+        positions=report.positions,
+    )
+
+
+def _settle_orders(report: Report, gone: Collection[str], at: datetime) -> dict[str, Intent]:
+    """Write into the orders that wait no more what became of them; return, by fill id, why there was each fill."""
+    orders = {str(order.pk): order for order in Order.objects.filter(pk__in=gone)} if gone else {}
+    filled = set(report.order_ids.values())
+    for order_id, order in orders.items():
+        is_filled = order_id in filled
+        order.state = OrderState.FILLED if is_filled else OrderState.CANCELLED
+        order.error = "" if is_filled else "There was nothing left to trade."
+        order.updated_at = at
+        order.save(update_fields=["state", "error", "updated_at"])
+    intents = {fill_id: _intent_of(orders[order_id]) for fill_id, order_id in report.order_ids.items()}
+    return intents | {fill_id: Intent(OrderOrigin.STOP, "The stop price was reached.") for fill_id in report.stopped}
+
+
+def _intent_of(order: Order) -> Intent:
+    return Intent(
+        OrderOrigin(order.origin),
+        order.reason,
+        snapshot_id=order.snapshot_id,
+        order_id=order.pk,
+        leverage=order.leverage,
+    )
+
+
+def _portfolio(
+    deployment: Deployment, payload: SkillPayload, report: Report, carried: _Carried, at: datetime
+) -> Portfolio:
+    """Return the account at a tick; a loss beyond the day's limit halts the deployment until the day is over."""
+    if carried.day != _midnight(at):
+        carried.day, carried.day_start_equity_usd = _midnight(at), equity_at_midnight(deployment, at)
+    day_start = carried.day_start_equity_usd
+    if not deployment.is_halted_at(at) and deployment.halt_code:
+        lift_halt(deployment_id=deployment.pk, now=at)
+        deployment.halt_code, deployment.halted_until = "", None
+    limit = day_start * payload.risk.daily_loss_halt_pct / 100
+    if not deployment.is_halted_at(at) and day_start - report.equity_usd >= limit:
+        until = _midnight(at) + DAY
+        halt_deployment(deployment_id=deployment.pk, code=RiskCode.DAILY_LOSS_HALT, until=until)
+        deployment.halt_code, deployment.halted_until = RiskCode.DAILY_LOSS_HALT, until
+    return Portfolio(report.equity_usd, day_start, is_halted=deployment.is_halted_at(at))
+
+
+def _midnight(at: datetime) -> datetime:
+    return at.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+
+
+def _act(deployment: Deployment, settled: _Settled, decision: Decision, *, at: datetime) -> DecisionSnapshot | None:
+    """Let risk speak, write the decision down, and give the broker what was accepted; None: it is not our turn."""
+    number, prompt = settled.number, settled.prompt
+    rows = DecisionSnapshot.objects.filter(deployment=deployment, tick=number)
+    if prompt is None or deployment.last_tick != number or rows.exists():
+        return None
+    verdict = _verdict(deployment, settled, decision, at)
+    snapshot: DecisionSnapshot = DecisionSnapshot.objects.create(
+        deployment=deployment,
+        tick=number,
+        tick_at=at,
+        skill_version=settled.skill_version,
+        system_prompt=prompt.system,
+        context=prompt.context,
+        steps=decision.steps,
+        proposal=None if decision.order is None else decision.order.model_dump(mode="json"),
+        verdict=_kind(decision, verdict),
+        verdict_code=verdict.code or "",
+        verdict_text=verdict.text or decision.reason,
+        note_id=prompt.note_id,
+        model=decision.model,
+        input_tokens=decision.input_tokens,
+        output_tokens=decision.output_tokens,
+        cost_usd=decision.cost_usd,
+    )
+    if decision.order is not None:
+        order = Order.objects.create(
+            deployment=deployment,
+            snapshot=snapshot,
+            tick=number,
+            origin=OrderOrigin.AGENT,
+            symbol=decision.order.symbol,
+            side=decision.order.side,
+            size_usd=decision.order.size_usd,
+            leverage=decision.order.leverage,
+            stop_price=decision.order.stop_price,
+            reason=decision.order.reason,
+            state=OrderState.PENDING if verdict.is_accepted else OrderState.REFUSED,
+            verdict_code=verdict.code or "",
+            proposed_at=at,
+            updated_at=at,
+        )
+        if verdict.is_accepted:
+            _submit(deployment, [order], at=at)
+    return snapshot
+
+
+def _verdict(deployment: Deployment, settled: _Settled, decision: Decision, at: datetime) -> RiskVerdict:
+    if decision.order is None:
+        return RiskVerdict()
+    account = Account(
+        equity_usd=settled.portfolio.equity_usd,
+        day_start_equity_usd=settled.portfolio.day_start_equity_usd,
+        positions=settled.report.positions,
+        marks=settled.report.marks,
+        orders_today=count_orders(deployment, since=_midnight(at)),
+        is_halted=settled.portfolio.is_halted,
+    )
+    return check_order(
+        decision.order, account=account, caps=settled.payload.risk, symbols=settled.payload.context.symbols
+    )
+
+
+def _kind(decision: Decision, verdict: RiskVerdict) -> Verdict:
+    if decision.has_failed:
+        return Verdict.FAILED
+    if decision.order is None:
+        return Verdict.NONE
+    return Verdict.ACCEPTED if verdict.is_accepted else Verdict.REFUSED
+
+
+def _submit(deployment: Deployment, orders: list[Order], *, at: datetime) -> None:
+    """Give orders to the broker, and keep what it has become."""
+    broker = _broker(deployment, ON_PAPER)  # taking an order costs nothing
+    for order in orders:
+        broker.submit(
+            OrderRequest(
+                order_id=str(order.pk),
+                symbol=order.symbol,
+                side=cast(Side, order.side),
+                size_usd=order.size_usd,
+                leverage=order.leverage,
+                stop_price=order.stop_price,
+                at=at,
+            )
+        )
+    deployment.account = broker.state()
+    deployment.save(update_fields=["account"])
+
+
+# --- Commands ---
+
+
+def carry_out_commands(deployment_id: UUID, *, user_id: int, now: datetime) -> list[DeploymentCommand]:
+    """Do what the user told a deployment to do, oldest first; opens its own doors."""
+    done: list[DeploymentCommand] = []
+    lease = uuid4()
+    while True:
+        with owned_tx(user_id):
+            deployment = lock_deployment(deployment_id)
+            command = claim_command(deployment_id=deployment_id, lease=lease, until=now + LEASE, now=now)
+            if command is None:
+                return done
+            outcome = carry_out(command=command, now=now)
+            if command.kind == CommandKind.FLATTEN:
+                _flatten(deployment, now)
+            finish_command(command_id=command.pk, lease=lease, outcome=outcome, now=now)
+            done.append(command)
+
+
+def _flatten(deployment: Deployment, now: datetime) -> None:
+    """Order all positions closed; they are at the next bar's open."""
+    orders = [
+        Order.objects.create(
+            deployment=deployment,
+            tick=deployment.last_tick,
+            origin=OrderOrigin.COMMAND,
+            symbol=symbol,
+            side=OrderSide.CLOSE,
+            reason="Closed at your command.",
+            state=OrderState.PENDING,
+            proposed_at=now,
+            updated_at=now,
+        )
+        for symbol in sorted(Trade.objects.open().filter(deployment=deployment).values_list("symbol", flat=True))
+    ]
+    _submit(deployment, orders, at=now)
+
+
+# --- Running what is due ---
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A deployment, and the tick it is due for; None: only commands wait."""
+
+    deployment_id: UUID
+    user_id: int
+    at: datetime | None
+
+
+def list_due(now: datetime, *, user_id: int | None = None) -> list[Due]:
+    """Return the deployments that have something to do, of everybody or of one user."""
+    with system_tx("which deployments are due"):
+        found = list_deployments_to_tick(user_id)
+    due = [
+        (Due(deployment.pk, deployment.user_id, due_at(deployment, now)), has_command)
+        for deployment, has_command in found
+    ]
+    return [one for one, has_command in due if has_command or one.at is not None]
+
+
+def due_at(deployment: Deployment, now: datetime) -> datetime | None:
+    """Return the instant of the tick that is due, of several that were missed the last; None: not yet, or not ours."""
+    if deployment.broker_kind != BrokerKind.PAPER:
+        return None
+    payload = parse_payload(deployment.version.payload)
+    at = last_instant(payload.schedule, now)
+    if at <= (deployment.last_tick_at or deployment.created_at):
+        return None
+    has_bars = all(_has_ended_bar(symbol, at) for symbol in payload.context.symbols)
+    return at if has_bars or now - at >= PATIENCE else None
+
+
+def last_instant(schedule: Schedule, now: datetime) -> datetime:
+    """Return the last instant of a schedule up to now; every schedule divides the day (UTC)."""
+    first = _midnight(now) + schedule.offset
+    return first + (now - first) // schedule.every * schedule.every
+
+
+def _has_ended_bar(symbol: str, at: datetime) -> bool:
+    return any(STORED.bars_ended(symbol, interval, at - timedelta(microseconds=1), at) for interval in INTERVALS)
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a deployment that was due came to."""
+
+    due: Due
+    commands: Sequence[DeploymentCommand] = ()
+    ticked: Ticked | None = None  # None: nothing was due but commands, or another runner is at it
+    has_failed: bool = False  # the log says why
+
+
+def run_due(now: datetime, *, user_id: int | None = None, workers: int = 1) -> Iterator[Ran]:
+    """Do what is due of everybody or of one user, several at once; one that fails is logged and stops no other."""
+    found = list_due(now, user_id=user_id)
+    if workers == 1 or len(found) < 2:
+        yield from (_run_safely(due, now) for due in found)
+        return
+    with ThreadPoolExecutor(workers, thread_name_prefix="runner") as pool:
+        yield from pool.map(partial(_run_in_thread, now=now), found)
+
+
+def _run_in_thread(due: Due, now: datetime) -> Ran:
+    try:
+        return _run_safely(due, now)
+    finally:
+        connections.close_all()
+
+
+def _run_safely(due: Due, now: datetime) -> Ran:
+    try:
+        return _run(due, now)
+    except Exception:
+        logger.exception("Deployment %s failed", due.deployment_id)
+        return Ran(due, has_failed=True)
+
+
+def _run(due: Due, now: datetime) -> Ran:
+    """Do what one deployment has to do, unless another runner does it; opens its own doors."""
+    commands = carry_out_commands(due.deployment_id, user_id=due.user_id, now=now)
+    if due.at is None:
+        return Ran(due, commands)
+    lease = uuid4()
+    with owned_tx(due.user_id):
+        is_ours = claim_deployment(deployment_id=due.deployment_id, lease=lease, until=now + LEASE, now=now)
+        version = Deployment.objects.values_list("version", flat=True).get(pk=due.deployment_id)
+        models = agent_models(read_version(version)[1])
+    if not is_ours:
+        return Ran(due, commands)
+    try:
+        with asking(models) as ask:
+            ticker = Ticker(due.deployment_id, user_id=due.user_id, ask=ask)
+            return Ran(due, commands, ticker.tick(due.at))
+    finally:
+        with owned_tx(due.user_id):
+            release_deployment(deployment_id=due.deployment_id, lease=lease)
