@@ -1,0 +1,77 @@
+from collections import Counter
+from datetime import datetime
+from uuid import UUID
+
+from django.core.management.base import CommandError, CommandParser
+from django.utils import timezone
+
+from config.lib.commands import KeelCommand, user_by_email
+from config.lib.owned import owned
+from trading.management.owners import add_optional_user_argument, owner_of_deployment
+from trading.reflection import Outcome, Reflected, list_due, list_everybodys_due, list_reviewable, reflect_all
+
+
+class Command(KeelCommand):
+    help = (
+        "Distil closed trades into lessons for the agents: where it is due, of everybody, one user or one deployment."
+    )
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        """Add whose records, and how strictly."""
+        add_optional_user_argument(parser)
+        parser.add_argument("--deployment", type=UUID, default=None, metavar="ID")
+        parser.add_argument("--force", action="store_true", help="also before its time; needs a user or a deployment")
+        parser.add_argument("--dry-run", action="store_true", help="say what would be reflected on, and do nothing")
+
+    def run(self, *, user: str | None, deployment: UUID | None, force: bool, dry_run: bool, **options: object) -> None:
+        """Reflect on one record after another, and say how each ended."""
+        now = timezone.now()
+        if force and user is None and deployment is None:
+            raise CommandError("Name a user or a deployment with --force.")
+        due = self._due(user, deployment, force, now)
+        if dry_run:
+            for _, deployment_id in due:
+                self.say(f"{deployment_id}: due", deployment=deployment_id, outcome="due")
+            self._sum_up(Counter(), len(due), dry_run=True)
+            return
+        outcomes: Counter[Outcome] = Counter()
+        for reflected in reflect_all(due, now=now, clock=timezone.now, is_forced=force):
+            outcomes[reflected.outcome] += 1
+            self._tell(reflected)
+        self._sum_up(outcomes, len(due), dry_run=False)
+        if due and outcomes[Outcome.FAILED] == len(due):
+            raise CommandError("Every reflection failed.")
+
+    def _due(
+        self, email: str | None, deployment_id: UUID | None, is_forced: bool, now: datetime
+    ) -> list[tuple[int, UUID]]:
+        if email is None and deployment_id is None:
+            return list_everybodys_due(now)
+        user = owner_of_deployment(deployment_id, email=email) if deployment_id else user_by_email(email or "")
+        with owned(user):
+            listed = list_reviewable() if is_forced else list_due(now)
+        if deployment_id is not None:
+            listed = [deployment_id] if is_forced or deployment_id in listed else []
+        return [(user.pk, listed_id) for listed_id in listed]
+
+    def _tell(self, reflected: Reflected) -> None:
+        note = reflected.note
+        words = f"{reflected.deployment_id}: {reflected.outcome}"
+        if note is not None:
+            words += f", {note.trades_considered} trades, {len(note.findings)} findings, {note.model_used}"
+        self.say(
+            f"{words}: {reflected.error}" if reflected.error else words,
+            deployment=reflected.deployment_id,
+            outcome=reflected.outcome,
+            note=note.pk if note else None,
+            trades=note.trades_considered if note else None,
+            findings=note.findings if note else [],
+            cost_usd=note.cost_usd if note else None,
+            error=reflected.error,
+        )
+
+    def _sum_up(self, outcomes: Counter[Outcome], due: int, *, dry_run: bool) -> None:
+        counts = {outcome.name.lower(): outcomes[outcome] for outcome in Outcome}
+        said = ", ".join(f"{outcomes[outcome]} {outcome}" for outcome in Outcome if outcomes[outcome])
+        words = f"{due} due" + (f": {said}" if said else "")
+        self.say(f"Dry run: {words}" if dry_run else words, due=due, dry_run=dry_run, **counts)
