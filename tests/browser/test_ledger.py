@@ -1,0 +1,249 @@
+"""The pages of trades, backtests and the calendar in a browser: with scripts, without, by keyboard; with pictures."""
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+
+import pytest
+from axe_playwright_python.sync_playwright import Axe
+from django.urls import reverse
+from django.utils import timezone
+from playwright.sync_api import expect
+
+from config.lib.owned import owned_tx
+from tests.browser.test_pages import LOOKS, RULES
+from tests.factories.record import (
+    BacktestRunFactory,
+    BarFactory,
+    DecisionSnapshotFactory,
+    DeploymentFactory,
+    EquityPointFactory,
+    FillFactory,
+    MarketEventFactory,
+    TradeFactory,
+)
+from trading.models import BacktestRun, Bar, Trade
+
+pytestmark = pytest.mark.sqlite  # what the pages do does not depend on the engine
+
+HOUR = timedelta(hours=1)
+DAY = timedelta(days=1)
+
+
+@dataclass
+class Record:
+    """Rows on every page."""
+
+    closed: Trade
+    position: Trade
+    done: BacktestRun
+    running: BacktestRun
+
+
+@pytest.fixture
+def record(logged_in) -> Record:
+    """A deployment with trades of every kind, backtests in three states, and events."""
+    now = timezone.now().replace(minute=0, second=0, microsecond=0)
+    _market(now)
+    with owned_tx(logged_in):
+        deployment = DeploymentFactory(version__skill__name="Funding mean reversion", created_at=now - 30 * DAY)
+        snapshots = [DecisionSnapshotFactory(deployment=deployment, tick=tick, tick_at=now - DAY) for tick in (1, 2)]
+        closed = TradeFactory(
+            deployment=deployment,
+            entry_tick_at=now - DAY,
+            entry_price=Decimal("65234.5"),
+            exit_price=Decimal("65800"),
+            entry_leverage=Decimal(2),
+            entry_snapshot=snapshots[0],
+            exit_snapshot=snapshots[1],
+            exit_reason="Funding is back at its mean, and the basis has closed",
+            entry_regime_tag="chop",
+        )
+        for quantity, at in ((1, now - DAY), (1, now - DAY + HOUR / 2), (-2, now - DAY + 2 * HOUR)):
+            FillFactory(
+                deployment=deployment, quantity=quantity, at=at, price=Decimal("65234.5"), fee_usd=Decimal("0.3")
+            )
+        for number in range(60):
+            _trade(deployment, number, now)
+        position = TradeFactory(deployment=deployment, still_open=True, symbol="ETH", entry_tick_at=now - 3 * HOUR)
+        done = BacktestRunFactory(
+            done=True, is_simulated=True, deployment__version=deployment.version, ticks_done=720, ticks_total=720
+        )
+        for number in range(12):
+            _trade(done.deployment, number, now)
+        for number in range(40):
+            EquityPointFactory(
+                deployment=done.deployment,
+                at=now - (40 - number) * DAY,
+                equity_usd=10_000 + 9 * number - 60 * (number % 3),
+            )
+        running = BacktestRunFactory(
+            status="running", ticks_done=130, ticks_total=720, deployment__version=deployment.version
+        )
+        BacktestRunFactory(
+            status="failed", error="No model answered.", finished_at=now, deployment__version=deployment.version
+        )
+    return Record(closed, position, done, running)
+
+
+def _trade(deployment, number: int, now: datetime) -> None:
+    is_long, wins = number % 3 > 0, number % 4 > 0
+    TradeFactory(
+        deployment=deployment,
+        symbol=("BTC", "ETH", "SOL")[number % 3],
+        side="long" if is_long else "short",
+        entry_tick_at=now - 2 * DAY - number * 7 * HOUR,
+        gross_pnl_usd=Decimal(number + 3 if wins else -7),
+        mfe_usd=Decimal(100),
+        exit_kind=("signal", "stop", "flip", "halt", "command")[number % 5],
+        reconciled=("exact", "exact", "exact", "estimated", "exact", "gap")[number % 6],
+    )
+
+
+def _market(now: datetime) -> None:
+    Bar.objects.bulk_create(
+        BarFactory.build(
+            symbol=symbol,
+            opened_at=now - number * HOUR,
+            open=100,
+            high=110,
+            low=90,
+            close=100 + number % 7,
+            is_simulated=True,
+        )
+        for symbol in ("BTC", "ETH")
+        for number in range(1, 100 * 24)
+    )
+    for number in range(5):
+        MarketEventFactory(
+            kind="cpi",
+            title="CPI, year on year",
+            starts_at=now - (number + 1) * 15 * DAY,
+            source="Bureau of Labor Statistics",
+        )
+    MarketEventFactory(
+        kind="cpi", title="CPI, year on year", starts_at=now + 2 * HOUR, source="Bureau of Labor Statistics"
+    )
+    MarketEventFactory(title="FOMC statement", starts_at=now + 3 * DAY, source="Federal Reserve", importance=0.95)
+    MarketEventFactory(
+        kind="token_unlock",
+        title="ARB unlock of 92 million tokens",
+        symbols=["ARB"],
+        starts_at=now + 3 * DAY + HOUR,
+        importance=0.3,
+        is_simulated=True,
+    )
+
+
+# --- How they look ---
+
+
+@pytest.fixture(params=LOOKS, ids=[f"{theme}-{width}" for theme, width in LOOKS])
+def look(request, context, page, site):
+    """A theme and a window's width."""
+    theme, width = request.param
+    context.add_cookies([{"name": "theme", "value": theme, "url": site}])
+    page.set_viewport_size({"width": width, "height": 800})
+    return f"{theme}-{width}"
+
+
+def check(page, shoot, name: str) -> None:
+    """Take the picture, then look for what a person with another device or sense would trip over."""
+    shoot(name, full_page=True)
+    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), f"{name} scrolls sideways"
+    found = Axe().run(page, options={"runOnly": RULES})
+    assert found.violations_count == 0, f"{name}: {found.generate_report()}"
+
+
+@pytest.mark.timeout(240)
+def test_pages_of_the_record(site, record, look, page, shoot):
+    pages = {
+        "trades": "/trades/",
+        "trades-nothing-found": "/trades/?q=zebra",
+        "trade": reverse("trading:trade", args=[record.closed.pk]),
+        "trade-open": reverse("trading:trade", args=[record.position.pk]),
+        "backtests": "/backtests/",
+        "backtest": reverse("trading:backtest", args=[record.done.pk]),
+        "backtest-running": reverse("trading:backtest", args=[record.running.pk]),
+        "calendar": "/calendar/",
+    }
+    for name, address in pages.items():
+        page.goto(site + address)
+        check(page, shoot, f"{name}-{look}")
+
+
+@pytest.mark.timeout(240)
+def test_pages_of_a_record_that_is_empty(site, logged_in, look, page, shoot):
+    for name in ("trades", "backtests", "calendar"):
+        page.goto(f"{site}/{name}/")
+        check(page, shoot, f"{name}-empty-{look}")
+
+
+# --- What they do ---
+
+
+def test_filters_write_the_address_and_back_undoes_them(site, record, page):
+    page.goto(f"{site}/trades/")
+    page.get_by_label("Symbol").select_option("SOL")
+
+    expect(page).to_have_url(re.compile(r"/trades/\?symbol=SOL$"))
+    expect(page.locator("#results")).to_contain_text("20 trades fit")
+    page.go_back()
+    expect(page.locator("#results")).to_contain_text("62 trades")
+
+
+def test_filters_work_without_scripts(site, record, browser, sign_in, logged_in):
+    with browser.new_context(java_script_enabled=False) as context:
+        sign_in(context, logged_in)
+        page = context.new_page()
+        page.goto(f"{site}/trades/")
+        page.get_by_label("Side").select_option("short")
+        page.get_by_role("button", name="Apply").click()
+
+        expect(page.locator("#results")).to_contain_text("20 trades fit")
+        page.goto(f"{site}/backtests/")
+        page.get_by_role("button", name="Count the bars").click()
+        expect(page.locator("#backtest-bars")).to_contain_text("of BTC")
+
+
+def test_the_selection_downloads(site, record, page):
+    page.goto(f"{site}/trades/?symbol=SOL")
+    with page.expect_download() as download:
+        page.get_by_role("link", name="CSV").click()
+
+    assert len(download.value.path().read_text().splitlines()) == 21
+
+
+def test_a_backtest_shows_its_progress_until_it_is_over(site, record, logged_in, page):
+    page.goto(site + reverse("trading:backtest", args=[record.running.pk]))
+    expect(page.locator("#backtest-run")).to_contain_text("130 of 720 ticks")
+
+    with owned_tx(logged_in):
+        BacktestRun.objects.filter(pk=record.running.pk).update(ticks_done=500)
+    expect(page.locator("#backtest-run")).to_contain_text("500 of 720 ticks")
+    with owned_tx(logged_in):
+        BacktestRun.objects.filter(pk=record.running.pk).update(
+            ticks_done=720, status="done", finished_at=timezone.now()
+        )
+
+    expect(page.locator("#backtest-run")).to_contain_text("Too few to say")
+    expect(page.locator("#backtest-run")).not_to_have_attribute("hx-get", re.compile("."))
+
+
+def test_a_backtest_is_started_and_cancelled_by_keyboard(site, record, page, problems):
+    page.goto(f"{site}/backtests/")
+    page.get_by_label("First day (UTC)").fill("2001-01-01")
+    page.get_by_label("Last day (UTC)").fill("2001-01-02")
+    expect(page.locator("#backtest-bars")).to_contain_text("There are no 1h bars of BTC, ETH on these days")
+
+    page.goto(f"{site}/backtests/")
+    page.get_by_role("button", name="Start").focus()
+    page.keyboard.press("Enter")
+    expect(page.get_by_text("It waits for its turn.")).to_be_visible()
+    page.get_by_role("button", name="Cancel").focus()
+    page.keyboard.press("Enter")
+
+    expect(page.locator("#backtest-run")).to_contain_text("It was ended before its first tick.")
+    # A page that was left may have been asking how far its backtests are.
+    problems[:] = [problem for problem in problems if "htmx:" not in problem]

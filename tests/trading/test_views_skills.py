@@ -1,0 +1,501 @@
+import re
+from datetime import timedelta
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from tests.factories.memory import MAY
+from tests.factories.record import (
+    WHOLE,
+    BacktestRunFactory,
+    DeploymentFactory,
+    ReflectionNoteFactory,
+    SkillVersionFactory,
+    TradeFactory,
+)
+from tests.owners import as_owner
+from trading.models import Deployment, Skill, SkillDraft, SkillVersion
+from trading.prompt_cost import MEMORY_HEADINGS, context_parts, sample_cost, stored_parts
+from trading.schemas import BASICS, SkillPayload, default_payload, parse_payload
+from trading.services import patch_draft, save_draft, start_draft
+from trading.skill_form import GROUPS, LABELS, SkillForm, changes_in_words, described, group_of
+from trading.skill_templates import TEMPLATES
+
+pytestmark = pytest.mark.django_db
+
+SKILLS, NEW = "/skills/", "/skills/new/"
+
+
+@pytest.fixture
+def client(trader):
+    """A browser in which the trader is signed in."""
+    client = Client()
+    client.force_login(trader)
+    return client
+
+
+@pytest.fixture
+def skill(trader):
+    """A skill of the trader with one version."""
+    return as_owner(trader, lambda: SkillVersionFactory(skill__name="Dips").skill)
+
+
+def text_of(response) -> str:
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]+>", " ", response.content.decode()))
+
+
+def typed(payload=None, *, seen: str = "", **values) -> dict[str, object]:
+    """Return what a browser sends of the form that shows a payload, with some fields typed over."""
+    form = SkillForm(payload=payload or default_payload())
+    shown = {}
+    for group in form.groups():
+        for field in group.fields:
+            value = field.field.prepare_value(field.value()) if hasattr(field.field, "prepare_value") else field.value()
+            if value not in (None, False):
+                shown[field.name] = "on" if value is True else value
+    return {**shown, "seen": seen, **values}
+
+
+def whole(**values) -> dict[str, object]:
+    return typed(
+        **{
+            "name": "Dips",
+            "trading_style": "swing",
+            "strategy.thesis": "Dips are bought",
+            "context.symbols": "btc, eth",
+        },
+        **values,
+    )
+
+
+def drafts(trader) -> list[SkillDraft]:
+    return as_owner(trader, lambda: list(SkillDraft.objects.filter(status="editing")))
+
+
+def seen(draft: SkillDraft) -> str:
+    return draft.updated_at.isoformat()
+
+
+def edit(skill: Skill) -> str:
+    return reverse("trading:edit_skill", args=[skill.pk])
+
+
+def save_version(trader, skill: Skill, patch) -> SkillVersion:
+    def write() -> SkillVersion:
+        draft = start_draft(skill_id=skill.pk, now=MAY)
+        patch_draft(draft_id=draft.pk, patch=patch, now=MAY)
+        return save_draft(draft_id=draft.pk, now=MAY)
+
+    return as_owner(trader, write)
+
+
+# --- The list ---
+
+
+def test_skills_offers_the_templates_to_who_has_none(client):
+    page = text_of(client.get(SKILLS))
+
+    assert "No skill yet" in page
+    assert all(payload["name"] in page for payload in TEMPLATES.values())
+    assert "Write your own" in page
+
+
+def test_skills_lists_style_version_deployments_and_the_last_backtest(client, trader, skill):
+    def write() -> None:
+        version = SkillVersion.objects.get(skill=skill)
+        DeploymentFactory(version=version)
+        summary = {"trades": 14, "net_usd": "123.45"}
+        BacktestRunFactory(done=True, deployment__version=version, summary=summary, is_simulated=True)
+
+    as_owner(trader, write)
+
+    page = text_of(client.get(SKILLS))
+
+    assert all(words in page for words in ("Dips", "Swing", "version 1", "14 trades", "+$123.45", "simulated market"))
+    assert "No skill yet" not in page
+
+
+def test_skills_shows_drafts_to_resume_and_archived_ones_apart(client, trader, skill):
+    def write() -> None:
+        SkillVersionFactory(skill__name="Old thing", skill__archived_at=MAY)
+        start_draft(skill_id=skill.pk, now=MAY)
+
+    as_owner(trader, write)
+
+    response = client.get(SKILLS)
+
+    assert edit(skill) in response.content.decode()
+    assert "The next version of “Dips”" in text_of(response)
+    assert "Archived (1)" in text_of(response)
+    assert "Old thing" in text_of(response)
+
+
+def test_skills_takes_as_many_queries_for_many_as_for_one(client, trader, django_assert_max_num_queries):
+    def write() -> None:
+        for _ in range(12):
+            version = SkillVersionFactory()
+            DeploymentFactory(version=version)
+            BacktestRunFactory(done=True, deployment__version=version)
+
+    as_owner(trader, write)
+
+    with django_assert_max_num_queries(14):  # ten, and the four by which PostgreSQL enters and leaves the scope
+        client.get(SKILLS)
+
+
+# --- The form ---
+
+
+def test_form_has_each_field_of_the_schema_under_a_heading_once():
+    form = SkillForm(payload=default_payload())
+    shown = [field.name for group in form.groups() for field in group.fields]
+
+    assert sorted(shown) == sorted(LABELS)
+    assert {path.split(".")[0] for path in shown} == SkillPayload.model_fields.keys()
+    assert {group_of(path) for path in BASICS} == {"basics"}
+    assert all(group.fields for group in form.groups())
+    assert [group.name for group in form.groups()] == [*GROUPS]
+
+
+def test_form_of_a_payload_says_the_payload():
+    payload = parse_payload(TEMPLATES["trend_breakout"]).stored()
+    form = SkillForm(typed(payload), payload=default_payload())
+
+    assert form.is_valid(), form.errors
+    assert parse_payload(form.patch()).stored() == payload
+
+
+def test_opening_the_form_writes_nothing(client, trader, skill):
+    client.get(NEW)
+    client.get(edit(skill))
+
+    assert drafts(trader) == []
+
+
+def test_save_makes_the_skill_and_uses_the_draft_up(client, trader):
+    response = client.post(NEW, {**whole(), "act": "save"})
+
+    [version] = as_owner(trader, lambda: list(SkillVersion.objects.select_related("skill")))
+    assert (response.status_code, response.url) == (302, f"/skills/{version.skill_id}/")
+    assert version.payload["context"]["symbols"] == ["BTC", "ETH"]
+    assert drafts(trader) == []
+
+
+def test_save_says_what_is_missing_beside_its_field_and_keeps_the_draft(client, trader):
+    response = client.post(NEW, {**typed(**{"name": "Half", "strategy.thesis": "Because"}), "act": "save"})
+
+    form = response.context["form"]
+    [draft] = drafts(trader)
+    assert response.status_code == 422
+    assert {"trading_style", "context.symbols"} <= form.errors.keys()
+    assert draft.payload["name"] == "Half"
+    assert "kept as a draft" in text_of(response)
+    assert 'value="Half"' in response.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("values", "field"),
+    [
+        ({"context.bars_lookback": "many"}, "context.bars_lookback"),
+        ({"context.symbols": "BTC, B TC?"}, "context.symbols"),
+        ({"risk.max_position_pct": "70", "risk.max_total_exposure_pct": "50"}, "risk.max_position_pct"),
+        ({"schedule.value": "25m"}, "schedule.value"),
+        ({"context.higher_timeframes": ["1m"]}, "context.higher_timeframes"),
+        ({"tools.mcp_servers": "mine http://example.com"}, "tools.mcp_servers"),
+        ({"strategy.mode": "rules"}, "strategy.entry"),
+        ({"strategy.avoid": "no"}, "strategy.avoid"),
+        ({"name": ""}, "name"),
+        ({"model": "somebody/else"}, "model"),
+    ],
+    ids=lambda value: value if isinstance(value, str) else "",
+)
+def test_save_refuses_beside_the_field_and_loses_nothing_typed(client, trader, values, field):
+    response = client.post(NEW, {**whole(**{"strategy.risk_management": "Half size"}), **values, "act": "save"})
+
+    assert response.status_code == 422
+    assert response.context["form"].errors.keys() == {field}
+    assert "Half size" in response.content.decode()
+    assert as_owner(trader, Skill.objects.count) == 0
+
+
+def test_save_says_all_that_is_wrong_at_once(client):
+    response = client.post(NEW, {**whole(), "name": "", "context.bars_lookback": "9999", "act": "save"})
+
+    assert response.context["form"].errors.keys() == {"name", "context.bars_lookback"}
+
+
+def test_keep_takes_what_is_there_and_resuming_shows_it(client, trader):
+    client.post(NEW, {**typed(**{"name": "Half", "strategy.avoid": "No trade on Fridays\n\nNever add"}), "act": "keep"})
+
+    page = client.get(NEW).content.decode()
+    assert 'value="Half"' in page
+    assert "No trade on Fridays\nNever add" in page
+    assert drafts(trader)[0].payload["strategy"]["avoid"] == ["No trade on Fridays", "Never add"]
+
+
+def test_what_is_emptied_goes_back_to_its_default(client, trader):
+    client.post(NEW, {**typed(**{"strategy.thesis": "Because", "context.bars_lookback": "60"}), "act": "keep"})
+    [draft] = drafts(trader)
+
+    client.post(NEW, {**typed(draft.payload, seen=seen(draft), **{"strategy.thesis": "", "context.bars_lookback": ""})})
+
+    [draft] = drafts(trader)
+    assert (draft.payload["strategy"]["thesis"], draft.payload["context"]["bars_lookback"]) == ("", 48)
+
+
+def test_form_older_than_its_draft_asks_before_it_writes_over_it(client, trader):
+    client.post(NEW, {**typed(name="First"), "act": "keep"})
+
+    response = client.post(NEW, {**typed(name="Second"), "act": "keep"})
+    assert (response.status_code, drafts(trader)[0].payload["name"]) == (409, "First")
+    assert 'value="Second"' in response.content.decode()
+
+    client.post(NEW, {**typed(seen=response.context["edited"].seen, name="Second"), "act": "keep"})
+    assert drafts(trader)[0].payload["name"] == "Second"
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_template_fills_a_new_draft(client, trader, template):
+    response = client.post(NEW, {"act": f"template:{template}"})
+
+    assert (response.status_code, response.url) == (302, NEW)
+    assert drafts(trader)[0].payload["strategy"] == {
+        **default_payload()["strategy"],
+        **TEMPLATES[template]["strategy"],
+    }
+
+
+def test_template_keeps_the_name_that_was_typed(client, trader):
+    client.post(NEW, {**typed(name="Mine"), "act": "template:range_fade"})
+
+    payload = drafts(trader)[0].payload
+    assert (payload["name"], payload["trading_style"]) == ("Mine", "day")
+
+
+def test_discard_gives_the_draft_up(client, trader, skill):
+    client.post(edit(skill), {**typed(WHOLE, name="Dips"), "act": "keep"})
+
+    response = client.post(edit(skill), {"act": "discard"})
+
+    assert (response.url, drafts(trader)) == (f"/skills/{skill.pk}/", [])
+
+
+def test_edit_makes_the_next_version_and_cannot_change_the_style(client, trader, skill):
+    payload = as_owner(trader, lambda: SkillVersion.objects.get(skill=skill).payload)
+
+    client.post(edit(skill), {**typed(payload, description="Calmer", trading_style="day"), "act": "save"})
+
+    newest = as_owner(trader, lambda: SkillVersion.objects.get(skill=skill, version=2).payload)
+    assert (newest["description"], newest["trading_style"]) == ("Calmer", "swing")
+
+
+def test_save_over_a_newer_version_asks_first(client, trader, skill):
+    as_owner(trader, lambda: start_draft(skill_id=skill.pk, now=MAY))
+    as_owner(trader, lambda: Skill.objects.filter(pk=skill.pk).update(latest_version=2))
+    payload = as_owner(
+        trader, lambda: SkillVersionFactory(skill=skill, version=2, payload={**_stored("Dips"), "max_steps": 9}).payload
+    )
+    [draft] = drafts(trader)
+    sent = typed(_stored("Dips"), seen=seen(draft), description="Mine")
+
+    response = client.post(edit(skill), {**sent, "act": "save"})
+    assert response.status_code == 409
+    assert "Save over the newer one" in text_of(response)
+    assert payload["max_steps"] == 9
+
+    client.post(edit(skill), {**sent, "seen": seen(drafts(trader)[0]), "act": "save_over"})
+    newest = as_owner(trader, lambda: SkillVersion.objects.get(skill=skill, version=3).payload)
+    assert (newest["description"], newest["max_steps"]) == ("Mine", 6)
+
+
+def _stored(name: str) -> dict:
+    return parse_payload({**WHOLE, "name": name}).stored()
+
+
+def test_name_that_is_taken_is_refused_beside_the_name(client, trader, skill):
+    response = client.post(NEW, {**whole(), "name": "DIPS", "act": "save"})
+
+    assert response.status_code == 409
+    assert response.context["form"].errors.keys() == {"name"}
+
+
+@pytest.mark.parametrize("limit", [1_000_000, 1_000])
+def test_memory_panel_warns_above_the_tokens_of_a_day(client, trader, settings, limit):
+    settings.AGENT_DAILY_PROMPT_TOKENS_WARNING = limit
+    client.post(NEW, {"act": "template:range_fade"})
+
+    cost = sample_cost(parse_payload(drafts(trader)[0].payload))
+    page = text_of(client.get(NEW))
+    assert f"{cost.tokens_per_day:,}" in page
+    assert ("That is a lot" in page) is (cost.tokens_per_day > limit)
+
+
+def test_an_archived_skill_is_read_not_changed(client, trader):
+    skill = as_owner(trader, lambda: SkillVersionFactory(skill__archived_at=MAY).skill)
+
+    client.post(f"/skills/{skill.pk}/deploy/", {"starting_equity_usd": "1000"})
+
+    assert client.post(edit(skill), {**whole(), "act": "save"}).url == f"/skills/{skill.pk}/"
+    assert client.get(f"/skills/{skill.pk}/").status_code == 200
+    assert as_owner(trader, Deployment.objects.count) == 0
+
+
+# --- One skill ---
+
+
+def test_skill_says_its_newest_version_in_words(client, skill):
+    page = text_of(client.get(f"/skills/{skill.pk}/"))
+
+    assert all(words in page for words in ("Dips are bought", "BTC, ETH", "No trade in a shock regime", "Version 1"))
+    assert "context." not in page
+
+
+def test_skill_compares_two_versions(client, trader, skill):
+    save_version(trader, skill, {"context": {"memory": {"recent_trades_k": 20}}, "strategy": {"avoid": []}})
+
+    page = text_of(client.get(f"/skills/{skill.pk}/?compare=1..2"))
+
+    assert "From version 1 to version 2" in page
+    assert "Memory: Closed trades shown 10 20" in page
+    assert "Strategy: Avoid No trade in a shock regime Nothing" in page
+
+
+@pytest.mark.parametrize("compare", ["1..9", "2", "a..b", "1...2", "-1..1", "99999999..1"])
+def test_skill_says_that_a_comparison_makes_no_sense(client, skill, compare):
+    response = client.get(f"/skills/{skill.pk}/", {"compare": compare})
+
+    assert response.status_code == 200
+    assert response.context["compared"] is None
+    assert "ompare" in str(response.context["compare"].errors)
+
+
+def test_skill_shows_numbers_by_broker_and_the_lessons_kept(client, trader, skill):
+    def write() -> None:
+        version = SkillVersion.objects.get(skill=skill)
+        TradeFactory(deployment=DeploymentFactory(version=version))
+        TradeFactory(deployment=DeploymentFactory(version=version, broker_kind="backtest"))
+        ReflectionNoteFactory(deployment=None, skill=skill, lessons_text="- Wait for the close")
+
+    as_owner(trader, write)
+
+    page = text_of(client.get(f"/skills/{skill.pk}/"))
+
+    assert all(words in page for words in ("Paper", "Backtest", "+$19.00", "Too few to say", "Wait for the close"))
+
+
+def test_version_shows_what_it_said_then(client, trader, skill):
+    save_version(trader, skill, {"description": "Said later"})
+
+    assert "Said later" not in text_of(client.get(f"/skills/{skill.pk}/versions/1/"))
+    assert "Said later" in text_of(client.get(f"/skills/{skill.pk}/versions/2/"))
+    assert client.get(f"/skills/{skill.pk}/versions/3/").status_code == 404
+    assert client.get(f"/skills/{skill.pk}/versions/{10**30}/").status_code == 404
+
+
+def test_deploy_starts_on_paper_with_the_equity_that_was_typed(client, trader, skill):
+    response = client.post(f"/skills/{skill.pk}/deploy/", {"starting_equity_usd": "2500.50"})
+
+    [deployment] = as_owner(trader, lambda: list(Deployment.objects.all()))
+    assert response.url == f"/deployments/{deployment.pk}/"
+    assert (deployment.broker_kind, str(deployment.starting_equity_usd)[:7]) == ("paper", "2500.50")
+
+
+@pytest.mark.parametrize("equity", ["", "0", "-5", "a lot", "1e30"])
+def test_deploy_refuses_an_equity_that_is_none(client, trader, skill, equity):
+    response = client.post(f"/skills/{skill.pk}/deploy/", {"starting_equity_usd": equity})
+
+    assert (response.status_code, as_owner(trader, Deployment.objects.count)) == (422, 0)
+
+
+def test_archive_refuses_a_skill_that_runs_in_words(client, trader, skill):
+    as_owner(trader, lambda: DeploymentFactory(version=SkillVersion.objects.get(skill=skill)))
+
+    page = text_of(client.post(f"/skills/{skill.pk}/archive/", follow=True))
+
+    assert "Stop its deployments first" in page
+    assert as_owner(trader, lambda: Skill.objects.get(pk=skill.pk)).archived_at is None
+
+
+def test_archive_takes_a_skill_off_the_list(client, trader, skill):
+    assert client.post(f"/skills/{skill.pk}/archive/").url == SKILLS
+
+    assert as_owner(trader, lambda: Skill.objects.get(pk=skill.pk)).archived_at <= timezone.now()
+
+
+@pytest.mark.parametrize("verb", ["", "edit/", "versions/1/"])
+def test_somebody_elses_skill_is_not_there(client, stranger, verb):
+    theirs = as_owner(stranger, lambda: SkillVersionFactory().skill)
+
+    assert client.get(f"/skills/{theirs.pk}/{verb}").status_code == 404
+
+
+# --- Words and tokens ---
+
+
+def test_described_leaves_out_what_is_switched_off():
+    payload = parse_payload({**WHOLE, "context": {"symbols": ["BTC"]}}).stored()
+    payload["context"]["memory"]["reflection"]["cadence"] = "daily"
+
+    labels = {said.label for _, fields in described(payload) for said in fields}
+
+    assert "Hour of the daily reflection (UTC)" in labels
+    assert "Closed trades between two reflections" not in labels
+
+
+def test_changes_in_words_names_an_unknown_field_by_its_path():
+    [change] = changes_in_words([("context.gone", 2.0, None)])
+
+    assert (change.label, change.before, change.after) == ("context.gone", "2", "")
+
+
+@pytest.mark.parametrize(
+    ("patch", "is_less"),
+    [
+        ({"memory": {"enabled": False}}, True),
+        ({"memory": {"recent_trades_k": 3}}, True),
+        ({"bars_lookback": 200}, False),
+        ({"symbols": ["BTC", "ETH", "SOL"]}, False),
+    ],
+    ids=["no record", "fewer trades", "more bars", "more symbols"],
+)
+def test_sample_cost_follows_what_the_skill_asks_for(patch, is_less):
+    usual = sample_cost(parse_payload(WHOLE))
+    context = {**WHOLE["context"], **patch}
+
+    other = sample_cost(parse_payload({**WHOLE, "context": context}))
+
+    assert (other.tokens < usual.tokens) is is_less
+    assert other.tokens != usual.tokens
+    assert usual.tokens_per_day == 24 * usual.tokens
+
+
+def test_stored_parts_put_together_are_the_prompt_that_was_stored():
+    segments = {
+        "HEADER": "You are an agent.\n\nTwo paragraphs.",
+        "LEASH": "Leash: tight. Do it.",
+        "STRATEGY": "# Strategy: Dips\nThesis: one\n\nDecide now and then",
+        "LESSONS": "Lessons from your recent trades on this skill (auto-generated; signal, not strategy):\n- one",
+        "FOOTER": "Decide now, by one call.",
+    }
+    text = "\n\n".join(segments.values())
+
+    parts = stored_parts(text, has_lessons=True)
+
+    assert {part.name: part.text for part in parts} == segments
+    assert [part.name for part in parts if part.is_memory] == ["LESSONS"]
+    assert "\n\n".join(part.text for part in stored_parts("of old", has_lessons=False)) == "of old"
+
+
+def test_context_parts_know_the_sections_of_memory():
+    text = "## Tick\nNow\n\n" + "\n\n".join(f"## {heading}\n- one" for heading in MEMORY_HEADINGS) + "\n"
+
+    assert [part.is_memory for part in context_parts(text)] == [False, True, True]
+    assert context_parts("") == []
+
+
+def test_an_old_draft_is_listed_with_its_day(client, trader):
+    as_owner(trader, lambda: start_draft(now=MAY - timedelta(days=1)))
+
+    assert "30 Apr 2026" in text_of(client.get(SKILLS))
