@@ -1,3 +1,25 @@
+import json
+from urllib.parse import urlencode
+
+import pytest
+from django.test import Client
+
 from tests.owners import as_trader, stranger, trader
 
-__all__ = ["as_trader", "stranger", "trader"]
+__all__ = ["api", "as_trader", "stranger", "trader"]
+
+
+@pytest.fixture
+def api(trader):
+    """The API, asked by the trader."""
+    client = Client()
+    client.force_login(trader)
+
+    def ask(method, address, body=None, status=200, **query):
+        address = f"/api/{address}" + (f"?{urlencode(query)}" if query else "")
+        sent = {} if body is None else {"data": json.dumps(body), "content_type": "application/json"}
+        response = getattr(client, method)(address, **sent)
+        assert response.status_code == status, response.content
+        return response.json() if response.content else None
+
+    return ask

@@ -2,7 +2,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.response import Response
 
 from config.lib.api import ApiRequest, ApiView
-from trading.serializers import MeSerializer
+from trading.serializers.account import MeSerializer
 
 
 class MeView(ApiView):

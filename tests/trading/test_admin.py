@@ -1,0 +1,302 @@
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+from django.apps import apps
+from django.contrib.auth.models import Permission
+from django.db import connection
+from django.db.models import Model
+from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.urls import reverse
+
+from config.lib.owned import OwnedModel
+from tests.factories.memory import MAY
+from tests.factories.record import (
+    BacktestRunFactory,
+    BarFactory,
+    DecisionSnapshotFactory,
+    DeploymentCommandFactory,
+    DeploymentFactory,
+    EquityPointFactory,
+    FillFactory,
+    FundingRateFactory,
+    MarketEventFactory,
+    NewsItemFactory,
+    OrderFactory,
+    ReflectionNoteFactory,
+    ReflectionRunFactory,
+    SkillDraftFactory,
+    SkillVersionFactory,
+    TradeFactory,
+)
+from tests.factories.trading import TraderFactory
+from tests.owners import as_owner
+from trading.models import MarketEvent, NewsItem
+
+OWNED = (
+    *("skill", "skillversion", "skilldraft", "deployment", "deploymentcommand", "backtestrun", "decisionsnapshot"),
+    *("order", "equitypoint", "fill", "trade", "reflectionnote", "reflectionrun"),
+)
+PRICES = ("bar", "fundingrate")
+EDITED = ("newsitem", "marketevent")
+HEAVY = "elephant"  # stands in each large text
+LARGE = (
+    *('"skill_versions"."payload"', '"skill_drafts"."payload"', '"deployments"."account"', '"trade_history"."state"'),
+    *(f'"decision_snapshots"."{column}"' for column in ("system_prompt", "context", "steps")),
+    *('"backtest_runs"."summary"', '"reflection_notes"."lessons_text"'),
+)
+
+
+def page(model: str, name: str, *args: object) -> str:
+    return reverse(f"admin:trading_{model}_{name}", args=args)
+
+
+@pytest.fixture
+def staff(db):
+    """A browser of somebody who may look at the record in the admin and do nothing else."""
+    user = TraderFactory(email="staff@example.com", is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(content_type__app_label="trading", codename__startswith="view"))
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+@pytest.fixture
+def root(db):
+    """A browser of somebody who may do everything."""
+    client = Client()
+    client.force_login(TraderFactory(email="root@example.com", is_staff=True, is_superuser=True))
+    return client
+
+
+def make_one_of_each(word: str) -> dict[str, Model]:
+    """Write a row for each list of what users own."""
+    version = SkillVersionFactory(skill__name=f"{word} dips")
+    deployment = DeploymentFactory(version=version, account={"cash": HEAVY})
+    snapshot = DecisionSnapshotFactory(
+        deployment=deployment, system_prompt=HEAVY, context=HEAVY, steps=[HEAVY], verdict_text=f"{word} is out of hours"
+    )
+    note = ReflectionNoteFactory(deployment=deployment, lessons_text=f"{HEAVY} {word}")
+    return {
+        "skill": version.skill,
+        "skillversion": version,
+        "skilldraft": SkillDraftFactory(base_skill=version.skill, base_version=1, payload={"name": f"{HEAVY} {word}"}),
+        "deployment": deployment,
+        "deploymentcommand": DeploymentCommandFactory(deployment=deployment, outcome=f"{word} waits"),
+        "backtestrun": BacktestRunFactory(deployment__version=version, error=f"{word} broke", summary={"text": HEAVY}),
+        "decisionsnapshot": snapshot,
+        "order": OrderFactory(deployment=deployment, snapshot=snapshot, reason=f"{word} hoped"),
+        "equitypoint": EquityPointFactory(deployment=deployment),
+        "fill": FillFactory(deployment=deployment, fill_id=f"{word}-1"),
+        "trade": TradeFactory(deployment=deployment, entry_reason=f"{word} hoped", state={"text": HEAVY}),
+        "reflectionnote": note,
+        "reflectionrun": ReflectionRunFactory(deployment=deployment, status="failed", error=f"{word} is silent"),
+    }
+
+
+@pytest.fixture
+def rows(trader):
+    """A row for each list of what users own, of the trader."""
+    return as_owner(trader, lambda: make_one_of_each("orchid"))
+
+
+@pytest.fixture
+def market(db):
+    """A row for each list of what belongs to nobody."""
+    return {
+        "bar": BarFactory(),
+        "fundingrate": FundingRateFactory(),
+        "newsitem": NewsItemFactory(headline="Orchid rises"),
+        "marketevent": MarketEventFactory(),
+    }
+
+
+def test_every_model_has_its_list():
+    models = list(apps.get_app_config("trading").get_models())
+    owned = {model._meta.model_name for model in models if issubclass(model, OwnedModel)}
+
+    assert owned == {*OWNED, "apitoken"}
+    assert {model._meta.model_name for model in models} - owned == {*PRICES, *EDITED, "trader"}
+
+
+@pytest.mark.parametrize(
+    ("model", "query"),
+    [
+        ("skill", "q=orchid&trading_style__exact=swing&archived_at__isempty=1"),
+        ("skillversion", "q=orchid"),
+        ("skilldraft", "q=orchid&status__exact=editing&base_skill__isempty=0"),
+        ("deployment", "q=orchid&broker_kind__exact=paper&status__exact=running&halt_code__exact="),
+        ("deploymentcommand", "q=waits&kind__exact=pause&status__exact=pending"),
+        ("backtestrun", "q=broke&status__exact=pending&reflects__exact=1&is_simulated__exact=0"),
+        ("decisionsnapshot", "q=hours&verdict__exact=none"),
+        ("order", "q=hoped&state__exact=filled&origin__exact=agent&side__exact=long"),
+        ("order", "q=BTC"),
+        ("equitypoint", "q=trader"),
+        ("fill", "q=orchid-1&is_liquidation__exact=0"),
+        ("trade", "q=hoped&status__exact=closed&side__exact=long&exit_kind__exact=signal&reconciled__exact=exact"),
+        ("reflectionnote", "q=elephant&status__exact=active&deployment__isempty=0&model_used__exact=scripted/model"),
+        ("reflectionrun", "q=silent&status__exact=failed"),
+    ],
+)
+def test_the_lists_search_and_filter(staff, rows, stranger, model, query):
+    as_owner(stranger, lambda: DeploymentFactory(broker_kind="live", halt_code="R6", halted_until="2026-06-01T00:00Z"))
+
+    response = staff.get(f"{page(model, 'changelist')}?{query}")
+
+    assert response.status_code == 200
+    assert response.context["cl"].result_count == 1
+
+
+@pytest.mark.parametrize("model", [*OWNED[3:5], *OWNED[6:]])
+def test_the_rows_of_a_deployment_are_found_by_its_id(staff, rows, model):
+    deployment = rows["deployment"].pk
+
+    assert staff.get(f"{page(model, 'changelist')}?q={deployment}").context["cl"].result_count == 1
+    assert staff.get(f"{page(model, 'changelist')}?q=no-such-thing").context["cl"].result_count == 0
+
+
+@pytest.mark.parametrize("model", OWNED)
+def test_the_lists_take_as_many_queries_for_many_rows_as_for_one(staff, model, rows, django_assert_num_queries):
+    with CaptureQueriesContext(connection) as for_one:
+        staff.get(page(model, "changelist"))
+    for number in range(10):
+        as_owner(TraderFactory(), lambda number=number: make_one_of_each(f"orchid{number}"))
+
+    with django_assert_num_queries(len(for_one)):
+        body = staff.get(page(model, "changelist")).content.decode()
+
+    assert body.count("trader") >= 11
+
+
+@pytest.mark.parametrize("model", OWNED)
+def test_the_lists_load_no_large_text(staff, rows, model):
+    with CaptureQueriesContext(connection) as queries:
+        staff.get(page(model, "changelist"))
+
+    statements = "".join(query["sql"] for query in queries)
+    assert f'FROM "{rows[model]._meta.db_table}"' in statements
+    assert [column for column in LARGE if column in statements] == []
+
+
+@pytest.mark.parametrize("model", OWNED)
+def test_the_page_of_a_row_shows_all_of_it_and_no_field_to_fill(staff, rows, model):
+    body = staff.get(page(model, "change", rows[model].pk)).content.decode()
+
+    assert ("orchid" in body) is (model not in {"equitypoint", "deployment"} or "orchid dips" in body)
+    assert (HEAVY in body) is (
+        model in {"skilldraft", "deployment", "backtestrun", "decisionsnapshot", "trade", "reflectionnote"}
+    )
+    assert 'name="_save"' not in body
+    assert "<textarea" not in body
+    assert "deletelink" not in body
+
+
+@pytest.mark.parametrize("model", [*OWNED, *PRICES])
+def test_not_even_a_superuser_rewrites_history(root, rows, market, model):
+    pk = {**rows, **market}[model].pk
+
+    assert root.get(page(model, "add")).status_code == 403
+    assert root.post(page(model, "change", pk), {"status": "closed"}).status_code == 403
+    assert root.post(page(model, "delete", pk), {"post": "yes"}).status_code == 403
+    assert "delete_selected" not in root.get(page(model, "changelist")).content.decode()
+
+
+@pytest.mark.parametrize("model", [*OWNED, *PRICES, *EDITED])
+def test_staff_without_the_permission_sees_nothing(db, rows, model):
+    client = Client()
+    client.force_login(TraderFactory(is_staff=True))
+
+    assert client.get(page(model, "changelist")).status_code == 403
+
+
+def test_words_of_a_user_are_text_in_the_admin(staff, trader):
+    trade = as_owner(trader, lambda: TradeFactory(entry_reason="<script>alert(1)</script>"))
+
+    for path in (page("trade", "changelist"), page("trade", "change", trade.pk)):
+        assert "<script>alert" not in staff.get(path).content.decode()
+
+
+# --- What belongs to nobody ---
+
+
+@pytest.mark.parametrize(
+    ("model", "query"),
+    [
+        ("bar", "q=BTC&interval__exact=1h&is_simulated__exact=0"),
+        ("fundingrate", "q=BTC&is_simulated__exact=0"),
+        ("newsitem", "q=rises&is_simulated__exact=0"),
+        ("marketevent", "q=FOMC&kind__exact=fomc"),
+    ],
+)
+def test_the_lists_of_the_market_search_and_filter(staff, market, model, query):
+    BarFactory(symbol="BTCX", is_simulated=True, interval="4h")
+
+    assert staff.get(f"{page(model, 'changelist')}?{query}").context["cl"].result_count == 1
+
+
+def test_bars_stand_in_the_order_of_their_index(staff, market):
+    older = BarFactory(opened_at=MAY - timedelta(hours=1))
+
+    bars = staff.get(page("bar", "changelist")).context["cl"]
+
+    assert list(dict.fromkeys(bars.queryset.query.order_by)) == ["-symbol", "-interval", "-opened_at"]
+    assert list(bars.result_list) == [market["bar"], older]
+
+
+def event(**changed: object) -> dict[str, object]:
+    return {
+        "kind": "cpi",
+        "title": "CPI, moved",
+        "starts_at_0": "2026-06-10",
+        "starts_at_1": "12:30:00",
+        "importance": "0.8",
+        "symbols": '["btc", "BTC"]',
+        "source": "calendar",
+        **changed,
+    }
+
+
+def test_an_event_is_put_right_and_stays_the_one_that_an_import_knows(root, market):
+    key = market["marketevent"].key
+
+    response = root.post(page("marketevent", "change", market["marketevent"].pk), event(title="  CPI,\u202e moved "))
+
+    assert response.status_code == 302
+    changed = MarketEvent.objects.get()
+    assert (changed.title, changed.kind, changed.symbols, changed.key) == ("CPI, moved", "cpi", ["BTC"], key)
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [("importance", "1.5"), ("symbols", '{"BTC": 1}'), ("symbols", '["b t"]'), ("kind", "party"), ("title", "\u200b")],
+)
+def test_an_event_that_cannot_be_is_refused(root, market, field, value):
+    response = root.post(page("marketevent", "change", market["marketevent"].pk), event(**{field: value}))
+
+    assert response.status_code == 200
+    assert response.context["errors"]
+    assert MarketEvent.objects.get().title == "FOMC statement"
+
+
+def test_a_headline_is_put_right_or_taken_away(root, market):
+    address = page("newsitem", "change", market["newsitem"].pk)
+    fields = {"source": "wire", "published_at_0": "2026-05-01", "published_at_1": "12:00:00", "symbols": "[]"}
+
+    assert root.post(address, {**fields, "headline": "Orchid falls", "sentiment": "-0.5"}).status_code == 302
+    assert NewsItem.objects.get().headline == "Orchid falls"
+    assert root.post(address, {**fields, "headline": "Orchid", "sentiment": "-5"}).status_code == 200
+    assert root.post(page("newsitem", "delete", market["newsitem"].pk), {"post": "yes"}).status_code == 302
+    assert not NewsItem.objects.exists()
+
+
+@pytest.mark.parametrize("model", EDITED)
+def test_headlines_and_events_come_by_import_alone(root, market, model):
+    assert root.get(page(model, "add")).status_code == 403
+    assert root.get(page(model, "changelist")).status_code == 200
+
+
+def test_prices_keep_every_digit_on_their_page(staff, db):
+    bar = BarFactory(open=Decimal("0.000012345678"), low=Decimal("0.00001"))
+
+    assert "0.000012345678" in staff.get(page("bar", "change", bar.pk)).content.decode()

@@ -1,0 +1,39 @@
+"""Lists of rows that staff look at and do not touch."""
+
+from typing import Any, ClassVar
+
+from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
+from django.db.models import Model, QuerySet
+from django.http import HttpRequest
+
+
+class LookOnlyAdmin(admin.ModelAdmin):
+    """Staff may look, not rewrite history: what changes a record is a service or the runner."""
+
+    heavy: ClassVar[tuple[str, ...]] = ()  # columns that a list does not load, as they are large
+
+    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Refuse."""
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Refuse."""
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Refuse."""
+        return False
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        """Return the list that leaves the large columns out."""
+        return LeanChangeList
+
+
+class LeanChangeList(ChangeList):
+    """A list that does not load what it does not show."""
+
+    def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> "QuerySet[Any]":
+        """Return the rows without their large columns."""
+        rows: QuerySet[Any] = super().get_queryset(request, exclude_parameters)
+        return rows.defer(*self.model_admin.heavy)  # type: ignore[attr-defined]

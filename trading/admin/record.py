@@ -1,0 +1,203 @@
+"""Skills, deployments and their record: each user's own, for staff to look at."""
+
+from django.contrib import admin
+
+from trading.admin.look_only import LookOnlyAdmin
+from trading.models import (
+    BacktestRun,
+    DecisionSnapshot,
+    Deployment,
+    DeploymentCommand,
+    EquityPoint,
+    Fill,
+    Order,
+    ReflectionNote,
+    ReflectionRun,
+    Skill,
+    SkillDraft,
+    SkillVersion,
+    Trade,
+)
+
+# No drill-down by date where rows are many: no index over everybody's begins with the instant.
+
+
+@admin.register(Skill)
+class SkillAdmin(LookOnlyAdmin):
+    """Strategies."""
+
+    list_display = ("name", "user", "trading_style", "latest_version", "created_at", "updated_at", "archived_at")
+    list_filter = ("trading_style", ("archived_at", admin.EmptyFieldListFilter))
+    list_select_related = ("user",)
+    search_fields = ("name", "user__email")
+    date_hierarchy = "updated_at"
+    ordering = ("-updated_at", "id")
+
+
+@admin.register(SkillVersion)
+class SkillVersionAdmin(LookOnlyAdmin):
+    """What skills said, version by version."""
+
+    list_display = ("__str__", "skill", "user", "created_at")
+    list_select_related = ("user", "skill")
+    search_fields = ("skill__name", "user__email")
+    date_hierarchy = "created_at"
+    ordering = ("-created_at", "id")
+    heavy = ("payload",)
+
+
+@admin.register(SkillDraft)
+class SkillDraftAdmin(LookOnlyAdmin):
+    """Skills being written, and what became of them."""
+
+    list_display = ("id", "base_skill", "base_version", "user", "status", "created_at", "updated_at")
+    list_filter = ("status", ("base_skill", admin.EmptyFieldListFilter))
+    list_select_related = ("user", "base_skill")
+    search_fields = ("base_skill__name", "user__email")
+    date_hierarchy = "updated_at"
+    ordering = ("-updated_at", "id")
+    heavy = ("payload",)
+
+
+@admin.register(Deployment)
+class DeploymentAdmin(LookOnlyAdmin):
+    """Versions of skills that run, those of backtests too."""
+
+    list_display = (
+        *("__str__", "skill", "version", "user", "broker_kind", "status"),
+        *("halt_code", "halted_until", "last_tick", "last_tick_at", "lease_until", "created_at"),
+    )
+    list_filter = ("broker_kind", "status", "halt_code", ("lease", admin.EmptyFieldListFilter))
+    list_select_related = ("user", "skill", "version")
+    search_fields = ("=id", "skill__name", "user__email")
+    date_hierarchy = "created_at"
+    ordering = ("-created_at", "id")
+    heavy = ("account", "version__payload")
+
+
+@admin.register(DeploymentCommand)
+class DeploymentCommandAdmin(LookOnlyAdmin):
+    """What users told their deployments."""
+
+    list_display = ("kind", "deployment", "user", "status", "outcome", "created_at", "finished_at", "lease_until")
+    list_filter = ("kind", "status")
+    list_select_related = ("user", "deployment")
+    search_fields = ("outcome", "=deployment__id", "user__email")
+    date_hierarchy = "created_at"
+    ordering = ("-created_at", "id")
+    heavy = ("deployment__account",)
+
+
+@admin.register(BacktestRun)
+class BacktestRunAdmin(LookOnlyAdmin):
+    """Backtests and how far they are."""
+
+    list_display = ("__str__", "user", "status", "ticks_done", "ticks_total", "error", "created_at", "finished_at")
+    list_filter = ("status", "is_simulated", "reflects")
+    list_select_related = ("user",)
+    search_fields = ("error", "=deployment__id", "user__email")
+    date_hierarchy = "created_at"
+    ordering = ("-created_at", "id")
+    heavy = ("summary",)
+
+
+@admin.register(DecisionSnapshot)
+class DecisionSnapshotAdmin(LookOnlyAdmin):
+    """What each tick saw, proposed and decided; the texts stand on its page."""
+
+    list_display = (
+        *("tick", "deployment", "user", "verdict", "verdict_code", "model"),
+        *("input_tokens", "output_tokens", "cost_usd", "tick_at"),
+    )
+    list_filter = ("verdict", "verdict_code")
+    list_select_related = ("user", "deployment")
+    search_fields = ("verdict_text", "=deployment__id", "user__email")
+    ordering = ("-tick_at", "id")
+    show_full_result_count = False
+    heavy = ("system_prompt", "context", "steps", "proposal", "deployment__account")
+
+
+@admin.register(Order)
+class OrderAdmin(LookOnlyAdmin):
+    """What was wanted, and what came of it."""
+
+    list_display = (
+        *("__str__", "size_usd", "deployment", "user", "origin", "state"),
+        *("verdict_code", "reason", "error", "proposed_at"),
+    )
+    list_filter = ("state", "origin", "side", "verdict_code")
+    list_select_related = ("user", "deployment")
+    search_fields = ("symbol__exact", "reason", "venue_order_id__exact", "=deployment__id", "user__email")
+    ordering = ("-proposed_at", "id")
+    show_full_result_count = False
+    heavy = ("deployment__account",)
+
+
+@admin.register(EquityPoint)
+class EquityPointAdmin(LookOnlyAdmin):
+    """What accounts were worth, tick by tick."""
+
+    list_display = ("at", "equity_usd", "tick", "deployment", "user")
+    list_select_related = ("user", "deployment")
+    search_fields = ("=deployment__id", "user__email")
+    ordering = ("-id",)
+    show_full_result_count = False
+    heavy = ("deployment__account",)
+
+
+@admin.register(Fill)
+class FillAdmin(LookOnlyAdmin):
+    """Executions, as brokers reported them."""
+
+    list_display = ("at", "symbol", "quantity", "price", "fee_usd", "is_liquidation", "fill_id", "deployment", "user")
+    list_filter = ("is_liquidation",)
+    list_select_related = ("user", "deployment")
+    search_fields = ("fill_id__exact", "symbol__exact", "=deployment__id", "user__email")
+    ordering = ("-id",)
+    show_full_result_count = False
+    heavy = ("deployment__account",)
+
+
+@admin.register(Trade)
+class TradeAdmin(LookOnlyAdmin):
+    """Round trips."""
+
+    list_display = (
+        *("symbol", "side", "status", "quantity", "entry_tick_at", "exit_tick_at", "exit_kind"),
+        *("realized_pnl_usd", "reconciled", "entry_reason", "deployment", "user"),
+    )
+    list_filter = ("status", "side", "exit_kind", "reconciled", "entry_regime_tag")
+    list_select_related = ("user", "deployment")
+    search_fields = ("symbol__exact", "entry_reason", "exit_reason", "=deployment__id", "user__email")
+    ordering = ("-entry_tick_at", "id")
+    show_full_result_count = False
+    heavy = ("state", "deployment__account")
+
+
+@admin.register(ReflectionNote)
+class ReflectionNoteAdmin(LookOnlyAdmin):
+    """Lessons that were drawn from records; the text stands on its page."""
+
+    list_display = (
+        *("__str__", "skill", "deployment", "user", "status", "generated_at", "trades_considered"),
+        *("model_used", "input_tokens", "output_tokens", "cost_usd"),
+    )
+    list_filter = ("status", ("deployment", admin.EmptyFieldListFilter), "model_used")
+    list_select_related = ("user", "skill", "deployment")
+    search_fields = ("lessons_text", "skill__name", "=deployment__id", "user__email")
+    date_hierarchy = "generated_at"
+    ordering = ("-generated_at", "id")
+    heavy = ("lessons_text", "findings", "deployment__account")
+
+
+@admin.register(ReflectionRun)
+class ReflectionRunAdmin(LookOnlyAdmin):
+    """Reflections that were claimed, and how they ended."""
+
+    list_display = ("started_at", "deployment", "user", "status", "error", "finished_at", "lease_until")
+    list_filter = ("status",)
+    list_select_related = ("user", "deployment")
+    search_fields = ("error", "=deployment__id", "user__email")
+    date_hierarchy = "started_at"
+    ordering = ("-started_at", "id")
+    heavy = ("deployment__account",)

@@ -1,0 +1,65 @@
+"""Backtests over REST."""
+
+from http import HTTPStatus
+from uuid import UUID
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework.response import Response
+
+from config.lib.api import ApiRequest, ApiView, page_serializer, paged
+from config.lib.owned import owned_tx
+from config.lib.paging import page_of
+from trading.api_queries import select_backtests
+from trading.queries import get_backtest
+from trading.serializers.backtests import BacktestInput, BacktestQuery, BacktestSerializer
+from trading.services import cancel_backtest, start_backtest
+
+
+class BacktestsView(ApiView):
+    """The backtests."""
+
+    @extend_schema(
+        operation_id="list_backtests",
+        tags=["backtests"],
+        parameters=[BacktestQuery],
+        responses=page_serializer(BacktestSerializer),
+    )
+    def get(self, request: ApiRequest) -> Response:
+        """List backtests, the newest first."""
+        query = self.query(BacktestQuery)
+        rows = select_backtests(skill_id=query.pop("skill_id"), status=query.pop("status"))
+        return paged(page_of(rows, by=("-created_at", "id"), **query), BacktestSerializer)
+
+    @extend_schema(
+        operation_id="start_backtest",
+        tags=["backtests"],
+        request=BacktestInput,
+        responses={201: BacktestSerializer},
+    )
+    def post(self, request: ApiRequest) -> Response:
+        """Queue a backtest of a skill's newest version; the job worker plays it."""
+        fields = self.body(BacktestInput)
+        with owned_tx(request.user):
+            run = start_backtest(**fields, now=timezone.now())
+        return Response(BacktestSerializer(run).data, status=HTTPStatus.CREATED)
+
+
+class BacktestView(ApiView):
+    """One backtest."""
+
+    @extend_schema(operation_id="get_backtest", tags=["backtests"], responses=BacktestSerializer)
+    def get(self, request: ApiRequest, run_id: UUID) -> Response:
+        """Return how far a backtest is and, once it is done, what it came to."""
+        return Response(BacktestSerializer(get_backtest(run_id)).data)
+
+
+class CancelBacktestView(ApiView):
+    """Ending a backtest early."""
+
+    @extend_schema(operation_id="cancel_backtest", tags=["backtests"], request=None, responses=BacktestSerializer)
+    def post(self, request: ApiRequest, run_id: UUID) -> Response:
+        """Cancel a backtest that waits or runs; what it did so far is kept."""
+        with owned_tx(request.user):
+            run = cancel_backtest(run_id=run_id, now=timezone.now())
+        return Response(BacktestSerializer(run).data)

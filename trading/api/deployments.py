@@ -1,0 +1,224 @@
+"""Deployments over REST: what they did, what their agents remember, and what they are told."""
+
+from datetime import datetime
+from http import HTTPStatus
+from uuid import UUID
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework.response import Response
+
+from config.lib.api import ApiRequest, ApiView, PageQuery, page_serializer, paged
+from config.lib.owned import owned_tx
+from config.lib.paging import page_of
+from config.lib.tokens import count_tokens
+from trading.api_queries import (
+    select_commands,
+    select_decisions,
+    select_deployments,
+    select_equity,
+    select_notes,
+)
+from trading.context import ContextInputs, Portfolio, memory_sections, preview, read_record
+from trading.deployment_queries import get_decision
+from trading.market import find_mark
+from trading.models import Deployment, ReflectionNote
+from trading.prompts import Lessons, lessons_text
+from trading.queries import find_active_note, get_deployment, latest_equity, list_open
+from trading.schemas import parse_payload
+from trading.serializers.deployments import (
+    CommandInput,
+    CommandSerializer,
+    DecisionQuery,
+    DecisionSerializer,
+    DeploymentInput,
+    DeploymentQuery,
+    DeploymentSerializer,
+    EquityQuery,
+    EquitySerializer,
+    MemorySerializer,
+    NoteSerializer,
+    PromptSerializer,
+    WholeDecisionSerializer,
+    WholeDeploymentSerializer,
+)
+from trading.serializers.fields import AmountField
+from trading.serializers.trades import TradeSerializer
+from trading.services import deploy_skill, request_command
+
+_NEWEST = ("-created_at", "id")
+
+
+class DeploymentsView(ApiView):
+    """The deployments."""
+
+    @extend_schema(
+        operation_id="list_deployments",
+        tags=["deployments"],
+        parameters=[DeploymentQuery],
+        responses=page_serializer(DeploymentSerializer),
+    )
+    def get(self, request: ApiRequest) -> Response:
+        """List deployments, the newest first."""
+        query = self.query(DeploymentQuery)
+        page = {name: query.pop(name) for name in ("cursor", "limit")}
+        return paged(page_of(select_deployments(**query), by=_NEWEST, **page), DeploymentSerializer)
+
+    @extend_schema(
+        operation_id="add_deployment",
+        tags=["deployments"],
+        request=DeploymentInput,
+        responses={201: DeploymentSerializer},
+    )
+    def post(self, request: ApiRequest) -> Response:
+        """Keep the record of another program, which runs the newest version of a skill and pushes what it does."""
+        fields = self.body(DeploymentInput)
+        with owned_tx(request.user):
+            deployment = deploy_skill(**fields, now=timezone.now())
+        return Response(DeploymentSerializer(deployment).data, status=HTTPStatus.CREATED)
+
+
+class DeploymentView(ApiView):
+    """One deployment."""
+
+    @extend_schema(operation_id="get_deployment", tags=["deployments"], responses=WholeDeploymentSerializer)
+    def get(self, request: ApiRequest, deployment_id: UUID) -> Response:
+        """Return a deployment with its account after the last tick."""
+        deployment = get_deployment(deployment_id)
+        account = {
+            "equity_usd": AmountField().to_representation(latest_equity(deployment)),
+            "positions": TradeSerializer(list_open(deployment_id), many=True).data,
+        }
+        return Response({**DeploymentSerializer(deployment).data, **account})
+
+
+class NotesView(ApiView):
+    """The lessons of a deployment."""
+
+    @extend_schema(
+        operation_id="list_notes",
+        tags=["deployments"],
+        parameters=[PageQuery],
+        responses=page_serializer(NoteSerializer),
+    )
+    def get(self, request: ApiRequest, deployment_id: UUID) -> Response:
+        """List what was learned, the newest first; at most one is active."""
+        rows = select_notes(deployment_id)
+        return paged(page_of(rows, by=("-generated_at", "id"), **self.query(PageQuery)), NoteSerializer)
+
+
+class DecisionsView(ApiView):
+    """What the ticks of a deployment decided."""
+
+    @extend_schema(
+        operation_id="list_decisions",
+        tags=["deployments"],
+        parameters=[DecisionQuery],
+        responses=page_serializer(DecisionSerializer),
+    )
+    def get(self, request: ApiRequest, deployment_id: UUID) -> Response:
+        """List decisions, the newest first."""
+        query = self.query(DecisionQuery)
+        rows = select_decisions(deployment_id, verdict=query.pop("verdict"))
+        return paged(page_of(rows, by=("-tick", "id"), **query), DecisionSerializer)
+
+
+class DecisionView(ApiView):
+    """What one tick decided."""
+
+    @extend_schema(operation_id="get_decision", tags=["deployments"], responses=WholeDecisionSerializer)
+    def get(self, request: ApiRequest, deployment_id: UUID, tick: int) -> Response:
+        """Return all that the agent saw and did at a tick."""
+        return Response(WholeDecisionSerializer(get_decision(deployment_id, tick)).data)
+
+
+class EquityView(ApiView):
+    """The equity curve of a deployment."""
+
+    @extend_schema(
+        operation_id="list_equity",
+        tags=["deployments"],
+        parameters=[EquityQuery],
+        responses=page_serializer(EquitySerializer),
+    )
+    def get(self, request: ApiRequest, deployment_id: UUID) -> Response:
+        """List what the account was worth after each tick, the newest first."""
+        query = self.query(EquityQuery)
+        rows = select_equity(deployment_id, since=query.pop("since"), until=query.pop("until"))
+        return paged(page_of(rows, by=("-at", "-id"), **query), EquitySerializer)
+
+
+class CommandsView(ApiView):
+    """What a deployment was told."""
+
+    @extend_schema(
+        operation_id="list_commands",
+        tags=["deployments"],
+        parameters=[PageQuery],
+        responses=page_serializer(CommandSerializer),
+    )
+    def get(self, request: ApiRequest, deployment_id: UUID) -> Response:
+        """List commands and what came of them, the newest first."""
+        rows = select_commands(deployment_id)
+        return paged(page_of(rows, by=_NEWEST, **self.query(PageQuery)), CommandSerializer)
+
+    @extend_schema(
+        operation_id="add_command",
+        tags=["deployments"],
+        request=CommandInput,
+        responses={200: CommandSerializer, 201: CommandSerializer},
+    )
+    def post(self, request: ApiRequest, deployment_id: UUID) -> Response:
+        """Tell a deployment that Keel runs what to do; 200 when it was told so already and has not done it yet."""
+        fields, now = self.body(CommandInput), timezone.now()
+        with owned_tx(request.user):
+            command = request_command(deployment_id=deployment_id, **fields, now=now)
+        status = HTTPStatus.CREATED if command.created_at == now else HTTPStatus.OK
+        return Response(CommandSerializer(command).data, status=status)
+
+
+class MemoryView(ApiView):
+    """What the agent of a deployment remembers."""
+
+    @extend_schema(operation_id="get_agent_memory", tags=["deployments"], responses=MemorySerializer)
+    def get(self, request: ApiRequest, deployment_id: UUID) -> Response:
+        """Return the memory as text, for the prompts of an agent that another program runs."""
+        deployment, at = get_deployment(deployment_id), timezone.now()
+        note = find_active_note(deployment)
+        lessons = "" if note is None else lessons_text(_lessons(note))
+        trades = "\n\n".join("\n".join(section) for section in memory_sections(_inputs(deployment, at)))
+        text = "\n\n".join(part for part in (lessons, trades) if part)
+        shown = {"at": at, "lessons": lessons, "trades": trades, "text": text, "note_id": note.pk if note else None}
+        return Response(MemorySerializer({**shown, "tokens": count_tokens(text)}).data)
+
+
+def _lessons(note: ReflectionNote) -> Lessons:
+    return Lessons(note.lessons_text, note.trades_considered, note.window_start, note.window_end)
+
+
+def _inputs(deployment: Deployment, at: datetime) -> ContextInputs:
+    """Return as much of what an agent sees as its memory is made of; an agent elsewhere has the market from there."""
+    payload = parse_payload(deployment.version.payload)
+    record, equity = read_record(deployment.pk, payload), latest_equity(deployment)
+    found = {trade.symbol: find_mark(trade.symbol, at) for trade in record.open_trades}
+    marks = {symbol: mark.price for symbol, mark in found.items() if mark}
+    return ContextInputs(at=at, payload=payload, portfolio=Portfolio(equity, equity), marks=marks, record=record)
+
+
+class PromptView(ApiView):
+    """What the agent of a deployment sees."""
+
+    @extend_schema(operation_id="get_agent_prompt", tags=["deployments"], responses=PromptSerializer)
+    def get(self, request: ApiRequest, deployment_id: UUID) -> Response:
+        """Return what the agent would be sent if it ticked now."""
+        at = timezone.now()
+        prompt = preview(get_deployment(deployment_id), at=at)
+        shown = {
+            "at": at,
+            "segments": [{"name": name, "text": text} for name, text in prompt.segments],
+            "system": prompt.system,
+            "context": prompt.context,
+            "tokens": count_tokens(prompt.system) + count_tokens(prompt.context),
+            "note_id": prompt.note_id,
+        }
+        return Response(PromptSerializer(shown).data)

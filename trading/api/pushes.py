@@ -1,0 +1,97 @@
+"""The record of a deployment that another program runs, pushed over REST."""
+
+from dataclasses import asdict
+from http import HTTPStatus
+from typing import Any
+from uuid import UUID
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework.response import Response
+
+from config.lib.api import ApiRequest, ApiView
+from config.lib.owned import owned_tx
+from trading.ledger import Intent, import_fills, lock_deployment, record_tick
+from trading.market import regime_at
+from trading.models import OrderOrigin
+from trading.positions import Fill, Funding, PathBar, Tick
+from trading.serializers.pushes import FillsInput, PushedSerializer, TickedSerializer, TickInput
+from trading.services import get_pushed_deployment
+
+
+class FillsView(ApiView):
+    """Fills of the past."""
+
+    max_body_bytes = 256 * 1024
+
+    @extend_schema(operation_id="push_fills", tags=["deployments"], request=FillsInput, responses=PushedSerializer)
+    def post(self, request: ApiRequest, deployment_id: UUID) -> Response:
+        """Take in fills of before the first tick; idempotent, and the trades are made anew from all fills."""
+        fills = [Fill(**fill) for fill in self.body(FillsInput)["fills"]]
+        with owned_tx(request.user):
+            deployment = get_pushed_deployment(deployment_id)
+            done = import_fills(deployment_id=deployment.pk, fills=fills, now=timezone.now())
+        return Response(PushedSerializer(asdict(done)).data)
+
+
+class TicksView(ApiView):
+    """What happens as it goes on."""
+
+    max_body_bytes = 1024 * 1024
+
+    @extend_schema(
+        operation_id="push_tick",
+        tags=["deployments"],
+        request=TickInput,
+        responses={200: TickedSerializer, 201: TickedSerializer},
+    )
+    def post(self, request: ApiRequest, deployment_id: UUID) -> Response:
+        """Write the next tick; 200 when one of that number was applied before, which changes nothing."""
+        fields, now = self.body(TickInput), timezone.now()
+        with owned_tx(request.user):
+            deployment = get_pushed_deployment(deployment_id)
+            before = lock_deployment(deployment.pk)
+            number = fields.get("number") or before.last_tick + 1
+            tick = _tick(fields)
+            record = record_tick(
+                deployment_id=deployment.pk,
+                number=number,
+                tick=tick,
+                skill_version=deployment.version.version,
+                intents={one["fill_id"]: _intent(one) for one in fields["reasons"] if "fill_id" in one},
+                symbol_intents={one["symbol"]: _intent(one) for one in fields["reasons"] if "symbol" in one},
+                regimes={symbol: regime_at(symbol, tick.at) for symbol in _named(tick)},
+                equity_usd=fields["equity_usd"],
+                now=now,
+            )
+        done = {
+            "number": number,
+            "applied": record.is_applied,
+            "opened": record.opened,
+            "closed": record.closed,
+            "fills": record.fills,
+        }
+        return Response(TickedSerializer(done).data, status=HTTPStatus.CREATED if record.is_applied else HTTPStatus.OK)
+
+
+def _tick(fields: dict[str, Any]) -> Tick:
+    at, marks = fields["at"], fields["marks"]
+    return Tick(
+        at=at,
+        fills=[Fill(**fill) for fill in fields["fills"]],
+        funding=[Funding(**payment) for payment in fields["funding"]],
+        # A mark is a price that the path came by, though no bar tells what was between two ticks.
+        bars={symbol: [PathBar(at, at, mark, mark, mark)] for symbol, mark in marks.items()},
+        marks=marks,
+        positions=fields["positions"],
+        is_complete=fields["is_complete"],
+    )
+
+
+def _named(tick: Tick) -> set[str]:
+    """Return the symbols in which a trade may begin."""
+    return {fill.symbol for fill in tick.fills} | {symbol for symbol, held in (tick.positions or {}).items() if held}
+
+
+def _intent(given: dict[str, Any]) -> Intent:
+    return Intent(OrderOrigin(given["origin"]), given["reason"], leverage=given.get("leverage"))

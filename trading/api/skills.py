@@ -1,0 +1,261 @@
+"""Skills and their drafts over REST."""
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
+from uuid import UUID
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework.exceptions import ErrorDetail, ParseError, ValidationError
+from rest_framework.response import Response
+
+from config.lib.api import ApiRequest, ApiView, PageQuery, page_serializer, paged
+from config.lib.owned import owned_tx
+from config.lib.paging import page_of
+from trading.api_queries import get_draft, select_drafts, select_skills, select_versions
+from trading.models import SkillDraft
+from trading.queries import compare_versions, get_skill, get_version, skill_performance
+from trading.schemas import PayloadInvalid, list_problems
+from trading.serializers.deployments import DeploymentSerializer
+from trading.serializers.fields import skill_schema
+from trading.serializers.skills import (
+    ComparedSerializer,
+    CompareQuery,
+    DeployInput,
+    DraftInput,
+    DraftSerializer,
+    SaveInput,
+    SkillPerformanceSerializer,
+    SkillQuery,
+    SkillSerializer,
+    TemplateInput,
+    VersionSerializer,
+    WholeDraftSerializer,
+    WholeSkillSerializer,
+    WholeVersionSerializer,
+)
+from trading.services import (
+    apply_template_to_draft,
+    archive_skill,
+    deploy_skill,
+    discard_draft,
+    patch_draft,
+    save_draft,
+    start_draft,
+)
+
+_CHANGED = ("-updated_at", "id")
+_PATCH = {"application/json": skill_schema(is_patch=True)}
+
+
+class SkillsView(ApiView):
+    """The skills."""
+
+    @extend_schema(
+        operation_id="list_skills", tags=["skills"], parameters=[SkillQuery], responses=page_serializer(SkillSerializer)
+    )
+    def get(self, request: ApiRequest) -> Response:
+        """List skills, the last changed first."""
+        query = self.query(SkillQuery)
+        rows = select_skills(archived=query.pop("archived"))
+        return paged(page_of(rows, by=_CHANGED, **query), SkillSerializer)
+
+
+class SkillView(ApiView):
+    """One skill."""
+
+    @extend_schema(operation_id="get_skill", tags=["skills"], responses=WholeSkillSerializer)
+    def get(self, request: ApiRequest, skill_id: UUID) -> Response:
+        """Return a skill with what its newest version says."""
+        version = get_version(skill_id)
+        skill = SkillSerializer(get_skill(skill_id)).data
+        return Response({**skill, "payload": version.payload})
+
+
+class VersionsView(ApiView):
+    """The versions of a skill."""
+
+    @extend_schema(
+        operation_id="list_skill_versions",
+        tags=["skills"],
+        parameters=[PageQuery],
+        responses=page_serializer(VersionSerializer),
+    )
+    def get(self, request: ApiRequest, skill_id: UUID) -> Response:
+        """List the versions of a skill, the newest first."""
+        rows = select_versions(skill_id)
+        return paged(page_of(rows, by=("-version", "id"), **self.query(PageQuery)), VersionSerializer)
+
+
+class VersionView(ApiView):
+    """One version of a skill."""
+
+    @extend_schema(operation_id="get_skill_version", tags=["skills"], responses=WholeVersionSerializer)
+    def get(self, request: ApiRequest, skill_id: UUID, version: int) -> Response:
+        """Return a version with what it says."""
+        return Response(WholeVersionSerializer(get_version(skill_id, version)).data)
+
+
+class CompareView(ApiView):
+    """The difference between two versions."""
+
+    @extend_schema(
+        operation_id="compare_skill_versions",
+        tags=["skills"],
+        parameters=[CompareQuery],
+        responses=ComparedSerializer,
+    )
+    def get(self, request: ApiRequest, skill_id: UUID) -> Response:
+        """Return each field that two versions of a skill differ in."""
+        query = self.query(CompareQuery)
+        changes = [
+            {"field": field, "before": before, "after": after}
+            for field, before, after in compare_versions(skill_id, **query)
+        ]
+        return Response(ComparedSerializer({**query, "changes": changes}).data)
+
+
+class ArchiveSkillView(ApiView):
+    """Taking a skill off the lists."""
+
+    @extend_schema(operation_id="archive_skill", tags=["skills"], request=None, responses=SkillSerializer)
+    def post(self, request: ApiRequest, skill_id: UUID) -> Response:
+        """Archive a skill that is not deployed; all it did is kept."""
+        with owned_tx(request.user):
+            skill = archive_skill(skill_id=skill_id, now=timezone.now())
+        return Response(SkillSerializer(skill).data)
+
+
+class DeploySkillView(ApiView):
+    """Setting a skill to run."""
+
+    @extend_schema(
+        operation_id="deploy_skill", tags=["skills"], request=DeployInput, responses={201: DeploymentSerializer}
+    )
+    def post(self, request: ApiRequest, skill_id: UUID) -> Response:
+        """Set the newest version of a skill to run on paper."""
+        fields = self.body(DeployInput)
+        with owned_tx(request.user):
+            deployment = deploy_skill(skill_id=skill_id, **fields, now=timezone.now())
+        return Response(DeploymentSerializer(deployment).data, status=HTTPStatus.CREATED)
+
+
+class SkillPerformanceView(ApiView):
+    """What a skill is worth."""
+
+    @extend_schema(operation_id="get_skill_performance", tags=["skills"], responses=SkillPerformanceSerializer)
+    def get(self, request: ApiRequest, skill_id: UUID) -> Response:
+        """Return what a skill's closed trades come to, by the kind of deployment."""
+        kinds = [{"broker_kind": kind, "performance": numbers} for kind, numbers in skill_performance(skill_id).items()]
+        return Response(SkillPerformanceSerializer({"kinds": kinds}).data)
+
+
+# --- Drafts ---
+
+
+class DraftsView(ApiView):
+    """The drafts that could be resumed."""
+
+    @extend_schema(
+        operation_id="list_drafts", tags=["drafts"], parameters=[PageQuery], responses=page_serializer(DraftSerializer)
+    )
+    def get(self, request: ApiRequest) -> Response:
+        """List the drafts that are being edited, the last changed first."""
+        return paged(page_of(select_drafts(), by=_CHANGED, **self.query(PageQuery)), DraftSerializer)
+
+    @extend_schema(
+        operation_id="start_draft",
+        tags=["drafts"],
+        request=DraftInput,
+        responses={200: WholeDraftSerializer, 201: WholeDraftSerializer},
+    )
+    def post(self, request: ApiRequest) -> Response:
+        """Begin a draft of a skill, or of a new one; 200 when there is one already, which is returned."""
+        fields, now = self.body(DraftInput), timezone.now()
+        with owned_tx(request.user):
+            draft = start_draft(**fields, now=now)
+        return _shown(draft, HTTPStatus.CREATED if draft.created_at == now else HTTPStatus.OK)
+
+
+class DraftView(ApiView):
+    """One draft that is being edited."""
+
+    @extend_schema(operation_id="get_draft", tags=["drafts"], responses=WholeDraftSerializer)
+    def get(self, request: ApiRequest, draft_id: UUID) -> Response:
+        """Return a draft with what still keeps it from being saved."""
+        return _shown(get_draft(draft_id))
+
+    @extend_schema(
+        operation_id="patch_draft",
+        tags=["drafts"],
+        request=_PATCH,
+        responses=WholeDraftSerializer,
+    )
+    def patch(self, request: ApiRequest, draft_id: UUID) -> Response:
+        """Set fields of a draft: blocks are merged, values and lists replaced. One wrong field, and none is set."""
+        patch = request.data
+        if not isinstance(patch, dict):
+            raise ParseError("A patch is an object.")
+        with _errors_by_field(), owned_tx(request.user):
+            draft = patch_draft(draft_id=draft_id, patch=patch, now=timezone.now())
+        return _shown(draft)
+
+    @extend_schema(operation_id="discard_draft", tags=["drafts"], responses={204: None})
+    def delete(self, request: ApiRequest, draft_id: UUID) -> Response:
+        """Give a draft up."""
+        with owned_tx(request.user):
+            discard_draft(draft_id=draft_id, now=timezone.now())
+        return Response(status=HTTPStatus.NO_CONTENT)
+
+
+class SaveDraftView(ApiView):
+    """Making a draft a version."""
+
+    @extend_schema(
+        operation_id="save_draft",
+        tags=["drafts"],
+        request=SaveInput,
+        responses={200: WholeVersionSerializer, 201: WholeVersionSerializer},
+    )
+    def post(self, request: ApiRequest, draft_id: UUID) -> Response:
+        """Make a draft a version of its skill, or a new skill; 200 with the newest one when it changes nothing."""
+        fields, now = self.body(SaveInput), timezone.now()
+        with _errors_by_field(), owned_tx(request.user):
+            version = save_draft(draft_id=draft_id, **fields, now=now)
+        status = HTTPStatus.CREATED if version.created_at == now else HTTPStatus.OK
+        return Response(WholeVersionSerializer(version).data, status=status)
+
+
+class TemplateView(ApiView):
+    """Filling a draft."""
+
+    @extend_schema(
+        operation_id="apply_template", tags=["drafts"], request=TemplateInput, responses=WholeDraftSerializer
+    )
+    def post(self, request: ApiRequest, draft_id: UUID) -> Response:
+        """Fill a draft from a skill that Keel ships; a name that it has is kept."""
+        fields = self.body(TemplateInput)
+        with _errors_by_field(), owned_tx(request.user):
+            draft = apply_template_to_draft(draft_id=draft_id, **fields, now=timezone.now())
+        return _shown(draft)
+
+
+def _shown(draft: SkillDraft, status: int = HTTPStatus.OK) -> Response:
+    problems = [{"field": error.field, "problem": error.problem} for error in list_problems(draft.payload)]
+    whole = {**DraftSerializer(draft).data, "payload": draft.payload, "problems": problems}
+    return Response(whole, status=status)
+
+
+@contextmanager
+def _errors_by_field() -> Iterator[None]:
+    """Say what is wrong with a payload as with any body: by pointers to its fields."""
+    try:
+        yield
+    except PayloadInvalid as error:
+        found: dict[str, list[ErrorDetail]] = {}
+        for one in error.errors:
+            pointer = "/".join(re.findall(r"[^.\[\]]+", one.field)) or "non_field_errors"
+            found.setdefault(pointer, []).append(ErrorDetail(one.problem, code="invalid"))
+        raise ValidationError(found) from error

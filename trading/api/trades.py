@@ -1,0 +1,103 @@
+"""Trades and the calendar over REST."""
+
+from datetime import timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework.response import Response
+
+from config.lib.api import ApiRequest, ApiView, page_serializer, paged
+from config.lib.paging import Page, page_of
+from trading.market import exposures, list_events
+from trading.models import Trade
+from trading.queries import TradeFilter, get_deployment, get_trade, list_fills, trades_that_fit
+from trading.serializers.trades import (
+    AllTradesQuery,
+    CalendarSerializer,
+    EventQuery,
+    ExposureSerializer,
+    FillSerializer,
+    MarketEventSerializer,
+    TradeQuery,
+    TradeSerializer,
+    WholeTradeSerializer,
+)
+
+# Of columns that are never null and that every database compares exactly.
+_ORDERS: Final = {
+    "newest": ("-entry_tick_at", "-entry_at", "id"),
+    "oldest": ("entry_tick_at", "entry_at", "id"),
+    "symbol": ("symbol", "-entry_tick_at", "id"),
+}
+
+
+class TradesView(ApiView):
+    """The trades of all deployments."""
+
+    @extend_schema(
+        operation_id="list_trades",
+        tags=["trades"],
+        parameters=[AllTradesQuery],
+        responses=page_serializer(TradeSerializer),
+    )
+    def get(self, request: ApiRequest) -> Response:
+        """List trades, by default all but those of backtests, the newest entry first."""
+        return paged(_page(self.query(AllTradesQuery)), TradeSerializer)
+
+
+class DeploymentTradesView(ApiView):
+    """The trades of one deployment."""
+
+    @extend_schema(
+        operation_id="list_deployment_trades",
+        tags=["deployments"],
+        parameters=[TradeQuery],
+        responses=page_serializer(TradeSerializer),
+    )
+    def get(self, request: ApiRequest, deployment_id: UUID) -> Response:
+        """List the trades of a deployment, the newest entry first."""
+        deployment = get_deployment(deployment_id)
+        return paged(_page({**self.query(TradeQuery), "deployment_id": deployment.pk}), TradeSerializer)
+
+
+def _page(query: dict[str, Any]) -> Page[Trade]:
+    page = {name: query.pop(name) for name in ("cursor", "limit")}
+    return page_of(trades_that_fit(TradeFilter(**query)).defer("state"), by=_ORDERS[query["order"]], **page)
+
+
+class TradeView(ApiView):
+    """One trade."""
+
+    @extend_schema(operation_id="get_trade", tags=["trades"], responses=WholeTradeSerializer)
+    def get(self, request: ApiRequest, trade_id: UUID) -> Response:
+        """Return a trade with its fills."""
+        trade = get_trade(trade_id)
+        fills = FillSerializer(list_fills(trade), many=True).data
+        return Response({**TradeSerializer(trade).data, "fills": fills})
+
+
+class EventsView(ApiView):
+    """The calendar."""
+
+    @extend_schema(operation_id="list_events", tags=["events"], parameters=[EventQuery], responses=CalendarSerializer)
+    def get(self, request: ApiRequest) -> Response:
+        """List the scheduled events from now on, with what a deployment's open positions hold against them."""
+        query, now = self.query(EventQuery), timezone.now()
+        events = list_events(
+            now,
+            until=now + timedelta(hours=query["lookahead_hours"]),
+            kinds=[query["kind"]] if query["kind"] else (),
+            symbols=[query["symbol"].upper()] if query["symbol"] else (),
+            min_importance=query["min_importance"],
+        )
+        exposed = exposures(query["deployment_id"], events, now) if query["deployment_id"] else []
+        shown = [
+            {
+                **MarketEventSerializer(event).data,
+                "exposures": ExposureSerializer([one for one in exposed if one.event_id == event.pk], many=True).data,
+            }
+            for event in events
+        ]
+        return Response({"events": shown})
