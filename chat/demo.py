@@ -53,18 +53,22 @@ _CHATS: Final[list[tuple[int, list[Said]]]] = [
 ]
 
 
-def seed(user_id: int, now: datetime) -> int:
-    """Give a new user the demo's chats and facts, dated back from `now`; return how many chats.
+def seed(
+    user_id: int, *, clock: Callable[[], datetime], report: Callable[[str], None] = lambda _: None
+) -> dict[str, int]:
+    """Give a new user the demo's chats and facts, dated back from now; return how many of what.
 
     Does nothing for a user who has chats already.
     """
+    now = clock()
     with owned_tx(user_id):
         if Conversation.objects.exists():
-            return 0
+            return {"conversations": 0}
+        report("Chats and facts")
         _seed_old_facts(now)
         for days_ago, exchange in _CHATS:
             _seed_chat(user_id, exchange, now - timedelta(days=days_ago))
-    return len(_CHATS)
+    return {"conversations": len(_CHATS)}
 
 
 def _seed_old_facts(now: datetime) -> None:

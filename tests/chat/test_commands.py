@@ -239,8 +239,9 @@ def test_show_prompt_does_not_know_a_strangers_conversation(trader, stranger):
 
 @pytest.fixture
 def demo_site(settings, tmp_path, db):
-    """A site that keeps its demo password in a folder of the test."""
+    """A site that keeps its demo password in a folder of the test, and whose demo is of chats alone."""
     settings.BASE_DIR = tmp_path
+    settings.DEMO = ["chat.demo.seed"]
     return tmp_path
 
 
@@ -290,7 +291,7 @@ def test_run_jobs_once_runs_every_job(monkeypatch):
     printed = run("run_jobs", "--once")
 
     assert "sweep_dead_turns: 0 replies marked as interrupted" in printed
-    assert [line["failed"] for line in lines_of("run_jobs", "--once")] == [False] * len(run_jobs.JOBS)
+    assert [line["failed"] for line in lines_of("run_jobs", "--once")] == [False] * len(run_jobs.all_jobs())
 
 
 def test_run_jobs_goes_round_until_it_is_stopped(monkeypatch):
@@ -303,10 +304,42 @@ def test_run_jobs_goes_round_until_it_is_stopped(monkeypatch):
             stopped.set()
         return "done"
 
-    monkeypatch.setattr(run_jobs, "JOBS", [Job("quick", run_jobs.timezone.timedelta(microseconds=1), job)])
+    jobs = [Job("quick", run_jobs.timezone.timedelta(microseconds=1), job)]
+    monkeypatch.setattr(run_jobs, "all_jobs", lambda: jobs)
     monkeypatch.setattr(run_jobs, "TICK_SECONDS", 0.01)
     reports = []
 
     run_jobs.work_until(stopped, reports.append)
 
     assert [report.summary for report in reports] == ["done"] * 3
+
+
+def test_lane_that_breaks_begins_anew_and_slow_lane_holds_up_no_other(monkeypatch):
+    stopped, is_slow = threading.Event(), threading.Event()
+    runs = []
+
+    def slow(now):
+        is_slow.set()
+        stopped.wait(30)
+        return "slow"
+
+    def quick(now):
+        is_slow.wait(30)
+        runs.append(now)
+        return "quick"
+
+    def report(run):
+        if run.name != "quick":
+            return
+        if len(runs) == 3:
+            stopped.set()
+        raise OSError("nobody listens")
+
+    often = run_jobs.timezone.timedelta(microseconds=1)
+    jobs = [Job("slow", often, slow, lane="slow"), Job("quick", often, quick)]
+    monkeypatch.setattr(run_jobs, "all_jobs", lambda: jobs)
+    monkeypatch.setattr(run_jobs, "RESTART_SECONDS", 0.01)
+
+    run_jobs.work_until(stopped, report)
+
+    assert len(runs) == 3

@@ -7,15 +7,18 @@ from django.conf import settings
 from django.contrib.auth import get_user_model
 from django.core.management.base import CommandError
 from django.utils import timezone
+from django.utils.module_loading import import_string
 
-from chat.demo import seed
 from config.lib.commands import KeelCommand
 
 EMAIL = "demo@example.com"
 
 
 class Command(KeelCommand):
-    help = "Make the demo user with a short history, once, and print how to sign in. Only on a site that is local."
+    help = (
+        "Make the demo user with chats, skills and a trading record on a simulated market, once, and print how to sign"
+        " in. Only on a site that is local."
+    )
 
     def run(self, **options: Any) -> None:
         """Make the user if need be, seed, and say the login."""
@@ -31,13 +34,21 @@ class Command(KeelCommand):
         if not user.check_password(password):
             user.set_password(password)
             user.save(update_fields=["password"])
-        made = seed(user.pk, timezone.now())
+        made: dict[str, int] = {}
+        for path in settings.DEMO:  # no app knows all the others
+            made |= import_string(path)(user.pk, clock=timezone.now, report=self._tell)
+        self._tell("")
         self.say(
-            f"Demo login: {EMAIL}  password: {password}" + ("" if made else "  (seeded before)"),
+            f"Demo login: {EMAIL}  password: {password}" + ("" if any(made.values()) else "  (seeded before)"),
             email=EMAIL,
             password=password,
-            conversations=made,
+            **made,
         )
+
+    def _tell(self, progress: str) -> None:
+        # On a terminal only, each over the one before: a log needs no progress.
+        if self.stderr.isatty():
+            self.stderr.write(f"\r\033[K{progress}", ending="")
 
 
 def _kept_password(path: Path) -> str:

@@ -1,0 +1,266 @@
+"""The demo's trading: a simulated market, two skills that run on it, and the record they have made by now.
+
+Nothing is made up but the market: the skills come of the services, and every trade, lesson and number of the same
+ticks, backtest and reflections as anybody's, decided by the offline model.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from hashlib import sha256
+from itertools import count, islice
+from statistics import fmean
+from typing import Any, Final
+from uuid import UUID, uuid4
+
+from django.conf import settings
+
+from config.lib.owned import owned, owned_tx
+from trading.agent import Ask, asking
+from trading.backtest import Progress, run_backtest, schedule_instants
+from trading.imports.bars import aggregate_bars
+from trading.imports.events import shipped_events, store_events
+from trading.imports.news import store_news
+from trading.models import Bar, NewsItem, Skill, SkillVersion, Trade
+from trading.queries import get_deployment
+from trading.reflection import Outcome, reflect_if_due
+from trading.runner import LEASE, Ticker
+from trading.schemas import SkillPayload, parse_payload
+from trading.services import (
+    apply_template_to_draft,
+    claim_backtest,
+    claim_deployment,
+    deploy_skill,
+    patch_draft,
+    reflection_models,
+    release_deployment,
+    save_draft,
+    start_backtest,
+    start_draft,
+)
+from trading.simulation import HISTORY, SEED, SYMBOLS, extend_market, list_simulated_symbols, simulated_bars
+from trading.tape import ReplayTape
+
+Clock = Callable[[], datetime]
+Report = Callable[[str], None]
+
+NEWS_SOURCE: Final = "Demo"
+_SEEDS_TRIED: Final = 200
+_EVERY_TICKS: Final = 20  # progress is told
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """How far back the demo goes. All of it is played when the demo is made."""
+
+    history: timedelta = HISTORY
+    backtest: timedelta = timedelta(days=30)
+    breakout: timedelta = timedelta(days=16)
+    funding: timedelta = timedelta(days=3)
+
+
+ALL: Final = Lengths()
+
+
+@dataclass(frozen=True, slots=True)
+class _Made:
+    """What was written before any of it was played, each claimed so that no worker takes it meanwhile."""
+
+    backtest_id: UUID
+    deployment_ids: tuple[UUID, ...]
+    lease: UUID
+
+
+_BREAKOUT: Final[dict[str, Any]] = {
+    "name": "Breakout on majors",
+    "context": {"memory": {"reflection": {"every_n_trades": 5}}},
+}
+_BREAKOUT_AGAIN: Final[dict[str, Any]] = {
+    "strategy": {
+        "exit": "A 4-hour close beyond the mean of the last 10 bars, or the stop at three average ranges.",
+        "avoid": [
+            "No entry in a chop regime",
+            "No entry more than one bar after the breakout",
+            "No new position within 2 hours before FOMC or CPI",
+            "Never widen a stop",
+        ],
+    },
+    "risk": {"max_position_pct": 20, "max_total_exposure_pct": 50, "daily_loss_halt_pct": 3},
+}
+_FUNDING: Final[dict[str, Any]] = {
+    "name": "Funding fade",
+    "context": {"memory": {"reflection": {"cadence": "daily"}}},
+}
+_DRAFT: Final[dict[str, Any]] = {
+    "name": "Weekend range",
+    "description": "Fades the edges of Saturday's and Sunday's quiet range.",
+    "trading_style": "day",
+    "strategy": {
+        "mode": "rules",
+        "style": "range",
+        "entry": "Saturday or Sunday, price in the outer tenth of the last 48 bars' range.",
+        "avoid": ["No position over Monday's open"],
+    },
+    "context": {"symbols": ["BTC"], "bars_interval": "15m"},
+}
+
+# Hours ago, headline, symbols, sentiment.
+_NEWS: Final[list[tuple[float, str, list[str], float | None]]] = [
+    (1.5, "Perpetual open interest little changed after a busy session", [], 0.0),
+    (6, "Bitcoin spot volumes rise as price leaves its weekly range", ["BTC"], 0.3),
+    (14, "Ether developers set a date for the next test network upgrade", ["ETH"], 0.2),
+    (23, "Solana validators report a short slowdown, since resolved", ["SOL"], -0.2),
+    (40, "Funding turns positive across the larger perpetuals", [], None),
+    (66, "Options desks see more demand for protection into the month's end", ["BTC", "ETH"], -0.1),
+    (95, "A quiet weekend: realised volatility at its lowest in three weeks", [], 0.0),
+]
+
+
+def seed(user_id: int, *, clock: Clock, report: Report = lambda _: None, lengths: Lengths = ALL) -> dict[str, int]:
+    """Give a new user the demo's skills and their record up to now; return how many of what.
+
+    Does nothing for a user who has skills already. Opens its own doors.
+    """
+    now = clock()
+    with owned(user_id):
+        if Skill.objects.exists():
+            return {"skills": 0}
+    store_events(shipped_events())
+    _publish_news(now)
+    first = SEED if list_simulated_symbols() else _seed_of_a_breakout(now)
+    skipped = extend_market(now=now, history=lengths.history, seed=first, report=report).skipped
+    with owned_tx(user_id):
+        made = _make_skills(now, lengths, is_played=not skipped)
+    if made is None:
+        report(f"{', '.join(skipped)} have a market from elsewhere, so nothing is simulated and no skill runs.")
+        return {"skills": 2, "trades": 0}
+    with asking([settings.OFFLINE_MODEL]) as ask:
+        for deployment_id in made.deployment_ids:
+            _play(deployment_id, made.lease, user_id=user_id, ask=ask, clock=clock, report=report)
+        _play_backtest(made, user_id=user_id, ask=ask, clock=clock, report=report)
+    with owned(user_id):
+        return {"skills": 2, "trades": Trade.objects.filter(deployment__in=made.deployment_ids).count()}
+
+
+# --- The market ---
+
+
+def _publish_news(now: datetime) -> None:
+    if NewsItem.objects.filter(source=NEWS_SOURCE).exists():
+        return
+    items = []
+    for hours, headline, symbols, sentiment in _NEWS:
+        at = now - timedelta(hours=hours)
+        items.append(
+            NewsItem(
+                key=sha256(f"{NEWS_SOURCE}|{headline}|{at.isoformat()}".encode()).hexdigest(),
+                headline=headline,
+                source=NEWS_SOURCE,
+                published_at=at,
+                symbols=symbols,
+                sentiment=sentiment,
+                is_simulated=True,
+            )
+        )
+    store_news(items)
+
+
+def _seed_of_a_breakout(now: datetime) -> int:
+    """Return the first seed of whose market a symbol has just left its range upwards: there is a position to show."""
+    seeds = islice(count(SEED), _SEEDS_TRIED)
+    return next((seed for seed in seeds if any(_breaks_out(symbol, seed, now) for symbol in SYMBOLS)), SEED)
+
+
+def _breaks_out(symbol: str, seed: int, now: datetime) -> bool:
+    """Tell whether a breakout skill on bars of four hours would have bought in the last day, and still hold.
+
+    There are two bars at least to buy at: at one of them it may have been busy with another symbol.
+    """
+    bars = list(aggregate_bars(simulated_bars(symbol, now - timedelta(days=6), now, seed=seed), "4h"))
+    return sum(_holds_since(bars, entry) for entry in range(len(bars) - 6, len(bars) - 1)) > 1
+
+
+def _holds_since(bars: list[Bar], entry: int) -> bool:
+    before, after = bars[entry - 20 : entry], bars[entry + 1 :]
+    if bars[entry].close <= max(bar.high for bar in before):
+        return False
+    stop = float(bars[entry].close) - 2 * fmean(float(bar.high - bar.low) for bar in before)
+    means = (fmean(float(bar.close) for bar in bars[at - 9 : at + 1]) for at in range(entry + 1, len(bars)))
+    return all(float(bar.low) > stop and float(bar.close) > mean for bar, mean in zip(after, means, strict=True))
+
+
+# --- The skills ---
+
+
+def _make_skills(now: datetime, lengths: Lengths, *, is_played: bool) -> _Made | None:
+    """Write the skills and the draft, and what is to be played; the owner is in scope."""
+    breakout = _save_skill("trend_breakout", _BREAKOUT, now - lengths.breakout - timedelta(days=9))
+    again = start_draft(skill_id=breakout.skill_id, now=now - lengths.breakout - timedelta(days=1))
+    patch_draft(draft_id=again.pk, patch=_BREAKOUT_AGAIN, now=again.created_at)
+    save_draft(draft_id=again.pk, now=again.created_at + timedelta(minutes=7))
+    funding = _save_skill("funding_mean_reversion", _FUNDING, now - lengths.funding - timedelta(hours=3))
+    draft = start_draft(now=now - timedelta(hours=2))
+    patch_draft(draft_id=draft.pk, patch=_DRAFT, now=draft.created_at)
+    if not is_played:
+        return None
+    lease, until = uuid4(), now + LEASE
+    run = start_backtest(
+        skill_id=breakout.skill_id,
+        starts_at=now - lengths.backtest,
+        ends_at=now,
+        reflects=_is_offline(parse_payload(breakout.payload)),
+        now=now,
+    )
+    claim_backtest(run_id=run.pk, lease=lease, until=until, now=now)
+    deployments = [
+        deploy_skill(skill_id=breakout.skill_id, now=now - lengths.breakout),
+        deploy_skill(skill_id=funding.skill_id, now=now - lengths.funding),
+    ]
+    for deployment in deployments:
+        claim_deployment(deployment_id=deployment.pk, lease=lease, until=until, now=now)
+    return _Made(run.pk, tuple(deployment.pk for deployment in deployments), lease)
+
+
+def _save_skill(template: str, patch: dict[str, Any], now: datetime) -> SkillVersion:
+    draft = start_draft(now=now)
+    apply_template_to_draft(draft_id=draft.pk, template=template, now=now)
+    patch_draft(draft_id=draft.pk, patch=patch, now=now)
+    return save_draft(draft_id=draft.pk, now=now + timedelta(minutes=11))
+
+
+# --- What they did ---
+
+
+def _play(deployment_id: UUID, lease: UUID, *, user_id: int, ask: Ask, clock: Clock, report: Report) -> None:
+    """Do the ticks of a deployment from its beginning up to now, lessons and all; then the worker goes on with it."""
+    with owned(user_id):
+        deployment = get_deployment(deployment_id)
+        name, began = deployment.skill.name, deployment.created_at
+        payload = parse_payload(deployment.version.payload)
+    schedule, cadence = payload.schedule, payload.context.memory.reflection.cadence
+    instants = [at for at in schedule_instants(schedule, began, clock()) if at > began]
+    ticker = Ticker(deployment_id, user_id=user_id, ask=ask, tape=ReplayTape(began - schedule.every))
+    reflects = True
+    for number, at in enumerate(instants, start=1):
+        ticked = ticker.tick(at)
+        if reflects and (ticked.closed or cadence == "daily"):
+            reflected = reflect_if_due(deployment_id, user_id=user_id, now=at, clock=clock)
+            reflects = reflected.outcome != Outcome.FAILED  # a model that is away shall not hold up the demo
+            if reflected.note is not None:
+                ticker.forget()
+        if number % _EVERY_TICKS == 0 or number == len(instants):
+            report(f"{name} on paper: {number} of {len(instants)} ticks, {at:%Y-%m-%d %H:%M}")
+    with owned_tx(user_id):
+        release_deployment(deployment_id=deployment_id, lease=lease)
+
+
+def _play_backtest(made: _Made, *, user_id: int, ask: Ask, clock: Clock, report: Report) -> None:
+    def tell(progress: Progress) -> None:
+        report(f"Backtest: {progress.ticks_done} of {progress.ticks_total} ticks, {progress.at:%Y-%m-%d %H:%M}")
+
+    run_backtest(made.backtest_id, user_id=user_id, clock=clock, ask=ask, report=tell, lease=made.lease)
+
+
+def _is_offline(payload: SkillPayload) -> bool:
+    """Tell whether lessons cost nothing: a backtest asks for many."""
+    return reflection_models(payload) == [settings.OFFLINE_MODEL]

@@ -1,0 +1,63 @@
+"""What trading does by the clock; each is a command, too."""
+
+from collections import Counter
+from datetime import datetime, timedelta
+from typing import Final
+
+from django.conf import settings
+
+from config.lib.jobs import Job, clock_from
+from trading.backtest import run_waiting_backtests
+from trading.reflection import MAX_PER_RUN, Outcome, list_everybodys_due, reflect_all
+from trading.runner import run_due
+from trading.simulation import extend_market, list_simulated_symbols
+
+
+def reflect_due(now: datetime) -> str:
+    """Write the lessons that are due, of everybody.
+
+    Ends early when one fails: that one is tried again later, and the others do not wait for a model in vain.
+    """
+    outcomes: Counter[Outcome] = Counter()
+    due = list_everybodys_due(now, limit=MAX_PER_RUN)
+    for reflected in reflect_all(due, now=now, clock=clock_from(now), is_forced=False):
+        outcomes[reflected.outcome] += 1
+        if reflected.outcome == Outcome.FAILED:
+            break
+    return ", ".join(f"{count} reflections {outcome}" for outcome, count in outcomes.items()) or "no reflection is due"
+
+
+def run_deployments(now: datetime) -> str:
+    """Do the ticks and the commands that are due, of everybody."""
+    ran = list(run_due(now, workers=settings.AGENT_WORKERS))
+    if ran and all(one.has_failed for one in ran):
+        raise RuntimeError("every deployment that was due failed")
+    ticks = Counter(one.ticked.outcome for one in ran if one.ticked)
+    said = [f"{count} ticks {outcome}" for outcome, count in ticks.items()]
+    commands = sum(len(one.commands) for one in ran)
+    failed = sum(one.has_failed for one in ran)
+    said += [f"{count} {what}" for count, what in ((commands, "commands"), (failed, "failed")) if count]
+    return ", ".join(said) or "no deployment is due"
+
+
+def run_backtests(now: datetime) -> str:
+    """Play the backtests that wait."""
+    outcomes = Counter(status for _, status in run_waiting_backtests(clock_from(now)))
+    return ", ".join(f"{count} backtests {status}" for status, count in outcomes.items()) or "no backtest waits"
+
+
+def extend_simulation(now: datetime) -> str:
+    """Let the demo's market go on, where there is one."""
+    symbols = list_simulated_symbols()
+    extended = extend_market(now=now, symbols=symbols)
+    said = [f"{extended.bars.total()} bars simulated"] if extended.bars else []
+    said += [f"{symbol} has bars from elsewhere" for symbol in extended.skipped]
+    return ", ".join(said) or ("no bar has ended" if symbols else "no market is simulated")
+
+
+JOBS: Final = (
+    Job("run_deployments", timedelta(seconds=5), run_deployments, lane="agents"),
+    Job("run_backtests", timedelta(seconds=5), run_backtests, lane="backtests"),
+    Job("reflect_on_trades", timedelta(minutes=1), reflect_due, lane="reflections"),
+    Job("extend_simulated_market", timedelta(minutes=1), extend_simulation, lane="market"),
+)
