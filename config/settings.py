@@ -82,6 +82,11 @@ try:
     CHAT_FALLBACK_MODELS = env.list("CHAT_FALLBACK_MODELS", default=[])
     TITLE_MODELS = env.list("TITLE_MODELS", default=[_SMALL])
     EXTRACT_MODELS = env.list("EXTRACT_MODELS", default=TITLE_MODELS)
+    TRADING_AGENT_MODEL = env.str("TRADING_AGENT_MODEL", default=_SMALL)
+    REFLECTION_MODEL = env.str("REFLECTION_MODEL", default=_SMALL)
+    _OF_ROLES = [CHAT_AGENT_MODEL, *CHAT_FALLBACK_MODELS, *TITLE_MODELS, *EXTRACT_MODELS]
+    _OF_ROLES += [TRADING_AGENT_MODEL, REFLECTION_MODEL, OFFLINE_MODEL]
+    ALLOWED_MODELS = env.list("ALLOWED_MODELS", default=list(dict.fromkeys(_OF_ROLES)))
     LLM_CONNECT_TIMEOUT_SECONDS = _bounded("LLM_CONNECT_TIMEOUT_SECONDS", 10, low=1, high=300)
     LLM_READ_TIMEOUT_SECONDS = _bounded("LLM_READ_TIMEOUT_SECONDS", 45, low=1, high=600)
     MEMORY_EMBEDDING_MODEL = env.str("MEMORY_EMBEDDING_MODEL", default="static")
@@ -90,6 +95,7 @@ try:
     DEFAULT_ASSISTANT = _default_assistant()
     TURN_TIMEOUT_SECONDS = _bounded("TURN_TIMEOUT_SECONDS", 300, low=5, high=3600)
     TURN_MAX_STEPS = _bounded("TURN_MAX_STEPS", 8, low=1, high=50)
+    AGENT_WORKERS = _bounded("AGENT_WORKERS", 4, low=1, high=64)
     TURNS_PER_USER = _bounded("TURNS_PER_USER", 2, low=1, high=100)
     MESSAGES_PER_MINUTE = _bounded("MESSAGES_PER_MINUTE", 30, low=1, high=10_000)
     SOCKETS_PER_USER = _bounded("SOCKETS_PER_USER", 5, low=1, high=1000)
@@ -97,6 +103,9 @@ try:
     API_WRITES_PER_MINUTE = _bounded("API_WRITES_PER_MINUTE", 120, low=1, high=1_000_000)
     CONTEXT_BUDGET_TOKENS = _bounded("CONTEXT_BUDGET_TOKENS", 32_000, low=1_000, high=2_000_000)
     MEMORY_TOKEN_LIMIT = _bounded("MEMORY_TOKEN_LIMIT", 10_000, low=500, high=1_000_000)
+    AGENT_DAILY_PROMPT_TOKENS_WARNING = _bounded(
+        "AGENT_DAILY_PROMPT_TOKENS_WARNING", 1_000_000, low=1_000, high=1_000_000_000
+    )
 except (ImproperlyConfigured, ValueError) as error:
     _stop(str(error).replace("\n", " "))
 
@@ -119,6 +128,9 @@ INSTALLED_APPS = [
     "memory",
     "chat",
 ]
+
+JOBS = ["memory.jobs.JOBS", "trading.jobs.JOBS", "chat.jobs.JOBS"]
+DEMO = ["chat.demo.seed", "trading.demo.seed"]
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
@@ -260,6 +272,14 @@ SPECTACULAR_SETTINGS = {
     "OAS_VERSION": "3.1.0",
     "SCHEMA_PATH_PREFIX": "/api/",
     "COMPONENT_SPLIT_REQUEST": True,
+    # Choices of several that fields of one name have; the others are named by their field.
+    "ENUM_NAME_OVERRIDES": {
+        name: f"trading.models.{name}"
+        for name in (
+            *("BrokerKind", "CommandKind", "DeploymentStatus", "DraftStatus", "TradeSide", "TradeStatus"),
+            "WorkStatus",
+        )
+    },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
         "config.lib.openapi.describe_problems",

@@ -38,12 +38,24 @@ from tests.factories.record import (
     FillFactory,
     OrderFactory,
     ReflectionNoteFactory,
+    ReflectionRunFactory,
     SkillDraftFactory,
+    SkillVersionFactory,
     TradeFactory,
 )
 from tests.factories.trading import TraderFactory
 from trading.credentials import create_token, revoke_token
-from trading.models import ApiToken, Deployment, Skill, SkillDraft, Trade, Trader
+from trading.models import (
+    ApiToken,
+    BacktestRun,
+    DecisionSnapshot,
+    Deployment,
+    ReflectionNote,
+    Skill,
+    SkillDraft,
+    Trade,
+    Trader,
+)
 
 CANARY = "canary"
 Names = dict[str, str]
@@ -67,6 +79,9 @@ class Person:
     drafts: list[SkillDraft] = field(default_factory=list)
     deployments: list[Deployment] = field(default_factory=list)
     trades: list[Trade] = field(default_factory=list)
+    runs: list[BacktestRun] = field(default_factory=list)
+    notes: list[ReflectionNote] = field(default_factory=list)
+    decisions: list[DecisionSnapshot] = field(default_factory=list)
 
     def names(self) -> list[Names]:
         """Return sets of names that between them hold each id, and the words of each fact, at least once."""
@@ -86,6 +101,10 @@ class Person:
             "draft_id": [str(row.pk) for row in self.drafts],
             "deployment_id": [str(row.pk) for row in self.deployments],
             "trade_id": [str(row.pk) for row in self.trades],
+            "run_id": [str(row.pk) for row in self.runs],
+            "note_id": [str(row.pk) for row in self.notes],
+            "tick": [str(row.tick) for row in self.decisions],
+            "version": [str(row.latest_version) for row in self.skills],
             "user_id": [str(self.user.pk)],
         }
         longest = max(map(len, columns.values()))
@@ -119,6 +138,9 @@ def make_person(word: str) -> Person:
         person.drafts = list(SkillDraft.objects.order_by("created_at"))
         person.deployments = list(Deployment.objects.order_by("broker_kind", "created_at"))
         person.trades = list(Trade.objects.order_by("status", "symbol"))
+        person.runs = list(BacktestRun.objects.order_by("created_at"))
+        person.notes = list(ReflectionNote.objects.order_by("lessons_text"))
+        person.decisions = list(DecisionSnapshot.objects.order_by("tick"))
     return person
 
 
@@ -195,7 +217,10 @@ def _write_record(word: str) -> None:
     deployment = DeploymentFactory(version__skill__name=f"{word} dips")
     version = deployment.version
     SkillDraftFactory(payload={"name": f"{word} writes"})
-    SkillDraftFactory(base_skill=deployment.skill, base_version=1, payload={"description": f"{word} edits"})
+    edited = {**version.payload, "description": f"{word} edits"}
+    SkillDraftFactory(base_skill=deployment.skill, base_version=1, payload=edited)
+    SkillVersionFactory(skill__name=f"{word} rests")
+    DeploymentFactory(version=version, broker_kind="live")
     DeploymentCommandFactory(deployment=deployment, outcome=f"{word} waits")
     BacktestRunFactory(deployment__version=version, error=f"{word} failed")
     snapshot = DecisionSnapshotFactory(deployment=deployment, context=f"{word} saw", steps=[{"tool": word}])
@@ -206,6 +231,7 @@ def _write_record(word: str) -> None:
     TradeFactory(deployment=deployment, still_open=True, symbol="ETH", entry_reason=f"{word} hopes")
     ReflectionNoteFactory(deployment=deployment, lessons_text=f"- {word} learned")
     ReflectionNoteFactory(deployment=None, skill=deployment.skill, lessons_text=f"- {word} kept")
+    ReflectionRunFactory(deployment=deployment, status="failed", error=f"{word} was silent")
 
 
 def _parts(word: str, event: MemoryEvent) -> list[dict[str, Any]]:
@@ -244,16 +270,17 @@ class Answer:
         """Return what the text tells of a person beyond the names it was asked with."""
         text = unquote_plus(unquote_plus(self.text))  # an address may stand inside of another
         for name in self.names.values():
-            text = text.replace(name, "")
+            text = text if name.isdecimal() else text.replace(name, "")  # without a 1, no id would be whole
         return [secret for secret in person.secrets() if secret in text]
 
 
 def unknown_names(unused_message_id: int) -> Names:
     """Return names that nobody bears, of the same shape as a person's."""
     kinds = ("conversation", "client", "fact", "event", "batch", "link", "place", "proposal", "token")
-    kinds += ("skill", "draft", "deployment", "trade")
+    kinds += ("skill", "draft", "deployment", "trade", "run", "note")
     ids = {f"{kind}_id": str(uuid4()) for kind in kinds}
-    return {**ids, "message_id": str(unused_message_id), "words": "nobody said this", "user_id": "987654321"}
+    numbers = {"message_id": str(unused_message_id), "user_id": "987654321", "tick": "876543", "version": "765432"}
+    return {**ids, **numbers, "words": "nobody said this"}
 
 
 def make_unused_message_id() -> int:

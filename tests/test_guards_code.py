@@ -16,6 +16,7 @@ from tests.test_guards import OWNED
 # Each exception stands with its reason; one that is needed no more fails, too.
 PATHS = {
     "memory.admin": "the admin works as the system, over everybody's rows",
+    "trading.admin.record": "the same",
 }
 RAW_SQL = {
     "config.lib.owned": "sets what the policies read",
@@ -24,6 +25,7 @@ RAW_SQL = {
     "chat.queries.get_standing": "one round trip before the first token",
     "chat.queries.history": "before the first token, too",
     "trading.ledger._write": "twenty times as fast, for a backtest and a tick of many symbols",
+    "trading.imports.bars._write": "a month of minutes in seconds; nobody's rows",
 }
 CLOCKS = {
     "chat.turn._clock": "the turn is the interface of its own background work",
@@ -38,6 +40,9 @@ SYSTEM = {
     "chat.closing": "asks which of everybody's chats are to be closed",
     "chat.erasure": "erases users, and asks whose trash is old",
     "chat.lifespan": "sweeps everybody's dead turns",
+    "trading.reflection": "asks whose trades wait for a reflection",
+    "trading.runner": "asks which of everybody's deployments are due",
+    "trading.backtest": "asks which of everybody's backtests wait",
     "trading.management.owners": "the operator names a deployment without its owner",
 }
 MODEL_CALLERS = {
@@ -46,6 +51,8 @@ MODEL_CALLERS = {
     "chat.closing": "closes the client when its loop ends",
     "chat.live": "closes the client when the server stops",
     "memory.extraction": "reads a chat that has ended",
+    "trading.agent": "decides on a tick",
+    "trading.reflection": "distils a record into lessons",
     "chat.lifespan": "warms the client",
     "chat.management.commands.chat": "a turn in the terminal",
 }
@@ -56,12 +63,14 @@ MODEL_VALUES = {
     "Completion",
     "Usage",
     "LLMUnavailable",
+    "cost_usd",
     "clean",
     "estimate_tokens",
     "count_tokens",
 }
+VENUES = "trading.imports.venue"  # asks for prices, where an operator imports them
 LLM_ROOMS = re.compile(r"config\.lib\.(llm|offline|providers|tokens)\w*")
-HTTP_CLIENTS = {"httpx", "requests", "aiohttp", "urllib3", "openai", "anthropic", "websockets", "http.client"}
+HTTP_CLIENTS = {"httpx", "requests", "aiohttp", "urllib3", "openai", "anthropic", "websockets", "http.client", "ccxt"}
 DOORS = {"owned", "owned_tx", "system_tx", "atomic"}
 
 QUERY_CALLS = {"filter", "exclude", "values", "values_list", "order_by", "annotate", "alias", "aggregate", "only"}
@@ -258,6 +267,14 @@ def test_litellm_is_named_in_its_rooms_alone():
     assert "config.lib.llm" in named
 
 
+def test_ccxt_is_named_in_its_room_alone():
+    named = {
+        name for name, tree in code() for way, call in calls(tree) if way == "import_module" and says(call, "ccxt")
+    }
+
+    assert named == {VENUES}
+
+
 def says(call: ast.Call, text: str) -> bool:
     return any(isinstance(node, ast.Constant) and str(node.value).split(".")[0] == text for node in call.args)
 
@@ -276,11 +293,11 @@ walk(get_resolver().url_patterns)
 for name, app in get_commands().items():
     if app in ("chat", "config", "memory", "trading"):
         load_command_class(app, name)
-print(*sorted(name for name in ("chat.views", "config.lib.llm", "litellm", "openai") if name in sys.modules))
+print(*sorted(name for name in ("chat.views", "config.lib.llm", "litellm", "openai", "ccxt") if name in sys.modules))
 """
 
 
-def test_no_page_and_no_command_imports_litellm():
+def test_no_page_and_no_command_imports_litellm_or_ccxt():
     done = subprocess.run(
         [sys.executable, "-c", IMPORT_ALL],
         cwd=ROOT,
@@ -304,7 +321,7 @@ def test_models_are_called_in_few_places():
     assert used == MODEL_CALLERS.keys()
 
 
-def test_no_http_client_outside_of_the_rooms_of_models():
+def test_no_http_client_is_imported_outside_of_the_rooms_of_models():
     found = {
         (name, way)
         for name, tree in code(but=LLM_ROOMS.pattern)

@@ -62,7 +62,12 @@ OF_A_FACT = (from_htmx("slot-{fact_id}"), from_htmx("fact-page"))
 OF_A_PROPOSAL = (from_htmx("proposal-{proposal_id}"),)
 LINK = {"relation": "relates_to", "to": "{words}"}
 PLACE = {"name": "{words}", "notes": "{words}"}
+BACKTEST = {
+    **{"first_day": "2026-04-01", "last_day": "2026-04-30", "starting_equity_usd": "10000"},
+    **{"fee_bps": "4", "slippage_bps": "2"},
+}
 FACT = {"content": "{words}", "topic": "goal", "category": "fact"}
+FILL = {"fill_id": "{client_id}", "symbol": "SOL", "at": "2026-05-01T12:00Z", "quantity": "1", "price": "100"}
 ROUTES = {
     "home": Case(queries=("conversation={conversation_id}",), is_public=True),
     "healthz": Case(is_public=True),
@@ -72,9 +77,112 @@ ROUTES = {
     ),
     "trading:revoke_token": Case(),
     "trading:theme": Case(posts=({"theme": "dark", "next": "/chat/{conversation_id}/"},), is_public=True),
+    "trading:trades": Case(
+        queries=(
+            *("deployment={deployment_id}", "skill={skill_id}", "backtests={run_id}", "backtests=with"),
+            *("q={words}", "symbol=ETH&status=open", "page=2"),
+        ),
+        headers=(from_htmx("results"),),
+    ),
+    "trading:export_trades": Case(
+        queries=("deployment={deployment_id}", "skill={skill_id}&format=json", "backtests={run_id}", "user={user_id}")
+    ),
+    "trading:trade": Case(),
+    "trading:backtests": Case(
+        queries=("skill={skill_id}&first_day=2026-04-01&last_day=2026-04-30", "page=2"),
+        posts=(
+            {"skill": "{skill_id}", "first_day": "2026-04-01", "last_day": "2026-04-30"},
+            {**BACKTEST, "skill": "{skill_id}", "user": "{user_id}", "id": "{run_id}"},
+        ),
+        headers=(from_htmx("backtest-runs"), from_htmx("backtest-bars")),
+    ),
+    "trading:backtest": Case(headers=(from_htmx("backtest-run"),)),
+    "trading:cancel_backtest": Case(),
+    "trading:skills": Case(),
+    "trading:new_skill": Case(
+        queries=("draft={draft_id}",),
+        posts=(
+            {"act": "template:range_fade", "id": "{draft_id}", "user": "{user_id}"},
+            {"act": "keep", "seen": "", "name": "{words}", "draft": "{draft_id}"},
+            {"act": "save", "seen": "", "name": "{words}", "skill": "{skill_id}"},
+            {"act": "discard", "draft": "{draft_id}"},
+        ),
+    ),
+    "trading:skill": Case(queries=("compare={version}..{version}", "compare=1..1", "version={version}")),
+    "trading:edit_skill": Case(
+        posts=tuple(
+            {"act": act, "seen": "", "description": "{words}", "user": "{user_id}"}
+            for act in ("keep", "save", "save_over", "discard", "template:range_fade")
+        )
+    ),
+    "trading:deploy": Case(posts=({"starting_equity_usd": "10000", "id": "{deployment_id}", "user": "{user_id}"},)),
+    "trading:archive_skill": Case(),
+    "trading:version": Case(),
+    "trading:deployments": Case(queries=("deployment={deployment_id}",)),
+    "trading:deployment": Case(queries=("page=2", "page=x")),
+    "trading:command": Case(posts=tuple({"kind": kind} for kind in ("pause", "stop", "flatten", "redeploy", "x"))),
+    "trading:agent_prompt": Case(),
+    "trading:decision": Case(),
+    "trading:keep_note": Case(),
+    "trading:calendar": Case(
+        queries=("symbols=ETH", "first_day=2026-06-01&last_day=2026-08-01"), headers=(from_htmx("results"),)
+    ),
     "api:schema": Case(),
     "api:docs": Case(),
     "api:trading:me": Case(queries=("user={user_id}", "id={user_id}")),
+    "api:trading:skills": Case(queries=("archived=true", "cursor={skill_id}")),
+    "api:trading:skill": Case(),
+    "api:trading:versions": Case(queries=("cursor={skill_id}",)),
+    "api:trading:version": Case(),
+    "api:trading:compare": Case(queries=("old={version}&new={version}", "old=1&new=1")),
+    "api:trading:archive": Case(sends=(("post", {}),)),
+    "api:trading:deploy": Case(sends=(("post", {}), ("post", {"id": "{deployment_id}", "user": "{user_id}"}))),
+    "api:trading:performance": Case(),
+    "api:trading:drafts": Case(
+        queries=("cursor={draft_id}",), sends=(("post", {}), ("post", {"skill_id": "{skill_id}"}))
+    ),
+    "api:trading:draft": Case(
+        sends=(("patch", {"name": "{words}"}), ("patch", {"name": "Mine", "user": "{user_id}"}), ("delete", {}))
+    ),
+    "api:trading:save": Case(sends=(("post", {}), ("post", {"over_newer": True}))),
+    "api:trading:template": Case(sends=(("post", {"template": "range_fade"}),)),
+    "api:trading:deployments": Case(
+        queries=("skill_id={skill_id}", "status=running", "cursor={deployment_id}"),
+        sends=(
+            ("post", {"skill_id": "{skill_id}"}),
+            ("post", {"skill_id": "{skill_id}", "id": "{deployment_id}", "user": "{user_id}"}),
+        ),
+    ),
+    "api:trading:deployment": Case(),
+    "api:trading:deployment_trades": Case(queries=("words={words}", "skill_id={skill_id}", "cursor={trade_id}")),
+    "api:trading:notes": Case(queries=("cursor={note_id}",)),
+    "api:trading:decisions": Case(queries=("verdict=none",)),
+    "api:trading:decision": Case(),
+    "api:trading:equity": Case(queries=("since=2026-04-01T00:00Z",)),
+    "api:trading:commands": Case(sends=(("post", {"kind": "pause"}), ("post", {"kind": "flatten"}))),
+    "api:trading:memory": Case(),
+    "api:trading:prompt": Case(),
+    "api:trading:fills": Case(sends=(("post", {"fills": []}), ("post", {"fills": [FILL]}))),
+    "api:trading:ticks": Case(
+        sends=(
+            ("post", {"at": "2026-06-01T00:00Z", "fills": [FILL], "positions": {}}),
+            ("post", {"at": "2026-06-01T00:00Z", "reasons": [{"symbol": "BTC", "reason": "{words}"}]}),
+        )
+    ),
+    "api:trading:trades": Case(
+        queries=(
+            *("deployment_id={deployment_id}", "deployment_id={deployment_id}&with_backtests=true"),
+            *("skill_id={skill_id}", "words={words}", "cursor={trade_id}"),
+        )
+    ),
+    "api:trading:trade": Case(),
+    "api:trading:events": Case(queries=("deployment_id={deployment_id}",)),
+    "api:trading:backtests": Case(
+        queries=("skill_id={skill_id}", "cursor={run_id}"),
+        sends=(("post", {"skill_id": "{skill_id}", "starts_at": "2026-04-01T00:00Z", "ends_at": "2026-05-01T00:00Z"}),),
+    ),
+    "api:trading:backtest": Case(),
+    "api:trading:cancel": Case(sends=(("post", {}),)),
     "api:memory:facts": Case(
         queries=(
             "q={words}",
@@ -245,6 +353,8 @@ COMMANDS = {
     "show_prompt": ("--conversation", "{conversation_id}"),
     "import_fills": ("no-such-file.csv", "--deployment", "{deployment_id}"),
     "export_trades": ("--deployment", "{deployment_id}"),
+    "show_agent_prompt": ("{deployment_id}",),
+    "reflect_on_trades": ("--deployment", "{deployment_id}", "--force"),
 }
 
 
@@ -388,7 +498,7 @@ def answer(response: HttpResponse, names: Names) -> Answer:
         name: cookie.value for name, cookie in response.cookies.items() if name not in ("csrftoken", "sessionid")
     }
     headers = sorted((name, value) for name, value in response.headers.items() if name != "Content-Length")
-    return Answer(f"{response.status_code} {headers} {cookies} {response.content.decode()}", names)
+    return Answer(f"{response.status_code} {headers} {cookies} {b''.join(response).decode()}", names)  # streamed or not
 
 
 class Undo(Exception):
@@ -477,6 +587,12 @@ ADMIN_IDS = {
     "conversation": "conversation_id",
     "message": "message_id",
     "apitoken": "token_id",
+    "skill": "skill_id",
+    "skilldraft": "draft_id",
+    "deployment": "deployment_id",
+    "backtestrun": "run_id",
+    "trade": "trade_id",
+    "reflectionnote": "note_id",
 }
 
 

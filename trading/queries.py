@@ -4,10 +4,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from http import HTTPStatus
 from typing import Any, Final
 from uuid import UUID
 
-from django.db.models import Count, F, Max, OuterRef, Q, Subquery, Sum
+from django.db.models import Count, Exists, F, Max, OuterRef, Q, Subquery, Sum
 
 from config.lib.errors import DomainError
 from trading.models import (
@@ -15,9 +16,13 @@ from trading.models import (
     BrokerKind,
     DecisionSnapshot,
     Deployment,
+    DeploymentCommand,
     DraftStatus,
     EquityPoint,
     Fill,
+    Order,
+    OrderOrigin,
+    OrderState,
     ReflectionNote,
     Skill,
     SkillDraft,
@@ -45,17 +50,31 @@ _ORDERS: Final[dict[str, tuple[Any, ...]]] = {
 class SkillNotFound(DomainError):
     """The owner has no such skill, or no such version of it."""
 
+    http_status = HTTPStatus.NOT_FOUND
+
 
 class DraftNotFound(DomainError):
     """The owner has no such draft that is still being edited."""
+
+    http_status = HTTPStatus.NOT_FOUND
 
 
 class DeploymentNotFound(DomainError):
     """The owner has no such deployment."""
 
+    http_status = HTTPStatus.NOT_FOUND
+
 
 class TradeNotFound(DomainError):
     """The owner has no such trade."""
+
+    http_status = HTTPStatus.NOT_FOUND
+
+
+class BacktestNotFound(DomainError):
+    """The owner has no such backtest."""
+
+    http_status = HTTPStatus.NOT_FOUND
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,13 +189,19 @@ def list_open_drafts() -> list[SkillDraft]:
 # --- Deployments ---
 
 
-def get_deployment(deployment_id: UUID) -> Deployment:
-    """Return a deployment that is not a backtest's. Raises DeploymentNotFound."""
-    rows = Deployment.objects.exclude(broker_kind=BrokerKind.BACKTEST).select_related("skill", "version")
-    deployment: Deployment | None = rows.filter(pk=deployment_id).first()
-    if deployment is None:
+def get_deployment(deployment_id: UUID, *, or_backtest: bool = False) -> Deployment:
+    """Return a deployment, a backtest's only on request. Raises DeploymentNotFound."""
+    rows = Deployment.objects.filter(pk=deployment_id).select_related("skill", "version")
+    deployment: Deployment | None = rows.first()
+    if deployment is None or (deployment.broker_kind == BrokerKind.BACKTEST and not or_backtest):
         raise DeploymentNotFound("You have no such deployment.")
     return deployment
+
+
+def find_backtest_of(deployment: Deployment) -> BacktestRun | None:
+    """Return the run that a deployment belongs to; None: it is no backtest's."""
+    run: BacktestRun | None = BacktestRun.objects.filter(deployment=deployment).first()
+    return run
 
 
 def list_deployments(now: datetime) -> list[ListedDeployment]:
@@ -216,18 +241,65 @@ def list_deployments(now: datetime) -> list[ListedDeployment]:
     return sorted(listed, key=lambda one: one.deployment.status != "running")
 
 
+def get_backtest(run_id: UUID) -> BacktestRun:
+    """Return a backtest. Raises BacktestNotFound."""
+    run: BacktestRun | None = BacktestRun.objects.filter(pk=run_id).select_related("deployment").first()
+    if run is None:
+        raise BacktestNotFound("You have no such backtest.")
+    return run
+
+
+def list_deployments_to_tick(user_id: int | None = None) -> list[tuple[Deployment, bool]]:
+    """Return the deployments on paper that run or hold something, and all that are told something.
+
+    Each with whether a command waits. Of what other programs run, only commands are the runner's business.
+
+    Call it inside `system_tx`, for everybody's or one user's.
+    """
+    mine = {"deployment": OuterRef("pk")}
+    commands = DeploymentCommand.objects.filter(**mine, status__in=["pending", "running"])
+    held = Trade.objects.filter(**mine, status=TradeStatus.OPEN)
+    sent = Order.objects.filter(**mine, state=OrderState.PENDING)
+    rows = (
+        Deployment.objects.annotate(has_command=Exists(commands))
+        .filter(
+            Q(has_command=True)
+            | (Q(broker_kind=BrokerKind.PAPER) & (Q(status="running") | Exists(held) | Exists(sent)))
+        )
+        .select_related("version")
+        .order_by("last_tick_at", "created_at", "id")
+    )
+    if user_id is not None:
+        rows = rows.filter(user=user_id)
+    return [(deployment, deployment.has_command) for deployment in rows]
+
+
+def count_orders(deployment: Deployment, *, since: datetime) -> int:
+    """Return how many orders of the agent risk has let through since an instant."""
+    rows = Order.objects.filter(deployment=deployment, origin=OrderOrigin.AGENT, proposed_at__gte=since)
+    count: int = rows.exclude(state=OrderState.REFUSED).count()
+    return count
+
+
+def list_backtests_to_run(now: datetime) -> list[tuple[UUID, int]]:
+    """Return (run, user) of the backtests that wait, or whose runner went away; oldest first, inside `system_tx`."""
+    is_free = Q(status="pending") | Q(status="running", lease_until__lte=now)
+    rows = BacktestRun.objects.filter(is_free).order_by("created_at", "id")
+    return list(rows.values_list("pk", "user_id"))
+
+
 # --- Trades ---
 
 
 def iter_trades(deployment_id: UUID | None = None) -> Iterator[Trade]:
     """Yield the trades of a deployment, or all but those of backtests; newest entry first."""
-    rows: TradeQuerySet = _trades(TradeFilter(deployment_id=deployment_id, with_backtests=deployment_id is not None))
+    rows = trades_that_fit(TradeFilter(deployment_id=deployment_id, with_backtests=deployment_id is not None))
     yield from rows.newest_first().iterator(chunk_size=500)
 
 
 def page_of_trades(which: TradeFilter, number: int = 1) -> TradePage:
     """Return one page of the trades that fit; a number beyond the last page gives the last."""
-    rows = _trades(which)
+    rows = trades_that_fit(which)
     count = rows.aggregate(total=Count("pk"), net=Sum("realized_pnl_usd"))
     pages = max(1, -(-count["total"] // PAGE_SIZE))
     number = min(max(number, 1), pages)
@@ -266,7 +338,8 @@ def list_open(deployment_id: UUID) -> list[Trade]:
     return list(Trade.objects.open().filter(deployment=deployment_id).newest_first())
 
 
-def _trades(which: TradeFilter) -> TradeQuerySet:
+def trades_that_fit(which: TradeFilter) -> TradeQuerySet:
+    """Return the trades that fit, in no order; what pages, sums and exports are cut from."""
     rows: TradeQuerySet = Trade.objects.all()
     if not which.with_backtests:
         rows = rows.exclude(deployment__in=Deployment.objects.filter(broker_kind=BrokerKind.BACKTEST).values("pk"))
@@ -325,6 +398,20 @@ def equity_at_midnight(deployment: Deployment, now: datetime) -> Decimal:
     point: EquityPoint | None = rows.first()
     equity: Decimal = point.equity_usd if point else deployment.starting_equity_usd
     return equity
+
+
+def latest_equity(deployment: Deployment) -> Decimal:
+    """Return the equity after the last tick, or what the deployment started with."""
+    point: EquityPoint | None = EquityPoint.objects.filter(deployment=deployment).order_by("-at").first()
+    equity: Decimal = point.equity_usd if point else deployment.starting_equity_usd
+    return equity
+
+
+def find_last_decision(deployment: Deployment) -> DecisionSnapshot | None:
+    """Return what the last tick decided, without its texts; None before the first."""
+    rows = DecisionSnapshot.objects.filter(deployment=deployment).defer("system_prompt", "context", "steps")
+    snapshot: DecisionSnapshot | None = rows.order_by("-tick").first()
+    return snapshot
 
 
 def find_active_note(deployment: Deployment) -> ReflectionNote | None:

@@ -6,15 +6,18 @@ Nothing here reaches a broker: what a user wants of a running deployment becomes
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 from decimal import Decimal
+from http import HTTPStatus
 from typing import Any, Final
 from uuid import UUID
 
+from django.conf import settings
 from django.db import IntegrityError, transaction
 from django.db.models import Q
 
 from config.lib.errors import DomainError
 from trading.models import (
     BacktestRun,
+    Bar,
     BrokerKind,
     CommandKind,
     Deployment,
@@ -29,40 +32,78 @@ from trading.models import (
     Trade,
     WorkStatus,
 )
-from trading.queries import DeploymentNotFound, DraftNotFound, get_deployment, get_skill, get_version
+from trading.queries import (
+    DeploymentNotFound,
+    DraftNotFound,
+    get_backtest,
+    get_deployment,
+    get_skill,
+    get_version,
+)
 from trading.schemas import FieldError, PayloadInvalid, SkillPayload, default_payload, merge_patch, parse_payload
 from trading.skill_templates import apply_template
 
 STARTING_EQUITY_USD: Final = Decimal(10_000)
+MAX_COST_BPS: Final = 1_000
 MAX_BACKTEST: Final = timedelta(days=366 * 3)
 
 
 class SkillNameTaken(DomainError):
     """Another skill of the owner has that name."""
 
+    http_status = HTTPStatus.CONFLICT
+
 
 class DraftOutdated(DomainError):
     """The skill got another version since the draft was begun."""
+
+    http_status = HTTPStatus.CONFLICT
 
 
 class SkillInUse(DomainError):
     """A skill that runs cannot be archived."""
 
+    http_status = HTTPStatus.CONFLICT
+
+
+class SkillArchived(DomainError):
+    """A skill that was taken off the lists runs no more."""
+
+    http_status = HTTPStatus.CONFLICT
+
 
 class CommandRefused(DomainError):
     """The deployment is in no state for that."""
+
+    http_status = HTTPStatus.CONFLICT
+
+
+class PushRefused(DomainError):
+    """The record of a deployment is kept by Keel, or is closed; no other program writes to it."""
+
+    http_status = HTTPStatus.CONFLICT
 
 
 class BacktestRefused(DomainError):
     """The range of a backtest makes no sense."""
 
 
+class BacktestIsOver(DomainError):
+    """A backtest that has ended cannot be cancelled."""
+
+    http_status = HTTPStatus.CONFLICT
+
+
 class LeaseLost(DomainError):
     """Somebody else took over the work meanwhile."""
+
+    http_status = HTTPStatus.CONFLICT
 
 
 class NoteNotFound(DomainError):
     """The owner has no such lessons."""
+
+    http_status = HTTPStatus.NOT_FOUND
 
 
 # --- Drafts and skills ---
@@ -118,12 +159,14 @@ def save_draft(*, draft_id: UUID, over_newer: bool = False, now: datetime) -> Sk
 
     Raises:
         DraftNotFound: the owner has no such draft in editing.
-        PayloadInvalid: something is missing or wrong.
+        PayloadInvalid: something is missing or wrong, or a model is not allowed.
         DraftOutdated: the skill has a newer version.
         SkillNameTaken: another skill has that name.
     """
     draft = _lock_draft(draft_id)
     payload = parse_payload(draft.payload)
+    if problems := _model_problems(payload):
+        raise PayloadInvalid(problems)
     if draft.base_skill_id is None:
         version = _create_skill(payload, now)
     else:
@@ -150,6 +193,36 @@ def archive_skill(*, skill_id: UUID, now: datetime) -> Skill:
         skill.archived_at = now
         skill.save(update_fields=["archived_at"])
     return skill
+
+
+def allowed_models() -> list[str]:
+    """Return the models that a skill may name (settled 31)."""
+    return list(settings.ALLOWED_MODELS)
+
+
+def agent_models(payload: SkillPayload) -> list[str]:
+    """Return the models of a skill's agent, tried in turn: its own while it is allowed, then the site's."""
+    return _models(payload.model, settings.TRADING_AGENT_MODEL)
+
+
+def reflection_models(payload: SkillPayload) -> list[str]:
+    """Return the models that write a skill's lessons, tried in turn: its own while it is allowed, then the site's."""
+    return _models(payload.context.memory.reflection.model, settings.REFLECTION_MODEL)
+
+
+def _models(own: str | None, of_site: str) -> list[str]:
+    is_allowed = own is not None and own in allowed_models()  # an old version may name one that is allowed no more
+    return list(dict.fromkeys([own, of_site])) if own and is_allowed else [of_site]
+
+
+def _model_problems(payload: SkillPayload) -> list[FieldError]:
+    named = {"model": payload.model, "context.memory.reflection.model": payload.context.memory.reflection.model}
+    allowed = allowed_models()
+    return [
+        FieldError(field, f"{model} is not allowed here; choose one of {', '.join(allowed)}, or none for the site's")
+        for field, model in named.items()
+        if model is not None and model not in allowed
+    ]
 
 
 def _lock_draft(draft_id: UUID) -> SkillDraft:
@@ -221,8 +294,15 @@ def deploy_skill(
     starting_equity_usd: Decimal = STARTING_EQUITY_USD,
     now: datetime,
 ) -> Deployment:
-    """Set the newest version of a skill to run; the runner ticks it from now on. Raises SkillNotFound."""
+    """Set the newest version of a skill to run; the runner ticks it from now on.
+
+    Raises:
+        SkillNotFound: the owner has no such skill.
+        SkillArchived: it is off the lists.
+    """
     version = get_version(skill_id)
+    if version.skill.archived_at is not None:
+        raise SkillArchived("This skill is archived. Save it under another name to go on with it.")
     deployment: Deployment = Deployment.objects.create(
         skill=version.skill,
         version=version,
@@ -230,6 +310,21 @@ def deploy_skill(
         starting_equity_usd=starting_equity_usd,
         created_at=now,
     )
+    return deployment
+
+
+def get_pushed_deployment(deployment_id: UUID) -> Deployment:
+    """Return a deployment that another program runs, and may still push its record to.
+
+    Raises:
+        DeploymentNotFound: the owner has no such deployment.
+        PushRefused: Keel runs it, or it is stopped.
+    """
+    deployment = get_deployment(deployment_id)
+    if deployment.broker_kind != BrokerKind.LIVE:
+        raise PushRefused("Keel runs this deployment and keeps its record itself.")
+    if deployment.status == DeploymentStatus.STOPPED:
+        raise PushRefused("This deployment is stopped. Make another one for the program that goes on.")
     return deployment
 
 
@@ -252,10 +347,17 @@ def request_command(*, deployment_id: UUID, kind: str, now: datetime) -> Deploym
     return command
 
 
+def list_possible_commands(deployment: Deployment) -> list[CommandKind]:
+    """Return what a deployment could be told now."""
+    return [kind for kind in CommandKind if not _refusal(deployment, kind)]
+
+
 _WAITING: Final = (WorkStatus.PENDING, WorkStatus.RUNNING)
 
 
 def _refusal(deployment: Deployment, kind: CommandKind) -> str:
+    if deployment.broker_kind == BrokerKind.LIVE and kind not in {CommandKind.STOP, CommandKind.REDEPLOY}:
+        return "Another program runs this deployment; tell it there."
     status = deployment.status
     match kind:
         case CommandKind.PAUSE if status != DeploymentStatus.RUNNING:
@@ -316,9 +418,9 @@ def finish_command(*, command_id: UUID, lease: UUID, outcome: str, has_failed: b
 
 
 def claim_deployment(*, deployment_id: UUID, lease: UUID, until: datetime, now: datetime) -> bool:
-    """Take a running deployment for a tick, unless another runner holds it."""
+    """Take a deployment for a tick, unless another runner holds it."""
     is_free = Q(lease__isnull=True) | Q(lease_until__lte=now)
-    rows = Deployment.objects.filter(is_free, pk=deployment_id, status=DeploymentStatus.RUNNING)
+    rows = Deployment.objects.filter(is_free, pk=deployment_id)
     return bool(rows.update(lease=lease, lease_until=until))
 
 
@@ -351,7 +453,6 @@ def start_backtest(
     fee_bps: Decimal = Decimal(4),
     slippage_bps: Decimal = Decimal(2),
     reflects: bool = True,
-    is_simulated: bool = False,
     now: datetime,
 ) -> BacktestRun:
     """Queue a backtest of a skill's newest version, on a deployment of its own.
@@ -364,6 +465,10 @@ def start_backtest(
         raise BacktestRefused("A backtest begins before it ends, and ends in the past.")
     if ends_at - starts_at > MAX_BACKTEST:
         raise BacktestRefused("A backtest covers three years at most.")
+    if not 0 <= slippage_bps < MAX_COST_BPS or abs(fee_bps) >= MAX_COST_BPS:
+        raise BacktestRefused(f"Fees and slippage are below {MAX_COST_BPS} basis points, and slippage costs.")
+    symbols = parse_payload(get_version(skill_id).payload).context.symbols
+    bars = Bar.objects.filter(symbol__in=symbols, opened_at__gte=starts_at, opened_at__lt=ends_at)
     deployment = deploy_skill(
         skill_id=skill_id, broker_kind=BrokerKind.BACKTEST, starting_equity_usd=starting_equity_usd, now=now
     )
@@ -374,10 +479,55 @@ def start_backtest(
         fee_bps=fee_bps,
         slippage_bps=slippage_bps,
         reflects=reflects,
-        is_simulated=is_simulated,
+        is_simulated=bars.filter(is_simulated=True).exists(),
         created_at=now,
     )
     return run
+
+
+def cancel_backtest(*, run_id: UUID, now: datetime) -> BacktestRun:
+    """End a backtest that waits or runs; what it did so far is kept, and its runner stops at its next step.
+
+    Raises:
+        BacktestNotFound: the owner has no such backtest.
+        BacktestIsOver: it has ended already.
+    """
+    rows = BacktestRun.objects.filter(pk=run_id, status__in=_WAITING)
+    is_ended = rows.update(status=WorkStatus.CANCELLED, finished_at=now, lease=None, lease_until=None)
+    run = get_backtest(run_id)
+    if not is_ended:
+        raise BacktestIsOver(f"This backtest is over: {run.get_status_display().lower()}.")
+    return run
+
+
+def claim_backtest(*, run_id: UUID, lease: UUID, until: datetime, now: datetime) -> bool:
+    """Take a backtest that waits, or whose runner went away."""
+    is_free = Q(status=WorkStatus.PENDING) | Q(status=WorkStatus.RUNNING, lease_until__lte=now)
+    rows = BacktestRun.objects.filter(is_free, pk=run_id)
+    return bool(rows.update(status=WorkStatus.RUNNING, lease=lease, lease_until=until))
+
+
+def note_progress(*, run_id: UUID, lease: UUID, done: int, total: int, until: datetime) -> None:
+    """Note how far a claimed backtest is, and hold it longer. Raises LeaseLost."""
+    rows = BacktestRun.objects.filter(pk=run_id, lease=lease, status=WorkStatus.RUNNING)
+    if not rows.update(ticks_done=done, ticks_total=total, lease_until=until):
+        raise LeaseLost("This backtest was cancelled, or another runner took it over.")
+
+
+def finish_backtest(
+    *,
+    run_id: UUID,
+    lease: UUID,
+    status: str,
+    summary: Mapping[str, Any] | None = None,
+    error: str = "",
+    now: datetime,
+) -> None:
+    """Note how a claimed backtest ended. Raises LeaseLost."""
+    rows = BacktestRun.objects.filter(pk=run_id, lease=lease, status=WorkStatus.RUNNING)
+    over = {"finished_at": now, "lease": None, "lease_until": None}
+    if not rows.update(status=status, summary=summary or {}, error=error[:280], **over):
+        raise LeaseLost("This backtest was cancelled, or another runner took it over.")
 
 
 # --- Lessons ---

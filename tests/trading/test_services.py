@@ -23,7 +23,7 @@ from trading.queries import (
     get_deployment,
     list_open_drafts,
 )
-from trading.schemas import PayloadInvalid
+from trading.schemas import PayloadInvalid, parse_payload
 from trading.services import (
     BacktestRefused,
     CommandRefused,
@@ -32,6 +32,8 @@ from trading.services import (
     NoteNotFound,
     SkillInUse,
     SkillNameTaken,
+    agent_models,
+    allowed_models,
     apply_template_to_draft,
     archive_skill,
     carry_out,
@@ -44,6 +46,7 @@ from trading.services import (
     keep_note_for_skill,
     lift_halt,
     patch_draft,
+    reflection_models,
     release_deployment,
     request_command,
     save_draft,
@@ -116,6 +119,63 @@ def test_patch_that_is_wrong_changes_nothing(as_trader):
         patch_draft(draft_id=draft.pk, patch={"name": "x", "maxSteps": 0}, now=SOON)
 
     assert "name" not in SkillDraft.objects.get().payload
+
+
+@pytest.mark.parametrize(
+    ("patch", "field"),
+    [
+        ({"model": "other/model"}, "model"),
+        ({"context": {"memory": {"reflection": {"model": "other/model"}}}}, "context.memory.reflection.model"),
+    ],
+    ids=["agent", "reflection"],
+)
+def test_skill_with_a_model_that_is_not_allowed_is_not_saved(as_trader, settings, patch, field):
+    settings.ALLOWED_MODELS = ["site/model", "offline/keel"]
+    draft = start_draft(now=JUNE)
+    patch_draft(
+        draft_id=draft.pk,
+        patch={**BASICS, **patch, "context": {**BASICS["context"], **patch.get("context", {})}},
+        now=JUNE,
+    )
+
+    with pytest.raises(
+        PayloadInvalid, match="other/model is not allowed here; choose one of site/model, offline/keel"
+    ) as caught:
+        save_draft(draft_id=draft.pk, now=JUNE)
+    assert [error.field for error in caught.value.errors] == [field]
+    assert list_open_drafts() == [draft]
+    assert not Skill.objects.exists()
+
+
+def test_skill_with_allowed_models_is_saved(as_trader, settings):
+    settings.ALLOWED_MODELS = ["site/model"]
+    memory = {"reflection": {"model": "site/model"}}
+
+    version = saved(model="site/model", context={"symbols": ["BTC"], "memory": memory})
+
+    assert version.payload["model"] == "site/model"
+    assert allowed_models() == ["site/model"]
+
+
+@pytest.mark.parametrize(
+    ("named", "tried"),
+    [
+        (None, ["site/own"]),
+        ("site/other", ["site/other", "site/own"]),
+        ("site/own", ["site/own"]),
+        ("gone/model", ["site/own"]),
+    ],
+    ids=["none", "its own", "the site's", "no longer allowed"],
+)
+def test_models_of_a_skill_are_its_own_while_allowed_and_then_the_sites(settings, named, tried):
+    settings.ALLOWED_MODELS = ["site/own", "site/other"]
+    settings.TRADING_AGENT_MODEL = settings.REFLECTION_MODEL = "site/own"
+    payload = parse_payload({**BASICS, "model": named})
+    dial = {"reflection": {"model": named}}
+
+    assert agent_models(payload) == tried
+    assert reflection_models(payload) == ["site/own"]
+    assert reflection_models(parse_payload({**BASICS, "context": {"symbols": ["BTC"], "memory": dial}})) == tried
 
 
 def test_style_is_fixed_once_saved(as_trader):
@@ -326,12 +386,6 @@ def test_one_runner_holds_a_deployment(as_trader):
     assert claim_deployment(deployment_id=deployment.pk, lease=theirs, until=JULY, now=SOON)
     release_deployment(deployment_id=deployment.pk, lease=theirs)
     assert Deployment.objects.get().lease is None
-
-
-def test_paused_deployment_is_not_ticked(as_trader):
-    deployment = DeploymentFactory(status="paused")
-
-    assert not claim_deployment(deployment_id=deployment.pk, lease=uuid4(), until=SOON, now=JUNE)
 
 
 def test_halt_ends_by_the_clock_and_is_never_shortened(as_trader):

@@ -1,4 +1,4 @@
-"""Whose deployment a command was given, where the operator names it alone."""
+"""Which deployment or skill a command was given, and whose it is."""
 
 from uuid import UUID
 
@@ -7,8 +7,8 @@ from django.core.management.base import CommandParser
 
 from config.lib.commands import user_by_email
 from config.lib.owned import owned, system_tx
-from trading.models import Deployment
-from trading.queries import DeploymentNotFound
+from trading.models import Deployment, Skill
+from trading.queries import DeploymentNotFound, SkillNotFound
 
 
 def add_optional_user_argument(parser: CommandParser) -> None:
@@ -31,3 +31,20 @@ def owner_of_deployment(deployment_id: UUID, *, email: str | None) -> AbstractBa
         raise DeploymentNotFound("There is no such deployment.")
     owner: AbstractBaseUser = deployment.user
     return owner
+
+
+def skill_named(name: str | None) -> Skill:
+    """Return a skill of the owner in scope by its name or id; without either, the only one.
+
+    Raises:
+        SkillNotFound: there is no such skill, or more than one to choose from.
+    """
+    skills = list(Skill.objects.filter(archived_at__isnull=True).order_by("name"))
+    if name is None and len(skills) == 1:
+        return skills[0]
+    wanted = (name or "").strip().lower()
+    found = [skill for skill in skills if wanted in {skill.name.lower(), str(skill.pk)}]
+    if len(found) == 1:
+        return found[0]
+    there_are = ", ".join(skill.name for skill in skills) or "none yet; write one on /skills/new/"
+    raise SkillNotFound(f"Name one of the user's skills with --skill. There are: {there_are}.")

@@ -1,0 +1,62 @@
+import os
+import subprocess
+import sys
+
+import pytest
+from django.conf import settings
+
+SONNET, HAIKU = "openrouter/anthropic/claude-sonnet-4.6", "openrouter/anthropic/claude-haiku-4.5"
+OFFLINE = settings.OFFLINE_MODEL
+
+
+def printed(expression: str, environment: dict[str, str]) -> list[str]:
+    """Return the words that a fresh start of the settings prints."""
+    surroundings = {
+        name: value for name, value in os.environ.items() if not name.endswith(("_MODELS", "_MODEL", "_API_KEY"))
+    }
+    done = subprocess.run(
+        [sys.executable, "-c", f"from config import settings; print({expression})"],
+        env={**surroundings, "READ_DOT_ENV": "false", **environment},
+        cwd=settings.BASE_DIR,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return done.stdout.split()
+
+
+@pytest.mark.parametrize(
+    ("environment", "models"),
+    [
+        ({}, [OFFLINE, OFFLINE]),
+        ({"OPENROUTER_API_KEY": "x"}, [HAIKU, HAIKU]),
+        ({"TRADING_AGENT_MODEL": "a/b", "REFLECTION_MODEL": "c/d"}, ["a/b", "c/d"]),
+    ],
+    ids=["no key", "key", "own"],
+)
+def test_agents_and_reflection_have_a_small_model_where_there_is_a_key(environment, models):
+    assert printed("settings.TRADING_AGENT_MODEL, settings.REFLECTION_MODEL", environment) == models
+
+
+@pytest.mark.parametrize(
+    ("environment", "models"),
+    [
+        ({}, [OFFLINE]),
+        ({"OPENROUTER_API_KEY": "x"}, [SONNET, HAIKU, OFFLINE]),
+        (
+            {
+                "CHAT_AGENT_MODEL": "chat/a",
+                "CHAT_FALLBACK_MODELS": "chat/b,chat/a",
+                "TITLE_MODELS": "title/a",
+                "EXTRACT_MODELS": "extract/a",
+                "TRADING_AGENT_MODEL": "agent/a",
+                "REFLECTION_MODEL": "reflection/a",
+            },
+            ["chat/a", "chat/b", "title/a", "extract/a", "agent/a", "reflection/a", OFFLINE],
+        ),
+        ({"ALLOWED_MODELS": "x/y,z/w"}, ["x/y", "z/w"]),
+    ],
+    ids=["no key", "key", "roles", "named"],
+)
+def test_a_skill_may_name_the_models_of_all_roles_unless_they_are_listed(environment, models):
+    assert printed("*settings.ALLOWED_MODELS", environment) == models

@@ -1,0 +1,71 @@
+from datetime import datetime
+from decimal import Decimal
+from typing import Any
+from uuid import uuid4
+
+from django.core.management.base import CommandError, CommandParser
+from django.utils import timezone
+
+from config.lib.commands import KeelCommand, add_user_argument, user_by_email
+from config.lib.owned import owned, owned_tx
+from trading.backtest import LEASE, Progress, run_backtest
+from trading.management.arguments import instant_argument, number_argument, positive_argument
+from trading.management.owners import skill_named
+from trading.models import WorkStatus
+from trading.queries import get_backtest
+from trading.services import STARTING_EQUITY_USD, claim_backtest, start_backtest
+
+
+class Command(KeelCommand):
+    help = "Play a skill over past bars, as it would have run on paper, and print what it came to."
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        """Add whose skill it is, the range, and what trading costs."""
+        add_user_argument(parser)
+        parser.add_argument("--skill", metavar="NAME_OR_ID", help="by default the user's only skill")
+        parser.add_argument("--since", type=instant_argument, required=True, help="such as 2022-01-01, in UTC")
+        parser.add_argument("--until", type=instant_argument, help="by default now")
+        parser.add_argument("--equity", type=positive_argument, default=STARTING_EQUITY_USD, help="USD it starts with")
+        parser.add_argument("--fee-bps", type=number_argument, default=Decimal(4), help="of notional; by default 4")
+        parser.add_argument("--slippage-bps", type=number_argument, default=Decimal(2), help="by default 2")
+        parser.add_argument("--no-reflection", action="store_true", help="write no lessons on the way")
+
+    def run(self, *, user: str, skill: str | None, since: datetime, until: datetime | None, **options: Any) -> None:
+        """Queue the backtest, play it here, and say how it went."""
+        owner = user_by_email(user)
+        now = timezone.now()
+        with owned_tx(owner):
+            run = start_backtest(
+                skill_id=skill_named(skill).pk,
+                starts_at=since,
+                ends_at=until or now,
+                starting_equity_usd=options["equity"],
+                fee_bps=options["fee_bps"],
+                slippage_bps=options["slippage_bps"],
+                reflects=not options["no_reflection"],
+                now=now,
+            )
+            # Claimed with it, or a worker could be faster.
+            lease = uuid4()
+            claim_backtest(run_id=run.pk, lease=lease, until=now + LEASE, now=now)
+        status = run_backtest(run.pk, user_id=owner.pk, clock=timezone.now, report=self._tell, lease=lease)
+        if self.stderr.isatty():
+            self.stderr.write("")
+        with owned(owner):
+            run = get_backtest(run.pk)
+        if status != WorkStatus.DONE:
+            raise CommandError(run.error or f"The backtest is {run.get_status_display().lower()}.")
+        numbers = run.summary
+        self.say(
+            f"{run.ticks_done} ticks, {numbers['trades']} closed trades, net ${Decimal(numbers['net_usd']):,.2f}",
+            backtest_id=run.pk,
+            deployment_id=run.deployment_id,
+            ticks=run.ticks_done,
+            summary=numbers,
+        )
+
+    def _tell(self, progress: Progress) -> None:
+        # On a terminal only: a log needs no progress.
+        if self.stderr.isatty():
+            done, total = progress.ticks_done, progress.ticks_total
+            self.stderr.write(f"\r{done} of {total} ticks, {progress.at:%Y-%m-%d %H:%M}", ending="")

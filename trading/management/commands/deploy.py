@@ -1,0 +1,37 @@
+from decimal import Decimal
+from typing import Any
+
+from django.core.management.base import CommandParser
+from django.utils import timezone
+
+from config.lib.commands import KeelCommand, add_user_argument, user_by_email
+from config.lib.owned import owned_tx
+from trading.management.arguments import positive_argument
+from trading.management.owners import skill_named
+from trading.models import BrokerKind
+from trading.services import STARTING_EQUITY_USD, deploy_skill
+
+
+class Command(KeelCommand):
+    help = "Set the newest version of a skill to run; the runner ticks it from now on."
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        """Add whose skill it is, and with what it starts."""
+        add_user_argument(parser)
+        parser.add_argument("--skill", metavar="NAME_OR_ID", help="by default the user's only skill")
+        parser.add_argument("--broker", choices=[BrokerKind.PAPER], default=BrokerKind.PAPER)
+        parser.add_argument("--equity", type=positive_argument, default=STARTING_EQUITY_USD, help="USD it starts with")
+
+    def run(self, *, user: str, skill: str | None, broker: str, equity: Decimal, **options: Any) -> None:
+        """Deploy the skill."""
+        with owned_tx(user_by_email(user)):
+            deployment = deploy_skill(
+                skill_id=skill_named(skill).pk, broker_kind=broker, starting_equity_usd=equity, now=timezone.now()
+            )
+            name, version = deployment.skill.name, deployment.version.version
+        self.say(
+            f"{deployment.pk}: {name}, version {version}, runs on {deployment.get_broker_kind_display().lower()}.",
+            deployment_id=deployment.pk,
+            skill=name,
+            version=version,
+        )

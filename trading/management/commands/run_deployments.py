@@ -1,0 +1,68 @@
+import time
+from typing import Any, Final
+
+from django.conf import settings
+from django.core.management.base import CommandError, CommandParser
+from django.db import close_old_connections
+from django.utils import timezone
+
+from config.lib.commands import KeelCommand, user_by_email
+from trading.runner import Ran, run_due
+
+PAUSE_SECONDS: Final = 5.0
+
+
+class Command(KeelCommand):
+    help = "Tick the deployments on paper that are due, and carry out what their users told them, until stopped."
+
+    def add_own_arguments(self, parser: CommandParser) -> None:
+        """Add whose, and how often."""
+        parser.add_argument("--user", metavar="EMAIL", help="only this user's")
+        parser.add_argument("--once", action="store_true", help="do what is due now and exit")
+
+    def run(self, *, user: str | None, once: bool, **options: Any) -> None:
+        """Do what is due, once or again and again."""
+        user_id = None if user is None else user_by_email(user).pk
+        try:
+            while True:
+                ran = self._run_due(user_id)
+                if once:
+                    break
+                close_old_connections()
+                time.sleep(PAUSE_SECONDS)
+        except KeyboardInterrupt:
+            self.say("Stopped.", stopped=True)
+            return
+        failed = sum(one.has_failed for one in ran)
+        self.say(f"{len(ran)} deployments were due, {failed} failed", due=len(ran), failed=failed)
+        if failed and failed == len(ran):
+            raise CommandError("Every deployment failed; the log says why.")
+
+    def _run_due(self, user_id: int | None) -> list[Ran]:
+        ran = []
+        for one in run_due(timezone.now(), user_id=user_id, workers=settings.AGENT_WORKERS):
+            ran.append(one)
+            self._tell(one)
+        return ran
+
+    def _tell(self, ran: Ran) -> None:
+        deployment_id = ran.due.deployment_id
+        for command in ran.commands:
+            kind = command.get_kind_display()
+            self.say(f"{deployment_id}: {kind}, done", deployment_id=deployment_id, command=command.kind)
+        if ran.has_failed:
+            self.say(f"{deployment_id}: failed; the log says why", deployment_id=deployment_id, failed=True)
+        if ran.ticked is None:
+            return
+        ticked, snapshot = ran.ticked, ran.ticked.snapshot
+        came_to = ticked.outcome.value if snapshot is None else snapshot.get_verdict_display().lower()
+        said = "" if snapshot is None or not snapshot.verdict_text else f" ({snapshot.verdict_text})"
+        self.say(
+            f"{deployment_id}: tick {ticked.number} of {ticked.at:%Y-%m-%d %H:%M}, {came_to}{said}",
+            deployment_id=deployment_id,
+            tick=ticked.number,
+            at=ticked.at.isoformat(),
+            outcome=ticked.outcome,
+            verdict=None if snapshot is None else snapshot.verdict,
+            proposal=None if snapshot is None else snapshot.proposal,
+        )
