@@ -9,7 +9,6 @@ those of single words by the word, which is nobody's.
 import importlib
 import importlib.util
 import logging
-import math
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
@@ -50,8 +49,8 @@ def cosines(query: str, texts: Sequence[str], *, model: str) -> list[float] | No
     numpy = importlib.import_module("numpy")
     none = numpy.full_like(vectors[0], numpy.nan)
     table = numpy.array([none if vector is None else vector for vector in vectors[1:]]).reshape(len(texts), -1)
-    # Rounded: the last bits depend on how many rows are multiplied at once.
-    found: list[float] = (table @ vectors[0]).astype(float).round(6).tolist()
+    # Row by row, and rounded: in a product of matrices the last bits depend on how many rows there are.
+    found: list[float] = numpy.einsum("ij,j->i", table, vectors[0]).astype(float).round(6).tolist()
     return found
 
 
@@ -70,9 +69,8 @@ def fetch(texts: Sequence[str], *, model: str) -> bool:
     except LLMUnavailable as failure:
         logger.warning("Search goes by words alone: %s", failure.kind)
         return False
-    numpy = importlib.import_module("numpy")
-    units = (_unit(numpy.asarray(value, dtype=numpy.float32)) for value in values)
-    _keep(dict(zip(dict.fromkeys(missing), units, strict=True)), model)
+    units = _units(importlib.import_module("numpy").asarray(values, dtype="float32"))
+    _keep(dict(zip(_keys(dict.fromkeys(missing), model), units, strict=True)))
     return True
 
 
@@ -82,7 +80,10 @@ def _keys(texts: Iterable[str], model: str) -> list[bytes]:
 
 
 def _known(texts: Sequence[str], model: str) -> list[Vector | None]:
-    keys = _keys(texts, model)
+    return _kept_under(_keys(texts, model))
+
+
+def _kept_under(keys: Sequence[bytes]) -> list[Vector | None]:
     with _lock:
         found = []
         for key in keys:
@@ -93,10 +94,9 @@ def _known(texts: Sequence[str], model: str) -> list[Vector | None]:
         return found
 
 
-def _keep(vectors: Mapping[str, Vector | None], model: str) -> None:
-    keys = _keys(vectors, model)
+def _keep(vectors: Mapping[bytes, Vector | None]) -> None:
     with _lock:
-        for key, vector in zip(keys, vectors.values(), strict=True):
+        for key, vector in vectors.items():
             if vector is not None:
                 _kept[key] = vector
                 _kept.move_to_end(key)
@@ -110,29 +110,45 @@ def forget() -> None:
         _kept.clear()
 
 
-def _unit(vector: Vector) -> Vector | None:
-    length = math.sqrt(vector.dot(vector))
-    return vector / length if length > 1e-9 else None
+def _units(table: Any) -> list[Vector | None]:
+    """Return the rows of a table at length 1; None for one without a direction."""
+    numpy = importlib.import_module("numpy")
+    lengths = numpy.sqrt(numpy.einsum("ij,ij->i", table, table))
+    has_direction = lengths > 1e-9
+    table = table / numpy.where(has_direction, lengths, 1)[:, None]
+    # Copies, or one row that is kept would keep all the others with it.
+    return [row.copy() if is_one else None for row, is_one in zip(table, has_direction.tolist(), strict=True)]
 
 
 def _static_vectors(texts: Sequence[str]) -> list[Vector | None] | None:
     if _static_files() is None:
         return None
-    vectors = _known(texts, STATIC)
-    missing = dict.fromkeys(text for text, vector in zip(texts, vectors, strict=True) if vector is None)
-    computed = dict(zip(missing, _sums_of_words(list(missing)), strict=True))
-    _keep(computed, STATIC)
-    return [computed[text] if vector is None else vector for text, vector in zip(texts, vectors, strict=True)]
+    keys = _keys(texts, STATIC)
+    vectors = _kept_under(keys)
+    missing = {key: text for key, text, vector in zip(keys, texts, vectors, strict=True) if vector is None}
+    computed = dict(zip(missing, _sums_of_words(list(missing.values())), strict=True))
+    _keep(computed)
+    return [computed[key] if vector is None else vector for key, vector in zip(keys, vectors, strict=True)]
 
 
 def _sums_of_words(texts: Sequence[str]) -> list[Vector | None]:
     """Return the vectors of texts; no piece of the tokenizer's reaches from a word into the next, so they are sums."""
     words = [text.split() for text in texts]
     rows = {word: row for row, word in enumerate(dict.fromkeys(chain.from_iterable(words)))}
-    table = importlib.import_module("numpy").array(
-        [_word_vector(word) if len(word) <= MAX_WORD else _sum_of_pieces(word) for word in rows]
-    )
-    return [_unit(table.take([rows[word] for word in found], axis=0).sum(axis=0)) if found else None for found in words]
+    if not rows:
+        return [None] * len(texts)
+    numpy = importlib.import_module("numpy")
+    table = numpy.array([_word_vector(word) if len(word) <= MAX_WORD else _sum_of_pieces(word) for word in rows])
+    sums = numpy.zeros((len(texts), table.shape[1]), dtype=table.dtype)
+    # Texts of as many words at a time: numpy adds a block of rows much faster than it goes from text to text.
+    places: dict[int, list[int]] = {}
+    for place, found in enumerate(words):
+        places.setdefault(len(found), []).append(place)
+    for count, at in places.items():
+        if count:
+            chosen = numpy.array([[rows[word] for word in words[place]] for place in at])
+            sums[at] = table[chosen].sum(axis=1)
+    return _units(sums)
 
 
 def _sum_of_pieces(word: str) -> Vector:
