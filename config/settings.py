@@ -95,7 +95,7 @@ try:
     DEFAULT_ASSISTANT = _default_assistant()
     TURN_TIMEOUT_SECONDS = _bounded("TURN_TIMEOUT_SECONDS", 300, low=5, high=3600)
     TURN_MAX_STEPS = _bounded("TURN_MAX_STEPS", 8, low=1, high=50)
-    AGENT_WORKERS = _bounded("AGENT_WORKERS", 4, low=1, high=64)
+    AGENT_WORKERS = _bounded("AGENT_WORKERS", 4, low=1, high=16)
     TURNS_PER_USER = _bounded("TURNS_PER_USER", 2, low=1, high=100)
     MESSAGES_PER_MINUTE = _bounded("MESSAGES_PER_MINUTE", 30, low=1, high=10_000)
     SOCKETS_PER_USER = _bounded("SOCKETS_PER_USER", 5, low=1, high=1000)

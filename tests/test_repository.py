@@ -18,7 +18,8 @@ FILLED_PACKAGES = {
     "trading/models/__init__.py",
     "chat/tools/__init__.py",
     "memory/models/__init__.py",
-}  # the models by name, the catalogue of tools
+    "trading/admin/__init__.py",
+}  # the models by name, the catalogue of tools, what Django looks for in an app
 # Put together here, or this file would name them.
 REGISTRIES = [
     ".".join(labels)

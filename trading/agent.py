@@ -6,6 +6,7 @@ and valid; nothing it says is carried out here.
 """
 
 import asyncio
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -109,8 +110,8 @@ _ALWAYS: Final = ("close_position", "hold")
 def decide(prompt: AgentPrompt, payload: SkillPayload, *, at: datetime, tape: Tape, ask: Ask) -> Decision:
     """Return the first valid decision of the model, in at most `payload.max_steps` calls of it."""
     decision = Decision()
-    names = [*payload.tools.built_in, *_ALWAYS]
-    tools = [_tool(name) for name in _TOOLS if name in names]
+    tools = tools_of(payload)
+    names = [tool["function"]["name"] for tool in tools]
     messages: list[Mapping[str, Any]] = [
         {"role": "system", "content": prompt.system},
         {"role": "user", "content": prompt.context},
@@ -128,18 +129,31 @@ def decide(prompt: AgentPrompt, payload: SkillPayload, *, at: datetime, tape: Ta
     return _failed(decision, f"No decision in {payload.max_steps} calls of the model.")
 
 
+def tools_of(payload: SkillPayload) -> list[dict[str, Any]]:
+    """Return the definitions of the tools that a skill's agent is offered; they are sent with each call."""
+    return [_tool(name) for name in _TOOLS if name in {*payload.tools.built_in, *_ALWAYS}]
+
+
 @contextmanager
-def asking(models: Sequence[str]) -> Iterator[Ask]:
-    """Give a way to ask models, on an event loop of its own that ends with the context; use it outside of any loop."""
+def asking(models: Sequence[str], *, within: timedelta | None = None) -> Iterator[Ask]:
+    """Give a way to ask models, on an event loop of its own that ends with the context; use it outside of any loop.
+
+    Args:
+        within: how long all the calls may take together; None: each has its own limit alone.
+    """
+    ends_at = math.inf
 
     async def within_time(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]) -> Completion:
+        left = ends_at - asyncio.get_running_loop().time()
         try:
-            async with asyncio.timeout(settings.TURN_TIMEOUT_SECONDS):
+            async with asyncio.timeout(min(settings.TURN_TIMEOUT_SECONDS, left)):
                 return await llm.complete(messages, models=models, tools=tools)
         except TimeoutError:
             raise LLMUnavailable("timeout") from None
 
     with asyncio.Runner() as runner:
+        if within is not None:
+            ends_at = runner.get_loop().time() + within.total_seconds()
         try:
             yield lambda messages, tools: runner.run(within_time(messages, tools))
         finally:

@@ -7,7 +7,7 @@ claims it next, with the same numbers.
 import logging
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Any, Final
@@ -15,11 +15,10 @@ from uuid import UUID, uuid4
 
 from config.lib.owned import owned, owned_tx, system_tx
 from trading.agent import Ask, asking
-from trading.brokers.paper import Costs
 from trading.models import BacktestRun, Deployment, WorkStatus
-from trading.queries import deployment_performance, get_backtest, list_backtests_to_run
+from trading.queries import count_failed, deployment_performance, get_backtest, list_backtests_to_run
 from trading.reflection import reflect_if_due
-from trading.runner import Ticker, last_instant, read_version
+from trading.runner import ON_PAPER, Outcome, Ticker, last_instant, read_version
 from trading.schemas import Schedule
 from trading.services import (
     LeaseLost,
@@ -35,6 +34,7 @@ logger = logging.getLogger(__name__)
 LEASE: Final = timedelta(minutes=15)
 PROGRESS_EVERY: Final = timedelta(seconds=1)
 NO_BARS: Final = "There are no bars of these symbols in that range. Import some, then start it anew."
+FAILED_TICKS: Final = "At {} ticks no decision was made; the decisions say why."
 BROKE: Final = "It broke off by an error on our side; the log says which."
 
 Clock = Callable[[], datetime]
@@ -82,8 +82,11 @@ def run_backtest(
     try:
         _play(run, lease, user_id=user_id, clock=clock, ask=ask, report=report)
         with owned_tx(user_id):
-            summary = summarise_run(run.deployment)
-            finish_backtest(run_id=run_id, lease=lease, status=WorkStatus.DONE, summary=summary, now=clock())
+            summary, failed = summarise_run(run.deployment), count_failed(run.deployment)
+            problem = FAILED_TICKS.format(failed) if failed else ""
+            finish_backtest(
+                run_id=run_id, lease=lease, status=WorkStatus.DONE, summary=summary, error=problem, now=clock()
+            )
     except LeaseLost:
         pass  # cancelled, or taken over
     except NoBars:
@@ -111,14 +114,15 @@ def _play(
     if not any(tape.has_bars(symbol, run.starts_at, run.ends_at) for symbol in payload.context.symbols):
         raise NoBars
     cadence = payload.context.memory.reflection.cadence
-    costs = Costs(run.fee_bps, run.slippage_bps)
+    costs = replace(ON_PAPER, fee_bps=run.fee_bps, slippage_bps=run.slippage_bps)
     told_at: datetime | None = None
     with ExitStack() as stack:
         ask = ask or stack.enter_context(asking(agent_models(payload)))
         ticker = Ticker(deployment.pk, user_id=user_id, ask=ask, tape=tape, costs=costs)
         for number, at in enumerate(left, start=len(instants) - len(left) + 1):
             ticked = ticker.tick(at)
-            if run.reflects and (ticked.closed or cadence == "daily"):
+            may_be_due = ticked.closed or ticked.outcome == Outcome.REPEATED or cadence == "daily"
+            if run.reflects and may_be_due:
                 reflected = reflect_if_due(deployment.pk, user_id=user_id, now=at, clock=clock)
                 if reflected.note is not None:
                     ticker.forget()

@@ -1,6 +1,6 @@
 """What a record of trades and an equity curve come to. Pure; no infinity and no NaN ever leaves it."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
@@ -68,9 +68,11 @@ class Performance:
 
 
 def summarise(
-    trades: Sequence[ClosedTrade], equity: Sequence[EquityAt] = (), *, starting_equity_usd: Decimal | None = None
+    trades: Sequence[ClosedTrade], equity: Iterable[EquityAt] = (), *, starting_equity_usd: Decimal | None = None
 ) -> Performance:
-    """Return the numbers of a record; the equity curve is in order of time."""
+    """Return the numbers of a record; the equity curve is in order of time, read once and not kept."""
+    ends: list[EquityAt] = []
+    drawdown = max_drawdown(_noting_ends(equity, ends), starting_equity_usd)
     nets = [trade.net_usd for trade in trades]
     won = sum((net for net in nets if net > 0), ZERO)
     lost = -sum((net for net in nets if net < 0), ZERO)
@@ -87,8 +89,8 @@ def summarise(
         expectancy_usd=float(sum(nets, ZERO) / len(nets)) if nets else None,
         expectancy_interval_usd=mean_interval([float(net) for net in nets]),
         mean_held=sum((trade.held for trade in trades), timedelta(0)) / len(nets) if nets else None,
-        sharpe=sharpe(daily_equity(equity, starting_equity_usd)),
-        max_drawdown=max_drawdown(equity, starting_equity_usd),
+        sharpe=sharpe(daily_equity(ends, starting_equity_usd)),
+        max_drawdown=drawdown,
         is_too_few=len(nets) < MIN_TRADES,
     )
 
@@ -117,18 +119,28 @@ def sharpe(daily: Sequence[float]) -> float | None:
     return fmean(returns) / deviation * sqrt(DAYS_PER_YEAR) if deviation > 0 else None
 
 
-def max_drawdown(points: Sequence[EquityAt], starting_equity_usd: Decimal | None = None) -> Drawdown | None:
+def max_drawdown(points: Iterable[EquityAt], starting_equity_usd: Decimal | None = None) -> Drawdown | None:
     """Return the deepest fall, the starting equity being the first peak; None without a curve."""
-    if not points:
-        return None
-    peak = points[0].equity_usd if starting_equity_usd is None else starting_equity_usd
-    deepest = Drawdown(ZERO, 0.0)
+    peak, deepest = starting_equity_usd, None
     for point in points:
-        peak = max(peak, point.equity_usd)
+        peak = point.equity_usd if peak is None else max(peak, point.equity_usd)
+        deepest = deepest or Drawdown(ZERO, 0.0)
         fall = peak - point.equity_usd
         if peak > 0 and float(fall / peak) > deepest.fraction:
             deepest = Drawdown(fall, float(fall / peak))
     return deepest
+
+
+def _noting_ends(points: Iterable[EquityAt], ends: list[EquityAt]) -> Iterator[EquityAt]:
+    """Hand points on, and note the first and the last of each UTC day: all that daily equity asks of them."""
+    day = None
+    for point in points:
+        before, day = day, point.at.astimezone(UTC).date()
+        if len(ends) > 1 and day == before:
+            ends[-1] = point
+        else:
+            ends.append(point)
+        yield point
 
 
 def mean_interval(values: Sequence[float]) -> tuple[float, float] | None:

@@ -21,6 +21,7 @@ ZERO: Final = Decimal(0)
 QUANTITY_GRAIN: Final = Decimal("1e-12")  # no venue counts finer, nor does the database
 DUST: Final = Decimal("1e-9")  # a snapshot may differ by this much of a coin before anybody asks why
 EXACT_MATHS: Final = Context(prec=60)  # sums and products of prices and quantities are exact
+GAP_PREFIX: Final = "gap:"  # before a fill's id: the change that must have come before it unseen
 _PLACES: Final = -12
 _GRAIN: Final = Decimal("1e-24")  # shares are cut here; what is cut off stays with the rest
 
@@ -329,7 +330,7 @@ class Book:
         if left.start_quantity is not None and left.start_quantity != (held := self.held(fill.symbol)):
             missing = replace(
                 left,
-                fill_id=f"gap:{fill.fill_id}",
+                fill_id=f"{GAP_PREFIX}{fill.fill_id}",
                 quantity=left.start_quantity - held,
                 fee_usd=ZERO,
                 is_liquidation=False,

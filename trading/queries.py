@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from http import HTTPStatus
 from typing import Any, Final
@@ -19,6 +19,7 @@ from trading.models import (
     DeploymentCommand,
     DraftStatus,
     EquityPoint,
+    ExitKind,
     Fill,
     Order,
     OrderOrigin,
@@ -33,10 +34,12 @@ from trading.models import (
     Verdict,
 )
 from trading.performance import ClosedTrade, EquityAt, Performance, summarise
+from trading.positions import GAP_PREFIX, in_order
+from trading.positions import Fill as Execution
 from trading.schemas import changed_fields
 
 PAGE_SIZE: Final = 50
-MAX_CURVE_POINTS: Final = 20_000
+_POINTS_AT_ONCE: Final = 2000  # of an equity curve, which may have hundreds of thousands
 _ORDERS: Final[dict[str, tuple[Any, ...]]] = {
     "newest": ("-entry_tick_at", "-entry_at", "id"),
     "oldest": ("entry_tick_at", "entry_at", "id"),
@@ -111,6 +114,9 @@ class TradeFilter:
     exit_kind: str = ""
     regime: str = ""
     words: str = ""  # in the reasons
+    reconciled: str = ""
+    since: date | None = None  # the day of the entry in UTC, as `until`; both are part of it
+    until: date | None = None
     with_backtests: bool = False
     order: str = "newest"  # a key of _ORDERS
 
@@ -266,6 +272,7 @@ def list_deployments_to_tick(user_id: int | None = None) -> list[tuple[Deploymen
             Q(has_command=True)
             | (Q(broker_kind=BrokerKind.PAPER) & (Q(status="running") | Exists(held) | Exists(sent)))
         )
+        .filter(user__is_active=True)
         .select_related("version")
         .order_by("last_tick_at", "created_at", "id")
     )
@@ -284,7 +291,7 @@ def count_orders(deployment: Deployment, *, since: datetime) -> int:
 def list_backtests_to_run(now: datetime) -> list[tuple[UUID, int]]:
     """Return (run, user) of the backtests that wait, or whose runner went away; oldest first, inside `system_tx`."""
     is_free = Q(status="pending") | Q(status="running", lease_until__lte=now)
-    rows = BacktestRun.objects.filter(is_free).order_by("created_at", "id")
+    rows = BacktestRun.objects.filter(is_free, user__is_active=True).order_by("created_at", "id")
     return list(rows.values_list("pk", "user_id"))
 
 
@@ -321,11 +328,46 @@ def get_trade(trade_id: UUID) -> Trade:
 
 
 def list_fills(trade: Trade) -> list[Fill]:
-    """Return the fills of a trade in the order of time; one that crossed zero is part of two trades."""
-    rows = Fill.objects.filter(deployment=trade.deployment_id, symbol=trade.symbol, at__gte=trade.entry_at)
+    """Return the fills of a trade in the ledger's order; one that crossed zero is part of two trades.
+
+    Fills of one instant may be of several trades: a trade runs from its own first fill to that of the next. A trade
+    that began without a fill is cut by time alone.
+    """
+    fills = _fills_in_order(trade)
+    numbers = {fill.fill_id: number for number, fill in enumerate(fills)}
+    rows = Trade.objects.filter(deployment=trade.deployment_id, symbol=trade.symbol, entry_at__gte=trade.entry_at)
+    if trade.exit_at:
+        rows = rows.filter(entry_at__lte=trade.exit_at)
+    begun = sorted(_beginning(name, numbers) for name in rows.values_list("first_fill_id", flat=True))
+    own = _beginning(trade.first_fill_id, numbers)
+    following, is_by_fill = next((one for one in begun if one > own), (len(fills), False))
+    # What crossed zero began the next trade itself; what is reported after a gap found that trade open.
+    is_shared = is_by_fill and (trade.exit_kind == ExitKind.FLIP or fills[following].is_liquidation)
+    return fills[max(own[0], 0) : following + is_shared]
+
+
+def _beginning(first_fill_id: str, numbers: Mapping[str, int]) -> tuple[int, bool]:
+    """Return where a trade begins among numbered fills, and whether by that fill or by the gap before it."""
+    name = first_fill_id.removeprefix(GAP_PREFIX)
+    return numbers.get(name, -1), name in numbers and name == first_fill_id
+
+
+def _fills_in_order(trade: Trade) -> list[Fill]:
+    """Return the fills of a trade's symbol between its ends, both included, in the order in which the venue made them.
+
+    The order is found from the instant before on: what was held then tells where the chain of the first one begins.
+    """
+    rows = Fill.objects.filter(deployment=trade.deployment_id, symbol=trade.symbol).order_by("at", "id")
+    before = rows.filter(at__lt=trade.entry_at).values_list("at", flat=True).last()
     if trade.exit_at:
         rows = rows.filter(at__lte=trade.exit_at)
-    return list(rows.order_by("at", "id"))
+    by_id = {fill.fill_id: fill for fill in rows.filter(at__gte=before or trade.entry_at)}
+    executions = [
+        Execution(fill.fill_id, fill.symbol, fill.at, fill.quantity, fill.price, start_quantity=fill.start_quantity)
+        for fill in by_id.values()
+    ]
+    ordered = [by_id[one.fill_id] for one in in_order(executions, Decimal(0))]
+    return [fill for fill in ordered if fill.at >= trade.entry_at]
 
 
 def list_closed(deployment_id: UUID, limit: int) -> list[Trade]:
@@ -343,7 +385,7 @@ def trades_that_fit(which: TradeFilter) -> TradeQuerySet:
     rows: TradeQuerySet = Trade.objects.all()
     if not which.with_backtests:
         rows = rows.exclude(deployment__in=Deployment.objects.filter(broker_kind=BrokerKind.BACKTEST).values("pk"))
-    exact: Mapping[str, Any] = {
+    given: Mapping[str, Any] = {
         "deployment": which.deployment_id,
         "skill": which.skill_id,
         "symbol": which.symbol.upper(),
@@ -351,8 +393,11 @@ def trades_that_fit(which: TradeFilter) -> TradeQuerySet:
         "status": which.status,
         "exit_kind": which.exit_kind,
         "entry_regime_tag": which.regime,
+        "reconciled": which.reconciled,
+        "entry_at__gte": which.since and datetime.combine(which.since, time.min, UTC),
+        "entry_at__lte": which.until and datetime.combine(which.until, time.max, UTC),
     }
-    rows = rows.filter(**{name: value for name, value in exact.items() if value})
+    rows = rows.filter(**{name: value for name, value in given.items() if value})
     if which.words:
         rows = rows.filter(Q(entry_reason__icontains=which.words) | Q(exit_reason__icontains=which.words))
     return rows
@@ -363,7 +408,7 @@ def trades_that_fit(which: TradeFilter) -> TradeQuerySet:
 
 def deployment_performance(deployment: Deployment) -> Performance:
     """Return the numbers of one deployment."""
-    points = list_equity(deployment.pk)
+    points = _iter_equity(deployment)
     return summarise(_closed(Q(deployment=deployment)), points, starting_equity_usd=deployment.starting_equity_usd)
 
 
@@ -383,12 +428,6 @@ def skill_performance(skill_id: UUID) -> dict[str, Performance]:
         else:
             found[kind] = summarise(_closed(Q(deployment__in=[one.pk for one in deployments])))
     return {kind: numbers for kind, numbers in found.items() if numbers.trades}
-
-
-def list_equity(deployment_id: UUID) -> list[EquityAt]:
-    """Return the equity curve of a deployment, oldest first; the last MAX_CURVE_POINTS of it."""
-    rows = EquityPoint.objects.filter(deployment=deployment_id).order_by("-at").values_list("at", "equity_usd")
-    return [EquityAt(at, equity) for at, equity in rows[:MAX_CURVE_POINTS]][::-1]
 
 
 def equity_at_midnight(deployment: Deployment, now: datetime) -> Decimal:
@@ -414,13 +453,28 @@ def find_last_decision(deployment: Deployment) -> DecisionSnapshot | None:
     return snapshot
 
 
+def count_failed(deployment: Deployment) -> int:
+    """Return how many ticks came to no decision."""
+    count: int = DecisionSnapshot.objects.filter(deployment=deployment, verdict=Verdict.FAILED).count()
+    return count
+
+
 def find_active_note(deployment: Deployment) -> ReflectionNote | None:
-    """Return the lessons that a deployment's prompt carries: its own, else those kept for the skill (settled 28)."""
-    rows = ReflectionNote.objects.filter(
-        Q(deployment=deployment) | Q(deployment__isnull=True), skill=deployment.skill_id
-    )
+    """Return the lessons that a deployment's prompt carries: its own, else those kept for the skill (settled 28).
+
+    A backtest has its own alone: what is kept for the skill may have been learned after its time.
+    """
+    which = Q(deployment=deployment)
+    if deployment.broker_kind != BrokerKind.BACKTEST:
+        which |= Q(deployment__isnull=True)
+    rows = ReflectionNote.objects.filter(which, skill=deployment.skill_id)
     note: ReflectionNote | None = rows.filter(status="active").order_by(F("deployment").asc(nulls_last=True)).first()
     return note
+
+
+def _iter_equity(deployment: Deployment) -> Iterator[EquityAt]:
+    rows = EquityPoint.objects.filter(deployment=deployment).order_by("at").values_list("at", "equity_usd")
+    return (EquityAt(at, equity) for at, equity in rows.iterator(chunk_size=_POINTS_AT_ONCE))
 
 
 def _closed(which: Q) -> list[ClosedTrade]:

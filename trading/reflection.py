@@ -167,6 +167,7 @@ def _waiting() -> Any:
     notes = ReflectionNote.objects.filter(deployment=OuterRef("pk"), status=NoteStatus.ACTIVE)
     closed = Trade.objects.closed().filter(deployment=OuterRef("pk"))
     alive = Deployment.objects.exclude(broker_kind=BrokerKind.BACKTEST).exclude(status=DeploymentStatus.STOPPED)
+    alive = alive.filter(user__is_active=True)
     return alive.annotate(read_until=Subquery(notes.values("window_end")[:1])).filter(
         Exists(closed.filter(exit_tick_at__gt=OuterRef("read_until"))) | (Q(read_until__isnull=True) & Exists(closed))
     )

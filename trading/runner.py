@@ -6,19 +6,23 @@ twice goes on where the record ends. Live and in a backtest this is the same cod
 """
 
 import logging
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
-from functools import lru_cache, partial
+from functools import lru_cache
+from queue import Empty, SimpleQueue
+from threading import Thread
 from typing import Final, cast
 from uuid import UUID, uuid4
 
-from django.db import connections
+from django.db import OperationalError, connections, transaction
 
-from config.lib.owned import owned_tx, system_tx
+from config.lib.errors import DomainError
+from config.lib.jobs import clock_from
+from config.lib.owned import owned, owned_tx, system_tx
 from trading.agent import Ask, Decision, asking, decide
 from trading.brokers.base import OrderRequest, Report, Side
 from trading.brokers.paper import Costs, MarketBar, PaperBroker, Rate
@@ -53,6 +57,7 @@ from trading.models import (
 )
 from trading.positions import PathBar, Tick
 from trading.queries import (
+    DeploymentNotFound,
     count_orders,
     equity_at_midnight,
     find_active_note,
@@ -78,9 +83,13 @@ from trading.tape import STORED, Tape
 logger = logging.getLogger(__name__)
 
 LEASE: Final = timedelta(minutes=15)  # longer than the slowest decision
+DECISION_LIMIT: Final = timedelta(minutes=12)  # of all calls of the model in one tick
+RETRIED_FOR: Final = 2 * LEASE  # how long a tick may be decided that was cut off before its decision
 PATIENCE: Final = timedelta(seconds=90)  # how long a tick waits for the bar that ends at its instant
 DAY: Final = timedelta(days=1)
 ON_PAPER: Final = Costs()
+
+Clock = Callable[[], datetime]
 
 
 class Outcome(StrEnum):
@@ -246,11 +255,18 @@ def _broker(deployment: Deployment, costs: Costs) -> PaperBroker:
 def _feed(
     broker: PaperBroker, payload: SkillPayload, *, after: datetime, until: datetime, tape: Tape
 ) -> Mapping[str, list[Bar]]:
-    """Give the broker the market between two instants, of what it trades and of what it holds; return the bars."""
-    orders = {order.symbol for order in broker.pending}
-    symbols = sorted({*payload.context.symbols, *broker.holdings, *orders})
-    bars = {symbol: _finest(symbol, after, until, tape) for symbol in symbols}
-    rates = [rate for symbol in symbols for rate in tape.rates(symbol, after, until)]
+    """Give the broker the market between two instants, of what it trades and of what it holds; return the bars.
+
+    Of what it holds or was sent also what came late: bars since the last one it has seen, payments since the last one.
+    """
+    sent = {order.symbol for order in broker.pending}
+    bars, rates = {}, []
+    for symbol in sorted({*payload.context.symbols, *broker.holdings, *sent}):
+        holding = broker.holdings.get(symbol)
+        is_live = holding is not None or symbol in sent
+        since = min(after, broker.seen_until.get(symbol, after)) if is_live else after
+        bars[symbol] = _bars_between(symbol, since, until, tape)
+        rates += tape.rates(symbol, after if holding is None else holding.paid_until, until)
     broker.feed(
         (_market_bar(bar) for found in bars.values() for bar in found),
         (Rate(rate.symbol, rate.at, rate.rate) for rate in rates),
@@ -258,9 +274,19 @@ def _feed(
     return bars
 
 
-def _finest(symbol: str, after: datetime, until: datetime, tape: Tape) -> list[Bar]:
-    found = (tape.bars_ended(symbol, interval, after, until) for interval in INTERVALS)
-    return next((bars for bars in found if bars), [])
+def _bars_between(symbol: str, after: datetime, until: datetime, tape: Tape) -> list[Bar]:
+    """Return the shortest bars that there are of each stretch of time, in order and none over another."""
+    kept: list[Bar] = []
+    covered = timedelta(0)
+    for interval, length in INTERVALS.items():
+        taken = [(bar.opened_at, bar.opened_at + INTERVALS[bar.interval]) for bar in kept]
+        for bar in tape.bars_ended(symbol, interval, after, until):
+            if all(bar.opened_at + length <= begin or end <= bar.opened_at for begin, end in taken):
+                kept.append(bar)
+                covered += length
+        if covered >= until - after:
+            break
+    return sorted(kept, key=lambda bar: bar.opened_at)
 
 
 def _market_bar(bar: Bar) -> MarketBar:
@@ -349,7 +375,7 @@ def _act(deployment: Deployment, settled: _Settled, decision: Decision, *, at: d
         proposal=None if decision.order is None else decision.order.model_dump(mode="json"),
         verdict=_kind(decision, verdict),
         verdict_code=verdict.code or "",
-        verdict_text=verdict.text or decision.reason,
+        verdict_text=(verdict.text or decision.reason)[:500],
         note_id=prompt.note_id,
         model=decision.model,
         input_tokens=decision.input_tokens,
@@ -379,19 +405,35 @@ def _act(deployment: Deployment, settled: _Settled, decision: Decision, *, at: d
 
 
 def _verdict(deployment: Deployment, settled: _Settled, decision: Decision, at: datetime) -> RiskVerdict:
-    if decision.order is None:
+    """Return what risk says, on the account as it is if all fills that was sent before."""
+    order = decision.order
+    if order is None:
         return RiskVerdict()
+    if deployment.status != DeploymentStatus.RUNNING:
+        return RiskVerdict(RiskCode.HALTED, "the deployment was paused or stopped while this was decided")
+    sent = [one for one in _broker(deployment, ON_PAPER).pending if one.symbol == order.symbol]
+    if order.side != "close" and any(one.side == "close" for one in sent):
+        return RiskVerdict(RiskCode.HALTED, f"the position in {order.symbol} is being closed")
     account = Account(
         equity_usd=settled.portfolio.equity_usd,
         day_start_equity_usd=settled.portfolio.day_start_equity_usd,
-        positions=settled.report.positions,
+        positions=_positions_to_come(deployment, settled.report),
         marks=settled.report.marks,
         orders_today=count_orders(deployment, since=_midnight(at)),
         is_halted=settled.portfolio.is_halted,
     )
-    return check_order(
-        decision.order, account=account, caps=settled.payload.risk, symbols=settled.payload.context.symbols
-    )
+    return check_order(order, account=account, caps=settled.payload.risk, symbols=settled.payload.context.symbols)
+
+
+def _positions_to_come(deployment: Deployment, report: Report) -> dict[str, Decimal]:
+    """Return the positions as they are once the orders that wait have filled; where no bar comes, several may wait."""
+    positions = dict(report.positions)
+    for sent in _broker(deployment, ON_PAPER).pending:
+        mark = report.marks.get(sent.symbol)
+        if sent.side != "close" and sent.size_usd and mark:
+            quantity = sent.size_usd / mark * (1 if sent.side == "long" else -1)
+            positions[sent.symbol] = positions.get(sent.symbol, Decimal(0)) + quantity
+    return positions
 
 
 def _kind(decision: Decision, verdict: RiskVerdict) -> Verdict:
@@ -425,7 +467,11 @@ def _submit(deployment: Deployment, orders: list[Order], *, at: datetime) -> Non
 
 
 def carry_out_commands(deployment_id: UUID, *, user_id: int, now: datetime) -> list[DeploymentCommand]:
-    """Do what the user told a deployment to do, oldest first; opens its own doors."""
+    """Do what the user told a deployment to do, oldest first; opens its own doors.
+
+    A command that cannot be done ends as failed and changes nothing else; those after it are done. Only a database
+    that is busy or gone leaves it to the next round.
+    """
     done: list[DeploymentCommand] = []
     lease = uuid4()
     while True:
@@ -434,11 +480,28 @@ def carry_out_commands(deployment_id: UUID, *, user_id: int, now: datetime) -> l
             command = claim_command(deployment_id=deployment_id, lease=lease, until=now + LEASE, now=now)
             if command is None:
                 return done
+            outcome, has_failed = _outcome_of(command, deployment, now)
+            finish_command(command_id=command.pk, lease=lease, outcome=outcome, has_failed=has_failed, now=now)
+            command.refresh_from_db()
+            done.append(command)
+
+
+def _outcome_of(command: DeploymentCommand, deployment: Deployment, now: datetime) -> tuple[str, bool]:
+    """Do what a command says, or none of it; return what came of it in words, and whether it failed."""
+    try:
+        with transaction.atomic():
             outcome = carry_out(command=command, now=now)
             if command.kind == CommandKind.FLATTEN:
                 _flatten(deployment, now)
-            finish_command(command_id=command.pk, lease=lease, outcome=outcome, now=now)
-            done.append(command)
+    except (OperationalError, DeploymentNotFound):
+        raise
+    except DomainError as error:
+        logger.warning("Command %s of deployment %s was refused: %s", command.pk, deployment.pk, error)
+        return f"It could not be done: {error}", True
+    except Exception:
+        logger.exception("Command %s of deployment %s failed", command.pk, deployment.pk)
+        return "It could not be done. Nothing was changed; the log of the runner says why.", True
+    return outcome, False
 
 
 def _flatten(deployment: Deployment, now: datetime) -> None:
@@ -476,11 +539,16 @@ def list_due(now: datetime, *, user_id: int | None = None) -> list[Due]:
     """Return the deployments that have something to do, of everybody or of one user."""
     with system_tx("which deployments are due"):
         found = list_deployments_to_tick(user_id)
-    due = [
-        (Due(deployment.pk, deployment.user_id, due_at(deployment, now)), has_command)
-        for deployment, has_command in found
-    ]
-    return [one for one, has_command in due if has_command or one.at is not None]
+    due = []
+    for deployment, has_command in found:
+        try:
+            at = due_at(deployment, now)
+        except Exception:
+            logger.exception("When deployment %s is due cannot be told", deployment.pk)
+            continue
+        if has_command or at is not None:
+            due.append(Due(deployment.pk, deployment.user_id, at))
+    return due
 
 
 def due_at(deployment: Deployment, now: datetime) -> datetime | None:
@@ -489,10 +557,20 @@ def due_at(deployment: Deployment, now: datetime) -> datetime | None:
         return None
     payload = parse_payload(deployment.version.payload)
     at = last_instant(payload.schedule, now)
+    if _is_cut_off(deployment, at) and now - at < RETRIED_FOR:
+        return at
     if at <= (deployment.last_tick_at or deployment.created_at):
         return None
     has_bars = all(_has_ended_bar(symbol, at) for symbol in payload.context.symbols)
     return at if has_bars or now - at >= PATIENCE else None
+
+
+def _is_cut_off(deployment: Deployment, at: datetime) -> bool:
+    """Tell whether the tick of an instant was settled, but its runner went away before it had decided."""
+    if at != deployment.last_tick_at or deployment.status != DeploymentStatus.RUNNING:
+        return False
+    with owned(deployment.user_id):
+        return not DecisionSnapshot.objects.filter(deployment=deployment, tick=deployment.last_tick).exists()
 
 
 def last_instant(schedule: Schedule, now: datetime) -> datetime:
@@ -517,24 +595,33 @@ class Ran:
 
 def run_due(now: datetime, *, user_id: int | None = None, workers: int = 1) -> Iterator[Ran]:
     """Do what is due of everybody or of one user, several at once; one that fails is logged and stops no other."""
+    clock = clock_from(now)  # the last of many may wait for minutes
     found = list_due(now, user_id=user_id)
     if workers == 1 or len(found) < 2:
-        yield from (_run_safely(due, now) for due in found)
+        yield from (_run_safely(due, clock) for due in found)
         return
-    with ThreadPoolExecutor(workers, thread_name_prefix="runner") as pool:
-        yield from pool.map(partial(_run_in_thread, now=now), found)
+    waiting: SimpleQueue[Due] = SimpleQueue()
+    done: SimpleQueue[Ran] = SimpleQueue()
+    for due in found:
+        waiting.put(due)
+    for _ in range(min(workers, len(found))):
+        # Daemons, unlike those of an executor: a model that is slow must not keep the process from ending.
+        Thread(target=_work, args=(waiting, done, clock), name="runner", daemon=True).start()
+    yield from (done.get() for _ in found)
 
 
-def _run_in_thread(due: Due, now: datetime) -> Ran:
+def _work(waiting: "SimpleQueue[Due]", done: "SimpleQueue[Ran]", clock: Clock) -> None:
+    with suppress(Empty):
+        while True:
+            due = waiting.get_nowait()
+            ran = _run_safely(due, clock)
+            connections.close_all()
+            done.put(ran)
+
+
+def _run_safely(due: Due, clock: Clock) -> Ran:
     try:
-        return _run_safely(due, now)
-    finally:
-        connections.close_all()
-
-
-def _run_safely(due: Due, now: datetime) -> Ran:
-    try:
-        return _run(due, now)
+        return _run(due, clock())
     except Exception:
         logger.exception("Deployment %s failed", due.deployment_id)
         return Ran(due, has_failed=True)
@@ -552,10 +639,9 @@ def _run(due: Due, now: datetime) -> Ran:
         models = agent_models(read_version(version)[1])
     if not is_ours:
         return Ran(due, commands)
-    try:
-        with asking(models) as ask:
-            ticker = Ticker(due.deployment_id, user_id=due.user_id, ask=ask)
-            return Ran(due, commands, ticker.tick(due.at))
-    finally:
-        with owned_tx(due.user_id):
-            release_deployment(deployment_id=due.deployment_id, lease=lease)
+    # What raises here leaves the lease to run out: that is how long it is before it is tried again.
+    with asking(models, within=DECISION_LIMIT) as ask:
+        ticked = Ticker(due.deployment_id, user_id=due.user_id, ask=ask).tick(due.at)
+    with owned_tx(due.user_id):
+        release_deployment(deployment_id=due.deployment_id, lease=lease)
+    return Ran(due, commands, ticked)

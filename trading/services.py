@@ -44,6 +44,7 @@ from trading.schemas import FieldError, PayloadInvalid, SkillPayload, default_pa
 from trading.skill_templates import apply_template
 
 STARTING_EQUITY_USD: Final = Decimal(10_000)
+MAX_BACKTEST_TICKS: Final = 110_000  # three years of quarters of an hour
 MAX_COST_BPS: Final = 1_000
 MAX_BACKTEST: Final = timedelta(days=366 * 3)
 
@@ -394,6 +395,8 @@ def carry_out(*, command: DeploymentCommand, now: datetime) -> str:
         DeploymentNotFound: the deployment is gone.
     """
     deployment = get_deployment(command.deployment_id)
+    if refusal := _refusal(deployment, CommandKind(command.kind)):
+        return refusal  # another command came before it
     match CommandKind(command.kind):
         case CommandKind.PAUSE:
             deployment.status = DeploymentStatus.PAUSED
@@ -404,7 +407,7 @@ def carry_out(*, command: DeploymentCommand, now: datetime) -> str:
         case CommandKind.REDEPLOY:
             deployment.version = get_version(deployment.skill_id)
         case CommandKind.FLATTEN:
-            return "All positions are to be closed."
+            return "All positions are to be closed at the open of the next bar; the next tick shows it."
     deployment.save(update_fields=["status", "stopped_at", "version"])
     return f"Runs version {deployment.version.version}; it is {deployment.get_status_display().lower()}."
 
@@ -467,7 +470,10 @@ def start_backtest(
         raise BacktestRefused("A backtest covers three years at most.")
     if not 0 <= slippage_bps < MAX_COST_BPS or abs(fee_bps) >= MAX_COST_BPS:
         raise BacktestRefused(f"Fees and slippage are below {MAX_COST_BPS} basis points, and slippage costs.")
-    symbols = parse_payload(get_version(skill_id).payload).context.symbols
+    payload = parse_payload(get_version(skill_id).payload)
+    if (ends_at - starts_at) // payload.schedule.every > MAX_BACKTEST_TICKS:
+        raise BacktestRefused(f"That would be more than {MAX_BACKTEST_TICKS:,} ticks. Choose a shorter time.")
+    symbols = payload.context.symbols
     bars = Bar.objects.filter(symbol__in=symbols, opened_at__gte=starts_at, opened_at__lt=ends_at)
     deployment = deploy_skill(
         skill_id=skill_id, broker_kind=BrokerKind.BACKTEST, starting_equity_usd=starting_equity_usd, now=now

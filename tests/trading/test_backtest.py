@@ -6,9 +6,16 @@ from uuid import uuid4
 
 import pytest
 
+from config.lib.llm import LLMUnavailable
 from config.lib.owned import owned
 from tests.factories.memory import JUNE
-from tests.factories.record import BacktestRunFactory, FundingRateFactory, MarketEventFactory, NewsItemFactory
+from tests.factories.record import (
+    BacktestRunFactory,
+    FundingRateFactory,
+    MarketEventFactory,
+    NewsItemFactory,
+    ReflectionNoteFactory,
+)
 from tests.owners import as_owner
 from tests.trading.test_runner import numbers, offline
 from tests.trading.ticking import Script, at, long, make_deployment, store_prices, store_walk
@@ -134,6 +141,26 @@ def test_money_is_conserved(trader, seed):
     assert abs(sum(row.fees_usd for row in rows) - sum(fill.fee_usd for fill in fills)) < D("1e-8")
     assert {row.reconciled for row in rows} == {"exact"}
     assert len(rows) > 5
+
+
+def test_backtest_knows_nothing_that_was_kept_for_the_skill_later(trader):
+    store_prices(*[100] * 60)
+    run_id = make_run(trader, ticks=5)
+    skill = as_owner(trader, lambda: BacktestRun.objects.get(pk=run_id).deployment.skill)
+    as_owner(trader, lambda: ReflectionNoteFactory(deployment=None, skill=skill, lessons_text="- Learned next year"))
+
+    play(trader, run_id)
+
+    assert not any("next year" in system for _, system, *_ in decisions(trader, of(trader, run_id).deployment_id))
+
+
+def test_ticks_without_a_decision_are_counted(trader):
+    store_prices(*[100] * 60)
+    run_id = make_run(trader, ticks=5)
+
+    play(trader, run_id, ask=Script(LLMUnavailable("timeout"), LLMUnavailable("timeout")))
+
+    assert of(trader, run_id).error == "At 2 ticks no decision was made; the decisions say why."
 
 
 # --- To its end ---

@@ -154,7 +154,7 @@ def test_any_row_is_read_or_refused(path, row):
 @pytest.fixture
 def deployment(trader):
     with owned_tx(trader):
-        return DeploymentFactory()
+        return DeploymentFactory(broker_kind="live")
 
 
 def run(*arguments) -> str:

@@ -123,3 +123,16 @@ def test_numbers_fit_into_json_whatever_the_record(nets, values):
 
     json.dumps(asdict(found), default=str, allow_nan=False)
     assert found.net_usd == sum(nets)
+
+
+@pytest.mark.parametrize("start", [None, D(1000)])
+def test_numbers_of_a_curve_read_once_are_those_of_the_whole(start):
+    values = [1000 + 7 * number - 60 * (number % 5) for number in range(200)]
+    points = curve(*values, every=timedelta(hours=5))
+
+    found = summarise([], iter(points), starting_equity_usd=start)
+
+    assert found.sharpe == sharpe(daily_equity(points, start))
+    assert found.sharpe is not None
+    assert found.max_drawdown == max_drawdown(points, start)
+    assert summarise([], iter(())).max_drawdown is None

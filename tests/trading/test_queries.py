@@ -1,4 +1,5 @@
-from datetime import timedelta
+import re
+from datetime import date, timedelta
 from decimal import Decimal
 
 import pytest
@@ -15,6 +16,9 @@ from tests.factories.record import (
     TradeFactory,
 )
 from tests.owners import as_owner
+from trading.ledger import import_fills
+from trading.models import Trade
+from trading.positions import Fill as Execution
 from trading.queries import (
     SkillNotFound,
     TradeFilter,
@@ -110,6 +114,11 @@ def trades(as_trader):
         ({"regime": "trend"}, [0]),
         ({"words": "breakOUT", "regime": "trend"}, [0]),
         ({"words": "nothing like it"}, []),
+        ({"reconciled": "exact"}, [2, 1, 0]),
+        ({"reconciled": "gap"}, []),
+        ({"since": date(2026, 5, 1), "until": date(2026, 5, 1)}, [2, 1, 0]),
+        ({"since": date(2026, 5, 2)}, []),
+        ({"until": date(2026, 4, 30)}, []),
         ({"order": "worst"}, [1, 2, 0]),
         ({"order": "best"}, [0, 2, 1]),
         ({"order": "oldest"}, [0, 1, 2]),
@@ -158,6 +167,35 @@ def test_fills_of_a_trade_lie_between_its_ends(as_trader):
     assert list_fills(trade) == [inside[1], inside[2], inside[0]]
 
 
+FILLS_OF_TRADES = {
+    "one instant": ("a0:0+2 z1:2-2 y1:0+1 x1:1-1 w1:0+5 v2:5-5", ["az", "yx", "wv"]),
+    "a flip in one instant": ("a0:0+2 z1:2-2 y1:0+1 x1:1-4 w1:-3+3 v1:0+5 u2:5-5", ["az", "yx", "xw", "vu"]),
+    "an instant that ends as it began": ("a0:0+5 d1:5-5 c1:0-3 b1:-3+3 e1:0+5 f2:5-5", ["ad", "cb", "ef"]),
+    "no chain": ("a0+2 b1-2 c1+1 d1-4 e1+3 f2+9", ["ab", "cd", "de", "f"]),
+    "a liquidation across zero": ("a0:0+2 b1:2-5! c1:-3+3 d1:0+1", ["ab", "bc", "d"]),
+    "a gap that opens what the fill turns": ("g0:3-5 h1:-2+2", ["g", "gh"]),
+    "a gap across zero": ("a0:0+2 b1:-3+3", ["a", "b"]),
+    "a gap that closes": ("a0:0+2 b1:0+1 c2:1-1", ["a", "bc"]),
+}
+
+
+@pytest.mark.parametrize(("told", "expected"), FILLS_OF_TRADES.values(), ids=FILLS_OF_TRADES.keys())
+def test_fill_belongs_to_the_trades_that_it_moved(as_trader, told, expected):
+    """Fills are told as id, minute, the position before it if there is a chain, quantity, ! for a liquidation."""
+    deployment = DeploymentFactory(broker_kind="live")
+    fills = []
+    for one in told.split():
+        name, minute, start, quantity, liquidated = re.fullmatch(r"(.)(\d)(?::(-?\d))?([+-]\d)(!?)", one).groups()
+        at = MAY + timedelta(minutes=int(minute))
+        start = None if start is None else D(start)
+        fills.append(Execution(name, "BTC", at, D(quantity), D(100), D(0), bool(liquidated), start))
+    import_fills(deployment_id=deployment.pk, fills=fills, now=JUNE)
+
+    found = ["".join(fill.fill_id for fill in list_fills(trade)) for trade in Trade.objects.all()]
+
+    assert sorted(found) == sorted(expected)
+
+
 # --- Performance ---
 
 
@@ -174,6 +212,20 @@ def test_performance_of_a_deployment(as_trader):
     assert (found.trades, found.wins, found.net_usd, found.is_too_few) == (3, 2, 5, True)
     assert (found.max_drawdown.usd, found.sharpe) == (202, None)
     assert found.mean_held == 2 * HOUR
+
+
+def test_performance_sees_the_whole_curve_in_order_however_it_is_read(as_trader, monkeypatch):
+    monkeypatch.setattr("trading.queries._POINTS_AT_ONCE", 2)
+    deployment = DeploymentFactory()
+    # It halves on the first days and only rises from there on: the last points alone know of no fall.
+    for tick in reversed(range(1, 26)):
+        equity = 10_000 if tick == 1 else 5_000 + tick
+        EquityPointFactory(deployment=deployment, tick=tick, at=MAY + tick * 24 * HOUR, equity_usd=equity)
+
+    found = deployment_performance(deployment)
+
+    assert (found.max_drawdown.usd, found.max_drawdown.fraction) == (4_998, 0.4998)
+    assert found.sharpe < 0
 
 
 def test_performance_of_a_skill_is_by_broker_kind(as_trader):

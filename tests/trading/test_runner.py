@@ -1,14 +1,16 @@
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from types import SimpleNamespace
 from uuid import uuid4
 
 import pytest
+from django.db import IntegrityError, OperationalError
 
 from config.lib.llm import LLMUnavailable
 from config.lib.owned import owned, owned_tx
 from config.lib.providers import OfflineProvider
 from tests.factories.memory import JUNE
-from tests.factories.record import FundingRateFactory, ReflectionNoteFactory, SkillVersionFactory
+from tests.factories.record import DeploymentFactory, FundingRateFactory, ReflectionNoteFactory, SkillVersionFactory
 from tests.owners import as_owner
 from tests.trading.ticking import TICK, Script, at, bar, close, long, make_deployment, store_prices, store_walk
 from trading.brokers.paper import Costs
@@ -17,6 +19,7 @@ from trading.models import (
     Bar,
     DecisionSnapshot,
     Deployment,
+    DeploymentCommand,
     EquityPoint,
     Fill,
     Order,
@@ -24,10 +27,12 @@ from trading.models import (
     Trade,
     Verdict,
 )
-from trading.queries import DeploymentNotFound
+from trading.queries import DeploymentNotFound, SkillNotFound
 from trading.runner import (
     PATIENCE,
+    Due,
     Outcome,
+    Ran,
     Ticker,
     carry_out_commands,
     due_at,
@@ -36,7 +41,7 @@ from trading.runner import (
     run_due,
 )
 from trading.schemas import Schedule
-from trading.services import claim_deployment, request_command
+from trading.services import carry_out, claim_deployment, request_command
 
 D = Decimal
 FREE = Costs(D(0), D(0))
@@ -215,6 +220,85 @@ def test_leverage_can_end_in_liquidation(trader):
     desk.tick(3)
 
     assert desk.trades[0].exit_kind == "liquidation"
+
+
+def test_bars_that_come_late_are_gone_through_by_what_is_held(desk):
+    store_prices(*[100] * 6)
+    desk.tick(1, long(stop_price=90))
+    desk.tick(2)
+    desk.tick(3)
+    Bar.objects.bulk_create([bar(at(2), 100, 100, 85, 95), bar(at(3), 99, 99, 99, 99)])  # the import was down
+
+    desk.tick(4)
+
+    trade = desk.trades[0]
+    assert (trade.exit_kind, trade.exit_price) == ("stop", 90)
+    assert trade.exit_at < at(2.5)
+
+
+def test_payment_that_comes_late_is_paid_once(desk):
+    store_prices(*[100] * 18)
+    desk.tick(1, long(1000))
+    desk.tick(2)
+    desk.tick(3)
+    for when in (0.5, 2.5):  # before the position, and while it was held
+        FundingRateFactory(at=at(when), rate=D("0.001"))
+
+    desk.tick(4)
+    desk.tick(5)
+
+    assert desk.trades[0].funding_usd == -1
+    assert desk.equity()[-1] == 9_999
+
+
+def test_longer_bars_fill_the_holes_of_shorter_ones(desk):
+    store_prices(*[100] * 6)
+    hour = at(2).replace(minute=0)
+    Bar.objects.bulk_create([bar(at(2), 100, 100, 100, 100)])
+    whole = bar(hour + timedelta(hours=1), 100, 100, 80, 95)
+    whole.interval = "1h"
+    whole.save()
+    desk.tick(1, long(stop_price=90))
+    desk.tick(2)
+
+    desk.tick(8)
+
+    assert desk.trades[0].exit_kind == "stop"
+
+
+def test_orders_that_wait_count_against_the_caps(trader):
+    desk = Desk(trader, risk={"max_position_pct": 10})
+    store_prices(*[100] * 3)
+
+    for number in (1, 2, 3):
+        desk.tick(number, long(600))  # no bar comes to fill them
+
+    assert [order.verdict_code for order in desk.orders] == ["", "R3_POSITION_CAP", "R3_POSITION_CAP"]
+
+
+def test_nothing_is_opened_while_it_is_being_closed(desk):
+    store_prices(*[100] * 6)
+    desk.tick(1, long())
+    desk.tick(2, close())
+
+    desk.tick(3, long())
+
+    assert desk.orders[-1].verdict_code == "R1_HALTED"
+
+
+def test_stop_while_the_model_thinks_is_heeded(desk):
+    store_prices(*[100] * 9)
+
+    class Slow(Script):
+        def __call__(self, messages, tools):
+            command(desk, "stop", 1)
+            return super().__call__(messages, tools)
+
+    desk.tick(1, script=Slow(long()))
+    desk.tick(2)
+
+    assert desk.decision(1).verdict_code == "R1_HALTED"
+    assert desk.trades == []
 
 
 # --- Limits of the day ---
@@ -414,6 +498,63 @@ def test_commands_are_done_in_their_order_and_once(desk):
     assert desk.row.status == "stopped"
 
 
+def test_command_that_another_one_has_overtaken_changes_nothing(desk):
+    desk.ask(lambda: request_command(deployment_id=desk.deployment_id, kind="stop", now=at(1)))
+    desk.ask(lambda: request_command(deployment_id=desk.deployment_id, kind="pause", now=at(2)))
+
+    carry_out_commands(desk.deployment_id, user_id=desk.user.pk, now=at(3))
+
+    assert desk.row.status == "stopped"
+    with owned(desk.user):
+        outcomes = dict(DeploymentCommand.objects.values_list("kind", "outcome"))
+    assert outcomes["pause"] == "Only a running deployment can be paused."
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome"),
+    [
+        (SkillNotFound("You have no such version."), "It could not be done: You have no such version."),
+        (IntegrityError("private"), "It could not be done. Nothing was changed; the log of the runner says why."),
+    ],
+    ids=["refused", "broken"],
+)
+def test_command_that_fails_is_over_and_keeps_no_other_waiting(desk, monkeypatch, error, outcome):
+    store_prices(*[100] * 3)
+    desk.ask(lambda: request_command(deployment_id=desk.deployment_id, kind="pause", now=at(1)))
+    desk.ask(lambda: request_command(deployment_id=desk.deployment_id, kind="stop", now=at(2)))
+
+    def half_done(*, command, now):
+        said = carry_out(command=command, now=now)
+        if command.kind == "stop":
+            return said
+        Deployment.objects.filter(pk=command.deployment_id).update(account={"half": "done"})
+        raise error
+
+    before = desk.row.account
+    monkeypatch.setattr("trading.runner.carry_out", half_done)
+    (ran,) = run_due(at(3))
+
+    assert [(one.kind, one.status) for one in ran.commands] == [("pause", "failed"), ("stop", "done")]
+    assert (ran.has_failed, ran.commands[0].outcome, ran.commands[0].lease) == (False, outcome, None)
+    assert (desk.row.status, desk.row.account) == ("stopped", before)
+    assert carry_out_commands(desk.deployment_id, user_id=desk.user.pk, now=at(4)) == []
+
+
+def test_command_waits_for_a_database_that_is_busy(desk, monkeypatch):
+    desk.ask(lambda: request_command(deployment_id=desk.deployment_id, kind="pause", now=at(1)))
+
+    def locked(*, command, now):
+        raise OperationalError("database is locked")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("trading.runner.carry_out", locked)
+        with pytest.raises(OperationalError):
+            carry_out_commands(desk.deployment_id, user_id=desk.user.pk, now=at(2))
+
+    (done,) = carry_out_commands(desk.deployment_id, user_id=desk.user.pk, now=at(3))
+    assert (done.kind, done.status) == ("pause", "done")
+
+
 def test_redeployed_version_decides_from_the_next_tick_on(desk):
     store_prices(*[100] * 9)
     desk.tick(1, long())
@@ -493,8 +634,57 @@ def test_everybodys_are_run_and_one_that_breaks_stops_no_other(trader, stranger)
 
     assert ran[broken.deployment_id].has_failed
     assert ran[good.deployment_id].ticked.outcome == Outcome.DECIDED
-    assert (good.row.lease, broken.row.lease) == (None, None)
+    assert good.row.lease is None
+    assert broken.row.lease_until > at(5), "it is not tried again at once"
     assert good.decision(1).model == "offline/keel"
+
+
+def test_tick_whose_runner_went_away_is_decided_when_the_lease_has_ended(desk, monkeypatch):
+    store_prices(*[100] * 30)
+
+    def dies(*_, **__):
+        raise MemoryError
+
+    with monkeypatch.context() as patch:
+        patch.setattr("trading.runner.decide", dies)
+        (first,) = run_due(at(5))
+    assert first.has_failed
+    (held,) = run_due(at(5) + timedelta(minutes=1))
+    assert held.ticked is None
+    desk.ask(lambda: Deployment.objects.update(lease_until=at(5)))
+    (again,) = run_due(at(5) + timedelta(minutes=2))
+
+    assert (again.ticked.at, again.ticked.number, again.ticked.outcome) == (at(5), 1, Outcome.DECIDED)
+    assert list_due(at(5) + timedelta(minutes=3)) == []
+
+
+def test_deployments_of_who_may_not_sign_in_rest(desk):
+    store_prices(*[100] * 30)
+    desk.user.is_active = False
+    desk.user.save()
+
+    assert list_due(at(5)) == []
+
+
+def test_one_that_cannot_be_read_keeps_no_other_from_its_tick(trader, stranger):
+    store_prices(*[100] * 30)
+    good = Desk(trader)
+    as_owner(stranger, lambda: DeploymentFactory(version__payload={"nonsense": True}, created_at=JUNE))
+
+    assert [due.deployment_id for due in list_due(at(5))] == [good.deployment_id]
+
+
+def test_several_workers_share_what_is_due(trader, monkeypatch):
+    ran = []
+    due = [Due(uuid4(), trader.pk, at(1)) for _ in range(7)]
+    monkeypatch.setattr("trading.runner.list_due", lambda *_, **__: due)
+    monkeypatch.setattr("trading.runner._run_safely", lambda one, clock: ran.append(one) or Ran(one))
+    monkeypatch.setattr("trading.runner.connections", SimpleNamespace(close_all=lambda: None))
+
+    done = list(run_due(at(1), workers=3))
+
+    assert {one.due.deployment_id for one in done} == {one.deployment_id for one in due}
+    assert len(ran) == 7
 
 
 def test_only_one_users_are_run_on_request(trader, stranger):

@@ -6,7 +6,7 @@ at a worse open, and within a bar whatever lies nearer to the open comes first.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from decimal import ROUND_DOWN, Decimal
 from typing import Any, Final
 
@@ -17,6 +17,7 @@ ZERO: Final = Decimal(0)
 BPS: Final = Decimal(10_000)
 MAINTENANCE_FRACTION: Final = Decimal("0.005")  # of notional, that must be left of a position's margin
 _A_MOMENT: Final = timedelta(microseconds=1)  # before its bar ended, or the whole bar would count as held
+_NEVER: Final = datetime.min.replace(tzinfo=UTC)
 _QUANTITY: Final = Decimal("1e-8")
 
 
@@ -58,6 +59,7 @@ class Holding:
     entry_price: Decimal  # average
     leverage: Decimal = Decimal(1)
     stop_price: Decimal | None = None
+    paid_until: datetime = _NEVER  # when it was opened, or funding was last paid on it
 
     @property
     def liquidation_price(self) -> Decimal:
@@ -100,8 +102,14 @@ class PaperBroker:
             cash_usd=Decimal(state["cash_usd"]),
             costs=costs,
             holdings={
-                symbol: Holding(Decimal(quantity), Decimal(entry), Decimal(leverage), _decimal(stop))
-                for symbol, (quantity, entry, leverage, stop) in state["holdings"].items()
+                symbol: Holding(
+                    quantity=Decimal(one["quantity"]),
+                    entry_price=Decimal(one["entry_price"]),
+                    leverage=Decimal(one["leverage"]),
+                    stop_price=_decimal(one["stop_price"]),
+                    paid_until=datetime.fromisoformat(one["paid_until"]),
+                )
+                for symbol, one in state["holdings"].items()
             },
             pending=[_order_of(order) for order in state["pending"]],
             marks={symbol: Decimal(mark) for symbol, mark in state["marks"].items()},
@@ -113,12 +121,13 @@ class PaperBroker:
         return {
             "cash_usd": str(self.cash_usd),
             "holdings": {
-                symbol: [
-                    str(one.quantity),
-                    str(one.entry_price),
-                    str(one.leverage),
-                    None if one.stop_price is None else str(one.stop_price),
-                ]
+                symbol: {
+                    "quantity": str(one.quantity),
+                    "entry_price": str(one.entry_price),
+                    "leverage": str(one.leverage),
+                    "stop_price": None if one.stop_price is None else str(one.stop_price),
+                    "paid_until": one.paid_until.isoformat(),
+                }
                 for symbol, one in self.holdings.items()
             },
             "pending": [_state_of(order) for order in self.pending],
@@ -159,8 +168,9 @@ class PaperBroker:
 
     def _pay(self, rate: Rate) -> None:
         holding = self.holdings.get(rate.symbol)
-        if holding is None:
+        if holding is None or rate.at <= holding.paid_until:
             return
+        self.holdings[rate.symbol] = replace(holding, paid_until=rate.at)
         amount = -holding.quantity * self.marks.get(rate.symbol, holding.entry_price) * rate.fraction
         self.cash_usd += amount
         self._funding.append(Funding(rate.symbol, rate.at, amount))
@@ -242,14 +252,15 @@ class PaperBroker:
         left = old.quantity + quantity
         if old.quantity * quantity >= 0:
             average = (old.quantity * old.entry_price + quantity * price) / left
-            self.holdings[symbol] = replace(old, quantity=left, entry_price=average)
+            paid_until = old.paid_until if old.quantity else at
+            self.holdings[symbol] = replace(old, quantity=left, entry_price=average, paid_until=paid_until)
             return
         out = quantity if abs(quantity) <= abs(old.quantity) else -old.quantity
         self.cash_usd -= out * (price - old.entry_price)
         if left and left * old.quantity > 0:
             self.holdings[symbol] = replace(old, quantity=left)
         elif left:
-            self.holdings[symbol] = Holding(left, price, old.leverage)
+            self.holdings[symbol] = Holding(left, price, old.leverage, paid_until=at)
         else:
             del self.holdings[symbol]
 

@@ -284,7 +284,7 @@ def test_order_survives_until_its_bar_comes():
     report = after(again, flat(1), hours=2)
 
     assert [(fill.fill_id, fill.quantity) for fill in report.fills] == [("a", 10)]
-    assert again.holdings["BTC"] == Holding(D(10), D(100), D(2), D(90))
+    assert again.holdings["BTC"] == Holding(D(10), D(100), D(2), D(90), paid_until=report.fills[0].at)
 
 
 def test_longer_bar_over_a_time_already_seen_is_not_traded_again():

@@ -13,13 +13,16 @@ from trading.services import STARTING_EQUITY_USD, deploy_skill
 
 
 class Command(KeelCommand):
-    help = "Set the newest version of a skill to run; the runner ticks it from now on."
+    help = (
+        "Set the newest version of a skill to run. On paper the runner ticks it from now on; live means that another"
+        " program does, and that its fills are imported or pushed."
+    )
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         """Add whose skill it is, and with what it starts."""
         add_user_argument(parser)
         parser.add_argument("--skill", metavar="NAME_OR_ID", help="by default the user's only skill")
-        parser.add_argument("--broker", choices=[BrokerKind.PAPER], default=BrokerKind.PAPER)
+        parser.add_argument("--broker", choices=[BrokerKind.PAPER, BrokerKind.LIVE], default=BrokerKind.PAPER)
         parser.add_argument("--equity", type=positive_argument, default=STARTING_EQUITY_USD, help="USD it starts with")
 
     def run(self, *, user: str, skill: str | None, broker: str, equity: Decimal, **options: Any) -> None:
@@ -30,7 +33,7 @@ class Command(KeelCommand):
             )
             name, version = deployment.skill.name, deployment.version.version
         self.say(
-            f"{deployment.pk}: {name}, version {version}, runs on {deployment.get_broker_kind_display().lower()}.",
+            f"{deployment.pk}: {name}, version {version}, {deployment.get_broker_kind_display().lower()}.",
             deployment_id=deployment.pk,
             skill=name,
             version=version,

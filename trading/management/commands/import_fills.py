@@ -9,6 +9,7 @@ from config.lib.owned import owned_tx
 from trading.imports.fills import CSV_COLUMNS, read_fills
 from trading.ledger import import_fills
 from trading.management.owners import add_optional_user_argument, owner_of_deployment
+from trading.services import get_pushed_deployment
 
 
 class Command(KeelCommand):
@@ -20,7 +21,9 @@ class Command(KeelCommand):
     def add_own_arguments(self, parser: CommandParser) -> None:
         """Add the file, whose it is and where it goes."""
         parser.add_argument("file", type=Path)
-        parser.add_argument("--deployment", type=UUID, required=True, help="one that Keel does not run")
+        parser.add_argument(
+            "--deployment", type=UUID, required=True, help="of another program: see `deploy --broker live`"
+        )
         add_optional_user_argument(parser)
         parser.add_argument("--account", default="", metavar="ADDRESS", help="yours, to tell liquidations apart")
 
@@ -29,6 +32,7 @@ class Command(KeelCommand):
         owner = owner_of_deployment(deployment, email=user)
         fills = read_fills(file, account=account)
         with owned_tx(owner):
+            get_pushed_deployment(deployment)
             done = import_fills(deployment_id=deployment, fills=fills, now=timezone.now())
         self.say(
             f"{done.new_fills} new fills, {done.known_fills} known; {done.trades} trades,"

@@ -48,8 +48,13 @@ class Command(KeelCommand):
     def _tell(self, ran: Ran) -> None:
         deployment_id = ran.due.deployment_id
         for command in ran.commands:
-            kind = command.get_kind_display()
-            self.say(f"{deployment_id}: {kind}, done", deployment_id=deployment_id, command=command.kind)
+            kind, came_to = command.get_kind_display(), command.get_status_display().lower()
+            self.say(
+                f"{deployment_id}: {kind}, {came_to}",
+                deployment_id=deployment_id,
+                command=command.kind,
+                status=command.status,
+            )
         if ran.has_failed:
             self.say(f"{deployment_id}: failed; the log says why", deployment_id=deployment_id, failed=True)
         if ran.ticked is None:
