@@ -96,7 +96,7 @@ ROUTES = {
         ),
         headers=(from_htmx("backtest-runs"), from_htmx("backtest-bars")),
     ),
-    "trading:backtest": Case(headers=(from_htmx("backtest-run"),)),
+    "trading:backtest": Case(queries=("page=2&verdict=none",), headers=(from_htmx("backtest-run"),)),
     "trading:cancel_backtest": Case(),
     "trading:skills": Case(),
     "trading:new_skill": Case(
@@ -119,7 +119,8 @@ ROUTES = {
     "trading:archive_skill": Case(),
     "trading:version": Case(),
     "trading:deployments": Case(queries=("deployment={deployment_id}",)),
-    "trading:deployment": Case(queries=("page=2", "page=x")),
+    "trading:deployment": Case(queries=("page=2", "page=x", "verdict=none")),
+    "trading:export_decisions": Case(queries=("format=json", "verdict=none", "user={user_id}")),
     "trading:command": Case(posts=tuple({"kind": kind} for kind in ("pause", "stop", "flatten", "redeploy", "x"))),
     "trading:agent_prompt": Case(),
     "trading:decision": Case(),
@@ -138,6 +139,7 @@ ROUTES = {
     "api:trading:archive": Case(sends=(("post", {}),)),
     "api:trading:deploy": Case(sends=(("post", {}), ("post", {"id": "{deployment_id}", "user": "{user_id}"}))),
     "api:trading:performance": Case(),
+    "api:trading:skill_notes": Case(queries=("cursor={note_id}",)),
     "api:trading:drafts": Case(
         queries=("cursor={draft_id}",), sends=(("post", {}), ("post", {"skill_id": "{skill_id}"}))
     ),
@@ -156,6 +158,7 @@ ROUTES = {
     "api:trading:deployment": Case(),
     "api:trading:deployment_trades": Case(queries=("words={words}", "skill_id={skill_id}", "cursor={trade_id}")),
     "api:trading:notes": Case(queries=("cursor={note_id}",)),
+    "api:trading:keep_note": Case(sends=(("post", {}),)),
     "api:trading:decisions": Case(queries=("verdict=none",)),
     "api:trading:decision": Case(),
     "api:trading:equity": Case(queries=("since=2026-04-01T00:00Z",)),

@@ -50,6 +50,12 @@ def get_draft(draft_id: UUID) -> SkillDraft:
     return draft
 
 
+def select_skill_notes(skill_id: UUID) -> "QuerySet[ReflectionNote]":
+    """Return the lessons kept for a skill, those of the past too. Raises SkillNotFound."""
+    rows: QuerySet[ReflectionNote] = ReflectionNote.objects.filter(skill=get_skill(skill_id), deployment__isnull=True)
+    return rows
+
+
 # --- Deployments ---
 
 
@@ -60,21 +66,24 @@ def select_deployments(*, skill_id: UUID | None, broker_kind: str, status: str) 
 
 
 def select_notes(deployment_id: UUID) -> "QuerySet[ReflectionNote]":
-    """Return the lessons of a deployment, those of the past too. Raises DeploymentNotFound."""
-    rows: QuerySet[ReflectionNote] = ReflectionNote.objects.filter(deployment=get_deployment(deployment_id))
+    """Return the lessons of a deployment or a backtest's, those of the past too. Raises DeploymentNotFound."""
+    deployment = get_deployment(deployment_id, or_backtest=True)
+    rows: QuerySet[ReflectionNote] = ReflectionNote.objects.filter(deployment=deployment)
     return rows
 
 
 def select_decisions(deployment_id: UUID, *, verdict: str) -> "QuerySet[DecisionSnapshot]":
-    """Return what a deployment's ticks decided, without their texts. Raises DeploymentNotFound."""
-    rows = DecisionSnapshot.objects.filter(deployment=get_deployment(deployment_id), **_given(verdict=verdict))
+    """Return what the ticks of a deployment or a backtest's decided, without texts. Raises DeploymentNotFound."""
+    deployment = get_deployment(deployment_id, or_backtest=True)
+    rows = DecisionSnapshot.objects.filter(deployment=deployment, **_given(verdict=verdict))
     without_texts: QuerySet[DecisionSnapshot] = rows.defer("system_prompt", "context", "steps")
     return without_texts
 
 
 def select_equity(deployment_id: UUID, *, since: datetime | None, until: datetime | None) -> "QuerySet[EquityPoint]":
-    """Return the equity curve of a deployment, from one instant to another. Raises DeploymentNotFound."""
-    rows: QuerySet[EquityPoint] = EquityPoint.objects.filter(deployment=get_deployment(deployment_id))
+    """Return the curve of a deployment or a backtest's, from one instant to another. Raises DeploymentNotFound."""
+    deployment = get_deployment(deployment_id, or_backtest=True)
+    rows: QuerySet[EquityPoint] = EquityPoint.objects.filter(deployment=deployment)
     return rows.filter(**_given(at__gte=since, at__lte=until))
 
 

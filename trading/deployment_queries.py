@@ -5,12 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
 from http import HTTPStatus
-from typing import Final
+from typing import Final, TypeVar
 from uuid import UUID
 
-from django.db.models import Subquery
+from django.db.models import Model, QuerySet, Subquery
 
 from config.lib.errors import DomainError
+from config.lib.paging import Page, page_of
 from trading.market import Mark
 from trading.models import (
     Bar,
@@ -31,12 +32,13 @@ from trading.schemas import INTERVALS
 DECISIONS_PER_PAGE: Final = 15
 MAX_NOTES: Final = 20
 MAX_COMMANDS: Final = 10
+_EXPORTED_AT_ONCE: Final = 500
+
+M = TypeVar("M", bound=Model)
 
 
 class DecisionNotFound(DomainError):
     """The deployment has no decision of that tick."""
-
-    http_status = HTTPStatus.NOT_FOUND
 
     http_status = HTTPStatus.NOT_FOUND
 
@@ -71,6 +73,15 @@ class DecisionPage:
     pages: int
 
 
+class Newest(list[M]):
+    """The first rows of a list; `is_cut` tells whether there are more."""
+
+    def __init__(self, rows: "QuerySet[M]", limit: int) -> None:
+        found = list(rows[: limit + 1])
+        super().__init__(found[:limit])
+        self.is_cut = len(found) > limit
+
+
 # --- Skills ---
 
 
@@ -93,19 +104,19 @@ def list_skill_deployments(skill_id: UUID) -> list[Deployment]:
     return list(rows.select_related("version").order_by("-created_at", "id"))
 
 
-def list_skill_notes(skill_id: UUID) -> list[ReflectionNote]:
+def list_skill_notes(skill_id: UUID) -> Newest[ReflectionNote]:
     """Return the lessons kept for a skill, the active ones first, then the newest."""
     rows = ReflectionNote.objects.filter(skill=skill_id, deployment__isnull=True)
-    return list(rows.order_by("status", "-generated_at", "id")[:MAX_NOTES])
+    return Newest(rows.order_by("status", "-generated_at", "id"), MAX_NOTES)
 
 
 # --- Deployments ---
 
 
-def list_notes(deployment_id: UUID) -> list[ReflectionNote]:
+def list_notes(deployment_id: UUID) -> Newest[ReflectionNote]:
     """Return the lessons of a deployment, the active ones first, then the newest."""
     rows = ReflectionNote.objects.filter(deployment=deployment_id)
-    return list(rows.order_by("status", "-generated_at", "id")[:MAX_NOTES])
+    return Newest(rows.order_by("status", "-generated_at", "id"), MAX_NOTES)
 
 
 def get_note(deployment_id: UUID, note_id: UUID) -> ReflectionNote:
@@ -117,22 +128,33 @@ def get_note(deployment_id: UUID, note_id: UUID) -> ReflectionNote:
     return note
 
 
-def list_commands(deployment_id: UUID) -> list[DeploymentCommand]:
+def list_commands(deployment_id: UUID) -> Newest[DeploymentCommand]:
     """Return the last commands of a deployment, newest first."""
     rows = DeploymentCommand.objects.filter(deployment=deployment_id)
-    return list(rows.order_by("-created_at", "id")[:MAX_COMMANDS])
+    return Newest(rows.order_by("-created_at", "id"), MAX_COMMANDS)
 
 
-def page_of_decisions(deployment_id: UUID, number: int = 1) -> DecisionPage:
-    """Return one page of decisions, newest first; a number beyond the last page gives the last."""
-    rows = DecisionSnapshot.objects.filter(deployment=deployment_id)
+def page_of_decisions(deployment_id: UUID, number: int = 1, *, verdict: str = "") -> DecisionPage:
+    """Return one page of decisions, newest first, by default of any verdict; beyond the last page is the last."""
+    rows = _decisions(deployment_id, verdict)
     total = rows.count()
     pages = max(1, -(-total // DECISIONS_PER_PAGE))
     number = min(max(number, 1), pages)
-    found = rows.defer("system_prompt", "context", "steps").order_by("-tick")
+    found = rows.order_by("-tick")
     return DecisionPage(
         list(found[(number - 1) * DECISIONS_PER_PAGE : number * DECISIONS_PER_PAGE]), total, number, pages
     )
+
+
+def decisions_after(deployment_id: UUID, cursor: str = "", *, verdict: str = "") -> Page[DecisionSnapshot]:
+    """Return the next decisions without their texts, newest first, some hundred at once. Raises CursorRefused."""
+    return page_of(_decisions(deployment_id, verdict), by=("-tick", "id"), cursor=cursor, limit=_EXPORTED_AT_ONCE)
+
+
+def _decisions(deployment_id: UUID, verdict: str) -> "QuerySet[DecisionSnapshot]":
+    rows = DecisionSnapshot.objects.filter(deployment=deployment_id).defer("system_prompt", "context", "steps")
+    decisions: QuerySet[DecisionSnapshot] = rows.filter(verdict=verdict) if verdict else rows
+    return decisions
 
 
 def get_decision(deployment_id: UUID, tick: int) -> DecisionSnapshot:
@@ -158,8 +180,8 @@ def list_orders(decision: DecisionSnapshot) -> list[Order]:
 
 def positions_of(deployment: Deployment, trades: Iterable[Trade], marks: Mapping[str, Mark]) -> list[Position]:
     """Return the open trades of a deployment with their marks, and the stops that its account keeps."""
-    holdings = deployment.account.get("holdings", {})  # as `brokers.paper` states it: the stop comes last
-    stops = {symbol: holding[-1] for symbol, holding in holdings.items()}
+    holdings = deployment.account.get("holdings", {})  # as `brokers.paper` states it
+    stops = {symbol: holding["stop_price"] for symbol, holding in holdings.items()}
     return [
         Position(trade, marks.get(trade.symbol), Decimal(stop) if (stop := stops.get(trade.symbol)) else None)
         for trade in trades

@@ -1,15 +1,15 @@
-"""The ledger for other programs: trades as JSON or CSV, every number as it is kept."""
+"""The record for other programs: trades and decisions as JSON or CSV, every number as it is kept."""
 
 import csv
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from decimal import Decimal
 from io import StringIO
 from typing import Any, Final
 
 from config.lib.text import csv_cell
-from trading.models import Trade
+from trading.models import DecisionSnapshot, Trade
 
 COLUMNS: Final = (
     "id",
@@ -46,26 +46,60 @@ COLUMNS: Final = (
     "reconciled",
     "first_fill_id",
 )
-_TEXTS: Final = {"symbol", "entry_reason", "exit_reason", "first_fill_id"}  # written by people, models and venues
+PROPOSAL_COLUMNS: Final = ("symbol", "side", "size_usd", "leverage", "stop_price", "reason")  # empty without an order
+DECISION_COLUMNS: Final = (
+    *("tick", "tick_at", "skill_version", "verdict", "verdict_code", "verdict_text"),
+    *PROPOSAL_COLUMNS,
+    *("model", "input_tokens", "output_tokens", "cost_usd"),
+)
 
 
 def trades_as_json(trades: Iterable[Trade]) -> Iterator[str]:
     """Yield a JSON list, a trade a line; numbers are strings, so that none loses a digit."""
-    separator = "[\n"
-    for trade in trades:
-        yield separator + json.dumps({name: _plain(getattr(trade, name)) for name in COLUMNS}, ensure_ascii=False)
-        separator = ",\n"
-    yield "[]\n" if separator == "[\n" else "\n]\n"
+    return _as_json(_trade_row(trade) for trade in trades)
 
 
 def trades_as_csv(trades: Iterable[Trade]) -> Iterator[str]:
     """Yield the lines of a CSV file; no cell of text can be read as a formula."""
+    return _as_csv(COLUMNS, (_trade_row(trade) for trade in trades))
+
+
+def decisions_as_json(decisions: Iterable[DecisionSnapshot]) -> Iterator[str]:
+    """Yield a JSON list, a decision a line; numbers are strings, so that none loses a digit."""
+    return _as_json(_decision_row(decision) for decision in decisions)
+
+
+def decisions_as_csv(decisions: Iterable[DecisionSnapshot]) -> Iterator[str]:
+    """Yield the lines of a CSV file; no cell of text can be read as a formula."""
+    return _as_csv(DECISION_COLUMNS, (_decision_row(decision) for decision in decisions))
+
+
+def _trade_row(trade: Trade) -> dict[str, Any]:
+    return {name: getattr(trade, name) for name in COLUMNS}
+
+
+def _decision_row(decision: DecisionSnapshot) -> dict[str, Any]:
+    proposal = decision.proposal or {}
+    return {
+        name: proposal.get(name) if name in PROPOSAL_COLUMNS else getattr(decision, name) for name in DECISION_COLUMNS
+    }
+
+
+def _as_json(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
+    separator = "[\n"
+    for row in rows:
+        yield separator + json.dumps({name: _plain(value) for name, value in row.items()}, ensure_ascii=False)
+        separator = ",\n"
+    yield "[]\n" if separator == "[\n" else "\n]\n"
+
+
+def _as_csv(columns: Sequence[str], rows: Iterable[dict[str, Any]]) -> Iterator[str]:
     line = StringIO()
     writer = csv.writer(line, lineterminator="\n")
-    writer.writerow(COLUMNS)
-    for trade in trades:
+    writer.writerow(columns)
+    for row in rows:
         yield _taken(line)
-        writer.writerow([_cell(name, getattr(trade, name)) for name in COLUMNS])
+        writer.writerow([_cell(row[name]) for name in columns])
     yield _taken(line)
 
 
@@ -76,8 +110,9 @@ def _taken(line: StringIO) -> str:
     return text
 
 
-def _cell(name: str, value: Any) -> Any:
-    return csv_cell(value) if name in _TEXTS else _plain(value)
+def _cell(value: Any) -> Any:
+    # What is text as it is kept may be written by people, models and venues; numbers and instants are ours.
+    return csv_cell(value) if isinstance(value, str) else _plain(value)
 
 
 def _plain(value: Any) -> Any:

@@ -17,11 +17,13 @@ from trading.models import (
     ExitKind,
     ExperienceTier,
     MarketEvent,
+    ReconcileState,
     RegimeTag,
     TokenScope,
     Trader,
     TradeSide,
     TradeStatus,
+    Verdict,
 )
 from trading.models.tokens import MAX_TOKEN_NAME
 from trading.queries import TradeFilter
@@ -130,11 +132,33 @@ class PageOfForm(AddressForm):
     page = forms.IntegerField(required=False, min_value=1, widget=forms.HiddenInput)
 
 
+DAY: Final = timedelta(days=1)
+
+
+class DayField(forms.DateField):
+    """A day within living memory, so that a day can be added to it or taken off."""
+
+    default_validators: ClassVar[list[Any]] = [  # type: ignore[misc]
+        MinValueValidator(date(2000, 1, 1)),
+        MaxValueValidator(date(2100, 1, 1)),
+    ]
+    widget = forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
+
+
+class DecisionFilterForm(PageOfForm):
+    """Which decisions of a deployment."""
+
+    verdict = forms.ChoiceField(label="Verdict", required=False, choices=[("", "Any"), *Verdict.choices])
+
+
 class TradeFilterForm(PageOfForm):
     """Which trades, and in which order."""
 
     WITH_BACKTESTS: ClassVar = "with"
-    NARROWING: ClassVar = ("q", "deployment", "skill", "symbol", "side", "status", "exit", "regime", "backtests")
+    NARROWING: ClassVar = (
+        *("q", "deployment", "skill", "symbol", "side", "status", "exit", "regime"),
+        *("reconciled", "since", "until", "backtests"),
+    )
 
     q = forms.CharField(
         label="Words in the reasons",
@@ -149,6 +173,9 @@ class TradeFilterForm(PageOfForm):
     status = forms.ChoiceField(label="Status", required=False, choices=[("", "Any"), *TradeStatus.choices])
     exit = forms.ChoiceField(label="Ended by", required=False, choices=[("", "Anything"), *ExitKind.choices])
     regime = forms.ChoiceField(label="Regime at entry", required=False, choices=[("", "Any"), *RegimeTag.choices])
+    reconciled = forms.ChoiceField(label="Fills", required=False, choices=[("", "Any"), *ReconcileState.choices])
+    since = DayField(label="Entered from (UTC)", required=False)
+    until = DayField(label="Entered until (UTC)", required=False)
     backtests = forms.ChoiceField(label="Backtests", required=False)
     sort = forms.ChoiceField(
         label="Order",
@@ -193,6 +220,13 @@ class TradeFilterForm(PageOfForm):
             field.choices = choices  # type: ignore[attr-defined]
             field.error_messages["invalid_choice"] = f"You have no such {name.removesuffix('s')}."
 
+    def clean(self) -> dict[str, Any]:
+        """Refuse days in the wrong order."""
+        since, until = self.cleaned_data.get("since"), self.cleaned_data.get("until")
+        if since and until and until < since:
+            self.add_error("until", "The last day is before the first one.")
+        return self.cleaned_data
+
     def wanted(self) -> TradeFilter:
         """Return which trades to list."""
         known = self.known
@@ -209,6 +243,9 @@ class TradeFilterForm(PageOfForm):
             exit_kind=known.get("exit", ""),
             regime=known.get("regime", ""),
             words=known.get("q", ""),
+            reconciled=known.get("reconciled", ""),
+            since=known.get("since"),
+            until=known.get("until"),
             with_backtests=bool(backtests),
             order=known.get("sort", "newest"),
         )
@@ -225,8 +262,8 @@ def _is_symbol(text: str) -> bool:
         return False
 
 
-class TradeExportForm(forms.Form):
-    """In which shape the trades are written."""
+class ExportForm(forms.Form):
+    """In which shape a file is written."""
 
     format = forms.ChoiceField(required=False, choices=[("csv", "CSV"), ("json", "JSON")])
 
@@ -234,19 +271,6 @@ class TradeExportForm(forms.Form):
         """Return the shape; CSV for anything that is none."""
         self.is_valid()
         return self.cleaned_data.get("format") or "csv"
-
-
-DAY: Final = timedelta(days=1)
-
-
-class DayField(forms.DateField):
-    """A day within living memory, so that a day can be added to it or taken off."""
-
-    default_validators: ClassVar[list[Any]] = [  # type: ignore[misc]
-        MinValueValidator(date(2000, 1, 1)),
-        MaxValueValidator(date(2100, 1, 1)),
-    ]
-    widget = forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
 
 
 class BacktestForm(forms.Form):

@@ -149,6 +149,13 @@ def simulated_symbols(seen_at: Mapping[str, datetime]) -> list[str]:
     return sorted(rows.order_by().values_list("symbol", flat=True).distinct())
 
 
+def simulated_symbols_of(skill_id: UUID) -> list[str]:
+    """Return the symbols that a skill has closed trades of, in backtests too, whose prices were made."""
+    rows = Trade.objects.filter(skill=skill_id, status="closed").order_by().values("symbol")
+    # A symbol that is real once is never simulated again, so its first trade tells.
+    return simulated_symbols({row["symbol"]: row["first"] for row in rows.annotate(first=Min("entry_at"))})
+
+
 def _net_fraction(trade: Trade) -> Decimal | None:
     return trade.realized_pnl_usd / trade.entry_size_usd if trade.entry_size_usd else None
 

@@ -1,8 +1,9 @@
-"""What an agent's prompt costs in tokens: one that is there, part by part, or a skill's, on a made-up sample.
+"""What an agent's prompt costs in tokens and money: one that is there, part by part, or a skill's, on a made-up sample.
 
 The sample is as full as the skill lets it be, so that a warning comes before the bill does.
 """
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -10,7 +11,9 @@ from decimal import Decimal
 from itertools import pairwise
 from typing import Final
 
+from config.lib.llm import Usage, cost_usd
 from config.lib.tokens import count_tokens
+from trading.agent import tools_of
 from trading.context import (
     HIGHER_BARS,
     AgentPrompt,
@@ -24,9 +27,11 @@ from trading.market import Overview
 from trading.models import Bar, MarketEvent, NewsItem, Trade, TradeSide, TradeStatus
 from trading.prompts import LESSONS_HEADER, Lessons, system_prompt
 from trading.regime import Regime
-from trading.schemas import INTERVALS, Schedule, SkillPayload
+from trading.schemas import INTERVALS, SkillPayload
+from trading.services import agent_models
 
 LESSONS_SEGMENT: Final = "LESSONS"
+TOOLS: Final = "Tools"
 MEMORY_HEADINGS: Final = ("Recent trades on this skill", "Open positions (memory view)")
 _AT: Final = datetime(2026, 1, 15, 12, tzinfo=UTC)
 _PRICE: Final = Decimal("65214.5")
@@ -41,7 +46,7 @@ _REASON: Final = "Funding is crowded at +0.021 % and price made no new high in s
 
 @dataclass(frozen=True, slots=True)
 class PromptPart:
-    """A segment of the system prompt, or a section of the context."""
+    """A segment of the system prompt, a section of the context, or the definitions of the tools."""
 
     name: str
     text: str
@@ -51,11 +56,18 @@ class PromptPart:
 
 @dataclass(frozen=True, slots=True)
 class PromptCost:
-    """What is sent to the model at the start of each tick; what tools answer comes on top."""
+    """What is sent to the model at the start of each tick; its answers and what tools say come on top."""
 
-    tokens: int
+    tokens: int  # of the prompt and the definitions of the tools
     memory_tokens: int  # of them: trades, positions and lessons
     ticks_per_day: int
+    model: str  # that is asked first
+    usd: Decimal | None  # at the model's list price; None: it is not known
+
+    @property
+    def usd_per_day(self) -> Decimal | None:
+        """What all ticks of a day cost to send; None: the price is not known."""
+        return None if self.usd is None else self.usd * self.ticks_per_day
 
     @property
     def tokens_per_day(self) -> int:
@@ -95,10 +107,16 @@ def context_parts(context: str) -> list[PromptPart]:
     return parts
 
 
-def cost_of(prompt: AgentPrompt, parts: Sequence[PromptPart], schedule: Schedule) -> PromptCost:
-    """Return what a prompt costs; `parts` are all of its own."""
-    tokens = count_tokens(prompt.system) + count_tokens(prompt.context)
-    return PromptCost(tokens, sum(part.tokens for part in parts if part.is_memory), schedule.ticks_per_day)
+def tools_part(payload: SkillPayload) -> PromptPart:
+    """Return the definitions of the tools that are sent with each call, one a line."""
+    text = "\n".join(json.dumps(tool, separators=(",", ":")) for tool in tools_of(payload))
+    return PromptPart(TOOLS, text, count_tokens(text), is_memory=False)
+
+
+def cost_of(prompt: AgentPrompt, parts: Sequence[PromptPart], payload: SkillPayload) -> PromptCost:
+    """Return what a prompt costs with the tools of its skill; `parts` are those of its system prompt and context."""
+    tokens = count_tokens(prompt.system) + count_tokens(prompt.context) + tools_part(payload).tokens
+    return _cost(payload, tokens, sum(part.tokens for part in parts if part.is_memory))
 
 
 def sample_cost(payload: SkillPayload) -> PromptCost:
@@ -116,7 +134,18 @@ def sample_cost(payload: SkillPayload) -> PromptCost:
         }
     )
     memory = bare - count_tokens(assemble_context(_inputs(without, has_bars=False)))
-    return PromptCost(full + context, memory + full - lean, payload.schedule.ticks_per_day)
+    return _cost(payload, full + context + tools_part(payload).tokens, memory + full - lean)
+
+
+def _cost(payload: SkillPayload, tokens: int, memory_tokens: int) -> PromptCost:
+    model = agent_models(payload)[0]
+    return PromptCost(
+        tokens,
+        memory_tokens,
+        payload.schedule.ticks_per_day,
+        model,
+        cost_usd(model, Usage(prompt_tokens=tokens, completion_tokens=0)),
+    )
 
 
 def _inputs(payload: SkillPayload, *, has_bars: bool) -> ContextInputs:

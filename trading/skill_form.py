@@ -203,7 +203,8 @@ class WordsField(forms.CharField):
         return [word for word in re.split(r"[\s,;]+", super().to_python(value) or "") if word]
 
 
-_LINES: Final = {"strategy.avoid", "tools.mcp_servers"}
+_SERVERS: Final = "tools.mcp_servers"
+_LINES: Final = {"strategy.avoid", _SERVERS}
 _MODELS: Final = ("model", "context.memory.reflection.model")
 
 
@@ -389,6 +390,8 @@ def described(payload: Mapping[str, Any]) -> list[tuple[str, list[Said]]]:
     groups: dict[str, list[Said]] = {name: [] for name in GROUPS}
     for path in _ORDER:
         text = words_of(path, values.get(path))
+        if path == _SERVERS:
+            text = "\n".join(f"{line} (kept, not called yet)" for line in text.splitlines())
         if text and path != "name" and not _is_idle(path, values):
             field = _FIELDS[path]
             is_long = isinstance(field.widget, forms.Textarea) or getattr(field, "is_wide", False)

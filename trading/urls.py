@@ -27,6 +27,7 @@ urlpatterns = [
     path("deployments/<uuid:deployment_id>/", deployments.deployment, name="deployment"),
     path("deployments/<uuid:deployment_id>/commands/", deployments.command, name="command"),
     path("deployments/<uuid:deployment_id>/prompt/", deployments.agent_prompt, name="agent_prompt"),
+    path("deployments/<uuid:deployment_id>/decisions/export/", deployments.export_decisions, name="export_decisions"),
     path("deployments/<uuid:deployment_id>/decisions/<int:tick>/", deployments.decision, name="decision"),
     path("deployments/<uuid:deployment_id>/notes/<uuid:note_id>/keep/", deployments.keep_note, name="keep_note"),
 ]

@@ -1,5 +1,6 @@
 """Deployments over REST: what they did, what their agents remember, what they are told."""
 
+import json
 from datetime import timedelta
 from decimal import Decimal
 from uuid import uuid4
@@ -116,7 +117,7 @@ def test_a_deployment_shows_its_account(api, trader, deployment):
 def test_a_deployment_of_a_backtest_is_not_among_the_deployments(api, trader):
     run = as_owner(trader, BacktestRunFactory)
 
-    for address in ("", "trades/", "notes/", "decisions/", "equity/", "commands/", "memory/", "prompt/"):
+    for address in ("", "commands/", "memory/", "prompt/"):
         problem = api("get", f"deployments/{run.deployment_id}/{address}", status=404)
         assert problem["code"] == "deployment_not_found"
 
@@ -153,6 +154,43 @@ def test_lessons_are_listed_with_those_of_the_past(api, trader, deployment):
 
     assert [note["status"] for note in notes] == ["active", "superseded"]
     assert (notes[0]["cost_usd"], notes[0]["findings"]) == ("0.0012", [{"code": "avoid"}])
+
+
+def test_lessons_are_kept_for_the_skill_and_listed_there(api, trader, deployment):
+    note = as_owner(trader, lambda: ReflectionNoteFactory(deployment=deployment))
+    address = f"deployments/{deployment.pk}/notes/{note.pk}/keep/"
+
+    first, second = api("post", address, {}, status=201), api("post", address, {}, status=201)
+
+    listed = api("get", f"skills/{deployment.skill_id}/notes/")["items"]
+    assert {one["id"]: one["status"] for one in listed} == {first["id"]: "superseded", second["id"]: "active"}
+    assert {(one["deployment"], one["lessons_text"]) for one in listed} == {(None, note.lessons_text)}
+    assert [one["id"] for one in api("get", f"deployments/{deployment.pk}/notes/")["items"]] == [str(note.pk)]
+
+
+def test_lessons_of_the_skill_are_paged_newest_first(api, trader, deployment):
+    def make():
+        for days in range(3):
+            of_the_past = {"status": "superseded", "superseded_at": MAY} if days < 2 else {}
+            ReflectionNoteFactory(
+                deployment=None, skill=deployment.skill, generated_at=MAY + timedelta(days=days), **of_the_past
+            )
+
+    as_owner(trader, make)
+    address = f"skills/{deployment.skill_id}/notes/"
+
+    first = api("get", address, limit=2)
+    rest = api("get", address, limit=2, cursor=first["next_cursor"])
+    days = [one["generated_at"][:10] for one in [*first["items"], *rest["items"]]]
+    assert days == [f"{MAY + timedelta(days=days):%Y-%m-%d}" for days in (2, 1, 0)]
+    assert api("get", f"skills/{uuid4()}/notes/", status=404)["code"] == "skill_not_found"
+
+
+def test_lessons_are_kept_from_their_own_deployment_alone(api, trader, deployment):
+    other = as_owner(trader, ReflectionNoteFactory)
+
+    for address in (f"{deployment.pk}/notes/{other.pk}", f"{uuid4()}/notes/{other.pk}"):
+        assert "not_found" in api("post", f"deployments/{address}/keep/", {}, status=404)["code"]
 
 
 def test_decisions_are_listed_without_their_texts_which_stand_on_each(api, trader, deployment):
@@ -194,6 +232,22 @@ def test_equity_is_listed_newest_first_between_two_instants(api, trader, deploym
         "2026-05-01T14:00:00Z",
         "2026-05-01T13:00:00Z",
     ]
+
+
+def test_the_record_of_a_backtest_is_read_by_its_deployment(api, trader):
+    def make():
+        deployment = BacktestRunFactory(done=True).deployment
+        TradeFactory(deployment=deployment)
+        ReflectionNoteFactory(deployment=deployment)
+        DecisionSnapshotFactory(deployment=deployment)
+        EquityPointFactory(deployment=deployment)
+        return deployment
+
+    played = as_owner(trader, make)
+
+    for address in ("trades/", "notes/", "decisions/", "equity/"):
+        assert len(api("get", f"deployments/{played.pk}/{address}")["items"]) == 1, address
+    api("get", f"deployments/{played.pk}/commands/", status=404)
 
 
 def test_a_command_waits_once(api, trader, deployment):
@@ -317,7 +371,18 @@ def test_prompt_is_what_the_agent_would_be_sent(api, trader, deployment):
 
     assert (prompt["system"], prompt["context"], prompt["note_id"]) == (expected.system, expected.context, None)
     assert [segment["name"] for segment in prompt["segments"]] == ["HEADER", "LEASH", "STRATEGY", "FOOTER"]
-    assert prompt["tokens"] == count_tokens(expected.system) + count_tokens(expected.context)
+    tools = [tool["function"]["name"] for tool in prompt["tools"]]
+    assert tools == ["propose_order", "close_position", "hold"]
+    of_texts = count_tokens(expected.system) + count_tokens(expected.context)
+    assert of_texts < prompt["tokens"] < of_texts + count_tokens(json.dumps(prompt["tools"]))
+    assert prompt["tokens_per_day"] == 24 * prompt["tokens"]
+    assert (prompt["model"], prompt["usd_per_day"]) == ("offline/keel", "0")
+
+
+def test_prompt_of_a_model_without_a_list_price_has_no_cost(api, deployment, settings):
+    settings.TRADING_AGENT_MODEL = "somebody/unheard-of"
+
+    assert api("get", f"deployments/{deployment.pk}/prompt/")["usd_per_day"] is None
 
 
 @pytest.mark.parametrize(

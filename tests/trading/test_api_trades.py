@@ -67,6 +67,11 @@ def trades(trader):
         ({"words": "BREAKOUT above"}, [3, 2, 1]),
         ({"words": "50%"}, [3]),
         ({"words": "_"}, []),
+        ({"reconciled": "exact", "status": "open"}, [2]),
+        ({"reconciled": "gap"}, []),
+        ({"since": "2026-05-01", "until": "2026-05-01"}, [3, 2, 1, 0]),
+        ({"since": "0001-01-01", "until": "2026-04-30"}, []),
+        ({"since": "2026-05-02", "until": "9999-12-31"}, []),
     ],
     ids=repr,
 )

@@ -3,7 +3,17 @@ from decimal import Decimal
 
 import pytest
 
-from trading.templatetags.figures import gain_or_loss, last_day, lasting, pct, ratio, signed_usd, usd, whole_usd
+from trading.templatetags.figures import (
+    gain_or_loss,
+    last_day,
+    lasting,
+    model_cost,
+    pct,
+    ratio,
+    signed_usd,
+    usd,
+    whole_usd,
+)
 
 MIDNIGHT = datetime(2026, 5, 3, tzinfo=UTC)
 
@@ -34,6 +44,20 @@ def test_what_is_not_known_is_a_dash(show):
 )
 def test_gain_or_loss_is_as_the_amount_reads(amount, way):
     assert gain_or_loss(amount) == way
+
+
+@pytest.mark.parametrize(
+    ("amount", "text"),
+    [
+        (None, "price not known"),
+        (Decimal(0), "$0.00"),
+        (Decimal("0.0099"), "under $0.01"),
+        (Decimal("0.01"), "$0.01"),
+        (Decimal("1234.5"), "$1,234.50"),
+    ],
+)
+def test_model_cost_tells_nothing_from_little_and_from_not_known(amount, text):
+    assert model_cost(amount) == text
 
 
 @pytest.mark.parametrize(("end", "day"), [(MIDNIGHT, "2026-05-02"), (MIDNIGHT + timedelta(hours=9), "2026-05-03")])

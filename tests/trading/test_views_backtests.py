@@ -11,13 +11,16 @@ from tests.factories.memory import JUNE, MAY
 from tests.factories.record import (
     BacktestRunFactory,
     BarFactory,
+    DecisionSnapshotFactory,
     EquityPointFactory,
+    ReflectionNoteFactory,
     SkillFactory,
     SkillVersionFactory,
     TradeFactory,
 )
 from tests.owners import as_owner
 from tests.trading.browsing import browser_of_trader, into, is_page, made, text_of
+from trading.deployment_queries import DECISIONS_PER_PAGE
 from trading.models import BacktestRun, Bar
 from trading.services import BacktestIsOver, cancel_backtest
 
@@ -294,6 +297,43 @@ def test_backtest_without_a_loss_has_no_profit_factor(client, made):
     made(lambda: TradeFactory.create_batch(5, deployment=run.deployment))
 
     assert "None: no trade lost" in text_of(client.get(page_of(run)))
+
+
+def test_backtest_lists_its_decisions_and_lessons(client, made):
+    run = made(lambda: BacktestRunFactory(done=True))
+    made(lambda: ReflectionNoteFactory(deployment=run.deployment, lessons_text="- Wait for the close"))
+    for tick in range(1, DECISIONS_PER_PAGE + 2):
+        made(lambda tick=tick: DecisionSnapshotFactory(deployment=run.deployment, tick=tick))
+    made(lambda: DecisionSnapshotFactory(deployment=run.deployment, tick=90, verdict="failed", verdict_text="Too late"))
+
+    page, second = client.get(page_of(run)), client.get(page_of(run), {"page": 2})
+    failed = client.get(page_of(run), {"verdict": "failed"})
+
+    body = page.content.decode()
+    assert all(words in text_of(page) for words in ("Wait for the close", "Page 1 of 2", "Too late"))
+    assert "Keep for the skill" not in body
+    assert reverse("trading:decision", args=[run.deployment_id, 90]) in body
+    assert f'href="{page_of(run)}?page=2#decisions"' in body
+    assert reverse("trading:decision", args=[run.deployment_id, 1]) in second.content.decode()
+    assert "1 as a file" in text_of(failed)
+    export = reverse("trading:export_decisions", args=[run.deployment_id])
+    assert f"{export}?verdict=failed&amp;format=csv" in failed.content.decode()
+
+
+def test_backtest_under_way_brings_its_record_when_it_is_over(client, made):
+    run = made(lambda: BacktestRunFactory(status="running", ticks_done=3, ticks_total=9))
+    made(lambda: DecisionSnapshotFactory(deployment=run.deployment, tick=1))
+    asks = {"headers": into("backtest-run", page_of(run))}
+
+    page, piece = client.get(page_of(run)), client.get(page_of(run), **asks)
+    made(lambda: BacktestRun.objects.update(status="done", finished_at=JUNE))
+    last = client.get(page_of(run), **asks)
+
+    assert "Tick 1 " in text_of(page)
+    assert "It is under way" in text_of(page)
+    assert "Tick 1 " not in text_of(piece)
+    assert 'id="backtest-record" hx-swap-oob="true"' in last.content.decode()
+    assert "Tick 1 " in text_of(last)
 
 
 def test_backtest_that_failed_says_why(client, made):

@@ -1,13 +1,18 @@
+import csv
+import json
 import re
 from datetime import timedelta
 from decimal import Decimal
+from io import StringIO
 
 import pytest
 from django.test import Client
 from django.utils import timezone
 
+from config.lib.tokens import count_tokens
 from tests.factories.memory import MAY
 from tests.factories.record import (
+    WHOLE,
     BarFactory,
     DecisionSnapshotFactory,
     DeploymentCommandFactory,
@@ -19,8 +24,9 @@ from tests.factories.record import (
 )
 from tests.owners import as_owner
 from trading.context import preview
-from trading.deployment_queries import DECISIONS_PER_PAGE
+from trading.deployment_queries import DECISIONS_PER_PAGE, MAX_COMMANDS, MAX_NOTES
 from trading.models import Deployment, DeploymentCommand, ReflectionNote, Skill
+from trading.schemas import parse_payload
 
 pytestmark = pytest.mark.django_db
 
@@ -121,7 +127,7 @@ def test_deployment_shows_each_part_when_there_is_nothing_yet(client, deployment
 
 def test_deployment_shows_positions_with_mark_excursion_and_stop(client, trader, deployment, bar):
     as_owner(trader, lambda: TradeFactory(deployment=deployment, still_open=True))
-    change(trader, deployment, account={"holdings": {"BTC": ["2", "100", "1", "91.5"]}})
+    change(trader, deployment, account={"holdings": {"BTC": {"stop_price": "91.5"}}})
 
     shown = page(client, deployment)
 
@@ -218,6 +224,97 @@ def test_decisions_are_paged_newest_first(client, trader, deployment):
     assert "There is no such page" in page(client, deployment, "?page=x")
 
 
+def test_decisions_are_filtered_by_verdict_in_the_address(client, trader, deployment):
+    def write() -> None:
+        for tick in range(1, 2 * DECISIONS_PER_PAGE + 3):
+            verdict = "accepted" if tick % 2 else "none"
+            DecisionSnapshotFactory(deployment=deployment, tick=tick, verdict=verdict)
+
+    as_owner(trader, write)
+
+    response = client.get(f"{DEPLOYMENTS}{deployment.pk}/?verdict=accepted")
+    shown = text_of(response)
+
+    assert "Page 1 of 2" in shown
+    assert "Tick 31 " in shown
+    assert "Tick 32 " not in shown
+    assert "?verdict=accepted&amp;page=2#decisions" in response.content.decode()
+    assert "Tick 1 " in page(client, deployment, "?verdict=accepted&page=2")
+    assert "No decision has this verdict" in page(client, deployment, "?verdict=failed")
+    unknown = page(client, deployment, "?verdict=great")
+    assert "great is not one of" in unknown
+    assert "Tick 32 " in unknown
+
+
+def exported(client, deployment, **query) -> str:
+    address = f"{DEPLOYMENTS}{deployment.pk}/decisions/export/"
+    return b"".join(client.get(address, query)).decode()
+
+
+def test_decisions_are_exported_as_the_address_selects_them(client, trader, deployment, monkeypatch):
+    monkeypatch.setattr("trading.deployment_queries._EXPORTED_AT_ONCE", 2)
+    proposal = {
+        "symbol": "BTC",
+        "side": "long",
+        "size_usd": 2500.0,
+        "leverage": 2,
+        "stop_price": None,
+        "reason": "=1+1",
+    }
+
+    def write() -> None:
+        for tick in range(1, 6):
+            DecisionSnapshotFactory(deployment=deployment, tick=tick)
+        values = {"verdict": "failed", "verdict_text": "+late", "proposal": proposal, "model": "@m"}
+        DecisionSnapshotFactory(deployment=deployment, tick=9, cost_usd=Decimal("0.0021"), input_tokens=12, **values)
+        DecisionSnapshotFactory(tick=77)
+
+    as_owner(trader, write)
+
+    rows = list(csv.DictReader(StringIO(exported(client, deployment))))
+    (failed,) = json.loads(exported(client, deployment, verdict="failed", format="json"))
+
+    assert [row["tick"] for row in rows] == ["9", "5", "4", "3", "2", "1"]
+    first = rows[0]
+    assert (first["tick_at"], first["verdict"], first["verdict_text"]) == (MAY.isoformat(), "failed", "'+late")
+    assert (first["symbol"], first["size_usd"], first["stop_price"]) == ("BTC", "2500.0", "")
+    assert (first["reason"], first["model"], first["cost_usd"]) == ("'=1+1", "'@m", "0.0021")
+    assert rows[1]["symbol"] == ""
+    assert (failed["tick"], failed["reason"], failed["input_tokens"], failed["leverage"]) == (9, "=1+1", 12, 2)
+    assert len(json.loads(exported(client, deployment, verdict="x", format="json"))) == 6
+
+
+def test_decisions_of_a_backtest_are_exported_and_those_of_another_user_are_not_there(client, trader, stranger):
+    def write():
+        played = DeploymentFactory(broker_kind="backtest")
+        DecisionSnapshotFactory(deployment=played, tick=3)
+        return played
+
+    own, theirs = as_owner(trader, write), as_owner(stranger, write)
+
+    assert len(json.loads(exported(client, own, format="json"))) == 1
+    assert client.get(f"{DEPLOYMENTS}{theirs.pk}/decisions/export/").status_code == 404
+
+
+def test_lists_that_stop_say_so(client, trader, deployment):
+    def more(notes: int, commands: int) -> None:
+        past = {"status": "superseded", "superseded_at": MAY}
+        ReflectionNoteFactory.create_batch(notes, deployment=deployment, **past)
+        done = {"status": "done", "finished_at": MAY}
+        DeploymentCommandFactory.create_batch(commands, deployment=deployment, **done)
+
+    as_owner(trader, lambda: more(MAX_NOTES, MAX_COMMANDS))
+    whole = page(client, deployment)
+    as_owner(trader, lambda: more(1, 1))
+    cut = page(client, deployment)
+
+    assert "The newest 20." not in whole
+    assert "the newest 10" not in whole
+    assert "The newest 20." in cut
+    assert "What it was told: the newest 10" in cut
+    assert cut.count("Superseded") == MAX_NOTES
+
+
 def test_decision_shows_all_that_was_stored_as_data(client, trader, deployment):
     proposal = {"symbol": "BTC", "side": "long", "size_usd": 2500.0, "leverage": 2, "stop_price": 91.5, "reason": "Dip"}
     call = {"name": "get_bars", "arguments": '{"symbol": "BTC"}', "result": "<script>alert(1)</script>"}
@@ -248,6 +345,16 @@ def test_decision_shows_all_that_was_stored_as_data(client, trader, deployment):
     assert all(word in shown for word in words)
     assert "BTC long, $2,500.00, leverage 2, stop 91.5" in shown
     assert "Refused by risk".lower() in shown
+    assert "Simulated market" not in shown
+
+
+def test_decision_on_a_simulated_market_says_so(client, trader, deployment):
+    as_owner(trader, lambda: DecisionSnapshotFactory(deployment=deployment, tick=7, tick_at=MAY))
+    BarFactory(opened_at=MAY - timedelta(hours=1), is_simulated=True)
+
+    shown = text_of(client.get(f"{DEPLOYMENTS}{deployment.pk}/decisions/7/"))
+
+    assert "Simulated market. The prices of BTC are made" in shown
 
 
 def test_decision_links_to_its_neighbours(client, trader, deployment):
@@ -321,6 +428,36 @@ def test_a_command_that_is_impossible_is_refused_in_words(client, trader, deploy
     assert asked(trader) == []
 
 
+@pytest.mark.parametrize(("status", "is_open"), [("pending", True), ("running", True), ("done", False)])
+def test_what_it_was_told_is_open_while_a_command_waits(client, trader, deployment, status, is_open):
+    values = {"status": status, "finished_at": MAY if status == "done" else None}
+    as_owner(trader, lambda: DeploymentCommandFactory(deployment=deployment, **values))
+
+    raw = client.get(f"{DEPLOYMENTS}{deployment.pk}/").content.decode()
+
+    assert re.search(r"<details( open)?>\s*<summary[^>]*>What it was told", raw)[1] == (" open" if is_open else None)
+
+
+@pytest.mark.parametrize("status", ["running", "stopped"])
+def test_what_another_program_runs_is_not_said_to_decide_here(client, trader, status):
+    def make() -> Deployment:
+        made = DeploymentFactory(broker_kind="live", status=status, stopped_at=MAY if status == "stopped" else None)
+        TradeFactory(deployment=made, still_open=True)
+        Skill.objects.filter(pk=made.skill_id).update(latest_version=2)
+        return made
+
+    live = as_owner(trader, make)
+
+    response = client.get(f"{DEPLOYMENTS}{live.pk}/")
+    raw, shown = response.content.decode(), text_of(response)
+
+    assert "Another program runs the agent and decides" in shown
+    assert "The agent" not in shown
+    assert "What the agent sees" not in shown
+    kinds = {"stop", "redeploy"} if status == "running" else set()
+    assert set(re.findall(r'name="kind" value="(\w+)"', raw)) == kinds
+
+
 # --- What the agent sees ---
 
 
@@ -340,7 +477,27 @@ def test_agent_prompt_shows_each_part_to_the_letter_and_what_memory_takes(client
     memory = [part for part in [*system, *context] if part.is_memory]
     assert [part.name for part in memory] == ["LESSONS", "Recent trades on this skill (closed)"]
     assert response.context["cost"].memory_tokens == sum(part.tokens for part in memory)
-    assert f"{response.context['cost'].tokens_per_day:,}" in text_of(response)
+    shown = text_of(response)
+    assert f"{response.context['cost'].tokens_per_day:,}" in shown
+    assert "Simulated market. The prices of BTC" in shown
+    assert "$0.00 to send, at the list price of offline/keel" in shown
+    [tools] = response.context["tools"]
+    texts = count_tokens(prompt.system) + count_tokens(prompt.context)
+    assert (tools.name, response.context["cost"].tokens) == ("Tools", texts + tools.tokens)
+    assert "Servers of further tools" not in shown
+
+
+def test_agent_prompt_says_of_servers_that_they_are_not_called_yet(client, trader):
+    def make() -> Deployment:
+        servers = [{"name": "Charts", "url": "https://charts.example/mcp"}]
+        payload = parse_payload({**WHOLE, "tools": {"mcp_servers": servers}}).stored()
+        return DeploymentFactory(version__payload=payload)
+
+    made = as_owner(trader, make)
+
+    shown = text_of(client.get(f"{DEPLOYMENTS}{made.pk}/prompt/"))
+
+    assert "Servers of further tools (MCP): Charts (kept, not called yet)" in shown
 
 
 def response_context_of(prompt, context) -> str:

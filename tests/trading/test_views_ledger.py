@@ -73,6 +73,12 @@ def test_trades_says_what_is_estimated_and_what_is_missing(client, made):
     assert "2 of them have a gap : part of the history is missing" in text
     assert "Partly estimated" in text
     assert "of them" not in exact
+    body = client.get(TRADES, {"side": "long"}).content.decode()
+    assert '<a href="/trades/?side=long&amp;reconciled=estimated">1 of them</a>' in body
+    assert '<a href="/trades/?side=long&amp;reconciled=gap">2 of them</a>' in body
+    gaps = client.get(TRADES, {"reconciled": "gap"})
+    assert "2 trades fit" in text_of(gaps)
+    assert ">2 of them</a>" not in gaps.content.decode()
 
 
 def test_trades_shows_nothing_of_another_user(client, stranger):
@@ -95,6 +101,9 @@ def test_trades_shows_nothing_of_another_user(client, stranger):
         {"status": "open"},
         {"exit": "stop"},
         {"regime": "shock"},
+        {"reconciled": "gap"},
+        {"since": "2026-06-01", "side": "long"},
+        {"until": "2026-04-30"},
         {"q": "FLUSH"},
         {"backtests": "with", "q": "flush"},
     ],
@@ -107,6 +116,9 @@ def test_trades_keeps_those_that_fit(client, made, query):
         "status": {"still_open": True},
         "exit": {"exit_kind": "stop"},
         "regime": {"entry_regime_tag": "shock"},
+        "reconciled": {"reconciled": "gap"},
+        "since": {"entry_tick_at": JUNE},
+        "until": {"entry_tick_at": MAY - timedelta(days=1)},
         "q": {"entry_reason": "Bought the flush"},
         "backtests": {"entry_reason": "Bought the flush"},
     }[next(iter(query))]
@@ -167,6 +179,10 @@ def test_trades_stand_in_the_order_asked_for(client, made, sort, first):
     "query",
     [
         "side=up",
+        "since=x",
+        "until=9999-12-31",
+        "reconciled=x",
+        "since=2026-04-02&until=2026-04-01&side=long",
         "page=x",
         "page=-1",
         "page=99999999999999999999",
@@ -200,6 +216,14 @@ def test_trades_says_which_value_it_does_not_know(client, made):
 
     assert "Select a valid choice. up is not one of" in text_of(page)
     assert "Side. Select a valid choice. up is not one of" in text_of(piece).replace(" .", ".")
+
+
+def test_trades_from_a_day_after_the_last_are_refused_in_words(client, made):
+    made(TradeFactory)
+
+    assert "The last day is before the first one." in text_of(
+        client.get(TRADES, {"since": "2026-05-02", "until": "2026-05-01"})
+    )
 
 
 def test_trades_turn_pages_and_keep_the_filter(client, made):

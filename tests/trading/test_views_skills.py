@@ -6,10 +6,12 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from config.lib.llm import Usage, cost_usd
 from tests.factories.memory import MAY
 from tests.factories.record import (
     WHOLE,
     BacktestRunFactory,
+    BarFactory,
     DeploymentFactory,
     ReflectionNoteFactory,
     SkillVersionFactory,
@@ -18,7 +20,7 @@ from tests.factories.record import (
 from tests.owners import as_owner
 from trading.models import Deployment, Skill, SkillDraft, SkillVersion
 from trading.prompt_cost import MEMORY_HEADINGS, context_parts, sample_cost, stored_parts
-from trading.schemas import BASICS, SkillPayload, default_payload, parse_payload
+from trading.schemas import BASICS, BuiltInTool, SkillPayload, default_payload, parse_payload
 from trading.services import patch_draft, save_draft, start_draft
 from trading.skill_form import GROUPS, LABELS, SkillForm, changes_in_words, described, group_of
 from trading.skill_templates import TEMPLATES
@@ -26,6 +28,7 @@ from trading.skill_templates import TEMPLATES
 pytestmark = pytest.mark.django_db
 
 SKILLS, NEW = "/skills/", "/skills/new/"
+SERVERS = "tools.mcp_servers"
 
 
 @pytest.fixture
@@ -332,6 +335,31 @@ def test_memory_panel_warns_above_the_tokens_of_a_day(client, trader, settings, 
     assert ("That is a lot" in page) is (cost.tokens_per_day > limit)
 
 
+def test_form_with_errors_costs_what_was_typed(client):
+    client.post(NEW, {"act": "template:range_fade"})
+    kept = client.get(NEW)
+    before, payload = kept.context["cost"], kept.context["edited"].payload
+    wrong = {"context.bars_lookback": "300", "max_steps": "99"}
+
+    response = client.post(NEW, {**typed(payload, seen=kept.context["edited"].seen), **wrong, "act": "save"})
+
+    more = parse_payload({**payload, "context": {**payload["context"], "bars_lookback": 300}})
+    assert response.status_code == 422
+    assert response.context["cost"] == sample_cost(more)
+    assert response.context["cost"].tokens > before.tokens
+
+
+@pytest.mark.parametrize("act", ["keep", "save"])
+@pytest.mark.parametrize(("limit", "is_told"), [(1_000, True), (1_000_000_000, False)])
+def test_keeping_and_saving_tell_of_a_costly_prompt(client, settings, act, limit, is_told):
+    settings.AGENT_DAILY_PROMPT_TOKENS_WARNING = limit
+
+    response = client.post(NEW, {**whole(), "act": act}, follow=True)
+
+    told = [str(message) for message in response.context["messages"] if message.level_tag == "warning"]
+    assert [message.startswith("That is a lot: about ") for message in told] == [True] * is_told
+
+
 def test_an_archived_skill_is_read_not_changed(client, trader):
     skill = as_owner(trader, lambda: SkillVersionFactory(skill__archived_at=MAY).skill)
 
@@ -424,6 +452,22 @@ def test_archive_takes_a_skill_off_the_list(client, trader, skill):
     assert as_owner(trader, lambda: Skill.objects.get(pk=skill.pk)).archived_at <= timezone.now()
 
 
+@pytest.mark.parametrize("is_simulated", [True, False])
+def test_numbers_of_a_simulated_market_say_so(client, trader, skill, is_simulated):
+    def write() -> None:
+        version = SkillVersion.objects.get(skill=skill)
+        TradeFactory(deployment=DeploymentFactory(version=version))
+        TradeFactory(deployment=DeploymentFactory(version=version, broker_kind="backtest"), symbol="ETH")
+
+    as_owner(trader, write)
+    for symbol in ("BTC", "ETH"):
+        BarFactory(symbol=symbol, opened_at=MAY - timedelta(hours=1), is_simulated=is_simulated)
+
+    shown = text_of(client.get(f"/skills/{skill.pk}/"))
+
+    assert ("Simulated market. The prices of BTC, ETH are made" in shown) is is_simulated
+
+
 @pytest.mark.parametrize("verb", ["", "edit/", "versions/1/"])
 def test_somebody_elses_skill_is_not_there(client, stranger, verb):
     theirs = as_owner(stranger, lambda: SkillVersionFactory().skill)
@@ -442,6 +486,15 @@ def test_described_leaves_out_what_is_switched_off():
 
     assert "Hour of the daily reflection (UTC)" in labels
     assert "Closed trades between two reflections" not in labels
+
+
+def test_described_says_that_servers_of_tools_are_not_called_yet():
+    servers = [{"name": name, "url": f"https://{name.lower()}.example/mcp"} for name in ("Charts", "Flows")]
+    payload = parse_payload({**WHOLE, "tools": {"mcp_servers": servers}}).stored()
+
+    [text] = [said.text for _, fields in described(payload) for said in fields if said.label == LABELS[SERVERS]]
+
+    assert text.splitlines() == [f"{one['name']} {one['url']} (kept, not called yet)" for one in servers]
 
 
 def test_changes_in_words_names_an_unknown_field_by_its_path():
@@ -469,6 +522,33 @@ def test_sample_cost_follows_what_the_skill_asks_for(patch, is_less):
     assert (other.tokens < usual.tokens) is is_less
     assert other.tokens != usual.tokens
     assert usual.tokens_per_day == 24 * usual.tokens
+
+
+def test_sample_cost_counts_the_tools_that_are_sent():
+    few, all_of_them = (
+        sample_cost(parse_payload({**WHOLE, "tools": {"built_in": tools}}))
+        for tools in (["propose_order"], [tool.value for tool in BuiltInTool])
+    )
+
+    assert all_of_them.tokens > few.tokens
+    assert all_of_them.memory_tokens == few.memory_tokens
+
+
+@pytest.mark.parametrize(
+    ("model", "is_known"), [("openrouter/anthropic/claude-haiku-4.5", True), ("somebody/unheard-of", False)]
+)
+def test_sample_cost_is_at_the_list_price_of_the_skills_own_model(settings, model, is_known):
+    settings.ALLOWED_MODELS = [model]
+
+    cost = sample_cost(parse_payload({**WHOLE, "model": model}))
+
+    price = cost_usd(model, Usage(prompt_tokens=cost.tokens_per_day, completion_tokens=0))
+    assert (cost.model, cost.usd_per_day) == (model, price)
+    assert (price is not None and price > 0) is is_known
+
+
+def test_sample_cost_of_the_offline_model_is_nothing():
+    assert sample_cost(parse_payload(WHOLE)).usd_per_day == 0
 
 
 def test_stored_parts_put_together_are_the_prompt_that_was_stored():

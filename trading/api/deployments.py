@@ -12,6 +12,7 @@ from config.lib.api import ApiRequest, ApiView, PageQuery, page_serializer, page
 from config.lib.owned import owned_tx
 from config.lib.paging import page_of
 from config.lib.tokens import count_tokens
+from trading.agent import tools_of
 from trading.api_queries import (
     select_commands,
     select_decisions,
@@ -20,9 +21,10 @@ from trading.api_queries import (
     select_notes,
 )
 from trading.context import ContextInputs, Portfolio, memory_sections, preview, read_record
-from trading.deployment_queries import get_decision
+from trading.deployment_queries import get_decision, get_note
 from trading.market import find_mark
 from trading.models import Deployment, ReflectionNote
+from trading.prompt_cost import cost_of
 from trading.prompts import Lessons, lessons_text
 from trading.queries import find_active_note, get_deployment, latest_equity, list_open
 from trading.schemas import parse_payload
@@ -44,7 +46,7 @@ from trading.serializers.deployments import (
 )
 from trading.serializers.fields import AmountField
 from trading.serializers.trades import TradeSerializer
-from trading.services import deploy_skill, request_command
+from trading.services import deploy_skill, keep_note_for_skill, request_command
 
 _NEWEST = ("-created_at", "id")
 
@@ -105,6 +107,18 @@ class NotesView(ApiView):
         """List what was learned, the newest first; at most one is active."""
         rows = select_notes(deployment_id)
         return paged(page_of(rows, by=("-generated_at", "id"), **self.query(PageQuery)), NoteSerializer)
+
+
+class KeepNoteView(ApiView):
+    """Keeping lessons for a skill."""
+
+    @extend_schema(operation_id="keep_note", tags=["deployments"], request=None, responses={201: NoteSerializer})
+    def post(self, request: ApiRequest, deployment_id: UUID, note_id: UUID) -> Response:
+        """Keep a deployment's lessons for all deployments of its skill; they supersede those kept before."""
+        with owned_tx(request.user):
+            note = get_note(deployment_id, note_id)
+            kept = keep_note_for_skill(note_id=note.pk, now=timezone.now())
+        return Response(NoteSerializer(kept).data, status=HTTPStatus.CREATED)
 
 
 class DecisionsView(ApiView):
@@ -212,13 +226,19 @@ class PromptView(ApiView):
     def get(self, request: ApiRequest, deployment_id: UUID) -> Response:
         """Return what the agent would be sent if it ticked now."""
         at = timezone.now()
-        prompt = preview(get_deployment(deployment_id), at=at)
+        deployment = get_deployment(deployment_id)
+        payload, prompt = parse_payload(deployment.version.payload), preview(deployment, at=at)
+        cost = cost_of(prompt, [], payload)
         shown = {
             "at": at,
             "segments": [{"name": name, "text": text} for name, text in prompt.segments],
             "system": prompt.system,
             "context": prompt.context,
-            "tokens": count_tokens(prompt.system) + count_tokens(prompt.context),
+            "tools": tools_of(payload),
+            "tokens": cost.tokens,
+            "tokens_per_day": cost.tokens_per_day,
+            "model": cost.model,
+            "usd_per_day": cost.usd_per_day,
             "note_id": prompt.note_id,
         }
         return Response(PromptSerializer(shown).data)

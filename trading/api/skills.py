@@ -14,11 +14,11 @@ from rest_framework.response import Response
 from config.lib.api import ApiRequest, ApiView, PageQuery, page_serializer, paged
 from config.lib.owned import owned_tx
 from config.lib.paging import page_of
-from trading.api_queries import get_draft, select_drafts, select_skills, select_versions
+from trading.api_queries import get_draft, select_drafts, select_skill_notes, select_skills, select_versions
 from trading.models import SkillDraft
 from trading.queries import compare_versions, get_skill, get_version, skill_performance
 from trading.schemas import PayloadInvalid, list_problems
-from trading.serializers.deployments import DeploymentSerializer
+from trading.serializers.deployments import DeploymentSerializer, NoteSerializer
 from trading.serializers.fields import skill_schema
 from trading.serializers.skills import (
     ComparedSerializer,
@@ -150,6 +150,21 @@ class SkillPerformanceView(ApiView):
         """Return what a skill's closed trades come to, by the kind of deployment."""
         kinds = [{"broker_kind": kind, "performance": numbers} for kind, numbers in skill_performance(skill_id).items()]
         return Response(SkillPerformanceSerializer({"kinds": kinds}).data)
+
+
+class SkillNotesView(ApiView):
+    """The lessons kept for a skill."""
+
+    @extend_schema(
+        operation_id="list_skill_notes",
+        tags=["skills"],
+        parameters=[PageQuery],
+        responses=page_serializer(NoteSerializer),
+    )
+    def get(self, request: ApiRequest, skill_id: UUID) -> Response:
+        """List what deployments of the skill start with until they have lessons of their own, the newest first."""
+        rows = select_skill_notes(skill_id)
+        return paged(page_of(rows, by=("-generated_at", "id"), **self.query(PageQuery)), NoteSerializer)
 
 
 # --- Drafts ---

@@ -57,9 +57,10 @@ class DeploymentTradesView(ApiView):
         responses=page_serializer(TradeSerializer),
     )
     def get(self, request: ApiRequest, deployment_id: UUID) -> Response:
-        """List the trades of a deployment, the newest entry first."""
-        deployment = get_deployment(deployment_id)
-        return paged(_page({**self.query(TradeQuery), "deployment_id": deployment.pk}), TradeSerializer)
+        """List the trades of a deployment, or of a backtest by its deployment, the newest entry first."""
+        deployment = get_deployment(deployment_id, or_backtest=True)
+        query = {**self.query(TradeQuery), "deployment_id": deployment.pk, "with_backtests": True}
+        return paged(_page(query), TradeSerializer)
 
 
 def _page(query: dict[str, Any]) -> Page[Trade]:

@@ -61,7 +61,7 @@ class WholeDeploymentSerializer(DeploymentSerializer):
 
 
 class NoteSerializer(RowSerializer):
-    """Lessons of a deployment; the active ones are part of its agent's prompt."""
+    """Lessons of a deployment, or of a skill if there is none; the active ones are part of an agent's prompt."""
 
     findings = serializers.JSONField(read_only=True, help_text="What the linter says of them.")
 
@@ -162,5 +162,11 @@ class PromptSerializer(serializers.Serializer[Any]):
     segments = SegmentSerializer(many=True)
     system = serializers.CharField()
     context = serializers.CharField()  # type: ignore[assignment]
-    tokens = serializers.IntegerField(help_text="Of `system` and `context` together.")
+    tools = serializers.JSONField(help_text="The definitions of the tools that are sent with each call.")
+    tokens = serializers.IntegerField(help_text="Of `system`, `context` and `tools` together.")
+    tokens_per_day = serializers.IntegerField(help_text="What all ticks of a day send, before any answer.")
+    model = serializers.CharField(help_text="That is asked first.")
+    usd_per_day = AmountField(
+        allow_null=True, help_text="What `tokens_per_day` cost at the model's list price; null: it is not known."
+    )
     note_id = serializers.UUIDField(allow_null=True, help_text="Of the lessons in it.")

@@ -3,7 +3,7 @@ from typing import Any
 from rest_framework import serializers
 
 from config.lib.api import InputSerializer, PageQuery
-from trading.models import ExitKind, Fill, MarketEvent, RegimeTag, Trade, TradeSide, TradeStatus
+from trading.models import ExitKind, Fill, MarketEvent, ReconcileState, RegimeTag, Trade, TradeSide, TradeStatus
 from trading.schemas import EventKind
 from trading.serializers.fields import AmountField, RowSerializer, SymbolsField
 
@@ -20,6 +20,9 @@ class TradeQuery(PageQuery):
     exit_kind = serializers.ChoiceField(ExitKind.choices, default="")
     regime = serializers.ChoiceField(RegimeTag.choices, default="", help_text="At the entry.")
     words = serializers.CharField(default="", max_length=200, help_text="They stand in a reason.")
+    reconciled = serializers.ChoiceField(ReconcileState.choices, default="")
+    since = serializers.DateField(default=None, help_text="The first day of entries, in UTC.")
+    until = serializers.DateField(default=None, help_text="The last day of entries, in UTC.")
     order = serializers.ChoiceField(["newest", "oldest", "symbol"], default="newest", help_text="By the entry.")
 
 

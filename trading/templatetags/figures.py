@@ -11,6 +11,7 @@ from trading import wording
 register = template.Library()
 
 DASH: Final = "–"
+_CENT: Final = Decimal("0.01")
 _MINUTE: Final = timedelta(minutes=1)
 
 
@@ -24,6 +25,14 @@ def usd(amount: Decimal | float | None) -> str:
 def signed_usd(amount: Decimal | float | None) -> str:
     """Return `+$28.40`, `-$9.70`, or `$0.00`."""
     return DASH if amount is None else wording.signed_usd(_decimal(amount))
+
+
+@register.filter
+def model_cost(amount: Decimal | None) -> str:
+    """Return what calls of a model cost: `$1.23`, `under $0.01`, or that the price is not known."""
+    if amount is None:
+        return "price not known"
+    return "under $0.01" if 0 < amount < _CENT else wording.usd(amount)
 
 
 @register.filter

@@ -16,6 +16,7 @@ from django.views.decorators.vary import vary_on_headers
 
 from config.lib.owned import owned_tx
 from config.lib.web import AuthedRequest, owned_view
+from trading.deployment_queries import list_notes
 from trading.forms import DAY, BacktestForm, BacktestRangeForm, PageOfForm, range_of
 from trading.models import BacktestRun
 from trading.page_queries import (
@@ -28,6 +29,7 @@ from trading.page_queries import (
 )
 from trading.queries import BacktestNotFound, SkillNotFound
 from trading.services import BacktestIsOver, BacktestRefused, cancel_backtest, start_backtest
+from trading.views.deployments import decisions_of
 from trading.views.pieces import PageRequest, goes_into
 
 USUAL_DAYS = 30
@@ -59,8 +61,14 @@ def backtest(request: PageRequest, run_id: UUID) -> HttpResponse:
         shown = show_backtest(run_id)
     except BacktestNotFound as error:
         raise Http404 from error
-    template = "trading/_backtest_run.html" if goes_into(request, "backtest-run") else "trading/backtest.html"
-    return TemplateResponse(request, template, {"shown": shown, "run": shown.run})
+    context: dict[str, Any] = {"shown": shown, "run": shown.run}
+    is_piece = goes_into(request, "backtest-run")
+    # The piece is asked for every few seconds; the record comes with the last, when it is whole.
+    if not is_piece or shown.numbers is not None:
+        here = reverse("trading:backtest", args=[run_id])
+        decisions = decisions_of(shown.run.deployment_id, request.GET, here=here)
+        context |= {**decisions, "notes": list_notes(shown.run.deployment_id), "is_piece": is_piece}
+    return TemplateResponse(request, "trading/_backtest_run.html" if is_piece else "trading/backtest.html", context)
 
 
 @require_POST

@@ -1,11 +1,14 @@
 """Deployments: the list, one with its record, what its agent sees and decided, and what it is told to do."""
 
+from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
 from django.contrib import messages
-from django.http import HttpResponse
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.http import HttpResponse, QueryDict
+from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -13,10 +16,12 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from config.lib.owned import owned_tx
+from config.lib.owned import owned, owned_tx
+from config.lib.streaming import streamed
 from config.lib.web import AuthedRequest, owned_view
 from trading.context import preview
 from trading.deployment_queries import (
+    decisions_after,
     get_decision,
     get_note,
     last_marks,
@@ -27,16 +32,18 @@ from trading.deployment_queries import (
     page_of_decisions,
     positions_of,
 )
-from trading.forms import CommandForm, PageOfForm
-from trading.models import CommandKind, Deployment
-from trading.page_queries import page_of_ledger
-from trading.prompt_cost import context_parts, cost_of, stored_parts, system_parts
+from trading.exports import decisions_as_csv, decisions_as_json
+from trading.forms import CommandForm, DecisionFilterForm, ExportForm
+from trading.models import BrokerKind, CommandKind, DecisionSnapshot, Deployment, WorkStatus
+from trading.page_queries import page_of_ledger, simulated_symbols
+from trading.prompt_cost import context_parts, cost_of, stored_parts, system_parts, tools_part
 from trading.queries import (
     TradeFilter,
     deployment_performance,
     find_active_note,
     find_backtest_of,
     get_deployment,
+    get_version,
     latest_equity,
     list_deployments,
     list_open,
@@ -73,12 +80,27 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     CommandKind.FLATTEN: (
         "Close all positions",
         "Close them all",
-        "Every open position is closed at the market’s price. The agent goes on unless you pause it.",
+        "Every open position is closed at the open of the next bar; the record shows it at the next tick. The agent"
+        " goes on unless you pause it.",
     ),
     CommandKind.REDEPLOY: (
         "Move to the newest version",
         "Move it",
         "From the next tick on the agent follows the skill’s newest version. Positions, trades and lessons stay.",
+    ),
+}
+# The same where another program runs the agent: it is not told.
+LIVE_COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
+    CommandKind.STOP: (
+        "Stop",
+        "Stop it for good",
+        "Keel takes nothing more into this record. The program itself goes on, with its positions, until you end it.",
+    ),
+    CommandKind.REDEPLOY: (
+        "Move to the newest version",
+        "Move it",
+        "What is pushed from then on counts for the skill’s newest version, and lessons are drawn by it. The program"
+        " itself is not told.",
     ),
 }
 
@@ -117,13 +139,13 @@ def deployment(request: AuthedRequest, deployment_id: UUID) -> HttpResponse:
     now = timezone.now()
     with or_404():
         shown = get_deployment(deployment_id)
-    asked = PageOfForm(request.GET)
     trades = page_of_ledger(TradeFilter(deployment_id=shown.pk))
     open_trades = list_open(shown.pk)
     traded = shown.version.payload["context"]["symbols"]
     marks = last_marks({*traded, *(trade.symbol for trade in open_trades)}, now)
-    decisions = page_of_decisions(shown.pk, asked.known.get("page", 1))
-    here = reverse("trading:deployment", args=[shown.pk])
+    is_live = shown.broker_kind == BrokerKind.LIVE
+    words = LIVE_COMMANDS if is_live else COMMANDS
+    commands = list_commands(shown.pk)
     context = {
         "deployment": shown,
         "is_halted": shown.is_halted_at(now),
@@ -137,14 +159,11 @@ def deployment(request: AuthedRequest, deployment_id: UUID) -> HttpResponse:
         "trades_total": trades.page.total,
         "notes": list_notes(shown.pk),
         "note": find_active_note(shown),
-        "decisions": decisions,
-        "links": {
-            "previous": f"{here}?page={decisions.number - 1}#decisions" if decisions.number > 1 else "",
-            "next": f"{here}?page={decisions.number + 1}#decisions" if decisions.number < decisions.pages else "",
-        },
-        "asked": asked,
-        "commands": list_commands(shown.pk),
-        "possible": [(kind, *COMMANDS[kind]) for kind in list_possible_commands(shown)],
+        **decisions_of(shown.pk, request.GET, here=reverse("trading:deployment", args=[shown.pk])),
+        "is_live": is_live,
+        "commands": commands,
+        "has_waiting": any(one.status in {WorkStatus.PENDING, WorkStatus.RUNNING} for one in commands),
+        "possible": [(kind, *words[kind]) for kind in list_possible_commands(shown)],
     }
     return TemplateResponse(request, "trading/deployment.html", context)
 
@@ -189,10 +208,12 @@ def decision(request: AuthedRequest, deployment_id: UUID, tick: int) -> HttpResp
     with or_404():
         shown, found = get_deployment(deployment_id, or_backtest=True), get_decision(deployment_id, tick)
     before, after = neighbouring_ticks(found)
+    traded = get_version(shown.skill_id, found.skill_version).payload["context"]["symbols"]
     context = {
         "deployment": shown,
         "run": find_backtest_of(shown),
         "decision": found,
+        "simulated": simulated_symbols(dict.fromkeys(traded, found.tick_at)),
         "refusal": REFUSALS.get(found.verdict_code, ""),
         "orders": list_orders(found),
         "system": stored_parts(found.system_prompt, has_lessons=found.note_id is not None),
@@ -201,6 +222,50 @@ def decision(request: AuthedRequest, deployment_id: UUID, tick: int) -> HttpResp
         "after": after,
     }
     return TemplateResponse(request, "trading/decision.html", context)
+
+
+def decisions_of(deployment_id: UUID, query: QueryDict, *, here: str) -> dict[str, Any]:
+    """Return what `trading/_decisions.html` shows on the page at `here`: the decisions that its address asks for."""
+    asked = DecisionFilterForm(query, auto_id="decisions-%s")
+    verdict = asked.known.get("verdict", "")
+    page = page_of_decisions(deployment_id, asked.known.get("page", 1), verdict=verdict)
+    export = reverse("trading:export_decisions", args=[deployment_id])
+    return {
+        "decisions": page,
+        "asked": asked,
+        "is_narrowed": bool(verdict),
+        "links": {
+            "here": f"{here}#decisions",
+            "previous": f"{here}{asked.query(page=page.number - 1)}#decisions" if page.number > 1 else "",
+            "next": f"{here}{asked.query(page=page.number + 1)}#decisions" if page.number < page.pages else "",
+            "csv": export + asked.query(format="csv", page=None),
+            "json": export + asked.query(format="json", page=None),
+        },
+    }
+
+
+@require_safe
+@never_cache
+def export_decisions(request: AuthedRequest, deployment_id: UUID) -> HttpResponseBase:
+    """Give all decisions that the address asks for as a file, newest first; of a backtest's deployment too."""
+    with or_404(), owned(request.user):
+        shown = get_deployment(deployment_id, or_backtest=True)
+    verdict = DecisionFilterForm(request.GET).known.get("verdict", "")
+    shape = ExportForm(request.GET).shape()
+    write, kind = (decisions_as_json, "application/json") if shape == "json" else (decisions_as_csv, "text/csv")
+    filename = f"keel-decisions-{timezone.now():%Y-%m-%d}.{shape}"
+    lines = write(_read_on(request.user, shown.pk, verdict))
+    return streamed(request, lines, content_type=kind, filename=filename)
+
+
+# As for trades: the answer outlives the view, so the door is opened anew for some hundred at once.
+def _read_on(user: AbstractBaseUser, deployment_id: UUID, verdict: str) -> Iterator[DecisionSnapshot]:
+    cursor, is_first = "", True
+    while cursor or is_first:
+        with owned(user):
+            found = decisions_after(deployment_id, cursor, verdict=verdict)
+        yield from found.items
+        cursor, is_first = found.next_cursor, False
 
 
 @require_safe
@@ -220,9 +285,12 @@ def _prompt(shown: Deployment, now: datetime) -> dict[str, Any]:
     payload = parse_payload(shown.version.payload)
     prompt = preview(shown, at=now)
     system, context = system_parts(prompt), context_parts(prompt.context)
+    marks = last_marks(payload.context.symbols, now)
     return {
+        "simulated": sorted(symbol for symbol, mark in marks.items() if mark.bar.is_simulated),
         "system": system,
         "context": context,
-        "cost": cost_of(prompt, [*system, *context], payload.schedule),
-        "schedule": payload.schedule,
+        "tools": [tools_part(payload)],
+        "servers": [server.name for server in payload.tools.mcp_servers],
+        "cost": cost_of(prompt, [*system, *context], payload),
     }

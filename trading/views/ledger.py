@@ -18,8 +18,8 @@ from config.lib.owned import owned
 from config.lib.streaming import streamed
 from config.lib.web import AuthedRequest, owned_view
 from trading.exports import trades_as_csv, trades_as_json
-from trading.forms import TradeExportForm, TradeFilterForm
-from trading.models import Trade
+from trading.forms import ExportForm, TradeFilterForm
+from trading.models import ReconcileState, Trade
 from trading.page_queries import page_of_ledger, show_trade, trade_choices, trades_after
 from trading.queries import TradeFilter, TradeNotFound
 from trading.views.pieces import PageRequest, goes_into, results
@@ -46,6 +46,11 @@ def trades(request: PageRequest) -> HttpResponse:
             "next": home + filters.query(page=page.number + 1) if page.number < page.pages else "",
             "csv": export + filters.query(format="csv", page=None),
             "json": export + filters.query(format="json", page=None),
+            # Where the list is of one kind alone, its words lead nowhere else.
+            **{
+                state: "" if "reconciled" in filters.known else home + filters.query(reconciled=state, page=None)
+                for state in (ReconcileState.ESTIMATED, ReconcileState.GAP)
+            },
         },
     }
     if goes_into(request, "results"):
@@ -60,7 +65,7 @@ def export_trades(request: AuthedRequest) -> HttpResponseBase:
     """Give all trades that the address asks for as a file, newest entry first."""
     with owned(request.user):
         which = _filters(request.GET).wanted()
-    shape = TradeExportForm(request.GET).shape()
+    shape = ExportForm(request.GET).shape()
     write, kind = (trades_as_json, "application/json") if shape == "json" else (trades_as_csv, "text/csv")
     filename = f"keel-trades-{timezone.now():%Y-%m-%d}.{shape}"
     return streamed(request, write(_read_on(request.user, which)), content_type=kind, filename=filename)

@@ -29,6 +29,7 @@ from trading.deployment_queries import (
 )
 from trading.forms import CompareForm, DeployForm, DraftActForm
 from trading.models import BrokerKind, Skill, SkillDraft
+from trading.page_queries import simulated_symbols_of
 from trading.prompt_cost import PromptCost, sample_cost
 from trading.queries import (
     compare_versions,
@@ -189,6 +190,7 @@ def _write(request: AuthedRequest, edited: _Edited, act: str, template: str, *, 
         case "save" | "save_over":
             return _save(request, kept, form, over_newer=act == "save_over")
     messages.success(request, "Kept as a draft.")
+    _warn_of_cost(request, kept.payload)
     return redirect("trading:skills")
 
 
@@ -217,6 +219,7 @@ def _save(request: AuthedRequest, kept: _Edited, form: SkillForm, *, over_newer:
         messages.info(request, f"Nothing had changed: version {version.version} stands.")
     else:
         messages.success(request, f"Saved as version {version.version}.")
+    _warn_of_cost(request, version.payload)
     return redirect("trading:skill", version.skill_id)
 
 
@@ -259,9 +262,26 @@ def _editor(
         "has_field_errors": any(name != NON_FIELD_ERRORS for name in form.errors),
         "outdated": outdated,
         "templates": TEMPLATES,
-        **_cost(edited.payload),
+        **_cost(_typed(edited, form)),
     }
     return TemplateResponse(request, "trading/skill_form.html", context, status=status)
+
+
+def _typed(edited: _Edited, form: SkillForm) -> Mapping[str, Any]:
+    """Return what the form shows, as far as it can be read: the fields that are wrong say what they said before."""
+    if not form.is_bound:
+        return edited.payload
+    try:
+        return merge_patch(edited.payload, form.patch())
+    except PayloadInvalid:
+        return edited.payload
+
+
+def _warn_of_cost(request: AuthedRequest, payload: Mapping[str, Any]) -> None:
+    found = _cost(payload)
+    if found["is_costly"]:
+        tokens = f"about {found['cost'].tokens_per_day:,} tokens of prompt a day, above {found['cost_limit']:,}"
+        messages.warning(request, f"That is a lot: {tokens}. Fewer ticks, symbols or bars save most.")
 
 
 def _cost(payload: Mapping[str, Any]) -> dict[str, Any]:
@@ -343,6 +363,7 @@ def _skill(
         "versions": versions,
         "compare": compare,
         "compared": _compared(compare, shown, {one.version for one in versions}),
+        "simulated": simulated_symbols_of(skill_id),
         "performance": [(BrokerKind(kind).label, one) for kind, one in skill_performance(skill_id).items()],
         "deployments": list_skill_deployments(skill_id),
         "notes": list_skill_notes(skill_id),
