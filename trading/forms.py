@@ -363,7 +363,7 @@ class CalendarForm(AddressForm):
     )
 
     def __init__(self, data: QueryDict, *, today: date) -> None:
-        """Show two weeks from `today` on, in the reader's zone, unless the address says otherwise."""
+        """Show four weeks from `today` on, in the reader's zone, unless the address says otherwise."""
         super().__init__(data, auto_id="filter-%s")
         self.today = today
 
@@ -385,12 +385,12 @@ class CalendarForm(AddressForm):
         return self.cleaned_data
 
     def days(self, known: Mapping[str, Any]) -> tuple[date, date]:
-        """Return the first and the last day to show; two weeks, of which one end may be given."""
+        """Return the first and the last day to show; four weeks, of which one end may be given."""
         first, last = known.get("first_day"), known.get("last_day")
-        two_weeks = 13 * DAY
+        four_weeks = 27 * DAY  # the shipped calendar has something in nearly every four
         if first is None:
-            first = self.today if last is None or last >= self.today else last - two_weeks
-        return first, last or first + two_weeks
+            first = self.today if last is None or last >= self.today else last - four_weeks
+        return first, last or first + four_weeks
 
 
 # --- Skills and deployments: what to do with them ---

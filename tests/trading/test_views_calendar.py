@@ -42,7 +42,7 @@ def test_calendar_groups_events_by_day_and_names_their_source(client):
     text = text_of(client.get(CALENDAR))
 
     for words in (
-        *("2 events from 1 Jun 2026 to 14 Jun 2026", "Monday, 1 Jun 2026 Today", "13:00", "FOMC statement"),
+        *("2 events from 1 Jun 2026 to 28 Jun 2026", "Monday, 1 Jun 2026 Today", "13:00", "FOMC statement"),
         *("Fed decision", "High importance, 0.90", "The whole market", "Source: Federal Reserve"),
         *("Wednesday, 3 Jun 2026", "Token unlock", "Medium importance, 0.50", "ARB"),
     ):

@@ -22,7 +22,7 @@ from trading.views.pieces import PageRequest, goes_into, results
 @vary_on_headers("HX-Request", "HX-Target")
 @owned_view
 def calendar(request: PageRequest) -> HttpResponse:
-    """Show the events of the days that are asked for, by default two weeks; to the filters, the days alone."""
+    """Show the events of the days that are asked for, by default four weeks; to the filters, the days alone."""
     now, zone = timezone.now(), zone_named(request.user.time_zone)
     today = now.astimezone(zone).date()
     filters = CalendarForm(request.GET, today=today)
