@@ -36,7 +36,7 @@ def test_calendar_groups_events_by_day_and_names_their_source(client):
     MarketEventFactory(
         title="ARB unlock", kind="token_unlock", starts_at=JUNE + 2 * DAY, symbols=["ARB"], importance=0.5
     )
-    MarketEventFactory(title="Too late", starts_at=JUNE + 20 * DAY)
+    MarketEventFactory(title="Too late", starts_at=JUNE + 40 * DAY)
     MarketEventFactory(title="Over", starts_at=JUNE - 2 * DAY)
 
     text = text_of(client.get(CALENDAR))
