@@ -363,7 +363,8 @@ def _act(deployment: Deployment, settled: _Settled, decision: Decision, *, at: d
     rows = DecisionSnapshot.objects.filter(deployment=deployment, tick=number)
     if prompt is None or deployment.last_tick != number or rows.exists():
         return None
-    verdict = _verdict(deployment, settled, decision, at)
+    broker = _broker(deployment, ON_PAPER)  # to ask what waits, and to send: neither costs anything
+    verdict = _verdict(deployment, broker, settled, decision, at)
     snapshot: DecisionSnapshot = DecisionSnapshot.objects.create(
         deployment=deployment,
         tick=number,
@@ -400,24 +401,26 @@ def _act(deployment: Deployment, settled: _Settled, decision: Decision, *, at: d
             updated_at=at,
         )
         if verdict.is_accepted:
-            _submit(deployment, [order], at=at)
+            _submit(deployment, broker, [order], at=at)
     return snapshot
 
 
-def _verdict(deployment: Deployment, settled: _Settled, decision: Decision, at: datetime) -> RiskVerdict:
+def _verdict(
+    deployment: Deployment, broker: PaperBroker, settled: _Settled, decision: Decision, at: datetime
+) -> RiskVerdict:
     """Return what risk says, on the account as it is if all fills that was sent before."""
     order = decision.order
     if order is None:
         return RiskVerdict()
     if deployment.status != DeploymentStatus.RUNNING:
         return RiskVerdict(RiskCode.HALTED, "the deployment was paused or stopped while this was decided")
-    sent = [one for one in _broker(deployment, ON_PAPER).pending if one.symbol == order.symbol]
+    sent = [one for one in broker.pending if one.symbol == order.symbol]
     if order.side != "close" and any(one.side == "close" for one in sent):
         return RiskVerdict(RiskCode.HALTED, f"the position in {order.symbol} is being closed")
     account = Account(
         equity_usd=settled.portfolio.equity_usd,
         day_start_equity_usd=settled.portfolio.day_start_equity_usd,
-        positions=_positions_to_come(deployment, settled.report),
+        positions=_positions_to_come(broker, settled.report),
         marks=settled.report.marks,
         orders_today=count_orders(deployment, since=_midnight(at)),
         is_halted=settled.portfolio.is_halted,
@@ -425,10 +428,10 @@ def _verdict(deployment: Deployment, settled: _Settled, decision: Decision, at: 
     return check_order(order, account=account, caps=settled.payload.risk, symbols=settled.payload.context.symbols)
 
 
-def _positions_to_come(deployment: Deployment, report: Report) -> dict[str, Decimal]:
+def _positions_to_come(broker: PaperBroker, report: Report) -> dict[str, Decimal]:
     """Return the positions as they are once the orders that wait have filled; where no bar comes, several may wait."""
     positions = dict(report.positions)
-    for sent in _broker(deployment, ON_PAPER).pending:
+    for sent in broker.pending:
         mark = report.marks.get(sent.symbol)
         if sent.side != "close" and sent.size_usd and mark:
             quantity = sent.size_usd / mark * (1 if sent.side == "long" else -1)
@@ -444,9 +447,8 @@ def _kind(decision: Decision, verdict: RiskVerdict) -> Verdict:
     return Verdict.ACCEPTED if verdict.is_accepted else Verdict.REFUSED
 
 
-def _submit(deployment: Deployment, orders: list[Order], *, at: datetime) -> None:
+def _submit(deployment: Deployment, broker: PaperBroker, orders: list[Order], *, at: datetime) -> None:
     """Give orders to the broker, and keep what it has become."""
-    broker = _broker(deployment, ON_PAPER)  # taking an order costs nothing
     for order in orders:
         broker.submit(
             OrderRequest(
@@ -520,7 +522,7 @@ def _flatten(deployment: Deployment, now: datetime) -> None:
         )
         for symbol in sorted(Trade.objects.open().filter(deployment=deployment).values_list("symbol", flat=True))
     ]
-    _submit(deployment, orders, at=now)
+    _submit(deployment, _broker(deployment, ON_PAPER), orders, at=now)
 
 
 # --- Running what is due ---
