@@ -430,10 +430,14 @@ def skill_performance(skill_id: UUID) -> dict[str, Performance]:
     return {kind: numbers for kind, numbers in found.items() if numbers.trades}
 
 
+def utc_midnight(at: datetime) -> datetime:
+    """Return when the day of an instant began, in UTC."""
+    return at.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+
+
 def equity_at_midnight(deployment: Deployment, now: datetime) -> Decimal:
     """Return the equity at 00:00 UTC of the day of `now`, or what the deployment started with."""
-    midnight = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    rows = EquityPoint.objects.filter(deployment=deployment, at__lte=midnight).order_by("-at")
+    rows = EquityPoint.objects.filter(deployment=deployment, at__lte=utc_midnight(now)).order_by("-at")
     point: EquityPoint | None = rows.first()
     equity: Decimal = point.equity_usd if point else deployment.starting_equity_usd
     return equity

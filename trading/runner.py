@@ -9,7 +9,7 @@ import logging
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
 from functools import lru_cache
@@ -64,6 +64,7 @@ from trading.queries import (
     find_last_decision,
     list_deployments_to_tick,
     list_open,
+    utc_midnight,
 )
 from trading.risk import Account, RiskCode, check_order
 from trading.risk import Verdict as RiskVerdict
@@ -339,22 +340,18 @@ def _portfolio(
     deployment: Deployment, payload: SkillPayload, report: Report, carried: _Carried, at: datetime
 ) -> Portfolio:
     """Return the account at a tick; a loss beyond the day's limit halts the deployment until the day is over."""
-    if carried.day != _midnight(at):
-        carried.day, carried.day_start_equity_usd = _midnight(at), equity_at_midnight(deployment, at)
+    if carried.day != utc_midnight(at):
+        carried.day, carried.day_start_equity_usd = utc_midnight(at), equity_at_midnight(deployment, at)
     day_start = carried.day_start_equity_usd
     if not deployment.is_halted_at(at) and deployment.halt_code:
         lift_halt(deployment_id=deployment.pk, now=at)
         deployment.halt_code, deployment.halted_until = "", None
     limit = day_start * payload.risk.daily_loss_halt_pct / 100
     if not deployment.is_halted_at(at) and day_start - report.equity_usd >= limit:
-        until = _midnight(at) + DAY
+        until = utc_midnight(at) + DAY
         halt_deployment(deployment_id=deployment.pk, code=RiskCode.DAILY_LOSS_HALT, until=until)
         deployment.halt_code, deployment.halted_until = RiskCode.DAILY_LOSS_HALT, until
     return Portfolio(report.equity_usd, day_start, is_halted=deployment.is_halted_at(at))
-
-
-def _midnight(at: datetime) -> datetime:
-    return at.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
 
 
 def _act(deployment: Deployment, settled: _Settled, decision: Decision, *, at: datetime) -> DecisionSnapshot | None:
@@ -422,7 +419,7 @@ def _verdict(
         day_start_equity_usd=settled.portfolio.day_start_equity_usd,
         positions=_positions_to_come(broker, settled.report),
         marks=settled.report.marks,
-        orders_today=count_orders(deployment, since=_midnight(at)),
+        orders_today=count_orders(deployment, since=utc_midnight(at)),
         is_halted=settled.portfolio.is_halted,
     )
     return check_order(order, account=account, caps=settled.payload.risk, symbols=settled.payload.context.symbols)
@@ -577,7 +574,7 @@ def _is_cut_off(deployment: Deployment, at: datetime) -> bool:
 
 def last_instant(schedule: Schedule, now: datetime) -> datetime:
     """Return the last instant of a schedule up to now; every schedule divides the day (UTC)."""
-    first = _midnight(now) + schedule.offset
+    first = utc_midnight(now) + schedule.offset
     return first + (now - first) // schedule.every * schedule.every
 
 
