@@ -35,6 +35,13 @@ class MemoryWritten:
 
 
 @dataclass(frozen=True, slots=True)
+class CardDrawn:
+    """A tool prepared an action; only the user's click on its card commits it."""
+
+    part: Part
+
+
+@dataclass(frozen=True, slots=True)
 class Noticed:
     """Something the user should know, in one plain sentence, that is no part of the reply."""
 
@@ -58,7 +65,7 @@ class TurnFailed:
     may_retry: bool = True
 
 
-TurnEvent = TextAdded | ToolStarted | ToolFinished | MemoryWritten | Noticed | TurnDone | TurnFailed
+TurnEvent = TextAdded | ToolStarted | ToolFinished | MemoryWritten | CardDrawn | Noticed | TurnDone | TurnFailed
 
 # As the frames of a socket are called, so that a stream of events reads alike everywhere.
 EVENT_NAMES: Final[dict[type[Any], str]] = {
@@ -66,6 +73,7 @@ EVENT_NAMES: Final[dict[type[Any], str]] = {
     ToolStarted: "tool_started",
     ToolFinished: "tool_finished",
     MemoryWritten: "memory",
+    CardDrawn: "card",
     Noticed: "notice",
     TurnDone: "done",
     TurnFailed: "failed",

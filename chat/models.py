@@ -1,4 +1,5 @@
 import hashlib
+from datetime import datetime
 from typing import Any, ClassVar, Final, Self
 from uuid import uuid4
 
@@ -64,6 +65,7 @@ class Conversation(OwnedModel):
     closing_until = models.DateTimeField(null=True, blank=True)
     extracted_through = models.BigIntegerField(default=0)  # id of the last message that an extraction was sent
     summary = models.TextField(blank=True)  # of what was extracted, as the extractor put it
+    is_title_chosen = models.BooleanField(default=False)  # by the user or by a model: no first words any more
     extraction_pending = models.BooleanField(default=False)  # the last try failed
     extraction_tries = models.PositiveSmallIntegerField(default=0)
     extraction_due_at = models.DateTimeField(null=True, blank=True)  # when the next try is due
@@ -145,12 +147,14 @@ class Message(OwnedModel):
     snapshot = models.ForeignKey(MemorySnapshot, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
     model = models.CharField(max_length=120, blank=True)  # the one that answered
     usage = models.JSONField(null=True, blank=True)  # {"prompt_tokens": int, "completion_tokens": int, ...}
+    reserved_tokens = models.PositiveIntegerField(default=0)  # of the day's budget, while the reply is written
     error = models.CharField(max_length=300, blank=True)  # why the reply ended early, as shown
     created_at = models.DateTimeField()  # of a reply: the clock its prompt was given
     finished_at = models.DateTimeField(null=True, blank=True)
     heartbeat_at = models.DateTimeField(null=True, blank=True)  # the turn that writes it was alive then
     stop_requested_at = models.DateTimeField(null=True, blank=True)  # read by the process that runs the turn
-    replaced_at = models.DateTimeField(null=True, blank=True)  # a retry took its place
+    replaced_at = models.DateTimeField(null=True, blank=True)  # a retry, or an edit of what it answered, took its place
+    is_continuation = models.BooleanField(default=False)  # a reply that goes on where the one before it broke off
     # Replies: text that the user did not type (news, trade reasons, imports) was in the model's view.
     is_untrusted = models.BooleanField(default=False)
     search_terms = SearchTermsField(sources=("content",))  # of a reply: set when it ends, not while it grows
@@ -186,3 +190,163 @@ class Message(OwnedModel):
 
     def __str__(self) -> str:
         return f"{self.get_role_display()}: {self.content[:60]}"
+
+
+class ConversationSummary(OwnedModel):
+    """What stands in a prompt for the older messages of a long chat; the messages themselves stay as they are."""
+
+    conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="summaries", db_index=False)
+    text = models.TextField()
+    sha256 = models.CharField(max_length=64)  # of the text, hex
+    through = models.BigIntegerField()  # id of the last message it stands for
+    is_untrusted = models.BooleanField(default=False)  # it was made from text that the user did not type
+    model = models.CharField(max_length=120)
+    created_at = models.DateTimeField()
+    replaced_at = models.DateTimeField(null=True, blank=True)  # an edit changed what it stands for
+
+    class Meta(OwnedModel.Meta):
+        db_table = "conversation_summaries"
+        indexes = (models.Index(fields=("user", "conversation", "-through"), name="summaries_by_conversation"),)
+        constraints = (models.CheckConstraint(condition=Q(text__gt=""), name="summary_says_something"),)
+
+    def __str__(self) -> str:
+        return self.text[:60]
+
+
+class PromptText(OwnedModel):
+    """A text that prompts of one user carried, kept once and found by its digest."""
+
+    sha256 = models.CharField(max_length=64)  # of the text, hex
+    text = models.TextField()
+
+    class Meta(OwnedModel.Meta):
+        db_table = "prompt_texts"
+        constraints = (models.UniqueConstraint(fields=("user", "sha256"), name="prompt_text_once"),)
+
+    def __str__(self) -> str:
+        return self.sha256[:12]
+
+
+class Receipt(OwnedModel):
+    """What was in the prompt of one reply, so that it can be shown, and put together again byte for byte."""
+
+    reply = models.OneToOneField(Message, on_delete=models.CASCADE, related_name="receipt")
+    segments = models.JSONField(default=list)  # [{"name", "sha256"}]: the system prompt, in its order
+    summary = models.ForeignKey(ConversationSummary, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
+    message_ids = models.JSONField(default=list)  # of the history, oldest first
+    opening_fact_id = models.UUIDField(null=True, blank=True)  # told unseen with the first message of its chat
+    tools_sha256 = models.CharField(max_length=64)  # of their schemas, which are a PromptText
+    models_asked = models.JSONField(default=list)  # in turn, until one answered
+    sha256 = models.CharField(max_length=64)  # of all that was sent first, hex
+
+    class Meta(OwnedModel.Meta):
+        db_table = "prompt_receipts"
+
+    def __str__(self) -> str:
+        return self.sha256[:12]
+
+
+class ActionType(models.TextChoices):
+    """What a card can do, once its owner confirms it (seed 003)."""
+
+    DEPLOY = "deploy", "Deploy"
+    REDEPLOY = "redeploy", "Redeploy"
+    STOP = "stop", "Stop"
+    PAUSE = "pause", "Pause"
+    RESUME = "resume", "Resume"
+    FLATTEN = "flatten", "Flatten"
+    START_BACKTEST = "start_backtest", "Start backtest"
+
+
+class CardStatus(models.TextChoices):
+    """What became of a card."""
+
+    PENDING = "pending", "Waiting for you"
+    CONFIRMED = "confirmed", "Confirmed"
+    CANCELLED = "cancelled", "Cancelled"
+    EXPIRED = "expired", "Expired"
+
+
+class ActionCard(OwnedModel):
+    """An action that the coach prepared: what exactly would run, and the state of things it was drawn for."""
+
+    id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
+    conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="cards", db_index=False)
+    type = models.CharField(max_length=14, choices=ActionType)
+    payload = models.JSONField()  # what runs: ids and numbers, checked when the card was drawn
+    lines = models.JSONField()  # [[label, text]]: what the card says, drawn from rows
+    fingerprint = models.CharField(max_length=64)  # sha256 of the state it was drawn for; any other refuses it
+    digest = models.CharField(
+        max_length=64
+    )  # sha256 of type, payload, lines and fingerprint: what was seen is what runs
+    status = models.CharField(max_length=9, choices=CardStatus, default=CardStatus.PENDING)
+    outcome = models.JSONField(default=dict, blank=True)  # {"command_id" | "deployment_id" | "run_id": "..."}
+    created_at = models.DateTimeField()
+    expires_at = models.DateTimeField()
+    decided_at = models.DateTimeField(null=True, blank=True)
+
+    frozen_columns: ClassVar[frozenset[str]] = frozenset({"type", "payload", "lines", "fingerprint", "digest"})
+
+    class Meta(OwnedModel.Meta):
+        db_table = "action_cards"
+        indexes = (models.Index(fields=("user", "conversation", "created_at"), name="cards_by_conversation"),)
+        constraints = (
+            models.CheckConstraint(condition=Q(type__in=ActionType.values), name="card_type_known"),
+            models.CheckConstraint(condition=Q(status__in=CardStatus.values), name="card_status_known"),
+            models.CheckConstraint(
+                condition=Q(status="pending", decided_at__isnull=True)
+                | (~Q(status="pending") & Q(decided_at__isnull=False)),
+                name="card_decided_has_its_time",
+            ),
+            models.CheckConstraint(condition=Q(expires_at__gt=F("created_at")), name="card_lives_a_while"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.get_type_display()}: {self.get_status_display()}"
+
+    def has_expired_at(self, at: datetime) -> bool:
+        """Tell whether it can be confirmed no more."""
+        return at >= self.expires_at
+
+
+class Bookmark(OwnedModel):
+    """A reply that the user keeps in their journal; its text is a copy, which outlives the chat."""
+
+    id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
+    message = models.ForeignKey(Message, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
+    text = models.TextField()
+    note = models.CharField(max_length=500, blank=True)  # the user's own
+    created_at = models.DateTimeField()
+    updated_at = models.DateTimeField()
+
+    class Meta(OwnedModel.Meta):
+        db_table = "bookmarks"
+        indexes = (models.Index(fields=("user", "-created_at"), name="bookmarks_by_time"),)
+        constraints = (
+            models.UniqueConstraint(
+                fields=("user", "message"), condition=Q(message__isnull=False), name="bookmark_once_per_reply"
+            ),
+            models.CheckConstraint(condition=Q(text__gt=""), name="bookmark_keeps_something"),
+        )
+
+    def __str__(self) -> str:
+        return self.note or self.text[:60]
+
+
+class UsageDay(OwnedModel):
+    """What a user's chats used of the models on one day (UTC)."""
+
+    day = models.DateField()
+    turns = models.PositiveIntegerField(default=0)
+    prompt_tokens = models.PositiveBigIntegerField(default=0)
+    completion_tokens = models.PositiveBigIntegerField(default=0)
+    cached_tokens = models.PositiveBigIntegerField(default=0)  # of the prompt tokens
+    reserved_tokens = models.PositiveBigIntegerField(default=0)  # by turns that are under way
+    cost_usd = models.DecimalField(max_digits=14, decimal_places=6, default=0)  # as far as prices are known
+
+    class Meta(OwnedModel.Meta):
+        db_table = "usage_days"
+        constraints = (models.UniqueConstraint(fields=("user", "day"), name="usage_once_a_day"),)
+
+    def __str__(self) -> str:
+        return f"{self.day}: {self.prompt_tokens + self.completion_tokens} tokens"

@@ -1,12 +1,13 @@
 """The ordered parts of a reply: what was said, which tools were called, what memory took.
 
-A reply is one row; its parts are a JSON list of objects of three kinds:
+A reply is one row; its parts are a JSON list of objects of four kinds:
 
 - `{"kind": "text", "step": 0, "text": "..."}`
 - `{"kind": "tool", "step": 0, "call_id": "...", "name": "...", "arguments": "<the model's JSON text>",
   "status": "running | done | error", "result": {...} or null}`
 - `{"kind": "memory", "step": 0, "event_id": "<uuid>", "event_kind": "save", "text": "...",
   "fact_id": "<uuid>" or null}`
+- `{"kind": "card", "step": 0, "card_id": "<uuid>"}`
 
 `step` counts the model's calls within the turn: the parts of one step were one message of the model.
 """
@@ -79,6 +80,12 @@ class Reply:
             "text": shown["text"] if "text" in shown else shown["fact"],
             "fact_id": shown.get("fact_id"),
         }
+        self.parts.append(part)
+        return part
+
+    def add_card(self, card_id: str) -> Part:
+        """Add the card that a tool drew."""
+        part = {"kind": "card", "step": self.step, "card_id": card_id}
         self.parts.append(part)
         return part
 

@@ -16,7 +16,17 @@ from typing import Any, Final
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError
 
-from chat.events import MemoryWritten, Noticed, TextAdded, ToolFinished, ToolStarted, TurnDone, TurnEvent, TurnFailed
+from chat.events import (
+    CardDrawn,
+    MemoryWritten,
+    Noticed,
+    TextAdded,
+    ToolFinished,
+    ToolStarted,
+    TurnDone,
+    TurnEvent,
+    TurnFailed,
+)
 from chat.models import MessageStatus
 from chat.parts import INTERRUPTED, Part, Reply, model_messages
 from chat.services import TurnStart, finish_reply, save_progress
@@ -224,6 +234,8 @@ class _Turn:
             yield ToolFinished(part)
             if "memoryEvent" in result:
                 yield MemoryWritten(self.reply.add_memory(result["memoryEvent"]))
+            if "card_id" in result:
+                yield CardDrawn(self.reply.add_card(result["card_id"]))
             self._save_if_due()
         self.messages = [*self.messages, *self._last_step()]
 

@@ -4,7 +4,7 @@ from allauth.account.decorators import secure_admin_login
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path, re_path
 
-from chat import views as chat_views
+from chat.views import chats
 from config.lib.api import NowhereView
 from config.lib.health import healthz
 from config.lib.openapi import SchemaView, docs
@@ -24,7 +24,7 @@ api_patterns: list[URLPattern | URLResolver] = [
 ]
 
 urlpatterns = [
-    path("", chat_views.home, name="home"),
+    path("", chats.home, name="home"),
     path("healthz/", healthz, name="healthz"),
     path("accounts/", include("allauth.account.urls")),
     path("admin/", admin.site.urls),

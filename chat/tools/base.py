@@ -6,7 +6,7 @@ goes wrong in it comes back as `{"error": ...}`, with nothing half written.
 
 import json
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
@@ -47,6 +47,7 @@ class ToolContext:
     conversation_id: UUID | None = None
     message_id: int | None = None  # the user's message that the turn answers
     is_temporary: bool = False  # nothing of this conversation is kept
+    opening: Mapping[str, Any] = field(default_factory=dict)  # Conversation.opening_context
     window: Window = field(default_factory=Window)
 
 
@@ -60,6 +61,7 @@ class Tool(Generic[A]):
     run: Callable[[A], dict[str, Any]]
     context: ToolContext
     reads_untrusted: bool = False  # its results hold text that the user did not type
+    asks_model: bool = False  # it opens its own doors, since no model is called inside a transaction
 
     @property
     def schema(self) -> dict[str, Any]:
@@ -68,7 +70,7 @@ class Tool(Generic[A]):
         return {"type": "function", "function": function}
 
     def call(self, arguments: str) -> dict[str, Any]:
-        """Run the tool on the model's JSON text, as its user and in one transaction.
+        """Run the tool on the model's JSON text, as its user and, unless it asks a model, in one transaction.
 
         What the model got wrong, what the data refuse and what broke come back as `error`; then nothing is kept.
         """
@@ -79,6 +81,8 @@ class Tool(Generic[A]):
         except ValidationError as error:
             return {"error": _problems(error)}
         try:
+            if self.asks_model:
+                return _bounded(self.run(args))
             with owned_tx(self.context.user_id):
                 return _bounded(self.run(args))
         except DomainError as error:
