@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from django.conf import settings
@@ -33,6 +33,12 @@ SIMILAR_DEVIATIONS: Final = 2.0
 # longer than all the rest. Texts of ids are in the same order on each engine.
 Key = str
 _KEY: Final = Cast("pk", TextField())
+
+# Made once, since Django takes as long to put a query together as SQLite to answer it. They are derived from and never
+# fetched themselves; whose rows they are of is decided when the SQL is compiled (`OwnedBy`).
+_FACTS: Final[UserFactQuerySet] = UserFact.objects.all()
+_BELIEVED: Final = _FACTS.believed()
+_READ: Final[Any] = _FACTS.values_list(_KEY, "search_terms", "content", "summary")
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,9 +101,10 @@ def recall_facts(*, query: str, limit: int = 10, now: datetime) -> Recalled:
     near, similar = _compare(query, ranked.to_compare())
     ranks = blend(ranked.scores, near)
     best = sorted(ranked.scores.keys() | similar, key=lambda key: (-ranks[key], key))[:limit]
-    facts = UserFact.objects.in_bulk([UUID(key) for key in best])
+    facts = {fact.pk: fact for fact in _FACTS.filter(pk__in=best)}
     return Recalled(
-        [_recalled(facts[UUID(key)], ranks[key]) for key in best], ranked.total + len(similar - ranked.scores.keys())
+        [_recalled(facts[pk], ranks[key]) for key in best if (pk := UUID(key)) in facts],  # or it was erased meanwhile
+        ranked.total + len(similar - ranked.scores.keys()),
     )
 
 
@@ -111,7 +118,7 @@ class _Ranked:
     """The facts that hold a word, `total` of them, by their BM25 scores."""
 
     scores: dict[Key, float]
-    texts: dict[Key, str]  # what is compared by meaning: of these facts, or where all were read, of all
+    says: Mapping[Key, Sequence[str]]  # content and summary: of these facts, or where all were read, of all
     total: int
     held: int  # facts of the owner
 
@@ -120,9 +127,9 @@ class _Ranked:
         if not settings.MEMORY_EMBEDDING_MODEL:
             return {}
         if self.held <= _most_compared():
-            return self.texts
+            return {key: _text(*columns) for key, columns in self.says.items()}
         best = sorted(self.scores, key=lambda key: (-self.scores[key], key))[:MAX_RERANKED]
-        return {key: self.texts[key] for key in best}
+        return {key: _text(*self.says[key]) for key in best}
 
 
 def _most_compared() -> int:
@@ -132,21 +139,19 @@ def _most_compared() -> int:
 
 def _rank_by_words(query: str, now: datetime) -> _Ranked:
     wanted = tokens(query_terms(query), owner_id())
-    rows = UserFact.objects.current(now)
-    held = UserFact.objects.believed().count()
+    held = _BELIEVED.count()
     if held <= max(MAX_READ, _most_compared()):
-        return _rank_all(rows, wanted, held)
-    found = find_any(rows, wanted, "content", "summary", key=_KEY, held=held, most=MAX_RANKED)
+        return _rank_all(list(_READ.current(now)), wanted, held)
+    found = find_any(_FACTS.current(now), wanted, "content", "summary", key=_KEY, held=held, most=MAX_RANKED)
     scores = bm25(found.indexed, wanted, total=held, frequencies=found.frequencies)
-    return _Ranked(scores, {key: _text(*columns) for key, columns in found.columns.items()}, found.total, held)
+    return _Ranked(scores, found.columns, found.total, held)
 
 
-def _rank_all(rows: UserFactQuerySet, wanted: Sequence[str], held: int) -> _Ranked:
+def _rank_all(read: Sequence[tuple[str, ...]], wanted: Sequence[str], held: int) -> _Ranked:
     """Rank without the index what one read brings whole; the ranks are the same."""
-    read = list(rows.values_list(_KEY, "search_terms", "content", "summary"))
-    indexed = {key: terms for key, terms, _, _ in read if any(token in terms for token in wanted)}
-    texts = {key: _text(content, summary) for key, _, content, summary in read}
-    return _Ranked(bm25(indexed, wanted, total=held), texts, len(indexed), held)
+    indexed = {key: terms for token in wanted for key, terms, _, _ in read if token in terms}
+    says = {key: columns for key, _, *columns in read}
+    return _Ranked(bm25(indexed, wanted, total=held), says, len(indexed), held)
 
 
 def _text(content: str, summary: str) -> str:

@@ -228,14 +228,14 @@ def bm25(
     """
     counts = {token: {key: n for key, text in indexed.items() if (n := text.count(token))} for token in wanted}
     lengths = {key: (len(text) + 1) // (TOKEN_LENGTH + 1) for key, text in indexed.items()}
-    average = sum(lengths.values()) / len(lengths) if lengths else 1.0
+    average = sum(lengths.values()) / max(1, len(lengths)) or 1.0
+    damping = {key: BM25_K1 * (1 - BM25_B + BM25_B * length / average) for key, length in lengths.items()}
     scores: dict[Key, float] = {}
     for token, holders in counts.items():
         frequency = max(len(holders), (frequencies or {}).get(token, 0))
         rarity = math.log(1 + max(0.0, total - frequency + 0.5) / (frequency + 0.5))
         for key, count in holders.items():
-            damping = BM25_K1 * (1 - BM25_B + BM25_B * lengths[key] / average)
-            scores[key] = scores.get(key, 0.0) + rarity * count * (BM25_K1 + 1) / (count + damping)
+            scores[key] = scores.get(key, 0.0) + rarity * count * (BM25_K1 + 1) / (count + damping[key])
     return scores
 
 

@@ -126,10 +126,11 @@ class HoldsAny(Func):
     conditional = True
     output_field = models.BooleanField()
 
-    def __init__(self, wanted: Sequence[str], *, newest: int | None = None) -> None:
-        """Look for `wanted`; among the `newest` rows of the index alone, by when they came into it."""
+    def __init__(self, wanted: Sequence[str], *, newest: int | None = None, always: Sequence[str] = ()) -> None:
+        """Look for `wanted`, but only the `newest` rows by when they came into the index; and for `always` in all."""
         self.wanted = tuple(wanted)
         self.newest = newest
+        self.always = tuple(always)
         super().__init__(F("pk"))
 
     def as_sql(
@@ -142,17 +143,22 @@ class HoldsAny(Func):
         **context: Any,
     ) -> tuple[str, tuple[str, ...]]:
         """Compile the look-up in the table beside the searched one."""
-        if not self.wanted or self.newest == 0:
+        any_holders = newest = _HOLDERS[connection.vendor]
+        if self.newest is not None:
+            # As a table of its own, or the order and the limit were those of the rows beside it, too.
+            found = f"{any_holders} ORDER BY docid DESC LIMIT {int(self.newest)}"
+            newest = f"SELECT docid FROM ({found}) AS found"  # noqa: S608 - ours
+        parts = [(self.always, any_holders), (() if self.newest == 0 else self.wanted, newest)]
+        asked = [(group, holders) for group, holders in parts if group]
+        if not asked:
             raise EmptyResultSet
         (key,) = self.source_expressions
         assert isinstance(key, Col)
-        holders = _HOLDERS[connection.vendor]
-        if self.newest is not None:
-            holders += f" ORDER BY docid DESC LIMIT {int(self.newest)}"
-        find = f"SELECT row_id FROM {_ROWS[connection.vendor]} WHERE docid IN ({holders})"  # noqa: S608 - ours
+        docids = " UNION ALL ".join(holders for _, holders in asked)
+        find = f"SELECT row_id FROM {_ROWS[connection.vendor]} WHERE docid IN ({docids})"  # noqa: S608 - ours
         table = key.target.model._meta.db_table
         condition = _IS_HOLDER[connection.vendor].format(key=compiler.compile(key)[0], find=find.format(table=table))
-        return condition, (_any_of(self.wanted, connection),)
+        return condition, tuple(_any_of(group, connection) for group, _ in asked)
 
 
 def count_holders(model: type[models.Model], *groups: Sequence[str]) -> list[int]:
@@ -195,16 +201,24 @@ def find_any(
         most: how many are too many.
     """
     texts = rows.values_list(key, "search_terms", *columns)
-    total = count_holders(rows.model, wanted)[0] if wanted and held > most else 0
+    total, frequencies = _count(rows.model, wanted) if wanted and held > most else (0, {})
     if total <= most:
         found = list(texts.filter(HoldsAny(wanted)))
         return _found(found, len(found), {})
-    frequencies = dict(zip(wanted, count_holders(rows.model, *([token] for token in wanted)), strict=True))
     rare = _rarest(frequencies, most)
     common = [token for token in wanted if token not in rare]
-    # Two queries: SQLite would answer an OR of both by reading all of the owner's rows.
-    newest = HoldsAny(common, newest=most - sum(frequencies[token] for token in rare))
-    return _found([*texts.filter(HoldsAny(rare)), *texts.filter(newest)], total, frequencies)
+    # One look-up of both: SQLite would answer an OR of two by reading all of the owner's rows.
+    newest = most - sum(frequencies[token] for token in rare)
+    return _found(list(texts.filter(HoldsAny(common, newest=newest, always=rare))), total, frequencies)
+
+
+def _count(model: type[models.Model], wanted: Sequence[str]) -> tuple[int, dict[str, int]]:
+    """Return how many rows in the index hold any of the tokens, and how many hold each."""
+    if len(wanted) == 1:
+        (total,) = count_holders(model, wanted)
+        return total, {wanted[0]: total}
+    total, *each = count_holders(model, wanted, *([token] for token in wanted))
+    return total, dict(zip(wanted, each, strict=True))
 
 
 def _found(rows: list[tuple[Any, ...]], total: int, frequencies: dict[str, int]) -> Found[Any]:

@@ -5,6 +5,8 @@ import pytest
 
 from config.lib import llm, vectors
 from config.lib.owned import owned
+from config.lib.search import blend, bm25, query_terms, tokens
+from config.lib.search_index import HoldsAny, count_holders
 from memory import recall as recall_module
 from memory.models import UserFact
 from memory.recall import MAX_RECALLED, recall, recall_facts
@@ -330,24 +332,62 @@ def test_recall_of_a_blank_query_asks_no_model(remote, fruit, trader):
     assert remote.asked == []
 
 
-@pytest.mark.parametrize("query", ["gold", "gold silver", "silver tin and gold", "copper"])
-def test_few_facts_are_ranked_the_same_whether_read_whole_or_looked_up(query, as_trader, words_alone, monkeypatch):
-    words = ["gold", "silver", "tin", "iron", "salt"]
+# --- Statements ---
+
+METALS = ["gold", "silver", "tin", "iron", "salt"]
+
+
+@pytest.fixture
+def metals(as_trader, words_alone):
+    """Forty facts of common words, and some in every state that is not current."""
     for number in range(40):
         UserFactFactory(
-            content=f"Fact {number} of {words[number % 5]} and {words[number % 3]}", body="tin " * (number % 7)
+            content=f"Fact {number} of {METALS[number % 5]} and {METALS[number % 3]}", body="tin " * (number % 7)
         )
     UserFactFactory(content="Gold that is gone", archived=True)
+    UserFactFactory(content="Gold that was", ended=True)
+    UserFactFactory(content="Gold to come", begins_later=True)
+    UserFactFactory(content="Gold until now", valid_until=JUNE)
 
-    def answer():
-        found = recall_facts(query=query, limit=50, now=JUNE)
-        return [(row.fact.pk, row.rank) for row in found.rows], found.total
 
-    read = answer()
+def ranks(query: str) -> tuple[list[tuple[UUID, float]], int]:
+    found = recall_facts(query=query, limit=50, now=JUNE)
+    return [(row.fact.pk, row.rank) for row in found.rows], found.total
+
+
+@pytest.mark.parametrize("query", ["gold", "gold silver", "silver tin and gold", "copper"])
+def test_few_facts_are_ranked_the_same_whether_read_whole_or_looked_up(query, metals, monkeypatch):
+    read = ranks(query)
     monkeypatch.setattr(recall_module, "MAX_READ", 0)
     monkeypatch.setattr(recall_module, "_rank_all", None)
 
-    assert answer() == read
+    assert ranks(query) == read
+
+
+@pytest.mark.parametrize("most", [1, 2, 9, 15])
+@pytest.mark.parametrize("query", ["gold", "gold 7", "gold silver tin 3 11", "gold silver tin iron salt"])
+def test_one_look_up_finds_what_one_for_the_rare_words_and_one_for_the_newest_find(
+    query, most, metals, trader, monkeypatch
+):
+    monkeypatch.setattr(recall_module, "MAX_READ", 0)
+    monkeypatch.setattr(recall_module, "MAX_RANKED", most)
+    wanted, current = tokens(query_terms(query), trader.pk), UserFact.objects.current(JUNE)
+    holders = dict(zip(wanted, count_holders(UserFact, *([token] for token in wanted)), strict=True))
+    rare, room = [], most
+    for token in sorted(wanted, key=lambda token: (holders[token], token)):
+        if holders[token] > room:
+            break
+        rare, room = [*rare, token], room - holders[token]
+    common = [token for token in wanted if token not in rare]
+    expected = {*current.filter(HoldsAny(rare))} | {*current.filter(HoldsAny(common, newest=room))}
+    texts = {str(fact.pk): fact.search_terms for fact in expected}
+    held = UserFact.objects.believed().count()
+    scores = blend(bm25(texts, wanted, total=held, frequencies=holders), {})
+
+    found, total = ranks(query)
+
+    assert found == sorted(((UUID(key), rank) for key, rank in scores.items()), key=lambda row: (-row[1], row[0]))
+    assert total == count_holders(UserFact, wanted)[0] > most
 
 
 @pytest.mark.parametrize("most_read", [0, 300])
@@ -358,3 +398,33 @@ def test_facts_that_are_all_compared_are_read_once(most_read, as_trader, monkeyp
 
     with django_assert_num_queries(3):  # how many, all of them, the best whole
         assert recall_facts(query="btc", limit=2, now=JUNE).total == 9
+
+
+@pytest.mark.parametrize("query", ["gold", "gold silver tin 3 11"])
+def test_very_many_matches_take_four_statements(query, metals, monkeypatch, django_assert_num_queries):
+    monkeypatch.setattr(recall_module, "MAX_READ", 0)
+    monkeypatch.setattr(recall_module, "MAX_RANKED", 4)
+
+    with django_assert_num_queries(4):  # how many, how many hold each word, the candidates, the best whole
+        assert recall_facts(query=query, limit=2, now=JUNE).truncated
+
+
+def test_each_owner_is_answered_from_their_own_facts_in_one_process(trader, stranger, words_alone):
+    for user in (trader, stranger):
+        as_owner(user, lambda user=user: UserFactFactory(content=f"BTC of {user.pk}"))
+
+    answers = [as_owner(user, lambda: contents("btc")) for user in (trader, stranger, trader)]
+
+    assert answers == [[f"BTC of {user.pk}"] for user in (trader, stranger, trader)]
+
+
+def test_a_fact_erased_while_it_is_ranked_is_left_out(as_trader, words_alone, monkeypatch):
+    gone, _ = UserFactFactory(content="Trades BTC"), UserFactFactory(content="Holds BTC")
+
+    def erase(*_):
+        UserFact.objects.filter(pk=gone.pk).delete()
+        return {}, set()
+
+    monkeypatch.setattr(recall_module, "_compare", erase)
+
+    assert contents("btc") == ["Holds BTC"]
