@@ -10,57 +10,28 @@ acts, which `offline_faces` turns into the tools of the assistant at hand.
 
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
+from config.lib.offline_about_user import HELP, answer_about_user, fact_lines, look_up
+from config.lib.offline_coach import answer_as_coach
+from config.lib.offline_critique import CRITIQUE, critique_answer
+from config.lib.offline_drafting import of_draft
 from config.lib.offline_extraction import TASK, extraction_answer
-from config.lib.offline_faces import LOOKUPS, Call, acted, acts_of, read_memory, read_opening, spoken
-from config.lib.offline_facts import Known, Outcome, best_matches, content_text, key_words
+from config.lib.offline_faces import COACH_TOOLS, LOOKUPS, Call, acted, acts_of, read_memory, read_opening, spoken
+from config.lib.offline_facts import Known, best_matches, content_text
 from config.lib.offline_memory import MAX_ARGUMENT, Request, memory_requests
+from config.lib.offline_pointing import pointed_lines
 from config.lib.offline_reflection import REVIEW, reflection_answer
-from config.lib.offline_report import WHICH, WHICH_ONE, failure, found_rows, report
+from config.lib.offline_report import WHICH, WHICH_ONE, failure, report
 from config.lib.offline_requests import affirmed, asked_link, may_affirm, may_link, read_change, read_places
-from config.lib.offline_statements import is_question, passing_states, sentences, strip_lead_in, topic_of
+from config.lib.offline_scene import read_scene
+from config.lib.offline_statements import passing_states, sentences, topic_of
+from config.lib.offline_talk import Reply, Talk
+from config.lib.offline_titles import SUMMARIES, TITLES, summary_answer, title_answer
 from config.lib.offline_trading import DECIDING, trading_call
-from config.lib.offline_wording import FACTS_PAGE, REAL_MODEL, WHAT_I_AM, example, knows_nothing, what_i_can
+from config.lib.offline_wording import FACTS_PAGE, REAL_MODEL, WHAT_I_AM, example, what_i_can
 from config.lib.text import normal_form
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """What the model answers: text in Markdown, tool calls, or both."""
-
-    text: str = ""
-    tool_calls: tuple[Call, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Talk:
-    """What the rules look at."""
-
-    text: str  # the user's last message
-    before: str  # the model's text before it
-    acts: frozenset[str]  # what the chat's tools can do
-    known: list[Known]
-    places: list[Known] = field(default_factory=list)
-    about: Known | None = None  # the fact that the user was asked how to change
-    results: list[Outcome] = field(default_factory=list)  # of the tools called for this message, if they have run
-    earlier: list[Outcome] = field(default_factory=list)  # of the tools called before it
-    task: str = ""  # the system text, which says so when this is no chat
-
-    @property
-    def word_count(self) -> int:
-        """Return how many words the user's message has."""
-        return len(self.text.split())
-
-    @property
-    def names(self) -> dict[str, str]:
-        """Return the texts of facts by their ids."""
-        return {fact.id: fact.text for fact in self.known if fact.id}
-
-    def can_look(self, act: str) -> bool:
-        """Tell whether something can be looked up so, and was not for this message."""
-        return act in self.acts and all(outcome.name not in LOOKUPS for outcome in self.results)
 
 
 def decide(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]) -> Reply:
@@ -68,9 +39,22 @@ def decide(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, A
     names = [str(tool.get("function", {}).get("name")) for tool in tools]
     if DECIDING in names:
         return Reply(tool_calls=(trading_call(messages),))
-    talk = _read(messages, names)
+    told, rest_of = _without_go_on(messages)
+    talk = _read(told, names)
     reply = next((reply for rule in RULES if (reply := rule(talk)) is not None), None) or _without_rule(talk)
+    if rest_of and reply.text.startswith(rest_of):
+        reply = replace(reply, text=reply.text.removeprefix(rest_of))
     return replace(reply, tool_calls=tuple(spoken(call, names) for call in reply.tool_calls))
+
+
+def _without_go_on(messages: Sequence[Mapping[str, Any]]) -> tuple[Sequence[Mapping[str, Any]], str]:
+    """Return the messages as they were before an answer broke off, and the part of it that was said already."""
+    if not messages or messages[-1].get("role") != "user" or not _GO_ON.match(content_text(messages[-1])):
+        return messages, ""
+    broken = messages[-2] if len(messages) > 1 and messages[-2].get("role") == "assistant" else None
+    if broken is None or broken.get("tool_calls"):
+        return messages[:-1], ""
+    return messages[:-2], content_text(broken)
 
 
 def _read(messages: Sequence[Mapping[str, Any]], tools: Sequence[str]) -> Talk:
@@ -89,24 +73,29 @@ def _read(messages: Sequence[Mapping[str, Any]], tools: Sequence[str]) -> Talk:
         results=acted(messages[at + 1 :]),
         earlier=acted(messages[: at + 1]),
         task=content_text(messages[0]) if messages and messages[0].get("role") == "system" else "",
+        scene=read_scene(content_text(message) for message in messages if message.get("role") == "system"),
     )
 
 
-def extract_facts(talk: Talk) -> Reply | None:
-    """Answer a request for the facts of a chat that has ended, in the form it asks for."""
-    return Reply(extraction_answer(talk.text)) if talk.task.startswith(TASK) else None
+def do_task(talk: Talk) -> Reply | None:
+    """Answer a request that is no chat (facts, lessons, titles, summaries, reviews) in the form it asks for."""
+    return next((Reply(answer(talk.text)) for task, answer in _TASKS if talk.task.startswith(task)), None)
 
 
-def review_trades(talk: Talk) -> Reply | None:
-    """Answer a request for the lessons of a trading agent's record."""
-    return Reply(reflection_answer(talk.text)) if talk.task.startswith(REVIEW) else None
+_TASKS: tuple[tuple[str, Callable[[str], str]], ...] = (
+    (TASK, extraction_answer),
+    (REVIEW, reflection_answer),
+    (CRITIQUE, critique_answer),
+    (TITLES, title_answer),
+    (SUMMARIES, summary_answer),
+)
 
 
 def report_results(talk: Talk) -> Reply | None:
     """After tools have written: say what was saved, forgotten or refused, then answer what was asked besides."""
-    if all(outcome.name in LOOKUPS for outcome in talk.results):
+    if all(outcome.name in LOOKUPS or outcome.name in COACH_TOOLS for outcome in talk.results):
         return None
-    asked = answer_about_user(talk)
+    asked = answer_as_coach(talk) or answer_about_user(talk)
     if asked and asked.tool_calls:
         return asked
     parts = [*report(talk.results, talk.names), _passing_note(talk), asked.text if asked else ""]
@@ -128,7 +117,7 @@ def act_on_choice(talk: Talk) -> Reply | None:
     given = {"fact": pending[-1].arguments["fact"]} if act == "change" and pending else {}
     if act == "change" and not given:
         return None
-    chosen = _pointed_at(talk.text, shown)
+    chosen = pointed_lines(talk.text, shown)
     calls = [Call(act, {"fact_id": ids.get(text) or text, **given}) for text in chosen]
     return Reply(tool_calls=tuple(calls)) if calls else None
 
@@ -158,13 +147,13 @@ def change_memory(talk: Talk) -> Reply | None:
     wishes = _wishes(talk)
     if talk.can_look("list") and (wishes.requests or wishes.affirmed or wishes.is_open):
         # What was saved elsewhere since the prompt was written is to be edited, not doubled.
-        return _look("list", talk)
+        return look_up("list")
     if wishes.requests:
         return _carried_out(talk, wishes.requests)
     if wishes.affirmed and "confirm" in talk.acts:
         return Reply(_choice(wishes.affirmed[0], WHICH["confirm"]))
     if wishes.affirmed:
-        return Reply(f"I know this, and keep it as it is:\n\n{_lines(wishes.affirmed[0])}")
+        return Reply(f"I know this, and keep it as it is:\n\n{fact_lines(wishes.affirmed[0])}")
     if wishes.is_open and may_link(talk.text):
         return Reply("I do not find both facts. Name each by words that stand in it: “link my goal and my risk limit”.")
     if wishes.is_open:
@@ -176,28 +165,11 @@ def change_memory(talk: Talk) -> Reply | None:
     return Reply(note) if note else None
 
 
-def answer_about_user(talk: Talk) -> Reply | None:
-    """Answer questions about the user from what the model can see or look up, quoting the lines."""
-    for sentence in sentences(talk.text):
-        plain = strip_lead_in(sentence)
-        if _HELP.match(plain):
-            continue
-        if "place" in talk.acts and _ASKS_FOR_PLACES.search(plain):
-            return _look("read", talk) if not talk.places and talk.can_look("read") else Reply(_all_places(talk))
-        if _ASKS_FOR_ALL.search(plain):
-            return _tell_all(talk, plain)
-        if is_question(sentence) and _ASKS_ABOUT_USER.match(plain) and _FIRST_PERSON.search(plain):
-            answer = _answer(talk, plain)
-            if answer is not None:
-                return answer
-    return None
-
-
 def make_small_talk(talk: Talk) -> Reply | None:
     """Answer greetings, thanks and questions about the model itself."""
     if _WHAT_ARE_YOU.search(talk.text):
         return Reply(f"{WHAT_I_AM}\n\n{what_i_can(talk.acts)}\n\n{REAL_MODEL}")
-    if _HELP.match(talk.text):
+    if HELP.match(talk.text):
         return Reply(f"{what_i_can(talk.acts)}\n\n{WHAT_I_AM} {REAL_MODEL}")
     if _BARE_REMEMBER.match(talk.text):
         return Reply(f"Tell me what, in one sentence: “remember that {example(talk.acts)}”.")
@@ -216,52 +188,21 @@ def make_small_talk(talk: Talk) -> Reply | None:
 
 
 RULES: tuple[Callable[[Talk], Reply | None], ...] = (
-    extract_facts,
-    review_trades,
+    do_task,
     report_results,
     act_on_choice,
     change_named_fact,
     change_memory,
+    answer_as_coach,
     answer_about_user,
     make_small_talk,
 )
 
-_FIRST_PERSON = re.compile(r"\b(?:I|my|me|mine)\b", re.IGNORECASE)
-_ASKS_FOR_ALL = re.compile(
-    r"\bwhat (?:do|did|can|else do) you (?:know|remember|have|recall)\b.*\b(?:me|my|mine|i)\b"
-    r"|\bwhat (?:have i|did i) (?:told|tell) you\b|\bwhat have you (?:learned|learnt|saved|remembered|stored)\b"
-    r"|\bwho am i\b|\bdo you (?:know|remember|recall) (?:me|anything|who i am)\b|\btell me what you know\b"
-    r"|\b(?:list|show)(?: me)?(?: all)?(?: of)? (?:my|your|the|what you know)\b.*\b(?:facts|memor(?:y|ies)|know"
-    r"|preferences)\b|^(?:please )?list(?: all)?(?: of)? my \w"
-    r"|\bwhat(?:'s|’s| is) in your memory\b|^my facts\b",
-    re.IGNORECASE,
-)
-_ASKS_FOR_PLACES = re.compile(
-    r"\b(?:what|which|list|show|know|remember)\b.{0,60}\bplaces\b|\bplaces (?:do )?you (?:know|remember)\b",
-    re.IGNORECASE,
-)
-_ABOUT = re.compile(
-    r"(?:\babout (?:my|me and)|^(?:please )?list(?: all)?(?: of)? my(?! (?:stored )?(?:facts|memor|preferences)))"
-    r" (?P<what>[^?.!]+)",
-    re.IGNORECASE,
-)
-_ASKS_FOR_FACT = re.compile(
-    r"(?:what|which|who|where|when|how (?:much|many|old|long|high|big))\b.{0,40}\b(?:am I|my|do I|did I|I)\b",
-    re.IGNORECASE,
-)
-_ASKS_ABOUT_USER = re.compile(
-    r"(?:what|which|who|where|when|how|why|do|did|am|have|should|shall|can|could|may|would|is|are|remind me)\b",
-    re.IGNORECASE,
-)
-_ASKS_ADVICE = re.compile(r"(?:should|shall|can|could|may|would|is|are|do you think)\b", re.IGNORECASE)
 _WHAT_ARE_YOU = re.compile(
     r"\b(?:who|what) are you\b|\bare you (?:an? |really |the )*(?:ai|a\.i\.|bot|robot|human|person|real|llm"
     r"|language model|gpt"
     r"|chat ?gpt|claude|gemini|model)\b|\bwhich (?:language )?model\b|\bwhat model\b|\byour name\b",
     re.IGNORECASE,
-)
-_HELP = re.compile(
-    r"(?:/?help|what can (?:you|i) (?:do|ask|say)|how (?:do|does) (?:you|this|it) work)\b", re.IGNORECASE
 )
 _BARE_REMEMBER = re.compile(r"(?:please )?remember(?: this| that| it| something)?[.!: ]*$", re.IGNORECASE)
 _GREETING = re.compile(
@@ -277,6 +218,7 @@ _AGREEMENT = re.compile(
     r"|forget (?:about )?it)[.! ]*$",
     re.IGNORECASE,
 )
+_GO_ON = re.compile(r"\[Not typed by the person: your answer above broke off\.")
 _CALLED = re.compile(r"^(?:my name is|call me|I go by)\s+(?P<name>[^\W\d_][\w'-]*)", re.IGNORECASE)
 _ASK_AGAIN = "Tell me in one sentence what holds now instead of "
 _OR_FORGET = ", or say “forget it”."
@@ -285,7 +227,7 @@ _ASKED_ABOUT = re.compile(rf"^{_ASK_AGAIN}“(?P<fact>.+)”{re.escape(_OR_FORGE
 
 def _without_rule(talk: Talk) -> Reply:
     looked = [failure(outcome, talk.names) for outcome in talk.results if outcome.error]
-    if talk.results and not looked:
+    if not looked and any(outcome.name in LOOKUPS for outcome in talk.results):
         looked = ["I looked through what I know about you and found nothing for that."]
     said = f"{WHAT_I_AM} I have no rule for what you just wrote.\n\n{what_i_can(talk.acts)}\n\n{REAL_MODEL}"
     return Reply("\n\n".join([*looked, said]))
@@ -333,7 +275,10 @@ class _Wishes:
 
 def _wishes(talk: Talk) -> _Wishes:
     requests: list[Request] = []
-    rest = talk.text
+    # What goes into a draft is a rule of the strategy, not of the person.
+    pieces = list(sentences(talk.text))
+    drafted = of_draft(talk, pieces)
+    rest = "\n".join(piece for piece in pieces if piece not in drafted) if drafted else talk.text
     if "place" in talk.acts:
         places, rest = read_places(rest)
         requests += [Request("place", dict(place)) for place in places]
@@ -375,20 +320,6 @@ def _choice(facts: Sequence[Known], question: str) -> str:
     return f"More than one thing I know could be meant:\n\n{lines}\n\n{question}"
 
 
-def _pointed_at(text: str, shown: list[str]) -> list[str]:
-    if re.search(r"\b(?:both|all|everything|each|them)\b", text, re.IGNORECASE):
-        return shown
-    ordinals = ("first|1|one", "second|2|two", "third|3|three", "fourth|4|four", "fifth|5|five")
-    if len(text.split()) <= 4:
-        for line, words in zip(shown, ordinals, strict=False):
-            if re.fullmatch(rf"(?:(?:the|number|no\.?|#)\s*)*(?:{words})(?:\s+one)?[.!]*", text, re.IGNORECASE):
-                return [line]
-        if re.fullmatch(r"(?:the )?last(?: one)?[.!]*", text, re.IGNORECASE):
-            return shown[-1:]
-    matches = best_matches(text, [Known(line) for line in shown], least=0.5)
-    return [matches[0].text] if len(matches) == 1 else []
-
-
 def _no_tool(request: Request) -> str:
     if request.tool == "remember":
         return (
@@ -403,103 +334,6 @@ def _passing_note(talk: Talk) -> str:
     if not passing:
         return ""
     return f"I keep only what lasts, so I did not save “{passing[0]}”: it is the state of a moment."
-
-
-def _look(act: str, talk: Talk, **arguments: Any) -> Reply:
-    return Reply(tool_calls=(Call(act, arguments),))
-
-
-def _tell_all(talk: Talk, question: str) -> Reply:
-    if talk.can_look("list"):
-        return _look("list", talk)
-    if talk.can_look("read") and not talk.known and not talk.places:
-        return _look("read", talk)
-    failed = [failure(outcome, talk.names) for outcome in talk.results if outcome.name in LOOKUPS and outcome.error]
-    known = _all_known(talk, question) if talk.known or talk.places or not failed else ""
-    return Reply("\n\n".join(filter(None, [*failed, known])))
-
-
-def _answer(talk: Talk, question: str) -> Reply | None:
-    """Answer one question about the user from what is in view, else from what is recalled; None: it is none."""
-    recalled = [outcome for outcome in talk.results if outcome.name == "recall"]
-    # Where more can be looked up, half an answer does not keep from looking.
-    least = 0.6 if talk.acts & LOOKUPS else 0.0
-    matches = [] if recalled else _answering(question, talk.known, least)
-    if matches:
-        told = "You told me" if any(not fact.inferred for fact in matches) else "You never said so; I inferred"
-        return Reply(f"{told}:\n\n{_lines(matches)}{_no_judgement(question)}")
-    if places := [] if recalled else best_matches(question, talk.places, least=0.5):
-        return Reply(f"You told me:\n\n{_lines(places)}{_no_judgement(question)}")
-    is_for_fact = _ASKS_FOR_FACT.match(question)
-    if is_for_fact or _ASKS_ADVICE.match(question):
-        query = " ".join(key_words(question))[:MAX_ARGUMENT]
-        if query and talk.can_look("recall"):
-            return _look("recall", talk, query=query)
-        if talk.can_look("read"):
-            return _look("read", talk)
-    if recalled:
-        return Reply(_recalled(talk, recalled[-1], question))
-    if not is_for_fact:
-        return None
-    if not talk.known:
-        return Reply(knows_nothing(talk.acts))
-    return Reply("That is not among what I know about you. Tell me, as a plain sentence, and I will remember it.")
-
-
-def _recalled(talk: Talk, outcome: Outcome, question: str) -> str:
-    if outcome.error:
-        return failure(outcome, talk.names)
-    if outcome.rows:
-        return f"This is what I found about that:\n\n{found_rows(outcome)}{_no_judgement(question)}"
-    return (
-        "I looked through all that I know about you and found nothing about that. Tell me, as a plain sentence, and I"
-        f" will remember it.{_no_judgement(question)}"
-    )
-
-
-def _all_known(talk: Talk, question: str) -> str:
-    about = _ABOUT.search(question)
-    matches = _answering(about["what"], talk.known) if about else []
-    if about and not matches:
-        matches = best_matches(about["what"], talk.places, least=0.5)
-    if matches:
-        return f"This is what I know about that:\n\n{_lines(matches)}"
-    if not talk.known and not talk.places:
-        return knows_nothing(talk.acts)
-    if about:
-        count = len(talk.known) + len(talk.places)
-        return f"I know nothing about your {about['what'].strip()} yet. I know {count} other things about you."
-    told = [f"This is what I know about you:\n\n{_lines(talk.known)}"] if talk.known else []
-    told += [f"The places I know of:\n\n{_lines(talk.places)}"] if talk.places else []
-    return "\n\n".join([*told, f"There may be more on your {FACTS_PAGE}, where you can change all of it."])
-
-
-def _all_places(talk: Talk) -> str:
-    if talk.places:
-        return f"The places I know of:\n\n{_lines(talk.places)}"
-    return "I know no places yet. Tell me of one: “my home is at 123 Main St, Seattle”."
-
-
-def _answering(question: str, known: list[Known], least: float = 0.0) -> list[Known]:
-    topic = next((topic for topic, pattern in _TOPIC_QUESTIONS if pattern.search(question)), topic_of(question))
-    matches = best_matches(question, known, topic=topic, least=least)
-    return matches or [fact for fact in known if topic and fact.topic == topic]
-
-
-_TOPIC_QUESTIONS = (
-    ("session", re.compile(r"^when\b|\bwhat (?:time|hours)\b", re.IGNORECASE)),
-    ("symbols", re.compile(r"^what do I trade\b|\b(?:which|what) (?:symbols|coins|markets|pairs)\b", re.IGNORECASE)),
-)
-
-
-def _lines(facts: list[Known]) -> str:
-    return "\n".join(fact.line for fact in facts)
-
-
-def _no_judgement(question: str) -> str:
-    if not _ASKS_ADVICE.match(question):
-        return ""
-    return "\n\nI work by rules and cannot judge beyond that."
 
 
 def _name(known: list[Known]) -> str:

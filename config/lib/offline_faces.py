@@ -1,8 +1,8 @@
 """Where the rules of the offline model meet the tools and prompts of each assistant, so that one set serves all.
 
 The rules speak of acts: remember, forget, change, confirm, link and place write; list, recall and read look something
-up. Here an act becomes a call of a tool that the chat has, a tool's result becomes the outcome of an act, and the
-memory blocks of the prompts become facts.
+up; the coach's tools are acts by their own names. Here an act becomes a call of a tool that the chat has, a tool's
+result becomes the outcome of an act, and the memory blocks of the prompts become facts.
 """
 
 import re
@@ -15,6 +15,28 @@ from config.lib.offline_statements import category_of, topic_of
 from config.lib.text import normal_form
 
 LOOKUPS: Final = frozenset({"list", "recall", "read"})
+# Tools that are acts of their own, under their own names; the advisor has the first six.
+COACH_READS: Final = (
+    "list_my_skills",
+    "get_skill_performance",
+    "get_my_deployments",
+    "get_market_overview",
+    "get_recent_news",
+    "get_upcoming_events",
+)
+COACH_TOOLS: Final = frozenset(
+    {
+        *COACH_READS,
+        "set_basics",
+        "set_strategy",
+        "set_context",
+        "set_risk",
+        "set_schedule",
+        "set_tools",
+        "critique_draft",
+        "prepare_action",
+    }
+)
 COACH_HEADING: Final = "## What I know about you"
 ADVISOR_HEADING: Final = "## Your stored preferences"
 COMPANION_HEADING: Final = "USER'S STORED MEMORIES:"
@@ -109,6 +131,7 @@ _SPOKEN: Final[dict[str, dict[str, Callable[[Arguments], dict[str, Any]]]]] = {
         "place": lambda given: {"operation": "add_poi", **given},
         "read": lambda given: {"operation": "get_memory"},
     },
+    **{name: {name: dict} for name in COACH_TOOLS},
 }
 
 

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
-from config.lib.offline_faces import LOOKUPS
+from config.lib.offline_faces import COACH_TOOLS, LOOKUPS
 from config.lib.offline_facts import Outcome, is_uuid
 from config.lib.offline_wording import FACTS_PAGE
 
@@ -32,8 +32,9 @@ def report(results: Sequence[Outcome], names: Mapping[str, str]) -> list[str]:
     if any(parts):
         parts.append(f"You can change or undo this on your {FACTS_PAGE}.")
     parts += [_held(outcome) for outcome in results if outcome.held and not outcome.error]
-    parts += [failure(outcome, names) for outcome in results if outcome.error]
-    parts += [_plainly(o) for o in results if not o.error and o.name not in _WRITES and o.name not in LOOKUPS]
+    others = [outcome for outcome in results if outcome.name not in COACH_TOOLS]  # whose rules report them
+    parts += [failure(outcome, names) for outcome in others if outcome.error]
+    parts += [_plainly(o) for o in others if not o.error and o.name not in _WRITES and o.name not in LOOKUPS]
     return parts
 
 

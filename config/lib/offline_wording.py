@@ -14,6 +14,21 @@ REAL_MODEL: Final = (
     " `openrouter/anthropic/claude-sonnet-4.6`) and the provider's key (`OPENROUTER_API_KEY`), and restarts Keel."
 )
 
+_COACH: Final = {
+    "get_my_deployments": (
+        "- **tell how your agents do**: “what's running and how is it doing?”, “why did you open this position?”,"
+        " “show my"
+        " last trades”, “anything I should worry about?”"
+    ),
+    "get_market_overview": (
+        "- **look at markets, news and events**: “what's the market doing today?”, “what will CPI do to my BTC long?”"
+    ),
+    "set_strategy": (
+        "- **draft a skill with you**: “help me build a BTC funding mean-reversion strategy”, “show me a template”"
+    ),
+    "prepare_action": "- **prepare actions** as cards that you alone confirm: “stop it”, “backtest it over the last"
+    " month”",
+}
 _TRADER: Final = ("I never trade alts", "my max leverage is 5x", "actually my max leverage is 3x", "max leverage")
 _INVESTOR: Final = ("I only buy funds", "my goal is to retire at 50", "actually my goal is to retire at 55", "goal")
 _PERSON: Final = ("I prefer morning workouts", "my name is Alex", "actually my name is Alexa", "name")
@@ -30,11 +45,12 @@ def what_i_can(acts: Collection[str]) -> str:
         "link": "- **relate two facts**: “link my goal and my risk limit”",
     }
     told = [line for act, line in lines.items() if act in acts]
+    told += [line for act, line in _COACH.items() if act in acts]
     told.append(f"- **say what I know**: “what do you know about me?”, “what is my {asked}?”")
     if not acts:
         told.append("- I can **save nothing** here: this chat has no tool for it")
     listed = "\n".join(told)
-    return f"Here is what I can do:\n\n{listed}\n\nYou see and edit all of it on your {FACTS_PAGE}."
+    return f"Here is what I can do:\n\n{listed}\n\nYou see and edit all that I know of you on your {FACTS_PAGE}."
 
 
 def knows_nothing(acts: Collection[str]) -> str:

@@ -14,7 +14,8 @@ from uuid import uuid4
 from django.conf import settings
 
 from config.lib.llm_answer import Completion, ToolCall, Usage, clean
-from config.lib.offline import Reply, decide
+from config.lib.offline import decide
+from config.lib.offline_talk import Reply
 from config.lib.tokens import estimate_tokens
 
 FRAGMENT = 12  # characters of tool arguments per chunk, about what real providers send

@@ -1,0 +1,85 @@
+"""What the offline model reads in a system prompt besides the memory: the focus of the chat, the tier, the clock."""
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, date, datetime
+from typing import Any, Final
+
+HEADING: Final = "## In focus"
+NOVICE: Final = "novice"
+INTERMEDIATE: Final = "intermediate"
+EXPERT: Final = "expert"
+
+_TIERS: Final = (
+    (re.compile(r"^The person is new to trading\.", re.MULTILINE), NOVICE),
+    (re.compile(r"^The person is an expert\.", re.MULTILINE), EXPERT),
+)
+_CLOCK = re.compile(r"^Current datetime: (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)Z$", re.MULTILINE)
+_LINE = re.compile(r"^- (?P<label>[a-z_ ,()]{2,40}): (?P<text>.*)$")
+_AS_IT_STANDS: Final = "draft, as it stands (data)"
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """Where a chat takes place."""
+
+    tier: str = INTERMEDIATE
+    now: datetime | None = None  # UTC
+    focus: Mapping[str, str] = field(default_factory=dict)  # the lines below the heading, by their labels
+
+    @property
+    def deployment_id(self) -> str:
+        """Return the deployment that the chat was opened from; "" without one."""
+        return self.focus.get("deployment_id", "")
+
+    @property
+    def skill_id(self) -> str:
+        """Return the skill in focus, or that of the deployment in focus; "" without one."""
+        return self.focus.get("skill_id", "")
+
+    @property
+    def is_authoring(self) -> bool:
+        """Whether the chat was opened to write a strategy."""
+        return not self.deployment_id and ("draft" in self.focus or "skill_id" in self.focus)
+
+    @property
+    def draft(self) -> dict[str, Any]:
+        """Return the blocks of the draft in focus as far as the prompt shows them."""
+        try:
+            blocks = json.loads(self.focus.get(_AS_IT_STANDS, "{}"))
+        except (ValueError, RecursionError):
+            return {}
+        return blocks if isinstance(blocks, dict) else {}
+
+    @property
+    def today(self) -> date | None:
+        """Return the day of the turn in UTC, as far as the prompt tells it."""
+        return self.now.date() if self.now else None
+
+
+def read_scene(prompts: Iterable[str]) -> Scene:
+    """Read the texts of system messages."""
+    prompt = "\n".join(prompts)
+    tier = next((tier for pattern, tier in _TIERS if pattern.search(prompt)), INTERMEDIATE)
+    clocks = _CLOCK.findall(prompt)  # the last one: it ends the prompt
+    return Scene(tier=tier, now=_instant(clocks[-1]) if clocks else None, focus=_focus(prompt))
+
+
+def _instant(text: str) -> datetime | None:
+    try:
+        return datetime.fromisoformat(text).replace(tzinfo=UTC)
+    except ValueError:
+        return None
+
+
+def _focus(prompt: str) -> dict[str, str]:
+    _, _, rest = f"\n{prompt}\n".rpartition(f"\n{HEADING}\n")
+    focus: dict[str, str] = {}
+    for line in rest.split("\n"):
+        match = _LINE.match(line)
+        if match is None:
+            break
+        focus.setdefault(match["label"], match["text"].strip())
+    return focus

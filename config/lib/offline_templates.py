@@ -1,0 +1,126 @@
+"""What the offline model knows of drafting without being told: the shipped templates, the terms, the questions."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A shipped template, as far as the rules speak of it."""
+
+    title: str
+    told: str
+    symbols: tuple[str, ...]
+    avoid: tuple[str, ...]
+
+
+TEMPLATES: Final = {
+    "funding_mean_reversion": Template(
+        "Funding mean reversion",
+        "takes the other side when funding is extreme and price has stopped moving; hourly, positions of up to two"
+        " days",
+        ("BTC", "ETH"),
+        (
+            "No trade against a trend regime on the daily chart",
+            "No new position within 2 hours before FOMC or CPI",
+            "Never add to a losing position",
+        ),
+    ),
+    "trend_breakout": Template(
+        "Trend breakout",
+        "buys strength and sells weakness when price leaves a long range; every four hours, positions of weeks",
+        ("BTC", "ETH", "SOL"),
+        ("No entry in a chop regime", "No entry more than one bar after the breakout", "Never widen a stop"),
+    ),
+    "range_fade": Template(
+        "Range fade",
+        "sells the top and buys the bottom of a quiet range; every 15 minutes, in and out within the day",
+        ("BTC",),
+        (
+            "No trade in a trend or shock regime",
+            "No trade within an hour of a scheduled event",
+            "No third try at the same edge of a range",
+        ),
+    ),
+}
+# What somebody new should start with: a loss that teaches, not one that ends it.
+SAFE_CAPS: Final[dict[str, Any]] = {
+    "maxPositionPct": 5,
+    "maxTotalExposurePct": 10,
+    "maxLeverage": 1,
+    "dailyLossHaltPct": 2,
+}
+TERMS: Final = (
+    ("funding", "Funding", "what holders of one side of a perpetual pay the other side, every few hours"),
+    ("mean_reversion", "Mean reversion", "the bet that a price which ran far comes back to its average"),
+    ("breakout", "Breakout", "price leaving a range it had stayed in; the bet is that it keeps going"),
+    ("trend", "Trend", "a move that goes on; the bet is that it goes on longer"),
+    ("range", "Range", "price going back and forth between two levels"),
+    ("leverage", "Leverage", "trading with more than you have; at 2x a move of 1% costs or makes 2%"),
+    ("loss", "Daily loss halt", "the loss of a day after which the engine opens nothing new until 00:00 UTC"),
+    (
+        "backtest",
+        "Backtest",
+        "the strategy run over past prices: no proof, but the cheapest way to find out it is wrong",
+    ),
+)
+
+_ALWAYS: Final = frozenset({"leverage", "loss", "backtest"})
+
+ENTRY: Final = "Entry"
+EXIT: Final = "Exit"
+KILLS: Final = "What kills it"
+SIZING: Final = "Sizing"
+HORIZON: Final = "Horizon"
+SYMBOLS: Final = "Symbols"
+RISK: Final = "Risk"
+# In this order (seed 003), each with the trade-off behind it.
+AREAS: Final = {
+    ENTRY: "When exactly does it open a position? A tight rule gives few but comparable trades, a loose one many.",
+    EXIT: "When does it get out, in profit and in loss? A near stop loses little and often, a far one much and rarely.",
+    KILLS: "When must it not trade (events, regimes, times)? Each such rule saves losses and costs opportunities.",
+    SIZING: "What percentage of equity per position, at most? Small sizes survive bad streaks, large ones show sooner.",
+    HORIZON: "Within the day, days, or weeks, and on which bars? Short ones pay more in fees, long ones in patience.",
+    SYMBOLS: "Which symbols? One is easier to judge, several spread the risk unless they move together.",
+    RISK: "Which leverage at most, and which daily loss halts it? Both bound the worst day, and the best one.",
+}
+MOST_ASKED: Final = 3  # questions at a time
+QUESTIONS: Final = "To go on I need to know:"
+
+BACKTEST_FIRST: Final = (
+    "Backtest it before you deploy it: once it is saved, say “backtest it over the last month”. A strategy that"
+    " loses on"
+    " past prices will not win on new ones."
+)
+NOVICE_ASK: Final = "What do you want to trade, and why do you think there is money in it?"
+EXPERT_ASK: Final = "Hand me the pitch: symbols, entry, exit, what kills it, size. I draft all of it and push back."
+
+
+def listed_templates() -> str:
+    """Return the templates as a list."""
+    return "\n".join(f"- **{one.title}**: {one.told}; trades {', '.join(one.symbols)}" for one in TEMPLATES.values())
+
+
+def template_for(style: str, *, funding: bool) -> str:
+    """Return the name of the template that comes closest to a style."""
+    if funding or style == "carry":
+        return "funding_mean_reversion"
+    return {"mean_reversion": "range_fade", "range": "range_fade"}.get(style, "trend_breakout")
+
+
+def template_named(text: str) -> str:
+    """Return the name of the template that a text names, "" when it names none."""
+    words = text.casefold().replace("-", " ")
+    keys = {
+        "funding_mean_reversion": ("funding", "mean reversion"),
+        "trend_breakout": ("breakout", "trend"),
+        "range_fade": ("range", "fade"),
+    }
+    return next((name for name, said in keys.items() if any(word in words for word in said)), "")
+
+
+def glossary(text: str, template: str, style: str = "") -> str:
+    """Explain the terms that a text and a template bring up, and those that nobody should begin without."""
+    words = f"{text} {TEMPLATES[template].title} {style}".casefold().replace(" ", "_")
+    met = [f"- **{title}**: {told}" for key, title, told in TERMS if key in words or key in _ALWAYS]
+    return "In a few words:\n\n" + "\n".join(met)
