@@ -98,6 +98,13 @@ def find_open_draft(skill_id: UUID | None) -> SkillDraft | None:
     return draft
 
 
+def find_draft_of_chat(conversation_id: UUID) -> SkillDraft | None:
+    """Return the draft being edited that a chat wrote last; None if it wrote none."""
+    rows = SkillDraft.objects.filter(conversation_id=conversation_id, status=DraftStatus.EDITING)
+    draft: SkillDraft | None = rows.order_by("-updated_at", "id").first()
+    return draft
+
+
 def list_skill_deployments(skill_id: UUID) -> list[Deployment]:
     """Return the deployments of a skill but those of backtests, newest first."""
     rows = Deployment.objects.filter(skill=skill_id).exclude(broker_kind=BrokerKind.BACKTEST)

@@ -399,10 +399,10 @@ class CalendarForm(AddressForm):
 class DraftActForm(forms.Form):
     """What to do with a draft, and how old the page is that asks for it."""
 
-    ACTS: ClassVar = ("save", "save_over", "keep", "discard")
+    ACTS: ClassVar = ("save", "save_over", "keep", "close", "discard")
 
     act = forms.ChoiceField(choices=[(act, act) for act in (*ACTS, *(f"template:{name}" for name in TEMPLATES))])
-    seen = forms.CharField(required=False, max_length=64)  # when the draft was last changed; empty: there was none
+    seen = forms.CharField(required=False, max_length=64)  # the draft's fingerprint; empty: there was none
 
     def asked(self) -> tuple[str, str]:
         """Return the act, and the name of a template; to keep the draft for anything that is none."""

@@ -114,6 +114,15 @@ def overview(symbol: str, now: datetime, tape: Tape = STORED) -> Overview:
     )
 
 
+def list_symbols(limit: int) -> list[str]:
+    """Return the first symbols, by name, that there are bars of; a query each, which is one step into their index."""
+    symbols = Bar.objects.order_by("symbol").values_list("symbol", flat=True)
+    found: list[str] = []
+    while len(found) < limit and (following := symbols.filter(symbol__gt=found[-1] if found else "").first()):
+        found.append(following)
+    return found
+
+
 def list_news(
     symbols: Collection[str], *, since: datetime, now: datetime, limit: int, tape: Tape = STORED
 ) -> list[NewsItem]:
@@ -180,6 +189,7 @@ def exposures(deployment_id: UUID, events: Iterable[MarketEvent], now: datetime)
     """
     deployment = get_deployment(deployment_id)
     positions = list(Trade.objects.open().filter(deployment=deployment).order_by("symbol"))
+    marks = {trade.symbol: find_mark(trade.symbol, now) for trade in positions}
     known: dict[tuple[str, str], list[float]] = {}
     found = []
     for event in events:
@@ -189,12 +199,11 @@ def exposures(deployment_id: UUID, events: Iterable[MarketEvent], now: datetime)
             key = (event.kind, trade.symbol)
             if key not in known:
                 known[key] = past_moves(event.kind, trade.symbol, now)
-            found.append(_exposure(event, trade, known[key], now))
+            found.append(_exposure(event, trade, known[key], marks[trade.symbol]))
     return found
 
 
-def _exposure(event: MarketEvent, trade: Trade, moves: list[float], now: datetime) -> Exposure:
-    mark = find_mark(trade.symbol, now)
+def _exposure(event: MarketEvent, trade: Trade, moves: list[float], mark: Mark | None) -> Exposure:
     past = impact(moves, is_long=trade.side == "long")
     return Exposure(
         event_id=event.pk,

@@ -1,6 +1,6 @@
 """Reading skills, deployments and their record: every function answers for the owner in scope."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -11,6 +11,7 @@ from uuid import UUID
 from django.db.models import Count, Exists, F, Max, OuterRef, Q, Subquery, Sum
 
 from config.lib.errors import DomainError
+from config.lib.owned import owner_id
 from trading.models import (
     BacktestRun,
     BrokerKind,
@@ -30,6 +31,7 @@ from trading.models import (
     SkillVersion,
     Trade,
     TradeQuerySet,
+    Trader,
     TradeStatus,
     Verdict,
 )
@@ -100,6 +102,15 @@ class ListedDeployment:
     net_usd: Decimal  # of all its trades, as far as realised
     decided_at: datetime | None
     refusals: list[DecisionSnapshot]  # of the last day, newest first, at most five
+
+
+@dataclass(frozen=True, slots=True)
+class SkillRecord:
+    """The trades that speak for a skill, newest entry first, and the lessons that are in force, newest first."""
+
+    trades: list[Trade]
+    notes: list[ReflectionNote]
+    backtest: BacktestRun | None  # whose they are; None: those of its deployments
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +203,12 @@ def list_open_drafts() -> list[SkillDraft]:
     return list(SkillDraft.objects.filter(status=DraftStatus.EDITING).order_by("-updated_at", "id"))
 
 
+def experience_tier() -> str | None:
+    """Return how much the owner in scope has traded; None if they were not asked yet."""
+    tier: str | None = Trader.objects.values_list("experience_tier", flat=True).get(pk=owner_id())
+    return tier
+
+
 # --- Deployments ---
 
 
@@ -210,27 +227,34 @@ def find_backtest_of(deployment: Deployment) -> BacktestRun | None:
     return run
 
 
-def list_deployments(now: datetime) -> list[ListedDeployment]:
-    """Return the deployments that are not backtests', running ones first, then newest; in a handful of queries."""
+def list_deployments(now: datetime, *, deployment_id: UUID | None = None) -> list[ListedDeployment]:
+    """Return the deployments that are not backtests', running ones first, then newest; in a handful of queries.
+
+    Raises:
+        DeploymentNotFound: there is none of that id, where one is named.
+    """
     decided = DecisionSnapshot.objects.filter(deployment=OuterRef("pk")).order_by("-tick").values("tick_at")[:1]
+    which = {} if deployment_id is None else {"deployment": get_deployment(deployment_id)}
     deployments = list(
         Deployment.objects.exclude(broker_kind=BrokerKind.BACKTEST)
+        .filter(**({} if deployment_id is None else {"pk": deployment_id}))
         .select_related("skill", "version")
         .annotate(decided_at=Subquery(decided))
         .order_by("-created_at", "id")
     )
     totals = {
         row["deployment"]: row
-        for row in Trade.objects.order_by()
+        for row in Trade.objects.filter(**which)
+        .order_by()
         .values("deployment")
         .annotate(net=Sum("realized_pnl_usd"), closed=Count("pk", filter=Q(status="closed")))
     }
     positions: dict[UUID, list[Trade]] = {}
-    for trade in Trade.objects.open().newest_first():
+    for trade in Trade.objects.open().filter(**which).newest_first():
         positions.setdefault(trade.deployment_id, []).append(trade)
     refusals: dict[UUID, list[DecisionSnapshot]] = {}
     since = now - timedelta(days=1)
-    refused = DecisionSnapshot.objects.filter(verdict=Verdict.REFUSED, tick_at__gte=since)
+    refused = DecisionSnapshot.objects.filter(**which, verdict=Verdict.REFUSED, tick_at__gte=since)
     for snapshot in refused.defer("system_prompt", "context", "steps").order_by("-tick_at"):
         refusals.setdefault(snapshot.deployment_id, []).append(snapshot)
     listed = [
@@ -315,6 +339,11 @@ def page_of_trades(which: TradeFilter, number: int = 1) -> TradePage:
     return TradePage(found, count["total"], number, pages, count["net"] or Decimal(0))
 
 
+def find_trades(trade_ids: Iterable[UUID]) -> list[Trade]:
+    """Return the trades of these ids that there are, newest entry first."""
+    return list(Trade.objects.filter(pk__in=set(trade_ids)).newest_first())
+
+
 def get_trade(trade_id: UUID) -> Trade:
     """Return a trade. Raises TradeNotFound."""
     trade: Trade | None = (
@@ -380,6 +409,20 @@ def list_open(deployment_id: UUID) -> list[Trade]:
     return list(Trade.objects.open().filter(deployment=deployment_id).newest_first())
 
 
+def last_closed(which: TradeFilter, limit: int) -> list[Trade]:
+    """Return the last closed trades that fit, newest entry first."""
+    return list(trades_that_fit(which).closed().newest_first().defer("state")[:limit])
+
+
+def list_symbols_in_use() -> list[str]:
+    """Return the symbols of open positions, then those of what runs; of backtests none."""
+    held = trades_that_fit(TradeFilter(status=TradeStatus.OPEN)).order_by("symbol").values_list("symbol", flat=True)
+    running = Deployment.objects.exclude(broker_kind=BrokerKind.BACKTEST).filter(status="running")
+    versions = SkillVersion.objects.filter(pk__in=running.values("version")).order_by("-created_at", "id")
+    payloads = versions.values_list("payload", flat=True)
+    return list(dict.fromkeys([*held, *(symbol for payload in payloads for symbol in payload["context"]["symbols"])]))
+
+
 def trades_that_fit(which: TradeFilter) -> TradeQuerySet:
     """Return the trades that fit, in no order; what pages, sums and exports are cut from."""
     rows: TradeQuerySet = Trade.objects.all()
@@ -430,6 +473,29 @@ def skill_performance(skill_id: UUID) -> dict[str, Performance]:
     return {kind: numbers for kind, numbers in found.items() if numbers.trades}
 
 
+def record_of_skill(skill_id: UUID, limit: int) -> SkillRecord:
+    """Return the last closed trades of a skill and its lessons; before its deployments closed one, its last backtest's.
+
+    What is kept for the skill is part of either. Raises SkillNotFound.
+    """
+    skill = get_skill(skill_id)
+    trades = last_closed(TradeFilter(skill_id=skill.pk), limit)
+    run = None if trades else _last_backtest(skill)
+    if run is not None:
+        trades = last_closed(TradeFilter(deployment_id=run.deployment_id, with_backtests=True), limit)
+    of_backtests = Deployment.objects.filter(skill=skill, broker_kind=BrokerKind.BACKTEST).values("pk")
+    which = Q(deployment__isnull=True) | (Q(deployment=run.deployment_id) if run else ~Q(deployment__in=of_backtests))
+    notes = ReflectionNote.objects.filter(which, skill=skill, status="active").order_by("-generated_at", "id")
+    return SkillRecord(trades, list(notes), run)
+
+
+def _last_backtest(skill: Skill) -> BacktestRun | None:
+    of_skill = Deployment.objects.filter(skill=skill, broker_kind=BrokerKind.BACKTEST).values("pk")
+    runs = BacktestRun.objects.filter(deployment__in=of_skill, status="done").order_by("-finished_at", "id")
+    run: BacktestRun | None = runs.first()
+    return run
+
+
 def utc_midnight(at: datetime) -> datetime:
     """Return when the day of an instant began, in UTC."""
     return at.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
@@ -474,6 +540,18 @@ def find_active_note(deployment: Deployment) -> ReflectionNote | None:
     rows = ReflectionNote.objects.filter(which, skill=deployment.skill_id)
     note: ReflectionNote | None = rows.filter(status="active").order_by(F("deployment").asc(nulls_last=True)).first()
     return note
+
+
+def list_active_notes(deployments: Collection[Deployment]) -> list[ReflectionNote]:
+    """Return the lessons that the prompts of deployments carry, as `find_active_note` does; each once, newest first."""
+    of_skills = Q(deployment__isnull=True, skill__in={one.skill_id for one in deployments})
+    rows = ReflectionNote.objects.filter(
+        Q(deployment__in=[one.pk for one in deployments]) | of_skills, status="active"
+    ).order_by("-generated_at", "id")
+    notes = list(rows)
+    own = {note.deployment_id for note in notes}
+    shared = {one.skill_id for one in deployments if one.pk not in own}
+    return [note for note in notes if note.deployment_id is not None or note.skill_id in shared]
 
 
 def _iter_equity(deployment: Deployment) -> Iterator[EquityAt]:

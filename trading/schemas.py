@@ -17,6 +17,7 @@ from typing import Annotated, Any, Final, Literal, Self, TypeVar
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer, ValidationError, create_model
 from pydantic import model_validator as whole_validator
 from pydantic.alias_generators import to_camel
+from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from config.lib.errors import DomainError
@@ -310,6 +311,7 @@ def parse_arguments(model: type[BlockType], arguments: str) -> BlockType:
 # --- Drafts ---
 
 # The blocks by which tools patch a draft; the basics stand at the top of the payload.
+BASICS_PART: Final = "basics"
 BASICS: Final = ("name", "description", "model", "trading_style", "max_steps")
 BLOCKS: Final[dict[str, type[Block]]] = {
     "strategy": Strategy,
@@ -318,6 +320,9 @@ BLOCKS: Final[dict[str, type[Block]]] = {
     "schedule": Schedule,
     "tools": Tools,
 }
+
+
+MISSING: Final = "is missing"  # the problem of a field that is not there
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,6 +387,27 @@ def merge_patch(payload: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[st
     return _merged(payload, parse_partial(patch))
 
 
+def parse_part(part: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the patch of a draft that sets fields of one part: "basics", or a block of BLOCKS.
+
+    Raises:
+        PayloadInvalid: a field is unknown or wrong; it is named by its path in the payload.
+    """
+    try:
+        parsed = _part(part).model_validate(given)
+    except ValidationError as error:
+        raise PayloadInvalid(_field_errors(error.errors(), within=part if part in BLOCKS else "")) from error
+    values: dict[str, Any] = parsed.model_dump(mode="json", exclude_unset=True)
+    return {part: values} if part in BLOCKS else values
+
+
+def part_schema(part: str) -> dict[str, Any]:
+    """Return what a part takes as JSON schema for a model: the seeds' spelling, nothing required, no references."""
+    schema = _part(part).model_json_schema()
+    told: dict[str, Any] = _told(schema, schema.get("$defs", {}))
+    return told
+
+
 def default_payload() -> dict[str, Any]:
     """Return what a new draft starts with: every field that has a default."""
     return _defaults(SkillPayload)
@@ -429,17 +455,52 @@ def _defaults(model: type[Block]) -> dict[str, Any]:
 @cache
 def _partial(model: type[Block]) -> type[BaseModel]:
     """Return the model with every field optional, its blocks too, and without the rules between fields."""
+    return _optional(f"Partial{model.__name__}", model.model_fields)
+
+
+@cache
+def _part(part: str) -> type[BaseModel]:
+    if part in BLOCKS:
+        return _partial(BLOCKS[part])
+    assert part == BASICS_PART, "a part of a draft is the basics or a block"
+    return _optional("PartialBasics", {name: SkillPayload.model_fields[name] for name in BASICS})
+
+
+def _optional(name: str, of: Mapping[str, FieldInfo]) -> type[BaseModel]:
     fields: dict[str, Any] = {}
-    for name, field in model.model_fields.items():
+    for field_name, field in of.items():
         block = _block_of(field.annotation)
         optional = copy(field)
         optional.default, optional.default_factory = None, None
-        fields[name] = (_partial(block) if block else field.annotation, optional)
-    return create_model(f"Partial{model.__name__}", __config__=model.model_config, **fields)
+        fields[field_name] = (_partial(block) if block else field.annotation, optional)
+    return create_model(name, __config__=Block.model_config, **fields)
 
 
-def _field_errors(errors: Iterable[ErrorDetails]) -> list[FieldError]:
-    return [FieldError(_path(error["loc"]), _words(error)) for error in errors]
+def _told(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a schema without what helps no model: titles, defaults that a patch does not apply, our docstrings."""
+    if name := schema.get("$ref", "").rpartition("/")[2]:
+        inner = {key: value for key, value in definitions[name].items() if key != "description"}
+        return _told({**inner, **{key: value for key, value in schema.items() if key != "$ref"}}, definitions)
+    told: dict[str, Any] = {}
+    for key, value in schema.items():
+        match key:
+            case "title" | "default" | "$defs":
+                pass
+            case "properties":
+                told[key] = {name: _told(one, definitions) for name, one in value.items()}
+            case "items":
+                told[key] = _told(value, definitions)
+            case "anyOf" if {one.get("type") for one in value} == {"number", "string"}:
+                # Exact in Python, a number to a model.
+                told |= next(one for one in value if one["type"] == "number")
+            case _:
+                told[key] = value
+    return told
+
+
+def _field_errors(errors: Iterable[ErrorDetails], *, within: str = "") -> list[FieldError]:
+    outer = (within,) if within else ()
+    return [FieldError(_path((*outer, *error["loc"])), _words(error)) for error in errors]
 
 
 def _path(location: tuple[int | str, ...]) -> str:
@@ -451,5 +512,5 @@ def _words(error: ErrorDetails) -> str:
         case "extra_forbidden":
             return "there is no such field"
         case "missing":
-            return "is missing"
+            return MISSING
     return error["msg"].removeprefix("Value error, ")

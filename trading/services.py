@@ -15,6 +15,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import Q
 
 from config.lib.errors import DomainError
+from config.lib.owned import owner_id
 from trading.models import (
     BacktestRun,
     Bar,
@@ -24,12 +25,14 @@ from trading.models import (
     DeploymentCommand,
     DeploymentStatus,
     DraftStatus,
+    ExperienceTier,
     NoteStatus,
     ReflectionNote,
     Skill,
     SkillDraft,
     SkillVersion,
     Trade,
+    Trader,
     WorkStatus,
 )
 from trading.queries import (
@@ -40,7 +43,15 @@ from trading.queries import (
     get_skill,
     get_version,
 )
-from trading.schemas import FieldError, PayloadInvalid, SkillPayload, default_payload, merge_patch, parse_payload
+from trading.schemas import (
+    FieldError,
+    PayloadInvalid,
+    SkillPayload,
+    default_payload,
+    list_problems,
+    merge_patch,
+    parse_payload,
+)
 from trading.skill_templates import apply_template
 
 STARTING_EQUITY_USD: Final = Decimal(10_000)
@@ -59,6 +70,10 @@ class DraftOutdated(DomainError):
     """The skill got another version since the draft was begun."""
 
     http_status = HTTPStatus.CONFLICT
+
+
+class TierUnknown(DomainError):
+    """There is no such tier of experience."""
 
 
 class SkillInUse(DomainError):
@@ -113,10 +128,16 @@ class NoteNotFound(DomainError):
 def start_draft(*, skill_id: UUID | None = None, conversation_id: UUID | None = None, now: datetime) -> SkillDraft:
     """Return the draft being edited of a skill, or of a new one; begin it if there is none (settled 24).
 
+    Args:
+        conversation_id: the chat that writes it; the draft notes the last one.
+
     Raises:
         SkillNotFound: the owner has no such skill.
+        SkillArchived: it is off the lists.
     """
     base = None if skill_id is None else get_version(skill_id)
+    if base is not None and base.skill.archived_at is not None:
+        raise SkillArchived("This skill is archived. It can be read, not changed.")
     draft, _ = SkillDraft.objects.get_or_create(
         base_skill=base.skill if base else None,
         status=DraftStatus.EDITING,
@@ -129,6 +150,9 @@ def start_draft(*, skill_id: UUID | None = None, conversation_id: UUID | None = 
         },
     )
     started: SkillDraft = draft
+    if conversation_id is not None and started.conversation_id != conversation_id:
+        started.conversation_id = conversation_id
+        started.save(update_fields=["conversation_id"])
     return started
 
 
@@ -196,6 +220,11 @@ def archive_skill(*, skill_id: UUID, now: datetime) -> Skill:
     return skill
 
 
+def list_save_problems(payload: Mapping[str, Any]) -> list[FieldError]:
+    """Return what keeps a draft from being saved: what is missing or wrong, then models that are not allowed."""
+    return list_problems(payload) or _model_problems(parse_payload(payload))
+
+
 def allowed_models() -> list[str]:
     """Return the models that a skill may name (settled 31)."""
     return list(settings.ALLOWED_MODELS)
@@ -220,7 +249,9 @@ def _model_problems(payload: SkillPayload) -> list[FieldError]:
     named = {"model": payload.model, "context.memory.reflection.model": payload.context.memory.reflection.model}
     allowed = allowed_models()
     return [
-        FieldError(field, f"{model} is not allowed here; choose one of {', '.join(allowed)}, or none for the site's")
+        FieldError(
+            field, f"the model {model} is not allowed here; choose one of {', '.join(allowed)}, or none for the site's"
+        )
         for field, model in named.items()
         if model is not None and model not in allowed
     ]
@@ -283,6 +314,16 @@ def _add_version(
         skill=skill, version=skill.latest_version, payload=payload.stored(), created_at=now
     )
     return version
+
+
+# --- The trader ---
+
+
+def choose_tier(*, tier: str) -> None:
+    """Note how much the owner in scope has traded. Raises TierUnknown."""
+    if tier not in ExperienceTier.values:
+        raise TierUnknown(f"There is no tier {tier}. Take one of {', '.join(ExperienceTier.values)}.")
+    Trader.objects.filter(pk=owner_id()).update(experience_tier=tier)
 
 
 # --- Deployments ---

@@ -19,7 +19,7 @@ from django.http import QueryDict
 from pydantic.fields import FieldInfo
 
 from trading.models import MarketEvent, TradingStyle
-from trading.schemas import Block, BuiltInTool, FieldError, McpServer, SkillPayload
+from trading.schemas import MISSING, Block, BuiltInTool, FieldError, McpServer, SkillPayload
 
 LONG_TEXT: Final = 500  # characters, above which a text gets more than a line
 SHORT_LINE: Final = 120  # characters, above which a line takes the whole width
@@ -328,12 +328,9 @@ class SkillForm(forms.Form):
 
     def add_problems(self, problems: Iterable[FieldError]) -> None:
         """Put what the schema found beside the fields it is about."""
+        mode = str(self.cleaned_data.get("strategy.mode"))
         for problem in problems:
-            path = re.sub(r"\[.*", "", problem.field)
-            if not path:
-                mode = self.cleaned_data.get("strategy.mode")
-                path = "strategy.thesis" if mode == "thesis" else "strategy.entry"
-            field = _SPEAKS_FOR.get(path, path)
+            field = _field_of(problem, mode)
             self.add_error(field if field in self.fields else None, _in_words(problem.problem))
 
 
@@ -358,6 +355,14 @@ def _leaves_of(payload: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[s
             yield from _leaves_of(value, f"{prefix}{name}.")
         else:
             yield f"{prefix}{name}", value
+
+
+def _field_of(problem: FieldError, mode: str) -> str:
+    """Return the field beside which to show a problem; `mode` is the strategy's."""
+    path = re.sub(r"\[.*", "", problem.field)
+    if not path:
+        path = "strategy.thesis" if mode == "thesis" else "strategy.entry"
+    return _SPEAKS_FOR.get(path, path)
 
 
 def _plain(value: Any) -> Any:
@@ -397,6 +402,25 @@ def described(payload: Mapping[str, Any]) -> list[tuple[str, list[Said]]]:
             is_long = isinstance(field.widget, forms.Textarea) or getattr(field, "is_wide", False)
             groups[group_of(path)].append(Said(LABELS[path], text, is_long))
     return [(GROUPS[name][0], said) for name, said in groups.items() if said]
+
+
+@dataclass(frozen=True, slots=True)
+class Mending:
+    """A problem of a draft, in words, and where in the form it is mended."""
+
+    label: str
+    text: str  # empty: it is merely missing
+    anchor: str  # the id of the field
+
+
+def problems_in_words(problems: Iterable[FieldError], payload: Mapping[str, Any]) -> list[Mending]:
+    """Return what keeps a stored payload from being saved as people read it, one a field."""
+    mode = str(dict(_leaves_of(payload)).get("strategy.mode", "thesis"))
+    by_field = {_field_of(problem, mode): problem for problem in reversed(list(problems))}
+    return [
+        Mending(label_of(field), "" if problem.problem == MISSING else _in_words(problem.problem), f"skill-{field}")
+        for field, problem in reversed(by_field.items())
+    ]
 
 
 def _is_idle(path: str, values: Mapping[str, Any]) -> bool:

@@ -1,11 +1,12 @@
 from django.urls import path
 
-from trading.views import account, backtests, calendar, deployments, ledger, skills
+from trading.views import account, backtests, calendar, deployments, drafts, ledger, skills
 
 app_name = "trading"
 
 urlpatterns = [
     path("profile/", account.profile, name="profile"),
+    path("profile/tier/", account.tier, name="tier"),
     path("profile/tokens/", account.add_token, name="add_token"),
     path("profile/tokens/<uuid:token_id>/revoke/", account.revoke, name="revoke_token"),
     path("theme/", account.theme, name="theme"),
@@ -17,9 +18,11 @@ urlpatterns = [
     path("backtests/<uuid:run_id>/cancel/", backtests.cancel, name="cancel_backtest"),
     path("calendar/", calendar.calendar, name="calendar"),
     path("skills/", skills.skills, name="skills"),
-    path("skills/new/", skills.new_skill, name="new_skill"),
+    path("skills/new/", drafts.new_skill, name="new_skill"),
+    path("skills/new/preview/", drafts.new_preview, name="draft_preview"),
     path("skills/<uuid:skill_id>/", skills.skill, name="skill"),
-    path("skills/<uuid:skill_id>/edit/", skills.edit_skill, name="edit_skill"),
+    path("skills/<uuid:skill_id>/edit/", drafts.edit_skill, name="edit_skill"),
+    path("skills/<uuid:skill_id>/edit/preview/", drafts.edit_preview, name="edit_preview"),
     path("skills/<uuid:skill_id>/deploy/", skills.deploy, name="deploy"),
     path("skills/<uuid:skill_id>/archive/", skills.archive, name="archive_skill"),
     path("skills/<uuid:skill_id>/versions/<int:version>/", skills.version, name="version"),

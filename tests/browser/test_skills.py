@@ -110,7 +110,9 @@ def test_pages_of_skills_and_deployments(site, record, look, page, shoot):
     pages = {
         "skills": "/skills/",
         "skill-new": "/skills/new/",
+        "skill-new-form": "/skills/new/?view=form",
         "skill-edit": reverse("trading:edit_skill", args=[skill]),
+        "skill-edit-form": reverse("trading:edit_skill", args=[skill]) + "?view=form",
         "skill": reverse("trading:skill", args=[skill]) + "?compare=1..2",
         "skill-version": reverse("trading:version", args=[skill, 1]),
         "deployments": "/deployments/",
@@ -135,6 +137,7 @@ def test_pages_of_who_has_no_skill(site, logged_in, look, page, shoot):
 def test_a_skill_is_written_saved_and_deployed(site, logged_in, page):
     page.goto(f"{site}/skills/")
     page.get_by_role("button", name="Start from Range fade").click()
+    page.get_by_role("link", name="Write it by hand").click()
     page.get_by_label("Name", exact=True).fill("My range")
     page.keyboard.press("Enter")  # saves, as the main button does
 
@@ -145,8 +148,45 @@ def test_a_skill_is_written_saved_and_deployed(site, logged_in, page):
         assert (Deployment.objects.count(), SkillDraft.objects.filter(status="editing").count()) == (1, 0)
 
 
-def test_what_is_wrong_is_found_from_the_head_of_the_form(site, logged_in, page, problems):
+def test_the_preview_keeps_up_with_the_draft_and_marks_what_changed(site, logged_in, page):
+    def write(patch) -> None:
+        with owned_tx(logged_in):
+            draft = start_draft(now=timezone.now())
+            patch_draft(draft_id=draft.pk, patch=patch, now=timezone.now())
+
     page.goto(f"{site}/skills/new/")
+    page.get_by_role("button", name="Skip").click()
+    expect(page.get_by_role("heading", name="Tell Keel what you trade")).to_be_visible()
+    write({"name": "Dips"})
+    page.evaluate("document.body.dispatchEvent(new CustomEvent('keel:draft'))")  # as the chat does
+    expect(page.get_by_role("heading", name="Dips")).to_be_visible()
+
+    page.get_by_role("button", name="Close").focus()
+    write({"risk": {"max_leverage": 7}})
+
+    expect(page.locator("[data-card].is-changed")).to_have_count(1, timeout=10_000)  # it looks by itself
+    expect(page.locator("#draft-told")).to_have_text("The draft has changed: Risk.")
+    expect(page.get_by_role("button", name="Close")).to_be_focused()
+    expect(page.locator("[data-card].is-changed")).to_have_count(0)
+
+
+def test_the_preview_works_without_scripts(site, logged_in, browser, sign_in):
+    with owned_tx(logged_in):
+        draft = start_draft(now=timezone.now())
+        apply_template_to_draft(draft_id=draft.pk, template="range_fade", now=timezone.now())
+    with browser.new_context(java_script_enabled=False) as context:
+        sign_in(context, logged_in)
+        page = context.new_page()
+        page.goto(f"{site}/skills/new/")
+
+        page.get_by_role("link", name="Reload the draft").click()
+        page.get_by_role("button", name="Save the skill").click()
+
+        expect(page.get_by_role("heading", level=1)).to_have_text("Range fade")
+
+
+def test_what_is_wrong_is_found_from_the_head_of_the_form(site, logged_in, page, problems):
+    page.goto(f"{site}/skills/new/?view=form")
     page.get_by_label("Bars of each symbol").fill("9999")
     page.get_by_role("button", name="Save the skill").click()
 

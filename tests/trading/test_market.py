@@ -20,6 +20,7 @@ from trading.market import (
     find_mark,
     list_events,
     list_news,
+    list_symbols,
     overview,
     past_moves,
     regime_at,
@@ -110,6 +111,16 @@ def test_overview_of_an_unknown_symbol_says_so():
     )
 
 
+def test_symbols_with_bars_are_listed_by_name_a_step_each(django_assert_num_queries):
+    for symbol in ("SOL", "BTC", "BTC", "ETH"):
+        BarFactory(symbol=symbol, opened_at=MAY - Bar.objects.count() * HOUR)
+
+    with django_assert_num_queries(4):
+        assert list_symbols(9) == ["BTC", "ETH", "SOL"]
+    with django_assert_num_queries(2):
+        assert list_symbols(2) == ["BTC", "ETH"]
+
+
 def test_news_are_of_the_symbols_or_of_everything_and_never_of_the_future():
     about_all = NewsItemFactory(published_at=MAY - 2 * HOUR)
     about_btc = NewsItemFactory(published_at=MAY - HOUR, symbols=["BTC", "SOL"])
@@ -173,6 +184,15 @@ def test_exposure_with_few_past_events_says_how_few(as_trader):
     (found,) = exposures(deployment.pk, [MarketEventFactory(starts_at=MAY + HOUR)], MAY)
 
     assert (found.similar_events_back, found.median_abs_move_fraction, found.worst_move_fraction) == (1, None, None)
+
+
+def test_exposure_to_many_events_asks_for_each_price_once(as_trader, django_assert_max_num_queries):
+    deployment = DeploymentFactory()
+    TradeFactory(deployment=deployment, still_open=True)
+    events = [MarketEventFactory(starts_at=MAY + HOUR) for _ in range(9)]
+
+    with django_assert_max_num_queries(12):
+        assert len(exposures(deployment.pk, events, MAY)) == 9
 
 
 def test_exposure_of_somebody_elses_deployment_is_not_there(as_trader, stranger):

@@ -11,6 +11,7 @@ from tests.factories.record import (
     DeploymentFactory,
     EquityPointFactory,
     FillFactory,
+    ReflectionNoteFactory,
     SkillFactory,
     SkillVersionFactory,
     TradeFactory,
@@ -20,20 +21,26 @@ from trading.ledger import import_fills
 from trading.models import Trade
 from trading.positions import Fill as Execution
 from trading.queries import (
+    DeploymentNotFound,
     SkillNotFound,
     TradeFilter,
     TradeNotFound,
     compare_versions,
     deployment_performance,
     equity_at_midnight,
+    find_active_note,
     get_trade,
     get_version,
     iter_trades,
+    last_closed,
+    list_active_notes,
     list_closed,
     list_deployments,
     list_fills,
     list_skills,
+    list_symbols_in_use,
     page_of_trades,
+    record_of_skill,
     skill_performance,
 )
 
@@ -85,6 +92,32 @@ def test_list_of_deployments_holds_positions_and_refusals_but_no_backtest(as_tra
     assert (listed[0].positions, listed[0].refusals, listed[0].decided_at) == ([position], [refused], JUNE)
     assert (listed[0].closed_trades, listed[0].net_usd) == (1, 19)
     assert (listed[1].positions, listed[1].net_usd) == ([], 0)
+
+
+def test_list_of_deployments_can_be_of_one(as_trader, stranger):
+    deployment, other = DeploymentFactory(), DeploymentFactory()
+    for one in (deployment, other):
+        TradeFactory(deployment=one)
+        TradeFactory(deployment=one, still_open=True)
+        DecisionSnapshotFactory(deployment=one, tick_at=JUNE, verdict="refused", verdict_code="R1")
+
+    (listed,) = list_deployments(JUNE, deployment_id=deployment.pk)
+
+    assert (listed.deployment, listed.closed_trades, listed.net_usd) == (deployment, 1, 19)
+    assert [one.deployment_id for one in (*listed.positions, *listed.refusals)] == [deployment.pk] * 2
+    for unknown in (as_owner(stranger, DeploymentFactory), BacktestRunFactory().deployment):
+        with pytest.raises(DeploymentNotFound):
+            list_deployments(JUNE, deployment_id=unknown.pk)
+
+
+def test_symbols_in_use_are_those_held_then_those_of_what_runs(as_trader):
+    deployment = DeploymentFactory()  # on BTC and ETH
+    DeploymentFactory(status="paused", version__payload={"context": {"symbols": ["XRP"]}})
+    for symbol in ("SOL", "ETH"):
+        TradeFactory(deployment=deployment, still_open=True, symbol=symbol)
+    TradeFactory(deployment=BacktestRunFactory().deployment, still_open=True, symbol="ADA")
+
+    assert list_symbols_in_use() == ["ETH", "SOL", "BTC"]
 
 
 # --- Trades ---
@@ -249,3 +282,52 @@ def test_equity_at_midnight_is_the_last_before_it_or_the_start(as_trader):
     assert equity_at_midnight(deployment, MAY) == 10_000
     assert equity_at_midnight(deployment, MAY + 14 * HOUR) == 9_000
     assert equity_at_midnight(deployment, MAY + 48 * HOUR) == 8_000
+
+
+# --- The record and its lessons ---
+
+
+def test_last_closed_are_the_newest_of_those_that_fit(trades):
+    first, second = trades[:2]
+
+    assert last_closed(TradeFilter(), 9) == [second, first]
+    assert last_closed(TradeFilter(), 1) == [second]
+    assert last_closed(TradeFilter(deployment_id=trades[3].deployment_id, with_backtests=True), 9) == [trades[3]]
+
+
+def test_record_of_a_skill_is_of_its_deployments_once_one_closed_a_trade(as_trader):
+    deployment = DeploymentFactory()
+    run = BacktestRunFactory(done=True, deployment__version=deployment.version)
+    of_backtest = TradeFactory(deployment=run.deployment)
+    note = ReflectionNoteFactory(deployment=run.deployment)
+    before = record_of_skill(deployment.skill_id, 9)
+
+    trade, own = TradeFactory(deployment=deployment), ReflectionNoteFactory(deployment=deployment)
+    after = record_of_skill(deployment.skill_id, 9)
+
+    assert (before.trades, before.notes, before.backtest) == ([of_backtest], [note], run)
+    assert (after.trades, after.notes, after.backtest) == ([trade], [own], None)
+
+
+def test_record_of_a_strangers_skill_is_not_there(as_trader, stranger):
+    theirs = as_owner(stranger, SkillFactory)
+
+    with pytest.raises(SkillNotFound):
+        record_of_skill(theirs.pk, 9)
+
+
+def test_active_notes_of_many_are_those_that_each_prompt_carries(as_trader, django_assert_num_queries):
+    with_own = DeploymentFactory()
+    with_skills = DeploymentFactory(version=with_own.version)
+    without = DeploymentFactory()
+    ReflectionNoteFactory(deployment=with_own, generated_at=JUNE)
+    ReflectionNoteFactory(deployment=None, skill=with_own.skill)
+    deployments = [with_own, with_skills, without]
+
+    with django_assert_num_queries(1):
+        notes = list_active_notes(deployments)
+
+    assert notes == [find_active_note(with_own), find_active_note(with_skills)]
+    assert find_active_note(without) is None
+    assert list_active_notes([with_own]) == notes[:1]
+    assert list_active_notes([]) == []

@@ -7,6 +7,7 @@ from django.db import IntegrityError, transaction
 
 from tests.factories.memory import JULY, JUNE, MAY
 from tests.factories.record import (
+    WHOLE,
     DeploymentFactory,
     ReflectionNoteFactory,
     SkillDraftFactory,
@@ -14,11 +15,13 @@ from tests.factories.record import (
     TradeFactory,
 )
 from tests.owners import as_owner
+from trading.deployment_queries import find_draft_of_chat
 from trading.models import Deployment, ReflectionNote, Skill, SkillDraft, SkillVersion
 from trading.queries import (
     DeploymentNotFound,
     DraftNotFound,
     SkillNotFound,
+    experience_tier,
     find_active_note,
     get_deployment,
     list_open_drafts,
@@ -30,13 +33,16 @@ from trading.services import (
     DraftOutdated,
     LeaseLost,
     NoteNotFound,
+    SkillArchived,
     SkillInUse,
     SkillNameTaken,
+    TierUnknown,
     agent_models,
     allowed_models,
     apply_template_to_draft,
     archive_skill,
     carry_out,
+    choose_tier,
     claim_command,
     claim_deployment,
     deploy_skill,
@@ -45,6 +51,7 @@ from trading.services import (
     halt_deployment,
     keep_note_for_skill,
     lift_halt,
+    list_save_problems,
     patch_draft,
     reflection_models,
     release_deployment,
@@ -92,6 +99,48 @@ def test_draft_of_a_new_skill_is_taken_up_again(as_trader):
 
     assert start_draft(now=SOON) == first
     assert SkillDraft.objects.get().created_at == JUNE
+
+
+def test_draft_notes_the_chat_that_writes_it_last(as_trader):
+    first, second = uuid4(), uuid4()
+
+    start_draft(conversation_id=first, now=JUNE)
+    start_draft(conversation_id=second, now=JUNE)
+    start_draft(now=JUNE)
+
+    assert (find_draft_of_chat(second), find_draft_of_chat(first)) == (SkillDraft.objects.get(), None)
+
+
+def test_draft_of_an_archived_skill_is_not_begun(as_trader):
+    version = saved()
+    archive_skill(skill_id=version.skill_id, now=SOON)
+
+    with pytest.raises(SkillArchived):
+        start_draft(skill_id=version.skill_id, now=SOON)
+    assert list_open_drafts() == []
+
+
+def test_save_problems_name_what_is_missing_and_then_the_models(as_trader):
+    missing = list_save_problems({"name": "Dips", "model": "other/model"})
+    models = list_save_problems({**WHOLE, "model": "other/model"})
+
+    assert ("trading_style", "is missing") in [(one.field, one.problem) for one in missing]
+    assert [one.field for one in models] == ["model"]
+    assert list_save_problems(WHOLE) == []
+
+
+def test_tier_is_noted_of_the_owner_in_scope_alone(stranger, as_trader):
+    assert experience_tier() is None
+
+    choose_tier(tier="expert")
+
+    stranger.refresh_from_db()
+    assert (experience_tier(), stranger.experience_tier) == ("expert", None)
+
+
+def test_tier_that_is_unknown_is_refused(as_trader):
+    with pytest.raises(TierUnknown, match="no tier guru"):
+        choose_tier(tier="guru")
 
 
 def test_draft_of_a_skill_starts_from_its_newest_version(as_trader):

@@ -28,6 +28,7 @@ from trading.skill_templates import TEMPLATES
 pytestmark = pytest.mark.django_db
 
 SKILLS, NEW = "/skills/", "/skills/new/"
+FORM, PREVIEW, TIER = "/skills/new/?view=form", "/skills/new/preview/", "/profile/tier/"
 SERVERS = "tools.mcp_servers"
 
 
@@ -58,7 +59,7 @@ def typed(payload=None, *, seen: str = "", **values) -> dict[str, object]:
             value = field.field.prepare_value(field.value()) if hasattr(field.field, "prepare_value") else field.value()
             if value not in (None, False):
                 shown[field.name] = "on" if value is True else value
-    return {**shown, "seen": seen, **values}
+    return {**shown, "view": "form", "seen": seen, **values}
 
 
 def whole(**values) -> dict[str, object]:
@@ -78,7 +79,7 @@ def drafts(trader) -> list[SkillDraft]:
 
 
 def seen(draft: SkillDraft) -> str:
-    return draft.updated_at.isoformat()
+    return draft.fingerprint
 
 
 def edit(skill: Skill) -> str:
@@ -170,9 +171,9 @@ def test_form_of_a_payload_says_the_payload():
     assert parse_payload(form.patch()).stored() == payload
 
 
-def test_opening_the_form_writes_nothing(client, trader, skill):
-    client.get(NEW)
-    client.get(edit(skill))
+def test_opening_form_and_preview_writes_nothing(client, trader, skill):
+    for address in (NEW, FORM, PREVIEW, edit(skill), f"{edit(skill)}?view=form", f"{edit(skill)}preview/"):
+        assert client.get(address).status_code == 200
 
     assert drafts(trader) == []
 
@@ -232,7 +233,7 @@ def test_save_says_all_that_is_wrong_at_once(client):
 def test_keep_takes_what_is_there_and_resuming_shows_it(client, trader):
     client.post(NEW, {**typed(**{"name": "Half", "strategy.avoid": "No trade on Fridays\n\nNever add"}), "act": "keep"})
 
-    page = client.get(NEW).content.decode()
+    page = client.get(FORM).content.decode()
     assert 'value="Half"' in page
     assert "No trade on Fridays\nNever add" in page
     assert drafts(trader)[0].payload["strategy"]["avoid"] == ["No trade on Fridays", "Never add"]
@@ -271,7 +272,9 @@ def test_template_fills_a_new_draft(client, trader, template):
 
 
 def test_template_keeps_the_name_that_was_typed(client, trader):
-    client.post(NEW, {**typed(name="Mine"), "act": "template:range_fade"})
+    response = client.post(NEW, {**typed(name="Mine"), "act": "template:range_fade"})
+
+    assert response.url == FORM
 
     payload = drafts(trader)[0].payload
     assert (payload["name"], payload["trading_style"]) == ("Mine", "day")
@@ -368,6 +371,264 @@ def test_an_archived_skill_is_read_not_changed(client, trader):
     assert client.post(edit(skill), {**whole(), "act": "save"}).url == f"/skills/{skill.pk}/"
     assert client.get(f"/skills/{skill.pk}/").status_code == 200
     assert as_owner(trader, Deployment.objects.count) == 0
+
+
+# --- The preview ---
+
+
+def begun(trader, patch=None, *, skill=None, at=MAY) -> SkillDraft:
+    """Let Keel write a draft: a whole one, unless it is told what."""
+
+    def write() -> SkillDraft:
+        draft = start_draft(skill_id=skill.pk if skill else None, now=at)
+        return patch_draft(draft_id=draft.pk, patch=patch if patch is not None else WHOLE, now=at)
+
+    return as_owner(trader, write)
+
+
+def test_preview_without_a_draft_says_how_to_begin(client):
+    response = client.get(NEW)
+
+    page = text_of(response)
+    assert "Tell Keel what you trade" in page
+    assert "Help me build a BTC funding-flip mean-reversion strategy" in page
+    assert all(payload["name"] in page for payload in TEMPLATES.values())
+    assert FORM in response.content.decode()
+    assert "Save the skill" not in page
+
+
+def test_preview_reads_the_draft_as_cards(client, trader):
+    begun(trader)
+
+    response = client.get(NEW)
+
+    page = text_of(response)
+    assert all(words in page for words in ("Dips", "Dips are bought", "BTC, ETH", "Save the skill", "Close", "Discard"))
+    assert 'data-card="Risk"' in response.content.decode()
+    assert "Still open" not in page
+
+
+def test_preview_says_what_is_missing_and_where_it_is_written(client, trader):
+    begun(trader, {"name": "Half", "strategy": {"mode": "thesis"}})
+
+    response = client.get(NEW)
+
+    told = "Still open before it can be saved Basics: Trading style What the agent sees: Symbols"
+    assert told in text_of(response)
+    assert 'href="/skills/new/?view=form#skill-context.symbols"' in response.content.decode()
+
+
+def test_preview_tells_what_is_doubtful(client, trader):
+    begun(trader, {**WHOLE, "risk": {"max_leverage": 50}})
+
+    page = text_of(client.get(NEW))
+    assert "More leverage than the caps can use" in page
+    assert "No stop" in page
+
+
+def test_preview_of_a_skill_without_a_draft_shows_what_stands(client, skill):
+    page = text_of(client.get(edit(skill)))
+
+    assert "Version 1, as it stands." in page
+    assert "Dips are bought" in page
+    assert "Discard" not in page
+
+
+def test_preview_escapes_what_a_draft_says(client, trader):
+    begun(trader, {"name": "<b>Bold</b>", "strategy": {"thesis": "<script>alert(1)</script>"}})
+
+    page = client.get(NEW).content.decode()
+    assert "&lt;b&gt;Bold&lt;/b&gt;" in page
+    assert "<script>alert" not in page
+
+
+def test_preview_saves_the_draft_as_it_was_seen(client, trader):
+    draft = begun(trader)
+
+    response = client.post(NEW, {"act": "save", "seen": seen(draft)})
+
+    [version] = as_owner(trader, lambda: list(SkillVersion.objects.all()))
+    assert (response.status_code, response.url) == (302, f"/skills/{version.skill_id}/")
+    assert version.payload == parse_payload(draft.payload).stored()
+    assert drafts(trader) == []
+
+
+def test_preview_saves_the_next_version(client, trader, skill):
+    draft = begun(trader, {"description": "Calmer"}, skill=skill)
+
+    client.post(edit(skill), {"act": "save", "seen": seen(draft)})
+
+    newest = as_owner(trader, lambda: SkillVersion.objects.get(skill=skill, version=2).payload)
+    assert newest["description"] == "Calmer"
+
+
+def test_preview_saves_nothing_that_was_not_seen(client, trader):
+    old = begun(trader)
+    new = begun(trader, {"risk": {"max_leverage": 50}}, at=MAY + timedelta(seconds=1))
+
+    response = client.post(NEW, {"act": "save", "seen": seen(old)})
+
+    assert response.status_code == 409
+    assert "The draft changed before you saved it" in text_of(response)
+    assert response.context["edited"].seen == seen(new)
+    assert as_owner(trader, Skill.objects.count) == 0
+
+
+def test_preview_keeps_a_draft_that_cannot_be_saved(client, trader):
+    draft = begun(trader, {"name": "Half"})
+
+    response = client.post(NEW, {"act": "save", "seen": seen(draft)})
+
+    assert response.status_code == 422
+    assert "Nothing was saved, and the draft is kept." in text_of(response)
+    assert drafts(trader)[0].payload == draft.payload
+
+
+def test_preview_says_that_a_model_is_not_allowed(client, trader):
+    draft = begun(trader, {**WHOLE, "model": "somebody/else"})
+
+    response = client.post(NEW, {"act": "save", "seen": seen(draft)})
+
+    assert response.status_code == 422
+    assert "somebody/else is not allowed here" in text_of(response)
+
+
+def test_preview_says_that_a_name_is_taken(client, trader, skill):
+    draft = begun(trader)
+
+    response = client.post(NEW, {"act": "save", "seen": seen(draft)})
+
+    assert response.status_code == 409
+    assert "You have a skill named Dips already" in text_of(response)
+
+
+def test_preview_asks_before_it_saves_over_a_newer_version(client, trader, skill):
+    draft = begun(trader, {"description": "Mine"}, skill=skill)
+    as_owner(trader, lambda: Skill.objects.filter(pk=skill.pk).update(latest_version=2))
+    as_owner(trader, lambda: SkillVersionFactory(skill=skill, version=2, payload={**_stored("Dips"), "max_steps": 9}))
+
+    response = client.post(edit(skill), {"act": "save", "seen": seen(draft)})
+    assert response.status_code == 409
+    assert "The skill is at version 2 by now, and this draft was begun on version 1." in text_of(response)
+
+    client.post(edit(skill), {"act": "save_over", "seen": seen(draft)})
+    newest = as_owner(trader, lambda: SkillVersion.objects.get(skill=skill, version=3).payload)
+    assert (newest["description"], newest["max_steps"]) == ("Mine", 6)
+
+
+def test_preview_has_nothing_to_save_without_a_draft(client, trader):
+    response = client.post(NEW, {"act": "save", "seen": ""})
+
+    assert (response.status_code, as_owner(trader, Skill.objects.count)) == (409, 0)
+
+
+def test_close_keeps_the_draft_and_says_so(client, trader):
+    draft = begun(trader)
+
+    response = client.post(NEW, {"act": "close", "seen": ""}, follow=True)
+
+    assert response.redirect_chain == [(SKILLS, 302)]
+    assert [str(message) for message in response.context["messages"]] == ["Draft kept."]
+    assert drafts(trader)[0].payload == draft.payload
+    assert "Resume" in text_of(response)
+
+
+@pytest.mark.parametrize("act", ["keep", "close", "nonsense", ""])
+def test_what_is_posted_without_the_form_writes_over_no_draft(client, trader, act):
+    draft = begun(trader)
+
+    client.post(NEW, {"act": act, "name": "", "seen": seen(draft)})
+
+    assert drafts(trader)[0].payload == draft.payload
+
+
+def test_discard_from_the_preview_gives_the_draft_up(client, trader):
+    begun(trader)
+
+    assert client.post(NEW, {"act": "discard"}).url == SKILLS
+    assert drafts(trader) == []
+
+
+def test_preview_alone_is_answered_only_if_it_is_not_as_it_was_seen(client, trader):
+    first = begun(trader)
+    assert client.get(PREVIEW, {"seen": seen(first)}).status_code == 204
+
+    begun(trader, {"risk": {"max_leverage": 2}}, at=MAY + timedelta(seconds=4))
+
+    response = client.get(PREVIEW, {"seen": seen(first)})
+    piece = response.content.decode()
+    assert (response.status_code, "<html" in piece) == (200, False)
+    assert 'id="draft-preview"' in piece
+    assert f"seen={seen(drafts(trader)[0]).replace('+', '%2B').replace(':', '%3A')}" in piece
+
+
+def test_preview_alone_tells_that_a_draft_was_begun_and_that_it_is_gone(client, trader, skill):
+    address = f"{edit(skill)}preview/"
+    assert client.get(address, {"seen": ""}).status_code == 204
+
+    draft = begun(trader, {"description": "Calmer"}, skill=skill)
+    assert "Calmer" in text_of(client.get(address, {"seen": ""}))
+
+    client.post(edit(skill), {"act": "discard"})
+    assert "as it stands" in text_of(client.get(address, {"seen": seen(draft)}))
+
+
+def test_preview_alone_of_an_archived_skill_is_not_there(client, trader):
+    skill = as_owner(trader, lambda: SkillVersionFactory(skill__archived_at=MAY).skill)
+
+    assert client.get(f"{edit(skill)}preview/").status_code == 404
+
+
+def test_each_thing_that_can_have_the_focus_in_the_preview_has_an_id(client, trader):
+    begun(trader, {"name": "Half"})
+
+    # A new preview takes the place of the old one; htmx gives the focus back by the id.
+    piece = client.get(PREVIEW).content.decode()
+    focusable = re.findall(r"<(?:a|button|summary)\b[^>]*>", piece)
+    assert len(focusable) > 4
+    assert [tag for tag in focusable if " id=" not in tag] == []
+
+
+def test_form_and_preview_lead_to_each_other(client, skill):
+    assert 'href="/skills/new/?view=form"' in client.get(NEW).content.decode()
+    form = client.get(f"{edit(skill)}?view=form").content.decode()
+    assert f'href="{edit(skill)}"' in form
+    assert 'name="strategy.thesis"' in form
+
+
+# --- How much the trader has traded ---
+
+
+def test_the_first_draft_asks_how_much_the_trader_has_traded(client, trader):
+    assert "How much have you traded?" in text_of(client.get(NEW))
+
+    response = client.post(TIER, {"tier": "expert", "next": NEW})
+
+    trader.refresh_from_db()
+    assert (response.url, trader.experience_tier) == (NEW, "expert")
+    assert "How much have you traded?" not in text_of(client.get(NEW))
+
+
+def test_skipping_is_kept_for_the_session_alone(client, trader, skill):
+    client.post(TIER, {"tier": "", "next": edit(skill)})
+
+    trader.refresh_from_db()
+    assert trader.experience_tier is None
+    assert "How much have you traded?" not in text_of(client.get(edit(skill)))
+    client.force_login(trader)
+    another = Client()
+    another.force_login(trader)
+    assert "How much have you traded?" in text_of(another.get(NEW))
+
+
+@pytest.mark.parametrize("tier", ["guru", "Novice", "null"])
+def test_an_unknown_tier_is_refused(client, trader, tier):
+    response = client.post(TIER, {"tier": tier, "next": "https://example.com/"}, follow=True)
+
+    trader.refresh_from_db()
+    assert trader.experience_tier is None
+    assert response.redirect_chain == [(NEW, 302)]
+    assert f"There is no tier {tier}." in text_of(response)
 
 
 # --- One skill ---
@@ -579,3 +840,21 @@ def test_an_old_draft_is_listed_with_its_day(client, trader):
     as_owner(trader, lambda: start_draft(now=MAY - timedelta(days=1)))
 
     assert "30 Apr 2026" in text_of(client.get(SKILLS))
+
+
+def test_preview_sees_two_patches_of_one_turn(client, trader):
+    """They bear the same time, and the second must not be taken for the first."""
+    client.force_login(trader)
+
+    def patch_twice() -> str:
+        draft = start_draft(now=MAY)
+        first = patch_draft(draft_id=draft.pk, patch={"name": "Harbour"}, now=MAY)
+        said = seen(first)
+        patch_draft(draft_id=draft.pk, patch={"strategy": {"exit": "Below the 10-bar low"}}, now=MAY)
+        return said
+
+    first = as_owner(trader, patch_twice)
+
+    response = client.get(reverse("trading:draft_preview"), {"seen": first})
+
+    assert "Below the 10-bar low" in response.content.decode()

@@ -1,3 +1,5 @@
+import json
+from hashlib import sha256
 from typing import Any, ClassVar
 from uuid import uuid4
 
@@ -113,3 +115,9 @@ class SkillDraft(OwnedModel):
 
     def __str__(self) -> str:
         return str(self.payload.get("name") or "Unnamed draft")
+
+    @property
+    def fingerprint(self) -> str:
+        """A digest of which draft this is and what it says: two patches of one turn bear the same time."""
+        said = json.dumps(self.payload, sort_keys=True)
+        return sha256(f"{self.pk} {self.updated_at.isoformat()} {said}".encode()).hexdigest()

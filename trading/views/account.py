@@ -16,8 +16,10 @@ from config.lib.web import THEME_COOKIE, THEMES, AuthedRequest, owned_view, safe
 from trading.credentials import TokenNotFound, create_token, list_tokens, revoke_token
 from trading.forms import ProfileForm, TokenForm
 from trading.models import ApiToken
+from trading.services import TierUnknown, choose_tier
 
 ONE_YEAR = 365 * 24 * 3600
+TIER_SKIPPED = "tier_skipped"  # in the session
 
 
 @require_http_methods(["GET", "POST"])
@@ -30,6 +32,30 @@ def profile(request: AuthedRequest) -> HttpResponse:
         messages.success(request, "Saved.")
         return redirect("trading:profile")
     return _profile(request, form=form, status=422 if form.errors else 200)
+
+
+@require_POST
+@owned_view
+def tier(request: AuthedRequest) -> HttpResponse:
+    """Note how much the trader has traded, or that they do not want to be asked in this session."""
+    chosen = request.POST.get("tier", "")
+    if not chosen:
+        request.session[TIER_SKIPPED] = True
+        messages.info(request, "Not asked again for now. Keel takes you for intermediate; your profile can change it.")
+        return redirect(safe_next(request, reverse("trading:new_skill")))
+    try:
+        with owned_tx(request.user):
+            choose_tier(tier=chosen)
+    except TierUnknown as error:
+        messages.error(request, str(error))
+    else:
+        messages.success(request, "Noted. You can change it in your profile.")
+    return redirect(safe_next(request, reverse("trading:new_skill")))
+
+
+def asks_for_tier(request: AuthedRequest) -> bool:
+    """Tell whether to ask how much the trader has traded: once, and not again in a session in which they skipped it."""
+    return request.user.experience_tier is None and not request.session.get(TIER_SKIPPED)
 
 
 # The token stands in the answer itself, the one time it is shown: no session keeps it, nor may a cache.
