@@ -111,6 +111,6 @@ def _problems(error: ValidationError) -> list[dict[str, str]]:
 
 def _bounded(result: dict[str, Any]) -> dict[str, Any]:
     # NaN is no JSON: providers and databases refuse it, and no reader knows what it means.
-    if len(json.dumps(result, allow_nan=False)) > MAX_RESULT:
+    if len(json.dumps(result, allow_nan=False, ensure_ascii=False)) > MAX_RESULT:
         raise ResultTooLong("The result is too long. Ask for less.")
     return result

@@ -177,13 +177,16 @@ def test_paused_learning_saves_nothing_and_says_so(as_trader, case):
     assert not UserFact.objects.exists()
 
 
-def test_every_tool_that_writes_is_among_the_cases():
+def test_every_tool_that_writes_to_the_memory_is_among_the_cases():
     writing = {name for _, name, _ in TEMPORARY_WRITES}
-    context_free = {"list_preferences", "recall_preferences"}
+    reading = {"list_preferences", "recall_preferences"}
+    of_the_record = {"list_my_skills", "get_skill_performance", "get_my_deployments"}
+    of_the_market = {"get_market_overview", "get_recent_news", "get_upcoming_events"}
+    of_drafts = {"set_basics", "set_strategy", "set_context", "set_risk", "set_schedule", "set_tools", "critique_draft"}
     box_names = {
         factory.__name__.removesuffix("_tool")
         for name in ("coach", "advisor", "companion")
         for factory in FACTORIES[name]
     }
 
-    assert box_names - writing == context_free
+    assert box_names - writing == reading | of_the_record | of_the_market | of_drafts | {"prepare_action"}

@@ -50,8 +50,8 @@ def box(as_trader) -> Toolbox:
     return Toolbox(as_trader, "advisor", "I only buy funds. Let us change something.")
 
 
-def test_the_advisor_has_exactly_the_seven_tools():
-    assert list(build_tools("advisor", ToolContext(user_id=1, now=NOW))) == list(SIGNATURES)
+def test_the_advisors_seven_tools_come_first():
+    assert list(build_tools("advisor", ToolContext(user_id=1, now=NOW)))[:7] == list(SIGNATURES)
 
 
 @pytest.mark.parametrize("name", SIGNATURES)

@@ -1,0 +1,298 @@
+"""Confirm-cards: the one place of the chat from which something is done to a deployment.
+
+The law: a card says what rows say and never what a model wrote; what was seen is what runs; one click of its owner runs
+it, once, within a quarter of an hour, and only while the state that it was drawn for still stands.
+"""
+
+import hashlib
+import json
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from hmac import compare_digest
+from http import HTTPStatus
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import transaction
+
+from chat.drawings import BACKTEST_FIRST, NOTE, Action, Line, draw, state_now
+from chat.models import ActionCard, ActionType, CardStatus
+from chat.queries import get_conversation
+from config.lib.errors import DomainError
+from trading.models import CommandKind
+from trading.services import deploy_skill, request_command, start_backtest
+
+LIFETIME: Final = timedelta(minutes=15)
+
+TITLES: Final[dict[str, str]] = {
+    ActionType.DEPLOY: "Deploy on paper",
+    ActionType.REDEPLOY: "Move to the newest version",
+    ActionType.STOP: "Stop for good",
+    ActionType.PAUSE: "Pause",
+    ActionType.RESUME: "Resume",
+    ActionType.FLATTEN: "Close all positions",
+    ActionType.START_BACKTEST: "Start a backtest",
+}
+_DONE: Final[dict[str, str]] = {
+    ActionType.DEPLOY: "Confirmed. It is deployed, and ticks by its schedule from now on.",
+    ActionType.START_BACKTEST: "Confirmed. The backtest waits for its runner.",
+}
+_ASKED: Final = "Confirmed. The runner does it at its next round."
+_CANCELLED: Final = "Cancelled. Nothing was done."
+_REPLACED: Final = "Replaced by a newer one. Nothing was done."
+_OUT_OF_DATE: Final = "Out of date"
+_EXPIRED: Final = "Expired. Nothing was done. Ask Keel to prepare it again."
+
+
+class CardNotFound(DomainError):
+    """The owner has no such card."""
+
+    http_status = HTTPStatus.NOT_FOUND
+
+
+class CardDecided(DomainError):
+    """The card was confirmed or cancelled before: it is good for one decision."""
+
+    http_status = HTTPStatus.CONFLICT
+
+
+class CardExpired(DomainError):
+    """The card's time is over."""
+
+    http_status = HTTPStatus.CONFLICT
+
+
+class CardOutdated(DomainError):
+    """The card is not what was seen, or what it was drawn for has changed."""
+
+    http_status = HTTPStatus.CONFLICT
+
+
+@dataclass(frozen=True, slots=True)
+class CardView:
+    """A card as `templates/chat/_card.html` takes it."""
+
+    pk: UUID
+    title: str
+    lines: list[Line]
+    notes: list[str]
+    status: str  # a CardStatus
+    status_label: str
+    is_open: bool  # it can be confirmed and cancelled
+    is_grave: bool  # it ends something
+    said: str  # what became of it; empty while it is open
+    refusal: str  # why the last click did nothing
+    digest: str
+    expires_at: datetime
+    deployment_id: str  # that the outcome is of; empty: of none
+    run_id: str  # the backtest that was started
+    backtest_skill_id: str  # the skill that is better backtested first; empty: nothing is offered
+
+
+# --- Drawing ---
+
+
+def draw_card(*, conversation_id: UUID, action: Action, now: datetime) -> ActionCard:
+    """Prepare an action for its owner's click; nothing but the card is written. Call it inside `owned_tx(user)`.
+
+    An older card of the same chat for the same thing is cancelled.
+
+    Raises:
+        ConversationNotFound: the owner has no such chat.
+        SkillNotFound, DeploymentNotFound: nor such a skill or deployment.
+        ActionImpossible, SkillArchived, BacktestRefused: the click could only be refused.
+    """
+    get_conversation(conversation_id)
+    drawing = draw(action, now)
+    card = ActionCard(
+        conversation_id=conversation_id,
+        type=action.type,
+        payload=drawing.payload,
+        lines=[list(line) for line in drawing.lines],
+        fingerprint=_sha256(drawing.state),
+        created_at=now,
+        expires_at=now + LIFETIME,
+    )
+    card.digest = digest_of(card)
+    card.save(force_insert=True)
+    _replace_older(card, now)
+    return card
+
+
+def digest_of(card: ActionCard) -> str:
+    """Return the digest of what a card says and would run, as its columns stand."""
+    said = {"type": str(card.type), "payload": card.payload, "lines": card.lines, "fingerprint": card.fingerprint}
+    return _sha256(said)
+
+
+def _sha256(value: Any) -> str:
+    canonical = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+def _replace_older(card: ActionCard, now: datetime) -> None:
+    rows = ActionCard.objects.filter(conversation=card.conversation_id, type=card.type, status=CardStatus.PENDING)
+    waiting = rows.exclude(pk=card.pk)
+    older = [one.pk for one in waiting if _target(one.payload) == _target(card.payload)]
+    # Conditional, since a click on the older one may come in between.
+    waiting.filter(pk__in=older).update(
+        status=CardStatus.CANCELLED, decided_at=now, outcome={"replaced_by": str(card.pk)}
+    )
+
+
+def _target(payload: Mapping[str, Any]) -> tuple[Any, Any]:
+    return payload.get("skill_id"), payload.get("deployment_id")
+
+
+# --- Deciding ---
+
+
+def confirm_card(*, card_id: UUID, digest: str, now: datetime) -> ActionCard:
+    """Do what a card says; among many clicks one does it. Call it inside `owned_tx(user)`.
+
+    Whatever is refused, nothing is kept of the attempt.
+
+    Args:
+        digest: of what the user saw.
+
+    Raises:
+        CardNotFound: the owner has no such card.
+        CardDecided, CardExpired: it waits no more.
+        CardOutdated: it is not what was seen, or the state is not the one that it was drawn for.
+        DomainError: trading refused.
+    """
+    with transaction.atomic():  # for a caller that catches the refusal and goes on
+        _decide(card_id, CardStatus.CONFIRMED, now)
+        card = get_card(card_id)
+        if not (_is_equal(digest, card.digest) and _is_equal(digest_of(card), card.digest)):
+            raise CardOutdated("This card is not the one you saw. Nothing was done. Ask Keel to prepare it again.")
+        if not _is_equal(_sha256(state_now(card)), card.fingerprint):
+            raise CardOutdated(
+                "Things have changed since this card was drawn. Nothing was done. Ask Keel to prepare it again."
+            )
+        card.outcome = _carry_out(card, now)
+        card.save(update_fields=["outcome"])
+    return card
+
+
+def cancel_card(*, card_id: UUID, now: datetime) -> ActionCard:
+    """Note that its owner does not want what a card says. Call it inside `owned_tx(user)`.
+
+    Raises:
+        CardNotFound: the owner has no such card.
+        CardDecided, CardExpired: it waits no more.
+    """
+    _decide(card_id, CardStatus.CANCELLED, now)
+    return get_card(card_id)
+
+
+def expire_cards(*, now: datetime) -> int:
+    """Close the cards whose time is over, and return how many; inside `system_tx` everybody's."""
+    rows = ActionCard.objects.filter(status=CardStatus.PENDING, expires_at__lte=now)
+    expired: int = rows.update(status=CardStatus.EXPIRED, decided_at=now)
+    return expired
+
+
+def _decide(card_id: UUID, status: CardStatus, now: datetime) -> None:
+    waiting = ActionCard.objects.filter(pk=card_id, status=CardStatus.PENDING, expires_at__gt=now)
+    if waiting.update(status=status, decided_at=now):
+        return
+    card = get_card(card_id)
+    if card.status in (CardStatus.PENDING, CardStatus.EXPIRED):
+        raise CardExpired("This card expired before the click.")
+    was = "confirmed" if card.status == CardStatus.CONFIRMED else "cancelled"
+    raise CardDecided(f"This card was {was} before the click, which did nothing.")
+
+
+def _is_equal(one: str, other: str) -> bool:
+    return compare_digest(one.encode(errors="replace"), other.encode(errors="replace"))
+
+
+def _carry_out(card: ActionCard, now: datetime) -> dict[str, str]:
+    """Queue what the stored payload says, and nothing else; return the ids of what came of it."""
+    payload = card.payload
+    if card.type == ActionType.DEPLOY:
+        deployment = deploy_skill(
+            skill_id=UUID(payload["skill_id"]),
+            broker_kind=payload["broker"],
+            starting_equity_usd=Decimal(payload["starting_equity_usd"]),
+            now=now,
+        )
+        return {"deployment_id": str(deployment.pk)}
+    if card.type == ActionType.START_BACKTEST:
+        run = start_backtest(
+            skill_id=UUID(payload["skill_id"]),
+            starts_at=datetime.fromisoformat(payload["starts_at"]),
+            ends_at=datetime.fromisoformat(payload["ends_at"]),
+            starting_equity_usd=Decimal(payload["starting_equity_usd"]),
+            fee_bps=Decimal(payload["fee_bps"]),
+            slippage_bps=Decimal(payload["slippage_bps"]),
+            reflects=True,
+            now=now,
+        )
+        return {"run_id": str(run.pk)}
+    command = request_command(deployment_id=UUID(payload["deployment_id"]), kind=CommandKind(card.type), now=now)
+    return {"command_id": str(command.pk), "deployment_id": payload["deployment_id"]}
+
+
+# --- Looking ---
+
+
+def get_card(card_id: UUID) -> ActionCard:
+    """Return a card. Raises CardNotFound."""
+    card: ActionCard | None = ActionCard.objects.filter(pk=card_id).first()
+    if card is None:
+        raise CardNotFound("There is no such card.")
+    return card
+
+
+def list_cards(card_ids: Collection[UUID]) -> dict[UUID, ActionCard]:
+    """Return those of the cards that the owner has, by id, in one query or none."""
+    return {card.pk: card for card in ActionCard.objects.filter(pk__in=card_ids)} if card_ids else {}
+
+
+def view_card(
+    card: ActionCard, *, at: datetime | None = None, refusal: str = "", can_be_tried: bool = True
+) -> CardView:
+    """Return a card as its template takes it.
+
+    Args:
+        at: a card whose time is over by then reads as expired, also if no sweep came by yet.
+        refusal: why a click did nothing.
+        can_be_tried: whether another click might do more.
+    """
+    is_over = at is not None and card.status == CardStatus.PENDING and card.has_expired_at(at)
+    status = CardStatus.EXPIRED if is_over else CardStatus(card.status)
+    lines = [(label, text) for label, text in card.lines]
+    notes = [text for label, text in lines if label == NOTE]
+    is_open = status == CardStatus.PENDING and can_be_tried
+    return CardView(
+        pk=card.pk,
+        title=TITLES[card.type],
+        lines=[line for line in lines if line[0] != NOTE],
+        notes=notes,
+        status=status,
+        status_label=status.label if can_be_tried or status != CardStatus.PENDING else _OUT_OF_DATE,
+        is_open=is_open,
+        is_grave=card.type in (ActionType.STOP, ActionType.FLATTEN),
+        said=_said(card, status),
+        refusal=refusal,
+        digest=card.digest,
+        expires_at=card.expires_at,
+        deployment_id=card.outcome.get("deployment_id", ""),
+        run_id=card.outcome.get("run_id", ""),
+        backtest_skill_id=card.payload["skill_id"] if is_open and BACKTEST_FIRST in notes else "",
+    )
+
+
+def _said(card: ActionCard, status: CardStatus) -> str:
+    match status:
+        case CardStatus.CONFIRMED:
+            return _DONE.get(card.type, _ASKED)
+        case CardStatus.CANCELLED:
+            return _REPLACED if "replaced_by" in card.outcome else _CANCELLED
+        case CardStatus.EXPIRED:
+            return _EXPIRED
+    return ""

@@ -1,0 +1,107 @@
+from datetime import date
+from decimal import Decimal
+from typing import Any, Final, Literal, Self
+from uuid import UUID
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from chat.cards import TITLES, draw_card
+from chat.drawings import Action, ActionImpossible
+from chat.models import ActionType
+from chat.tools.base import Tool, ToolContext
+from config.lib.text import prompt_line
+
+NOTHING_YET: Final = "Nothing has happened yet: only the user's click on Confirm does it."
+_OLDEST: Final = date(2009, 1, 1)  # before there was anything to trade
+_CENT: Final = Decimal("0.01")
+# What each type names, and what it may say beside that.
+_NEEDED: Final[dict[str, str]] = {
+    **dict.fromkeys(("deploy", "start_backtest"), "skill_id"),
+    **dict.fromkeys(("redeploy", "stop", "pause", "resume", "flatten"), "deployment_id"),
+}
+_ALLOWED: Final[dict[str, frozenset[str]]] = {
+    "deploy": frozenset({"starting_equity_usd", "broker"}),
+    "start_backtest": frozenset({"starts_on", "ends_on", "starting_equity_usd"}),
+}
+
+
+class PrepareActionArgs(BaseModel):
+    """Arguments of `prepare_action`; which of them a type takes stands in their descriptions."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    type: Literal["deploy", "redeploy", "stop", "pause", "resume", "flatten", "start_backtest"]
+    skill_id: UUID | None = Field(None, description="For deploy and start_backtest: which skill; its newest version.")
+    deployment_id: UUID | None = Field(
+        None, description="For redeploy, stop, pause, resume and flatten: which deployment."
+    )
+    starts_on: date | None = Field(
+        None, ge=_OLDEST, description="For start_backtest: its first day (UTC); by default 30 days before the last."
+    )
+    ends_on: date | None = Field(
+        None, ge=_OLDEST, description="For start_backtest: its last day (UTC); by default the last with bars."
+    )
+    starting_equity_usd: float | None = Field(
+        None,
+        ge=10,
+        le=1_000_000_000,
+        allow_inf_nan=False,
+        description="For deploy and start_backtest: play money to begin with; by default 10000.",
+    )
+    broker: Literal["paper", "live"] = Field("paper", description="For deploy: only paper can be deployed to now.")
+
+    @model_validator(mode="after")
+    def _fits_the_type(self) -> Self:
+        needed = _NEEDED[self.type]
+        if getattr(self, needed) is None:
+            raise ValueError(f"{self.type} needs {needed}")
+        allowed = _ALLOWED.get(self.type, frozenset()) | {needed, "type"}
+        # A default that is spelled out says nothing.
+        given = {name for name, value in self if value != PrepareActionArgs.model_fields[name].default}
+        if odd := sorted(given - allowed):
+            raise ValueError(f"{self.type} takes no {' and no '.join(odd)}")
+        return self
+
+    def action(self) -> Action:
+        """Return what the card is wanted for."""
+        equity = self.starting_equity_usd
+        named = {} if equity is None else {"starting_equity_usd": Decimal(str(equity)).quantize(_CENT)}
+        return Action(
+            type=ActionType(self.type),
+            skill_id=self.skill_id,
+            deployment_id=self.deployment_id,
+            starts_on=self.starts_on,
+            ends_on=self.ends_on,
+            broker=self.broker,
+            **named,
+        )
+
+
+def prepare_action_tool(context: ToolContext) -> Tool[PrepareActionArgs]:
+    """Make the `prepare_action` tool for one turn. It draws a card, and never does what the card says."""
+
+    def run(args: PrepareActionArgs) -> dict[str, Any]:
+        if context.conversation_id is None:
+            raise ActionImpossible("A card stands in a chat, and there is none here. Name the chat it belongs to.")
+        card = draw_card(conversation_id=context.conversation_id, action=args.action(), now=context.now)
+        return {
+            "card_id": str(card.pk),
+            "type": str(card.type),
+            "title": TITLES[card.type],
+            "lines": [[label, prompt_line(text)] for label, text in card.lines],
+            "expires_at": card.expires_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "note": NOTHING_YET,
+        }
+
+    return Tool(
+        name="prepare_action",
+        description=(
+            "Prepare one action for the user to confirm: deploy a skill on paper, move a deployment to its skill's "
+            "newest version (redeploy), stop, pause or resume it, close all its positions (flatten), or start a "
+            "backtest. It shows the user a card with Confirm and Cancel and does nothing itself: only their click "
+            "does. Never say that it is done."
+        ),
+        args=PrepareActionArgs,
+        run=run,
+        context=context,
+    )

@@ -1,0 +1,293 @@
+"""Writing a skill in a chat (seed 003): each `set_*` tool patches the draft that the person sees beside the chat.
+
+What a tool is given is checked by the draft's own schema, so that every refusal reads alike: field by field, with
+nothing changed, not even a template that was asked for in the same call.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, Final
+from uuid import UUID
+
+from django.db import transaction
+from django.urls import reverse
+from pydantic import BaseModel, ConfigDict
+
+from chat.tools.base import Tool, ToolContext
+from config.lib.owned import owned
+from config.lib.text import prompt_line
+from trading.critique import critique, list_warnings
+from trading.deployment_queries import find_draft_of_chat, find_open_draft
+from trading.draft_lint import DraftFinding
+from trading.models import SkillDraft
+from trading.queries import DraftNotFound, experience_tier, get_version
+from trading.schemas import BASICS_PART, FieldError, PayloadInvalid, changed_fields, parse_part, part_schema
+from trading.services import apply_template_to_draft, list_save_problems, patch_draft, start_draft
+from trading.skill_templates import TEMPLATES
+
+MAX_ERRORS: Final = 20  # that are told of one patch
+_AGREED: Final = (
+    "Set only what you name, in one call for all that belongs together; the rest stays. A refusal names each field and"
+    " what is wrong with it, and changes nothing: mend those and call again."
+)
+
+
+class PatchArgs(BaseModel):
+    """What a `set_*` tool is called with: fields of one part of a draft, which the part's schema checks."""
+
+    model_config = ConfigDict(extra="allow")
+
+    part: ClassVar[str]
+
+    @classmethod
+    def model_json_schema(cls, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """Return what a model is told: the part's own fields, and that there are no others."""
+        return part_schema(cls.part)
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """What was set, by its name as it was given."""
+        return dict(self.model_extra or {})
+
+
+class SetBasicsArgs(PatchArgs):
+    """Arguments of `set_basics`."""
+
+    part = BASICS_PART
+
+
+class SetStrategyArgs(PatchArgs):
+    """Arguments of `set_strategy`."""
+
+    part = "strategy"
+
+    @classmethod
+    def model_json_schema(cls, *args: Any, **kwargs: Any) -> dict[str, Any]:
+        """Return the fields of a strategy, and the template to begin with."""
+        schema = super().model_json_schema(*args, **kwargs)
+        template = {
+            "type": "string",
+            "enum": list(TEMPLATES),
+            "description": "A shipped strategy to fill the whole draft from, before the other fields are set.",
+        }
+        return {**schema, "properties": {**schema["properties"], "template": template}}
+
+
+class SetContextArgs(PatchArgs):
+    """Arguments of `set_context`."""
+
+    part = "context"
+
+
+class SetRiskArgs(PatchArgs):
+    """Arguments of `set_risk`."""
+
+    part = "risk"
+
+
+class SetScheduleArgs(PatchArgs):
+    """Arguments of `set_schedule`."""
+
+    part = "schedule"
+
+
+class SetToolsArgs(PatchArgs):
+    """Arguments of `set_tools`."""
+
+    part = "tools"
+
+
+class CritiqueDraftArgs(BaseModel):
+    """Arguments of `critique_draft`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+
+def set_basics_tool(context: ToolContext) -> Tool[SetBasicsArgs]:
+    """Make the `set_basics` tool for one turn."""
+    return Tool(
+        name="set_basics",
+        description=(
+            "Set name, description, model, trading style and steps of the draft. The trading style (day, swing,"
+            f" position) cannot change once the skill was saved. {_AGREED}"
+        ),
+        args=SetBasicsArgs,
+        run=lambda args: _set(context, args),
+        context=context,
+    )
+
+
+def set_strategy_tool(context: ToolContext) -> Tool[SetStrategyArgs]:
+    """Make the `set_strategy` tool for one turn."""
+    return Tool(
+        name="set_strategy",
+        description=(
+            "Set what the draft trades on: mode (thesis or rules), style, leash, thesis, entry, exit, risk management"
+            " and the hard rules in avoid, in the person's own words where they gave them. avoid replaces the whole"
+            f" list. {_AGREED}"
+        ),
+        args=SetStrategyArgs,
+        run=lambda args: _set(context, args),
+        context=context,
+    )
+
+
+def set_context_tool(context: ToolContext) -> Tool[SetContextArgs]:
+    """Make the `set_context` tool for one turn."""
+    return Tool(
+        name="set_context",
+        description=(
+            "Set what the agent of the draft sees at each tick: symbols, bars, higher timeframes (longer than"
+            " barsInterval), news, its own memory, and events. Lists are replaced, memory and events merged."
+            f" {_AGREED}"
+        ),
+        args=SetContextArgs,
+        run=lambda args: _set(context, args),
+        context=context,
+    )
+
+
+def set_risk_tool(context: ToolContext) -> Tool[SetRiskArgs]:
+    """Make the `set_risk` tool for one turn."""
+    return Tool(
+        name="set_risk",
+        description=(
+            "Set the limits that the engine holds whatever the agent says. Percents are 0..100 of the account's equity;"
+            f" maxPositionPct is at most maxTotalExposurePct. {_AGREED}"
+        ),
+        args=SetRiskArgs,
+        run=lambda args: _set(context, args),
+        context=context,
+    )
+
+
+def set_schedule_tool(context: ToolContext) -> Tool[SetScheduleArgs]:
+    """Make the `set_schedule` tool for one turn."""
+    return Tool(
+        name="set_schedule",
+        description=(
+            'Set when the agent of the draft ticks, in UTC: type interval with a value such as "15m", "1h", "4h" or'
+            f' "1d", or type daily with a time such as "13:30". Give both together. {_AGREED}'
+        ),
+        args=SetScheduleArgs,
+        run=lambda args: _set(context, args),
+        context=context,
+    )
+
+
+def set_tools_tool(context: ToolContext) -> Tool[SetToolsArgs]:
+    """Make the `set_tools` tool for one turn."""
+    return Tool(
+        name="set_tools",
+        description=(
+            "Set what the agent of the draft may call. builtIn replaces the list, and needs propose_order to trade at"
+            f" all; mcpServers are kept with the skill, and not called yet. {_AGREED}"
+        ),
+        args=SetToolsArgs,
+        run=lambda args: _set(context, args),
+        context=context,
+    )
+
+
+def critique_draft_tool(context: ToolContext) -> Tool[CritiqueDraftArgs]:
+    """Make the `critique_draft` tool for one turn."""
+
+    def run(args: CritiqueDraftArgs) -> dict[str, Any]:
+        with owned(context.user_id):
+            payload, tier = _to_review(context), experience_tier()
+        found = critique(payload, tier)
+        return {"summary": found.summary, "findings": [_finding(finding) for finding in found.findings]}
+
+    return Tool(
+        name="critique_draft",
+        description=(
+            "Review the draft as a senior portfolio manager would: a summary, and findings by severity with what to do"
+            " about them. Call it when the person asks for a review, or before they save. It changes nothing."
+        ),
+        args=CritiqueDraftArgs,
+        run=run,
+        context=context,
+        reads_untrusted=True,
+        asks_model=True,
+    )
+
+
+# --- Which draft ---
+
+
+def _skill_id(context: ToolContext) -> UUID | None:
+    """Return the skill whose draft this chat writes; None: a new one."""
+    if context.opening.get("mode") == "authoring":
+        named = context.opening.get("skill_id")
+        return UUID(str(named)) if named else None
+    draft = find_draft_of_chat(context.conversation_id) if context.conversation_id else None
+    return draft.base_skill_id if draft else None
+
+
+def _begin(context: ToolContext) -> SkillDraft:
+    # Nothing of a temporary chat is kept, so no draft names it.
+    noted = None if context.is_temporary else context.conversation_id
+    return start_draft(skill_id=_skill_id(context), conversation_id=noted, now=context.now)
+
+
+def _to_review(context: ToolContext) -> Mapping[str, Any]:
+    """Return what the draft says, or what the skill says of which there is none yet."""
+    skill_id = _skill_id(context)
+    draft = find_open_draft(skill_id)
+    if draft is not None:
+        payload: Mapping[str, Any] = draft.payload
+        return payload
+    if skill_id is None:
+        raise DraftNotFound("There is no draft yet. The first `set_*` call begins one.")
+    newest: Mapping[str, Any] = get_version(skill_id).payload
+    return newest
+
+
+# --- What a call comes to ---
+
+
+def _set(context: ToolContext, args: PatchArgs) -> dict[str, Any]:
+    given = args.given
+    template = given.pop("template", None) if isinstance(args, SetStrategyArgs) else None
+    try:
+        # A patch that is refused takes back a draft that was begun for it, and a template.
+        with transaction.atomic():
+            if not given and template is None:
+                raise PayloadInvalid([FieldError("", "give at least one field to set")])
+            patch = parse_part(args.part, given)
+            draft = _begin(context)
+            before = draft.payload
+            if template is not None:
+                draft = apply_template_to_draft(draft_id=draft.pk, template=_known(template), now=context.now)
+            if given:
+                draft = patch_draft(draft_id=draft.pk, patch=patch, now=context.now)
+    except PayloadInvalid as refusal:
+        return {"error": _problems(refusal.errors)}
+    return _written(draft, before)
+
+
+def _known(template: Any) -> str:
+    if not isinstance(template, str) or template not in TEMPLATES:
+        raise PayloadInvalid([FieldError("template", f"is one of {', '.join(TEMPLATES)}")])
+    return template
+
+
+def _written(draft: SkillDraft, before: Mapping[str, Any]) -> dict[str, Any]:
+    base = draft.base_skill_id
+    return {
+        "draft_id": str(draft.pk),
+        "name": prompt_line(str(draft.payload.get("name") or "")),
+        "changed": [path for path, _, _ in changed_fields(before, draft.payload)],
+        "still_missing": _problems(list_save_problems(draft.payload)),
+        "warnings": list_warnings(draft.payload),
+        "url": reverse("trading:edit_skill", args=[base]) if base else reverse("trading:new_skill"),
+    }
+
+
+def _problems(errors: Iterable[FieldError]) -> list[dict[str, str]]:
+    told = [{"field": prompt_line(error.field)[:120], "problem": prompt_line(error.problem)[:300]} for error in errors]
+    return told[:MAX_ERRORS]
+
+
+def _finding(finding: DraftFinding) -> dict[str, str]:
+    told = {"severity": str(finding.severity), "title": finding.title, "detail": finding.detail}
+    return {**told, "suggestion": finding.suggestion} if finding.suggestion else told

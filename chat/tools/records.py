@@ -1,0 +1,156 @@
+"""How rows of the record read in the results of tools: ids as text, instants in UTC, money in cents, percents 0..100.
+
+Text of the rows is data on one line; however long the record is, a result has room for it.
+"""
+
+import json
+from bisect import bisect_right
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from itertools import accumulate
+from typing import Any, Final
+
+from config.lib.text import prompt_line
+from trading.deployment_queries import Position
+from trading.models import ReflectionNote, Trade
+from trading.performance import Performance
+
+TRADES: Final = 30  # closed ones, the newest (seed 000)
+ROOM: Final = 60_000  # characters of JSON that the lists of a result take together, below `base.MAX_RESULT`
+# What each may take of it; the first have the first choice.
+LIMITS: Final[Mapping[str, int]] = {
+    "lessons": 8_000,
+    "trades": 33_500,
+    "your_exposure": 20_000,
+    "open_drafts": 4_000,
+    "skills": 30_000,
+    "deployments": 30_000,
+    "events": 30_000,
+}
+
+Row = dict[str, Any]
+
+
+def instant(at: datetime | None) -> str | None:
+    """Return an instant as `2026-06-04T10:00:00Z`."""
+    return None if at is None else at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def usd(amount: Decimal | float | None) -> float | None:
+    """Return money, rounded to cents."""
+    return rounded(amount, 2)
+
+
+def pct(fraction: Decimal | float | None, places: int = 2) -> float | None:
+    """Return a share of one as percent."""
+    return None if fraction is None else rounded(fraction * 100, places)
+
+
+def rounded(number: Decimal | float | None, places: int) -> float | None:
+    """Return a number rounded, never minus zero."""
+    return None if number is None else round(float(number), places) or 0.0
+
+
+def price(amount: Decimal | None) -> float | None:
+    """Return a price to eight significant digits."""
+    return None if amount is None else float(f"{amount:.8g}")
+
+
+def trade_row(trade: Trade) -> Row:
+    """Return a closed trade; its percents are of the size at the entry, unlevered (settled 29)."""
+    size = trade.entry_size_usd
+    return {
+        **_entry(trade),
+        "deployment_id": str(trade.deployment_id),
+        "status": trade.status,
+        "exit_at": instant(trade.exit_at),
+        "exit_price": price(trade.exit_price),
+        "exit_kind": trade.exit_kind or None,
+        "net_pnl_usd": usd(trade.realized_pnl_usd),
+        "net_pnl_pct": _share(trade.realized_pnl_usd, size),
+        "mfe_pct": _share(trade.mfe_usd, size),
+        "mae_pct": _share(trade.mae_usd, size),
+        "regime_tag": trade.entry_regime_tag,
+        "holding_minutes": None if trade.holding_minutes is None else round(trade.holding_minutes),
+        "entry_reason": prompt_line(trade.entry_reason),
+        "exit_reason": prompt_line(trade.exit_reason),
+    }
+
+
+def position_row(position: Position, *, with_reason: bool) -> Row:
+    """Return an open trade with what it is worth now; null where no price is known."""
+    trade, mark = position.trade, position.mark
+    return {
+        **_entry(trade),
+        "mark_price": price(mark.price) if mark else None,
+        "unrealised_pnl_usd": usd(position.unrealised_usd),
+        **({"entry_reason": prompt_line(trade.entry_reason)} if with_reason else {}),
+    }
+
+
+def lesson_row(note: ReflectionNote) -> Row:
+    """Return lessons; without a deployment they are kept for the skill. Each of their lines is one of data."""
+    return {
+        "note_id": str(note.pk),
+        "deployment_id": str(note.deployment_id) if note.deployment_id else None,
+        "lessons_text": "\n".join(map(prompt_line, note.lessons_text.splitlines())),
+        "window_start": instant(note.window_start),
+        "window_end": instant(note.window_end),
+        "trades_considered": note.trades_considered,
+        "generated_at": instant(note.generated_at),
+    }
+
+
+def performance_row(numbers: Performance) -> Row:
+    """Return what a record comes to; null where there is too little to say."""
+    drawdown, interval, held = numbers.max_drawdown, numbers.expectancy_interval_usd, numbers.mean_held
+    return {
+        "net_pnl_usd": usd(numbers.net_usd),
+        "sharpe": rounded(numbers.sharpe, 2),
+        "max_drawdown_pct": pct(drawdown.fraction) if drawdown else None,
+        "win_rate_pct": pct(numbers.win_rate_fraction),
+        "sample_size": numbers.trades,
+        "is_too_few": numbers.is_too_few,
+        "wins": numbers.wins,
+        "gross_pnl_usd": usd(numbers.gross_usd),
+        "fees_usd": usd(numbers.fees_usd),
+        "funding_usd": usd(numbers.funding_usd),
+        "profit_factor": rounded(numbers.profit_factor, 2),
+        "expectancy_usd": usd(numbers.expectancy_usd),
+        "expectancy_90pct_interval_usd": [usd(bound) for bound in interval] if interval else None,
+        "mean_holding_minutes": round(held.total_seconds() / 60) if held is not None else None,
+    }
+
+
+def within_limits(result: Row) -> Row:
+    """Return a result with as many rows of each list as there is room for; `left_out` counts the others, if any."""
+    room, kept, left_out = ROOM, {}, {}
+    for name, limit in LIMITS.items():
+        if name not in result:
+            continue
+        rows: Sequence[Row] = result[name]
+        ends = list(accumulate(len(json.dumps(row)) + 2 for row in rows))
+        count = max(1, bisect_right(ends, min(limit, room)))
+        kept[name] = rows[:count]
+        room -= ends[count - 1] if rows else 0
+        if count < len(rows):
+            left_out[name] = len(rows) - count
+    return {**result, **kept, **({"left_out": left_out} if left_out else {})}
+
+
+def _entry(trade: Trade) -> Row:
+    return {
+        "trade_id": str(trade.pk),
+        "symbol": prompt_line(trade.symbol),
+        "side": trade.side,
+        "size_usd": usd(trade.entry_size_usd),
+        "entry_at": instant(trade.entry_at),
+        "entry_price": price(trade.entry_price),
+        # What fills do not explain whole is said to be so.
+        **({} if trade.reconciled == "exact" else {"reconciled": trade.reconciled}),
+    }
+
+
+def _share(amount: Decimal, size: Decimal) -> float | None:
+    return pct(amount / size) if size else None

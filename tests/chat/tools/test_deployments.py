@@ -1,0 +1,274 @@
+import json
+from datetime import timedelta
+from decimal import Decimal
+from uuid import uuid4
+
+import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
+
+from chat.tools.base import MAX_RESULT
+from chat.tools.deployments import POSITIONS
+from tests.chat.tools.talking import NOW, Toolbox
+from tests.factories.memory import MAY
+from tests.factories.record import (
+    BacktestRunFactory,
+    BarFactory,
+    DecisionSnapshotFactory,
+    DeploymentFactory,
+    ReflectionNoteFactory,
+    SkillVersionFactory,
+    TradeFactory,
+)
+from tests.owners import as_owner
+from trading.models import Trade
+
+HOUR = timedelta(hours=1)
+D = Decimal
+
+
+@pytest.fixture
+def box(as_trader) -> Toolbox:
+    return Toolbox(as_trader, "coach", "What do I hold?")
+
+
+@pytest.fixture
+def deployment(as_trader):
+    """Dips on paper: one trade that closed, and 2 BTC bought at 100 that stand at 103.5."""
+    made = DeploymentFactory(version__skill__name="Dips")
+    TradeFactory(deployment=made, symbol="ETH", exit_reason="Target")
+    TradeFactory(deployment=made, still_open=True)
+    BarFactory(opened_at=NOW - 2 * HOUR, close=D("103.5"))
+    return made
+
+
+def test_there_are_none_without_a_deployment(box):
+    assert box.call("get_my_deployments") == {"deployments": []}
+    assert box.call("get_my_deployments", detail="full") == {"deployments": [], "trades": [], "lessons": []}
+
+
+def test_deployment_is_listed_with_what_it_holds_and_was_refused(box, deployment):
+    skill = deployment.skill
+    SkillVersionFactory(skill=skill, version=2)
+    skill.latest_version = 2
+    skill.save()
+    DecisionSnapshotFactory(deployment=deployment, tick_at=NOW - 2 * HOUR)
+    DecisionSnapshotFactory(
+        deployment=deployment,
+        tick_at=NOW - HOUR,
+        verdict="refused",
+        verdict_code="max_leverage",
+        verdict_text="# Too\nmuch leverage",
+    )
+    DecisionSnapshotFactory(deployment=deployment, tick=99, tick_at=NOW, verdict="accepted")
+
+    (listed,) = box.call("get_my_deployments")["deployments"]
+
+    assert listed == {
+        "deployment_id": str(deployment.pk),
+        "skill_id": str(skill.pk),
+        "skill_name": "Dips",
+        "version": 1,
+        "newest_version": 2,
+        "status": "running",
+        "halted_until": None,
+        "broker_kind": "paper",
+        "net_pnl_usd": 19.0,
+        "closed_trades": 1,
+        "open_positions": 1,
+        "positions": [
+            {
+                "trade_id": str(Trade.objects.open().get().pk),
+                "symbol": "BTC",
+                "side": "long",
+                "size_usd": 200.0,
+                "entry_at": "2026-05-01T12:00:00Z",
+                "entry_price": 100.0,
+                "mark_price": 103.5,
+                "unrealised_pnl_usd": 7.0,
+            }
+        ],
+        "last_decision_at": "2026-06-01T12:00:00Z",
+        "recent_rejections": [{"tick_at": "2026-06-01T11:00:00Z", "code": "max_leverage", "text": "Too much leverage"}],
+    }
+
+
+def test_position_without_a_price_has_no_mark(box):
+    TradeFactory(still_open=True, symbol="DOGE")
+
+    (position,) = box.call("get_my_deployments")["deployments"][0]["positions"]
+
+    assert (position["mark_price"], position["unrealised_pnl_usd"]) == (None, None)
+
+
+def test_price_that_is_not_there_yet_is_not_the_mark(box, deployment):
+    BarFactory(opened_at=NOW - HOUR / 2, high=D(500), close=D(500))
+
+    assert box.call("get_my_deployments")["deployments"][0]["positions"][0]["mark_price"] == 103.5
+
+
+def test_a_halt_is_told_while_it_lasts(box):
+    DeploymentFactory(halt_code="daily_loss", halted_until=NOW + HOUR)
+    DeploymentFactory(halt_code="daily_loss", halted_until=NOW, created_at=MAY - HOUR)
+
+    listed = box.call("get_my_deployments")["deployments"]
+
+    assert [one["halted_until"] for one in listed] == ["2026-06-01T13:00:00Z", None]
+
+
+def test_running_ones_come_first_and_backtests_not_at_all(box):
+    stopped = DeploymentFactory(status="stopped", created_at=NOW)
+    running = DeploymentFactory()
+    BacktestRunFactory()
+
+    listed = box.call("get_my_deployments")["deployments"]
+
+    assert [one["deployment_id"] for one in listed] == [str(running.pk), str(stopped.pk)]
+
+
+@pytest.mark.parametrize(
+    ("detail", "keys", "has_reasons"),
+    [
+        ("list", ["deployments"], False),
+        ("trades", ["deployments", "trades"], True),
+        ("lessons", ["deployments", "lessons"], False),
+        ("full", ["deployments", "trades", "lessons"], True),
+    ],
+)
+def test_detail_says_what_comes_with_the_list(box, deployment, detail, keys, has_reasons):
+    result = box.call("get_my_deployments", detail=detail)
+
+    assert list(result) == keys
+    assert ("entry_reason" in result["deployments"][0]["positions"][0]) is has_reasons
+
+
+def test_trades_are_those_that_closed_of_all_deployments_newest_first(box, deployment):
+    TradeFactory(deployment=DeploymentFactory(status="stopped"), symbol="SOL", entry_tick_at=MAY + HOUR)
+    TradeFactory(deployment=BacktestRunFactory(deployment__version=deployment.version).deployment)
+
+    trades = box.call("get_my_deployments", detail="trades")["trades"]
+
+    assert [(trade["symbol"], trade["status"]) for trade in trades] == [("SOL", "closed"), ("ETH", "closed")]
+    assert (trades[1]["exit_reason"], trades[1]["net_pnl_usd"], trades[1]["net_pnl_pct"]) == ("Target", 19.0, 9.5)
+
+
+def test_one_deployment_can_be_asked_about(box, deployment):
+    other = DeploymentFactory(version=deployment.version)
+    TradeFactory(deployment=other, symbol="SOL")
+    TradeFactory(deployment=other, symbol="SOL", still_open=True)
+    DecisionSnapshotFactory(deployment=other, tick_at=NOW, verdict="refused", verdict_code="R1")
+    ReflectionNoteFactory(deployment=other)
+    own = ReflectionNoteFactory(deployment=deployment)
+
+    result = box.call("get_my_deployments", deployment_id=str(deployment.pk), detail="full")
+
+    (listed,) = result["deployments"]
+    assert listed["deployment_id"] == str(deployment.pk)
+    assert [position["symbol"] for position in listed["positions"]] == ["BTC"]
+    assert (listed["net_pnl_usd"], listed["recent_rejections"]) == (19.0, [])
+    assert [trade["symbol"] for trade in result["trades"]] == ["ETH"]
+    assert [note["note_id"] for note in result["lessons"]] == [str(own.pk)]
+
+
+def test_lessons_are_each_deployments_own_or_else_its_skills(box, deployment):
+    own = ReflectionNoteFactory(deployment=deployment, generated_at=MAY + HOUR)
+    ReflectionNoteFactory(deployment=None, skill=deployment.skill)  # outdone by the deployment's own
+    kept = ReflectionNoteFactory(deployment=None, skill=DeploymentFactory().skill)
+    ReflectionNoteFactory(deployment=deployment, status="superseded", superseded_at=NOW)
+    ReflectionNoteFactory(deployment=BacktestRunFactory(deployment__version=deployment.version).deployment)
+
+    lessons = box.call("get_my_deployments", detail="lessons")["lessons"]
+
+    assert [(note["note_id"], note["deployment_id"]) for note in lessons] == [
+        (str(own.pk), str(deployment.pk)),
+        (str(kept.pk), None),
+    ]
+
+
+def test_lessons_of_a_skill_stand_beside_those_of_one_of_its_deployments(box, deployment):
+    own = ReflectionNoteFactory(deployment=deployment, generated_at=MAY + HOUR)
+    kept = ReflectionNoteFactory(deployment=None, skill=deployment.skill)
+    other = DeploymentFactory(version=deployment.version)
+
+    lessons = box.call("get_my_deployments", detail="lessons")["lessons"]
+    of_the_other = box.call("get_my_deployments", deployment_id=str(other.pk), detail="lessons")["lessons"]
+
+    assert [note["note_id"] for note in lessons] == [str(own.pk), str(kept.pk)]
+    assert [note["note_id"] for note in of_the_other] == [str(kept.pk)]
+
+
+# --- Room ---
+
+
+def fill(deployments: int, *, reason: str) -> None:
+    """Write as much of a record as there may be."""
+    for number in range(deployments):
+        deployment = DeploymentFactory(created_at=MAY + number * HOUR)
+        for symbol in ("BTC", "ETH"):
+            TradeFactory(deployment=deployment, still_open=True, symbol=symbol, entry_reason=reason)
+            for tick in range(2):
+                reasons = {"entry_reason": reason, "exit_reason": reason}
+                TradeFactory(deployment=deployment, symbol=symbol, entry_tick_at=MAY + tick * HOUR, **reasons)
+        DecisionSnapshotFactory(
+            deployment=deployment, tick_at=NOW, verdict="refused", verdict_code="R1", verdict_text="x" * 300
+        )
+        ReflectionNoteFactory(deployment=deployment, lessons_text="- " + "z" * 1_200)
+
+
+@pytest.mark.parametrize("reason", ["x" * 280, "買" * 280], ids=["ascii", "escaped"])
+def test_a_long_record_leaves_room_and_says_what_is_left_out(box, reason):
+    fill(20, reason=reason)
+
+    result = box.call("get_my_deployments", detail="full")
+
+    assert "error" not in result
+    assert len(json.dumps(result)) < MAX_RESULT
+    left_out = result["left_out"]
+    assert len(result["deployments"]) + left_out["deployments"] == 20
+    assert len(result["lessons"]) + left_out["lessons"] == 20
+    assert len(result["trades"]) + left_out.get("trades", 0) == 30
+
+
+def test_twenty_deployments_are_listed_whole(box):
+    fill(20, reason="x" * 280)
+
+    result = box.call("get_my_deployments")
+
+    assert (len(result["deployments"]), "left_out" in result) == (20, False)
+
+
+def test_twenty_deployments_take_no_more_queries_than_two(box):
+    fill(2, reason="Dip")
+    with CaptureQueriesContext(connection) as of_two:
+        box.call("get_my_deployments", detail="full")
+    fill(18, reason="Dip")
+    with CaptureQueriesContext(connection) as of_twenty:
+        result = box.call("get_my_deployments", detail="full")
+
+    assert len(result["deployments"]) == 20
+    assert len(of_twenty) == len(of_two) <= 10  # some of them begin and end the tool's transaction
+
+
+def test_positions_beyond_the_newest_are_counted(box):
+    deployment = DeploymentFactory()
+    for number in range(POSITIONS + 5):
+        TradeFactory(deployment=deployment, still_open=True, symbol=f"S{number}", entry_tick_at=MAY + number * HOUR)
+
+    (listed,) = box.call("get_my_deployments")["deployments"]
+
+    assert (listed["open_positions"], len(listed["positions"])) == (POSITIONS + 5, POSITIONS)
+    assert listed["positions"][0]["symbol"] == f"S{POSITIONS + 4}"
+
+
+# --- Whose ---
+
+
+def test_deployment_of_a_stranger_is_as_unknown_as_one_that_is_not_and_as_a_backtests(box, stranger):
+    theirs, backtest = as_owner(stranger, DeploymentFactory), BacktestRunFactory().deployment
+
+    answers = [
+        box.call("get_my_deployments", deployment_id=str(one), detail="full")
+        for one in (theirs.pk, uuid4(), backtest.pk)
+    ]
+
+    assert answers == [{"error": "You have no such deployment."}] * 3
