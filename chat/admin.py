@@ -1,7 +1,16 @@
 from django.contrib import admin
 from django.http import HttpRequest
 
-from chat.models import Conversation, MemorySnapshot, Message
+from chat.models import (
+    ActionCard,
+    Bookmark,
+    Conversation,
+    ConversationSummary,
+    MemorySnapshot,
+    Message,
+    Receipt,
+    UsageDay,
+)
 
 
 class LookOnlyAdmin(admin.ModelAdmin):
@@ -52,3 +61,58 @@ class MemorySnapshotAdmin(LookOnlyAdmin):
     list_select_related = ("user", "conversation")
     date_hierarchy = "created_at"
     ordering = ("-created_at",)
+
+
+@admin.register(ConversationSummary)
+class ConversationSummaryAdmin(LookOnlyAdmin):
+    """What stood in prompts for the older messages of long chats."""
+
+    list_display = ("__str__", "user", "conversation", "through", "is_untrusted", "model", "created_at")
+    list_filter = ("is_untrusted", "model")
+    list_select_related = ("user", "conversation")
+    date_hierarchy = "created_at"
+    ordering = ("-created_at",)
+
+
+@admin.register(Receipt)
+class ReceiptAdmin(LookOnlyAdmin):
+    """What the prompts of replies were made of."""
+
+    list_display = ("__str__", "user", "reply", "models_asked")
+    list_select_related = ("user", "reply")
+    search_fields = ("sha256", "user__email")
+    ordering = ("-pk",)
+
+
+@admin.register(ActionCard)
+class ActionCardAdmin(LookOnlyAdmin):
+    """Actions that were prepared, and what became of them."""
+
+    list_display = ("__str__", "user", "conversation", "created_at", "decided_at")
+    list_filter = ("type", "status")
+    list_select_related = ("user", "conversation")
+    search_fields = ("user__email",)
+    date_hierarchy = "created_at"
+    ordering = ("-created_at",)
+
+
+@admin.register(Bookmark)
+class BookmarkAdmin(LookOnlyAdmin):
+    """Replies that users keep."""
+
+    list_display = ("__str__", "user", "created_at")
+    list_select_related = ("user",)
+    search_fields = ("text", "note", "user__email")
+    date_hierarchy = "created_at"
+    ordering = ("-created_at",)
+
+
+@admin.register(UsageDay)
+class UsageDayAdmin(LookOnlyAdmin):
+    """What chats used of the models, by user and day."""
+
+    list_display = ("day", "user", "turns", "prompt_tokens", "completion_tokens", "cached_tokens", "cost_usd")
+    list_select_related = ("user",)
+    search_fields = ("user__email",)
+    date_hierarchy = "day"
+    ordering = ("-day", "user")

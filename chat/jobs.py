@@ -4,6 +4,7 @@ from typing import Final
 
 from django.contrib.sessions.models import Session
 
+from chat.cards import expire_cards
 from chat.closing import close_due
 from chat.erasure import purge_trash
 from chat.lifecycle import archive_old
@@ -16,6 +17,12 @@ def sweep_dead_turns(now: datetime) -> str:
     """Mark replies whose process died as interrupted."""
     with system_tx("sweep of dead turns"):
         return f"{len(interrupt_dead_turns(now=now))} replies marked as interrupted"
+
+
+def sweep_cards(now: datetime) -> str:
+    """Close the confirm-cards whose quarter of an hour is over."""
+    with system_tx("sweep of expired cards"):
+        return f"{expire_cards(now=now)} cards expired"
 
 
 def close_chats(now: datetime) -> str:
@@ -44,6 +51,7 @@ def clear_expired_sessions(now: datetime) -> str:
 
 JOBS: Final = (
     Job("sweep_dead_turns", timedelta(minutes=1), sweep_dead_turns),
+    Job("sweep_cards", timedelta(minutes=1), sweep_cards),
     Job("close_chats", timedelta(seconds=5), close_chats),
     Job("archive_chats", timedelta(hours=1), archive_chats),
     Job("empty_trash", timedelta(hours=1), empty_trash),

@@ -1,0 +1,79 @@
+"""Confirm-cards: the click that does what a card says, the one that does not, and a look at how a card stands."""
+
+from collections.abc import Callable
+from datetime import datetime
+from http import HTTPStatus
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.vary import vary_on_headers
+
+from chat.cards import CardNotFound, CardOutdated, CardView, cancel_card, confirm_card, get_card, view_card
+from chat.models import ActionCard
+from config.lib.errors import DomainError
+from config.lib.owned import owned_tx
+from config.lib.web import AuthedRequest, owned_view
+
+
+@require_safe
+@never_cache
+@vary_on_headers("HX-Request")
+@owned_view
+def card(request: AuthedRequest, card_id: UUID) -> HttpResponse:
+    """Show a card as it stands; to htmx, the card alone."""
+    try:
+        shown = get_card(card_id)
+    except CardNotFound:
+        raise Http404 from None
+    return _answer(request, shown, view_card(shown, at=timezone.now()))
+
+
+@require_POST
+@never_cache
+@vary_on_headers("HX-Request")
+@owned_view
+def confirm(request: AuthedRequest, card_id: UUID) -> HttpResponse:
+    """Do what a card says."""
+    now, digest = timezone.now(), request.POST.get("digest", "")
+    return _decided(request, card_id, lambda: confirm_card(card_id=card_id, digest=digest, now=now), now)
+
+
+@require_POST
+@never_cache
+@vary_on_headers("HX-Request")
+@owned_view
+def cancel(request: AuthedRequest, card_id: UUID) -> HttpResponse:
+    """Do nothing of what a card says."""
+    now = timezone.now()
+    return _decided(request, card_id, lambda: cancel_card(card_id=card_id, now=now), now)
+
+
+def _decided(request: AuthedRequest, card_id: UUID, decide: Callable[[], ActionCard], now: datetime) -> HttpResponse:
+    try:
+        with owned_tx(request.user):
+            decided = decide()
+    except CardNotFound:
+        raise Http404 from None
+    except DomainError as error:
+        # All of it was rolled back; the card is shown as it stands, with what happened.
+        standing = get_card(card_id)
+        can_be_tried = not isinstance(error, CardOutdated)
+        view = view_card(standing, at=now, refusal=str(error), can_be_tried=can_be_tried)
+        return _answer(request, standing, view, status=HTTPStatus.CONFLICT)
+    view = view_card(decided, at=now)
+    if request.headers.get("HX-Request"):
+        return _answer(request, decided, view)
+    messages.success(request, f"{view.title}: {view.said}")
+    return redirect("chat:conversation", decided.conversation_id)
+
+
+def _answer(request: AuthedRequest, shown: ActionCard, view: CardView, *, status: int = HTTPStatus.OK) -> HttpResponse:
+    template = "chat/_card.html" if request.headers.get("HX-Request") else "chat/card.html"
+    context = {"card": view, "conversation_id": shown.conversation_id, "is_answer": request.method == "POST"}
+    return TemplateResponse(request, template, context, status=status)

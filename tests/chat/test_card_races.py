@@ -1,0 +1,147 @@
+"""Many clicks on one card: one of them does it, on either engine."""
+
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+
+import pytest
+from django.db import connection
+from django.urls import reverse
+from django.utils import timezone
+
+from chat.cards import CardDecided, CardOutdated, cancel_card, confirm_card, draw_card
+from chat.drawings import Action
+from chat.models import ActionCard
+from config.lib.errors import DomainError
+from config.lib.owned import owned, owned_tx
+from tests.chat.tabs import signed_in
+from tests.factories.chat import ConversationFactory
+from tests.factories.memory import JUNE
+from tests.factories.record import DeploymentFactory
+from trading.models import Deployment, DeploymentCommand
+
+pytestmark = [pytest.mark.race, pytest.mark.django_db(transaction=True)]
+
+RACERS = 20
+
+
+@pytest.fixture
+def deployment(trader):
+    """What the cards are about."""
+    with owned_tx(trader):
+        return DeploymentFactory()
+
+
+def drawn(trader, deployment, kind, now=JUNE):
+    """Draw a card in a chat of its own."""
+    named = {"skill_id": deployment.skill_id} if kind == "deploy" else {"deployment_id": deployment.pk}
+    with owned_tx(trader):
+        return draw_card(conversation_id=ConversationFactory().pk, action=Action(kind, **named), now=now)
+
+
+def confirming(trader, card):
+    return lambda: _done(trader, lambda: confirm_card(card_id=card.pk, digest=card.digest, now=JUNE))
+
+
+def cancelling(trader, card):
+    return lambda: _done(trader, lambda: cancel_card(card_id=card.pk, now=JUNE))
+
+
+def _done(trader, act):
+    try:
+        with owned_tx(trader):
+            return act().status
+    except DomainError as refusal:
+        return type(refusal)
+
+
+def race(*works):
+    """Do all at once, each on a connection of its own; return the results in the given order."""
+    start = Barrier(len(works))
+
+    def run(work):
+        try:
+            start.wait()
+            return work()
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(len(works)) as pool:
+        return [future.result() for future in [pool.submit(run, work) for work in works]]
+
+
+def test_twenty_clicks_at_once_are_one_command(trader, deployment):
+    card = drawn(trader, deployment, "pause")
+
+    results = race(*[confirming(trader, card)] * RACERS)
+
+    assert Counter(results) == {"confirmed": 1, CardDecided: RACERS - 1}
+    with owned(trader):
+        command = DeploymentCommand.objects.get()
+        assert ActionCard.objects.get().outcome["command_id"] == str(command.pk)
+
+
+def test_twenty_clicks_at_once_are_one_deployment(trader, deployment):
+    card = drawn(trader, deployment, "deploy")
+
+    results = race(*[confirming(trader, card)] * RACERS)
+
+    assert Counter(results) == {"confirmed": 1, CardDecided: RACERS - 1}
+    with owned(trader):
+        assert Deployment.objects.count() == 2
+
+
+def test_twenty_cards_for_one_deploy_are_one_deployment(trader, deployment):
+    cards = [drawn(trader, deployment, "deploy") for _ in range(RACERS)]
+
+    results = race(*[confirming(trader, card) for card in cards])
+
+    assert Counter(results) == {"confirmed": 1, CardOutdated: RACERS - 1}
+    with owned(trader):
+        assert Deployment.objects.count() == 2
+        assert ActionCard.objects.filter(status="pending").count() == RACERS - 1
+
+
+def test_confirm_and_cancel_at_once_are_one_decision(trader, deployment):
+    card = drawn(trader, deployment, "stop")
+
+    results = Counter(race(*[confirming(trader, card), cancelling(trader, card)] * (RACERS // 2)))
+
+    [decided] = results.keys() - {CardDecided}
+    assert results == {decided: 1, CardDecided: RACERS - 1}
+    with owned(trader):
+        assert ActionCard.objects.get().status == decided
+        assert DeploymentCommand.objects.count() == (1 if decided == "confirmed" else 0)
+
+
+def test_card_drawn_anew_and_a_click_on_the_older_are_one_after_the_other(trader, deployment):
+    older = drawn(trader, deployment, "pause")
+
+    def draw_again():
+        try:
+            with owned_tx(trader):
+                action = Action("pause", deployment_id=deployment.pk)
+                return draw_card(conversation_id=older.conversation_id, action=action, now=JUNE).status
+        except DomainError as refusal:
+            return type(refusal)
+
+    clicked, _ = race(confirming(trader, older), draw_again)
+
+    with owned(trader):
+        assert ActionCard.objects.get(pk=older.pk).status == ("confirmed" if clicked == "confirmed" else "cancelled")
+        assert DeploymentCommand.objects.count() == (1 if clicked == "confirmed" else 0)
+
+
+def test_twenty_posts_at_once_are_one_200(trader, deployment):
+    card = drawn(trader, deployment, "pause", now=timezone.now())
+    url = reverse("chat:confirm_card", args=[card.pk])
+    clients = [signed_in(trader) for _ in range(RACERS)]
+
+    def posting(client):
+        return lambda: client.post(url, {"digest": card.digest}, headers={"HX-Request": "true"}).status_code
+
+    results = race(*map(posting, clients))
+
+    assert Counter(results) == {200: 1, 409: RACERS - 1}
+    with owned(trader):
+        assert DeploymentCommand.objects.count() == 1
