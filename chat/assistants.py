@@ -13,6 +13,7 @@ from chat.prompts import (
     COACH_TRUST,
     COMPANION_PERSONA,
     COMPANION_TRUST,
+    Segment,
     compose_prefix,
 )
 from memory.injection import Block, empty_block
@@ -41,7 +42,7 @@ class Assistant:
         """Return what `render_block` would; changes nothing."""
         return block_of(self.name, now) if uses_facts else empty_block()
 
-    def prefix(self, *, tier: str | None, memory_block: str, mode: str) -> str:
+    def prefix(self, *, tier: str | None, memory_block: str, mode: str) -> tuple[Segment, ...]:
         """Return the part of the system prompt that stays the same through a conversation."""
         return compose_prefix(
             persona=self.persona, tier=tier, memory_block=memory_block, mode=mode, trust_rules=self.trust_rules

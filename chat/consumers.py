@@ -21,7 +21,15 @@ from chat.lifecycle import is_here_known, note_here, note_left
 from chat.models import Message
 from chat.queries import find_last_reply, get_conversation, is_streaming, last_message_id
 from chat.rendering import message_html, part_html, view_messages
-from chat.services import Accepted, accept_message, interrupt_dead_turns, request_stop, retry_reply
+from chat.services import (
+    Accepted,
+    accept_message,
+    continue_reply,
+    edit_message,
+    interrupt_dead_turns,
+    request_stop,
+    retry_reply,
+)
 from config.lib.errors import DomainError
 from config.lib.owned import owned, owned_tx
 from config.lib.threads import in_thread
@@ -185,7 +193,11 @@ class ChatConsumer(AsyncWebsocketConsumer):
             case {"type": "stop"}:
                 await self._stop()
             case {"type": "retry"}:
-                await self._retry()
+                await self._begin(self._begin_again)
+            case {"type": "continue"}:
+                await self._begin(self._begin_on)
+            case {"type": "edit", "message_id": str(message_id), "text": str(text)} if _is_id(message_id):
+                await self._begin(self._begin_anew, int(message_id), text)
             case _:
                 self._refuse(None, UNREADABLE)
 
@@ -207,21 +219,32 @@ class ChatConsumer(AsyncWebsocketConsumer):
             accepted = accept_message(
                 conversation_id=self.conversation_id, client_id=client_id, text=text, now=timezone.now()
             )
-            messages = [accepted.message, *([accepted.reply] if accepted.reply else [])]
-            return opening(str(client_id), messages), accepted
+            return opening(str(client_id), _rows(accepted)), accepted
 
-    async def _retry(self) -> None:
-        retried = await self._guarded(None, self._begin_again)
-        if retried is not None:
-            shown, accepted = retried
-            assert accepted.turn is not None, "a retry always begins a turn"
+    async def _begin(self, work: Callable[..., tuple[live.Frame, Accepted]], *args: Any) -> None:
+        """Run the turn that something else than a message begins."""
+        begun = await self._guarded(None, work, *args)
+        if begun is not None:
+            shown, accepted = begun
+            assert accepted.turn is not None, "this always begins a turn"
             live.start_turn(accepted.turn, shown, None)
 
     def _begin_again(self) -> tuple[live.Frame, Accepted]:
         with owned_tx(self.user_id), timezone.override(self.zone):
             old, accepted = retry_reply(conversation_id=self.conversation_id, now=timezone.now())
-            assert accepted.reply is not None, "a retry always has a reply"
-            return {**opening(None, [accepted.reply]), "replaces": str(old.pk)}, accepted
+            return {**opening(None, _rows(accepted)[1:]), "replaces": str(old.pk)}, accepted
+
+    def _begin_on(self) -> tuple[live.Frame, Accepted]:
+        with owned_tx(self.user_id), timezone.override(self.zone):
+            accepted = continue_reply(conversation_id=self.conversation_id, now=timezone.now())
+            return opening(None, _rows(accepted)[1:]), accepted
+
+    def _begin_anew(self, message_id: int, text: str) -> tuple[live.Frame, Accepted]:
+        with owned_tx(self.user_id), timezone.override(self.zone):
+            removed, accepted = edit_message(
+                conversation_id=self.conversation_id, message_id=message_id, text=text, now=timezone.now()
+            )
+            return {**opening(None, _rows(accepted)), "removes": [str(pk) for pk in removed]}, accepted
 
     async def _stop(self) -> None:
         turn = live.find_turn(self.conversation_id)
@@ -345,6 +368,14 @@ def _is_uuid(text: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def _is_id(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < 19
+
+
+def _rows(accepted: Accepted) -> list[Message]:
+    return [accepted.message, *([accepted.reply] if accepted.reply else [])]
 
 
 def opening(client_id: str | None, messages: list[Message]) -> live.Frame:

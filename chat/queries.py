@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.db import connection, models
 
-from chat.models import Conversation, ConversationStatus, Message, MessageStatus, Role
+from chat.models import Conversation, ConversationStatus, Message, MessageStatus, Role, UsageDay
 from chat.parts import model_messages
 from config.lib.errors import DomainError
 from config.lib.owned import owner_id
@@ -140,8 +140,9 @@ def find_last_reply(conversation_id: UUID) -> Message | None:
 
 # Like _STANDING in the path to the first token: a tenth of the ORM's time.
 _HISTORY: Final = """
-SELECT role, content, parts, is_untrusted FROM agent_messages
-WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND id < %(before)s AND replaced_at IS NULL
+SELECT id, role, content, parts, is_untrusted FROM agent_messages
+WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND id > %(after)s AND id < %(before)s
+    AND replaced_at IS NULL
 ORDER BY id DESC LIMIT %(limit)s
 """
 
@@ -152,10 +153,13 @@ class History:
 
     messages: list[dict[str, Any]]  # for a model, oldest first
     is_untrusted: bool  # one of these replies was written with text in view that the user did not type
+    ids: tuple[int, ...] = ()  # of the rows they came from, oldest first
+    tokens: int = 0  # estimated
+    is_cut: bool = False  # there are older ones, which did not fit
 
 
-def history(conversation_id: UUID, *, before: int, budget_tokens: int) -> History:
-    """Return what was said before a reply.
+def history(conversation_id: UUID, *, before: int, budget_tokens: int, after: int = 0) -> History:
+    """Return what was said before a reply, and after the message that a summary reaches to.
 
     The newest messages come in as long as their estimated tokens fit the budget; the list begins with a message of the
     user, since a model cannot place an answer without its question.
@@ -163,6 +167,7 @@ def history(conversation_id: UUID, *, before: int, budget_tokens: int) -> Histor
     values = {
         "user": owner_id(),
         "conversation": _bound("conversation", conversation_id),
+        "after": after,
         "before": before,
         "limit": HISTORY_LIMIT,
     }
@@ -171,20 +176,38 @@ def history(conversation_id: UUID, *, before: int, budget_tokens: int) -> Histor
         return _fitting(cursor, budget_tokens)
 
 
-def _fitting(newest_first: Iterable[tuple[str, str, str, bool]], budget_tokens: int) -> History:
-    chosen: list[tuple[str, list[dict[str, Any]], bool]] = []
-    for role, content, parts, is_untrusted in newest_first:
+@dataclass(frozen=True, slots=True)
+class _Told:
+    pk: int
+    role: str
+    messages: list[dict[str, Any]]
+    is_untrusted: bool
+    tokens: int
+
+
+def _fitting(newest_first: Iterable[tuple[int, str, str, str, bool]], budget_tokens: int) -> History:
+    chosen: list[_Told] = []
+    spent, is_cut = 0, False
+    for pk, role, content, parts, is_untrusted in newest_first:
         # A JSON column comes as text from either engine when the ORM does not read it.
         messages = [{"role": "user", "content": content}] if role == Role.USER else model_messages(json.loads(parts))
-        budget_tokens -= sum(estimate_tokens(str(message)) for message in messages)
+        tokens = sum(estimate_tokens(str(message)) for message in messages)
         # The newest message is what the turn is about; it goes in whatever it costs.
-        if budget_tokens < 0 and chosen:
+        if spent + tokens > budget_tokens and chosen:
+            is_cut = True
             break
-        chosen.append((role, messages, bool(is_untrusted)))
-    while chosen and chosen[-1][0] != Role.USER:
-        chosen.pop()
-    told = [message for _, messages, _ in reversed(chosen) for message in messages]
-    return History(told, any(is_untrusted for _, _, is_untrusted in chosen))
+        spent += tokens
+        chosen.append(_Told(pk, role, messages, bool(is_untrusted), tokens))
+    while chosen and chosen[-1].role != Role.USER:
+        spent -= chosen.pop().tokens
+    chosen.reverse()
+    return History(
+        [message for told in chosen for message in told.messages],
+        any(told.is_untrusted for told in chosen),
+        tuple(told.pk for told in chosen),
+        spent,
+        is_cut,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,8 +215,7 @@ class Standing:
     """Where a conversation and its user stand when a turn is asked for."""
 
     conversation_id: UUID
-    mode: str
-    about_fact_id: UUID | None  # the fact that the chat was opened to change
+    opening: dict[str, Any]  # Conversation.opening_context
     is_temporary: bool
     is_trashed: bool
     has_title: bool
@@ -209,6 +231,21 @@ class Standing:
     dead: int  # of the running ones, those whose turn stopped beating
     recent: int  # replies asked for since `recent_since`, by a message or by a retry
     repeat_id: int | None  # the message that has this client id already
+    spent: int  # tokens of the day, with those reserved
+    summary_id: int | None  # of the older messages, which stand in no prompt any more
+    summary: str
+    summary_through: int  # id of the last message it stands for; 0 without one
+    is_summary_untrusted: bool
+
+    @property
+    def mode(self) -> str:
+        """The mode that the chat was opened in."""
+        return str(self.opening.get("mode", "ops"))
+
+    @property
+    def about_fact_id(self) -> UUID | None:
+        """The fact that the chat was opened to change."""
+        return UUID(self.opening["fact_id"]) if "fact_id" in self.opening else None
 
 
 # One round trip in the path to the first token, where the ORM takes five; the owner is in each condition.
@@ -224,16 +261,23 @@ SELECT c.opening_context, c.is_temporary, c.trashed_at IS NOT NULL, c.title <> '
     (SELECT COUNT(*) FROM agent_messages
       WHERE user_id = %(user)s AND role = 'assistant' AND created_at > %(recent_since)s),
     (SELECT id FROM agent_messages
-      WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND client_id = %(client)s)
+      WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND client_id = %(client)s),
+    COALESCE((SELECT prompt_tokens + completion_tokens + reserved_tokens FROM usage_days
+      WHERE user_id = %(user)s AND day = %(today)s), 0),
+    x.id, COALESCE(x.text, ''), COALESCE(x.through, 0), COALESCE(x.is_untrusted, FALSE)
 FROM agent_conversations c
 JOIN traders u ON u.id = c.user_id
 LEFT JOIN memory_snapshots s ON s.id = c.snapshot_id AND s.user_id = c.user_id
+LEFT JOIN conversation_summaries x ON x.user_id = c.user_id AND x.id = (
+    SELECT id FROM conversation_summaries
+    WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND replaced_at IS NULL
+    ORDER BY through DESC LIMIT 1)
 WHERE c.user_id = %(user)s AND c.id = %(conversation)s
 """
 
 
 def get_standing(
-    conversation_id: UUID, *, client_id: UUID | None, dead_before: datetime, recent_since: datetime
+    conversation_id: UUID, *, client_id: UUID | None, dead_before: datetime, recent_since: datetime, today: date
 ) -> Standing:
     """Return all that decides whether and how a turn begins, for the user in scope.
 
@@ -246,6 +290,7 @@ def get_standing(
         "client": _bound("client_id", client_id),
         "dead_before": _bound("heartbeat_at", dead_before),
         "recent_since": _bound("created_at", recent_since),
+        "today": _day(today),
     }
     with connection.cursor() as cursor:
         cursor.execute(_STANDING, values)
@@ -253,9 +298,8 @@ def get_standing(
     if row is None:
         raise ConversationNotFound("This chat does not exist.")
     # Neither engine turns a column into its own type when the ORM does not read it.
-    context = json.loads(row[0])
-    fact_id = UUID(context["fact_id"]) if "fact_id" in context else None
-    found: list[Any] = [conversation_id, context.get("mode", "ops"), fact_id, *map(bool, row[1:5]), *row[5:]]
+    *switches, summary_is_untrusted = map(bool, (*row[1:5], row[-1]))
+    found: list[Any] = [conversation_id, json.loads(row[0]), *switches, *row[5:-1], summary_is_untrusted]
     return Standing(*found)
 
 
@@ -263,6 +307,11 @@ def _bound(column: str, value: Any) -> Any:
     """Return a value as the database takes it for a column of messages: engines differ in uuids and times."""
     field = cast("models.Field[Any, Any]", Message._meta.get_field(column))
     return field.get_db_prep_value(value, connection)
+
+
+def _day(day: date) -> Any:
+    field = cast("models.Field[Any, Any]", UsageDay._meta.get_field("day"))
+    return field.get_db_prep_value(day, connection)
 
 
 def is_streaming(message: Message) -> bool:

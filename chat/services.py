@@ -1,6 +1,7 @@
 """Writing conversations. Each function is one intention; call it inside `owned_tx(user)` unless it says otherwise."""
 
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from http import HTTPStatus
 from typing import Any, Final
@@ -12,21 +13,47 @@ from django.db import connection
 from django.db.models import Q
 
 from chat.assistants import ASSISTANTS, default_assistant
+from chat.focus import check_opening, focus_of
 from chat.lifecycle import AS_ACTIVE, HERE_LEASE, REOPENED_FROM, lock_conversation
-from chat.models import MAX_TITLE, AssistantName, Conversation, MemorySnapshot, Message, MessageStatus, Role
+from chat.models import (
+    MAX_TITLE,
+    AssistantName,
+    Conversation,
+    ConversationSummary,
+    MemorySnapshot,
+    Message,
+    MessageStatus,
+    Role,
+)
 from chat.parts import Part, close_running_tools
-from chat.prompts import ASK_WHAT_CHANGES, SEPARATOR, about_fact, clock_segment
-from chat.queries import ConversationNotFound, Standing, get_standing, history
+from chat.prompts import (
+    ASK_WHAT_CHANGES,
+    GO_ON,
+    Segment,
+    about_fact,
+    as_blocks,
+    earlier_part,
+    joined,
+    system_segments,
+)
+from chat.queries import ConversationNotFound, History, Standing, get_standing, history
+from chat.receipts import DELETED, Sent, find_receipt, prompt_of
+from chat.usage import REPLY_ALLOWANCE, reserve_tokens, settle_tokens
 from config.lib.errors import DomainError
 from config.lib.owned import owner_id
 from config.lib.text import clean_text, one_line
+from config.lib.tokens import CHARS_PER_TOKEN
+from memory.models import UserFact
 from memory.queries import find_last_version, uses_facts
 from memory.versions import FactNotFound
 
 MAX_MESSAGE_BYTES: Final = 16 * 1024
 HEARTBEAT_LEASE: Final = timedelta(seconds=10)  # a turn saves at least every second; after this it is dead
 TITLE_WORDS: Final = 6
-TEXT_DELETED: Final = "[Text deleted. What was sent had the SHA-256 {sha256}.]"
+USED_UP: Final = (
+    "Today's {budget:,} tokens are used up, or set aside for answers under way. They are counted anew from 00:00 UTC. "
+    "Your text is kept."
+)
 RESTARTED: Final = "Keel was restarted while it answered. What it had said is kept; retry to ask again."
 
 
@@ -34,6 +61,12 @@ class MessageRefused(DomainError):
     """The message cannot be taken now; the text the user typed stays with them."""
 
     http_status = HTTPStatus.CONFLICT
+
+
+class TooMuchAsked(MessageRefused):
+    """A limit of the user's is reached; later it can be taken."""
+
+    http_status = HTTPStatus.TOO_MANY_REQUESTS
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +79,24 @@ class TurnStart:
     assistant: str
     message_id: int  # the user's message
     reply_id: int
-    system: list[dict[str, Any]]  # text blocks; the first is the cached prefix
-    history: list[dict[str, Any]]  # messages for a model, the user's newest last
+    sent: Sent  # the system prompt and what was said, for a model
+    text: str  # what the user typed
     now: datetime
+    opening: dict[str, Any] = field(default_factory=dict)  # Conversation.opening_context
     is_temporary: bool = False  # the chat teaches Keel nothing
     is_untrusted: bool = False  # text that the user did not type came into the model's window in an earlier turn
+    room: int = 0  # estimated tokens that messages have in the prompt
+    room_left: int = 0  # below zero: older messages did not fit
+
+    @property
+    def system(self) -> list[dict[str, Any]]:
+        """The system prompt as text blocks; the first is the cached prefix."""
+        return as_blocks(self.sent.segments)
+
+    @property
+    def history(self) -> list[dict[str, Any]]:
+        """Messages for a model, the user's newest last."""
+        return [dict(message) for message in self.sent.messages]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,11 +109,25 @@ class Accepted:
     title: str | None  # set when this message gave the conversation its title
 
 
-def start_conversation(*, assistant: str | None = None, is_temporary: bool = False, now: datetime) -> Conversation:
-    """Make an empty conversation, with the default assistant unless one is named."""
+def start_conversation(
+    *,
+    assistant: str | None = None,
+    is_temporary: bool = False,
+    opening: Mapping[str, str] | None = None,
+    now: datetime,
+) -> Conversation:
+    """Make an empty conversation, with the default assistant unless one is named.
+
+    Args:
+        opening: what it is opened from: `mode` ops, coach with `deployment_id`, or authoring with `skill_id` or none.
+
+    Raises:
+        DeploymentNotFound, SkillNotFound: the owner has no such deployment or skill.
+    """
+    check_opening(opening or {})
     conversation: Conversation = Conversation.objects.create(
         assistant=assistant or default_assistant().name,
-        opening_context={"mode": "ops"},
+        opening_context=dict(opening) if opening else {"mode": "ops"},
         is_temporary=is_temporary,
         created_at=now,
         last_message_at=now,
@@ -109,8 +169,8 @@ def rename_conversation(*, conversation_id: UUID, title: str) -> Conversation:
     conversation = Conversation.objects.filter(pk=conversation_id).first()
     if conversation is None:
         raise ConversationNotFound("This chat does not exist.")
-    conversation.title = line
-    conversation.save(update_fields=["title"])
+    conversation.title, conversation.is_title_chosen = line, True
+    conversation.save(update_fields=["title", "is_title_chosen"])
     renamed: Conversation = conversation
     return renamed
 
@@ -122,7 +182,8 @@ def accept_message(*, conversation_id: UUID, client_id: UUID, text: str, now: da
 
     Raises:
         ConversationNotFound: the owner has no such conversation.
-        MessageRefused: empty, too long, a turn is running here, too many turns or messages.
+        MessageRefused: empty, too long, a turn is running here.
+        TooMuchAsked: too many turns or messages, or the day's tokens are used up.
     """
     content = clean_text(text).strip()
     standing = _standing(conversation_id, client_id, now)
@@ -156,7 +217,54 @@ def retry_reply(*, conversation_id: UUID, now: datetime) -> tuple[Message, Accep
         raise MessageRefused("There is no reply to try again.")
     old.replaced_at = now
     old.save(update_fields=["replaced_at"])
-    return old, _begin_turn(standing, old.reply_to, None, now)
+    return old, _begin_turn(standing, old.reply_to, None, now, is_continuation=old.is_continuation)
+
+
+def edit_message(*, conversation_id: UUID, message_id: int, text: str, now: datetime) -> tuple[list[int], Accepted]:
+    """Say something else instead of an earlier message; return the ids that it replaces, and the new turn.
+
+    The message, and all that was said after it, is kept out of sight. A summary that reached behind it is dropped.
+
+    Raises:
+        ConversationNotFound: the owner has no such conversation.
+        MessageRefused: it is no message of theirs that is still shown, the text is none, or no turn can begin.
+    """
+    content = clean_text(text).strip()
+    standing = _standing(conversation_id, None, now)
+    _refuse_bad_text(content)
+    _refuse_for_now(standing)
+    shown = Message.objects.shown().filter(conversation_id=conversation_id)
+    if not shown.filter(pk=message_id, role=Role.USER).exists():
+        raise MessageRefused("This message was changed already. Reload to see the chat as it is now.")
+    replaced = list(shown.filter(pk__gte=message_id).order_by("pk").values_list("pk", flat=True))
+    Message.objects.filter(pk__in=replaced).update(replaced_at=now)
+    summaries = ConversationSummary.objects.filter(conversation_id=conversation_id, replaced_at=None)
+    if summaries.filter(through__gte=message_id).update(replaced_at=now):
+        standing = _standing(conversation_id, None, now)
+    message = Message.objects.create(
+        conversation_id=conversation_id, role=Role.USER, content=content, created_at=now, finished_at=now
+    )
+    return replaced, _begin_turn(standing, message, None, now)
+
+
+def continue_reply(*, conversation_id: UUID, now: datetime) -> Accepted:
+    """Let the model go on where its newest reply broke off, in a reply of its own.
+
+    Raises:
+        ConversationNotFound: the owner has no such conversation.
+        MessageRefused: the newest reply is whole, or says nothing, or no turn can begin.
+    """
+    standing = _standing(conversation_id, None, now)
+    _refuse_for_now(standing)
+    last = Message.objects.shown().filter(conversation_id=conversation_id).order_by("-pk").first()
+    if last is None or last.reply_to is None or not can_continue(last):
+        raise MessageRefused("There is no answer here that broke off.")
+    return _begin_turn(standing, last.reply_to, None, now, is_continuation=True)
+
+
+def can_continue(reply: Message) -> bool:
+    """Tell whether a reply broke off after it had said something."""
+    return bool(reply.content) and reply.status in {MessageStatus.INTERRUPTED, MessageStatus.FAILED}
 
 
 def save_progress(*, reply_id: int, parts: list[Part], text: str, is_untrusted: bool = False, now: datetime) -> bool:
@@ -202,13 +310,11 @@ def finish_reply(
         )
     )
     if updated:
-        _index_reply(reply_id)
+        reply = Message.objects.only("user_id", "content", "created_at", "reserved_tokens").get(pk=reply_id)
+        settle_tokens(reply, usage, model)
+        # Once, at the end: while it streams its text is saved every second, by an update that derives nothing.
+        reply.save(update_fields=["search_terms"])
     return bool(updated)
-
-
-def _index_reply(reply_id: int) -> None:
-    # Once, at the end: while it streams its text is saved every second, by an update that derives nothing.
-    Message.objects.only("user_id", "content").get(pk=reply_id).save(update_fields=["search_terms"])
 
 
 def _taint(is_untrusted: bool) -> dict[str, bool]:
@@ -251,42 +357,44 @@ def title_from(text: str) -> str:
     return title + ("…" if len(words) > TITLE_WORDS else "")
 
 
-def system_blocks(
-    memory_block: str, *, assistant: str, mode: str, tier: str | None, now: datetime
-) -> list[dict[str, Any]]:
-    """Return the system prompt as text blocks: the prefix that is marked for caching, then the clock."""
-    prefix = ASSISTANTS[assistant].prefix(tier=tier, memory_block=memory_block, mode=mode)
-    return [{"type": "text", "text": prefix, "cache": True}, {"type": "text", "text": clock_segment(now)}]
-
-
 def preview_prompt(*, assistant: str, now: datetime) -> str:
     """Return the system prompt that a new chat would send at `now`; changes nothing."""
-    return _prompt(_preview_block(assistant, now), assistant=assistant, mode="ops", now=now)
+    return _prompt(_preview_block(assistant, now), assistant=assistant, opening={}, now=now)
 
 
 def sent_prompt(conversation: Conversation, *, now: datetime) -> str:
     """Return the system prompt of a conversation's newest turn, or the one its first turn would send at `now`.
 
-    The tier is the user's of now; everything else is as it was sent, but for a memory block that was erased since.
+    What was sent is put together from its receipt, byte for byte, but for what was deleted since; of a reply without
+    one, from its memory block and what the user and the focus are now.
     """
-    reply = Message.objects.shown().filter(conversation=conversation, role=Role.ASSISTANT).order_by("-pk").first()
-    assistant = conversation.assistant
-    mode = str(conversation.opening_context.get("mode", "ops"))
+    rows = Message.objects.shown().filter(conversation=conversation, role=Role.ASSISTANT, reply_to__isnull=False)
+    reply = rows.select_related("snapshot").order_by("-pk").first()
+    assistant, opening = conversation.assistant, conversation.opening_context
     if reply is None or reply.snapshot is None:
-        return _prompt(_preview_block(assistant, now), assistant=assistant, mode=mode, now=now)
+        return _prompt(_preview_block(assistant, now), assistant=assistant, opening=opening, now=now)
+    if (receipt := find_receipt(reply)) is not None:
+        return prompt_of(receipt, reply)
     sent = reply.snapshot
-    block = TEXT_DELETED.format(sha256=sent.sha256) if sent.is_erased else sent.text
-    return _prompt(block, assistant=assistant, mode=mode, now=reply.created_at)
+    block = DELETED.format(sha256=sent.sha256) if sent.is_erased else sent.text
+    return _prompt(block, assistant=assistant, opening=opening, now=reply.created_at)
 
 
 def _preview_block(assistant: str, now: datetime) -> str:
     return ASSISTANTS[assistant].preview_block(now=now, uses_facts=uses_facts()).text
 
 
-def _prompt(memory_block: str, *, assistant: str, mode: str, now: datetime) -> str:
+def _prompt(memory_block: str, *, assistant: str, opening: Mapping[str, Any], now: datetime) -> str:
     tier = get_user_model()._default_manager.filter(pk=owner_id()).values_list("experience_tier", flat=True).get()
-    blocks = system_blocks(memory_block, assistant=assistant, mode=mode, tier=tier, now=now)
-    return SEPARATOR.join(block["text"] for block in blocks)
+    return joined(_segments(memory_block, assistant=assistant, opening=opening, tier=tier, now=now))
+
+
+def _segments(
+    memory_block: str, *, assistant: str, opening: Mapping[str, Any], tier: str | None, now: datetime
+) -> tuple[Segment, ...]:
+    mode = str(opening.get("mode", "ops"))
+    prefix = ASSISTANTS[assistant].prefix(tier=tier, memory_block=memory_block, mode=mode)
+    return system_segments(prefix, focus=focus_of(opening), now=now)
 
 
 def _standing(conversation_id: UUID, client_id: UUID | None, now: datetime) -> Standing:
@@ -299,6 +407,7 @@ def _standing(conversation_id: UUID, client_id: UUID | None, now: datetime) -> S
             client_id=client_id,
             dead_before=now - HEARTBEAT_LEASE,
             recent_since=now - timedelta(minutes=1),
+            today=now.date(),
         )
 
     standing = look()
@@ -328,23 +437,42 @@ def _refuse_for_now(standing: Standing) -> None:
     if standing.running_here:
         raise MessageRefused("Keel is still answering here. Wait for it, or stop it first.")
     if standing.running >= settings.TURNS_PER_USER:
-        raise MessageRefused(
+        raise TooMuchAsked(
             f"Keel is answering in {standing.running} other chats, the most at a time. Wait for one, or stop it."
         )
     if standing.recent >= settings.MESSAGES_PER_MINUTE:
-        raise MessageRefused("That is a lot of messages in one minute. Wait a moment, then send it again.")
+        raise TooMuchAsked("That is a lot of messages in one minute. Wait a moment, then send it again.")
+    _refuse_above_budget(standing, REPLY_ALLOWANCE)
 
 
-def _begin_turn(standing: Standing, message: Message, title: str | None, now: datetime) -> Accepted:
+def _refuse_above_budget(standing: Standing, tokens: int) -> None:
+    if standing.spent + tokens > settings.DAILY_TOKEN_BUDGET:
+        raise TooMuchAsked(USED_UP.format(budget=settings.DAILY_TOKEN_BUDGET))
+
+
+def _begin_turn(
+    standing: Standing, message: Message, title: str | None, now: datetime, *, is_continuation: bool = False
+) -> Accepted:
     """Insert the reply that begins, bring the conversation up to date, and gather what the turn needs."""
     if standing.snapshot_id is None or standing.status in REOPENED_FROM:
         standing = _with_frozen_block(standing, now)
+    segments = _segments(
+        standing.memory_block, assistant=standing.assistant, opening=standing.opening, tier=standing.tier, now=now
+    )
+    # The reply takes room too, and so do the prompt and what stands for the older messages.
+    room = settings.CONTEXT_BUDGET_TOKENS * 8 // 10 - _length(segments) - len(standing.summary) // CHARS_PER_TOKEN
+    told = _told(standing, message, room, is_continuation=is_continuation)
+    tokens = told.tokens + _length(segments) + REPLY_ALLOWANCE
+    _refuse_above_budget(standing, tokens)
+    reserve_tokens(tokens=tokens, now=now)
     reply = Message.objects.create(
         conversation_id=standing.conversation_id,
         role=Role.ASSISTANT,
         status=MessageStatus.STREAMING,
         reply_to=message,
         snapshot_id=standing.snapshot_id,
+        is_continuation=is_continuation,
+        reserved_tokens=tokens,
         created_at=now,
         heartbeat_at=now,
     )
@@ -355,12 +483,7 @@ def _begin_turn(standing: Standing, message: Message, title: str | None, now: da
     if not standing.is_learning:
         changes["extracted_through"] = reply.pk  # nor will it be learned when the pause is over
     Conversation.objects.filter(pk=standing.conversation_id).update(**changes)
-    system = system_blocks(
-        standing.memory_block, assistant=standing.assistant, mode=standing.mode, tier=standing.tier, now=now
-    )
-    # The reply takes room too, and so does the prompt.
-    budget = settings.CONTEXT_BUDGET_TOKENS * 8 // 10 - sum(len(block["text"]) for block in system) // 4
-    told = history(standing.conversation_id, before=reply.pk, budget_tokens=budget)
+    opening_fact = None if is_continuation else _opening_fact(standing, message)
     turn = TurnStart(
         user_id=owner_id(),
         time_zone=standing.time_zone,
@@ -368,25 +491,60 @@ def _begin_turn(standing: Standing, message: Message, title: str | None, now: da
         assistant=standing.assistant,
         message_id=message.pk,
         reply_id=reply.pk,
-        system=system,
-        history=_with_opening(standing, message, told.messages),
+        sent=Sent(
+            segments,
+            message_ids=told.ids,
+            messages=tuple(_as_sent(standing, told, opening_fact, is_continuation=is_continuation)),
+            summary_id=standing.summary_id,
+            opening_fact_id=opening_fact.pk if opening_fact else None,
+        ),
+        text=message.content,
         now=now,
+        opening=standing.opening,
         is_temporary=standing.is_temporary,
-        is_untrusted=told.is_untrusted,
+        is_untrusted=told.is_untrusted or standing.is_summary_untrusted,
+        room=room,
+        room_left=-1 if told.is_cut else room - told.tokens,
     )
     return Accepted(message, reply, turn, title)
 
 
-def _with_opening(standing: Standing, message: Message, told: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return what the model is told; with the first message of a chat about a fact goes that fact, which none shows."""
+def _told(standing: Standing, message: Message, room: int, *, is_continuation: bool) -> History:
+    # A reply that is retried stands behind its message; one that goes on has itself in view.
+    before = _AFTER_ALL if is_continuation else message.pk + 1
+    return history(standing.conversation_id, after=standing.summary_through, before=before, budget_tokens=room)
+
+
+_AFTER_ALL: Final = 2**62
+
+
+def _length(segments: tuple[Segment, ...]) -> int:
+    return sum(len(segment.text) for segment in segments) // CHARS_PER_TOKEN
+
+
+def _as_sent(
+    standing: Standing, told: History, opening_fact: UserFact | None, *, is_continuation: bool
+) -> list[dict[str, Any]]:
+    """Return what the model is told: the summary of older messages, what was said, what nobody is shown."""
+    messages = list(told.messages)
+    if opening_fact is not None:
+        opening = about_fact(fact_id=opening_fact.pk, content=opening_fact.content, body=opening_fact.body)
+        messages[-1] = {**messages[-1], "content": f"{opening}\n\n{messages[-1]['content']}"}
+    if standing.summary:
+        messages.insert(0, {"role": "user", "content": earlier_part(standing.summary)})
+    if is_continuation:
+        messages.append({"role": "user", "content": GO_ON})
+    return messages
+
+
+def _opening_fact(standing: Standing, message: Message) -> UserFact | None:
+    """Return the fact that goes to the model with the first message of a chat about it, which none shows."""
     if standing.about_fact_id is None:
-        return told
-    typed = Message.objects.filter(conversation_id=standing.conversation_id, role=Role.USER)
-    fact = find_last_version(standing.about_fact_id)
-    if fact is None or typed.filter(pk__lt=message.pk).exists():
-        return told
-    opening = about_fact(fact_id=fact.pk, content=fact.content, body=fact.body)
-    return [*told[:-1], {**told[-1], "content": f"{opening}\n\n{told[-1]['content']}"}]
+        return None
+    typed = Message.objects.shown().filter(conversation_id=standing.conversation_id, role=Role.USER)
+    if typed.filter(pk__lt=message.pk).exists():
+        return None
+    return find_last_version(standing.about_fact_id)
 
 
 def _with_frozen_block(standing: Standing, now: datetime) -> Standing:

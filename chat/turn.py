@@ -16,6 +16,7 @@ from typing import Any, Final
 from django.conf import settings
 from django.db import DatabaseError, InterfaceError
 
+from chat.directives import MEMORY_TOOLS, wanted_acts
 from chat.events import (
     CardDrawn,
     MemoryWritten,
@@ -29,7 +30,10 @@ from chat.events import (
 )
 from chat.models import MessageStatus
 from chat.parts import INTERRUPTED, Part, Reply, model_messages
+from chat.receipts import keep_receipt, request_messages
 from chat.services import TurnStart, finish_reply, save_progress
+from chat.summaries import compress
+from chat.titles import write_title
 from chat.tools import build_tools
 from chat.tools.base import TOOL_FAILED, Tool, ToolContext, Window
 from config.lib import llm
@@ -37,6 +41,7 @@ from config.lib.llm import Chunk, LLMUnavailable, ToolCall, Usage
 from config.lib.owned import owned_tx
 from config.lib.text import clean_text
 from config.lib.threads import in_thread, in_tool_thread
+from config.lib.tokens import CHARS_PER_TOKEN, estimate_tokens
 
 logger = logging.getLogger(__name__)
 
@@ -45,6 +50,7 @@ SAVE_SECONDS: Final = 0.9  # a killed process loses at most a second
 TOOL_SECONDS: Final = 30.0
 STOP_SECONDS: Final = 2.0  # a tool that works when the user stops may still finish: what it wrote is then shown
 CLOSE_SECONDS: Final = 2.0  # a provider's client that will not be cancelled is left behind after this
+FORCED_SECONDS: Final = 20.0  # for the one call that follows an answer to "remember that ..."
 MAX_CALLS_PER_STEP: Final = 16
 MAX_REPLY: Final = 64_000  # characters
 SAVE_ATTEMPTS: Final = 5
@@ -56,6 +62,11 @@ TOOK_TOO_LONG: Final = "This answer took too long and was ended. What was said i
 BROKE: Final = "Something went wrong on our side. What was said is kept; retry to ask again."
 NOT_SAVED: Final = "The end of this answer could not be saved: the database did not answer. Retry to ask again."
 STOPPED_BY_RESTART: Final = "Keel was restarted while it answered. What it had said is kept; retry to ask again."
+
+DO_IT: Final = (
+    "[Not typed by the person: they asked outright to have something remembered or forgotten, and no memory tool was"
+    " called. Call it now, for what they typed in their last message.]"
+)
 
 _DATABASE_FAULTS: Final = (DatabaseError, InterfaceError)
 _NOTICES: Final = {
@@ -134,13 +145,30 @@ class _Turn:
             conversation_id=start.conversation_id,
             message_id=start.message_id,
             is_temporary=start.is_temporary,
+            opening=start.opening,
             window=self.window,
         )
         self.tools: dict[str, Tool[Any]] = build_tools(start.assistant, context)
-        self.messages: list[dict[str, Any]] = [{"role": "system", "content": start.system}, *start.history]
+        self.messages: list[dict[str, Any]] = request_messages(start.sent.segments, start.sent.messages)
+        self.models = [settings.CHAT_AGENT_MODEL, *settings.CHAT_FALLBACK_MODELS]
+        self._has_said_all = False  # the model came to its end by itself
+        self._has_counted = True  # what the provider was last asked is part of the usage
         self._began = time.monotonic()
         self._saved = self._began
         self._saving: asyncio.Task[None] | None = None
+        self._receipt = asyncio.create_task(self._keep_receipt())
+
+    async def _keep_receipt(self) -> None:
+        # Beside the model's call, so that it holds up no word.
+        try:
+            await in_thread(self._write_receipt)
+        except Exception:
+            logger.exception("Reply %s: no receipt of its prompt", self.start.reply_id)
+
+    def _write_receipt(self) -> None:
+        schemas = [tool.schema for tool in self.tools.values()]
+        with owned_tx(self.start.user_id):
+            keep_receipt(reply_id=self.start.reply_id, sent=self.start.sent, tools=schemas, models=self.models)
 
     @property
     def seconds_left(self) -> float:
@@ -150,7 +178,16 @@ class _Turn:
     def has_ended(self) -> bool:
         return self.control.is_stopped or self.is_cut
 
-    async def steps(self) -> AsyncGenerator[TurnEvent, None]:
+    async def events(self) -> AsyncGenerator[TurnEvent, None]:
+        """Let the model answer; then do what the user asked of the memory outright, should it have left that out."""
+        async with aclosing(self._steps()) as steps:
+            async for event in steps:
+                yield event
+        if self._has_said_all and not self.has_ended and (tool := self._owed_tool()) is not None:
+            async for event in self._force(tool):
+                yield event
+
+    async def _steps(self) -> AsyncGenerator[TurnEvent, None]:
         """Let model and tools alternate until the model has said its last, or a limit ends it."""
         for step in range(settings.TURN_MAX_STEPS):
             self.reply.step = step
@@ -173,6 +210,7 @@ class _Turn:
             if notice := _NOTICES.get(pump.last.finish_reason or ""):
                 yield Noticed(notice, "warn")
             if not pump.last.tool_calls:
+                self._has_said_all = True
                 return
             async for event in self._call_tools(pump.last.tool_calls):
                 yield event
@@ -181,8 +219,34 @@ class _Turn:
         yield Noticed(f"Keel stopped after {settings.TURN_MAX_STEPS} steps. Say “go on” to continue.", "warn")
 
     def _stream(self) -> AsyncGenerator[Chunk, None]:
-        models = [settings.CHAT_AGENT_MODEL, *settings.CHAT_FALLBACK_MODELS]
-        return llm.stream(self.messages, models=models, tools=[tool.schema for tool in self.tools.values()])
+        self._has_counted = False
+        return llm.stream(self.messages, models=self.models, tools=[tool.schema for tool in self.tools.values()])
+
+    async def _force(self, tool: Tool[Any]) -> AsyncGenerator[TurnEvent, None]:
+        """Have the model call one memory tool; its line alone is shown."""
+        messages = [*self.messages, {"role": "assistant", "content": self.reply.text or "…"}]
+        messages.append({"role": "user", "content": DO_IT})
+        choice = {"type": "function", "function": {"name": tool.name}}
+        try:
+            async with asyncio.timeout(min(FORCED_SECONDS, max(self.seconds_left, 0))):
+                answer = await llm.complete(messages, models=self.models, tools=[tool.schema], tool_choice=choice)
+        except (LLMUnavailable, TimeoutError):
+            logger.warning("Reply %s: what the user asked to remember or forget was not", self.start.reply_id)
+            return
+        self._note(Chunk(usage=answer.usage, model=answer.model))
+        self.reply.step += 1
+        owed = [call for call in answer.tool_calls if call.name == tool.name]
+        async for event in self._call_tools(tuple(owed)):
+            # A call that failed is no business of the user's: they asked for no tool.
+            if isinstance(event, MemoryWritten):
+                yield event
+        self.reply.parts = [part for part in self.reply.parts if not _is_failed_force(part, self.reply.step)]
+
+    def _owed_tool(self) -> Tool[Any] | None:
+        if self.start.is_temporary or any(part.get("name") in MEMORY_TOOLS for part in self.reply.parts):
+            return None
+        acts = wanted_acts(self.start.text)
+        return next((tool for name, tool in self.tools.items() if acts & MEMORY_TOOLS.get(name, frozenset())), None)
 
     async def _texts(self, pump: _Pump) -> AsyncGenerator[TurnEvent, None]:
         """Pass on what the model says, about thirty times a second, and save it every second."""
@@ -216,7 +280,8 @@ class _Turn:
     def _note(self, last: Chunk) -> None:
         self.model = last.model or self.model
         if last.usage is not None:
-            self.usage = last.usage if self.usage is None else _sum(self.usage, last.usage)
+            self._has_counted = True
+            self.usage = last.usage if self.usage is None else self.usage.plus(last.usage)
 
     async def _call_tools(self, calls: tuple[ToolCall, ...]) -> AsyncGenerator[TurnEvent, None]:
         results: list[dict[str, Any]] = []
@@ -298,13 +363,18 @@ class _Turn:
             )
 
     def usage_dict(self) -> dict[str, Any] | None:
-        """Return what all calls of the turn used together."""
+        """Return what all calls of the turn used together; of a call that broke off, an estimate."""
+        if not self._has_counted and self.reply.parts:
+            said = sum(
+                len(part["text"]) for part in self.reply.parts if part.get("step") == self.reply.step and "text" in part
+            )
+            read = sum(estimate_tokens(str(message)) for message in self.messages)
+            self._note(Chunk(usage=Usage(read, said // CHARS_PER_TOKEN, estimated=True)))
         return asdict(self.usage) if self.usage else None
 
     async def finish(self, status: MessageStatus, error: str) -> bool:
         """Close the reply, trying again for a while when the database does not answer; return whether it was."""
-        if self._saving is not None:
-            await asyncio.wait({self._saving})
+        await asyncio.wait({self._receipt, *([self._saving] if self._saving else [])})
         for attempt in range(SAVE_ATTEMPTS):
             if attempt:
                 await asyncio.sleep(RETRY_SECONDS * 3 ** (attempt - 1))
@@ -331,18 +401,30 @@ class _Turn:
             )
 
 
-def _sum(a: Usage, b: Usage) -> Usage:
-    return Usage(
-        a.prompt_tokens + b.prompt_tokens,
-        a.completion_tokens + b.completion_tokens,
-        a.cached_tokens + b.cached_tokens,
-        a.estimated or b.estimated,
-    )
+def _is_failed_force(part: Part, step: int) -> bool:
+    return bool(part["step"] == step and part["kind"] == "tool" and part["status"] == "error")
 
 
 def _clock() -> datetime:
     # The turn is the interface of its own background work: heartbeats must tell the true time, not the turn's.
     return datetime.now(UTC)
+
+
+async def tidy_up(start: TurnStart, reply_length: int) -> tuple[str | None, bool]:
+    """Do what may wait until the answer is there; return the chat's new title, if any, and whether it was summarised.
+
+    A title follows the first exchange, a summary a chat that has outgrown its room; most turns need neither, and for
+    those nothing is read.
+    """
+    title, is_summarised = None, False
+    if len(start.sent.message_ids) == 1:
+        title = await write_title(start.conversation_id, user_id=start.user_id, clock=_clock)
+    if start.room_left < reply_length // CHARS_PER_TOKEN:
+        room = start.room
+        is_summarised = (
+            await compress(start.conversation_id, user_id=start.user_id, room=room, clock=_clock) is not None
+        )
+    return title, is_summarised
 
 
 async def run_turn(start: TurnStart, control: Control) -> AsyncGenerator[TurnEvent, None]:
@@ -354,8 +436,8 @@ async def run_turn(start: TurnStart, control: Control) -> AsyncGenerator[TurnEve
     turn = _Turn(start, control)
     error = ""
     try:
-        async with aclosing(turn.steps()) as steps:
-            async for event in steps:
+        async with aclosing(turn.events()) as events:
+            async for event in events:
                 yield event
         if not turn.reply.parts and not control.is_stopped:
             error = EMPTY_ANSWER

@@ -83,7 +83,7 @@ try:
     TITLE_MODELS = env.list("TITLE_MODELS", default=[_SMALL])
     SUMMARY_MODELS = env.list("SUMMARY_MODELS", default=[_SMALL])
     CHAT_CRITIQUE_MODEL = env.str("CHAT_CRITIQUE_MODEL", default=_SMALL)
-    EXTRACT_MODELS = env.list("EXTRACT_MODELS", default=TITLE_MODELS)
+    EXTRACT_MODELS = env.list("EXTRACT_MODELS", default=TITLE_MODELS or [_SMALL])
     TRADING_AGENT_MODEL = env.str("TRADING_AGENT_MODEL", default=_SMALL)
     REFLECTION_MODEL = env.str("REFLECTION_MODEL", default=_SMALL)
     _OF_ROLES = [CHAT_AGENT_MODEL, *CHAT_FALLBACK_MODELS, *TITLE_MODELS, *EXTRACT_MODELS]
@@ -167,7 +167,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "config.lib.web.appearance",
-                "chat.context.suggested_prompts",
+                "chat.context.page_context",
             ]
         },
     }
@@ -271,7 +271,7 @@ REST_FRAMEWORK = {
 }
 SPECTACULAR_SETTINGS = {
     "TITLE": "Keel",
-    "DESCRIPTION": "What Keel knows of you, and the record of your trading agents.",
+    "DESCRIPTION": "Talking to Keel, what it knows of you, and the record of your trading agents.",
     "VERSION": "1",
     "OAS_VERSION": "3.1.0",
     "SCHEMA_PATH_PREFIX": "/api/",

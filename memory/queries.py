@@ -327,6 +327,19 @@ def find_last_version(fact_id: UUID) -> UserFact | None:
     return found
 
 
+def find_version(fact_id: UUID) -> UserFact | None:
+    """Return the very row of a fact, whatever became of it later, or None."""
+    found: UserFact | None = UserFact.objects.filter(pk=fact_id).first()
+    return found
+
+
+def find_versions(fact_ids: Iterable[UUID]) -> list[UserFact]:
+    """Return the very rows of facts, in the order of the ids; what was erased is left out."""
+    wanted = list(fact_ids)
+    rows = UserFact.objects.in_bulk(wanted)
+    return [rows[pk] for pk in wanted if pk in rows]
+
+
 def find_event(event_id: UUID) -> MemoryEvent | None:
     """Return the event with its rows before and after, or None."""
     found: MemoryEvent | None = MemoryEvent.objects.select_related("before", "after").filter(pk=event_id).first()

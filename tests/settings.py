@@ -31,6 +31,8 @@ os.environ |= {
     "READ_DOT_ENV": "false",
     "SECRET_KEY": "only-for-tests-" + "x" * 40,
     "CHAT_AGENT_MODEL": SCRIPTED_MODEL,
+    "TITLE_MODELS": "",  # a title is written after the turn, when a test may be over: the tests of titles name one
+    "EXTRACT_MODELS": "offline/keel",
     "OFFLINE_DELAY_SECONDS": "0",
     "API_READS_PER_MINUTE": "1000000",
     "API_WRITES_PER_MINUTE": "1000000",

@@ -7,6 +7,7 @@ from django.conf import settings
 from django.db import migrations, models
 
 from config.lib.rls import RunPythonOnOwnedRows
+from config.lib.search_index import KeepSearchIndex
 
 
 class Migration(migrations.Migration):
@@ -18,6 +19,7 @@ class Migration(migrations.Migration):
     operations = [
         # The new keys are checked against rows that have owners already.
         RunPythonOnOwnedRows(migrations.RunPython.noop, migrations.RunPython.noop),
+        KeepSearchIndex("Message", unless="replaced_at"),
         migrations.AddField(
             model_name="conversation",
             name="is_title_chosen",
@@ -296,4 +298,5 @@ class Migration(migrations.Migration):
             model_name="usageday",
             constraint=models.UniqueConstraint(fields=("user", "day"), name="usage_once_a_day"),
         ),
+        KeepSearchIndex("Message", unless="replaced_at"),
     ]

@@ -43,6 +43,15 @@ class Usage:
     cached_tokens: int = 0  # the part of prompt_tokens that was read from the provider's cache
     estimated: bool = False
 
+    def plus(self, other: "Usage") -> "Usage":
+        """Return what two calls used together."""
+        return Usage(
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.cached_tokens + other.cached_tokens,
+            self.estimated or other.estimated,
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class Chunk:

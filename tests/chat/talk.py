@@ -14,7 +14,7 @@ from django.utils import timezone
 
 from chat.events import Noticed, TextAdded, ToolFinished, ToolStarted, TurnEvent, TurnFailed
 from chat.models import Message
-from chat.services import TurnStart, accept_message, request_stop, retry_reply
+from chat.services import TurnStart, accept_message, continue_reply, request_stop, retry_reply
 from chat.turn import Control, run_turn
 from config.lib.owned import owned_tx
 from config.lib.threads import in_thread
@@ -85,6 +85,14 @@ class Talk:
     def _retry(self) -> TurnStart:
         with owned_tx(self.user_id):
             return retry_reply(conversation_id=self.conversation_id, now=timezone.now())[1].turn
+
+    async def go_on(self) -> TurnStart:
+        """Let the newest reply, which broke off, go on."""
+        return await in_thread(self._go_on)
+
+    def _go_on(self) -> TurnStart:
+        with owned_tx(self.user_id):
+            return continue_reply(conversation_id=self.conversation_id, now=timezone.now()).turn
 
     async def stop_from_elsewhere(self) -> None:
         """Ask for a stop as another process does: in the row."""

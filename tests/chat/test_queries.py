@@ -221,7 +221,13 @@ def test_history_never_separates_calls_from_their_results(as_trader):
 
 
 def standing(conversation, client_id=None):
-    return get_standing(conversation.pk, client_id=client_id, dead_before=JUNE - HOUR, recent_since=JUNE - DAY)
+    return get_standing(
+        conversation.pk,
+        client_id=client_id,
+        dead_before=JUNE - HOUR,
+        recent_since=JUNE - DAY,
+        today=JUNE.date(),
+    )
 
 
 def test_get_standing_counts_what_runs(as_trader):

@@ -3,15 +3,19 @@ import time
 from contextlib import aclosing
 
 import pytest
+from django.utils import timezone
 
 from chat import turn
 from chat.events import MemoryWritten, TextAdded, ToolFinished, ToolStarted, TurnDone
 from chat.models import Message, MessageStatus, Role
+from chat.services import start_conversation
+from chat.tools import build_tools
+from chat.tools.base import ToolContext
 from chat.turn import Control, run_turn
 from config.lib.owned import owned_tx
 from config.lib.threads import in_thread
 from memory.models import UserFact
-from tests.chat.talk import answer, until
+from tests.chat.talk import Talk, answer, until
 from tests.fakes import Gate
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -74,7 +78,9 @@ async def test_model_is_given_prompt_history_and_tools(model, talk):
     assert roles == [("user", "first"), ("assistant", "One."), ("user", "second")]
     assert "You are Keel" in request["messages"][0]["content"]
     assert "Current datetime: " in request["messages"][0]["content"]
-    assert [tool["function"]["name"] for tool in request["tools"]] == ["remember", "forget"]
+    assert [tool["function"]["name"] for tool in request["tools"]] == list(
+        build_tools("coach", ToolContext(user_id=talk.user_id, now=timezone.now()))
+    )
 
 
 async def test_prompt_is_byte_identical_across_turns_but_for_the_clock(model, talk):
@@ -230,7 +236,8 @@ async def test_stop_keeps_the_text_and_cancels_the_model(model, talk):
     result = await asyncio.wait_for(running, 2)
 
     reply = await talk.reply()
-    assert result.last == TurnDone("interrupted", None)
+    assert result.last.status == "interrupted"
+    assert result.last.usage["estimated"] is True
     assert (reply.content, reply.status, reply.error) == ("So far so good", MessageStatus.INTERRUPTED, "")
     assert model.closed == 1
 
@@ -282,7 +289,8 @@ async def test_stop_from_another_process(model, talk, quick_saves):
     await talk.stop_from_elsewhere()
 
     result = await asyncio.wait_for(running, 2)
-    assert result.last == TurnDone("interrupted", None)
+    assert result.last.status == "interrupted"
+    assert result.last.usage["estimated"] is True
     assert ((await talk.reply()).content, model.closed) == ("Half", 1)
 
 
@@ -348,3 +356,93 @@ async def test_turn_ends_with_its_row_when_the_row_was_closed_by_another(model, 
 
     await asyncio.wait_for(running, 2)
     assert model.closed == 1
+
+
+# --- What the user asks of the memory outright is done ---
+
+
+async def test_model_that_only_says_it_remembers_is_made_to(model, talk):
+    model.say("I will remember that.")
+    model.call("remember", {"fact": "Never trades alts", "confidence": "asserted"})
+
+    result = await talk.ask("Remember that I never trade alts.")
+
+    assert result.text == "I will remember that."
+    assert [event.part["text"] for event in result.all(MemoryWritten)] == ["Never trades alts"]
+    assert result.all(ToolStarted) == [], "of a forced call the memory line alone is shown"
+    assert result.last.status == "complete"
+    forced = model.requests[1]
+    assert forced["tool_choice"] == {"type": "function", "function": {"name": "remember"}}
+    assert [tool["function"]["name"] for tool in forced["tools"]] == ["remember"]
+    assert await in_thread(current_facts, talk.user_id) == ["Never trades alts"]
+
+
+async def test_forced_call_stands_in_the_reply_for_the_next_turn(model, talk):
+    model.say("Sure.")
+    model.call("remember", {"fact": "Never trades alts", "confidence": "asserted"})
+    await talk.ask("Remember that I never trade alts.")
+
+    start = await talk.say("What did I say?")
+
+    assert [message["role"] for message in start.history] == ["user", "assistant", "assistant", "tool", "user"]
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("How are you?", ("say", "Fine.")),
+        ("Do you remember that I trade BTC?", ("say", "No.")),
+    ],
+)
+async def test_nothing_is_forced_that_was_not_asked(model, talk, text, first):
+    model.say(first[1])
+
+    await talk.ask(text)
+
+    assert len(model.requests) == 1
+
+
+async def test_nothing_is_forced_after_a_memory_tool_has_run(model, talk):
+    model.call("remember", {"fact": "x"})  # too short: refused, and the model has seen that
+    model.say("That is too short to keep.")
+
+    result = await talk.ask("Remember that x")
+
+    assert len(model.requests) == 2
+    assert result.last.status == "complete"
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        lambda model: model.say("I would rather not."),
+        lambda model: model.say(RuntimeError("down")),
+        lambda model: model.call("propose_order", {"symbol": "BTC"}),
+        lambda model: model.call("remember", "{not json"),
+        lambda model: model.call("remember", {"fact": "x"}),
+    ],
+    ids=["refuses", "is down", "calls another tool", "writes no JSON", "writes what is refused"],
+)
+async def test_forced_call_that_comes_to_nothing_leaves_the_answer_as_it_is(model, talk, answers):
+    model.say("Sure.")
+    answers(model)
+
+    result = await talk.ask("Remember that I never trade alts.")
+
+    reply = await talk.reply()
+    assert (result.text, result.last.status, reply.content) == ("Sure.", "complete", "Sure.")
+    assert [part["kind"] for part in reply.parts] == ["text"]
+    assert await in_thread(current_facts, talk.user_id) == []
+
+
+async def test_temporary_chat_forces_nothing(model, trader):
+    def begin():
+        with owned_tx(trader):
+            return Talk(trader.pk, start_conversation(is_temporary=True, now=timezone.now()).pk)
+
+    talk = await in_thread(begin)
+    model.say("This chat keeps nothing.")
+
+    await talk.ask("Remember that I never trade alts.")
+
+    assert len(model.requests) == 1

@@ -2,6 +2,7 @@ import asyncio
 import signal
 from contextlib import aclosing
 from dataclasses import asdict
+from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -10,9 +11,9 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
 from chat.assistants import ASSISTANTS
-from chat.events import EVENT_NAMES, MemoryWritten, Noticed, TextAdded, ToolStarted, TurnEvent, TurnFailed
+from chat.events import EVENT_NAMES, CardDrawn, MemoryWritten, Noticed, TextAdded, ToolStarted, TurnEvent, TurnFailed
 from chat.services import TurnStart, accept_message, start_conversation
-from chat.turn import Control, run_turn
+from chat.turn import Control, run_turn, tidy_up
 from config.lib import llm
 from config.lib.commands import KeelCommand, add_user_argument, user_by_email
 from config.lib.owned import owned_tx
@@ -28,6 +29,9 @@ class Command(KeelCommand):
         parser.add_argument("--assistant", choices=list(ASSISTANTS), default="coach", help="for a new conversation")
         parser.add_argument("--conversation", type=UUID, metavar="ID", help="go on with this one")
         parser.add_argument("--temporary", action="store_true", help="a new conversation that teaches Keel nothing")
+        about = parser.add_mutually_exclusive_group()
+        about.add_argument("--deployment", type=UUID, metavar="ID", help="a new conversation about this deployment")
+        about.add_argument("--skill", metavar="ID", help="a new conversation that edits this skill, or a `new` one")
         parser.add_argument("--close", action="store_true", help="close the conversation afterwards, and learn from it")
         parser.add_argument("text", metavar="TEXT")
 
@@ -38,6 +42,8 @@ class Command(KeelCommand):
         assistant: str,
         conversation: UUID | None,
         temporary: bool,
+        deployment: UUID | None,
+        skill: str | None,
         close: bool,
         text: str,
         **options: Any,
@@ -45,8 +51,9 @@ class Command(KeelCommand):
         """Store the message, run its turn, and print what happens."""
         trader = user_by_email(user)
         now = timezone.now()
+        opening = _opening(deployment, skill)
         with owned_tx(trader):
-            chat_id = conversation or start_conversation(assistant=assistant, is_temporary=temporary, now=now).pk
+            chat_id = conversation or self._new(assistant, temporary, opening, now)
             accepted = accept_message(conversation_id=chat_id, client_id=uuid4(), text=text, now=now)
         assert accepted.turn is not None, "a new message always begins a turn"
         self.say(f"conversation {chat_id}", type="conversation", conversation_id=chat_id)
@@ -56,6 +63,11 @@ class Command(KeelCommand):
         if close:
             call_command("close_conversation", str(chat_id), user=user, json=self.is_json, stdout=self.stdout)
 
+    def _new(self, assistant: str, is_temporary: bool, opening: dict[str, str], now: datetime) -> UUID:
+        made = start_conversation(assistant=assistant, is_temporary=is_temporary, opening=opening, now=now)
+        chat_id: UUID = made.pk
+        return chat_id
+
     async def _answer(self, start: TurnStart) -> str:
         control, failure = Control(), ""
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, control.stop)
@@ -64,6 +76,7 @@ class Command(KeelCommand):
                 self._print(event)
                 if isinstance(event, TurnFailed):
                     failure = event.text
+        await tidy_up(start, 0)
         await llm.close()
         return failure
 
@@ -79,7 +92,22 @@ class Command(KeelCommand):
                 self.stdout.write(f"\n[{part['name']}] {part['arguments']}")
             case MemoryWritten(part):
                 self.stdout.write(f"{EventKind(part['event_kind']).label}: {part['text']}")
+            case CardDrawn():
+                self.stdout.write("\n(an action is prepared: confirm or cancel its card in the browser)")
             case Noticed(text, _):
                 self.stdout.write(f"\n({text})")
             case _:
                 self.stdout.write("")
+
+
+def _opening(deployment: UUID | None, skill: str | None) -> dict[str, str]:
+    if deployment is not None:
+        return {"mode": "coach", "deployment_id": str(deployment)}
+    if skill is None:
+        return {"mode": "ops"}
+    if skill == "new":
+        return {"mode": "authoring"}
+    try:
+        return {"mode": "authoring", "skill_id": str(UUID(skill))}
+    except ValueError:
+        raise CommandError("--skill takes the id of a skill, or the word new.") from None

@@ -1,0 +1,52 @@
+"""Whether the user outright asked Keel to remember or to forget something.
+
+Precision goes before recall: it decides over one forced call of a memory tool, for a model that only said it would.
+"""
+
+import re
+from typing import Final
+
+# Linear in the length of the text, whatever it is: each sentence is looked at from its beginning only.
+_SENTENCE: Final = re.compile(r"[^.!?\n]+[.!?\n]?")
+_QUOTED: Final = re.compile(r"[\"“][^\"”“\n]*[\"”]")
+_POLITE: Final = re.compile(
+    r"(?:(?:ok|okay|and|also|but|so|please|hey|keel|now|(?P<asked>(?:can|could|would) you)|always)\b[, ]*){0,6}",
+    re.IGNORECASE,
+)
+_REMEMBER: Final = re.compile(
+    r"(?:remember(?! (?:when|how|what|me\b))|(?:don't|do not|never) forget|keep in mind|make a note"
+    r"|note (?:that|down|this)|save (?:this|that|it)|for the record)\b[\s:,]*\S",
+    re.IGNORECASE,
+)
+_FORGET: Final = re.compile(
+    r"(?:forget\s+(?!(?:about )?it\b)\S|stop remembering\b|(?:delete|remove|erase) .{0,60}\bmemory\b)", re.IGNORECASE
+)
+
+# What each memory tool does of what a user can ask for outright.
+MEMORY_TOOLS: Final[dict[str, frozenset[str]]] = {
+    "remember": frozenset({"remember"}),
+    "forget": frozenset({"forget"}),
+    "save_preference": frozenset({"remember"}),
+    "update_preference": frozenset(),
+    "confirm_preference": frozenset(),
+    "link_preferences": frozenset(),
+    "forget_preference": frozenset({"forget"}),
+    "manage_user_memory": frozenset({"remember", "forget"}),
+}
+
+
+def wanted_acts(text: str) -> frozenset[str]:
+    """Return what a message asks for outright: to `remember`, to `forget`, both or neither."""
+    plain = _QUOTED.sub("", text.replace("’", "'"))  # what is quoted is said of somebody
+    return frozenset(act for sentence in _SENTENCE.findall(plain) if (act := _act(sentence.strip())))
+
+
+def _act(sentence: str) -> str:
+    polite = _POLITE.match(sentence)
+    begin = polite.end() if polite else 0
+    is_request = polite is not None and polite["asked"] is not None  # "can you remember that ...?" is none of a doubt
+    if sentence.endswith("?") and not is_request:
+        return ""
+    if _REMEMBER.match(sentence, begin):
+        return "remember"
+    return "forget" if _FORGET.match(sentence, begin) else ""
