@@ -65,7 +65,16 @@ class TurnFailed:
     may_retry: bool = True
 
 
-TurnEvent = TextAdded | ToolStarted | ToolFinished | MemoryWritten | CardDrawn | Noticed | TurnDone | TurnFailed
+@dataclass(frozen=True, slots=True)
+class Titled:
+    """The conversation got a title."""
+
+    title: str
+
+
+TurnEvent = (
+    TextAdded | ToolStarted | ToolFinished | MemoryWritten | CardDrawn | Noticed | Titled | TurnDone | TurnFailed
+)
 
 # As the frames of a socket are called, so that a stream of events reads alike everywhere.
 EVENT_NAMES: Final[dict[type[Any], str]] = {
@@ -75,6 +84,7 @@ EVENT_NAMES: Final[dict[type[Any], str]] = {
     MemoryWritten: "memory",
     CardDrawn: "card",
     Noticed: "notice",
+    Titled: "title",
     TurnDone: "done",
     TurnFailed: "failed",
 }

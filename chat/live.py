@@ -2,25 +2,39 @@
 
 A room holds one conversation's sockets and its running turn. Frames go straight from the turn to the sockets of this
 process; the channel layer only tells other processes that there is news, about once a second, and they read the rows.
+Beside the frames, which are HTML for browsers, a turn keeps a log of its events, which are values for other clients.
 """
 
 import asyncio
 import logging
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 from uuid import UUID
 
 from channels.layers import get_channel_layer
 from django.utils import timezone
 
-from chat.events import MemoryWritten, Noticed, TextAdded, ToolFinished, ToolStarted, TurnDone, TurnEvent, TurnFailed
+from chat.events import (
+    CardDrawn,
+    MemoryWritten,
+    Noticed,
+    TextAdded,
+    Titled,
+    ToolFinished,
+    ToolStarted,
+    TurnDone,
+    TurnEvent,
+    TurnFailed,
+)
 from chat.markdown import close_blocks, render
 from chat.models import MessageStatus
+from chat.parts import Part
 from chat.queries import list_messages
-from chat.rendering import is_quiet, memory_html, message_html, tool_html, view_messages
+from chat.rendering import card_html, is_quiet, memory_html, message_html, tool_html, view_messages
 from chat.services import TurnStart
-from chat.turn import BROKE, STOPPED_BY_RESTART, Control, run_turn
+from chat.turn import BROKE, STOPPED_BY_RESTART, Control, run_turn, tidy_up
 from config.lib import llm
 from config.lib.owned import owned
 from config.lib.threads import in_thread
@@ -34,6 +48,7 @@ QUEUE_SIZE: Final = 256  # frames a socket may lag behind: eight seconds of text
 NEWS_SECONDS: Final = 1.0
 LAYER_SECONDS: Final = 5.0  # a channel layer that takes longer does without the news
 SHUTDOWN_SECONDS: Final = 8.0
+SUMMARISED: Final = "This chat has grown long: Keel now reads a summary of its older part. Nothing was deleted."
 
 
 class Subscription:
@@ -102,6 +117,44 @@ def running() -> list["LiveTurn"]:
     return [room.turn for room in _rooms.values() if room.turn is not None]
 
 
+class TurnLog:
+    """What has happened in a turn, in order: whoever reads it gets all of it, at their own pace."""
+
+    def __init__(self) -> None:
+        self._events: list[TurnEvent] = []
+        self._is_closed = False
+        self._news = asyncio.Event()
+
+    def add(self, event: TurnEvent) -> None:
+        """Note what happened, as it is now: the part of a tool that has started changes when it ends."""
+        self._events.append(replace(event, part=dict(event.part)) if isinstance(event, ToolStarted) else event)
+        self._wake()
+
+    def close(self) -> None:
+        """Note that nothing more will happen."""
+        self._is_closed = True
+        self._wake()
+
+    def _wake(self) -> None:
+        news, self._news = self._news, asyncio.Event()
+        news.set()
+
+    async def read(self, *, patience: float) -> AsyncGenerator[TurnEvent | None, None]:
+        """Yield the events from the first to the last; None whenever nothing has happened for `patience` seconds."""
+        read = 0
+        while True:
+            news = self._news  # what comes from here on is in it
+            while read < len(self._events):
+                read += 1
+                yield self._events[read - 1]
+            if self._is_closed:
+                return
+            try:
+                await asyncio.wait_for(news.wait(), patience)
+            except TimeoutError:
+                yield None
+
+
 class LiveTurn:
     """A turn on its way: its task, and what it has shown so far, for those who join late."""
 
@@ -109,6 +162,7 @@ class LiveTurn:
         self.room = room
         self.start = start
         self.control = Control()
+        self.log = TurnLog()
         self.seq = 0
         self._closed: dict[str, str] = {}  # element key -> safe HTML, in the order of the reply
         self._open = ""  # plain text of the block that still grows
@@ -132,23 +186,43 @@ class LiveTurn:
         self.seq += 1
         self.room.publish({"type": frame_type, "seq": self.seq, **content})
 
+    def show_title(self, title: str) -> None:
+        """Let everybody know the title that the conversation got."""
+        self.log.add(Titled(title))
+        self.publish("title", title=title)
+
     async def _run(self) -> None:
         try:
             async with aclosing(run_turn(self.start, self.control)) as events:
                 async for event in events:
+                    self.log.add(event)
                     await self._show_or_log(event)
                     self._tell_others()
         except Exception:
             # run_turn() does not raise; should it ever, a sweep closes the reply.
             logger.exception("Turn %s broke", self.start.reply_id)
             reply_id = str(self.start.reply_id)
+            self.log.add(TurnFailed(BROKE))
             self.publish("failed", reply_id=reply_id, client_id=None, text=BROKE, retry=True, html=None)
         finally:
+            self.log.close()
             # The next turn may have begun: it can as soon as the row of this one is closed.
             if self.room.turn is self:
                 self.room.turn = None
             _drop_if_empty(self.room)
             await tell_news(self.room.conversation_id)
+        await self._tidy()
+
+    async def _tidy(self) -> None:
+        try:
+            title, is_summarised = await tidy_up(self.start, sum(map(len, self._closed.values())))
+        except Exception:
+            logger.exception("Conversation %s: neither title nor summary", self.room.conversation_id)
+            return
+        if title:
+            self.room.publish({"type": "title", "seq": 0, "title": title})
+        if is_summarised:
+            self.room.publish({"type": "notice", "seq": 0, "reply_id": None, "level": "info", "text": SUMMARISED})
 
     async def _show_or_log(self, event: TurnEvent) -> None:
         try:
@@ -172,6 +246,9 @@ class LiveTurn:
                 self._add(
                     "memory", f"memory-{part['event_id']}", memory_html(part), reply_id, event_id=part["event_id"]
                 )
+            case CardDrawn(part):
+                drawn = await in_thread(_card_html, self.start, part)
+                self._add("card", f"card-{part['card_id']}", drawn, reply_id, card_id=part["card_id"])
             case Noticed(text, level):
                 self.publish("notice", reply_id=reply_id, level=level, text=text)
             case TurnDone(status, _):
@@ -225,6 +302,11 @@ class LiveTurn:
             self._news = asyncio.create_task(tell_news(self.room.conversation_id))
 
 
+def _card_html(start: TurnStart, part: Part) -> str:
+    with owned(start.user_id), timezone.override(zone_named(start.time_zone)):
+        return card_html(part)
+
+
 def _reply_html(start: TurnStart) -> str:
     with owned(start.user_id), timezone.override(zone_named(start.time_zone)):
         views = view_messages(list_messages(start.conversation_id, after=start.reply_id - 1))
@@ -268,7 +350,7 @@ def start_turn(start: TurnStart, opening: Frame, title: str | None) -> LiveTurn:
     turn = LiveTurn(room_of(start.conversation_id), start)
     turn.begin(opening)
     if title is not None:
-        turn.publish("title", title=title)
+        turn.show_title(title)
     return turn
 
 

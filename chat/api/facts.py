@@ -1,4 +1,4 @@
-"""Chats over REST: for now, what a fact's erasure takes out of them."""
+"""What a fact's erasure takes out of chats, over REST."""
 
 from http import HTTPStatus
 from uuid import UUID
@@ -7,7 +7,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.response import Response
 
 from chat.erasure import erase_fact
-from chat.serializers import EraseInput
+from chat.serializers.facts import EraseInput
 from config.lib.api import ApiRequest, ApiView
 from config.lib.owned import owned_tx
 

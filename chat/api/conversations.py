@@ -1,0 +1,205 @@
+"""Conversations over REST."""
+
+from collections.abc import Callable
+from datetime import datetime
+from http import HTTPStatus
+from typing import Any, ClassVar
+from uuid import UUID
+
+from asgiref.sync import async_to_sync
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema, extend_schema_view
+from rest_framework.response import Response
+
+from chat import live
+from chat.api_queries import select_conversations, select_messages
+from chat.api_values import message_values
+from chat.lifecycle import (
+    archive_conversation,
+    request_close,
+    restore_conversation,
+    trash_conversation,
+    unarchive_conversation,
+)
+from chat.queries import get_conversation
+from chat.search import search_conversations
+from chat.serializers.conversations import (
+    ConversationInput,
+    ConversationQuery,
+    ConversationSearchQuery,
+    ConversationSerializer,
+    HitsSerializer,
+    MessageQuery,
+    MessageSerializer,
+    StoppedSerializer,
+    TitleInput,
+)
+from chat.services import rename_conversation, request_stop, start_conversation
+from config.lib.api import ApiRequest, ApiView, page_serializer, paged
+from config.lib.owned import owned_tx
+from config.lib.paging import page_of
+
+_LATEST = ("-last_message_at", "id")
+Act = Callable[..., Any]
+
+
+class ConversationsView(ApiView):
+    """The conversations."""
+
+    @extend_schema(
+        operation_id="list_conversations",
+        tags=["conversations"],
+        parameters=[ConversationQuery],
+        responses=page_serializer(ConversationSerializer),
+    )
+    def get(self, request: ApiRequest) -> Response:
+        """List conversations, that of the latest message first."""
+        query = self.query(ConversationQuery)
+        page = {name: query.pop(name) for name in ("cursor", "limit")}
+        return paged(page_of(select_conversations(**query), by=_LATEST, **page), ConversationSerializer)
+
+    @extend_schema(
+        operation_id="start_conversation",
+        tags=["conversations"],
+        request=ConversationInput,
+        responses={201: ConversationSerializer},
+    )
+    def post(self, request: ApiRequest) -> Response:
+        """Make an empty conversation; `POST chat/` without one makes it by itself."""
+        fields = self.body(ConversationInput)
+        with owned_tx(request.user):
+            made = start_conversation(
+                assistant=fields["assistant"],
+                is_temporary=fields["temporary"],
+                opening=fields["opening_context"],
+                now=timezone.now(),
+            )
+        return Response(ConversationSerializer(made).data, status=HTTPStatus.CREATED)
+
+
+class ConversationView(ApiView):
+    """One conversation."""
+
+    @extend_schema(operation_id="get_conversation", tags=["conversations"], responses=ConversationSerializer)
+    def get(self, request: ApiRequest, conversation_id: UUID) -> Response:
+        """Return a conversation, also one in the trash."""
+        return _shown(conversation_id)
+
+    @extend_schema(
+        operation_id="rename_conversation",
+        tags=["conversations"],
+        request=TitleInput,
+        responses=ConversationSerializer,
+    )
+    def patch(self, request: ApiRequest, conversation_id: UUID) -> Response:
+        """Set the title of a conversation."""
+        fields = self.body(TitleInput)
+        with owned_tx(request.user):
+            rename_conversation(conversation_id=conversation_id, **fields)
+        return _shown(conversation_id)
+
+    @extend_schema(operation_id="trash_conversation", tags=["conversations"], responses=ConversationSerializer)
+    def delete(self, request: ApiRequest, conversation_id: UUID) -> Response:
+        """Put a conversation into the trash, from which it can be restored for 30 days."""
+        with owned_tx(request.user):
+            trash_conversation(conversation_id=conversation_id, now=timezone.now())
+        return _shown(conversation_id)
+
+
+def _shown(conversation_id: UUID, status: int = HTTPStatus.OK) -> Response:
+    return Response(ConversationSerializer(get_conversation(conversation_id)).data, status=status)
+
+
+class ActView(ApiView):
+    """Something done to a conversation that needs no further word."""
+
+    act: ClassVar[Act]
+    status: ClassVar[int]
+
+    def post(self, request: ApiRequest, conversation_id: UUID) -> Response:
+        """Do it."""
+        with owned_tx(request.user):
+            type(self).act(conversation_id=conversation_id, now=timezone.now())
+        return _shown(conversation_id, type(self).status)
+
+
+def _act_view(name: str, act: Act, says: str, status: int = HTTPStatus.OK) -> type[ActView]:
+    schema = extend_schema(
+        operation_id=f"{name}_conversation",
+        description=says,
+        tags=["conversations"],
+        request=None,
+        responses={status: ConversationSerializer},
+    )
+    content = {"act": staticmethod(act), "status": status, "__doc__": says}
+    view = type(f"{name.capitalize()}View", (ActView,), content)
+    return extend_schema_view(post=schema)(view)
+
+
+def _restore(*, conversation_id: UUID, now: datetime) -> None:
+    restore_conversation(conversation_id=conversation_id)
+
+
+CloseView = _act_view(
+    "close",
+    request_close,
+    "Have an active conversation closed: within a minute Keel learns from it, and lets it rest.",
+    HTTPStatus.ACCEPTED,
+)
+ArchiveView = _act_view("archive", archive_conversation, "Put a conversation among the archived ones.")
+UnarchiveView = _act_view("unarchive", unarchive_conversation, "Take a conversation out of the archived ones.")
+RestoreView = _act_view("restore", _restore, "Take a conversation out of the trash.")
+
+
+class StopView(ApiView):
+    """Ending a reply that is being written."""
+
+    @extend_schema(
+        operation_id="stop_conversation", tags=["conversations"], request=None, responses={202: StoppedSerializer}
+    )
+    def post(self, request: ApiRequest, conversation_id: UUID) -> Response:
+        """Stop the reply that is being written in a conversation, if one is; what it has said is kept."""
+        with owned_tx(request.user):
+            get_conversation(conversation_id)
+            was_running = request_stop(conversation_id=conversation_id, now=timezone.now())
+        # The row is read within a second, in whichever process it runs; in this one it need not wait.
+        async_to_sync(_stop_here)(conversation_id)
+        return Response(StoppedSerializer({"was_running": was_running}).data, status=HTTPStatus.ACCEPTED)
+
+
+async def _stop_here(conversation_id: UUID) -> None:
+    if (turn := live.find_turn(conversation_id)) is not None:
+        turn.control.stop()
+
+
+class MessagesView(ApiView):
+    """The messages of a conversation."""
+
+    @extend_schema(
+        operation_id="list_messages",
+        tags=["conversations"],
+        parameters=[MessageQuery],
+        responses=page_serializer(MessageSerializer),
+    )
+    def get(self, request: ApiRequest, conversation_id: UUID) -> Response:
+        """List the messages of a conversation; of a reply that is being written, what is saved of it."""
+        query = self.query(MessageQuery)
+        by = ("id",) if query.pop("order") == "oldest" else ("-id",)
+        page = page_of(select_messages(conversation_id), by=by, **query)
+        items = MessageSerializer(message_values(page.items), many=True).data
+        return Response({"items": items, "next_cursor": page.next_cursor})
+
+
+class SearchView(ApiView):
+    """Finding conversations."""
+
+    @extend_schema(
+        operation_id="search_conversations",
+        tags=["conversations"],
+        parameters=[ConversationSearchQuery],
+        responses=HitsSerializer,
+    )
+    def get(self, request: ApiRequest) -> Response:
+        """Find conversations by their titles and messages, best first; not in the trash, and no temporary ones."""
+        query = self.query(ConversationSearchQuery)
+        return Response(HitsSerializer(search_conversations(query=query["q"], limit=query["limit"])).data)

@@ -1,0 +1,69 @@
+"""The journal over REST: replies that the user keeps."""
+
+from http import HTTPStatus
+from uuid import UUID
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework.response import Response
+
+from chat.api_queries import select_bookmarks
+from chat.journal import bookmark_reply, edit_note, find_bookmark, get_entry, remove_bookmark
+from chat.serializers.journal import BookmarkInput, BookmarkSerializer, NoteInput
+from config.lib.api import ApiRequest, ApiView, PageQuery, page_serializer, paged
+from config.lib.owned import owned_tx
+from config.lib.paging import page_of
+
+_NEWEST = ("-created_at", "id")
+
+
+class JournalView(ApiView):
+    """The journal."""
+
+    @extend_schema(
+        operation_id="list_journal",
+        tags=["journal"],
+        parameters=[PageQuery],
+        responses=page_serializer(BookmarkSerializer),
+    )
+    def get(self, request: ApiRequest) -> Response:
+        """List the replies that are kept, the last kept first."""
+        return paged(page_of(select_bookmarks(), by=_NEWEST, **self.query(PageQuery)), BookmarkSerializer)
+
+    @extend_schema(
+        operation_id="keep_reply",
+        tags=["journal"],
+        request=BookmarkInput,
+        responses={200: BookmarkSerializer, 201: BookmarkSerializer},
+    )
+    def post(self, request: ApiRequest) -> Response:
+        """Keep a copy of a reply; 200 when it is kept already, and stays as it is."""
+        fields = self.body(BookmarkInput)
+        with owned_tx(request.user):
+            is_kept = find_bookmark(fields["message_id"]) is not None
+            kept = bookmark_reply(**fields, now=timezone.now())
+        return Response(BookmarkSerializer(kept).data, status=HTTPStatus.OK if is_kept else HTTPStatus.CREATED)
+
+
+class BookmarkView(ApiView):
+    """One entry of the journal."""
+
+    @extend_schema(operation_id="get_bookmark", tags=["journal"], responses=BookmarkSerializer)
+    def get(self, request: ApiRequest, bookmark_id: UUID) -> Response:
+        """Return a reply that is kept."""
+        return Response(BookmarkSerializer(get_entry(bookmark_id).bookmark).data)
+
+    @extend_schema(operation_id="edit_note", tags=["journal"], request=NoteInput, responses=BookmarkSerializer)
+    def patch(self, request: ApiRequest, bookmark_id: UUID) -> Response:
+        """Set the note."""
+        fields = self.body(NoteInput)
+        with owned_tx(request.user):
+            bookmark = edit_note(bookmark_id=bookmark_id, **fields, now=timezone.now())
+        return Response(BookmarkSerializer(bookmark).data)
+
+    @extend_schema(operation_id="remove_bookmark", tags=["journal"], responses={204: None})
+    def delete(self, request: ApiRequest, bookmark_id: UUID) -> Response:
+        """Take an entry out of the journal, at once and for good; the reply stays in its chat."""
+        with owned_tx(request.user):
+            remove_bookmark(bookmark_id=bookmark_id)
+        return Response(status=HTTPStatus.NO_CONTENT)

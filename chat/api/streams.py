@@ -1,0 +1,211 @@
+"""A turn as server-sent events: the events of the socket, as values.
+
+The turn runs on its own (`chat.live`); a stream only reads along. Of a turn that runs in this process it reads the
+log; of one that runs elsewhere, or has ended, the rows. No database connection is held between two readings.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass
+from datetime import UTC
+from typing import Any, Final, TypeVar
+from uuid import UUID
+
+from asgiref.sync import sync_to_async
+from django.db import DatabaseError, InterfaceError, close_old_connections, connection
+from django.utils import timezone
+
+from chat.api_queries import find_reply
+from chat.api_values import Values, ending_of, events_between, shown_part
+from chat.events import (
+    EVENT_NAMES,
+    CardDrawn,
+    MemoryWritten,
+    Noticed,
+    TextAdded,
+    Titled,
+    ToolFinished,
+    ToolStarted,
+    TurnDone,
+    TurnEvent,
+    TurnFailed,
+)
+from chat.live import LiveTurn
+from chat.models import Message
+from chat.parts import Part
+from chat.queries import is_streaming
+from chat.services import HEARTBEAT_LEASE, interrupt_dead_turns
+from config.lib.owned import owned, owned_tx
+from config.lib.threads import in_thread
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+KEEP_ALIVE: Final = ": keep-alive\n\n"
+KEEP_ALIVE_SECONDS: Final = 15.0
+POLL_SECONDS: Final = 1.0  # as often as a turn saves
+GONE: Final = "This answer was deleted meanwhile."
+
+EVENTS: Final = """The events, each with `data` in JSON and a number in `id`:
+
+- `accepted` `{conversation_id, message_id, reply_id, client_id}`: the message is stored.
+- `title` `{title}`: the conversation got one.
+- `text` `{text}`: what the reply says more, in Markdown.
+- `tool_started`, `tool_finished` `{call_id, name, status, summary, arguments}`: `status` running, done or error.
+- `memory` `{kind, text, event_id, fact_id, is_undone}`: what Keel wrote down, or forgot.
+- `card` `{card_id, type, lines, status, expires_at, url}`: an action that was prepared. Nothing has happened: only its
+  owner's click on that page does it, and no call of this API.
+- `notice` `{level, text}`: something to know that is no part of the reply; `level` info or warn.
+- `done` `{status, usage, content}`, last: `status` complete, or interrupted when its user stopped it; `content` is the
+  whole reply, null if it could not be read again.
+- `failed` `{text, may_retry}`, last: it ended early; what it said is kept.
+
+Lines that begin with a colon only keep the connection open. Whoever goes away stops nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A stored message whose answer is followed."""
+
+    user_id: int
+    conversation_id: UUID
+    client_id: UUID
+    message_id: int
+    reply_id: int
+
+
+def release_connection() -> None:
+    """Give back the database connection of this thread, unless a transaction of somebody else's is open in it."""
+    if not connection.in_atomic_block:
+        close_old_connections()
+
+
+async def lines(asked: Asked, turn: LiveTurn | None) -> AsyncGenerator[str, None]:
+    """Yield the events of a turn from its beginning to its end, in the form of the protocol.
+
+    Args:
+        asked: what is answered.
+        turn: the turn that answers, if it runs in this process.
+    """
+    await sync_to_async(release_connection)()  # that of the request, on its own thread
+    yield _line(1, "accepted", _accepted(asked))
+    number = 1
+    async with aclosing(_events(asked, turn)) as events:
+        async for event in events:
+            if event is None:
+                yield KEEP_ALIVE
+            elif (content := await _content(asked, event)) is not None:
+                number += 1
+                yield _line(number, EVENT_NAMES[type(event)], content)
+
+
+async def wait_for_end(asked: Asked, turn: LiveTurn | None) -> None:
+    """Wait until a turn has ended."""
+    async with aclosing(_events(asked, turn)) as events:
+        async for _ in events:
+            pass
+
+
+def _line(number: int, name: str, content: Values) -> str:
+    return f"id: {number}\nevent: {name}\ndata: {json.dumps(content, ensure_ascii=False, default=_text_of)}\n\n"
+
+
+def _text_of(value: Any) -> str:
+    # Moments as everywhere in the API; ids as text.
+    return value.astimezone(UTC).isoformat().replace("+00:00", "Z") if hasattr(value, "astimezone") else str(value)
+
+
+def _accepted(asked: Asked) -> Values:
+    return {
+        "conversation_id": asked.conversation_id,
+        "message_id": asked.message_id,
+        "reply_id": asked.reply_id,
+        "client_id": asked.client_id,
+    }
+
+
+async def _events(asked: Asked, turn: LiveTurn | None) -> AsyncGenerator[TurnEvent | None, None]:
+    source = turn.log.read(patience=KEEP_ALIVE_SECONDS) if turn is not None else _read_along(asked)
+    async with aclosing(source) as events:
+        async for event in events:
+            yield event
+            if isinstance(event, TurnDone | TurnFailed):
+                return
+
+
+async def _read_along(asked: Asked) -> AsyncGenerator[TurnEvent | None, None]:
+    """Yield what happens to a reply that another process writes, or has happened to one that has ended."""
+    known: list[Part] = []
+    silent = 0.0
+    while True:
+        try:
+            reply = await in_thread(_reply_now, asked)
+        except (DatabaseError, InterfaceError):
+            logger.warning("Reply %s could not be read", asked.reply_id, exc_info=True)
+        else:
+            if reply is None:
+                yield TurnFailed(GONE, may_retry=False)
+                return
+            for event in events_between(known, reply.parts):
+                silent = 0.0
+                yield event
+            known = reply.parts
+            if not is_streaming(reply):
+                yield ending_of(reply)
+                return
+        await asyncio.sleep(POLL_SECONDS)
+        silent += POLL_SECONDS
+        if silent >= KEEP_ALIVE_SECONDS:
+            silent = 0.0
+            yield None
+
+
+def _reply_now(asked: Asked) -> Message | None:
+    """Read the reply; if whoever writes it has died, it is ended first."""
+    now = timezone.now()
+    with owned(asked.user_id):
+        reply = find_reply(asked.reply_id)
+    is_dead = reply is not None and is_streaming(reply) and (reply.heartbeat_at or now) < now - HEARTBEAT_LEASE
+    if not is_dead:
+        return reply
+    with owned_tx(asked.user_id):
+        interrupt_dead_turns(now=now)
+        return find_reply(asked.reply_id)
+
+
+async def _content(asked: Asked, event: TurnEvent) -> Values | None:
+    """Return what a client is told of an event; None for what is not shown."""
+    match event:
+        case TextAdded(text):
+            return {"text": text}
+        case Titled(title):
+            return {"title": title}
+        case Noticed(text, level):
+            return {"level": level, "text": text}
+        case ToolStarted(part) | ToolFinished(part) | MemoryWritten(part):
+            return await _looked_up(asked, lambda: shown_part(part), None)
+        case CardDrawn(part):
+            return await _looked_up(asked, lambda: shown_part(part), {"card_id": part["card_id"]})
+        case TurnDone(status, usage):
+            reply = await _looked_up(asked, lambda: find_reply(asked.reply_id), None)
+            return {"status": status, "usage": usage, "content": reply.content if reply else None}
+        case TurnFailed(text, may_retry):
+            return {"text": text, "may_retry": may_retry}
+
+
+async def _looked_up(asked: Asked, look: Callable[[], T], otherwise: T) -> T:
+    """Return what rows say; without them, the stream goes on all the same."""
+
+    def work() -> T:
+        with owned(asked.user_id):
+            return look()
+
+    try:
+        return await in_thread(work)
+    except (DatabaseError, InterfaceError):
+        logger.warning("Reply %s: an event could not be filled from its rows", asked.reply_id, exc_info=True)
+        return otherwise

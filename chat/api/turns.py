@@ -1,0 +1,152 @@
+"""Talking to Keel over HTTP: a message in, its turn out as server-sent events or as one JSON."""
+
+from contextvars import Context
+from datetime import datetime
+from http import HTTPStatus
+from typing import Any, ClassVar
+from uuid import UUID, uuid4
+
+from asgiref.sync import async_to_sync
+from django.core.handlers.asgi import ASGIRequest
+from django.http import StreamingHttpResponse
+from django.http.response import HttpResponseBase
+from django.utils import timezone
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework.response import Response
+
+from chat import live
+from chat.api.streams import EVENTS, Asked, lines, release_connection, wait_for_end
+from chat.api_queries import find_conversation_of, find_reply
+from chat.api_values import message_values
+from chat.consumers import opening
+from chat.queries import get_conversation
+from chat.serializers.turns import AnswerSerializer, TurnInput
+from chat.services import Accepted, accept_message, start_conversation
+from config.lib.api import ApiRequest, ApiView
+from config.lib.errors import DomainError
+from config.lib.locks import lock_owner
+from config.lib.owned import owned_tx
+from config.lib.web import zone_named
+
+EVENT_STREAM = "text/event-stream"
+
+
+class MessageReplaced(DomainError):
+    """There is no answer to this message any more."""
+
+    http_status = HTTPStatus.CONFLICT
+
+
+class TurnsView(ApiView):
+    """Talking to Keel."""
+
+    max_body_bytes: ClassVar[int] = 1024 * 1024  # client libraries send the whole chat each time
+
+    @extend_schema(
+        operation_id="send_message",
+        tags=["chat"],
+        request=TurnInput,
+        responses={
+            (HTTPStatus.OK, EVENT_STREAM): OpenApiResponse(OpenApiTypes.STR, description=EVENTS),
+            (HTTPStatus.OK, "application/json"): AnswerSerializer,
+        },
+    )
+    def post(self, request: ApiRequest) -> HttpResponseBase:
+        """Say something to Keel. The turn runs on when you go away; `conversations/{id}/stop/` ends it.
+
+        What cannot be taken is refused with its status before anything is sent: 409 while Keel is still answering in
+        that conversation, 422 for a message that is empty or longer than 16 KiB.
+        """
+        fields = self.body(TurnInput)
+        # The message is stored for good before its turn begins, and nothing is held while that runs.
+        with self.door_closed():
+            accepted, shown = _accept(request.user, fields)
+            asked = _asked(request.user.pk, accepted)
+            if _wants_stream(request, fields):
+                return _event_stream(request, asked, accepted, shown)
+            release_connection()
+            async_to_sync(_answer)(asked, accepted, shown)
+        return Response(_answered(asked))
+
+
+def _wants_stream(request: ApiRequest, fields: dict[str, Any]) -> bool:
+    if fields["stream"] is not None:
+        return bool(fields["stream"])
+    accepted = request.headers.get("Accept", "")
+    return EVENT_STREAM in accepted or "application/json" not in accepted
+
+
+def _accept(user: Any, fields: dict[str, Any]) -> tuple[Accepted, live.Frame]:
+    """Store the message, in a new conversation if need be; return it with what sockets are shown of it."""
+    now, client_id = timezone.now(), fields["client_id"] or uuid4()
+    with owned_tx(user), timezone.override(zone_named(user.time_zone)):
+        conversation_id = fields["conversationId"] or _conversation_for(fields, now)
+        accepted = accept_message(conversation_id=conversation_id, client_id=client_id, text=fields["text"], now=now)
+        messages = [accepted.message, *([accepted.reply] if accepted.reply else [])]
+        return accepted, opening(str(client_id), messages)
+
+
+def _conversation_for(fields: dict[str, Any], now: datetime) -> UUID:
+    if fields["client_id"] is not None:
+        lock_owner()  # or two of the same would each make one
+        if found := find_conversation_of(fields["client_id"]):
+            return found
+    made = start_conversation(
+        assistant=fields["assistant"],
+        is_temporary=fields["temporary"],
+        opening=fields["openingContext"],
+        now=now,
+    )
+    return made.pk
+
+
+def _asked(user_id: int, accepted: Accepted) -> Asked:
+    message, reply = accepted.message, accepted.reply
+    if reply is None:
+        raise MessageReplaced("This message was sent before, and something else was said in its place since.")
+    assert message.client_id is not None, "it was accepted under one"
+    return Asked(user_id, message.conversation_id, message.client_id, message.pk, reply.pk)
+
+
+def _event_stream(request: ApiRequest, asked: Asked, accepted: Accepted, shown: live.Frame) -> StreamingHttpResponse:
+    if isinstance(request._request, ASGIRequest):
+        # Begun here and now, on the loop of the server: a client that is gone already stops nothing.
+        content: Any = lines(asked, async_to_sync(_begin)(asked, accepted, shown))
+    else:
+        # A server without a loop can only wait for the whole.
+        content = async_to_sync(_all_lines)(asked, accepted, shown)
+    response = StreamingHttpResponse(content, content_type=EVENT_STREAM)
+    response["X-Accel-Buffering"] = "no"  # or proxies would keep it until its end
+    return response
+
+
+async def _begin(asked: Asked, accepted: Accepted, shown: live.Frame) -> live.LiveTurn | None:
+    """Run the turn of a new message, or find that of one sent before; None if it does not run in this process."""
+    if accepted.turn is not None:
+        # In a context of its own: the turn outlives the request, and has none of its state.
+        return Context().run(live.start_turn, accepted.turn, shown, accepted.title)
+    turn = live.find_turn(asked.conversation_id)
+    return turn if turn is not None and turn.start.reply_id == asked.reply_id else None
+
+
+async def _all_lines(asked: Asked, accepted: Accepted, shown: live.Frame) -> list[str]:
+    return [line async for line in lines(asked, await _begin(asked, accepted, shown))]
+
+
+async def _answer(asked: Asked, accepted: Accepted, shown: live.Frame) -> None:
+    await wait_for_end(asked, await _begin(asked, accepted, shown))
+
+
+def _answered(asked: Asked) -> dict[str, Any]:
+    reply = find_reply(asked.reply_id)
+    if reply is None:
+        raise MessageReplaced("This answer was deleted while it was written.")
+    answer = {
+        "conversation_id": asked.conversation_id,
+        "title": get_conversation(asked.conversation_id).title,
+        "message_id": asked.message_id,
+        "reply": message_values([reply])[0],
+    }
+    described: dict[str, Any] = AnswerSerializer(answer).data
+    return described

@@ -1,0 +1,31 @@
+"""What chats use of the models, over REST."""
+
+from django.conf import settings
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework.response import Response
+
+from chat.api_queries import select_usage
+from chat.serializers.usage import UsageSerializer
+from config.lib.api import ApiRequest, ApiView, PageQuery
+from config.lib.paging import page_of
+
+
+class UsageView(ApiView):
+    """Tokens."""
+
+    @extend_schema(operation_id="list_usage", tags=["chat"], parameters=[PageQuery], responses=UsageSerializer)
+    def get(self, request: ApiRequest) -> Response:
+        """Tell what is left of today's tokens, and list what was used on each day, the newest first."""
+        query, today = self.query(PageQuery), timezone.now().date()
+        page = page_of(select_usage(), by=("-day", "id"), **query)
+        spent = select_usage().filter(day=today).first()
+        used = spent.prompt_tokens + spent.completion_tokens + spent.reserved_tokens if spent else 0
+        budget = {
+            "day": today,
+            "budget_tokens": settings.DAILY_TOKEN_BUDGET,
+            "used_tokens": used,
+            "left_tokens": max(0, settings.DAILY_TOKEN_BUDGET - used),
+        }
+        shown = {"today": budget, "items": page.items, "next_cursor": page.next_cursor}
+        return Response(UsageSerializer(shown).data)

@@ -1,0 +1,35 @@
+from typing import Any, ClassVar
+
+from rest_framework import serializers
+
+from chat.models import UsageDay
+
+
+class UsageDaySerializer(serializers.ModelSerializer[UsageDay]):
+    """What the chats of one day (UTC) used. Cached tokens are part of the prompt's; running turns reserve some."""
+
+    class Meta:
+        model = UsageDay
+        fields = (
+            *("day", "turns", "prompt_tokens", "completion_tokens", "cached_tokens", "reserved_tokens"),
+            "cost_usd",
+        )
+        read_only_fields = fields
+        extra_kwargs: ClassVar[dict[str, Any]] = {"cost_usd": {"help_text": "As far as prices are known."}}
+
+
+class BudgetSerializer(serializers.Serializer[Any]):
+    """What may be used today; it is counted anew at 00:00 UTC."""
+
+    day = serializers.DateField()
+    budget_tokens = serializers.IntegerField()
+    used_tokens = serializers.IntegerField(help_text="With those that running turns have reserved.")
+    left_tokens = serializers.IntegerField()
+
+
+class UsageSerializer(serializers.Serializer[Any]):
+    """Today's budget, and a page of days."""
+
+    today = BudgetSerializer()
+    items = UsageDaySerializer(many=True)
+    next_cursor = serializers.CharField(help_text="Ask for the next page with it; empty: this is the last one.")
