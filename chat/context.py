@@ -1,20 +1,102 @@
+from collections.abc import Mapping
 from typing import Any, Final
 
 from django.http import HttpRequest
 
-# By the name of the page's URL; each is a question the coach of this version can answer.
-_BY_PAGE: Final = {
-    "memory:facts": ["What do you know about me?", "Remember that I never risk more than 1% per trade."],
-    "memory:fact": ["What do you know about me?"],
-}
+# By the name of the page's URL; those of seed 003 in its words.
+_WRITING: Final = [
+    "Help me build a BTC funding-flip mean-reversion strategy",
+    "I want something safer than my last one",
+    "Show me a template",
+]
+_DEPLOYMENT: Final = [
+    "Why did you open this position?",
+    "What's my biggest risk right now?",
+    "What would make you close it?",
+    "Have you been rejected recently?",
+]
+_DEPLOYMENTS: Final = [
+    "What's running and how is it doing?",
+    "Anything I should worry about?",
+    "What's the market doing today?",
+]
+_FACTS: Final = [
+    "What do you know about me?",
+    "Remember that I never risk more than 1% per trade.",
+    "What should I tell you about how I trade?",
+]
+_TRADES: Final = [
+    "What do my losing trades have in common?",
+    "Which of my skills earns the most?",
+    "What did I learn from my last trades?",
+]
+_BACKTESTS: Final = [
+    "How did my last backtest go?",
+    "Is that sample large enough to trust?",
+    "Which of my skills should I test next?",
+]
+_SKILLS: Final = [
+    "Which of my skills earns the most?",
+    "Anything I should worry about?",
+    "Help me build a new skill",
+]
 _ANYWHERE: Final = [
     "What do you know about me?",
     "Remember that I trade BTC and ETH only.",
     "My goal is to grow this account without a drawdown over 15%.",
 ]
+_BY_PAGE: Final[Mapping[str, list[str]]] = {
+    "trading:new_skill": _WRITING,
+    "trading:edit_skill": _WRITING,
+    "trading:deployment": _DEPLOYMENT,
+    "trading:decision": _DEPLOYMENT,
+    "trading:agent_prompt": _DEPLOYMENT,
+    "trading:deployments": _DEPLOYMENTS,
+    "trading:skills": _SKILLS,
+    "trading:skill": _SKILLS,
+    "trading:version": _SKILLS,
+    "trading:trades": _TRADES,
+    "trading:trade": _TRADES,
+    "trading:backtests": _BACKTESTS,
+    "trading:backtest": _BACKTESTS,
+    "trading:calendar": [
+        "What is coming up this week?",
+        "Which of these events could hurt my positions?",
+        "How did BTC move after the last rate decisions?",
+    ],
+    "memory:facts": _FACTS,
+    "memory:fact": _FACTS,
+    "memory:places": _FACTS,
+    "memory:preview": _FACTS,
+    "memory:review": _FACTS,
+    "memory:settings": _FACTS,
+    "chat:journal": [
+        "What do you know about me?",
+        "What did I learn from my last trades?",
+        "What's my biggest risk right now?",
+    ],
+}
+_COACHED: Final = frozenset({"trading:deployment", "trading:decision", "trading:agent_prompt"})
+_AUTHORED: Final = frozenset({"trading:new_skill", "trading:edit_skill"})
 
 
-def suggested_prompts(request: HttpRequest) -> dict[str, Any]:
-    """Give every template the prompts suggested on its page."""
-    page = request.resolver_match.view_name if request.resolver_match else ""
-    return {"suggestions": _BY_PAGE.get(page, _ANYWHERE)}
+def page_context(request: HttpRequest) -> dict[str, Any]:
+    """Give every template the prompts suggested on its page, and what a chat that is opened there is about."""
+    match = request.resolver_match
+    name = match.view_name if match else ""
+    # The panel is a piece of another page, which it names.
+    page = request.GET.get("page", "") if name == "chat:panel" else name
+    return {
+        "suggestions": _BY_PAGE.get(page, _ANYWHERE),
+        "page_name": page,
+        "page_focus": _focus(name, match.kwargs if match else {}),
+    }
+
+
+def _focus(page: str, named: Mapping[str, Any]) -> dict[str, str]:
+    """Return what a new chat takes from its page: `mode` with `deployment` or `skill`; nothing on most."""
+    if page in _COACHED:
+        return {"mode": "coach", "deployment": str(named["deployment_id"])}
+    if page in _AUTHORED:
+        return {"mode": "authoring", **({"skill": str(named["skill_id"])} if "skill_id" in named else {})}
+    return {}

@@ -1,7 +1,8 @@
 """Gone for good: facts and chats whose time in the trash is over or cut short, and whole users.
 
 What is erased is erased wherever it was written down. Memory has its own rows; here are the prompts that carried a
-fact, the replies whose tools named it, the summaries of such chats and, if the user wishes, the messages it came from.
+fact, the replies whose tools named it, the summaries of such chats and, if the user wishes, the messages it came from
+with the replies to them, also where the journal keeps such a reply.
 """
 
 import json
@@ -16,7 +17,7 @@ from django.contrib.auth import SESSION_KEY, get_user_model
 from django.contrib.sessions.models import Session
 
 from chat.lifecycle import list_owners_of_old_trash, purge_conversations
-from chat.models import Conversation, MemorySnapshot, Message, Role
+from chat.models import Bookmark, Conversation, ConversationSummary, MemorySnapshot, Message, Role
 from chat.parts import Part
 from config.lib.owned import owned_tx, system_tx
 from memory import trash
@@ -39,7 +40,7 @@ class Purged:
 def erase_fact(*, fact_id: UUID, with_messages: bool = False) -> Erased:
     """Erase a fact of the trash, and every trace of it in chats; with `with_messages` those it came from, too.
 
-    A message goes with the replies to it. Call it inside `owned_tx(user)`.
+    A message goes with the replies to it and what the journal keeps of them. Call it inside `owned_tx(user)`.
 
     Raises:
         FactNotFound: the owner has no such fact.
@@ -88,6 +89,7 @@ def scrub(erased: Erased, *, with_messages: bool = False) -> None:
         _delete_messages(erased.message_ids)
     # The words of a summary are the extractor's own, so nobody can tell which of them were the fact's.
     Conversation.objects.filter(pk__in=touched).exclude(summary="").update(summary="")
+    ConversationSummary.objects.filter(conversation__in=touched).delete()  # a chat that goes on gets a new one
     for conversation in Conversation.objects.exclude(opening_context={"mode": "ops"}):
         if conversation.opening_context.get("fact_id") in names:
             kept = {key: value for key, value in conversation.opening_context.items() if key != "fact_id"}
@@ -143,6 +145,9 @@ def _delete_messages(message_ids: Collection[int]) -> None:
         if first is not None and first.pk in message_ids:
             Conversation.objects.filter(pk=conversation_id).update(title="")
     drop_quotes(message_ids=message_ids)
+    # The journal keeps copies, which outlive a chat, but not this.
+    answers = Message.objects.filter(reply_to__in=message_ids).values_list("pk", flat=True)
+    Bookmark.objects.filter(message__in=[*message_ids, *answers]).delete()
     Message.objects.filter(pk__in=message_ids).delete()
 
 

@@ -186,8 +186,11 @@ def list_due(*, now: datetime, limit: int) -> list[tuple[int, UUID]]:
 
 def archive_old(*, now: datetime) -> int:
     """Archive the chats that have been idle for 30 days, of everybody in `system_tx`; return how many."""
-    old = Conversation.objects.filter(status=ConversationStatus.IDLE, last_message_at__lte=now - ARCHIVED_AFTER)
-    return int(old.filter(extraction_pending=False).update(status=ConversationStatus.ARCHIVED))
+    since = now - ARCHIVED_AFTER
+    old = Conversation.objects.filter(status=ConversationStatus.IDLE, last_message_at__lte=since)
+    # An idle chat has been left at a time of its own only if it was taken out of the archive then.
+    old = old.filter(Q(left_at=None) | Q(left_at__lte=since), extraction_pending=False)
+    return int(old.update(status=ConversationStatus.ARCHIVED, left_at=None))
 
 
 def archive_conversation(*, conversation_id: UUID, now: datetime) -> None:
@@ -205,6 +208,19 @@ def archive_conversation(*, conversation_id: UUID, now: datetime) -> None:
     Conversation.objects.filter(pk=conversation_id).update(
         status=ConversationStatus.ARCHIVED, left_at=None, **_NOT_CLOSING, **pending
     )
+
+
+def unarchive_conversation(*, conversation_id: UUID, now: datetime) -> None:
+    """Take a chat out of the archived ones, for 30 days at least; any other stays as it is.
+
+    Raises:
+        ConversationNotFound: the owner has no such conversation.
+    """
+    found = _locked(conversation_id)
+    if found is None:
+        raise ConversationNotFound("This chat does not exist.")
+    if found.status == ConversationStatus.ARCHIVED:
+        Conversation.objects.filter(pk=conversation_id).update(status=ConversationStatus.IDLE, left_at=now)
 
 
 def trash_conversation(*, conversation_id: UUID, now: datetime) -> None:

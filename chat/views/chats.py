@@ -1,3 +1,5 @@
+from collections.abc import Mapping
+from http import HTTPStatus
 from typing import Any
 from uuid import UUID
 
@@ -18,22 +20,26 @@ from django.views.decorators.vary import vary_on_headers
 from chat.assistants import ASSISTANTS, default_assistant
 from chat.erasure import erase_fact as erase_fact_for_good
 from chat.erasure import erase_user, list_source_messages
-from chat.forms import EraseAccountForm, NewChatForm
+from chat.focus import subject_of
+from chat.forms import EraseAccountForm, NewChatForm, OpeningForm
+from chat.journal import bookmarked
 from chat.lifecycle import note_here, note_left, request_close
-from chat.models import Conversation
+from chat.models import Conversation, Message, Role
+from chat.page_queries import find_panel_chat, summarised_through
 from chat.queries import (
     ConversationNotFound,
     get_conversation,
     list_messages,
     list_quotes,
     list_recent,
-    list_threads,
 )
-from chat.rendering import view_messages
+from chat.rendering import MessageView, view_messages
 from chat.services import MessageRefused, rename_conversation, start_conversation
 from chat.services import ask_about_fact as open_chat_about_fact
+from chat.views.sidebar import PageRequest, answer, sidebar
+from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
-from config.lib.web import AuthedRequest, owned_view
+from config.lib.web import AuthedRequest, owned_view, safe_next
 from memory.queries import count_current_facts, find_last_version, list_latest_lines
 from memory.versions import FactNotFound
 
@@ -77,7 +83,7 @@ def conversation(request: AuthedRequest, conversation_id: UUID) -> HttpResponse:
 
 
 def _page(request: AuthedRequest, shown: Conversation | None) -> HttpResponse:
-    context = {**_thread_context(shown), "threads": list_threads(timezone.localtime())}
+    context = {**_thread_context(shown), **sidebar(request, active_id=shown.pk if shown else None)}
     return TemplateResponse(request, "chat/index.html", context)
 
 
@@ -85,31 +91,46 @@ def _page(request: AuthedRequest, shown: Conversation | None) -> HttpResponse:
 @never_cache
 @owned_view
 def panel(request: AuthedRequest) -> HttpResponse:
-    """Return the chat for the slide-over panel: the one named, or an empty one if it is gone."""
-    shown = None
-    if wanted := _uuid_or_none(request.GET.get("conversation", "")):
-        shown = Conversation.objects.filter(pk=wanted).first()
-    return TemplateResponse(request, "chat/_thread.html", {**_thread_context(shown)})
+    """Return the chat for the slide-over panel: the one named or the page's own, or an empty one if it is gone."""
+    form = OpeningForm(request.GET)
+    opening = form.opening if form.is_valid() else None
+    shown = find_panel_chat(opening=opening, wanted=_uuid_or_none(request.GET.get("conversation", "")))
+    return TemplateResponse(request, "chat/_thread.html", _thread_context(shown, opening))
 
 
-def _thread_context(shown: Conversation | None) -> dict[str, Any]:
+def _thread_context(shown: Conversation | None, opening: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Return what `chat/_thread.html` takes; a new chat is going to be about the `opening` of its page."""
+    page_subject = subject_of(opening) if opening else ""
     return {
         "conversation": shown,
-        "chat_messages": view_messages(list_messages(shown.pk)) if shown else [],
+        "chat_messages": _views(shown, list_messages(shown.pk)) if shown else [],
+        "subject": subject_of(shown.opening_context) if shown else page_subject,
+        "page_subject": page_subject,
         "assistants": ASSISTANTS.values(),
         "default_assistant": default_assistant(),
     }
+
+
+def _views(conversation: Conversation, rows: list[Message]) -> list[MessageView]:
+    kept = bookmarked([row.pk for row in rows if row.role == Role.ASSISTANT])
+    return view_messages(rows, kept=kept, summarised_through=summarised_through(conversation.pk))
 
 
 @require_safe
 @never_cache
 @owned_view
 def conversation_messages(request: AuthedRequest, conversation_id: UUID) -> HttpResponse:
-    """Return the messages after one, as HTML: what a page that was away has missed."""
+    """Return the messages after one, as HTML: what a page that was away has missed.
+
+    404 where another message took the place of that one meanwhile: then the page has to start over.
+    """
     after = request.GET.get("after", "")
+    last_seen = int(after) if after.isdecimal() and len(after) < 19 else 0
     shown = _get_or_404(conversation_id)
-    rows = list_messages(shown.pk, after=int(after) if after.isdecimal() and len(after) < 19 else 0)
-    return TemplateResponse(request, "chat/_messages.html", {"messages": view_messages(rows)})
+    if last_seen and Message.objects.filter(pk=last_seen, conversation=shown, replaced_at__isnull=False).exists():
+        raise Http404
+    rows = list_messages(shown.pk, after=last_seen)
+    return TemplateResponse(request, "chat/_messages.html", {"messages": _views(shown, rows)})
 
 
 @require_POST
@@ -118,13 +139,21 @@ def new(request: AuthedRequest) -> HttpResponse:
     """Make a conversation for a first message and say where it lives."""
     form = NewChatForm(request.POST)
     if not form.is_valid():
-        return JsonResponse({"error": "There is no such assistant. Reload the page."}, status=422)
-    with owned_tx(request.user):
-        made = start_conversation(
-            assistant=form.cleaned_data["assistant"] or None,
-            is_temporary=form.cleaned_data["temporary"],
-            now=timezone.now(),
+        return JsonResponse(
+            {"error": "There is no such assistant, or no such kind of chat. Reload the page."}, status=422
         )
+    try:
+        with owned_tx(request.user):
+            made = start_conversation(
+                assistant=form.cleaned_data["assistant"] or None,
+                is_temporary=form.cleaned_data["temporary"],
+                opening=form.opening,
+                now=timezone.now(),
+            )
+    except DomainError as error:
+        if error.http_status == HTTPStatus.NOT_FOUND:
+            raise Http404 from None
+        raise
     url = reverse("chat:conversation", args=[made.pk])
     said = {"assistant": made.get_assistant_display(), "temporary": made.is_temporary}
     return JsonResponse({"id": str(made.pk), "url": url, "socket": f"/ws/chat/{made.pk}/", **said}, status=201)
@@ -214,18 +243,23 @@ def erase_account(request: AuthedRequest) -> HttpResponse:
 
 @require_POST
 @owned_view
-def rename(request: AuthedRequest, conversation_id: UUID) -> HttpResponse:
+def rename(request: PageRequest, conversation_id: UUID) -> HttpResponse:
     """Set a chat's title."""
+    refusal = ""
     try:
         with owned_tx(request.user):
-            renamed = rename_conversation(conversation_id=conversation_id, title=request.POST.get("title", ""))
+            rename_conversation(conversation_id=conversation_id, title=request.POST.get("title", ""))
     except ConversationNotFound:
         raise Http404 from None
     except MessageRefused as error:
-        return JsonResponse({"error": str(error)}, status=422)
+        refusal = str(error)
+    if request.htmx:
+        return answer(request, conversation_id, refusal=refusal)
+    if refusal:
+        return JsonResponse({"error": refusal}, status=422)
     if request.headers.get("Accept", "").startswith("application/json"):
-        return JsonResponse({"title": renamed.title})
-    return redirect("chat:conversation", renamed.pk)
+        return JsonResponse({"title": get_conversation(conversation_id).title})
+    return redirect(safe_next(request, reverse("chat:conversation", args=[conversation_id])))
 
 
 def _get_or_404(conversation_id: UUID) -> Conversation:

@@ -3,6 +3,7 @@ import { Choice } from "./choice.js";
 import { Composer } from "./composer.js";
 import { copyCode, copyReply } from "./copy.js";
 import { Drafts } from "./drafts.js";
+import { Edit } from "./edit.js";
 import { Follow } from "./follow.js";
 import { createConversation, fetchFragment, NotFound } from "./http.js";
 import { Outbox, uuid4 } from "./outbox.js";
@@ -35,11 +36,13 @@ export class Chat {
    * @param {HTMLElement} root  what templates/chat/_thread.html renders
    * @param {ChatListener} listener
    * @param {import("./leaving.js").Leaving} leaving
+   * @param {Record<string, string>} [focus]  what a new chat takes from its page: `mode`, `deployment`, `skill`
    */
-  constructor(root, listener, leaving) {
+  constructor(root, listener, leaving, focus = {}) {
     this.root = root;
     this.listener = listener;
     this.leaving = leaving;
+    this.focus = focus;
     this.settings = root.dataset;
     this.user = root.dataset.user ?? "";
     this.announcer = new Announcer(root);
@@ -53,6 +56,7 @@ export class Chat {
     });
     this.outbox = new Outbox(this.user, "new");
     this.choice = new Choice(root);
+    this.edit = new Edit({ onSave: (id, text) => this.#saveEdit(id, text) });
     this.socket = new Socket({
       onFrame: (frame) => this.turn.take(frame),
       onOpen: () => this.#connected(),
@@ -138,7 +142,7 @@ export class Chat {
     this.composer.open(conversation || "new", { keepTyped: true });
     this.turn.setRunning(this.thread.streamingId !== "");
     for (const entry of this.outbox.entries) this.thread.addPending(entry);
-    this.follow.open();
+    this.follow.open(this.thread.target);
     this.resume();
   }
 
@@ -162,7 +166,7 @@ export class Chat {
   async #create(entry) {
     this.#setCreating(true);
     try {
-      const conversation = await createConversation(this.settings.newUrl ?? "", this.choice.chosen);
+      const conversation = await createConversation(this.settings.newUrl ?? "", { ...this.choice.chosen, ...this.focus });
       this.#adopt(conversation);
       this.composer.moveTo(conversation.id);
       this.resume();
@@ -246,6 +250,7 @@ export class Chat {
     if (reply_id) return; // the reply itself shows what went wrong
     this.announcer.alert(text);
     this.#setRetriesEnabled(true);
+    this.edit.release();
     this.socket.expecting = this.turn.running;
   }
 
@@ -327,7 +332,9 @@ export class Chat {
       if (article) this.announcer.status(await copyReply(article));
     },
     "copy-code": async (target) => this.announcer.status(await copyCode(target)),
-    retry: () => this.#retry(),
+    retry: () => this.#ask({ type: "retry" }, "Asking again…"),
+    continue: () => this.#ask({ type: "continue" }, "Going on…"),
+    edit: (target) => this.#beginEdit(target),
     suggest: (target) => this.#suggest(target.textContent?.trim() ?? ""),
     resume: () => {
       this.announcer.clearAlert();
@@ -335,21 +342,52 @@ export class Chat {
     },
   };
 
-  #retry() {
-    if (this.turn.running) return;
-    if (!this.socket.send({ type: "retry" })) {
-      this.announcer.status("There is no connection. Retry when it is back.");
-      return;
+  /**
+   * Ask for another turn about what is there already.
+   *
+   * @param {object} frame
+   * @param {string} said
+   * @returns {boolean} whether it was sent
+   */
+  #ask(frame, said) {
+    if (this.turn.running) {
+      this.announcer.status("Keel is still answering. Wait for it, or stop it first.");
+      return false;
+    }
+    if (!this.socket.send(frame)) {
+      this.announcer.status("There is no connection. Try again when it is back.");
+      return false;
     }
     this.#setRetriesEnabled(false);
     this.socket.expecting = true;
-    this.announcer.status("Asking again…");
+    this.announcer.clearAlert();
+    this.announcer.status(said);
+    return true;
+  }
+
+  /** @param {HTMLElement} target */
+  #beginEdit(target) {
+    const article = target.closest(".message");
+    if (article instanceof HTMLElement) this.edit.begin(article);
+  }
+
+  /**
+   * @param {string} id
+   * @param {string} text
+   * @returns {boolean}
+   */
+  #saveEdit(id, text) {
+    if (new TextEncoder().encode(text).length > Number(this.settings.maxBytes)) {
+      this.announcer.alert("This message is too long to send. Shorten it or send it in parts.");
+      return false;
+    }
+    return this.#ask({ type: "edit", message_id: id, text }, "Asking again…");
   }
 
   /** @param {boolean} enabled */
   #setRetriesEnabled(enabled) {
-    for (const retry of this.root.querySelectorAll('[data-action="retry"]')) {
-      /** @type {HTMLButtonElement} */ (retry).disabled = !enabled;
+    for (const again of this.root.querySelectorAll('[data-action="retry"], [data-action="continue"]')) {
+      /** @type {HTMLButtonElement} */ (again).disabled = !enabled;
     }
   }
 
@@ -359,8 +397,10 @@ export class Chat {
     else this.send(prompt);
   }
 
-  /** @param {Element} element  put in by htmx, such as a memory line after its Undo */
+  /** @param {Element} element  put in by htmx, such as a memory line after its Undo, or a confirm-card */
   #settled(element) {
+    const decided = element.matches(".action-card") && element.querySelector(".action-card__said, .action-card__refusal");
+    if (decided) this.announcer.status(decided.textContent ?? "");
     if (!element.matches(".memory-line")) return;
     this.announcer.status(element.matches(".memory-line--undone") ? "Undone" : "Not undone");
   }

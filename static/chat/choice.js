@@ -4,6 +4,8 @@ export class Choice {
   constructor(root) {
     this.fields = root.querySelector(".chat__choice");
     this.badges = root.querySelector(".chat__badges");
+    this.subject = this.badges?.querySelector("[data-subject]") ?? null;
+    this.pageSubject = root.dataset.pageSubject ?? ""; // what a new chat is about
   }
 
   /** @returns {Record<string, string>} */
@@ -15,14 +17,18 @@ export class Choice {
   /** @param {import("./http.js").Conversation | null} conversation  null: a new chat, in which one may choose */
   show(conversation) {
     this.fields?.toggleAttribute("hidden", conversation !== null);
-    this.badges?.toggleAttribute("hidden", conversation === null);
+    this.badges?.toggleAttribute("hidden", conversation === null && !this.pageSubject);
+    this.badges?.querySelector("[data-with]")?.toggleAttribute("hidden", conversation === null);
     if (conversation) {
       const assistant = this.badges?.querySelector("[data-assistant]");
       if (assistant) assistant.textContent = conversation.assistant;
       this.badges?.querySelector("[data-temporary]")?.toggleAttribute("hidden", !conversation.temporary);
       return;
     }
-    // The next chat is an ordinary one again.
+    // The next chat is an ordinary one again, about what the page shows.
+    if (this.subject) this.subject.textContent = this.pageSubject;
+    this.subject?.toggleAttribute("hidden", !this.pageSubject);
+    this.badges?.querySelector("[data-temporary]")?.setAttribute("hidden", "");
     for (const input of this.#inputs) input.checked = input.defaultChecked;
   }
 

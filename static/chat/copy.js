@@ -22,7 +22,7 @@ export function addCopyButtons(element) {
 }
 
 /**
- * The words of a reply, without its tool cards, memory lines and buttons.
+ * The words of a reply, without its tool cards, memory lines, confirm-cards and buttons.
  *
  * @param {Element} article
  * @returns {string}
@@ -30,7 +30,7 @@ export function addCopyButtons(element) {
 export function replyText(article) {
   const body = article.querySelector(".message__body")?.cloneNode(true);
   if (!(body instanceof Element)) return "";
-  for (const element of body.querySelectorAll(".tool, .memory-line, button")) element.remove();
+  for (const element of body.querySelectorAll(".tool, .memory-line, .action-card, button")) element.remove();
   return (body.textContent ?? "").replace(/[ \t]*\n\s*/g, "\n").trim();
 }
 

@@ -24,9 +24,20 @@ export class Follow {
     addEventListener("pagehide", () => this.remember());
   }
 
-  /** Go to where the reader was in this conversation, or to its end. */
-  open() {
+  /**
+   * Go to the message that the address names, to where the reader was in this conversation, or to its end.
+   *
+   * @param {HTMLElement | null} target
+   */
+  open(target) {
     const top = read(sessionStorage, this.key, null);
+    if (target && isFollowingLink()) {
+      this.following = false;
+      target.scrollIntoView({ block: "start" });
+      this.#lastTop = this.scroller.scrollTop;
+      this.#showJump();
+      return;
+    }
     this.following = top === null;
     this.scroller.scrollTop = top ?? this.scroller.scrollHeight;
     this.#lastTop = this.scroller.scrollTop;
@@ -71,6 +82,12 @@ export class Follow {
   #showJump() {
     this.jump.hidden = this.following || this.#distance < NEAR_PX;
   }
+}
+
+/** @returns {boolean} whether the page was asked for, and not reloaded or gone back to: then the reader has a place */
+function isFollowingLink() {
+  const [entry] = performance.getEntriesByType("navigation");
+  return !(entry instanceof PerformanceNavigationTiming) || entry.type === "navigate";
 }
 
 /**

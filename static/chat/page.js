@@ -2,30 +2,48 @@ import { Chat } from "./chat.js";
 import { Leaving } from "./leaving.js";
 import { Sidebar } from "./sidebar.js";
 
-/** The full page: one chat, the list of conversations, and the address that follows along. */
+/**
+ * The full page: one chat, the list of conversations, and the address that follows along. A chat of the trash has no
+ * composer and no socket; there the list alone is alive.
+ */
 export class ChatPage {
+  /** @type {Chat | null} */
+  chat = null;
   #shown = location.pathname + location.search;
 
   /** @param {HTMLElement} page */
   constructor(page) {
     this.heading = page.querySelector(".chat__title");
     this.newUrl = page.dataset.newChat ?? "";
-    this.sidebar = new Sidebar(/** @type {HTMLElement} */ (page.querySelector(".chat__sidebar")));
-    const root = /** @type {HTMLElement} */ (page.querySelector("[data-chat]"));
-    const leaving = new Leaving(root.dataset.user ?? "");
-    leaving.goOnTo(root.dataset.conversation ?? "");
+    const sidebar = /** @type {HTMLElement} */ (page.querySelector(".chat__sidebar"));
+    this.sidebar = new Sidebar(sidebar, { onTitle: (title) => this.#setTitle(title) });
+    page.addEventListener("click", (event) => this.#clicked(event));
+    addEventListener("popstate", () => this.#moved());
+    const main = /** @type {HTMLElement} */ (page.querySelector(".chat__main"));
+    const leaving = new Leaving(main.dataset.user ?? "");
+    leaving.goOnTo(main.dataset.conversation ?? "");
+    if (main.matches("[data-chat]")) this.#open(main, leaving);
+  }
+
+  /**
+   * @param {HTMLElement} root
+   * @param {Leaving} leaving
+   */
+  #open(root, leaving) {
     const listener = {
       onCreated: (/** @type {import("./http.js").Conversation} */ { id, url }) => this.#created(id, url),
       onTitle: (/** @type {string} */ title) => this.#setTitle(title),
     };
     this.chat = new Chat(root, listener, leaving);
-    page.addEventListener("click", (event) => this.#clicked(event));
-    addEventListener("popstate", () => this.#moved());
     // On a touch screen focus would raise the keyboard over the conversation.
     if (matchMedia("(pointer: fine)").matches) this.chat.composer.focus();
   }
 
   startNew() {
+    if (!this.chat) {
+      location.assign(this.newUrl);
+      return;
+    }
     if (this.chat.conversation) {
       history.pushState(null, "", this.newUrl);
       this.#shown = location.pathname + location.search;
@@ -50,7 +68,7 @@ export class ChatPage {
     const old = this.heading?.textContent?.trim() ?? "";
     if (this.heading) this.heading.textContent = title;
     document.title = old && document.title.startsWith(old) ? title + document.title.slice(old.length) : title;
-    if (this.chat.conversation) this.sidebar.rename(this.chat.conversation.id, title);
+    if (this.chat?.conversation) this.sidebar.rename(this.chat.conversation.id, title);
   }
 
   /** Back and forward between addresses made here: let the server render what stood there. */

@@ -24,7 +24,13 @@ export class Panel {
     this.fullPage = /** @type {HTMLAnchorElement | null} */ (panel.querySelector("[data-full-page]"));
     this.openers = document.querySelectorAll(".panel__open, [data-panel-open]");
     this.key = `keel.panel.${panel.dataset.user}`;
+    /** @type {Record<string, boolean | string>} */
     this.state = read(sessionStorage, this.key, { open: false, conversation: "" });
+    const { page = "", mode, deployment, skill } = panel.dataset;
+    this.page = page;
+    this.focus = filled({ mode, deployment, skill });
+    // A chat that writes a skill belongs to that page; beside all others stands the one that was there last.
+    this.place = mode === "authoring" ? `authoring ${skill ?? ""}` : "conversation";
     this.leaving = new Leaving(panel.dataset.user ?? "");
     this.leaving.stay();
     for (const opener of this.openers) opener.addEventListener("click", (event) => this.#asked(event));
@@ -60,7 +66,7 @@ export class Panel {
   async startNew() {
     if (!this.#chat) {
       this.leaving.goOnTo("");
-      this.#save({ conversation: "" });
+      this.#save({ [this.place]: "" });
     }
     if (this.panel.hidden) await this.open();
     this.#chat?.startNew();
@@ -98,13 +104,14 @@ export class Panel {
   /** @returns {Promise<string>} */
   async #fetch() {
     const url = this.panel.dataset.url ?? "";
-    const { conversation } = this.state;
+    const conversation = String(this.state[this.place] ?? "");
+    const asked = { ...this.focus, page: this.page };
     try {
-      return await fetchFragment(url, { conversation });
+      return await fetchFragment(url, { ...asked, conversation });
     } catch (error) {
       if (!(error instanceof NotFound) || !conversation) throw error;
-      this.#save({ conversation: "" }); // deleted meanwhile
-      return fetchFragment(url, {});
+      this.#save({ [this.place]: "" }); // deleted meanwhile
+      return fetchFragment(url, asked);
     }
   }
 
@@ -114,7 +121,7 @@ export class Panel {
       onCreated: (/** @type {import("./http.js").Conversation} */ { id, url }) => this.#setConversation(id, url),
       onTitle: () => {},
     };
-    this.#chat = new Chat(root, listener, this.leaving);
+    this.#chat = new Chat(root, listener, this.leaving, this.focus);
     // The server may have shown an empty chat in place of one that is gone.
     const { conversation } = this.#chat;
     this.#setConversation(conversation?.id ?? "", conversation?.url ?? "");
@@ -125,7 +132,7 @@ export class Panel {
    * @param {string} url
    */
   #setConversation(id, url) {
-    this.#save({ conversation: id });
+    this.#save({ [this.place]: id });
     if (this.fullPage && url) this.fullPage.href = url;
   }
 
@@ -142,14 +149,14 @@ export class Panel {
     this.body.replaceChildren(notice);
   }
 
-  /** @param {{open?: boolean, conversation?: string}} change */
+  /** @param {Record<string, boolean | string>} change  `open`, or the conversation of a place */
   #save(change) {
     this.state = { ...this.state, ...change };
     write(sessionStorage, this.key, this.state);
     for (const opener of this.openers) {
       opener.setAttribute("aria-expanded", String(this.state.open));
       // The round button lies under the open panel, where the keyboard should not go.
-      if (opener.matches(".panel__open")) opener.toggleAttribute("hidden", this.state.open);
+      if (opener.matches(".panel__open")) opener.toggleAttribute("hidden", Boolean(this.state.open));
     }
   }
 
@@ -200,4 +207,12 @@ export class Panel {
     event.preventDefault();
     this.close();
   }
+}
+
+/**
+ * @param {Record<string, string | undefined>} values
+ * @returns {Record<string, string>} those that are there
+ */
+function filled(values) {
+  return Object.fromEntries(Object.entries(values).flatMap(([name, value]) => (value ? [[name, value]] : [])));
 }

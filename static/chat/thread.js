@@ -28,6 +28,12 @@ export class Thread {
     return this.log.querySelector(`#${CSS.escape(`message-${id}`)}`);
   }
 
+  /** @returns {HTMLElement | null} the message that the page's address names */
+  get target() {
+    const [, id] = /^#message-(\d+)$/.exec(location.hash) ?? [];
+    return id ? this.find(id) : null;
+  }
+
   /** @returns {string} id of the newest reply that is being written, or "" */
   get streamingId() {
     const articles = this.log.querySelectorAll('.message--assistant[data-status="streaming"]');
@@ -144,9 +150,20 @@ export class Thread {
     this.#changed();
   }
 
-  /** Only the newest reply can be asked for again. */
+  /** Only the newest reply can be asked for again, or gone on with. */
   dropRetries() {
-    for (const button of this.log.querySelectorAll('[data-action="retry"]')) button.remove();
+    for (const button of this.log.querySelectorAll('[data-action="retry"], [data-action="continue"]')) button.remove();
+  }
+
+  /**
+   * Take out a message that another one took the place of.
+   *
+   * @param {MessageId} id
+   */
+  remove(id) {
+    this.find(id)?.remove();
+    this.#replies.delete(id);
+    this.#changed();
   }
 
   clear() {

@@ -76,10 +76,18 @@ export class Turn {
       else reply.append(text ?? "");
     },
     tool_started: ({ reply_id, html }) => void this.thread.reply(reply_id).put(html),
-    tool_finished: ({ reply_id, html }) => void this.thread.reply(reply_id).put(html),
+    tool_finished: ({ reply_id, html }) => {
+      const tool = this.thread.reply(reply_id).put(html);
+      // The draft beside the chat, where there is one, looks at once.
+      if (tool?.dataset.tool?.startsWith("set_")) document.body.dispatchEvent(new CustomEvent("keel:draft"));
+    },
     memory: ({ reply_id, html }) => {
       const line = this.thread.reply(reply_id).put(html);
       this.announcer.status(line?.querySelector(".memory-line__label")?.textContent ?? "Memory changed");
+    },
+    card: ({ reply_id, html }) => {
+      const card = this.thread.reply(reply_id).put(html);
+      this.announcer.status(`Keel prepared an action: ${card?.querySelector(".action-card__title")?.textContent ?? ""}`);
     },
     title: ({ title }) => this.listener.onTitle(title),
     notice: ({ level, text }) => {
@@ -108,8 +116,9 @@ export class Turn {
   }
 
   /** @param {any} frame */
-  #accepted({ client_id, reply_id, replaces, html }) {
+  #accepted({ client_id, reply_id, replaces, removes, html }) {
     this.thread.dropRetries();
+    for (const id of removes ?? []) this.thread.remove(id);
     this.thread.add(html, { keep: true, replaces });
     this.thread.dropPending(client_id);
     this.listener.onAccepted(client_id);

@@ -1,0 +1,215 @@
+"""The journal: replies that the user keeps, each a copy with a note of theirs.
+
+Call what writes inside `owned_tx(user)`, the rest inside `owned(user)`.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from http import HTTPStatus
+from typing import Final
+from uuid import UUID
+
+from chat.models import Bookmark, Conversation, Message, MessageStatus, Role
+from config.lib.errors import DomainError
+from config.lib.locks import lock_owner
+from config.lib.text import clean_text, normal_form
+
+PAGE_SIZE: Final = 20
+MAX_NOTE: Final = 500  # characters, as in the column
+
+
+class ReplyNotFound(DomainError):
+    """The owner has no such reply."""
+
+    http_status = HTTPStatus.NOT_FOUND
+
+
+class ReplyNotKept(DomainError):
+    """There is nothing to keep (yet)."""
+
+    http_status = HTTPStatus.CONFLICT
+
+
+class BookmarkNotFound(DomainError):
+    """The owner has no such entry in the journal."""
+
+    http_status = HTTPStatus.NOT_FOUND
+
+
+class NoteRefused(DomainError):
+    """The note is too long; what was typed stays with the user."""
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """An entry that was taken out of the journal: all that it takes to put it back."""
+
+    message_id: int | None
+    text: str
+    note: str
+    created_at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """An entry of the journal, with the chat it came from as far as that is there."""
+
+    bookmark: Bookmark
+    conversation: Conversation | None
+    message_id: int | None  # where it stands in that chat; None if an edit or a retry took its place
+
+
+@dataclass(frozen=True, slots=True)
+class JournalPage:
+    """One page of the journal, newest first."""
+
+    entries: list[Kept]
+    total: int  # of all that fit
+    number: int  # from 1
+    pages: int
+
+
+def bookmark_reply(*, message_id: int, note: str = "", now: datetime) -> Bookmark:
+    """Keep a copy of a reply; one that is kept already stays as it is, with its note.
+
+    Raises:
+        ReplyNotFound: the owner has no such reply.
+        ReplyNotKept: it is still being written, or says nothing.
+        NoteRefused: the note is too long.
+    """
+    lock_owner()
+    reply = Message.objects.filter(pk=message_id, role=Role.ASSISTANT).first()
+    if reply is None:
+        raise ReplyNotFound("There is no such reply.")
+    kept = find_bookmark(message_id)
+    if kept is not None:
+        return kept
+    if reply.status == MessageStatus.STREAMING:
+        raise ReplyNotKept("Keel is still writing this. Keep it when it is complete.")
+    if not reply.content.strip():
+        raise ReplyNotKept("This reply says nothing that could be kept.")
+    made: Bookmark = Bookmark.objects.create(
+        message=reply, text=reply.content, note=_note(note), created_at=now, updated_at=now
+    )
+    return made
+
+
+def edit_note(*, bookmark_id: UUID, note: str, now: datetime) -> Bookmark:
+    """Set the user's note; an empty one is none.
+
+    Raises:
+        BookmarkNotFound: the owner has no such entry.
+        NoteRefused: the note is too long.
+    """
+    lock_owner()
+    bookmark = _get(bookmark_id)
+    bookmark.note = _note(note)
+    bookmark.updated_at = now
+    bookmark.save(update_fields=["note", "updated_at"])
+    return bookmark
+
+
+def remove_bookmark(*, bookmark_id: UUID) -> Removed:
+    """Take an entry out of the journal at once; return what `restore_bookmark` takes. Raises BookmarkNotFound."""
+    lock_owner()
+    bookmark = _get(bookmark_id)
+    removed = Removed(bookmark.message_id, bookmark.text, bookmark.note, bookmark.created_at)
+    bookmark.delete()
+    return removed
+
+
+def restore_bookmark(*, removed: Removed, now: datetime) -> Bookmark:
+    """Put an entry back where it stood; if its reply was kept anew meanwhile, that one stays as it is.
+
+    Raises:
+        ReplyNotFound: its reply was deleted since: with that, what it said is to be gone everywhere.
+    """
+    lock_owner()
+    if removed.message_id is not None:
+        kept = find_bookmark(removed.message_id)
+        if kept is not None:
+            return kept
+        if not Message.objects.filter(pk=removed.message_id).exists():
+            raise ReplyNotFound("This reply was deleted meanwhile, so it cannot be put back.")
+    made: Bookmark = Bookmark.objects.create(
+        message_id=removed.message_id,
+        text=removed.text,
+        note=removed.note,
+        created_at=removed.created_at,
+        updated_at=now,
+    )
+    return made
+
+
+def find_bookmark(message_id: int) -> Bookmark | None:
+    """Return the entry that keeps a reply."""
+    bookmark: Bookmark | None = Bookmark.objects.filter(message=message_id).first()
+    return bookmark
+
+
+def get_entry(bookmark_id: UUID) -> Kept:
+    """Return one entry. Raises BookmarkNotFound."""
+    return _with_chats([_get(bookmark_id)])[0]
+
+
+def bookmarked(message_ids: Collection[int]) -> frozenset[int]:
+    """Return which of these messages are kept."""
+    if not message_ids:
+        return frozenset()
+    return frozenset(Bookmark.objects.filter(message__in=message_ids).values_list("message_id", flat=True))
+
+
+def page_of_journal(query: str = "", number: int = 1) -> JournalPage:
+    """Return one page of the entries that hold each word of the query; a number beyond the last page gives the last.
+
+    A word counts in the reply or in the note, as part of another word too; case and script do not matter.
+    """
+    rows = Bookmark.objects.order_by("-created_at", "id")
+    words = normal_form(query).split()
+    if words:
+        # Without a column of normal forms: a journal is kept by hand, so it is read in milliseconds.
+        told = ((pk, normal_form(f"{text} {note}")) for pk, text, note in rows.values_list("pk", "text", "note"))
+        fitting = [pk for pk, said in told if all(word in said for word in words)]
+        total = len(fitting)
+    else:
+        fitting = []
+        total = rows.count()
+    pages = max(1, -(-total // PAGE_SIZE))
+    number = min(max(number, 1), pages)
+    shown = slice((number - 1) * PAGE_SIZE, number * PAGE_SIZE)
+    found = rows.filter(pk__in=fitting[shown]) if words else rows[shown]
+    return JournalPage(_with_chats(list(found)), total, number, pages)
+
+
+def _with_chats(bookmarks: list[Bookmark]) -> list[Kept]:
+    ids = [bookmark.message_id for bookmark in bookmarks if bookmark.message_id]
+    messages = {
+        pk: (chat, replaced_at is None)
+        for pk, chat, replaced_at in Message.objects.filter(pk__in=ids).values_list(
+            "pk", "conversation_id", "replaced_at"
+        )
+    }
+    chats = Conversation.objects.in_bulk({chat for chat, _ in messages.values()})
+    entries = []
+    for bookmark in bookmarks:
+        found = messages.get(bookmark.message_id or 0)
+        chat_id, is_shown = found or (None, False)
+        entries.append(
+            Kept(bookmark, chats.get(chat_id) if chat_id else None, bookmark.message_id if is_shown else None)
+        )
+    return entries
+
+
+def _get(bookmark_id: UUID) -> Bookmark:
+    bookmark: Bookmark | None = Bookmark.objects.filter(pk=bookmark_id).first()
+    if bookmark is None:
+        raise BookmarkNotFound("There is no such entry in the journal.")
+    return bookmark
+
+
+def _note(text: str) -> str:
+    note = clean_text(text).strip()
+    if len(note) > MAX_NOTE:
+        raise NoteRefused(f"A note has at most {MAX_NOTE} characters; this one has {len(note)}.")
+    return note
