@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass, field
 from datetime import timedelta
+from hashlib import sha256
 from itertools import cycle, islice
 from typing import Any
 from urllib.parse import quote_plus, unquote_plus
@@ -12,7 +13,9 @@ from django.apps import apps
 from django.db import connection
 from django.utils import timezone
 
-from chat.models import Conversation, Message
+from chat.cards import cancel_card, draw_card
+from chat.drawings import Action
+from chat.models import ActionCard, Bookmark, Conversation, Message, PromptText, Receipt, UsageDay
 from config.lib.owned import OwnedModel, owned_tx, system_tx
 from memory.models import FactLink, FactSource, MemoryEvent, MemoryProposal, Place, ProposalKind, UserFact
 from memory.places import add_place, remove_place
@@ -27,7 +30,14 @@ from memory.services import (
     supersede_fact,
 )
 from memory.versions import Origin
-from tests.factories.chat import ConversationFactory, MemorySnapshotFactory, MessageFactory, ReplyFactory
+from tests.factories.chat import (
+    BookmarkFactory,
+    ConversationFactory,
+    ConversationSummaryFactory,
+    MemorySnapshotFactory,
+    MessageFactory,
+    ReplyFactory,
+)
 from tests.factories.memory import MAY, PlaceMentionFactory, UserFactFactory
 from tests.factories.record import (
     BacktestRunFactory,
@@ -82,6 +92,8 @@ class Person:
     runs: list[BacktestRun] = field(default_factory=list)
     notes: list[ReflectionNote] = field(default_factory=list)
     decisions: list[DecisionSnapshot] = field(default_factory=list)
+    cards: list[ActionCard] = field(default_factory=list)
+    bookmarks: list[Bookmark] = field(default_factory=list)
 
     def names(self) -> list[Names]:
         """Return sets of names that between them hold each id, and the words of each fact, at least once."""
@@ -104,6 +116,9 @@ class Person:
             "run_id": [str(row.pk) for row in self.runs],
             "note_id": [str(row.pk) for row in self.notes],
             "tick": [str(row.tick) for row in self.decisions],
+            "card_id": [str(row.pk) for row in self.cards],
+            "bookmark_id": [str(row.pk) for row in self.bookmarks],
+            "digest": [row.digest for row in self.cards],
             "version": [str(row.latest_version) for row in self.skills],
             "user_id": [str(self.user.pk)],
         }
@@ -126,6 +141,7 @@ def make_person(word: str) -> Person:
         _write_chats(word)
         _write_tokens(word)
         _write_record(word)
+        _write_cards(word)
         person.facts = list(UserFact.objects.order_by("created_at", "content"))
         person.events = list(MemoryEvent.objects.order_by("created_at", "kind"))
         person.links = list(FactLink.objects.order_by("created_at"))
@@ -141,6 +157,8 @@ def make_person(word: str) -> Person:
         person.runs = list(BacktestRun.objects.order_by("created_at"))
         person.notes = list(ReflectionNote.objects.order_by("lessons_text"))
         person.decisions = list(DecisionSnapshot.objects.order_by("tick"))
+        person.bookmarks = list(Bookmark.objects.order_by("created_at", "note"))
+        person.cards = list(ActionCard.objects.order_by("status", "type"))
     return person
 
 
@@ -200,11 +218,35 @@ def _write_chats(word: str) -> None:
         interrupted=True,
     )
     archived = ConversationFactory(title=f"2 {word} history", archived=True)
-    ReplyFactory(reply_to=MessageFactory(conversation=archived, content=f"{word} asked"), content=f"{word} was told")
+    told = ReplyFactory(
+        reply_to=MessageFactory(conversation=archived, content=f"{word} asked"), content=f"{word} was told"
+    )
+    BookmarkFactory(message=told, note=f"{word} notes")
+    _write_prompt(told, word)
+    BookmarkFactory(message=None, text=f"{word} kept this of a chat that is gone")
+    gone = ConversationFactory(title=f"4 {word} regrets", trashed_at=MAY)
+    ReplyFactory(reply_to=MessageFactory(conversation=gone, content=f"{word} blurted"), content=f"{word} was hushed")
     running = ConversationFactory(title=f"3 {word} now", last_message_at=MAY + timedelta(days=1))
     ReplyFactory(
         reply_to=MessageFactory(conversation=running, content=f"{word} waits"), content=f"{word} hears", streaming=True
     )
+
+
+def _write_prompt(reply: Message, word: str) -> None:
+    summary = ConversationSummaryFactory(
+        conversation=reply.conversation, text=f"{word} spoke of funding", through=reply.pk, replaced_at=MAY
+    )
+    text = PromptText.objects.create(text=f"{word} is in focus", sha256=sha256(word.encode()).hexdigest())
+    Receipt.objects.create(
+        reply=reply,
+        segments=[{"name": "focus", "sha256": text.sha256}],
+        summary=summary,
+        message_ids=[reply.reply_to_id],
+        tools_sha256=text.sha256,
+        models_asked=[f"{word}/model"],
+        sha256=text.sha256,
+    )
+    UsageDay.objects.create(day=MAY.date(), turns=777, prompt_tokens=777_777)
 
 
 def _write_tokens(word: str) -> None:
@@ -232,6 +274,24 @@ def _write_record(word: str) -> None:
     ReflectionNoteFactory(deployment=deployment, lessons_text=f"- {word} learned")
     ReflectionNoteFactory(deployment=None, skill=deployment.skill, lessons_text=f"- {word} kept")
     ReflectionRunFactory(deployment=deployment, status="failed", error=f"{word} was silent")
+
+
+def _write_cards(word: str) -> None:
+    """Draw cards as of now, since they live for minutes: two that wait, one cancelled; a reply shows the first."""
+    deployment = Deployment.objects.get(broker_kind="paper", skill__in=Skill.objects.filter(name=f"{word} dips"))
+    conversation = Conversation.objects.get(title=f"1 {word} plans")
+    stop, flatten, deploy = (
+        draw_card(conversation_id=conversation.pk, action=action, now=timezone.now())
+        for action in (
+            Action("stop", deployment_id=deployment.pk),
+            Action("flatten", deployment_id=deployment.pk),
+            Action("deploy", skill_id=deployment.skill_id),
+        )
+    )
+    cancel_card(card_id=flatten.pk, now=timezone.now())
+    shown = [{"kind": "card", "step": 0, "card_id": str(card.pk)} for card in (stop, deploy)]
+    asked = MessageFactory(conversation=conversation, content=f"{word} wants out")
+    ReplyFactory(reply_to=asked, content="", parts=shown)
 
 
 def _parts(word: str, event: MemoryEvent) -> list[dict[str, Any]]:
@@ -277,10 +337,10 @@ class Answer:
 def unknown_names(unused_message_id: int) -> Names:
     """Return names that nobody bears, of the same shape as a person's."""
     kinds = ("conversation", "client", "fact", "event", "batch", "link", "place", "proposal", "token")
-    kinds += ("skill", "draft", "deployment", "trade", "run", "note")
+    kinds += ("skill", "draft", "deployment", "trade", "run", "note", "card", "bookmark")
     ids = {f"{kind}_id": str(uuid4()) for kind in kinds}
     numbers = {"message_id": str(unused_message_id), "user_id": "987654321", "tick": "876543", "version": "765432"}
-    return {**ids, **numbers, "words": "nobody said this"}
+    return {**ids, **numbers, "words": "nobody said this", "digest": "0" * 64}
 
 
 def make_unused_message_id() -> int:

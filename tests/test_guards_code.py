@@ -48,11 +48,14 @@ SYSTEM = {
 MODEL_CALLERS = {
     "config.lib.vectors": "asks for vectors, where a remote model makes them",
     "chat.turn": "answers",
+    "chat.titles": "names a chat",
+    "chat.summaries": "sums up the older part of a chat",
     "chat.closing": "closes the client when its loop ends",
     "chat.live": "closes the client when the server stops",
     "memory.extraction": "reads a chat that has ended",
     "trading.agent": "decides on a tick",
     "trading.reflection": "distils a record into lessons",
+    "trading.critique": "reviews a draft",
     "chat.lifespan": "warms the client",
     "chat.management.commands.chat": "a turn in the terminal",
 }
@@ -67,6 +70,7 @@ MODEL_VALUES = {
     "clean",
     "estimate_tokens",
     "count_tokens",
+    "CHARS_PER_TOKEN",
 }
 VENUES = "trading.imports.venue"  # asks for prices, where an operator imports them
 LLM_ROOMS = re.compile(r"config\.lib\.(llm|offline|providers|tokens)\w*")
@@ -293,7 +297,8 @@ walk(get_resolver().url_patterns)
 for name, app in get_commands().items():
     if app in ("chat", "config", "memory", "trading"):
         load_command_class(app, name)
-print(*sorted(name for name in ("chat.views.chats", "config.lib.llm", "litellm", "openai", "ccxt") if name in sys.modules))
+looked_for = ("chat.views.chats", "config.lib.llm", "litellm", "openai", "ccxt")
+print(*sorted(name for name in looked_for if name in sys.modules))
 """
 
 
@@ -366,6 +371,99 @@ def test_waits_inside_of_doors_are_found(lines, is_found):
 
 def test_nothing_waits_while_a_door_is_open():
     assert {place_of(node, name, tree) for name, tree in code() for node in waits_inside(tree)} == set()
+
+
+# --- A chat leads to a deed at one place, after a click ---
+
+# What queues a deed, or marks one as done; the first three are the deeds of cards.
+DEEDS = {"request_command", "deploy_skill", "start_backtest"}
+OTHER_DEEDS = {"carry_out", "claim_command", "finish_command", "claim_backtest", "finish_backtest", "cancel_backtest"}
+ROWS_OF_DEEDS = {"DeploymentCommand", "BacktestRun", "Deployment", "Order", "Trade", "Fill"}
+WRITES = {"create", "get_or_create", "bulk_create", "update_or_create", "update", "bulk_update", "delete", "save"}
+
+
+def names_in(tree: ast.AST) -> set[str]:
+    """Return each name that is imported, said or looked up, also as a text that getattr() could take."""
+    named = {part for way, _ in imports(tree) for part in way.split(".")}
+    named |= {alias.asname for node in ast.walk(tree) for alias in getattr(node, "names", ()) if _is_renamed(alias)}
+    for node in ast.walk(tree):
+        named |= {getattr(node, "id", ""), getattr(node, "attr", "")}
+        # "start_backtest" is also the type of a card.
+        if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value != "start_backtest":
+            named.add(node.value)
+    return named
+
+
+def _is_renamed(alias: object) -> bool:
+    return isinstance(alias, ast.alias) and alias.asname is not None
+
+
+def chat_code() -> dict[str, ast.Module]:
+    return {name: tree for name, tree in code() if name.split(".")[0] == "chat"}
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "from trading.services import deploy_skill",
+        "from trading.services import deploy_skill as harmless",
+        "services.deploy_skill(skill_id=1)",
+        "getattr(services, 'deploy_skill')()",
+        "import trading.services.deploy_skill",
+    ],
+)
+def test_names_are_found(lines):
+    assert "deploy_skill" in names_in(ast.parse(lines))
+
+
+def test_cards_alone_know_of_deeds():
+    named = {name: names_in(tree) for name, tree in chat_code().items()}
+
+    assert {name for name, names in named.items() if names & DEEDS} == {"chat.cards"}
+    assert {name for name, names in named.items() if names & OTHER_DEEDS} == set()
+
+
+def test_deeds_are_done_by_one_function_of_cards():
+    tree = chat_code()["chat.cards"]
+    callers = {place_of(call, "chat.cards", tree) for name, call in calls(tree) if name in DEEDS}
+    carriers = {place_of(call, "chat.cards", tree) for name, call in calls(tree) if name == "_carry_out"}
+
+    assert callers == {"chat.cards._carry_out"}
+    assert carriers == {"chat.cards.confirm_card"}
+
+
+def test_only_a_click_confirms_a_card():
+    named = {name for name, tree in code() if "confirm_card" in names_in(tree)}
+    views = chat_code()["chat.views.cards"]
+    callers = {place_of(call, "chat.views.cards", views) for name, call in calls(views) if name == "confirm_card"}
+
+    assert named == {"chat.views.cards", "chat.urls"}  # the address bears the same name
+    assert callers == {"chat.views.cards.confirm"}
+
+
+def test_chat_takes_no_whole_module_of_trading():
+    # Of which a deed could be looked up by a name that is made when it runs.
+    whole = {
+        (name, way)
+        for name, tree in chat_code().items()
+        for way, node in imports(tree)
+        if way.split(".")[0] == "trading" and (isinstance(node, ast.Import) or way.rpartition(".")[2].islower())
+        if isinstance(node, ast.Import) or node.module == "trading"
+    }
+
+    assert whole == set()
+
+
+def test_chat_writes_no_row_of_a_deed_itself():
+    found = {
+        (name, model)
+        for name, tree in chat_code().items()
+        for way, call in calls(tree)
+        for model in ROWS_OF_DEEDS
+        if (way in WRITES and model in names_in(call.func)) or way == model
+    }
+
+    assert found == set()
 
 
 # --- Each function that others call says what it does ---

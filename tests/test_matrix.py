@@ -72,6 +72,9 @@ ROUTES = {
     "home": Case(queries=("conversation={conversation_id}",), is_public=True),
     "healthz": Case(is_public=True),
     "trading:profile": Case(posts=({"time_zone": "UTC", "id": "{user_id}", "user": "{user_id}", "pk": "{user_id}"},)),
+    "trading:tier": Case(
+        posts=({"tier": "expert", "user": "{user_id}"}, {"tier": "", "next": "/skills/{skill_id}/edit/"}, {"tier": "x"})
+    ),
     "trading:add_token": Case(
         posts=({"name": "{words}", "scope": "read", "days": "30", "id": "{token_id}", "user": "{user_id}"},)
     ),
@@ -100,21 +103,31 @@ ROUTES = {
     "trading:cancel_backtest": Case(),
     "trading:skills": Case(),
     "trading:new_skill": Case(
-        queries=("draft={draft_id}",),
+        queries=("draft={draft_id}", "view=form&draft={draft_id}"),
         posts=(
             {"act": "template:range_fade", "id": "{draft_id}", "user": "{user_id}"},
-            {"act": "keep", "seen": "", "name": "{words}", "draft": "{draft_id}"},
-            {"act": "save", "seen": "", "name": "{words}", "skill": "{skill_id}"},
+            *(
+                {**view, "act": act, "seen": "", "name": "{words}", "draft": "{draft_id}", "skill": "{skill_id}"}
+                for act in ("keep", "save")
+                for view in ({}, {"view": "form"})
+            ),
+            {"act": "close", "draft": "{draft_id}"},
             {"act": "discard", "draft": "{draft_id}"},
         ),
     ),
+    "trading:draft_preview": Case(
+        queries=("seen=", "draft={draft_id}&skill={skill_id}"), headers=(from_htmx("draft-preview"),)
+    ),
     "trading:skill": Case(queries=("compare={version}..{version}", "compare=1..1", "version={version}")),
     "trading:edit_skill": Case(
+        queries=("view=form",),
         posts=tuple(
-            {"act": act, "seen": "", "description": "{words}", "user": "{user_id}"}
-            for act in ("keep", "save", "save_over", "discard", "template:range_fade")
-        )
+            {**view, "act": act, "seen": "", "description": "{words}", "user": "{user_id}"}
+            for act in ("keep", "save", "save_over", "close", "discard", "template:range_fade")
+            for view in ({}, {"view": "form"})
+        ),
     ),
+    "trading:edit_preview": Case(queries=("seen=", "draft={draft_id}"), headers=(from_htmx("draft-preview"),)),
     "trading:deploy": Case(posts=({"starting_equity_usd": "10000", "id": "{deployment_id}", "user": "{user_id}"},)),
     "trading:archive_skill": Case(),
     "trading:version": Case(),
@@ -222,23 +235,103 @@ ROUTES = {
     "api:memory:places": Case(sends=(("post", {"place_id": "{place_id}", "name": "{words}"}),)),
     "api:memory:place": Case(sends=(("delete", {}),)),
     "api:chat:erase_fact": Case(sends=(("post", {}), ("post", {"with_messages": True}))),
+    "api:chat:turns": Case(
+        sends=(
+            # What was sent before is answered from the rows; where nothing is found, no turn begins either.
+            ("post", {"conversationId": "{conversation_id}", "client_id": "{client_id}", "message": "{words}"}),
+            (
+                "post",
+                {"conversationId": "{conversation_id}", "client_id": "{client_id}", "message": "x", "stream": False},
+            ),
+            ("post", {"openingContext": {"mode": "coach", "deployment_id": "{deployment_id}"}, "message": "{words}"}),
+            ("post", {"openingContext": {"mode": "authoring", "skill_id": "{skill_id}"}, "message": "{words}"}),
+            ("post", {"conversationId": "{conversation_id}", "message": "Hello", "user": "{user_id}"}),
+        )
+    ),
+    "api:chat:conversations": Case(
+        queries=("status=archived", "trashed=true", "cursor={conversation_id}"),
+        sends=(
+            ("post", {"opening_context": {"mode": "coach", "deployment_id": "{deployment_id}"}}),
+            ("post", {"opening_context": {"mode": "authoring", "skill_id": "{skill_id}"}}),
+            ("post", {"id": "{conversation_id}", "user": "{user_id}"}),
+        ),
+    ),
+    "api:chat:search": Case(queries=(f"q={CANARY}", "q={words}", "q={conversation_id}")),
+    "api:chat:conversation": Case(
+        sends=(("patch", {"title": "{words}"}), ("patch", {"title": "x", "user": "{user_id}"}), ("delete", {}))
+    ),
+    "api:chat:messages": Case(queries=("order=newest", "cursor={message_id}")),
+    "api:chat:close": Case(sends=(("post", {}),)),
+    "api:chat:archive": Case(sends=(("post", {}),)),
+    "api:chat:unarchive": Case(sends=(("post", {}),)),
+    "api:chat:restore": Case(sends=(("post", {}),)),
+    "api:chat:stop": Case(sends=(("post", {}),)),
+    "api:chat:journal": Case(
+        queries=("cursor={bookmark_id}",),
+        sends=(
+            ("post", {"message_id": "{message_id}", "note": "{words}"}),
+            ("post", {"message_id": "{message_id}", "id": "{bookmark_id}", "user": "{user_id}"}),
+        ),
+    ),
+    "api:chat:bookmark": Case(sends=(("patch", {"note": "{words}"}), ("delete", {}))),
+    "api:chat:usage": Case(queries=("cursor={message_id}",)),
     "api:nowhere": Case(queries=("id={fact_id}",), is_nowhere=True),
-    "chat:index": Case(queries=("conversation={conversation_id}",)),
+    "chat:index": Case(
+        queries=(
+            "conversation={conversation_id}",
+            *(f"{act}={{conversation_id}}" for act in ("archived", "unarchived", "trashed", "restored")),
+        )
+    ),
     "chat:new": Case(
         posts=(
             {"id": "{conversation_id}", "user": "{user_id}", "conversation": "{conversation_id}"},
             {"assistant": "{words}", "temporary": "on"},
+            {"mode": "coach", "deployment": "{deployment_id}"},
+            {"mode": "authoring", "skill": "{skill_id}"},
         )
     ),
-    "chat:panel": Case(queries=("conversation={conversation_id}", "conversation={message_id}")),
+    "chat:panel": Case(
+        queries=(
+            "conversation={conversation_id}",
+            "conversation={message_id}",
+            "mode=authoring&skill={skill_id}",
+            "mode=authoring&conversation={conversation_id}",
+            "mode=coach&deployment={deployment_id}",
+        )
+    ),
+    "chat:search": Case(
+        queries=("q={words}", "q={conversation_id}", "q={words}&page=2"),
+        headers=(from_htmx("found"), from_htmx("results")),
+    ),
+    "chat:trashed": Case(queries=("page=2",)),
+    "chat:archive": Case(posts=({}, {"next": "/chat/{conversation_id}/"}), headers=(from_htmx("thread-list"),)),
+    "chat:unarchive": Case(posts=({}, {"next": "/chat/{conversation_id}/"}), headers=(from_htmx("thread-list"),)),
+    "chat:trash": Case(posts=({}, {"next": "/chat/{conversation_id}/"}), headers=(from_htmx("thread-list"),)),
+    "chat:restore": Case(posts=({}, {"act": "undo"}), headers=(from_htmx("thread-list"),)),
+    "chat:bookmark": Case(posts=({"to": "on"}, {"to": "off"}), headers=({"HX-Request": "true"},)),
+    "chat:receipt": Case(),
+    "chat:journal": Case(queries=("q={words}", "page=2"), headers=(from_htmx("results"),)),
+    "chat:edit_note": Case(
+        posts=({"note": "{words}"}, {"note": "{words}", "user": "{user_id}"}, {"note": "x" * 501}),
+        headers=(from_htmx("kept-{bookmark_id}"),),
+    ),
+    "chat:remove_bookmark": Case(headers=(from_htmx("kept-{bookmark_id}"),)),
+    "chat:restore_bookmark": Case(
+        posts=({"undo": "{bookmark_id}"}, {"undo": "", "message_id": "{message_id}"}),
+        headers=({"HX-Request": "true"},),
+    ),
     "chat:conversation": Case(),
     "chat:messages": Case(queries=("after={message_id}", "after=0")),
+    "chat:card": Case(headers=({"HX-Request": "true"},)),
+    "chat:confirm_card": Case(posts=({}, {"digest": "{digest}"}), headers=({"HX-Request": "true"},)),
+    "chat:cancel_card": Case(posts=({}, {"digest": "{digest}"}), headers=({"HX-Request": "true"},)),
     "chat:ask_about_fact": Case(),
     "chat:close": Case(),
     "chat:leave": Case(posts=({}, {"here": "1"})),
     "chat:quotes": Case(headers=({"HX-Request": "true"},)),
     "chat:erase_fact": Case(posts=({}, {"confirmed": "yes"}, {"confirmed": "yes", "with_messages": "yes"})),
     "chat:erase_account": Case(posts=({"email": "{words}", "id": "{user_id}", "user": "{user_id}"},)),
+    "chat:usage": Case(queries=("user={user_id}",)),
     "chat:rename": Case(posts=({"title": "Mine now"},), headers=({"Accept": "application/json"},)),
     "memory:facts": Case(
         queries=(
@@ -347,8 +440,50 @@ TOOLS = {
         {"operation": "add_poi", "place_id": "{place_id}", "place_name": "{words}"},
         {"operation": "get_memory"},
     ),
+    # Whose draft they write is in the chat's opening: tests/chat/tools/test_drafts.py.
+    "set_basics": ({"name": "{words}", "description": "{words}"}, {"user": "{user_id}"}),
+    "set_strategy": ({"thesis": "{words}", "avoid": ["{words}"]}, {"template": "range_fade"}),
+    "set_context": ({"symbols": ["ETH"], "memory": {"recentTradesK": 3}}, {"symbols": ["{words}"]}),
+    "set_risk": ({"maxLeverage": 2}, {"maxLeverage": "{draft_id}"}),
+    "set_schedule": ({"type": "interval", "value": "4h"},),
+    "set_tools": ({"builtIn": ["propose_order"]},),
+    "critique_draft": ({},),
+    "list_my_skills": ({},),
+    "get_skill_performance": tuple(
+        {"skill_id": "{skill_id}", "detail": detail} for detail in ("summary", "trades", "lessons", "full")
+    ),
+    "get_my_deployments": (
+        {},
+        {"detail": "full"},
+        *({"deployment_id": "{deployment_id}", "detail": detail} for detail in ("list", "trades", "lessons", "full")),
+    ),
+    "get_market_overview": ({}, {"symbols": ["BTC", "ETH"]}),
+    "get_recent_news": ({}, {"symbols": ["ETH"], "lookbackHours": 168}),
+    "get_upcoming_events": ({}, {"deploymentId": "{deployment_id}", "lookaheadHours": 72}),
+    "prepare_action": (
+        *({"type": kind, "skill_id": "{skill_id}"} for kind in ("deploy", "start_backtest")),
+        *(
+            {"type": kind, "deployment_id": "{deployment_id}"}
+            for kind in ("redeploy", "stop", "pause", "resume", "flatten")
+        ),
+    ),
 }
-LOOKING = {"list_preferences", "recall_preferences"}  # tools that write nothing
+# Tools that write nothing to the memory, and what stands in a result that found rows of its user.
+LOOKING = {
+    "list_preferences": '"content": "',
+    "recall_preferences": '"total": ',
+    "list_my_skills": '"running_deployments": 2',
+    "get_skill_performance": '"trade_id"',
+    "get_my_deployments": '"positions": [{',
+    "get_market_overview": '"symbol": "ETH"',  # held
+    "get_recent_news": '"news": [',
+    "get_upcoming_events": '"your_exposure": [',
+    "prepare_action": '"card_id"',
+    **dict.fromkeys(
+        ("set_basics", "set_strategy", "set_context", "set_risk", "set_schedule", "set_tools"), '"still_missing"'
+    ),
+    "critique_draft": '"findings"',
+}
 COMMANDS = {
     "call_tool": ("--conversation", "{conversation_id}", "remember", '{"fact": "Trades silver"}'),
     "close_conversation": ("{conversation_id}",),
@@ -596,6 +731,7 @@ ADMIN_IDS = {
     "backtestrun": "run_id",
     "trade": "trade_id",
     "reflectionnote": "note_id",
+    "actioncard": "card_id",
 }
 
 
@@ -671,16 +807,17 @@ def tool_of(name: str, context: ToolContext) -> Tool:
     return tool
 
 
-def call(tool: Tool, arguments: Names, names: Names) -> str:
-    return json.dumps(tool.call(json.dumps({key: filled(value, names) for key, value in arguments.items()})))
+def call(tool: Tool, arguments: dict[str, object], names: Names) -> str:
+    return json.dumps(tool.call(filled(json.dumps(arguments), names)))
 
 
 @pytest.mark.parametrize("name", sorted(TOOLS.keys() & tool_names()))
 def test_tool_works_on_rows_of_its_own_user(name, ann):
-    tool = tool_of(name, ToolContext(user_id=ann.user.pk, now=timezone.now()))
+    context = ToolContext(user_id=ann.user.pk, now=timezone.now(), conversation_id=ann.conversations[0].pk)
+    tool = tool_of(name, context)
     results = [call(tool, arguments, names) for arguments in TOOLS[name] for names in ann.names()]
 
-    assert any(("total" if name in LOOKING else "memoryEvent") in result for result in results)
+    assert any(LOOKING.get(name, '"memoryEvent"') in result for result in results)
 
 
 # --- Commands ---

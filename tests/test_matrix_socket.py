@@ -33,6 +33,8 @@ FRAMES = {
     "resume": {"seq": 0, "conversation_id": "{conversation_id}", "last_message_id": "{message_id}"},
     "stop": {"conversation_id": "{conversation_id}", "message_id": "{message_id}"},
     "retry": {"conversation_id": "{conversation_id}", "message_id": "{message_id}"},
+    "continue": {"conversation_id": "{conversation_id}", "message_id": "{message_id}"},
+    "edit": {"message_id": "{message_id}", "text": "Mine now", "conversation_id": "{conversation_id}"},
 }
 
 

@@ -11,7 +11,7 @@ from django.db import connection
 
 from chat.closing import close_conversation
 from chat.erasure import ERASED, erase_fact, erase_user, list_source_messages, purge_trash
-from chat.models import Conversation, MemorySnapshot, Message
+from chat.models import Conversation, ConversationSummary, MemorySnapshot, Message
 from chat.services import accept_message, finish_reply, sent_prompt
 from chat.tools import build_tools
 from chat.tools.base import ToolContext
@@ -21,7 +21,13 @@ from memory.services import delete_fact, remember_fact
 from memory.versions import FactChanged, FactNotFound, Origin
 from tests.chat.closings import answer, as_user, make_chat
 from tests.chat.closings import fact as found
-from tests.factories.chat import ConversationFactory, MemorySnapshotFactory, MessageFactory, ReplyFactory
+from tests.factories.chat import (
+    ConversationFactory,
+    ConversationSummaryFactory,
+    MemorySnapshotFactory,
+    MessageFactory,
+    ReplyFactory,
+)
 from tests.factories.memory import JUNE, MAY, UserFactFactory
 from tests.owners import as_owner
 from tests.strangers import dump, make_person
@@ -197,6 +203,21 @@ def test_receipt_of_a_scrubbed_prompt_says_that_the_text_is_deleted(trader):
 
     assert "Wants a boat" not in receipt
     assert f"Text deleted. What was sent had the SHA-256 {digest}." in receipt
+
+
+def test_summary_of_a_chat_that_named_the_fact_goes_with_it(trader):
+    save_with_the_coach(trader, "Wants a boat", "I want a boat")
+
+    def erase():
+        named, other = Conversation.objects.get(), ConversationFactory()
+        for chat in (named, other):
+            ConversationSummaryFactory(conversation=chat, text="They want a boat")
+        fact = UserFact.objects.get()
+        delete_fact(fact_id=fact.pk, now=JUNE)
+        erase_fact(fact_id=fact.pk)
+        return [summary.conversation_id for summary in ConversationSummary.objects.all()] == [other.pk]
+
+    assert as_user(trader, erase)
 
 
 def test_what_names_other_facts_is_left_alone(trader):

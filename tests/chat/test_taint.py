@@ -1,6 +1,7 @@
 """Text that came from a tool becomes no fact: not in the same turn, not in the next ones, not through a reply."""
 
 import pytest
+from django.utils import timezone
 from pydantic import BaseModel
 
 from chat import tools
@@ -10,6 +11,7 @@ from config.lib.owned import owned_tx
 from config.lib.threads import in_thread
 from memory.models import MemoryProposal, UserFact
 from tests.chat.conftest import new_talk
+from tests.factories.record import NewsItemFactory, TradeFactory
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -72,6 +74,44 @@ async def test_what_a_tool_brings_in_is_not_saved_by_a_call_of_the_same_step(mod
     await talk.ask("What is new?")
 
     assert await in_thread(kept, talk) == ([], [PLANTED["fact"]])
+
+
+async def test_a_headline_is_not_saved(model, talk):
+    planted = await in_thread(lambda: NewsItemFactory(headline=PLANTED["fact"], published_at=timezone.now()))
+    model.call("get_recent_news", {})
+    model.call("remember", PLANTED)
+    model.say("Done.")
+
+    answer = await talk.ask("What is new?")
+
+    assert [item["headline"] for item in answer.tool_results[0]["news"]] == [planted.headline]
+    assert await in_thread(kept, talk) == ([], [PLANTED["fact"]])
+
+
+async def test_a_reason_of_a_trade_is_not_saved(model, talk):
+    def hold():
+        with owned_tx(talk.user_id):
+            TradeFactory(still_open=True, entry_reason=PLANTED["fact"])
+
+    await in_thread(hold)
+    model.call("get_my_deployments", {"detail": "trades"})
+    model.call("remember", PLANTED)
+    model.say("Done.")
+
+    answer = await talk.ask("What do I hold?")
+
+    assert PLANTED["fact"] in str(answer.tool_results[0])
+    assert await in_thread(kept, talk) == ([], [PLANTED["fact"]])
+
+
+async def test_prices_shut_no_gate(model, talk):
+    model.call_all(("get_market_overview", {"symbols": ["BTC"]}), ("list_my_skills", {}))
+    model.call("remember", {"fact": "Trades in the morning"})
+    model.say("Noted.")
+
+    await talk.ask("How is BTC?")
+
+    assert await in_thread(kept, talk) == (["Trades in the morning"], [])
 
 
 async def test_a_tool_that_failed_shuts_the_gate_too(model, talk, monkeypatch):

@@ -1,4 +1,6 @@
+import re
 from datetime import timedelta
+from html import unescape
 from uuid import uuid4
 
 import pytest
@@ -6,11 +8,13 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from chat.lifecycle import trash_conversation
 from chat.models import Conversation
 from config.lib.owned import owned_tx
 from tests.chat.tabs import signed_in
 from tests.factories.chat import ConversationFactory, MessageFactory, ReplyFactory
 from tests.factories.memory import MemoryEventFactory, UserFactFactory
+from tests.factories.record import DeploymentFactory, SkillDraftFactory
 from tests.owners import as_owner
 
 DAY = timedelta(days=1)
@@ -186,6 +190,178 @@ def test_new_makes_a_conversation_and_says_where_it_is(ann, trader):
         "temporary": False,
     }
     assert made.assistant == "coach"
+
+
+def test_new_chat_keeps_what_it_was_opened_from(ann, trader):
+    deployment = as_owner(trader, DeploymentFactory)
+    skill = as_owner(trader, lambda: deployment.skill)
+    asked = [
+        {"mode": "coach", "deployment": deployment.pk},
+        {"mode": "authoring", "skill": skill.pk},
+        {"mode": "authoring"},
+        {"mode": "ops"},
+    ]
+
+    made = [ann.post(reverse("chat:new"), given).json()["id"] for given in asked]
+
+    with owned_tx(trader):
+        told = [Conversation.objects.get(pk=pk).opening_context for pk in made]
+    assert told == [
+        {"mode": "coach", "deployment_id": str(deployment.pk)},
+        {"mode": "authoring", "skill_id": str(skill.pk)},
+        {"mode": "authoring"},
+        {"mode": "ops"},
+    ]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"mode": "coach"},
+        {"mode": "coach", "deployment": "x"},
+        {"mode": "god"},
+        {"mode": "ops", "skill": "00000000-0000-4000-8000-000000000000"},
+        {"deployment": "00000000-0000-4000-8000-000000000000"},
+        {"mode": "authoring", "skill": "1; --"},
+    ],
+)
+def test_new_chat_about_nonsense_is_refused(ann, trader, given):
+    assert ann.post(reverse("chat:new"), given).status_code == 422
+    with owned_tx(trader):
+        assert not Conversation.objects.exists()
+
+
+def test_new_chat_about_a_strangers_row_and_about_none_are_the_same(ann, trader, stranger):
+    theirs = as_owner(stranger, DeploymentFactory)
+    asked = [
+        ({"mode": "coach", "deployment": theirs.pk}, {"mode": "coach", "deployment": uuid4()}),
+        ({"mode": "authoring", "skill": theirs.skill_id}, {"mode": "authoring", "skill": uuid4()}),
+    ]
+
+    codes = [ann.post(reverse("chat:new"), given).status_code for pair in asked for given in pair]
+
+    assert codes == [404] * 4
+    with owned_tx(trader):
+        assert not Conversation.objects.exists()
+
+
+# --- The panel on the pages of others ---
+
+
+def panel(client, **query) -> str:
+    return text_of(client.get(reverse("chat:panel"), query))
+
+
+def test_panel_tells_what_a_new_chat_is_about(ann, trader):
+    deployment = as_owner(trader, lambda: DeploymentFactory(version__skill__name="Dip buyer"))
+
+    html = panel(ann, mode="coach", deployment=deployment.pk)
+
+    assert "About Dip buyer" in html
+    assert 'data-page-subject="About Dip buyer"' in html
+    assert "A new skill" in panel(ann, mode="authoring")
+    assert "Editing Dip buyer" in panel(ann, mode="authoring", skill=deployment.skill_id)
+
+
+def test_panel_tells_nothing_of_a_strangers_deployment(ann, stranger):
+    theirs = as_owner(stranger, lambda: DeploymentFactory(version__skill__name="canary"))
+
+    assert "canary" not in panel(ann, mode="coach", deployment=theirs.pk)
+
+
+def test_panel_shows_the_chat_that_writes_the_open_draft(ann, trader):
+    writing, other = as_owner(trader, lambda: [ConversationFactory(), ConversationFactory()])
+    as_owner(trader, lambda: SkillDraftFactory(conversation_id=writing.pk))
+
+    assert f'data-conversation="{writing.pk}"' in panel(ann, mode="authoring", conversation=other.pk)
+    assert f'data-conversation="{other.pk}"' in panel(ann, conversation=other.pk)
+
+    as_owner(trader, lambda: trash_conversation(conversation_id=writing.pk, now=timezone.now()))
+    assert "data-conversation" not in panel(ann, mode="authoring", conversation=other.pk)
+
+
+@pytest.mark.parametrize(
+    ("values", "is_shown"),
+    [
+        ({"opening_context": {"mode": "authoring"}}, True),
+        ({"opening_context": {"mode": "authoring"}, "status": "idle"}, False),
+        ({"opening_context": {"mode": "authoring", "skill_id": "00000000-0000-4000-8000-000000000000"}}, False),
+        ({"opening_context": {"mode": "ops"}}, False),
+    ],
+    ids=["opened here", "ended", "of another skill", "of another page"],
+)
+def test_panel_goes_on_with_a_chat_that_was_opened_to_write(ann, trader, values, is_shown):
+    chat = as_owner(trader, lambda: ConversationFactory(**values))
+
+    assert (f'data-conversation="{chat.pk}"' in panel(ann, mode="authoring", conversation=chat.pk)) is is_shown
+
+
+@pytest.mark.parametrize("query", [{"mode": "coach", "deployment": "x"}, {"mode": "god"}, {"skill": "\x00"}])
+def test_panel_takes_nonsense_for_no_page(ann, chat, query):
+    assert f'data-conversation="{chat.pk}"' in panel(ann, conversation=chat.pk, **query)
+
+
+PROMPTS_OF_SEED = {
+    "trading:new_skill": [
+        "Help me build a BTC funding-flip mean-reversion strategy",
+        "I want something safer than my last one",
+        "Show me a template",
+    ],
+    "trading:deployment": [
+        "Why did you open this position?",
+        "What's my biggest risk right now?",
+        "What would make you close it?",
+        "Have you been rejected recently?",
+    ],
+    "trading:deployments": [
+        "What's running and how is it doing?",
+        "Anything I should worry about?",
+        "What's the market doing today?",
+    ],
+}
+
+
+@pytest.mark.parametrize("page", PROMPTS_OF_SEED)
+def test_panel_suggests_what_seed_003_says_for_its_page(ann, page):
+    html = ann.get(reverse("chat:panel"), {"page": page}).content.decode()
+
+    chips = re.findall(r'data-action="suggest">([^<]*)</button>', html)
+    assert [unescape(chip) for chip in chips] == PROMPTS_OF_SEED[page]
+
+
+def test_page_tells_the_panel_what_it_is_about(ann, trader):
+    deployment = as_owner(trader, DeploymentFactory)
+
+    def told(name, *args):
+        html = text_of(ann.get(reverse(name, args=args)))
+        tag = re.search(r'<div class="panel"[^>]*>', html).group()
+        return dict(re.findall(r'data-(page|mode|deployment|skill)="([^"]*)"', tag))
+
+    page = {"page": "trading:deployment", "mode": "coach", "deployment": str(deployment.pk)}
+    assert told("trading:deployment", deployment.pk) == page
+    edit = {"page": "trading:edit_skill", "mode": "authoring", "skill": str(deployment.skill_id)}
+    assert told("trading:edit_skill", deployment.skill_id) == edit
+    assert told("trading:new_skill") == {"page": "trading:new_skill", "mode": "authoring"}
+    assert told("memory:facts") == {"page": "memory:facts"}
+
+
+def test_chat_about_a_deployment_says_so(ann, trader):
+    def make():
+        deployment = DeploymentFactory(version__skill__name="Dip buyer")
+        return ConversationFactory(opening_context={"mode": "coach", "deployment_id": str(deployment.pk)})
+
+    assert "About Dip buyer" in text_of(ann.get(url("conversation", as_owner(trader, make))))
+
+
+def test_replies_lead_to_what_keel_knew_and_messages_can_be_edited(ann, chat, trader):
+    with owned_tx(trader):
+        reply = chat.messages.filter(role="assistant").order_by("pk").first()
+
+    html = text_of(ann.get(url("conversation", chat)))
+
+    assert f'href="{reverse("chat:receipt", args=[reply.pk])}"' in html
+    assert html.count('data-action="edit"') == 2
+    assert 'data-action="continue"' not in html
 
 
 def test_rename_sets_the_title(ann, chat, trader):

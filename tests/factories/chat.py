@@ -1,10 +1,24 @@
 from datetime import timedelta
 from hashlib import sha256
+from uuid import uuid4
 
 import factory
 from factory.django import DjangoModelFactory
 
-from chat.models import Conversation, ConversationStatus, MemorySnapshot, Message, MessageStatus, Role
+from chat.cards import LIFETIME, digest_of
+from chat.models import (
+    ActionCard,
+    ActionType,
+    Bookmark,
+    CardStatus,
+    Conversation,
+    ConversationStatus,
+    ConversationSummary,
+    MemorySnapshot,
+    Message,
+    MessageStatus,
+    Role,
+)
 from tests.factories.memory import MAY
 
 
@@ -69,3 +83,50 @@ class ReplyFactory(DjangoModelFactory):
     model = "scripted/model"
     created_at = MAY
     finished_at = factory.LazyAttribute(lambda reply: reply.created_at + timedelta(seconds=4))
+
+
+class ActionCardFactory(DjangoModelFactory):
+    """A card to pause a deployment that is not there, whole in itself; `draw_card` makes the real ones."""
+
+    class Meta:
+        model = ActionCard
+
+    class Params:
+        confirmed = factory.Trait(status=CardStatus.CONFIRMED, decided_at=MAY + timedelta(minutes=1))
+        cancelled = factory.Trait(status=CardStatus.CANCELLED, decided_at=MAY + timedelta(minutes=1))
+        expired = factory.Trait(status=CardStatus.EXPIRED, decided_at=MAY + LIFETIME)
+
+    conversation = factory.SubFactory(ConversationFactory)
+    type = ActionType.PAUSE
+    payload = factory.LazyFunction(lambda: {"deployment_id": str(uuid4())})
+    lines = factory.LazyFunction(lambda: [["Skill", "Dips"], ["Note", "Positions stay open."]])
+    fingerprint = "0" * 64
+    digest = factory.LazyAttribute(digest_of)
+    created_at = MAY
+    expires_at = factory.LazyAttribute(lambda card: card.created_at + LIFETIME)
+
+
+class ConversationSummaryFactory(DjangoModelFactory):
+    """A summary of the older part of a chat."""
+
+    class Meta:
+        model = ConversationSummary
+
+    conversation = factory.SubFactory(ConversationFactory)
+    text = "They spoke of funding."
+    sha256 = factory.LazyAttribute(lambda summary: sha256(summary.text.encode()).hexdigest())
+    through = 1
+    model = "scripted/model"
+    created_at = MAY
+
+
+class BookmarkFactory(DjangoModelFactory):
+    """A reply kept in the journal, without a note."""
+
+    class Meta:
+        model = Bookmark
+
+    message = factory.SubFactory(ReplyFactory)
+    text = factory.SelfAttribute("message.content")
+    created_at = MAY
+    updated_at = factory.SelfAttribute("created_at")
