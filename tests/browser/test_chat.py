@@ -142,3 +142,63 @@ def test_markup_in_a_message_stays_text(site, logged_in, page):
 
     expect(page.locator(".message--user .message__body")).to_have_text(hostile)
     assert page.locator(".message img, .message b, .message a[href^='javascript']").count() == 0
+
+
+def test_an_answer_that_was_stopped_goes_on_where_it_ended(site, logged_in, page):
+    page.goto(f"{site}/chat/")
+    begin(page)
+    page.get_by_role("button", name=re.compile("Stop")).click()
+    first = page.locator(".message--assistant").first
+    expect(first).to_have_attribute("data-status", "interrupted", timeout=10_000)
+    said = first.locator(".message__body").inner_text()
+
+    first.get_by_role("button", name="Continue").click()
+
+    expect(page.locator(".message--assistant")).to_have_count(2)
+    finished(page)
+    assert first.locator(".message__body").inner_text() == said
+    page.reload()
+    expect(page.locator(".message--assistant")).to_have_count(2)
+    expect(page.locator(".message--user")).to_have_count(1)
+
+
+def test_an_earlier_message_is_edited_and_all_after_it_answered_anew(site, logged_in, page, settings):
+    settings.OFFLINE_DELAY_SECONDS = 0
+    page.goto(f"{site}/chat/")
+    for number, text in enumerate(["Hello", "Thanks"], start=1):
+        page.get_by_role("textbox", name=re.compile("Message")).fill(text)
+        page.keyboard.press("Enter")
+        expect(page.locator(".message--assistant[data-status=complete]")).to_have_count(number, timeout=20_000)
+
+    page.locator(".message--user").first.get_by_role("button", name="Edit").click()
+    page.get_by_role("textbox", name="Your message").fill("What do you know about me?")
+    page.get_by_role("button", name="Save & send").click()
+
+    expect(page.locator(".message--assistant")).to_have_count(1)
+    expect(page.locator(".message--user")).to_have_count(1)
+    finished(page)
+    expect(page.locator(".message--user .message__body")).to_have_text("What do you know about me?")
+    page.reload()
+    expect(page.locator(".message--user")).to_have_count(1)
+
+
+def test_a_page_that_slept_through_an_answer_shows_all_of_it_once(site, logged_in, context, page):
+    page.goto(f"{site}/chat/")
+    begin(page)
+    device = context.new_cdp_session(page)
+    device.send("Page.setWebLifecycleState", {"state": "frozen"})
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline and not _is_complete(logged_in):
+        time.sleep(0.1)
+
+    device.send("Page.setWebLifecycleState", {"state": "active"})
+
+    text = finished(page)
+    expect(page.locator(".message")).to_have_count(2)
+    page.reload()
+    assert page.locator(".message--assistant .message__body").inner_text() == text
+
+
+def _is_complete(user) -> bool:
+    with owned(user):
+        return bool(Message.objects.filter(role="assistant", status="complete").exists())

@@ -9,9 +9,14 @@ from django.urls import reverse
 from django.utils import timezone
 
 from chat.demo import seed
+from chat.journal import bookmark_reply
+from chat.lifecycle import trash_conversation
 from chat.models import Conversation
-from config.lib.owned import owned
+from chat.services import start_conversation
+from config.lib.owned import owned, owned_tx
 from memory.models import UserFact
+from tests.factories.chat import ConversationFactory
+from tests.factories.record import DeploymentFactory, TradeFactory
 
 pytestmark = pytest.mark.sqlite  # what a page looks like does not depend on the engine
 
@@ -36,6 +41,11 @@ SIGNED_IN = {
     "password-change": "/accounts/password/change/",
     "email": "/accounts/email/",
     "sign-out": "/accounts/logout/",
+    "chat-search": "/chat/search/?q=leverage",
+    "chat-search-nothing": "/chat/search/?q=zebra",
+    "chat-trash": "/chat/trash/",
+    "journal": "/journal/",
+    "usage": "/profile/usage/",
 }
 LOOKS = [(theme, width) for theme in ("light", "dark") for width in (1280, 360)]
 
@@ -74,6 +84,11 @@ def test_pages_for_a_trader_with_a_history(site, logged_in, look, page, shoot):
             "conversation": reverse("chat:conversation", args=[Conversation.objects.order_by("created_at").first().pk]),
             "fact": reverse("memory:fact", args=[UserFact.objects.filter(supersedes__isnull=False).first().pk]),
         }
+        conversation = Conversation.objects.order_by("created_at").last()
+        reply = conversation.messages.filter(role="assistant").last()
+    with owned_tx(logged_in):
+        bookmark_reply(message_id=reply.pk, note="My rule from now on.", now=timezone.now())
+        trash_conversation(conversation_id=ConversationFactory(title="Regretted").pk, now=timezone.now())
     for name, address in SIGNED_IN.items():
         page.goto(site + places.get(address, address))
         check(page, shoot, f"{name}-{look}")
@@ -81,9 +96,30 @@ def test_pages_for_a_trader_with_a_history(site, logged_in, look, page, shoot):
 
 @pytest.mark.timeout(240)
 def test_pages_for_a_trader_without_a_history(site, logged_in, look, page, shoot):
-    for name in ("home", "chat", "facts"):
+    for name in ("home", "chat", "facts", "journal", "chat-trash", "usage"):
         page.goto(site + SIGNED_IN[name])
         check(page, shoot, f"{name}-empty-{look}")
+
+
+def test_a_chat_with_a_card_and_its_receipt_are_accessible(site, logged_in, look, page, shoot, settings):
+    settings.CHAT_AGENT_MODEL = "offline/keel"
+    settings.OFFLINE_DELAY_SECONDS = 0
+    with owned_tx(logged_in):
+        deployment = DeploymentFactory(created_at=timezone.now())
+        TradeFactory(deployment=deployment, still_open=True)
+        opening = {"mode": "coach", "deployment_id": str(deployment.pk)}
+        chat = start_conversation(opening=opening, now=timezone.now())
+    page.goto(site + reverse("chat:conversation", args=[chat.pk]))
+    page.locator("[data-chat][data-ready]").wait_for()
+    page.get_by_role("textbox", name="Message to Keel").fill("Close everything")
+    page.keyboard.press("Enter")
+    page.locator(".action-card").wait_for()
+    page.locator(".message--assistant[data-status=complete]").wait_for()
+    check(page, shoot, f"card-{look}")
+
+    page.get_by_role("link", name="What did you know?").click()
+    page.get_by_text("Who Keel is").click()
+    check(page, shoot, f"receipt-{look}")
 
 
 def test_the_open_panel_is_accessible(site, logged_in, look, page, shoot):
