@@ -23,8 +23,11 @@ _COLUMNS: Final = ("prompt_tokens", "completion_tokens", "cached_tokens")
 def reserve_tokens(*, tokens: int, now: datetime) -> None:
     """Set tokens of the day aside for a turn that begins."""
     rows = UsageDay.objects.filter(day=now.date())
-    if not rows.update(reserved_tokens=F("reserved_tokens") + tokens, turns=F("turns") + 1):
-        UsageDay.objects.create(day=now.date(), reserved_tokens=tokens, turns=1)
+    changes = {"reserved_tokens": F("reserved_tokens") + tokens, "turns": F("turns") + 1}
+    if not rows.update(**changes):
+        # Work beside a turn may begin the day at the same moment.
+        UsageDay.objects.get_or_create(day=now.date())
+        rows.update(**changes)
 
 
 def settle_tokens(reply: Message, usage: Mapping[str, Any] | None, model: str) -> None:
