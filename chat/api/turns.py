@@ -56,7 +56,8 @@ class TurnsView(ApiView):
         """Say something to Keel. The turn runs on when you go away; `conversations/{id}/stop/` ends it.
 
         What cannot be taken is refused with its status before anything is sent: 409 while Keel is still answering in
-        that conversation, 422 for a message that is empty or longer than 16 KiB.
+        that conversation, 422 for a message that is empty or longer than 16 KiB, 429 when a limit or the day's tokens
+        are reached.
         """
         fields = self.body(TurnInput)
         # The message is stored for good before its turn begins, and nothing is held while that runs.
