@@ -63,6 +63,7 @@ def write_rows(apps) -> None:
     )
 
 
+@pytest.mark.timeout(300)  # three times through all migrations
 def test_rows_of_the_first_release_are_carried_to_the_newest_and_back(first):
     with system_tx("test"):
         write_rows(first)

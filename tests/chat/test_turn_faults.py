@@ -119,7 +119,9 @@ async def test_unknown_tool_is_told_which_there_are(model, talk):
 
     result = await talk.ask()
 
-    assert result.tool_results == [{"error": "There is no tool of that name. There are: remember, forget."}]
+    (told,) = result.tool_results
+    assert told["error"].startswith("There is no tool of that name. There are: set_basics, ")
+    assert told["error"].endswith("remember, forget, prepare_action.")
 
 
 async def test_calls_beyond_the_most_do_not_run(model, talk):
@@ -305,7 +307,7 @@ async def test_model_that_will_not_be_cancelled_does_not_hold_the_turn(model, ta
 
     result = await asyncio.wait_for(running, 3)
     released.set()
-    assert result.last == TurnDone("interrupted", None)
+    assert result.last.status == "interrupted"
     await assert_closed(talk, MessageStatus.INTERRUPTED)
 
 
