@@ -219,7 +219,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
             accepted = accept_message(
                 conversation_id=self.conversation_id, client_id=client_id, text=text, now=timezone.now()
             )
-            return opening(str(client_id), _rows(accepted)), accepted
+            return opening(str(client_id), accepted.rows), accepted
 
     async def _begin(self, work: Callable[..., tuple[live.Frame, Accepted]], *args: Any) -> None:
         """Run the turn that something else than a message begins."""
@@ -232,19 +232,19 @@ class ChatConsumer(AsyncWebsocketConsumer):
     def _begin_again(self) -> tuple[live.Frame, Accepted]:
         with owned_tx(self.user_id), timezone.override(self.zone):
             old, accepted = retry_reply(conversation_id=self.conversation_id, now=timezone.now())
-            return {**opening(None, _rows(accepted)[1:]), "replaces": str(old.pk)}, accepted
+            return {**opening(None, accepted.rows[1:]), "replaces": str(old.pk)}, accepted
 
     def _begin_on(self) -> tuple[live.Frame, Accepted]:
         with owned_tx(self.user_id), timezone.override(self.zone):
             accepted = continue_reply(conversation_id=self.conversation_id, now=timezone.now())
-            return opening(None, _rows(accepted)[1:]), accepted
+            return opening(None, accepted.rows[1:]), accepted
 
     def _begin_anew(self, message_id: int, text: str) -> tuple[live.Frame, Accepted]:
         with owned_tx(self.user_id), timezone.override(self.zone):
             removed, accepted = edit_message(
                 conversation_id=self.conversation_id, message_id=message_id, text=text, now=timezone.now()
             )
-            return {**opening(None, _rows(accepted)), "removes": [str(pk) for pk in removed]}, accepted
+            return {**opening(None, accepted.rows), "removes": [str(pk) for pk in removed]}, accepted
 
     async def _stop(self) -> None:
         turn = live.find_turn(self.conversation_id)
@@ -372,10 +372,6 @@ def _is_uuid(text: str) -> bool:
 
 def _is_id(text: str) -> bool:
     return text.isascii() and text.isdecimal() and len(text) < 19
-
-
-def _rows(accepted: Accepted) -> list[Message]:
-    return [accepted.message, *([accepted.reply] if accepted.reply else [])]
 
 
 def opening(client_id: str | None, messages: list[Message]) -> live.Frame:

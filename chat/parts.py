@@ -109,6 +109,11 @@ def close_running_tools(parts: Iterable[Part]) -> list[Part]:
     ]
 
 
+def as_said(*, is_user: bool, content: str, parts: list[Part]) -> list[dict[str, Any]]:
+    """Return one message of a conversation as a model is sent it: the user's words, or a reply with its calls."""
+    return [{"role": "user", "content": content}] if is_user else model_messages(parts)
+
+
 def model_messages(parts: list[Part]) -> list[dict[str, Any]]:
     """Return a reply as the messages that a model is sent: per step its text and calls, then their results."""
     messages: list[dict[str, Any]] = []

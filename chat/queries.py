@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db import connection, models
 
 from chat.models import Conversation, ConversationStatus, Message, MessageStatus, Role, UsageDay
-from chat.parts import model_messages
+from chat.parts import as_said
 from config.lib.errors import DomainError
 from config.lib.owned import owner_id
 from config.lib.tokens import estimate_tokens
@@ -190,7 +190,7 @@ def _fitting(newest_first: Iterable[tuple[int, str, str, str, bool]], budget_tok
     spent, is_cut = 0, False
     for pk, role, content, parts, is_untrusted in newest_first:
         # A JSON column comes as text from either engine when the ORM does not read it.
-        messages = [{"role": "user", "content": content}] if role == Role.USER else model_messages(json.loads(parts))
+        messages = as_said(is_user=role == Role.USER, content=content, parts=json.loads(parts))
         tokens = sum(estimate_tokens(str(message)) for message in messages)
         # The newest message is what the turn is about; it goes in whatever it costs.
         if spent + tokens > budget_tokens and chosen:

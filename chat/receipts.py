@@ -12,7 +12,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from chat.models import MemorySnapshot, Message, PromptText, Receipt, Role
-from chat.parts import model_messages
+from chat.parts import as_said
 from chat.prompts import GO_ON, Segment, about_fact, as_blocks, earlier_part, joined
 from memory.models import UserFact
 from memory.queries import find_version, find_versions
@@ -61,6 +61,21 @@ def keep_receipt(*, reply_id: int, sent: Sent, tools: Sequence[Mapping[str, Any]
             "sha256": _digest(_json(request_messages(sent.segments, sent.messages))),
         },
     )
+
+
+def as_sent(
+    said: Iterable[Mapping[str, Any]], *, summary: str, opening_fact: UserFact | None, is_continuation: bool
+) -> list[dict[str, Any]]:
+    """Return what was said as a model is sent it, with what nobody is shown: a summary, a fact, the word to go on."""
+    messages = list(map(dict, said))
+    if opening_fact is not None and messages:
+        opening = about_fact(fact_id=opening_fact.pk, content=opening_fact.content, body=opening_fact.body)
+        messages[-1]["content"] = f"{opening}\n\n{messages[-1]['content']}"
+    if summary:
+        messages.insert(0, {"role": "user", "content": earlier_part(summary)})
+    if is_continuation:
+        messages.append({"role": "user", "content": GO_ON})
+    return messages
 
 
 def request_messages(segments: tuple[Segment, ...], history: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
@@ -158,25 +173,17 @@ def _segment(kept: Mapping[str, str], texts: Mapping[str, str], snapshot: Memory
 
 def _history(receipt: Receipt, reply: Message) -> list[dict[str, Any]]:
     rows = Message.objects.filter(pk__in=receipt.message_ids).defer("search_terms").in_bulk()
-    told: list[dict[str, Any]] = []
-    if receipt.summary is not None:
-        told.append({"role": "user", "content": earlier_part(receipt.summary.text)})
-    for pk in receipt.message_ids:
-        message = rows.get(pk)
-        if message is not None:
-            told += [{"role": "user", "content": message.content}] if message.role == Role.USER else _said(message)
-    if receipt.opening_fact_id is not None and told:
-        fact = find_version(receipt.opening_fact_id)
-        if fact is not None:
-            opening = about_fact(fact_id=fact.pk, content=fact.content, body=fact.body)
-            told[-1] = {**told[-1], "content": f"{opening}\n\n{told[-1]['content']}"}
-    if reply.is_continuation:
-        told.append({"role": "user", "content": GO_ON})
-    return told
-
-
-def _said(message: Message) -> list[dict[str, Any]]:
-    return model_messages(message.parts)
+    said = [
+        message
+        for row in (rows[pk] for pk in receipt.message_ids if pk in rows)
+        for message in as_said(is_user=row.role == Role.USER, content=row.content, parts=row.parts)
+    ]
+    return as_sent(
+        said,
+        summary=receipt.summary.text if receipt.summary else "",
+        opening_fact=find_version(receipt.opening_fact_id) if receipt.opening_fact_id else None,
+        is_continuation=reply.is_continuation,
+    )
 
 
 def _json(value: Any) -> str:

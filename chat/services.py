@@ -28,16 +28,13 @@ from chat.models import (
 from chat.parts import Part, close_running_tools
 from chat.prompts import (
     ASK_WHAT_CHANGES,
-    GO_ON,
     Segment,
-    about_fact,
     as_blocks,
-    earlier_part,
     joined,
     system_segments,
 )
 from chat.queries import ConversationNotFound, History, Standing, get_standing, history
-from chat.receipts import DELETED, Sent, find_receipt, prompt_of
+from chat.receipts import DELETED, Sent, as_sent, find_receipt, prompt_of
 from chat.usage import REPLY_ALLOWANCE, reserve_tokens, settle_tokens
 from config.lib.errors import DomainError
 from config.lib.owned import owner_id
@@ -107,6 +104,11 @@ class Accepted:
     reply: Message | None
     turn: TurnStart | None
     title: str | None  # set when this message gave the conversation its title
+
+    @property
+    def rows(self) -> list[Message]:
+        """The message, and its reply if there is one."""
+        return [self.message, *([self.reply] if self.reply else [])]
 
 
 def start_conversation(
@@ -494,7 +496,14 @@ def _begin_turn(
         sent=Sent(
             segments,
             message_ids=told.ids,
-            messages=tuple(_as_sent(standing, told, opening_fact, is_continuation=is_continuation)),
+            messages=tuple(
+                as_sent(
+                    told.messages,
+                    summary=standing.summary,
+                    opening_fact=opening_fact,
+                    is_continuation=is_continuation,
+                )
+            ),
             summary_id=standing.summary_id,
             opening_fact_id=opening_fact.pk if opening_fact else None,
         ),
@@ -520,21 +529,6 @@ _AFTER_ALL: Final = 2**62
 
 def _length(segments: tuple[Segment, ...]) -> int:
     return sum(len(segment.text) for segment in segments) // CHARS_PER_TOKEN
-
-
-def _as_sent(
-    standing: Standing, told: History, opening_fact: UserFact | None, *, is_continuation: bool
-) -> list[dict[str, Any]]:
-    """Return what the model is told: the summary of older messages, what was said, what nobody is shown."""
-    messages = list(told.messages)
-    if opening_fact is not None:
-        opening = about_fact(fact_id=opening_fact.pk, content=opening_fact.content, body=opening_fact.body)
-        messages[-1] = {**messages[-1], "content": f"{opening}\n\n{messages[-1]['content']}"}
-    if standing.summary:
-        messages.insert(0, {"role": "user", "content": earlier_part(standing.summary)})
-    if is_continuation:
-        messages.append({"role": "user", "content": GO_ON})
-    return messages
 
 
 def _opening_fact(standing: Standing, message: Message) -> UserFact | None:

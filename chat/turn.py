@@ -149,6 +149,7 @@ class _Turn:
             window=self.window,
         )
         self.tools: dict[str, Tool[Any]] = build_tools(start.assistant, context)
+        self.schemas = [tool.schema for tool in self.tools.values()]
         self.messages: list[dict[str, Any]] = request_messages(start.sent.segments, start.sent.messages)
         self.models = [settings.CHAT_AGENT_MODEL, *settings.CHAT_FALLBACK_MODELS]
         self._has_said_all = False  # the model came to its end by itself
@@ -166,9 +167,8 @@ class _Turn:
             logger.exception("Reply %s: no receipt of its prompt", self.start.reply_id)
 
     def _write_receipt(self) -> None:
-        schemas = [tool.schema for tool in self.tools.values()]
         with owned_tx(self.start.user_id):
-            keep_receipt(reply_id=self.start.reply_id, sent=self.start.sent, tools=schemas, models=self.models)
+            keep_receipt(reply_id=self.start.reply_id, sent=self.start.sent, tools=self.schemas, models=self.models)
 
     @property
     def seconds_left(self) -> float:
@@ -220,7 +220,7 @@ class _Turn:
 
     def _stream(self) -> AsyncGenerator[Chunk, None]:
         self._has_counted = False
-        return llm.stream(self.messages, models=self.models, tools=[tool.schema for tool in self.tools.values()])
+        return llm.stream(self.messages, models=self.models, tools=self.schemas)
 
     async def _force(self, tool: Tool[Any]) -> AsyncGenerator[TurnEvent, None]:
         """Have the model call one memory tool; its line alone is shown."""

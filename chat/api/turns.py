@@ -84,8 +84,7 @@ def _accept(user: Any, fields: dict[str, Any]) -> tuple[Accepted, live.Frame]:
     with owned_tx(user), timezone.override(zone_named(user.time_zone)):
         conversation_id = fields["conversationId"] or _conversation_for(fields, now)
         accepted = accept_message(conversation_id=conversation_id, client_id=client_id, text=fields["text"], now=now)
-        messages = [accepted.message, *([accepted.reply] if accepted.reply else [])]
-        return accepted, opening(str(client_id), messages)
+        return accepted, opening(str(client_id), accepted.rows)
 
 
 def _conversation_for(fields: dict[str, Any], now: datetime) -> UUID:

@@ -5,7 +5,7 @@ nothing changed, not even a template that was asked for in the same call.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeVar
 from uuid import UUID
 
 from django.db import transaction
@@ -47,6 +47,9 @@ class PatchArgs(BaseModel):
     def given(self) -> dict[str, Any]:
         """What was set, by its name as it was given."""
         return dict(self.model_extra or {})
+
+
+P = TypeVar("P", bound=PatchArgs)
 
 
 class SetBasicsArgs(PatchArgs):
@@ -104,86 +107,71 @@ class CritiqueDraftArgs(BaseModel):
 
 def set_basics_tool(context: ToolContext) -> Tool[SetBasicsArgs]:
     """Make the `set_basics` tool for one turn."""
-    return Tool(
-        name="set_basics",
-        description=(
-            "Set name, description, model, trading style and steps of the draft. The trading style (day, swing,"
-            f" position) cannot change once the skill was saved. {_AGREED}"
-        ),
-        args=SetBasicsArgs,
-        run=lambda args: _set(context, args),
-        context=context,
+    return _patching(
+        context,
+        SetBasicsArgs,
+        "Set name, description, model, trading style and steps of the draft. The trading style (day, swing,"
+        " position) cannot change once the skill was saved.",
     )
 
 
 def set_strategy_tool(context: ToolContext) -> Tool[SetStrategyArgs]:
     """Make the `set_strategy` tool for one turn."""
-    return Tool(
-        name="set_strategy",
-        description=(
-            "Set what the draft trades on: mode (thesis or rules), style, leash, thesis, entry, exit, risk management"
-            " and the hard rules in avoid, in the person's own words where they gave them. avoid replaces the whole"
-            f" list. {_AGREED}"
-        ),
-        args=SetStrategyArgs,
-        run=lambda args: _set(context, args),
-        context=context,
+    return _patching(
+        context,
+        SetStrategyArgs,
+        "Set what the draft trades on: mode (thesis or rules), style, leash, thesis, entry, exit, risk management"
+        " and the hard rules in avoid, in the person's own words where they gave them. avoid replaces the whole"
+        " list.",
     )
 
 
 def set_context_tool(context: ToolContext) -> Tool[SetContextArgs]:
     """Make the `set_context` tool for one turn."""
-    return Tool(
-        name="set_context",
-        description=(
-            "Set what the agent of the draft sees at each tick: symbols, bars, higher timeframes (longer than"
-            " barsInterval), news, its own memory, and events. Lists are replaced, memory and events merged."
-            f" {_AGREED}"
-        ),
-        args=SetContextArgs,
-        run=lambda args: _set(context, args),
-        context=context,
+    return _patching(
+        context,
+        SetContextArgs,
+        "Set what the agent of the draft sees at each tick: symbols, bars, higher timeframes (longer than"
+        " barsInterval), news, its own memory, and events. Lists are replaced, memory and events merged.",
     )
 
 
 def set_risk_tool(context: ToolContext) -> Tool[SetRiskArgs]:
     """Make the `set_risk` tool for one turn."""
-    return Tool(
-        name="set_risk",
-        description=(
-            "Set the limits that the engine holds whatever the agent says. Percents are 0..100 of the account's equity;"
-            f" maxPositionPct is at most maxTotalExposurePct. {_AGREED}"
-        ),
-        args=SetRiskArgs,
-        run=lambda args: _set(context, args),
-        context=context,
+    return _patching(
+        context,
+        SetRiskArgs,
+        "Set the limits that the engine holds whatever the agent says. Percents are 0..100 of the account's equity;"
+        " maxPositionPct is at most maxTotalExposurePct.",
     )
 
 
 def set_schedule_tool(context: ToolContext) -> Tool[SetScheduleArgs]:
     """Make the `set_schedule` tool for one turn."""
-    return Tool(
-        name="set_schedule",
-        description=(
-            'Set when the agent of the draft ticks, in UTC: type interval with a value such as "15m", "1h", "4h" or'
-            f' "1d", or type daily with a time such as "13:30". Give both together. {_AGREED}'
-        ),
-        args=SetScheduleArgs,
-        run=lambda args: _set(context, args),
-        context=context,
+    return _patching(
+        context,
+        SetScheduleArgs,
+        'Set when the agent of the draft ticks, in UTC: type interval with a value such as "15m", "1h", "4h" or'
+        ' "1d", or type daily with a time such as "13:30". Give both together.',
     )
 
 
 def set_tools_tool(context: ToolContext) -> Tool[SetToolsArgs]:
     """Make the `set_tools` tool for one turn."""
+    return _patching(
+        context,
+        SetToolsArgs,
+        "Set what the agent of the draft may call. builtIn replaces the list, and needs propose_order to trade at"
+        " all; mcpServers are kept with the skill, and not called yet.",
+    )
+
+
+def _patching(context: ToolContext, args: type[P], description: str) -> Tool[P]:
     return Tool(
-        name="set_tools",
-        description=(
-            "Set what the agent of the draft may call. builtIn replaces the list, and needs propose_order to trade at"
-            f" all; mcpServers are kept with the skill, and not called yet. {_AGREED}"
-        ),
-        args=SetToolsArgs,
-        run=lambda args: _set(context, args),
+        name=f"set_{args.part}",
+        description=f"{description} {_AGREED}",
+        args=args,
+        run=lambda given: _set(context, given),
         context=context,
     )
 
