@@ -165,9 +165,10 @@ def time_each(ask: Ask, questions: list[tuple[int, str]]) -> list[float]:
 def report(claim: str, questions: list[tuple[int, str]]) -> None:
     """Ask everything of both in turns, and print the ratio of the medians and the slowest of twenty.
 
-    Vectors of texts are kept, so they are measured both ways: as when a process has not met the user, and afterwards.
+    What was made of facts is kept, so it is measured both ways: as when a process has not met the user, and afterwards.
     """
     from config.lib.vectors import forget  # noqa: PLC0415
+    from memory.recall import drop_kept  # noqa: PLC0415
 
     for ask in (by_hand, ours):
         time_each(ask, questions[:5])
@@ -177,6 +178,7 @@ def report(claim: str, questions: list[tuple[int, str]]) -> None:
         with embedding_model(""):
             words += time_each(ours, [question])
         forget()
+        drop_kept()
         cold += time_each(ours, [question])
         warm += time_each(ours, [question])
     ratio = statistics.median(words) / statistics.median(hand)

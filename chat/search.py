@@ -111,8 +111,8 @@ def _look_up(messages: MessageQuerySet, wanted: Sequence[str]) -> tuple[dict[Tur
     frequencies: dict[str, int] = {}
     rows = messages
     if held > MAX_COMPARED:
-        found = find_any(messages, wanted, held=held, most=MAX_RANKED)
-        scores = bm25(found.indexed, wanted, total=held, frequencies=found.frequencies)
+        found = find_any(messages.values_list("pk", "search_terms"), wanted, held=held, most=MAX_RANKED)
+        scores = bm25(dict(found.rows), wanted, total=held, frequencies=found.frequencies)
         placed = sorted(scores, key=lambda pk: (-scores[pk], -pk))[:MAX_PLACED]
         homes = messages.filter(pk__in=placed).values_list("conversation_id", flat=True)
         rows, frequencies = messages.filter(conversation__in=set(homes)), found.frequencies
@@ -168,8 +168,7 @@ def rank_turns(
     }
     near = _compare(query, passages)
     similar = {turn for turn, cosine in near.items() if cosine >= SIMILAR}
-    ranks = blend(words, near)
-    return {turn: ranks[turn] for turn in words.keys() | similar}
+    return blend(words, near, only=words.keys() | similar)
 
 
 def _compare(query: str, passages: Mapping[Turn, str]) -> dict[Turn, float]:

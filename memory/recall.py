@@ -1,28 +1,30 @@
 """Finding facts by what they say: by their words, and by their meaning where the words differ."""
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
 from django.conf import settings
-from django.db.models import TextField
+from django.db.models import BooleanField, ExpressionWrapper, TextField
 from django.db.models.functions import Cast
 
+from config.lib.kept import Kept
 from config.lib.owned import owned, owner_id
 from config.lib.search import blend, bm25, query_terms, tokens, z_scores
 from config.lib.search_index import find_any
-from config.lib.vectors import STATIC, cosines, fetch
-from memory.models import Confidence, UserFact, UserFactQuerySet
+from config.lib.vectors import STATIC, cosines, fetch, static_cosines
+from memory.models import Confidence, UserFact, UserFactQuerySet, hold_at
 
 MAX_RECALLED: Final = 50  # settled 22
-MAX_READ: Final = 300  # facts that are read faster than looked up
 MAX_RANKED: Final = 300  # facts that hold a word of the query
 MAX_COMPARED: Final = 2_000  # whoever has more facts has the best by words compared, and no others
 MAX_REMOTE: Final = 256  # facts whose vectors are asked of a remote model for one query
 MAX_RERANKED: Final = 100  # compared of those who hold more facts than are all compared
+MAX_NAMED: Final = 100  # facts read by their ids; of more, all the current ones are read again, which is faster
+CACHED: Final = 16_384  # facts; 6 MB of search terms
 # From where on a fact without a word of the query answers it. Cosines of static vectors are 0 for what has nothing to
 # do with each other; other models have scales of their own, so there it must stand out among the facts compared.
 SIMILAR_COSINE: Final = 0.2
@@ -33,12 +35,18 @@ SIMILAR_DEVIATIONS: Final = 2.0
 # longer than all the rest. Texts of ids are in the same order on each engine.
 Key = str
 _KEY: Final = Cast("pk", TextField())
+_Row = tuple[Key, str, str, str]  # with its search terms, content and summary
 
 # Made once, since Django takes as long to put a query together as SQLite to answer it. They are derived from and never
 # fetched themselves; whose rows they are of is decided when the SQL is compiled (`OwnedBy`).
 _FACTS: Final[UserFactQuerySet] = UserFact.objects.all()
 _BELIEVED: Final = _FACTS.believed()
 _READ: Final[Any] = _FACTS.values_list(_KEY, "search_terms", "content", "summary")
+
+# What a fact says never changes (`UserFact.frozen_columns`), so what was made of it for the search is kept by its id:
+# these terms, which are digests, and its vector. Which facts there are is asked of the database each time.
+_terms: Final = Kept[Key, str](CACHED)
+_owners_of_many: Final[set[int]] = set()  # who had more facts than are all compared, when last counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,9 +83,16 @@ def recall(user_id: int, *, query: str, limit: int = 10, now: datetime) -> Recal
         return recall_facts(query=query, limit=limit, now=now)
 
 
+def drop_kept() -> None:
+    """Forget what was kept of facts, as a process that meets everybody for the first time."""
+    _terms.clear()
+    _owners_of_many.clear()
+
+
 def _fetch_vectors(user_id: int, query: str, now: datetime) -> None:
     with owned(user_id):
-        texts = _rank_by_words(query, now).to_compare()
+        ranked = _rank_by_words(query, now)
+        texts = _texts(ranked.to_compare(), ranked.read)
     fetch([query, *texts.values()], model=settings.MEMORY_EMBEDDING_MODEL)
 
 
@@ -98,9 +113,9 @@ def recall_facts(*, query: str, limit: int = 10, now: datetime) -> Recalled:
     if not query_terms(query):
         return Recalled([], 0)
     ranked = _rank_by_words(query, now)
-    near, similar = _compare(query, ranked.to_compare())
-    ranks = blend(ranked.scores, near)
-    best = sorted(ranked.scores.keys() | similar, key=lambda key: (-ranks[key], key))[:limit]
+    near, similar = _compare(query, ranked)
+    ranks = blend(ranked.scores, near, only=ranked.scores.keys() | similar)
+    best = sorted(ranks, key=lambda key: (-ranks[key], key))[:limit]
     facts = {fact.pk: fact for fact in _FACTS.filter(pk__in=best)}
     return Recalled(
         [_recalled(facts[pk], ranks[key]) for key in best if (pk := UUID(key)) in facts],  # or it was erased meanwhile
@@ -118,54 +133,85 @@ class _Ranked:
     """The facts that hold a word, `total` of them, by their BM25 scores."""
 
     scores: dict[Key, float]
-    says: Mapping[Key, Sequence[str]]  # content and summary: of these facts, or where all were read, of all
+    facts: Collection[Key]  # all that are current; where that is too many, those that hold a word
+    read: Mapping[Key, str]  # what some of them say, as far as it was read
     total: int
     held: int  # facts of the owner
 
-    def to_compare(self) -> dict[Key, str]:
-        """Return the texts to compare by meaning: of all the facts, or where that is too many, of the best by words."""
-        if not settings.MEMORY_EMBEDDING_MODEL:
-            return {}
-        if self.held <= _most_compared():
-            return {key: _text(*columns) for key, columns in self.says.items()}
-        best = sorted(self.scores, key=lambda key: (-self.scores[key], key))[:MAX_RERANKED]
-        return {key: _text(*self.says[key]) for key in best}
-
-
-def _most_compared() -> int:
-    """Return how many facts an owner may hold for all of them to be compared by meaning."""
-    return {"": 0, STATIC: MAX_COMPARED}.get(settings.MEMORY_EMBEDDING_MODEL, MAX_REMOTE)
+    def to_compare(self) -> Sequence[Key]:
+        """Return the facts to compare by meaning: all of them, or where that is too many, the best by words."""
+        most = {"": 0, STATIC: MAX_COMPARED}.get(settings.MEMORY_EMBEDDING_MODEL, MAX_REMOTE)
+        if self.held <= most:
+            return list(self.facts)
+        return sorted(self.scores, key=lambda key: (-self.scores[key], key))[:MAX_RERANKED] if most else []
 
 
 def _rank_by_words(query: str, now: datetime) -> _Ranked:
-    wanted = tokens(query_terms(query), owner_id())
-    held = _BELIEVED.count()
-    if held <= max(MAX_READ, _most_compared()):
-        return _rank_all(list(_READ.current(now)), wanted, held)
-    found = find_any(_FACTS.current(now), wanted, "content", "summary", key=_KEY, held=held, most=MAX_RANKED)
-    scores = bm25(found.indexed, wanted, total=held, frequencies=found.frequencies)
-    return _Ranked(scores, found.columns, found.total, held)
+    owner = owner_id()
+    wanted = tokens(query_terms(query), owner)
+    held = _BELIEVED.count() if owner in _owners_of_many else 0
+    if held <= MAX_COMPARED:
+        if ranked := _rank_all(wanted, now):
+            _owners_of_many.discard(owner)
+            return ranked
+        _owners_of_many.add(owner)
+        held = _BELIEVED.count()
+    found = find_any(_READ.current(now), wanted, held=held, most=MAX_RANKED)
+    indexed = {key: terms for key, terms, _, _ in found.rows}
+    scores = bm25(indexed, wanted, total=held, frequencies=found.frequencies)
+    return _Ranked(scores, indexed, _said(found.rows), found.total, held)
 
 
-def _rank_all(read: Sequence[tuple[str, ...]], wanted: Sequence[str], held: int) -> _Ranked:
-    """Rank without the index what one read brings whole; the ranks are the same."""
-    indexed = {key: terms for token in wanted for key, terms, _, _ in read if token in terms}
-    says = {key: columns for key, _, *columns in read}
-    return _Ranked(bm25(indexed, wanted, total=held), says, len(indexed), held)
+def _rank_all(wanted: Sequence[str], now: datetime) -> _Ranked | None:
+    """Rank without the index if there are few facts; the ranks are the same."""
+    holds = ExpressionWrapper(hold_at(now), BooleanField())
+    believed = list(_BELIEVED.values_list(_KEY, holds)[: MAX_COMPARED + 1])
+    if len(believed) > MAX_COMPARED:
+        return None
+    facts, read = _terms_of([key for key, is_current in believed if is_current], now)
+    indexed = {key: terms for token in wanted for key, terms in facts.items() if token in terms}
+    return _Ranked(bm25(indexed, wanted, total=len(believed)), facts, read, len(indexed), len(believed))
 
 
-def _text(content: str, summary: str) -> str:
+def _terms_of(keys: Sequence[Key], now: datetime) -> tuple[dict[Key, str], dict[Key, str]]:
+    """Return the search terms of current facts, without those that went meanwhile; and what was read for it."""
+    found = dict(zip(keys, _terms.look_up(keys), strict=True))
+    known = {key: terms for key, terms in found.items() if terms is not None}
+    missing = found.keys() - known.keys()
+    if not missing:
+        return known, {}
+    rows = list(_READ.current(now) if len(missing) > MAX_NAMED else _READ.filter(pk__in=missing))
+    met = {key: terms for key, terms, _, _ in rows if key in missing}
+    _terms.keep(met)
+    return known | met, _said(rows)
+
+
+def _said(rows: Iterable[_Row]) -> dict[Key, str]:
     # Without the body: a vector of much text is near to everything and to nothing.
-    return f"{content} {summary}".strip()
+    return {key: f"{content} {summary}" if summary else content for key, _, content, summary in rows}
 
 
-def _compare(query: str, texts: Mapping[Key, str]) -> tuple[dict[Key, float], set[Key]]:
-    """Return the cosines of the texts with the query, and which of them are clearly similar."""
-    for model in dict.fromkeys((settings.MEMORY_EMBEDDING_MODEL, STATIC)) if texts else ():
-        if (found := cosines(query, list(texts.values()), model=model)) is None:
-            continue
-        near = {key: cosine for key, cosine in zip(texts, found, strict=True) if not math.isnan(cosine)}
-        how_much = near if model == STATIC else z_scores(near)
-        least = SIMILAR_COSINE if model == STATIC else SIMILAR_DEVIATIONS
-        return near, {key for key, value in how_much.items() if value >= least}
-    return {}, set()
+def _texts(keys: Sequence[Key], read: Mapping[Key, str]) -> dict[Key, str]:
+    """Return what facts say, of which some was `read` before."""
+    missing = [key for key in keys if key not in read]
+    said = {**read, **(_said(_READ.filter(pk__in=missing)) if missing else {})}
+    return {key: said[key] for key in keys if key in said}
+
+
+def _compare(query: str, ranked: _Ranked) -> tuple[dict[Key, float], set[Key]]:
+    """Return the cosines of the facts to compare with the query, and which of them are clearly similar."""
+    keys = ranked.to_compare()
+    if not keys:
+        return {}, set()
+    model = settings.MEMORY_EMBEDDING_MODEL
+    if model != STATIC:
+        texts = _texts(keys, ranked.read)
+        if found := cosines(query, list(texts.values()), model=model):
+            near = _without_nan(texts, found)
+            return near, {key for key, z in z_scores(near).items() if z >= SIMILAR_DEVIATIONS}
+    near = _without_nan(keys, static_cosines(query, keys, lambda missing: _texts(missing, ranked.read)) or [])
+    return near, {key for key, cosine in near.items() if cosine >= SIMILAR_COSINE}
+
+
+def _without_nan(keys: Iterable[Key], found: Iterable[float]) -> dict[Key, float]:
+    return {key: cosine for key, cosine in zip(keys, found, strict=False) if not math.isnan(cosine)}

@@ -269,24 +269,26 @@ class OwnedModel(models.Model):
 
 
 @contextmanager
-def _database_setting(value: str, using: str) -> Iterator[None]:
+def _database_setting(value: str, using: str, *, is_outermost: bool) -> Iterator[None]:
     """Hold `app.user_id` for this transaction, and put back what an outer door had set."""
     connection = connections[using]
     with connection.cursor() as cursor:
         cursor.execute("SELECT current_setting('app.user_id', true), set_config('app.user_id', %s, true)", [value])
         previous = cursor.fetchone()[0] or ""
     yield
-    # After an error the rollback restores it; and a transaction that needs one takes no further statement.
-    if previous != value and not connection.needs_rollback:
+    # The end of the outermost transaction restores it, and so does a rollback after an error; and a transaction that
+    # needs one takes no further statement.
+    if not is_outermost and previous != value and not connection.needs_rollback:
         with connection.cursor() as cursor:
             cursor.execute("SELECT set_config('app.user_id', %s, true)", [previous])
 
 
 @contextmanager
 def _transaction(value: str, using: str) -> Iterator[None]:
+    is_outermost = not connections[using].in_atomic_block
     with transaction.atomic(using=using):
         if connections[using].vendor == "postgresql":
-            with _database_setting(value, using):
+            with _database_setting(value, using, is_outermost=is_outermost):
                 yield
         else:
             yield

@@ -8,7 +8,7 @@ import importlib
 import math
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, reduce
 from hashlib import blake2b
 from operator import and_, or_
@@ -239,26 +239,44 @@ def bm25(
     return scores
 
 
-def blend(words: Mapping[Key, float], near: Mapping[Key, float]) -> dict[Key, float]:
+def blend(
+    words: Mapping[Key, float], near: Mapping[Key, float], *, only: Iterable[Key] | None = None
+) -> dict[Key, float]:
     """Return one score for each key of either list: the weighed sum of its z-scores among all of them.
 
     Args:
         words: BM25 scores; a key without one holds no word, which is 0.
         near: cosines; a key without one was not compared, which tells neither for nor against it.
+        only: whose scores are wanted, of these keys; by default everybody's.
     """
     keys = words.keys() | near.keys()
-    by_words = z_scores({key: words.get(key, 0.0) for key in keys})
-    by_meaning = z_scores(near)
-    # Rounded, so that what is equal but for the order of additions stays equal.
-    return {key: round(by_words[key] + MEANING * by_meaning.get(key, 0.0), 6) for key in keys}
+    word, meant = _Scale.of(words.values(), len(keys)), _Scale.of(near.values(), len(near))
+    weight = MEANING * meant.unit
+    return {
+        # Rounded, so that what is equal but for the order of additions stays equal.
+        key: round((words.get(key, 0.0) - word.mean) * word.unit + (near.get(key, meant.mean) - meant.mean) * weight, 6)
+        for key in (keys if only is None else only)
+    }
 
 
 def z_scores(values: Mapping[Key, float]) -> dict[Key, float]:
     """Return how many standard deviations each value lies above their mean; zeros where all are alike."""
-    if not values:
-        return {}
-    mean = math.fsum(values.values()) / len(values)
-    deviation = math.sqrt(math.fsum([(value - mean) ** 2 for value in values.values()]) / len(values))
-    if deviation <= 1e-9:
-        return dict.fromkeys(values, 0.0)
-    return {key: (value - mean) / deviation for key, value in values.items()}
+    scale = _Scale.of(values.values(), len(values))
+    return {key: (value - scale.mean) * scale.unit for key, value in values.items()}
+
+
+class _Scale(NamedTuple):
+    """How to make standard scores of some values: `(value - mean) * unit`."""
+
+    mean: float
+    unit: float  # one by their standard deviation; 0 where all are alike
+
+    @classmethod
+    def of(cls, values: Collection[float], count: int) -> "_Scale":
+        """Return the scale of `count` values, of which those that are not given are 0."""
+        if not count:
+            return cls(0.0, 0.0)
+        mean = math.fsum(values) / count
+        squares = math.fsum([(value - mean) ** 2 for value in values]) + (count - len(values)) * mean * mean
+        deviation = math.sqrt(squares / count)
+        return cls(mean, 1 / deviation if deviation > 1e-9 else 0.0)

@@ -16,10 +16,9 @@ from django.db.backends.base.base import BaseDatabaseWrapper
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor
 from django.db.migrations.operations.base import Operation
 from django.db.models.expressions import Col, F, Func
-from django.db.models.functions import Cast
 from django.db.models.sql.compiler import SQLCompiler
 
-Key = TypeVar("Key")
+Row = TypeVar("Row")
 
 # Statements by engine; braces take the table's names.
 _Script = dict[str, tuple[str, ...]]
@@ -171,23 +170,20 @@ def count_holders(model: type[models.Model], *groups: Sequence[str]) -> list[int
 
 
 @dataclass(frozen=True, slots=True)
-class Found(Generic[Key]):
-    """What a search found: `indexed` texts by key, `most` at most, out of `total` that hold a word.
+class Found(Generic[Row]):
+    """What a search found: `rows`, `most` at most, out of `total` that hold a word.
 
     Above `most` the total counts what the index holds, whether or not the queryset would have it, and `frequencies`
     says the same of each token.
     """
 
-    indexed: dict[Key, str]
-    columns: dict[Key, tuple[str, ...]]  # of the same rows, those that were asked for
+    rows: list[Row]
     total: int
     frequencies: dict[str, int]
 
 
-def find_any(
-    rows: models.QuerySet[Any], wanted: Sequence[str], *columns: str, key: str | Cast = "pk", held: int, most: int
-) -> Found[Any]:
-    """Return the rows of a queryset whose `search_terms` hold any of some tokens, the best candidates if too many do.
+def find_any(rows: models.QuerySet[Any, Row], wanted: Sequence[str], *, held: int, most: int) -> Found[Row]:
+    """Return what a queryset yields of rows that hold any of some tokens, the best candidates if too many do.
 
     These are all that hold a rare token, and of those with nothing but common ones, by which one is as good as the
     other, the newest. So they are the same rows on every engine.
@@ -195,21 +191,18 @@ def find_any(
     Args:
         rows: of one owner.
         wanted: their `search.tokens`.
-        columns: what else of the rows is wanted.
-        key: what the rows are known by.
         held: how many rows the owner has at most; saves a count where they are few.
         most: how many are too many.
     """
-    texts = rows.values_list(key, "search_terms", *columns)
     total, frequencies = _count(rows.model, wanted) if wanted and held > most else (0, {})
     if total <= most:
-        found = list(texts.filter(HoldsAny(wanted)))
-        return _found(found, len(found), {})
+        found = list(rows.filter(HoldsAny(wanted)))
+        return Found(found, len(found), {})
     rare = _rarest(frequencies, most)
     common = [token for token in wanted if token not in rare]
     # One look-up of both: SQLite would answer an OR of two by reading all of the owner's rows.
     newest = most - sum(frequencies[token] for token in rare)
-    return _found(list(texts.filter(HoldsAny(common, newest=newest, always=rare))), total, frequencies)
+    return Found(list(rows.filter(HoldsAny(common, newest=newest, always=rare))), total, frequencies)
 
 
 def _count(model: type[models.Model], wanted: Sequence[str]) -> tuple[int, dict[str, int]]:
@@ -219,10 +212,6 @@ def _count(model: type[models.Model], wanted: Sequence[str]) -> tuple[int, dict[
         return total, {wanted[0]: total}
     total, *each = count_holders(model, wanted, *([token] for token in wanted))
     return total, dict(zip(wanted, each, strict=True))
-
-
-def _found(rows: list[tuple[Any, ...]], total: int, frequencies: dict[str, int]) -> Found[Any]:
-    return Found({row[0]: row[1] for row in rows}, {row[0]: row[2:] for row in rows}, total, frequencies)
 
 
 def _rarest(frequencies: Mapping[str, int], most: int) -> list[str]:

@@ -2,22 +2,21 @@
 
 Without a network: static word vectors, whose weights lie in the wheel of `wordllama`. Its files are read without its
 code, which would configure logging and bring an HTTP client. Or those of an embedding model through the one door.
-Vectors are kept in this process alone, by a digest of their text, so there is nothing that erasure has to look for;
-those of single words by the word, which is nobody's.
+Vectors are kept in this process alone, by a keyed hash of their text or by the id of what always says the same, so
+there is nothing that erasure has to look for; those of single words by the word, which is nobody's.
 """
 
 import importlib
 import importlib.util
 import logging
 import threading
-from collections import OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
-from functools import cache, lru_cache
-from hashlib import blake2b
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
+from config.lib.kept import Kept
 from config.lib.llm import LLMUnavailable, embed
 
 logger = logging.getLogger(__name__)
@@ -30,9 +29,9 @@ _WEIGHTS: Final = "weights/l2_supercat_256.safetensors"
 _TOKENIZER: Final = "tokenizers/l2_supercat_tokenizer_config.json"
 
 Vector = Any  # a numpy array of length 1; numpy takes a third of a second to import, so only a search does
+Read = Callable[[Sequence[str]], Mapping[str, str]]  # the texts that ids stand for, without those that are gone
 
-_lock = threading.Lock()
-_kept: OrderedDict[bytes, Vector] = OrderedDict()
+_kept: Final = Kept[int | str, Vector](CACHED)
 
 
 def cosines(query: str, texts: Sequence[str], *, model: str) -> list[float] | None:
@@ -41,16 +40,43 @@ def cosines(query: str, texts: Sequence[str], *, model: str) -> list[float] | No
     Computes static vectors. Of any other model only vectors that `fetch` has brought are known here, so this may be
     called while a transaction is open.
     """
-    vectors = _static_vectors([query, *texts]) if model == STATIC else _known([query, *texts], model)
-    if vectors is None or vectors[0] is None:
+    keys = _keys([query, *texts], model)
+    if model == STATIC:
+        by_key = dict(zip(keys, (query, *texts), strict=True))
+        vectors = _static_vectors(keys, lambda missing: [by_key[key] for key in missing])
+    else:
+        vectors = _kept.look_up(keys)
+    return _compare(vectors[0], vectors[1:]) if vectors else None
+
+
+def static_cosines(query: str, ids: Sequence[str], read: Read) -> list[float] | None:
+    """Return what `cosines` does of texts that ids stand for, for good; only those not met before are read.
+
+    Args:
+        query: as typed.
+        ids: of whatever never changes its text.
+        read: returns texts by id.
+    """
+
+    def texts(missing: Sequence[str]) -> list[str]:
+        found = read(missing)
+        return [found.get(key, "") for key in missing]
+
+    asked = _static_vectors(_keys([query], STATIC), lambda _: [query])
+    vectors = _static_vectors(ids, texts)
+    return None if asked is None or vectors is None else _compare(asked[0], vectors)
+
+
+def _compare(asked: Vector | None, vectors: Sequence[Vector | None]) -> list[float] | None:
+    if asked is None:
         return None
-    if not texts:
+    if not vectors:
         return []
     numpy = importlib.import_module("numpy")
-    none = numpy.full_like(vectors[0], numpy.nan)
-    table = numpy.array([none if vector is None else vector for vector in vectors[1:]]).reshape(len(texts), -1)
+    none = numpy.full_like(asked, numpy.nan)
+    table = numpy.array([none if vector is None else vector for vector in vectors])
     # Row by row, and rounded: in a product of matrices the last bits depend on how many rows there are.
-    found: list[float] = numpy.einsum("ij,j->i", table, vectors[0]).astype(float).round(6).tolist()
+    found: list[float] = numpy.einsum("ij,j->i", table, asked).astype(float).round(6).tolist()
     return found
 
 
@@ -61,7 +87,8 @@ def fetch(texts: Sequence[str], *, model: str) -> bool:
     """
     if model == STATIC:
         return True
-    missing = [text for text, vector in zip(texts, _known(texts, model), strict=True) if vector is None and text]
+    known = _kept.look_up(_keys(texts, model))
+    missing = [text for text, vector in zip(texts, known, strict=True) if vector is None and text]
     if not missing:
         return True
     try:
@@ -70,44 +97,19 @@ def fetch(texts: Sequence[str], *, model: str) -> bool:
         logger.warning("Search goes by words alone: %s", failure.kind)
         return False
     units = _units(importlib.import_module("numpy").asarray(values, dtype="float32"))
-    _keep(dict(zip(_keys(dict.fromkeys(missing), model), units, strict=True)))
+    _kept.keep(dict(zip(_keys(dict.fromkeys(missing), model), units, strict=True)))
     return True
 
 
-def _keys(texts: Iterable[str], model: str) -> list[bytes]:
-    person = blake2b(model.encode(), digest_size=16).digest()
-    return [blake2b(text.encode(errors="replace"), digest_size=16, person=person).digest() for text in texts]
-
-
-def _known(texts: Sequence[str], model: str) -> list[Vector | None]:
-    return _kept_under(_keys(texts, model))
-
-
-def _kept_under(keys: Sequence[bytes]) -> list[Vector | None]:
-    with _lock:
-        found = []
-        for key in keys:
-            vector = _kept.get(key)
-            if vector is not None:
-                _kept.move_to_end(key)
-            found.append(vector)
-        return found
-
-
-def _keep(vectors: Mapping[bytes, Vector | None]) -> None:
-    with _lock:
-        for key, vector in vectors.items():
-            if vector is not None:
-                _kept[key] = vector
-                _kept.move_to_end(key)
-        while len(_kept) > CACHED:
-            _kept.popitem(last=False)
+def _keys(texts: Iterable[str], model: str) -> list[int]:
+    # Python's own hash is keyed anew in each process, and takes an eighth of the time of a digest; among all that are
+    # kept, two of its 64 bits' values meet once in a hundred billion processes.
+    return [hash((model, text)) for text in texts]
 
 
 def forget() -> None:
-    """Drop all vectors that are kept."""
-    with _lock:
-        _kept.clear()
+    """Drop all vectors that are kept of texts."""
+    _kept.clear()
 
 
 def _units(table: Any) -> list[Vector | None]:
@@ -120,25 +122,27 @@ def _units(table: Any) -> list[Vector | None]:
     return [row.copy() if is_one else None for row, is_one in zip(table, has_direction.tolist(), strict=True)]
 
 
-def _static_vectors(texts: Sequence[str]) -> list[Vector | None] | None:
+def _static_vectors(keys: Sequence[Any], read: Callable[[Sequence[Any]], Sequence[str]]) -> list[Vector | None] | None:
+    """Return the static vectors of the texts that keys stand for; `read` gives the texts of those not kept."""
     if _static_files() is None:
         return None
-    keys = _keys(texts, STATIC)
-    vectors = _kept_under(keys)
-    missing = {key: text for key, text, vector in zip(keys, texts, vectors, strict=True) if vector is None}
-    computed = dict(zip(missing, _sums_of_words(list(missing.values())), strict=True))
-    _keep(computed)
-    return [computed[key] if vector is None else vector for key, vector in zip(keys, vectors, strict=True)]
+    vectors = _kept.look_up(keys)
+    missing = list(dict.fromkeys(key for key, vector in zip(keys, vectors, strict=True) if vector is None))
+    if not missing:
+        return vectors
+    made = dict(zip(missing, _sums_of_words(read(missing)), strict=True))
+    _kept.keep(made)
+    return [made[key] if vector is None else vector for key, vector in zip(keys, vectors, strict=True)]
 
 
 def _sums_of_words(texts: Sequence[str]) -> list[Vector | None]:
     """Return the vectors of texts; no piece of the tokenizer's reaches from a word into the next, so they are sums."""
     words = [text.split() for text in texts]
-    rows = {word: row for row, word in enumerate(dict.fromkeys(chain.from_iterable(words)))}
-    if not rows:
+    distinct = dict.fromkeys(chain.from_iterable(words))
+    if not distinct:
         return [None] * len(texts)
     numpy = importlib.import_module("numpy")
-    table = numpy.array([_word_vector(word) if len(word) <= MAX_WORD else _sum_of_pieces(word) for word in rows])
+    table, rows = _words.rows_of(distinct)
     sums = numpy.zeros((len(texts), table.shape[1]), dtype=table.dtype)
     # Texts of as many words at a time: numpy adds a block of rows much faster than it goes from text to text.
     places: dict[int, list[int]] = {}
@@ -151,14 +155,46 @@ def _sums_of_words(texts: Sequence[str]) -> list[Vector | None]:
     return _units(sums)
 
 
+class _Words:
+    """The vectors of words that were met, in one table: to put one together of many arrays takes longer than to add."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._table: Any = None
+        self._rows: dict[str, int] = {}
+
+    def rows_of(self, words: Collection[str]) -> tuple[Any, Mapping[str, int]]:
+        """Return a table, and which of its rows are those of the words. No row changes in a table that was given."""
+        numpy = importlib.import_module("numpy")
+        with self._lock:
+            new = [word for word in words if word not in self._rows and len(word) <= MAX_WORD]
+            if self._table is None or len(self._rows) + len(new) > CACHED_WORDS:
+                new = [word for word in words if len(word) <= MAX_WORD][:CACHED_WORDS]
+                self._table, self._rows = numpy.zeros((CACHED_WORDS, _dimensions()), dtype="float32"), {}
+            for row, word in enumerate(new, start=len(self._rows)):
+                self._table[row] = _sum_of_pieces(word)
+                self._rows[word] = row
+            table, rows = self._table, self._rows
+        if all(word in rows for word in words):
+            return table, rows
+        of_all = [table[rows[word]] if word in rows else _sum_of_pieces(word) for word in words]
+        return numpy.array(of_all), {word: row for row, word in enumerate(words)}
+
+
+_words: Final = _Words()
+
+
+def _dimensions() -> int:
+    files = _static_files()
+    assert files
+    return int(files[1].shape[1])
+
+
 def _sum_of_pieces(word: str) -> Vector:
     files = _static_files()
     assert files
     tokenizer, weights = files
     return weights.take(tokenizer.encode(_encodable(word), add_special_tokens=False).ids, axis=0).sum(axis=0)
-
-
-_word_vector = lru_cache(CACHED_WORDS)(_sum_of_pieces)
 
 
 def _encodable(text: str) -> str:

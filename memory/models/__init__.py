@@ -10,6 +10,7 @@ from memory.models.facts import (
     Tombstone,
     UserFact,
     UserFactQuerySet,
+    hold_at,
 )
 from memory.models.places import Place, PlaceMention
 from memory.models.review import MemoryProposal, ProposalKind, ProposalStatus
@@ -34,4 +35,5 @@ __all__ = [
     "Tombstone",
     "UserFact",
     "UserFactQuerySet",
+    "hold_at",
 ]

@@ -54,12 +54,17 @@ class ArchivedReason(models.TextChoices):
     MERGED = "merged", "Merged into another fact"
 
 
+def hold_at(now: datetime) -> Q:
+    """Return the condition that a fact holds at `now` (aware UTC; its upper bound is exclusive)."""
+    return Q(Q(valid_until__isnull=True) | Q(valid_until__gt=now), valid_from__lte=now)
+
+
 class UserFactQuerySet(OwnedQuerySet["UserFact"]):
     """Facts of the owner in scope."""
 
     def current(self, now: datetime) -> Self:
-        """Keep the rows we still believe and that hold at `now` (aware UTC; the upper bound is exclusive)."""
-        return self.believed().filter(Q(valid_until__isnull=True) | Q(valid_until__gt=now), valid_from__lte=now)
+        """Keep the rows we still believe and that hold at `now` (aware UTC)."""
+        return self.believed().filter(hold_at(now))
 
     def believed(self) -> Self:
         """Keep the rows that were not archived, whether they hold now, did once or will."""

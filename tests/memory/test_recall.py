@@ -10,6 +10,7 @@ from config.lib.search_index import HoldsAny, count_holders
 from memory import recall as recall_module
 from memory.models import UserFact
 from memory.recall import MAX_RECALLED, recall, recall_facts
+from memory.services import supersede_fact
 from tests.embeddings import EmbeddingModel
 from tests.factories.memory import JULY, JUNE, MAY, UserFactFactory
 from tests.owners import as_owner
@@ -24,6 +25,13 @@ BY_WORDS = {
     "emoji": "Loves the 🚀 emoji",
     "operators": "Wrote NEAR and OR in a note",
 }
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_kept():
+    """Let each test begin like a process that met nobody: ids of users come again."""
+    vectors.forget()
+    recall_module.drop_kept()
 
 
 @pytest.fixture
@@ -207,7 +215,7 @@ def test_facts_of_a_stranger_neither_come_in_nor_count(model, as_trader, strange
 
 
 def test_of_very_many_matches_the_rare_word_decides(as_trader, words_alone, monkeypatch):
-    monkeypatch.setattr(recall_module, "MAX_READ", 0)
+    monkeypatch.setattr(recall_module, "MAX_COMPARED", 0)
     monkeypatch.setattr(recall_module, "MAX_RANKED", 4)
     UserFactFactory(content="Gold rare", created_at=MAY - timedelta(days=9))
     for number in range(9):
@@ -357,11 +365,10 @@ def ranks(query: str) -> tuple[list[tuple[UUID, float]], int]:
 
 @pytest.mark.parametrize("query", ["gold", "gold silver", "silver tin and gold", "copper"])
 def test_few_facts_are_ranked_the_same_whether_read_whole_or_looked_up(query, metals, monkeypatch):
-    read = ranks(query)
-    monkeypatch.setattr(recall_module, "MAX_READ", 0)
-    monkeypatch.setattr(recall_module, "_rank_all", None)
+    met_first, met_again = ranks(query), ranks(query)
+    monkeypatch.setattr(recall_module, "MAX_COMPARED", 0)
 
-    assert ranks(query) == read
+    assert met_first == met_again == ranks(query)
 
 
 @pytest.mark.parametrize("most", [1, 2, 9, 15])
@@ -369,7 +376,7 @@ def test_few_facts_are_ranked_the_same_whether_read_whole_or_looked_up(query, me
 def test_one_look_up_finds_what_one_for_the_rare_words_and_one_for_the_newest_find(
     query, most, metals, trader, monkeypatch
 ):
-    monkeypatch.setattr(recall_module, "MAX_READ", 0)
+    monkeypatch.setattr(recall_module, "MAX_COMPARED", 0)
     monkeypatch.setattr(recall_module, "MAX_RANKED", most)
     wanted, current = tokens(query_terms(query), trader.pk), UserFact.objects.current(JUNE)
     holders = dict(zip(wanted, count_holders(UserFact, *([token] for token in wanted)), strict=True))
@@ -390,23 +397,87 @@ def test_one_look_up_finds_what_one_for_the_rare_words_and_one_for_the_newest_fi
     assert total == count_holders(UserFact, wanted)[0] > most
 
 
-@pytest.mark.parametrize("most_read", [0, 300])
-def test_facts_that_are_all_compared_are_read_once(most_read, as_trader, monkeypatch, django_assert_num_queries):
-    monkeypatch.setattr(recall_module, "MAX_READ", most_read)
+def test_facts_that_are_all_compared_are_read_once(as_trader, django_assert_num_queries):
     for number in range(9):
         UserFactFactory(content=f"Trades BTC n{number}")
 
-    with django_assert_num_queries(3):  # how many, all of them, the best whole
-        assert recall_facts(query="btc", limit=2, now=JUNE).total == 9
+    for statements in (3, 2):  # which there are, what they say, the best whole; and what they say is known then
+        with django_assert_num_queries(statements):
+            assert recall_facts(query="btc", limit=2, now=JUNE).total == 9
+
+
+@pytest.mark.parametrize("most_named", [0, 100])
+def test_only_facts_that_were_not_met_are_read(most_named, as_trader, monkeypatch, django_assert_num_queries):
+    monkeypatch.setattr(recall_module, "MAX_NAMED", most_named)
+    UserFactFactory(content="Trades BTC")
+    assert contents("btc coins") == ["Trades BTC"]
+    UserFactFactory(content="Trades coins")
+
+    with django_assert_num_queries(3):
+        assert set(contents("btc coins")) == {"Trades BTC", "Trades coins"}
 
 
 @pytest.mark.parametrize("query", ["gold", "gold silver tin 3 11"])
 def test_very_many_matches_take_four_statements(query, metals, monkeypatch, django_assert_num_queries):
-    monkeypatch.setattr(recall_module, "MAX_READ", 0)
+    monkeypatch.setattr(recall_module, "MAX_COMPARED", 0)
     monkeypatch.setattr(recall_module, "MAX_RANKED", 4)
+    contents(query)  # a process that meets the owner looks first whether there are few
 
     with django_assert_num_queries(4):  # how many, how many hold each word, the candidates, the best whole
         assert recall_facts(query=query, limit=2, now=JUNE).truncated
+
+
+def test_who_no_longer_has_very_many_facts_has_all_compared_again(as_trader, monkeypatch):
+    monkeypatch.setattr(recall_module, "MAX_COMPARED", 1)
+    UserFactFactory(content="Only trades BTC")
+    reads = UserFactFactory(content="Reads about cryptocurrency")
+    assert contents("cryptocurrency") == ["Reads about cryptocurrency"]
+
+    reads.delete()
+
+    assert contents("cryptocurrency") == ["Only trades BTC"]
+
+
+# --- What a process keeps ---
+
+
+def test_what_is_kept_of_facts_follows_every_change(as_trader, words_alone):
+    fact = UserFactFactory(content="Trades gold")
+    UserFactFactory(content="Trades silver", valid_until=JULY)
+    assert contents("gold silver") == ["Trades gold", "Trades silver"]
+
+    supersede_fact(fact_id=fact.pk, content="Trades tin", now=JUNE)
+
+    assert contents("gold silver") == ["Trades silver"]
+    assert contents("tin") == ["Trades tin"]
+    assert recall_facts(query="silver", now=JULY).rows == []
+
+
+def test_a_fact_that_goes_between_two_statements_is_not_found(as_trader, words_alone, monkeypatch):
+    UserFactFactory(content="Trades gold")
+    gone = UserFactFactory(content="Trades more gold")
+    look_up = recall_module._terms.look_up
+
+    def erase_and_look_up(keys):
+        gone.delete()
+        return look_up(keys)
+
+    monkeypatch.setattr(recall_module._terms, "look_up", erase_and_look_up)
+
+    assert contents("gold") == ["Trades gold"]
+
+
+def test_nothing_that_is_kept_of_a_fact_is_a_word(as_trader):
+    fact = UserFactFactory(content="Fears the taxman", body="Owes a million")
+    contents("debts")
+
+    (key,) = recall_module._terms
+    (terms,) = recall_module._terms.look_up([key])
+
+    assert terms == fact.search_terms
+    assert not {*fact.content.lower().split(), *fact.body.lower().split()} & set(terms.split())
+    assert UUID(key) == fact.pk
+    assert key in set(vectors._kept)
 
 
 def test_each_owner_is_answered_from_their_own_facts_in_one_process(trader, stranger, words_alone):

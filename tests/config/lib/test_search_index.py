@@ -151,8 +151,7 @@ def test_find_any_takes_all_that_hold_a_rare_word_and_the_newest_of_the_others(a
 
     found = find_any(UserFact.objects.all(), wanted, held=7, most=4)
 
-    chosen = {row.content for row in UserFact.objects.filter(pk__in=found.indexed)}
-    assert chosen == {"gold rare", "gold common n0", "gold common n5", "gold common n4"}
+    assert {row.content for row in found.rows} == {"gold rare", "gold common n0", "gold common n5", "gold common n4"}
     assert (found.total, found.frequencies[wanted[0]]) == (7, 7)
 
 
@@ -164,13 +163,13 @@ def test_find_any_counts_what_there_is(as_trader, most):
 
     found = find_any(UserFact.objects.all(), tokens(["gold"], as_trader.pk), held=7, most=most)
 
-    assert (len(found.indexed), found.total, found.frequencies) == (6, 6, {})
+    assert (len(found.rows), found.total, found.frequencies) == (6, 6, {})
 
 
 def test_find_any_of_nothing_finds_nothing(as_trader):
     UserFactFactory()
 
-    assert find_any(UserFact.objects.all(), [], held=1, most=4).indexed == {}
+    assert find_any(UserFact.objects.all(), [], held=1, most=4).rows == []
 
 
 def test_column_is_made_of_all_its_sources(as_trader):

@@ -6,8 +6,9 @@ import sys
 import pytest
 
 from config.lib import llm, vectors
+from config.lib.kept import Kept
 from config.lib.llm import LLMUnavailable
-from config.lib.vectors import CACHED, STATIC, cosines, fetch
+from config.lib.vectors import CACHED, STATIC, cosines, fetch, static_cosines
 from tests.embeddings import EmbeddingModel
 from tests.source import ROOT
 
@@ -19,6 +20,13 @@ def _forget():
     vectors.forget()
     yield
     vectors.forget()
+
+
+@pytest.fixture
+def words(monkeypatch):
+    """The table of words, without any."""
+    monkeypatch.setattr(vectors, "_words", vectors._Words())
+    return vectors._words
 
 
 @pytest.fixture
@@ -54,12 +62,34 @@ def test_a_text_is_cut_like_the_sum_of_its_words(text):
     assert vector == pytest.approx(whole / math.sqrt(whole.dot(whole)), abs=1e-6)
 
 
-def test_words_are_kept_but_sentences_without_spaces_are_not():
-    vectors._word_vector.cache_clear()
-
+def test_words_are_kept_but_sentences_without_spaces_are_not(words):
     cosines("btc", ["Trades " + "只交易比特币" * 10, "Trades gold"], model=STATIC)
 
-    assert vectors._word_vector.cache_info().currsize == len({"btc", "Trades", "gold"})
+    assert set(words._rows) == {"btc", "Trades", "gold"}
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 5])
+def test_a_vector_does_not_depend_on_which_words_are_kept(most, words, monkeypatch):
+    texts = ["Trades BTC and gold", "gold", "只交易比特币" * 10, "BTC " + "x" * 40, ""]
+    expected = [cosines("coins", [text], model=STATIC) for text in texts]
+    monkeypatch.setattr(vectors, "CACHED_WORDS", most)
+    vectors.forget()
+    words._table = None
+
+    assert [cosines("coins", [text], model=STATIC) for text in texts] == [
+        pytest.approx(value, nan_ok=True) for value in expected
+    ]
+    assert len(words._rows) <= most
+
+
+def test_a_table_of_words_that_was_given_does_not_change_when_another_begins(words, monkeypatch):
+    monkeypatch.setattr(vectors, "CACHED_WORDS", 2)
+    table, rows = words.rows_of(["gold", "silver"])
+    before = table[rows["gold"]].copy()
+
+    words.rows_of(["tin", "iron"])
+
+    assert (table[rows["gold"]] == before).all()
 
 
 def test_a_cosine_does_not_depend_on_what_else_is_compared():
@@ -105,11 +135,27 @@ def test_without_the_package_there_are_no_vectors_and_the_log_says_so(monkeypatc
 
 
 def test_what_is_kept_holds_no_text_and_is_bounded(monkeypatch):
-    monkeypatch.setattr(vectors, "CACHED", 10)
+    monkeypatch.setattr(vectors, "_kept", Kept(10))
     cosines("btc", [f"Trades secret coin {number}" for number in range(50)], model=STATIC)
 
     assert len(vectors._kept) == 10 < CACHED
-    assert not any(b"secret" in key for key in vectors._kept)
+    assert {type(key) for key in vectors._kept} == {int}
+
+
+def test_texts_that_ids_stand_for_are_read_once():
+    said = {"a": "Only trades BTC", "b": "Lives in Lisbon", "c": ""}
+    asked = []
+
+    def read(ids):
+        asked.extend(ids)
+        return {key: said[key] for key in ids if key in said}
+
+    first = static_cosines("cryptocurrency", ["a", "b", "gone"], read)
+    again = static_cosines("cryptocurrency", ["b", "a"], read)
+
+    assert first[:2] == again[::-1] == cosines("cryptocurrency", [said["a"], said["b"]], model=STATIC)
+    assert math.isnan(first[2])
+    assert asked == ["a", "b", "gone"]
 
 
 def test_only_a_search_loads_the_weights():

@@ -1,0 +1,46 @@
+"""What a process keeps because it takes long to make."""
+
+import threading
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import islice
+from typing import Generic, TypeVar
+
+Key = TypeVar("Key")
+Value = TypeVar("Value")
+
+
+class Kept(Generic[Key, Value]):
+    """The values that were made last, `most` of them, by key; many at a time, by any thread.
+
+    Not those asked for last: to note that takes longer than to look up, for thousands of keys at a time.
+    """
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self._values: dict[Key, Value] = {}
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(list(self._values))
+
+    def look_up(self, keys: Iterable[Key]) -> list[Value | None]:
+        """Return the value of each key in turn; None for what is not kept."""
+        with self._lock:
+            return list(map(self._values.get, keys))
+
+    def keep(self, values: Mapping[Key, Value | None]) -> None:
+        """Keep values by key; a None is not kept."""
+        with self._lock:
+            for key, value in values.items():
+                if value is not None:
+                    self._values[key] = value
+            for key in list(islice(self._values, max(0, len(self._values) - self.most))):
+                del self._values[key]
+
+    def clear(self) -> None:
+        """Drop everything."""
+        with self._lock:
+            self._values.clear()
