@@ -112,6 +112,8 @@ _HOLDERS: Final = {
     "sqlite": "SELECT rowid AS docid FROM {table}_search WHERE {table}_search MATCH %s",
     "postgresql": "SELECT docid FROM {table}_search WHERE tokens @@ %s::tsquery",
 }
+# PostgreSQL is kept from its idea to read everybody's rows, the newest first, until enough of them hold a word.
+_NEWEST: Final = {"sqlite": "docid DESC", "postgresql": "docid + 0 DESC"}
 _ROWS: Final = {"sqlite": "{table}_search_rows", "postgresql": "{table}_search"}
 # PostgreSQL is told to look them up first: what the policy lets through it takes for far fewer rows than there are, so
 # it would read all of the owner's and look for each in the index.
@@ -145,7 +147,7 @@ class HoldsAny(Func):
         any_holders = newest = _HOLDERS[connection.vendor]
         if self.newest is not None:
             # As a table of its own, or the order and the limit were those of the rows beside it, too.
-            found = f"{any_holders} ORDER BY docid DESC LIMIT {int(self.newest)}"
+            found = f"{any_holders} ORDER BY {_NEWEST[connection.vendor]} LIMIT {int(self.newest)}"
             newest = f"SELECT docid FROM ({found}) AS found"  # noqa: S608 - ours
         parts = [(self.always, any_holders), (() if self.newest == 0 else self.wanted, newest)]
         asked = [(group, holders) for group, holders in parts if group]

@@ -172,6 +172,17 @@ def test_find_any_of_nothing_finds_nothing(as_trader):
     assert find_any(UserFact.objects.all(), [], held=1, most=4).rows == []
 
 
+@pytest.mark.postgres
+def test_the_newest_are_not_looked_for_among_the_rows_of_everybody(as_trader):
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off")  # what seems dear of many rows
+
+    plan = UserFact.objects.filter(HoldsAny(tokens(["gold"], as_trader.pk), newest=5)).explain()
+
+    assert "user_facts_search_tokens" in plan
+    assert "Backward" not in plan
+
+
 def test_column_is_made_of_all_its_sources(as_trader):
     fact = UserFactFactory(content="Trades BTC", summary="Bitcoin", body="since 2019")
 
