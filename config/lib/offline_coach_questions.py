@@ -32,7 +32,6 @@ from config.lib.offline_lookups import (
     SOON_HOURS,
     Ask,
     asked_of,
-    compiled,
     own,
     pick,
     refusal,
@@ -45,6 +44,7 @@ from config.lib.offline_market_answers import (
     told_worries,
 )
 from config.lib.offline_markets import EVENT, events_in, is_market, symbols_in
+from config.lib.offline_patterns import any_of
 from config.lib.offline_talk import Steps, Talk
 
 _MOST_EXPOSED: Final = 3  # deployments whose exposure is looked up for one answer
@@ -238,7 +238,7 @@ _A_TRADE = (
 
 _QUESTIONS: Final[tuple[tuple[re.Pattern[str], str, Ask], ...]] = (
     (
-        compiled(
+        any_of(
             rf"(?:what|how|how much) (?:will|would|could|might|does|did|do|can|is|are"
             rf"|should)\b.{{0,80}}?\b(?:{EVENT})\b"
             r".{0,40}?\b(?:do(?:ing)?|mean|affect|impact|hit|move|hurt|matter|cost)\b.{0,80}",
@@ -252,7 +252,7 @@ _QUESTIONS: Final[tuple[tuple[re.Pattern[str], str, Ask], ...]] = (
         _effect,
     ),
     (
-        compiled(
+        any_of(
             rf"why (?:did|do|have|has|had|would) {_WHO} {_OPENED}{_A_TRADE}.{{0,30}}",
             rf"why (?:is|are|am) (?:{_WHO}|i) (?:still )?(?:long|short|in)\b.{{0,40}}",
             r"why (?:was|were) (?:this|that|the|my)\b(?: [\w/-]+){0,3} opened.{0,20}",
@@ -264,7 +264,7 @@ _QUESTIONS: Final[tuple[tuple[re.Pattern[str], str, Ask], ...]] = (
         _why_opened,
     ),
     (
-        compiled(
+        any_of(
             rf"why (?:did|has|have|had) {_WHO} {_CLOSED}{_A_TRADE}.{{0,30}}",
             r"why (?:was|were) (?:this|that|the|my)\b(?: [\w/-]+){0,3} (?:closed|exited|stopped out).{0,20}",
         ),
@@ -272,7 +272,7 @@ _QUESTIONS: Final[tuple[tuple[re.Pattern[str], str, Ask], ...]] = (
         _why_closed,
     ),
     (
-        compiled(
+        any_of(
             rf"what (?:would|will|could|might) make {_WHO} {_CLOSED}{_A_TRADE}.{{0,30}}",
             rf"when (?:will|would|do|does) {_WHO} {_CLOSED}{_A_TRADE}.{{0,30}}",
             r"what(?:'s| is| are) (?:the|its|your) exit(?: (?:rule|plan|condition|conditions|criteria))?",
@@ -281,7 +281,7 @@ _QUESTIONS: Final[tuple[tuple[re.Pattern[str], str, Ask], ...]] = (
         _what_closes,
     ),
     (
-        compiled(
+        any_of(
             rf"(?:have|has|had|was|were|did|is|are) (?:{_WHO}|i|any|anything|any(?: of)? (?:my |the )?orders?"
             r"|(?:my|the|your|its) orders?)\b.{0,30}?\b(?:rejected|rejections?|refused|refusals?|declined)\b.{0,40}",
             r"(?:were there |are there |is there )?(?:any |the |my |its |recent |last |latest )+(?:rejections?"
@@ -294,7 +294,7 @@ _QUESTIONS: Final[tuple[tuple[re.Pattern[str], str, Ask], ...]] = (
         _rejections,
     ),
     (
-        compiled(
+        any_of(
             r"(?:is there |are there )?any(?:thing| ?thing else| reason)? (?:that )?(?:i should|i need to|i have to|to)"
             r" (?:be )?(?:worr(?:y|ied)|concerned|watch|look out|be careful|know|keep an eye)\b.{0,40}",
             rf"should i (?:be )?(?:worr(?:y|ied)|concerned)(?: about (?:it|anything|{_WHO}|my {_RUNS}))?{NOW}",
@@ -307,7 +307,7 @@ _QUESTIONS: Final[tuple[tuple[re.Pattern[str], str, Ask], ...]] = (
         _worries,
     ),
     (
-        compiled(
+        any_of(
             rf"(?:what(?:'s| is| are) )?(?:my|the|its|our) (?:biggest|largest|main|greatest|worst|top|current|open)"
             rf" risks?"
             rf"{NOW}",
@@ -320,7 +320,7 @@ _QUESTIONS: Final[tuple[tuple[re.Pattern[str], str, Ask], ...]] = (
         _risk,
     ),
     (
-        compiled(
+        any_of(
             r"(?:what (?:are|were) )?(?:my |the |its |our |your )?(?:(?:last|latest|recent|newest|closed|past|previous"
             r"|all|best|worst|\d{1,2}|few|couple of) )+(?:[A-Za-z]{2,10} )?trades?",
             r"(?:what (?:are|were) )?(?:my |its |our )(?:[A-Za-z]{2,10} )?trades",
@@ -333,7 +333,7 @@ _QUESTIONS: Final[tuple[tuple[re.Pattern[str], str, Ask], ...]] = (
         _trades,
     ),
     (
-        compiled(
+        any_of(
             r"(?:what(?:'s| is| are) |are there |do (?:you|i|we) have )?(?:any |the |my |its |our |your |latest "
             r"|last |new"
             rf" |active )*lessons?(?: (?:learn(?:ed|t)|so far|of {_WHO}|from (?:my|its|the) trades))?",
@@ -345,7 +345,7 @@ _QUESTIONS: Final[tuple[tuple[re.Pattern[str], str, Ask], ...]] = (
         _lessons,
     ),
     (
-        compiled(
+        any_of(
             rf"what(?:'s| is| are| do i have)? (?:\w+ )?running"
             rf"(?: and how (?:is|are) (?:it|they|everything) (?:doing|going|performing))?{NOW}",
             rf"how(?:'s|'re| is| are| were| was| have| has| did)(?: all)?(?: of)? (?:my|the|our) (?:[\w-]+ )?{_RUNS}"
@@ -361,7 +361,7 @@ _QUESTIONS: Final[tuple[tuple[re.Pattern[str], str, Ask], ...]] = (
         _status,
     ),
     (
-        compiled(
+        any_of(
             rf"how(?:'s| is) (?:it|this|this one|this deployment) (?:doing|performing|going|looking){NOW}",
             rf"how (?:has|have) (?:it|this|this one) been (?:doing|performing|going){NOW}",
             rf"what (?:is|are) (?:it|they|my agents?|the agents?) (?:holding|doing){NOW}",
@@ -371,7 +371,7 @@ _QUESTIONS: Final[tuple[tuple[re.Pattern[str], str, Ask], ...]] = (
         _this_one,
     ),
     (
-        compiled(
+        any_of(
             r"how (?:did|does|has|have) (?P<name>(?:my |the |our )?[\w' -]{2,60}?) (?:perform(?:ed|ing)?"
             rf"|been performing|done?)(?: in (?:the )?backtests?)?{NOW}"
         ),
@@ -379,14 +379,14 @@ _QUESTIONS: Final[tuple[tuple[re.Pattern[str], str, Ask], ...]] = (
         _performance,
     ),
     (
-        compiled(
+        any_of(
             rf"how(?:'s| is) (?:my|our) (?P<name>[\w' -]{{2,60}}?) (?:doing|performing){NOW}",
         ),
         PERFORMANCE,
         _performance,
     ),
     (
-        compiled(
+        any_of(
             r"(?:what(?:'s| is| are|'re) )?(?:the )?(?:performance|results|track record|record|backtest results|stats"
             r"|numbers|win rate|sharpe(?: ratio)?|drawdown) (?:of|for) (?P<name>(?:my |the )?[\w' -]{2,60})"
         ),

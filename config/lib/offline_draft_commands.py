@@ -22,8 +22,8 @@ from config.lib.offline_drafts import (
 )
 from config.lib.offline_faces import Call
 from config.lib.offline_figures import listing, paragraphs
-from config.lib.offline_lookups import compiled
 from config.lib.offline_markets import symbols_in
+from config.lib.offline_patterns import any_of
 from config.lib.offline_replies import answers_given
 from config.lib.offline_scene import NOVICE
 from config.lib.offline_talk import Steps, Talk, saying
@@ -172,7 +172,7 @@ def _safer_than_last(talk: Talk, match: re.Match[str]) -> Steps:
 _IT: Final = r"(?:it|this|that|the (?:draft|strategy|skill|thing)|my (?:draft|strategy|skill))"
 _COMMANDS: Final = (
     _Command(
-        compiled(
+        any_of(
             r"(?:show|give|list|see)(?: me)? (?:an?|the|your|all|some)(?: \w+)? ?templates?",
             r"(?:what|which) templates? (?:are there|do you have|can i use|exist)",
             r"(?:are there|do you have)(?: any)? templates?",
@@ -183,7 +183,7 @@ _COMMANDS: Final = (
         needs_draft=False,
     ),
     _Command(
-        compiled(
+        any_of(
             r"(?:let's |i want to |i'd like to |can we )?(?:use|take|apply|start (?:from|with)|begin with|pick)"
             r" (?:the |your |a )?(?P<name>[\w -]{3,40}?) template(?: (?:on|for|with) [\w ,]{2,40})?"
         ),
@@ -191,7 +191,7 @@ _COMMANDS: Final = (
         needs_draft=False,
     ),
     _Command(
-        compiled(
+        any_of(
             r"(?:i want |i'd like |i would like |give me |make (?:me )?)?something (?:safer|less risky|more careful"
             r"|calmer)"
             r" than (?:my|the) (?:last|previous|other|current) (?:one|skill|strategy)"
@@ -199,7 +199,7 @@ _COMMANDS: Final = (
         _safer_than_last,
     ),
     _Command(
-        compiled(
+        any_of(
             rf"(?:make|can you make) {_IT} (?:a (?:bit|little) )?(?:safer|less risky|more (?:careful|conservative))",
             r"(?:lower|reduce|cut|halve) (?:the |its )?(?:risks?|caps|risk caps|limits)",
             r"(?:safer|less risky|more conservative)(?:,? please)?",
@@ -207,7 +207,7 @@ _COMMANDS: Final = (
         _make_safer,
     ),
     _Command(
-        compiled(
+        any_of(
             r"(?P<verb>add|trade|also (?:trade|add|include)|include|remove|drop|without|leave out|take out|only(?:"
             r" trade)?"
             r"|just(?: trade)?)(?: the)?(?: symbols?)? (?P<symbols>[A-Za-z]{2,12}(?:(?:, and|,| and| &)"
@@ -217,11 +217,11 @@ _COMMANDS: Final = (
         _change_symbols,
     ),
     _Command(
-        compiled(r"(?:call|name|rename) (?:it|this|the (?:draft|skill|strategy)|it to)(?: to)? (?P<name>\S.{1,79})"),
+        any_of(r"(?:call|name|rename) (?:it|this|the (?:draft|skill|strategy)|it to)(?: to)? (?P<name>\S.{1,79})"),
         _rename,
     ),
     _Command(
-        compiled(
+        any_of(
             rf"(?:can you |could you )?(?:review|critique|check|criticise|criticize|assess|judge|pick apart)(?:"
             rf" {_IT})?",
             rf"what (?:do you think|is wrong|would you change|are the holes|holes do you see)(?: (?:of|about|with"
@@ -232,7 +232,7 @@ _COMMANDS: Final = (
         _review,
     ),
     _Command(
-        compiled(
+        any_of(
             rf"what(?:'s| is| else is)? (?:still )?(?:missing|left|open|needed|to do)(?: (?:in|from|for) {_IT})?",
             r"(?:is|are) (?:there )?anything (?:else )?missing",
             r"(?:is it|is the draft) (?:complete|ready|done|finished)",
@@ -240,9 +240,9 @@ _COMMANDS: Final = (
         ),
         _what_is_missing,
     ),
-    _Command(compiled(rf"(?:can you |could you )?(?:save|discard|delete) {_IT}(?: (?:now|for me))?"), _save),
+    _Command(any_of(rf"(?:can you |could you )?(?:save|discard|delete) {_IT}(?: (?:now|for me))?"), _save),
     _Command(
-        compiled(
+        any_of(
             r"(?:no,? )?(?:that(?:'s| is) (?:all|it|enough)|use (?:the |your )?defaults?(?: for the rest)?"
             r"|you (?:choose|decide)|no more questions|skip(?: (?:it|that|them|the rest))?)"
         ),

@@ -35,11 +35,6 @@ NOW: Final = (
 )
 
 
-def compiled(*patterns: str) -> re.Pattern[str]:
-    """Return a pattern that matches what any of some do."""
-    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns), re.IGNORECASE)
-
-
 def asked_of(plain: str) -> str:
     """Return a question without "can you tell me" and the like."""
     return _POLITE.sub("", plain).strip()

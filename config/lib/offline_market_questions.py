@@ -16,12 +16,12 @@ from config.lib.offline_lookups import (
     SOON_HOURS,
     Ask,
     asked_of,
-    compiled,
     refusal,
     row_of,
 )
 from config.lib.offline_market_answers import told_events, told_markets, told_news
 from config.lib.offline_markets import COIN, events_in, symbols_in
+from config.lib.offline_patterns import any_of
 from config.lib.offline_talk import Steps, Talk
 
 
@@ -76,7 +76,7 @@ _MEASURE = r"(?:price|funding(?: rate)?|basis|(?:realised |realized )?vol(?:atil
 # The last entry: what a sentence must name, where the pattern alone does not say it.
 _QUESTIONS: Final[tuple[tuple[re.Pattern[str], str, Ask, Callable[[str], list[str]] | None], ...]] = (
     (
-        compiled(
+        any_of(
             rf"what(?:'s| is| are| was)? (?:the )?(?:crypto )?markets? (?:doing|up to|looking like|like){NOW}",
             rf"how(?:'s| is| are|'re) (?:the )?(?:crypto )?markets?(?: (?:doing|looking|today))?{NOW}",
             rf"(?:what(?:'s| is) )?(?:the )?market (?:overview|summary|situation){NOW}",
@@ -87,7 +87,7 @@ _QUESTIONS: Final[tuple[tuple[re.Pattern[str], str, Ask, Callable[[str], list[st
         None,
     ),
     (
-        compiled(
+        any_of(
             rf"(?:what(?:'s| is| are|'re)|how(?:'s| is| high is| much is)) (?:the )?(?:current )?{_COIN}(?:'s)?"
             rf"(?: and {_COIN})? (?:current )?{_MEASURE}{NOW}",
             rf"(?:what(?:'s| is| are|'re)|how(?:'s| is| high is)) (?:the )?(?:current )?{_MEASURE}"
@@ -102,13 +102,13 @@ _QUESTIONS: Final[tuple[tuple[re.Pattern[str], str, Ask, Callable[[str], list[st
         symbols_in,
     ),
     (
-        compiled(rf"what(?:'s| is) (?:the )?(?:current )?funding(?: rate)?s?{NOW}"),
+        any_of(rf"what(?:'s| is) (?:the )?(?:current )?funding(?: rate)?s?{NOW}"),
         MARKETS,
         _markets,
         None,
     ),
     (
-        compiled(
+        any_of(
             r"(?:is there |are there |what(?:'s| is| are) |what )?(?:any |the |some |latest |recent |new |big "
             r"|important"
             rf" |market |crypto |{_COIN} )*?(?:news|headlines)(?: (?:is there|do you have|came out))?"
@@ -120,7 +120,7 @@ _QUESTIONS: Final[tuple[tuple[re.Pattern[str], str, Ask, Callable[[str], list[st
         None,
     ),
     (
-        compiled(
+        any_of(
             r"(?:what(?:'s| is| are)? |which |are there |is there |any )+(?:the |any |upcoming |scheduled |next |big"
             r" |important |macro |economic |market )*events?(?: (?:are|is|do we have|do i have))?"
             rf"(?: (?:coming(?: up)?|ahead|scheduled|next|upcoming|soon|planned))?(?: (?:for|on) {_COIN})?"
@@ -134,13 +134,13 @@ _QUESTIONS: Final[tuple[tuple[re.Pattern[str], str, Ask, Callable[[str], list[st
         None,
     ),
     (
-        compiled(r"(?:when(?:'s| is| are)|what time is|is there an?y?) (?:the )?(?:next )?[\w' -]{2,40}"),
+        any_of(r"(?:when(?:'s| is| are)|what time is|is there an?y?) (?:the )?(?:next )?[\w' -]{2,40}"),
         EVENTS,
         _events,
         events_in,
     ),
     (
-        compiled(
+        any_of(
             r"(?:what are )?(?:all )?(?:of )?my (?:saved )?skills",
             r"(?:what|which) skills (?:do i have|have i(?: got)?|are there)",
             r"(?:what are )?(?:my|the) (?:open )?drafts",

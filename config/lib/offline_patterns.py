@@ -6,7 +6,8 @@ All match with straight apostrophes and without regard to case; those of sentenc
 import re
 
 
-def _any(*patterns: str) -> re.Pattern[str]:
+def any_of(*patterns: str) -> re.Pattern[str]:
+    """Return a pattern that matches what any of some do."""
     return re.compile("|".join(f"(?:{pattern})" for pattern in patterns), re.IGNORECASE)
 
 
@@ -18,20 +19,20 @@ CLAUSE = re.compile(r",?\s+(?:and|but|also|plus|while)\s+(?=(?:I|my)\b)|,\s+(?=(
 BULLET = re.compile(r"^(?:[-*•]|\d{1,2}[.)])\s+")
 QUOTED = re.compile("^[>\"“”'`«]")
 
-LEAD_IN = _any(
+LEAD_IN = any_of(
     r"^(?:hi|hello|hey)(?: there| keel)?[,.!:]*\s+",
     r"^(?:well|so|ok|okay|also|and|but|plus|btw|fyi|by the way|for the record|in general|again|one more thing|anyway)"
     r"\b[,:;-]*\s+",
     r"^(?:just so you know|please note|note|you should know|as i said|i should (?:say|mention|add)|i want you to know)"
     r"(?: that)?[,:]*\s+",
 )
-CORRECTION = _any(
+CORRECTION = any_of(
     r"^(?:no[,:;.-]+|(?:nope|actually|correction|sorry|rather|i mean|i meant|scratch that|not quite"
     r"|wrong)\b[,:;.-]*)\s+"
     r"(?:(?:sorry|actually|i mean|i meant|it's|its|that's)\b[,:;.-]*\s+)?",
     r"^(?:that|this|it)(?:'s| is) (?:wrong|not (?:right|true|correct)|incorrect)\b[,:;.-]*\s+",
 )
-EXPLICIT = _any(
+EXPLICIT = any_of(
     r"^(?:(?:please|can you|could you|would you|will you|i(?:'d| would) like you to|i want you to|you (?:should|must"
     r"|can))"
     r"\s+){0,3}(?:remember|memori[sz]e|keep in mind|bear in mind|make a note|take note|(?:do not|don't|never) forget"
@@ -40,18 +41,18 @@ EXPLICIT = _any(
     r"(?:\s+(?:that|this|these|the following|of|for me|for (?:the )?(?:future|later)|facts?|things?|rules?)\b)*"
     r"\s*[:,-]*\s*",
 )
-QUESTION = _any(
+QUESTION = any_of(
     r"^(?:what|which|who|whom|whose|where|why|how|do(?! not)|does|did|is|are|am|was|were|can|could|should|shall"
     r"|would|will|may"
     r"|might|have|has|had|tell me|show me|give me|list)\b"
 )
-SUPPOSITION = _any(
+SUPPOSITION = any_of(
     r"^(?:if|suppose|supposing|imagine|assume|assuming|pretend|let's say|say i|hypothetically|what if|i wish|i wonder"
     r"|i could|i would|i'd|unless)\b",
     r"\b(?:would|could) (?:it|that) be\b",
 )
 
-NOT_LASTING = _any(
+NOT_LASTING = any_of(
     r"\b(?:today|tonight|tomorrow|yesterday|right now|so far|just now|earlier|a (?:minute|moment) ago|next week)\b",
     r"\b(?:this|last) (?:morning|afternoon|evening|week|night|session|trade|time|candle|hour)\b",
     r"\b\d+ (?:seconds?|minutes?|hours?|days?) ago\b",
@@ -63,14 +64,14 @@ NOT_LASTING = _any(
     r"\bmy (?:\w+ )?positions? (?:is|are|was|were)\b|\b(?:is|are) (?:up|down|green|red)\b",
     r"\bmy (?:stop(?:[- ]loss)?|target|entry|take[- ]profit) is (?:at )?\$?[\d.,]+k?$",
 )
-FOR_NOW = _any(r"\b(?:currently|at the moment|for now|lately|these days|this (?:month|quarter))\b")
+FOR_NOW = any_of(r"\b(?:currently|at the moment|for now|lately|these days|this (?:month|quarter))\b")
 FROM_NOW_ON = re.compile(r"\bfrom now on\b", re.IGNORECASE)
 
-HEDGE = _any(
+HEDGE = any_of(
     r"^(?:I (?:think|guess|feel|believe|suppose|suspect)(?: that| like)?|maybe|perhaps|probably|apparently"
     r"|it (?:seems|looks)(?: that| like| as if)?)\s+(?=I\b|my\b)"
 )
-HEDGED_VERB = _any(r"^I (?:seem|tend|appear) to\b|^I (?:probably|might|may|kind of|sort of|possibly)\b")
+HEDGED_VERB = any_of(r"^I (?:seem|tend|appear) to\b|^I (?:probably|might|may|kind of|sort of|possibly)\b")
 
 _NOT_THIS = (
     r"(?!\s+(?:it|this|that|these|those|you|your|me|what|how|the (?:idea|look|market|price|news|answer))\b"
@@ -97,7 +98,7 @@ _PASSING_STATE = (
     r"|unclear|what|why|how|not working)\b)"
 )
 
-LASTING = _any(
+LASTING = any_of(
     # Rules and habits.
     r"^I (?:never|always|only|usually|generally|normally|typically|mostly|mainly|rarely|seldom|often|regularly|strictly"
     r"|exclusively)\s+(?!(?:know|think|wonder|wanted|asked|ask|said|meant|was|were|got|had|want to (?:know|ask"
@@ -148,24 +149,24 @@ LASTING = _any(
 )
 
 TOPICS = (
-    ("tax", _any(r"\btax(?:es|able)?\b|\bcapital gains\b|\birs\b|\bhmrc\b|\bfinanzamt\b")),
+    ("tax", any_of(r"\btax(?:es|able)?\b|\bcapital gains\b|\birs\b|\bhmrc\b|\bfinanzamt\b")),
     (
         "style",
-        _any(
+        any_of(
             r"\b(?:answers?|repl(?:y|ies)|responses?|explanations?|emojis?|jargon|bullet points|tables?|charts in)\b",
             r"^(?:please )?(?:answer|reply|respond|speak|write|explain|show)\b",
         ),
     ),
     (
         "goal",
-        _any(
+        any_of(
             r"\bmy (?:\w+ )*?(?:goal|aim|target|objective|plan|dream)\b",
             r"^(?:I (?:want|aim|plan|hope|intend|would like|need|am trying|try)|I'm trying|I'd like) to\b",
         ),
     ),
     (
         "risk",
-        _any(
+        any_of(
             r"\bleverage\b|\b\d+(?:\.\d+)?\s?[x×](?!\w)|\bstop(?:s|ped)?\b|\bdraw ?downs?\b|\brisk\w*\b"
             r"|\bloss(?:es)?\b",
             r"\blos(?:e|ing)\b|\bper trade\b|\bposition siz\w+\b|\bexposure\b|\bmargin\b|\brevenge\b|\bovertrad\w+\b",
@@ -174,7 +175,7 @@ TOPICS = (
     ),
     (
         "session",
-        _any(
+        any_of(
             r"\b\d{1,2}[:.]\d\d\b|\b\d{1,2} ?(?:am|pm)\b|\butc\b|\bsessions?\b|\b(?:morning|afternoon|evening"
             r"|night)s?\b",
             r"\bovernight\b|\bweek(?:end|day)s?\b|\b(?:mon|tues|wednes|thurs|fri|satur|sun)days?\b|\bhours?\b"
@@ -184,7 +185,7 @@ TOPICS = (
     ),
     (
         "symbols",
-        _any(
+        any_of(
             r"\b(?:btc|bitcoin|eth|ethereum|sol|solana|xrp|doge|bnb|ada|avax|link|ltc|spx|eurusd|gold|oil)\b",
             r"\b(?:alts?|altcoins?|coins?|meme ?coins?|memes|majors|symbols?|pairs?|perps?|futures|options|stocks"
             r"|equities)\b",
@@ -193,7 +194,7 @@ TOPICS = (
     ),
     (
         "account",
-        _any(
+        any_of(
             r"\baccounts?\b|\bcapital\b|\bbrokers?\b|\bexchanges?\b|\bwallets?\b|\bbudget\b|\bportfolio\b|\bcurrency\b",
             r"\b(?:binance|bybit|hyperliquid|coinbase|kraken|okx|deribit|ibkr|interactive brokers)\b",
         ),

@@ -3,6 +3,8 @@
 import re
 from typing import Final
 
+from config.lib.offline_patterns import any_of
+
 _STYLE_WORDS: Final = (
     ("mean_reversion", r"mean[- ]?rever\w+|revert\w*|reversion"),
     ("breakout", r"break ?outs?|break(?:s|ing)? (?:out|above|below)"),
@@ -18,11 +20,7 @@ _NUMBER: Final = r"(\d{1,6}(?:\.\d{1,4})?)"
 _PCT: Final = rf"{_NUMBER}\s?(?:%|percent)"
 
 
-def _any(*patterns: str) -> re.Pattern[str]:
-    return re.compile("|".join(f"(?:{pattern})" for pattern in patterns), re.IGNORECASE)
-
-
-LEVERAGE = _any(
+LEVERAGE = any_of(
     rf"{_NUMBER}\s?[x×] (?:max(?:imum)? )?leverage",
     rf"leverage(?: cap| limit)?(?: (?:of|at|to|is|up to|max|at most|below|under))*[ :=]+{_NUMBER}\s?[x×]?(?![\d%])",
     rf"(?:max(?:imum)?|at most|at|up to|use|with|never above|no more than)(?: a)? {_NUMBER}\s?[x×](?!\w)(?! (?:the "
@@ -30,7 +28,7 @@ LEVERAGE = _any(
     rf"^{_NUMBER}\s?[x×](?: max)?$",
 )
 NO_LEVERAGE = re.compile(r"\b(?:no|without(?: any)?|zero) leverage\b|\bunlevered\b|\bspot only\b", re.IGNORECASE)
-POSITION = _any(
+POSITION = any_of(
     rf"(?:max(?:imum)? )?(?:position(?: size)?|size|sizing)(?: (?:of|is|at|to|cap|max|at most|up to))*[ :=]+{_PCT}",
     rf"{_PCT}(?: of (?:the |my )?(?:equity|account|capital|nav|portfolio))?(?: (?:per|a|each|in one) (?:position"
     rf"|trade)|"
@@ -38,16 +36,16 @@ POSITION = _any(
     rf"{_PCT} of (?:the |my )?(?:equity|account|capital|nav|portfolio)",
 )
 TO_THE_STOP = re.compile(r"\brisk(?:ing|s)?\b", re.IGNORECASE)
-EXPOSURE = _any(
+EXPOSURE = any_of(
     rf"(?:total|overall|max(?:imum)? total) exposure(?: (?:of|is|at|to|cap|max|at most|up to))*[ :=]+{_PCT}",
     rf"{_PCT} (?:total exposure|exposure|in total|overall)",
 )
-DAY_LOSS = _any(
+DAY_LOSS = any_of(
     rf"(?:daily (?:loss|drawdown)(?: limit| halt| stop)?|(?:max(?:imum)? )?loss (?:per|a) day|day(?:'s)? loss|halt"
     rf"|loss limit|stop (?:for the day|trading)|kill switch)\b[^.;,%\d]{{0,30}}-?{_PCT}",
     rf"{_PCT} (?:max(?:imum)? )?(?:daily (?:loss|drawdown|stop)|(?:loss )?(?:a|per) day|day(?:'s)? loss)",
 )
-ORDERS = _any(rf"{_NUMBER} (?:trades|orders|entries) (?:a|per|each) day")
+ORDERS = any_of(rf"{_NUMBER} (?:trades|orders|entries) (?:a|per|each) day")
 
 BARE_LEVERAGE = re.compile(rf"\b{_NUMBER}\s?[x×](?!\w)", re.IGNORECASE)
 BARE_PCT = re.compile(_PCT, re.IGNORECASE)
@@ -64,7 +62,7 @@ UNITS: Final = {"m": "m", "min": "m", "mins": "m", "minute": "m", "minutes": "m"
     "days": "d",
 }
 _UNIT: Final = r"(m|min|mins|minutes?|h|hrs?|hours?|d|days?)"
-BARS = _any(
+BARS = any_of(
     rf"\b(\d{{1,2}})[ -]?{_UNIT}[ -](?:bars?|candles?|charts?|time ?frames?|tf|closes?)\b",
     rf"\b(?:on|using|with|use) (?:the |a )?(\d{{1,2}})[ -]?{_UNIT}\b(?! (?:before|after|ago|around|of))",
     rf"\b(?:bars?|time ?frame|interval)(?: (?:of|is|at|to))?[ :=]+(\d{{1,2}})[ -]?{_UNIT}\b",
@@ -72,7 +70,7 @@ BARS = _any(
     r"\b(daily)[ -](?:bars?|candles?|charts?|time ?frame|closes?)\b",
 )
 BARE_BARS = re.compile(rf"\b(\d{{1,2}})[ -]?{_UNIT}\b", re.IGNORECASE)
-EVERY = _any(
+EVERY = any_of(
     rf"\bevery (\d{{1,2}}) ?{_UNIT}\b",
     r"\b(?:check|run|tick|look|decide|evaluate|act)\w*(?: \w+){0,3} (hourly|every hour|once an hour)\b",
 )
@@ -83,9 +81,9 @@ DAILY_AT = re.compile(
     re.IGNORECASE,
 )
 HORIZONS: Final = (
-    ("day", _any(r"\bscalp\w*\b", r"\bday[- ]?trad\w+\b", r"\bintra[- ]?day\b", r"\bwithin (?:the|a) day\b")),
-    ("swing", _any(r"\bswing\b", r"\b(?:a few|several|couple of|\d+) days\b", r"\bfor days\b")),
-    ("position", _any(r"\bposition trad\w+\b", r"\b(?:weeks|months)\b", r"\blong[- ]term\b")),
+    ("day", any_of(r"\bscalp\w*\b", r"\bday[- ]?trad\w+\b", r"\bintra[- ]?day\b", r"\bwithin (?:the|a) day\b")),
+    ("swing", any_of(r"\bswing\b", r"\b(?:a few|several|couple of|\d+) days\b", r"\bfor days\b")),
+    ("position", any_of(r"\bposition trad\w+\b", r"\b(?:weeks|months)\b", r"\blong[- ]term\b")),
 )
 SPANS: Final = {"1m": 1, "5m": 5, "15m": 15, "30m": 30, "1h": 60, "4h": 240, "1d": 1440}  # minutes
 
