@@ -26,7 +26,8 @@ from config.lib.offline_reflection import REVIEW, reflection_answer
 from config.lib.offline_report import WHICH, WHICH_ONE, failure, report
 from config.lib.offline_requests import affirmed, asked_link, may_affirm, may_link, read_change, read_places
 from config.lib.offline_scene import read_scene
-from config.lib.offline_statements import passing_states, sentences, topic_of
+from config.lib.offline_sentences import sentences
+from config.lib.offline_statements import passing_states, topic_of
 from config.lib.offline_talk import Reply, Talk
 from config.lib.offline_titles import SUMMARIES, TITLES, summary_answer, title_answer
 from config.lib.offline_trading import DECIDING, trading_call

@@ -7,7 +7,8 @@ from config.lib.offline_faces import LOOKUPS, Call
 from config.lib.offline_facts import Known, Outcome, best_matches, key_words
 from config.lib.offline_memory import MAX_ARGUMENT
 from config.lib.offline_report import failure, found_rows
-from config.lib.offline_statements import is_question, sentences, strip_lead_in, topic_of
+from config.lib.offline_sentences import is_question, sentences, strip_lead_in
+from config.lib.offline_statements import topic_of
 from config.lib.offline_talk import Reply, Talk
 from config.lib.offline_wording import FACTS_PAGE, knows_nothing
 

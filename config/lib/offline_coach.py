@@ -12,7 +12,7 @@ from config.lib.offline_coach_questions import question_steps
 from config.lib.offline_drafting import drafting_steps
 from config.lib.offline_market_questions import market_steps
 from config.lib.offline_patterns import QUOTED
-from config.lib.offline_statements import sentences, strip_lead_in
+from config.lib.offline_sentences import sentences, straight, strip_lead_in
 from config.lib.offline_talk import Reply, Steps, Talk, follow, one_after_another
 
 _MAX_SENTENCE: Final = 300  # characters; longer ones are prose
@@ -47,8 +47,7 @@ def _plans(talk: Talk) -> Iterator[Steps]:
 def _of_sentence(talk: Talk, sentence: str) -> Steps | None:
     if len(sentence) > _MAX_SENTENCE or QUOTED.match(sentence):
         return None
-    straight = sentence.replace("’", "'").replace("\u2018", "'")
-    plain = _ASIDE.sub("", strip_lead_in(straight)).strip(" .!?;")
+    plain = _ASIDE.sub("", strip_lead_in(straight(sentence))).strip(" .!?;")
     for read in (action_steps, order_steps, question_steps, market_steps):
         steps = read(talk, plain)
         if steps is not None:

@@ -11,7 +11,7 @@ from typing import Any, Final
 from config.lib.offline_faces import Call
 from config.lib.offline_facts import Outcome
 from config.lib.offline_figures import Row, listing, paragraphs, plain, rows
-from config.lib.offline_statements import strip_lead_in
+from config.lib.offline_sentences import straight, strip_lead_in
 from config.lib.offline_talk import Steps, Talk
 from config.lib.offline_templates import ENTRY, EXIT, HORIZON, KILLS, RISK, SIZING, SYMBOLS, TEMPLATES
 from config.lib.text import one_line
@@ -83,8 +83,8 @@ def is_drafting(talk: Talk) -> bool:
 
 def plain_of(sentence: str) -> str:
     """Return a sentence without its mark, lead-in and politeness."""
-    straight = sentence.replace("’", "'").replace("\u2018", "'").strip()
-    return re.sub(r"^(?:please|now|then)[,]? ", "", strip_lead_in(straight), flags=re.IGNORECASE).strip(" .!?;")
+    plain = strip_lead_in(straight(sentence).strip())
+    return re.sub(r"^(?:please|now|then)[,]? ", "", plain, flags=re.IGNORECASE).strip(" .!?;")
 
 
 def fitting(caps: dict[str, Any]) -> dict[str, Any]:

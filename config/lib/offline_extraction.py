@@ -12,7 +12,8 @@ from typing import Any, Final
 
 from config.lib.offline_facts import Known, content_words
 from config.lib.offline_memory import Request, memory_requests
-from config.lib.offline_statements import category_of, sentences
+from config.lib.offline_sentences import sentences
+from config.lib.offline_statements import category_of
 from config.lib.text import normal_form
 
 TASK: Final = "Task: extract durable facts"

@@ -6,7 +6,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from config.lib.offline_facts import Known, Outcome, best_matches, content_words
-from config.lib.offline_statements import Statement, read_statements, sentences, strip_lead_in, topic_of
+from config.lib.offline_sentences import sentences, strip_lead_in
+from config.lib.offline_statements import Statement, read_statements, topic_of
 from config.lib.text import normal_form
 
 MAX_ARGUMENT = 500  # characters of `forget.fact_id`

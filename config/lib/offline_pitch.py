@@ -41,7 +41,7 @@ from config.lib.offline_pitch_patterns import (
     TO_THE_STOP,
     UNITS,
 )
-from config.lib.offline_statements import sentences, strip_lead_in
+from config.lib.offline_sentences import sentences, straight, strip_lead_in
 from config.lib.offline_templates import ENTRY, EXIT, HORIZON, KILLS, RISK, SIZING, SYMBOLS
 from config.lib.text import one_line
 
@@ -183,8 +183,8 @@ def read_pitch(message: str) -> Pitch:
         if QUOTED.match(sentence):
             continue
         read.append(sentence)
-        _read_sentence(pitch, _straight(strip_lead_in(sentence)))
-    text = _straight(" ".join(read))
+        _read_sentence(pitch, straight(strip_lead_in(sentence)))
+    text = straight(" ".join(read))
     if named := NAMED.search(text):
         pitch.name = named["name"].strip()[:MAX_NAME]
         text = text.replace(named[0], " ")  # a name such as "BTC Harbour" says nothing of what is traded
@@ -319,7 +319,3 @@ def _joined(texts: list[str], most: int) -> str:
 
 def _plain(value: float) -> float | int:
     return int(value) if value == int(value) else value
-
-
-def _straight(text: str) -> str:
-    return text.replace("’", "'").replace("\u2018", "'")

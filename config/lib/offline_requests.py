@@ -10,15 +10,9 @@ from typing import Final
 
 from config.lib.offline_facts import Known, Outcome, best_matches, is_uuid
 from config.lib.offline_memory import memory_requests, pointed_at
-from config.lib.offline_patterns import CLAUSE, CORRECTION, EXPLICIT, NOT_LASTING, QUOTED, SUPPOSITION
-from config.lib.offline_statements import (
-    MAX_FACT,
-    MIN_FACT,
-    is_question,
-    sentences,
-    strip_lead_in,
-    topic_of,
-)
+from config.lib.offline_patterns import CLAUSE, NOT_LASTING, QUOTED, SUPPOSITION
+from config.lib.offline_sentences import is_question, sentences, straight, strip_lead_in, strip_preface
+from config.lib.offline_statements import MAX_FACT, MIN_FACT, topic_of
 from config.lib.text import normal_form, one_line, slug
 
 MAX_NOTES: Final = 500  # characters, the limit of a place
@@ -133,7 +127,7 @@ def affirmed(
     """Return what sentences affirm ("yes, still funds only"), several facts where any can be meant, and the rest."""
     groups, rest = [], []
     for sentence in sentences(message):
-        facts = _affirmed(_straight(strip_lead_in(sentence)), known, before, earlier)
+        facts = _affirmed(straight(strip_lead_in(sentence)), known, before, earlier)
         if facts and len(sentence) <= _LONGEST_SENTENCE and not sentence.endswith("?"):
             groups.append(facts)
         else:
@@ -143,7 +137,7 @@ def affirmed(
 
 def may_affirm(message: str) -> bool:
     """Tell whether a message has the form of an affirmation, of whatever fact."""
-    plain = (_straight(strip_lead_in(sentence)) for sentence in sentences(message) if not sentence.endswith("?"))
+    plain = (straight(strip_lead_in(sentence)) for sentence in sentences(message) if not sentence.endswith("?"))
     return any(_THAT_HOLDS.match(text) or _STILL.match(text) for text in plain if len(text) <= _LONGEST_SENTENCE)
 
 
@@ -166,7 +160,7 @@ def read_places(message: str) -> tuple[list[dict[str, str]], str]:
     places, rest = [], []
     for sentence in sentences(message):
         is_told = len(sentence) <= 2 * _LONGEST_SENTENCE and not QUOTED.match(sentence) and not is_question(sentence)
-        found = [(part, _place(part)) for part in CLAUSE.split(_without_preface(sentence))] if is_told else []
+        found = [(part, _place(part)) for part in CLAUSE.split(strip_preface(sentence))] if is_told else []
         if any(place for _, place in found):
             places += [place for _, place in found if place]
             rest += [part for part, place in found if not place]
@@ -177,7 +171,7 @@ def read_places(message: str) -> tuple[list[dict[str, str]], str]:
 
 def read_change(fact: Known, answer: str) -> Change:
     """Read what the user wants of the one fact they were asked about; the content is what holds from now on."""
-    plain = _straight(one_line(strip_lead_in(answer.strip())))
+    plain = straight(one_line(strip_lead_in(answer.strip())))
     if not 0 < len(plain) <= 4 * MAX_FACT:
         return Change("unclear")
     for act, pattern in (("forget", _DROP), ("confirm", _THAT_HOLDS), ("keep", _KEEP)):
@@ -197,7 +191,7 @@ def read_change(fact: Known, answer: str) -> Change:
 
 def _new_words(fact: Known, answer: str, stated: Sequence[str]) -> Change:
     pieces = list(sentences(answer))
-    said = _without_preface(one_line(pieces[0]))
+    said = strip_preface(one_line(pieces[0]))
     marked = _NOW.match(said)
     said = _END_NOW.sub("", (said[marked.end() :] if marked else said).strip(' .!;,"“”'))
     content = _with_value(fact.text, said)
@@ -214,7 +208,7 @@ def _new_words(fact: Known, answer: str, stated: Sequence[str]) -> Change:
 def _can_mean(fact: str, words: str) -> bool:
     """Tell whether words may affirm a fact: they deny if it denies, and name no number that it does not."""
     numbers = set(_NUMBER.findall(words))
-    return bool(_NEGATION.search(_straight(fact))) == bool(_NEGATION.search(words)) and numbers <= set(
+    return bool(_NEGATION.search(straight(fact))) == bool(_NEGATION.search(words)) and numbers <= set(
         _NUMBER.findall(fact)
     )
 
@@ -232,7 +226,7 @@ def _affirmed(plain: str, known: Sequence[Known], before: str, earlier: Sequence
 
 
 def _link_form(sentence: str) -> str:
-    plain = _straight(strip_lead_in(sentence)).rstrip(" .!;")
+    plain = straight(strip_lead_in(sentence)).rstrip(" .!;")
     return "" if len(plain) > _LONGEST_SENTENCE or plain.endswith("?") else plain
 
 
@@ -268,15 +262,6 @@ def _the_one(words: str, known: Sequence[Known]) -> Known | None:
     return found[0] if len(found) == 1 else None
 
 
-def _without_preface(sentence: str) -> str:
-    """Return a sentence without "remember that", "actually" and the like."""
-    plain = _straight(strip_lead_in(sentence))
-    for pattern in (CORRECTION, EXPLICIT):
-        if match := pattern.match(plain):
-            plain = strip_lead_in(plain[match.end() :])
-    return plain
-
-
 def _place(clause: str) -> dict[str, str] | None:
     plain = clause.strip(" .!;,")
     if len(plain) > _LONGEST_SENTENCE or NOT_LASTING.search(plain) or SUPPOSITION.search(plain):
@@ -305,7 +290,3 @@ def _with_value(fact: str, said: str) -> str | None:
     value = next(_TOKEN.finditer(said))[0]
     place = _NUMBER if _NUMBER.fullmatch(value) else _TOKEN  # a bare number keeps the unit
     return place.sub(lambda _: value, fact)
-
-
-def _straight(text: str) -> str:
-    return text.replace("’", "'").replace("\u2018", "'")

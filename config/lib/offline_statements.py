@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from config.lib.offline_patterns import (
-    ABBREVIATION,
-    BREAK,
     BULLET,
     CLAUSE,
     CORRECTION,
@@ -21,13 +19,13 @@ from config.lib.offline_patterns import (
     HEDGE,
     HEDGED_VERB,
     LASTING,
-    LEAD_IN,
     NOT_LASTING,
     QUESTION,
     QUOTED,
     SUPPOSITION,
     TOPICS,
 )
+from config.lib.offline_sentences import sentences, straight, strip_lead_in
 from config.lib.text import normal_form, one_line
 
 MAX_FACT = 500  # characters, the limit of the `remember` tool
@@ -64,49 +62,18 @@ def read_statements(message: str) -> list[Statement]:
 def passing_states(message: str) -> list[str]:
     """Return what the message explicitly asks to remember although it is only the state of a moment."""
     asked = [rest for sentence in sentences(message) if (rest := _explicit(sentence))]
-    return [_tidy(rest) for rest in asked if NOT_LASTING.search(_straight(rest))]
-
-
-def sentences(message: str) -> Iterator[str]:
-    """Yield the sentences and lines of a message with their punctuation."""
-    waiting = ""
-    for piece in BREAK.split(message):
-        whole = f"{waiting} {piece}".strip()
-        if ABBREVIATION.search(piece):
-            waiting = whole
-            continue
-        waiting = ""
-        if whole:
-            yield whole
-    if waiting:
-        yield waiting
-
-
-def is_question(sentence: str) -> bool:
-    """Tell whether a sentence asks something (by its mark or its first word)."""
-    plain = strip_lead_in(sentence)
-    return sentence.rstrip().endswith("?") or bool(QUESTION.match(plain))
+    return [_tidy(rest) for rest in asked if NOT_LASTING.search(straight(rest))]
 
 
 def topic_of(text: str) -> str:
     """Return the topic of a statement, or "" when no word gives it away."""
-    plain = _straight(text)
+    plain = straight(text)
     return next((topic for topic, pattern in TOPICS if pattern.search(plain)), "")
 
 
 def category_of(topic: str) -> str:
     """Return the category of facts of a topic: profile, finance_context, response_style or fact."""
     return _CATEGORIES.get(topic, "fact")
-
-
-def strip_lead_in(sentence: str) -> str:
-    """Return a sentence without "Hi Keel,", "by the way", "just so you know" and the like."""
-    for _ in range(4):
-        match = LEAD_IN.match(_straight(sentence))
-        if match is None or match.end() == len(sentence):
-            break
-        sentence = sentence[match.end() :]
-    return sentence
 
 
 def _statements(message: str) -> Iterator[Statement]:
@@ -128,7 +95,7 @@ def _statements(message: str) -> Iterator[Statement]:
 def _explicit(sentence: str) -> str | None:
     """Return what follows "remember that", "" when that is in the next lines, None when it is not there at all."""
     sentence = strip_lead_in(sentence)
-    match = EXPLICIT.match(_straight(sentence))
+    match = EXPLICIT.match(straight(sentence))
     if match is None:
         return None
     rest = sentence[match.end() :].strip()
@@ -137,7 +104,7 @@ def _explicit(sentence: str) -> str | None:
 
 def _explicit_statements(rest: str) -> Iterator[Statement]:
     for clause in CLAUSE.split(rest):
-        if not NOT_LASTING.search(_straight(clause)):
+        if not NOT_LASTING.search(straight(clause)):
             yield from _made(re.sub(r"^to\s+", "", clause), "asserted")
 
 
@@ -145,11 +112,11 @@ def _plain_statements(sentence: str) -> Iterator[Statement]:
     if len(sentence) > _LONGEST_SENTENCE or QUOTED.match(sentence) or sentence.rstrip().endswith("?"):
         return
     sentence = strip_lead_in(sentence)
-    marker = CORRECTION.match(_straight(sentence))
+    marker = CORRECTION.match(straight(sentence))
     if marker:
         sentence = strip_lead_in(sentence[marker.end() :])
     for clause in _clauses(sentence):
-        plain = _straight(clause)
+        plain = straight(clause)
         hedge = HEDGE.match(plain)
         if _is_lasting(plain[hedge.end() :] if hedge else plain):
             hedged = hedge or HEDGED_VERB.match(plain)
@@ -161,7 +128,7 @@ def _clauses(sentence: str) -> Iterator[str]:
     start = 0
     for match in CLAUSE.finditer(sentence):
         clause = sentence[start : match.start()]
-        if _is_lasting(_straight(clause)):
+        if _is_lasting(straight(clause)):
             yield clause
             start = match.end()
     yield sentence[start:]
@@ -188,8 +155,3 @@ def _tidy(clause: str) -> str:
     if len(text) > MAX_FACT:
         text = text[: MAX_FACT - 1].rsplit(" ", 1)[0][: MAX_FACT - 1] + "…"
     return text[:1].upper() + text[1:]
-
-
-def _straight(text: str) -> str:
-    """Return the text with typed apostrophes, of the same length, so that positions agree."""
-    return text.replace("’", "'").replace("\u2018", "'")

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from config.lib.offline_facts import key_words
-from config.lib.offline_statements import sentences, strip_lead_in
+from config.lib.offline_sentences import sentences, strip_lead_in
 from config.lib.text import one_line
 
 TITLES: Final = "You write titles of chats."
