@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping
 from itertools import count
 from typing import Any
 
-from config.lib.offline import decide
+from config.lib.offline.model import decide
 
 READS = (
     "list_my_skills",

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from config.lib import llm
-from config.lib.offline import WHICH_ONE, decide
+from config.lib.offline.model import WHICH_ONE, decide
 
 MODEL = ["offline/keel"]
 TOOLS = [{"type": "function", "function": {"name": name, "parameters": {}}} for name in ("remember", "forget")]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from config.lib.offline_actions import ONLY_YOUR_CLICK
+from config.lib.offline.coach.actions import ONLY_YOUR_CLICK
 from tests.config.lib.offline_chat import (
     ADVISOR,
     DEPLOYMENT,

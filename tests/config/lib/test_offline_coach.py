@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chat.prompts import TIER_ADDENDA
-from config.lib.offline import decide
-from config.lib.offline_actions import ONLY_YOUR_CLICK
-from config.lib.offline_scene import read_scene
+from config.lib.offline.coach.actions import ONLY_YOUR_CLICK
+from config.lib.offline.model import decide
+from config.lib.offline.scene import read_scene
 from tests.config.lib.offline_chat import (
     ADVISOR,
     COACH,

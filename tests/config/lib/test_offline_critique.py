@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from config.lib.offline_critique import CRITIQUE, DRAFT, critique_answer
+from config.lib.offline.tasks.critique import CRITIQUE, DRAFT, critique_answer
 from trading.critique import _read
 from trading.prompts import CRITIQUE as PROMPT
 from trading.prompts import critique_request

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.lib.offline_pitch import read_pitch
-from config.lib.offline_templates import AREAS, SAFE_CAPS, TEMPLATES, template_for
+from config.lib.offline.drafting.pitch import read_pitch
+from config.lib.offline.drafting.templates import AREAS, SAFE_CAPS, TEMPLATES, template_for
 from tests.config.lib.offline_chat import ADVISOR, NEW_DRAFT, SKILL, Chat, first_calls, skill, written
 from trading.schemas import parse_partial
 from trading.skill_templates import TEMPLATES as SHIPPED

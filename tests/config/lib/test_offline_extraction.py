@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.lib.offline import decide
-from config.lib.offline_extraction import TASK, extraction_answer
+from config.lib.offline.model import decide
+from config.lib.offline.tasks.extraction import TASK, extraction_answer
 
 LEVERAGE, GOAL, ALTS = (str(UUID(int=n)) for n in (1, 2, 3))
 KNOWN = [

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.lib.offline import decide
-from config.lib.offline_faces import read_memory
+from config.lib.offline.faces import read_memory
+from config.lib.offline.model import decide
 
 TOOLS = {
     "coach": ("remember", "forget"),

@@ -2,8 +2,8 @@ import json
 
 import pytest
 
-from config.lib.offline_faces import read_memory
-from config.lib.offline_facts import Known, best_matches, content_words, outcomes
+from config.lib.offline.faces import read_memory
+from config.lib.offline.facts import Known, best_matches, content_words, outcomes
 
 FACTS = [
     Known("I usually trade BTC", "symbols"),

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.lib.offline import decide
-from config.lib.offline_reflection import REVIEW, reflection_answer
+from config.lib.offline.model import decide
+from config.lib.offline.tasks.reflection import REVIEW, reflection_answer
 from tests.factories.record import WHOLE, TradeFactory
 from trading.lessons import lessons_of
 from trading.lint import Code, bullets_of, lint_lessons

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.lib.offline_statements import MAX_FACT, MAX_FACTS, passing_states, read_statements
+from config.lib.offline.reading.statements import MAX_FACT, MAX_FACTS, passing_states, read_statements
 
 
 def facts(message):

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from config.lib.offline import decide as answer_offline
-from config.lib.offline_trading import DECIDING, trading_call
+from config.lib.offline.model import decide as answer_offline
+from config.lib.offline.tasks.trading import DECIDING, trading_call
 from config.lib.providers import OfflineProvider
 from tests.factories.memory import MAY
 from tests.factories.record import (
