@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from config.lib import llm
-from config.lib.offline.model import WHICH_ONE, decide
+from config.lib.offline.memory.report import WHICH_ONE
+from config.lib.offline.model import decide
 
 MODEL = ["offline/keel"]
 TOOLS = [{"type": "function", "function": {"name": name, "parameters": {}}} for name in ("remember", "forget")]
