@@ -8,7 +8,10 @@ from typing import Any
 from config.lib.offline.drafting.steps import of_draft
 from config.lib.offline.faces import Call
 from config.lib.offline.facts import Known, best_matches
-from config.lib.offline.memory.acts import affirmed, asked_link, may_affirm, may_link, read_change, read_places
+from config.lib.offline.memory.affirmations import affirmed, may_affirm
+from config.lib.offline.memory.edits import read_change
+from config.lib.offline.memory.links import asked_link, may_link
+from config.lib.offline.memory.places import read_places
 from config.lib.offline.memory.questions import fact_lines, look_up
 from config.lib.offline.memory.report import WHICH, WHICH_ONE
 from config.lib.offline.memory.requests import MAX_ARGUMENT, Request, memory_requests

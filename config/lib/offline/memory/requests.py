@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from config.lib.offline.facts import Known, Outcome, best_matches, content_words
+from config.lib.offline.reading.patterns import NUMBER
 from config.lib.offline.reading.sentences import sentences, strip_lead_in
 from config.lib.offline.reading.statements import Statement, read_statements, topic_of
 from config.lib.text import normal_form
@@ -62,7 +63,6 @@ _CHANGE = re.compile(
 )
 _MY_SUBJECT = re.compile(r"^(my (?:[\w'-]+ ){0,6}?)(?:is|are|=)\b", re.IGNORECASE)
 _ONLY = re.compile(r"^I (?:only|exclusively) (\w+)", re.IGNORECASE)
-_NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 
 
 def memory_requests(
@@ -149,7 +149,7 @@ def _change_requests(plain: str, known: Sequence[Known]) -> list[Request]:
     old, new = change["old"].strip(" \"“”'"), change["new"].strip(" \"“”'")
     literal = re.compile(rf"(?<!\w){re.escape(old)}(?!\w)", re.IGNORECASE)
     # "Change the stop to 3%" is about a trade, even if some fact speaks of a stop.
-    is_telling = _NUMBER.search(old) is not None and change["verb"].casefold() not in {"make", "set"}
+    is_telling = NUMBER.search(old) is not None and change["verb"].casefold() not in {"make", "set"}
     holding = [
         fact
         for fact in known
@@ -176,7 +176,7 @@ def _outdated_by(statement: Statement, known: Sequence[Known], reason: str = "us
         return [_forget(same[0], reason if statement.is_correction else "agent_forget")]
     if not statement.is_correction:
         return []
-    words = " ".join(word for word in content_words(statement.text) if not _NUMBER.search(word))
+    words = " ".join(word for word in content_words(statement.text) if not NUMBER.search(word))
     matches = best_matches(words, others, topic=statement.topic, least=0.5)
     return [_forget(matches[0], reason)] if len(matches) == 1 else []
 
@@ -187,8 +187,8 @@ def _says_the_same_of_another(one: str, other: str) -> bool:
         a, b = pattern.match(one), pattern.match(other)
         if a and b and a[1].casefold() == b[1].casefold():
             return True
-    shape = normal_form(_NUMBER.sub("0", one))
-    return "0" in shape and shape == normal_form(_NUMBER.sub("0", other))
+    shape = normal_form(NUMBER.sub("0", one))
+    return "0" in shape and shape == normal_form(NUMBER.sub("0", other))
 
 
 def _instead(outdated: list[Request], statement: Statement) -> list[Request]:

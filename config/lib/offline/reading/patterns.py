@@ -17,6 +17,7 @@ BREAK = re.compile(
 ABBREVIATION = re.compile(r"\b(?:e\.g|i\.e|vs|approx|incl|max|min|no)\.$", re.IGNORECASE)
 CLAUSE = re.compile(r",?\s+(?:and|but|also|plus|while)\s+(?=(?:I|my)\b)|,\s+(?=(?:I|my)\b)", re.IGNORECASE)
 BULLET = re.compile(r"^(?:[-*•]|\d{1,2}[.)])\s+")
+NUMBER = re.compile(r"\d+(?:[.,:]\d+)*")
 QUOTED = re.compile("^[>\"“”'`«]")
 
 LEAD_IN = any_of(
