@@ -11,7 +11,7 @@ from chat.prompts import TIER_ADDENDA
 from config.lib.offline.coach.actions import ONLY_YOUR_CLICK
 from config.lib.offline.model import decide
 from config.lib.offline.scene import read_scene
-from tests.config.lib.offline_chat import (
+from tests.config.lib.offline.chat import (
     ADVISOR,
     COACH,
     DEPLOYMENT,

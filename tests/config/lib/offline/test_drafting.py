@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from config.lib.offline.drafting.pitch import read_pitch
 from config.lib.offline.drafting.templates import AREAS, SAFE_CAPS, TEMPLATES, template_for
-from tests.config.lib.offline_chat import ADVISOR, NEW_DRAFT, SKILL, Chat, first_calls, skill, written
+from tests.config.lib.offline.chat import ADVISOR, NEW_DRAFT, SKILL, Chat, first_calls, skill, written
 from trading.schemas import parse_partial
 from trading.skill_templates import TEMPLATES as SHIPPED
 

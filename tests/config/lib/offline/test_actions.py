@@ -3,7 +3,7 @@
 import pytest
 
 from config.lib.offline.coach.actions import ONLY_YOUR_CLICK
-from tests.config.lib.offline_chat import (
+from tests.config.lib.offline.chat import (
     ADVISOR,
     DEPLOYMENT,
     FOCUS,
