@@ -67,6 +67,11 @@ class Outcome:
     tool: str = ""  # whose call it was, where `name` says something else
 
     @property
+    def as_row(self) -> Mapping[str, Any]:
+        """Return the result as an object, an empty one when it is none."""
+        return self.result if isinstance(self.result, dict) else {}
+
+    @property
     def error(self) -> str:
         """Return the error in the result as one line, "" when there is none."""
         error = self._get("error")
@@ -132,7 +137,7 @@ class Outcome:
         return "" if is_uuid(asked) else asked
 
     def _get(self, key: str) -> Any:
-        return self.result.get(key) if isinstance(self.result, dict) else None
+        return self.as_row.get(key)
 
     def _state(self, when: str) -> Mapping[str, Any]:
         event = self._get("memoryEvent")

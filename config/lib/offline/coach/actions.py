@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any, Final
 
-from config.lib.offline.coach.lookups import DEPLOYMENTS, SKILLS, pick, refusal, row_of
+from config.lib.offline.coach.lookups import DEPLOYMENTS, SKILLS, pick, refusal
 from config.lib.offline.coach.record_answers import NO_DEPLOYMENTS, label_of
 from config.lib.offline.drafting.draft import WRITES
 from config.lib.offline.faces import Call
@@ -135,7 +135,7 @@ def _prepare(talk: Talk, wish: Wish) -> Steps:
 def _told_card(talk: Talk, wish: Wish, card: Outcome) -> str:
     if card.error:
         return f"I could not prepare that: {plain({'text': card.error}, 'text')}"
-    result = row_of(card)
+    result = card.as_row
     lines = [line for line in result.get("lines") or () if isinstance(line, list | tuple) and len(line) == 2]
     shown = [f"{plain({'t': str(label)}, 't')}: {plain({'t': str(text)}, 't')}" for label, text in lines]
     expires = f" The card expires at {utc(result.get('expires_at'))}." if result.get("expires_at") else ""
@@ -207,7 +207,7 @@ def pick_same(name: str, skills: Sequence[Row]) -> list[Row]:
 
 def _drafted(talk: Talk) -> str:
     """Return the name of the draft that this chat wrote, "" when it wrote none."""
-    names = [exact(row_of(one), "name") for one in talk.earlier if one.name in WRITES and not one.error]
+    names = [exact(one.as_row, "name") for one in talk.earlier if one.name in WRITES and not one.error]
     return next((name for name in reversed(names) if name), "")
 
 

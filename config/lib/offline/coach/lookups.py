@@ -45,11 +45,6 @@ def refusal(talk: Talk, outcomes: Sequence[Outcome]) -> str:
     return paragraphs(*(failure(outcome, talk.names) for outcome in outcomes if outcome.error))
 
 
-def row_of(outcome: Outcome) -> Row:
-    """Return a result as an object, an empty one when it is none."""
-    return outcome.result if isinstance(outcome.result, dict) else {}
-
-
 def own(talk: Talk) -> dict[str, str]:
     """Return the argument that narrows a lookup to the deployment in focus; none without a focus."""
     return {"deployment_id": talk.scene.deployment_id} if talk.scene.deployment_id else {}

@@ -15,7 +15,6 @@ from config.lib.offline.coach.lookups import (
     Ask,
     asked_of,
     refusal,
-    row_of,
 )
 from config.lib.offline.coach.market_answers import told_events, told_markets, told_news
 from config.lib.offline.coach.record_questions import skills_steps
@@ -48,7 +47,7 @@ def _markets(talk: Talk, match: re.Match[str]) -> Steps:
     symbols = symbols_in(match[0])
     field = next((key for key, pattern in _FIELDS if re.search(pattern, match[0], re.IGNORECASE)), "")
     [found] = yield (Call(MARKETS, {"symbols": symbols} if symbols else {}),)
-    return refusal(talk, [found]) or told_markets(row_of(found), field)
+    return refusal(talk, [found]) or told_markets(found.as_row, field)
 
 
 def _news(talk: Talk, match: re.Match[str]) -> Steps:
@@ -56,7 +55,7 @@ def _news(talk: Talk, match: re.Match[str]) -> Steps:
     hours = 168 if re.search(r"\bweek\b", match[0], re.IGNORECASE) else 24
     given: dict[str, object] = {"symbols": symbols} if symbols else {}
     [found] = yield (Call(NEWS, {**given, "lookbackHours": hours}),)
-    return refusal(talk, [found]) or told_news(row_of(found), hours)
+    return refusal(talk, [found]) or told_news(found.as_row, hours)
 
 
 def _events(talk: Talk, match: re.Match[str]) -> Steps:
@@ -67,7 +66,7 @@ def _events(talk: Talk, match: re.Match[str]) -> Steps:
     if symbols := symbols_in(match[0]):
         given["symbols"] = symbols
     [found] = yield (Call(EVENTS, given),)
-    return refusal(talk, [found]) or told_events(row_of(found), hours)
+    return refusal(talk, [found]) or told_events(found.as_row, hours)
 
 
 _COIN = rf"(?:{COIN})"

@@ -1,4 +1,4 @@
-"""The questions about agents, trades, lessons and markets that the offline model can read, and what each looks up.
+"""The questions about agents, trades, lessons and risk that the offline model can read, and what each looks up.
 
 A question is one sentence; precision goes before recall. Its steps yield the tools' calls and say what came back.
 """
@@ -20,7 +20,6 @@ from config.lib.offline.coach.lookups import (
     own,
     pick,
     refusal,
-    row_of,
 )
 from config.lib.offline.coach.market_answers import told_effect, told_events, told_risk, told_worries
 from config.lib.offline.coach.record_answers import (
@@ -87,13 +86,13 @@ def _performance(talk: Talk, match: re.Match[str]) -> Steps:
         skills = listed.entries("skills")
         meant = skills if is_it else pick(name, skills, "name")
         if listed.error or not skills:
-            return refusal(talk, [listed]) or told_skills(row_of(listed))
+            return refusal(talk, [listed]) or told_skills(listed.as_row)
         if len(meant) != 1:
             said = "Which skill do you mean?" if is_it or meant else f"I find no skill called “{name[:80]}”."
             return f"{said} Yours:\n\n{listing([exact(one, 'name') for one in skills])}"
         skill_id = exact(meant[0], "skill_id")
     [found] = yield (Call(PERFORMANCE, {"skill_id": skill_id}),)
-    return refusal(talk, [found]) or told_performance(row_of(found))
+    return refusal(talk, [found]) or told_performance(found.as_row)
 
 
 def _why_opened(talk: Talk, match: re.Match[str]) -> Steps:
@@ -139,7 +138,7 @@ def _lessons(talk: Talk, match: re.Match[str]) -> Steps:
 def skills_steps(talk: Talk, match: re.Match[str]) -> Steps:
     """List the user's skills."""
     [found] = yield (Call(SKILLS, {}),)
-    return refusal(talk, [found]) or told_skills(row_of(found))
+    return refusal(talk, [found]) or told_skills(found.as_row)
 
 
 # --- Risk ---
@@ -169,7 +168,7 @@ def _worries(talk: Talk, match: re.Match[str]) -> Steps:
     [found] = yield (Call(DEPLOYMENTS, own(talk)),)
     deployments = found.entries("deployments")
     events = yield _ahead_for(_exposed(deployments), SOON_HOURS)
-    told = told_worries(deployments, [row_of(one) for one in events], talk.scene.now)
+    told = told_worries(deployments, [one.as_row for one in events], talk.scene.now)
     return refusal(talk, [found]) or paragraphs(told, refusal(talk, events))
 
 
@@ -177,7 +176,7 @@ def _risk(talk: Talk, match: re.Match[str]) -> Steps:
     [found] = yield (Call(DEPLOYMENTS, own(talk)),)
     deployments = found.entries("deployments")
     events = yield _ahead_for(_exposed(deployments), AHEAD_HOURS)
-    told = told_risk(deployments, [row_of(one) for one in events])
+    told = told_risk(deployments, [one.as_row for one in events])
     return refusal(talk, [found]) or paragraphs(told, refusal(talk, events))
 
 
@@ -196,13 +195,13 @@ def _effect(talk: Talk, match: re.Match[str]) -> Steps:
     if not meant:
         [calendar] = yield (Call(EVENTS, {"lookaheadHours": AHEAD_HOURS, "types": kinds}),)
         held = f"{' or '.join(symbols)} {side}".strip()
-        told = told_events(row_of(calendar), AHEAD_HOURS)
+        told = told_events(calendar.as_row, AHEAD_HOURS)
         return refusal(talk, [calendar]) or f"You hold no open {f'{held} ' if held else ''}position now. {told}"
     events = yield _ahead_for(meant, AHEAD_HOURS, types=kinds)
     told_of = [
         paragraphs(
             f"**{name_of(one)}**" if len(meant) > 1 else "",
-            refusal(talk, [outcome]) or told_effect(_narrowed(row_of(outcome), symbols), what, hours=AHEAD_HOURS),
+            refusal(talk, [outcome]) or told_effect(_narrowed(outcome.as_row, symbols), what, hours=AHEAD_HOURS),
         )
         for one, outcome in zip(meant, events, strict=False)
     ]

@@ -100,7 +100,7 @@ def read_draft(talk: Talk) -> Draft:
     for outcome in talk.earlier:
         if outcome.name in WRITES and not outcome.error:
             draft.note(outcome.name, outcome.arguments)
-            draft.problems = _problems(rows(_row(outcome), "still_missing"))
+            draft.problems = _problems(rows(outcome.as_row, "still_missing"))
     # Rendered anew for each turn: what the user has changed meanwhile stands there.
     shown = {name: value for name, value in talk.scene.draft.items() if isinstance(value, Mapping)}
     for name, tool in (("strategy", STRATEGY), ("context", CONTEXT), ("risk", CAPS)):
@@ -126,7 +126,7 @@ def patch(calls: Sequence[Call]) -> Generator[tuple[Call, ...], list[Outcome], P
 
 def _without_refused(call: Call, outcome: Outcome) -> Call | None:
     wrong: set[str] = set()
-    for problem in rows(_row(outcome), "error"):
+    for problem in rows(outcome.as_row, "error"):
         path = str(problem.get("field") or problem.get("argument") or "")
         wrong |= {_camel(step) for step in re.split(r"[.\[\]]+", path)}
     left = {name: value for name, value in call.arguments.items() if name not in wrong}
@@ -148,7 +148,7 @@ def told_patches(done: Patched, *, intro: str = "I wrote this into the draft:") 
         told.append(f"Refused, and not in the draft:\n\n{listing([line for part in refused for line in part])}")
     if not written:
         return paragraphs(*told, "Nothing was changed.")
-    last = _row(written[-1][1])
+    last = written[-1][1].as_row
     missing = _problems(rows(last, "still_missing"))
     told.append(f"Still missing before it can be saved:\n\n{listing(missing)}" if missing else "")
     warnings = last.get("warnings")
@@ -159,14 +159,14 @@ def told_patches(done: Patched, *, intro: str = "I wrote this into the draft:") 
 
 def save_note(done: Patched | Sequence[tuple[Call, Outcome]]) -> str:
     """Say where Save is."""
-    urls = [str(_row(outcome).get("url")) for _, outcome in done if not outcome.error]
+    urls = [str(outcome.as_row.get("url")) for _, outcome in done if not outcome.error]
     url = next((url for url in reversed(urls) if _PREVIEW.fullmatch(url)), "/skills/new/")
     return f"You see it on the [preview]({url}). Save is there, not here: it becomes a version only by your click."
 
 
 def told_critique(outcome: Outcome, *, intro: str) -> str:
     """Report the findings of a review, the gravest first."""
-    result = _row(outcome)
+    result = outcome.as_row
     findings = sorted(rows(result, "findings"), key=lambda one: _GRAVITY.get(str(one.get("severity")), 3))
     summary = plain(result, "summary")
     if not findings:
@@ -191,10 +191,6 @@ def critique_steps(talk: Talk, intro: str = "The review of the draft:") -> Steps
     if found.error:
         return f"I could not have it reviewed: {found.error}"
     return paragraphs(told_critique(found, intro=intro), "Tell me what to change, or Save on the preview.")
-
-
-def _row(outcome: Outcome) -> Row:
-    return outcome.result if isinstance(outcome.result, dict) else {}
 
 
 def _written(call: Call) -> list[str]:
@@ -224,7 +220,7 @@ def _value(value: Any) -> str:
 
 
 def _refusal(call: Call, outcome: Outcome) -> list[str]:
-    problems = rows(_row(outcome), "error")
+    problems = rows(outcome.as_row, "error")
     if not problems:
         return [f"`{call.name}`: {plain({'text': outcome.error}, 'text')}"]
     return _problems(problems)
