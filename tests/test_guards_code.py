@@ -73,7 +73,7 @@ MODEL_VALUES = {
     "CHARS_PER_TOKEN",
 }
 VENUES = "trading.imports.venue"  # asks for prices, where an operator imports them
-LLM_ROOMS = re.compile(r"config\.lib\.(llm|offline|providers|tokens)\w*")
+LLM_ROOMS = re.compile(r"config\.lib\.(llm|offline|providers|tokens)[\w.]*")
 HTTP_CLIENTS = {"httpx", "requests", "aiohttp", "urllib3", "openai", "anthropic", "websockets", "http.client", "ccxt"}
 DOORS = {"owned", "owned_tx", "system_tx", "atomic"}
 

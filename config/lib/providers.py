@@ -14,8 +14,8 @@ from uuid import uuid4
 from django.conf import settings
 
 from config.lib.llm_answer import Completion, ToolCall, Usage, clean
-from config.lib.offline import decide
-from config.lib.offline_talk import Reply
+from config.lib.offline.model import decide
+from config.lib.offline.talk import Reply
 from config.lib.tokens import estimate_tokens
 
 FRAGMENT = 12  # characters of tool arguments per chunk, about what real providers send
@@ -23,7 +23,7 @@ _WORD = re.compile(r"\s*\S+\s?|\s+")
 
 
 class OfflineProvider:
-    """Answer by the rules of `offline.decide`, in the manner of a provider: word by word, in fragments."""
+    """Answer by the rules of `offline.model.decide`, in the manner of a provider: word by word, in fragments."""
 
     def completion(
         self,

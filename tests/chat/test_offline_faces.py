@@ -8,7 +8,7 @@ from django.utils import timezone
 from chat.models import Message
 from chat.prompts import about_fact
 from chat.services import ask_about_fact, start_conversation
-from config.lib.offline_faces import read_opening
+from config.lib.offline.faces import read_opening
 from config.lib.owned import owned_tx
 from config.lib.threads import in_thread
 from memory.models import FactLink, MemoryEvent, MemoryProposal, MemorySwitches, Place, UserFact

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from config.lib import llm
 from config.lib.llm import LLMUnavailable
-from config.lib.offline_extraction import TASK
+from config.lib.offline.tasks.extraction import TASK
 from config.lib.tokens import estimate_tokens
 from memory.extraction import (
     MAX_FACTS,

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from config.lib import llm
-from config.lib.offline_critique import CRITIQUE as TASK
+from config.lib.offline.tasks.critique import CRITIQUE as TASK
 from tests.factories.record import WHOLE
 from tests.fakes import ScriptedModel
 from trading import critique as reviewing
