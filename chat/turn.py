@@ -157,7 +157,13 @@ class _Turn:
         self._began = time.monotonic()
         self._saved = self._began
         self._saving: asyncio.Task[None] | None = None
-        self._receipt = asyncio.create_task(self._keep_receipt())
+        self._receipt: asyncio.Task[None] | None = None
+
+    def _begin_receipt(self) -> "asyncio.Task[None]":
+        # After the first word, or it would compete with it for the interpreter.
+        if self._receipt is None:
+            self._receipt = asyncio.create_task(self._keep_receipt())
+        return self._receipt
 
     async def _keep_receipt(self) -> None:
         # Beside the model's call, so that it holds up no word.
@@ -257,6 +263,7 @@ class _Turn:
             if text := clean_text(came[:room]):
                 self.reply.add_text(text)
                 yield TextAdded(text)
+                self._begin_receipt()
             if len(came) > room:
                 self.is_cut = True
                 yield Noticed(TOO_LONG, "warn")
@@ -374,7 +381,7 @@ class _Turn:
 
     async def finish(self, status: MessageStatus, error: str) -> bool:
         """Close the reply, trying again for a while when the database does not answer; return whether it was."""
-        await asyncio.wait({self._receipt, *([self._saving] if self._saving else [])})
+        await asyncio.wait({self._begin_receipt(), *([self._saving] if self._saving else [])})
         for attempt in range(SAVE_ATTEMPTS):
             if attempt:
                 await asyncio.sleep(RETRY_SECONDS * 3 ** (attempt - 1))
