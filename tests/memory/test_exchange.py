@@ -331,7 +331,7 @@ def test_undo_of_an_import_is_refused_while_a_later_write_stands_on_it(as_trader
 
 def test_import_keeps_the_limit_and_its_evictions_are_part_of_the_batch(as_trader, settings):
     settings.MEMORY_TOKEN_LIMIT = 600
-    mine = [UserFactFactory(content=f"Mine {number}", last_referenced_at=MAY - DAY) for number in range(3)]
+    mine = [UserFactFactory(content=f"Mine {n}", last_referenced_at=MAY - (3 - n) * DAY) for n in range(3)]
     facts = [fact(content=f"Brought {number} {'gold and silver ' * 8}") for number in range(6)]
 
     done = bring(written(facts))
