@@ -31,11 +31,12 @@ from chat.events import (
 from chat.models import MessageStatus
 from chat.parts import INTERRUPTED, Part, Reply, model_messages
 from chat.receipts import keep_receipt, request_messages
-from chat.services import TurnStart, finish_reply, save_progress
+from chat.replies import finish_reply, save_progress
 from chat.summaries import compress
 from chat.titles import write_title
 from chat.tools import build_tools
 from chat.tools.base import TOOL_FAILED, Tool, ToolContext, Window
+from chat.turn_start import TurnStart
 from config.lib import llm
 from config.lib.llm import Chunk, LLMUnavailable, ToolCall, Usage
 from config.lib.owned import owned_tx

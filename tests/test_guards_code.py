@@ -84,7 +84,8 @@ COLUMN_LOOKUPS = {"in", "isnull", "exact", "pk", "id"}  # these stay in the row'
 
 DOCUMENTED = re.compile(
     r"config\.lib\..*|\w+\.(services|queries|turn|live|tools|rendering|injection|wording|parts|extraction|support"
-    r"|versions|undo|places|learning|review|trash|limits|document|exchange|ledger|credentials)\b.*"
+    r"|versions|undo|places|learning|review|trash|limits|document|exchange|ledger|credentials|replies|system_prompt"
+    r"|turn_start)\b.*"
 )
 
 
