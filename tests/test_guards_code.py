@@ -41,7 +41,7 @@ SYSTEM = {
     "chat.erasure": "erases users, and asks whose trash is old",
     "chat.lifespan": "sweeps everybody's dead turns",
     "trading.reflection": "asks whose trades wait for a reflection",
-    "trading.runner": "asks which of everybody's deployments are due",
+    "trading.due": "asks which of everybody's deployments are due",
     "trading.backtest": "asks which of everybody's backtests wait",
     "trading.management.owners": "the operator names a deployment without its owner",
 }
