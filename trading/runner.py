@@ -63,13 +63,7 @@ from trading.queries import (
 from trading.risk import Account, RiskCode, check_order
 from trading.risk import Verdict as RiskVerdict
 from trading.schemas import INTERVALS, SkillPayload, parse_payload
-from trading.services import (
-    carry_out,
-    claim_command,
-    finish_command,
-    halt_deployment,
-    lift_halt,
-)
+from trading.services import carry_out, claim_command, finish_command, halt_deployment, lift_halt
 from trading.tape import STORED, Tape
 
 logger = logging.getLogger(__name__)

@@ -1,13 +1,7 @@
 from datetime import timedelta
 
 from chat.models import Message, MessageStatus
-from chat.replies import (
-    HEARTBEAT_LEASE,
-    RESTARTED,
-    interrupt_dead_turns,
-    request_stop,
-    save_progress,
-)
+from chat.replies import HEARTBEAT_LEASE, RESTARTED, interrupt_dead_turns, request_stop, save_progress
 from chat.services import retry_reply
 from config.lib.owned import system_tx
 from tests.chat.talk import finish, send

@@ -25,16 +25,7 @@ from tests.trading.ticking import (
 from trading.brokers.paper import Costs
 from trading.due import list_due, run_due
 from trading.ledger import TickOutOfTime
-from trading.models import (
-    Bar,
-    DecisionSnapshot,
-    Deployment,
-    DeploymentCommand,
-    EquityPoint,
-    Fill,
-    OrderState,
-    Verdict,
-)
+from trading.models import Bar, DecisionSnapshot, Deployment, DeploymentCommand, EquityPoint, Fill, OrderState, Verdict
 from trading.queries import DeploymentNotFound, SkillNotFound
 from trading.runner import Outcome, Ticker, carry_out_commands
 from trading.services import carry_out, request_command
