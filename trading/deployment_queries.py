@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db.models import Model, QuerySet, Subquery
 
 from config.lib.errors import DomainError
-from config.lib.paging import Page, page_of
+from config.lib.paging import Page, page_of, place_of
 from trading.market import Mark
 from trading.models import (
     Bar,
@@ -145,12 +145,8 @@ def page_of_decisions(deployment_id: UUID, number: int = 1, *, verdict: str = ""
     """Return one page of decisions, newest first, by default of any verdict; beyond the last page is the last."""
     rows = _decisions(deployment_id, verdict)
     total = rows.count()
-    pages = max(1, -(-total // DECISIONS_PER_PAGE))
-    number = min(max(number, 1), pages)
-    found = rows.order_by("-tick")
-    return DecisionPage(
-        list(found[(number - 1) * DECISIONS_PER_PAGE : number * DECISIONS_PER_PAGE]), total, number, pages
-    )
+    place = place_of(number, total=total, size=DECISIONS_PER_PAGE)
+    return DecisionPage(list(rows.order_by("-tick")[place.rows]), total, place.number, place.pages)
 
 
 def decisions_after(deployment_id: UUID, cursor: str = "", *, verdict: str = "") -> Page[DecisionSnapshot]:

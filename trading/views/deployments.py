@@ -17,6 +17,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from config.lib.owned import owned, owned_tx
+from config.lib.paging import ways_on
 from config.lib.streaming import streamed
 from config.lib.web import AuthedRequest, owned_view
 from trading.context import preview
@@ -236,8 +237,7 @@ def decisions_of(deployment_id: UUID, query: QueryDict, *, here: str) -> dict[st
         "is_narrowed": bool(verdict),
         "links": {
             "here": f"{here}#decisions",
-            "previous": f"{here}{asked.query(page=page.number - 1)}#decisions" if page.number > 1 else "",
-            "next": f"{here}{asked.query(page=page.number + 1)}#decisions" if page.number < page.pages else "",
+            **ways_on(page, lambda number: f"{here}{asked.query(page=number)}#decisions"),
             "csv": export + asked.query(format="csv", page=None),
             "json": export + asked.query(format="json", page=None),
         },
