@@ -1,6 +1,6 @@
 """What the pages of skills and deployments show beyond the lists of `queries`; the owner is in scope."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -189,6 +189,25 @@ def positions_of(deployment: Deployment, trades: Iterable[Trade], marks: Mapping
         Position(trade, marks.get(trade.symbol), Decimal(stop) if (stop := stops.get(trade.symbol)) else None)
         for trade in trades
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """What deployments hold at the last prices known."""
+
+    positions: dict[UUID, list[Position]]  # by deployment
+    simulated: list[str]  # the symbols they trade or hold whose prices are made by a model
+
+
+def mark_positions(held: Iterable[tuple[Deployment, Sequence[Trade]]], now: datetime) -> Marked:
+    """Return the open trades of deployments, given with theirs, at the last prices; in one query."""
+    given = list(held)
+    traded = {symbol for deployment, _ in given for symbol in deployment.version.payload["context"]["symbols"]}
+    marks = last_marks({*traded, *(trade.symbol for _, trades in given for trade in trades)}, now)
+    return Marked(
+        {deployment.pk: positions_of(deployment, trades, marks) for deployment, trades in given},
+        sorted(symbol for symbol, mark in marks.items() if mark.bar.is_simulated),
+    )
 
 
 def last_marks(symbols: Collection[str], now: datetime) -> dict[str, Mark]:
