@@ -215,7 +215,7 @@ class LiveTurn:
 
     async def _tidy(self) -> None:
         try:
-            title, is_summarised = await tidy_up(self.start, sum(map(len, self._closed.values())))
+            title, is_summarised = await tidy_up(self.start, self.control)
         except Exception:
             logger.exception("Conversation %s: neither title nor summary", self.room.conversation_id)
             return

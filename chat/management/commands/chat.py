@@ -77,7 +77,7 @@ class Command(KeelCommand):
                 self._print(event)
                 if isinstance(event, TurnFailed):
                     failure = event.text
-        await tidy_up(start, 0)
+        await tidy_up(start, control)
         await llm.close()
         return failure
 
