@@ -237,11 +237,6 @@ class Standing:
     is_summary_untrusted: bool
 
     @property
-    def mode(self) -> str:
-        """The mode that the chat was opened in."""
-        return str(self.opening.get("mode", "ops"))
-
-    @property
     def about_fact_id(self) -> UUID | None:
         """The fact that the chat was opened to change."""
         return UUID(self.opening["fact_id"]) if "fact_id" in self.opening else None
