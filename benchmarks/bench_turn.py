@@ -66,7 +66,8 @@ def make_conversation(user_id: int) -> Any:
     from django.utils import timezone  # noqa: PLC0415
 
     from chat.models import MessageStatus  # noqa: PLC0415
-    from chat.services import accept_message, finish_reply, start_conversation  # noqa: PLC0415
+    from chat.replies import finish_reply  # noqa: PLC0415
+    from chat.services import accept_message, start_conversation  # noqa: PLC0415
     from config.lib.owned import owned_tx  # noqa: PLC0415
 
     now = timezone.now()
@@ -142,7 +143,7 @@ async def compare(user_id: int) -> list[tuple[Sample, Sample]]:
     """Return pairs of samples, (turn, bare), taken in turns after a warm-up of each."""
     from django.utils import timezone  # noqa: PLC0415
 
-    from chat.services import preview_prompt  # noqa: PLC0415
+    from chat.system_prompt import preview_prompt  # noqa: PLC0415
     from chat.tools import build_tools  # noqa: PLC0415
     from chat.tools.base import ToolContext  # noqa: PLC0415
     from config.lib import llm  # noqa: PLC0415

@@ -21,15 +21,9 @@ from chat.lifecycle import is_here_known, note_here, note_left
 from chat.models import Message
 from chat.queries import find_last_reply, get_conversation, is_streaming, last_message_id
 from chat.rendering import message_html, part_html, view_messages
-from chat.services import (
-    Accepted,
-    accept_message,
-    continue_reply,
-    edit_message,
-    interrupt_dead_turns,
-    request_stop,
-    retry_reply,
-)
+from chat.replies import interrupt_dead_turns, request_stop
+from chat.services import accept_message, continue_reply, edit_message, retry_reply
+from chat.turn_start import Accepted
 from config.lib.errors import DomainError
 from config.lib.owned import owned, owned_tx
 from config.lib.threads import in_thread

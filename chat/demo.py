@@ -8,7 +8,8 @@ from uuid import UUID, uuid4
 
 from chat.models import Conversation, ConversationStatus, MessageStatus
 from chat.parts import Reply
-from chat.services import accept_message, finish_reply, start_conversation
+from chat.replies import finish_reply
+from chat.services import accept_message, start_conversation
 from chat.tools import build_tools
 from chat.tools.base import ToolContext
 from config.lib.llm import ToolCall

@@ -8,7 +8,7 @@ from chat.cards import expire_cards
 from chat.closing import close_due
 from chat.erasure import purge_trash
 from chat.lifecycle import archive_old
-from chat.services import interrupt_dead_turns
+from chat.replies import interrupt_dead_turns
 from config.lib.jobs import Job, clock_from
 from config.lib.owned import system_tx
 

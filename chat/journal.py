@@ -13,6 +13,7 @@ from uuid import UUID
 from chat.models import Bookmark, Conversation, Message, MessageStatus, Role
 from config.lib.errors import DomainError
 from config.lib.locks import lock_owner
+from config.lib.paging import place_of
 from config.lib.text import clean_text, normal_form
 
 PAGE_SIZE: Final = 20
@@ -175,11 +176,9 @@ def page_of_journal(query: str = "", number: int = 1) -> JournalPage:
     else:
         fitting = []
         total = rows.count()
-    pages = max(1, -(-total // PAGE_SIZE))
-    number = min(max(number, 1), pages)
-    shown = slice((number - 1) * PAGE_SIZE, number * PAGE_SIZE)
-    found = rows.filter(pk__in=fitting[shown]) if words else rows[shown]
-    return JournalPage(_with_chats(list(found)), total, number, pages)
+    place = place_of(number, total=total, size=PAGE_SIZE)
+    found = rows.filter(pk__in=fitting[place.rows]) if words else rows[place.rows]
+    return JournalPage(_with_chats(list(found)), total, place.number, place.pages)
 
 
 def _with_chats(bookmarks: list[Bookmark]) -> list[Kept]:

@@ -10,7 +10,7 @@ from uuid import UUID
 from django.utils import timezone
 
 from chat import live
-from chat.services import interrupt_dead_turns
+from chat.replies import interrupt_dead_turns
 from config.lib import llm
 from config.lib.llm import LLMUnavailable
 from config.lib.owned import system_tx

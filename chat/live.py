@@ -33,8 +33,8 @@ from chat.models import MessageStatus
 from chat.parts import Part
 from chat.queries import list_messages
 from chat.rendering import card_html, is_quiet, memory_html, message_html, tool_html, view_messages
-from chat.services import TurnStart
 from chat.turn import BROKE, STOPPED_BY_RESTART, Control, run_turn, tidy_up
+from chat.turn_start import TurnStart
 from config.lib import llm
 from config.lib.owned import owned
 from config.lib.threads import in_thread
@@ -215,7 +215,7 @@ class LiveTurn:
 
     async def _tidy(self) -> None:
         try:
-            title, is_summarised = await tidy_up(self.start, sum(map(len, self._closed.values())))
+            title, is_summarised = await tidy_up(self.start, self.control)
         except Exception:
             logger.exception("Conversation %s: neither title nor summary", self.room.conversation_id)
             return

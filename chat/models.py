@@ -289,7 +289,11 @@ class ActionCard(OwnedModel):
 
     class Meta(OwnedModel.Meta):
         db_table = "action_cards"
-        indexes = (models.Index(fields=("user", "conversation", "created_at"), name="cards_by_conversation"),)
+        indexes = (
+            models.Index(fields=("user", "conversation", "created_at"), name="cards_by_conversation"),
+            # What the sweep looks for, over all users.
+            models.Index(fields=("expires_at",), name="cards_waiting", condition=Q(status="pending")),
+        )
         constraints = (
             models.CheckConstraint(condition=Q(type__in=ActionType.values), name="card_type_known"),
             models.CheckConstraint(condition=Q(status__in=CardStatus.values), name="card_status_known"),

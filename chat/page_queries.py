@@ -8,6 +8,7 @@ from uuid import UUID
 
 from chat.models import Conversation, ConversationStatus, ConversationSummary
 from chat.queries import ThreadGroup, list_threads
+from config.lib.paging import place_of
 from memory.models import TRASH_KEPT
 from trading.deployment_queries import find_open_draft
 
@@ -64,11 +65,9 @@ def page_of_trash(number: int = 1) -> TrashPage:
     """Return one page of the conversations in the trash; a number beyond the last page gives the last."""
     rows = Conversation.objects.filter(trashed_at__isnull=False).order_by("-trashed_at", "pk")
     total = rows.count()
-    pages = max(1, -(-total // TRASH_PAGE))
-    number = min(max(number, 1), pages)
-    found = rows[(number - 1) * TRASH_PAGE : number * TRASH_PAGE]
-    trashed = [Trashed(row, row.trashed_at + TRASH_KEPT) for row in found if row.trashed_at is not None]
-    return TrashPage(trashed, total, number, pages)
+    place = place_of(number, total=total, size=TRASH_PAGE)
+    trashed = [Trashed(row, row.trashed_at + TRASH_KEPT) for row in rows[place.rows] if row.trashed_at is not None]
+    return TrashPage(trashed, total, place.number, place.pages)
 
 
 def find_conversation(conversation_id: UUID) -> Conversation | None:

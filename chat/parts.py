@@ -13,12 +13,13 @@ A reply is one row; its parts are a JSON list of objects of four kinds:
 """
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import groupby
 from typing import Any, Final
 
 from config.lib.llm import ToolCall
 from config.lib.llm_answer import clean
+from config.lib.tokens import estimate_tokens
 
 Part = dict[str, Any]
 
@@ -112,6 +113,11 @@ def close_running_tools(parts: Iterable[Part]) -> list[Part]:
 def as_said(*, is_user: bool, content: str, parts: list[Part]) -> list[dict[str, Any]]:
     """Return one message of a conversation as a model is sent it: the user's words, or a reply with its calls."""
     return [{"role": "user", "content": content}] if is_user else model_messages(parts)
+
+
+def said_tokens(messages: Iterable[Mapping[str, Any]]) -> int:
+    """Return the estimated tokens that messages take in a prompt, with the calls of tools and what came of them."""
+    return sum(estimate_tokens(str(message)) for message in messages)
 
 
 def model_messages(parts: list[Part]) -> list[dict[str, Any]]:

@@ -11,10 +11,9 @@ from uuid import UUID
 from django.db import connection, models
 
 from chat.models import Conversation, ConversationStatus, Message, MessageStatus, Role, UsageDay
-from chat.parts import as_said
+from chat.parts import as_said, said_tokens
 from config.lib.errors import DomainError
 from config.lib.owned import owner_id
-from config.lib.tokens import estimate_tokens
 
 HISTORY_LIMIT = 400  # messages read for a prompt; the token budget cuts long before
 THREADS_SHOWN = 200
@@ -191,7 +190,7 @@ def _fitting(newest_first: Iterable[tuple[int, str, str, str, bool]], budget_tok
     for pk, role, content, parts, is_untrusted in newest_first:
         # A JSON column comes as text from either engine when the ORM does not read it.
         messages = as_said(is_user=role == Role.USER, content=content, parts=json.loads(parts))
-        tokens = sum(estimate_tokens(str(message)) for message in messages)
+        tokens = said_tokens(messages)
         # The newest message is what the turn is about; it goes in whatever it costs.
         if spent + tokens > budget_tokens and chosen:
             is_cut = True
@@ -236,11 +235,6 @@ class Standing:
     summary: str
     summary_through: int  # id of the last message it stands for; 0 without one
     is_summary_untrusted: bool
-
-    @property
-    def mode(self) -> str:
-        """The mode that the chat was opened in."""
-        return str(self.opening.get("mode", "ops"))
 
     @property
     def about_fact_id(self) -> UUID | None:

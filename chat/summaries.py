@@ -16,6 +16,7 @@ from django.conf import settings
 
 from chat.lifecycle import lock_conversation
 from chat.models import ConversationSummary, Message, Role
+from chat.parts import as_said, said_tokens
 from chat.usage import note_usage
 from config.lib import llm
 from config.lib.llm import LLMUnavailable, Usage
@@ -94,8 +95,8 @@ def _read(conversation_id: UUID, user_id: int, room: int) -> _Older | None:
 
 
 def _tokens(message: Message) -> int:
-    # Of a reply the arguments and results of its tools are in the prompt, too.
-    return sum(estimate_tokens(str(part)) for part in message.parts) or estimate_tokens(message.content)
+    said = as_said(is_user=message.role == Role.USER, content=message.content, parts=message.parts)
+    return said_tokens(said)
 
 
 def _older(messages: list[Message], sizes: list[int], kept: float) -> list[Message]:

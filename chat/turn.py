@@ -29,19 +29,20 @@ from chat.events import (
     TurnFailed,
 )
 from chat.models import MessageStatus
-from chat.parts import INTERRUPTED, Part, Reply, model_messages
+from chat.parts import INTERRUPTED, Part, Reply, model_messages, said_tokens
 from chat.receipts import keep_receipt, request_messages
-from chat.services import TurnStart, finish_reply, save_progress
+from chat.replies import finish_reply, save_progress
 from chat.summaries import compress
 from chat.titles import write_title
 from chat.tools import build_tools
 from chat.tools.base import TOOL_FAILED, Tool, ToolContext, Window
+from chat.turn_start import TurnStart
 from config.lib import llm
 from config.lib.llm import Chunk, LLMUnavailable, ToolCall, Usage
 from config.lib.owned import owned_tx
 from config.lib.text import clean_text
 from config.lib.threads import in_thread, in_tool_thread
-from config.lib.tokens import CHARS_PER_TOKEN, estimate_tokens
+from config.lib.tokens import CHARS_PER_TOKEN
 
 logger = logging.getLogger(__name__)
 
@@ -76,12 +77,13 @@ _NOTICES: Final = {
 
 
 class Control:
-    """The handle of a running turn: whoever holds it can stop it."""
+    """The handle of a turn: whoever holds it can stop it, and knows afterwards how long it has become."""
 
     def __init__(self) -> None:
         self.news = asyncio.Event()
         self.is_stopped = False
         self.stop_error = ""
+        self.reply_tokens = 0  # estimated: what the reply takes in the prompts that follow, once its turn has ended
 
     def stop(self, error: str = "") -> None:
         """End the turn soon, keeping what was said; `error` says why if it was not the user's wish."""
@@ -375,8 +377,7 @@ class _Turn:
             said = sum(
                 len(part["text"]) for part in self.reply.parts if part.get("step") == self.reply.step and "text" in part
             )
-            read = sum(estimate_tokens(str(message)) for message in self.messages)
-            self._note(Chunk(usage=Usage(read, said // CHARS_PER_TOKEN, estimated=True)))
+            self._note(Chunk(usage=Usage(said_tokens(self.messages), said // CHARS_PER_TOKEN, estimated=True)))
         return asdict(self.usage) if self.usage else None
 
     async def finish(self, status: MessageStatus, error: str) -> bool:
@@ -417,16 +418,16 @@ def _clock() -> datetime:
     return datetime.now(UTC)
 
 
-async def tidy_up(start: TurnStart, reply_length: int) -> tuple[str | None, bool]:
+async def tidy_up(start: TurnStart, control: Control) -> tuple[str | None, bool]:
     """Do what may wait until the answer is there; return the chat's new title, if any, and whether it was summarised.
 
     A title follows the first exchange, a summary a chat that has outgrown its room; most turns need neither, and for
-    those nothing is read.
+    those nothing is read. `control` is the one of the turn, which has ended.
     """
     title, is_summarised = None, False
     if len(start.sent.message_ids) == 1:
         title = await write_title(start.conversation_id, user_id=start.user_id, clock=_clock)
-    if start.room_left < reply_length // CHARS_PER_TOKEN:
+    if start.room_left < control.reply_tokens:
         room = start.room
         is_summarised = (
             await compress(start.conversation_id, user_id=start.user_id, room=room, clock=_clock) is not None
@@ -457,6 +458,7 @@ async def run_turn(start: TurnStart, control: Control) -> AsyncGenerator[TurnEve
         error = BROKE
     error = error or control.stop_error
     is_saved = await turn.finish(_status(error, control), error)
+    control.reply_tokens = said_tokens(model_messages(turn.reply.parts))
     if error or not is_saved:
         yield TurnFailed(error or NOT_SAVED)
     else:

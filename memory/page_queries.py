@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.db.models import Count, F, Max, Q
 
+from config.lib.paging import place_of
 from config.lib.tokens import count_tokens
 from memory.models import (
     ArchivedReason,
@@ -197,10 +198,9 @@ def list_asked(page: int, now: datetime) -> AskedFacts:
     """Return one page of the current facts that Keel concluded, those never affirmed first, then the last learned."""
     rows = UserFact.objects.current(now).filter(confidence=Confidence.INFERRED)
     total = rows.count()
-    pages = max(1, -(-total // ASKED_AT_ONCE))
-    number = min(max(1, page), pages)
+    place = place_of(page, total=total, size=ASKED_AT_ONCE)
     ordered = rows.order_by(F("last_confirmed_at").asc(nulls_first=True), "-learned_at", "id")
-    return AskedFacts(list(ordered[(number - 1) * ASKED_AT_ONCE : number * ASKED_AT_ONCE]), total, number, pages)
+    return AskedFacts(list(ordered[place.rows]), total, place.number, place.pages)
 
 
 def list_with_last(fact_ids: Iterable[UUID]) -> list[tuple[UserFact, UserFact]]:
@@ -268,9 +268,8 @@ def preview(*, assistant: str, page: int, now: datetime) -> Preview:
     block = next_block(assistant=assistant, now=now)
     explained = explain_block(assistant=assistant, now=now)
     out = [entry for entry in explained if not entry.is_in]
-    pages = max(1, -(-len(out) // SEEN_SHOWN))
-    number = min(max(1, page), pages)
-    shown_out = out[(number - 1) * SEEN_SHOWN : number * SEEN_SHOWN]
+    place = place_of(page, total=len(out), size=SEEN_SHOWN)
+    shown_out = out[place.rows]
     used = [entry for entry in explained if entry.is_in]
     shown_in = used[:SEEN_SHOWN]
     rows: UserFactQuerySet = UserFact.objects.filter(pk__in=[entry.fact_id for entry in (*shown_in, *shown_out)])
@@ -280,7 +279,7 @@ def preview(*, assistant: str, page: int, now: datetime) -> Preview:
         return [SeenFact(facts[entry.fact_id], entry.is_in, entry.reason, entry.tokens) for entry in entries]
 
     tokens = count_tokens(block.text) if block.text else 0
-    return Preview(block.text, tokens, seen(shown_in), len(used), seen(shown_out), len(out), number, pages)
+    return Preview(block.text, tokens, seen(shown_in), len(used), seen(shown_out), len(out), place.number, place.pages)
 
 
 def _as_shown(proposals: Iterable[MemoryProposal]) -> list[ShownProposal]:

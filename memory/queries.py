@@ -11,6 +11,7 @@ from uuid import UUID
 from django.db.models import BooleanField, Case, Count, ExpressionWrapper, OuterRef, Q, Subquery, When
 from django.db.models.functions import Coalesce
 
+from config.lib.paging import place_of
 from config.lib.search import has_words
 from config.lib.text import normal_form
 from memory.injection import (
@@ -269,12 +270,11 @@ def list_facts(wanted: FactFilter, *, page: int, now: datetime) -> FactPage:
         rows = rows.filter(topic=wanted.topic)
     totals = dict(rows.order_by().values_list("category").annotate(Count("pk")))
     total = sum(totals.values())
-    pages = max(1, -(-total // PAGE_SIZE))
-    number = min(max(1, page), pages)
-    start = (number - 1) * PAGE_SIZE
+    place = place_of(page, total=total, size=PAGE_SIZE)
     order = (_BY_CATEGORY, *_ORDERS[wanted.order]) if wanted.grouped else _ORDERS[wanted.order]
-    shown = list_as_shown(rows.order_by(*order)[start : start + PAGE_SIZE], now)
-    return FactPage(shown, total, number, pages, _groups(shown, totals) if wanted.grouped else _ungrouped(shown, total))
+    shown = list_as_shown(rows.order_by(*order)[place.rows], now)
+    groups = _groups(shown, totals) if wanted.grouped else _ungrouped(shown, total)
+    return FactPage(shown, total, place.number, place.pages, groups)
 
 
 def _groups(shown: list[ListedFact], totals: dict[str, int]) -> list[FactGroup]:

@@ -42,7 +42,7 @@ def undo_event(*, event_id: UUID, now: datetime) -> MemoryEvent:
     """Take one write back; doing so twice changes nothing more.
 
     No closed row is reopened: what was there before comes back as a new row on top of the lineage. A later write that
-    was undone itself does not stand in the way.
+    was undone itself does not stand in the way. A proposal that wrote it waits again.
 
     Raises:
         FactNotFound: the owner has no such event.
@@ -54,6 +54,8 @@ def undo_event(*, event_id: UUID, now: datetime) -> MemoryEvent:
         raise FactNotFound("There is nothing to undo.")
     if event.undone_at is None:
         _take_back(event, now)
+        if event.batch_id is not None:
+            _let_wait_again(event.batch_id)
     undone: MemoryEvent = event
     return undone
 
@@ -74,10 +76,17 @@ def undo_batch(*, batch_id: UUID, now: datetime) -> list[MemoryEvent]:
     standing = [event for event in events if event.undone_at is None]
     with transaction.atomic():  # a refusal comes when some are taken back already
         _take_all_back(standing, now)
-    MemoryProposal.objects.filter(batch_id=batch_id, status=ProposalStatus.ACCEPTED).update(
-        status=ProposalStatus.PENDING, decided_at=None, batch_id=None
-    )
+    _let_wait_again(batch_id)
     return standing
+
+
+def _let_wait_again(batch_id: UUID) -> None:
+    """Reopen the proposal whose own words are taken back; what was evicted to make room for them may stay so."""
+    standing = MemoryEvent.objects.filter(batch_id=batch_id, undone_at__isnull=True).exclude(kind=EventKind.EVICT)
+    if not standing.exists():
+        MemoryProposal.objects.filter(batch_id=batch_id, status=ProposalStatus.ACCEPTED).update(
+            status=ProposalStatus.PENDING, decided_at=None, batch_id=None
+        )
 
 
 def _take_all_back(events: list[MemoryEvent], now: datetime) -> None:

@@ -29,6 +29,7 @@ INDEXES_OVER_ALL = {
     "conversations_to_close": "the worker looks for chats of everybody that are to be closed",
     "conversations_to_extract": "the worker tries again what failed, of everybody",
     "conversations_trashed": "the worker empties everybody's trash",
+    "cards_waiting": "the sweep looks for expired cards of everybody",
     "deployments_to_tick": "the runner looks for deployments of everybody",
 }
 

@@ -41,7 +41,7 @@ SYSTEM = {
     "chat.erasure": "erases users, and asks whose trash is old",
     "chat.lifespan": "sweeps everybody's dead turns",
     "trading.reflection": "asks whose trades wait for a reflection",
-    "trading.runner": "asks which of everybody's deployments are due",
+    "trading.due": "asks which of everybody's deployments are due",
     "trading.backtest": "asks which of everybody's backtests wait",
     "trading.management.owners": "the operator names a deployment without its owner",
 }
@@ -84,7 +84,8 @@ COLUMN_LOOKUPS = {"in", "isnull", "exact", "pk", "id"}  # these stay in the row'
 
 DOCUMENTED = re.compile(
     r"config\.lib\..*|\w+\.(services|queries|turn|live|tools|rendering|injection|wording|parts|extraction|support"
-    r"|versions|undo|places|learning|review|trash|limits|document|exchange|ledger|credentials)\b.*"
+    r"|versions|undo|places|learning|review|trash|limits|document|exchange|ledger|credentials|replies|system_prompt"
+    r"|turn_start)\b.*"
 )
 
 

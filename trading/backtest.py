@@ -15,10 +15,11 @@ from uuid import UUID, uuid4
 
 from config.lib.owned import owned, owned_tx, system_tx
 from trading.agent import Ask, asking
+from trading.due import last_instant
 from trading.models import BacktestRun, Deployment, WorkStatus
 from trading.queries import count_failed, deployment_performance, get_backtest, list_backtests_to_run
 from trading.reflection import reflect_if_due
-from trading.runner import ON_PAPER, Outcome, Ticker, last_instant, read_version
+from trading.runner import ON_PAPER, Outcome, Ticker, read_version
 from trading.schemas import Schedule
 from trading.services import (
     LeaseLost,

@@ -1,6 +1,6 @@
 """What the pages of skills and deployments show beyond the lists of `queries`; the owner is in scope."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from decimal import Decimal
@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db.models import Model, QuerySet, Subquery
 
 from config.lib.errors import DomainError
-from config.lib.paging import Page, page_of
+from config.lib.paging import Page, page_of, place_of
 from trading.market import Mark
 from trading.models import (
     Bar,
@@ -145,12 +145,8 @@ def page_of_decisions(deployment_id: UUID, number: int = 1, *, verdict: str = ""
     """Return one page of decisions, newest first, by default of any verdict; beyond the last page is the last."""
     rows = _decisions(deployment_id, verdict)
     total = rows.count()
-    pages = max(1, -(-total // DECISIONS_PER_PAGE))
-    number = min(max(number, 1), pages)
-    found = rows.order_by("-tick")
-    return DecisionPage(
-        list(found[(number - 1) * DECISIONS_PER_PAGE : number * DECISIONS_PER_PAGE]), total, number, pages
-    )
+    place = place_of(number, total=total, size=DECISIONS_PER_PAGE)
+    return DecisionPage(list(rows.order_by("-tick")[place.rows]), total, place.number, place.pages)
 
 
 def decisions_after(deployment_id: UUID, cursor: str = "", *, verdict: str = "") -> Page[DecisionSnapshot]:
@@ -193,6 +189,25 @@ def positions_of(deployment: Deployment, trades: Iterable[Trade], marks: Mapping
         Position(trade, marks.get(trade.symbol), Decimal(stop) if (stop := stops.get(trade.symbol)) else None)
         for trade in trades
     ]
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """What deployments hold at the last prices known."""
+
+    positions: dict[UUID, list[Position]]  # by deployment
+    simulated: list[str]  # the symbols they trade or hold whose prices are made by a model
+
+
+def mark_positions(held: Iterable[tuple[Deployment, Sequence[Trade]]], now: datetime) -> Marked:
+    """Return the open trades of deployments, given with theirs, at the last prices; in one query."""
+    given = list(held)
+    traded = {symbol for deployment, _ in given for symbol in deployment.version.payload["context"]["symbols"]}
+    marks = last_marks({*traded, *(trade.symbol for _, trades in given for trade in trades)}, now)
+    return Marked(
+        {deployment.pk: positions_of(deployment, trades, marks) for deployment, trades in given},
+        sorted(symbol for symbol, mark in marks.items() if mark.bar.is_simulated),
+    )
 
 
 def last_marks(symbols: Collection[str], now: datetime) -> dict[str, Mark]:

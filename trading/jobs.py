@@ -8,8 +8,8 @@ from django.conf import settings
 
 from config.lib.jobs import Job, clock_from
 from trading.backtest import run_waiting_backtests
+from trading.due import run_due
 from trading.reflection import MAX_PER_RUN, Outcome, list_everybodys_due, reflect_all
-from trading.runner import run_due
 from trading.simulation import extend_market, list_simulated_symbols
 
 

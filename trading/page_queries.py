@@ -12,7 +12,7 @@ from zoneinfo import ZoneInfo
 
 from django.db.models import Count, Max, Min, Q, Sum
 
-from config.lib.paging import Page, page_of
+from config.lib.paging import Page, page_of, place_of
 from trading.deployment_queries import last_marks
 from trading.exposure import Impact, impact
 from trading.market import list_events, past_moves
@@ -275,9 +275,8 @@ def is_under_way(run: BacktestRun) -> bool:
 def page_of_backtests(number: int = 1) -> BacktestPage:
     """Return one page of backtests; a number beyond the last page gives the last."""
     rows = BacktestRun.objects.select_related("deployment").order_by("-created_at", "id")
-    pages = max(1, -(-rows.count() // RUNS_ON_A_PAGE))
-    number = min(max(number, 1), pages)
-    runs = list(rows[(number - 1) * RUNS_ON_A_PAGE : number * RUNS_ON_A_PAGE])
+    place = place_of(number, total=rows.count(), size=RUNS_ON_A_PAGE)
+    runs = list(rows[place.rows])
     skills = Skill.objects.in_bulk({run.deployment.skill_id for run in runs})
     versions = SkillVersion.objects.defer("payload").in_bulk({run.deployment.version_id for run in runs})
     totals = {
@@ -298,8 +297,8 @@ def page_of_backtests(number: int = 1) -> BacktestPage:
             )
             for run in runs
         ],
-        number,
-        pages,
+        place.number,
+        place.pages,
     )
 
 

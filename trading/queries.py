@@ -12,6 +12,7 @@ from django.db.models import Count, Exists, F, Max, OuterRef, Q, Subquery, Sum
 
 from config.lib.errors import DomainError
 from config.lib.owned import owner_id
+from config.lib.paging import place_of
 from trading.models import (
     BacktestRun,
     BrokerKind,
@@ -332,11 +333,10 @@ def page_of_trades(which: TradeFilter, number: int = 1) -> TradePage:
     """Return one page of the trades that fit; a number beyond the last page gives the last."""
     rows = trades_that_fit(which)
     count = rows.aggregate(total=Count("pk"), net=Sum("realized_pnl_usd"))
-    pages = max(1, -(-count["total"] // PAGE_SIZE))
-    number = min(max(number, 1), pages)
+    place = place_of(number, total=count["total"], size=PAGE_SIZE)
     order = _ORDERS.get(which.order, _ORDERS["newest"])
-    found = list(rows.order_by(*order).defer("state")[(number - 1) * PAGE_SIZE : number * PAGE_SIZE])
-    return TradePage(found, count["total"], number, pages, count["net"] or Decimal(0))
+    found = list(rows.order_by(*order).defer("state")[place.rows])
+    return TradePage(found, count["total"], place.number, place.pages, count["net"] or Decimal(0))
 
 
 def find_trades(trade_ids: Iterable[UUID]) -> list[Trade]:

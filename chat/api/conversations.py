@@ -22,6 +22,7 @@ from chat.lifecycle import (
     unarchive_conversation,
 )
 from chat.queries import get_conversation
+from chat.replies import request_stop
 from chat.search import search_conversations
 from chat.serializers.conversations import (
     ConversationInput,
@@ -34,7 +35,7 @@ from chat.serializers.conversations import (
     StoppedSerializer,
     TitleInput,
 )
-from chat.services import rename_conversation, request_stop, start_conversation
+from chat.services import rename_conversation, start_conversation
 from config.lib.api import ApiRequest, ApiView, page_serializer, paged
 from config.lib.owned import owned_tx
 from config.lib.paging import page_of

@@ -37,7 +37,7 @@ from chat.live import LiveTurn
 from chat.models import Message
 from chat.parts import Part
 from chat.queries import is_streaming
-from chat.services import HEARTBEAT_LEASE, interrupt_dead_turns
+from chat.replies import HEARTBEAT_LEASE, interrupt_dead_turns
 from config.lib.owned import owned, owned_tx
 from config.lib.threads import in_thread
 

@@ -22,7 +22,8 @@ from chat.api_values import message_values
 from chat.consumers import opening
 from chat.queries import get_conversation
 from chat.serializers.turns import AnswerSerializer, TurnInput
-from chat.services import Accepted, accept_message, start_conversation
+from chat.services import accept_message, start_conversation
+from chat.turn_start import Accepted
 from config.lib.api import ApiRequest, ApiView
 from config.lib.errors import DomainError
 from config.lib.locks import lock_owner

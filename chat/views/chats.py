@@ -34,8 +34,9 @@ from chat.queries import (
     list_recent,
 )
 from chat.rendering import MessageView, view_messages
-from chat.services import MessageRefused, rename_conversation, start_conversation
 from chat.services import ask_about_fact as open_chat_about_fact
+from chat.services import rename_conversation, start_conversation
+from chat.turn_start import MessageRefused
 from chat.views.sidebar import PageRequest, answer, sidebar
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx

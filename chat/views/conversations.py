@@ -17,6 +17,7 @@ from chat.page_queries import page_of_trash
 from chat.queries import ConversationNotFound
 from chat.views.sidebar import PageRequest, answer
 from config.lib.owned import owned_tx
+from config.lib.paging import asked_number, ways_on
 from config.lib.web import AuthedRequest, owned_view, safe_next
 
 
@@ -60,12 +61,8 @@ def restore(request: PageRequest, conversation_id: UUID) -> HttpResponse:
 @owned_view
 def trashed(request: AuthedRequest) -> HttpResponse:
     """Show what is in the trash, and until when it can be restored."""
-    number = request.GET.get("page", "")
-    page = page_of_trash(int(number) if number.isascii() and number.isdecimal() and len(number) < 10 else 1)
-    links = {
-        "previous": f"?page={page.number - 1}" if page.number > 1 else "",
-        "next": f"?page={page.number + 1}" if page.number < page.pages else "",
-    }
+    page = page_of_trash(asked_number(request.GET.get("page", "")))
+    links = ways_on(page, lambda number: f"?page={number}")
     return TemplateResponse(request, "chat/trashed.html", {"page": page, "links": links})
 
 

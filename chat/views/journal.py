@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import datetime, timedelta
+from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
 from urllib.parse import urlencode
@@ -40,6 +41,7 @@ from chat.markdown import render
 from chat.models import Message, Role
 from chat.views.sidebar import PageRequest
 from config.lib.owned import owned_tx
+from config.lib.paging import asked_number, ways_on
 from config.lib.text import one_line
 from config.lib.web import AuthedRequest, owned_view, safe_next
 
@@ -59,14 +61,12 @@ def journal(request: PageRequest) -> HttpResponse:
 
 def _journal(request: PageRequest, **more: Any) -> HttpResponse:
     query = one_line(request.GET.get("q", "")[: 4 * MAX_QUERY])[:MAX_QUERY]
-    number = request.GET.get("page", "")
-    page = page_of_journal(query, int(number) if number.isascii() and number.isdecimal() and len(number) < 10 else 1)
+    page = page_of_journal(query, asked_number(request.GET.get("page", "")))
     context = {
         "query": query,
         "page": page,
         "entries": [_shown(entry) for entry in page.entries],
-        "previous": _address(query, page.number - 1) if page.number > 1 else "",
-        "next": _address(query, page.number + 1) if page.number < page.pages else "",
+        **ways_on(page, partial(_address, query)),
         "here": _address(query, page.number),
         **more,
     }

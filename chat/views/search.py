@@ -1,6 +1,7 @@
 """Finding past chats: a page with an address of its own, and results beside a chat while one types."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 from urllib.parse import urlencode
 
@@ -16,6 +17,7 @@ from django.views.decorators.vary import vary_on_headers
 from chat.models import Conversation, ConversationStatus
 from chat.search import MAX_HITS, ConversationHit, Range, search_conversations
 from chat.views.sidebar import PageRequest
+from config.lib.paging import asked_number, place_of, ways_on
 from config.lib.search import query_terms
 from config.lib.text import one_line
 from config.lib.web import owned_view
@@ -44,7 +46,8 @@ def search(request: PageRequest) -> HttpResponse:
     """Show the chats that answer a query, best first."""
     query = one_line(request.GET.get("q", "")[: 4 * MAX_QUERY])[:MAX_QUERY]
     is_beside = bool(request.htmx) and request.htmx.target == "found"
-    context = _found(query, 1, BESIDE) if is_beside else _found(query, _number(request.GET.get("page", "")), PAGE_SIZE)
+    number = 1 if is_beside else asked_number(request.GET.get("page", ""))
+    context = _found(query, number, BESIDE if is_beside else PAGE_SIZE)
     if is_beside:
         return TemplateResponse(request, "chat/_found.html", context)
     if not request.htmx:
@@ -63,18 +66,16 @@ def _found(query: str, number: int, size: int) -> dict[str, Any]:
     most = min(number * size, MAX_HITS)
     found = search_conversations(query=query, limit=most)
     within_reach = min(found.total, MAX_HITS)
-    pages = max(1, -(-within_reach // size))
-    number = min(number, pages)
+    place = place_of(number, total=within_reach, size=size)
     return {
         "query": query,
         "why": "",
-        "hits": [_hit(row) for row in found.rows[(number - 1) * size : number * size]],
+        "hits": [_hit(row) for row in found.rows[place.rows]],
         "total": found.total,
         "best": MAX_HITS if found.total > MAX_HITS else 0,
-        "number": number,
-        "pages": pages,
-        "previous": _address(query, number - 1) if number > 1 else "",
-        "next": _address(query, number + 1) if number < pages else "",
+        "number": place.number,
+        "pages": place.pages,
+        **ways_on(place, partial(_address, query)),
         "all_url": _address(query),
     }
 
@@ -112,10 +113,6 @@ def _marked(text: str, ranges: list[Range]) -> SafeString:
 
 def _mark(word: str) -> SafeString:
     return format_html_join("", "<mark>{}</mark>", [(word,)] if word else [])
-
-
-def _number(text: str) -> int:
-    return max(1, int(text)) if text.isascii() and text.isdecimal() and len(text) < 10 else 1
 
 
 def _address(query: str, number: int = 1) -> str:

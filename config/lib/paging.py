@@ -1,10 +1,13 @@
-"""Pages of a list that is read on from where it was left, however many rows came or went meanwhile."""
+"""Pages of a list: turned by number, as people do, or read on from a cursor, as programs do.
 
-from collections.abc import Sequence
+A cursor goes on where the list was left, however many rows came or went meanwhile.
+"""
+
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, Protocol, TypeVar
 
 from django.core import signing
 from django.db.models import Model, Q, QuerySet
@@ -15,6 +18,47 @@ PAGE_SIZE: Final = 50
 MAX_PAGE_SIZE: Final = 200
 
 M = TypeVar("M", bound=Model)
+
+
+class Turned(Protocol):
+    """A page that knows its place among the others."""
+
+    @property
+    def number(self) -> int:
+        """From 1."""
+
+    @property
+    def pages(self) -> int:
+        """How many there are; an empty list is one page."""
+
+
+@dataclass(frozen=True, slots=True)
+class PagePlace:
+    """Where a numbered page stands in its list."""
+
+    number: int  # from 1
+    pages: int
+    rows: slice  # of the whole list
+
+
+def place_of(number: int, *, total: int, size: int) -> PagePlace:
+    """Return the place of a page in a list of so many rows; a number out of range gives the nearest page."""
+    pages = max(1, -(-total // size))
+    number = min(max(number, 1), pages)
+    return PagePlace(number, pages, slice((number - 1) * size, number * size))
+
+
+def asked_number(text: str) -> int:
+    """Return the number of the page that an address asks for; the first where it names none."""
+    return max(1, int(text)) if text.isascii() and text.isdecimal() and len(text) < 10 else 1
+
+
+def ways_on(page: Turned, address: Callable[[int], str]) -> dict[str, str]:
+    """Return the addresses of the `previous` and the `next` page; empty where there is none."""
+    return {
+        "previous": address(page.number - 1) if page.number > 1 else "",
+        "next": address(page.number + 1) if page.number < page.pages else "",
+    }
 
 
 class CursorRefused(DomainError):

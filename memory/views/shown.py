@@ -9,6 +9,7 @@ from django.http import Http404, HttpResponse, QueryDict
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
+from config.lib.paging import ways_on
 from memory.forms import SUGGESTED_TOPICS, EditFactForm, FactFilterForm, FactForm, LinkForm
 from memory.models import MemoryEvent, UserFact
 from memory.page_queries import Batch, find_message, list_forgotten, list_links
@@ -85,8 +86,7 @@ def listing(
             "trash": shelf("trash"),
             "clear": home + filters.query(**dict.fromkeys(filters.NARROWING), page=None),
             "select": here + ("&" if "?" in here else "?") + "select=all",
-            "previous": home + filters.query(page=page.number - 1) if page.number > 1 else "",
-            "next": home + filters.query(page=page.number + 1) if page.number < page.pages else "",
+            **ways_on(page, lambda number: home + filters.query(page=number)),
         },
     }
 

@@ -5,6 +5,7 @@ from chat import live
 from chat.services import start_conversation
 from config.lib import llm
 from config.lib.owned import owned_tx
+from tests.chat.desk import Desk
 from tests.chat.talk import Outage, Talk
 from tests.fakes import ScriptedModel
 from tests.owners import as_trader, stranger, trader
@@ -42,6 +43,12 @@ def model(_warm):
 def outage(monkeypatch):
     """A database that can be made to fail, on every thread."""
     return Outage(monkeypatch)
+
+
+@pytest.fixture
+def desk(as_trader):
+    """What cards are drawn for, inside the trader's scope."""
+    return Desk()
 
 
 @pytest.fixture(autouse=True)

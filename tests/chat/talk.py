@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 from uuid import UUID, uuid4
 
@@ -13,11 +14,14 @@ from django.db.backends.utils import CursorWrapper
 from django.utils import timezone
 
 from chat.events import Noticed, TextAdded, ToolFinished, ToolStarted, TurnEvent, TurnFailed
-from chat.models import Message
-from chat.services import TurnStart, accept_message, continue_reply, request_stop, retry_reply
+from chat.models import Conversation, Message, MessageStatus
+from chat.replies import finish_reply, request_stop
+from chat.services import accept_message, continue_reply, retry_reply
 from chat.turn import Control, run_turn
+from chat.turn_start import Accepted, TurnStart
 from config.lib.owned import owned_tx
 from config.lib.threads import in_thread
+from tests.factories.memory import JUNE
 
 PATIENCE = 10.0  # seconds until what a test waits for must have come
 
@@ -118,6 +122,26 @@ class Talk:
     async def reply(self) -> Message:
         """Return the newest row."""
         return (await self.messages())[-1]
+
+
+def send(
+    conversation: Conversation, text: str = "Hello", *, client_id: UUID | None = None, now: datetime = JUNE
+) -> Accepted:
+    """Store a message as the owner in scope."""
+    return accept_message(conversation_id=conversation.pk, client_id=client_id or uuid4(), text=text, now=now)
+
+
+def finish(
+    reply: Message,
+    *,
+    status: MessageStatus = MessageStatus.COMPLETE,
+    text: str = "Done.",
+    now: datetime = JUNE,
+    **values: Any,
+) -> bool:
+    """Close a reply of one text part as the owner in scope; return whether it was open."""
+    parts = values.pop("parts", [{"kind": "text", "step": 0, "text": text}])
+    return finish_reply(reply_id=reply.pk, status=status, parts=parts, text=text, now=now, **values)
 
 
 class Outage:

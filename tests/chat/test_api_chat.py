@@ -14,7 +14,8 @@ from chat import live
 from chat.api import streams
 from chat.events import Noticed, ToolFinished, ToolStarted
 from chat.models import ActionCard, Conversation, Message, MessageStatus
-from chat.services import MAX_MESSAGE_BYTES, MessageRefused
+from chat.services import MAX_MESSAGE_BYTES
+from chat.turn_start import MessageRefused
 from config.lib.owned import owned_tx
 from config.lib.threads import in_thread
 from tests.chat.asking import headers_of, open_exchange, post

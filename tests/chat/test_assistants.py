@@ -12,7 +12,8 @@ from django.core.management import call_command
 from chat.assistants import ASSISTANTS, default_assistant
 from chat.models import AssistantName, Conversation, MemorySnapshot
 from chat.prompts import SEPARATOR
-from chat.services import accept_message, preview_prompt, sent_prompt, start_conversation
+from chat.services import accept_message, start_conversation
+from chat.system_prompt import preview_prompt, sent_prompt
 from config.lib.owned import owned_tx
 from memory.models import MemorySwitches, Place, PlaceMention, UserFact
 from tests.factories.memory import UserFactFactory

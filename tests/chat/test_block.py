@@ -7,18 +7,12 @@ import pytest
 
 from chat.models import Conversation, MemorySnapshot, Message, MessageStatus
 from chat.prompts import SEPARATOR
-from chat.services import (
-    Accepted,
-    TurnStart,
-    accept_message,
-    finish_reply,
-    preview_prompt,
-    retry_reply,
-    sent_prompt,
-    start_conversation,
-)
+from chat.replies import finish_reply
+from chat.services import accept_message, retry_reply, start_conversation
+from chat.system_prompt import preview_prompt, sent_prompt
 from chat.tools import build_tools
 from chat.tools.base import ToolContext
+from chat.turn_start import Accepted, TurnStart
 from config.lib.owned import owned_tx
 from memory.models import UserFact
 from memory.services import archive_fact, forget_fact, promote_fact, remember_fact, supersede_fact

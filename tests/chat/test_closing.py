@@ -10,7 +10,8 @@ from chat.closing import Outcome, close_conversation, close_due
 from chat.lifecycle import CLOSING_LEASE, MAX_TRIES, note_left, request_close, trash_conversation
 from chat.models import Conversation, ConversationStatus, MemorySnapshot, Message
 from chat.queries import ConversationNotFound
-from chat.services import accept_message, finish_reply, retry_reply
+from chat.replies import finish_reply
+from chat.services import accept_message, retry_reply
 from config.lib.llm import LLMUnavailable
 from config.lib.owned import owned, owned_tx
 from memory.models import Confidence, FactSource, MemoryProposal, ProposalKind, UserFact

@@ -11,7 +11,9 @@ from chat import closing
 from chat.closing import Outcome, close_conversation, close_due
 from chat.lifecycle import note_left, request_close
 from chat.models import Conversation, ConversationStatus, Message
-from chat.services import MessageRefused, accept_message, finish_reply
+from chat.replies import finish_reply
+from chat.services import accept_message
+from chat.turn_start import MessageRefused
 from config.lib.owned import owned, owned_tx
 from memory.extraction import Candidate, Extraction
 from memory.models import MemoryEvent, UserFact

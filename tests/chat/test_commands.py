@@ -11,7 +11,8 @@ from django.core.management.base import CommandError
 
 from chat.management.commands import run_jobs
 from chat.models import Conversation, Message, MessageStatus
-from chat.services import accept_message, preview_prompt
+from chat.services import accept_message
+from chat.system_prompt import preview_prompt
 from config.lib.jobs import Job
 from config.lib.owned import owned_tx
 from memory.models import UserFact

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from chat import consumers, live
 from chat.models import Message, MessageStatus
-from chat.services import finish_reply, save_progress
+from chat.replies import finish_reply, save_progress
 from config.lib.owned import owned_tx
 from config.lib.threads import in_thread
 from tests.chat.conftest import new_talk

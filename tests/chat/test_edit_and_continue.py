@@ -7,7 +7,8 @@ import pytest
 from chat.models import ConversationSummary, Message, MessageStatus
 from chat.prompts import GO_ON, earlier_part
 from chat.queries import ConversationNotFound, list_messages
-from chat.services import MessageRefused, continue_reply, edit_message, retry_reply
+from chat.services import continue_reply, edit_message, retry_reply
+from chat.turn_start import MessageRefused
 from tests.factories.chat import ConversationFactory, ConversationSummaryFactory, MessageFactory, ReplyFactory
 from tests.factories.memory import JUNE
 from tests.owners import as_owner

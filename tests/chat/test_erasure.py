@@ -12,7 +12,9 @@ from django.db import connection
 from chat.closing import close_conversation
 from chat.erasure import ERASED, erase_fact, erase_user, list_source_messages, purge_trash
 from chat.models import Conversation, ConversationSummary, MemorySnapshot, Message
-from chat.services import accept_message, finish_reply, sent_prompt
+from chat.replies import finish_reply
+from chat.services import accept_message
+from chat.system_prompt import sent_prompt
 from chat.tools import build_tools
 from chat.tools.base import ToolContext
 from config.lib.owned import owned, owned_tx, system_tx

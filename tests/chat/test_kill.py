@@ -23,7 +23,7 @@ from websockets.asyncio.client import connect
 from websockets.exceptions import ConnectionClosed
 
 from chat.models import Message, MessageStatus
-from chat.services import HEARTBEAT_LEASE, RESTARTED, interrupt_dead_turns
+from chat.replies import HEARTBEAT_LEASE, RESTARTED, interrupt_dead_turns
 from chat.turn import STOPPED_BY_RESTART
 from config.lib.owned import owned_tx, system_tx
 from config.lib.threads import in_thread

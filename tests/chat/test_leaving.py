@@ -12,7 +12,8 @@ from chat import consumers
 from chat.lifecycle import HERE_LEASE, LEFT_AFTER, note_left
 from chat.models import AssistantName, Conversation, ConversationStatus, Message, Role
 from chat.prompts import ASK_WHAT_CHANGES
-from chat.services import accept_message, finish_reply, retry_reply
+from chat.replies import finish_reply
+from chat.services import accept_message, retry_reply
 from config.lib.owned import owned, owned_tx
 from config.lib.threads import in_thread
 from memory.services import delete_fact, supersede_fact

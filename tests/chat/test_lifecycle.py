@@ -23,7 +23,9 @@ from chat.lifecycle import (
 )
 from chat.models import Conversation, ConversationStatus, Message
 from chat.queries import ConversationNotFound, list_recent, list_threads
-from chat.services import MessageRefused, accept_message, finish_reply, retry_reply, save_progress, start_conversation
+from chat.replies import finish_reply, save_progress
+from chat.services import accept_message, retry_reply, start_conversation
+from chat.turn_start import MessageRefused
 from config.lib.owned import system_tx
 from memory.models import MemoryProposal, ProposalKind, UserFact
 from memory.services import set_switches

@@ -7,7 +7,7 @@ from django.utils import timezone
 from chat import lifespan, live
 from chat.lifespan import Lifespan
 from chat.models import Message, MessageStatus
-from chat.services import RESTARTED
+from chat.replies import RESTARTED
 from chat.turn import STOPPED_BY_RESTART
 from config.lib.owned import owned_tx
 from config.lib.threads import in_thread

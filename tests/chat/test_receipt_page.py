@@ -6,7 +6,8 @@ from django.urls import reverse
 
 from chat.models import Message, MessageStatus, UsageDay
 from chat.receipts import keep_receipt
-from chat.services import accept_message, finish_reply
+from chat.replies import finish_reply
+from chat.services import accept_message
 from config.lib.owned import owned_tx
 from tests.factories.chat import ConversationFactory, ReplyFactory
 from tests.factories.memory import JUNE, UserFactFactory

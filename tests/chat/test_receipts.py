@@ -10,7 +10,8 @@ from chat.erasure import erase_fact
 from chat.models import Message, PromptText, Receipt
 from chat.prompts import SEPARATOR
 from chat.receipts import find_receipt, prompt_of, rebuild
-from chat.services import accept_message, ask_about_fact, edit_message, sent_prompt, start_conversation
+from chat.services import accept_message, ask_about_fact, edit_message, start_conversation
+from chat.system_prompt import sent_prompt
 from config.lib.owned import owned_tx
 from config.lib.threads import in_thread
 from memory.services import delete_fact

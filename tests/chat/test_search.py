@@ -5,8 +5,9 @@ import pytest
 
 from benchmarks.dialogue import dialogue
 from chat.models import Message, MessageStatus
+from chat.replies import finish_reply, save_progress
 from chat.search import MAX_HITS, SNIPPET, Said, Turn, rank_turns, search_conversations, snippet_of
-from chat.services import accept_message, finish_reply, retry_reply, save_progress, start_conversation
+from chat.services import accept_message, retry_reply, start_conversation
 from config.lib.owned import ScopeError, owned_tx, system_tx
 from config.lib.search import blend, bm25, index_text, query_terms, tokens
 from config.lib.vectors import STATIC, cosines

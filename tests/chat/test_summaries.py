@@ -1,18 +1,21 @@
 """Compression: a summary stands in the prompt for the older part of a long chat, and nothing is deleted."""
 
 import asyncio
+from uuid import uuid4
 
 import pytest
 from django.utils import timezone
 
+from chat import live
 from chat.models import ConversationSummary, Message
 from chat.prompts import earlier_part
 from chat.services import edit_message
 from chat.summaries import TASK, compress
+from chat.turn import Control, tidy_up
 from config.lib.owned import owned_tx
 from config.lib.threads import in_thread
 from tests.chat.tabs import open_tab, signed_in
-from tests.chat.talk import until
+from tests.chat.talk import answer, until
 from tests.factories.chat import MessageFactory, ReplyFactory
 from tests.factories.memory import JUNE
 from tests.fakes import Gate
@@ -186,3 +189,44 @@ async def test_page_is_told_when_a_chat_was_summarised(model, trader, talk):
     assert (
         notice["text"] == "This chat has grown long: Keel now reads a summary of its older part. Nothing was deleted."
     )
+
+
+async def run_live(start):
+    """Run a turn as a socket begins it, with what follows it."""
+    turn = live.start_turn(start, {"client_id": None, "reply_id": str(start.reply_id), "html": ""}, None)
+    await turn.task
+
+
+async def run_in_a_terminal(start):
+    """Run a turn as the command does, with what follows it."""
+    control = Control()
+    await answer(start, control)
+    await tidy_up(start, control)
+
+
+@pytest.mark.parametrize("run_turn", [run_live, run_in_a_terminal])
+async def test_calls_that_no_page_shows_whole_count_for_the_room(model, talk, run_turn):
+    await fill(talk, 3)
+    start = await talk.say("And now?")
+    assert start.room_left > 0
+    model.call("absent", {"text": "word " * start.room_left})  # 5 characters each, at 4 a token
+    model.say("There is no such tool.")
+    model.say("Summary.")
+
+    await run_turn(start)
+
+    assert [summary.text for summary in await owned_by(talk, summaries)] == ["Summary."]
+
+
+async def test_lines_that_no_model_is_sent_take_no_room(model, talk):
+    await fill(talk, 2)
+    line = {"kind": "memory", "step": 0, "event_id": str(uuid4()), "event_kind": "save", "text": LONG, "fact_id": None}
+
+    def write():
+        asked = MessageFactory(conversation_id=talk.conversation_id, conversation=None, content="Keep all of this")
+        ReplyFactory(reply_to=asked, content="", parts=[line] * 20)
+
+    await owned_by(talk, write)
+
+    assert await run(talk) is None
+    assert model.requests == []

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from chat import tools, turn
 from chat.events import TurnDone, TurnFailed
 from chat.models import MessageStatus
-from chat.services import interrupt_dead_turns
+from chat.replies import interrupt_dead_turns
 from chat.tools.base import TOOL_FAILED, Tool, ToolContext
 from chat.turn import Control
 from config.lib.llm import LLMUnavailable

@@ -8,7 +8,9 @@ from uuid import uuid4
 import pytest
 
 from chat.models import Message, MessageStatus, UsageDay
-from chat.services import MessageRefused, accept_message, finish_reply, interrupt_dead_turns
+from chat.replies import finish_reply, interrupt_dead_turns
+from chat.services import accept_message
+from chat.turn_start import MessageRefused
 from chat.usage import REPLY_ALLOWANCE, list_days, note_usage
 from config.lib.llm import Usage
 from config.lib.owned import owned_tx

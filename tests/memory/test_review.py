@@ -2,6 +2,7 @@ from uuid import uuid4
 
 import pytest
 
+from memory.document import count_document_tokens
 from memory.models import (
     ArchivedReason,
     Confidence,
@@ -24,7 +25,7 @@ from memory.review import (
     reopen_proposal,
 )
 from memory.services import archive_fact, merge_facts, remember_fact, supersede_fact
-from memory.undo import UndoRefused, undo_batch
+from memory.undo import UndoRefused, undo_batch, undo_event
 from memory.versions import FactChanged, FactNotFound, Origin
 from memory.wording import FactRefused
 from tests.factories.memory import JULY, JUNE, MAY, MemoryProposalFactory, UserFactFactory
@@ -317,6 +318,58 @@ def test_undoing_the_batch_of_a_proposal_lets_it_wait_again(as_trader):
     proposal.refresh_from_db()
     assert (proposal.status, proposal.decided_at, proposal.batch_id) == (ProposalStatus.PENDING, None, None)
     assert believed() == []
+
+
+def event_of(proposal: MemoryProposal) -> MemoryEvent:
+    """Return what accepting a proposal wrote, beside what was evicted for it."""
+    return MemoryEvent.objects.exclude(kind=EventKind.EVICT).get(batch_id=proposal.batch_id)
+
+
+@pytest.mark.parametrize("is_merge", [False, True], ids=["words", "merge"])
+def test_undoing_the_write_of_a_proposal_lets_it_wait_again(twins, is_merge):
+    proposal = accept(propose_twins(twins) if is_merge else propose())
+
+    undo_event(event_id=event_of(proposal).pk, now=JULY)
+
+    proposal.refresh_from_db()
+    assert (proposal.status, proposal.decided_at, proposal.batch_id) == (ProposalStatus.PENDING, None, None)
+    assert believed() == ["Funds only", "Only funds"]
+    accept(proposal, now=JULY)
+    assert believed() == (["Funds only"] if is_merge else ["Funds only", "Only funds", "Trades silver only"])
+
+
+def test_fact_that_made_room_for_a_proposal_comes_back_without_it(as_trader, settings):
+    old = UserFactFactory(content="Trades gold only, and nothing else at all", learned=True)
+    settings.MEMORY_TOKEN_LIMIT = count_document_tokens([old]) + 1
+    proposal = accept(propose())
+    evicted = MemoryEvent.objects.get(kind=EventKind.EVICT)
+
+    undo_event(event_id=evicted.pk, now=JULY)
+
+    proposal.refresh_from_db()
+    assert evicted.batch_id == proposal.batch_id
+    assert (proposal.status, believed()) == (ProposalStatus.ACCEPTED, [old.content, "Trades silver only"])
+
+
+def test_proposal_waits_again_though_what_made_room_for_it_stays_evicted(as_trader, settings):
+    old = UserFactFactory(content="Trades gold only, and nothing else at all", learned=True)
+    settings.MEMORY_TOKEN_LIMIT = count_document_tokens([old]) + 1
+    proposal = accept(propose())
+
+    undo_event(event_id=event_of(proposal).pk, now=JULY)
+
+    proposal.refresh_from_db()
+    assert (proposal.status, believed()) == (ProposalStatus.PENDING, [])
+
+
+def test_undoing_another_write_leaves_a_proposal_accepted(as_trader):
+    proposal = accept(propose())
+    other = remember_fact(content="Trades gold only", origin=Origin(batch_id=uuid4()), now=JUNE)
+
+    undo_event(event_id=other.event.pk, now=JULY)
+
+    proposal.refresh_from_db()
+    assert proposal.status == ProposalStatus.ACCEPTED
 
 
 @pytest.mark.parametrize("decide", [accept, dismiss, reopen])

@@ -5,6 +5,7 @@ import pytest
 from django.test import Client
 
 from tests.owners import as_trader, stranger, trader
+from tests.trading.ticking import Desk
 
 __all__ = ["api", "as_trader", "stranger", "trader"]
 
@@ -23,3 +24,9 @@ def api(trader):
         return response.json() if response.content else None
 
     return ask
+
+
+@pytest.fixture
+def desk(trader):
+    """A deployment of the trader's, to be ticked."""
+    return Desk(trader)

@@ -17,9 +17,9 @@ from tests.factories.record import (
     ReflectionNoteFactory,
 )
 from tests.owners import as_owner
-from tests.trading.test_runner import numbers, offline
-from tests.trading.ticking import Script, at, long, make_deployment, store_prices, store_walk
+from tests.trading.ticking import Script, at, long, make_deployment, numbers, offline, store_prices, store_walk
 from trading.backtest import NO_BARS, run_backtest, run_waiting_backtests, schedule_instants
+from trading.due import run_due
 from trading.models import (
     BacktestRun,
     DecisionSnapshot,
@@ -32,7 +32,6 @@ from trading.models import (
 )
 from trading.queries import BacktestNotFound
 from trading.reflection import reflect_if_due
-from trading.runner import run_due
 from trading.schemas import Schedule
 from trading.services import cancel_backtest
 

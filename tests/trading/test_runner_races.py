@@ -5,10 +5,10 @@ import pytest
 
 from config.lib.owned import owned
 from tests.trading.test_ledger_races import race_freely
-from tests.trading.test_runner import Desk
-from tests.trading.ticking import Script, at, close, long, store_prices
+from tests.trading.ticking import Desk, Script, at, close, long, store_prices
+from trading.due import run_due
 from trading.models import DecisionSnapshot, EquityPoint, Fill, Order, Trade
-from trading.runner import Outcome, Ticker, run_due
+from trading.runner import Outcome, Ticker
 
 pytestmark = [pytest.mark.race, pytest.mark.django_db(transaction=True)]
 

@@ -7,11 +7,16 @@ from random import Random
 from typing import Any
 
 from config.lib.llm import Completion, ToolCall, Usage
+from config.lib.providers import OfflineProvider
 from tests.factories.memory import JUNE
 from tests.factories.record import WHOLE, DeploymentFactory
-from trading.models import Bar, Deployment
+from tests.owners import as_owner
+from trading.brokers.paper import Costs
+from trading.models import Bar, DecisionSnapshot, Deployment, EquityPoint, Order, Trade
+from trading.runner import Ticker
 from trading.schemas import parse_payload
 
+FREE = Costs(Decimal(0), Decimal(0))
 STEP = timedelta(minutes=5)  # of a bar
 TICK = timedelta(minutes=15)
 HOLD = ("hold", {"reason": "nothing to do"})
@@ -85,9 +90,59 @@ class Script:
         return Completion("", (call,), "tool_calls", Usage(100, 10), "scripted/model")
 
 
+def offline(messages: Any, tools: Any) -> Completion:
+    """Decide as the rule-based model does."""
+    return OfflineProvider().answer("offline/keel", messages, tools)
+
+
+def numbers(trade: Trade) -> dict[str, Any]:
+    """Return the columns of a trade, but for those that tell one deployment from another."""
+    skipped = {"id", "user_id", "deployment_id", "skill_id", "first_fill_id", "entry_snapshot_id", "exit_snapshot_id"}
+    return {
+        field.attname: getattr(trade, field.attname)
+        for field in Trade._meta.concrete_fields
+        if field.attname not in skipped and field.attname != "state"
+    }
+
+
 def long(size: int = 1000, **more: Any) -> Said:
     return "propose_order", {"symbol": "BTC", "side": "long", "size_usd": size, "reason": "it rises"} | more
 
 
 def close(reason: str = "it has risen", **more: Any) -> Said:
     return "close_position", {"symbol": "BTC", "reason": reason} | more
+
+
+class Desk:
+    """One deployment of a user, ticked by new tickers as if the process died after each tick."""
+
+    def __init__(self, user: Any, **fields: Any) -> None:
+        self.user = user
+        self.deployment_id = as_owner(user, lambda: make_deployment(**fields).pk)
+        self.costs = FREE
+
+    def tick(self, number, *said, script=None):
+        script = script or Script(*said)
+        ticker = Ticker(self.deployment_id, user_id=self.user.pk, ask=script, costs=self.costs)
+        return ticker.tick(at(number))
+
+    def ask(self, work):
+        return as_owner(self.user, work)
+
+    @property
+    def row(self):
+        return self.ask(lambda: Deployment.objects.get(pk=self.deployment_id))
+
+    @property
+    def trades(self):
+        return self.ask(lambda: list(Trade.objects.filter(deployment=self.deployment_id).order_by("entry_at")))
+
+    @property
+    def orders(self):
+        return self.ask(lambda: list(Order.objects.filter(deployment=self.deployment_id).order_by("proposed_at")))
+
+    def decision(self, tick):
+        return self.ask(lambda: DecisionSnapshot.objects.get(deployment=self.deployment_id, tick=tick))
+
+    def equity(self):
+        return self.ask(lambda: list(EquityPoint.objects.order_by("tick").values_list("equity_usd", flat=True)))

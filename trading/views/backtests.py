@@ -15,6 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from django.views.decorators.vary import vary_on_headers
 
 from config.lib.owned import owned_tx
+from config.lib.paging import ways_on
 from config.lib.web import AuthedRequest, owned_view
 from trading.deployment_queries import list_notes
 from trading.forms import DAY, BacktestForm, BacktestRangeForm, PageOfForm, range_of
@@ -141,14 +142,7 @@ def _listing(request: PageRequest) -> dict[str, Any]:
     page = page_of_backtests(asked.known.get("page", 1))
     home = reverse("trading:backtests")
     here = home + (f"?page={page.number}" if page.number > 1 else "")
-    return {
-        "page": page,
-        "links": {
-            "here": here,
-            "previous": f"{home}?page={page.number - 1}" if page.number > 1 else "",
-            "next": f"{home}?page={page.number + 1}" if page.number < page.pages else "",
-        },
-    }
+    return {"page": page, "links": {"here": here, **ways_on(page, lambda number: f"{home}?page={number}")}}
 
 
 def _usual(skills: list[tuple[str, str]], asked: dict[str, Any], now: datetime) -> dict[str, Any]:

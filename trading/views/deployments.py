@@ -17,6 +17,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from config.lib.owned import owned, owned_tx
+from config.lib.paging import ways_on
 from config.lib.streaming import streamed
 from config.lib.web import AuthedRequest, owned_view
 from trading.context import preview
@@ -24,13 +25,12 @@ from trading.deployment_queries import (
     decisions_after,
     get_decision,
     get_note,
-    last_marks,
     list_commands,
     list_notes,
     list_orders,
+    mark_positions,
     neighbouring_ticks,
     page_of_decisions,
-    positions_of,
 )
 from trading.exports import decisions_as_csv, decisions_as_json
 from trading.forms import CommandForm, DecisionFilterForm, ExportForm
@@ -112,21 +112,19 @@ def deployments(request: AuthedRequest) -> HttpResponse:
     """List the deployments, with what they hold and what they were refused."""
     now = timezone.now()
     listed = list_deployments(now)
-    symbols = {trade.symbol for one in listed for trade in one.positions}
-    traded = {symbol for one in listed for symbol in one.deployment.version.payload["context"]["symbols"]}
-    marks = last_marks({*symbols, *traded}, now)
+    marked = mark_positions([(one.deployment, one.positions) for one in listed], now)
     context = {
         "deployments": [
             {
                 "listed": one,
-                "positions": positions_of(one.deployment, one.positions, marks),
+                "positions": marked.positions[one.deployment.pk],
                 "is_halted": one.deployment.is_halted_at(now),
                 "is_behind": one.deployment.version.version < one.deployment.skill.latest_version,
             }
             for one in listed
         ],
         "refusals": REFUSALS,
-        "simulated": sorted(symbol for symbol, mark in marks.items() if mark.bar.is_simulated),
+        "simulated": marked.simulated,
     }
     return TemplateResponse(request, "trading/deployments.html", context)
 
@@ -140,9 +138,7 @@ def deployment(request: AuthedRequest, deployment_id: UUID) -> HttpResponse:
     with or_404():
         shown = get_deployment(deployment_id)
     trades = page_of_ledger(TradeFilter(deployment_id=shown.pk))
-    open_trades = list_open(shown.pk)
-    traded = shown.version.payload["context"]["symbols"]
-    marks = last_marks({*traded, *(trade.symbol for trade in open_trades)}, now)
+    marked = mark_positions([(shown, list_open(shown.pk))], now)
     is_live = shown.broker_kind == BrokerKind.LIVE
     words = LIVE_COMMANDS if is_live else COMMANDS
     commands = list_commands(shown.pk)
@@ -151,8 +147,8 @@ def deployment(request: AuthedRequest, deployment_id: UUID) -> HttpResponse:
         "is_halted": shown.is_halted_at(now),
         "halt_reason": REFUSALS.get(shown.halt_code, shown.halt_code),
         "is_behind": shown.version.version < shown.skill.latest_version,
-        "positions": positions_of(shown, open_trades, marks),
-        "simulated": sorted(symbol for symbol, mark in marks.items() if mark.bar.is_simulated),
+        "positions": marked.positions[shown.pk],
+        "simulated": marked.simulated,
         "numbers": deployment_performance(shown),
         "equity_usd": latest_equity(shown),
         "trades": trades.trades[:TRADES_SHOWN],
@@ -236,8 +232,7 @@ def decisions_of(deployment_id: UUID, query: QueryDict, *, here: str) -> dict[st
         "is_narrowed": bool(verdict),
         "links": {
             "here": f"{here}#decisions",
-            "previous": f"{here}{asked.query(page=page.number - 1)}#decisions" if page.number > 1 else "",
-            "next": f"{here}{asked.query(page=page.number + 1)}#decisions" if page.number < page.pages else "",
+            **ways_on(page, lambda number: f"{here}{asked.query(page=number)}#decisions"),
             "csv": export + asked.query(format="csv", page=None),
             "json": export + asked.query(format="json", page=None),
         },
@@ -285,9 +280,8 @@ def _prompt(shown: Deployment, now: datetime) -> dict[str, Any]:
     payload = parse_payload(shown.version.payload)
     prompt = preview(shown, at=now)
     system, context = system_parts(prompt), context_parts(prompt.context)
-    marks = last_marks(payload.context.symbols, now)
     return {
-        "simulated": sorted(symbol for symbol, mark in marks.items() if mark.bar.is_simulated),
+        "simulated": mark_positions([(shown, [])], now).simulated,
         "system": system,
         "context": context,
         "tools": [tools_part(payload)],

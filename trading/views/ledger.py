@@ -15,6 +15,7 @@ from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from config.lib.owned import owned
+from config.lib.paging import ways_on
 from config.lib.streaming import streamed
 from config.lib.web import AuthedRequest, owned_view
 from trading.exports import trades_as_csv, trades_as_json
@@ -42,8 +43,7 @@ def trades(request: PageRequest) -> HttpResponse:
         "is_narrowed": filters.is_narrowed(),
         "links": {
             "clear": home + filters.query(**dict.fromkeys(filters.NARROWING), page=None),
-            "previous": home + filters.query(page=page.number - 1) if page.number > 1 else "",
-            "next": home + filters.query(page=page.number + 1) if page.number < page.pages else "",
+            **ways_on(page, lambda number: home + filters.query(page=number)),
             "csv": export + filters.query(format="csv", page=None),
             "json": export + filters.query(format="json", page=None),
             # Where the list is of one kind alone, its words lead nowhere else.

@@ -12,8 +12,9 @@ from django.utils import timezone
 
 from chat.assistants import ASSISTANTS
 from chat.events import EVENT_NAMES, CardDrawn, MemoryWritten, Noticed, TextAdded, ToolStarted, TurnEvent, TurnFailed
-from chat.services import TurnStart, accept_message, start_conversation
+from chat.services import accept_message, start_conversation
 from chat.turn import Control, run_turn, tidy_up
+from chat.turn_start import TurnStart
 from config.lib import llm
 from config.lib.commands import KeelCommand, add_user_argument, user_by_email
 from config.lib.owned import owned_tx
@@ -76,7 +77,7 @@ class Command(KeelCommand):
                 self._print(event)
                 if isinstance(event, TurnFailed):
                     failure = event.text
-        await tidy_up(start, 0)
+        await tidy_up(start, control)
         await llm.close()
         return failure
 

@@ -6,7 +6,7 @@ from django.utils import timezone
 
 from chat.assistants import ASSISTANTS, default_assistant
 from chat.queries import get_conversation
-from chat.services import preview_prompt, sent_prompt
+from chat.system_prompt import preview_prompt, sent_prompt
 from config.lib.commands import KeelCommand, add_user_argument, user_by_email
 from config.lib.owned import owned
 

@@ -7,7 +7,7 @@ from django.db import close_old_connections
 from django.utils import timezone
 
 from config.lib.commands import KeelCommand, user_by_email
-from trading.runner import Ran, run_due
+from trading.due import Ran, run_due
 
 PAUSE_SECONDS: Final = 5.0
 
