@@ -52,6 +52,14 @@ def _kept_secret_key() -> str:
     return path.read_text()
 
 
+def _direct_providers() -> list[str]:
+    known = ("openai", "openrouter")
+    names: list[str] = env.list("LLM_DIRECT", default=[])
+    if unknown := set(names) - set(known):
+        raise ImproperlyConfigured(f"LLM_DIRECT names {', '.join(sorted(unknown))}; it takes {', '.join(known)}.")
+    return names
+
+
 def _default_assistant() -> str:
     known = ("coach", "advisor", "companion")
     name: str = env.str("DEFAULT_ASSISTANT", default="coach")
@@ -90,6 +98,7 @@ try:
     _OF_ROLES += [*SUMMARY_MODELS, CHAT_CRITIQUE_MODEL]
     _OF_ROLES += [TRADING_AGENT_MODEL, REFLECTION_MODEL, OFFLINE_MODEL]
     ALLOWED_MODELS = env.list("ALLOWED_MODELS", default=list(dict.fromkeys(_OF_ROLES)))
+    LLM_DIRECT = _direct_providers()
     LLM_CONNECT_TIMEOUT_SECONDS = _bounded("LLM_CONNECT_TIMEOUT_SECONDS", 10, low=1, high=300)
     LLM_READ_TIMEOUT_SECONDS = _bounded("LLM_READ_TIMEOUT_SECONDS", 45, low=1, high=600)
     MEMORY_EMBEDDING_MODEL = env.str("MEMORY_EMBEDDING_MODEL", default="static")

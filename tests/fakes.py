@@ -332,6 +332,7 @@ class _Server(socketserver.ThreadingTCPServer):
     allow_reuse_address = True
     daemon_threads = True
     block_on_close = False
+    request_queue_size = 256  # connections that come at once
     wire: WireServer
 
     def __init__(self, *args: Any) -> None:

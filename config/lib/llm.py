@@ -1,7 +1,9 @@
 """The one door to models: every provider through LiteLLM, its traps kept on this side.
 
-LiteLLM takes seconds to import, so nothing here imports it before the first call or `warm()`. What may
-come out of this module: clean values of `llm_answer` and `LLMUnavailable`; never a provider's exception.
+Streams of the providers in LLM_DIRECT are read without it (`llm_direct`), in a fraction of the time.
+
+LiteLLM takes seconds to import, so nothing here imports it before the first call or `warm()`. What may come out of
+this module: clean values of `llm_answer` and `LLMUnavailable`; never a provider's exception.
 """
 
 import asyncio
@@ -12,13 +14,14 @@ import os
 import sys
 import threading
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import aclosing, suppress
+from contextlib import aclosing, asynccontextmanager, suppress
 from functools import lru_cache
 from typing import Any
 
 from django.conf import settings
 
-from config.lib.llm_answer import Answer, Chunk, Completion, ToolCall, Usage
+from config.lib import llm_direct
+from config.lib.llm_answer import Answer, Chunk, Completion, Piece, ToolCall, Usage
 from config.lib.llm_errors import Kind, LLMUnavailable, status_of, unavailable
 from config.lib.llm_prices import cost_usd
 from config.lib.providers import OfflineProvider
@@ -98,7 +101,6 @@ async def stream(
         LLMUnavailable: no model began to answer (the kind is the first one's), or the one that did broke
             off (`interrupted`; the chunks until then stand).
     """
-    await _loaded()
     failures: list[LLMUnavailable] = []
     for model in models:
         begun = False
@@ -171,6 +173,7 @@ def _embed_batch(texts: list[str], model: str) -> list[list[float]]:
 
 async def close() -> None:
     """Close the connections kept open by this event loop; call it when the loop is about to end."""
+    await llm_direct.close()
     if _litellm is None:
         return
     # LiteLLM keys its clients by event loop; a client of another loop must not be touched from here.
@@ -185,24 +188,21 @@ async def close() -> None:
 async def _stream_model(
     model: str, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] | None, cache_prefix: bool
 ) -> AsyncGenerator[Chunk, None]:
-    response = await _call(model, messages, tools, cache_prefix, stream=True, stream_options={"include_usage": True})
-    answer, finish = Answer(), None
-    try:
+    answer, finish, usage = Answer(), None, None
+    async with _opened(model, messages, tools, cache_prefix) as pieces:
         try:
-            async for raw in response:
-                text, finish = _take(answer, raw)
-                if text:
+            async for piece in pieces:
+                if text := _take(answer, piece):
                     yield Chunk(text=text)
+                finish, usage = piece.finish_reason, piece.usage
                 if finish or answer.full:
                     break
         except Exception as error:  # noqa: BLE001 - providers' clients raise anything; it becomes our one exception
             raise _failed(model, error, otherwise="interrupted") from None
-        # LiteLLM makes up a "stop" when the stream ends without one: then the answer is torn off.
-        if not answer.full and not getattr(response, "received_finish_reason", finish):
+        if not answer.full and not finish:
             raise _failed(model, None, otherwise="interrupted")
-        usage = None
-        if not answer.full:
-            late, usage = await _read_tail(model, response, answer)
+        if not answer.full and usage is None:
+            late, usage = await _read_tail(pieces, answer)
             if late:
                 yield Chunk(text=late)
         if answer.is_empty:
@@ -213,32 +213,69 @@ async def _stream_model(
             usage=usage or _estimate(messages, answer),
             model=model,
         )
+        if not answer.full and llm_direct.reads(model):
+            await llm_direct.drain(pieces)
+
+
+@asynccontextmanager
+async def _opened(
+    model: str, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] | None, cache_prefix: bool
+) -> AsyncGenerator[AsyncGenerator[Piece, None], None]:
+    """Open the request in the room where the model is asked, and give the pieces of its answer."""
+    if llm_direct.reads(model):
+        prepared = _prepared(messages, marked=cache_prefix and llm_direct.can_cache(model))
+        try:
+            response = await llm_direct.open_stream(llm_direct.request_for(model, prepared, tools))
+        except Exception as error:  # noqa: BLE001 - as above
+            raise _failed(model, error, otherwise="unreachable") from None
+        pieces = llm_direct.pieces(response)
+    else:
+        await _loaded()
+        options = {"stream": True, "stream_options": {"include_usage": True}}
+        response = await _call(model, messages, tools, cache_prefix, **options)
+        pieces = _litellm_pieces(model, response)
+    try:
+        async with aclosing(pieces):
+            yield pieces
     finally:
         await response.aclose()
 
 
-def _take(answer: Answer, raw: Any) -> tuple[str, str | None]:
-    """Put one of LiteLLM's chunks into the answer; return its text and finish reason."""
-    if not raw.choices:
-        return "", None
-    choice = raw.choices[0]
-    delta = choice.delta
-    if calls := getattr(delta, "tool_calls", None):
-        answer.take_calls(calls)
-    content = getattr(delta, "content", None)
-    return answer.take_text(content) if content else "", choice.finish_reason
+async def _litellm_pieces(model: str, response: Any) -> AsyncGenerator[Piece, None]:
+    has_ended = False
+    async for raw in response:
+        piece = Piece()
+        if raw.choices:
+            choice = raw.choices[0]
+            piece.content, piece.calls = getattr(choice.delta, "content", None), getattr(choice.delta, "tool_calls", ())
+            # LiteLLM makes up a "stop" when the stream ends without one: then the answer is torn off.
+            if choice.finish_reason and getattr(response, "received_finish_reason", True):
+                piece.finish_reason = choice.finish_reason
+        usage = getattr(raw, "usage", None) if has_ended else None
+        if usage is not None:
+            piece.usage = _usage(model, usage, counted=_provider_counted(response))
+        yield piece
+        if usage is not None:
+            return  # reading on would only make LiteLLM count everything a second time
+        has_ended = has_ended or piece.finish_reason is not None
 
 
-async def _read_tail(model: str, response: Any, answer: Answer) -> tuple[str, Usage | None]:
+def _take(answer: Answer, piece: Piece) -> str:
+    """Put a piece into the answer; return the text to pass on."""
+    if piece.calls:
+        answer.take_calls(piece.calls)
+    return answer.take_text(piece.content) if piece.content else ""
+
+
+async def _read_tail(pieces: AsyncGenerator[Piece, None], answer: Answer) -> tuple[str, Usage | None]:
     """Read what follows the finish reason: usage, rarely text. The answer is complete, so nothing here can fail it."""
     late: list[str] = []
     try:
         async with asyncio.timeout(TAIL_SECONDS):
-            async for raw in response:
-                late.append(_take(answer, raw)[0])
-                if (usage := getattr(raw, "usage", None)) is not None:
-                    # Reading on would only make LiteLLM count everything a second time.
-                    return "".join(late), _usage(model, usage, counted=_provider_counted(response))
+            async for piece in pieces:
+                late.append(_take(answer, piece))
+                if piece.usage is not None:
+                    return "".join(late), piece.usage
     except Exception as error:  # noqa: BLE001 - the answer is complete without it
         logger.info("No usage after a complete answer: %s", type(error).__name__)
     return "".join(late), None

@@ -64,6 +64,16 @@ class Chunk:
     model: str = ""  # on the last chunk: which of the models asked has answered
 
 
+@dataclass(slots=True)
+class Piece:
+    """What one event of a stream brought, as the provider sent it: nothing in it is clean or bounded yet."""
+
+    content: Any = None
+    calls: Any = ()  # fragments of tool calls
+    finish_reason: str | None = None  # that the provider gave; None: more will come
+    usage: Usage | None = None
+
+
 @dataclass(frozen=True, slots=True)
 class Completion:
     """A whole answer."""

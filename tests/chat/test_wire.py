@@ -46,10 +46,11 @@ MISCONFIGURED = (
 NO_CREDIT = "The model's provider wants to be paid first. Whoever runs this site should check the account there."
 
 
-@pytest.fixture
-def wire(_warm, monkeypatch, settings):
-    """A provider on this machine, and the settings that lead to it."""
+@pytest.fixture(params=["litellm", "direct"])
+def wire(request, _warm, monkeypatch, settings):
+    """A provider on this machine, and the settings that lead to it: through LiteLLM, and without it."""
     settings.CHAT_AGENT_MODEL = "openai/wire"
+    settings.LLM_DIRECT = ["openai"] if request.param == "direct" else []
     settings.LLM_CONNECT_TIMEOUT_SECONDS = 2
     settings.LLM_READ_TIMEOUT_SECONDS = 0.4
     with WireServer() as server:

@@ -5,6 +5,8 @@ import sys
 import pytest
 from django.conf import settings
 
+from config.lib.llm_direct import PROVIDERS
+
 SONNET, HAIKU = "openrouter/anthropic/claude-sonnet-4.6", "openrouter/anthropic/claude-haiku-4.5"
 OFFLINE = settings.OFFLINE_MODEL
 
@@ -65,3 +67,15 @@ def test_agents_and_reflection_have_a_small_model_where_there_is_a_key(environme
 )
 def test_a_skill_may_name_the_models_of_all_roles_unless_they_are_listed(environment, models):
     assert printed("*settings.ALLOWED_MODELS", environment) == models
+
+
+def test_streams_are_read_directly_only_where_it_is_said_and_known_how():
+    known = ",".join(sorted(PROVIDERS))
+
+    assert printed("*settings.LLM_DIRECT", {"LLM_DIRECT": ""}) == []
+    assert printed("*settings.LLM_DIRECT", {"LLM_DIRECT": known}) == sorted(PROVIDERS)
+    with pytest.raises(subprocess.CalledProcessError) as refused:
+        printed("settings.LLM_DIRECT", {"LLM_DIRECT": "openai,anthropic"})
+    assert refused.value.stderr.strip() == (
+        "Keel cannot start: LLM_DIRECT names anthropic; it takes openai, openrouter."
+    )

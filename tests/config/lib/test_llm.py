@@ -40,8 +40,10 @@ def _warm():
     llm.warm()
 
 
-@pytest.fixture
-def wire(monkeypatch, settings):
+@pytest.fixture(params=["litellm", "direct"])
+def wire(request, monkeypatch, settings):
+    """A server of OpenAI's protocol, whose streams are read through LiteLLM, and without it."""
+    settings.LLM_DIRECT = ["openai", "openrouter"] if request.param == "direct" else []
     settings.LLM_CONNECT_TIMEOUT_SECONDS = 2
     settings.LLM_READ_TIMEOUT_SECONDS = 0.3
     with WireServer() as server:
@@ -477,7 +479,9 @@ async def _read_all():
     return [chunk async for chunk in llm.stream(USER, models=WIRE)]
 
 
-def test_connections_are_reused_and_closed_at_the_end(monkeypatch):
+@pytest.mark.parametrize("direct", [[], ["openai"]], ids=["litellm", "direct"])
+def test_connections_are_reused_and_closed_at_the_end(monkeypatch, settings, direct):
+    settings.LLM_DIRECT = direct
     with WireServer(default=well_formed("Hi"), keep_alive=True) as server:
         monkeypatch.setenv("OPENAI_API_BASE", server.url)
         monkeypatch.setenv("OPENAI_API_KEY", "sk-canary")
