@@ -225,7 +225,7 @@ async def _opened(
     if llm_direct.reads(model):
         prepared = _prepared(messages, marked=cache_prefix and llm_direct.can_cache(model))
         try:
-            response = await llm_direct.open_stream(llm_direct.request_for(model, prepared, tools))
+            response = await llm_direct.open_stream(model, prepared, tools)
         except Exception as error:  # noqa: BLE001 - as above
             raise _failed(model, error, otherwise="unreachable") from None
         pieces = llm_direct.pieces(response)
@@ -376,20 +376,8 @@ def _provider_counted(response: Any) -> bool:
 
 
 def _usage(model: str, usage: Any, *, counted: bool) -> Usage | None:
-    if not _count(usage, "prompt_tokens"):
-        return None  # LiteLLM fills in zeros where the provider says nothing
-    details = getattr(usage, "prompt_tokens_details", None)
-    return Usage(
-        prompt_tokens=_count(usage, "prompt_tokens"),
-        completion_tokens=_count(usage, "completion_tokens"),
-        cached_tokens=_count(details, "cached_tokens"),
-        estimated=not counted or model.startswith(f"{OFFLINE}/"),
-    )
-
-
-def _count(holder: Any, name: str) -> int:
-    value = getattr(holder, name, None)
-    return max(0, value) if isinstance(value, int) else 0
+    # LiteLLM fills in zeros where the provider says nothing.
+    return Usage.of(usage, estimated=not counted or model.startswith(f"{OFFLINE}/"))
 
 
 def _estimate(messages: Sequence[Message], answer: Answer) -> Usage:

@@ -43,6 +43,18 @@ class Usage:
     cached_tokens: int = 0  # the part of prompt_tokens that was read from the provider's cache
     estimated: bool = False
 
+    @classmethod
+    def of(cls, sent: Any, *, estimated: bool = False) -> "Usage | None":
+        """Return the usage that a provider sent (LiteLLM's object or a dict); None: it says nothing, or zeros."""
+        if not _count(sent, "prompt_tokens"):
+            return None
+        return cls(
+            prompt_tokens=_count(sent, "prompt_tokens"),
+            completion_tokens=_count(sent, "completion_tokens"),
+            cached_tokens=_count(_get(sent, "prompt_tokens_details"), "cached_tokens"),
+            estimated=estimated,
+        )
+
     def plus(self, other: "Usage") -> "Usage":
         """Return what two calls used together."""
         return Usage(
@@ -216,6 +228,11 @@ class _Call:
 
 def _get(value: Any, name: str) -> Any:
     return value.get(name) if isinstance(value, dict) else getattr(value, name, None)
+
+
+def _count(holder: Any, name: str) -> int:
+    value = _get(holder, name)
+    return max(0, value) if isinstance(value, int) else 0
 
 
 def _string(value: Any) -> str:

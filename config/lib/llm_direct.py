@@ -12,7 +12,6 @@ import os
 import ssl
 from collections.abc import AsyncGenerator, Mapping, Sequence
 from contextlib import aclosing, suppress
-from dataclasses import dataclass
 from functools import cache
 from typing import Any, Final
 from weakref import WeakKeyDictionary
@@ -78,15 +77,6 @@ class KeyMissing(Exception):
         super().__init__(f"missing API key: {variable}")
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
-    """What is sent to whom."""
-
-    url: str
-    key: str
-    body: dict[str, Any]
-
-
 def reads(model: str) -> bool:
     """Tell whether a model is asked in this room."""
     provider, _, name = model.partition("/")
@@ -98,40 +88,35 @@ def can_cache(model: str) -> bool:
     return model.startswith(_CACHES_BY_MARKS)
 
 
-def request_for(
+async def open_stream(
     model: str, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] | None
-) -> Request:
-    """Return the request for a streamed answer. Raises KeyMissing."""
+) -> Any:
+    """Ask for a streamed answer and return the response, whose body is still to come; close it.
+
+    Raises:
+        KeyMissing: there is no key for the model's endpoint.
+        HTTPStatusError: the provider refused; it may be one of its subclasses.
+        Exception: whatever httpx raises.
+    """
     provider, _, name = model.partition("/")
     base_variable, base, key_variable = _ENDPOINTS[provider]
     key = os.environ.get(key_variable, "")
     if not key:
         raise KeyMissing(key_variable)
+    url = f"{(os.environ.get(base_variable) or base).rstrip('/')}/chat/completions"
     body = {"model": name, "messages": messages, "stream": True, "stream_options": {"include_usage": True}}
     if tools:
         body["tools"] = tools
-    return Request(f"{(os.environ.get(base_variable) or base).rstrip('/')}/chat/completions", key, body)
-
-
-async def open_stream(request: Request) -> Any:
-    """Send a request and return the response, whose body is still to come; close it.
-
-    Raises:
-        HTTPStatusError: the provider refused; it may be one of its subclasses.
-        Exception: whatever httpx raises.
-    """
     httpx = importlib.import_module("httpx")
     client = await _client()
     timeout = httpx.Timeout(settings.LLM_CONNECT_TIMEOUT_SECONDS, read=settings.LLM_READ_TIMEOUT_SECONDS)
-    content = json.dumps(request.body).encode()
     headers = {
-        "authorization": f"Bearer {request.key}",
+        "authorization": f"Bearer {key}",
         "content-type": "application/json",
         "accept": "text/event-stream",
     }
-    response = await client.send(
-        client.build_request("POST", request.url, content=content, headers=headers, timeout=timeout), stream=True
-    )
+    request = client.build_request("POST", url, content=json.dumps(body).encode(), headers=headers, timeout=timeout)
+    response = await client.send(request, stream=True)
     if response.status_code != 200:
         try:
             raise _refusal(response.status_code, await _some_of(response))
@@ -246,7 +231,7 @@ def _piece(event: bytes) -> Piece:
         content=delta.get("content"),
         calls=_calls(delta.get("tool_calls")),
         finish_reason=_finish(choice.get("finish_reason")),
-        usage=_usage(payload.get("usage")),
+        usage=Usage.of(payload.get("usage")),
     )
 
 
@@ -270,19 +255,3 @@ def _finish(reason: Any) -> str | None:
     if reason == "error":
         raise StreamError("the provider broke off")
     return _FINISHES.get(reason, "stop") if isinstance(reason, str) else "stop"
-
-
-def _usage(usage: Any) -> Usage | None:
-    if not isinstance(usage, dict) or not _count(usage, "prompt_tokens"):
-        return None
-    details = usage.get("prompt_tokens_details")
-    return Usage(
-        prompt_tokens=_count(usage, "prompt_tokens"),
-        completion_tokens=_count(usage, "completion_tokens"),
-        cached_tokens=_count(details, "cached_tokens") if isinstance(details, dict) else 0,
-    )
-
-
-def _count(holder: dict[str, Any], name: str) -> int:
-    value = holder.get(name)
-    return max(0, value) if isinstance(value, int) else 0
