@@ -5,15 +5,12 @@ Precision goes before recall: words that deny otherwise than a fact, or name a n
 
 import re
 from collections.abc import Sequence
-from typing import Final
 
 from config.lib.offline.facts import Known, Outcome, best_matches
 from config.lib.offline.memory.requests import pointed_at
 from config.lib.offline.reading.patterns import NUMBER
-from config.lib.offline.reading.sentences import sentences, straight, strip_lead_in
+from config.lib.offline.reading.sentences import LONGEST_REQUEST, sentences, straight, strip_lead_in
 from config.lib.offline.reading.statements import topic_of
-
-_LONGEST_SENTENCE: Final = 300
 
 _YES = r"^(?:(?:yes|yep|yeah|yup|right|correct|indeed|exactly)\b[,.!:;-]*\s+)?"
 THAT_HOLDS = re.compile(
@@ -32,7 +29,7 @@ def affirmed(
     groups, rest = [], []
     for sentence in sentences(message):
         facts = _affirmed(straight(strip_lead_in(sentence)), known, before, earlier)
-        if facts and len(sentence) <= _LONGEST_SENTENCE and not sentence.endswith("?"):
+        if facts and len(sentence) <= LONGEST_REQUEST and not sentence.endswith("?"):
             groups.append(facts)
         else:
             rest.append(sentence)
@@ -42,7 +39,7 @@ def affirmed(
 def may_affirm(message: str) -> bool:
     """Tell whether a message has the form of an affirmation, of whatever fact."""
     plain = (straight(strip_lead_in(sentence)) for sentence in sentences(message) if not sentence.endswith("?"))
-    return any(THAT_HOLDS.match(text) or _STILL.match(text) for text in plain if len(text) <= _LONGEST_SENTENCE)
+    return any(THAT_HOLDS.match(text) or _STILL.match(text) for text in plain if len(text) <= LONGEST_REQUEST)
 
 
 def _can_mean(fact: str, words: str) -> bool:
@@ -54,7 +51,7 @@ def _can_mean(fact: str, words: str) -> bool:
 
 
 def _affirmed(plain: str, known: Sequence[Known], before: str, earlier: Sequence[Outcome]) -> list[Known]:
-    if len(plain) > _LONGEST_SENTENCE:
+    if len(plain) > LONGEST_REQUEST:
         return []
     if THAT_HOLDS.match(plain):
         return list(pointed_at(known, before, earlier))

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from config.lib.offline.facts import Known, best_matches, is_uuid
-from config.lib.offline.reading.sentences import sentences, straight, strip_lead_in
+from config.lib.offline.reading.sentences import LONGEST_REQUEST, sentences, straight, strip_lead_in
 from config.lib.offline.reading.statements import topic_of
 from config.lib.text import normal_form, slug
 
-_LONGEST_SENTENCE: Final = 300
 _MAX_SPLITS: Final = 8
 
 _LINK = re.compile(r"^(?:please\s+|can you\s+|could you\s+)?(?:link|connect|relate)\s+(?P<rest>.+)$", re.IGNORECASE)
@@ -58,7 +57,7 @@ def may_link(message: str) -> bool:
 
 def _link_form(sentence: str) -> str:
     plain = straight(strip_lead_in(sentence)).rstrip(" .!;")
-    return "" if len(plain) > _LONGEST_SENTENCE or plain.endswith("?") else plain
+    return "" if len(plain) > LONGEST_REQUEST or plain.endswith("?") else plain
 
 
 def _link(plain: str, known: Sequence[Known]) -> Link | None:

@@ -4,11 +4,10 @@ import re
 from typing import Final
 
 from config.lib.offline.reading.patterns import CLAUSE, NOT_LASTING, QUOTED, SUPPOSITION
-from config.lib.offline.reading.sentences import is_question, sentences, strip_preface
+from config.lib.offline.reading.sentences import LONGEST_REQUEST, is_question, sentences, strip_preface
 from config.lib.text import one_line, slug
 
 MAX_NOTES: Final = 500  # characters, the limit of a place
-_LONGEST_SENTENCE: Final = 300
 
 _SPOT = (
     r"(?:caf[eé]|coffee shop|restaurant|bar|pub|bakery|diner|park|beach|library|bookshop|bookstore|museum|cinema"
@@ -38,7 +37,7 @@ def read_places(message: str) -> tuple[list[dict[str, str]], str]:
     """Return the places of a message as `place_id`, `place_name` and `notes`, and the text without them."""
     places, rest = [], []
     for sentence in sentences(message):
-        is_told = len(sentence) <= 2 * _LONGEST_SENTENCE and not QUOTED.match(sentence) and not is_question(sentence)
+        is_told = len(sentence) <= 2 * LONGEST_REQUEST and not QUOTED.match(sentence) and not is_question(sentence)
         found = [(part, _place(part)) for part in CLAUSE.split(strip_preface(sentence))] if is_told else []
         if any(place for _, place in found):
             places += [place for _, place in found if place]
@@ -50,7 +49,7 @@ def read_places(message: str) -> tuple[list[dict[str, str]], str]:
 
 def _place(clause: str) -> dict[str, str] | None:
     plain = clause.strip(" .!;,")
-    if len(plain) > _LONGEST_SENTENCE or NOT_LASTING.search(plain) or SUPPOSITION.search(plain):
+    if len(plain) > LONGEST_REQUEST or NOT_LASTING.search(plain) or SUPPOSITION.search(plain):
         return None
     if match := _PLACE_IS.match(plain):
         said = next(filter(None, (match["mine"], match["my"], match["bare"])))

@@ -1,8 +1,11 @@
 """Sentences of a user's message, and what stands before the thing that one of them says."""
 
 from collections.abc import Iterator
+from typing import Final
 
 from config.lib.offline.reading.patterns import ABBREVIATION, BREAK, CORRECTION, EXPLICIT, LEAD_IN, QUESTION
+
+LONGEST_REQUEST: Final = 300  # characters of a sentence that says what to do with one fact or place
 
 
 def sentences(message: str) -> Iterator[str]:
