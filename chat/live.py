@@ -33,7 +33,8 @@ from chat.models import MessageStatus
 from chat.parts import Part
 from chat.queries import list_messages
 from chat.rendering import card_html, is_quiet, memory_html, message_html, tool_html, view_messages
-from chat.turn import BROKE, STOPPED_BY_RESTART, Control, run_turn, tidy_up
+from chat.replies import RESTARTED
+from chat.turn import BROKE, Control, run_turn, tidy_up
 from chat.turn_start import TurnStart
 from config.lib import llm
 from config.lib.owned import owned
@@ -358,7 +359,7 @@ async def stop_all() -> None:
     """End every turn of this process, keeping what was said; called when the server shuts down."""
     turns = running()
     for turn in turns:
-        turn.control.stop(STOPPED_BY_RESTART)
+        turn.control.stop(RESTARTED)
     tasks = [turn.task for turn in turns if turn.task is not None]
     if tasks:
         await asyncio.wait(tasks, timeout=SHUTDOWN_SECONDS)

@@ -62,7 +62,6 @@ EMPTY_ANSWER: Final = "The model gave an empty answer. Retry, or say it differen
 TOOK_TOO_LONG: Final = "This answer took too long and was ended. What was said is kept; retry to ask again."
 BROKE: Final = "Something went wrong on our side. What was said is kept; retry to ask again."
 NOT_SAVED: Final = "The end of this answer could not be saved: the database did not answer. Retry to ask again."
-STOPPED_BY_RESTART: Final = "Keel was restarted while it answered. What it had said is kept; retry to ask again."
 
 DO_IT: Final = (
     "[Not typed by the person: they asked outright to have something remembered or forgotten, and no memory tool was"

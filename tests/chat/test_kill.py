@@ -24,7 +24,6 @@ from websockets.exceptions import ConnectionClosed
 
 from chat.models import Message, MessageStatus
 from chat.replies import HEARTBEAT_LEASE, RESTARTED, interrupt_dead_turns
-from chat.turn import STOPPED_BY_RESTART
 from config.lib.owned import owned_tx, system_tx
 from config.lib.threads import in_thread
 from tests.chat.conftest import new_talk
@@ -252,6 +251,6 @@ async def test_server_that_is_told_to_stop_saves_all_that_was_said(forker, peopl
 
     for reader, talk in zip(readers, talks, strict=True):
         reply = await talk.reply()
-        assert (reply.status, reply.error) == (MessageStatus.INTERRUPTED, STOPPED_BY_RESTART)
+        assert (reply.status, reply.error) == (MessageStatus.INTERRUPTED, RESTARTED)
         assert TEXT.startswith(reply.content)
         assert len(reply.content) >= len(reader.text.strip()) > 0

@@ -8,7 +8,6 @@ from chat import lifespan, live
 from chat.lifespan import Lifespan
 from chat.models import Message, MessageStatus
 from chat.replies import RESTARTED
-from chat.turn import STOPPED_BY_RESTART
 from config.lib.owned import owned_tx
 from config.lib.threads import in_thread
 from tests.chat.talk import until
@@ -133,7 +132,7 @@ async def test_stop_ends_running_turns_with_their_text(talk, model):
 
     await server.stop()
 
-    assert await status_of(talk) == (MessageStatus.INTERRUPTED, STOPPED_BY_RESTART)
+    assert await status_of(talk) == (MessageStatus.INTERRUPTED, RESTARTED)
     assert (await talk.reply()).content == "Half an answer"
 
 

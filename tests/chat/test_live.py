@@ -7,6 +7,7 @@ from channels.layers import InMemoryChannelLayer
 
 from chat import live, turn
 from chat.models import MessageStatus
+from chat.replies import RESTARTED
 from tests.chat.tabs import Page
 from tests.chat.talk import until
 from tests.fakes import Gate
@@ -242,10 +243,10 @@ async def test_stop_all_saves_and_marks_what_runs(model, talk):
     reply = await talk.reply()
     assert running.task.done()
     assert (reply.content, reply.status) == ("Said before the end", MessageStatus.INTERRUPTED)
-    assert reply.error == turn.STOPPED_BY_RESTART
+    assert reply.error == RESTARTED
     failed = listener.hear()[-1]
-    assert (failed["type"], failed["text"]) == ("failed", turn.STOPPED_BY_RESTART)
-    assert failed["html"].count(turn.STOPPED_BY_RESTART) == 1
+    assert (failed["type"], failed["text"]) == ("failed", RESTARTED)
+    assert failed["html"].count(RESTARTED) == 1
     listener.leave()
 
 

@@ -8,6 +8,7 @@ from django.utils import timezone
 from chat import turn
 from chat.events import MemoryWritten, TextAdded, ToolFinished, ToolStarted, TurnDone
 from chat.models import Message, MessageStatus, Role
+from chat.replies import RESTARTED
 from chat.services import start_conversation
 from chat.tools import build_tools
 from chat.tools.base import ToolContext
@@ -273,11 +274,11 @@ async def test_stop_with_a_reason_shows_it(model, talk):
     running = asyncio.create_task(answer(await talk.say(), control))
     await until(gate.reached.is_set)
 
-    control.stop(turn.STOPPED_BY_RESTART)
+    control.stop(RESTARTED)
 
-    assert (await running).failures == [turn.STOPPED_BY_RESTART]
+    assert (await running).failures == [RESTARTED]
     reply = await talk.reply()
-    assert (reply.status, reply.error) == (MessageStatus.INTERRUPTED, turn.STOPPED_BY_RESTART)
+    assert (reply.status, reply.error) == (MessageStatus.INTERRUPTED, RESTARTED)
 
 
 async def test_stop_from_another_process(model, talk, quick_saves):
