@@ -13,6 +13,7 @@ from config.lib.errors import DomainError
 from config.lib.owned import owner_id
 from trading.deployment_queries import Position, last_marks, positions_of
 from trading.models import (
+    UNFINISHED,
     BacktestRun,
     BrokerKind,
     CommandKind,
@@ -70,7 +71,6 @@ BACKTEST_FIRST: Final = (
     "This version was not played over past bars yet. A backtest first shows what it would have done; you may still"
     " deploy it now."
 )
-_UNDER_WAY: Final = (WorkStatus.PENDING, WorkStatus.RUNNING)
 
 Line = tuple[str, str]  # label, text
 
@@ -299,7 +299,7 @@ def _command_state(deployment: Deployment, kind: CommandKind) -> dict[str, Any]:
 
 
 def _waits(deployment: Deployment, kind: CommandKind) -> bool:
-    waiting: bool = DeploymentCommand.objects.filter(deployment=deployment, kind=kind, status__in=_UNDER_WAY).exists()
+    waiting: bool = DeploymentCommand.objects.filter(deployment=deployment, kind=kind, status__in=UNFINISHED).exists()
     return waiting
 
 

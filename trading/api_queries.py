@@ -98,7 +98,9 @@ def select_commands(deployment_id: UUID) -> "QuerySet[DeploymentCommand]":
 
 def select_backtests(*, skill_id: UUID | None = None, status: str = "") -> "QuerySet[BacktestRun]":
     """Return the backtests that fit, with their deployments and versions; an empty filter fits all."""
-    rows: QuerySet[BacktestRun] = BacktestRun.objects.filter(**_given(status=status))
+    rows: QuerySet[BacktestRun] = BacktestRun.objects.all()
+    if status:
+        rows = rows.filter(status=status)
     if skill_id is not None:
         rows = rows.filter(deployment__in=Deployment.objects.filter(skill=skill_id).values("pk"))
     return rows.prefetch_related(Prefetch("deployment", Deployment.objects.select_related("version")))

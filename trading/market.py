@@ -128,7 +128,7 @@ def list_news(
 ) -> list[NewsItem]:
     """Return the headlines about the symbols or the whole market, newest first; nothing published after `now`."""
     newest = sorted(tape.news(since, now), key=lambda item: item.published_at, reverse=True)
-    return [item for item in newest if _concerns(item.symbols, symbols)][:limit]
+    return [item for item in newest if is_about(item.symbols, symbols)][:limit]
 
 
 def list_events(
@@ -146,18 +146,19 @@ def list_events(
         for event in tape.events(now, until)
         if event.importance >= min_importance
         if not kinds or event.kind in kinds
-        if _concerns(event.symbols, symbols)
+        if is_about(event.symbols, symbols)
     ]
 
 
-def _concerns(named: Collection[str], symbols: Collection[str]) -> bool:
+def is_about(named: Collection[str], symbols: Collection[str]) -> bool:
+    """Tell whether something that names these symbols (none: all of them) is about one of `symbols`."""
     return not named or not symbols or not set(named).isdisjoint(symbols)
 
 
 def past_moves(kind: str, symbol: str, now: datetime) -> list[float]:
     """Return what a symbol did in the hour after each past event of a kind, as far as there are bars for it."""
     events = MarketEvent.objects.filter(kind=kind, starts_at__lte=now - WINDOW).order_by("starts_at")
-    instants = [event.starts_at for event in events if _concerns(event.symbols, [symbol])]
+    instants = [event.starts_at for event in events if is_about(event.symbols, [symbol])]
     closes = _closes_around(symbol, instants)
     found = []
     for at in instants:
@@ -194,7 +195,7 @@ def exposures(deployment_id: UUID, events: Iterable[MarketEvent], now: datetime)
     found = []
     for event in events:
         for trade in positions:
-            if not _concerns(event.symbols, [trade.symbol]):
+            if not is_about(event.symbols, [trade.symbol]):
                 continue
             key = (event.kind, trade.symbol)
             if key not in known:

@@ -17,6 +17,7 @@ from trading.deployment_queries import last_marks
 from trading.exposure import Impact, impact
 from trading.market import list_events, past_moves
 from trading.models import (
+    UNFINISHED,
     BacktestRun,
     Bar,
     BrokerKind,
@@ -27,7 +28,6 @@ from trading.models import (
     Skill,
     SkillVersion,
     Trade,
-    WorkStatus,
 )
 from trading.performance import Performance
 from trading.queries import (
@@ -49,8 +49,6 @@ RUNS_ON_A_PAGE: Final = 25
 EVENTS_SHOWN: Final = 200
 POSITIONS_WEIGHED: Final = 50  # against events; each symbol of theirs costs a few queries
 _EXPORTED_AT_ONCE: Final = 500
-_UNDER_WAY: Final = (WorkStatus.PENDING, WorkStatus.RUNNING)
-_IS_MADE: Final = Q(is_simulated=True)
 
 
 # --- The ledger ---
@@ -145,7 +143,7 @@ def simulated_symbols(seen_at: Mapping[str, datetime]) -> list[str]:
     windows = [Q(symbol=symbol, opened_at__range=(at - day, at)) for symbol, at in seen_at.items()]
     if not windows:
         return []
-    rows = Bar.objects.filter(_IS_MADE, reduce(or_, windows), interval__in=INTERVALS)
+    rows = Bar.objects.filter(reduce(or_, windows), is_simulated=True, interval__in=INTERVALS)
     return sorted(rows.order_by().values_list("symbol", flat=True).distinct())
 
 
@@ -269,7 +267,7 @@ class BarsInRange:
 
 def is_under_way(run: BacktestRun) -> bool:
     """Tell whether a backtest waits or runs."""
-    return run.status in _UNDER_WAY
+    return run.status in UNFINISHED
 
 
 def page_of_backtests(number: int = 1) -> BacktestPage:
@@ -333,7 +331,9 @@ def count_bars(skill_id: UUID, starts_at: datetime, ends_at: datetime) -> BarsIn
     )
     counted = {
         row["symbol"]: row
-        for row in rows.order_by().values("symbol").annotate(bars=Count("pk"), made=Count("pk", filter=_IS_MADE))
+        for row in rows.order_by()
+        .values("symbol")
+        .annotate(bars=Count("pk"), made=Count("pk", filter=Q(is_simulated=True)))
     }
     return BarsInRange(
         context.bars_interval,

@@ -17,6 +17,7 @@ from django.db.models import Q
 from config.lib.errors import DomainError
 from config.lib.owned import owner_id
 from trading.models import (
+    UNFINISHED,
     BacktestRun,
     Bar,
     BrokerKind,
@@ -379,7 +380,7 @@ def request_command(*, deployment_id: UUID, kind: str, now: datetime) -> Deploym
     """
     deployment = get_deployment(deployment_id)
     Deployment.objects.select_for_update().get(pk=deployment.pk)
-    waiting = DeploymentCommand.objects.filter(deployment=deployment, kind=kind, status__in=_WAITING).first()
+    waiting = DeploymentCommand.objects.filter(deployment=deployment, kind=kind, status__in=UNFINISHED).first()
     if waiting is not None:
         same: DeploymentCommand = waiting
         return same
@@ -392,9 +393,6 @@ def request_command(*, deployment_id: UUID, kind: str, now: datetime) -> Deploym
 def list_possible_commands(deployment: Deployment) -> list[CommandKind]:
     """Return what a deployment could be told now."""
     return [kind for kind in CommandKind if not _refusal(deployment, kind)]
-
-
-_WAITING: Final = (WorkStatus.PENDING, WorkStatus.RUNNING)
 
 
 def _refusal(deployment: Deployment, kind: CommandKind) -> str:
@@ -539,7 +537,7 @@ def cancel_backtest(*, run_id: UUID, now: datetime) -> BacktestRun:
         BacktestNotFound: the owner has no such backtest.
         BacktestIsOver: it has ended already.
     """
-    rows = BacktestRun.objects.filter(pk=run_id, status__in=_WAITING)
+    rows = BacktestRun.objects.filter(pk=run_id, status__in=UNFINISHED)
     is_ended = rows.update(status=WorkStatus.CANCELLED, finished_at=now, lease=None, lease_until=None)
     run = get_backtest(run_id)
     if not is_ended:

@@ -10,7 +10,7 @@ from chat import live
 from chat.models import ConversationSummary, Message
 from chat.prompts import earlier_part
 from chat.services import edit_message
-from chat.summaries import TASK, compress
+from chat.summaries import SUMMARY_TASK, compress
 from chat.turn import Control, tidy_up
 from config.lib.owned import owned_tx
 from config.lib.threads import in_thread
@@ -77,7 +77,7 @@ async def test_long_chat_gets_a_summary_of_its_older_part(model, talk):
     assert 0 < sum(len(message.content) for message in kept) // 4 <= ROOM / 2
     assert len(messages) == 24, "no message is deleted"
     task, read = (message["content"] for message in model.requests[0]["messages"])
-    assert task == TASK
+    assert task == SUMMARY_TASK
     assert read.startswith("Person: Q0 word")
     assert f"A{(24 - len(kept)) // 2 - 1} word" in read
     assert f"Q{(24 - len(kept)) // 2} word" not in read

@@ -5,7 +5,7 @@ from django.utils import timezone
 
 from chat.models import Conversation, UsageDay
 from chat.services import rename_conversation
-from chat.titles import TASK, clean_title, write_title
+from chat.titles import TITLE_TASK, clean_title, write_title
 from config.lib.owned import owned_tx
 from config.lib.threads import in_thread
 from tests.chat.tabs import open_tab, signed_in
@@ -39,7 +39,7 @@ async def test_first_exchange_gives_the_chat_a_title(model, talk):
 
     assert await in_thread(titled, talk) == ("BTC position size", True)
     task, exchange = (message["content"] for message in model.requests[-1]["messages"])
-    assert task == TASK
+    assert task == TITLE_TASK
     assert exchange == (
         "Person: How large should a BTC position of mine be, with 10,000 dollars?\nKeel: Half a percent."
     )

@@ -1,4 +1,5 @@
 from trading.models.deployments import (
+    UNFINISHED,
     BacktestRun,
     BrokerKind,
     CommandKind,
@@ -34,6 +35,7 @@ from trading.models.trades import (
 from trading.models.users import ExperienceTier, Trader
 
 __all__ = [
+    "UNFINISHED",
     "ApiToken",
     "BacktestRun",
     "Bar",

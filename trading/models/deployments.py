@@ -1,5 +1,5 @@
 from datetime import datetime
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Final
 from uuid import uuid4
 
 from django.db import models
@@ -51,6 +51,9 @@ class WorkStatus(models.TextChoices):
     DONE = "done", "Done"
     FAILED = "failed", "Failed"
     CANCELLED = "cancelled", "Cancelled"
+
+
+UNFINISHED: Final = (WorkStatus.PENDING, WorkStatus.RUNNING)
 
 
 class Verdict(models.TextChoices):

@@ -4,9 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chat.summaries import TASK as SUMMARY_TASK
-from chat.titles import TASK as TITLE_TASK
-from chat.titles import clean_title
+from chat.summaries import SUMMARY_TASK
+from chat.titles import TITLE_TASK, clean_title
 from config.lib.offline.model import decide
 from config.lib.offline.tasks.critique import CRITIQUE, DRAFT
 from config.lib.offline.tasks.titles import MAX_SUMMARY, SUMMARIES, TITLES, summary_answer, title_answer
