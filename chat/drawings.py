@@ -45,7 +45,7 @@ from trading.services import (
     SkillArchived,
     list_possible_commands,
 )
-from trading.wording import price, quantity, signed_usd, usd
+from trading.wording import format_price, format_quantity, format_signed_usd, format_usd
 
 USUAL_DAYS: Final = 30  # of a backtest, where no days are named
 FEE_BPS: Final = Decimal(4)
@@ -147,7 +147,7 @@ def _draw_deploy(action: Action) -> Drawing:
     lines = [
         ("Skill", _named(version)),
         ("Broker", "Paper: play money, at the market’s prices"),
-        ("Starting equity", usd(action.starting_equity_usd)),
+        ("Starting equity", format_usd(action.starting_equity_usd)),
         ("Symbols", ", ".join(payload.context.symbols)),
         ("Schedule", _schedule(payload.schedule)),
         ("Limits", _limits(payload.risk)),
@@ -181,7 +181,7 @@ def _draw_backtest(action: Action, now: datetime) -> Drawing:
         ("Bars", f"{bars.interval}: {', '.join(f'{one.symbol} {one.bars:,}' for one in bars.symbols)}"),
         ("Ticks", f"About {ticks:,}, each of which asks the agent’s model"),
         ("Lessons", "Drawn at the skill’s own cadence"),
-        ("Starting equity", usd(action.starting_equity_usd)),
+        ("Starting equity", format_usd(action.starting_equity_usd)),
         ("Costs", f"{FEE_BPS} basis points a fill, {SLIPPAGE_BPS} of slippage"),
     ]
     lines += [(NOTE, note) for note in _notes_of_bars(bars)]
@@ -329,7 +329,7 @@ def _last_backtest(version: SkillVersion) -> BacktestRun | None:
 def _backtest(run: BacktestRun) -> str:
     trades = page_of_trades(TradeFilter(deployment_id=run.deployment_id, with_backtests=True))
     days = f"{run.starts_at:%Y-%m-%d} to {run.ends_at:%Y-%m-%d}"
-    return f"{signed_usd(trades.net_usd)} net of {_counted(trades.total, 'trade')}, {days}"
+    return f"{format_signed_usd(trades.net_usd)} net of {_counted(trades.total, 'trade')}, {days}"
 
 
 def _notes_of_bars(bars: BarsInRange) -> list[str]:
@@ -343,9 +343,10 @@ def _schedule(schedule: Schedule) -> str:
 
 def _limits(risk: RiskCaps) -> str:
     return (
-        f"{quantity(risk.max_position_pct)}% of equity in a position, {quantity(risk.max_total_exposure_pct)}% in all,"
-        f" leverage {quantity(risk.max_leverage)}x, {_counted(risk.max_orders_per_day, 'order')} a day,"
-        f" a halt at {quantity(risk.daily_loss_halt_pct)}% lost in a day"
+        f"{format_quantity(risk.max_position_pct)}% of equity in a position,"
+        f" {format_quantity(risk.max_total_exposure_pct)}% in all,"
+        f" leverage {format_quantity(risk.max_leverage)}x, {_counted(risk.max_orders_per_day, 'order')} a day,"
+        f" a halt at {format_quantity(risk.daily_loss_halt_pct)}% lost in a day"
     )
 
 
@@ -357,10 +358,10 @@ def _positions(deployment: Deployment, now: datetime) -> list[Line]:
 
 
 def _position(one: Position) -> str:
-    held = f"{quantity(abs(one.trade.quantity))} at {price(one.trade.entry_price)}"
+    held = f"{format_quantity(abs(one.trade.quantity))} at {format_price(one.trade.entry_price)}"
     if one.mark is None or one.unrealised_usd is None:
         return f"{held}; no price is known now"
-    return f"{held}, now {price(one.mark.price)}: {signed_usd(one.unrealised_usd)} unrealised"
+    return f"{held}, now {format_price(one.mark.price)}: {format_signed_usd(one.unrealised_usd)} unrealised"
 
 
 def _changes(deployment: Deployment) -> list[Line]:

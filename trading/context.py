@@ -26,17 +26,17 @@ from trading.queries import (
 from trading.schemas import MemoryDial, SkillPayload, parse_payload
 from trading.tape import STORED, Tape
 from trading.wording import (
-    minute,
-    pct,
-    price,
-    quantity,
-    signed_pct,
-    signed_usd,
-    signed_whole_usd,
-    span,
-    until_minute,
-    usd,
-    whole_usd,
+    format_end_minute,
+    format_minute,
+    format_minutes,
+    format_pct,
+    format_price,
+    format_quantity,
+    format_signed_pct,
+    format_signed_usd,
+    format_signed_whole_usd,
+    format_usd,
+    format_whole_usd,
 )
 
 HIGHER_BARS: Final = 12  # of each higher timeframe
@@ -181,7 +181,7 @@ def gather_context(
 def assemble_context(inputs: ContextInputs) -> str:
     """Return the user message of a tick. Equal inputs give equal bytes."""
     sections = [
-        ["## Tick", f"Now: {minute(inputs.at)} UTC"],
+        ["## Tick", f"Now: {format_minute(inputs.at)} UTC"],
         *_bar_sections(inputs),
         _market(inputs.overviews),
         _portfolio(inputs),
@@ -215,7 +215,7 @@ def bar_line(bar: Bar) -> str:
 @lru_cache(maxsize=8192)
 def _bar_line(opened_at: datetime, *figures: Decimal) -> str:
     *prices, volume = figures
-    return f"- {minute(opened_at)} {' '.join(map(price, prices))} {quantity(volume)}"
+    return f"- {format_minute(opened_at)} {' '.join(map(format_price, prices))} {format_quantity(volume)}"
 
 
 def _market(overviews: Sequence[Overview]) -> list[str]:
@@ -223,15 +223,15 @@ def _market(overviews: Sequence[Overview]) -> list[str]:
 
 
 def _overview_line(seen: Overview) -> str:
-    parts = [f"- {seen.symbol}", f"last={price(seen.price)}" if seen.price is not None else "last=unknown"]
+    parts = [f"- {seen.symbol}", f"last={format_price(seen.price)}" if seen.price is not None else "last=unknown"]
     if seen.change_24h_fraction is not None:
-        parts.append(f"24h={signed_pct(seen.change_24h_fraction)}")
+        parts.append(f"24h={format_signed_pct(seen.change_24h_fraction)}")
     if seen.funding_rate_fraction is not None:
-        parts.append(f"funding={signed_pct(seen.funding_rate_fraction, 4)}/{seen.funding_hours}h")
+        parts.append(f"funding={format_signed_pct(seen.funding_rate_fraction, 4)}/{seen.funding_hours}h")
     if seen.basis_fraction is not None:
-        parts.append(f"basis={signed_pct(seen.basis_fraction, 3)}")
+        parts.append(f"basis={format_signed_pct(seen.basis_fraction, 3)}")
     if seen.realised_volatility_fraction is not None:
-        parts.append(f"vol={pct(seen.realised_volatility_fraction, 0)}")
+        parts.append(f"vol={format_pct(seen.realised_volatility_fraction, 0)}")
     return " ".join([*parts, f"regime={seen.regime.value}"])
 
 
@@ -239,15 +239,15 @@ def _portfolio(inputs: ContextInputs) -> list[str]:
     account = inputs.portfolio
     lines = [
         "## Portfolio",
-        f"Equity: {usd(account.equity_usd)}; since 00:00 UTC"
-        f" {signed_usd(account.equity_usd - account.day_start_equity_usd)}",
+        f"Equity: {format_usd(account.equity_usd)}; since 00:00 UTC"
+        f" {format_signed_usd(account.equity_usd - account.day_start_equity_usd)}",
     ]
     if account.is_halted:
         lines.append("Halted: positions may only be reduced")
     for trade in sorted(inputs.record.open_trades, key=lambda trade: trade.symbol):
         mark = inputs.marks.get(trade.symbol)
-        worth = f"= {usd(abs(trade.quantity) * mark)}" if mark is not None else "(no price now)"
-        lines.append(f"- {trade.symbol} {trade.side} {quantity(abs(trade.quantity))} {worth}")
+        worth = f"= {format_usd(abs(trade.quantity) * mark)}" if mark is not None else "(no price now)"
+        lines.append(f"- {trade.symbol} {trade.side} {format_quantity(abs(trade.quantity))} {worth}")
     return lines if inputs.record.open_trades else [*lines, "- no positions"]
 
 
@@ -255,7 +255,7 @@ def _last_decision(last: LastDecision | None) -> list[str]:
     if last is None:
         return []
     because = f" {last.code}: {prompt_line(last.text)}" if last.code else ""
-    return ["## Last decision", f"- {minute(last.at)} {last.verdict}{because}"]
+    return ["## Last decision", f"- {format_minute(last.at)} {last.verdict}{because}"]
 
 
 def _news(inputs: ContextInputs) -> list[str]:
@@ -266,7 +266,8 @@ def _news(inputs: ContextInputs) -> list[str]:
 
 def news_line(item: NewsItem) -> str:
     """Return a headline as a line of data."""
-    return f"- {minute(item.published_at)} [{prompt_line(item.source)}] {prompt_line(item.headline)}{_sentiment(item)}"
+    source, headline = prompt_line(item.source), prompt_line(item.headline)
+    return f"- {format_minute(item.published_at)} [{source}] {headline}{_sentiment(item)}"
 
 
 def _sentiment(item: NewsItem) -> str:
@@ -281,7 +282,8 @@ def _events(inputs: ContextInputs) -> list[str]:
 
 def event_line(event: MarketEvent) -> str:
     """Return a scheduled event as a line."""
-    return f"- {minute(event.starts_at)} {event.kind} {prompt_line(event.title)} (importance {event.importance:.2f})"
+    at, title = format_minute(event.starts_at), prompt_line(event.title)
+    return f"- {at} {event.kind} {title} (importance {event.importance:.2f})"
 
 
 # --- Memory (seed 002) ---
@@ -310,20 +312,21 @@ def trade_line(trade: Trade) -> str:
     share = trade.realized_pnl_usd / trade.entry_size_usd if trade.entry_size_usd else Decimal(0)
     held = timedelta(minutes=float(trade.holding_minutes or 0))
     return (
-        f"- {minute(trade.entry_tick_at)} → {until_minute(exit_at, trade.entry_tick_at)}"
-        f" {trade.symbol} {trade.side} {whole_usd(trade.entry_size_usd)}"
-        f" @ {price(trade.entry_price)} → {price(exit_price)}"
-        f" {signed_usd(trade.realized_pnl_usd)} ({pct(share)}) {span(held)}{_doubt(trade)}{_reason(trade)}"
+        f"- {format_minute(trade.entry_tick_at)} → {format_end_minute(exit_at, trade.entry_tick_at)}"
+        f" {trade.symbol} {trade.side} {format_whole_usd(trade.entry_size_usd)}"
+        f" @ {format_price(trade.entry_price)} → {format_price(exit_price)}"
+        f" {format_signed_usd(trade.realized_pnl_usd)} ({format_pct(share)})"
+        f" {format_minutes(held)}{_doubt(trade)}{_reason(trade)}"
     )
 
 
 def position_line(trade: Trade, mark: Decimal | None, at: datetime) -> str:
     """Return an open trade as a line."""
     return (
-        f"- {trade.symbol} {trade.side} {whole_usd(trade.entry_size_usd)} @ {price(trade.entry_price)}"
-        f" mark={price(mark) if mark is not None else 'unknown'}"
-        f" MFE={signed_whole_usd(trade.mfe_usd)} / MAE={signed_whole_usd(trade.mae_usd)}"
-        f" held {span(at - trade.entry_at)}{_doubt(trade)}{_reason(trade)}"
+        f"- {trade.symbol} {trade.side} {format_whole_usd(trade.entry_size_usd)} @ {format_price(trade.entry_price)}"
+        f" mark={format_price(mark) if mark is not None else 'unknown'}"
+        f" MFE={format_signed_whole_usd(trade.mfe_usd)} / MAE={format_signed_whole_usd(trade.mae_usd)}"
+        f" held {format_minutes(at - trade.entry_at)}{_doubt(trade)}{_reason(trade)}"
     )
 
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from config.lib.text import clean_text, prompt_line
 from trading.schemas import SkillPayload
-from trading.wording import minute
+from trading.wording import format_minute
 
 HEADER: Final = """\
 You are an autonomous trading agent. At each tick you see the market, your account and your own record, and you decide: propose one order, or do nothing. Doing nothing is a decision, and often the best one.
@@ -83,7 +83,7 @@ def strategy_text(payload: SkillPayload) -> str:
 
 def lessons_text(lessons: Lessons) -> str:
     """Return the LESSONS segment: its header, the sample, and the bullets, each one line of data (settled 28)."""
-    sample = f"({lessons.trades} trades, {minute(lessons.window_start)}..{minute(lessons.window_end)})"
+    sample = f"({lessons.trades} trades, {format_minute(lessons.window_start)}..{format_minute(lessons.window_end)})"
     bullets = [prompt_line(line.strip().lstrip("-*• ")) for line in lessons.text.splitlines()]
     return "\n".join([LESSONS_HEADER, sample, *(f"- {bullet}" for bullet in bullets if bullet)])
 

@@ -37,7 +37,7 @@ from trading.prompts import REFLECTION, Lessons, reflection_request
 from trading.queries import DeploymentNotFound
 from trading.schemas import MemoryDial, SkillPayload, parse_payload
 from trading.services import reflection_models, write_note
-from trading.wording import signed_whole_usd, usd
+from trading.wording import format_signed_whole_usd, format_usd
 
 logger = logging.getLogger(__name__)
 
@@ -357,8 +357,8 @@ def review_line(trade: Trade) -> str:
     reason = prompt_line(trade.exit_reason).replace('"', "'")
     return (
         f"{trade_line(trade)} | regime={trade.entry_regime_tag} exit={trade.exit_kind}"
-        f" MFE={signed_whole_usd(trade.mfe_usd)} MAE={signed_whole_usd(trade.mae_usd)} fees={usd(trade.fees_usd)}"
-        + (f' "{reason}"' if reason else "")
+        f" MFE={format_signed_whole_usd(trade.mfe_usd)} MAE={format_signed_whole_usd(trade.mae_usd)}"
+        f" fees={format_usd(trade.fees_usd)}" + (f' "{reason}"' if reason else "")
     )
 
 

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Final
 
 from trading.schemas import ProposedOrder, RiskCaps
-from trading.wording import pct, usd
+from trading.wording import format_pct, format_usd
 
 MIN_SIZE_USD: Final = Decimal(10)
 ZERO: Final = Decimal(0)
@@ -102,12 +102,13 @@ def _refusal_of_risk(
         (
             abs(after) > equity * caps.max_position_pct / 100,
             RiskCode.POSITION_CAP,
-            f"{order.symbol} would be {usd(abs(after))}, above {_limit(caps.max_position_pct, equity)}",
+            f"{order.symbol} would be {format_usd(abs(after))}, above {_limit(caps.max_position_pct, equity)}",
         ),
         (
             abs(after) + others > equity * caps.max_total_exposure_pct / 100,
             RiskCode.TOTAL_EXPOSURE,
-            f"all positions would be {usd(abs(after) + others)}, above {_limit(caps.max_total_exposure_pct, equity)}",
+            f"all positions would be {format_usd(abs(after) + others)},"
+            f" above {_limit(caps.max_total_exposure_pct, equity)}",
         ),
         (
             order.leverage > caps.max_leverage,
@@ -117,7 +118,7 @@ def _refusal_of_risk(
         (
             account.day_start_equity_usd - equity >= account.day_start_equity_usd * caps.daily_loss_halt_pct / 100,
             RiskCode.DAILY_LOSS_HALT,
-            f"the account lost {usd(account.day_start_equity_usd - equity)} since 00:00 UTC; the limit is"
+            f"the account lost {format_usd(account.day_start_equity_usd - equity)} since 00:00 UTC; the limit is"
             f" {_limit(caps.daily_loss_halt_pct, account.day_start_equity_usd)}",
         ),
         (
@@ -128,14 +129,14 @@ def _refusal_of_risk(
         (
             (order.size_usd or ZERO) < min_size_usd,
             RiskCode.MIN_SIZE,
-            f"{usd(order.size_usd or ZERO)} is below the smallest order, {usd(min_size_usd)}",
+            f"{format_usd(order.size_usd or ZERO)} is below the smallest order, {format_usd(min_size_usd)}",
         ),
     )
     return next((_refuse(code, text) for is_broken, code, text in rules if is_broken), None)
 
 
 def _limit(share_pct: Decimal, equity: Decimal) -> str:
-    return f"{pct(share_pct / 100)} of equity, {usd(equity * share_pct / 100)}"
+    return f"{format_pct(share_pct / 100)} of equity, {format_usd(equity * share_pct / 100)}"
 
 
 def _refuse(code: RiskCode, text: str) -> Verdict:

@@ -6,7 +6,16 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field
 
 from chat.tools.base import Tool, ToolContext
-from chat.tools.records import TRADES, Row, instant, lesson_row, position_row, trade_row, usd, within_limits
+from chat.tools.records import (
+    TRADES,
+    Row,
+    format_instant,
+    lesson_row,
+    position_row,
+    round_usd,
+    trade_row,
+    within_limits,
+)
 from config.lib.text import prompt_line
 from trading.deployment_queries import last_marks, positions_of
 from trading.market import Mark
@@ -73,20 +82,20 @@ def _deployment(listed: ListedDeployment, marks: Mapping[str, Mark], now: dateti
         "version": deployment.version.version,
         "newest_version": deployment.skill.latest_version,
         "status": deployment.status,
-        "halted_until": instant(deployment.halted_until) if deployment.is_halted_at(now) else None,
+        "halted_until": format_instant(deployment.halted_until) if deployment.is_halted_at(now) else None,
         "broker_kind": deployment.broker_kind,
-        "net_pnl_usd": usd(listed.net_usd),
+        "net_pnl_usd": round_usd(listed.net_usd),
         "closed_trades": listed.closed_trades,
         "open_positions": len(listed.positions),
         "positions": [position_row(position, with_reason=with_reasons) for position in positions],
-        "last_decision_at": instant(listed.decided_at),
+        "last_decision_at": format_instant(listed.decided_at),
         "recent_rejections": [_rejection(snapshot) for snapshot in listed.refusals[:REFUSALS]],
     }
 
 
 def _rejection(snapshot: DecisionSnapshot) -> Row:
     return {
-        "tick_at": instant(snapshot.tick_at),
+        "tick_at": format_instant(snapshot.tick_at),
         "code": snapshot.verdict_code,
         "text": prompt_line(snapshot.verdict_text),
     }

@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
 from chat.tools.base import Tool, ToolContext
-from chat.tools.records import Row, instant, pct, price, rounded, usd, within_limits
+from chat.tools.records import Row, format_instant, round_number, round_pct, round_price, round_usd, within_limits
 from config.lib.text import prompt_line
 from trading.market import Exposure, Overview, exposures, list_events, list_news, list_symbols, overview
 from trading.models import MarketEvent, NewsItem
@@ -62,7 +62,7 @@ def get_market_overview_tool(context: ToolContext) -> Tool[GetMarketOverviewArgs
     def run(args: GetMarketOverviewArgs) -> dict[str, Any]:
         symbols = list(dict.fromkeys(args.symbols)) or list_symbols_in_use()[:MARKETS] or list_symbols(MARKETS)
         return {
-            "as_of": instant(context.now),
+            "as_of": format_instant(context.now),
             "markets": [_market(overview(symbol, context.now)) for symbol in symbols],
         }
 
@@ -138,13 +138,13 @@ def _market(seen: Overview) -> Row:
     is_known = seen.price is not None
     return {
         "symbol": seen.symbol,
-        "last_price": price(seen.price),
-        "last_price_at": instant(seen.at),
-        "change_24h_pct": pct(seen.change_24h_fraction),
-        "funding_rate_pct": pct(seen.funding_rate_fraction, 4),
+        "last_price": round_price(seen.price),
+        "last_price_at": format_instant(seen.at),
+        "change_24h_pct": round_pct(seen.change_24h_fraction),
+        "funding_rate_pct": round_pct(seen.funding_rate_fraction, 4),
         "funding_hours": seen.funding_hours,
-        "basis_pct": pct(seen.basis_fraction, 3),
-        "realised_vol_pct": pct(seen.realised_volatility_fraction, 1),
+        "basis_pct": round_pct(seen.basis_fraction, 3),
+        "realised_vol_pct": round_pct(seen.realised_volatility_fraction, 1),
         "regime": seen.regime.value if is_known else None,
         "is_simulated": seen.is_simulated if is_known else None,
     }
@@ -154,9 +154,9 @@ def _headline(item: NewsItem) -> Row:
     return {
         "headline": prompt_line(item.headline),
         "source": prompt_line(item.source),
-        "published_at": instant(item.published_at),
+        "published_at": format_instant(item.published_at),
         "symbols": [prompt_line(symbol) for symbol in item.symbols],
-        "sentiment": rounded(item.sentiment, 2),
+        "sentiment": round_number(item.sentiment, 2),
         "is_simulated": item.is_simulated,
     }
 
@@ -166,8 +166,8 @@ def _event(event: MarketEvent) -> Row:
         "event_id": str(event.pk),
         "kind": event.kind,
         "title": prompt_line(event.title),
-        "scheduled_at": instant(event.starts_at),
-        "importance": rounded(event.importance, 2),
+        "scheduled_at": format_instant(event.starts_at),
+        "importance": round_number(event.importance, 2),
         "symbols": [prompt_line(symbol) for symbol in event.symbols],
         "is_simulated": event.is_simulated,
     }
@@ -178,8 +178,8 @@ def _exposure(exposure: Exposure) -> Row:
         "event_id": str(exposure.event_id),
         "symbol": prompt_line(exposure.symbol),
         "position_side": exposure.position_side,
-        "notional_usd": usd(exposure.notional_usd),
+        "notional_usd": round_usd(exposure.notional_usd),
         "similar_events_back": exposure.similar_events_back,
-        "median_abs_move_pct": rounded(exposure.median_abs_move_fraction, 4),
-        "worst_move_pct": rounded(exposure.worst_move_fraction, 4),
+        "median_abs_move_pct": round_number(exposure.median_abs_move_fraction, 4),
+        "worst_move_pct": round_number(exposure.worst_move_fraction, 4),
     }

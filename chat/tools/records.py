@@ -32,27 +32,27 @@ LIMITS: Final[Mapping[str, int]] = {
 Row = dict[str, Any]
 
 
-def instant(at: datetime | None) -> str | None:
+def format_instant(at: datetime | None) -> str | None:
     """Return an instant as `2026-06-04T10:00:00Z`."""
     return None if at is None else at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def usd(amount: Decimal | float | None) -> float | None:
+def round_usd(amount: Decimal | float | None) -> float | None:
     """Return money, rounded to cents."""
-    return rounded(amount, 2)
+    return round_number(amount, 2)
 
 
-def pct(fraction: Decimal | float | None, places: int = 2) -> float | None:
+def round_pct(fraction: Decimal | float | None, places: int = 2) -> float | None:
     """Return a share of one as percent."""
-    return None if fraction is None else rounded(fraction * 100, places)
+    return None if fraction is None else round_number(fraction * 100, places)
 
 
-def rounded(number: Decimal | float | None, places: int) -> float | None:
+def round_number(number: Decimal | float | None, places: int) -> float | None:
     """Return a number rounded, never minus zero."""
     return None if number is None else round(float(number), places) or 0.0
 
 
-def price(amount: Decimal | None) -> float | None:
+def round_price(amount: Decimal | None) -> float | None:
     """Return a price to eight significant digits."""
     return None if amount is None else float(f"{amount:.8g}")
 
@@ -64,10 +64,10 @@ def trade_row(trade: Trade) -> Row:
         **_entry(trade),
         "deployment_id": str(trade.deployment_id),
         "status": trade.status,
-        "exit_at": instant(trade.exit_at),
-        "exit_price": price(trade.exit_price),
+        "exit_at": format_instant(trade.exit_at),
+        "exit_price": round_price(trade.exit_price),
         "exit_kind": trade.exit_kind or None,
-        "net_pnl_usd": usd(trade.realized_pnl_usd),
+        "net_pnl_usd": round_usd(trade.realized_pnl_usd),
         "net_pnl_pct": _share(trade.realized_pnl_usd, size),
         "mfe_pct": _share(trade.mfe_usd, size),
         "mae_pct": _share(trade.mae_usd, size),
@@ -83,8 +83,8 @@ def position_row(position: Position, *, with_reason: bool) -> Row:
     trade, mark = position.trade, position.mark
     return {
         **_entry(trade),
-        "mark_price": price(mark.price) if mark else None,
-        "unrealised_pnl_usd": usd(position.unrealised_usd),
+        "mark_price": round_price(mark.price) if mark else None,
+        "unrealised_pnl_usd": round_usd(position.unrealised_usd),
         **({"entry_reason": prompt_line(trade.entry_reason)} if with_reason else {}),
     }
 
@@ -95,10 +95,10 @@ def lesson_row(note: ReflectionNote) -> Row:
         "note_id": str(note.pk),
         "deployment_id": str(note.deployment_id) if note.deployment_id else None,
         "lessons_text": "\n".join(map(prompt_line, note.lessons_text.splitlines())),
-        "window_start": instant(note.window_start),
-        "window_end": instant(note.window_end),
+        "window_start": format_instant(note.window_start),
+        "window_end": format_instant(note.window_end),
         "trades_considered": note.trades_considered,
-        "generated_at": instant(note.generated_at),
+        "generated_at": format_instant(note.generated_at),
     }
 
 
@@ -106,19 +106,19 @@ def performance_row(numbers: Performance) -> Row:
     """Return what a record comes to; null where there is too little to say."""
     drawdown, interval, held = numbers.max_drawdown, numbers.expectancy_interval_usd, numbers.mean_held
     return {
-        "net_pnl_usd": usd(numbers.net_usd),
-        "sharpe": rounded(numbers.sharpe, 2),
-        "max_drawdown_pct": pct(drawdown.fraction) if drawdown else None,
-        "win_rate_pct": pct(numbers.win_rate_fraction),
+        "net_pnl_usd": round_usd(numbers.net_usd),
+        "sharpe": round_number(numbers.sharpe, 2),
+        "max_drawdown_pct": round_pct(drawdown.fraction) if drawdown else None,
+        "win_rate_pct": round_pct(numbers.win_rate_fraction),
         "sample_size": numbers.trades,
         "is_too_few": numbers.is_too_few,
         "wins": numbers.wins,
-        "gross_pnl_usd": usd(numbers.gross_usd),
-        "fees_usd": usd(numbers.fees_usd),
-        "funding_usd": usd(numbers.funding_usd),
-        "profit_factor": rounded(numbers.profit_factor, 2),
-        "expectancy_usd": usd(numbers.expectancy_usd),
-        "expectancy_90pct_interval_usd": [usd(bound) for bound in interval] if interval else None,
+        "gross_pnl_usd": round_usd(numbers.gross_usd),
+        "fees_usd": round_usd(numbers.fees_usd),
+        "funding_usd": round_usd(numbers.funding_usd),
+        "profit_factor": round_number(numbers.profit_factor, 2),
+        "expectancy_usd": round_usd(numbers.expectancy_usd),
+        "expectancy_90pct_interval_usd": [round_usd(bound) for bound in interval] if interval else None,
         "mean_holding_minutes": round(held.total_seconds() / 60) if held is not None else None,
     }
 
@@ -144,13 +144,13 @@ def _entry(trade: Trade) -> Row:
         "trade_id": str(trade.pk),
         "symbol": prompt_line(trade.symbol),
         "side": trade.side,
-        "size_usd": usd(trade.entry_size_usd),
-        "entry_at": instant(trade.entry_at),
-        "entry_price": price(trade.entry_price),
+        "size_usd": round_usd(trade.entry_size_usd),
+        "entry_at": format_instant(trade.entry_at),
+        "entry_price": round_price(trade.entry_price),
         # What fills do not explain whole is said to be so.
         **({} if trade.reconciled == "exact" else {"reconciled": trade.reconciled}),
     }
 
 
 def _share(amount: Decimal, size: Decimal) -> float | None:
-    return pct(amount / size) if size else None
+    return round_pct(amount / size) if size else None

@@ -8,13 +8,13 @@ from chat.tools.base import Tool, ToolContext
 from chat.tools.records import (
     TRADES,
     Row,
-    instant,
+    format_instant,
     lesson_row,
-    pct,
     performance_row,
-    rounded,
+    round_number,
+    round_pct,
+    round_usd,
     trade_row,
-    usd,
     within_limits,
 )
 from config.lib.text import prompt_line
@@ -116,7 +116,7 @@ def _skill(listed: ListedSkill) -> Row:
         "latest_version": listed.skill.latest_version,
         "trading_style": listed.skill.trading_style,
         "running_deployments": listed.running,
-        "last_deployed_at": instant(listed.deployed_at),
+        "last_deployed_at": format_instant(listed.deployed_at),
         "last_simulation": _simulation(listed.backtest) if listed.backtest else None,
     }
 
@@ -126,12 +126,12 @@ def _simulation(run: BacktestRun) -> Row:
     drawdown, net = numbers.get("max_drawdown"), numbers.get("net_usd")
     return {
         "run_id": str(run.pk),
-        "starts_at": instant(run.starts_at),
-        "ends_at": instant(run.ends_at),
-        "net_pnl_usd": usd(Decimal(net)) if net is not None else None,
-        "sharpe": rounded(numbers.get("sharpe"), 2),
-        "max_drawdown_pct": pct(drawdown["fraction"]) if drawdown else None,
-        "win_rate_pct": pct(numbers.get("win_rate_fraction")),
+        "starts_at": format_instant(run.starts_at),
+        "ends_at": format_instant(run.ends_at),
+        "net_pnl_usd": round_usd(Decimal(net)) if net is not None else None,
+        "sharpe": round_number(numbers.get("sharpe"), 2),
+        "max_drawdown_pct": round_pct(drawdown["fraction"]) if drawdown else None,
+        "win_rate_pct": round_pct(numbers.get("win_rate_fraction")),
         "closed_trades": numbers.get("trades"),
         "is_simulated": run.is_simulated,
     }
@@ -142,5 +142,5 @@ def _draft(draft: SkillDraft) -> Row:
         "draft_id": str(draft.pk),
         "name": prompt_line(str(draft)),
         "skill_id": str(draft.base_skill_id) if draft.base_skill_id else None,
-        "updated_at": instant(draft.updated_at),
+        "updated_at": format_instant(draft.updated_at),
     }
