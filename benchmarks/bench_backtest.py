@@ -32,13 +32,13 @@ django.setup()
 
 from django.core.management import call_command  # noqa: E402 - after the settings
 
-from config.lib.llm import Completion  # noqa: E402
+from config.lib.llm.door import Completion  # noqa: E402
 from config.lib.owned import owned_tx  # noqa: E402
-from config.lib.providers import OfflineProvider  # noqa: E402
+from config.offline.provider import OfflineProvider  # noqa: E402
 from tests.trading.ticking import make_deployment  # noqa: E402
-from trading.backtest import run_backtest  # noqa: E402
-from trading.imports.bars import in_pages, longer_than, read_bars, store_bars  # noqa: E402
+from trading.market.imports.bars import in_pages, longer_than, read_bars, store_bars  # noqa: E402
 from trading.models import BacktestRun, Bar, Trade, Trader  # noqa: E402
+from trading.runs.backtest import run_backtest  # noqa: E402
 
 START = datetime(2022, 1, 1, tzinfo=UTC)
 DAYS = 31

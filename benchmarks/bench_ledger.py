@@ -24,10 +24,10 @@ from django.core.management import call_command  # noqa: E402 - after the settin
 
 from config.lib.owned import owned_tx  # noqa: E402
 from tests.factories.record import DeploymentFactory, TradeFactory  # noqa: E402
-from trading.ledger import Ledger, lock_deployment, record_tick  # noqa: E402
 from trading.models import Fill as FillRow  # noqa: E402
 from trading.models import Trade, Trader  # noqa: E402
-from trading.positions import Book, Fill, Tick  # noqa: E402
+from trading.record.ledger import Ledger, lock_deployment, record_tick  # noqa: E402
+from trading.record.positions import Book, Fill, Tick  # noqa: E402
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SYMBOLS, TICKS, ROUNDS = 200, 20, 3

@@ -137,7 +137,7 @@ def ours(user_id: int, query: str) -> object:
     from django.utils import timezone  # noqa: PLC0415
 
     from config.lib.owned import owned  # noqa: PLC0415
-    from memory.recall import recall_facts  # noqa: PLC0415
+    from memory.recall.search import recall_facts  # noqa: PLC0415
 
     with owned(user_id):
         return recall_facts(query=query, limit=10, now=timezone.now())
@@ -167,8 +167,8 @@ def report(claim: str, questions: list[tuple[int, str]]) -> None:
 
     What was made of facts is kept, so it is measured both ways: as when a process has not met the user, and afterwards.
     """
-    from config.lib.vectors import forget  # noqa: PLC0415
-    from memory.recall import drop_kept  # noqa: PLC0415
+    from config.lib.llm.vectors import forget  # noqa: PLC0415
+    from memory.recall.search import drop_kept  # noqa: PLC0415
 
     for ask in (by_hand, ours):
         time_each(ask, questions[:5])
@@ -220,8 +220,8 @@ def measure_speed() -> None:
 
 def measure_quality() -> None:
     """Ask a made-up talk 40 questions, and print in how many the turn that answers is among the first five and ten."""
-    from config.lib.search import blend, bm25, index_text, query_terms, tokens  # noqa: PLC0415
-    from config.lib.vectors import STATIC, cosines  # noqa: PLC0415
+    from config.lib.llm.vectors import STATIC, cosines  # noqa: PLC0415
+    from config.lib.search.terms import blend, bm25, index_text, query_terms, tokens  # noqa: PLC0415
 
     talk = dialogue(fillers=300)
     turns = range(len(talk.turns))
@@ -237,7 +237,7 @@ def measure_quality() -> None:
 
     from uuid import UUID  # noqa: PLC0415
 
-    from chat.search import Said, Turn, rank_turns  # noqa: PLC0415
+    from chat.conversations.search import Said, Turn, rank_turns  # noqa: PLC0415
     from config.lib.owned import owned  # noqa: PLC0415
 
     home = UUID(int=1)

@@ -62,7 +62,7 @@ def make_user() -> int:
     from django.utils import timezone  # noqa: PLC0415
 
     from config.lib.owned import owned_tx  # noqa: PLC0415
-    from memory.services import remember_fact  # noqa: PLC0415
+    from memory.facts.services import remember_fact  # noqa: PLC0415
 
     user = get_user_model()._default_manager.create_user(f"bench-{uuid4()}@example.com")
     with owned_tx(user):
@@ -75,9 +75,10 @@ def make_conversation(user_id: int) -> Any:
     """Make a conversation with one exchange in it, so that its memory block is frozen; return its id."""
     from django.utils import timezone  # noqa: PLC0415
 
+    from chat.conversations.services import start_conversation  # noqa: PLC0415
     from chat.models import MessageStatus  # noqa: PLC0415
-    from chat.replies import finish_reply  # noqa: PLC0415
-    from chat.services import accept_message, start_conversation  # noqa: PLC0415
+    from chat.turns.accept import accept_message  # noqa: PLC0415
+    from chat.turns.replies import finish_reply  # noqa: PLC0415
     from config.lib.owned import owned_tx  # noqa: PLC0415
 
     now = timezone.now()
@@ -95,9 +96,9 @@ async def whole_turn(user_id: int) -> Sample:
     """Run one turn as the consumer does, with one socket's worth of frames encoded."""
     from django.utils import timezone  # noqa: PLC0415
 
-    from chat import live  # noqa: PLC0415
-    from chat.consumers import opening  # noqa: PLC0415
-    from chat.services import accept_message  # noqa: PLC0415
+    from chat.turns import live  # noqa: PLC0415
+    from chat.turns.accept import accept_message  # noqa: PLC0415
+    from chat.web.frames_html import opening  # noqa: PLC0415
     from config.lib.owned import owned_tx  # noqa: PLC0415
     from config.lib.threads import in_thread  # noqa: PLC0415
 
@@ -161,10 +162,10 @@ async def compare(user_id: int) -> dict[str, list[Sample]]:
     """Return samples of each kind, taken in turns after a warm-up of each."""
     from django.utils import timezone  # noqa: PLC0415
 
-    from chat.system_prompt import preview_prompt  # noqa: PLC0415
+    from chat.prompt.compose import preview_prompt  # noqa: PLC0415
     from chat.tools import build_tools  # noqa: PLC0415
     from chat.tools.base import ToolContext  # noqa: PLC0415
-    from config.lib import llm  # noqa: PLC0415
+    from config.lib.llm import door  # noqa: PLC0415
     from config.lib.owned import owned  # noqa: PLC0415
     from config.lib.threads import in_thread  # noqa: PLC0415
 
@@ -191,7 +192,7 @@ async def compare(user_id: int) -> dict[str, list[Sample]]:
         for name, run in runs.items():
             gc.collect()
             samples[name].append(await run())
-    await llm.close()
+    await door.close()
     return {name: taken[WARM_UPS:] for name, taken in samples.items()}
 
 

@@ -17,12 +17,14 @@ from uuid import UUID
 
 from django.db import transaction
 
-from chat.drawings import BACKTEST_FIRST, NOTE, Action, Line, draw, state_now
-from chat.models import ActionCard, ActionType, CardStatus
-from chat.queries import get_conversation
+from chat.conversations.queries import get_conversation
+from chat.models import ActionCard, CardStatus
 from config.lib.errors import DomainError
 from trading.models import CommandKind
-from trading.services import deploy_skill, request_command, start_backtest
+from trading.models.deployments import ActionType
+from trading.record.actions import BACKTEST_FIRST, NOTE, Action, Line, draw, state_now
+from trading.record.backtests import start_backtest
+from trading.record.deployments import deploy_skill, request_command
 
 LIFETIME: Final = timedelta(minutes=15)
 

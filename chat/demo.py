@@ -6,15 +6,16 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID, uuid4
 
+from chat.conversations.services import start_conversation
 from chat.models import Conversation, ConversationStatus, MessageStatus
 from chat.parts import Reply
-from chat.replies import finish_reply
-from chat.services import accept_message, start_conversation
 from chat.tools import build_tools
 from chat.tools.base import ToolContext
-from config.lib.llm import ToolCall
+from chat.turns.accept import accept_message
+from chat.turns.replies import finish_reply
+from config.lib.llm.door import ToolCall
 from config.lib.owned import owned_tx
-from memory.services import archive_fact, remember_fact, supersede_fact
+from memory.facts.services import archive_fact, remember_fact, supersede_fact
 
 Said = tuple[str, str, list[dict[str, Any]]]  # the user's words, the answer, the arguments of `remember` calls
 

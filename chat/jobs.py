@@ -5,12 +5,12 @@ from typing import Final
 from django.contrib.sessions.models import Session
 
 from chat.cards import expire_cards
-from chat.closing import close_due
-from chat.erasure import purge_trash
-from chat.lifecycle import archive_old
-from chat.replies import interrupt_dead_turns
-from config.lib.jobs import Job, clock_from
+from chat.conversations.lifecycle import archive_old
+from chat.endings.closing import close_due
+from chat.endings.erasure import purge_trash
+from chat.turns.replies import interrupt_dead_turns
 from config.lib.owned import system_tx
+from config.lib.work.jobs import Job, clock_from
 
 
 def sweep_dead_turns(now: datetime) -> str:

@@ -8,6 +8,7 @@ from django.db.models import F, Q
 
 from config.lib.fields import SearchTermsField
 from config.lib.owned import OwnedModel, OwnedQuerySet, ScopedManager
+from trading.models.deployments import ActionType
 
 MAX_TITLE: Final = 80
 
@@ -244,18 +245,6 @@ class Receipt(OwnedModel):
 
     def __str__(self) -> str:
         return self.sha256[:12]
-
-
-class ActionType(models.TextChoices):
-    """What a card can do, once its owner confirms it (seed 003)."""
-
-    DEPLOY = "deploy", "Deploy"
-    REDEPLOY = "redeploy", "Redeploy"
-    STOP = "stop", "Stop"
-    PAUSE = "pause", "Pause"
-    RESUME = "resume", "Resume"
-    FLATTEN = "flatten", "Flatten"
-    START_BACKTEST = "start_backtest", "Start backtest"
 
 
 class CardStatus(models.TextChoices):

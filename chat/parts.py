@@ -17,9 +17,9 @@ from collections.abc import Iterable, Mapping
 from itertools import groupby
 from typing import Any, Final
 
-from config.lib.llm import ToolCall
-from config.lib.llm_answer import clean
-from config.lib.tokens import estimate_tokens
+from config.lib.llm.answer import clean
+from config.lib.llm.door import ToolCall
+from config.lib.llm.tokens import estimate_tokens
 
 Part = dict[str, Any]
 

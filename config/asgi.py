@@ -12,8 +12,8 @@ django_application = get_asgi_application()
 # Models can be imported only once Django is set up.
 from channels.auth import AuthMiddleware  # noqa: E402
 
-from chat.lifespan import Lifespan  # noqa: E402
-from chat.routing import websocket_urlpatterns  # noqa: E402
+from chat.web.lifespan import Lifespan  # noqa: E402
+from chat.web.routing import websocket_urlpatterns  # noqa: E402
 
 application = ProtocolTypeRouter(
     {

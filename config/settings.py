@@ -153,7 +153,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
-    "chat.middleware.SocketRecheckMiddleware",
+    "chat.web.middleware.SocketRecheckMiddleware",
     "config.lib.web.SignInMiddleware",
     "config.lib.web.TimeZoneMiddleware",
     "django.contrib.messages.middleware.MessageMiddleware",
@@ -176,7 +176,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "config.lib.web.appearance",
-                "chat.context.page_context",
+                "chat.web.page_context.page_context",
             ]
         },
     }
@@ -235,7 +235,7 @@ ACCOUNT_EMAIL_VERIFICATION = "optional"
 ACCOUNT_EMAIL_SUBJECT_PREFIX = "Keel: "
 ACCOUNT_LOGOUT_REDIRECT_URL = "home"
 ACCOUNT_SESSION_REMEMBER = True
-ACCOUNT_FORMS = {"signup": "trading.forms.SignupForm"}
+ACCOUNT_FORMS = {"signup": "trading.web.forms.SignupForm"}
 globals().update(EMAIL)
 DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="Keel <keel@localhost>")
 
@@ -266,11 +266,11 @@ CONTENT_SECURITY_POLICY = {
     }
 }
 
-# What else the API is made of stands on its views' base class: config/lib/api.py.
+# What else the API is made of stands on its views' base class: config/lib/rest/views.py.
 REST_FRAMEWORK = {
     # The token first: it says what a 401 asks for, where the session alone would make it a 403.
     "DEFAULT_AUTHENTICATION_CLASSES": [
-        "trading.authentication.BearerAuthentication",
+        "trading.api.authentication.BearerAuthentication",
         "rest_framework.authentication.SessionAuthentication",
     ],
     "DEFAULT_PERMISSION_CLASSES": ["rest_framework.permissions.IsAuthenticated"],
@@ -295,7 +295,7 @@ SPECTACULAR_SETTINGS = {
     },
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
-        "config.lib.openapi.describe_problems",
+        "config.lib.rest.openapi.describe_problems",
     ],
 }
 

@@ -4,22 +4,22 @@ from allauth.account.decorators import secure_admin_login
 from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path, re_path
 
-from chat.views import chats
-from config.lib.api import NowhereView
+from chat.web.views import chats
 from config.lib.health import healthz
-from config.lib.openapi import SchemaView, docs
+from config.lib.rest.openapi import SchemaView, docs
+from config.lib.rest.views import NowhereView
 
 # Staff sign in by the same door, with the same limits.
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
 
-handler500 = "config.lib.api.server_error"
+handler500 = "config.lib.rest.views.server_error"
 
 api_patterns: list[URLPattern | URLResolver] = [
     path("schema/", SchemaView.as_view(), name="schema"),
     path("docs/", docs, name="docs"),
-    path("", include("trading.api_urls")),
-    path("", include("memory.api_urls")),
-    path("", include("chat.api_urls")),
+    path("", include("trading.api.urls")),
+    path("", include("memory.api.urls")),
+    path("", include("chat.api.urls")),
     re_path("", NowhereView.as_view(), name="nowhere"),
 ]
 
@@ -29,7 +29,7 @@ urlpatterns = [
     path("accounts/", include("allauth.account.urls")),
     path("admin/", admin.site.urls),
     path("api/", include((api_patterns, "api"))),
-    path("", include("trading.urls")),
-    path("", include("memory.urls")),
-    path("", include("chat.urls")),
+    path("", include("trading.web.urls")),
+    path("", include("memory.web.urls")),
+    path("", include("chat.web.urls")),
 ]

@@ -5,6 +5,7 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from memory.facts.queries import list_events, list_versions
 from memory.models import (
     FactLink,
     MemoryEvent,
@@ -15,7 +16,6 @@ from memory.models import (
     Tombstone,
     UserFact,
 )
-from memory.queries import list_events, list_versions
 
 
 class LookOnlyAdmin(admin.ModelAdmin):

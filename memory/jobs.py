@@ -4,12 +4,12 @@ from collections.abc import Callable, Sized
 from datetime import datetime, timedelta
 from typing import Final
 
-from config.lib.everybody import for_each_user
-from config.lib.jobs import Job
-from memory.consolidation import propose_merges
-from memory.decay import report_faded
-from memory.limits import enforce_token_limit
-from memory.versions import lock_memory
+from config.lib.work.jobs import Job
+from config.lib.work.per_user import for_each_user
+from memory.facts.limits import enforce_token_limit
+from memory.facts.versions import lock_memory
+from memory.learning.consolidation import propose_merges
+from memory.learning.decay import report_faded
 
 
 def decay_facts(now: datetime) -> str:

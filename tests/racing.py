@@ -23,12 +23,12 @@ from uuid import UUID
 
 from django.db import connection, connections
 
-from chat import closing
-from chat.closing import Outcome, close_conversation
+from chat.endings import closing
+from chat.endings.closing import Outcome, close_conversation
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
-from memory.extraction import Candidate, Extraction, KnownFact, Turn
-from memory.support import Quote
+from memory.claims.support import Quote
+from memory.learning.extraction import Candidate, Extraction, KnownFact, Turn
 from tests.factories.memory import JUNE
 
 ROOT = Path(__file__).parent.parent

@@ -14,13 +14,11 @@ from django.db import connection
 from django.utils import timezone
 
 from chat.cards import cancel_card, draw_card
-from chat.drawings import Action
 from chat.models import ActionCard, Bookmark, Conversation, Message, PromptText, Receipt, UsageDay
 from config.lib.owned import OwnedModel, owned_tx, system_tx
-from memory.models import FactLink, FactSource, MemoryEvent, MemoryProposal, Place, ProposalKind, UserFact
-from memory.places import add_place, remove_place
-from memory.review import dismiss_proposal, propose_fact, propose_merge
-from memory.services import (
+from memory.facts.places import add_place, remove_place
+from memory.facts.review import dismiss_proposal, propose_fact, propose_merge
+from memory.facts.services import (
     archive_fact,
     delete_fact,
     link_facts,
@@ -29,7 +27,8 @@ from memory.services import (
     set_switches,
     supersede_fact,
 )
-from memory.versions import Origin
+from memory.facts.versions import Origin
+from memory.models import FactLink, FactSource, MemoryEvent, MemoryProposal, Place, ProposalKind, UserFact
 from tests.factories.chat import (
     BookmarkFactory,
     ConversationFactory,
@@ -54,7 +53,7 @@ from tests.factories.record import (
     TradeFactory,
 )
 from tests.factories.trading import TraderFactory
-from trading.credentials import create_token, revoke_token
+from trading.account.tokens import create_token, revoke_token
 from trading.models import (
     ApiToken,
     BacktestRun,
@@ -66,6 +65,7 @@ from trading.models import (
     Trade,
     Trader,
 )
+from trading.record.actions import Action
 
 CANARY = "canary"
 Names = dict[str, str]

@@ -21,42 +21,42 @@ PATHS = {
 RAW_SQL = {
     "config.lib.owned": "sets what the policies read",
     "config.lib.health": "asks the database whether it lives",
-    "config.lib.search_index.count_holders": "no model has the table of the index; its tokens are of one owner",
-    "chat.queries.get_standing": "one round trip before the first token",
-    "chat.queries.history": "before the first token, too",
-    "trading.ledger._write": "twenty times as fast, for a backtest and a tick of many symbols",
-    "trading.imports.bars._write": "a month of minutes in seconds; nobody's rows",
+    "config.lib.search.index.count_holders": "no model has the table of the index; its tokens are of one owner",
+    "chat.conversations.queries.get_standing": "one round trip before the first token",
+    "chat.conversations.queries.history": "before the first token, too",
+    "trading.record.ledger._write": "twenty times as fast, for a backtest and a tick of many symbols",
+    "trading.market.imports.bars._write": "a month of minutes in seconds; nobody's rows",
 }
 CLOCKS = {
-    "chat.turn._clock": "the turn is the interface of its own background work",
-    "config.lib.sweeps.SweepCommand.run": "what its commands share",
-    "config.lib.api.PerMinute.allow_request": "part of the interface; it counts by the minute",
+    "chat.turns.turn._clock": "the turn is the interface of its own background work",
+    "config.lib.work.sweeps.SweepCommand.run": "what its commands share",
+    "config.lib.rest.views.PerMinute.allow_request": "part of the interface; it counts by the minute",
 }
 SYSTEM = {
     "config.lib.owned": "its home",
     "config.lib.web": "the admin",
-    "config.lib.everybody": "lists the users, whose rows are then worked on as theirs",
+    "config.lib.work.per_user": "lists the users, whose rows are then worked on as theirs",
     "chat.jobs": "sweeps everybody's dead turns, archives everybody's idle chats",
-    "chat.closing": "asks which of everybody's chats are to be closed",
-    "chat.erasure": "erases users, and asks whose trash is old",
-    "chat.lifespan": "sweeps everybody's dead turns",
-    "trading.reflection": "asks whose trades wait for a reflection",
-    "trading.due": "asks which of everybody's deployments are due",
-    "trading.backtest": "asks which of everybody's backtests wait",
+    "chat.endings.closing": "asks which of everybody's chats are to be closed",
+    "chat.endings.erasure": "erases users, and asks whose trash is old",
+    "chat.web.lifespan": "sweeps everybody's dead turns",
+    "trading.reviews.reflection": "asks whose trades wait for a reflection",
+    "trading.runs.due": "asks which of everybody's deployments are due",
+    "trading.runs.backtest": "asks which of everybody's backtests wait",
     "trading.management.owners": "the operator names a deployment without its owner",
 }
 MODEL_CALLERS = {
-    "config.lib.vectors": "asks for vectors, where a remote model makes them",
-    "chat.turn": "answers",
-    "chat.titles": "names a chat",
-    "chat.summaries": "sums up the older part of a chat",
-    "chat.closing": "closes the client when its loop ends",
-    "chat.live": "closes the client when the server stops",
-    "memory.extraction": "reads a chat that has ended",
-    "trading.agent": "decides on a tick",
-    "trading.reflection": "distils a record into lessons",
-    "trading.critique": "reviews a draft",
-    "chat.lifespan": "warms the client",
+    "config.lib.llm.vectors": "asks for vectors, where a remote model makes them",
+    "chat.turns.turn": "answers",
+    "chat.conversations.titles": "names a chat",
+    "chat.conversations.summaries": "sums up the older part of a chat",
+    "chat.endings.closing": "closes the client when its loop ends",
+    "chat.turns.live": "closes the client when the server stops",
+    "memory.learning.extraction": "reads a chat that has ended",
+    "trading.agent.decide": "decides on a tick",
+    "trading.reviews.reflection": "distils a record into lessons",
+    "trading.reviews.critique": "reviews a draft",
+    "chat.web.lifespan": "warms the client",
     "chat.management.commands.chat": "a turn in the terminal",
 }
 # Values and pure functions, which anybody may know.
@@ -72,7 +72,7 @@ MODEL_VALUES = {
     "count_tokens",
     "CHARS_PER_TOKEN",
 }
-VENUES = "trading.imports.venue"  # asks for prices, where an operator imports them
+VENUES = "trading.market.imports.venue"  # asks for prices, where an operator imports them
 LLM_ROOMS = re.compile(r"config\.lib\.(llm|offline|providers|tokens)[\w.]*")
 HTTP_CLIENTS = {"httpx", "requests", "aiohttp", "urllib3", "openai", "anthropic", "websockets", "http.client", "ccxt"}
 DOORS = {"owned", "owned_tx", "system_tx", "atomic"}
@@ -269,7 +269,7 @@ def test_litellm_is_named_in_its_rooms_alone():
     }
 
     assert {name for name in named if not LLM_ROOMS.fullmatch(name)} == set()
-    assert "config.lib.llm" in named
+    assert "config.lib.llm.door" in named
 
 
 def test_ccxt_is_named_in_its_room_alone():
@@ -313,7 +313,7 @@ def test_no_page_and_no_command_imports_litellm_or_ccxt():
         check=True,
     )
 
-    assert done.stdout.split() == ["chat.views.chats", "config.lib.llm"]
+    assert done.stdout.split() == ["chat.web.views.chats", "config.lib.llm.door"]
 
 
 def test_models_are_called_in_few_places():
@@ -435,11 +435,11 @@ def test_deeds_are_done_by_one_function_of_cards():
 
 def test_only_a_click_confirms_a_card():
     named = {name for name, tree in code() if "confirm_card" in names_in(tree)}
-    views = chat_code()["chat.views.cards"]
-    callers = {place_of(call, "chat.views.cards", views) for name, call in calls(views) if name == "confirm_card"}
+    views = chat_code()["chat.web.views.cards"]
+    callers = {place_of(call, "chat.web.views.cards", views) for name, call in calls(views) if name == "confirm_card"}
 
-    assert named == {"chat.views.cards", "chat.urls"}  # the address bears the same name
-    assert callers == {"chat.views.cards.confirm"}
+    assert named == {"chat.web.views.cards", "chat.web.urls"}  # the address bears the same name
+    assert callers == {"chat.web.views.cards.confirm"}
 
 
 def test_chat_takes_no_whole_module_of_trading():

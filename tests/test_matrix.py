@@ -22,7 +22,7 @@ from django.utils import timezone
 
 from chat.tools import FACTORIES, build_tools
 from chat.tools.base import Tool, ToolContext
-from config.lib.api import ApiView
+from config.lib.rest.views import ApiView
 from tests.factories.memory import JULY
 from tests.strangers import (
     CANARY,

@@ -8,8 +8,8 @@ from uuid import UUID
 import pytest
 from django.test import Client
 
-from chat.consumers import NOT_FOUND, SIGNED_OUT, ChatConsumer
-from chat.routing import websocket_urlpatterns
+from chat.web.consumers import NOT_FOUND, SIGNED_OUT, ChatConsumer
+from chat.web.routing import websocket_urlpatterns
 from config.lib.threads import in_thread
 from tests.chat.tabs import open_tab, signed_in
 from tests.strangers import (

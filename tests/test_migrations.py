@@ -8,7 +8,7 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
 from config.lib.owned import owned, system_tx
-from memory.recall import recall_facts
+from memory.recall.search import recall_facts
 from trading.models import Trader
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -8,13 +8,13 @@ from functools import partial
 import pytest
 from django.db import connection
 
-from chat.closing import Outcome
+from chat.endings.closing import Outcome
 from chat.models import Conversation, ConversationStatus, Message
 from config.lib.owned import owned, owned_tx
+from memory.facts.services import remember_fact, supersede_fact
+from memory.facts.undo import UndoRefused, undo_event
+from memory.facts.versions import FactChanged, Written
 from memory.models import ArchivedReason, EventKind, MemoryEvent, UserFact
-from memory.services import remember_fact, supersede_fact
-from memory.undo import UndoRefused, undo_event
-from memory.versions import FactChanged, Written
 from tests.chat.closings import make_chat
 from tests.factories.memory import JULY, JUNE, UserFactFactory
 from tests.factories.trading import TraderFactory

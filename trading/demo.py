@@ -16,30 +16,21 @@ from uuid import UUID, uuid4
 from django.conf import settings
 
 from config.lib.owned import owned, owned_tx
-from trading.agent import Ask, asking
-from trading.backtest import Progress, run_backtest, schedule_instants
-from trading.imports.bars import aggregate_bars
-from trading.imports.events import shipped_events, store_events
-from trading.imports.news import store_news
+from trading.agent.decide import Ask, asking
+from trading.market.imports.bars import aggregate_bars
+from trading.market.imports.events import shipped_events, store_events
+from trading.market.imports.news import store_news
+from trading.market.simulation import HISTORY, SEED, SYMBOLS, extend_market, list_simulated_symbols, simulated_bars
+from trading.market.tape import ReplayTape
 from trading.models import Bar, NewsItem, Skill, SkillVersion, Trade
-from trading.queries import get_deployment
-from trading.reflection import Outcome, reflect_if_due
-from trading.runner import LEASE, Ticker
-from trading.schemas import SkillPayload, parse_payload
-from trading.services import (
-    apply_template_to_draft,
-    claim_backtest,
-    claim_deployment,
-    deploy_skill,
-    patch_draft,
-    reflection_models,
-    release_deployment,
-    save_draft,
-    start_backtest,
-    start_draft,
-)
-from trading.simulation import HISTORY, SEED, SYMBOLS, extend_market, list_simulated_symbols, simulated_bars
-from trading.tape import ReplayTape
+from trading.record.backtests import claim_backtest, start_backtest
+from trading.record.deployment_queries import get_deployment
+from trading.record.deployments import claim_deployment, deploy_skill, release_deployment
+from trading.reviews.reflection import Outcome, reflect_if_due
+from trading.runs.backtest import Progress, run_backtest, schedule_instants
+from trading.runs.runner import LEASE, Ticker
+from trading.skills.schemas import SkillPayload, parse_payload
+from trading.skills.services import apply_template_to_draft, patch_draft, reflection_models, save_draft, start_draft
 
 Clock = Callable[[], datetime]
 Report = Callable[[str], None]

@@ -6,11 +6,11 @@ from typing import Final
 
 from django.conf import settings
 
-from config.lib.jobs import Job, clock_from
-from trading.backtest import run_waiting_backtests
-from trading.due import run_due
-from trading.reflection import MAX_PER_RUN, Outcome, list_everybodys_due, reflect_all
-from trading.simulation import extend_market, list_simulated_symbols
+from config.lib.work.jobs import Job, clock_from
+from trading.market.simulation import extend_market, list_simulated_symbols
+from trading.reviews.reflection import MAX_PER_RUN, Outcome, list_everybodys_due, reflect_all
+from trading.runs.backtest import run_waiting_backtests
+from trading.runs.due import run_due
 
 
 def reflect_due(now: datetime) -> str:

@@ -7,24 +7,12 @@ from typing import Any, ClassVar
 from uuid import UUID
 
 from asgiref.sync import async_to_sync
+from django.db.models import QuerySet
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework.response import Response
 
-from chat import live
-from chat.api_queries import select_conversations, select_messages
-from chat.api_values import message_values
-from chat.lifecycle import (
-    archive_conversation,
-    request_close,
-    restore_conversation,
-    trash_conversation,
-    unarchive_conversation,
-)
-from chat.queries import get_conversation
-from chat.replies import request_stop
-from chat.search import search_conversations
-from chat.serializers.conversations import (
+from chat.api.serializers.conversations import (
     ConversationInput,
     ConversationQuery,
     ConversationSearchQuery,
@@ -35,10 +23,23 @@ from chat.serializers.conversations import (
     StoppedSerializer,
     TitleInput,
 )
-from chat.services import rename_conversation, start_conversation
-from config.lib.api import ApiRequest, ApiView, page_serializer, paged
+from chat.api.values import message_values
+from chat.conversations.lifecycle import (
+    archive_conversation,
+    request_close,
+    restore_conversation,
+    trash_conversation,
+    unarchive_conversation,
+)
+from chat.conversations.queries import get_conversation
+from chat.conversations.search import search_conversations
+from chat.conversations.services import rename_conversation, start_conversation
+from chat.models import Conversation, Message
+from chat.turns import live
+from chat.turns.replies import request_stop
 from config.lib.owned import owned_tx
 from config.lib.paging import page_of
+from config.lib.rest.views import ApiRequest, ApiView, page_serializer, paged
 
 _LATEST = ("-last_message_at", "id")
 Act = Callable[..., Any]
@@ -204,3 +205,16 @@ class SearchView(ApiView):
         """Find conversations by their titles and messages, best first; not in the trash, and no temporary ones."""
         query = self.query(ConversationSearchQuery)
         return Response(HitsSerializer(search_conversations(query=query["q"], limit=query["limit"])).data)
+
+
+def select_conversations(*, status: str = "", trashed: bool = False) -> "QuerySet[Conversation]":
+    """Return the conversations in the trash, or those that are not; an empty status fits all."""
+    rows: QuerySet[Conversation] = Conversation.objects.filter(trashed_at__isnull=not trashed)
+    return rows.filter(status=status) if status else rows
+
+
+def select_messages(conversation_id: UUID) -> "QuerySet[Message]":
+    """Return the messages of a conversation that are shown. Raises ConversationNotFound."""
+    rows = Message.objects.shown().filter(conversation=get_conversation(conversation_id))
+    shown: QuerySet[Message] = rows.defer("search_terms")
+    return shown

@@ -6,10 +6,10 @@ from uuid import UUID
 from drf_spectacular.utils import extend_schema
 from rest_framework.response import Response
 
-from chat.erasure import erase_fact
-from chat.serializers.facts import EraseInput
-from config.lib.api import ApiRequest, ApiView
+from chat.api.serializers.facts import EraseInput
+from chat.endings.erasure import erase_fact
 from config.lib.owned import owned_tx
+from config.lib.rest.views import ApiRequest, ApiView
 
 
 class EraseFactView(ApiView):

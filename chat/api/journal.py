@@ -3,16 +3,17 @@
 from http import HTTPStatus
 from uuid import UUID
 
+from django.db.models import QuerySet
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.response import Response
 
-from chat.api_queries import select_bookmarks
-from chat.journal import bookmark_reply, edit_note, find_bookmark, get_entry, remove_bookmark
-from chat.serializers.journal import BookmarkInput, BookmarkSerializer, NoteInput
-from config.lib.api import ApiRequest, ApiView, PageQuery, page_serializer, paged
+from chat.api.serializers.journal import BookmarkInput, BookmarkSerializer, NoteInput
+from chat.conversations.journal import bookmark_reply, edit_note, find_bookmark, get_entry, remove_bookmark
+from chat.models import Bookmark
 from config.lib.owned import owned_tx
 from config.lib.paging import page_of
+from config.lib.rest.views import ApiRequest, ApiView, PageQuery, page_serializer, paged
 
 _NEWEST = ("-created_at", "id")
 
@@ -67,3 +68,9 @@ class BookmarkView(ApiView):
         with owned_tx(request.user):
             remove_bookmark(bookmark_id=bookmark_id)
         return Response(status=HTTPStatus.NO_CONTENT)
+
+
+def select_bookmarks() -> "QuerySet[Bookmark]":
+    """Return the replies that the journal keeps."""
+    rows: QuerySet[Bookmark] = Bookmark.objects.all()
+    return rows

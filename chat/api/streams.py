@@ -18,9 +18,11 @@ from asgiref.sync import sync_to_async
 from django.db import DatabaseError, InterfaceError, close_old_connections, connection
 from django.utils import timezone
 
-from chat.api_queries import find_reply
-from chat.api_values import Values, ending_of, events_between, shown_part
-from chat.events import (
+from chat.api.values import Values, ending_of, events_between, shown_part
+from chat.conversations.queries import is_streaming
+from chat.models import Message, Role
+from chat.parts import Part
+from chat.turns.events import (
     EVENT_NAMES,
     CardDrawn,
     MemoryWritten,
@@ -33,11 +35,8 @@ from chat.events import (
     TurnEvent,
     TurnFailed,
 )
-from chat.live import LiveTurn
-from chat.models import Message
-from chat.parts import Part
-from chat.queries import is_streaming
-from chat.replies import HEARTBEAT_LEASE, interrupt_dead_turns
+from chat.turns.live import LiveTurn
+from chat.turns.replies import HEARTBEAT_LEASE, interrupt_dead_turns
 from config.lib.owned import owned, owned_tx
 from config.lib.threads import in_thread
 
@@ -209,3 +208,9 @@ async def _looked_up(asked: Asked, look: Callable[[], T], otherwise: T) -> T:
     except (DatabaseError, InterfaceError):
         logger.warning("Reply %s: an event could not be filled from its rows", asked.reply_id, exc_info=True)
         return otherwise
+
+
+def find_reply(reply_id: int) -> Message | None:
+    """Return a reply, also one that a retry has replaced."""
+    reply: Message | None = Message.objects.filter(pk=reply_id, role=Role.ASSISTANT).defer("search_terms").first()
+    return reply

@@ -15,19 +15,20 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.response import Response
 
-from chat import live
-from chat.api.streams import EVENTS, Asked, lines, release_connection, wait_for_end
-from chat.api_queries import find_conversation_of, find_reply
-from chat.api_values import message_values
-from chat.consumers import opening
-from chat.queries import get_conversation
-from chat.serializers.turns import AnswerSerializer, TurnInput
-from chat.services import accept_message, start_conversation
-from chat.turn_start import Accepted
-from config.lib.api import ApiRequest, ApiView
+from chat.api.serializers.turns import AnswerSerializer, TurnInput
+from chat.api.streams import EVENTS, Asked, find_reply, lines, release_connection, wait_for_end
+from chat.api.values import message_values
+from chat.conversations.queries import get_conversation
+from chat.conversations.services import start_conversation
+from chat.models import Message, Role
+from chat.turns import live
+from chat.turns.accept import accept_message
+from chat.turns.start import Accepted
+from chat.web.frames_html import opening
 from config.lib.errors import DomainError
 from config.lib.locks import lock_owner
 from config.lib.owned import owned_tx
+from config.lib.rest.views import ApiRequest, ApiView
 from config.lib.web import zone_named
 
 EVENT_STREAM = "text/event-stream"
@@ -151,3 +152,10 @@ def _answered(asked: Asked) -> dict[str, Any]:
     }
     described: dict[str, Any] = AnswerSerializer(answer).data
     return described
+
+
+def find_conversation_of(client_id: UUID) -> UUID | None:
+    """Return the conversation that a message was sent to under this id."""
+    rows = Message.objects.filter(role=Role.USER, client_id=client_id).order_by("-pk")
+    found: UUID | None = rows.values_list("conversation_id", flat=True).first()
+    return found

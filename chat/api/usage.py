@@ -1,14 +1,15 @@
 """What chats use of the models, over REST."""
 
 from django.conf import settings
+from django.db.models import QuerySet
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.response import Response
 
-from chat.api_queries import select_usage
-from chat.serializers.usage import UsageSerializer
-from config.lib.api import ApiRequest, ApiView, PageQuery
+from chat.api.serializers.usage import UsageSerializer
+from chat.models import UsageDay
 from config.lib.paging import page_of
+from config.lib.rest.views import ApiRequest, ApiView, PageQuery
 
 
 class UsageView(ApiView):
@@ -29,3 +30,9 @@ class UsageView(ApiView):
         }
         shown = {"today": budget, "items": page.items, "next_cursor": page.next_cursor}
         return Response(UsageSerializer(shown).data)
+
+
+def select_usage() -> "QuerySet[UsageDay]":
+    """Return the days on which chats used a model."""
+    rows: QuerySet[UsageDay] = UsageDay.objects.all()
+    return rows

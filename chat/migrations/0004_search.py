@@ -2,7 +2,7 @@ from django.db import migrations
 
 import config.lib.fields
 from config.lib.rls import RunPythonOnOwnedRows
-from config.lib.search_index import AddSearchIndex, fill_search_terms
+from config.lib.search.index import AddSearchIndex, fill_search_terms
 
 
 class Migration(migrations.Migration):

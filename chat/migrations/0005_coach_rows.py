@@ -7,7 +7,7 @@ from django.conf import settings
 from django.db import migrations, models
 
 from config.lib.rls import RunPythonOnOwnedRows
-from config.lib.search_index import KeepSearchIndex
+from config.lib.search.index import KeepSearchIndex
 
 
 class Migration(migrations.Migration):

@@ -6,10 +6,10 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from chat.cards import TITLES, draw_card
-from chat.drawings import Action, ActionImpossible
-from chat.models import ActionType
 from chat.tools.base import Tool, ToolContext
 from config.lib.text import prompt_line
+from trading.models.deployments import ActionType
+from trading.record.actions import Action, ActionImpossible
 
 NOTHING_YET: Final = "Nothing has happened yet: only the user's click on Confirm does it."
 _OLDEST: Final = date(2009, 1, 1)  # before there was anything to trade

@@ -6,21 +6,14 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field
 
 from chat.tools.base import Tool, ToolContext
-from chat.tools.records import (
-    TRADES,
-    Row,
-    format_instant,
-    lesson_row,
-    position_row,
-    round_usd,
-    trade_row,
-    within_limits,
-)
+from chat.tools.records import TRADES, Row, lesson_row, position_row, trade_row, within_limits
+from config.lib.figures import format_instant, round_usd
 from config.lib.text import prompt_line
-from trading.deployment_queries import last_marks, positions_of
-from trading.market import Mark
+from trading.market.queries import Mark
 from trading.models import DecisionSnapshot
-from trading.queries import ListedDeployment, TradeFilter, last_closed, list_active_notes, list_deployments
+from trading.record.deployment_queries import ListedDeployment, last_marks, list_deployments, positions_of
+from trading.record.notes import list_active_notes
+from trading.record.trade_queries import TradeFilter, last_closed
 
 POSITIONS: Final = 20  # of one deployment, the newest; others it has are counted
 REFUSALS: Final = 3  # of one deployment, the newest of the last day

@@ -4,12 +4,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from chat.tools.base import Tool, ToolContext
 from chat.tools.gate import WriteRefused, admit, admit_change, hold_for_review
-from chat.tools.lines import OVERRIDES, ambiguous, memory_event
-from memory.document import memory_document
+from chat.tools.memory_lines import OVERRIDES, ambiguous, memory_event
+from memory.facts.document import memory_document
+from memory.facts.places import add_place
+from memory.facts.services import forget_fact, remember_fact, resolve_fact
+from memory.facts.versions import FactAmbiguous
 from memory.models import Confidence, FactSource
-from memory.places import add_place
-from memory.services import forget_fact, remember_fact, resolve_fact
-from memory.versions import FactAmbiguous
 
 # seed 004, its own words.
 DESCRIPTION = """\

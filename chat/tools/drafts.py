@@ -15,14 +15,13 @@ from pydantic import BaseModel, ConfigDict
 from chat.tools.base import Tool, ToolContext
 from config.lib.owned import owned
 from config.lib.text import prompt_line
-from trading.critique import critique, list_warnings
-from trading.deployment_queries import find_draft_of_chat, find_open_draft
-from trading.draft_lint import DraftFinding
 from trading.models import SkillDraft
-from trading.queries import DraftNotFound, experience_tier, get_version
-from trading.schemas import BASICS_PART, FieldError, PayloadInvalid, changed_fields, parse_part, part_schema
-from trading.services import apply_template_to_draft, list_save_problems, patch_draft, start_draft
-from trading.skill_templates import TEMPLATES
+from trading.reviews.critique import critique, list_warnings
+from trading.skills.lint import DraftFinding
+from trading.skills.queries import DraftNotFound, experience_tier, find_draft_of_chat, find_open_draft, get_version
+from trading.skills.schemas import BASICS_PART, FieldError, PayloadInvalid, changed_fields, parse_part, part_schema
+from trading.skills.services import apply_template_to_draft, list_save_problems, patch_draft, start_draft
+from trading.skills.templates import TEMPLATES
 
 MAX_ERRORS: Final = 20  # that are told of one patch
 _AGREED: Final = (

@@ -4,10 +4,10 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from chat.tools.base import Tool, ToolContext
 from chat.tools.gate import admit, admit_change, admit_topic, hold_for_review
-from chat.tools.lines import OVERRIDES, ambiguous, memory_event
+from chat.tools.memory_lines import OVERRIDES, ambiguous, memory_event
+from memory.facts.services import forget_fact, remember_fact, resolve_fact
+from memory.facts.versions import FactAmbiguous
 from memory.models import ArchivedReason, FactSource
-from memory.services import forget_fact, remember_fact, resolve_fact
-from memory.versions import FactAmbiguous
 
 
 class RememberArgs(BaseModel):

@@ -7,14 +7,14 @@ is, a write passes only if words that the user typed in this conversation suppor
 from typing import Any, Final
 from uuid import UUID
 
-from chat.queries import list_typed
+from chat.conversations.queries import list_typed
 from chat.tools.base import ToolContext
 from config.lib.errors import DomainError
+from memory.claims.support import Quote, TypedMessage, find_support, shares_a_word
+from memory.facts.queries import list_topics
+from memory.facts.review import propose_fact
+from memory.facts.versions import Origin
 from memory.models import ProposalKind
-from memory.queries import list_topics
-from memory.review import propose_fact
-from memory.support import Quote, TypedMessage, find_support, shares_a_word
-from memory.versions import Origin
 from memory.wording import own_topic, topic_slug
 
 LAST_MESSAGES: Final = 50  # of the user's, in which words are looked for

@@ -6,12 +6,15 @@ from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
 from chat.tools.base import Tool, ToolContext
-from chat.tools.records import Row, format_instant, round_number, round_pct, round_price, round_usd, within_limits
+from chat.tools.records import Row, within_limits
+from config.lib.figures import format_instant, round_number, round_pct, round_price, round_usd
 from config.lib.text import prompt_line
-from trading.market import Exposure, Overview, exposures, list_events, list_news, list_symbols, overview
+from trading.market.queries import Overview, list_events, list_news, list_symbols, overview
 from trading.models import MarketEvent, NewsItem
-from trading.queries import list_symbols_in_use
-from trading.schemas import MAX_EVENT_LOOKAHEAD_HOURS, EventKind, Symbol
+from trading.models.choices import EventKind
+from trading.record.exposure import Exposure, exposures
+from trading.record.trade_queries import list_symbols_in_use
+from trading.skills.schemas import MAX_EVENT_LOOKAHEAD_HOURS, Symbol
 
 MARKETS: Final = 20  # symbols looked at in one call
 

@@ -5,12 +5,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from chat.tools.base import Tool, ToolContext
 from chat.tools.gate import admit, admit_change, hold_for_review
-from chat.tools.lines import ambiguous, memory_event
+from chat.tools.memory_lines import ambiguous, memory_event
+from memory.facts.queries import list_current
+from memory.facts.services import confirm_fact, forget_fact, link_facts, remember_fact, resolve_fact, supersede_fact
+from memory.facts.versions import FactAmbiguous, Written
 from memory.models import Confidence, FactCategory, FactSource, UserFact
-from memory.queries import list_current
-from memory.recall import recall_facts
-from memory.services import confirm_fact, forget_fact, link_facts, remember_fact, resolve_fact, supersede_fact
-from memory.versions import FactAmbiguous, Written
+from memory.recall.search import recall_facts
 
 LISTED: Final = 100  # facts; more are reached by recall
 NEXT_CHAT: Final = (

@@ -6,18 +6,22 @@ Text of the rows is data on one line; however long the record is, a result has r
 import json
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import accumulate
 from typing import Any, Final
 
+from config.lib.figures import format_instant, round_number, round_pct, round_price, round_usd
 from config.lib.text import prompt_line
-from trading.deployment_queries import Position
 from trading.models import ReflectionNote, Trade
-from trading.performance import Performance
+from trading.record.deployment_queries import Position
+from trading.record.performance import Performance
 
 TRADES: Final = 30  # closed ones, the newest (seed 000)
+
+
 ROOM: Final = 60_000  # characters of JSON that the lists of a result take together, below `base.MAX_RESULT`
+
+
 # What each may take of it; the first have the first choice.
 LIMITS: Final[Mapping[str, int]] = {
     "lessons": 8_000,
@@ -29,32 +33,8 @@ LIMITS: Final[Mapping[str, int]] = {
     "events": 30_000,
 }
 
+
 Row = dict[str, Any]
-
-
-def format_instant(at: datetime | None) -> str | None:
-    """Return an instant as `2026-06-04T10:00:00Z`."""
-    return None if at is None else at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
-def round_usd(amount: Decimal | float | None) -> float | None:
-    """Return money, rounded to cents."""
-    return round_number(amount, 2)
-
-
-def round_pct(fraction: Decimal | float | None, places: int = 2) -> float | None:
-    """Return a share of one as percent."""
-    return None if fraction is None else round_number(fraction * 100, places)
-
-
-def round_number(number: Decimal | float | None, places: int) -> float | None:
-    """Return a number rounded, never minus zero."""
-    return None if number is None else round(float(number), places) or 0.0
-
-
-def round_price(amount: Decimal | None) -> float | None:
-    """Return a price to eight significant digits."""
-    return None if amount is None else float(f"{amount:.8g}")
 
 
 def trade_row(trade: Trade) -> Row:

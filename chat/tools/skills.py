@@ -5,28 +5,12 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field
 
 from chat.tools.base import Tool, ToolContext
-from chat.tools.records import (
-    TRADES,
-    Row,
-    format_instant,
-    lesson_row,
-    performance_row,
-    round_number,
-    round_pct,
-    round_usd,
-    trade_row,
-    within_limits,
-)
+from chat.tools.records import TRADES, Row, lesson_row, performance_row, trade_row, within_limits
+from config.lib.figures import format_instant, round_number, round_pct, round_usd
 from config.lib.text import prompt_line
 from trading.models import BacktestRun, BrokerKind, SkillDraft
-from trading.queries import (
-    ListedSkill,
-    get_skill,
-    list_open_drafts,
-    list_skills,
-    record_of_skill,
-    skill_performance,
-)
+from trading.record.trade_queries import record_of_skill, skill_performance
+from trading.skills.queries import ListedSkill, get_skill, list_open_drafts, list_skills
 
 
 class ListMySkillsArgs(BaseModel):

@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db import models
 
-from config.lib.search import index_text
+from config.lib.search.terms import index_text
 from config.lib.text import normal_form
 
 

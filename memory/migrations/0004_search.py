@@ -1,7 +1,7 @@
 from django.db import migrations
 
 from config.lib.rls import RunPythonOnOwnedRows
-from config.lib.search_index import AddSearchIndex, fill_search_terms
+from config.lib.search.index import AddSearchIndex, fill_search_terms
 
 
 class Migration(migrations.Migration):

@@ -15,7 +15,7 @@ from django.db import connection
 from django.test import Client
 
 from config.asgi import application
-from config.lib import llm
+from config.lib.llm import door
 
 SHOTS = Path(__file__).parent.parent.parent / "shots"
 CHROMIUM = os.environ.get("CHROMIUM") or next(
@@ -90,7 +90,7 @@ def asgi_server(_databases, django_db_blocker):
 
     It ends with the last test of this folder, since its sweeps would touch the rows of other tests.
     """
-    llm.warm()  # seconds, which the first reply would wait for
+    door.warm()  # seconds, which the first reply would wait for
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
     config = uvicorn.Config(

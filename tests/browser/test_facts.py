@@ -10,11 +10,11 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from config.lib.owned import owned, owned_tx
+from memory.facts.places import add_place
+from memory.facts.review import propose_fact, propose_merge
+from memory.facts.services import archive_fact, delete_fact, link_facts, remember_fact, set_switches
+from memory.facts.versions import Origin
 from memory.models import ProposalKind, UserFact
-from memory.places import add_place
-from memory.review import propose_fact, propose_merge
-from memory.services import archive_fact, delete_fact, link_facts, remember_fact, set_switches
-from memory.versions import Origin
 from tests.browser.test_pages import LOOKS, RULES
 
 pytestmark = pytest.mark.sqlite  # what the pages do does not depend on the engine

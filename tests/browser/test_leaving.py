@@ -11,7 +11,7 @@ import pytest
 from django.utils import timezone
 from playwright.sync_api import Page, expect
 
-from chat.lifecycle import LEFT_AFTER
+from chat.conversations.lifecycle import LEFT_AFTER
 from chat.models import Conversation, ConversationStatus
 from config.lib.owned import owned
 

@@ -8,11 +8,11 @@ from axe_playwright_python.sync_playwright import Axe
 from django.urls import reverse
 from django.utils import timezone
 
+from chat.conversations.journal import bookmark_reply
+from chat.conversations.lifecycle import trash_conversation
+from chat.conversations.services import start_conversation
 from chat.demo import seed
-from chat.journal import bookmark_reply
-from chat.lifecycle import trash_conversation
 from chat.models import Conversation
-from chat.services import start_conversation
 from config.lib.owned import owned, owned_tx
 from memory.models import UserFact
 from tests.factories.chat import ConversationFactory

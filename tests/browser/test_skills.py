@@ -20,9 +20,9 @@ from tests.factories.record import (
     SkillVersionFactory,
     TradeFactory,
 )
-from trading.context import preview
+from trading.agent.context import preview
 from trading.models import Deployment, DeploymentCommand, Skill, SkillDraft
-from trading.services import apply_template_to_draft, patch_draft, save_draft, start_draft
+from trading.skills.services import apply_template_to_draft, patch_draft, save_draft, start_draft
 
 __all__ = ["look"]
 

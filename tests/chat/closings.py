@@ -5,7 +5,7 @@ from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
-from chat.closing import Closed, close_conversation
+from chat.endings.closing import Closed, close_conversation
 from chat.models import Conversation, Message
 from config.lib.owned import owned_tx
 from tests.factories.chat import ConversationFactory, MessageFactory, ReplyFactory

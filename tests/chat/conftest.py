@@ -1,9 +1,9 @@
 import pytest
 from django.utils import timezone
 
-from chat import live
-from chat.services import start_conversation
-from config.lib import llm
+from chat.conversations.services import start_conversation
+from chat.turns import live
+from config.lib.llm import door
 from config.lib.owned import owned_tx
 from tests.chat.desk import Desk
 from tests.chat.talk import Outage, Talk
@@ -28,14 +28,14 @@ def talk(trader):
 @pytest.fixture(scope="session")
 def _warm():
     """LiteLLM imported, which takes seconds that belong to no test."""
-    llm.warm()
+    door.warm()
 
 
 @pytest.fixture
 def model(_warm):
     """The model that answers in this test; it says what the test wrote."""
     scripted = ScriptedModel()
-    llm.register_provider("scripted", lambda: scripted)
+    door.register_provider("scripted", lambda: scripted)
     return scripted
 
 

@@ -5,12 +5,12 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 from chat.cards import confirm_card, draw_card
-from chat.drawings import Action
 from chat.models import ActionCard
 from tests.factories.chat import ConversationFactory
 from tests.factories.memory import JUNE
 from tests.factories.record import BarFactory, DeploymentFactory, SkillVersionFactory, TradeFactory
 from trading.models import BacktestRun, Deployment, DeploymentCommand, Skill, SkillVersion
+from trading.record.actions import Action
 
 SECOND = timedelta(seconds=1)
 TYPES = ("deploy", "redeploy", "stop", "pause", "resume", "flatten", "start_backtest")

@@ -13,12 +13,12 @@ from django.db import OperationalError
 from django.db.backends.utils import CursorWrapper
 from django.utils import timezone
 
-from chat.events import Noticed, TextAdded, ToolFinished, ToolStarted, TurnEvent, TurnFailed
 from chat.models import Conversation, Message, MessageStatus
-from chat.replies import finish_reply, request_stop
-from chat.services import accept_message, continue_reply, retry_reply
-from chat.turn import Control, run_turn
-from chat.turn_start import Accepted, TurnStart
+from chat.turns.accept import accept_message, continue_reply, retry_reply
+from chat.turns.events import Noticed, TextAdded, ToolFinished, ToolStarted, TurnEvent, TurnFailed
+from chat.turns.replies import finish_reply, request_stop
+from chat.turns.start import Accepted, TurnStart
+from chat.turns.turn import Control, run_turn
 from config.lib.owned import owned_tx
 from config.lib.threads import in_thread
 from tests.factories.memory import JUNE

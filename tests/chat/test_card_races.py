@@ -10,7 +10,6 @@ from django.urls import reverse
 from django.utils import timezone
 
 from chat.cards import CardDecided, CardOutdated, cancel_card, confirm_card, draw_card
-from chat.drawings import Action
 from chat.models import ActionCard
 from config.lib.errors import DomainError
 from config.lib.owned import owned, owned_tx
@@ -19,6 +18,7 @@ from tests.factories.chat import ConversationFactory
 from tests.factories.memory import JUNE
 from tests.factories.record import DeploymentFactory
 from trading.models import Deployment, DeploymentCommand
+from trading.record.actions import Action
 
 pytestmark = [pytest.mark.race, pytest.mark.django_db(transaction=True)]
 

@@ -36,8 +36,8 @@ from tests.factories.record import (
 )
 from tests.owners import as_owner
 from trading.models import BacktestRun, Deployment, DeploymentCommand, Skill, Trade
-from trading.queries import DeploymentNotFound
-from trading.services import CommandRefused
+from trading.record.deployment_queries import DeploymentNotFound
+from trading.record.deployments import CommandRefused
 
 
 def tamper(card: ActionCard, column: str, value: object) -> None:

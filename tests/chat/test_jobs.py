@@ -6,7 +6,7 @@ from django.core.cache import cache
 
 from chat.jobs import clear_expired_sessions, sweep_dead_turns
 from chat.models import Message, MessageStatus
-from config.lib.jobs import Job, JobRun, all_jobs, run_due, run_job
+from config.lib.work.jobs import Job, JobRun, all_jobs, run_due, run_job
 from tests.factories.chat import ReplyFactory
 from tests.factories.memory import JUNE
 from tests.owners import as_owner

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from chat.parts import INTERRUPTED, Reply, close_running_tools, model_messages
-from config.lib.llm import ToolCall
+from config.lib.llm.door import ToolCall
 
 CALL = ToolCall("call_1", "remember", '{"fact": "Trades BTC"}')
 EVENT = {

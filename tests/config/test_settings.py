@@ -5,7 +5,7 @@ import sys
 import pytest
 from django.conf import settings
 
-from config.lib.llm_direct import PROVIDERS
+from config.lib.llm.direct import PROVIDERS
 
 SONNET, HAIKU = "openrouter/anthropic/claude-sonnet-4.6", "openrouter/anthropic/claude-haiku-4.5"
 OFFLINE = settings.OFFLINE_MODEL

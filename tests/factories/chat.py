@@ -8,7 +8,6 @@ from factory.django import DjangoModelFactory
 from chat.cards import LIFETIME, digest_of
 from chat.models import (
     ActionCard,
-    ActionType,
     Bookmark,
     CardStatus,
     Conversation,
@@ -20,6 +19,7 @@ from chat.models import (
     Role,
 )
 from tests.factories.memory import MAY
+from trading.models.deployments import ActionType
 
 
 class ConversationFactory(DjangoModelFactory):

@@ -34,7 +34,7 @@ from trading.models import (
     TradingStyle,
     WorkStatus,
 )
-from trading.schemas import parse_payload
+from trading.skills.schemas import parse_payload
 
 WHOLE = {
     "name": "Dips",

@@ -5,7 +5,7 @@ from uuid import UUID
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
-from memory.injection import Block, BlockFact, BlockPlace
+from memory.recall.blocks import Block, BlockFact, BlockPlace
 from memory.wording import MAX_CONTENT, MAX_TOPIC
 from tests.factories.memory import JUNE
 

@@ -10,9 +10,9 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
+from memory.facts.queries import find_last_version
+from memory.facts.services import remember_fact
 from memory.models import UserFact
-from memory.queries import find_last_version
-from memory.services import remember_fact
 from tests.owners import as_owner
 
 FACTS = "/profile/facts/"

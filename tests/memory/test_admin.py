@@ -9,9 +9,9 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from memory.services import archive_fact, delete_fact, supersede_fact
-from memory.undo import undo_event
-from memory.versions import Origin
+from memory.facts.services import archive_fact, delete_fact, supersede_fact
+from memory.facts.undo import undo_event
+from memory.facts.versions import Origin
 from tests.factories.memory import (
     JUNE,
     FactLinkFactory,

@@ -8,9 +8,9 @@ from typing import Any
 from unittest import mock
 from uuid import UUID
 
-from config.lib.llm import Completion, Usage
-from trading import reflection
-from trading.reflection import Outcome, reflect
+from config.lib.llm.door import Completion, Usage
+from trading.reviews import reflection
+from trading.reviews.reflection import Outcome, reflect
 
 MODEL_SECONDS = 0.1
 

@@ -7,7 +7,6 @@ from config.lib.owned import owned
 from tests.factories.record import BarFactory
 from tests.factories.trading import TraderFactory
 from trading.demo import NEWS_SOURCE, Lengths, seed
-from trading.due import due_at, list_due
 from trading.models import (
     BacktestRun,
     Bar,
@@ -24,7 +23,8 @@ from trading.models import (
     Trade,
     WorkStatus,
 )
-from trading.queries import compare_versions
+from trading.runs.due import due_at, list_due
+from trading.skills.queries import compare_versions
 
 NOW = datetime(2026, 3, 5, 6, 42, 17, tzinfo=UTC)
 SHORT = Lengths(

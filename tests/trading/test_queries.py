@@ -17,32 +17,27 @@ from tests.factories.record import (
     TradeFactory,
 )
 from tests.owners import as_owner
-from trading.ledger import import_fills
 from trading.models import Trade
-from trading.positions import Fill as Execution
-from trading.queries import (
-    DeploymentNotFound,
-    SkillNotFound,
+from trading.record.deployment_queries import DeploymentNotFound, list_deployments
+from trading.record.ledger import import_fills
+from trading.record.notes import find_active_note, list_active_notes
+from trading.record.positions import Fill as Execution
+from trading.record.trade_queries import (
     TradeFilter,
     TradeNotFound,
-    compare_versions,
     deployment_performance,
     equity_at_midnight,
-    find_active_note,
     get_trade,
-    get_version,
     iter_trades,
     last_closed,
-    list_active_notes,
     list_closed,
-    list_deployments,
     list_fills,
-    list_skills,
     list_symbols_in_use,
     page_of_trades,
     record_of_skill,
     skill_performance,
 )
+from trading.skills.queries import SkillNotFound, compare_versions, get_version, list_skills
 
 HOUR = timedelta(hours=1)
 D = Decimal
@@ -248,7 +243,7 @@ def test_performance_of_a_deployment(as_trader):
 
 
 def test_performance_sees_the_whole_curve_in_order_however_it_is_read(as_trader, monkeypatch):
-    monkeypatch.setattr("trading.queries._POINTS_AT_ONCE", 2)
+    monkeypatch.setattr("trading.record.trade_queries._POINTS_AT_ONCE", 2)
     deployment = DeploymentFactory()
     # It halves on the first days and only rises from there on: the last points alone know of no fall.
     for tick in reversed(range(1, 26)):

@@ -15,51 +15,41 @@ from tests.factories.record import (
     TradeFactory,
 )
 from tests.owners import as_owner
-from trading.deployment_queries import find_draft_of_chat
+from trading.account.services import TierUnknown, choose_tier
 from trading.models import Deployment, ReflectionNote, Skill, SkillDraft, SkillVersion
-from trading.queries import (
-    DeploymentNotFound,
-    DraftNotFound,
-    SkillNotFound,
-    experience_tier,
-    find_active_note,
-    get_deployment,
-    list_open_drafts,
-)
-from trading.schemas import PayloadInvalid, parse_payload
-from trading.services import (
-    BacktestRefused,
+from trading.record.backtests import BacktestRefused, start_backtest
+from trading.record.deployment_queries import DeploymentNotFound, get_deployment
+from trading.record.deployments import (
     CommandRefused,
-    DraftOutdated,
     LeaseLost,
-    NoteNotFound,
+    carry_out,
+    claim_command,
+    claim_deployment,
+    deploy_skill,
+    finish_command,
+    halt_deployment,
+    lift_halt,
+    release_deployment,
+    request_command,
+)
+from trading.record.notes import NoteNotFound, find_active_note, keep_note_for_skill, write_note
+from trading.skills.queries import DraftNotFound, SkillNotFound, experience_tier, find_draft_of_chat, list_open_drafts
+from trading.skills.schemas import PayloadInvalid, parse_payload
+from trading.skills.services import (
+    DraftOutdated,
     SkillArchived,
     SkillInUse,
     SkillNameTaken,
-    TierUnknown,
     agent_models,
     allowed_models,
     apply_template_to_draft,
     archive_skill,
-    carry_out,
-    choose_tier,
-    claim_command,
-    claim_deployment,
-    deploy_skill,
     discard_draft,
-    finish_command,
-    halt_deployment,
-    keep_note_for_skill,
-    lift_halt,
     list_save_problems,
     patch_draft,
     reflection_models,
-    release_deployment,
-    request_command,
     save_draft,
-    start_backtest,
     start_draft,
-    write_note,
 )
 
 SOON = JUNE + timedelta(minutes=1)

@@ -6,15 +6,15 @@ from decimal import Decimal
 from random import Random
 from typing import Any
 
-from config.lib.llm import Completion, ToolCall, Usage
-from config.lib.providers import OfflineProvider
+from config.lib.llm.door import Completion, ToolCall, Usage
+from config.offline.provider import OfflineProvider
 from tests.factories.memory import JUNE
 from tests.factories.record import WHOLE, DeploymentFactory
 from tests.owners import as_owner
-from trading.brokers.paper import Costs
 from trading.models import Bar, DecisionSnapshot, Deployment, EquityPoint, Order, Trade
-from trading.runner import Ticker
-from trading.schemas import parse_payload
+from trading.runs.brokers.paper import Costs
+from trading.runs.runner import Ticker
+from trading.skills.schemas import parse_payload
 
 FREE = Costs(Decimal(0), Decimal(0))
 STEP = timedelta(minutes=5)  # of a bar

@@ -4,7 +4,7 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
-from trading.credentials import revoke_token
+from trading.account.tokens import revoke_token
 from trading.models import ApiToken, Trader
 
 

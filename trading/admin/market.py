@@ -10,7 +10,7 @@ from django.http import HttpRequest
 
 from config.lib.text import one_line
 from trading.admin.look_only import LookOnlyAdmin
-from trading.imports.events import symbols_of
+from trading.market.imports.events import symbols_of
 from trading.models import Bar, FundingRate, MarketEvent, NewsItem
 
 

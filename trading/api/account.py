@@ -1,8 +1,8 @@
 from drf_spectacular.utils import extend_schema
 from rest_framework.response import Response
 
-from config.lib.api import ApiRequest, ApiView
-from trading.serializers.account import MeSerializer
+from config.lib.rest.views import ApiRequest, ApiView
+from trading.api.serializers.account import MeSerializer
 
 
 class MeView(ApiView):

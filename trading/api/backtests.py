@@ -3,17 +3,20 @@
 from http import HTTPStatus
 from uuid import UUID
 
+from django.db.models import Prefetch, QuerySet
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.response import Response
 
-from config.lib.api import ApiRequest, ApiView, page_serializer, paged
 from config.lib.owned import owned_tx
 from config.lib.paging import page_of
-from trading.api_queries import select_backtests
-from trading.queries import get_backtest
-from trading.serializers.backtests import BacktestInput, BacktestQuery, BacktestSerializer
-from trading.services import cancel_backtest, start_backtest
+from config.lib.rest.views import ApiRequest, ApiView, page_serializer, paged
+from trading.api.serializers.backtests import BacktestInput, BacktestQuery, BacktestSerializer
+from trading.models import (
+    BacktestRun,
+    Deployment,
+)
+from trading.record.backtests import cancel_backtest, get_backtest, start_backtest
 
 
 class BacktestsView(ApiView):
@@ -63,3 +66,13 @@ class CancelBacktestView(ApiView):
         with owned_tx(request.user):
             run = cancel_backtest(run_id=run_id, now=timezone.now())
         return Response(BacktestSerializer(run).data)
+
+
+def select_backtests(*, skill_id: UUID | None = None, status: str = "") -> "QuerySet[BacktestRun]":
+    """Return the backtests that fit, with their deployments and versions; an empty filter fits all."""
+    rows: QuerySet[BacktestRun] = BacktestRun.objects.all()
+    if status:
+        rows = rows.filter(status=status)
+    if skill_id is not None:
+        rows = rows.filter(deployment__in=Deployment.objects.filter(skill=skill_id).values("pk"))
+    return rows.prefetch_related(Prefetch("deployment", Deployment.objects.select_related("version")))

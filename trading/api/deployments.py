@@ -2,33 +2,23 @@
 
 from datetime import datetime
 from http import HTTPStatus
+from typing import Any
 from uuid import UUID
 
+from django.db.models import QuerySet
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.response import Response
 
-from config.lib.api import ApiRequest, ApiView, PageQuery, page_serializer, paged
+from config.lib.llm.tokens import count_tokens
 from config.lib.owned import owned_tx
 from config.lib.paging import page_of
-from config.lib.tokens import count_tokens
-from trading.agent import tools_of
-from trading.api_queries import (
-    select_commands,
-    select_decisions,
-    select_deployments,
-    select_equity,
-    select_notes,
-)
-from trading.context import ContextInputs, Portfolio, memory_sections, preview, read_record
-from trading.deployment_queries import get_decision, get_note
-from trading.market import find_mark
-from trading.models import Deployment, ReflectionNote
-from trading.prompt_cost import cost_of
-from trading.prompts import Lessons, lessons_text
-from trading.queries import find_active_note, get_deployment, latest_equity, list_open
-from trading.schemas import parse_payload
-from trading.serializers.deployments import (
+from config.lib.rest.views import ApiRequest, ApiView, PageQuery, page_serializer, paged
+from trading.agent.context import ContextInputs, Portfolio, memory_sections, preview, read_record
+from trading.agent.cost import cost_of
+from trading.agent.decide import tools_of
+from trading.agent.prompts import Lessons, lessons_text
+from trading.api.serializers.deployments import (
     CommandInput,
     CommandSerializer,
     DecisionQuery,
@@ -44,9 +34,23 @@ from trading.serializers.deployments import (
     WholeDecisionSerializer,
     WholeDeploymentSerializer,
 )
-from trading.serializers.fields import AmountField
-from trading.serializers.trades import TradeSerializer
-from trading.services import deploy_skill, keep_note_for_skill, request_command
+from trading.api.serializers.fields import AmountField
+from trading.api.serializers.trades import TradeSerializer
+from trading.market.queries import find_mark
+from trading.models import (
+    BrokerKind,
+    DecisionSnapshot,
+    Deployment,
+    DeploymentCommand,
+    EquityPoint,
+    ReflectionNote,
+)
+from trading.record.decisions import get_decision
+from trading.record.deployment_queries import get_deployment
+from trading.record.deployments import deploy_skill, request_command
+from trading.record.notes import find_active_note, get_note, keep_note_for_skill
+from trading.record.trade_queries import latest_equity, list_open
+from trading.skills.schemas import parse_payload
 
 _NEWEST = ("-created_at", "id")
 
@@ -242,3 +246,41 @@ class PromptView(ApiView):
             "note_id": prompt.note_id,
         }
         return Response(PromptSerializer(shown).data)
+
+
+def select_deployments(*, skill_id: UUID | None, broker_kind: str, status: str) -> "QuerySet[Deployment]":
+    """Return the deployments that fit and are not backtests', with their versions; an empty filter fits all."""
+    rows: QuerySet[Deployment] = Deployment.objects.exclude(broker_kind=BrokerKind.BACKTEST)
+    return rows.filter(**_given(skill=skill_id, broker_kind=broker_kind, status=status)).select_related("version")
+
+
+def select_notes(deployment_id: UUID) -> "QuerySet[ReflectionNote]":
+    """Return the lessons of a deployment or a backtest's, those of the past too. Raises DeploymentNotFound."""
+    deployment = get_deployment(deployment_id, or_backtest=True)
+    rows: QuerySet[ReflectionNote] = ReflectionNote.objects.filter(deployment=deployment)
+    return rows
+
+
+def select_decisions(deployment_id: UUID, *, verdict: str) -> "QuerySet[DecisionSnapshot]":
+    """Return what the ticks of a deployment or a backtest's decided, without texts. Raises DeploymentNotFound."""
+    deployment = get_deployment(deployment_id, or_backtest=True)
+    rows = DecisionSnapshot.objects.filter(deployment=deployment, **_given(verdict=verdict))
+    without_texts: QuerySet[DecisionSnapshot] = rows.defer("system_prompt", "context", "steps")
+    return without_texts
+
+
+def select_equity(deployment_id: UUID, *, since: datetime | None, until: datetime | None) -> "QuerySet[EquityPoint]":
+    """Return the curve of a deployment or a backtest's, from one instant to another. Raises DeploymentNotFound."""
+    deployment = get_deployment(deployment_id, or_backtest=True)
+    rows: QuerySet[EquityPoint] = EquityPoint.objects.filter(deployment=deployment)
+    return rows.filter(**_given(at__gte=since, at__lte=until))
+
+
+def select_commands(deployment_id: UUID) -> "QuerySet[DeploymentCommand]":
+    """Return what a deployment was told. Raises DeploymentNotFound."""
+    rows: QuerySet[DeploymentCommand] = DeploymentCommand.objects.filter(deployment=get_deployment(deployment_id))
+    return rows
+
+
+def _given(**filters: Any) -> dict[str, Any]:
+    return {name: value for name, value in filters.items() if value not in (None, "")}

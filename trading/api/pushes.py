@@ -9,14 +9,14 @@ from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.response import Response
 
-from config.lib.api import ApiRequest, ApiView
 from config.lib.owned import owned_tx
-from trading.ledger import Intent, import_fills, lock_deployment, record_tick
-from trading.market import regime_at
+from config.lib.rest.views import ApiRequest, ApiView
+from trading.api.serializers.pushes import FillsInput, PushedSerializer, TickedSerializer, TickInput
+from trading.market.queries import regime_at
 from trading.models import OrderOrigin
-from trading.positions import Fill, Funding, PathBar, Tick
-from trading.serializers.pushes import FillsInput, PushedSerializer, TickedSerializer, TickInput
-from trading.services import get_pushed_deployment
+from trading.record.deployments import get_pushed_deployment
+from trading.record.ledger import Intent, import_fills, lock_deployment, record_tick
+from trading.record.positions import Fill, Funding, PathBar, Tick
 
 
 class FillsView(ApiView):

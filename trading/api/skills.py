@@ -6,21 +6,18 @@ from contextlib import contextmanager
 from http import HTTPStatus
 from uuid import UUID
 
+from django.db.models import QuerySet
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import ErrorDetail, ParseError, ValidationError
 from rest_framework.response import Response
 
-from config.lib.api import ApiRequest, ApiView, PageQuery, page_serializer, paged
 from config.lib.owned import owned_tx
 from config.lib.paging import page_of
-from trading.api_queries import get_draft, select_drafts, select_skill_notes, select_skills, select_versions
-from trading.models import SkillDraft
-from trading.queries import compare_versions, get_skill, get_version, skill_performance
-from trading.schemas import PayloadInvalid, list_problems
-from trading.serializers.deployments import DeploymentSerializer, NoteSerializer
-from trading.serializers.fields import skill_schema
-from trading.serializers.skills import (
+from config.lib.rest.views import ApiRequest, ApiView, PageQuery, page_serializer, paged
+from trading.api.serializers.deployments import DeploymentSerializer, NoteSerializer
+from trading.api.serializers.fields import skill_schema
+from trading.api.serializers.skills import (
     ComparedSerializer,
     CompareQuery,
     DeployInput,
@@ -36,10 +33,20 @@ from trading.serializers.skills import (
     WholeSkillSerializer,
     WholeVersionSerializer,
 )
-from trading.services import (
+from trading.models import (
+    DraftStatus,
+    ReflectionNote,
+    Skill,
+    SkillDraft,
+    SkillVersion,
+)
+from trading.record.deployments import deploy_skill
+from trading.record.trade_queries import skill_performance
+from trading.skills.queries import DraftNotFound, compare_versions, get_skill, get_version
+from trading.skills.schemas import PayloadInvalid, list_problems
+from trading.skills.services import (
     apply_template_to_draft,
     archive_skill,
-    deploy_skill,
     discard_draft,
     patch_draft,
     save_draft,
@@ -274,3 +281,35 @@ def _errors_by_field() -> Iterator[None]:
             pointer = "/".join(re.findall(r"[^.\[\]]+", one.field)) or "non_field_errors"
             found.setdefault(pointer, []).append(ErrorDetail(one.problem, code="invalid"))
         raise ValidationError(found) from error
+
+
+def select_skills(*, archived: bool) -> "QuerySet[Skill]":
+    """Return the skills that are archived, or those that are not."""
+    rows: QuerySet[Skill] = Skill.objects.filter(archived_at__isnull=not archived)
+    return rows
+
+
+def select_versions(skill_id: UUID) -> "QuerySet[SkillVersion]":
+    """Return the versions of a skill, without their payloads. Raises SkillNotFound."""
+    rows: QuerySet[SkillVersion] = SkillVersion.objects.filter(skill=get_skill(skill_id)).defer("payload")
+    return rows
+
+
+def select_drafts() -> "QuerySet[SkillDraft]":
+    """Return the drafts that are being edited."""
+    rows: QuerySet[SkillDraft] = SkillDraft.objects.filter(status=DraftStatus.EDITING)
+    return rows
+
+
+def get_draft(draft_id: UUID) -> SkillDraft:
+    """Return a draft that is being edited. Raises DraftNotFound."""
+    draft = select_drafts().filter(pk=draft_id).first()
+    if draft is None:
+        raise DraftNotFound("There is no such draft any more.")
+    return draft
+
+
+def select_skill_notes(skill_id: UUID) -> "QuerySet[ReflectionNote]":
+    """Return the lessons kept for a skill, those of the past too. Raises SkillNotFound."""
+    rows: QuerySet[ReflectionNote] = ReflectionNote.objects.filter(skill=get_skill(skill_id), deployment__isnull=True)
+    return rows

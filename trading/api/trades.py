@@ -8,12 +8,9 @@ from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.response import Response
 
-from config.lib.api import ApiRequest, ApiView, page_serializer, paged
 from config.lib.paging import Page, page_of
-from trading.market import exposures, list_events
-from trading.models import Trade
-from trading.queries import TradeFilter, get_deployment, get_trade, list_fills, trades_that_fit
-from trading.serializers.trades import (
+from config.lib.rest.views import ApiRequest, ApiView, page_serializer, paged
+from trading.api.serializers.trades import (
     AllTradesQuery,
     CalendarSerializer,
     EventQuery,
@@ -24,6 +21,11 @@ from trading.serializers.trades import (
     TradeSerializer,
     WholeTradeSerializer,
 )
+from trading.market.queries import list_events
+from trading.models import Trade
+from trading.record.deployment_queries import get_deployment
+from trading.record.exposure import exposures
+from trading.record.trade_queries import TradeFilter, get_trade, list_fills, trades_that_fit
 
 # Of columns that are never null and that every database compares exactly.
 _ORDERS: Final = {

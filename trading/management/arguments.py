@@ -4,8 +4,9 @@ from argparse import ArgumentTypeError
 from datetime import datetime
 from decimal import Decimal
 
-from trading.imports.rows import instant
-from trading.schemas import INTERVALS, symbol_name
+from trading.market.imports.rows import instant
+from trading.models.choices import INTERVALS
+from trading.skills.schemas import symbol_name
 
 
 def symbol_argument(text: str) -> str:

@@ -5,10 +5,11 @@ from uuid import UUID
 from django.contrib.auth.base_user import AbstractBaseUser
 from django.core.management.base import CommandParser
 
-from config.lib.commands import user_by_email
 from config.lib.owned import owned, system_tx
+from config.lib.work.commands import user_by_email
 from trading.models import Deployment, Skill
-from trading.queries import DeploymentNotFound, SkillNotFound
+from trading.record.deployment_queries import DeploymentNotFound
+from trading.skills.queries import SkillNotFound
 
 
 def add_optional_user_argument(parser: CommandParser) -> None:

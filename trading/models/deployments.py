@@ -324,3 +324,15 @@ class EquityPoint(OwnedModel):
 
     def __str__(self) -> str:
         return f"{self.at:%Y-%m-%d %H:%M}: {self.equity_usd}"
+
+
+class ActionType(models.TextChoices):
+    """What a card can do, once its owner confirms it (seed 003)."""
+
+    DEPLOY = "deploy", "Deploy"
+    REDEPLOY = "redeploy", "Redeploy"
+    STOP = "stop", "Stop"
+    PAUSE = "pause", "Pause"
+    RESUME = "resume", "Resume"
+    FLATTEN = "flatten", "Flatten"
+    START_BACKTEST = "start_backtest", "Start backtest"

@@ -5,8 +5,8 @@ from typing import Any
 from django.db import models
 from django.db.models import F, Q
 
+from trading.models.choices import INTERVALS, EventKind
 from trading.models.columns import amount, one_of
-from trading.schemas import INTERVALS, EventKind
 
 _EVENT_LABELS = {
     EventKind.FOMC: "Fed decision",

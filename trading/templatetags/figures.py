@@ -6,7 +6,7 @@ from typing import Final
 
 from django import template
 
-from trading import wording
+from config.lib import figures
 
 register = template.Library()
 
@@ -18,13 +18,13 @@ _MINUTE: Final = timedelta(minutes=1)
 @register.filter
 def usd(amount: Decimal | float | None) -> str:
     """Return `$1,234.50`, or `-$3.00`."""
-    return DASH if amount is None else wording.format_usd(_decimal(amount))
+    return DASH if amount is None else figures.format_usd(_decimal(amount))
 
 
 @register.filter
 def signed_usd(amount: Decimal | float | None) -> str:
     """Return `+$28.40`, `-$9.70`, or `$0.00`."""
-    return DASH if amount is None else wording.format_signed_usd(_decimal(amount))
+    return DASH if amount is None else figures.format_signed_usd(_decimal(amount))
 
 
 @register.filter
@@ -32,13 +32,13 @@ def model_cost(amount: Decimal | None) -> str:
     """Return what calls of a model cost: `$1.23`, `under $0.01`, or that the price is not known."""
     if amount is None:
         return "price not known"
-    return "under $0.01" if 0 < amount < _CENT else wording.format_usd(amount)
+    return "under $0.01" if 0 < amount < _CENT else figures.format_usd(amount)
 
 
 @register.filter
 def whole_usd(amount: Decimal | float | None) -> str:
     """Return a size, for which cents are noise: `$250`."""
-    return DASH if amount is None else wording.format_whole_usd(_decimal(amount))
+    return DASH if amount is None else figures.format_whole_usd(_decimal(amount))
 
 
 @register.filter
@@ -50,25 +50,25 @@ def ratio(number: float | None) -> str:
 @register.filter
 def price(amount: Decimal | None) -> str:
     """Return a price to six significant digits."""
-    return DASH if amount is None else wording.format_price(amount)
+    return DASH if amount is None else figures.format_price(amount)
 
 
 @register.filter
 def quantity(amount: Decimal | None) -> str:
     """Return a quantity to eight places, without closing zeros."""
-    return DASH if amount is None else wording.format_quantity(amount)
+    return DASH if amount is None else figures.format_quantity(amount)
 
 
 @register.filter
 def pct(fraction: Decimal | float | None) -> str:
     """Return a share of one as `1.1%`."""
-    return DASH if fraction is None else wording.format_pct(fraction)
+    return DASH if fraction is None else figures.format_pct(fraction)
 
 
 @register.filter
 def signed_pct(fraction: Decimal | float | None) -> str:
     """Return a share of one as `+1.1%` or `-0.5%`."""
-    return DASH if fraction is None else wording.format_signed_pct(fraction)
+    return DASH if fraction is None else figures.format_signed_pct(fraction)
 
 
 @register.filter

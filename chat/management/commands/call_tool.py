@@ -5,12 +5,12 @@ from uuid import UUID
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
-from chat.assistants import ASSISTANTS
-from chat.queries import get_conversation
+from chat.conversations.queries import get_conversation
+from chat.prompt.assistants import ASSISTANTS
 from chat.tools import FACTORIES, build_tools
 from chat.tools.base import ToolContext
-from config.lib.commands import KeelCommand, add_user_argument, json_object, user_by_email
 from config.lib.owned import owned
+from config.lib.work.commands import KeelCommand, add_user_argument, json_object, user_by_email
 
 
 class Command(KeelCommand):

@@ -10,14 +10,24 @@ from django.core.management import call_command
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
-from chat.assistants import ASSISTANTS
-from chat.events import EVENT_NAMES, CardDrawn, MemoryWritten, Noticed, TextAdded, ToolStarted, TurnEvent, TurnFailed
-from chat.services import accept_message, start_conversation
-from chat.turn import Control, run_turn, tidy_up
-from chat.turn_start import TurnStart
-from config.lib import llm
-from config.lib.commands import KeelCommand, add_user_argument, user_by_email
+from chat.conversations.services import start_conversation
+from chat.prompt.assistants import ASSISTANTS
+from chat.turns.accept import accept_message
+from chat.turns.events import (
+    EVENT_NAMES,
+    CardDrawn,
+    MemoryWritten,
+    Noticed,
+    TextAdded,
+    ToolStarted,
+    TurnEvent,
+    TurnFailed,
+)
+from chat.turns.start import TurnStart
+from chat.turns.turn import Control, run_turn, tidy_up
+from config.lib.llm import door
 from config.lib.owned import owned_tx
+from config.lib.work.commands import KeelCommand, add_user_argument, user_by_email
 from memory.models import EventKind
 
 
@@ -78,7 +88,7 @@ class Command(KeelCommand):
                 if isinstance(event, TurnFailed):
                     failure = event.text
         await tidy_up(start, control)
-        await llm.close()
+        await door.close()
         return failure
 
     def _print(self, event: TurnEvent) -> None:

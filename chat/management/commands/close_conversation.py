@@ -4,8 +4,8 @@ from uuid import UUID
 from django.core.management.base import CommandParser
 from django.utils import timezone
 
-from chat.closing import close_conversation, find_owner
-from config.lib.commands import KeelCommand, user_by_email
+from chat.endings.closing import close_conversation, find_owner
+from config.lib.work.commands import KeelCommand, user_by_email
 
 
 class Command(KeelCommand):

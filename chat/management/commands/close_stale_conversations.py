@@ -3,7 +3,7 @@ from typing import Any
 from django.utils import timezone
 
 from chat.jobs import archive_chats, close_chats
-from config.lib.commands import KeelCommand
+from config.lib.work.commands import KeelCommand
 
 
 class Command(KeelCommand):

@@ -2,8 +2,8 @@ from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 
-from chat.erasure import erase_user
-from config.lib.commands import KeelCommand, user_by_email
+from chat.endings.erasure import erase_user
+from config.lib.work.commands import KeelCommand, user_by_email
 
 
 class Command(KeelCommand):

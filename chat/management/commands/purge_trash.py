@@ -3,8 +3,8 @@ from typing import Any
 
 from django.utils import timezone
 
-from chat.erasure import purge_trash
-from config.lib.commands import KeelCommand
+from chat.endings.erasure import purge_trash
+from config.lib.work.commands import KeelCommand
 
 
 class Command(KeelCommand):

@@ -7,8 +7,8 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import close_old_connections, connections
 from django.utils import timezone
 
-from config.lib.commands import KeelCommand
-from config.lib.jobs import Job, JobRun, all_jobs, run_due, run_job
+from config.lib.work.commands import KeelCommand
+from config.lib.work.jobs import Job, JobRun, all_jobs, run_due, run_job
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from django.core.management.base import CommandError
 from django.utils import timezone
 from django.utils.module_loading import import_string
 
-from config.lib.commands import KeelCommand
+from config.lib.work.commands import KeelCommand
 
 EMAIL = "demo@example.com"
 

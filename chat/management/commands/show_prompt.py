@@ -4,11 +4,11 @@ from uuid import UUID
 from django.core.management.base import CommandParser
 from django.utils import timezone
 
-from chat.assistants import ASSISTANTS, default_assistant
-from chat.queries import get_conversation
-from chat.system_prompt import preview_prompt, sent_prompt
-from config.lib.commands import KeelCommand, add_user_argument, user_by_email
+from chat.conversations.queries import get_conversation
+from chat.prompt.assistants import ASSISTANTS, default_assistant
+from chat.prompt.compose import preview_prompt, sent_prompt
 from config.lib.owned import owned
+from config.lib.work.commands import KeelCommand, add_user_argument, user_by_email
 
 
 class Command(KeelCommand):

@@ -7,8 +7,8 @@ from django.conf import settings
 from django.core.management.base import CommandParser
 
 from chat.management.commands.run_jobs import work_until
-from config.lib.commands import KeelCommand
-from config.lib.jobs import JobRun
+from config.lib.work.commands import KeelCommand
+from config.lib.work.jobs import JobRun
 
 logger = logging.getLogger(__name__)
 

@@ -1,7 +1,7 @@
 from datetime import datetime
 
-from config.lib.sweeps import SweepCommand
-from memory.consolidation import propose_merges
+from config.lib.work.sweeps import SweepCommand
+from memory.learning.consolidation import propose_merges
 
 
 class Command(SweepCommand):

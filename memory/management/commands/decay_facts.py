@@ -1,7 +1,7 @@
 from datetime import datetime
 
-from config.lib.sweeps import SweepCommand
-from memory.decay import report_faded
+from config.lib.work.sweeps import SweepCommand
+from memory.learning.decay import report_faded
 
 
 class Command(SweepCommand):

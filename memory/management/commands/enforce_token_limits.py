@@ -1,8 +1,8 @@
 from datetime import datetime
 
-from config.lib.sweeps import SweepCommand
-from memory.limits import enforce_token_limit
-from memory.versions import lock_memory
+from config.lib.work.sweeps import SweepCommand
+from memory.facts.limits import enforce_token_limit
+from memory.facts.versions import lock_memory
 
 
 class Command(SweepCommand):

@@ -3,9 +3,9 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.utils import timezone
 
-from config.lib.commands import KeelCommand, add_user_argument, user_by_email
 from config.lib.owned import owned
-from memory.exchange import export_document
+from config.lib.work.commands import KeelCommand, add_user_argument, user_by_email
+from memory.facts.exchange import export_document
 
 
 class Command(KeelCommand):

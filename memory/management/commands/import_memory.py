@@ -5,9 +5,9 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
-from config.lib.commands import KeelCommand, add_user_argument, user_by_email
 from config.lib.owned import owned_tx
-from memory.exchange import import_document, import_list
+from config.lib.work.commands import KeelCommand, add_user_argument, user_by_email
+from memory.facts.exchange import import_document, import_list
 
 
 class Command(KeelCommand):

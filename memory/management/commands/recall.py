@@ -4,8 +4,8 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.utils import timezone
 
-from config.lib.commands import KeelCommand, add_user_argument, user_by_email
-from memory.recall import MAX_RECALLED, RecalledFact, recall
+from config.lib.work.commands import KeelCommand, add_user_argument, user_by_email
+from memory.recall.search import MAX_RECALLED, RecalledFact, recall
 
 
 class Command(KeelCommand):

@@ -6,8 +6,8 @@ import pytest
 
 from chat.tools import build_tools
 from chat.tools.base import ToolContext
+from memory.facts.undo import undo_event
 from memory.models import MemoryEvent, Place, PlaceMention, UserFact
-from memory.undo import undo_event
 from tests.chat.tools.talking import NOW, Toolbox, row
 from tests.factories.memory import UserFactFactory
 

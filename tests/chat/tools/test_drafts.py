@@ -15,13 +15,13 @@ from chat.tools.drafts import (
     set_strategy_tool,
     set_tools_tool,
 )
-from config.lib import llm
+from config.lib.llm import door
 from tests.factories.record import WHOLE, SkillDraftFactory, SkillVersionFactory
 from tests.fakes import ScriptedModel
 from tests.owners import as_owner
 from trading.models import DraftStatus, SkillDraft
-from trading.schemas import changed_fields, default_payload, parse_payload
-from trading.skill_templates import TEMPLATES
+from trading.skills.schemas import changed_fields, default_payload, parse_payload
+from trading.skills.templates import TEMPLATES
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 CHAT = UUID("7d1d1f4e-8d0b-4c44-9f3c-0c9f1a2b3c4d")
@@ -362,9 +362,9 @@ def test_a_doubtful_draft_warns(as_trader, settings):
 @pytest.fixture
 def reviewer(settings):
     """The model that reviews; it says what the test wrote."""
-    llm.warm()
+    door.warm()
     scripted = ScriptedModel()
-    llm.register_provider("scripted", lambda: scripted)
+    door.register_provider("scripted", lambda: scripted)
     settings.CHAT_CRITIQUE_MODEL = "scripted/reviewer"
     return scripted
 
@@ -430,8 +430,8 @@ def test_no_model_is_asked_while_a_door_is_open(trader, settings):
 
     watching = Watching()
     watching.say(answer())
-    llm.warm()
-    llm.register_provider("scripted", lambda: watching)
+    door.warm()
+    door.register_provider("scripted", lambda: watching)
     settings.CHAT_CRITIQUE_MODEL = "scripted/reviewer"
 
     result = call(trader, "critique_draft", {})

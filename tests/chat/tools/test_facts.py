@@ -7,9 +7,9 @@ import pytest
 
 from chat.tools import build_tools
 from chat.tools.base import Tool, ToolContext
+from memory.facts.services import supersede_fact
+from memory.facts.undo import undo_event
 from memory.models import ArchivedReason, EventKind, MemoryEvent, UserFact
-from memory.services import supersede_fact
-from memory.undo import undo_event
 from tests.factories.memory import UserFactFactory
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)

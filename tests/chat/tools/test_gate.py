@@ -4,8 +4,8 @@ import pytest
 
 from chat.tools import FACTORIES
 from chat.tools.gate import HELD, NOT_ASKED, TEMPORARY
+from memory.facts.services import set_switches
 from memory.models import MemoryEvent, MemoryProposal, Place, ProposalKind, UserFact
-from memory.services import set_switches
 from tests.chat.tools.talking import NOW, Toolbox
 from tests.factories.memory import UserFactFactory
 

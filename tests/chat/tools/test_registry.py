@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from chat.assistants import ASSISTANTS
+from chat.prompt.assistants import ASSISTANTS
 from chat.tools import FACTORIES, MAX_TOOLS, build_tools
 from chat.tools.base import Tool, ToolContext
 from tests.chat.tools.talking import NOW

@@ -18,7 +18,7 @@ from tests.factories.record import (
     TradeFactory,
 )
 from tests.owners import as_owner
-from trading.backtest import summarise_run
+from trading.runs.backtest import summarise_run
 
 HOUR = timedelta(hours=1)
 D = Decimal

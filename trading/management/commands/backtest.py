@@ -6,14 +6,14 @@ from uuid import uuid4
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
-from config.lib.commands import KeelCommand, add_user_argument, user_by_email
 from config.lib.owned import owned, owned_tx
-from trading.backtest import LEASE, Progress, run_backtest
+from config.lib.work.commands import KeelCommand, add_user_argument, user_by_email
 from trading.management.arguments import instant_argument, number_argument, positive_argument
 from trading.management.owners import skill_named
 from trading.models import WorkStatus
-from trading.queries import get_backtest
-from trading.services import STARTING_EQUITY_USD, claim_backtest, start_backtest
+from trading.record.backtests import claim_backtest, get_backtest, start_backtest
+from trading.record.deployments import STARTING_EQUITY_USD
+from trading.runs.backtest import LEASE, Progress, run_backtest
 
 
 class Command(KeelCommand):

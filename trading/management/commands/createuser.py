@@ -7,7 +7,7 @@ from django.core.exceptions import ValidationError
 from django.core.management.base import CommandError, CommandParser
 from django.core.validators import validate_email
 
-from config.lib.commands import KeelCommand
+from config.lib.work.commands import KeelCommand
 from trading.models import ExperienceTier, Trader
 
 

@@ -4,12 +4,12 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.utils import timezone
 
-from config.lib.commands import KeelCommand, add_user_argument, user_by_email
 from config.lib.owned import owned_tx
+from config.lib.work.commands import KeelCommand, add_user_argument, user_by_email
 from trading.management.arguments import positive_argument
 from trading.management.owners import skill_named
 from trading.models import BrokerKind
-from trading.services import STARTING_EQUITY_USD, deploy_skill
+from trading.record.deployments import STARTING_EQUITY_USD, deploy_skill
 
 
 class Command(KeelCommand):

@@ -2,11 +2,11 @@ from uuid import UUID
 
 from django.core.management.base import CommandError, CommandParser
 
-from config.lib.commands import KeelCommand, user_by_email
 from config.lib.owned import owned
-from trading.exports import trades_as_csv, trades_as_json
+from config.lib.work.commands import KeelCommand, user_by_email
 from trading.management.owners import add_optional_user_argument, owner_of_deployment
-from trading.queries import iter_trades
+from trading.record.exports import trades_as_csv, trades_as_json
+from trading.record.trade_queries import iter_trades
 
 
 class Command(KeelCommand):

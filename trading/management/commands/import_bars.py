@@ -11,12 +11,12 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import close_old_connections
 from django.utils import timezone
 
-from config.lib.commands import KeelCommand
-from trading.imports.bars import CSV_COLUMNS, in_pages, last_stored, longer_than, read_bars, store_bars
-from trading.imports.venue import SETTLING, VenueUnavailable, fetch_bars, find_market, open_venue
+from config.lib.work.commands import KeelCommand
 from trading.management.arguments import instant_argument, intervals_argument, symbol_argument
+from trading.market.imports.bars import CSV_COLUMNS, in_pages, last_stored, longer_than, read_bars, store_bars
+from trading.market.imports.venue import SETTLING, VenueUnavailable, fetch_bars, find_market, open_venue
 from trading.models import Bar
-from trading.schemas import INTERVALS
+from trading.models.choices import INTERVALS
 
 
 class Command(KeelCommand):

@@ -2,8 +2,8 @@ from pathlib import Path
 
 from django.core.management.base import CommandParser
 
-from config.lib.commands import KeelCommand
-from trading.imports.events import CSV_COLUMNS, read_events, shipped_events, store_events
+from config.lib.work.commands import KeelCommand
+from trading.market.imports.events import CSV_COLUMNS, read_events, shipped_events, store_events
 
 
 class Command(KeelCommand):

@@ -4,12 +4,12 @@ from uuid import UUID
 from django.core.management.base import CommandParser
 from django.utils import timezone
 
-from config.lib.commands import KeelCommand
 from config.lib.owned import owned_tx
-from trading.imports.fills import CSV_COLUMNS, read_fills
-from trading.ledger import import_fills
+from config.lib.work.commands import KeelCommand
 from trading.management.owners import add_optional_user_argument, owner_of_deployment
-from trading.services import get_pushed_deployment
+from trading.record.deployments import get_pushed_deployment
+from trading.record.fills_import import CSV_COLUMNS, read_fills
+from trading.record.ledger import import_fills
 
 
 class Command(KeelCommand):

@@ -6,10 +6,10 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
-from config.lib.commands import KeelCommand
-from trading.imports.news import FUNDING_COLUMNS, last_funding, read_funding, store_funding
-from trading.imports.venue import fetch_funding, find_market, open_venue
+from config.lib.work.commands import KeelCommand
 from trading.management.arguments import instant_argument, symbol_argument
+from trading.market.imports.news import FUNDING_COLUMNS, last_funding, read_funding, store_funding
+from trading.market.imports.venue import fetch_funding, find_market, open_venue
 from trading.models import FundingRate
 
 

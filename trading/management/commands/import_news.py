@@ -2,8 +2,8 @@ from pathlib import Path
 
 from django.core.management.base import CommandParser
 
-from config.lib.commands import KeelCommand
-from trading.imports.news import NEWS_COLUMNS, read_news, store_news
+from config.lib.work.commands import KeelCommand
+from trading.market.imports.news import NEWS_COLUMNS, read_news, store_news
 
 
 class Command(KeelCommand):

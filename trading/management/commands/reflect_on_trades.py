@@ -5,10 +5,10 @@ from uuid import UUID
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
-from config.lib.commands import KeelCommand, user_by_email
 from config.lib.owned import owned
+from config.lib.work.commands import KeelCommand, user_by_email
 from trading.management.owners import add_optional_user_argument, owner_of_deployment
-from trading.reflection import Outcome, Reflected, list_due, list_everybodys_due, list_reviewable, reflect_all
+from trading.reviews.reflection import Outcome, Reflected, list_due, list_everybodys_due, list_reviewable, reflect_all
 
 
 class Command(KeelCommand):

@@ -6,8 +6,8 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import close_old_connections
 from django.utils import timezone
 
-from config.lib.commands import KeelCommand, user_by_email
-from trading.due import Ran, run_due
+from config.lib.work.commands import KeelCommand, user_by_email
+from trading.runs.due import Ran, run_due
 
 PAUSE_SECONDS: Final = 5.0
 

@@ -5,13 +5,13 @@ from uuid import UUID
 from django.core.management.base import CommandParser
 from django.utils import timezone
 
-from config.lib.commands import KeelCommand
 from config.lib.owned import owned
-from trading.context import preview
+from config.lib.work.commands import KeelCommand
+from trading.agent.context import preview
 from trading.management.arguments import instant_argument
 from trading.management.owners import add_optional_user_argument, owner_of_deployment
 from trading.models import DecisionSnapshot
-from trading.queries import get_deployment
+from trading.record.deployment_queries import get_deployment
 
 
 class Command(KeelCommand):

@@ -1,0 +1,103 @@
+"""Fields of the chat's API: what is said, what a chat is called and opened about, the parts of a reply."""
+
+from typing import Any, Final
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from chat.models import MAX_TITLE, CardStatus
+from chat.turns.accept import MAX_MESSAGE_BYTES
+from config.lib.rest.views import InputSerializer
+from config.lib.text import clean_text, one_line
+from memory.models import EventKind
+from trading.models.deployments import ActionType
+
+MODES: Final = ("ops", "coach", "authoring")
+
+_TEXT: Final = {"type": "string"}
+_ID: Final = {"type": "string", "format": "uuid"}
+_STATUSES: Final = ["running", "done", "error"]
+
+
+def checked_text(text: str) -> str:
+    """Return what a user says as it will be stored. Raises ValidationError for nothing, and for too much."""
+    said = clean_text(text).strip()
+    if not one_line(said):  # what shows nothing says nothing
+        raise serializers.ValidationError("There is nothing to send.", code="blank")
+    if len(said.encode()) > MAX_MESSAGE_BYTES:
+        raise serializers.ValidationError(
+            f"A message may have {MAX_MESSAGE_BYTES // 1024} KiB at most. Send it in parts.", code="too_long"
+        )
+    return said
+
+
+class TitleField(serializers.CharField):
+    """A title, on one line."""
+
+    default_error_messages = {"length": f"A title needs 1 to {MAX_TITLE} characters."}  # noqa: RUF012  as the base has it
+
+    def to_internal_value(self, data: Any) -> str:
+        """Return the title as one line. Raises ValidationError."""
+        line = one_line(super().to_internal_value(data))
+        if not 0 < len(line) <= MAX_TITLE:
+            self.fail("length")
+        return line
+
+
+class OpeningInput(InputSerializer):
+    """What a new chat is about: `coach` a deployment, `authoring` a skill or a new one, `ops` nothing yet."""
+
+    mode = serializers.ChoiceField(MODES)
+    deployment_id = serializers.UUIDField(required=False)
+    skill_id = serializers.UUIDField(required=False)
+
+    def validate(self, attrs: dict[str, Any]) -> dict[str, str]:
+        """Refuse a focus that does not go with the mode; return it as it is stored."""
+        if (attrs["mode"] == "coach") != ("deployment_id" in attrs):
+            raise serializers.ValidationError({"deployment_id": ["Mode coach needs this, and no other mode has it."]})
+        if "skill_id" in attrs and attrs["mode"] != "authoring":
+            raise serializers.ValidationError({"skill_id": ["Only mode authoring has this."]})
+        return {name: str(value) for name, value in attrs.items()}
+
+
+def _object(named: str, /, *, required: tuple[str, ...] = (), **properties: dict[str, Any]) -> dict[str, Any]:
+    properties = {"part": {"type": "string", "enum": [named]}, **properties}
+    return {"type": "object", "properties": properties, "required": ["part", *(required or list(properties)[1:])]}
+
+
+_PARTS: Final = {
+    "oneOf": [
+        _object("text", text={**_TEXT, "description": "Markdown."}),
+        _object(
+            "tool",
+            call_id=_TEXT,
+            name=_TEXT,
+            status={"type": "string", "enum": _STATUSES},
+            summary=_TEXT,
+            arguments={**_TEXT, "description": "As the model wrote them, JSON if it wrote that."},
+        ),
+        _object(
+            "memory",
+            kind={"type": "string", "enum": list(EventKind.values)},
+            text=_TEXT,
+            event_id={**_ID, "description": "Undone by `POST memory/events/{event_id}/undo/`."},
+            fact_id={"type": ["string", "null"], "format": "uuid"},
+            is_undone={"type": "boolean"},
+        ),
+        _object(
+            "card",
+            required=("card_id",),  # one that is gone has nothing else
+            card_id=_ID,
+            type={"type": "string", "enum": list(ActionType.values)},
+            lines={"type": "array", "items": {"type": "array", "items": _TEXT}, "description": "Pairs: label, text."},
+            status={"type": "string", "enum": list(CardStatus.values)},
+            expires_at={"type": "string", "format": "date-time"},
+            url={**_TEXT, "description": "The page on which its owner confirms it. There is no other way to."},
+        ),
+    ]
+}
+
+
+@extend_schema_field({"type": "array", "items": _PARTS, "readOnly": True})
+class PartsField(serializers.ListField):
+    """What a reply is made of, in order."""

@@ -1,0 +1,154 @@
+"""Messages and events as plain values, for clients that are no browser; `rendering` has the same as HTML.
+
+A part of a reply is one of:
+
+- `{"part": "text", "text"}`
+- `{"part": "tool", "call_id", "name", "status": "running | done | error", "summary", "arguments"}`
+- `{"part": "memory", "kind", "text", "event_id", "fact_id", "is_undone"}`
+- `{"part": "card", "card_id", "type", "lines", "status", "expires_at", "url"}`
+
+Call these functions inside `owned(user)` where they read rows.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+from uuid import UUID
+
+from django.urls import reverse
+
+from chat.cards import list_cards
+from chat.models import ActionCard, Message, MessageStatus
+from chat.parts import Part
+from chat.tools.calls import MAX_DETAIL, ToolPart, is_quiet
+from chat.turns.events import (
+    CardDrawn,
+    MemoryWritten,
+    TextAdded,
+    ToolFinished,
+    ToolStarted,
+    TurnDone,
+    TurnEvent,
+    TurnFailed,
+)
+from chat.web.rendering import view_part
+from memory.facts.queries import undone_events
+
+Values = dict[str, Any]
+
+_OWN_COLUMNS: Final = (
+    *("id", "role", "status", "content", "error", "model", "usage", "client_id", "is_continuation"),
+    *("created_at", "finished_at"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the rows beside a message say of its parts."""
+
+    undone: frozenset[UUID] = frozenset()  # memory events
+    cards: Mapping[UUID, ActionCard] = field(default_factory=dict)
+
+
+def message_values(messages: Sequence[Message]) -> list[Values]:
+    """Return messages with their shown parts; one query for memory lines that were undone, one for cards."""
+    parts = [part for message in messages for part in message.parts]
+    known = _known(parts)
+    return [
+        {
+            **{name: getattr(message, name) for name in _OWN_COLUMNS},
+            "reply_to": message.reply_to_id,
+            "parts": [part_values(part, known) for part in message.parts if not is_quiet(part)],
+        }
+        for message in messages
+    ]
+
+
+def _known(parts: Sequence[Part]) -> Known:
+    events = [UUID(part["event_id"]) for part in parts if part["kind"] == "memory"]
+    cards = [UUID(part["card_id"]) for part in parts if part["kind"] == "card"]
+    return Known(
+        frozenset(undone_events(events)) if events else frozenset(),
+        list_cards(cards),
+    )
+
+
+def part_values(part: Part, known: Known) -> Values:
+    """Return one part of a reply; of a card that is gone only its id."""
+    match part["kind"]:
+        case "text":
+            return {"part": "text", "text": part["text"]}
+        case "memory":
+            return {
+                "part": "memory",
+                "kind": part["event_kind"],
+                "text": part["text"],
+                "event_id": part["event_id"],
+                "fact_id": part["fact_id"],
+                "is_undone": UUID(part["event_id"]) in known.undone,
+            }
+        case "card":
+            return _card(part, known.cards.get(UUID(part["card_id"])))
+    return _tool(part)
+
+
+def _tool(part: Part) -> Values:
+    shown = view_part(part)
+    assert isinstance(shown, ToolPart), "the part is a tool's"
+    return {
+        "part": "tool",
+        "call_id": part["call_id"],
+        "name": part["name"],
+        "status": part["status"],
+        "summary": shown.summary,
+        "arguments": part["arguments"][:MAX_DETAIL],
+    }
+
+
+def _card(part: Part, card: ActionCard | None) -> Values:
+    named = {"part": "card", "card_id": part["card_id"]}
+    if card is None:
+        return named
+    return {
+        **named,
+        "type": card.type,
+        "lines": card.lines,
+        "status": card.status,
+        "expires_at": card.expires_at,
+        "url": reverse("chat:conversation", args=[card.conversation_id]),
+    }
+
+
+def shown_part(part: Part) -> Values | None:
+    """Return what the event of a part says; None for a tool that works in silence."""
+    if is_quiet(part):
+        return None
+    values = part_values(part, _known([part]))
+    del values["part"]
+    return values
+
+
+def events_between(before: Sequence[Part], after: Sequence[Part]) -> Iterator[TurnEvent]:
+    """Yield what has happened to a reply between two readings of its parts, which only grow."""
+    for number, part in enumerate(after):
+        was = before[number] if number < len(before) else None
+        match part["kind"]:
+            case "text":
+                if came := part["text"][len(was["text"]) if was else 0 :]:
+                    yield TextAdded(came)
+            case "tool":
+                if was is None:
+                    yield ToolStarted({**part, "status": "running", "result": None})
+                if part["status"] != "running" and (was is None or was["status"] == "running"):
+                    yield ToolFinished(part)
+            case "memory" if was is None:
+                yield MemoryWritten(part)
+            case "card" if was is None:
+                yield CardDrawn(part)
+
+
+def ending_of(reply: Message) -> TurnDone | TurnFailed:
+    """Return how the turn of a reply that is not streaming any more has ended."""
+    if reply.status == MessageStatus.FAILED or reply.error:
+        return TurnFailed(reply.error)
+    return TurnDone(reply.status, reply.usage)

@@ -1,0 +1,283 @@
+"""A conversation's life: here, left, closing, idle, archived; and, apart from that, in the trash.
+
+Call each function inside `owned_tx(user)`. The row is the queue: a chat that is to be closed is one whose lease has run
+out, and whoever takes the lease closes it. Append and close both lock the row, so that the watermark
+(`extracted_through`) never passes a message that is still being stored.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+from uuid import UUID, uuid4
+
+from django.db import connection
+from django.db.models import Exists, OuterRef, Q
+
+from chat.conversations.queries import ConversationNotFound
+from chat.models import Conversation, ConversationStatus, Message
+from config.lib.locks import lock_owner
+from memory.facts.trash import drop_quotes
+from memory.models import TRASH_KEPT
+
+LEFT_AFTER: Final = timedelta(seconds=60)  # settled 19: without a socket, once the page was left
+ABANDONED_AFTER: Final = timedelta(hours=1)  # settled 19: with neither socket nor turn
+RENEWED_EVERY: Final = timedelta(minutes=5)  # an open socket writes that it is there no more often
+# `left_at` lies that far ahead while somebody is here; a page that is left sets it to now.
+HERE_LEASE: Final = ABANDONED_AFTER + RENEWED_EVERY - LEFT_AFTER
+CLOSING_LEASE: Final = timedelta(minutes=5)
+ARCHIVED_AFTER: Final = timedelta(days=30)
+MAX_TRIES: Final = 5  # of an extraction
+FIRST_RETRY: Final = timedelta(minutes=1)  # five times as long before each further one
+
+REOPENED_FROM: Final = frozenset({ConversationStatus.IDLE, ConversationStatus.ARCHIVED})
+_NOT_CLOSING: Final[dict[str, Any]] = {"closing_token": None, "closing_until": None}
+_NOT_PENDING: Final[dict[str, Any]] = {
+    "extraction_pending": False,
+    "extraction_tries": 0,
+    "extraction_due_at": None,
+}
+# What a message makes of its conversation, whatever it was before; whoever was closing it finds the token gone.
+AS_ACTIVE: Final[dict[str, Any]] = {"status": ConversationStatus.ACTIVE, **_NOT_CLOSING, **_NOT_PENDING}
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """The right to close a conversation, while `token` is the one in its row."""
+
+    conversation_id: UUID
+    token: UUID
+    status: ConversationStatus  # what it goes back to
+    is_temporary: bool
+    extracted_through: int
+    summary: str
+
+
+def is_here_known(*, conversation_id: UUID, now: datetime) -> bool:
+    """Tell whether `note_here` has nothing to write: on SQLite even an UPDATE of no row waits for every writer."""
+    return not _stale(conversation_id, now).exists()
+
+
+def note_here(*, conversation_id: UUID, now: datetime) -> None:
+    """Note that a chat is open somewhere; it counts for an active one."""
+    _stale(conversation_id, now).update(left_at=now + HERE_LEASE)
+
+
+def _stale(conversation_id: UUID, now: datetime) -> Any:
+    rows = Conversation.objects.filter(pk=conversation_id, status=ConversationStatus.ACTIVE)
+    return rows.filter(Q(left_at=None) | Q(left_at__lt=now + HERE_LEASE - RENEWED_EVERY))
+
+
+def note_left(*, conversation_id: UUID, now: datetime) -> None:
+    """Note that a page with a chat was left; another that has it open says so within half a minute."""
+    rows = Conversation.objects.filter(pk=conversation_id, status=ConversationStatus.ACTIVE)
+    rows.filter(Q(left_at=None) | Q(left_at__gt=now)).update(left_at=now)
+
+
+def request_close(*, conversation_id: UUID, now: datetime) -> None:
+    """Have an active chat closed by the next worker that looks; for any other this does nothing.
+
+    Raises:
+        ConversationNotFound: the owner has no such conversation.
+    """
+    rows = Conversation.objects.filter(pk=conversation_id)
+    asked = rows.filter(status=ConversationStatus.ACTIVE, trashed_at=None).update(
+        status=ConversationStatus.CLOSING, closing_token=uuid4(), closing_until=now
+    )
+    if not asked and not rows.exists():
+        raise ConversationNotFound("This chat does not exist.")
+
+
+def claim_closing(*, conversation_id: UUID, now: datetime) -> Claim | None:
+    """Take the right to close a chat for five minutes.
+
+    None: there is nothing to close or to extract, somebody else is at it, a turn runs, or it is in the trash.
+
+    Raises:
+        ConversationNotFound: the owner has no such conversation.
+    """
+    found = _locked(conversation_id)
+    if found is None:
+        raise ConversationNotFound("This chat does not exist.")
+    if Message.objects.streaming().filter(conversation_id=conversation_id).exists():
+        return None
+    token = uuid4()
+    claimed = Conversation.objects.filter(_is_closable(now), pk=conversation_id, trashed_at=None).update(
+        status=ConversationStatus.CLOSING, closing_token=token, closing_until=now + CLOSING_LEASE
+    )
+    if not claimed:
+        return None
+    status = ConversationStatus(found.status)
+    return Claim(
+        conversation_id=conversation_id,
+        token=token,
+        status=status if status in REOPENED_FROM else ConversationStatus.IDLE,
+        is_temporary=found.is_temporary,
+        extracted_through=found.extracted_through,
+        summary=found.summary,
+    )
+
+
+def _is_closable(now: datetime) -> Q:
+    unread = Message.objects.shown().filter(conversation=OuterRef("pk"), pk__gt=OuterRef("extracted_through"))
+    return (
+        Q(status=ConversationStatus.ACTIVE)
+        | Q(status=ConversationStatus.CLOSING, closing_until__lte=now)
+        | Q(Exists(unread), status__in=REOPENED_FROM)
+    )
+
+
+def hold_closing(claim: Claim, *, now: datetime) -> bool:
+    """Lock the conversation and renew the lease; False: the claim is lost, and what was found is to be dropped."""
+    found = _locked(claim.conversation_id)
+    if found is None or found.closing_token != claim.token:
+        return False
+    return bool(_of(claim).update(closing_until=now + CLOSING_LEASE))
+
+
+def keep_watermark(claim: Claim, *, through: int, summary: str) -> None:
+    """Note what was extracted; call it after `hold_closing`, in the same transaction."""
+    _of(claim).update(extracted_through=through, summary=summary)
+
+
+def finish_closing(claim: Claim, *, through: int) -> bool:
+    """Let a chat rest that was dealt with up to the message `through`; a temporary one is deleted.
+
+    False: the claim was lost meanwhile.
+    """
+    lock_conversation(claim.conversation_id)
+    if claim.is_temporary:
+        return bool(_of(claim).delete()[0])
+    return bool(
+        _of(claim).update(status=claim.status, left_at=None, extracted_through=through, **_NOT_CLOSING, **_NOT_PENDING)
+    )
+
+
+def put_off_extraction(claim: Claim, *, now: datetime) -> bool:
+    """Let a chat rest whose extraction failed, to be tried again; False: that was the last try.
+
+    Call it after `hold_closing`, in the same transaction. What was not extracted stays above the watermark: the next
+    message in the chat gives it another round of tries.
+    """
+    tries: int = _of(claim).values_list("extraction_tries", flat=True).get() + 1
+    is_tried_again = tries < MAX_TRIES
+    _of(claim).update(
+        status=claim.status,
+        left_at=None,
+        extraction_pending=is_tried_again,
+        extraction_tries=tries,
+        extraction_due_at=now + FIRST_RETRY * 5 ** (tries - 1) if is_tried_again else None,
+        **_NOT_CLOSING,
+    )
+    return is_tried_again
+
+
+def list_due(*, now: datetime, limit: int) -> list[tuple[int, UUID]]:
+    """Return user and id of the chats that are to be closed at `now`, longest quiet first; call it in `system_tx`."""
+    is_left = Q(left_at__lte=now - LEFT_AFTER) | Q(left_at=None, last_message_at__lte=now - ABANDONED_AFTER)
+    is_due = (
+        Q(is_left, status=ConversationStatus.ACTIVE)
+        | Q(status=ConversationStatus.CLOSING, closing_until__lte=now)
+        | Q(status__in=REOPENED_FROM, extraction_pending=True, extraction_due_at__lte=now)
+    )
+    running = Message.objects.streaming().filter(conversation=OuterRef("pk"))
+    rows = Conversation.objects.filter(is_due, ~Exists(running), trashed_at=None)
+    return list(rows.order_by("last_message_at", "pk").values_list("user_id", "pk")[:limit])
+
+
+def archive_old(*, now: datetime) -> int:
+    """Archive the chats that have been idle for 30 days, of everybody in `system_tx`; return how many."""
+    since = now - ARCHIVED_AFTER
+    old = Conversation.objects.filter(status=ConversationStatus.IDLE, last_message_at__lte=since)
+    # An idle chat has been left at a time of its own only if it was taken out of the archive then.
+    old = old.filter(Q(left_at=None) | Q(left_at__lte=since), extraction_pending=False)
+    return int(old.update(status=ConversationStatus.ARCHIVED, left_at=None))
+
+
+def archive_conversation(*, conversation_id: UUID, now: datetime) -> None:
+    """Put a chat among the archived ones; what it still has to teach is extracted soon. Idempotent.
+
+    Raises:
+        ConversationNotFound: the owner has no such conversation.
+    """
+    found = _locked(conversation_id)
+    if found is None:
+        raise ConversationNotFound("This chat does not exist.")
+    pending: dict[str, Any] = {}
+    if found.status not in REOPENED_FROM:
+        pending = {"extraction_pending": True, "extraction_tries": 0, "extraction_due_at": now}
+    Conversation.objects.filter(pk=conversation_id).update(
+        status=ConversationStatus.ARCHIVED, left_at=None, **_NOT_CLOSING, **pending
+    )
+
+
+def unarchive_conversation(*, conversation_id: UUID, now: datetime) -> None:
+    """Take a chat out of the archived ones, for 30 days at least; any other stays as it is.
+
+    Raises:
+        ConversationNotFound: the owner has no such conversation.
+    """
+    found = _locked(conversation_id)
+    if found is None:
+        raise ConversationNotFound("This chat does not exist.")
+    if found.status == ConversationStatus.ARCHIVED:
+        Conversation.objects.filter(pk=conversation_id).update(status=ConversationStatus.IDLE, left_at=now)
+
+
+def trash_conversation(*, conversation_id: UUID, now: datetime) -> None:
+    """Put a chat into the trash for 30 days, where nothing is extracted from it. Idempotent.
+
+    Raises:
+        ConversationNotFound: the owner has no such conversation.
+    """
+    found = _locked(conversation_id)
+    if found is None:
+        raise ConversationNotFound("This chat does not exist.")
+    if found.trashed_at is None:
+        status = found.status if found.status in REOPENED_FROM else ConversationStatus.IDLE
+        Conversation.objects.filter(pk=conversation_id).update(
+            status=status, trashed_at=now, left_at=None, **_NOT_CLOSING, **_NOT_PENDING
+        )
+
+
+def restore_conversation(*, conversation_id: UUID) -> None:
+    """Take a chat out of the trash. Idempotent. Raises ConversationNotFound."""
+    if not Conversation.objects.filter(pk=conversation_id).update(trashed_at=None):
+        raise ConversationNotFound("This chat does not exist.")
+
+
+def purge_conversations(*, now: datetime) -> int:
+    """Delete the chats of the owner in scope that have been in the trash for 30 days; return how many.
+
+    Facts that were learned from them stay, without the quotes that point into them.
+    """
+    gone = list(Conversation.objects.filter(trashed_at__lte=now - TRASH_KEPT).values_list("pk", flat=True))
+    messages = Message.objects.filter(conversation__in=gone)
+    drop_quotes(message_ids=frozenset(messages.values_list("pk", flat=True)))
+    Conversation.objects.filter(pk__in=gone).delete()
+    return len(gone)
+
+
+def list_owners_of_old_trash(*, now: datetime) -> set[int]:
+    """Return the users who have a chat to purge; call it in `system_tx`."""
+    rows = Conversation.objects.filter(trashed_at__lte=now - TRASH_KEPT)
+    return set(rows.values_list("user_id", flat=True))
+
+
+def _of(claim: Claim) -> Any:
+    return Conversation.objects.filter(pk=claim.conversation_id, closing_token=claim.token)
+
+
+def _locked(conversation_id: UUID) -> Conversation | None:
+    lock_conversation(conversation_id)
+    found: Conversation | None = Conversation.objects.filter(pk=conversation_id).first()
+    return found
+
+
+def lock_conversation(conversation_id: UUID) -> None:
+    """Let one act at a time change a conversation, and one of its user's: that order is everybody's.
+
+    So the limits on turns and messages hold under any race; and the memory of the user is locked by the same row.
+    """
+    lock_owner()
+    if connection.features.has_select_for_update:
+        list(Conversation.objects.filter(pk=conversation_id).select_for_update().values_list("pk"))

@@ -1,0 +1,210 @@
+"""Finding past conversations by their words. Call it inside `owned(user)`."""
+
+import math
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+from typing import Final
+from uuid import UUID
+
+from django.conf import settings
+
+from chat.models import Conversation, Message, MessageQuerySet
+from config.lib.llm.vectors import STATIC, cosines
+from config.lib.owned import owner_id
+from config.lib.search.index import find_any
+from config.lib.search.terms import blend, bm25, index_text, iter_ranges, query_terms, tokens
+from config.lib.text import one_line
+
+MAX_HITS: Final = 50
+MAX_RANKED: Final = 300  # messages that hold a word of the query
+MAX_PLACED: Final = 100  # of the best of them, the whole conversations are weighed
+MAX_COMPARED: Final = 1_000  # messages weighed by meaning, too; whoever has no more has all of theirs weighed
+MAX_READ: Final = 2_000  # characters of a message that are compared by meaning
+OWN: Final = 0.1  # how much more a word counts in the turn itself than in those around it
+SIMILAR: Final = 0.2  # cosine of static vectors from which a turn without a word of the query answers it
+SNIPPET: Final = 160  # characters
+SNIPPET_LEAD: Final = 40  # of them before the first word found
+
+Range = tuple[int, int]  # start and end (exclusive) in a text
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationHit:
+    """A conversation that answers a query, with the message that does so best."""
+
+    conversation: Conversation
+    message_id: int | None  # None: its title alone does
+    snippet: str  # of that message, on one line; empty without one
+    snippet_ranges: list[Range]  # where the words stand in it
+    title_ranges: list[Range]
+    score: float  # comparable within one answer only
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationHits:
+    """The best conversations out of `total`, best first; of very common words the total is of the newest messages."""
+
+    rows: list[ConversationHit]
+    total: int
+
+    @property
+    def truncated(self) -> bool:
+        """Whether there are more than the rows."""
+        return self.total > len(self.rows)
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """A message among those that are weighed; pk 0 stands for a title alone."""
+
+    conversation_id: UUID
+    pk: int
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What a message says, and the text of the index for it."""
+
+    content: str
+    indexed: str
+
+
+def search_conversations(*, query: str, limit: int = 20) -> ConversationHits:
+    """Return the conversations of the owner in scope that answer a query, best first; of a blank query none.
+
+    Any word of the query counts, in a title, in a shown message or in those right before and after it; a message
+    without one comes in when its meaning is clearly near. Conversations in the trash and temporary ones are not
+    searched, and a reply is only once it has ended.
+
+    Args:
+        query: as typed; nothing in it is an operator.
+        limit: 1..50.
+    """
+    if not 1 <= limit <= MAX_HITS:
+        raise ValueError(f"a limit of {limit} is not between 1 and {MAX_HITS}")
+    terms = query_terms(query)
+    if not terms:
+        return ConversationHits([], 0)
+    wanted = tokens(terms, owner_id())
+    searched = Conversation.objects.filter(trashed_at__isnull=True, is_temporary=False)
+    said, total, frequencies = _look_up(Message.objects.shown().filter(conversation__in=searched), wanted)
+    titles = {key: (title, at) for key, title, at in searched.values_list("pk", "title", "last_message_at")}
+    by_title = bm25(
+        {key: index_text(title, owner_id()) for key, (title, _) in titles.items()}, wanted, total=len(titles)
+    )
+    ranks = rank_turns(query, said, by_title=by_title, total=total, frequencies=frequencies)
+    best: dict[UUID, tuple[float, int]] = {}
+    for turn, rank in ranks.items():
+        best[turn.conversation_id] = max(best.get(turn.conversation_id, (-math.inf, 0)), (rank, turn.pk))
+    order = sorted(best, key=lambda key: (-best[key][0], -titles[key][1].timestamp(), key))[:limit]
+    return ConversationHits(_hits(order, terms, best), len(best))
+
+
+def _look_up(messages: MessageQuerySet, wanted: Sequence[str]) -> tuple[dict[Turn, Said], int, dict[str, int]]:
+    """Return the messages to weigh in the order in which they were said, how many there are, and who holds a token.
+
+    These are all; where that is too many, those of the conversations of the messages that hold the words best.
+    """
+    held = Message.objects.count()
+    frequencies: dict[str, int] = {}
+    rows = messages
+    if held > MAX_COMPARED:
+        found = find_any(messages.values_list("pk", "search_terms"), wanted, held=held, most=MAX_RANKED)
+        scores = bm25(dict(found.rows), wanted, total=held, frequencies=found.frequencies)
+        placed = sorted(scores, key=lambda pk: (-scores[pk], -pk))[:MAX_PLACED]
+        homes = messages.filter(pk__in=placed).values_list("conversation_id", flat=True)
+        rows, frequencies = messages.filter(conversation__in=set(homes)), found.frequencies
+    read = rows.order_by("-pk").values_list("conversation_id", "pk", "content", "search_terms")[:MAX_COMPARED]
+    said = {Turn(home, pk): Said(content[:MAX_READ], indexed) for home, pk, content, indexed in read}
+    return dict(reversed(said.items())), held, frequencies
+
+
+def _in_place(said: Mapping[Turn, Said]) -> dict[Turn, str]:
+    """Return the index's text of each message with those right before and after it: a question tells its answer."""
+    return {
+        turn: " ".join(said[near].indexed for near in (before, turn, after) if near is not None and said[near].indexed)
+        for before, turn, after in _with_neighbours(said)
+    }
+
+
+def _with_neighbours(said: Iterable[Turn]) -> Iterator[tuple[Turn | None, Turn, Turn | None]]:
+    threads: defaultdict[UUID, list[Turn]] = defaultdict(list)
+    for turn in said:
+        threads[turn.conversation_id].append(turn)
+    for thread in threads.values():
+        yield from zip([None, *thread], thread, [*thread[1:], None], strict=False)
+
+
+def rank_turns(
+    query: str,
+    said: Mapping[Turn, Said],
+    *,
+    by_title: Mapping[UUID, float],
+    total: int,
+    frequencies: Mapping[str, int],
+) -> dict[Turn, float]:
+    """Return the rank of each turn, or title, that holds a word or is clearly near in meaning; higher is better.
+
+    Args:
+        query: as typed.
+        said: the turns of each conversation in their order.
+        by_title: BM25 scores of titles.
+        total: how many messages there are.
+        frequencies: in how many of them each token stands, where `said` does not hold all.
+    """
+    wanted = tokens(query_terms(query), owner_id())
+    own = bm25({turn: text.indexed for turn, text in said.items()}, wanted, total=total, frequencies=frequencies)
+    around = bm25(_in_place(said), wanted, total=total, frequencies=frequencies)
+    # A little more for what a message says itself, or the turn between two such would win.
+    words = {turn: around[turn] + OWN * own.get(turn, 0.0) + by_title.get(turn.conversation_id, 0.0) for turn in around}
+    told = {turn.conversation_id for turn in words}
+    words |= {Turn(key, 0): score for key, score in by_title.items() if key not in told}
+    passages = {
+        turn: f"{said[before].content} {said[turn].content}" if before is not None else said[turn].content
+        for before, turn, _ in _with_neighbours(said)
+        if said[turn].indexed  # what is still being written is not found
+    }
+    near = _compare(query, passages)
+    similar = {turn for turn, cosine in near.items() if cosine >= SIMILAR}
+    return blend(words, near, only=words.keys() | similar)
+
+
+def _compare(query: str, passages: Mapping[Turn, str]) -> dict[Turn, float]:
+    # Static ones alone: chats are many and long, and each of their turns would go to a remote model.
+    if not settings.MEMORY_EMBEDDING_MODEL or not passages:
+        return {}
+    found = cosines(query, list(passages.values()), model=STATIC) or []
+    return {turn: cosine for turn, cosine in zip(passages, found, strict=False) if not math.isnan(cosine)}
+
+
+def _hits(order: list[UUID], terms: list[str], best: Mapping[UUID, tuple[float, int]]) -> list[ConversationHit]:
+    conversations = Conversation.objects.in_bulk(order)
+    shown = [best[key][1] for key in order if best[key][1]]
+    contents = dict(Message.objects.filter(pk__in=shown).values_list("pk", "content"))
+    hits = []
+    for key in order:
+        score, pk = best[key]
+        snippet, ranges = snippet_of(contents[pk], terms) if pk else ("", [])
+        title_ranges = list(iter_ranges(conversations[key].title, terms))
+        hits.append(ConversationHit(conversations[key], pk or None, snippet, ranges, title_ranges, score))
+    return hits
+
+
+def snippet_of(content: str, terms: Sequence[str]) -> tuple[str, list[Range]]:
+    """Return at most SNIPPET characters of a text, on one line and around its first term, and where terms stand."""
+    line = one_line(content)
+    found = iter_ranges(line, terms)
+    first = next(found, (0, 0))
+    begin = max(0, first[0] - SNIPPET_LEAD)
+    if begin:
+        begin = line.find(" ", begin, first[0]) + 1 or begin  # where a word begins, if one does
+    end = begin + SNIPPET
+    if end < len(line):
+        space = line.rfind(" ", first[1], end)
+        end = space if space > 0 else end
+    before, after = "…" if begin else "", "…" if end < len(line) else ""
+    ranges = [(first[0], min(first[1], end)), *takewhile(lambda place: place[1] <= end, found)] if first[1] else []
+    shift = len(before) - begin
+    return f"{before}{line[begin:end]}{after}", [(start + shift, stop + shift) for start, stop in ranges]

@@ -1,0 +1,113 @@
+"""What users do in conversations. Each function is one intention of theirs; call it inside `owned_tx(user)`."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from http import HTTPStatus
+from typing import Final
+from uuid import UUID
+
+from chat.conversations.lifecycle import HERE_LEASE
+from chat.conversations.queries import ConversationNotFound
+from chat.models import (
+    MAX_TITLE,
+    AssistantName,
+    Conversation,
+    Message,
+    Role,
+)
+from chat.prompt.assistants import default_assistant
+from chat.prompt.focus import check_opening
+from chat.prompt.texts import ASK_WHAT_CHANGES
+from config.lib.errors import DomainError
+from config.lib.text import one_line
+from memory.facts.queries import find_last_version
+from memory.facts.versions import FactNotFound
+
+TITLE_WORDS: Final = 6
+
+
+def start_conversation(
+    *,
+    assistant: str | None = None,
+    is_temporary: bool = False,
+    opening: Mapping[str, str] | None = None,
+    now: datetime,
+) -> Conversation:
+    """Make an empty conversation, with the default assistant unless one is named.
+
+    Args:
+        opening: what it is opened from: `mode` ops, coach with `deployment_id`, or authoring with `skill_id` or none.
+
+    Raises:
+        DeploymentNotFound, SkillNotFound: the owner has no such deployment or skill.
+    """
+    check_opening(opening or {})
+    conversation: Conversation = Conversation.objects.create(
+        assistant=assistant or default_assistant().name,
+        opening_context=dict(opening) if opening else {"mode": "ops"},
+        is_temporary=is_temporary,
+        created_at=now,
+        last_message_at=now,
+        left_at=now + HERE_LEASE,
+    )
+    return conversation
+
+
+def ask_about_fact(*, fact_id: UUID, now: datetime) -> Conversation:
+    """Make a chat with the advisor about changing a fact, which opens with the question what should change.
+
+    The fact itself goes to the model with the user's first message, unseen.
+
+    Raises:
+        FactNotFound: the owner has no such fact.
+    """
+    fact = find_last_version(fact_id)
+    if fact is None or fact.is_archived:
+        raise FactNotFound("There is no such fact.")
+    conversation = start_conversation(assistant=AssistantName.ADVISOR, now=now)
+    conversation.opening_context = {"mode": "ops", "fact_id": str(fact.pk)}
+    conversation.save(update_fields=["opening_context"])
+    Message.objects.create(
+        conversation=conversation,
+        role=Role.ASSISTANT,
+        content=ASK_WHAT_CHANGES,
+        parts=[{"kind": "text", "step": 0, "text": ASK_WHAT_CHANGES}],
+        created_at=now,
+        finished_at=now,
+    )
+    return conversation
+
+
+def rename_conversation(*, conversation_id: UUID, title: str) -> Conversation:
+    """Set the title. Raises ConversationNotFound; MessageRefused for an empty or too long one."""
+    line = one_line(title)
+    if not 0 < len(line) <= MAX_TITLE:
+        raise MessageRefused(f"A title needs 1 to {MAX_TITLE} characters.")
+    conversation = Conversation.objects.filter(pk=conversation_id).first()
+    if conversation is None:
+        raise ConversationNotFound("This chat does not exist.")
+    conversation.title, conversation.is_title_chosen = line, True
+    conversation.save(update_fields=["title", "is_title_chosen"])
+    renamed: Conversation = conversation
+    return renamed
+
+
+def title_from(text: str) -> str:
+    """Return a title made of the first words of a message."""
+    words = one_line(text).split()
+    title = " ".join(words[:TITLE_WORDS])
+    if len(title) > MAX_TITLE - 1:
+        return title[: MAX_TITLE - 1].rstrip() + "…"
+    return title + ("…" if len(words) > TITLE_WORDS else "")
+
+
+class MessageRefused(DomainError):
+    """The message cannot be taken now; the text the user typed stays with them."""
+
+    http_status = HTTPStatus.CONFLICT
+
+
+class TooMuchAsked(MessageRefused):
+    """A limit of the user's is reached; later it can be taken."""
+
+    http_status = HTTPStatus.TOO_MANY_REQUESTS

@@ -1,0 +1,159 @@
+"""Long chats: past four fifths of the budget, a summary stands in the prompt for the older messages (seed 001).
+
+No message is ever deleted: the model's view shrinks, and a line in the chat says so. What was made from text that the
+user did not type stays marked as such.
+"""
+
+import hashlib
+import logging
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from django.conf import settings
+
+from chat.conversations.lifecycle import lock_conversation
+from chat.conversations.usage import note_usage
+from chat.models import ConversationSummary, Message, Role
+from chat.parts import as_said, said_tokens
+from chat.prompt.texts import SUMMARY_TASK
+from config.lib.llm import door
+from config.lib.llm.door import LLMUnavailable, Usage
+from config.lib.llm.tokens import CHARS_PER_TOKEN, estimate_tokens
+from config.lib.owned import owned, owned_tx
+from config.lib.text import clean_text, prompt_line
+from config.lib.threads import in_thread
+
+logger = logging.getLogger(__name__)
+
+
+KEPT: Final = 0.5  # of the room for messages: what stays as it was said
+
+
+PART_TOKENS: Final = 12_000  # of messages that one call of the model reads
+
+
+MAX_LENGTH: Final = 6_000  # characters of a summary
+
+
+MAX_TOKENS: Final = 1_200
+
+
+_SAID: Final = {Role.USER: "Person", Role.ASSISTANT: "Keel"}
+
+
+Clock = Callable[[], datetime]
+
+
+@dataclass(frozen=True, slots=True)
+class _Older:
+    """What is to be summarised: lines in parts of a model's size, and what they are."""
+
+    before: str  # the summary so far
+    parts: list[str]
+    through: int
+    is_untrusted: bool
+
+
+async def compress(conversation_id: UUID, *, user_id: int, room: int, clock: Clock) -> ConversationSummary | None:
+    """Summarise the older messages of a chat that has outgrown its room; None: it has not, or no model did it.
+
+    Call it when no turn waits for it. Two at once write one summary.
+
+    Args:
+        room: estimated tokens that messages have in a prompt of this chat.
+    """
+    older = await in_thread(_read, conversation_id, user_id, room)
+    if older is None:
+        return None
+    text, model, used = older.before, "", Usage(0, 0)
+    try:
+        for part in older.parts:
+            before = f"Summary so far:\n{text}\n\n" if text else ""
+            messages = [{"role": "system", "content": SUMMARY_TASK}, {"role": "user", "content": f"{before}{part}"}]
+            answer = await door.complete(messages, models=settings.SUMMARY_MODELS, max_tokens=MAX_TOKENS)
+            text, model = clean_text(answer.text).strip()[:MAX_LENGTH] or text, answer.model
+            used = used.plus(answer.usage)
+    except LLMUnavailable as problem:
+        logger.warning("Conversation %s is not summarised: %s", conversation_id, problem.kind)
+        return None
+    return await in_thread(_write, conversation_id, user_id, older, text, model, used, clock()) if text else None
+
+
+def _read(conversation_id: UUID, user_id: int, room: int) -> _Older | None:
+    with owned(user_id):
+        summaries = ConversationSummary.objects.filter(conversation_id=conversation_id, replaced_at=None)
+        last = summaries.order_by("-through").first()
+        rows = Message.objects.shown().filter(conversation_id=conversation_id, pk__gt=last.through if last else 0)
+        messages = list(rows.defer("search_terms").order_by("pk"))
+    sizes = [_tokens(message) for message in messages]
+    older = _older(messages, sizes, room * KEPT) if sum(sizes) > room else []
+    if not older:
+        return None
+    return _Older(
+        before=last.text if last else "",
+        parts=_parts([line for message in older for line in _lines(message)]),
+        through=older[-1].pk,
+        is_untrusted=any(message.is_untrusted for message in older) or bool(last and last.is_untrusted),
+    )
+
+
+def _tokens(message: Message) -> int:
+    said = as_said(is_user=message.role == Role.USER, content=message.content, parts=message.parts)
+    return said_tokens(said)
+
+
+def _older(messages: list[Message], sizes: list[int], kept: float) -> list[Message]:
+    """Return the messages before the newest ones that fit what is kept, up to the end of an exchange."""
+    cut = len(messages)
+    while cut and (kept := kept - sizes[cut - 1]) >= 0:
+        cut -= 1
+    # What is kept begins with a message of the user; the newest exchange always stays.
+    users = [at for at, message in enumerate(messages) if message.role == Role.USER]
+    begin = next((at for at in users if at >= cut), users[-1] if users else 0)
+    return messages[:begin]
+
+
+def _lines(message: Message) -> list[str]:
+    said = [f"{_SAID[Role(message.role)]}: {prompt_line(message.content)}"] if message.content else []
+    called = [f"Keel looked up {part['name']}." for part in message.parts if part["kind"] == "tool"]
+    return [*called, *said]
+
+
+def _parts(lines: list[str]) -> list[str]:
+    parts: list[list[str]] = []
+    room = 0
+    for line in lines:
+        cut = line[: PART_TOKENS * CHARS_PER_TOKEN]
+        size = estimate_tokens(cut)
+        if not parts or size > room:
+            parts.append([])
+            room = PART_TOKENS
+        parts[-1].append(cut)
+        room -= size
+    return ["\n".join(part) for part in parts]
+
+
+def _write(
+    conversation_id: UUID, user_id: int, older: _Older, text: str, model: str, used: Usage, now: datetime
+) -> ConversationSummary | None:
+    with owned_tx(user_id):
+        note_usage(used, model, now=now)
+        lock_conversation(conversation_id)
+        # An edit or another summary may have come first: then this one stands for what is not there.
+        is_there = Message.objects.shown().filter(conversation_id=conversation_id, pk=older.through).exists()
+        summaries = ConversationSummary.objects.filter(conversation_id=conversation_id, replaced_at=None)
+        if not is_there or summaries.filter(through__gte=older.through).exists():
+            return None
+        written: ConversationSummary = ConversationSummary.objects.create(
+            conversation_id=conversation_id,
+            text=text,
+            sha256=hashlib.sha256(text.encode()).hexdigest(),
+            through=older.through,
+            is_untrusted=older.is_untrusted,
+            model=model[:120],
+            created_at=now,
+        )
+        return written

@@ -1,0 +1,85 @@
+"""The title of a chat: its first words at once, and after the first exchange a few better ones by a small model."""
+
+import logging
+import re
+from collections.abc import Callable
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from django.conf import settings
+
+from chat.conversations.usage import note_usage
+from chat.models import Conversation, Message, MessageStatus, Role
+from chat.prompt.texts import TITLE_TASK
+from config.lib.llm import door
+from config.lib.llm.door import Completion, LLMUnavailable
+from config.lib.owned import owned, owned_tx
+from config.lib.text import one_line, prompt_line
+from config.lib.threads import in_thread
+
+logger = logging.getLogger(__name__)
+
+
+MAX_READ: Final = 1_500  # characters of either side
+
+
+MAX_WORDS: Final = 8
+
+
+MAX_LENGTH: Final = 60  # characters
+
+
+MAX_TOKENS: Final = 40
+
+
+Clock = Callable[[], datetime]
+
+
+async def write_title(conversation_id: UUID, *, user_id: int, clock: Clock) -> str | None:
+    """Give a chat its title after its first exchange; None: it has one already, or no model gave a fitting one.
+
+    Whoever named it first wins: a user who renames the chat meanwhile keeps their name for it.
+    """
+    if not settings.TITLE_MODELS:
+        return None
+    exchange = await in_thread(_read, conversation_id, user_id)
+    if exchange is None:
+        return None
+    messages = [{"role": "system", "content": TITLE_TASK}, {"role": "user", "content": exchange}]
+    try:
+        answer = await door.complete(messages, models=settings.TITLE_MODELS, max_tokens=MAX_TOKENS)
+    except LLMUnavailable as problem:
+        logger.info("Conversation %s keeps its first words for a title: %s", conversation_id, problem.kind)
+        return None
+    title = clean_title(answer.text)
+    return await in_thread(_write, conversation_id, user_id, title, answer, clock())
+
+
+def clean_title(text: str) -> str:
+    """Return what a model wrote as a title; empty if it is none."""
+    line = one_line(text.strip().split("\n", 1)[0])
+    line = re.sub(r"^(?:title|chat title)\s*:\s*", "", line, flags=re.IGNORECASE)
+    line = line.strip(" \"'“”`*#_").rstrip(".!,;: ")
+    return line if 0 < len(line) <= MAX_LENGTH and len(line.split()) <= MAX_WORDS else ""
+
+
+def _read(conversation_id: UUID, user_id: int) -> str | None:
+    with owned(user_id):
+        if not Conversation.objects.filter(pk=conversation_id, is_title_chosen=False).exists():
+            return None
+        replies = Message.objects.shown().filter(conversation_id=conversation_id, status=MessageStatus.COMPLETE)
+        reply = replies.filter(role=Role.ASSISTANT, reply_to__isnull=False).select_related("reply_to").first()
+        if reply is None or reply.reply_to is None:
+            return None
+        asked, answered = prompt_line(reply.reply_to.content), prompt_line(reply.content)
+        return f"Person: {asked[:MAX_READ]}\nKeel: {answered[:MAX_READ]}"
+
+
+def _write(conversation_id: UUID, user_id: int, title: str, answer: Completion, now: datetime) -> str | None:
+    with owned_tx(user_id):
+        note_usage(answer.usage, answer.model, now=now)
+        rows = Conversation.objects.filter(pk=conversation_id, is_title_chosen=False)
+        # One try: a model that wrote no title for this chat is not asked at its every turn.
+        changes = {"title": title} if title else {}
+        return title if rows.update(is_title_chosen=True, **changes) and title else None

@@ -1,0 +1,68 @@
+"""What a user's chats use of the models in a day: reserved before a turn, settled after it (seed 003, cost control).
+
+Call each function inside `owned_tx(user)`. Days are UTC days. Whoever reserves holds the owner's lock
+(`config.lib.locks`), so that no two turns spend the same tokens.
+"""
+
+from collections.abc import Mapping
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any, Final
+
+from django.db.models import F
+from django.db.models.functions import Greatest
+
+from chat.models import Message, UsageDay
+from config.lib.llm.answer import Usage
+from config.lib.llm.prices import cost_usd
+
+REPLY_ALLOWANCE: Final = 2_000  # tokens set aside for an answer whose length nobody knows yet
+_COLUMNS: Final = ("prompt_tokens", "completion_tokens", "cached_tokens")
+
+
+def reserve_tokens(*, tokens: int, now: datetime) -> None:
+    """Set tokens of the day aside for a turn that begins."""
+    rows = UsageDay.objects.filter(day=now.date())
+    changes = {"reserved_tokens": F("reserved_tokens") + tokens, "turns": F("turns") + 1}
+    if not rows.update(**changes):
+        # Work beside a turn may begin the day at the same moment.
+        UsageDay.objects.get_or_create(day=now.date())
+        rows.update(**changes)
+
+
+def settle_tokens(reply: Message, usage: Mapping[str, Any] | None, model: str) -> None:
+    """Give back what a reply had reserved, and count what its turn has used; on the day on which it began."""
+    _count(reply.created_at.date(), usage, model, freed=reply.reserved_tokens)
+    if reply.reserved_tokens:
+        Message.objects.filter(pk=reply.pk).update(reserved_tokens=0)
+
+
+def note_usage(usage: Usage, model: str, *, now: datetime) -> None:
+    """Count what work beside a turn has used: a title, a summary, a review."""
+    counted = {name: getattr(usage, name) for name in _COLUMNS}
+    if not UsageDay.objects.filter(day=now.date()).exists():
+        UsageDay.objects.get_or_create(day=now.date())
+    _count(now.date(), counted, model, freed=0)
+
+
+def cost_of(usage: Mapping[str, Any], model: str) -> Decimal:
+    """Return what a turn cost at list prices, in USD; zero where the price is not known."""
+    prompt, completion, cached = (int(usage.get(name, 0)) for name in _COLUMNS)
+    used = Usage(prompt, completion, cached)
+    return cost_usd(model, used) or Decimal(0)
+
+
+def _count(day: date, usage: Mapping[str, Any] | None, model: str, *, freed: int) -> None:
+    if not usage and not freed:
+        return
+    used = usage or {}
+    changes: dict[str, Any] = {name: F(name) + int(used.get(name, 0)) for name in _COLUMNS}
+    changes["cost_usd"] = F("cost_usd") + cost_of(used, model)
+    if freed:
+        changes["reserved_tokens"] = Greatest(F("reserved_tokens") - freed, 0)
+    UsageDay.objects.filter(day=day).update(**changes)
+
+
+def list_days(limit: int) -> list[UsageDay]:
+    """Return the days on which something was used, newest first."""
+    return list(UsageDay.objects.order_by("-day")[:limit])

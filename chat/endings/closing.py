@@ -1,0 +1,222 @@
+"""Closing a chat: what it has to teach is extracted, then it rests (seed 001).
+
+The law: whoever holds the lease extracts, so that a chat is extracted once however often it is closed; no model is
+called inside a transaction; each transaction begins by asking whether the lease still holds, and a message that came in
+meanwhile takes it. Only messages above the watermark are sent, and it moves with what was written.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Final
+from uuid import UUID, uuid4
+
+from django.conf import settings
+
+from chat.conversations.lifecycle import (
+    Claim,
+    claim_closing,
+    finish_closing,
+    hold_closing,
+    keep_watermark,
+    list_due,
+    put_off_extraction,
+)
+from chat.conversations.queries import ConversationNotFound
+from chat.models import Conversation, Message, Role
+from config.lib.llm import door
+from config.lib.llm.door import LLMUnavailable
+from config.lib.owned import owned, owned_tx, system_tx
+from memory.facts.queries import is_learning
+from memory.facts.versions import Origin
+from memory.learning.extraction import CHUNK_TOKENS, Extraction, KnownFact, Turn, chunk_turns, extract, strip_block
+from memory.learning.reconcile import Reconciled, list_known_facts, reconcile
+
+logger = logging.getLogger(__name__)
+
+MAX_PER_RUN: Final = 50
+BROKE: Final = "broke"
+
+_NOTHING_LEARNED: Final = Reconciled()
+
+Clock = Callable[[], datetime]
+
+
+class Outcome(StrEnum):
+    """How a try to close a chat ended."""
+
+    IDLE = "idle"
+    ARCHIVED = "archived"
+    DELETED = "deleted"
+    NOT_NEEDED = "nothing to do"  # it rests, is in the trash or being closed, or a turn runs
+    TAKEN_BACK = "taken back"  # by a message that came in meanwhile
+    PUT_OFF = "to be tried again"
+    GIVEN_UP = "given up"
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """What became of one try to close a chat, and of what it had to teach until then."""
+
+    outcome: Outcome
+    learned: Reconciled = _NOTHING_LEARNED
+
+    @property
+    def has_failed(self) -> bool:
+        """Whether a model did not do its part."""
+        return self.outcome in {Outcome.PUT_OFF, Outcome.GIVEN_UP}
+
+
+@dataclass(frozen=True, slots=True)
+class _Batch:
+    """Messages that fit one extraction, and the id of the last."""
+
+    turns: list[Turn]
+    through: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What a claimed chat gives to do."""
+
+    claim: Claim
+    batches: list[_Batch]
+    said_at: dict[int, datetime]
+    is_tainted: bool
+    through: int  # the newest message, or the watermark
+    origin: Origin  # of all that is written: one batch
+
+
+def close_conversation(conversation_id: UUID, *, user_id: int, clock: Clock) -> Closed:
+    """Close a chat of a user: extract what is new in it, and let it rest. Idempotent.
+
+    Opens its own doors and an event loop of its own: call it outside of any.
+
+    Raises:
+        ConversationNotFound: the user has no such conversation.
+    """
+    with owned_tx(user_id):
+        claim = claim_closing(conversation_id=conversation_id, now=clock())
+        work = _work(claim) if claim is not None else None
+    if work is None:
+        return Closed(Outcome.NOT_NEEDED)
+    learned = _NOTHING_LEARNED
+    summary = work.claim.summary
+    try:
+        for batch in work.batches:
+            with owned(user_id):
+                known = list_known_facts(clock())
+            found = asyncio.run(_extract(batch.turns, known, summary))
+            with owned_tx(user_id):
+                kept = _keep(work, found, now=clock())
+            if kept is None:
+                return Closed(Outcome.TAKEN_BACK, learned)
+            learned, summary = learned + kept, found.summary
+            if not found.is_complete:
+                raise LLMUnavailable("interrupted")
+    except LLMUnavailable as problem:
+        return _put_off(work.claim, problem.kind, learned, user_id=user_id, now=clock())
+    except Exception:
+        logger.exception("Closing conversation %s failed", conversation_id)
+        return _put_off(work.claim, BROKE, learned, user_id=user_id, now=clock())
+    with owned_tx(user_id):
+        is_closed = finish_closing(work.claim, through=work.through)
+    if not is_closed:
+        return Closed(Outcome.TAKEN_BACK, learned)
+    return Closed(Outcome.DELETED if work.claim.is_temporary else Outcome(work.claim.status.value), learned)
+
+
+def find_owner(conversation_id: UUID) -> int:
+    """Return whose chat that is, for those who may ask about anybody's. Raises ConversationNotFound."""
+    with system_tx("whose chat is to be closed"):
+        user_id: int | None = Conversation.objects.filter(pk=conversation_id).values_list("user_id", flat=True).first()
+    if user_id is None:
+        raise ConversationNotFound("This chat does not exist.")
+    return user_id
+
+
+def close_due(*, clock: Clock) -> list[Closed]:
+    """Close the chats whose time has come, of everybody.
+
+    Ends early when a model fails: whom it failed is tried again later, and the others do not wait for it in vain.
+    """
+    with system_tx("which chats are to be closed"):
+        due = list_due(now=clock(), limit=MAX_PER_RUN)
+    results = []
+    for user_id, conversation_id in due:
+        results.append(close_conversation(conversation_id, user_id=user_id, clock=clock))
+        if results[-1].has_failed:
+            break
+    return results
+
+
+def _work(claim: Claim) -> _Work:
+    rows = Message.objects.shown().filter(conversation_id=claim.conversation_id, pk__gt=claim.extracted_through)
+    unread = list(rows.select_related("snapshot").order_by("pk"))
+    is_taught = not claim.is_temporary and is_learning() and any(row.role == Role.USER for row in unread)
+    before = Message.objects.shown().filter(conversation_id=claim.conversation_id, is_untrusted=True)
+    return _Work(
+        claim=claim,
+        batches=_batches([_turn(row) for row in unread if row.content]) if is_taught else [],
+        said_at={row.pk: row.created_at for row in unread},
+        is_tainted=is_taught and before.exists(),  # the running summary carries on what was ever in view
+        through=unread[-1].pk if unread else claim.extracted_through,
+        origin=Origin(conversation_id=claim.conversation_id, batch_id=uuid4()),
+    )
+
+
+def _turn(message: Message) -> Turn:
+    if message.role == Role.USER:
+        return Turn(message.pk, "user", message.content)
+    # What the prompt told the model of the user must not be learned from its reply (seed 001).
+    block = message.snapshot.text if message.snapshot is not None else ""
+    return Turn(message.pk, "assistant", strip_block(message.content, block), message.is_untrusted)
+
+
+def _batches(turns: Sequence[Turn]) -> list[_Batch]:
+    """Cut the turns between messages, so that no transaction waits for more than about one call of a model."""
+    ends = dict.fromkeys(chunk.through_message_id for chunk in chunk_turns(turns, CHUNK_TOKENS))
+    batches, after = [], 0
+    for end in (end for end in ends if end is not None):
+        batches.append(_Batch([turn for turn in turns if after < turn.message_id <= end], end))
+        after = end
+    return batches
+
+
+async def _extract(turns: Sequence[Turn], known: Sequence[KnownFact], summary: str) -> Extraction:
+    try:
+        return await extract(turns, known, summary, models=settings.EXTRACT_MODELS)
+    finally:
+        await door.close()  # this loop ends here, and its connections with it
+
+
+def _keep(work: _Work, found: Extraction, *, now: datetime) -> Reconciled | None:
+    """Write what was found in a batch; None: the chat was taken back meanwhile, and nothing is written."""
+    if not hold_closing(work.claim, now=now):
+        return None
+    assert found.through_message_id is not None, "a batch holds whole messages"
+    if not is_learning():
+        # Paused while the model read: what it read is passed over for good.
+        keep_watermark(work.claim, through=found.through_message_id, summary=work.claim.summary)
+        return _NOTHING_LEARNED
+    keep_watermark(work.claim, through=found.through_message_id, summary=found.summary)
+    return reconcile(
+        found.candidates,
+        said_at=work.said_at,
+        is_tainted=work.is_tainted or found.is_tainted,
+        origin=work.origin,
+        now=now,
+    )
+
+
+def _put_off(claim: Claim, kind: str, learned: Reconciled, *, user_id: int, now: datetime) -> Closed:
+    with owned_tx(user_id):
+        if not hold_closing(claim, now=now):
+            return Closed(Outcome.TAKEN_BACK, learned)
+        is_tried_again = put_off_extraction(claim, now=now)
+    outcome = Outcome.PUT_OFF if is_tried_again else Outcome.GIVEN_UP
+    logger.warning("Extraction of conversation %s: %s, %s", claim.conversation_id, kind, outcome)
+    return Closed(outcome, learned)

@@ -1,0 +1,170 @@
+"""Gone for good: facts and chats whose time in the trash is over or cut short, and whole users.
+
+What is erased is erased wherever it was written down. Memory has its own rows; here are the prompts that carried a
+fact, the replies whose tools named it, the summaries of such chats and, if the user wishes, the messages it came from
+with the replies to them, also where the journal keeps such a reply.
+"""
+
+import json
+import logging
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from django.contrib.auth import SESSION_KEY, get_user_model
+from django.contrib.sessions.models import Session
+
+from chat.conversations.lifecycle import list_owners_of_old_trash, purge_conversations
+from chat.models import Bookmark, Conversation, ConversationSummary, MemorySnapshot, Message, Role
+from chat.parts import Part
+from config.lib.owned import owned_tx, system_tx
+from memory.facts import trash
+from memory.facts.trash import Erased, drop_quotes, purge_facts
+
+logger = logging.getLogger(__name__)
+
+ERASED: Final = "Deleted for good."
+
+
+@dataclass(frozen=True, slots=True)
+class Purged:
+    """How much was purged, of how many users."""
+
+    users: int
+    conversations: int
+    facts: int
+
+
+def erase_fact(*, fact_id: UUID, with_messages: bool = False) -> Erased:
+    """Erase a fact of the trash, and every trace of it in chats; with `with_messages` those it came from, too.
+
+    A message goes with the replies to it and what the journal keeps of them. Call it inside `owned_tx(user)`.
+
+    Raises:
+        FactNotFound: the owner has no such fact.
+        FactChanged: it is not in the trash.
+    """
+    erased = trash.erase_fact(fact_id=fact_id)
+    scrub(erased, with_messages=with_messages)
+    return erased
+
+
+def list_source_messages(*, fact_id: UUID) -> list[Message]:
+    """Return what the user typed that a fact came from, as far as it is there, oldest first. Raises FactNotFound."""
+    rows = Message.objects.filter(pk__in=trash.list_sources(fact_id=fact_id), role=Role.USER)
+    return list(rows.order_by("pk"))
+
+
+def purge_trash(*, now: datetime) -> Purged:
+    """Erase what has been in anybody's trash for 30 days, chats and facts; opens its own doors.
+
+    What fails for one user is logged, and stops nobody else's.
+    """
+    with system_tx("whose trash is to be emptied"):
+        users = list_owners_of_old_trash(now=now) | trash.list_owners_of_old_trash(now=now)
+    conversations = facts = 0
+    for user_id in sorted(users):
+        try:
+            with owned_tx(user_id):
+                gone = purge_conversations(now=now)
+                erased = purge_facts(now=now)
+                scrub(erased)
+        except Exception:
+            logger.exception("The trash of user %s was not emptied", user_id)
+        else:
+            conversations += gone
+            facts += len(erased.fact_ids)
+    return Purged(len(users), conversations, facts)
+
+
+def scrub(erased: Erased, *, with_messages: bool = False) -> None:
+    """Take the text out of whatever in the chats of the owner in scope names what was erased."""
+    if not erased.fact_ids:
+        return
+    names = frozenset(map(str, erased.fact_ids | erased.event_ids))
+    touched = _scrub_snapshots(names) | _scrub_replies(names) | _conversations_of(erased.message_ids)
+    if with_messages:
+        _delete_messages(erased.message_ids)
+    # The words of a summary are the extractor's own, so nobody can tell which of them were the fact's.
+    Conversation.objects.filter(pk__in=touched).exclude(summary="").update(summary="")
+    ConversationSummary.objects.filter(conversation__in=touched).delete()  # a chat that goes on gets a new one
+    for conversation in Conversation.objects.exclude(opening_context={"mode": "ops"}):
+        if conversation.opening_context.get("fact_id") in names:
+            kept = {key: value for key, value in conversation.opening_context.items() if key != "fact_id"}
+            Conversation.objects.filter(pk=conversation.pk).update(opening_context=kept)
+
+
+def _scrub_snapshots(names: frozenset[str]) -> set[UUID]:
+    """Empty the memory blocks that held a fact; their digest stays. A chat that goes on gets a new block."""
+    held = [
+        snapshot.pk
+        for snapshot in MemorySnapshot.objects.exclude(text="").only("pk", "user_id", "fact_ids")
+        if not names.isdisjoint(snapshot.fact_ids)
+    ]
+    snapshots = MemorySnapshot.objects.filter(pk__in=held)
+    snapshots.update(text="")
+    Conversation.objects.filter(snapshot__in=held).update(snapshot=None)
+    return set(snapshots.values_list("conversation_id", flat=True))
+
+
+def _scrub_replies(names: frozenset[str]) -> set[UUID]:
+    touched = set()
+    replies = Message.objects.exclude(parts=[]).only("pk", "user_id", "conversation_id", "parts")
+    for reply in replies.iterator(chunk_size=500):
+        parts = [_scrubbed(part) if _names(part, names) else part for part in reply.parts]
+        if parts != reply.parts:
+            Message.objects.filter(pk=reply.pk).update(parts=parts)
+            touched.add(reply.conversation_id)
+    return touched
+
+
+def _names(part: Part, names: frozenset[str]) -> bool:
+    if part["kind"] == "text":
+        return False
+    written = json.dumps(part)
+    return any(name in written for name in names)
+
+
+def _scrubbed(part: Part) -> Part:
+    if part["kind"] == "memory":
+        return {**part, "text": ERASED}
+    return {**part, "arguments": "{}", "result": {"note": ERASED}}
+
+
+def _conversations_of(message_ids: Collection[int]) -> set[UUID]:
+    rows = Message.objects.filter(pk__in=message_ids)
+    return set(rows.values_list("conversation_id", flat=True))
+
+
+def _delete_messages(message_ids: Collection[int]) -> None:
+    for conversation_id in _conversations_of(message_ids):
+        # A title is made of the first words of a chat.
+        first = Message.objects.filter(conversation_id=conversation_id, role=Role.USER).order_by("pk").first()
+        if first is not None and first.pk in message_ids:
+            Conversation.objects.filter(pk=conversation_id).update(title="")
+    drop_quotes(message_ids=message_ids)
+    # The journal keeps copies, which outlive a chat, but not this.
+    answers = Message.objects.filter(reply_to__in=message_ids).values_list("pk", flat=True)
+    Bookmark.objects.filter(message__in=[*message_ids, *answers]).delete()
+    Message.objects.filter(pk__in=message_ids).delete()
+
+
+def erase_user(*, user_id: int) -> dict[str, int]:
+    """Delete a user and everything of theirs; return how many rows of what.
+
+    Opens its own door. Turns that still run end with their rows, and sockets with their sessions.
+    """
+    with system_tx("erasure of a user"):
+        user = get_user_model()._default_manager.get(pk=user_id)
+        sessions = _sessions_of(user_id)
+        _, rows = user.delete()
+        Session.objects.filter(pk__in=sessions).delete()
+    logger.info("User %s erased", user_id)
+    return {**rows, "sessions.Session": len(sessions)}
+
+
+def _sessions_of(user_id: int) -> list[Any]:
+    sessions = Session.objects.only("session_key", "session_data").iterator(chunk_size=500)
+    return [session.pk for session in sessions if session.get_decoded().get(SESSION_KEY) == str(user_id)]

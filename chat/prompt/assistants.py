@@ -1,0 +1,82 @@
+"""The faces of Keel: what each is called, how it speaks, which memory block it gets."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final
+
+from django.conf import settings
+
+from chat.prompt.texts import (
+    ADVISOR_PERSONA,
+    ADVISOR_TRUST,
+    COACH_PERSONA,
+    COACH_TRUST,
+    COMPANION_PERSONA,
+    COMPANION_TRUST,
+    Segment,
+    compose_prefix,
+)
+from memory.facts.queries import block_of
+from memory.facts.services import render_coach_block
+from memory.recall.blocks import Block, empty_block
+
+
+@dataclass(frozen=True, slots=True)
+class Assistant:
+    """One face over the one memory."""
+
+    name: str
+    label: str
+    description: str  # one line, for who chooses among them
+    persona: str
+    trust_rules: str
+
+    def render_block(self, *, now: datetime, uses_facts: bool) -> Block:
+        """Return the memory block of a chat that begins at `now`; empty for a user who lets no prompt hold a fact."""
+        if not uses_facts:
+            return empty_block()
+        # Only the coach's render notes what it referenced (settled 7); the others read.
+        return render_coach_block(now=now) if self.name == "coach" else block_of(self.name, now)
+
+    def preview_block(self, *, now: datetime, uses_facts: bool) -> Block:
+        """Return what `render_block` would; changes nothing."""
+        return block_of(self.name, now) if uses_facts else empty_block()
+
+    def prefix(self, *, tier: str | None, memory_block: str, mode: str) -> tuple[Segment, ...]:
+        """Return the part of the system prompt that stays the same through a conversation."""
+        return compose_prefix(
+            persona=self.persona, tier=tier, memory_block=memory_block, mode=mode, trust_rules=self.trust_rules
+        )
+
+
+def default_assistant() -> Assistant:
+    """Return the face that a new chat gets when nobody chose one."""
+    return ASSISTANTS[settings.DEFAULT_ASSISTANT]
+
+
+ASSISTANTS: Final = {
+    assistant.name: assistant
+    for assistant in (
+        Assistant(
+            name="coach",
+            label="Coach",
+            description="Drafts strategies with you, explains what your agents did, and prepares what you then commit.",
+            persona=COACH_PERSONA,
+            trust_rules=COACH_TRUST,
+        ),
+        Assistant(
+            name="advisor",
+            label="Advisor",
+            description="Thinks through goals, risk and accounts with you, from the preferences you told it.",
+            persona=ADVISOR_PERSONA,
+            trust_rules=ADVISOR_TRUST,
+        ),
+        Assistant(
+            name="companion",
+            label="Companion",
+            description="Talks about anything else, and remembers the people, habits and places of your life.",
+            persona=COMPANION_PERSONA,
+            trust_rules=COMPANION_TRUST,
+        ),
+    )
+}

@@ -1,0 +1,56 @@
+"""The system prompt of a chat: as a turn sends it, as one would send it, and as one was sent."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from django.contrib.auth import get_user_model
+
+from chat.models import Conversation, Message, Role
+from chat.prompt.assistants import ASSISTANTS
+from chat.prompt.focus import focus_of
+from chat.prompt.receipts import DELETED, find_receipt, prompt_of
+from chat.prompt.texts import Segment, joined, system_segments
+from config.lib.owned import owner_id
+from memory.facts.queries import uses_facts
+
+
+def compose_prompt(
+    memory_block: str, *, assistant: str, opening: Mapping[str, Any], tier: str | None, now: datetime
+) -> tuple[Segment, ...]:
+    """Return the segments that a turn at `now` sends; `opening` is its conversation's `opening_context`."""
+    mode = str(opening.get("mode", "ops"))
+    prefix = ASSISTANTS[assistant].prefix(tier=tier, memory_block=memory_block, mode=mode)
+    return system_segments(prefix, focus=focus_of(opening), now=now)
+
+
+def preview_prompt(*, assistant: str, now: datetime) -> str:
+    """Return the system prompt that a new chat would send at `now`; changes nothing."""
+    return _prompt(_preview_block(assistant, now), assistant=assistant, opening={}, now=now)
+
+
+def sent_prompt(conversation: Conversation, *, now: datetime) -> str:
+    """Return the system prompt of a conversation's newest turn, or the one its first turn would send at `now`.
+
+    What was sent is put together from its receipt, byte for byte, but for what was deleted since; of a reply without
+    one, from its memory block and what the user and the focus are now.
+    """
+    rows = Message.objects.shown().filter(conversation=conversation, role=Role.ASSISTANT, reply_to__isnull=False)
+    reply = rows.select_related("snapshot").order_by("-pk").first()
+    assistant, opening = conversation.assistant, conversation.opening_context
+    if reply is None or reply.snapshot is None:
+        return _prompt(_preview_block(assistant, now), assistant=assistant, opening=opening, now=now)
+    if (receipt := find_receipt(reply)) is not None:
+        return prompt_of(receipt, reply)
+    sent = reply.snapshot
+    block = DELETED.format(sha256=sent.sha256) if sent.is_erased else sent.text
+    return _prompt(block, assistant=assistant, opening=opening, now=reply.created_at)
+
+
+def _preview_block(assistant: str, now: datetime) -> str:
+    return ASSISTANTS[assistant].preview_block(now=now, uses_facts=uses_facts()).text
+
+
+def _prompt(memory_block: str, *, assistant: str, opening: Mapping[str, Any], now: datetime) -> str:
+    tier = get_user_model()._default_manager.filter(pk=owner_id()).values_list("experience_tier", flat=True).get()
+    return joined(compose_prompt(memory_block, assistant=assistant, opening=opening, tier=tier, now=now))

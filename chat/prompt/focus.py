@@ -1,0 +1,87 @@
+"""What a chat was opened from, as its prompt says it: a deployment, or the draft being written (seed 003)."""
+
+import json
+from collections.abc import Mapping
+from typing import Any, Final
+from uuid import UUID
+
+from config.lib.errors import DomainError
+from config.lib.text import prompt_line
+from trading.models import SkillDraft
+from trading.record.deployment_queries import get_deployment
+from trading.record.trade_queries import list_open
+from trading.skills.queries import find_open_draft, get_skill
+
+HEADING: Final = "## In focus"
+_WRITTEN: Final = ("strategy", "context", "risk", "schedule")  # blocks of a draft that are told as they stand
+MAX_DRAFT: Final = 6_000  # characters of a draft
+
+
+def focus_of(opening: Mapping[str, Any]) -> str:
+    """Return the focus segment of a prompt; empty for a chat without a focus, or whose focus is gone."""
+    try:
+        match opening:
+            case {"mode": "coach", "deployment_id": str(deployment_id)}:
+                return _deployment(UUID(deployment_id))
+            case {"mode": "authoring"}:
+                skill_id = opening.get("skill_id")
+                return _draft(UUID(skill_id) if skill_id else None)
+    except DomainError:
+        return ""
+    return ""
+
+
+def subject_of(opening: Mapping[str, Any]) -> str:
+    """Return in a few words what a chat was opened about, for its user; empty without a focus."""
+    try:
+        match opening:
+            case {"mode": "coach", "deployment_id": str(deployment_id)}:
+                return f"About {get_deployment(UUID(deployment_id)).skill.name}"
+            case {"mode": "authoring", "skill_id": str(skill_id)}:
+                return f"Editing {get_skill(UUID(skill_id)).name}"
+            case {"mode": "authoring"}:
+                return "A new skill"
+    except DomainError:
+        return ""
+    return ""
+
+
+def check_opening(opening: Mapping[str, Any]) -> None:
+    """Refuse a focus that is not the owner's. Raises DeploymentNotFound, SkillNotFound."""
+    match opening:
+        case {"deployment_id": str(deployment_id)}:
+            get_deployment(UUID(deployment_id))
+        case {"skill_id": str(skill_id)}:
+            get_skill(UUID(skill_id))
+
+
+def _deployment(deployment_id: UUID) -> str:
+    deployment = get_deployment(deployment_id)
+    held = ", ".join(f"{trade.symbol} {trade.side}" for trade in list_open(deployment.pk)) or "none"
+    return _lines(
+        ("deployment_id", str(deployment.pk)),
+        ("skill", deployment.skill.name),
+        ("skill_id", str(deployment.skill_id)),
+        ("version", f"{deployment.version.version}, newest {deployment.skill.latest_version}"),
+        ("status", deployment.status),
+        ("runs on", deployment.broker_kind),
+        ("open positions", held),
+    )
+
+
+def _draft(skill_id: UUID | None) -> str:
+    skill = get_skill(skill_id) if skill_id else None
+    draft = find_open_draft(skill_id)
+    known = [("skill", skill.name), ("skill_id", str(skill.pk))] if skill else [("skill", "a new one")]
+    if draft is None:
+        return _lines(*known, ("draft", "not begun; the first `set_*` call begins it"))
+    return _lines(*known, ("draft", str(draft)), ("draft, as it stands (data)", _written(draft)))
+
+
+def _written(draft: SkillDraft) -> str:
+    blocks = {name: draft.payload[name] for name in _WRITTEN if draft.payload.get(name)}
+    return json.dumps(blocks, ensure_ascii=False, sort_keys=True)[:MAX_DRAFT]
+
+
+def _lines(*told: tuple[str, str]) -> str:
+    return "\n".join([HEADING, *(f"- {label}: {prompt_line(text)}" for label, text in told)])

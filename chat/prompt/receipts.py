@@ -1,0 +1,194 @@
+"""Prompt receipts: what was in the prompt of a reply, kept by digests, shown, and put together again byte for byte.
+
+Texts are kept once per user and found by their digest; the memory block stays in its snapshot and messages in their
+rows, so that what is erased there is gone here, too: a receipt then shows digests, and that text was deleted.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+from uuid import UUID
+
+from chat.models import MemorySnapshot, Message, PromptText, Receipt, Role
+from chat.parts import as_said
+from chat.prompt.texts import GO_ON, Segment, about_fact, as_blocks, earlier_part, joined
+from memory.facts.queries import find_version, find_versions
+from memory.models import UserFact
+
+DELETED: Final = "[Text deleted. What was sent had the SHA-256 {sha256}.]"
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """What the first call of a turn carries, beside the tools."""
+
+    segments: tuple[Segment, ...]
+    message_ids: tuple[int, ...]  # of the history, oldest first
+    messages: tuple[Mapping[str, Any], ...]  # the history as a model is sent it
+    summary_id: int | None = None
+    opening_fact_id: UUID | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Rebuilt:
+    """A prompt put together again from rows."""
+
+    segments: tuple[Segment, ...]
+    messages: list[dict[str, Any]]  # as they went to the model, the system prompt first
+    tools: list[dict[str, Any]]
+    is_exact: bool  # byte for byte what was sent; else some of its text was deleted or changed since
+
+
+def keep_receipt(*, reply_id: int, sent: Sent, tools: Sequence[Mapping[str, Any]], models: Sequence[str]) -> None:
+    """Write down what a reply's prompt holds; call it inside `owned_tx(user)`. Idempotent."""
+    schemas = _json(list(tools))
+    kept = [segment for segment in sent.segments if segment.name != "memory"]
+    texts = {segment.sha256: segment.text for segment in kept} | {_digest(schemas): schemas}
+    PromptText.objects.bulk_create(
+        [PromptText(sha256=sha256, text=text) for sha256, text in texts.items()], ignore_conflicts=True
+    )
+    Receipt.objects.get_or_create(
+        reply_id=reply_id,
+        defaults={
+            "segments": [{"name": segment.name, "sha256": segment.sha256} for segment in sent.segments],
+            "summary_id": sent.summary_id,
+            "message_ids": list(sent.message_ids),
+            "opening_fact_id": sent.opening_fact_id,
+            "tools_sha256": _digest(schemas),
+            "models_asked": list(models),
+            "sha256": _digest(_json(request_messages(sent.segments, sent.messages))),
+        },
+    )
+
+
+def as_sent(
+    said: Iterable[Mapping[str, Any]], *, summary: str, opening_fact: UserFact | None, is_continuation: bool
+) -> list[dict[str, Any]]:
+    """Return what was said as a model is sent it, with what nobody is shown: a summary, a fact, the word to go on."""
+    messages = list(map(dict, said))
+    if opening_fact is not None and messages:
+        opening = about_fact(fact_id=opening_fact.pk, content=opening_fact.content, body=opening_fact.body)
+        messages[-1]["content"] = f"{opening}\n\n{messages[-1]['content']}"
+    if summary:
+        messages.insert(0, {"role": "user", "content": earlier_part(summary)})
+    if is_continuation:
+        messages.append({"role": "user", "content": GO_ON})
+    return messages
+
+
+def request_messages(segments: tuple[Segment, ...], history: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Return the messages of a turn's first call."""
+    return [{"role": "system", "content": as_blocks(segments)}, *map(dict, history)]
+
+
+def find_receipt(reply: Message) -> Receipt | None:
+    """Return the receipt of a reply; None for one from before there were any."""
+    receipt: Receipt | None = Receipt.objects.filter(reply=reply).select_related("summary").first()
+    return receipt
+
+
+def rebuild(receipt: Receipt, reply: Message) -> Rebuilt:
+    """Put the prompt of a reply together again from what rows say today."""
+    wanted = {segment["sha256"] for segment in receipt.segments} | {receipt.tools_sha256}
+    texts = dict(PromptText.objects.filter(sha256__in=wanted).values_list("sha256", "text"))
+    segments = tuple(_segment(kept, texts, reply.snapshot) for kept in receipt.segments)
+    messages = request_messages(segments, _history(receipt, reply))
+    is_exact = _digest(_json(messages)) == receipt.sha256
+    return Rebuilt(segments, messages, json.loads(texts.get(receipt.tools_sha256, "[]")), is_exact)
+
+
+@dataclass(frozen=True, slots=True)
+class LookedUp:
+    """What one call of a tool brought into view, as far as it has a page of its own."""
+
+    name: str
+    trade_ids: list[str]
+    note_ids: list[str]
+
+
+@dataclass(frozen=True, slots=True)
+class ShownReceipt:
+    """A receipt as its reader sees it."""
+
+    segments: tuple[Segment, ...]
+    facts: list[UserFact]  # of the memory block, in the order of its lines, as they were then
+    summary: str  # of older messages; empty without one
+    told: int  # messages of the chat that it was sent
+    tools: list[str]  # that it could call
+    looked_up: list[LookedUp]
+    models: list[str]
+    is_exact: bool
+    sha256: str
+
+
+def show_receipt(receipt: Receipt, reply: Message) -> ShownReceipt:
+    """Return what a reply was written from."""
+    rebuilt = rebuild(receipt, reply)
+    fact_ids = [UUID(fact_id) for fact_id in reply.snapshot.fact_ids] if reply.snapshot else []
+    return ShownReceipt(
+        segments=rebuilt.segments,
+        facts=find_versions(fact_ids),
+        summary=receipt.summary.text if receipt.summary else "",
+        told=len(receipt.message_ids),
+        tools=[tool["function"]["name"] for tool in rebuilt.tools],
+        looked_up=[
+            LookedUp(part["name"], _ids(part["result"], "trade_id"), _ids(part["result"], "note_id"))
+            for part in reply.parts
+            if part["kind"] == "tool" and part["status"] == "done"
+        ],
+        models=receipt.models_asked,
+        is_exact=rebuilt.is_exact,
+        sha256=receipt.sha256,
+    )
+
+
+def _ids(value: Any, name: str) -> list[str]:
+    """Return the ids of a kind that stand anywhere in a tool's result, each once."""
+    found: dict[str, None] = {}
+    left = [value]
+    while left:
+        match left.pop():
+            case dict() as inner:
+                if isinstance(inner.get(name), str):
+                    found[inner[name]] = None
+                left += reversed(inner.values())
+            case list() as items:
+                left += reversed(items)
+    return list(found)
+
+
+def prompt_of(receipt: Receipt, reply: Message) -> str:
+    """Return the system prompt of a reply as one text."""
+    return joined(rebuild(receipt, reply).segments)
+
+
+def _segment(kept: Mapping[str, str], texts: Mapping[str, str], snapshot: MemorySnapshot | None) -> Segment:
+    text = texts.get(kept["sha256"], "")
+    if kept["name"] == "memory" and snapshot is not None:
+        text = snapshot.text
+    return Segment(kept["name"], text or DELETED.format(sha256=kept["sha256"]))
+
+
+def _history(receipt: Receipt, reply: Message) -> list[dict[str, Any]]:
+    rows = Message.objects.filter(pk__in=receipt.message_ids).defer("search_terms").in_bulk()
+    said = [
+        message
+        for row in (rows[pk] for pk in receipt.message_ids if pk in rows)
+        for message in as_said(is_user=row.role == Role.USER, content=row.content, parts=row.parts)
+    ]
+    return as_sent(
+        said,
+        summary=receipt.summary.text if receipt.summary else "",
+        opening_fact=find_version(receipt.opening_fact_id) if receipt.opening_fact_id else None,
+        is_continuation=reply.is_continuation,
+    )
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -1,0 +1,45 @@
+"""What the memory tools of every assistant say alike: the memory line, candidates, notes."""
+
+from typing import Any, Final
+
+from memory.facts.versions import FactAmbiguous
+from memory.models import EventKind, MemoryEvent, Place, UserFact
+
+OVERRIDES: Final = "This overrides the list of facts in your instructions for the rest of this chat."
+
+
+def memory_event(event: MemoryEvent) -> dict[str, Any]:
+    """Return what the memory line needs: `{id, kind, before, after}`.
+
+    A fact is `{fact_id, fact, topic, confidence}`, a place `{place_id, place, notes, text}`.
+    """
+    if event.place is not None:
+        return _event(event, None, _place(event.place))
+    if event.kind == EventKind.LINK:
+        return _event(event, None, {**_row(event.after), "text": f"{event.after} ({event.detail['relation']})"})
+    return _event(event, _row(event.before) or None, _row(event.after) or None)
+
+
+def ambiguous(error: FactAmbiguous, id_name: str = "fact_id") -> dict[str, Any]:
+    """Return a tool's result when its words fit several facts: nothing changed, these are the candidates."""
+    candidates = [{id_name: str(fact.pk), "fact": fact.content} for fact in error.candidates]
+    return {"error": str(error), "candidates": candidates}
+
+
+def _event(event: MemoryEvent, before: dict[str, Any] | None, after: dict[str, Any] | None) -> dict[str, Any]:
+    return {"id": str(event.pk), "kind": event.kind, "before": before, "after": after}
+
+
+def _row(fact: UserFact | None) -> dict[str, Any]:
+    if fact is None:
+        return {}
+    return {"fact_id": str(fact.pk), "fact": fact.content, "topic": fact.topic, "confidence": fact.confidence}
+
+
+def _place(place: Place) -> dict[str, Any]:
+    return {
+        "place_id": place.place_id,
+        "place": place.name,
+        "notes": place.notes,
+        "text": f"{place.name}: {place.notes}" if place.notes else place.name,
+    }

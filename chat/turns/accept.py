@@ -1,0 +1,117 @@
+"""Accept a message, a retry, an edit or a continuation: store it and begin the turn."""
+
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from chat.conversations.services import MessageRefused, title_from
+from chat.models import ConversationSummary, Message, Role
+from chat.turns.replies import can_continue
+from chat.turns.start import Accepted, begin_turn, check_standing, lock_standing
+from config.lib.text import clean_text, one_line
+
+MAX_MESSAGE_BYTES: Final = 16 * 1024
+
+
+def accept_message(*, conversation_id: UUID, client_id: UUID, text: str, now: datetime) -> Accepted:
+    """Store what the user typed and the reply that begins, in one transaction.
+
+    The same `client_id` again returns what was stored and starts nothing.
+
+    Raises:
+        ConversationNotFound: the owner has no such conversation.
+        MessageRefused: empty, too long, a turn is running here.
+        TooMuchAsked: too many turns or messages, or the day's tokens are used up.
+    """
+    content = clean_text(text).strip()
+    standing = lock_standing(conversation_id, client_id=client_id, now=now)
+    if standing.repeat_id is not None:
+        return _accepted_before(standing.repeat_id)
+    _check_text(content)
+    check_standing(standing)
+    message = Message.objects.create(
+        conversation_id=conversation_id,
+        role=Role.USER,
+        content=content,
+        client_id=client_id,
+        created_at=now,
+        finished_at=now,
+    )
+    title = None if standing.has_title else title_from(content)
+    return begin_turn(standing, message, title=title, now=now)
+
+
+def retry_reply(*, conversation_id: UUID, now: datetime) -> tuple[Message, Accepted]:
+    """Begin the newest reply anew; return the one it replaces, which is kept out of sight, and the new turn.
+
+    Raises:
+        ConversationNotFound: the owner has no such conversation.
+        MessageRefused: there is no reply, or a turn is running, or too many are.
+    """
+    standing = lock_standing(conversation_id, now=now)
+    check_standing(standing)
+    old = Message.objects.shown().filter(conversation_id=conversation_id).order_by("-pk").first()
+    if old is None or old.role != Role.ASSISTANT or old.reply_to is None:
+        raise MessageRefused("There is no reply to try again.")
+    old.replaced_at = now
+    old.save(update_fields=["replaced_at"])
+    return old, begin_turn(standing, old.reply_to, is_continuation=old.is_continuation, now=now)
+
+
+def edit_message(*, conversation_id: UUID, message_id: int, text: str, now: datetime) -> tuple[list[int], Accepted]:
+    """Say something else instead of an earlier message; return the ids that it replaces, and the new turn.
+
+    The message, and all that was said after it, is kept out of sight. A summary that reached behind it is dropped.
+
+    Raises:
+        ConversationNotFound: the owner has no such conversation.
+        MessageRefused: it is no message of theirs that is still shown, the text is none, or no turn can begin.
+    """
+    content = clean_text(text).strip()
+    standing = lock_standing(conversation_id, now=now)
+    _check_text(content)
+    check_standing(standing)
+    shown = Message.objects.shown().filter(conversation_id=conversation_id)
+    if not shown.filter(pk=message_id, role=Role.USER).exists():
+        raise MessageRefused("This message was changed already. Reload to see the chat as it is now.")
+    replaced = list(shown.filter(pk__gte=message_id).order_by("pk").values_list("pk", flat=True))
+    Message.objects.filter(pk__in=replaced).update(replaced_at=now)
+    summaries = ConversationSummary.objects.filter(conversation_id=conversation_id, replaced_at=None)
+    if summaries.filter(through__gte=message_id).update(replaced_at=now):
+        standing = lock_standing(conversation_id, now=now)
+    message = Message.objects.create(
+        conversation_id=conversation_id, role=Role.USER, content=content, created_at=now, finished_at=now
+    )
+    return replaced, begin_turn(standing, message, now=now)
+
+
+def continue_reply(*, conversation_id: UUID, now: datetime) -> Accepted:
+    """Let the model go on where its newest reply broke off, in a reply of its own.
+
+    Raises:
+        ConversationNotFound: the owner has no such conversation.
+        MessageRefused: the newest reply is whole, or says nothing, or no turn can begin.
+    """
+    standing = lock_standing(conversation_id, now=now)
+    check_standing(standing)
+    last = Message.objects.shown().filter(conversation_id=conversation_id).order_by("-pk").first()
+    if last is None or last.reply_to is None or not can_continue(last):
+        raise MessageRefused("There is no answer here that broke off.")
+    return begin_turn(standing, last.reply_to, is_continuation=True, now=now)
+
+
+def _check_text(content: str) -> None:
+    if not one_line(content):  # what shows nothing says nothing
+        raise MessageRefused("There is nothing to send.")
+    size = len(content.encode())
+    if size > MAX_MESSAGE_BYTES:
+        raise MessageRefused(
+            f"This message is too long: {size // 1024 + 1} KiB, and {MAX_MESSAGE_BYTES // 1024} KiB is the most. "
+            "Send it in parts."
+        )
+
+
+def _accepted_before(message_id: int) -> Accepted:
+    message = Message.objects.get(pk=message_id)
+    reply = Message.objects.shown().filter(reply_to=message).order_by("-pk").first()
+    return Accepted(message, reply, None, None)

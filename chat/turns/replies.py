@@ -1,0 +1,104 @@
+"""Writing replies: what a turn keeps while it runs, and how it ends.
+
+Call each function inside `owned_tx(user)` unless it says otherwise.
+"""
+
+from datetime import datetime, timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from django.db import connection
+from django.db.models import Q
+
+from chat.conversations.usage import settle_tokens
+from chat.models import Message, MessageStatus
+from chat.parts import Part, close_running_tools
+
+HEARTBEAT_LEASE: Final = timedelta(seconds=10)  # a turn saves at least every second; after this it is dead
+RESTARTED: Final = "Keel was restarted while it answered. What it had said is kept; retry to ask again."
+
+
+def save_progress(*, reply_id: int, parts: list[Part], text: str, is_untrusted: bool = False, now: datetime) -> bool:
+    """Keep what the reply holds so far and that its turn lives; return whether to go on.
+
+    False: the user asked from elsewhere to stop, or the reply is not streaming any more.
+    """
+    rows = Message.objects.streaming().filter(pk=reply_id)
+    if not rows.update(parts=parts, content=text, heartbeat_at=now, **_taint(is_untrusted)):
+        return False
+    return bool(rows.filter(stop_requested_at__isnull=True).exists())
+
+
+def finish_reply(
+    *,
+    reply_id: int,
+    status: MessageStatus,
+    parts: list[Part],
+    text: str,
+    error: str = "",
+    model: str = "",
+    usage: dict[str, Any] | None = None,
+    is_untrusted: bool = False,
+    now: datetime,
+) -> bool:
+    """Close a streaming reply with all it holds; return False if something else had closed it.
+
+    A sweep does not count as that: it may have taken for dead a turn that only stood still, and knows less than it.
+    """
+    is_swept = Q(status=MessageStatus.INTERRUPTED, error=RESTARTED)
+    updated = (
+        Message.objects.shown()
+        .filter(Q(status=MessageStatus.STREAMING) | is_swept, pk=reply_id)
+        .update(
+            status=status,
+            parts=close_running_tools(parts),
+            content=text,
+            error=error[:300],
+            model=model[:120],
+            usage=usage,
+            finished_at=now,
+            **_taint(is_untrusted),
+        )
+    )
+    if updated:
+        reply = Message.objects.only("user_id", "content", "created_at", "reserved_tokens").get(pk=reply_id)
+        settle_tokens(reply, usage, model)
+        # Once, at the end: while it streams its text is saved every second, by an update that derives nothing.
+        reply.save(update_fields=["search_terms"])
+    return bool(updated)
+
+
+def _taint(is_untrusted: bool) -> dict[str, bool]:
+    # What was once in view cannot be taken out of it again: the mark is never removed.
+    return {"is_untrusted": True} if is_untrusted else {}
+
+
+def request_stop(*, conversation_id: UUID, now: datetime) -> bool:
+    """Ask the running turn of a conversation to stop, in whichever process it runs; return whether there was one."""
+    rows = Message.objects.streaming().filter(conversation_id=conversation_id)
+    return bool(rows.update(stop_requested_at=now))
+
+
+def interrupt_dead_turns(*, now: datetime) -> list[UUID]:
+    """Mark the replies whose turn stopped beating as interrupted; return their conversations.
+
+    Call it inside `system_tx` to sweep everybody's, or inside `owned_tx` for one user's.
+    """
+    dead = Message.objects.streaming().filter(heartbeat_at__lt=now - HEARTBEAT_LEASE)
+    swept = []
+    for reply in dead.select_for_update(skip_locked=True) if connection.features.has_select_for_update else dead:
+        if finish_reply(
+            reply_id=reply.pk,
+            status=MessageStatus.INTERRUPTED,
+            parts=reply.parts,
+            text=reply.content,
+            error=RESTARTED,
+            now=now,
+        ):
+            swept.append(reply.conversation_id)
+    return swept
+
+
+def can_continue(reply: Message) -> bool:
+    """Tell whether a reply broke off after it had said something."""
+    return bool(reply.content) and reply.status in {MessageStatus.INTERRUPTED, MessageStatus.FAILED}

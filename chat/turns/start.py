@@ -1,0 +1,261 @@
+"""The start of a turn: whether one may begin, and all it needs to know, in the transaction that stores its messages.
+
+Call each function inside `owned_tx(user)`.
+"""
+
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from django.conf import settings
+
+from chat.conversations.lifecycle import AS_ACTIVE, HERE_LEASE, REOPENED_FROM, lock_conversation
+from chat.conversations.queries import History, Standing, get_standing, history
+from chat.conversations.services import MessageRefused, TooMuchAsked
+from chat.conversations.usage import REPLY_ALLOWANCE, reserve_tokens
+from chat.models import Conversation, MemorySnapshot, Message, MessageStatus, Role
+from chat.prompt.assistants import ASSISTANTS
+from chat.prompt.compose import compose_prompt
+from chat.prompt.receipts import Sent, as_sent
+from chat.prompt.texts import Segment, as_blocks
+from chat.turns.replies import HEARTBEAT_LEASE, interrupt_dead_turns
+from config.lib.llm.tokens import CHARS_PER_TOKEN
+from config.lib.owned import owner_id
+from memory.facts.queries import find_last_version, uses_facts
+from memory.models import UserFact
+
+USED_UP: Final = (
+    "Today's {budget:,} tokens are used up, or set aside for answers under way. They are counted anew from 00:00 UTC. "
+    "Your text is kept."
+)
+
+
+_AFTER_ALL: Final = 2**62  # above the id of every message
+
+
+@dataclass(frozen=True, slots=True)
+class TurnStart:
+    """All that a turn needs to know; made in the transaction that stored its messages."""
+
+    user_id: int
+    time_zone: str  # IANA name: the user's, for the times that frames show
+    conversation_id: UUID
+    assistant: str
+    message_id: int  # the user's message
+    reply_id: int
+    sent: Sent  # the system prompt and what was said, for a model
+    text: str  # what the user typed
+    now: datetime
+    opening: dict[str, Any] = field(default_factory=dict)  # Conversation.opening_context
+    is_temporary: bool = False  # the chat teaches Keel nothing
+    is_untrusted: bool = False  # text that the user did not type came into the model's window in an earlier turn
+    room: int = 0  # estimated tokens that messages have in the prompt
+    room_left: int = 0  # below zero: older messages did not fit
+
+    @property
+    def system(self) -> list[dict[str, Any]]:
+        """The system prompt as text blocks; the first is the cached prefix."""
+        return as_blocks(self.sent.segments)
+
+    @property
+    def history(self) -> list[dict[str, Any]]:
+        """Messages for a model, the user's newest last."""
+        return [dict(message) for message in self.sent.messages]
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A stored message; `turn` is None for one that was sent before, whose turn has begun already."""
+
+    message: Message
+    reply: Message | None
+    turn: TurnStart | None
+    title: str | None  # set when this message gave the conversation its title
+
+    @property
+    def rows(self) -> list[Message]:
+        """The message, and its reply if there is one."""
+        return [self.message, *([self.reply] if self.reply else [])]
+
+
+def lock_standing(conversation_id: UUID, *, client_id: UUID | None = None, now: datetime) -> Standing:
+    """Lock the conversation, end its user's dead turns, and return where both stand.
+
+    Raises:
+        ConversationNotFound: the owner has no such conversation.
+    """
+    lock_conversation(conversation_id)
+
+    def look() -> Standing:
+        return get_standing(
+            conversation_id,
+            client_id=client_id,
+            dead_before=now - HEARTBEAT_LEASE,
+            recent_since=now - timedelta(minutes=1),
+            today=now.date(),
+        )
+
+    standing = look()
+    return look() if standing.dead and interrupt_dead_turns(now=now) else standing
+
+
+def check_standing(standing: Standing) -> None:
+    """Refuse a turn where none can begin now.
+
+    Raises:
+        MessageRefused: the chat is in the trash, or a turn is running here.
+        TooMuchAsked: too many turns or messages, or the day's tokens are used up.
+    """
+    if standing.is_trashed:
+        raise MessageRefused("This chat is in the trash. Restore it to go on with it.")
+    if standing.running_here:
+        raise MessageRefused("Keel is still answering here. Wait for it, or stop it first.")
+    if standing.running >= settings.TURNS_PER_USER:
+        raise TooMuchAsked(
+            f"Keel is answering in {standing.running} other chats, the most at a time. Wait for one, or stop it."
+        )
+    if standing.recent >= settings.MESSAGES_PER_MINUTE:
+        raise TooMuchAsked("That is a lot of messages in one minute. Wait a moment, then send it again.")
+    _check_budget(standing, REPLY_ALLOWANCE)
+
+
+def _check_budget(standing: Standing, tokens: int) -> None:
+    if standing.spent + tokens > settings.DAILY_TOKEN_BUDGET:
+        raise TooMuchAsked(USED_UP.format(budget=settings.DAILY_TOKEN_BUDGET))
+
+
+def begin_turn(
+    standing: Standing, message: Message, *, title: str | None = None, is_continuation: bool = False, now: datetime
+) -> Accepted:
+    """Insert the reply that begins, bring the conversation up to date, and gather what the turn needs.
+
+    Args:
+        standing: as locked in this transaction.
+        message: what is answered.
+        title: what the conversation is called from now on; None leaves it as it is.
+        is_continuation: the reply goes on where the newest one broke off.
+
+    Raises:
+        TooMuchAsked: the day's tokens do not last for this prompt.
+    """
+    if standing.snapshot_id is None or standing.status in REOPENED_FROM:
+        standing = _with_frozen_block(standing, now)
+    prompt = _prompt_of(standing, message, is_continuation=is_continuation, now=now)
+    _check_budget(standing, prompt.tokens)
+    reserve_tokens(tokens=prompt.tokens, now=now)
+    reply = Message.objects.create(
+        conversation_id=standing.conversation_id,
+        role=Role.ASSISTANT,
+        status=MessageStatus.STREAMING,
+        reply_to=message,
+        snapshot_id=standing.snapshot_id,
+        is_continuation=is_continuation,
+        reserved_tokens=prompt.tokens,
+        created_at=now,
+        heartbeat_at=now,
+    )
+    _note_turn(standing, reply, title, now)
+    return Accepted(message, reply, _turn_of(standing, message, reply, prompt, now), title)
+
+
+@dataclass(frozen=True, slots=True)
+class _Prompt:
+    """What the first call of a turn carries, and what it takes."""
+
+    sent: Sent
+    is_untrusted: bool
+    room: int  # estimated tokens that messages have
+    room_left: int  # below zero: older messages did not fit
+    tokens: int  # estimated, with what is set aside for the answer
+
+
+def _prompt_of(standing: Standing, message: Message, *, is_continuation: bool, now: datetime) -> _Prompt:
+    segments = compose_prompt(
+        standing.memory_block, assistant=standing.assistant, opening=standing.opening, tier=standing.tier, now=now
+    )
+    length = _length(segments)
+    # The reply takes room too, and so do the prompt and what stands for the older messages.
+    room = settings.CONTEXT_BUDGET_TOKENS * 8 // 10 - length - len(standing.summary) // CHARS_PER_TOKEN
+    told = _told(standing, message, room, is_continuation=is_continuation)
+    fact = None if is_continuation else _opening_fact(standing, message)
+    messages = as_sent(told.messages, summary=standing.summary, opening_fact=fact, is_continuation=is_continuation)
+    return _Prompt(
+        sent=Sent(
+            segments,
+            message_ids=told.ids,
+            messages=tuple(messages),
+            summary_id=standing.summary_id,
+            opening_fact_id=fact.pk if fact else None,
+        ),
+        is_untrusted=told.is_untrusted or standing.is_summary_untrusted,
+        room=room,
+        room_left=-1 if told.is_cut else room - told.tokens,
+        tokens=told.tokens + length + REPLY_ALLOWANCE,
+    )
+
+
+def _length(segments: tuple[Segment, ...]) -> int:
+    return sum(len(segment.text) for segment in segments) // CHARS_PER_TOKEN
+
+
+def _told(standing: Standing, message: Message, room: int, *, is_continuation: bool) -> History:
+    # A reply that is retried stands behind its message; one that goes on has itself in view.
+    before = _AFTER_ALL if is_continuation else message.pk + 1
+    return history(standing.conversation_id, after=standing.summary_through, before=before, budget_tokens=room)
+
+
+def _opening_fact(standing: Standing, message: Message) -> UserFact | None:
+    """Return the fact that goes to the model with the first message of a chat about it, which none shows."""
+    if standing.about_fact_id is None:
+        return None
+    typed = Message.objects.shown().filter(conversation_id=standing.conversation_id, role=Role.USER)
+    if typed.filter(pk__lt=message.pk).exists():
+        return None
+    return find_last_version(standing.about_fact_id)
+
+
+def _with_frozen_block(standing: Standing, now: datetime) -> Standing:
+    block = ASSISTANTS[standing.assistant].render_block(now=now, uses_facts=uses_facts())
+    snapshot = MemorySnapshot.objects.create(
+        conversation_id=standing.conversation_id,
+        text=block.text,
+        sha256=block.sha256,
+        fact_ids=[str(fact_id) for fact_id in block.fact_ids],
+        created_at=now,
+    )
+    return replace(standing, snapshot_id=snapshot.pk, memory_block=block.text)
+
+
+def _note_turn(standing: Standing, reply: Message, title: str | None, now: datetime) -> None:
+    """Bring the conversation up to date."""
+    changes: dict[str, Any] = {
+        **AS_ACTIVE,
+        "snapshot_id": standing.snapshot_id,
+        "last_message_at": now,
+        "left_at": now + HERE_LEASE,
+    }
+    if title:
+        changes["title"] = title
+    if not standing.is_learning:
+        changes["extracted_through"] = reply.pk  # nor will it be learned when the pause is over
+    Conversation.objects.filter(pk=standing.conversation_id).update(**changes)
+
+
+def _turn_of(standing: Standing, message: Message, reply: Message, prompt: _Prompt, now: datetime) -> TurnStart:
+    return TurnStart(
+        user_id=owner_id(),
+        time_zone=standing.time_zone,
+        conversation_id=standing.conversation_id,
+        assistant=standing.assistant,
+        message_id=message.pk,
+        reply_id=reply.pk,
+        sent=prompt.sent,
+        text=message.content,
+        now=now,
+        opening=standing.opening,
+        is_temporary=standing.is_temporary,
+        is_untrusted=prompt.is_untrusted,
+        room=prompt.room,
+        room_left=prompt.room_left,
+    )

@@ -1,0 +1,470 @@
+"""One message in, events out: the loop of model and tools.
+
+The law: the user's message is committed before a model is called; no model, tool or wait happens inside a
+transaction; what was said is saved at least every second, and whatever ends the turn, the reply is closed with it.
+"""
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import asdict
+from datetime import UTC, datetime
+from typing import Any, Final
+
+from django.conf import settings
+from django.db import DatabaseError, InterfaceError
+
+from chat.conversations.summaries import compress
+from chat.conversations.titles import write_title
+from chat.models import MessageStatus
+from chat.parts import INTERRUPTED, Part, Reply, model_messages, said_tokens
+from chat.prompt.receipts import keep_receipt, request_messages
+from chat.tools import build_tools
+from chat.tools.base import TOOL_FAILED, Tool, ToolContext, Window
+from chat.turns.events import (
+    CardDrawn,
+    MemoryWritten,
+    Noticed,
+    TextAdded,
+    ToolFinished,
+    ToolStarted,
+    TurnDone,
+    TurnEvent,
+    TurnFailed,
+)
+from chat.turns.memory_requests import MEMORY_TOOLS, wanted_acts
+from chat.turns.replies import finish_reply, save_progress
+from chat.turns.start import TurnStart
+from config.lib.llm import door
+from config.lib.llm.door import Chunk, LLMUnavailable, ToolCall, Usage
+from config.lib.llm.tokens import CHARS_PER_TOKEN
+from config.lib.owned import owned_tx
+from config.lib.text import clean_text
+from config.lib.threads import in_thread, in_tool_thread
+
+logger = logging.getLogger(__name__)
+
+FLUSH_SECONDS: Final = 1 / 30  # text goes out at most that often
+SAVE_SECONDS: Final = 0.9  # a killed process loses at most a second
+TOOL_SECONDS: Final = 30.0
+STOP_SECONDS: Final = 2.0  # a tool that works when the user stops may still finish: what it wrote is then shown
+CLOSE_SECONDS: Final = 2.0  # a provider's client that will not be cancelled is left behind after this
+FORCED_SECONDS: Final = 20.0  # for the one call that follows an answer to "remember that ..."
+MAX_CALLS_PER_STEP: Final = 16
+MAX_REPLY: Final = 64_000  # characters
+SAVE_ATTEMPTS: Final = 5
+RETRY_SECONDS: Final = 0.2  # before the second attempt; three times as long before each further one
+
+TOO_LONG: Final = "The answer was cut off: it had grown longer than a reply may be."
+EMPTY_ANSWER: Final = "The model gave an empty answer. Retry, or say it differently."
+TOOK_TOO_LONG: Final = "This answer took too long and was ended. What was said is kept; retry to ask again."
+BROKE: Final = "Something went wrong on our side. What was said is kept; retry to ask again."
+NOT_SAVED: Final = "The end of this answer could not be saved: the database did not answer. Retry to ask again."
+
+DO_IT: Final = (
+    "[Not typed by the person: they asked outright to have something remembered or forgotten, and no memory tool was"
+    " called. Call it now, for what they typed in their last message.]"
+)
+
+_DATABASE_FAULTS: Final = (DatabaseError, InterfaceError)
+_NOTICES: Final = {
+    "length": "The answer was cut off at the model's limit.",
+    "content_filter": "The provider of the model cut this answer off.",
+}
+
+
+class Control:
+    """The handle of a turn: whoever holds it can stop it, and knows afterwards how long it has become."""
+
+    def __init__(self) -> None:
+        self.news = asyncio.Event()
+        self.is_stopped = False
+        self.stop_error = ""
+        self.reply_tokens = 0  # estimated: what the reply takes in the prompts that follow, once its turn has ended
+
+    def stop(self, error: str = "") -> None:
+        """End the turn soon, keeping what was said; `error` says why if it was not the user's wish."""
+        self.is_stopped = True
+        self.stop_error = error
+        self.news.set()
+
+
+class _Pump:
+    """Reads the model in a task of its own, so that a slow save never holds up the stream, and the reverse."""
+
+    def __init__(self, chunks: AsyncGenerator[Chunk, None], news: asyncio.Event) -> None:
+        self._chunks = chunks
+        self._news = news
+        self._pending: list[str] = []
+        self.last = Chunk()
+        self.task = asyncio.create_task(self._read())
+
+    async def _read(self) -> None:
+        try:
+            async with aclosing(self._chunks) as chunks:
+                async for chunk in chunks:
+                    if chunk.text:
+                        self._pending.append(chunk.text)
+                        self._news.set()
+                    if chunk.finish_reason is not None:
+                        self.last = chunk
+        finally:
+            self._news.set()
+
+    def take(self) -> str:
+        """Return the text that came since the last call."""
+        text = "".join(self._pending)
+        self._pending.clear()
+        return text
+
+    async def close(self) -> None:
+        """Cancel the reading, and with it the provider's response."""
+        self.task.cancel()
+        await asyncio.wait({self.task}, timeout=CLOSE_SECONDS)
+        if not self.task.done():
+            logger.error("A model's stream would not be cancelled")
+        elif not self.task.cancelled():
+            self.task.exception()  # looked at, or asyncio logs it with the provider's words
+
+
+class _Turn:
+    """The state of one turn."""
+
+    def __init__(self, start: TurnStart, control: Control) -> None:
+        self.start = start
+        self.control = control
+        self.reply = Reply()
+        self.model = ""
+        self.usage: Usage | None = None
+        self.is_cut = False  # the reply reached its greatest length
+        self.window = Window(is_untrusted=start.is_untrusted)
+        context = ToolContext(
+            user_id=start.user_id,
+            now=start.now,
+            conversation_id=start.conversation_id,
+            message_id=start.message_id,
+            is_temporary=start.is_temporary,
+            opening=start.opening,
+            window=self.window,
+        )
+        self.tools: dict[str, Tool[Any]] = build_tools(start.assistant, context)
+        self.schemas = [tool.schema for tool in self.tools.values()]
+        self.messages: list[dict[str, Any]] = request_messages(start.sent.segments, start.sent.messages)
+        self.models = [settings.CHAT_AGENT_MODEL, *settings.CHAT_FALLBACK_MODELS]
+        self._has_said_all = False  # the model came to its end by itself
+        self._has_counted = True  # what the provider was last asked is part of the usage
+        self._began = time.monotonic()
+        self._saved = self._began
+        self._saving: asyncio.Task[None] | None = None
+        self._receipt: asyncio.Task[None] | None = None
+
+    def _begin_receipt(self) -> "asyncio.Task[None]":
+        # After the first word, or it would compete with it for the interpreter.
+        if self._receipt is None:
+            self._receipt = asyncio.create_task(self._keep_receipt())
+        return self._receipt
+
+    async def _keep_receipt(self) -> None:
+        # Beside the model's call, so that it holds up no word.
+        try:
+            await in_thread(self._write_receipt)
+        except Exception:
+            logger.exception("Reply %s: no receipt of its prompt", self.start.reply_id)
+
+    def _write_receipt(self) -> None:
+        with owned_tx(self.start.user_id):
+            keep_receipt(reply_id=self.start.reply_id, sent=self.start.sent, tools=self.schemas, models=self.models)
+
+    @property
+    def seconds_left(self) -> float:
+        return settings.TURN_TIMEOUT_SECONDS - (time.monotonic() - self._began)
+
+    @property
+    def has_ended(self) -> bool:
+        return self.control.is_stopped or self.is_cut
+
+    async def events(self) -> AsyncGenerator[TurnEvent, None]:
+        """Let the model answer; then do what the user asked of the memory outright, should it have left that out."""
+        async with aclosing(self._steps()) as steps:
+            async for event in steps:
+                yield event
+        if self._has_said_all and not self.has_ended and (tool := self._owed_tool()) is not None:
+            async for event in self._force(tool):
+                yield event
+
+    async def _steps(self) -> AsyncGenerator[TurnEvent, None]:
+        """Let model and tools alternate until the model has said its last, or a limit ends it."""
+        for step in range(settings.TURN_MAX_STEPS):
+            self.reply.step = step
+            pump = _Pump(self._stream(), self.control.news)
+            try:
+                async with aclosing(self._texts(pump)) as texts:
+                    async for event in texts:
+                        yield event
+                if self.has_ended:
+                    return
+                await pump.task  # raises what the provider raised
+            except LLMUnavailable as problem:
+                # After a tool has done its work, some models have nothing to add; what was done stands.
+                if problem.kind != "empty" or not self.reply.parts:
+                    raise
+                return
+            finally:
+                await pump.close()
+            self._note(pump.last)
+            if notice := _NOTICES.get(pump.last.finish_reason or ""):
+                yield Noticed(notice, "warn")
+            if not pump.last.tool_calls:
+                self._has_said_all = True
+                return
+            async for event in self._call_tools(pump.last.tool_calls):
+                yield event
+            if self.control.is_stopped:
+                return
+        yield Noticed(f"Keel stopped after {settings.TURN_MAX_STEPS} steps. Say “go on” to continue.", "warn")
+
+    def _stream(self) -> AsyncGenerator[Chunk, None]:
+        self._has_counted = False
+        return door.stream(self.messages, models=self.models, tools=self.schemas)
+
+    async def _force(self, tool: Tool[Any]) -> AsyncGenerator[TurnEvent, None]:
+        """Have the model call one memory tool; its line alone is shown."""
+        messages = [*self.messages, {"role": "assistant", "content": self.reply.text or "…"}]
+        messages.append({"role": "user", "content": DO_IT})
+        choice = {"type": "function", "function": {"name": tool.name}}
+        try:
+            async with asyncio.timeout(min(FORCED_SECONDS, max(self.seconds_left, 0))):
+                answer = await door.complete(messages, models=self.models, tools=[tool.schema], tool_choice=choice)
+        except (LLMUnavailable, TimeoutError):
+            logger.warning("Reply %s: what the user asked to remember or forget was not", self.start.reply_id)
+            return
+        self._note(Chunk(usage=answer.usage, model=answer.model))
+        self.reply.step += 1
+        owed = [call for call in answer.tool_calls if call.name == tool.name]
+        async for event in self._call_tools(tuple(owed)):
+            # A call that failed is no business of the user's: they asked for no tool.
+            if isinstance(event, MemoryWritten):
+                yield event
+        self.reply.parts = [part for part in self.reply.parts if not _is_failed_force(part, self.reply.step)]
+
+    def _owed_tool(self) -> Tool[Any] | None:
+        if self.start.is_temporary or any(part.get("name") in MEMORY_TOOLS for part in self.reply.parts):
+            return None
+        acts = wanted_acts(self.start.text)
+        return next((tool for name, tool in self.tools.items() if acts & MEMORY_TOOLS.get(name, frozenset())), None)
+
+    async def _texts(self, pump: _Pump) -> AsyncGenerator[TurnEvent, None]:
+        """Pass on what the model says, about thirty times a second, and save it every second."""
+        while True:
+            # Looked up before taking: what comes after the look is taken in the next round.
+            ended = pump.task.done()
+            came, room = pump.take(), MAX_REPLY - self.reply.length
+            if text := clean_text(came[:room]):
+                self.reply.add_text(text)
+                yield TextAdded(text)
+                self._begin_receipt()
+            if len(came) > room:
+                self.is_cut = True
+                yield Noticed(TOO_LONG, "warn")
+            if ended or self.has_ended:
+                return
+            if self.seconds_left <= 0:
+                raise TimeoutError
+            self._save_if_due()
+            await asyncio.wait({pump.task}, timeout=FLUSH_SECONDS if text else 0)
+            await self._wait_for_news()
+
+    async def _wait_for_news(self) -> None:
+        try:
+            # Wakes to save even when nothing comes: a silent turn must show that it lives.
+            await asyncio.wait_for(self.control.news.wait(), SAVE_SECONDS)
+        except TimeoutError:
+            return
+        if not self.control.is_stopped:
+            self.control.news.clear()
+
+    def _note(self, last: Chunk) -> None:
+        self.model = last.model or self.model
+        if last.usage is not None:
+            self._has_counted = True
+            self.usage = last.usage if self.usage is None else self.usage.plus(last.usage)
+
+    async def _call_tools(self, calls: tuple[ToolCall, ...]) -> AsyncGenerator[TurnEvent, None]:
+        results: list[dict[str, Any]] = []
+        for number, call in enumerate(calls):
+            if self.control.is_stopped:
+                return
+            part = self.reply.start_tool(call)
+            yield ToolStarted(part)
+            if number < MAX_CALLS_PER_STEP:
+                result = await self._run_tool(call)
+            else:
+                result = {"error": f"Too many calls at once; at most {MAX_CALLS_PER_STEP}. This one did not run."}
+            self.reply.finish_tool(part, result)
+            results.append(result)
+            yield ToolFinished(part)
+            if "memoryEvent" in result:
+                yield MemoryWritten(self.reply.add_memory(result["memoryEvent"]))
+            if "card_id" in result:
+                yield CardDrawn(self.reply.add_card(result["card_id"]))
+            self._save_if_due()
+        self.messages = [*self.messages, *self._last_step()]
+
+    def _last_step(self) -> list[dict[str, Any]]:
+        return model_messages([part for part in self.reply.parts if part["step"] == self.reply.step])
+
+    async def _run_tool(self, call: ToolCall) -> dict[str, Any]:
+        tool = self.tools.get(call.name)
+        if tool is None:
+            return {"error": f"There is no tool of that name. There are: {', '.join(self.tools)}."}
+        if tool.reads_untrusted:
+            # From here on, and before the next call of the same step: the model may call several at once.
+            self.window.is_untrusted = True
+        task = asyncio.create_task(in_tool_thread(tool.call, call.arguments))
+        end = time.monotonic() + min(TOOL_SECONDS, self.seconds_left)
+        while not task.done() and (left := end - time.monotonic()) > 0:
+            # In slices: the turn goes on showing that it lives while a tool works.
+            await asyncio.wait({task}, timeout=min(SAVE_SECONDS, left))
+            self._save_if_due()
+            if self.control.is_stopped:
+                end = min(end, time.monotonic() + STOP_SECONDS)
+        if task.done():
+            return task.result()
+        # A thread cannot be cancelled, but a call that still waits for one will not run any more.
+        task.cancel()
+        if self.control.is_stopped:
+            return {"error": INTERRUPTED}
+        logger.error("Tool %s took over %.0f s", call.name, TOOL_SECONDS)
+        if self.seconds_left <= 0:
+            raise TimeoutError
+        return {"error": TOOL_FAILED}
+
+    def _save_if_due(self) -> None:
+        """Begin to save what the reply holds, unless the last save is young or still under way."""
+        if time.monotonic() - self._saved < SAVE_SECONDS or (self._saving and not self._saving.done()):
+            return
+        self._saved = time.monotonic()
+        # Beside the stream, so that a slow database holds up no text; with copies, since the reply grows meanwhile.
+        parts = [dict(part) for part in self.reply.parts]
+        self._saving = asyncio.create_task(self._save(parts, self.reply.text))
+
+    async def _save(self, parts: list[Part], text: str) -> None:
+        try:
+            goes_on = await in_thread(self._save_progress, parts, text)
+        except _DATABASE_FAULTS:
+            # The text is safe here; the next save, or the last one, brings it in.
+            logger.warning("Reply %s: progress not saved", self.start.reply_id, exc_info=True)
+            return
+        if not goes_on:
+            self.control.stop()
+
+    def _save_progress(self, parts: list[Part], text: str) -> bool:
+        with owned_tx(self.start.user_id):
+            return save_progress(
+                reply_id=self.start.reply_id,
+                parts=parts,
+                text=text,
+                is_untrusted=self.window.is_untrusted,
+                now=_clock(),
+            )
+
+    def usage_dict(self) -> dict[str, Any] | None:
+        """Return what all calls of the turn used together; of a call that broke off, an estimate."""
+        if not self._has_counted and self.reply.parts:
+            said = sum(
+                len(part["text"]) for part in self.reply.parts if part.get("step") == self.reply.step and "text" in part
+            )
+            self._note(Chunk(usage=Usage(said_tokens(self.messages), said // CHARS_PER_TOKEN, estimated=True)))
+        return asdict(self.usage) if self.usage else None
+
+    async def finish(self, status: MessageStatus, error: str) -> bool:
+        """Close the reply, trying again for a while when the database does not answer; return whether it was."""
+        await asyncio.wait({self._begin_receipt(), *([self._saving] if self._saving else [])})
+        for attempt in range(SAVE_ATTEMPTS):
+            if attempt:
+                await asyncio.sleep(RETRY_SECONDS * 3 ** (attempt - 1))
+            try:
+                await in_thread(self._finish, status, error)
+            except _DATABASE_FAULTS:
+                logger.warning("Reply %s: end not saved, attempt %s", self.start.reply_id, attempt + 1, exc_info=True)
+            else:
+                return True
+        return False
+
+    def _finish(self, status: MessageStatus, error: str) -> None:
+        with owned_tx(self.start.user_id):
+            finish_reply(
+                reply_id=self.start.reply_id,
+                status=status,
+                parts=self.reply.parts,
+                text=self.reply.text,
+                error=error,
+                model=self.model,
+                usage=self.usage_dict(),
+                is_untrusted=self.window.is_untrusted,
+                now=_clock(),
+            )
+
+
+def _is_failed_force(part: Part, step: int) -> bool:
+    return bool(part["step"] == step and part["kind"] == "tool" and part["status"] == "error")
+
+
+def _clock() -> datetime:
+    # The turn is the interface of its own background work: heartbeats must tell the true time, not the turn's.
+    return datetime.now(UTC)
+
+
+async def tidy_up(start: TurnStart, control: Control) -> tuple[str | None, bool]:
+    """Do what may wait until the answer is there; return the chat's new title, if any, and whether it was summarised.
+
+    A title follows the first exchange, a summary a chat that has outgrown its room; most turns need neither, and for
+    those nothing is read. `control` is the one of the turn, which has ended.
+    """
+    title, is_summarised = None, False
+    if len(start.sent.message_ids) == 1:
+        title = await write_title(start.conversation_id, user_id=start.user_id, clock=_clock)
+    if start.room_left < control.reply_tokens:
+        room = start.room
+        is_summarised = (
+            await compress(start.conversation_id, user_id=start.user_id, room=room, clock=_clock) is not None
+        )
+    return title, is_summarised
+
+
+async def run_turn(start: TurnStart, control: Control) -> AsyncGenerator[TurnEvent, None]:
+    """Answer one stored message; yield what happens, and last a TurnDone or a TurnFailed.
+
+    Never raises for what a model, a tool or the database does. It knows no socket: it runs to its end, or until
+    `control.stop()`, whoever listens.
+    """
+    turn = _Turn(start, control)
+    error = ""
+    try:
+        async with aclosing(turn.events()) as events:
+            async for event in events:
+                yield event
+        if not turn.reply.parts and not control.is_stopped:
+            error = EMPTY_ANSWER
+    except LLMUnavailable as problem:
+        error = str(problem)
+    except TimeoutError:
+        error = TOOK_TOO_LONG
+    except Exception:
+        logger.exception("Turn failed in conversation %s", start.conversation_id)
+        error = BROKE
+    error = error or control.stop_error
+    is_saved = await turn.finish(_status(error, control), error)
+    control.reply_tokens = said_tokens(model_messages(turn.reply.parts))
+    if error or not is_saved:
+        yield TurnFailed(error or NOT_SAVED)
+    else:
+        yield TurnDone(_status(error, control), turn.usage_dict())
+
+
+def _status(error: str, control: Control) -> MessageStatus:
+    if error and not control.stop_error:
+        return MessageStatus.FAILED
+    return MessageStatus.INTERRUPTED if control.is_stopped else MessageStatus.COMPLETE

@@ -1,0 +1,399 @@
+"""The socket of one chat: it carries frames between a browser and the turns of its conversation. No logic here."""
+
+import asyncio
+import json
+import logging
+import time
+from collections import defaultdict
+from collections.abc import Awaitable, Callable
+from typing import Any, Final
+from uuid import UUID
+
+from channels.generic.websocket import AsyncWebsocketConsumer
+from django.conf import settings
+from django.contrib.auth import SESSION_KEY, get_user
+from django.contrib.sessions.backends.db import SessionStore
+from django.http import HttpRequest
+from django.utils import timezone
+
+from chat.conversations.lifecycle import is_here_known, note_here, note_left
+from chat.conversations.queries import find_last_reply, get_conversation, is_streaming, last_message_id
+from chat.models import Message
+from chat.turns import live
+from chat.turns.accept import accept_message, continue_reply, edit_message, retry_reply
+from chat.turns.replies import interrupt_dead_turns, request_stop
+from chat.turns.start import Accepted
+from chat.web.frames_html import opening
+from chat.web.rendering import part_html
+from config.lib.errors import DomainError
+from config.lib.owned import owned, owned_tx
+from config.lib.threads import in_thread
+from config.lib.web import is_same_origin, user_or_none, zone_named
+
+logger = logging.getLogger(__name__)
+
+
+MAX_FRAME: Final = 52 * 1024  # characters; a message of 16 KiB fits also where JSON escapes its every letter
+
+
+RECHECK_SECONDS: Final = 30.0
+
+
+UNREADABLE: Final = "That message cannot be read."
+
+
+BROKE: Final = "Something went wrong on our side. Your text is kept; send it again."
+
+
+SIGNED_OUT: Final = 4401
+
+
+NOT_FOUND: Final = 4404
+
+
+TOO_MANY: Final = 4409
+
+
+TOO_LARGE: Final = 4400
+
+
+TOO_SLOW: Final = 1013
+
+
+BROKEN: Final = 1011
+
+
+_open_sockets: defaultdict[int, list["ChatConsumer"]] = defaultdict(list)
+
+
+class ChatConsumer(AsyncWebsocketConsumer):
+    """Carry one conversation between a browser and its turns."""
+
+    user_id = 0
+    subscription: live.Subscription | None = None
+    room: live.Room | None = None
+    carrier: asyncio.Task[None] | None = None
+    closer: asyncio.Task[None] | None = None
+    checked_at = 0.0
+    has_left = False
+
+    async def __call__(self, *args: Any) -> None:
+        """Serve the socket; whatever ends it, its place is given back."""
+        try:
+            await super().__call__(*args)
+        finally:
+            # Also when a handler broke: a place that is never free again would count against its user for ever.
+            self._leave()
+
+    async def connect(self) -> None:
+        """Accept first, since a refused handshake tells the page nothing; then say what is wrong, or join."""
+        if not is_same_origin(dict(self.scope["headers"])):
+            await self.close()
+            return
+        await self.accept()
+        user = user_or_none(self.scope)
+        if user is None:
+            await self.close(SIGNED_OUT)
+            return
+        self.user_id = user.pk
+        self.zone = zone_named(getattr(user, "time_zone", ""))
+        self.session_key: str | None = self.scope["session"].session_key
+        self.conversation_id: UUID = self.scope["url_route"]["kwargs"]["conversation_id"]
+        try:
+            await in_thread(self._find_conversation)
+        except DomainError:
+            await self.close(NOT_FOUND)
+            return
+        await self._join()
+
+    def _find_conversation(self) -> None:
+        with owned(self.user_id):
+            get_conversation(self.conversation_id)
+
+    async def _join(self) -> None:
+        mine = _open_sockets[self.user_id]
+        mine.append(self)
+        while len(mine) > settings.SOCKETS_PER_USER:
+            mine[0].end(TOO_MANY)
+        await self._tell_layer(self.channel_layer.group_add)
+        self.checked_at = time.monotonic()
+        snapshot = await self._snapshot()
+        if self.has_left:
+            return
+        # Without a wait in between: what is published from here on comes after the snapshot, and nothing comes twice.
+        self.subscription = live.Subscription()
+        self.room = live.join(self.conversation_id, self.subscription)
+        self._put(snapshot)
+        self.carrier = asyncio.create_task(self._carry())
+
+    async def disconnect(self, code: int) -> None:
+        """Leave the room; a running turn goes on."""
+        is_known = bool(self.user_id)
+        self._leave()
+        if is_known:
+            await self._tell_layer(self.channel_layer.group_discard)
+            await self._note(note_left)
+
+    def _leave(self) -> None:
+        """Give back the place in the room and among the user's sockets; doing it twice is fine."""
+        self.has_left = True
+        if self.carrier is not None and self.carrier is not asyncio.current_task():
+            self.carrier.cancel()
+        if self.room is not None and self.subscription is not None:
+            live.leave(self.room, self.subscription)
+        mine = _open_sockets.get(self.user_id, [])
+        if self in mine:
+            mine.remove(self)
+        if not mine:
+            _open_sockets.pop(self.user_id, None)
+
+    def end(self, code: int) -> None:
+        """Close the socket: its place is free at once, the browser hears of it when it listens."""
+        if not self.has_left:
+            self._leave()
+            self.closer = asyncio.create_task(self._close(code))
+
+    async def _close(self, code: int) -> None:
+        try:
+            await self.close(code)
+        except Exception:
+            logger.info("A socket that was to be closed had gone", exc_info=True)
+
+    async def _tell_layer(self, act: Callable[[str, str], Awaitable[None]]) -> None:
+        """Enter or leave the groups of the channel layer; a socket does without it, if need be."""
+        try:
+            async with asyncio.timeout(live.LAYER_SECONDS):
+                await act(live.group_of(self.conversation_id), self.channel_name)
+                await act(live.user_group(self.user_id), self.channel_name)
+        except Exception:
+            logger.warning("Channel layer: the groups of a socket were not changed", exc_info=True)
+
+    async def _carry(self) -> None:
+        """Send what the room hands over; close when the browser falls behind or its session has ended."""
+        try:
+            while not self.has_left:
+                await self._carry_one()
+        except OSError:
+            return  # the browser has gone; disconnect() follows
+        except Exception:
+            logger.exception("A socket of conversation %s broke", self.conversation_id)
+            self.end(BROKEN)
+
+    async def _carry_one(self) -> None:
+        assert self.subscription is not None
+        try:
+            left = self.checked_at + RECHECK_SECONDS - time.monotonic()
+            frame = await asyncio.wait_for(self.subscription.frames.get(), max(left, 0))
+        except TimeoutError:
+            await self.session_recheck({})
+            return
+        if self.subscription.is_overrun.is_set():
+            self.end(TOO_SLOW)
+        else:
+            await self.send(text_data=json.dumps(frame, ensure_ascii=False))
+
+    async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
+        """Take one frame of the browser."""
+        if self.room is None or self.has_left:
+            return
+        if text_data is None or len(text_data) > MAX_FRAME:
+            self.end(TOO_LARGE)
+            return
+        match _parsed(text_data):
+            case {"type": "message", "client_id": str(client_id), "text": str(text)} if _is_uuid(client_id):
+                await self._message(UUID(client_id), text)
+            case {"type": "resume"}:
+                await self._put_snapshot()
+            case {"type": "stop"}:
+                await self._stop()
+            case {"type": "retry"}:
+                await self._begin(self._begin_again)
+            case {"type": "continue"}:
+                await self._begin(self._begin_on)
+            case {"type": "edit", "message_id": str(message_id), "text": str(text)} if _is_id(message_id):
+                await self._begin(self._begin_anew, int(message_id), text)
+            case _:
+                self._refuse(None, UNREADABLE)
+
+    async def _message(self, client_id: UUID, text: str) -> None:
+        accepted = await self._guarded(str(client_id), self._accept, client_id, text)
+        if accepted is None:
+            return
+        shown, stored = accepted
+        if stored.turn is not None:
+            live.start_turn(stored.turn, shown, stored.title)
+            return
+        self._put({"type": "accepted", "seq": self._seq, **shown})
+        if stored.reply is not None and is_streaming(stored.reply):
+            # The row is up to a second behind what the room will hear next.
+            await self._put_snapshot()
+
+    def _accept(self, client_id: UUID, text: str) -> tuple[live.Frame, Accepted]:
+        with owned_tx(self.user_id), timezone.override(self.zone):
+            accepted = accept_message(
+                conversation_id=self.conversation_id, client_id=client_id, text=text, now=timezone.now()
+            )
+            return opening(str(client_id), accepted.rows), accepted
+
+    async def _begin(self, work: Callable[..., tuple[live.Frame, Accepted]], *args: Any) -> None:
+        """Run the turn that something else than a message begins."""
+        begun = await self._guarded(None, work, *args)
+        if begun is not None:
+            shown, accepted = begun
+            assert accepted.turn is not None, "this always begins a turn"
+            live.start_turn(accepted.turn, shown, None)
+
+    def _begin_again(self) -> tuple[live.Frame, Accepted]:
+        with owned_tx(self.user_id), timezone.override(self.zone):
+            old, accepted = retry_reply(conversation_id=self.conversation_id, now=timezone.now())
+            return {**opening(None, accepted.rows[1:]), "replaces": str(old.pk)}, accepted
+
+    def _begin_on(self) -> tuple[live.Frame, Accepted]:
+        with owned_tx(self.user_id), timezone.override(self.zone):
+            accepted = continue_reply(conversation_id=self.conversation_id, now=timezone.now())
+            return opening(None, accepted.rows[1:]), accepted
+
+    def _begin_anew(self, message_id: int, text: str) -> tuple[live.Frame, Accepted]:
+        with owned_tx(self.user_id), timezone.override(self.zone):
+            removed, accepted = edit_message(
+                conversation_id=self.conversation_id, message_id=message_id, text=text, now=timezone.now()
+            )
+            return {**opening(None, accepted.rows), "removes": [str(pk) for pk in removed]}, accepted
+
+    async def _stop(self) -> None:
+        turn = live.find_turn(self.conversation_id)
+        if turn is not None:
+            turn.control.stop()
+            return
+        # It may run in another process, which reads this at its next save.
+        await self._guarded(None, self._request_stop)
+
+    def _request_stop(self) -> bool:
+        with owned_tx(self.user_id):
+            return request_stop(conversation_id=self.conversation_id, now=timezone.now())
+
+    async def _guarded(self, client_id: str | None, work: Any, *args: Any) -> Any:
+        """Run one request on a thread, if the session still lives; what goes wrong reaches the browser as `failed`."""
+        try:
+            if time.monotonic() - self.checked_at > RECHECK_SECONDS and not await self._is_signed_in():
+                self.end(SIGNED_OUT)
+                return None
+            return await in_thread(work, *args)
+        except DomainError as error:
+            self._refuse(client_id, str(error))
+        except Exception:
+            logger.exception("A frame of conversation %s failed", self.conversation_id)
+            self._refuse(client_id, BROKE)
+        return None
+
+    def _refuse(self, client_id: str | None, text: str) -> None:
+        frame = {"reply_id": None, "client_id": client_id, "text": text, "retry": False, "html": None}
+        self._put({"type": "failed", "seq": self._seq, **frame})
+
+    def _put(self, frame: live.Frame) -> None:
+        assert self.subscription is not None
+        self.subscription.put(frame)
+
+    @property
+    def _seq(self) -> int:
+        turn = live.find_turn(self.conversation_id)
+        return turn.seq if turn is not None else 0
+
+    async def _put_snapshot(self) -> None:
+        try:
+            snapshot = await self._snapshot()
+        except Exception:
+            # A browser that gets no answer asks again, or connects again.
+            logger.exception("No snapshot of conversation %s", self.conversation_id)
+            return
+        self._put(snapshot)
+
+    async def _snapshot(self) -> live.Frame:
+        while True:
+            turn = live.find_turn(self.conversation_id)
+            stored = await in_thread(self._stored_snapshot)
+            if turn is live.find_turn(self.conversation_id):
+                break  # else one began or ended while the rows were read
+        # What runs here knows more than the rows.
+        reply = turn.snapshot() if turn is not None else stored["reply"]
+        last = max(stored["last_message_id"], turn.start.reply_id if turn is not None else 0)
+        return {"type": "snapshot", "seq": self._seq, "last_message_id": str(last or ""), "reply": reply}
+
+    def _stored_snapshot(self) -> dict[str, Any]:
+        with owned_tx(self.user_id):
+            note_here(conversation_id=self.conversation_id, now=timezone.now())
+            interrupt_dead_turns(now=timezone.now())
+            reply = find_last_reply(self.conversation_id)
+            shown = None
+            if reply is not None and is_streaming(reply):
+                # It runs in another process: whole, as it was last saved.
+                shown = {"message_id": str(reply.pk), "html": _body(reply), "tail": "", "status": reply.status}
+            return {"last_message_id": last_message_id(self.conversation_id), "reply": shown}
+
+    async def conversation_news(self, event: dict[str, Any]) -> None:
+        """Read the rows again when another process has written them."""
+        if self.room is not None and not self.has_left and live.find_turn(self.conversation_id) is None:
+            await self._put_snapshot()
+
+    async def session_recheck(self, event: dict[str, Any]) -> None:
+        """Close if the session has ended meanwhile: signed out, password changed, account switched off."""
+        self.checked_at = time.monotonic()
+        try:
+            is_signed_in = await self._is_signed_in()
+        except Exception:
+            # Looked at again in a while; until then the database lets nobody read or write anything.
+            logger.exception("The session of a socket could not be looked at")
+            return
+        if not is_signed_in:
+            self.end(SIGNED_OUT)
+        else:
+            await self._note(note_here)
+
+    async def _note(self, note: Callable[..., None]) -> None:
+        """Write down that the chat is open here, or was; without it the sweep is an hour late, no more."""
+        try:
+            await in_thread(self._write_note, note)
+        except Exception:
+            logger.exception("Nobody knows whether conversation %s is open", self.conversation_id)
+
+    def _write_note(self, note: Callable[..., None]) -> None:
+        now = timezone.now()
+        if note is note_here:
+            with owned(self.user_id):
+                if is_here_known(conversation_id=self.conversation_id, now=now):
+                    return
+        with owned_tx(self.user_id):
+            note(conversation_id=self.conversation_id, now=now)
+
+    async def _is_signed_in(self) -> bool:
+        return await in_thread(_has_session, self.session_key, self.user_id)
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _is_uuid(text: str) -> bool:
+    try:
+        UUID(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_id(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < 19
+
+
+def _body(reply: Message) -> str:
+    return "".join(part_html(part) for part in reply.parts)
+
+
+def _has_session(session_key: str | None, user_id: int) -> bool:
+    # The same check as for a page: the session is there, its user is active, its password has not changed since.
+    request = HttpRequest()
+    request.session = SessionStore(session_key)
+    return SESSION_KEY in request.session and get_user(request).pk == user_id

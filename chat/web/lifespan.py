@@ -1,0 +1,78 @@
+"""What happens when the server starts and stops."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any, Final
+from uuid import UUID
+
+from django.utils import timezone
+
+from chat.turns import live
+from chat.turns.replies import interrupt_dead_turns
+from config.lib.llm import door
+from config.lib.llm.door import LLMUnavailable
+from config.lib.owned import system_tx
+from config.lib.threads import in_thread
+
+logger = logging.getLogger(__name__)
+
+SWEEP_SECONDS: Final = 10
+
+
+class Lifespan:
+    """The ASGI lifespan: warm the model client and sweep dead turns at start, end running turns at stop."""
+
+    def __init__(self) -> None:
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def __call__(
+        self,
+        scope: dict[str, Any],
+        receive: Callable[[], Awaitable[dict[str, Any]]],
+        send: Callable[[dict[str, Any]], Awaitable[None]],
+    ) -> None:
+        """Answer the server's two messages."""
+        while True:
+            message = await receive()
+            if message["type"] == "lifespan.startup":
+                self._start(_warm())
+                self._start(_sweep())
+                await send({"type": "lifespan.startup.complete"})
+            elif message["type"] == "lifespan.shutdown":
+                await self._stop()
+                await send({"type": "lifespan.shutdown.complete"})
+                return
+
+    def _start(self, work: Any) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await live.stop_all()
+
+
+async def _warm() -> None:
+    # Seconds of CPU: better now, on a thread, than in front of the first question.
+    with suppress(LLMUnavailable):  # it is logged, and tried again with the first question
+        await asyncio.to_thread(door.warm)
+
+
+async def _sweep() -> None:
+    """Mark what killed processes left streaming; again and again, since one may be killed at any time."""
+    while True:
+        try:
+            for conversation_id in await in_thread(_sweep_once):
+                await live.tell_news(conversation_id)
+        except Exception:
+            logger.exception("Sweep of dead turns failed; it is tried again")
+        await asyncio.sleep(SWEEP_SECONDS)
+
+
+def _sweep_once() -> list[UUID]:
+    with system_tx("sweep of dead turns"):
+        return interrupt_dead_turns(now=timezone.now())

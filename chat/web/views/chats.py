@@ -1,0 +1,277 @@
+from collections.abc import Mapping
+from http import HTTPStatus
+from typing import Any
+from uuid import UUID
+
+from allauth.account.decorators import reauthentication_required
+from django.contrib import messages
+from django.contrib.auth import logout
+from django.contrib.auth.decorators import login_not_required
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.vary import vary_on_headers
+
+from chat.conversations.journal import bookmarked
+from chat.conversations.lifecycle import note_here, note_left, request_close
+from chat.conversations.queries import (
+    ConversationNotFound,
+    find_panel_chat,
+    get_conversation,
+    list_messages,
+    list_quotes,
+    list_recent,
+    summarised_through,
+)
+from chat.conversations.services import MessageRefused, rename_conversation, start_conversation
+from chat.conversations.services import ask_about_fact as open_chat_about_fact
+from chat.endings.erasure import erase_fact as erase_fact_for_good
+from chat.endings.erasure import erase_user, list_source_messages
+from chat.models import Conversation, Message, Role
+from chat.prompt.assistants import ASSISTANTS, default_assistant
+from chat.prompt.focus import subject_of
+from chat.web.forms import EraseAccountForm, NewChatForm, OpeningForm
+from chat.web.rendering import MessageView, view_messages
+from chat.web.views.sidebar import PageRequest, answer, sidebar
+from config.lib.errors import DomainError
+from config.lib.owned import owned_tx
+from config.lib.web import AuthedRequest, owned_view, safe_next
+from memory.facts.queries import count_current_facts, find_last_version, list_latest_lines
+from memory.facts.versions import FactNotFound
+
+RECENT_ON_HOME = 5
+
+
+@require_safe
+@login_not_required
+def home(request: HttpRequest) -> HttpResponseBase:
+    """Show what Keel is to strangers, and to others where they left off."""
+    if not request.user.is_authenticated:
+        return TemplateResponse(request, "landing.html")
+    return _signed_in_home(request)
+
+
+@owned_view
+def _signed_in_home(request: AuthedRequest) -> HttpResponse:
+    now = timezone.now()
+    context = {
+        "conversations": list_recent(RECENT_ON_HOME),
+        "facts_count": count_current_facts(now),
+        "facts": list_latest_lines(now, RECENT_ON_HOME),
+    }
+    return TemplateResponse(request, "chat/home.html", context)
+
+
+@require_safe
+@never_cache
+@owned_view
+def index(request: AuthedRequest) -> HttpResponse:
+    """Show an empty chat: the row is made with its first message."""
+    return _page(request, None)
+
+
+@require_safe
+@never_cache
+@owned_view
+def conversation(request: AuthedRequest, conversation_id: UUID) -> HttpResponse:
+    """Show one chat with its messages."""
+    return _page(request, _get_or_404(conversation_id))
+
+
+def _page(request: AuthedRequest, shown: Conversation | None) -> HttpResponse:
+    context = {**_thread_context(shown), **sidebar(request, active_id=shown.pk if shown else None)}
+    return TemplateResponse(request, "chat/index.html", context)
+
+
+@require_safe
+@never_cache
+@owned_view
+def panel(request: AuthedRequest) -> HttpResponse:
+    """Return the chat for the slide-over panel: the one named or the page's own, or an empty one if it is gone."""
+    form = OpeningForm(request.GET)
+    opening = form.opening if form.is_valid() else None
+    shown = find_panel_chat(opening=opening, wanted=_uuid_or_none(request.GET.get("conversation", "")))
+    return TemplateResponse(request, "chat/_thread.html", _thread_context(shown, opening))
+
+
+def _thread_context(shown: Conversation | None, opening: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Return what `chat/_thread.html` takes; a new chat is going to be about the `opening` of its page."""
+    page_subject = subject_of(opening) if opening else ""
+    return {
+        "conversation": shown,
+        "chat_messages": _views(shown, list_messages(shown.pk)) if shown else [],
+        "subject": subject_of(shown.opening_context) if shown else page_subject,
+        "page_subject": page_subject,
+        "assistants": ASSISTANTS.values(),
+        "default_assistant": default_assistant(),
+    }
+
+
+def _views(conversation: Conversation, rows: list[Message]) -> list[MessageView]:
+    kept = bookmarked([row.pk for row in rows if row.role == Role.ASSISTANT])
+    return view_messages(rows, kept=kept, summarised_through=summarised_through(conversation.pk))
+
+
+@require_safe
+@never_cache
+@owned_view
+def conversation_messages(request: AuthedRequest, conversation_id: UUID) -> HttpResponse:
+    """Return the messages after one, as HTML: what a page that was away has missed.
+
+    404 where another message took the place of that one meanwhile: then the page has to start over.
+    """
+    after = request.GET.get("after", "")
+    last_seen = int(after) if after.isdecimal() and len(after) < 19 else 0
+    shown = _get_or_404(conversation_id)
+    if last_seen and Message.objects.filter(pk=last_seen, conversation=shown, replaced_at__isnull=False).exists():
+        raise Http404
+    rows = list_messages(shown.pk, after=last_seen)
+    return TemplateResponse(request, "chat/_messages.html", {"messages": _views(shown, rows)})
+
+
+@require_POST
+@owned_view
+def new(request: AuthedRequest) -> HttpResponse:
+    """Make a conversation for a first message and say where it lives."""
+    form = NewChatForm(request.POST)
+    if not form.is_valid():
+        return JsonResponse(
+            {"error": "There is no such assistant, or no such kind of chat. Reload the page."}, status=422
+        )
+    try:
+        with owned_tx(request.user):
+            made = start_conversation(
+                assistant=form.cleaned_data["assistant"] or None,
+                is_temporary=form.cleaned_data["temporary"],
+                opening=form.opening,
+                now=timezone.now(),
+            )
+    except DomainError as error:
+        if error.http_status == HTTPStatus.NOT_FOUND:
+            raise Http404 from None
+        raise
+    url = reverse("chat:conversation", args=[made.pk])
+    said = {"assistant": made.get_assistant_display(), "temporary": made.is_temporary}
+    return JsonResponse({"id": str(made.pk), "url": url, "socket": f"/ws/chat/{made.pk}/", **said}, status=201)
+
+
+@require_POST
+@owned_view
+def ask_about_fact(request: AuthedRequest, fact_id: UUID) -> HttpResponse:
+    """Open a chat in which Keel asks what to change about a fact."""
+    try:
+        with owned_tx(request.user):
+            made = open_chat_about_fact(fact_id=fact_id, now=timezone.now())
+    except FactNotFound:
+        raise Http404 from None
+    return redirect("chat:conversation", made.pk)
+
+
+@require_POST
+@owned_view
+def close(request: AuthedRequest, conversation_id: UUID) -> HttpResponse:
+    """Have a chat closed: the user went on to another one. The worker does it, seconds later."""
+    try:
+        with owned_tx(request.user):
+            request_close(conversation_id=conversation_id, now=timezone.now())
+    except ConversationNotFound:
+        raise Http404 from None
+    return HttpResponse(status=202)
+
+
+@require_POST
+@owned_view
+def leave(request: AuthedRequest, conversation_id: UUID) -> HttpResponse:
+    """Note that a page was left that showed a chat; with `here`, that its user is still on the site."""
+    note = note_here if request.POST.get("here") else note_left
+    with owned_tx(request.user):
+        note(conversation_id=_get_or_404(conversation_id).pk, now=timezone.now())
+    return HttpResponse(status=204)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+@owned_view
+def erase_fact(request: AuthedRequest, fact_id: UUID) -> HttpResponse:
+    """Ask whether a fact of the trash is to be deleted for good, and its sources with it; then do so."""
+    fact = find_last_version(fact_id)
+    if fact is None:
+        raise Http404
+    if fact.trashed_at is None:
+        messages.error(request, "Only a fact in the trash can be deleted for good. Delete it first.")
+        return redirect("memory:fact", fact.pk)
+    if request.POST.get("confirmed") != "yes":
+        context = {"fact": fact, "sources": list_source_messages(fact_id=fact.pk)}
+        return TemplateResponse(request, "chat/erase_fact.html", context)
+    with owned_tx(request.user):
+        erase_fact_for_good(fact_id=fact.pk, with_messages=request.POST.get("with_messages") == "yes")
+    messages.success(request, "Deleted for good.")
+    return redirect("memory:facts")
+
+
+@require_safe
+@never_cache
+@vary_on_headers("HX-Request")
+@owned_view
+def quotes(request: AuthedRequest, fact_id: UUID) -> HttpResponse:
+    """Show the user's own words that a fact was learned from."""
+    fact = find_last_version(fact_id)
+    if fact is None:
+        raise Http404
+    template = "chat/_quotes.html" if request.headers.get("HX-Request") else "chat/quotes.html"
+    return TemplateResponse(request, template, {"fact": fact, "quotes": list_quotes(fact.quotes)})
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+@reauthentication_required  # type: ignore[untyped-decorator]
+def erase_account(request: AuthedRequest) -> HttpResponse:
+    """Delete the user and everything of theirs, once they have typed their address."""
+    form = EraseAccountForm(request.POST or None, address=request.user.email)
+    if request.method == "POST" and form.is_valid():
+        user_id = request.user.pk
+        logout(request)
+        erase_user(user_id=user_id)
+        messages.success(request, "Your account and everything in it is deleted.")
+        return redirect("home")
+    return TemplateResponse(request, "chat/erase_account.html", {"form": form}, status=422 if form.errors else 200)
+
+
+@require_POST
+@owned_view
+def rename(request: PageRequest, conversation_id: UUID) -> HttpResponse:
+    """Set a chat's title."""
+    refusal = ""
+    try:
+        with owned_tx(request.user):
+            rename_conversation(conversation_id=conversation_id, title=request.POST.get("title", ""))
+    except ConversationNotFound:
+        raise Http404 from None
+    except MessageRefused as error:
+        refusal = str(error)
+    if request.htmx:
+        return answer(request, conversation_id, refusal=refusal)
+    if refusal:
+        return JsonResponse({"error": refusal}, status=422)
+    if request.headers.get("Accept", "").startswith("application/json"):
+        return JsonResponse({"title": get_conversation(conversation_id).title})
+    return redirect(safe_next(request, reverse("chat:conversation", args=[conversation_id])))
+
+
+def _get_or_404(conversation_id: UUID) -> Conversation:
+    try:
+        return get_conversation(conversation_id)
+    except ConversationNotFound:
+        raise Http404 from None
+
+
+def _uuid_or_none(text: str) -> UUID | None:
+    try:
+        return UUID(text)
+    except ValueError:
+        return None

@@ -1,0 +1,78 @@
+"""What is done to whole conversations: archived and taken out again, put into the trash and restored."""
+
+from collections.abc import Callable
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from chat.conversations.lifecycle import (
+    archive_conversation,
+    restore_conversation,
+    trash_conversation,
+    unarchive_conversation,
+)
+from chat.conversations.queries import ConversationNotFound, page_of_trash
+from chat.web.views.sidebar import PageRequest, answer
+from config.lib.owned import owned_tx
+from config.lib.paging import asked_number, ways_on
+from config.lib.web import AuthedRequest, owned_view, safe_next
+
+
+@require_POST
+@owned_view
+def archive(request: PageRequest, conversation_id: UUID) -> HttpResponse:
+    """Put a chat among the archived ones."""
+    _write(request, archive_conversation, conversation_id=conversation_id, now=timezone.now())
+    return answer(request, conversation_id, act="archived")
+
+
+@require_POST
+@owned_view
+def unarchive(request: PageRequest, conversation_id: UUID) -> HttpResponse:
+    """Take a chat out of the archived ones."""
+    _write(request, unarchive_conversation, conversation_id=conversation_id, now=timezone.now())
+    return answer(request, conversation_id, act="unarchived")
+
+
+@require_POST
+@owned_view
+def trash(request: PageRequest, conversation_id: UUID) -> HttpResponse:
+    """Put a chat into the trash, for 30 days."""
+    _write(request, trash_conversation, conversation_id=conversation_id, now=timezone.now())
+    return answer(request, conversation_id, act="trashed")
+
+
+@require_POST
+@owned_view
+def restore(request: PageRequest, conversation_id: UUID) -> HttpResponse:
+    """Take a chat out of the trash."""
+    _write(request, restore_conversation, conversation_id=conversation_id)
+    if request.htmx or request.POST.get("act") == "undo":
+        return answer(request, conversation_id, act="restored")
+    messages.success(request, "The chat is restored.")
+    return redirect(safe_next(request, "chat:trashed"))
+
+
+@require_safe
+@never_cache
+@owned_view
+def trashed(request: AuthedRequest) -> HttpResponse:
+    """Show what is in the trash, and until when it can be restored."""
+    page = page_of_trash(asked_number(request.GET.get("page", "")))
+    links = ways_on(page, lambda number: f"?page={number}")
+    return TemplateResponse(request, "chat/trashed.html", {"page": page, "links": links})
+
+
+def _write(request: AuthedRequest, act: Callable[..., Any], **values: Any) -> None:
+    try:
+        with owned_tx(request.user):
+            act(**values)
+    except ConversationNotFound:
+        raise Http404 from None

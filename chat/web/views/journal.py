@@ -1,0 +1,214 @@
+"""The journal: replies kept with a note, on a page of their own and at the foot of each reply."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict
+from datetime import datetime, timedelta
+from functools import partial
+from http import HTTPStatus
+from typing import Any, Final
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django.contrib import messages
+from django.core import signing
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+from django.views.decorators.vary import vary_on_headers
+from django_htmx.http import trigger_client_event
+
+from chat.conversations.journal import (
+    BookmarkNotFound,
+    Kept,
+    NoteRefused,
+    Removed,
+    ReplyNotFound,
+    ReplyNotKept,
+    bookmark_reply,
+    find_bookmark,
+    get_entry,
+    page_of_journal,
+    remove_bookmark,
+    restore_bookmark,
+)
+from chat.conversations.journal import edit_note as set_note
+from chat.models import Message, Role
+from chat.web.markdown import render
+from chat.web.views.sidebar import PageRequest
+from config.lib.owned import owned_tx
+from config.lib.paging import asked_number, ways_on
+from config.lib.text import one_line
+from config.lib.web import AuthedRequest, owned_view, safe_next
+
+MAX_QUERY: Final = 200  # characters
+UNDO_FOR: Final = timedelta(hours=1)
+TOO_LATE: Final = "This can be undone no more."
+
+
+@require_safe
+@never_cache
+@vary_on_headers("HX-Request", "HX-Target")
+@owned_view
+def journal(request: PageRequest) -> HttpResponse:
+    """Show the replies that were kept, newest first."""
+    return _journal(request)
+
+
+def _journal(request: PageRequest, **more: Any) -> HttpResponse:
+    query = one_line(request.GET.get("q", "")[: 4 * MAX_QUERY])[:MAX_QUERY]
+    page = page_of_journal(query, asked_number(request.GET.get("page", "")))
+    context = {
+        "query": query,
+        "page": page,
+        "entries": [_shown(entry) for entry in page.entries],
+        **ways_on(page, partial(_address, query)),
+        "here": _address(query, page.number),
+        **more,
+    }
+    if not (request.htmx and request.htmx.target == "results"):
+        return TemplateResponse(request, "chat/journal.html", context)
+    response = TemplateResponse(request, "chat/_journal_results.html", context)
+    response["HX-Replace-Url"] = context["here"]
+    return response
+
+
+@require_POST
+@owned_view
+def bookmark(request: PageRequest, message_id: int) -> HttpResponse:
+    """Keep a reply, or keep it no more: the button at its foot."""
+    now = timezone.now()
+    reply = Message.objects.filter(pk=message_id, role=Role.ASSISTANT).only("pk", "user_id", "conversation_id").first()
+    if reply is None:
+        raise Http404
+    undo = refusal = ""
+    try:
+        with _writing(request):
+            if request.POST.get("to") != "off":
+                _keep(request, message_id, now)
+            elif kept := find_bookmark(message_id):
+                undo = _signed(request, remove_bookmark(bookmark_id=kept.pk))
+    except ReplyNotKept as error:
+        refusal = str(error)
+    is_kept = find_bookmark(message_id) is not None
+    if not request.htmx:
+        said = "Kept in the journal." if is_kept else "Taken out of the journal."
+        messages.add_message(request, messages.ERROR if refusal else messages.SUCCESS, refusal or said)
+        return redirect(f"{reverse('chat:conversation', args=[reply.conversation_id])}#message-{message_id}")
+    context = {"message_id": message_id, "is_kept": is_kept, "undo": undo, "is_focused": True}
+    response = TemplateResponse(request, "chat/_bookmark.html", context)
+    return trigger_client_event(response, "keel:toast", {"text": refusal, "level": "error"}) if refusal else response
+
+
+def _keep(request: AuthedRequest, message_id: int, now: datetime) -> None:
+    """Keep a reply; if it was kept until a moment ago, with the note it had."""
+    removed = _unsigned(request)
+    if removed is not None and removed.message_id == message_id:
+        restore_bookmark(removed=removed, now=now)
+    else:
+        bookmark_reply(message_id=message_id, now=now)
+
+
+@require_POST
+@owned_view
+def edit_note(request: PageRequest, bookmark_id: UUID) -> HttpResponse:
+    """Set the note of an entry."""
+    typed, refusal = request.POST.get("note", ""), ""
+    try:
+        with _writing(request):
+            set_note(bookmark_id=bookmark_id, note=typed, now=timezone.now())
+    except NoteRefused as error:
+        refusal = str(error)
+    if request.htmx or refusal:
+        return _entry(request, bookmark_id, refusal=refusal, typed=typed if refusal else None)
+    return redirect(f"{safe_next(request, reverse('chat:journal'))}#kept-{bookmark_id}")
+
+
+@require_POST
+@owned_view
+def remove(request: PageRequest, bookmark_id: UUID) -> HttpResponse:
+    """Take an entry out of the journal; the answer can put it back."""
+    with _writing(request):
+        removed = remove_bookmark(bookmark_id=bookmark_id)
+    context = {"removed_id": bookmark_id, "undo": _signed(request, removed), "here": safe_next(request, "")}
+    if request.htmx:
+        return TemplateResponse(request, "chat/_kept_removed.html", context)
+    # Not a redirect: what it takes to undo stands in this answer alone.
+    return _journal(request, removed=context)
+
+
+@require_POST
+@owned_view
+def restore(request: PageRequest) -> HttpResponse:
+    """Put an entry back that was just taken out."""
+    removed = _unsigned(request)
+    refusal = TOO_LATE if removed is None else ""
+    if removed is not None:
+        try:
+            with owned_tx(request.user):
+                back = restore_bookmark(removed=removed, now=timezone.now())
+        except ReplyNotFound as error:
+            refusal = str(error)
+    if not request.htmx:
+        if refusal:
+            messages.error(request, refusal)
+        return redirect(safe_next(request, "chat:journal"))
+    if refusal:
+        context = {"removed_id": "gone", "refusal": refusal}
+        return TemplateResponse(request, "chat/_kept_removed.html", context, status=HTTPStatus.CONFLICT)
+    return _entry(request, back.pk)
+
+
+def _entry(request: PageRequest, bookmark_id: UUID, *, refusal: str = "", typed: str | None = None) -> HttpResponse:
+    """Answer with one entry; without htmx on a page of its own, where a refused note can be mended."""
+    context = {
+        **_shown(get_entry(bookmark_id)),
+        "here": safe_next(request, reverse("chat:journal")),
+        "refusal": refusal,
+        "typed": typed,
+        "is_touched": True,
+    }
+    template = "chat/_kept.html" if request.htmx else "chat/journal_entry.html"
+    return TemplateResponse(
+        request, template, context, status=HTTPStatus.UNPROCESSABLE_ENTITY if refusal else HTTPStatus.OK
+    )
+
+
+def _shown(entry: Kept) -> dict[str, Any]:
+    return {"entry": entry, "html": render(entry.bookmark.text)}
+
+
+@contextmanager
+def _writing(request: AuthedRequest) -> Iterator[None]:
+    try:
+        with owned_tx(request.user):
+            yield
+    except (ReplyNotFound, BookmarkNotFound):
+        raise Http404 from None
+
+
+def _signed(request: AuthedRequest, removed: Removed) -> str:
+    """Return an entry as the page keeps it for its undo: no row of it is left, and nobody else can make one up."""
+    given = {**asdict(removed), "created_at": removed.created_at.isoformat()}
+    return signing.dumps(given, salt=_salt(request), compress=True)
+
+
+def _unsigned(request: AuthedRequest) -> Removed | None:
+    try:
+        given = signing.loads(request.POST.get("undo", ""), salt=_salt(request), max_age=UNDO_FOR)
+    except signing.BadSignature:
+        return None
+    return Removed(**{**given, "created_at": datetime.fromisoformat(given["created_at"])})
+
+
+def _salt(request: AuthedRequest) -> str:
+    return f"chat.views.journal.{request.user.pk}"
+
+
+def _address(query: str, number: int = 1) -> str:
+    asked = ({"q": query} if query else {}) | ({"page": str(number)} if number > 1 else {})
+    return f"{reverse('chat:journal')}?{urlencode(asked)}" if asked else reverse("chat:journal")

@@ -1,0 +1,45 @@
+"""What Keel knew when it wrote a reply."""
+
+from typing import Any
+from uuid import UUID
+
+from django.http import Http404, HttpResponse
+from django.template.response import TemplateResponse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from chat.models import Message, Role
+from chat.prompt.receipts import find_receipt, show_receipt
+from config.lib.web import AuthedRequest, owned_view
+from trading.record.trade_queries import find_trades
+
+_TITLES = {
+    "persona": "Who Keel is",
+    "tier": "How much you have traded",
+    "memory": "What Keel knows about you",
+    "mode": "Where the chat was opened",
+    "trust": "The rules",
+    "focus": "What was in focus",
+    "clock": "The time",
+}
+
+
+@require_safe
+@never_cache
+@owned_view
+def receipt(request: AuthedRequest, message_id: int) -> HttpResponse:
+    """Show what the prompt of a reply was made of, and what its tools brought in."""
+    rows = Message.objects.filter(pk=message_id, role=Role.ASSISTANT)
+    reply = rows.select_related("snapshot", "conversation").first()
+    if reply is None:
+        raise Http404
+    kept = find_receipt(reply)
+    context: dict[str, Any] = {"reply": reply, "receipt": None}
+    if kept is not None:
+        shown = show_receipt(kept, reply)
+        context |= {
+            "receipt": shown,
+            "segments": [(_TITLES.get(one.name, one.name), one.text) for one in shown.segments],
+            "trades": find_trades(UUID(pk) for tool in shown.looked_up for pk in tool.trade_ids),
+        }
+    return TemplateResponse(request, "chat/receipt.html", context)

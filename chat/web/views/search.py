@@ -1,0 +1,120 @@
+"""Finding past chats: a page with an address of its own, and results beside a chat while one types."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Final
+from urllib.parse import urlencode
+
+from django.http import HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+from django.views.decorators.vary import vary_on_headers
+
+from chat.conversations.search import MAX_HITS, ConversationHit, Range, search_conversations
+from chat.models import Conversation, ConversationStatus
+from chat.web.views.sidebar import PageRequest
+from config.lib.paging import asked_number, place_of, ways_on
+from config.lib.search.terms import query_terms
+from config.lib.text import one_line
+from config.lib.web import owned_view
+
+MAX_QUERY: Final = 200  # characters
+PAGE_SIZE: Final = 10
+BESIDE: Final = 8  # results in the list beside a chat
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """A conversation that was found, as the templates take it."""
+
+    conversation: Conversation
+    url: str  # of the chat, at the message found
+    title: SafeString
+    snippet: SafeString
+    is_archived: bool
+
+
+@require_safe
+@never_cache
+@vary_on_headers("HX-Request", "HX-Target")
+@owned_view
+def search(request: PageRequest) -> HttpResponse:
+    """Show the chats that answer a query, best first."""
+    query = one_line(request.GET.get("q", "")[: 4 * MAX_QUERY])[:MAX_QUERY]
+    is_beside = bool(request.htmx) and request.htmx.target == "found"
+    number = 1 if is_beside else asked_number(request.GET.get("page", ""))
+    context = _found(query, number, BESIDE if is_beside else PAGE_SIZE)
+    if is_beside:
+        return TemplateResponse(request, "chat/_found.html", context)
+    if not request.htmx:
+        return TemplateResponse(request, "chat/search.html", context)
+    response = TemplateResponse(request, "chat/_found_page.html", context)
+    # Typing on stays in one entry of the browser's history.
+    response["HX-Replace-Url"] = _address(query)
+    return response
+
+
+def _found(query: str, number: int, size: int) -> dict[str, Any]:
+    """Return what the templates of results take; `why` says what is missing of a query that was not looked for."""
+    why = _why_not(query)
+    if why:
+        return {"query": query, "why": why, "hits": [], "total": 0, "all_url": _address(query)}
+    most = min(number * size, MAX_HITS)
+    found = search_conversations(query=query, limit=most)
+    within_reach = min(found.total, MAX_HITS)
+    place = place_of(number, total=within_reach, size=size)
+    return {
+        "query": query,
+        "why": "",
+        "hits": [_hit(row) for row in found.rows[place.rows]],
+        "total": found.total,
+        "best": MAX_HITS if found.total > MAX_HITS else 0,
+        "number": place.number,
+        "pages": place.pages,
+        **ways_on(place, partial(_address, query)),
+        "all_url": _address(query),
+    }
+
+
+def _why_not(query: str) -> str:
+    """Return why there is nothing to look for: `empty`, `short`, or empty for a query that can be answered.
+
+    One letter of an alphabet stands in every chat; one sign of a script without spaces is a word.
+    """
+    if not query:
+        return "empty"
+    return "short" if not query_terms(query) or (len(query) == 1 and query.isascii()) else ""
+
+
+def _hit(row: ConversationHit) -> Hit:
+    anchor = f"#message-{row.message_id}" if row.message_id else ""
+    return Hit(
+        conversation=row.conversation,
+        url=f"{reverse('chat:conversation', args=[row.conversation.pk])}{anchor}",
+        title=_marked(row.conversation.title or "New chat", row.title_ranges),
+        snippet=_marked(row.snippet, row.snippet_ranges),
+        is_archived=row.conversation.status == ConversationStatus.ARCHIVED,
+    )
+
+
+def _marked(text: str, ranges: list[Range]) -> SafeString:
+    """Return a text as HTML with what stands in the ranges marked."""
+    ends = [0, *(end for _, end in ranges)]
+    starts = [*(start for start, _ in ranges), len(text)]
+    between = [text[end:start] for end, start in zip(ends, starts, strict=True)]
+    found = [*(text[start:end] for start, end in ranges), ""]
+    pieces = zip(between, found, strict=True)
+    return format_html_join("", "{}{}", ((plain, _mark(word)) for plain, word in pieces))
+
+
+def _mark(word: str) -> SafeString:
+    return format_html_join("", "<mark>{}</mark>", [(word,)] if word else [])
+
+
+def _address(query: str, number: int = 1) -> str:
+    asked = {"q": query} | ({"page": str(number)} if number > 1 else {})
+    return f"{reverse('chat:search')}?{urlencode(asked)}"

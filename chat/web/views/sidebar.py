@@ -1,0 +1,94 @@
+"""The list of conversations beside a chat, as a part of pages and as the answer to what was done in it."""
+
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any, Final
+from urllib.parse import urlencode, urlsplit
+from uuid import UUID
+
+from django.http import HttpResponse, QueryDict
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import Resolver404, resolve, reverse
+from django.utils import timezone
+from django_htmx.http import HttpResponseClientRedirect
+from django_htmx.middleware import HtmxDetails
+
+from chat.conversations.queries import find_conversation, get_threads
+from chat.models import Conversation, ConversationStatus
+from config.lib.web import AuthedRequest, safe_next
+
+DONE: Final = ("archived", "unarchived", "trashed", "restored")  # what an address may say was done, and to which chat
+
+
+class PageRequest(AuthedRequest):
+    """A request of a signed-in user, with what htmx says of it."""
+
+    htmx: HtmxDetails
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """What was done to a conversation a moment ago, to be undone."""
+
+    act: str  # one of DONE
+    conversation: Conversation
+
+
+def sidebar(request: AuthedRequest, *, active_id: UUID | None, done: Done | None = None) -> dict[str, Any]:
+    """Return what `chat/_threads.html` takes."""
+    return {
+        "threads": get_threads(timezone.localtime()),
+        "active_id": active_id,
+        "done": done or _done_of(request.GET),
+        "here": reverse("chat:conversation", args=[active_id]) if active_id else reverse("chat:index"),
+    }
+
+
+def answer(request: PageRequest, conversation_id: UUID, *, act: str = "", refusal: str = "") -> HttpResponse:
+    """Answer what was done to a conversation in the list: with the list anew, or by leading back to the page."""
+    if not request.htmx:
+        back = urlsplit(safe_next(request, reverse("chat:index")))
+        if act == "trashed" and _shown_at(back.path) == conversation_id:
+            back = urlsplit(reverse("chat:index"))
+        return redirect(f"{back.path}?{urlencode({act: conversation_id})}" if act else back.path)
+    active_id = _shown_at(request.htmx.current_url_abs_path or "")
+    if act == "trashed" and active_id == conversation_id:
+        return HttpResponseClientRedirect(f"{reverse('chat:index')}?{urlencode({act: conversation_id})}")
+    found = find_conversation(conversation_id)
+    done = Done(act, found) if act and found else None
+    context = {**sidebar(request, active_id=active_id, done=done), "touched": found, "refusal": refusal}
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if refusal else HTTPStatus.OK
+    return TemplateResponse(request, "chat/_threads.html", context, status=status)
+
+
+def _shown_at(address: str) -> UUID | None:
+    """Return the conversation that the page of an address shows."""
+    try:
+        match = resolve(urlsplit(address).path)
+    except Resolver404:
+        return None
+    shown: UUID | None = match.kwargs["conversation_id"] if match.view_name == "chat:conversation" else None
+    return shown
+
+
+def _done_of(query: QueryDict) -> Done | None:
+    for act in DONE:
+        try:
+            found = find_conversation(UUID(query.get(act, "")))
+        except ValueError:
+            continue
+        if found is not None and _is_so(act, found):
+            return Done(act, found)
+    return None
+
+
+def _is_so(act: str, conversation: Conversation) -> bool:
+    """Tell whether what an address says still holds: it may be an old one, or made up."""
+    is_archived = conversation.status == ConversationStatus.ARCHIVED
+    return {
+        "archived": is_archived,
+        "unarchived": not is_archived,
+        "trashed": conversation.trashed_at is not None,
+        "restored": conversation.trashed_at is None,
+    }[act]

@@ -1,0 +1,31 @@
+"""What a user's chats use of the models, and what is left of today's budget."""
+
+from django.conf import settings
+from django.http import HttpResponse
+from django.template.response import TemplateResponse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from chat.conversations.usage import list_days
+from config.lib.web import AuthedRequest, owned_view
+
+DAYS_SHOWN = 30
+
+
+@require_safe
+@never_cache
+@owned_view
+def usage(request: AuthedRequest) -> HttpResponse:
+    """Show the tokens and the cost of the last days."""
+    days = list_days(DAYS_SHOWN)
+    today = next((day for day in days if day.day == timezone.now().date()), None)
+    used = today.prompt_tokens + today.completion_tokens if today else 0
+    context = {
+        "days": days,
+        "used": used,
+        "reserved": today.reserved_tokens if today else 0,
+        "budget": settings.DAILY_TOKEN_BUDGET,
+        "left": max(0, settings.DAILY_TOKEN_BUDGET - used - (today.reserved_tokens if today else 0)),
+    }
+    return TemplateResponse(request, "chat/usage.html", context)

@@ -1,0 +1,103 @@
+"""The only formats of numbers, money and instants."""
+
+from datetime import UTC, datetime, timedelta
+from decimal import ROUND_HALF_EVEN, Context, Decimal
+from typing import Final
+
+_WIDE: Final = Context(prec=60)
+_CENT: Final = Decimal("0.01")
+
+
+def format_usd(amount: Decimal) -> str:
+    """Return `$1,234.50`, or `-$3.00`."""
+    rounded = _round(amount, _CENT)
+    return f"{'-' if rounded < 0 else ''}${rounded.copy_abs():,.2f}"
+
+
+def format_signed_usd(amount: Decimal) -> str:
+    """Return `+$28.40`, `-$9.70`, or `$0.00`."""
+    text = format_usd(amount)
+    return f"+{text}" if _round(amount, _CENT) > 0 else text
+
+
+def format_whole_usd(amount: Decimal) -> str:
+    """Return a size, for which cents are noise: `$250`; below a dollar `$0.40`."""
+    return format_usd(amount) if abs(amount) < 1 else format_usd(_round(amount, Decimal(1)))[:-3]
+
+
+def format_signed_whole_usd(amount: Decimal) -> str:
+    """Return `+$22`, `-$8`, or `$0.00`."""
+    text = format_whole_usd(amount)
+    return f"+{text}" if _round(amount, _CENT) > 0 else text
+
+
+def format_price(amount: Decimal) -> str:
+    """Return a price to six significant digits and at least to the unit: `65,200`, `3,410.5`, `0.0000123`."""
+    exponent = min(amount.adjusted() - 5, 0) if amount else 0
+    text = f"{_round(amount, Decimal(1).scaleb(exponent)):,f}"
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def format_quantity(amount: Decimal) -> str:
+    """Return a quantity to eight places, without closing zeros and without an exponent."""
+    text = f"{_round(amount, Decimal('1e-8')):f}"
+    text = text.rstrip("0").rstrip(".") if "." in text else text
+    return "0" if text == "-0" else text
+
+
+def format_pct(fraction: Decimal | float, places: int = 1) -> str:
+    """Return a share of one as `1.1%`."""
+    rounded = _round(Decimal(str(fraction)) * 100, Decimal(1).scaleb(-places))
+    return f"{rounded:.{places}f}%"
+
+
+def format_signed_pct(fraction: Decimal | float, places: int = 1) -> str:
+    """Return a share of one as `+1.1%` or `-0.5%`."""
+    text = format_pct(fraction, places)
+    return text if text.startswith("-") or not any(digit in text for digit in "123456789") else f"+{text}"
+
+
+def format_minute(at: datetime) -> str:
+    """Return an instant as `2026-06-04T10:00`, in UTC."""
+    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M")
+
+
+def format_end_minute(at: datetime, since: datetime) -> str:
+    """Return an instant as `12:30`, with its date if that is another than that of `since`; in UTC."""
+    text = format_minute(at)
+    return text.partition("T")[2] if text[:10] == format_minute(since)[:10] else text
+
+
+def format_minutes(length: timedelta) -> str:
+    """Return a duration in whole minutes: `120m`."""
+    return f"{length // timedelta(minutes=1)}m"
+
+
+def _round(amount: Decimal, grain: Decimal) -> Decimal:
+    rounded = amount.quantize(grain, rounding=ROUND_HALF_EVEN, context=_WIDE)
+    return rounded or rounded.copy_abs()  # no minus zero
+
+
+def format_instant(at: datetime | None) -> str | None:
+    """Return an instant as `2026-06-04T10:00:00Z`."""
+    return None if at is None else at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def round_usd(amount: Decimal | float | None) -> float | None:
+    """Return money, rounded to cents."""
+    return round_number(amount, 2)
+
+
+def round_pct(fraction: Decimal | float | None, places: int = 2) -> float | None:
+    """Return a share of one as percent."""
+    return None if fraction is None else round_number(fraction * 100, places)
+
+
+def round_number(number: Decimal | float | None, places: int) -> float | None:
+    """Return a number rounded, never minus zero."""
+    return None if number is None else round(float(number), places) or 0.0
+
+
+def round_price(amount: Decimal | None) -> float | None:
+    """Return a price to eight significant digits."""
+    return None if amount is None else float(f"{amount:.8g}")

@@ -1,0 +1,257 @@
+"""The other room behind the door to models: OpenAI's streaming protocol, read without LiteLLM.
+
+For endpoints that speak it, which the setting LLM_DIRECT names, with the keys and bases that LiteLLM reads, too. What
+comes out are pieces; what they make together, and what a failure means, the door says for both rooms alike.
+"""
+
+import asyncio
+import importlib
+import json
+import logging
+import os
+import ssl
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing, suppress
+from functools import cache
+from typing import Any, Final
+from weakref import WeakKeyDictionary
+
+from django.conf import settings
+
+from config.lib.llm.answer import Piece, Usage
+
+MAX_LINE: Final = 8 * 1024 * 1024  # bytes of one event; a whole answer may come as one
+MAX_REFUSAL: Final = 64 * 1024  # bytes read of what comes with an error
+DRAIN_SECONDS: Final = 0.5  # for the end of a body whose answer is complete
+END: Final = b"[DONE]"
+# A text goes out thirty times a second, providers send hundreds of words in that time, and to wake for each costs more
+# than to read it. So after a word that was waited for the next ones gather for a moment; what has come is read at once.
+PACE_SECONDS: Final = 1 / 60
+WAIT_SECONDS: Final = 0.001  # what takes longer than this was not there yet
+
+# By provider: the variable with its base, the base without one, the variable with its key.
+_ENDPOINTS: Final = {
+    "openai": ("OPENAI_API_BASE", "https://api.openai.com/v1", "OPENAI_API_KEY"),
+    "openrouter": ("OPENROUTER_API_BASE", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+}
+PROVIDERS: Final = frozenset(_ENDPOINTS)  # what LLM_DIRECT may name
+_CACHES_BY_MARKS: Final = "openrouter/anthropic/"  # others cache by themselves, or refuse the mark
+
+_FINISHES: Final = {
+    "length": "length",
+    "max_tokens": "length",
+    "content_filter": "content_filter",
+    "tool_calls": "tool_calls",
+    "function_call": "tool_calls",
+}
+_TOO_LONG: Final = ("context_length_exceeded", "maximum context length", "context window", "prompt is too long")
+_CONTENT: Final = ("content_policy_violation", "content_filter", "content management policy")
+
+_clients: "WeakKeyDictionary[asyncio.AbstractEventLoop, Any]" = WeakKeyDictionary()
+
+
+class HTTPStatusError(Exception):
+    """The provider answered with an error; `status_code` is that of HTTP, None when it came within a stream."""
+
+    def __init__(self, status_code: int | None) -> None:
+        super().__init__(f"status {status_code}")
+        self.status_code = status_code
+
+
+class ContextWindowExceededError(HTTPStatusError):
+    """The prompt is longer than the model takes."""
+
+
+class ContentPolicyViolationError(HTTPStatusError):
+    """The provider declined for what was said."""
+
+
+class StreamError(Exception):
+    """A stream that is none: a line without an end, an event of another shape."""
+
+
+class KeyMissing(Exception):
+    """There is no key for the endpoint."""
+
+    def __init__(self, variable: str) -> None:
+        super().__init__(f"missing API key: {variable}")
+
+
+def reads(model: str) -> bool:
+    """Tell whether a model is asked in this room."""
+    provider, _, name = model.partition("/")
+    return bool(name) and provider in _ENDPOINTS and provider in settings.LLM_DIRECT
+
+
+def can_cache(model: str) -> bool:
+    """Tell whether a model's provider takes marks in the prompt up to where it should cache."""
+    return model.startswith(_CACHES_BY_MARKS)
+
+
+async def open_stream(
+    model: str, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]] | None
+) -> Any:
+    """Ask for a streamed answer and return the response, whose body is still to come; close it.
+
+    Raises:
+        KeyMissing: there is no key for the model's endpoint.
+        HTTPStatusError: the provider refused; it may be one of its subclasses.
+        Exception: whatever httpx raises.
+    """
+    provider, _, name = model.partition("/")
+    base_variable, base, key_variable = _ENDPOINTS[provider]
+    key = os.environ.get(key_variable, "")
+    if not key:
+        raise KeyMissing(key_variable)
+    url = f"{(os.environ.get(base_variable) or base).rstrip('/')}/chat/completions"
+    body = {"model": name, "messages": messages, "stream": True, "stream_options": {"include_usage": True}}
+    if tools:
+        body["tools"] = tools
+    httpx = importlib.import_module("httpx")
+    client = await _client()
+    timeout = httpx.Timeout(settings.LLM_CONNECT_TIMEOUT_SECONDS, read=settings.LLM_READ_TIMEOUT_SECONDS)
+    headers = {
+        "authorization": f"Bearer {key}",
+        "content-type": "application/json",
+        "accept": "text/event-stream",
+    }
+    request = client.build_request("POST", url, content=json.dumps(body).encode(), headers=headers, timeout=timeout)
+    response = await client.send(request, stream=True)
+    if response.status_code != 200:
+        try:
+            raise _refusal(response.status_code, await _some_of(response))
+        finally:
+            await response.aclose()
+    return response
+
+
+async def pieces(response: Any) -> AsyncGenerator[Piece, None]:
+    """Yield the pieces of a streamed answer until its end mark, or the end of the body.
+
+    Raises:
+        StreamError, ValueError: what came is no such answer.
+        HTTPStatusError: the provider says in the stream that it failed.
+        Exception: whatever httpx raises.
+    """
+    loop = asyncio.get_running_loop()
+    rest, is_over = b"", False
+    async with aclosing(response.aiter_bytes()) as body:
+        asked = loop.time()
+        async for data in body:
+            has_waited, has_text = loop.time() - asked > WAIT_SECONDS, False
+            *lines, rest = (rest + data).split(b"\n")
+            if len(rest) > MAX_LINE:
+                raise StreamError("an event without an end")
+            for event in filter(None, map(_event, lines)):
+                is_over = is_over or event == END
+                if is_over:
+                    break
+                piece = _piece(event)
+                has_text = has_text or bool(piece.content)
+                yield piece
+            if has_waited and has_text:
+                await asyncio.sleep(PACE_SECONDS)
+            asked = loop.time()
+    if not is_over and (event := _event(rest)) not in {b"", END}:
+        yield _piece(event)
+
+
+def _event(line: bytes) -> bytes:
+    """Return what a line brings: an event is one line of JSON; comments keep the connection alive."""
+    return line[5:].strip() if line.startswith(b"data:") else b""
+
+
+async def drain(rest: AsyncGenerator[Piece, None]) -> None:
+    """Read what follows a complete answer, if it comes soon: only then the connection serves another one."""
+    with suppress(Exception):
+        async with asyncio.timeout(DRAIN_SECONDS):
+            async for _ in rest:
+                pass
+
+
+async def close() -> None:
+    """Close the connections of this event loop."""
+    client = _clients.pop(asyncio.get_running_loop(), None)
+    if client is not None:
+        with suppress(Exception):
+            await client.aclose()
+
+
+async def _client() -> Any:
+    """Return the client of this event loop: connections cannot move between loops."""
+    loop = asyncio.get_running_loop()
+    if loop not in _clients:
+        httpx = importlib.import_module("httpx")
+        logging.getLogger("httpx").setLevel(logging.WARNING)  # it logs addresses
+        trust = await asyncio.to_thread(_trust)
+        # As many connections at a time as there are turns; a limit would let them wait for each other.
+        limits = httpx.Limits(max_connections=None, max_keepalive_connections=20)
+        _clients.setdefault(loop, httpx.AsyncClient(verify=trust, limits=limits))
+    return _clients[loop]
+
+
+@cache
+def _trust() -> ssl.SSLContext:
+    context: ssl.SSLContext = importlib.import_module("httpx").create_ssl_context()
+    return context
+
+
+async def _some_of(response: Any) -> str:
+    read = b""
+    with suppress(Exception):  # the status says enough
+        async for data in response.aiter_bytes():
+            read += data
+            if len(read) > MAX_REFUSAL:
+                break
+    return read[:MAX_REFUSAL].decode(errors="replace")
+
+
+def _refusal(status: int | None, said: str) -> HTTPStatusError:
+    said = said.lower()
+    if status is None or status < 500:
+        if any(words in said for words in _TOO_LONG):
+            return ContextWindowExceededError(status)
+        if any(words in said for words in _CONTENT):
+            return ContentPolicyViolationError(status)
+    return HTTPStatusError(status)
+
+
+def _piece(event: bytes) -> Piece:
+    payload = json.loads(event)
+    if not isinstance(payload, dict):
+        raise StreamError("an event that is no object")
+    if error := payload.get("error"):
+        code = error.get("code") if isinstance(error, dict) else None
+        raise _refusal(code if isinstance(code, int) else None, json.dumps(error))
+    choices = payload.get("choices")
+    choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
+    delta = choice.get("delta")
+    delta = delta if isinstance(delta, dict) else {}
+    return Piece(
+        content=delta.get("content"),
+        calls=_calls(delta.get("tool_calls")),
+        finish_reason=_finish(choice.get("finish_reason")),
+        usage=Usage.of(payload.get("usage")),
+    )
+
+
+def _calls(fragments: Any) -> list[dict[str, Any]]:
+    """Return the fragments that can be part of a call."""
+    if not isinstance(fragments, list):
+        return []
+    return [
+        fragment
+        for fragment in fragments
+        if isinstance(fragment, dict)
+        and isinstance(fragment.get("index"), int | None)
+        and isinstance(function := fragment.get("function"), dict)
+        and isinstance(function.get("name"), str | None)
+    ]
+
+
+def _finish(reason: Any) -> str | None:
+    if not reason:
+        return None
+    if reason == "error":
+        raise StreamError("the provider broke off")
+    return _FINISHES.get(reason, "stop") if isinstance(reason, str) else "stop"

@@ -1,0 +1,82 @@
+"""What a call of a model costs, by the list prices that LiteLLM brings; no network, and LiteLLM is not imported."""
+
+import json
+import logging
+from decimal import Decimal
+from functools import cache
+from typing import Any, Final, NamedTuple
+
+from config.lib.llm.answer import Usage
+from config.lib.llm.tokens import vocabulary_folder
+
+logger = logging.getLogger(__name__)
+
+PRICES_FILE: Final = "model_prices_and_context_window_backup.json"
+_GATEWAY: Final = "openrouter"  # it passes on what the makers ask, so their list holds for what its own list lacks
+_OWN: Final = "offline/"
+_BILLED_BY_TOKEN: Final = {"chat", "completion", "responses"}
+
+
+class _Price(NamedTuple):
+    """USD for one token."""
+
+    prompt: Decimal
+    completion: Decimal
+    cached: Decimal
+    maker: str
+
+
+def cost_usd(model: str, usage: Usage) -> Decimal | None:
+    """Return what a call costs at the list price; None: the list does not know the model. Our own model is free.
+
+    Writing a provider's cache counts as reading the prompt, and a long prompt as a short one: usage does not tell.
+    """
+    if model.startswith(_OWN):
+        return Decimal(0)
+    price = _find_price(model)
+    if price is None:
+        return None
+    cached = min(usage.cached_tokens, usage.prompt_tokens)
+    fresh = usage.prompt_tokens - cached
+    return fresh * price.prompt + cached * price.cached + usage.completion_tokens * price.completion
+
+
+def _find_price(model: str) -> _Price | None:
+    prices = _prices()
+    if model in prices or not model.startswith(f"{_GATEWAY}/"):
+        return prices.get(model)
+    name = model.removeprefix(f"{_GATEWAY}/")
+    maker, _, bare = name.partition("/")
+    # The gateway writes versions with dots, some makers with dashes.
+    for known in (name, bare, bare.replace(".", "-")):
+        if (price := prices.get(known)) is not None and price.maker == maker:
+            return price
+    return None
+
+
+@cache
+def _prices() -> dict[str, _Price]:
+    """Read the list: a tenth of a second, once."""
+    try:
+        text = (vocabulary_folder().parents[1] / PRICES_FILE).read_text(encoding="utf-8")
+        listed = json.loads(text, parse_float=Decimal)
+    except (OSError, ValueError):
+        logger.exception("LiteLLM's list of prices cannot be read")
+        return {}
+    prices = {name: _price(entry) for name, entry in listed.items()}
+    return {name: price for name, price in prices.items() if price is not None}
+
+
+def _price(entry: Any) -> _Price | None:
+    """Return the price of an entry; None: it is not billed by the token, or not only."""
+    if not isinstance(entry, dict) or entry.get("mode") not in _BILLED_BY_TOKEN:
+        return None
+    prompt, completion = _usd(entry.get("input_cost_per_token")), _usd(entry.get("output_cost_per_token"))
+    if prompt is None or completion is None:
+        return None
+    cached = _usd(entry.get("cache_read_input_token_cost"))
+    return _Price(prompt, completion, prompt if cached is None else cached, str(entry.get("litellm_provider")))
+
+
+def _usd(value: Any) -> Decimal | None:
+    return Decimal(value) if isinstance(value, Decimal | int) and value >= 0 else None

@@ -1,0 +1,221 @@
+"""Texts as vectors, for search by meaning: near in direction is near in what is meant.
+
+Without a network: static word vectors, whose weights lie in the wheel of `wordllama`. Its files are read without its
+code, which would configure logging and bring an HTTP client. Or those of an embedding model through the one door.
+Vectors are kept in this process alone, by a keyed hash of their text or by the id of what always says the same, so
+there is nothing that erasure has to look for; those of single words by the word, which is nobody's.
+"""
+
+import importlib
+import importlib.util
+import logging
+import threading
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from functools import cache
+from itertools import chain
+from pathlib import Path
+from typing import Any, Final
+
+from config.lib.cache import Kept
+from config.lib.llm.door import LLMUnavailable, embed
+
+logger = logging.getLogger(__name__)
+
+STATIC: Final = "static"
+CACHED: Final = 16_384  # vectors; 16 MB of static ones, beside the 32 MB of their weights
+CACHED_WORDS: Final = 16_384  # static vectors of words, of which those of texts are soon made; again 16 MB
+MAX_WORD: Final = 32  # characters; what is longer is none that comes again, as a sentence without spaces
+_WEIGHTS: Final = "weights/l2_supercat_256.safetensors"
+_TOKENIZER: Final = "tokenizers/l2_supercat_tokenizer_config.json"
+
+Vector = Any  # a numpy array of length 1; numpy takes a third of a second to import, so only a search does
+Read = Callable[[Sequence[str]], Mapping[str, str]]  # the texts that ids stand for, without those that are gone
+
+_kept: Final = Kept[int | str, Vector](CACHED)
+
+
+def cosines(query: str, texts: Sequence[str], *, model: str) -> list[float] | None:
+    """Return how near each text is to the query, -1..1; nan for one without a vector. None: there is none to compare.
+
+    Computes static vectors. Of any other model only vectors that `fetch` has brought are known here, so this may be
+    called while a transaction is open.
+    """
+    keys = _keys([query, *texts], model)
+    if model == STATIC:
+        by_key = dict(zip(keys, (query, *texts), strict=True))
+        vectors = _static_vectors(keys, lambda missing: [by_key[key] for key in missing])
+    else:
+        vectors = _kept.look_up(keys)
+    return _compare(vectors[0], vectors[1:]) if vectors else None
+
+
+def static_cosines(query: str, ids: Sequence[str], read: Read) -> list[float] | None:
+    """Return what `cosines` does of texts that ids stand for, for good; only those not met before are read.
+
+    Args:
+        query: as typed.
+        ids: of whatever never changes its text.
+        read: returns texts by id.
+    """
+
+    def texts(missing: Sequence[str]) -> list[str]:
+        found = read(missing)
+        return [found.get(key, "") for key in missing]
+
+    asked = _static_vectors(_keys([query], STATIC), lambda _: [query])
+    vectors = _static_vectors(ids, texts)
+    return None if asked is None or vectors is None else _compare(asked[0], vectors)
+
+
+def _compare(asked: Vector | None, vectors: Sequence[Vector | None]) -> list[float] | None:
+    if asked is None:
+        return None
+    if not vectors:
+        return []
+    numpy = importlib.import_module("numpy")
+    none = numpy.full_like(asked, numpy.nan)
+    table = numpy.array([none if vector is None else vector for vector in vectors])
+    # Row by row, and rounded: in a product of matrices the last bits depend on how many rows there are.
+    found: list[float] = numpy.einsum("ij,j->i", table, asked).astype(float).round(6).tolist()
+    return found
+
+
+def fetch(texts: Sequence[str], *, model: str) -> bool:
+    """Bring the vectors of a remote model that are not known yet; return whether it could be done.
+
+    Calls the model: never while a transaction is open. Static vectors need no fetching.
+    """
+    if model == STATIC:
+        return True
+    known = _kept.look_up(_keys(texts, model))
+    missing = [text for text, vector in zip(texts, known, strict=True) if vector is None and text]
+    if not missing:
+        return True
+    try:
+        values = embed(list(dict.fromkeys(missing)), model=model)
+    except LLMUnavailable as failure:
+        logger.warning("Search goes by words alone: %s", failure.kind)
+        return False
+    units = _units(importlib.import_module("numpy").asarray(values, dtype="float32"))
+    _kept.keep(dict(zip(_keys(dict.fromkeys(missing), model), units, strict=True)))
+    return True
+
+
+def _keys(texts: Iterable[str], model: str) -> list[int]:
+    # Python's own hash is keyed anew in each process, and takes an eighth of the time of a digest; among all that are
+    # kept, two of its 64 bits' values meet once in a hundred billion processes.
+    return [hash((model, text)) for text in texts]
+
+
+def forget() -> None:
+    """Drop all vectors that are kept of texts."""
+    _kept.clear()
+
+
+def _units(table: Any) -> list[Vector | None]:
+    """Return the rows of a table at length 1; None for one without a direction."""
+    numpy = importlib.import_module("numpy")
+    lengths = numpy.sqrt(numpy.einsum("ij,ij->i", table, table))
+    has_direction = lengths > 1e-9
+    table = table / numpy.where(has_direction, lengths, 1)[:, None]
+    # Copies, or one row that is kept would keep all the others with it.
+    return [row.copy() if is_one else None for row, is_one in zip(table, has_direction.tolist(), strict=True)]
+
+
+def _static_vectors(keys: Sequence[Any], read: Callable[[Sequence[Any]], Sequence[str]]) -> list[Vector | None] | None:
+    """Return the static vectors of the texts that keys stand for; `read` gives the texts of those not kept."""
+    if _static_files() is None:
+        return None
+    vectors = _kept.look_up(keys)
+    missing = list(dict.fromkeys(key for key, vector in zip(keys, vectors, strict=True) if vector is None))
+    if not missing:
+        return vectors
+    made = dict(zip(missing, _sums_of_words(read(missing)), strict=True))
+    _kept.keep(made)
+    return [made[key] if vector is None else vector for key, vector in zip(keys, vectors, strict=True)]
+
+
+def _sums_of_words(texts: Sequence[str]) -> list[Vector | None]:
+    """Return the vectors of texts; no piece of the tokenizer's reaches from a word into the next, so they are sums."""
+    words = [text.split() for text in texts]
+    distinct = dict.fromkeys(chain.from_iterable(words))
+    if not distinct:
+        return [None] * len(texts)
+    numpy = importlib.import_module("numpy")
+    table, rows = _words.rows_of(distinct)
+    sums = numpy.zeros((len(texts), table.shape[1]), dtype=table.dtype)
+    # Texts of as many words at a time: numpy adds a block of rows much faster than it goes from text to text.
+    places: dict[int, list[int]] = {}
+    for place, found in enumerate(words):
+        places.setdefault(len(found), []).append(place)
+    for count, at in places.items():
+        if count:
+            chosen = numpy.array([[rows[word] for word in words[place]] for place in at])
+            sums[at] = table[chosen].sum(axis=1)
+    return _units(sums)
+
+
+class _Words:
+    """The vectors of words that were met, in one table: to put one together of many arrays takes longer than to add."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._table: Any = None
+        self._rows: dict[str, int] = {}
+
+    def rows_of(self, words: Collection[str]) -> tuple[Any, Mapping[str, int]]:
+        """Return a table, and which of its rows are those of the words. No row changes in a table that was given."""
+        numpy = importlib.import_module("numpy")
+        with self._lock:
+            new = [word for word in words if word not in self._rows and len(word) <= MAX_WORD]
+            if self._table is None or len(self._rows) + len(new) > CACHED_WORDS:
+                new = [word for word in words if len(word) <= MAX_WORD][:CACHED_WORDS]
+                self._table, self._rows = numpy.zeros((CACHED_WORDS, _dimensions()), dtype="float32"), {}
+            for row, word in enumerate(new, start=len(self._rows)):
+                self._table[row] = _sum_of_pieces(word)
+                self._rows[word] = row
+            table, rows = self._table, self._rows
+        if all(word in rows for word in words):
+            return table, rows
+        of_all = [table[rows[word]] if word in rows else _sum_of_pieces(word) for word in words]
+        return numpy.array(of_all), {word: row for row, word in enumerate(words)}
+
+
+_words: Final = _Words()
+
+
+def _dimensions() -> int:
+    files = _static_files()
+    assert files
+    return int(files[1].shape[1])
+
+
+def _sum_of_pieces(word: str) -> Vector:
+    files = _static_files()
+    assert files
+    tokenizer, weights = files
+    return weights.take(tokenizer.encode(_encodable(word), add_special_tokens=False).ids, axis=0).sum(axis=0)
+
+
+def _encodable(text: str) -> str:
+    return text.encode(errors="replace").decode()  # a lone surrogate is no text to the tokenizer
+
+
+@cache
+def _static_files() -> tuple[Any, Any] | None:
+    """Return the tokenizer and the weights, or None where the package cannot be used: search then goes by words."""
+    try:
+        spec = importlib.util.find_spec("wordllama")
+        folder = Path(spec.origin or "").parent if spec else Path()
+        tokenizer = importlib.import_module("tokenizers").Tokenizer.from_file(str(folder / _TOKENIZER))
+        weights = (
+            importlib.import_module("safetensors.numpy")
+            .load_file(folder / _WEIGHTS)["embedding.weight"]
+            .astype("float32")
+        )
+    except Exception:
+        logger.exception("Static word vectors cannot be loaded; search goes by words alone")
+        return None
+    tokenizer.no_padding()
+    tokenizer.no_truncation()
+    return tokenizer, weights

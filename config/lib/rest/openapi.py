@@ -1,0 +1,72 @@
+"""The API's description, and the page that shows it."""
+
+from functools import cache
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.views.decorators.http import require_safe
+from drf_spectacular.generators import SchemaGenerator
+from drf_spectacular.renderers import OpenApiJsonRenderer
+from rest_framework.response import Response
+
+from config.lib.rest.views import PROBLEM_JSON, ApiRequest, ApiView
+
+_TEXT = {"type": "string"}
+_PROBLEM = {
+    "type": "object",
+    "description": "A refusal, as RFC 9457 has it.",
+    "properties": {
+        "type": _TEXT,
+        "title": _TEXT,
+        "status": {"type": "integer"},
+        "code": {**_TEXT, "description": "What it is, in one word for programs."},
+        "detail": {**_TEXT, "description": "What happened and what to do, for people."},
+        "errors": {
+            "type": "array",
+            "description": "What is wrong with which field of the body, or parameter of the address.",
+            "items": {
+                "type": "object",
+                "properties": {"pointer": _TEXT, "parameter": _TEXT, "code": _TEXT, "detail": _TEXT},
+                "required": ["code", "detail"],
+            },
+        },
+    },
+    "required": ["type", "title", "status", "code", "detail"],
+}
+
+
+def describe_problems(result: dict[str, Any], generator: Any, request: Any, public: bool) -> dict[str, Any]:
+    """Add to each operation what it answers when it refuses."""
+    result.setdefault("components", {}).setdefault("schemas", {})["Problem"] = _PROBLEM
+    content = {PROBLEM_JSON: {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    for operations in result["paths"].values():
+        for operation in operations.values():
+            operation["responses"]["401"] = {
+                "description": "Not signed in, or the token opens nothing.",
+                "content": content,
+            }
+            operation["responses"]["4XX"] = {"description": "Refused.", "content": content}
+    return result
+
+
+@cache
+def _description() -> Any:
+    return SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
+
+
+class SchemaView(ApiView):
+    """The description of the API, OpenAPI 3.1; the same for everybody."""
+
+    schema = None
+    renderer_classes = (OpenApiJsonRenderer,)
+
+    def get(self, request: ApiRequest) -> Response:
+        """Answer with the description."""
+        return Response(_description())
+
+
+@require_safe
+def docs(request: HttpRequest) -> HttpResponse:
+    """Show the description as a page on which requests can be tried."""
+    return TemplateResponse(request, "api_docs.html")

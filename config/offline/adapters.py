@@ -1,0 +1,267 @@
+"""Where the rules of the offline model meet the tools and prompts of each assistant, so that one set serves all.
+
+The rules speak of acts: remember, forget, change, confirm, link and place write; list, recall and read look something
+up; the coach's tools are acts by their own names. Here an act becomes a call of a tool that the chat has, a tool's
+result becomes the outcome of an act, and the memory blocks of the prompts become facts.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from config.lib.text import normal_form
+from config.offline.facts import Known, Outcome, content_text, outcomes
+from config.offline.reading.statements import category_of, topic_of
+
+LOOKUPS: Final = frozenset({"list", "recall", "read"})
+# Tools that are acts of their own, under their own names; the advisor has the first six.
+COACH_READS: Final = (
+    "list_my_skills",
+    "get_skill_performance",
+    "get_my_deployments",
+    "get_market_overview",
+    "get_recent_news",
+    "get_upcoming_events",
+)
+COACH_TOOLS: Final = frozenset(
+    {
+        *COACH_READS,
+        "set_basics",
+        "set_strategy",
+        "set_context",
+        "set_risk",
+        "set_schedule",
+        "set_tools",
+        "critique_draft",
+        "prepare_action",
+    }
+)
+COACH_HEADING: Final = "## What I know about you"
+ADVISOR_HEADING: Final = "## Your stored preferences"
+COMPANION_HEADING: Final = "USER'S STORED MEMORIES:"
+PLACES_HEADING: Final = "PLACES OF INTEREST:"
+
+_COACH_LINE = re.compile(r"^(?:\[(?P<tag>[^\]]*)\] )?(?P<text>.+?)(?P<inferred> \(inferred\))?$")
+_DATED_LINE = re.compile(r"^(?:\[(?P<tag>\d{4}-\d\d-\d\d)\] )?(?P<text>.+)$")
+_MENTIONED = re.compile(r" \(mentioned in \d+ conversations?\)$")
+_OPENING = re.compile(
+    r"\[Not typed by the person: [^\n]*\n- id: (?P<id>[^\n]*)\n- fact: (?P<fact>[^\n]*?)(?:\n- in full: [^\n]*)?\]\n\n"
+)
+
+Arguments = Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A tool call the model wants made; among the rules, `name` is an act."""
+
+    name: str
+    arguments: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What the model can see of the user's memory."""
+
+    facts: list[Known]
+    places: list[Known]  # their texts are "Name: notes"
+
+
+def acts_of(tools: Iterable[str]) -> frozenset[str]:
+    """Return the acts that a chat with these tools can do."""
+    return frozenset(act for tool in tools for act in _SPOKEN.get(tool, ()))
+
+
+def spoken(call: Call, tools: Iterable[str]) -> Call:
+    """Return an act as the call of one of the tools; one of `acts_of(tools)`."""
+    tool = next(tool for tool in tools if call.name in _SPOKEN.get(tool, ()))
+    return Call(tool, _SPOKEN[tool][call.name](call.arguments))
+
+
+def acted(messages: Iterable[Mapping[str, Any]]) -> list[Outcome]:
+    """Return the tool calls that have a result as outcomes of acts; a tool that is unknown here keeps its name."""
+    return [_as_act(outcome) for outcome in outcomes(messages)]
+
+
+def read_memory(messages: Sequence[Mapping[str, Any]]) -> Memory:
+    """Return what the prompt's blocks hold, with what this conversation changed and looked up since, in its order."""
+    prompts = [content_text(message) for message in messages if message.get("role") == "system"]
+    memory = Memory(
+        [fact for prompt in prompts for fact in _facts_of(prompt)],
+        [place for prompt in prompts for place in _places_of(prompt)],
+    )
+    for outcome in acted(messages):
+        if not outcome.error and not outcome.held and (effect := _EFFECTS.get(outcome.name)):
+            memory = effect(memory, outcome)
+    return memory
+
+
+def read_opening(text: str) -> tuple[Known | None, str]:
+    """Split what was typed from the fact that a chat was opened to change, which the first message then carries."""
+    match = _OPENING.match(text)
+    if match is None:
+        return None, text
+    return Known(match["fact"], topic_of(match["fact"]), id=match["id"].strip()), text[match.end() :]
+
+
+_SPOKEN: Final[dict[str, dict[str, Callable[[Arguments], dict[str, Any]]]]] = {
+    "remember": {"remember": dict},
+    "forget": {"forget": dict},
+    "save_preference": {
+        "remember": lambda given: {"category": category_of(given.get("topic", "")), "content": given["fact"]}
+    },
+    "update_preference": {
+        "change": lambda given: {"id_or_substring": given["fact_id"], "new_content": given["fact"]},
+    },
+    "forget_preference": {"forget": lambda given: {"id_or_substring": given["fact_id"]}},
+    "confirm_preference": {"confirm": lambda given: {"id_or_substring": given["fact_id"]}},
+    "link_preferences": {
+        "link": lambda given: {
+            "from_id": given["fact_id"],
+            "to_id": given["other_id"],
+            "relation": given["relation"],
+        }
+    },
+    "list_preferences": {"list": lambda given: {}},
+    "recall_preferences": {"recall": dict},
+    "manage_user_memory": {
+        "remember": lambda given: {"operation": "add_fact", "content": given["fact"]},
+        "forget": lambda given: {"operation": "deactivate_fact", "fact_id": given["fact_id"]},
+        "place": lambda given: {"operation": "add_poi", **given},
+        "read": lambda given: {"operation": "get_memory"},
+    },
+    **{name: {name: dict} for name in COACH_TOOLS},
+}
+
+
+def _as_act(outcome: Outcome) -> Outcome:
+    name = outcome.name
+    if name == "manage_user_memory":
+        name = f"{name}.{outcome.arguments.get('operation')}"
+    if name not in _ACTS:
+        return outcome
+    act, read = _ACTS[name]
+    return replace(outcome, name=act, arguments=read(outcome.arguments))
+
+
+def _said(given: Arguments) -> dict[str, Any]:
+    text = given.get("content") or given.get("new_content")
+    fact = text if isinstance(text, str) else ""
+    return {"fact": fact, "topic": topic_of(fact), "confidence": "asserted"}
+
+
+def _named(given: Arguments) -> dict[str, Any]:
+    return {"fact_id": str(given.get("id_or_substring") or "")}
+
+
+_ACTS: Final[dict[str, tuple[str, Callable[[Arguments], Arguments]]]] = {
+    "save_preference": ("remember", _said),
+    "update_preference": ("change", lambda given: {**_said(given), **_named(given)}),
+    "forget_preference": ("forget", _named),
+    "confirm_preference": ("confirm", _named),
+    "link_preferences": (
+        "link",
+        lambda given: {
+            "fact_id": str(given.get("from_id") or ""),
+            "other_id": str(given.get("to_id") or ""),
+            "relation": str(given.get("relation") or ""),
+        },
+    ),
+    "list_preferences": ("list", dict),
+    "recall_preferences": ("recall", dict),
+    "manage_user_memory.add_fact": ("remember", _said),
+    "manage_user_memory.deactivate_fact": ("forget", lambda given: {"fact_id": str(given.get("fact_id") or "")}),
+    "manage_user_memory.add_poi": ("place", dict),
+    "manage_user_memory.get_memory": ("read", dict),
+}
+
+
+def _facts_of(prompt: str) -> Iterator[Known]:
+    for line in _lines_under(COACH_HEADING, prompt):
+        if (match := _COACH_LINE.match(line)) and match["text"] != "...":
+            tag = match["tag"] or ""
+            yield Known(match["text"], tag, match["inferred"] is not None, tag=tag)
+    for line in _lines_under(ADVISOR_HEADING, prompt):
+        yield Known(line, topic_of(line))
+    for line in _lines_under(COMPANION_HEADING, prompt):
+        if match := _DATED_LINE.match(line):
+            yield Known(match["text"], topic_of(match["text"]), tag=match["tag"] or "")
+
+
+def _places_of(prompt: str) -> Iterator[Known]:
+    return (Known(_MENTIONED.sub("", line)) for line in _lines_under(PLACES_HEADING, prompt))
+
+
+def _lines_under(heading: str, prompt: str) -> Iterator[str]:
+    """Yield the items of a list, without their dashes; headings of the advisor's sections stand between them."""
+    _, _, rest = f"\n{prompt}\n".partition(f"\n{heading}\n")
+    for line in rest.lstrip("\n").split("\n"):
+        item = line.rstrip()
+        if item.startswith("- ") and item[2:].strip():
+            yield item[2:].strip()
+        elif not item.startswith("### "):
+            return
+
+
+def _without(facts: Iterable[Known], outcome: Outcome, *texts: str) -> list[Known]:
+    gone = {normal_form(text) for text in texts if text}
+    ids = {fact_id for fact_id in (outcome.fact_id, outcome.old_id) if fact_id}
+    return [fact for fact in facts if normal_form(fact.text) not in gone and fact.id not in ids]
+
+
+def _after_remember(memory: Memory, outcome: Outcome) -> Memory:
+    text = outcome.changed_text()
+    facts = _without(memory.facts, outcome, text, outcome.old_text)
+    if not text:
+        return Memory(facts, memory.places)
+    topic = str(outcome.arguments.get("topic") or "")
+    tag = topic if outcome.tool == "remember" else ""  # only the coach's lines show it
+    new = Known(text, topic, outcome.arguments.get("confidence") != "asserted", outcome.fact_id, tag)
+    return Memory([new, *facts], memory.places)
+
+
+def _after_forget(memory: Memory, outcome: Outcome) -> Memory:
+    return Memory(_without(memory.facts, outcome, outcome.changed_text()), memory.places)
+
+
+def _after_place(memory: Memory, outcome: Outcome) -> Memory:
+    name, notes = (str(outcome.arguments.get(key) or "") for key in ("place_name", "notes"))
+    others = [place for place in memory.places if place.text.partition(":")[0].casefold() != name.casefold()]
+    return Memory(memory.facts, [*others, Known(": ".join(filter(None, [name, notes])))])
+
+
+def _after_list(memory: Memory, outcome: Outcome) -> Memory:
+    found = [
+        Known(row["content"], topic_of(row["content"]), row.get("confidence") == "inferred", str(row.get("id") or ""))
+        for row in outcome.rows
+    ]
+    is_all = outcome.name == "list" and not outcome.arguments.get("category") and not outcome.is_truncated
+    seen = {normal_form(fact.text) for fact in found}
+    rest = [] if is_all else [fact for fact in memory.facts if normal_form(fact.text) not in seen]
+    return Memory([*found, *rest], memory.places)
+
+
+def _after_read(memory: Memory, outcome: Outcome) -> Memory:
+    # Without their ids: a fact that was imported has one there that no tool knows.
+    facts = [
+        Known(entry["content"], topic_of(entry["content"]), tag=str(entry.get("added_at") or "")[:10])
+        for entry in outcome.entries("facts")
+        if entry.get("is_active") and isinstance(entry.get("content"), str)
+    ]
+    places = [
+        Known(": ".join(str(entry[key]) for key in ("place_name", "notes") if entry.get(key)))
+        for entry in outcome.entries("placer_user_datapoints")
+    ]
+    return Memory(facts, places)
+
+
+_EFFECTS: Final[dict[str, Callable[[Memory, Outcome], Memory]]] = {
+    "remember": _after_remember,
+    "change": _after_remember,
+    "forget": _after_forget,
+    "place": _after_place,
+    "list": _after_list,
+    "recall": _after_list,
+    "read": _after_read,
+}

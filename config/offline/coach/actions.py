@@ -1,0 +1,364 @@
+"""How the offline model prepares what the user wants done: it finds what is meant and has a card drawn, nothing more.
+
+It never says that anything was done: only the user's click on the card does it.
+"""
+
+import re
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from datetime import date, timedelta
+from typing import Any, Final
+
+from config.offline.adapters import Call
+from config.offline.coach.lookups import DEPLOYMENTS, SKILLS, pick, refusal
+from config.offline.coach.record_answers import NO_DEPLOYMENTS, label_of
+from config.offline.drafting.draft import WRITES
+from config.offline.facts import Outcome
+from config.offline.figures import Row, exact, listing, paragraphs, plain, rows, utc
+from config.offline.reading.markets import symbols_in
+from config.offline.reading.pointing import pointed_lines
+from config.offline.scene import NOVICE
+from config.offline.talk import Steps, Talk, saying
+
+PREPARE: Final = "prepare_action"
+ONLY_YOUR_CLICK: Final = "only your click on Confirm does it"
+NO_ORDERS: Final = "I cannot place an order: no chat here can, whoever asks."
+
+_Search = Generator[tuple[Call, ...], list[Outcome], dict[str, str] | str]  # arguments, or what to say instead
+
+_ON_SKILLS: Final = frozenset({"deploy", "start_backtest"})
+_SUITS: Final = {  # the statuses in which an action makes sense
+    "stop": {"running", "paused"},
+    "pause": {"running"},
+    "resume": {"paused"},
+    "redeploy": {"running", "paused"},
+}
+_WHICH: Final = "Which one do you mean? Then I prepare a card to"
+_ASKED_WHICH = re.compile(rf"{re.escape(_WHICH)} \*\*(?P<words>[^*]+)\*\*(?P<rest>[^\n]*)$", re.MULTILINE)
+_WORDS: Final = {
+    "stop": "stop it",
+    "pause": "pause it",
+    "resume": "resume it",
+    "flatten": "close its positions",
+    "redeploy": "move it to its newest version",
+    "deploy": "deploy it",
+    "start_backtest": "backtest it",
+}
+_DETAILS: Final = {"starts_on": "from {}", "ends_on": "to {}", "starting_equity_usd": "with ${}", "broker": "{}"}
+_MAX_LENGTH: Final = 200  # characters of a sentence that asks for an action
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """An action that was asked for."""
+
+    type: str
+    name: str = ""  # as the user named it; "": "it"
+    details: tuple[tuple[str, Any], ...] = ()  # further arguments of the card
+
+
+def action_steps(talk: Talk, plain_text: str) -> Steps | None:
+    """Return the steps by which one sentence is prepared as a card, None when it asks for no action."""
+    if not {PREPARE, DEPLOYMENTS} & talk.acts or len(plain_text) > _MAX_LENGTH:
+        return None
+    wish = _read_wish(talk, plain_text)
+    if wish is None:
+        return None
+    if PREPARE not in talk.acts:
+        return saying(
+            "I can prepare no action in this chat: that is the coach's. Open a chat with the coach and say it there; a"
+            " card then asks for your click."
+        )
+    return _prepare(talk, wish)
+
+
+def order_steps(talk: Talk, plain_text: str) -> Steps | None:
+    """Return the answer to a wish for an order, None when it is none."""
+    if DEPLOYMENTS not in talk.acts or len(plain_text) > _MAX_LENGTH:
+        return None
+    asked = _POLITE.sub("", plain_text)
+    if not _ORDER.fullmatch(asked) or not (_PLACE.match(asked) or symbols_in(asked) or symbols_in(asked.upper())):
+        return None
+    can = "draft a strategy with you whose agent trades on paper, and " if "set_strategy" in talk.acts else ""
+    card = (
+        f"What I can do: {can}prepare cards for what is deployed, such as “close everything”, that take effect by your"
+        " click."
+        if PREPARE in talk.acts
+        else "What I can do: tell you what your agents hold and what the market does."
+    )
+    return saying(paragraphs(NO_ORDERS, card))
+
+
+def click_steps(talk: Talk) -> Steps | None:
+    """Return the answer to a yes or no in words, where a card was the last thing said."""
+    if ONLY_YOUR_CLICK not in talk.before or talk.results:
+        return None
+    if _YES.fullmatch(talk.text.strip()):
+        return saying(
+            f"I cannot confirm it for you, and a yes in the chat does nothing: {ONLY_YOUR_CLICK}, on the card above."
+            " Nothing has happened yet."
+        )
+    if _NO.fullmatch(talk.text.strip()):
+        return saying("Nothing has happened. Click Cancel on the card above, or let it expire.")
+    return None
+
+
+def choice_steps(talk: Talk) -> Steps | None:
+    """Return the steps after "Which one do you mean?", None when nothing was asked or no one is pointed at."""
+    asked = _ASKED_WHICH.search(talk.before)
+    if asked is None or PREPARE not in talk.acts:
+        return None
+    action = next((action for action, words in _WORDS.items() if words == asked["words"]), None)
+    if action is None:
+        return None
+    if _NO.fullmatch(talk.text.strip()):
+        return saying("All right, I have prepared nothing.")
+    shown = [line[2:].strip() for line in talk.before.splitlines() if line.startswith("- ")]
+    chosen = pointed_lines(talk.text, shown)
+    if len(chosen) != 1:
+        return None
+    return _prepare(talk, Wish(action, chosen[0], _details(action, asked["rest"], talk.scene.today)))
+
+
+def _prepare(talk: Talk, wish: Wish) -> Steps:
+    """Find what is meant, have the card drawn, and say what it says."""
+    if wish.type in _ON_SKILLS:
+        found = yield from _skill(talk, wish)
+    else:
+        found = yield from _deployment(talk, wish)
+    if isinstance(found, str):
+        return found
+    [card] = yield (Call(PREPARE, {"type": wish.type, **found, **dict(wish.details)}),)
+    return _told_card(talk, wish, card)
+
+
+def _told_card(talk: Talk, wish: Wish, card: Outcome) -> str:
+    if card.error:
+        return f"I could not prepare that: {plain({'text': card.error}, 'text')}"
+    result = card.as_row
+    lines = [line for line in result.get("lines") or () if isinstance(line, list | tuple) and len(line) == 2]
+    shown = [f"{plain({'t': str(label)}, 't')}: {plain({'t': str(text)}, 't')}" for label, text in lines]
+    expires = f" The card expires at {utc(result.get('expires_at'))}." if result.get("expires_at") else ""
+    first = (
+        "As this is your first look at it: backtest before you deploy. Say “backtest it over the last month”."
+        if wish.type == "deploy" and talk.scene.tier == NOVICE
+        else ""
+    )
+    return paragraphs(
+        f"I prepared a card: **{plain(result, 'title') or _WORDS[wish.type]}**",
+        listing(shown),
+        f"Nothing has happened yet: {ONLY_YOUR_CLICK}.{expires}",
+        first,
+    )
+
+
+def _deployment(talk: Talk, wish: Wish) -> _Search:
+    """Return the arguments that name a deployment, or what to say instead."""
+    if talk.scene.deployment_id and not wish.name:
+        return {"deployment_id": talk.scene.deployment_id}
+    [found] = yield (Call(DEPLOYMENTS, {}),)
+    every = found.entries("deployments")
+    if found.error or not every:
+        return refusal(talk, [found]) or NO_DEPLOYMENTS
+    suits = _SUITS.get(wish.type)
+    fitting = [one for one in every if _suits(one, wish.type)]
+    named = [one for one in every if label_of(one) == wish.name] or (
+        pick(wish.name, every, "skill_name") if wish.name else fitting
+    )
+    meant = [one for one in named if one in fitting] or (named if wish.name else [])
+    if len(meant) == 1:
+        return {"deployment_id": exact(meant[0], "deployment_id")}
+    if not meant and not wish.name:
+        status = " or ".join(sorted(suits)) if suits else "with an open position"
+        return f"There is nothing to {_verb(wish.type)}: no deployment is {status}."
+    return _which(wish, [label_of(one) for one in meant or fitting or every], is_unknown=not meant)
+
+
+def _suits(one: Row, action: str) -> bool:
+    if action == "flatten":
+        return bool(rows(one, "positions"))
+    return exact(one, "status") in _SUITS.get(action, ())
+
+
+def _skill(talk: Talk, wish: Wish) -> _Search:
+    """Return the arguments that name a skill, or what to say instead."""
+    if talk.scene.skill_id and not wish.name:
+        return {"skill_id": talk.scene.skill_id}
+    [found] = yield (Call(SKILLS, {}),)
+    skills = found.entries("skills")
+    if found.error:
+        return refusal(talk, [found])
+    drafted = "" if wish.name else _drafted(talk)
+    if not skills or (drafted and not pick_same(drafted, skills)):
+        return (
+            f"{f'“{drafted}”' if drafted else 'That'} is not saved yet: only a saved skill can be"
+            f" {'backtested' if wish.type == 'start_backtest' else 'deployed'}. Save is on the preview of the draft."
+        )
+    meant = pick(wish.name, skills, "name") if wish.name else (pick_same(drafted, skills) if drafted else skills)
+    if len(meant) == 1:
+        return {"skill_id": exact(meant[0], "skill_id")}
+    return _which(wish, [exact(one, "name") for one in meant or skills], is_unknown=not meant)
+
+
+def pick_same(name: str, skills: Sequence[Row]) -> list[Row]:
+    """Return the skills that are called exactly so."""
+    return [one for one in skills if exact(one, "name").casefold() == name.casefold()]
+
+
+def _drafted(talk: Talk) -> str:
+    """Return the name of the draft that this chat wrote, "" when it wrote none."""
+    names = [exact(one.as_row, "name") for one in talk.earlier if one.name in WRITES and not one.error]
+    return next((name for name in reversed(names) if name), "")
+
+
+def _which(wish: Wish, labels: Sequence[str], *, is_unknown: bool) -> str:
+    unknown = f"I find nothing called “{plain({'t': wish.name}, 't')}”. " if is_unknown and wish.name else ""
+    details = "".join(f", {_DETAILS.get(name, '{}').format(value)}" for name, value in wish.details)
+    listed = listing(list(dict.fromkeys(labels)))
+    return f"{unknown}There are several:\n\n{listed}\n\n{_WHICH} **{_WORDS[wish.type]}**{details}."
+
+
+def _verb(action: str) -> str:
+    return {"flatten": "close", "redeploy": "move to a newer version"}.get(action, action)
+
+
+# --- Reading ---
+
+_POLITE = re.compile(
+    r"^(?:(?:please|can you|could you|would you|will you|i want to|i want you to|i'd like to|i'd like you to|let's"
+    r"|let us"
+    r"|just|now|ok|okay|then|go ahead and|you should)\b[,:]?\s+)+",
+    re.IGNORECASE,
+)
+_KIND: Final = r"(?:agents?|bots?|deployments?|strateg(?:y|ies)|skills?)"
+_NOW: Final = r"(?:,? (?:please|now|right now|immediately|for me|at once|today|asap))*"
+# "it", "my agent", "the funding agent", "Funding fade": a name begins with a capital or stands before its kind.
+_TARGET: Final = (
+    rf"(?:(?P<it>it|this|that|them|this one|that one|(?:my|the|this|that) {_KIND}|trading|everything|all)"
+    rf"|(?:my |the )?(?P<named>[\w' -]{{2,60}}?) {_KIND}|(?:my |the )?(?P<quoted>[\"“][^\"”]{{2,80}}[\"”]"
+    rf"|[A-Z][\w' -]{{2,60}}?))"
+)
+
+
+def _command(verbs: str, *, tail: str = "") -> re.Pattern[str]:
+    # The verb in any case; the name of a skill by its capital.
+    return re.compile(rf"(?i:{verbs})(?: (?-i:{_TARGET}))?(?i:{tail}{_NOW})")
+
+
+_WHERE: Final = r"(?: (?:on|in|to|as|with)? ?(?:a )?(?:paper|live)(?: (?:trading|account|money))?)?"
+_COMMANDS: Final = (
+    ("redeploy", _command(r"redeploy|re-deploy|(?:update|move|upgrade)(?= .* to (?:the|its) (?:new|newest|latest))",
+                          tail=r"(?: (?:to|with|on) (?:the|its) (?:new|newest|latest) version)?")),
+    ("stop", _command(r"stop|shut down|turn off|kill|terminate|end")),
+    ("pause", _command(r"pause|suspend|put on hold|halt")),
+    ("resume", _command(r"resume|unpause|restart|reactivate")),
+    ("deploy", _command(r"deploy|launch|put live|go live with|run live", tail=_WHERE)),
+)  # fmt: skip
+_FLATTEN: Final = re.compile(
+    r"(?:flatten(?: (?:it|this|that|everything|all|them|my positions?|the positions?|the account))?"
+    r"|(?:close|exit|liquidate|get (?:me )?out of|sell) (?:everything|all(?: of)?(?: (?:my|the|its|open))*(?:"
+    r" positions?)?"
+    r"|(?:my|the|its|this|that|all|the open|my open)(?: \w+)? positions?|it all)"
+    rf"|(?:close|exit|get (?:me )?out of) (?:it|this|that)|get me out){_NOW}",
+    re.IGNORECASE,
+)
+_BACKTEST: Final = re.compile(
+    r"(?:(?i:back-?test|run a (?:back-?test|simulation)(?: (?:of|for|on|with))?|simulate|test)"
+    rf"(?: (?:on|of) )?(?: ?(?-i:{_TARGET}))?)"
+    r"(?P<period>(?i:(?:,? (?:over|for|from|during|on|in|since|between|with|using)\b.{2,80})?))"
+)
+_ORDER = re.compile(
+    r"(?:place|put in|submit|send|make|enter|open) (?:me )?(?:an?|the|my|some)? ?(?:new )?(?:market |limit |buy "
+    r"|sell |stop )*"
+    r"(?:orders?|trades?|(?:long |short )?positions?)(?: (?:for|of|on|in|to) .{1,60})?"
+    rf"|(?:buy|sell|short|long|go long|go short|purchase|open a (?:long|short)(?: in| on)?)(?: me)?"
+    r"(?: (?:some|a|an|one|all(?: my| of my)?|my|the|half(?: my| of my)?|\$?[\d.,]+k?(?: (?:usd|dollars?))?"
+    r"(?: (?:of|worth of|in))?))*"
+    rf" [A-Za-z]{{2,10}}(?: (?:at|for|with) .{{1,30}})?{_NOW}",
+    re.IGNORECASE,
+)
+_PLACE = re.compile(r"(?:place|put in|submit|send|make|enter|open)\b", re.IGNORECASE)
+_YES = re.compile(
+    r"(?:(?:yes|yep|yeah|ok|okay|sure|please|fine|good)[,.! ]*)*"
+    r"(?:yes|yep|yeah|ok|okay|sure|confirm(?:ed)?(?: it)?|do it|go ahead|go for it|proceed|execute(?: it)?|make it so"
+    r"|yes please|please do)(?:[,.! ]*(?:please|now|it|do it))*[.! ]*",
+    re.IGNORECASE,
+)
+_NO = re.compile(
+    r"(?:no(?:pe)?|cancel(?: it| that)?|never ?mind|stop|don't|do not|forget it|not now|neither|none|leave it)"
+    r"(?:[,.! ]*(?:thanks?|thank you|cancel(?: it)?|do it|don't))*[.! ]*",
+    re.IGNORECASE,
+)
+
+
+def _read_wish(talk: Talk, sentence: str) -> Wish | None:
+    asked = _POLITE.sub("", sentence).strip()
+    if _FLATTEN.fullmatch(asked):
+        return Wish("flatten")
+    match = _BACKTEST.fullmatch(asked)
+    if match and (match["it"] or match["named"] or match["quoted"] or re.match(r"back|run|sim", asked, re.IGNORECASE)):
+        details = _details("start_backtest", match["period"], talk.scene.today)
+        return Wish("start_backtest", _named(match), details)
+    for action, pattern in _COMMANDS:
+        match = pattern.fullmatch(asked)
+        has_target = match and (match["it"] or match["named"] or match["quoted"])
+        if match and (has_target or action in {"redeploy", "deploy"} or talk.scene.deployment_id):
+            return Wish(action, _named(match), _details(action, asked, talk.scene.today))
+    return None
+
+
+def _named(match: re.Match[str]) -> str:
+    return (match["named"] or match["quoted"] or "").strip(' "“”')
+
+
+def _details(action: str, text: str, today: date | None) -> tuple[tuple[str, Any], ...]:
+    if action == "deploy" and re.search(r"\blive\b", text, re.IGNORECASE):
+        return (("broker", "live"),)
+    if action != "start_backtest":
+        return ()
+    details: list[tuple[str, Any]] = []
+    period = _period(text, today)
+    if period:
+        details += [("starts_on", period[0].isoformat()), ("ends_on", period[1].isoformat())]
+    money = re.search(r"\$ ?(\d[\d,]{0,12}(?:\.\d+)?)(k)?|\b(\d[\d,]{2,12})(k)? ?(?:usd|dollars)", text, re.IGNORECASE)
+    if money:
+        amount = float((money[1] or money[3]).replace(",", "")) * (1000 if money[2] or money[4] else 1)
+        details.append(("starting_equity_usd", int(amount) if amount == int(amount) else amount))
+    return tuple(details)
+
+
+_DATE: Final = r"(\d{4}-\d\d-\d\d)"
+_SPAN = re.compile(
+    r"\b(?:(?:the )?(?:last|past|previous)|a|one|an?) (?:(\d{1,3}|two|three|four|six|twelve) )?(day|week|month"
+    r"|quarter|year)s?\b"
+    r"|\b(\d{1,3}) (day|week|month|quarter|year)s?\b",
+    re.IGNORECASE,
+)
+_DAYS: Final = {"day": 1, "week": 7, "month": 30, "quarter": 91, "year": 365}
+_COUNTS: Final = {"two": 2, "three": 3, "four": 4, "six": 6, "twelve": 12}
+
+
+def _period(text: str, today: date | None) -> tuple[date, date] | None:
+    """Return the first and the last day that words name; the last month is the 30 days up to yesterday."""
+    dates = [day for found in re.findall(_DATE, text) if (day := _date(found))]
+    if len(dates) > 1:
+        return min(dates[:2]), max(dates[:2])
+    if today is None:
+        return None
+    yesterday = today - timedelta(days=1)
+    if dates and dates[0] < yesterday:
+        return dates[0], yesterday
+    span = _SPAN.search(text)
+    if dates or span is None:
+        return None
+    amount = span[1] or span[3] or "1"
+    count = _COUNTS.get(amount.casefold()) or int(amount)
+    days = count * _DAYS[(span[2] or span[4]).casefold()]
+    return today - timedelta(days=max(1, min(days, 3650))), yesterday
+
+
+def _date(text: str) -> date | None:
+    try:
+        return date.fromisoformat(text)
+    except ValueError:
+        return None

@@ -1,0 +1,61 @@
+"""What the rules that look something up with the coach's tools share: names, how a question is read, who is meant."""
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from config.lib.text import normal_form
+from config.offline.facts import Known, Outcome, best_matches
+from config.offline.figures import Row, exact, paragraphs
+from config.offline.memory.report import failure
+from config.offline.talk import Steps, Talk
+
+DEPLOYMENTS: Final = "get_my_deployments"
+SKILLS: Final = "list_my_skills"
+PERFORMANCE: Final = "get_skill_performance"
+MARKETS: Final = "get_market_overview"
+NEWS: Final = "get_recent_news"
+EVENTS: Final = "get_upcoming_events"
+
+AHEAD_HOURS: Final = 72  # the most that can be looked ahead
+SOON_HOURS: Final = 24
+
+Ask = Callable[[Talk, "re.Match[str]"], Steps]
+
+_POLITE = re.compile(
+    r"^(?:(?:please|can you|could you|would you|will you|i want to know|i'd like to know|i would like to know|let"
+    r" me know"
+    r"|do you know|tell me|show me|give me|list|show|remind me|check)\b[,:]?\s+)+(?:please\s+)?(?:about\s+)?",
+    re.IGNORECASE,
+)
+
+# May stand at the end of any question.
+NOW: Final = (
+    r"(?: (?:right )?now| today| currently| at the moment| so far| lately| this (?:week|month|morning)| recently)?"
+)
+
+
+def asked_of(plain: str) -> str:
+    """Return a question without "can you tell me" and the like."""
+    return _POLITE.sub("", plain).strip()
+
+
+def refusal(talk: Talk, outcomes: Sequence[Outcome]) -> str:
+    """Say which lookups failed, "" when none did."""
+    return paragraphs(*(failure(outcome, talk.names) for outcome in outcomes if outcome.error))
+
+
+def own(talk: Talk) -> dict[str, str]:
+    """Return the argument that narrows a lookup to the deployment in focus; none without a focus."""
+    return {"deployment_id": talk.scene.deployment_id} if talk.scene.deployment_id else {}
+
+
+def pick(name: str, found: Sequence[Row], key: str) -> list[Row]:
+    """Return the rows that a name means: those called so, else those that share most words with it."""
+    wanted = normal_form(name)
+    same = [row for row in found if normal_form(exact(row, key)) == wanted]
+    if same:
+        return same
+    names = {exact(row, key) for row in found}
+    best = {match.text for match in best_matches(name, [Known(text) for text in sorted(names)], least=0.5)}
+    return [row for row in found if exact(row, key) in best]

@@ -1,0 +1,198 @@
+"""What the offline model says of markets, news, events and what they may do to positions, from its tools' results."""
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Final
+
+from config.offline.coach.record_answers import NO_DEPLOYMENTS, exposures_of, name_of, position, rejection
+from config.offline.figures import (
+    Row,
+    count,
+    counted,
+    exact,
+    gain,
+    listing,
+    moment,
+    number,
+    paragraphs,
+    pct,
+    plain,
+    price,
+    rows,
+    usd,
+    utc,
+)
+
+LEAST_EVENTS: Final = 3  # past ones, below which no median is given
+_STALE: Final = timedelta(hours=26)  # of the last decision; a daily schedule ticks within it
+_LOSS: Final = 0.02  # of a position's size, from which an open loss is worth a word
+
+_FIELDS: Final[tuple[tuple[str, str, Callable[[float | None], str]], ...]] = (
+    ("last_price", "last price", price),
+    ("change_24h_pct", "24 h", lambda value: pct(value, signed=True)),
+    ("funding_rate_pct", "funding", lambda value: pct(value, signed=True)),
+    ("basis_pct", "basis", lambda value: pct(value, signed=True)),
+    ("realised_vol_pct", "realised volatility", pct),
+)
+
+
+def told_markets(result: Row, field: str = "") -> str:
+    """Say how markets stand; `field` alone when one was asked for."""
+    markets = rows(result, "markets")
+    if not markets:
+        return "I see no market: there are no bars for what you asked."
+    lines = [_market(one, field) for one in markets]
+    simulated = any(one.get("is_simulated") is True for one in markets)
+    return paragraphs(
+        f"As of {utc(result.get('as_of'))}:",
+        listing(lines),
+        "These prices are simulated." if simulated else "",
+    )
+
+
+def _market(one: Row, field: str) -> str:
+    told = [(label, show(number(one, key))) for key, label, show in _FIELDS if key == field or not field]
+    known = [f"{label} {text}" for label, text in told if text != "?"]
+    regime = plain(one, "regime")
+    if regime and field in {"", "regime"}:
+        known.append(f"regime {regime}")
+    if not known:
+        return f"**{plain(one, 'symbol')}**: no data"
+    at = f" (price of {utc(one.get('last_price_at'))})" if one.get("last_price_at") else ""
+    return f"**{plain(one, 'symbol')}**: {', '.join(known)}{at}"
+
+
+def told_news(result: Row, hours: int) -> str:
+    """Quote headlines; they are data, whatever they say."""
+    news = rows(result, "news")
+    if not news:
+        return f"No news in the last {hours} hours."
+    return f"News of the last {hours} hours, quoted as their sources have them:\n\n{listing([_item(i) for i in news])}"
+
+
+def _item(item: Row) -> str:
+    symbols = item.get("symbols")
+    about = ", ".join(str(one) for one in symbols[:5]) if isinstance(symbols, list) and symbols else ""
+    mood = number(item, "sentiment")
+    tail = [about, f"sentiment {mood:+.2f}" if mood is not None else ""]
+    told = "; ".join(part for part in tail if part)
+    return (
+        f"{utc(item.get('published_at'))} “{plain(item, 'headline')}” ({plain(item, 'source') or 'no source'})"
+        f"{f' [{told}]' if told else ''}"
+    )
+
+
+def told_events(result: Row, hours: int) -> str:
+    """List scheduled events."""
+    events = rows(result, "events")
+    if not events:
+        return f"No event of weight is scheduled in the next {hours} hours."
+    return f"Scheduled in the next {hours} hours:\n\n{listing([_event(one) for one in events])}"
+
+
+def _event(event: Row) -> str:
+    weight = number(event, "importance")
+    return (
+        f"{utc(event.get('scheduled_at'))} {plain(event, 'kind').upper()}: “{plain(event, 'title')}”"
+        f"{f', importance {weight:.2g} of 1' if weight is not None else ''}"
+    )
+
+
+def told_effect(result: Row, what: str, *, hours: int) -> str:
+    """Say what events may do to the open positions of a deployment, by what past ones did."""
+    events = rows(result, "events")
+    if not events:
+        return f"I see no {what or 'event'} in the next {hours} hours, so nothing to reckon with until then."
+    exposures = exposures_of(result)
+    parts = []
+    for event in events:
+        met = exposures.get(exact(event, "event_id"), [])
+        told = listing([effect(row) for row in met]) if met else "No open position of yours is exposed to it."
+        parts.append(f"{_event(event)}\n\n{told}")
+    note = "Past moves in either direction, not a forecast." if any(exposures.values()) else ""
+    return paragraphs(*parts, note)
+
+
+def effect(row: Row) -> str:
+    """Say what past events of a kind would mean for one position, in percent and in USD."""
+    notional, back = number(row, "notional_usd"), count(row, "similar_events_back")
+    held = f"Your {plain(row, 'symbol')} {plain(row, 'position_side')} of {usd(notional)}"
+    median, worst = number(row, "median_abs_move_pct"), number(row, "worst_move_pct")
+    if median is None:
+        past = "no past event" if back == 0 else f"only {counted(back, 'past event')}"
+        return f"{held}: {past} of this kind on record, fewer than {LEAST_EVENTS}, so I give no typical move."
+    told = f"{held}: the median move around {counted(back, 'past event')} of this kind was {pct(100 * median)}"
+    told += f", about {usd(notional * median)} either way" if notional is not None else ""
+    if worst is not None:
+        told += f"; the worst was {pct(100 * worst, signed=True)}"
+        told += f", {usd(abs(notional * worst))} {_way(row, worst)} you" if notional is not None else ""
+    return f"{told}."
+
+
+def _way(row: Row, worst: float) -> str:
+    is_long = exact(row, "position_side") == "long"
+    return "against" if (worst < 0) == is_long else "for"
+
+
+def told_worries(deployments: Sequence[Row], events: Sequence[Row], now: datetime | None) -> str:
+    """Name what stands out; when nothing does, say what was looked at."""
+    found = [line for one in deployments for line in _worries(one, now)]
+    for result in events:
+        exposures = exposures_of(result)
+        for event in rows(result, "events"):
+            found += [f"{_event(event)}. {effect(row)}" for row in exposures.get(exact(event, "event_id"), [])]
+    if found:
+        return f"This stands out:\n\n{listing(list(dict.fromkeys(found)))}"
+    if not deployments:
+        return f"{NO_DEPLOYMENTS} So there is nothing of yours at risk."
+    held = sum(len(rows(one, "positions")) for one in deployments)
+    return (
+        f"Nothing stands out. I looked at {counted(len(deployments), 'deployment')}, {counted(held, 'open position')},"
+        " recent rejections and the events of the next 24 hours."
+    )
+
+
+def _worries(one: Row, now: datetime | None) -> Iterable[str]:
+    name = name_of(one)
+    for held in rows(one, "positions"):
+        loss, size = number(held, "unrealised_pnl_usd"), number(held, "size_usd")
+        if loss is not None and size and loss < -_LOSS * size:
+            yield f"{name}: {position(held)}, {pct(100 * loss / size, signed=True)} of its size"
+    refused = rows(one, "recent_rejections")
+    if refused:
+        yield f"{name}: {counted(len(refused), 'recent rejection')}, the newest {rejection(refused[0])}"
+    decided = moment(one.get("last_decision_at"))
+    if exact(one, "status") == "running" and now and decided and now - decided > _STALE:
+        yield f"{name}: it runs, but its last decision was {utc(one.get('last_decision_at'))}"
+    if exact(one, "status") == "paused" and rows(one, "positions"):
+        yield f"{name}: paused with {counted(len(rows(one, 'positions')), 'open position')}; nobody manages it"
+
+
+def told_risk(deployments: Sequence[Row], events: Sequence[Row]) -> str:
+    """Name the largest position, and what the next events have done to the like."""
+    if not deployments:
+        return f"{NO_DEPLOYMENTS} So you carry no risk here."
+    held = [(one, row) for one in deployments for row in rows(one, "positions")]
+    if not held:
+        return (
+            f"No position is open in {counted(len(deployments), 'deployment')}, so no market risk right now. What could"
+            " be opened is bounded by each skill's risk caps."
+        )
+    deployment, largest = max(held, key=lambda pair: number(pair[1], "size_usd") or 0.0)
+    total = sum(number(row, "size_usd") or 0.0 for _, row in held)
+    size = number(largest, "size_usd")
+    share = f", {pct(round(100 * size / total, 1))} of {usd(total)} open in all" if size and total else ""
+    net = sum(number(row, "unrealised_pnl_usd") or 0.0 for _, row in held)
+    first = f"Your largest position: {position(largest)}, held by {name_of(deployment)}{share}."
+    rest = f"{counted(len(held), 'open position')} in all, unrealised {gain(net)}."
+    ahead = [
+        f"{_event(event)}. {effect(row)}"
+        for result in events
+        for event in rows(result, "events")
+        for row in exposures_of(result).get(exact(event, "event_id"), [])
+    ]
+    return paragraphs(
+        first,
+        rest,
+        f"Events ahead:\n\n{listing(list(dict.fromkeys(ahead)))}" if ahead else "No event ahead that I can measure.",
+    )

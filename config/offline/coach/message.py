@@ -1,0 +1,55 @@
+"""The coach's side of the offline model: questions about the record and the markets, drafts, actions.
+
+One message may hold several of them; each is answered in turn from the results of its tools, with their numbers.
+"""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from config.offline.coach.actions import action_steps, choice_steps, click_steps, order_steps
+from config.offline.coach.market_questions import market_steps
+from config.offline.coach.record_questions import question_steps
+from config.offline.drafting.steps import drafting_steps
+from config.offline.reading.patterns import QUOTED
+from config.offline.reading.sentences import sentences, straight, strip_lead_in
+from config.offline.talk import Reply, Steps, Talk, follow, one_after_another
+
+_MAX_SENTENCE: Final = 300  # characters; longer ones are prose
+_MAX_SENTENCES: Final = 12  # of a message that are read for questions
+_MAX_ANSWERS: Final = 3  # to one message
+# "Now, what is BTC funding" and "What's running and how is it doing" are one question each.
+_ASIDE = re.compile(r"^(?:now|so|ok|okay|and|also|then|but|hey|keel|by the way|one more)[,:]?\s+", re.IGNORECASE)
+
+
+def answer_as_coach(talk: Talk) -> Reply | None:
+    """Answer what is about the user's agents, markets, drafts and actions; None when nothing of the message is."""
+    answered = click_steps(talk) or choice_steps(talk)
+    plans = [answered] if answered is not None else list(_plans(talk))
+    return follow(one_after_another(plans[:_MAX_ANSWERS]), talk.results) if plans else None
+
+
+def _plans(talk: Talk) -> Iterator[Steps]:
+    rest: list[str] = []
+    found: list[Steps] = []
+    for at, sentence in enumerate(sentences(talk.text)):
+        steps = _of_sentence(talk, sentence) if at < _MAX_SENTENCES else None
+        if steps is None:
+            rest.append(sentence)
+        else:
+            found.append(steps)
+    draft = drafting_steps(talk, rest)
+    if draft is not None:
+        yield draft
+    yield from found
+
+
+def _of_sentence(talk: Talk, sentence: str) -> Steps | None:
+    if len(sentence) > _MAX_SENTENCE or QUOTED.match(sentence):
+        return None
+    plain = _ASIDE.sub("", strip_lead_in(straight(sentence))).strip(" .!?;")
+    for read in (action_steps, order_steps, question_steps, market_steps):
+        steps = read(talk, plain)
+        if steps is not None:
+            return steps
+    return None

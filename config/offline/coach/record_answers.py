@@ -1,0 +1,306 @@
+"""What the offline model says of deployments, skills and trades, from the results of its tools and nothing else.
+
+An agent's reasons are quoted as the agent's: the coach never speaks in its voice.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any, Final
+
+from config.offline.figures import (
+    Row,
+    bare,
+    block,
+    count,
+    counted,
+    day,
+    exact,
+    gain,
+    listing,
+    number,
+    paragraphs,
+    pct,
+    plain,
+    price,
+    rows,
+    usd,
+    utc,
+)
+from config.offline.reading.markets import is_market
+
+NO_DEPLOYMENTS: Final = (
+    "Nothing is deployed: I see no deployment of yours. A skill that is saved can be deployed from its page, or say"
+    " “deploy it” and I prepare a card."
+)
+FEW_TRADES: Final = 5  # below it a record is chance
+MAX_TRADES: Final = 10
+_KINDS: Final = (("live", "Live"), ("paper", "Paper"), ("backtest", "Backtest"))
+
+
+def name_of(deployment: Row) -> str:
+    """Return how a deployment is called: skill and version."""
+    version = count(deployment, "version")
+    return f"{plain(deployment, 'skill_name') or 'a deployment'}{f' v{version}' if version else ''}"
+
+
+def label_of(deployment: Row) -> str:
+    """Return a deployment's name with what tells it from others."""
+    return f"{name_of(deployment)} ({plain(deployment, 'broker_kind')}, {plain(deployment, 'status')})"
+
+
+def told_deployments(deployments: Sequence[Row]) -> str:
+    """Say how deployments do."""
+    if not deployments:
+        return NO_DEPLOYMENTS
+    running = [one for one in deployments if exact(one, "status") == "running"]
+    held = sum(len(rows(one, "positions")) for one in deployments)
+    net = sum(number(one, "net_pnl_usd") or 0.0 for one in deployments)
+    closed = sum(count(one, "closed_trades") for one in deployments)
+    first = (
+        f"{len(running)} of {counted(len(deployments), 'deployment')} running, {counted(held, 'open position')}, net"
+        f" {gain(net)} over {counted(closed, 'closed trade')}{_few(closed)}."
+    )
+    return paragraphs(first, *(_deployment(one) for one in deployments))
+
+
+def _deployment(one: Row) -> str:
+    closed = count(one, "closed_trades")
+    told = [
+        f"net {gain(number(one, 'net_pnl_usd'))} over {counted(closed, 'closed trade')}{_few(closed)}; last decision"
+        f" {utc(one.get('last_decision_at')) if one.get('last_decision_at') else 'none yet'}"
+    ]
+    told += [position(held) for held in rows(one, "positions")] or ["no open position"]
+    refused = rows(one, "recent_rejections")
+    if refused:
+        told.append(f"{counted(len(refused), 'recent rejection')}, the newest {rejection(refused[0])}")
+    newest = count(one, "newest_version")
+    if newest > count(one, "version"):
+        told.append(f"runs version {count(one, 'version')}; version {newest} is newer")
+    return f"**{label_of(one)}**\n\n{listing(told)}"
+
+
+def position(held: Row) -> str:
+    """Say what one open position is and stands at."""
+    return (
+        f"{plain(held, 'symbol')} {plain(held, 'side')} {usd(number(held, 'size_usd'))} since"
+        f" {utc(held.get('entry_at'))} at {price(number(held, 'entry_price'))}, {_unrealised(held)}"
+    )
+
+
+def _unrealised(held: Row) -> str:
+    value = number(held, "unrealised_pnl_usd")
+    if value is None:
+        return "no mark price, so no unrealised result"
+    return f"unrealised {gain(value)} at a mark of {price(number(held, 'mark_price'))}"
+
+
+def rejection(refused: Row) -> str:
+    """Say what was refused, when and why."""
+    return f"{utc(refused.get('tick_at'))} {plain(refused, 'code')}: “{plain(refused, 'text')}”"
+
+
+def told_rejections(deployments: Sequence[Row]) -> str:
+    """Say what risk or a broker has refused lately."""
+    if not deployments:
+        return NO_DEPLOYMENTS
+    parts = []
+    for one in deployments:
+        refused = rows(one, "recent_rejections")
+        if refused:
+            title = (
+                f"{counted(len(refused), 'order')} of {name_of(one)} {'was' if len(refused) == 1 else 'were'} refused"
+            )
+            parts.append(f"{title}:\n\n{listing([rejection(row) for row in refused])}")
+    if not parts:
+        return f"No. I see no recent rejection in {counted(len(deployments), 'deployment')}."
+    return paragraphs(*parts)
+
+
+def told_why_opened(deployments: Sequence[Row], symbol: str) -> str:
+    """Say what the agent noted when it opened what is open now."""
+    if not deployments:
+        return NO_DEPLOYMENTS
+    held = _held(deployments, symbol)
+    if not held:
+        of = f" in {symbol}" if symbol else ""
+        return f"There is no open position{of}, so nothing to explain. “Show my last trades” tells what was closed."
+    return paragraphs("I am Keel, not your agent: these are its own notes, not my judgement.", *map(_why_opened, held))
+
+
+def _why_opened(held: tuple[Row, Row]) -> str:
+    deployment, one = held
+    reason = plain(one, "entry_reason")
+    noted = f"Your agent noted: “{reason}”" if reason else "Your agent noted no reason."
+    return (
+        f"**{plain(one, 'symbol')} {plain(one, 'side')}**, {usd(number(one, 'size_usd'))}, opened by"
+        f" {name_of(deployment)} on {utc(one.get('entry_at'))} at {price(number(one, 'entry_price'))}."
+        f" {noted}\n\nNow: {_unrealised(one)}."
+    )
+
+
+def told_why_closed(trades: Sequence[Row], symbol: str) -> str:
+    """Say what the agent noted when it closed its last trade."""
+    found = [trade for trade in trades if is_market(exact(trade, "symbol"), [symbol] if symbol else [])]
+    if not found:
+        return f"I see no closed trade{f' in {symbol}' if symbol else ''}."
+    return f"I am Keel, not your agent: this is its own note, not my judgement.\n\n{_closed(found[0])}"
+
+
+def told_what_closes(deployments: Sequence[Row], trades: Sequence[Row], symbol: str) -> str:
+    """Say what is on record about exits; the rule itself stands in the skill."""
+    if not deployments:
+        return NO_DEPLOYMENTS
+    held = _held(deployments, symbol)
+    now = listing([position(one) for _, one in held]) if held else ""
+    skills = sorted({(name_of(one), exact(one, "skill_id")) for one, _ in held} or {("", "")})
+    where = " and ".join(f"[{name}](/skills/{skill_id}/)" if skill_id else name for name, skill_id in skills)
+    kinds = Counter(_exit_kind(trade) for trade in trades)
+    record = ", ".join(f"{amount} by {kind}" for kind, amount in sorted(kinds.items()))
+    return paragraphs(
+        f"Open now:\n\n{now}" if now else "There is no open position now.",
+        f"What closes it is the exit of the skill: {where}." if held and where else "",
+        f"How the last {counted(len(trades), 'closed trade')} ended: {record}. The newest:\n\n{_closed(trades[0])}"
+        if trades
+        else "No trade was closed yet, so there is no record of what made it close.",
+        "I do not guess what the agent will decide; you can close it yourself: “flatten” prepares a card for that."
+        if held
+        else "",
+    )
+
+
+def _held(deployments: Sequence[Row], symbol: str) -> list[tuple[Row, Row]]:
+    return [
+        (one, held)
+        for one in deployments
+        for held in rows(one, "positions")
+        if is_market(exact(held, "symbol"), [symbol] if symbol else [])
+    ]
+
+
+def told_trades(trades: Sequence[Row], most: int) -> str:
+    """Say what the last closed trades were."""
+    if not trades:
+        return "No closed trade yet."
+    shown = trades[:most]
+    net = sum(number(trade, "net_pnl_usd") or 0.0 for trade in shown)
+    won = sum((number(trade, "net_pnl_usd") or 0.0) > 0 for trade in shown)
+    many = f"{len(shown)} closed trades" if len(shown) > 1 else "closed trade"
+    total = f"The last {many}: net {gain(net)}, {won} won{_few(len(shown))}."
+    more = f"{counted(len(trades) - len(shown), 'older one')} not shown." if len(trades) > len(shown) else ""
+    return paragraphs(total, listing([_trade(trade) for trade in shown]), more)
+
+
+def _trade(trade: Row) -> str:
+    return (
+        f"{utc(trade.get('exit_at'))} {plain(trade, 'symbol')} {plain(trade, 'side')}"
+        f" {usd(number(trade, 'size_usd'))}: {gain(number(trade, 'net_pnl_usd'))}"
+        f" ({pct(number(trade, 'net_pnl_pct'), signed=True)}), {price(number(trade, 'entry_price'))} →"
+        f" {price(number(trade, 'exit_price'))}, held {_minutes(number(trade, 'holding_minutes'))}, exit by"
+        f" {_exit_kind(trade)}"
+    )
+
+
+def _exit_kind(trade: Row) -> str:
+    return plain(trade, "exit_kind").replace("\\_", " ") or "unknown"
+
+
+def _closed(trade: Row) -> str:
+    reason = plain(trade, "exit_reason")
+    noted = f"Your agent noted: “{reason}”" if reason else "No reason was noted."
+    return f"- {_trade(trade)}. {noted}"
+
+
+def _minutes(value: float | None) -> str:
+    if value is None:
+        return "?"
+    minutes = int(value)
+    return f"{minutes} min" if minutes < 120 else f"{minutes / 60:.1f} h"
+
+
+def told_lessons(lessons: Sequence[Row]) -> str:
+    """Quote what was distilled from trades, with what it was made of."""
+    if not lessons:
+        return "There are no lessons yet: they are distilled after some closed trades."
+    return paragraphs(*map(_lesson, lessons[:3]), f"{len(lessons) - 3} more not shown." if len(lessons) > 3 else "")
+
+
+def _lesson(note: Row) -> str:
+    considered = count(note, "trades_considered")
+    lines = [
+        f"> {plain({'line': line}, 'line').removeprefix('- ')}"
+        for line in exact(note, "lessons_text").splitlines()
+        if line.strip()
+    ]
+    return (
+        f"From {counted(considered, 'trade')}, {day(note.get('window_start'))} to {day(note.get('window_end'))},"
+        f" written"
+        f" {utc(note.get('generated_at'))}{_few(considered)}:\n\n" + "\n>\n".join(lines)
+    )
+
+
+def told_performance(result: Row) -> str:
+    """Say what a skill's record comes to, by where it ran."""
+    summary = block(result, "summary")
+    told = [_measures(title, block(summary, kind)) for kind, title in _KINDS if block(summary, kind)]
+    name = plain(result, "name") or "This skill"
+    version = count(result, "latest_version")
+    title = f"**{name}**{f', newest version {version}' if version else ''}"
+    if not told:
+        return f"{title}: no record yet, neither backtest nor paper nor live."
+    return f"{title}:\n\n{listing(told)}"
+
+
+def _measures(title: str, measured: Row) -> str:
+    sample = count(measured, "sample_size")
+    parts = [
+        f"net {gain(number(measured, 'net_pnl_usd'))}",
+        f"win rate {pct(number(measured, 'win_rate_pct'))}" if number(measured, "win_rate_pct") is not None else "",
+        f"max drawdown {pct(number(measured, 'max_drawdown_pct'))}"
+        if number(measured, "max_drawdown_pct") is not None
+        else "",
+        f"Sharpe {bare(number(measured, 'sharpe'))}"
+        if number(measured, "sharpe") is not None
+        else "no Sharpe ratio yet (too few days)",
+    ]
+    return f"{title}: {', '.join(part for part in parts if part)}; n={sample}{_few(sample)}"
+
+
+def told_skills(result: Row) -> str:
+    """List skills and open drafts."""
+    skills, drafts = rows(result, "skills"), rows(result, "open_drafts")
+    if not skills and not drafts:
+        return "You have no skill yet. Say “help me build a strategy”, or open [a new one](/skills/new/)."
+    listed = (
+        f"You have {counted(len(skills), 'skill')}:\n\n{listing([_skill(one) for one in skills])}" if skills else ""
+    )
+    open_ = [f"“{plain(one, 'name') or 'without a name'}”, changed {utc(one.get('updated_at'))}" for one in drafts]
+    return paragraphs(listed, f"Open drafts:\n\n{listing(open_)}" if open_ else "")
+
+
+def _skill(one: Row) -> str:
+    running = count(one, "running_deployments")
+    told = [f"**{plain(one, 'name')}** v{count(one, 'latest_version')}", plain(one, "trading_style")]
+    told.append(f"{running} running" if running else "not running")
+    test = block(one, "last_simulation")
+    if test:
+        closed = count(test, "closed_trades")
+        told.append(
+            f"last backtest {day(test.get('starts_at'))} to {day(test.get('ends_at'))}: net"
+            f" {gain(number(test, 'net_pnl_usd'))}, max drawdown {pct(number(test, 'max_drawdown_pct'))},"
+            f" {counted(closed, 'closed trade')}{_few(closed)}"
+        )
+    else:
+        told.append("never backtested")
+    return ", ".join(part for part in told if part)
+
+
+def _few(trades: int) -> str:
+    return " (too few to say anything)" if 0 < trades < FEW_TRADES else ""
+
+
+def exposures_of(result: Mapping[str, Any]) -> dict[str, list[Row]]:
+    """Return the rows of `your_exposure` by the event they are about."""
+    found: dict[str, list[Row]] = {}
+    for row in rows(result, "your_exposure"):
+        found.setdefault(exact(row, "event_id"), []).append(row)
+    return found

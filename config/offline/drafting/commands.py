@@ -1,0 +1,251 @@
+"""Short wishes about a draft: templates, safer caps, symbols, a name, a review, what is missing."""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from config.offline.adapters import Call
+from config.offline.drafting.draft import (
+    BASICS,
+    CAPS,
+    CONTEXT,
+    CRITIQUE,
+    STRATEGY,
+    critique_steps,
+    fitting,
+    is_drafting,
+    patch,
+    plain_of,
+    read_draft,
+    save_note,
+    told_patches,
+)
+from config.offline.drafting.replies import answers_given
+from config.offline.drafting.templates import (
+    BACKTEST_FIRST,
+    NOVICE_ASK,
+    SAFE_CAPS,
+    glossary,
+    listed_templates,
+    template_named,
+)
+from config.offline.figures import listing, paragraphs
+from config.offline.reading.markets import symbols_in
+from config.offline.reading.patterns import any_of
+from config.offline.scene import NOVICE
+from config.offline.talk import Steps, Talk, saying
+
+_SAVE: Final = "Save and Discard are on the preview of the draft, not here: I cannot save or discard it for you."
+
+
+@dataclass(frozen=True, slots=True)
+class _Command:
+    pattern: re.Pattern[str]
+    run: Callable[[Talk, "re.Match[str]"], Steps | None]
+    needs_draft: bool = True
+
+
+def command_steps(talk: Talk, text: str) -> Steps | None:
+    """Return the steps of a short wish about a draft, None when the text is none."""
+    plain = plain_of(text)
+    if len(plain) > 200:
+        return None
+    for command in _COMMANDS:
+        match = command.pattern.fullmatch(plain)
+        if match and (is_drafting(talk) or not command.needs_draft):
+            return command.run(talk, match)
+    return None
+
+
+def _show_templates(talk: Talk, match: re.Match[str]) -> Steps:
+    return saying(
+        f"These are the templates:\n\n{listed_templates()}\n\nSay “use the trend breakout template”, and I write it"
+        f" into a"
+        " draft that you can change."
+    )
+
+
+def _use_template(talk: Talk, match: re.Match[str]) -> Steps | None:
+    name = template_named(match["name"])
+    return _from_template(talk, name) if name else _show_templates(talk, match)
+
+
+def _from_template(talk: Talk, name: str) -> Steps:
+    caps = SAFE_CAPS if talk.scene.tier == NOVICE else {}
+    symbols = symbols_in(talk.text)
+    calls = [
+        Call(STRATEGY, {"template": name}),
+        Call(CONTEXT, {"symbols": symbols} if symbols else {}),
+        Call(CAPS, dict(caps)),
+    ]
+    done = yield from patch(calls)
+    if talk.scene.tier != NOVICE:
+        return paragraphs(told_patches(done), save_note(done))
+    return paragraphs(told_patches(done), glossary(talk.text, name), save_note(done), BACKTEST_FIRST)
+
+
+def _make_safer(talk: Talk, match: re.Match[str]) -> Steps:
+    """Lower the caps: by half where they are known, else to those for a beginning."""
+    caps = read_draft(talk).caps
+    lower: dict[str, Any] = {}
+    for name, safe in SAFE_CAPS.items():
+        known = caps.get(name)
+        least = 1.0
+        value = max(least, known / 2) if known else float(safe)
+        lower[name] = int(value) if value == int(value) else round(value, 2)
+    done = yield from patch([Call(CAPS, fitting(lower))])
+    how = (
+        "I halved each cap that I know of the draft, down to 1 at the least; for the others I took what I would"
+        " begin with."
+        if caps
+        else "I do not see the caps it had, so I set those I would begin with."
+    )
+    return paragraphs(told_patches(done), how if any(not one.error for _, one in done) else "", save_note(done))
+
+
+def _change_symbols(talk: Talk, match: re.Match[str]) -> Steps | None:
+    named = symbols_in(match["symbols"])
+    if not named:
+        return None
+    verb = (match["verb"] or "only").casefold()
+    known = read_draft(talk).symbols
+    if verb in {"only", "just"}:
+        symbols = named
+    elif known is None:
+        return saying(
+            f"I do not see which symbols the draft has, and what I set replaces them all. Name the whole list: “only"
+            f" {', '.join(named)} and …”."
+        )
+    elif verb.startswith(("add", "also", "include", "trade")):
+        symbols = list(dict.fromkeys([*known, *named]))
+    else:
+        symbols = [symbol for symbol in known if symbol not in named]
+        if not symbols:
+            return saying("A skill needs one symbol at least. Add another one first.")
+    return _set_one(Call(CONTEXT, {"symbols": symbols}))
+
+
+def _rename(talk: Talk, match: re.Match[str]) -> Steps:
+    return _set_one(Call(BASICS, {"name": match["name"].strip(" \"“”'.")}))
+
+
+def _set_one(call: Call) -> Steps:
+    done = yield from patch([call])
+    return paragraphs(told_patches(done), save_note(done))
+
+
+def _review(talk: Talk, match: re.Match[str]) -> Steps | None:
+    return critique_steps(talk) if CRITIQUE in talk.acts else None
+
+
+def _what_is_missing(talk: Talk, match: re.Match[str]) -> Steps | None:
+    problems = read_draft(talk).problems
+    if problems is None:
+        return _review(talk, match)
+    if problems:
+        return saying(f"Before it can be saved:\n\n{listing(problems)}")
+    return saying(f"Nothing that keeps it from being saved. {_SAVE}")
+
+
+def _save(talk: Talk, match: re.Match[str]) -> Steps:
+    return saying(_SAVE)
+
+
+def _enough(talk: Talk, match: re.Match[str]) -> Steps | None:
+    if not answers_given(talk.before):
+        return None
+    return saying(
+        "Then what you did not name keeps the default of the draft. Say “what is missing?” or “review it”. "
+        + save_note([]).partition(". ")[2]
+    )
+
+
+def _safer_than_last(talk: Talk, match: re.Match[str]) -> Steps:
+    """Begin with small caps; what the last one had is on its page."""
+    done = yield from patch([Call(CAPS, dict(SAFE_CAPS))])
+    note = "I do not see the caps of your other skills with my tools; these are those I would begin with."
+    ask = f"{NOVICE_ASK if talk.scene.tier == NOVICE else 'What should it trade, and when does it enter and exit?'}"
+    return paragraphs(told_patches(done), note, ask, save_note(done))
+
+
+_IT: Final = r"(?:it|this|that|the (?:draft|strategy|skill|thing)|my (?:draft|strategy|skill))"
+_COMMANDS: Final = (
+    _Command(
+        any_of(
+            r"(?:show|give|list|see)(?: me)? (?:an?|the|your|all|some)(?: \w+)? ?templates?",
+            r"(?:what|which) templates? (?:are there|do you have|can i use|exist)",
+            r"(?:are there|do you have)(?: any)? templates?",
+            r"(?:i want|i'd like|i would like)(?: to see)? an? template",
+            r"templates?",
+        ),
+        _show_templates,
+        needs_draft=False,
+    ),
+    _Command(
+        any_of(
+            r"(?:let's |i want to |i'd like to |can we )?(?:use|take|apply|start (?:from|with)|begin with|pick)"
+            r" (?:the |your |a )?(?P<name>[\w -]{3,40}?) template(?: (?:on|for|with) [\w ,]{2,40})?"
+        ),
+        _use_template,
+        needs_draft=False,
+    ),
+    _Command(
+        any_of(
+            r"(?:i want |i'd like |i would like |give me |make (?:me )?)?something (?:safer|less risky|more careful"
+            r"|calmer)"
+            r" than (?:my|the) (?:last|previous|other|current) (?:one|skill|strategy)"
+        ),
+        _safer_than_last,
+    ),
+    _Command(
+        any_of(
+            rf"(?:make|can you make) {_IT} (?:a (?:bit|little) )?(?:safer|less risky|more (?:careful|conservative))",
+            r"(?:lower|reduce|cut|halve) (?:the |its )?(?:risks?|caps|risk caps|limits)",
+            r"(?:safer|less risky|more conservative)(?:,? please)?",
+        ),
+        _make_safer,
+    ),
+    _Command(
+        any_of(
+            r"(?P<verb>add|trade|also (?:trade|add|include)|include|remove|drop|without|leave out|take out|only(?:"
+            r" trade)?"
+            r"|just(?: trade)?)(?: the)?(?: symbols?)? (?P<symbols>[A-Za-z]{2,12}(?:(?:, and|,| and| &)"
+            r" [A-Za-z]{2,12})*)"
+            r"(?: (?:too|as well|to (?:it|the symbols|the list)|only|from (?:it|the symbols|the list)))?"
+        ),
+        _change_symbols,
+    ),
+    _Command(
+        any_of(r"(?:call|name|rename) (?:it|this|the (?:draft|skill|strategy)|it to)(?: to)? (?P<name>\S.{1,79})"),
+        _rename,
+    ),
+    _Command(
+        any_of(
+            rf"(?:can you |could you )?(?:review|critique|check|criticise|criticize|assess|judge|pick apart)(?:"
+            rf" {_IT})?",
+            rf"what (?:do you think|is wrong|would you change|are the holes|holes do you see)(?: (?:of|about|with"
+            rf"|in) {_IT})?",
+            r"(?:any|find(?: the)?) holes(?: in it)?",
+            r"(?:give me )?a (?:review|critique)",
+        ),
+        _review,
+    ),
+    _Command(
+        any_of(
+            rf"what(?:'s| is| else is)? (?:still )?(?:missing|left|open|needed|to do)(?: (?:in|from|for) {_IT})?",
+            r"(?:is|are) (?:there )?anything (?:else )?missing",
+            r"(?:is it|is the draft) (?:complete|ready|done|finished)",
+            r"(?:can i|am i ready to) save(?: it)?(?: now)?",
+        ),
+        _what_is_missing,
+    ),
+    _Command(any_of(rf"(?:can you |could you )?(?:save|discard|delete) {_IT}(?: (?:now|for me))?"), _save),
+    _Command(
+        any_of(
+            r"(?:no,? )?(?:that(?:'s| is) (?:all|it|enough)|use (?:the |your )?defaults?(?: for the rest)?"
+            r"|you (?:choose|decide)|no more questions|skip(?: (?:it|that|them|the rest))?)"
+        ),
+        _enough,
+    ),
+)

@@ -1,0 +1,321 @@
+"""From a pitch to the fields of a skill: what the user's own words say of symbols, bars, caps, entry, exit and rules.
+
+Nothing is made up: a field that no pattern finds is not set. Percents are 0..100.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from config.lib.text import one_line
+from config.offline.drafting.pitch_patterns import (
+    AFTER_BUILD,
+    AVOIDS,
+    BARE_BARS,
+    BARE_LEVERAGE,
+    BARE_PCT,
+    BARS,
+    BUILD,
+    DAILY_AT,
+    DAY_LOSS,
+    ENTERS,
+    EVERY,
+    EXITS,
+    EXPOSURE,
+    HORIZONS,
+    LABEL,
+    LEVERAGE,
+    NAMED,
+    NO_LEVERAGE,
+    NOTHING,
+    NUMBERS_WORDS,
+    ORDERS,
+    POSITION,
+    SIZES,
+    SPANS,
+    SPLIT,
+    STYLE_PATTERNS,
+    TO_THE_STOP,
+    UNITS,
+)
+from config.offline.drafting.templates import ENTRY, EXIT, HORIZON, KILLS, RISK, SIZING, SYMBOLS
+from config.offline.facts import key_words
+from config.offline.reading.markets import symbols_in
+from config.offline.reading.patterns import QUOTED
+from config.offline.reading.sentences import sentences, straight, strip_lead_in
+
+MAX_TEXT: Final = 2000  # characters of entry, exit and the rules of risk
+MAX_THESIS: Final = 4000
+MAX_AVOID: Final = 280
+MAX_NAME: Final = 80
+
+STYLES: Final = {
+    "mean_reversion": "mean reversion",
+    "trend": "trend",
+    "breakout": "breakout",
+    "range": "range",
+    "carry": "carry",
+    "event": "event",
+}
+_PROSE: Final = frozenset({ENTRY, EXIT})
+_EXCLUSIVE = re.compile(r"\b(?:only|instead|nothing else)\b", re.IGNORECASE)
+
+
+@dataclass(slots=True)
+class Pitch:
+    """What a pitch says; empty fields were not said."""
+
+    symbols: list[str] = field(default_factory=list)
+    name: str = ""  # as its author calls it
+    style: str = ""
+    interval: str = ""  # of the bars
+    every: str = ""  # of the schedule
+    daily_at: str = ""  # HH:MM in UTC
+    horizon: str = ""  # day, swing or position
+    leverage: float | None = None
+    position_pct: float | None = None
+    exposure_pct: float | None = None
+    day_loss_pct: float | None = None
+    orders: int | None = None
+    entry: list[str] = field(default_factory=list)
+    exit: list[str] = field(default_factory=list)
+    avoid: list[str] = field(default_factory=list)
+    sizing: list[str] = field(default_factory=list)
+    thesis: list[str] = field(default_factory=list)
+    is_exclusive: bool = False  # its symbols are all, not more
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether nothing in it could be placed."""
+        return not self.signals and not self.horizon
+
+    @property
+    def signals(self) -> int:
+        """Return how many kinds of things it says: what is no pitch says at most one."""
+        caps = (self.leverage, self.position_pct, self.exposure_pct, self.day_loss_pct, self.orders)
+        said = (self.symbols, self.style, self.interval, self.every or self.daily_at, self.entry, self.exit)
+        return sum(map(bool, said)) + any(cap is not None for cap in caps) + bool(self.avoid or self.sizing)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it says nothing at all."""
+        return self.is_silent and not self.thesis
+
+    def answer(self, area: str, words: str) -> None:
+        """Take words as the answer to one of the questions of AREAS, and not as anything else they look like."""
+        text = _tidy(words)
+        for texts in (self.entry, self.exit, self.avoid, self.sizing, self.thesis):
+            texts[:] = [one for one in texts if one.casefold() not in text.casefold()]
+        amount = _first_pct(words)
+        if area in _PROSE and len(text.split()) > 2:
+            (self.entry if area == ENTRY else self.exit).append(text)
+        elif area == KILLS and not NOTHING.match(text):
+            self.avoid.append(text if AVOIDS.match(text) else f"No trade: {text}")
+        elif area == SIZING and amount is not None and not TO_THE_STOP.search(words):
+            self.position_pct = amount
+        elif area == SIZING:
+            self.sizing.append(text)
+        elif area == HORIZON:
+            self.interval = self.interval or _interval(words, BARE_BARS)
+        elif area == SYMBOLS:
+            self.symbols = symbols_in(words.upper())
+        elif area == RISK:
+            self.day_loss_pct = self.day_loss_pct if amount is None else amount
+            self.leverage = self.leverage or _value(BARE_LEVERAGE, words)
+
+    def risk(self) -> dict[str, Any]:
+        """Return the caps as `set_risk` takes them."""
+        caps = {
+            "maxPositionPct": self.position_pct,
+            "maxTotalExposurePct": self.exposure_pct,
+            "maxLeverage": self.leverage,
+            "dailyLossHaltPct": self.day_loss_pct,
+            "maxOrdersPerDay": self.orders,
+        }
+        return {name: _plain(value) for name, value in caps.items() if value is not None}
+
+    def context(self) -> dict[str, Any]:
+        """Return what `set_context` takes."""
+        given: dict[str, Any] = {"symbols": self.symbols, "barsInterval": self.interval}
+        return {name: value for name, value in given.items() if value}
+
+    def schedule(self) -> dict[str, Any]:
+        """Return what `set_schedule` takes; bars without a schedule are looked at as they close."""
+        if self.daily_at:
+            return {"type": "daily", "value": self.daily_at}
+        value = self.every or self.interval
+        return {"type": "interval", "value": value} if value else {}
+
+    def strategy(self) -> dict[str, Any]:
+        """Return the words that `set_strategy` takes."""
+        given: dict[str, Any] = {
+            "style": self.style,
+            "thesis": _joined(self.thesis, MAX_THESIS),
+            "entry": _joined(self.entry, MAX_TEXT),
+            "exit": _joined(self.exit, MAX_TEXT),
+            "riskManagement": _joined(self.sizing, MAX_TEXT),
+            "avoid": [rule[:MAX_AVOID] for rule in dict.fromkeys(self.avoid)][:20],
+        }
+        return {name: value for name, value in given.items() if value}
+
+    def horizon_or_guess(self) -> str:
+        """Return the horizon, else the one that the bars suggest: day, swing or position."""
+        span = SPANS.get(self.interval, 60)
+        return self.horizon or ("day" if span <= 30 else "swing" if span <= 240 else "position")
+
+    def title(self) -> str:
+        """Return a name for the skill: the one it was given, else its symbols and its style."""
+        if self.name:
+            return self.name
+        symbols = " ".join(self.symbols[:3])
+        funding = "funding " if any("funding" in text.casefold() for text in (*self.thesis, *self.entry)) else ""
+        style = STYLES.get(self.style, "strategy")
+        words = f"{symbols} {'' if funding and self.style == 'trend' else funding}{style}".strip()
+        return (words[:1].upper() + words[1:])[:MAX_NAME]
+
+
+def read_pitch(message: str) -> Pitch:
+    """Read what a message says of a strategy; questions and quotations say nothing."""
+    pitch = Pitch()
+    read: list[str] = []
+    for sentence in sentences(message):
+        if QUOTED.match(sentence):
+            continue
+        read.append(sentence)
+        _read_sentence(pitch, straight(strip_lead_in(sentence)))
+    text = straight(" ".join(read))
+    if named := NAMED.search(text):
+        pitch.name = named["name"].strip()[:MAX_NAME]
+        text = text.replace(named[0], " ")  # a name such as "BTC Harbour" says nothing of what is traded
+    pitch.symbols = symbols_in(text)
+    pitch.is_exclusive = bool(_EXCLUSIVE.search(text))
+    pitch.style = next((style for style, words in STYLE_PATTERNS if words.search(text)), "")
+    pitch.horizon = next((name for name, words in HORIZONS if words.search(text)), "")
+    pitch.interval = _interval(text, BARS)
+    pitch.every = _interval(text, EVERY)
+    if at := DAILY_AT.search(text):
+        hour, minute = [part for part in at.groups() if part]
+        pitch.daily_at = f"{int(hour):02}:{minute}"
+    _read_caps(pitch, text)
+    return pitch
+
+
+def _read_sentence(pitch: Pitch, sentence: str) -> None:
+    plain = sentence.strip(" .!;")
+    if built := BUILD.match(plain):
+        described = (built["what"] or "").strip()
+        if len(key_words(described)) > 1:
+            pitch.thesis.append(_tidy(f"{described} strategy"))
+        plain = AFTER_BUILD.sub("", plain[built.end() :])
+    if label := LABEL.match(plain):
+        into = _by_label(pitch, label["label"].casefold())
+        if into is not None and not _is_number(label["rest"]):
+            into.append(_tidy(label["rest"]))
+            return
+        plain = label["rest"]
+    for clause in _clauses(plain):
+        _read_clause(pitch, clause)
+
+
+def _by_label(pitch: Pitch, label: str) -> list[str] | None:
+    if label.startswith("entr"):
+        return pitch.entry
+    if label.startswith("exit"):
+        return pitch.exit
+    if label.startswith(("avoid", "rule", "what kills", "kill", "invalid")):
+        return pitch.avoid
+    if label in {"thesis", "idea", "edge"}:
+        return pitch.thesis
+    return pitch.sizing if label in {"sizing", "size", "risk"} else None
+
+
+def _clauses(sentence: str) -> Iterator[str]:
+    for clause in SPLIT.split(sentence):
+        stripped = clause.strip(" .,;!-")
+        if stripped:
+            yield stripped
+
+
+def _read_clause(pitch: Pitch, clause: str) -> None:
+    if _is_number(clause) or _is_cap(clause):
+        return  # read as numbers
+    if AVOIDS.match(clause):
+        pitch.avoid.append(_tidy(clause))
+    elif EXITS.search(clause):
+        pitch.exit.append(_tidy(clause))
+    elif ENTERS.match(clause):
+        pitch.entry.append(_tidy(clause))
+    elif SIZES.search(clause):
+        pitch.sizing.append(_tidy(clause))
+    elif len(key_words(clause)) > 3:
+        pitch.thesis.append(_tidy(clause))
+
+
+def _is_number(clause: str) -> bool:
+    return all(word.casefold() in NUMBERS_WORDS for word in re.findall(r"[^\W\d_]+", clause))
+
+
+def _is_cap(clause: str) -> bool:
+    """Tell whether a clause says nothing but a cap, such as "at most 5% per position" or "no leverage"."""
+    if TO_THE_STOP.search(clause):
+        return False
+    found = next((match for words in (NO_LEVERAGE, *_CAPS) if (match := words.search(clause))), None)
+    return found is not None and len(clause.replace(found[0], "").split()) <= 3
+
+
+_CAPS = (DAY_LOSS, EXPOSURE, POSITION, LEVERAGE, ORDERS)
+
+
+def _read_caps(pitch: Pitch, text: str) -> None:
+    clauses = [clause for sentence in sentences(text) for clause in _clauses(sentence.strip(" .!;"))]
+    for clause in clauses:
+        rest = clause
+        if (value := _value(DAY_LOSS, rest)) is not None:
+            pitch.day_loss_pct = value
+            rest = DAY_LOSS.sub(" ", rest)
+        if (value := _value(EXPOSURE, rest)) is not None:
+            pitch.exposure_pct = value
+            rest = EXPOSURE.sub(" ", rest)
+        if not TO_THE_STOP.search(rest) and (value := _value(POSITION, rest)) is not None:
+            pitch.position_pct = value
+        if (value := _value(ORDERS, rest)) is not None:
+            pitch.orders = int(value)
+        if (value := _value(LEVERAGE, rest)) is not None:
+            pitch.leverage = value
+        elif NO_LEVERAGE.search(rest):
+            pitch.leverage = 1.0
+
+
+def _value(pattern: re.Pattern[str], text: str) -> float | None:
+    match = pattern.search(text)
+    return next((float(part) for part in match.groups() if part), None) if match else None
+
+
+def _first_pct(text: str) -> float | None:
+    return _value(BARE_PCT, text)
+
+
+def _interval(text: str, pattern: re.Pattern[str]) -> str:
+    match = pattern.search(text)
+    if match is None:
+        return ""
+    first, *rest = [part for part in match.groups() if part]
+    if not first.isdecimal():
+        return "1d" if first.casefold() == "daily" else "1h"
+    interval = f"{int(first)}{UNITS[rest[0].casefold()]}"
+    return {"60m": "1h", "24h": "1d"}.get(interval, interval)
+
+
+def _tidy(clause: str) -> str:
+    text = one_line(clause).strip(" .,;-")
+    return text[:1].upper() + text[1:]
+
+
+def _joined(texts: list[str], most: int) -> str:
+    joined = " ".join(f"{text}." for text in dict.fromkeys(texts))
+    return joined if len(joined) <= most else f"{joined[: most - 1]}…"
+
+
+def _plain(value: float) -> float | int:
+    return int(value) if value == int(value) else value

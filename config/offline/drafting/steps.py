@@ -1,0 +1,250 @@
+"""How the offline model drafts a skill with the user: from a pitch, by questions, or from a template, as the tier asks.
+
+What it writes are the user's own words and numbers, or a default that it names as such.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Any, Final
+
+from config.offline.adapters import Call
+from config.offline.drafting.commands import command_steps
+from config.offline.drafting.draft import (
+    BASICS,
+    CAPS,
+    CONTEXT,
+    CRITIQUE,
+    SCHEDULE,
+    STRATEGY,
+    Draft,
+    Patched,
+    fitting,
+    is_drafting,
+    patch,
+    plain_of,
+    read_draft,
+    save_note,
+    told_critique,
+    told_patches,
+)
+from config.offline.drafting.pitch import Pitch, read_pitch
+from config.offline.drafting.pitch_patterns import BUILD
+from config.offline.drafting.replies import answers_given
+from config.offline.drafting.templates import (
+    AREAS,
+    BACKTEST_FIRST,
+    EXPERT_ASK,
+    MOST_ASKED,
+    NOVICE_ASK,
+    QUESTIONS,
+    SAFE_CAPS,
+    TEMPLATES,
+    glossary,
+    listed_templates,
+    template_for,
+)
+from config.offline.figures import listing, paragraphs
+from config.offline.scene import EXPERT, NOVICE
+from config.offline.talk import Steps, Talk
+
+_LEAST_PITCH: Final = 3  # kinds of things said, from which on a message is a whole pitch
+_MAX_SENTENCES: Final = 60  # of a message that are looked at
+
+
+def drafting_steps(talk: Talk, said: Sequence[str]) -> Steps | None:
+    """Return the steps by which sentences go into a draft, None when none does; no question of the coach is given."""
+    if STRATEGY not in talk.acts or not said:
+        return None
+    command = command_steps(talk, "\n".join(said))
+    if command is not None:
+        return command
+    is_built, is_asked = _is_built(said), _is_asked(talk)
+    if not (is_built or is_asked or is_drafting(talk)):
+        return None
+    told = "\n".join(sentence for sentence in said if is_built or not sentence.rstrip().endswith("?"))
+    pitch = read_pitch(_PITCH.sub("", told))
+    for area, words in answers_given(talk.before, talk.text).items():
+        pitch.answer(area, words)
+    if is_built or (is_asked and not pitch.is_empty) or _says_enough(pitch):
+        is_whole = is_built or NOVICE_ASK in talk.before or EXPERT_ASK in talk.before
+        return _pitch_steps(talk, pitch, read_draft(talk), is_whole=is_whole)
+    return None
+
+
+def of_draft(talk: Talk, said: Sequence[str]) -> list[str]:
+    """Return the sentences of a message that are of the draft and of nothing lasting: they name no "I" and no "my"."""
+    if STRATEGY not in talk.acts or not (_is_built(said) or _is_asked(talk) or is_drafting(talk)):
+        return []
+    return [sentence for sentence in said[:_MAX_SENTENCES] if _is_of_draft(talk, plain_of(sentence))]
+
+
+def _is_of_draft(talk: Talk, plain: str) -> bool:
+    if _begins(plain):
+        return True
+    if _FIRST_PERSON.search(plain):
+        return False
+    return command_steps(talk, plain) is not None or not read_pitch(plain).is_empty
+
+
+def _is_built(said: Sequence[str]) -> bool:
+    return any(_begins(plain_of(sentence)) for sentence in said[:_MAX_SENTENCES])
+
+
+def _begins(plain: str) -> bool:
+    return bool(BUILD.match(plain) or _PITCH.match(plain))
+
+
+def _is_asked(talk: Talk) -> bool:
+    return bool(answers_given(talk.before)) or NOVICE_ASK in talk.before or EXPERT_ASK in talk.before
+
+
+_ENOUGH = re.compile(
+    r"\b(?:that(?:'s| is) (?:all|it|enough)|use (?:the |your )?defaults?|you (?:choose|decide)|no more questions"
+    r"|skip)\b",
+    re.IGNORECASE,
+)
+_FIRST_PERSON = re.compile(r"\b(?:I|I'm|my|me|mine|remember|forget)\b", re.IGNORECASE)
+_PITCH = re.compile(
+    r"^(?:here(?:'s| is) (?:my|the|a) pitch|(?:my |the )?pitch|draft (?:this|it|the following)|write this"
+    r" up)\s*[:.-]\s*",
+    re.IGNORECASE,
+)
+
+
+def _says_enough(pitch: Pitch) -> bool:
+    """Whether a message in a chat with a draft means the draft, though nothing was asked."""
+    has_words = bool(pitch.entry or pitch.exit or pitch.avoid or pitch.sizing)
+    return bool(has_words or pitch.risk() or pitch.every or pitch.daily_at or pitch.interval) or pitch.signals > 1
+
+
+# --- From what was said to what is written ---
+
+
+def _pitch_steps(talk: Talk, pitch: Pitch, draft: Draft, *, is_whole: bool) -> Steps:
+    if talk.scene.tier == NOVICE:
+        return _edit(talk, pitch, draft) if draft.words else _novice(talk, pitch, draft)
+    if talk.scene.tier == EXPERT:
+        is_pitch = is_whole or not draft.words or pitch.signals >= _LEAST_PITCH
+        return _expert(talk, pitch, draft) if is_pitch else _edit(talk, pitch, draft)
+    return _intermediate(talk, pitch, draft)
+
+
+def _novice(talk: Talk, pitch: Pitch, draft: Draft) -> Steps:
+    """Start from a template, with small caps, and explain the terms that come up."""
+    if not pitch.style and not pitch.symbols and not pitch.entry:
+        return paragraphs(
+            f"I walk you through it. {NOVICE_ASK} Name a market, such as BTC, and what you noticed.",
+            f"Or start from one of my templates:\n\n{listed_templates()}",
+            "For example: “use the range fade template”.",
+        )
+    funding = "funding" in talk.text.casefold()
+    name = template_for(pitch.style, funding=funding)
+    words = pitch.strategy()
+    kept = {key: words[key] for key in ("entry", "exit", "riskManagement") if key in words}
+    if pitch.avoid:
+        kept["avoid"] = [*TEMPLATES[name].avoid, *pitch.avoid]
+    done = yield from patch(
+        [
+            Call(STRATEGY, {"template": name, **kept}),
+            Call(BASICS, {"name": pitch.title()} if pitch.symbols or pitch.name else {}),
+            Call(CONTEXT, pitch.context()),
+            Call(CAPS, fitting({**SAFE_CAPS, **pitch.risk()})),
+            Call(SCHEDULE, pitch.schedule() if pitch.every or pitch.daily_at else {}),
+        ]
+    )
+    why = (
+        f"I started from the template **{TEMPLATES[name].title}**: it {TEMPLATES[name].told}. Where you named no"
+        f" cap I took"
+        " a small one, because a first strategy should lose little while you learn from it."
+    )
+    return paragraphs(told_patches(done), why, glossary(talk.text, name, pitch.style), save_note(done), BACKTEST_FIRST)
+
+
+def _intermediate(talk: Talk, pitch: Pitch, draft: Draft) -> Steps:
+    """Write down what was said, and ask for what is open, a few things at a time."""
+    calls = _calls(pitch, draft)
+    done: Patched = []
+    if calls:
+        done = yield from patch(calls)
+    answered = draft.answered | _answers_of(done)
+    # What is edited has its answers; only what is wanted differently is said.
+    is_edited = "skill_id" in talk.scene.focus and talk.scene.is_authoring
+    wanted = [area for area in AREAS if area not in answered and not is_edited]
+    told = told_patches(done) if done else "Let us draft it."
+    if not wanted or _ENOUGH.search(talk.text):
+        return paragraphs(told, "Say “review it” for a critique, or tell me what to change.", save_note(done))
+    asked = listing([f"**{area}**: {AREAS[area]}" for area in wanted[:MOST_ASKED]])
+    more = len(wanted) - MOST_ASKED
+    rest = f"Then {more} more." if more > 0 else ""
+    return paragraphs(told, f"{QUESTIONS}\n\n{asked}", rest, save_note(done) if done else "")
+
+
+def _expert(talk: Talk, pitch: Pitch, draft: Draft) -> Steps:
+    """Write all of it, have it reviewed, and push back."""
+    if pitch.is_empty or (pitch.signals < 2 and not draft.is_begun):
+        return EXPERT_ASK
+    calls = _calls(pitch, draft)
+    if not draft.is_named and not pitch.horizon:
+        horizon = pitch.horizon_or_guess()
+        calls = [_merged(call, {"tradingStyle": horizon}) if call.name == BASICS else call for call in calls]
+    done = yield from patch(calls)
+    told = told_patches(done, intro="Drafted:")
+    if CRITIQUE not in talk.acts or all(outcome.error for _, outcome in done):
+        return paragraphs(told, save_note(done))
+    [found] = yield (Call(CRITIQUE, {}),)
+    if found.error:
+        return paragraphs(told, f"I could not have it reviewed: {found.error}", save_note(done))
+    return paragraphs(told, told_critique(found, intro="Where I push back:"), save_note(done))
+
+
+def _edit(talk: Talk, pitch: Pitch, draft: Draft) -> Steps:
+    """Write what was said into a draft that is there."""
+    done = yield from patch(_calls(pitch, draft))
+    after = BACKTEST_FIRST if talk.scene.tier == NOVICE else ""
+    return paragraphs(told_patches(done), save_note(done), after)
+
+
+def _calls(pitch: Pitch, draft: Draft) -> list[Call]:
+    basics: dict[str, Any] = {}
+    if pitch.name or (not draft.is_named and (pitch.symbols or pitch.style)):
+        basics["name"] = pitch.title()
+    if pitch.horizon:
+        basics["tradingStyle"] = pitch.horizon
+    words = pitch.strategy()
+    if words:
+        written = draft.words | words.keys()
+        if draft.words and {"thesis"} <= draft.words:
+            words.pop("thesis", None)  # said in passing beside a change
+        words = {**(_mode(written) if words.keys() & {"thesis", "entry", "exit"} else {}), **words}
+    if "avoid" in words:
+        words["avoid"] = list(dict.fromkeys([*draft.avoid, *words["avoid"]]))
+    context = pitch.context()
+    if "symbols" in context and draft.symbols and not pitch.is_exclusive:
+        context["symbols"] = list(dict.fromkeys([*draft.symbols, *context["symbols"]]))
+    risk = pitch.risk()
+    calls = [
+        Call(BASICS, basics),
+        Call(STRATEGY, words),
+        Call(CONTEXT, context),
+        Call(CAPS, fitting(risk)),
+        Call(SCHEDULE, pitch.schedule()),
+    ]
+    return [call for call in calls if call.arguments]
+
+
+def _mode(written: set[str]) -> dict[str, str]:
+    if {"entry", "exit"} <= written:
+        return {"mode": "rules"}
+    return {"mode": "thesis"} if "thesis" in written else {}
+
+
+def _merged(call: Call, more: dict[str, Any]) -> Call:
+    return Call(call.name, {**call.arguments, **more})
+
+
+def _answers_of(done: Patched) -> set[str]:
+    made = Draft()
+    read = [outcome for _, outcome in done if not outcome.error]
+    for outcome in read:
+        made.note(outcome.name, outcome.arguments)
+    return made.answered

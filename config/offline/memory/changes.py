@@ -1,0 +1,195 @@
+"""The rules that change the memory: they remember, correct, forget, confirm and relate as the user asks or states."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from config.lib.text import normal_form
+from config.offline.adapters import Call
+from config.offline.drafting.steps import of_draft
+from config.offline.facts import Known, best_matches
+from config.offline.memory.affirmations import affirmed, may_affirm
+from config.offline.memory.edits import read_change
+from config.offline.memory.links import asked_link, may_link
+from config.offline.memory.places import read_places
+from config.offline.memory.questions import fact_lines, look_up
+from config.offline.memory.report import WHICH, WHICH_ONE
+from config.offline.memory.requests import MAX_ARGUMENT, Request, memory_requests
+from config.offline.phrases import FACTS_PAGE
+from config.offline.reading.pointing import pointed_lines
+from config.offline.reading.sentences import sentences
+from config.offline.reading.statements import passing_states, topic_of
+from config.offline.talk import Reply, Talk
+
+_ASK_AGAIN = "Tell me in one sentence what holds now instead of "
+_OR_FORGET = ", or say “forget it”."
+_ASKED_ABOUT = re.compile(rf"^{_ASK_AGAIN}“(?P<fact>.+)”{re.escape(_OR_FORGET)}$", re.MULTILINE)
+
+
+def act_on_choice(talk: Talk) -> Reply | None:
+    """After "Which one should I forget?" and the like: do it with what the user points at."""
+    act = next((act for act, question in WHICH.items() if question in talk.before and act in talk.acts), None)
+    if act is None or talk.results:
+        return None
+    shown = [line[2:].strip() for line in talk.before.splitlines() if line.startswith("- ")]
+    if re.match(r"(?:no(?:ne|thing)?|neither|cancel|never ?mind|stop|leave (?:it|them))\b", talk.text, re.IGNORECASE):
+        return Reply(f"All right, I have {'forgotten' if act == 'forget' else 'changed'} nothing.")
+    ids = {text: fact_id for fact_id, text in talk.names.items()}
+    for outcome in talk.earlier:
+        ids |= outcome.candidates
+    pending = [o for o in talk.earlier if o.name == "change" and o.candidates and o.arguments.get("fact")]
+    given = {"fact": pending[-1].arguments["fact"]} if act == "change" and pending else {}
+    if act == "change" and not given:
+        return None
+    chosen = pointed_lines(talk.text, shown)
+    calls = [Call(act, {"fact_id": ids.get(text) or text, **given}) for text in chosen]
+    return Reply(tool_calls=tuple(calls)) if calls else None
+
+
+def change_named_fact(talk: Talk) -> Reply | None:
+    """In a chat that was opened to change one fact: change that fact, and only as the user says."""
+    fact = talk.about
+    if fact is None:
+        return None
+    change = read_change(fact, talk.text)
+    forget = Request("forget", {"fact_id": _reference(fact)})
+    if change.act == "keep":
+        return Reply(f"All right, it stays as it is: **{fact.text}**")
+    if change.act == "forget":
+        return _carried_out(talk, [forget])
+    if change.act == "confirm":
+        return _carried_out(talk, [Request("confirm", {"fact_id": _reference(fact)})])
+    if change.act == "change":
+        given = {"fact": change.content, "topic": topic_of(change.content) or fact.topic, "confidence": "asserted"}
+        new = Request("remember", {key: value for key, value in given.items() if value}, replaces=_reference(fact))
+        return _carried_out(talk, [forget, new])
+    return Reply(f"{_ASK_AGAIN}“{fact.text}”{_OR_FORGET}")
+
+
+def change_memory(talk: Talk) -> Reply | None:
+    """Remember, correct, forget, confirm and relate what the message asks for or states, and note its places."""
+    wishes = _wishes(talk)
+    if talk.can_look("list") and (wishes.requests or wishes.affirmed or wishes.is_open):
+        # What was saved elsewhere since the prompt was written is to be edited, not doubled.
+        return look_up("list")
+    if wishes.requests:
+        return _carried_out(talk, wishes.requests)
+    if wishes.affirmed and "confirm" in talk.acts:
+        return Reply(_choice(wishes.affirmed[0], WHICH["confirm"]))
+    if wishes.affirmed:
+        return Reply(f"I know this, and keep it as it is:\n\n{fact_lines(wishes.affirmed[0])}")
+    if wishes.is_open and may_link(talk.text):
+        return Reply("I do not find both facts. Name each by words that stand in it: “link my goal and my risk limit”.")
+    if wishes.is_open:
+        return Reply(
+            "I find nothing I know that this affirms. If something has changed, tell me what holds now, as a plain"
+            " sentence."
+        )
+    note = passing_note(talk)
+    return Reply(note) if note else None
+
+
+def asked_about(before: str, known: Sequence[Known]) -> Known | None:
+    """Return the fact that the model has just asked how to change, None when it asked nothing."""
+    asked = _ASKED_ABOUT.search(before)
+    if asked is None:
+        return None
+    same = (fact for fact in known if normal_form(fact.text) == normal_form(asked["fact"]))
+    return next(same, Known(asked["fact"], topic_of(asked["fact"])))
+
+
+def passing_note(talk: Talk) -> str:
+    """Say what was not saved because it is the state of a moment, "" when nothing was."""
+    passing = passing_states(talk.text)
+    if not passing:
+        return ""
+    return f"I keep only what lasts, so I did not save “{passing[0]}”: it is the state of a moment."
+
+
+def _carried_out(talk: Talk, requests: Sequence[Request]) -> Reply:
+    """Return the calls that requests become, or why there are none."""
+    calls: list[Call] = []
+    notes: list[str] = []
+    for request in requests:
+        if request.tool == "forget" and _is_place(request, talk):
+            notes.append(f"I cannot take a place out of the memory here; you can do it on your {FACTS_PAGE}.")
+        elif request.replaces and "change" in talk.acts and Call("forget", _named(request)) in map(_bare, calls):
+            calls = [call for call in calls if _bare(call) != Call("forget", _named(request))]
+            calls.append(Call("change", {**request.arguments, **_named(request)}))
+        elif request.tool in talk.acts:
+            calls.append(Call(request.tool, request.arguments))
+    if calls or notes:
+        return Reply("\n\n".join(notes), tuple(calls))
+    for request in requests:
+        if request.tool:
+            return Reply(_no_tool(request))
+    choices = [request for request in requests if request.choices]
+    if choices:
+        return Reply(_choice(choices[0].choices, WHICH_ONE))
+    return Reply("I see nothing to forget: I know nothing about you in this chat yet.")
+
+
+@dataclass(frozen=True, slots=True)
+class _Wishes:
+    """What a message wants of the memory."""
+
+    requests: list[Request]
+    affirmed: list[list[Known]]  # facts that it affirms; several: any of them can be meant
+    is_open: bool  # it affirms or relates facts that are not in view
+
+
+def _wishes(talk: Talk) -> _Wishes:
+    requests: list[Request] = []
+    # What goes into a draft is a rule of the strategy, not of the person.
+    pieces = list(sentences(talk.text))
+    drafted = of_draft(talk, pieces)
+    rest = "\n".join(piece for piece in pieces if piece not in drafted) if drafted else talk.text
+    if "place" in talk.acts:
+        places, rest = read_places(rest)
+        requests += [Request("place", dict(place)) for place in places]
+    groups, unaffirmed = affirmed(rest, talk.known, talk.before, talk.earlier)
+    if "confirm" in talk.acts:
+        requests += [Request("confirm", {"fact_id": _reference(group[0])}) for group in groups if len(group) == 1]
+        rest = unaffirmed
+    is_open = "confirm" in talk.acts and may_affirm(rest)
+    if "link" in talk.acts:
+        link, rest = asked_link(rest, talk.known)
+        is_open |= may_link(talk.text)
+        if link and link.one and link.other:
+            ends = {"fact_id": _reference(link.one), "other_id": _reference(link.other)}
+            requests.append(Request("link", {**ends, "relation": link.relation}))
+    requests += memory_requests(rest, talk.known, talk.before, talk.earlier)
+    return _Wishes(requests, groups, is_open)
+
+
+def _named(request: Request) -> dict[str, Any]:
+    return {"fact_id": request.replaces}
+
+
+def _bare(call: Call) -> Call:
+    return Call(call.name, {"fact_id": call.arguments.get("fact_id")})
+
+
+def _is_place(request: Request, talk: Talk) -> bool:
+    words = str(request.arguments.get("fact_id"))
+    is_fact = any(words in {fact.id, fact.text, fact.text[:MAX_ARGUMENT]} for fact in talk.known)
+    return not is_fact and bool(best_matches(words, talk.places, least=0.5))
+
+
+def _reference(fact: Known) -> str:
+    return fact.id or fact.text[:MAX_ARGUMENT]
+
+
+def _choice(facts: Sequence[Known], question: str) -> str:
+    lines = "\n".join(f"- {known.text}" for known in facts)
+    return f"More than one thing I know could be meant:\n\n{lines}\n\n{question}"
+
+
+def _no_tool(request: Request) -> str:
+    if request.tool == "remember":
+        return (
+            f"I cannot save “{request.arguments['fact']}” here: this chat has no tool for it. You can add it on your"
+            f" {FACTS_PAGE}."
+        )
+    return f"I cannot forget anything here: this chat has no tool for it. You can do it on your {FACTS_PAGE}."

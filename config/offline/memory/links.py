@@ -1,0 +1,92 @@
+"""From a user's message to two facts that it relates: "link my goal and my risk limit", "A contradicts B"."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from config.lib.text import normal_form, slug
+from config.offline.facts import Known, best_matches, is_uuid
+from config.offline.reading.sentences import LONGEST_REQUEST, sentences, straight, strip_lead_in
+from config.offline.reading.statements import topic_of
+
+_MAX_SPLITS: Final = 8
+
+_LINK = re.compile(r"^(?:please\s+|can you\s+|could you\s+)?(?:link|connect|relate)\s+(?P<rest>.+)$", re.IGNORECASE)
+_BETWEEN = re.compile(r"\s+(?:and|with|to)\s+", re.IGNORECASE)
+_AS = re.compile(r"\s+as (?P<relation>[a-z_]+(?:[ -][a-z_]+){0,3})$", re.IGNORECASE)
+_VERB = re.compile(
+    r"\s+(?P<verb>contradicts?|conflicts? with|supports?|explains?|depends? on|relates? to|is related to"
+    r"|follows? from|limits?)\s+",
+    re.IGNORECASE,
+)
+_RELATIONS: Final = {
+    **dict.fromkeys(["contradict", "contradicts", "conflict", "conflicts"], "contradicts"),
+    **dict.fromkeys(["support", "supports"], "supports"),
+    **dict.fromkeys(["explain", "explains"], "explains"),
+    **dict.fromkeys(["depend", "depends"], "depends_on"),
+    **dict.fromkeys(["relate", "relates", "is"], "relates_to"),
+    **dict.fromkeys(["follow", "follows"], "follows_from"),
+    **dict.fromkeys(["limit", "limits"], "limits"),
+}
+_THE_FACT = re.compile(r"^(?:(?:the )?(?:facts?|memory|memories)\b(?: that\b)?|that)\s*[:,]?\s+", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """Two facts that the user relates; None where their words mean no one fact."""
+
+    one: Known | None
+    other: Known | None
+    relation: str
+
+
+def asked_link(message: str, known: Sequence[Known]) -> tuple[Link | None, str]:
+    """Read "link A and B" and, where both are known, "A contradicts B"; return it and the rest of the message."""
+    pieces = list(sentences(message))
+    for at, sentence in enumerate(pieces):
+        if (plain := _link_form(sentence)) and (link := _link(plain, known)):
+            return link, "\n".join(pieces[:at] + pieces[at + 1 :])
+    return None, message
+
+
+def may_link(message: str) -> bool:
+    """Tell whether a message asks to link facts, whichever."""
+    return any(_LINK.match(_link_form(sentence)) for sentence in sentences(message))
+
+
+def _link_form(sentence: str) -> str:
+    plain = straight(strip_lead_in(sentence)).rstrip(" .!;")
+    return "" if len(plain) > LONGEST_REQUEST or plain.endswith("?") else plain
+
+
+def _link(plain: str, known: Sequence[Known]) -> Link | None:
+    if asked := _LINK.match(plain):
+        rest, relation = asked["rest"], "relates_to"
+        if named := _AS.search(rest):
+            rest, relation = rest[: named.start()], slug(named["relation"], max_length=40).replace("-", "_")
+        return _best_split(rest, list(_BETWEEN.finditer(rest)), known, relation)
+    verbs = list(_VERB.finditer(plain))
+    if not verbs:
+        return None
+    link = _best_split(plain, verbs, known, _RELATIONS[verbs[0]["verb"].casefold().split()[0]])
+    return link if link and link.one else None
+
+
+def _best_split(text: str, splits: Sequence[re.Match[str]], known: Sequence[Known], relation: str) -> Link | None:
+    """Return the link of the first split whose both sides are facts; else of the first one."""
+    links = [
+        Link(_the_one(text[: split.start()], known), _the_one(text[split.end() :], known), relation)
+        for split in splits[:_MAX_SPLITS]
+    ]
+    full = (link for link in links if link.one and link.other and link.one != link.other)
+    return next(full, Link(None, None, relation) if links else None)
+
+
+def _the_one(words: str, known: Sequence[Known]) -> Known | None:
+    words = _THE_FACT.sub("", words.strip(" \"“”'")).strip(" \"“”'")
+    if is_uuid(words):
+        return next((fact for fact in known if fact.id == words), None)
+    same = [fact for fact in known if normal_form(fact.text) == normal_form(words)]
+    found = same or best_matches(words, known, topic=topic_of(words), least=0.5)
+    return found[0] if len(found) == 1 else None

@@ -1,0 +1,131 @@
+"""What the offline model says of the tool calls it made: what was saved, changed and refused, and what was found."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Final
+
+from config.offline.adapters import COACH_TOOLS, LOOKUPS
+from config.offline.facts import Outcome, is_uuid
+from config.offline.phrases import FACTS_PAGE
+
+WHICH_ONE: Final = "Which one should I forget?"
+WHICH: Final = {
+    "forget": WHICH_ONE,
+    "change": "Which one should I change?",
+    "confirm": "Which one still holds?",
+}
+MAX_FOUND: Final = 5
+
+_WRITES: Final = ("forget", "change", "remember", "confirm", "link", "place")
+# Errors are written for a model; what they tell it to do is not for the user.
+_TO_THE_MODEL = re.compile(
+    r"\s*\b(?:Say so;\s*|(?:Ask|Tell) the user\b[^.]*\.|List the facts to find the right words\.)", re.IGNORECASE
+)
+
+
+def report(results: Sequence[Outcome], names: Mapping[str, str]) -> list[str]:
+    """Return paragraphs on all that was written or refused, and on tools no rule knows; `names`: facts' texts by id."""
+    done = [outcome for outcome in results if outcome.name in _WRITES and not outcome.error and not outcome.held]
+    fresh = [outcome for outcome in done if not outcome.was_so]
+    parts = [_listing(title, [show(o, names) for o in fresh if o.name == act]) for act, title, show in _SAID]
+    parts.append(_listing("I knew this already", [_text(o, names) for o in done if o.was_so]))
+    if any(parts):
+        parts.append(f"You can change or undo this on your {FACTS_PAGE}.")
+    parts += [_held(outcome) for outcome in results if outcome.held and not outcome.error]
+    others = [outcome for outcome in results if outcome.name not in COACH_TOOLS]  # whose rules report them
+    parts += [failure(outcome, names) for outcome in others if outcome.error]
+    parts += [_plainly(o) for o in others if not o.error and o.name not in _WRITES and o.name not in LOOKUPS]
+    return parts
+
+
+def failure(outcome: Outcome, names: Mapping[str, str]) -> str:
+    """Say what a tool refused and why; where it could not decide, ask."""
+    candidates = list(outcome.candidates)
+    if candidates and outcome.name in WHICH:
+        lines = "\n".join(f"- {text}" for text in candidates)
+        return f"Several facts hold “{_meant(outcome, names)}”:\n\n{lines}\n\n{WHICH[outcome.name]}"
+    told = _TO_THE_MODEL.sub(" ", outcome.error).strip() or outcome.error
+    told = re.sub(r"\bthe user's\b", "your", told)
+    told = re.sub(r"(?<=\. )[a-z]", lambda match: match[0].upper(), told)
+    if outcome.name == "remember":
+        return f"I could not save that: {told}"  # not repeated: it may have been refused as a secret
+    if outcome.name == "place":
+        return f"I could not save that place: {told}"
+    if outcome.name == "link":
+        return f"I could not link these facts: {told}"
+    if outcome.name in WHICH:
+        return f"I could not {outcome.name} “{_meant(outcome, names)}”: {told}"
+    return f"`{outcome.tool or outcome.name}` could not answer: {told}"
+
+
+def found_rows(outcome: Outcome) -> str:
+    """Return the facts that were recalled, one a line: who said so, and how sure that is."""
+    lines = []
+    for row in outcome.rows[:MAX_FOUND]:
+        origin = "inferred" if row.get("origin") == "inferred" else "you told me"
+        score = row.get("score")
+        sure = f", {score:.0%} sure" if isinstance(score, int | float) else ""
+        detail = f". {row['detail'][:200]}" if isinstance(row.get("detail"), str) and row["detail"] else ""
+        lines.append(f"- {row['content']} ({origin}{sure}){detail}")
+    more = len(outcome.rows) > MAX_FOUND or outcome.is_truncated
+    return "\n".join(lines) + (f"\n\nThere is more on your {FACTS_PAGE}." if more else "")
+
+
+def _text(outcome: Outcome, names: Mapping[str, str]) -> str:
+    if outcome.name == "place":
+        return ": ".join(str(outcome.arguments[key]) for key in ("place_name", "notes") if outcome.arguments.get(key))
+    if outcome.name == "link":
+        ends = [_name(outcome.arguments.get(key), names) for key in ("fact_id", "other_id")]
+        relation = str(outcome.arguments.get("relation")).replace("_", " ")
+        return f"{ends[0]}** {relation} **{ends[1]}"
+    return outcome.changed_text()
+
+
+def _changed(outcome: Outcome, names: Mapping[str, str]) -> str:
+    old, new = outcome.old_text, outcome.changed_text()
+    return f"{old}** to **{new}" if old else new
+
+
+_SAID: Final[tuple[tuple[str, str, Callable[[Outcome, Mapping[str, str]], str]], ...]] = (
+    ("forget", "I have forgotten", _text),
+    ("change", "I have changed", _changed),
+    ("remember", "I have saved", _text),
+    ("confirm", "I have noted that this still holds", _text),
+    ("link", "I have linked", _text),
+    ("place", "I have saved the place", _text),
+)
+
+
+def _listing(title: str, texts: list[str]) -> str:
+    if len(texts) == 1:
+        return f"{title}: **{texts[0]}**"
+    return f"{title}:\n\n" + "\n".join(f"- **{text}**" for text in texts) if texts else ""
+
+
+def _held(outcome: Outcome) -> str:
+    return (
+        f"I did not save **{outcome.held}**: there is text in view that you did not write, and I do not find this in"
+        f" your own words. It waits for you on your {FACTS_PAGE}."
+    )
+
+
+def _meant(outcome: Outcome, names: Mapping[str, str]) -> str:
+    return _name(outcome.arguments.get("fact_id"), names)
+
+
+def _name(reference: Any, names: Mapping[str, str]) -> str:
+    text = str(reference or "")
+    return names.get(text, "that fact" if is_uuid(text) else text)
+
+
+def _plainly(outcome: Outcome) -> str:
+    """Show the result of a tool no rule knows: its plain values, one a line."""
+    if not isinstance(outcome.result, dict):
+        return f"`{outcome.name}` answered: {str(outcome.result)[:500]}"
+    values = {k: v for k, v in outcome.result.items() if isinstance(v, str | int | float | bool)}
+    lines = "\n".join(f"- {key}: {str(value)[:200]}" for key, value in list(values.items())[:12])
+    return (
+        f"`{outcome.name}` answered:\n\n{lines}"
+        if lines
+        else f"`{outcome.name}` has run; I have no rule to read its answer."
+    )

@@ -1,0 +1,130 @@
+"""Keel's offline model: rules instead of a language model, so that the product works without any provider.
+
+It is honest and useful: it says what it is, calls the same tools through the same loop, answers from their
+results and from the facts in its prompt, and says plainly when it has no rule. Pure: the same messages and
+tools give the same reply.
+
+How an answer is made:
+
+1. A tick of a trading agent, known by its tools, is decided apart (`tasks.trading`).
+2. The messages are read into a Talk (`talk`): the user's words, the facts in view and what the tools said (`faces`,
+   `facts`), the focus, the tier and the clock (`scene`).
+3. The rules look at it in the order of RULES, and the first that has something to say answers. `tasks` is for what is
+   no chat, known by the first line of its system text; `memory.changes` writes facts; `coach.message` answers and
+   drafts sentence by sentence; `memory.questions` tells what is known; `small_talk` is the rest. They share how words
+   are read (`reading`) and how things are said (`wording`, `figures`).
+4. A rule speaks of acts; `faces` turns them into calls of the tools that the chat has.
+
+To teach it something: write a rule (a function from Talk to Reply or None) and name it in RULES.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from config.offline.adapters import COACH_TOOLS, LOOKUPS, acted, acts_of, read_memory, read_opening, spoken
+from config.offline.coach.message import answer_as_coach
+from config.offline.facts import content_text
+from config.offline.memory.changes import act_on_choice, asked_about, change_memory, change_named_fact, passing_note
+from config.offline.memory.questions import answer_about_user
+from config.offline.memory.report import failure, report
+from config.offline.phrases import REAL_MODEL, WHAT_I_AM, what_i_can
+from config.offline.scene import read_scene
+from config.offline.small_talk import make_small_talk
+from config.offline.talk import Reply, Talk
+from config.offline.tasks.critique import CRITIQUE, critique_answer
+from config.offline.tasks.extraction import TASK, extraction_answer
+from config.offline.tasks.reflection import REVIEW, reflection_answer
+from config.offline.tasks.titles import SUMMARIES, TITLES, summary_answer, title_answer
+from config.offline.tasks.trading import DECIDING, trading_call
+
+
+def decide(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]) -> Reply:
+    """Answer a conversation (OpenAI's message and tool format) by the first rule that applies."""
+    names = [str(tool.get("function", {}).get("name")) for tool in tools]
+    if DECIDING in names:
+        return Reply(tool_calls=(trading_call(messages),))
+    told, rest_of = _without_go_on(messages)
+    talk = _read(told, names)
+    reply = next((reply for rule in RULES if (reply := rule(talk)) is not None), None) or _without_rule(talk)
+    if rest_of and reply.text.startswith(rest_of):
+        reply = replace(reply, text=reply.text.removeprefix(rest_of))
+    return replace(reply, tool_calls=tuple(spoken(call, names) for call in reply.tool_calls))
+
+
+def _without_go_on(messages: Sequence[Mapping[str, Any]]) -> tuple[Sequence[Mapping[str, Any]], str]:
+    """Return the messages as they were before an answer broke off, and the part of it that was said already."""
+    if not messages or messages[-1].get("role") != "user" or not _GO_ON.match(content_text(messages[-1])):
+        return messages, ""
+    broken = messages[-2] if len(messages) > 1 and messages[-2].get("role") == "assistant" else None
+    if broken is None or broken.get("tool_calls"):
+        return messages[:-1], ""
+    return messages[:-2], content_text(broken)
+
+
+def _read(messages: Sequence[Mapping[str, Any]], tools: Sequence[str]) -> Talk:
+    at = max((i for i, message in enumerate(messages) if message.get("role") == "user"), default=-1)
+    said = [content_text(message) for message in messages[: max(at, 0)] if message.get("role") == "assistant"]
+    before = next((text for text in reversed(said) if text), "")
+    memory = read_memory(messages)
+    about, text = read_opening(content_text(messages[at])) if at >= 0 else (None, "")
+    return Talk(
+        text=text.strip(),
+        before=before,
+        acts=acts_of(tools),
+        known=memory.facts,
+        places=memory.places,
+        about=about or asked_about(before, memory.facts),
+        results=acted(messages[at + 1 :]),
+        earlier=acted(messages[: at + 1]),
+        task=content_text(messages[0]) if messages and messages[0].get("role") == "system" else "",
+        scene=read_scene(content_text(message) for message in messages if message.get("role") == "system"),
+    )
+
+
+def do_task(talk: Talk) -> Reply | None:
+    """Answer a request that is no chat (facts, lessons, titles, summaries, reviews) in the form it asks for."""
+    return next((Reply(answer(talk.text)) for task, answer in _TASKS if talk.task.startswith(task)), None)
+
+
+_TASKS: tuple[tuple[str, Callable[[str], str]], ...] = (
+    (TASK, extraction_answer),
+    (REVIEW, reflection_answer),
+    (CRITIQUE, critique_answer),
+    (TITLES, title_answer),
+    (SUMMARIES, summary_answer),
+)
+
+
+def report_results(talk: Talk) -> Reply | None:
+    """After tools have written: say what was saved, forgotten or refused, then answer what was asked besides."""
+    if all(outcome.name in LOOKUPS or outcome.name in COACH_TOOLS for outcome in talk.results):
+        return None
+    asked = answer_as_coach(talk) or answer_about_user(talk)
+    if asked and asked.tool_calls:
+        return asked
+    parts = [*report(talk.results, talk.names), passing_note(talk), asked.text if asked else ""]
+    return Reply("\n\n".join(part for part in parts if part))
+
+
+RULES: tuple[Callable[[Talk], Reply | None], ...] = (
+    do_task,
+    report_results,
+    act_on_choice,
+    change_named_fact,
+    change_memory,
+    answer_as_coach,
+    answer_about_user,
+    make_small_talk,
+)
+
+_GO_ON = re.compile(r"\[Not typed by the person: your answer above broke off\.")
+
+
+def _without_rule(talk: Talk) -> Reply:
+    looked = [failure(outcome, talk.names) for outcome in talk.results if outcome.error]
+    if not looked and any(outcome.name in LOOKUPS for outcome in talk.results):
+        looked = ["I looked through what I know about you and found nothing for that."]
+    said = f"{WHAT_I_AM} I have no rule for what you just wrote.\n\n{what_i_can(talk.acts)}\n\n{REAL_MODEL}"
+    return Reply("\n\n".join([*looked, said]))

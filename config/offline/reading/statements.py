@@ -1,0 +1,157 @@
+"""Read from a user's message what is worth remembering: lasting statements in the first person, in English.
+
+Precision over recall: a question, a supposition, a quotation or a passing state (today's positions, this
+week's PnL) is never a fact. Whoever wants something kept that no pattern knows says "remember that ...".
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+from config.lib.text import normal_form, one_line
+from config.offline.reading.patterns import (
+    BULLET,
+    CLAUSE,
+    CORRECTION,
+    EXPLICIT,
+    FOR_NOW,
+    FROM_NOW_ON,
+    HEDGE,
+    HEDGED_VERB,
+    LASTING,
+    NOT_LASTING,
+    QUESTION,
+    QUOTED,
+    SUPPOSITION,
+    TOPICS,
+)
+from config.offline.reading.sentences import sentences, straight, strip_lead_in
+
+MAX_FACT = 500  # characters, the limit of the `remember` tool
+MIN_FACT = 4
+MAX_FACTS = 10  # of one message
+_CATEGORIES = {
+    **dict.fromkeys(["risk", "goal", "session"], "profile"),
+    **dict.fromkeys(["symbols", "account", "tax"], "finance_context"),
+    "style": "response_style",
+}
+_LONGEST_SENTENCE = 700  # longer ones are prose that was pasted; they are read only after "remember that"
+
+Confidence = Literal["asserted", "inferred"]
+
+
+@dataclass(frozen=True, slots=True)
+class Statement:
+    """One lasting statement, in the user's own words."""
+
+    text: str
+    topic: str  # risk, symbols, session, goal, style, account, tax or empty
+    confidence: Confidence
+    is_correction: bool = False  # said to put something earlier right
+
+
+def read_statements(message: str) -> list[Statement]:
+    """Return the lasting statements of a message, in order, each once, at most MAX_FACTS."""
+    found: dict[str, Statement] = {}
+    for statement in _statements(message):
+        found.setdefault(normal_form(statement.text), statement)
+    return list(found.values())[:MAX_FACTS]
+
+
+def passing_states(message: str) -> list[str]:
+    """Return what the message explicitly asks to remember although it is only the state of a moment."""
+    asked = [rest for sentence in sentences(message) if (rest := _explicit(sentence))]
+    return [_tidy(rest) for rest in asked if NOT_LASTING.search(straight(rest))]
+
+
+def topic_of(text: str) -> str:
+    """Return the topic of a statement, or "" when no word gives it away."""
+    plain = straight(text)
+    return next((topic for topic, pattern in TOPICS if pattern.search(plain)), "")
+
+
+def category_of(topic: str) -> str:
+    """Return the category of facts of a topic: profile, finance_context, response_style or fact."""
+    return _CATEGORIES.get(topic, "fact")
+
+
+def _statements(message: str) -> Iterator[Statement]:
+    in_list = False
+    for sentence in sentences(message):
+        bullet = BULLET.match(sentence)
+        sentence = sentence[bullet.end() :] if bullet else sentence
+        rest = _explicit(sentence)
+        if rest == "":  # "Remember these:", followed by a list
+            in_list = True
+            continue
+        in_list = in_list and bullet is not None
+        if rest is None and not in_list:
+            yield from _plain_statements(sentence)
+        else:
+            yield from _explicit_statements(sentence if rest is None else rest)
+
+
+def _explicit(sentence: str) -> str | None:
+    """Return what follows "remember that", "" when that is in the next lines, None when it is not there at all."""
+    sentence = strip_lead_in(sentence)
+    match = EXPLICIT.match(straight(sentence))
+    if match is None:
+        return None
+    rest = sentence[match.end() :].strip()
+    return rest if rest or match[0].rstrip().endswith(":") else None
+
+
+def _explicit_statements(rest: str) -> Iterator[Statement]:
+    for clause in CLAUSE.split(rest):
+        if not NOT_LASTING.search(straight(clause)):
+            yield from _made(re.sub(r"^to\s+", "", clause), "asserted")
+
+
+def _plain_statements(sentence: str) -> Iterator[Statement]:
+    if len(sentence) > _LONGEST_SENTENCE or QUOTED.match(sentence) or sentence.rstrip().endswith("?"):
+        return
+    sentence = strip_lead_in(sentence)
+    marker = CORRECTION.match(straight(sentence))
+    if marker:
+        sentence = strip_lead_in(sentence[marker.end() :])
+    for clause in _clauses(sentence):
+        plain = straight(clause)
+        hedge = HEDGE.match(plain)
+        if _is_lasting(plain[hedge.end() :] if hedge else plain):
+            hedged = hedge or HEDGED_VERB.match(plain)
+            yield from _made(clause, "inferred" if hedged else "asserted", is_correction=bool(marker))
+
+
+def _clauses(sentence: str) -> Iterator[str]:
+    """Yield the parts of a sentence at `and I`, `, my` and the like, where the part before stands on its own."""
+    start = 0
+    for match in CLAUSE.finditer(sentence):
+        clause = sentence[start : match.start()]
+        if _is_lasting(straight(clause)):
+            yield clause
+            start = match.end()
+    yield sentence[start:]
+
+
+def _is_lasting(plain: str) -> bool:
+    if QUESTION.match(plain) or SUPPOSITION.search(plain) or NOT_LASTING.search(plain):
+        return False
+    if FOR_NOW.search(FROM_NOW_ON.sub("", plain)) and topic_of(plain) != "goal":
+        return False
+    bare = plain.rstrip(" .!;,")
+    return bool(LASTING.match(bare) or (HEDGED_VERB.match(bare) and LASTING.match(HEDGED_VERB.sub("I", bare))))
+
+
+def _made(clause: str, confidence: Confidence, *, is_correction: bool = False) -> Iterator[Statement]:
+    text = _tidy(clause)
+    if len(text) >= MIN_FACT:
+        yield Statement(text, topic_of(text), confidence, is_correction)
+
+
+def _tidy(clause: str) -> str:
+    """Return the user's words as a short line: no lead-in, no end mark, a capital first."""
+    text = one_line(strip_lead_in(clause.strip())).rstrip(" .!?;,:")
+    if len(text) > MAX_FACT:
+        text = text[: MAX_FACT - 1].rsplit(" ", 1)[0][: MAX_FACT - 1] + "…"
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,109 @@
+"""How the offline model extracts durable facts from a chat that has ended: by its rules for statements, no more.
+
+It keeps the contract of a language model asked for the same: JSON with a summary and facts, each with the user's exact
+words. The request is the system text that begins with TASK, and data in lines of JSON between tags.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from config.lib.text import normal_form
+from config.offline.facts import Known, content_words
+from config.offline.memory.requests import Request, memory_requests
+from config.offline.reading.sentences import sentences
+from config.offline.reading.statements import category_of
+
+TASK: Final = "Task: extract durable facts"
+
+_CONFIDENCE: Final = {"asserted": 0.9, "inferred": 0.5}
+_LONGEST_SUMMARY: Final = 600  # characters
+_LONGEST_SENTENCE: Final = 160
+
+
+@dataclass(frozen=True, slots=True)
+class _KnownFact(Known):
+    """A fact of the request."""
+
+    is_explicit: bool = False
+
+
+def extraction_answer(request: str) -> str:
+    """Answer a request for extraction with JSON: what its rules find in the turns of the user."""
+    known = [_known(fact) for fact in _lines(request, "known_facts") if isinstance(fact, dict)]
+    turns = [turn for turn in _lines(request, "transcript") if isinstance(turn, dict)]
+    typed = [turn for turn in turns if turn.get("role") == "user" and isinstance(turn.get("text"), str)]
+    facts: list[dict[str, Any]] = []
+    for turn in typed:
+        facts = _with_turn(facts, turn, known)
+    earlier = " ".join(line for line in _lines(request, "earlier_summary") if isinstance(line, str))
+    answer = {"summary": _summary(earlier, [turn["text"] for turn in typed]), "facts": facts}
+    return json.dumps(answer, ensure_ascii=False)
+
+
+def _lines(request: str, tag: str) -> Iterator[Any]:
+    match = re.search(rf"^<{tag}>\n(.*?)^</{tag}>", request, re.MULTILINE | re.DOTALL)
+    # Not by splitlines: a line of JSON may hold other characters that end lines.
+    for line in match[1].split("\n") if match else ():
+        try:
+            yield json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+
+
+def _known(fact: Mapping[str, Any]) -> _KnownFact:
+    text, topic, id_ = (str(fact.get(name) or "") for name in ("content", "topic", "id"))
+    return _KnownFact(text, topic, id=id_, is_explicit=fact.get("explicit") is True)
+
+
+def _with_turn(facts: list[dict[str, Any]], turn: Mapping[str, Any], known: list[_KnownFact]) -> list[dict[str, Any]]:
+    """Return the facts found until now with those of a turn; what is said again or changed later stands."""
+    outdated: Known | None = None
+    replaced = {fact["target_id"] for fact in facts if fact["op"] == "update"}
+    standing: list[Known] = [fact for fact in known if fact.id not in replaced]
+    standing += [Known(fact["content"], fact["topic"]) for fact in facts if fact["op"] != "skip"]
+    for request in memory_requests(turn["text"], standing):
+        if request.tool == "forget":
+            # It is written before what takes its place; by itself it was the chat's tools to do, not ours.
+            meant = request.arguments.get("fact_id")
+            outdated = next((fact for fact in standing if meant in {fact.id, fact.text}), None)
+            before = next((fact for fact in facts if outdated and fact["content"] == outdated.text), None)
+            facts = [fact for fact in facts if fact is not before]
+            if before is not None:
+                outdated = next((fact for fact in known if fact.id == before["target_id"]), None)
+        elif request.tool == "remember":
+            new = _fact(request, turn, known, outdated)
+            facts = [*(fact for fact in facts if normal_form(fact["content"]) != normal_form(new["content"])), new]
+            outdated = None
+    return facts
+
+
+def _fact(request: Request, turn: Mapping[str, Any], known: list[_KnownFact], outdated: Known | None) -> dict[str, Any]:
+    text, topic = str(request.arguments["fact"]), str(request.arguments.get("topic", ""))
+    same = next((fact for fact in known if normal_form(fact.text) == normal_form(text)), None)
+    if outdated is not None and outdated.topic != topic and not content_words(outdated.text) & content_words(text):
+        outdated = None  # "Forget my goal. I never trade alts.": two things
+    target = same or next((fact for fact in known if fact is outdated), None)
+    quoted = turn["text"].lower().find(text.lower())
+    return {
+        "op": "skip" if same else "update" if target else "add",
+        "target_id": target.id if target else None,
+        "category": category_of(topic),
+        "topic": topic,
+        "content": text,
+        "confidence": _CONFIDENCE[str(request.arguments.get("confidence", "inferred"))],
+        "conflicts_with": target.id if target and not same and target.is_explicit else None,
+        "quotes": [{"message_id": turn.get("id"), "text": turn["text"][quoted : quoted + len(text)]}]
+        if quoted >= 0
+        else [],
+    }
+
+
+def _summary(earlier: str, texts: list[str]) -> str:
+    """Return the earlier summary and the first sentence of each thing the user wrote; what is newest is never cut."""
+    firsts = [next((line for line in sentences(text) if len(line.split()) > 2), text.strip()) for text in texts]
+    told = [first if len(first) <= _LONGEST_SENTENCE else f"{first[:_LONGEST_SENTENCE]}…" for first in firsts if first]
+    summary = " ".join(([earlier] if earlier else []) + ([f"The user wrote: {' / '.join(told)}"] if told else []))
+    return summary if len(summary) <= _LONGEST_SUMMARY else f"…{summary[-_LONGEST_SUMMARY:]}"

@@ -1,0 +1,178 @@
+"""How the offline model distils trades into lessons: it counts, and says what the counts say.
+
+The request is the system text that begins with REVIEW, and closed trades as lines of a section of their own. What a
+line quotes is data and is not read.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final
+
+from config.lib.search.terms import iter_terms
+
+REVIEW: Final = "You are reviewing recent trades"
+LEAST_TRADES: Final = 5  # below it everything is chance
+MOST_GROUPS: Final = 3  # symbols and sides, each a bullet
+
+_TRADE: Final = re.compile(
+    r"- \S+ → \S+ (?P<symbol>\S+) (?P<side>long|short) -?\$[\d,.]+ @ [\d,.]+ → [\d,.]+"
+    r" (?P<net>[+-]?\$[\d,.]+) \(-?[\d.]+%\) (?P<minutes>\d+)m(?: \[\w+\])?(?: \"[^\"]*\")?"
+    r"(?: \| regime=(?P<regime>\w+) exit=\w* MFE=\S+ MAE=\S+ fees=(?P<fees>-?\$[\d,.]+))?(?: \"[^\"]*\")?"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Trade:
+    """What a line says; money in USD."""
+
+    symbol: str
+    side: str
+    net: Decimal
+    minutes: int
+    fees: Decimal
+    regime: str
+
+    @property
+    def kind(self) -> str:
+        return f"{self.symbol} {self.side}"
+
+
+def reflection_answer(request: str) -> str:
+    """Return the lessons of the trades in a request, as bullets: counts, sums and averages, none against `avoid`."""
+    trades = [trade for line in _section(request, "## Closed trades") if (trade := _read(line))]
+    if len(trades) < LEAST_TRADES:
+        counted = "1 trade" if len(trades) == 1 else f"{len(trades)} trades"
+        return f"- {counted}: n too small to say anything; nothing to change."
+    avoid = [_words(line) for line in _avoid(request)]
+    bullets = [_won(trades), *_by_kind(trades), _averages(trades), _held(trades), *_by_regime(trades), _fees(trades)]
+    return "\n".join(f"- {_beside_avoid(bullet, avoid)}" for bullet in bullets if bullet)
+
+
+def _section(request: str, heading: str) -> list[str]:
+    """Return the lines below the last heading that begins so, up to the next one."""
+    _, found, rest = f"\n{request}".rpartition(f"\n{heading}")
+    lines = rest.split("\n")[1:] if found else []
+    end = next((at for at, line in enumerate(lines) if line.startswith("#")), len(lines))
+    return lines[:end]
+
+
+def _avoid(request: str) -> list[str]:
+    lines = request.split("\n")
+    at = next((at for at, line in enumerate(lines) if line.startswith("Avoid (hard rules)")), len(lines))
+    rules = lines[at + 1 :]
+    end = next((at for at, line in enumerate(rules) if not line.startswith("- ")), len(rules))
+    return rules[:end]
+
+
+def _read(line: str) -> _Trade | None:
+    match = _TRADE.fullmatch(line)
+    if match is None:
+        return None
+    return _Trade(
+        symbol=match["symbol"],
+        side=match["side"],
+        net=_amount(match["net"]),
+        minutes=int(match["minutes"][:9]),
+        fees=_amount(match["fees"] or "$0"),
+        regime=match["regime"] or "unknown",
+    )
+
+
+def _amount(text: str) -> Decimal:
+    return Decimal(re.sub(r"[$,+]", "", text).strip(".") or 0)
+
+
+# --- Bullets ---
+
+
+def _won(trades: Sequence[_Trade]) -> str:
+    won = sum(trade.net > 0 for trade in trades)
+    return f"Won {won} of {len(trades)} trades ({100 * won / len(trades):.0f}%), net {_usd(_net(trades))} after fees."
+
+
+def _by_kind(trades: Sequence[_Trade]) -> list[str]:
+    """Tell the symbols and sides that made or lost most."""
+    groups = _grouped(trades, lambda trade: trade.kind)
+    largest = sorted(groups.items(), key=lambda group: (-abs(_net(group[1])), group[0]))[:MOST_GROUPS]
+    return [f"{kind}s: {_result(group)}." for kind, group in largest]
+
+
+def _by_regime(trades: Sequence[_Trade]) -> list[str]:
+    """Tell the regime that cost most, where there is more than one."""
+    groups = _grouped(trades, lambda trade: trade.regime)
+    groups.pop("unknown", None)
+    if len(groups) < 2:
+        return []
+    regime, group = min(groups.items(), key=lambda item: (_net(item[1]), item[0]))
+    return [f"Worst regime at the entry: {regime}, {_result(group)}."] if _net(group) < 0 else []
+
+
+def _result(group: Sequence[_Trade]) -> str:
+    won = sum(trade.net > 0 for trade in group)
+    told = f"net {_usd(_net(group))} over {_counted(group)}, {won} won"
+    if len(group) < LEAST_TRADES:
+        return f"{told}; n too small to say more"
+    return f"{told}; {'behaviour to repeat' if _net(group) > 0 else 'not to be repeated as it was done'}"
+
+
+def _averages(trades: Sequence[_Trade]) -> str:
+    won, lost = [trade for trade in trades if trade.net > 0], [trade for trade in trades if trade.net < 0]
+    if not won or not lost:
+        return ""
+    gain, loss = _net(won) / len(won), -_net(lost) / len(lost)
+    which = "the smaller" if gain < loss else "the larger" if gain > loss else "as large"
+    return (
+        f"The average winner made {_usd(gain)} (n={len(won)}), the average loser lost {_usd(loss)} (n={len(lost)}):"
+        f" the winner is {which}."
+    )
+
+
+def _held(trades: Sequence[_Trade]) -> str:
+    won, lost = [trade for trade in trades if trade.net > 0], [trade for trade in trades if trade.net < 0]
+    if not lost:
+        return ""
+    longest = max(lost, key=lambda trade: (trade.minutes, -trade.net, trade.kind))
+    told = f"The loser that was held longest: {longest.kind}, {longest.minutes}m, {_usd(longest.net)}"
+    if not won:
+        return f"{told}."
+    held, for_won = (sum(trade.minutes for trade in group) // len(group) for group in (lost, won))
+    return f"{told}; losers were held {held}m on average, winners {for_won}m."
+
+
+def _fees(trades: Sequence[_Trade]) -> str:
+    fees = sum((trade.fees for trade in trades), Decimal(0))
+    return f"Fees took {_usd(fees)} over {_counted(trades)}, {_usd(fees / len(trades))} each." if fees > 0 else ""
+
+
+def _beside_avoid(bullet: str, avoid: Iterable[frozenset[str]]) -> str:
+    """Return a bullet that speaks of an avoid rule with the word that it changes nothing about it."""
+    words = _words(bullet)
+    if any(len(words & rule) >= 2 for rule in avoid):
+        return f"{bullet.rstrip('.')}; that does not lift the avoid rule."
+    return bullet
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(term.text for term in iter_terms(text) if not term.is_stop_word)
+
+
+def _grouped(trades: Iterable[_Trade], key: Callable[[_Trade], str]) -> dict[str, list[_Trade]]:
+    groups: dict[str, list[_Trade]] = {}
+    for trade in trades:
+        groups.setdefault(key(trade), []).append(trade)
+    return groups
+
+
+def _net(trades: Iterable[_Trade]) -> Decimal:
+    return sum((trade.net for trade in trades), Decimal(0))
+
+
+def _counted(trades: Sequence[_Trade]) -> str:
+    return "1 trade" if len(trades) == 1 else f"{len(trades)} trades"
+
+
+def _usd(amount: Decimal) -> str:
+    rounded = round(amount, 2)
+    return f"{'-' if rounded < 0 else ''}${abs(rounded):,.2f}"

@@ -1,0 +1,263 @@
+from typing import Any
+
+from rest_framework import serializers
+
+from config.lib.rest.views import InputSerializer, PageQuery
+from memory.facts.schemas import MAX_DOCUMENT
+from memory.models import Confidence, FactCategory, FactLink, FactSource, MemoryEvent, MemoryProposal, UserFact
+from memory.models.review import ProposalStatus
+from memory.recall.search import MAX_RECALLED
+from memory.wording import (
+    MAX_BODY,
+    MAX_CONTENT,
+    MAX_PLACE_ID,
+    MAX_PLACE_NAME,
+    MAX_PLACE_NOTES,
+    MAX_RELATION,
+    MAX_SUMMARY,
+    MAX_TOPIC,
+)
+
+# --- Facts ---
+
+
+class FactSerializer(serializers.ModelSerializer[UserFact]):
+    """One version of a fact. `id` is the version's, `lineage` the same for all versions of the fact."""
+
+    class Meta:
+        model = UserFact
+        fields = (
+            *("id", "lineage", "supersedes", "category", "topic", "content", "summary", "body"),
+            *("source", "confidence", "score", "valid_from", "valid_until", "created_at", "learned_at"),
+            *("archived_at", "archived_reason", "trashed_at", "last_referenced_at", "last_confirmed_at"),
+            *("conversation_id", "quotes"),
+        )
+        read_only_fields = fields
+
+
+class FactQuery(PageQuery):
+    """Which facts to list."""
+
+    state = serializers.ChoiceField(
+        ["current", "believed", "archived", "trash"],
+        default="current",
+        help_text="current: true now. believed: not archived, also what has ended or not begun. trash: deleted.",
+    )
+    q = serializers.CharField(default="", max_length=200, help_text="Each word must stand in the fact or its topic.")
+    category = serializers.ChoiceField(FactCategory.choices, default="")
+    source = serializers.ChoiceField(FactSource.choices, default="")  # type: ignore[assignment]
+    confidence = serializers.ChoiceField(Confidence.choices, default="")
+    topic = serializers.CharField(default=None, max_length=MAX_TOPIC, allow_null=True)
+    valid_at = serializers.DateTimeField(default=None, help_text="What was true then; wins over `state`.")
+    known_at = serializers.DateTimeField(default=None, help_text="As Keel knew it then; goes with `valid_at`.")
+
+
+class FactInput(InputSerializer):
+    """A fact to add, said outright by its owner."""
+
+    content = serializers.CharField(max_length=MAX_CONTENT, help_text="One line of 4 to 500 characters.")
+    topic = serializers.CharField(default="", max_length=MAX_TOPIC, allow_blank=True)
+    category = serializers.ChoiceField(FactCategory.choices, default=None, allow_null=True)
+    detail = serializers.CharField(default="", max_length=MAX_BODY, allow_blank=True)
+
+
+class FactChange(InputSerializer):
+    """What to change of a fact; what is left out stays."""
+
+    content = serializers.CharField(required=False, max_length=MAX_CONTENT)
+    topic = serializers.CharField(required=False, max_length=MAX_TOPIC, allow_blank=True)
+    category = serializers.ChoiceField(FactCategory.choices, required=False)
+    summary = serializers.CharField(required=False, max_length=MAX_SUMMARY, allow_blank=True)
+    detail = serializers.CharField(required=False, max_length=MAX_BODY, allow_blank=True)
+
+
+class WrittenSerializer(serializers.Serializer[Any]):
+    """What a write did: the fact as it now stands, and the event that undoes it; null when nothing changed."""
+
+    fact = FactSerializer()
+    event_id = serializers.UUIDField(source="event.pk", default=None, allow_null=True)
+
+
+class RecallQuery(InputSerializer):
+    """What to look for."""
+
+    query = serializers.CharField(max_length=500)
+    limit = serializers.IntegerField(default=10, min_value=1, max_value=MAX_RECALLED)
+
+
+class RecalledFactSerializer(serializers.Serializer[Any]):
+    """A fact that answers the query."""
+
+    fact = FactSerializer()
+    origin = serializers.ChoiceField(["stated", "inferred"])
+    score = serializers.FloatField(allow_null=True, help_text="0..1 as extracted; null: said outright.")
+
+
+class RecalledSerializer(serializers.Serializer[Any]):
+    """The best answers, best first."""
+
+    rows = RecalledFactSerializer(many=True)
+    total = serializers.IntegerField()
+    truncated = serializers.BooleanField()
+
+
+class FactsSerializer(serializers.Serializer[Any]):
+    """All versions of a fact, oldest first."""
+
+    versions = FactSerializer(many=True)
+
+
+# --- Links ---
+
+
+class LinkInput(InputSerializer):
+    """A relation to another fact."""
+
+    to = serializers.CharField(max_length=MAX_CONTENT, help_text="Its id, or words that stand in it alone.")
+    relation = serializers.CharField(max_length=MAX_RELATION, help_text="relates_to, contradicts, ...")
+
+
+class LinkSerializer(serializers.ModelSerializer[FactLink]):
+    """A relation between two facts that are held true."""
+
+    class Meta:
+        model = FactLink
+        fields = ("id", "from_fact", "to_fact", "relation", "created_at")
+        read_only_fields = fields
+
+
+class LinksSerializer(serializers.Serializer[Any]):
+    """The relations of a fact, in either direction."""
+
+    links = LinkSerializer(many=True)
+
+
+# --- The undo log, the block, the document, the switches ---
+
+
+class EventSerializer(serializers.ModelSerializer[MemoryEvent]):
+    """One write to memory; undone as long as no later one stands on it."""
+
+    class Meta:
+        model = MemoryEvent
+        fields = (
+            *("id", "kind", "lineage", "before", "after", "place", "batch_id"),
+            *("conversation_id", "message_id", "created_at", "undone_at"),
+        )
+        read_only_fields = fields
+
+
+class EventsSerializer(serializers.Serializer[Any]):
+    """Events that were undone together."""
+
+    events = EventSerializer(many=True)
+
+
+class BlockQuery(InputSerializer):
+    """Whose block."""
+
+    assistant = serializers.ChoiceField(["coach", "advisor", "companion"], default="coach")
+
+
+class BlockSerializer(serializers.Serializer[Any]):
+    """The memory block that the next chat with an assistant starts with; reading it notes nothing."""
+
+    text = serializers.CharField(allow_blank=True)
+    sha256 = serializers.CharField()
+    tokens = serializers.IntegerField()
+    fact_ids = serializers.ListField(child=serializers.UUIDField())
+
+
+class DocumentInput(InputSerializer):
+    """A memory document, as exported."""
+
+    facts = serializers.ListField(child=serializers.DictField())
+    placer_user_datapoints = serializers.ListField(child=serializers.DictField())
+    metadata = serializers.DictField()
+
+
+class ListInput(InputSerializer):
+    """A plain list of facts, one a line."""
+
+    text = serializers.CharField(max_length=MAX_DOCUMENT, trim_whitespace=False)
+
+
+class ImportedSerializer(serializers.Serializer[Any]):
+    """What an import did; its writes are one batch."""
+
+    batch_id = serializers.UUIDField(allow_null=True)
+    added = serializers.IntegerField()
+    known = serializers.IntegerField()
+    refused = serializers.ListField(child=serializers.CharField(), help_text="What was left out, and why.")
+
+
+class SwitchesInput(InputSerializer):
+    """The switches to set; what is left out stays."""
+
+    uses_facts = serializers.BooleanField(required=False, help_text="Prompts hold facts.")
+    learns = serializers.BooleanField(required=False, help_text="Chats save facts.")
+
+
+class SwitchesSerializer(serializers.Serializer[Any]):
+    """What memory may do."""
+
+    uses_facts = serializers.BooleanField()
+    learns = serializers.BooleanField()
+
+
+# --- Proposals ---
+
+
+class ProposalQuery(PageQuery):
+    """Which proposals to list."""
+
+    status = serializers.ChoiceField(ProposalStatus.choices, default=ProposalStatus.PENDING)
+
+
+class ProposalSerializer(serializers.ModelSerializer[MemoryProposal]):
+    """A write that waits for its owner."""
+
+    class Meta:
+        model = MemoryProposal
+        fields = (
+            *("id", "kind", "status", "payload", "target", "evidence", "conversation_id"),
+            *("batch_id", "created_at", "decided_at"),
+        )
+        read_only_fields = fields
+
+
+# --- Places ---
+
+
+class PlaceInput(InputSerializer):
+    """A place to save; one that is known by its `place_id` is brought up to date."""
+
+    place_id = serializers.CharField(max_length=MAX_PLACE_ID)
+    name = serializers.CharField(max_length=MAX_PLACE_NAME)
+    notes = serializers.CharField(required=False, max_length=MAX_PLACE_NOTES, allow_blank=True)
+
+
+class PlaceSerializer(serializers.Serializer[Any]):
+    """A place of interest."""
+
+    id = serializers.UUIDField(source="place.pk")
+    place_id = serializers.CharField(source="place.place_id")
+    name = serializers.CharField(source="place.name")
+    notes = serializers.CharField(source="place.notes", allow_blank=True)
+    added_at = serializers.DateTimeField(source="place.added_at")
+    conversations = serializers.IntegerField(help_text="That mention it.")
+    last_mentioned_at = serializers.DateTimeField(allow_null=True)
+
+
+class PlacesSerializer(serializers.Serializer[Any]):
+    """All places."""
+
+    places = PlaceSerializer(many=True)
+
+
+class PlaceWrittenSerializer(serializers.Serializer[Any]):
+    """What a write did: the place's id, and the event that undoes it; null when nothing changed."""
+
+    id = serializers.UUIDField(source="place.pk")
+    place_id = serializers.CharField(source="place.place_id")
+    event_id = serializers.UUIDField(source="event.pk", default=None, allow_null=True)

@@ -1,0 +1,385 @@
+"""What a line of text claims: its content words, numbers, bounds, and which of them stand under a negation.
+
+No grammar, only what a claim must not lose or turn round: a word belongs to a clause, and a negation anywhere in the
+clause denies all words of it. A clause whose polarity cannot be told denies nothing and supports nothing.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from typing import Final, Literal
+
+from config.lib.search.terms import porter_stem
+from memory.claims.statements import MASK
+from memory.claims.vocabulary import (
+    BEFORE_NUMBERS,
+    BREAKS,
+    EXCEPTIONS,
+    MONEY,
+    NEGATABLE,
+    NO_NUMBER_AFTER,
+    NOT,
+    NUMBER_WORDS,
+    ONLY,
+    OPENS_NOT,
+    PARTLY,
+    PHRASES,
+    RESETS,
+    SAME_WORDS,
+    SCALES,
+    STOP_WORDS,
+    UNITS,
+    USED_TO_PRECEDED,
+    WORDS,
+)
+
+Kind = Literal["word", "number", "bound", "only", "not"]
+Polarity = Literal["+", "-", "~", "?"]  # said, denied, denied in part ("not always"), unclear
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """One thing a text says. `start` and `end` are offsets into the text as it was given."""
+
+    kind: Kind
+    key: str | Fraction  # the stem; the value of a number; min, max, before or after
+    unit: str  # of a number; empty when none is given
+    polarity: Polarity
+    clause: int
+    sentence: int
+    place: int  # among the terms and stop words of the text
+    start: int
+    end: int
+    is_name: bool = False  # a ticker or a name by its capitals, as far as they tell
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """The terms of a text, in its order."""
+
+    terms: tuple[Term, ...]
+    length: int  # in words
+
+    def of_kind(self, *kinds: Kind) -> list[Term]:
+        """Return the terms of these kinds."""
+        return [term for term in self.terms if term.kind in kinds]
+
+
+REACH: Final = 8  # words between a negation and the comparison it turns round
+BARRIER: Final = 100  # sentences that a blanked part counts for: nothing reaches across it
+
+_LONGEST_NUMBER: Final = 40  # digits; longer ones are compared as they are written
+
+_MARKS: Final = "".join(chr(code) for code in range(0x300, 0x10000) if unicodedata.category(chr(code))[0] == "M")
+_UNSPACED: Final = (
+    "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3041-\u30ff\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7a3"
+)
+_LETTER: Final = rf"(?:(?![{_UNSPACED}])[^\W\d_])"
+_SCAN: Final = re.compile(
+    r"(?P<number>(?:(?<![\w)\]%])[-\u2212](?=[$€£]?\d))?[$€£]?\d+(?:[.,:]\d+)*"
+    rf"(?:\s?%|\s?-?per\s?cents?\b|\s?×|[ -]?{_LETTER}+(?!['’\w]))?)"
+    rf"|(?P<unspaced>[{_UNSPACED}]+)"
+    rf"|(?P<word>{_LETTER}(?:(?![{_UNSPACED}])[^\W_]|[{_MARKS}])*(?:['’](?:(?![{_UNSPACED}])[^\W_])+)*)"
+    rf"|(?P<blank>{MASK}+)"
+    r"|(?P<sentence>[.!?](?=\s|\Z)|[。\n])"
+    r"|(?P<hard>[;:()\[\]—–]|(?<=\s)-(?=\s))"
+    r"|(?P<soft>[,、&+])"
+)
+_UNSPACED_PARTS: Final = re.compile(
+    "(?P<hard>但是|但し|但|可是|不过|因为)"
+    "|(?P<only>只|仅|僅|だけ|のみ)"
+    "|(?P<not>不|没|沒|无|無|勿|莫|别(?!的)|非(?!常)|ない|ません|なし|않|없|못|ไม่)"
+    "|(?P<plain>.)",
+    re.DOTALL,
+)
+
+
+@dataclass(slots=True)
+class _Item:
+    """A piece of the text while it is read."""
+
+    kind: str  # a kind of Term, or stop, opens, partly, hard, soft, sentence, blank
+    text: str
+    start: int
+    end: int
+    key: str | Fraction = ""
+    unit: str = ""
+    clause: int = 0
+    sentence: int = 0
+    is_used: bool = False  # a negation that turned a comparison round
+
+
+def read(text: str) -> Reading:
+    """Read a text; what `own_words` has blanked out says nothing, and nothing reaches across it."""
+    items = _classified(list(_scanned(text)))
+    _set_clauses(items)
+    _turn_comparisons(items)
+    polarities = _polarities(items)
+    begun, place, terms = -1, 0, []
+    for item in items:
+        place += item.kind not in _MARKS_ONLY
+        kind = _TERM_KINDS.get(item.kind)
+        if kind is not None and not item.is_used:
+            written = text[item.start : item.end]
+            # The first word of a sentence is written large in any case.
+            is_large = written[:1].isupper() and item.sentence == begun
+            is_name = kind == "word" and (is_large or any(map(str.isupper, written[1:])))
+            meaning = (kind, item.key, item.unit, polarities[item.clause])
+            terms.append(Term(*meaning, item.clause, item.sentence, place, item.start, item.end, is_name))
+        begun = item.sentence if item.kind not in _MARKS_ONLY else begun
+    return Reading(tuple(terms), place)
+
+
+_MARKS_ONLY: Final = frozenset({"hard", "soft", "sentence", "blank"})
+_TERM_KINDS: Final[dict[str, Kind]] = {
+    "word": "word",
+    "number": "number",
+    "bound": "bound",
+    "only": "only",
+    "not": "not",
+    "partly": "not",
+}
+
+
+def _scanned(text: str) -> Iterator[_Item]:
+    folded, offsets = _folded(text)
+    for match in _SCAN.finditer(folded):
+        kind = str(match.lastgroup)
+        start, end = match.span()
+        if kind == "unspaced":
+            yield from _unspaced(match[0], [offsets[at] for at in range(start, end + 1)])
+        elif kind == "number":
+            yield from _number(match[0], offsets, start)
+        elif kind == "word" and match[0].endswith(("n't", "n’t")):
+            # The verb is no content of its own in any of them.
+            yield _Item("word", "n't", offsets[start], offsets[end - 1] + 1)
+        else:
+            yield _Item(kind, match[0].replace("’", "'"), offsets[start], offsets[end - 1] + 1)
+
+
+def _folded(text: str) -> tuple[str, list[int]]:
+    """Return the text in compatible form and lower case, and for each of its characters where it came from."""
+    if text.isascii():
+        return text.lower(), [*range(len(text) + 1)]
+    pieces, offsets = [], []
+    for at, char in enumerate(text):
+        piece = unicodedata.normalize("NFKC", char).casefold() if char > "\x7f" else char.lower()
+        pieces.append(piece)
+        offsets += [at] * len(piece)
+    return "".join(pieces), [*offsets, len(text)]
+
+
+def _unspaced(run: str, offsets: Sequence[int]) -> Iterator[_Item]:
+    """Yield pairs of neighbours of a script without spaces, between the characters that deny or restrict."""
+    plain: list[int] = []
+    for match in _UNSPACED_PARTS.finditer(run):
+        if match.lastgroup == "plain":
+            plain.append(match.start())
+            continue
+        yield from _pairs(run, plain, offsets)
+        plain = []
+        yield _Item(str(match.lastgroup), match[0], offsets[match.start()], offsets[match.end() - 1] + 1)
+    yield from _pairs(run, plain, offsets)
+
+
+def _pairs(run: str, places: Sequence[int], offsets: Sequence[int]) -> Iterator[_Item]:
+    for first in places[:-1] or places:
+        last = min(first + 1, places[-1])
+        yield _Item("unspaced", run[first : last + 1], offsets[first], offsets[last] + 1)
+
+
+_NUMBER_PARTS: Final = re.compile(
+    r"(?P<sign>[-\u2212])?(?P<money>[$€£])?(?P<digits>[\d.,:]+)[ -]?(?P<unit>.*)", re.DOTALL
+)
+
+
+def _number(written: str, offsets: Sequence[int], at: int) -> Iterator[_Item]:
+    """Yield a number with its unit; a word behind it that is no unit is a word of its own."""
+    match = _NUMBER_PARTS.fullmatch(written)
+    assert match is not None, "the scanner lets nothing else through"
+    value = _value(match["digits"])
+    tail = match["unit"].strip().replace("×", "x").replace("per cent", "percent")
+    unit, end, scale = UNITS.get(match["money"] or "", ""), len(written), 1
+    is_attached = match.end("digits") == match.start("unit")
+    if tail in {"am", "pm"} and isinstance(value, Fraction) and value.denominator == 1:
+        value, unit = f"{int(value) % 12 + (12 if tail == 'pm' else 0):02}:00", "time"
+    elif tail in SCALES or (tail == "m" and unit):
+        scale = SCALES.get(tail, 1_000_000)
+    elif tail in UNITS:
+        unit = UNITS[tail]
+    elif is_attached and tail:
+        unit = tail
+    else:
+        end = match.end("digits")
+    if isinstance(value, Fraction):
+        value *= -scale if match["sign"] else scale
+    elif ":" in value:
+        unit = "time"
+    yield _Item("number", written[:end], offsets[at], offsets[at + end - 1] + 1, value, unit)
+    if end < len(written) and tail:
+        start = at + match.start("unit")
+        yield _Item("word", tail, offsets[start], offsets[at + len(written) - 1] + 1)
+
+
+def _value(digits: str) -> Fraction | str:
+    if len(digits) > _LONGEST_NUMBER or not digits.isascii():
+        return digits
+    if re.fullmatch(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?", digits):
+        digits = digits.replace(",", "")
+    elif re.fullmatch(r"\d+,\d{1,2}", digits):
+        digits = digits.replace(",", ".")
+    elif re.fullmatch(r"\d:\d\d", digits):
+        digits = f"0{digits}"
+    return Fraction(digits) if re.fullmatch(r"\d+(?:\.\d+)?", digits) else digits
+
+
+def _classified(items: list[_Item]) -> list[_Item]:
+    """Give each word its kind and join phrases, and numbers in words with their units."""
+    done: list[_Item] = []
+    at = 0
+    while at < len(items):
+        item = items[at]
+        length = 1
+        if item.kind == "word":
+            length = _phrase(items, at, done)
+        elif item.kind == "unspaced":
+            item.kind, item.key = "word", item.text
+        elif item.kind == "number":
+            length = _with_unit(items, at)
+        if length:
+            done.append(item)
+        at += max(1, length)
+    return done
+
+
+def _with_unit(items: Sequence[_Item], at: int) -> int:
+    """Let a number take over the unit that stands behind its scale: "10k usd"."""
+    number, following = items[at], items[at + 1] if at + 1 < len(items) else None
+    if not number.unit and [item.text for item in items[at + 1 : at + 3]] == ["per", "cent"]:
+        number.unit, number.end = "%", items[at + 2].end
+        return 3
+    if following is None or following.kind != "word" or following.text not in UNITS:
+        return 1
+    unit = UNITS[following.text]
+    if number.unit == "min" and unit in MONEY and isinstance(number.key, Fraction):
+        number.key *= 1_000_000  # "1.5m usd"
+    elif number.unit:
+        return 1
+    number.unit, number.end = unit, following.end
+    return 2
+
+
+def _phrase(items: Sequence[_Item], at: int, done: Sequence[_Item]) -> int:
+    """Classify the word at a place; return how many items it takes up."""
+    item = items[at]
+    words = [other.text if other.kind == "word" else "" for other in items[at : at + 3]]
+    for length in (3, 2):
+        meaning = PHRASES.get(tuple(words[:length])) if length <= len(words) else None
+        if meaning is not None and not (meaning in NEGATABLE and not _has_number(items, at + length)):
+            _mean(item, meaning)
+            item.end = items[at + length - 1].end
+            return length
+    if words[:2] == ["used", "to"] and not (done and done[-1].text in USED_TO_PRECEDED):
+        _mean(item, NOT)
+        return 2
+    if words[0] in {"stop", "stops", "stopped", "quit", "quits"} and len(words) > 1 and words[1].endswith("ing"):
+        _mean(item, NOT)
+        return 1
+    if words[0] in BEFORE_NUMBERS and _has_number(items, at + 1):
+        _mean(item, BEFORE_NUMBERS[words[0]])
+        return 1
+    if words[0] in NUMBER_WORDS and not (done and done[-1].text in NO_NUMBER_AFTER):
+        item.kind, item.key = "number", NUMBER_WORDS[words[0]]
+        return _with_unit(items, at)
+    if words[0] in {"no", "nope"} and (at + 1 == len(items) or items[at + 1].kind in {"soft", "hard", "sentence"}):
+        item.kind = "stop"  # an answer, it denies nothing that follows
+        return 1
+    _mean(item, WORDS.get(words[0], ""))
+    return 1
+
+
+def _has_number(items: Sequence[_Item], at: int) -> bool:
+    near = items[at : at + 2]
+    return any(item.kind == "number" or item.text in NUMBER_WORDS for item in near)
+
+
+def _mean(item: _Item, meaning: str) -> None:
+    if meaning in {NOT, OPENS_NOT, PARTLY, ONLY}:
+        item.kind = meaning
+    elif meaning:
+        item.kind, item.key = "bound", meaning
+    elif item.text in BREAKS:
+        item.kind = "hard"
+    else:
+        word = item.text.split("'")[0]
+        is_stop = word in STOP_WORDS or item.text in RESETS - {"always", "usually", "mostly"}
+        item.kind, item.key = ("stop", "") if is_stop else ("word", stem(word))
+
+
+def _set_clauses(items: Sequence[_Item]) -> None:
+    """Number the clauses and the sentences."""
+    clause = sentence = 0
+    for at, item in enumerate(items):
+        before = items[at - 1] if at else None
+        if item.kind == "opens":
+            item.kind = "not"
+            clause += 1
+        elif item.kind == "not" and before is not None and before.text in {"and", "or", "but"}:
+            clause += 1
+        item.clause, item.sentence = clause, sentence
+        if item.kind in _MARKS_ONLY or item.text in {"and", "plus"}:
+            clause += 1
+        sentence += {"sentence": 1, "blank": BARRIER}.get(item.kind, 0)
+
+
+def _turn_comparisons(items: Sequence[_Item]) -> None:
+    """Read "never above 5x" as a maximum: the negation is used up by the comparison."""
+    for at, item in enumerate(items):
+        if item.kind != "bound" or item.key not in NEGATABLE:
+            continue
+        as_it_stands, turned = NEGATABLE[str(item.key)]
+        item.key = as_it_stands
+        for other in reversed(items[max(0, at - REACH) : at]):
+            if other.kind in {"hard", "sentence", "blank", "bound"}:
+                break
+            if other.kind == "not" and not other.is_used:
+                other.is_used, item.key, item.start = True, turned, item.start
+                break
+
+
+def _polarities(items: Sequence[_Item]) -> dict[int, Polarity]:
+    """Return for each clause whether it denies.
+
+    Unclear is what "and" or a comma joins to a clause that does: "no alts, memes and NFTs".
+    """
+    clauses: dict[int, list[_Item]] = {}
+    for item in items:
+        clauses.setdefault(item.clause, []).append(item)
+    polarities: dict[int, Polarity] = {}
+    before: list[_Item] = []
+    for clause, held in clauses.items():
+        kinds = {item.kind for item in held if not item.is_used}
+        polarity: Polarity = "~" if "partly" in kinds else "-" if "not" in kinds else "+"
+        is_joined = bool(before) and (before[-1].kind == "soft" or before[-1].text in {"and", "plus"})
+        if polarity == "+" and is_joined and polarities[before[0].clause] in {"-", "?"}:
+            polarity = "+" if held[0].text in RESETS or "only" in kinds else "?"
+        if held[0].text in EXCEPTIONS and before and polarities[before[0].clause] != "+":
+            polarity = "?"  # "never alts except SOL"
+        polarities[clause] = polarity
+        before = held
+    return polarities
+
+
+@lru_cache(maxsize=4096)
+def stem(word: str) -> str:
+    """Return the stem under which forms of an English word are one; other words as they are, in one normal form."""
+    normal = unicodedata.normalize("NFKC", word)
+    if not normal.isascii():
+        return normal
+    same = SAME_WORDS.get(normal) or SAME_WORDS.get(normal.removesuffix("s"))
+    if same is not None:
+        return same
+    return porter_stem(normal)

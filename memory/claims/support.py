@@ -1,0 +1,234 @@
+"""Whether the user's own typed words hold a claim (settled 13). The gate against facts that others put in.
+
+Support is a span of one typed message that holds 60 % of the claim's content words and all of its numbers, bounds,
+names and negations, each as the claim has it: a word under a negation is another word. Rules only, no model.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from math import ceil
+from typing import Any, Final
+
+from memory.claims.claims import Reading, Term, read
+from memory.claims.statements import own_words, typed_words
+from memory.claims.vocabulary import LIGHT_WORDS
+
+MIN_SHARE: Final = 0.6  # of the content words; settled 13
+MAX_FOREIGN: Final = 3  # content words of a claim that its support need not hold
+MAX_SENTENCES: Final = 3  # that a span may touch: words from all over a long message support nothing
+SPARE_WORDS: Final = 10  # a span may be three times as long as the claim, and this much longer
+LONGEST_QUOTE: Final = 300  # characters; of a longer claimed quote the tightest span is kept
+
+Content = tuple[str, Any, str, str]
+Held = tuple[Term, frozenset[Content]]  # a term of a message with what it meets of a claim
+
+
+@dataclass(frozen=True)
+class TypedMessage:
+    """A message as the user typed it, read once."""
+
+    id: int
+    text: str
+
+    @cached_property
+    def reading(self) -> Reading:
+        """What the message says in the user's own words."""
+        return read(own_words(self.text))
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Quote:
+    """The user's words: offsets into the text of a typed message, end exclusive."""
+
+    message_id: int
+    start: int
+    end: int
+
+
+def find_support(content: str, messages: Sequence[TypedMessage]) -> Quote | None:
+    """Return the tightest span of one message that supports the content, the earliest among equals; None if none does.
+
+    Text in quotation marks, block quotes or code, what others are reported to say, questions and suppositions are
+    not the user's statement and support nothing.
+    """
+    claim = _Claim(read(content))
+    spans = [(span[1] - span[0], at, span) for at, m in enumerate(messages) if (span := claim.find(m.reading))]
+    if not spans:
+        return None
+    _, at, (start, end) = min(spans)
+    return Quote(messages[at].id, start, end)
+
+
+def verify_quotes(content: str, quotes: Sequence[object], messages: Sequence[TypedMessage]) -> tuple[Quote, ...]:
+    """Return those of the claimed quotes that support the content alone, else what `find_support` finds, if anything.
+
+    A claimed quote is a Quote, a mapping `{message_id, text}` or `{message_id, start, end}` with the message id
+    optional beside a text, or literal text; anything else is passed over.
+    """
+    claim = _Claim(read(content))
+    verified: dict[Quote, None] = {}
+    for quote in quotes:
+        for message, start, end in _located(quote, messages):
+            span = claim.find(message.reading, start, end)
+            if span is not None:
+                kept = (start, end) if end - start <= LONGEST_QUOTE else span
+                verified[Quote(message.id, *kept)] = None
+                break
+    if verified:
+        return tuple(verified)
+    found = find_support(content, messages)
+    return (found,) if found else ()
+
+
+def shares_a_word(content: str, text: str) -> bool:
+    """Tell whether a user's message, a question too, names what the content is about, in words that are their own."""
+    named = {term.key for term in read(typed_words(text)).of_kind("word", "number")} - LIGHT_WORDS
+    return not named.isdisjoint(term.key for term in read(content).of_kind("word", "number"))
+
+
+def contradicts(one: str, other: str) -> bool:
+    """Tell whether two lines speak of the same and cannot both hold: other numbers, other bounds, or one denies.
+
+    Sure cases only; what needs an understanding of the words is the model's to say.
+    """
+    a, b = read(one), read(other)
+    ours, theirs = ({term.key: term.polarity for term in reading.of_kind("word")} for reading in (a, b))
+    shared = ours.keys() & theirs.keys()
+    if not shared - LIGHT_WORDS or len(shared) < MIN_SHARE * max(len(ours), len(theirs)):
+        return False
+    if any({ours[key], theirs[key]} == {"+", "-"} for key in shared):
+        return True
+    figures = [{(term.key, term.unit) for term in reading.of_kind("number")} for reading in (a, b)]
+    bounds = [{term.key for term in reading.of_kind("bound")} for reading in (a, b)]
+    if figures[0] and figures[1] and len(figures[0]) == len(figures[1]):
+        same_units = sorted(unit for _, unit in figures[0]) == sorted(unit for _, unit in figures[1])
+        return (same_units and figures[0] != figures[1]) or (
+            figures[0] == figures[1] and {"min", "max"} <= bounds[0] ^ bounds[1]
+        )
+    return bool(a.of_kind("only") and b.of_kind("only") and ours.keys() != theirs.keys())
+
+
+class _Claim:
+    """What a span must hold for a content to be supported."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.words = _distinct(reading.of_kind("word", "bound"))
+        self.figures = _distinct(reading.of_kind("number"))
+        self.indispensable = [*self.figures, *(term for term in self.words if term.kind == "bound" or term.is_name)]
+        self.is_exclusive = bool(reading.of_kind("only"))
+        self.is_denying = bool(reading.of_kind("not"))
+        self.denied = self._denied_clauses(reading)
+        # In a long claim, the share alone would leave room for a sentence that nobody said.
+        self.needed = max(ceil(MIN_SHARE * len(self.words) - 1e-9), len(self.words) - MAX_FOREIGN)
+        self.longest = 3 * reading.length + SPARE_WORDS
+        heavy = {term.clause for term in self.words if term.key not in LIGHT_WORDS}
+        self.relaxed = {i for i, term in enumerate(self.words) if term.clause in heavy and term.key in LIGHT_WORDS}
+
+    def _denied_clauses(self, reading: Reading) -> list[list[Term]]:
+        """Return, for each clause that denies, those of its terms of which a span must hold one."""
+        groups = []
+        for clause in dict.fromkeys(term.clause for term in reading.of_kind("not")):
+            terms = [term for term in reading.of_kind("word", "number", "bound") if term.clause == clause]
+            groups.append([term for term in terms if term.key not in LIGHT_WORDS] or terms)
+        return [group for group in groups if group]
+
+    def find(self, message: Reading, low: int = 0, high: int | None = None) -> tuple[int, int] | None:
+        """Return the tightest span (offsets) within the bounds that holds all that is needed."""
+        if not self.words:
+            return None
+        given = [
+            (term, self._met_by(term))
+            for term in message.terms
+            if low <= term.start and (high is None or term.end <= high)
+        ]
+        useful = [(term, met) for term, met in given if met or term.kind in {"not", "only", "number"}]
+        if not self._is_enough(useful):
+            return None
+        best: tuple[int, int] | None = None
+        for first in range(len(useful)):
+            span = self._shortest_from(useful, first)
+            if span is not None and (best is None or span[1] - span[0] < best[1] - best[0]):
+                best = span
+        return best
+
+    def _shortest_from(self, useful: Sequence[Held], first: int) -> tuple[int, int] | None:
+        start = useful[first][0]
+        for last in range(first, len(useful)):
+            end = useful[last][0]
+            if end.sentence - start.sentence >= MAX_SENTENCES or end.place - start.place >= self.longest:
+                return None
+            if self._is_enough(useful[first : last + 1]):
+                return (start.start, end.end) if self._is_clear(useful[first : last + 1]) else None
+        return None
+
+    def _is_clear(self, held: Sequence[Held]) -> bool:
+        """Tell whether it is plain which figures belong to the words: "I risk 1% to make 10%" leaves it open."""
+        units = {term.unit for term in self.figures}
+        return all(met or term.kind != "number" or term.unit not in units for term, met in held)
+
+    def _is_enough(self, held: Sequence[Held]) -> bool:
+        # A figure counts in a sentence that speaks of the claim: "I like leverage. 50x is mad." says nothing of both.
+        told = {term.sentence for term, met in held if met and term.kind != "number"}
+        met = frozenset().union(*(names for term, names in held if term.sentence in told))
+        return (
+            sum(_name(term) in met for term in self.words) >= self.needed
+            and all(_name(term) in met for term in self.indispensable)
+            and (not self.is_exclusive or any(term.kind == "only" for term, _ in held))
+            and self._denies(held)
+        )
+
+    def _denies(self, held: Sequence[Held]) -> bool:
+        denying = {term.clause for term, _ in held if term.kind == "not"}
+        if self.is_denying and not denying:
+            return False
+        denied = frozenset().union(*(names for term, names in held if term.clause in denying))
+        return all(any(_name(term) in denied for term in group) for group in self.denied)
+
+    def _met_by(self, given: Term) -> frozenset[Content]:
+        """Return which terms of the claim a term of a message meets."""
+        met = [term for at, term in enumerate(self.words) if _meets(given, term, is_relaxed=at in self.relaxed)]
+        return frozenset(map(_name, [*met, *(term for term in self.figures if _meets(given, term))]))
+
+
+def _meets(given: Term, wanted: Term, *, is_relaxed: bool = False) -> bool:
+    if given.kind != wanted.kind or given.key != wanted.key:
+        return False
+    # A claim may leave the unit out, and write the x of a multiple; it may not put another one in.
+    if wanted.unit not in {given.unit, ""} and (wanted.unit, given.unit) != ("x", ""):
+        return False
+    # "I trade BTC and ETH, never alts": the verb of what is denied was said before.
+    return given.polarity == wanted.polarity or (is_relaxed and (wanted.polarity, given.polarity) == ("-", "+"))
+
+
+def _name(term: Term) -> Content:
+    return term.kind, term.key, term.unit, term.polarity
+
+
+def _distinct(terms: Sequence[Term]) -> list[Term]:
+    return list({_name(term): term for term in terms}.values())
+
+
+def _located(quote: object, messages: Sequence[TypedMessage]) -> list[tuple[TypedMessage, int, int]]:
+    """Return where a claimed quote stands in the typed messages: several places when its text does."""
+    if isinstance(quote, Quote):
+        quote = {"message_id": quote.message_id, "start": quote.start, "end": quote.end}
+    if isinstance(quote, str):
+        quote = {"text": quote}
+    if not isinstance(quote, Mapping):
+        return []
+    message_id, text = quote.get("message_id"), quote.get("text")
+    among = [message for message in messages if message_id is None or message.id == message_id]
+    if isinstance(text, str) and text.strip():
+        literal = text.strip()
+        return [
+            (message, at, at + len(literal))
+            # The id may be wrong where the words are right.
+            for message in [*among, *(message for message in messages if message not in among)]
+            if (at := message.text.lower().find(literal.lower())) >= 0
+            and len(message.text.lower()) == len(message.text)
+        ]
+    start, end = quote.get("start"), quote.get("end")
+    if type(start) is not int or type(end) is not int or message_id is None:
+        return []
+    return [(message, start, end) for message in among if 0 <= start < end <= len(message.text)]

@@ -1,0 +1,67 @@
+"""The limit of the memory document: what has not been referenced for longest makes room, and can be restored."""
+
+import logging
+from collections import deque
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from django.conf import settings
+from django.db.models import Count, Q, Sum
+from django.db.models.functions import Length
+
+from config.lib.owned import owner_id
+from memory.facts.document import count_document_tokens, count_fact_tokens
+from memory.facts.versions import LogEntry, Origin, archive, log
+from memory.models import ArchivedReason, EventKind, Place, PlaceMention, UserFact
+
+logger = logging.getLogger(__name__)
+
+# A text has at most as many tokens as bytes: characters have up to four, the rest of an entry's JSON up to so many.
+_ENTRY_BYTES: Final = 260
+_BROUGHT_BYTES: Final = 800  # more, in the ids that an imported document gave a fact
+_PLACE_BYTES: Final = 3_000
+_MENTION_BYTES: Final = 600
+
+
+def enforce_token_limit(*, now: datetime, is_dry_run: bool = False, batch_id: UUID | None = None) -> list[UUID]:
+    """Archive current facts as `evicted` until the document holds no more than the limit; return their ids.
+
+    Extracted facts go before those said outright, the least recently referenced first (settled 15). Call it under
+    the lock of the write that made the document grow; if that is one of a batch, these are undone with it.
+    """
+    if _is_surely_small(now):
+        return []
+    facts = sorted(UserFact.objects.current(now), key=_leaves_first)
+    # Places make room for themselves at the cost of facts, but half of it stays the facts'.
+    room = max(settings.MEMORY_TOKEN_LIMIT, count_document_tokens([]) + settings.MEMORY_TOKEN_LIMIT // 2)
+    kept = deque(facts)
+    # A fact counts a little less among its neighbours than alone: hence again until it is enough.
+    while kept and (excess := count_document_tokens(kept) - room) > 0:
+        while kept and excess > 0:
+            excess -= count_fact_tokens(kept.popleft())
+    evicted = facts[: len(facts) - len(kept)]
+    if evicted and not is_dry_run:
+        for fact in evicted:
+            archive(fact, ArchivedReason.EVICTED, now)
+            log(EventKind.EVICT, LogEntry(before=fact), origin=Origin(batch_id=batch_id), now=now)
+        logger.warning(
+            "Evicted %d facts for user %s due to token limit: %s",
+            len(evicted),
+            owner_id(),
+            ", ".join(str(fact.pk) for fact in evicted),
+        )
+    return [fact.pk for fact in evicted]
+
+
+def _is_surely_small(now: datetime) -> bool:
+    facts = UserFact.objects.current(now).aggregate(
+        count=Count("pk"), characters=Sum(Length("content")), brought=Count("pk", filter=~Q(external={}))
+    )
+    size = facts["count"] * _ENTRY_BYTES + facts["brought"] * _BROUGHT_BYTES + 4 * (facts["characters"] or 0)
+    size += Place.objects.count() * _PLACE_BYTES + PlaceMention.objects.count() * _MENTION_BYTES
+    return bool(size <= settings.MEMORY_TOKEN_LIMIT)
+
+
+def _leaves_first(fact: UserFact) -> tuple[bool, datetime, datetime, str]:
+    return fact.score is None, fact.last_referenced_at, fact.created_at, str(fact.pk)

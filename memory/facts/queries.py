@@ -1,0 +1,438 @@
+"""Reading facts: every function answers for the owner in scope."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from difflib import SequenceMatcher
+from itertools import groupby
+from typing import Any, Final
+from uuid import UUID
+
+from django.db.models import BooleanField, Case, Count, ExpressionWrapper, OuterRef, Q, Subquery, When
+from django.db.models.functions import Coalesce
+
+from config.lib.paging import place_of
+from config.lib.search.terms import has_words
+from config.lib.text import normal_form
+from memory.models import (
+    STALE_AFTER,
+    EventKind,
+    FactCategory,
+    MemoryEvent,
+    MemorySwitches,
+    Place,
+    PlaceMention,
+    UserFact,
+    UserFactQuerySet,
+)
+from memory.recall.blocks import (
+    INJECTION_FLOOR,
+    Block,
+    BlockFact,
+    BlockPlace,
+    Explained,
+    advisor_block,
+    coach_block,
+    companion_block,
+    empty_block,
+    explain,
+)
+
+PAGE_SIZE: Final = 50
+_BLOCK_COLUMNS = (
+    *("id", "user_id", "category", "topic", "content", "summary", "confidence", "score"),
+    *("valid_from", "last_confirmed_at", "learned_at", "created_at"),
+)
+_BY_TOPIC = (ExpressionWrapper(Q(topic=""), output_field=BooleanField()), "topic")  # without a topic: last
+_ORDERS: Final[dict[str, tuple[Any, ...]]] = {
+    "referenced": ("-last_referenced_at", "-created_at", "id"),
+    "newest": ("-learned_at", "id"),
+    "oldest": ("learned_at", "id"),
+    "topic": (*_BY_TOPIC, "-last_referenced_at", "id"),
+    "text": ("normalised", "id"),
+    "archived": ("-archived_at", "id"),
+    "trashed": ("-trashed_at", "id"),
+}
+_BY_CATEGORY = Case(*(When(category=name, then=rank) for rank, name in enumerate(FactCategory.values)))
+
+
+@dataclass(frozen=True, slots=True)
+class FactFilter:
+    """Which facts the page lists and in which order; by default all that are held true."""
+
+    words: str = ""
+    source: str = ""
+    confidence: str = ""
+    category: str = ""
+    topic: str | None = None  # None: any; empty: facts without one
+    archived: bool = False
+    trashed: bool = False  # wins over `archived`
+    grouped: bool = False  # by category first, then in order
+    order: str = "referenced"  # a key of _ORDERS
+
+
+@dataclass(frozen=True, slots=True)
+class ListedFact:
+    """A fact with what its page says of it at one moment."""
+
+    fact: UserFact
+    is_in_block: bool  # the coach's next chat starts with it
+    is_stale: bool  # no chat started with it for 60 days
+    is_affirmed: bool  # its owner affirmed it within 60 days, so nobody asks again
+    has_begun: bool
+    has_ended: bool
+    days_left: int | None  # until the trash lets go of it; None: it is not there
+
+
+@dataclass(frozen=True, slots=True)
+class FactGroup:
+    """The facts of one category on a page, of `total` in all; `label` is empty when the page is not grouped."""
+
+    label: str
+    total: int
+    facts: list[ListedFact]
+
+
+@dataclass(frozen=True, slots=True)
+class FactPage:
+    """One page of facts: `total` fit the filter, on `pages` pages of which this is `number` (from 1)."""
+
+    facts: list[ListedFact]
+    total: int
+    number: int
+    pages: int
+    groups: list[FactGroup]
+
+
+@dataclass(frozen=True, slots=True)
+class FactCounts:
+    """How many facts are held true, were archived and are in the trash, each lineage once."""
+
+    believed: int
+    archived: int
+    trashed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class WordRun:
+    """Words in a row that an edit kept, added or removed."""
+
+    kind: str  # "kept", "added", "removed"
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryEntry:
+    """One thing that happened to a fact, in the order it happened."""
+
+    at: datetime
+    label: str
+    version: UserFact | None  # the version written then; None: an act that wrote none
+    words: list[WordRun]  # against the version before; empty for the first one and for unchanged words
+    changes: list[tuple[str, str, str]]  # what else changed: name, before, after
+    merged_into: UserFact | None
+    conversation_id: UUID | None
+    message_id: int | None
+    undone_at: datetime | None
+
+
+def uses_facts() -> bool:
+    """Tell whether the owner lets prompts hold facts; they do until it is switched off."""
+    return not MemorySwitches.objects.filter(uses_facts=False).exists()
+
+
+def is_learning() -> bool:
+    """Tell whether the owner lets chats teach Keel anything; they do until it is switched off."""
+    return not MemorySwitches.objects.filter(learns=False).exists()
+
+
+def iter_block_facts(now: datetime) -> Iterator[BlockFact]:
+    """Yield the current facts that a prompt may carry, most recently referenced first.
+
+    Decay only lowers a score, so the database drops what starts below the floor and the planner the rest.
+    """
+    return _block_facts(UserFact.objects.current(now).filter(Q(score__isnull=True) | Q(score__gte=INJECTION_FLOOR)))
+
+
+def iter_block_places() -> Iterator[BlockPlace]:
+    """Yield the places with how many conversations mention each, first added first."""
+    mentions = PlaceMention.objects.filter(place=OuterRef("pk")).order_by().values("place")
+    number = mentions.annotate(number=Count("conversation_ref", distinct=True)).values("number")
+    rows = Place.objects.filter(removed_at__isnull=True).annotate(conversations=Coalesce(Subquery(number), 0))
+    for row in rows.order_by("added_at", "id").only("id", "user_id", "name", "notes").iterator(chunk_size=50):
+        yield BlockPlace(id=row.pk, name=row.name, notes=row.notes, conversations=row.conversations)
+
+
+def explain_block(*, assistant: str, now: datetime) -> list[Explained]:
+    """Say of each current fact whether the assistant's next chat holds it and why; most recently referenced first."""
+    return explain(_block_facts(UserFact.objects.current(now)), assistant=assistant, now=now)
+
+
+def next_block(*, assistant: str, now: datetime) -> Block:
+    """Return the block that the assistant's next chat starts with; empty while its owner lets no prompt hold a fact."""
+    return block_of(assistant, now) if uses_facts() else empty_block()
+
+
+def block_of(assistant: str, now: datetime) -> Block:
+    """Return the assistant's block, whether or not prompts may hold facts; notes nothing."""
+    return _BLOCKS[assistant](now)
+
+
+_BLOCKS: Final[dict[str, Callable[[datetime], Block]]] = {
+    "coach": lambda now: coach_block(iter_block_facts(now), now=now),
+    "advisor": lambda now: advisor_block(iter_block_facts(now), now=now),
+    "companion": lambda now: companion_block(iter_block_facts(now), iter_block_places(), now=now),
+}
+
+
+def _block_facts(facts: UserFactQuerySet) -> Iterator[BlockFact]:
+    for row in facts.by_reference().only(*_BLOCK_COLUMNS).iterator(chunk_size=50):
+        yield BlockFact(
+            id=row.pk,
+            category=row.category,
+            topic=row.topic,
+            line=row.line,
+            is_inferred=row.confidence == "inferred",
+            score=row.score,
+            affirmed_at=max(row.valid_from, row.last_confirmed_at or row.valid_from),
+            learned_at=row.learned_at,
+            created_at=row.created_at,
+        )
+
+
+def count_current_facts(now: datetime) -> int:
+    """Return how many facts hold at `now`."""
+    count: int = UserFact.objects.current(now).count()
+    return count
+
+
+def list_latest_lines(now: datetime, limit: int) -> list[str]:
+    """Return the text of the most recently referenced current facts."""
+    return [fact.line for fact in UserFact.objects.current(now).by_reference()[:limit]]
+
+
+def list_current(now: datetime, *, category: str | None = None, limit: int) -> tuple[list[UserFact], int]:
+    """Return the most recently referenced current facts, of one category if given, and how many there are."""
+    rows = UserFact.objects.current(now)
+    rows = rows.filter(category=category) if category else rows
+    return list(rows.by_reference()[:limit]), rows.count()
+
+
+def list_matching(reference: str, now: datetime, limit: int = 10) -> list[UserFact]:
+    """Return the current facts whose content holds `reference` literally, without case; shortest content first.
+
+    The shortest text around the words is the likeliest to be meant.
+    """
+    wanted = normal_form(reference)
+    rows = UserFact.objects.current(now).filter(normalised__contains=wanted) if wanted else UserFact.objects.none()
+    return sorted(rows.by_reference(), key=lambda fact: len(fact.content))[:limit]
+
+
+def find_current_version(fact_id: UUID, now: datetime) -> UserFact | None:
+    """Return the current row of the lineage that `fact_id` is on, or None: an old version's id leads to its heir."""
+    row = UserFact.objects.filter(pk=fact_id).only("lineage", "user_id").first()
+    if row is None:
+        return None
+    found: UserFact | None = UserFact.objects.current(now).filter(lineage=row.lineage).first()
+    return found
+
+
+def list_versions(lineage: UUID) -> list[UserFact]:
+    """Return the rows of a lineage, each after the one it replaced; rows of one turn share their time."""
+    successors = {row.supersedes_id: row for row in UserFact.objects.filter(lineage=lineage)}
+    versions: list[UserFact] = []
+    while row := successors.get(versions[-1].pk if versions else None):
+        versions.append(row)
+    return versions
+
+
+def list_events(lineage: UUID) -> list[MemoryEvent]:
+    """Return what was done to a lineage, newest first."""
+    return list(MemoryEvent.objects.filter(lineage=lineage).order_by("-created_at", "id"))
+
+
+def undone_events(event_ids: list[UUID]) -> set[UUID]:
+    """Return those of the events that were undone."""
+    return set(MemoryEvent.objects.filter(pk__in=event_ids, undone_at__isnull=False).values_list("pk", flat=True))
+
+
+def list_facts(wanted: FactFilter, *, page: int, now: datetime) -> FactPage:
+    """Return one page of the facts that fit; a page out of range is the nearest one.
+
+    Held true means not archived: what has ended or has not begun yet is listed too.
+    """
+    rows = _shelf(wanted)
+    rows = rows.filter(has_words(wanted.words, "normalised", "topic"))
+    for column in ("source", "confidence", "category"):
+        value = getattr(wanted, column)
+        rows = rows.filter(**{column: value}) if value else rows
+    if wanted.topic is not None:
+        rows = rows.filter(topic=wanted.topic)
+    totals = dict(rows.order_by().values_list("category").annotate(Count("pk")))
+    total = sum(totals.values())
+    place = place_of(page, total=total, size=PAGE_SIZE)
+    order = (_BY_CATEGORY, *_ORDERS[wanted.order]) if wanted.grouped else _ORDERS[wanted.order]
+    shown = list_as_shown(rows.order_by(*order)[place.rows], now)
+    groups = _groups(shown, totals) if wanted.grouped else _ungrouped(shown, total)
+    return FactPage(shown, total, place.number, place.pages, groups)
+
+
+def _groups(shown: list[ListedFact], totals: dict[str, int]) -> list[FactGroup]:
+    by_category = groupby(shown, key=lambda listed: FactCategory(listed.fact.category))
+    return [FactGroup(category.label, totals[category], list(facts)) for category, facts in by_category]
+
+
+def _ungrouped(shown: list[ListedFact], total: int) -> list[FactGroup]:
+    return [FactGroup("", total, shown)] if shown else []
+
+
+def list_as_shown(facts: Iterable[UserFact], now: datetime) -> list[ListedFact]:
+    """Return the facts with what the page says of them; looks up once which ones the coach's next chat holds."""
+    block_ids = frozenset(coach_block(iter_block_facts(now), now=now).fact_ids)
+    return [
+        ListedFact(
+            fact=fact,
+            is_in_block=fact.pk in block_ids,
+            is_stale=not fact.is_archived and fact.is_stale(now),
+            is_affirmed=fact.last_confirmed_at is not None and now - fact.last_confirmed_at < STALE_AFTER,
+            has_begun=fact.valid_from <= now,
+            has_ended=fact.valid_until is not None and fact.valid_until <= now,
+            days_left=None if fact.gone_at is None else max(0, -((now - fact.gone_at) // timedelta(days=1))),
+        )
+        for fact in facts
+    ]
+
+
+def count_facts() -> FactCounts:
+    """Return how many facts the page lists, held true, archived and in the trash."""
+    is_archived, is_trashed = Q(archived_at__isnull=False), Q(trashed_at__isnull=False)
+    counts = UserFact.objects.last_of_lineage().aggregate(
+        believed=Count("pk", filter=~is_archived),
+        archived=Count("pk", filter=is_archived & ~is_trashed),
+        trashed=Count("pk", filter=is_trashed),
+    )
+    return FactCounts(**counts)
+
+
+def list_topics() -> list[str]:
+    """Return the topics in use, archived facts included, in alphabetical order."""
+    topics = UserFact.objects.last_of_lineage().exclude(topic="").order_by("topic").values_list("topic", flat=True)
+    return list(topics.distinct())
+
+
+def find_last_version(fact_id: UUID) -> UserFact | None:
+    """Return the newest row, archived or not, of the lineage that `fact_id` is on, or None."""
+    lineage = UserFact.objects.filter(pk=fact_id).values("lineage")
+    found: UserFact | None = UserFact.objects.last_of_lineage().filter(lineage__in=lineage).first()
+    return found
+
+
+def find_version(fact_id: UUID) -> UserFact | None:
+    """Return the very row of a fact, whatever became of it later, or None."""
+    found: UserFact | None = UserFact.objects.filter(pk=fact_id).first()
+    return found
+
+
+def find_versions(fact_ids: Iterable[UUID]) -> list[UserFact]:
+    """Return the very rows of facts, in the order of the ids; what was erased is left out."""
+    wanted = list(fact_ids)
+    rows = UserFact.objects.in_bulk(wanted)
+    return [rows[pk] for pk in wanted if pk in rows]
+
+
+def find_event(event_id: UUID) -> MemoryEvent | None:
+    """Return the event with its rows before and after, or None."""
+    found: MemoryEvent | None = MemoryEvent.objects.select_related("before", "after").filter(pk=event_id).first()
+    return found
+
+
+def list_history(lineage: UUID) -> list[HistoryEntry]:
+    """Return what happened to a fact, oldest first: its versions with their difference, and acts that wrote none."""
+    versions = list_versions(lineage)
+    by_id: dict[UUID | None, UserFact] = {version.pk: version for version in versions}
+    events = list(MemoryEvent.objects.filter(lineage=lineage).select_related("after").order_by("created_at", "id"))
+    wrote = {event.after_id: event for event in events if event.after_id in by_id and event.after_id != event.before_id}
+    entries = [_version_entry(version, by_id.get(version.supersedes_id), wrote.get(version.pk)) for version in versions]
+    entries += [_act_entry(event) for event in events if wrote.get(event.after_id) is not event]
+    return sorted(entries, key=lambda entry: entry.at)
+
+
+def word_changes(old: str, new: str) -> list[WordRun]:
+    """Return how the words of one line became those of another, in reading order, removed before added."""
+    before, after = old.split(), new.split()
+    runs: list[WordRun] = []
+    for tag, i1, i2, j1, j2 in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
+        if tag == "equal":
+            runs.append(WordRun("kept", " ".join(before[i1:i2])))
+            continue
+        if i1 < i2:
+            runs.append(WordRun("removed", " ".join(before[i1:i2])))
+        if j1 < j2:
+            runs.append(WordRun("added", " ".join(after[j1:j2])))
+    return runs
+
+
+def _shelf(wanted: FactFilter) -> UserFactQuerySet:
+    if wanted.trashed:
+        trash: UserFactQuerySet = UserFact.objects.in_trash()
+        return trash
+    rows: UserFactQuerySet = UserFact.objects.believed()
+    if wanted.archived:
+        rows = UserFact.objects.last_of_lineage().filter(archived_at__isnull=False, trashed_at__isnull=True)
+    return rows
+
+
+def _version_entry(version: UserFact, before: UserFact | None, event: MemoryEvent | None) -> HistoryEntry:
+    label = event.get_kind_display() if event else "Brought back by an undo" if before else "Memory saved"
+    same_words = before is None or before.content == version.content
+    return HistoryEntry(
+        at=version.created_at,
+        label=label,
+        version=version,
+        words=[] if before is None or same_words else word_changes(before.content, version.content),
+        changes=[] if before is None else _changed_attributes(before, version),
+        merged_into=None,
+        conversation_id=event.conversation_id if event else None,
+        message_id=event.message_id if event else None,
+        undone_at=event.undone_at if event else None,
+    )
+
+
+def _act_entry(event: MemoryEvent) -> HistoryEntry:
+    return HistoryEntry(
+        at=event.created_at,
+        label=event.get_kind_display(),
+        version=None,
+        words=[],
+        changes=[],
+        merged_into=event.after if event.kind == EventKind.MERGE else None,
+        conversation_id=event.conversation_id,
+        message_id=event.message_id,
+        undone_at=event.undone_at,
+    )
+
+
+def _changed_attributes(before: UserFact, after: UserFact) -> list[tuple[str, str, str]]:
+    pairs = (
+        ("Topic", before.topic or "none", after.topic or "none"),
+        ("Category", before.get_category_display(), after.get_category_display()),
+        ("Confidence", before.get_confidence_display(), after.get_confidence_display()),
+        ("Source", before.get_source_display(), after.get_source_display()),
+        ("Shorter line", before.summary or "none", after.summary or "none"),
+        ("Detail", before.body or "none", after.body or "none"),
+    )
+    return [pair for pair in pairs if pair[1] != pair[2]]
+
+
+@dataclass(frozen=True, slots=True)
+class Switches:
+    """What the owner lets memory do."""
+
+    uses_facts: bool
+    learns: bool
+
+
+def get_switches() -> Switches:
+    """Return what the owner lets memory do; without a row, everything."""
+    row = MemorySwitches.objects.values_list("uses_facts", "learns").first()
+    return Switches(*row) if row else Switches(uses_facts=True, learns=True)

@@ -1,0 +1,184 @@
+"""The queue of writes that only their owner's click applies: conflicts, untrusted captures, merges, imports."""
+
+import hashlib
+import json
+from collections.abc import Mapping
+from datetime import datetime
+from http import HTTPStatus
+from typing import Any, Final
+from uuid import UUID, uuid4
+
+from config.lib.errors import DomainError
+from config.lib.fields import content_key
+from memory.facts.services import merge_facts, remember_fact, supersede_fact
+from memory.facts.undo import undo_batch
+from memory.facts.versions import FactChanged, Origin, Written, get_last_version, lock_memory
+from memory.models import Confidence, FactSource, MemoryProposal, ProposalKind, ProposalStatus, UserFact
+from memory.wording import category_for, fact_text, topic_slug
+
+
+class ProposalNotFound(DomainError):
+    """The owner has no such proposal."""
+
+    http_status = HTTPStatus.NOT_FOUND
+
+
+class ProposalDecided(DomainError):
+    """It was accepted or dismissed before."""
+
+    http_status = HTTPStatus.CONFLICT
+
+
+# What accepting makes of the words: an import was not typed here.
+_SOURCE: Final = {ProposalKind.IMPORT: FactSource.IMPORTED}
+
+
+def propose_fact(
+    *,
+    kind: ProposalKind,
+    content: str,
+    topic: str = "",
+    category: str | None = None,
+    target_id: UUID | None = None,
+    why: str,
+    origin: Origin,
+    now: datetime,
+) -> MemoryProposal | None:
+    """Put words into the queue, to be saved, or to replace the fact `target_id`, when their owner accepts.
+
+    The same words are proposed once; None: they are known already, or were proposed before.
+
+    Raises:
+        FactRefused: the text is too short, too long, or holds a secret.
+        FactNotFound: the owner has no such target.
+    """
+    text, tag = fact_text(content), topic_slug(topic)
+    lock_memory()
+    key = content_key(text)
+    if UserFact.objects.believed().filter(content_key=key).exists():
+        return None
+    target = get_last_version(target_id) if target_id else None
+    payload = {"content": text, "topic": tag, "category": category or category_for(tag)}
+    evidence = {"why": why, "quotes": list(origin.quotes), "message_id": origin.message_id}
+    fingerprint = _fingerprint(key, target.lineage if target else None)
+    return _propose(kind, payload, target, evidence, fingerprint, origin=origin, now=now)
+
+
+def propose_merge(*, fact_id: UUID, into_id: UUID, why: str, now: datetime) -> MemoryProposal | None:
+    """Propose to end a fact because another one says the same; None if it was proposed before.
+
+    Raises:
+        FactNotFound: the owner has no such fact.
+    """
+    lock_memory()
+    old, into = get_last_version(fact_id), get_last_version(into_id)
+    payload = {"fact_id": str(old.pk), "into_id": str(into.pk)}
+    fingerprint = _fingerprint(*sorted([old.content_key, into.content_key]))
+    return _propose(ProposalKind.MERGE, payload, into, {"why": why}, fingerprint, origin=Origin(), now=now)
+
+
+def accept_proposal(*, proposal_id: UUID, now: datetime) -> MemoryProposal:
+    """Apply a proposal as its owner's own words; its writes are one batch, which can be undone.
+
+    Raises:
+        ProposalNotFound: the owner has no such proposal.
+        ProposalDecided: it was decided before.
+        FactNotFound, FactChanged: what it is about changed meanwhile.
+    """
+    proposal = _pending(proposal_id)
+    origin = Origin(
+        conversation_id=proposal.conversation_id,
+        message_id=proposal.evidence.get("message_id"),
+        quotes=tuple(proposal.evidence.get("quotes", ())),
+        batch_id=uuid4(),
+        is_click=True,
+    )
+    written = _apply(proposal, origin, now)
+    return _decide(proposal, ProposalStatus.ACCEPTED, origin.batch_id if written.event else None, now)
+
+
+def dismiss_proposal(*, proposal_id: UUID, now: datetime) -> MemoryProposal:
+    """Decide against a proposal; it is not made again. Raises ProposalNotFound, ProposalDecided."""
+    return _decide(_pending(proposal_id), ProposalStatus.DISMISSED, None, now)
+
+
+def reopen_proposal(*, proposal_id: UUID, now: datetime) -> MemoryProposal:
+    """Take a decision back: what accepting wrote is undone, and the proposal waits again; idempotent.
+
+    Raises:
+        ProposalNotFound: the owner has no such proposal.
+        UndoRefused: a later write stands on what accepting wrote.
+    """
+    lock_memory()
+    proposal = _get(proposal_id)
+    if proposal.batch_id is not None:
+        undo_batch(batch_id=proposal.batch_id, now=now)
+    proposal.status, proposal.decided_at, proposal.batch_id = ProposalStatus.PENDING, None, None
+    proposal.save(update_fields=["status", "decided_at", "batch_id"])
+    return proposal
+
+
+def _apply(proposal: MemoryProposal, origin: Origin, now: datetime) -> Written:
+    payload: Mapping[str, Any] = proposal.payload
+    if proposal.kind == ProposalKind.MERGE:
+        ends = [get_last_version(UUID(payload[end])) for end in ("fact_id", "into_id")]
+        if any(end.is_archived for end in ends):
+            raise FactChanged("One of the two facts is not held true any more.")
+        return merge_facts(fact_id=ends[0].pk, into_id=ends[1].pk, origin=origin, now=now)
+    source = _SOURCE.get(ProposalKind(proposal.kind), FactSource.PROFILE)
+    words = {name: payload[name] for name in ("content", "topic", "category")}
+    if proposal.target is not None:
+        target = get_last_version(proposal.target.pk)
+        if not target.is_archived:
+            return supersede_fact(fact_id=target.pk, **words, source=source, origin=origin, now=now)
+    return remember_fact(**words, confidence=Confidence.ASSERTED, source=source, origin=origin, now=now)
+
+
+def _propose(
+    kind: ProposalKind,
+    payload: dict[str, Any],
+    target: UserFact | None,
+    evidence: dict[str, Any],
+    fingerprint: str,
+    *,
+    origin: Origin,
+    now: datetime,
+) -> MemoryProposal | None:
+    proposal, is_new = MemoryProposal.objects.get_or_create(
+        kind=kind,
+        fingerprint=fingerprint,
+        defaults={
+            "payload": payload,
+            "target": target,
+            "evidence": evidence,
+            "conversation_id": origin.conversation_id,
+            "created_at": now,
+        },
+    )
+    return proposal if is_new else None
+
+
+def _pending(proposal_id: UUID) -> MemoryProposal:
+    lock_memory()
+    proposal = _get(proposal_id)
+    if proposal.status != ProposalStatus.PENDING:
+        raise ProposalDecided("You decided about this before.")
+    return proposal
+
+
+def _get(proposal_id: UUID) -> MemoryProposal:
+    proposal = MemoryProposal.objects.select_related("target").filter(pk=proposal_id).first()
+    if proposal is None:
+        raise ProposalNotFound("There is no such proposal.")
+    found: MemoryProposal = proposal
+    return found
+
+
+def _decide(proposal: MemoryProposal, status: ProposalStatus, batch_id: UUID | None, now: datetime) -> MemoryProposal:
+    proposal.status, proposal.decided_at, proposal.batch_id = status, now, batch_id
+    proposal.save(update_fields=["status", "decided_at", "batch_id"])
+    return proposal
+
+
+def _fingerprint(*parts: object) -> str:
+    return hashlib.sha256(json.dumps([str(part) for part in parts]).encode()).hexdigest()

@@ -1,0 +1,401 @@
+"""Writing facts. Each function is one intention of the user; call it inside `owned_tx(user)`.
+
+A change of content, category, topic or confidence never touches the old row: it is archived and a new row takes
+its place on the same lineage, in one transaction. Each write leaves a `MemoryEvent`, by which it can be undone.
+"""
+
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from config.lib.errors import DomainError
+from config.lib.fields import content_key
+from config.lib.text import one_line
+from memory.facts.limits import enforce_token_limit
+from memory.facts.queries import block_of, find_current_version, list_matching
+from memory.facts.versions import (
+    PAGE,
+    FactAmbiguous,
+    FactChanged,
+    FactNotFound,
+    LogEntry,
+    Origin,
+    Written,
+    archive,
+    bury,
+    find_twin,
+    get_believed,
+    get_last_version,
+    hold_again,
+    holds,
+    insert,
+    lock_memory,
+    log,
+    merge,
+    refuse_when_paused,
+    revive,
+    supersede,
+    unbury,
+)
+from memory.models import (
+    ArchivedReason,
+    Confidence,
+    EventKind,
+    FactLink,
+    FactSource,
+    MemoryEvent,
+    MemorySwitches,
+    UserFact,
+)
+from memory.recall.blocks import Block
+from memory.wording import MAX_RELATION, category_for, detail_text, fact_text, refuse_secrets, summary_text, topic_slug
+
+
+class LinkRefused(DomainError):
+    """The two facts cannot be linked like this."""
+
+
+def remember_fact(
+    *,
+    content: str,
+    topic: str = "",
+    category: str | None = None,
+    confidence: str = Confidence.INFERRED,
+    source: str = FactSource.CHAT,
+    detail: str = "",
+    origin: Origin = PAGE,
+    now: datetime,
+) -> Written:
+    """Save a fact, once: the same words again return the row that stands.
+
+    The same words with another category or topic move the fact, and said outright they promote an inferred one;
+    either is a supersede. Without a category it follows from the topic (settled 5 and 6). `detail` is the longer text
+    that recall finds and no prompt holds.
+
+    Raises:
+        FactRefused: a text is too short, too long, or holds a secret.
+        MemoryPaused: it comes from a chat, and its owner lets chats teach nothing.
+    """
+    text, tag, body = fact_text(content), topic_slug(topic), detail_text(detail)
+    kind = category or category_for(tag)
+    refuse_when_paused(origin)
+    lock_memory()
+    unbury(text)
+    known = UserFact.objects.believed().filter(content_key=content_key(text)).first()
+    if known is None:
+        fact = insert(
+            content=text,
+            topic=tag,
+            category=kind,
+            confidence=confidence,
+            source=source,
+            body=body,
+            valid_from=now,
+            now=now,
+            origin=origin,
+        )
+        enforce_token_limit(now=now, batch_id=origin.batch_id)
+        return Written(fact, log(EventKind.SAVE, LogEntry(after=fact), origin=origin, now=now))
+    changes = _changes_of_repeat(known, topic=tag, category=kind if category or tag else "", confidence=confidence)
+    if body and body != known.body:
+        changes["body"] = body
+    if known.score is not None:
+        # What was learned before is now saved outright, and from here (settled 4).
+        changes |= {"score": None, "source": source, "conversation_id": origin.conversation_id or known.conversation_id}
+    if not holds(known, now):
+        # Said again after its end, or before its beginning: it holds from now on.
+        changes |= {"content": text, "source": source, "valid_from": now}
+    if not changes:
+        return Written(known, None)
+    is_promotion = "confidence" in changes and changes.keys().isdisjoint({"topic", "category", "valid_from"})
+    return supersede(known, EventKind.PROMOTE if is_promotion else EventKind.UPDATE, changes, origin=origin, now=now)
+
+
+def supersede_fact(
+    *,
+    fact_id: UUID,
+    content: str,
+    topic: str | None = None,
+    category: str | None = None,
+    confidence: str = Confidence.ASSERTED,
+    source: str = FactSource.PROFILE,
+    summary: str | None = None,
+    detail: str | None = None,
+    origin: Origin = PAGE,
+    now: datetime,
+) -> Written:
+    """Replace a fact by a corrected one; a topic or category of None is kept.
+
+    The old row is archived at `now` and kept; the new one starts at the same moment, so an as-of query never finds
+    a gap or an overlap. Words equal to another fact merge this one into it. Equal in everything: nothing changes.
+    `summary` and `detail` of None are kept with the words and dropped with them.
+
+    Raises:
+        FactNotFound: the owner has no believed fact of that id.
+        FactChanged: another version took its place meanwhile.
+        FactRefused: a text is too short, too long, or holds a secret.
+        MemoryPaused: it comes from a chat, and its owner lets chats teach nothing.
+    """
+    text = fact_text(content)
+    refuse_when_paused(origin)
+    lock_memory()
+    old = get_believed(fact_id)
+    wanted: dict[str, Any] = {
+        "content": text,
+        "topic": old.topic if topic is None else topic_slug(topic),
+        "category": category or old.category,
+        "confidence": confidence,
+        "score": None,
+    }
+    if summary is not None:
+        wanted["summary"] = summary_text(summary)
+    if detail is not None:
+        wanted["body"] = detail_text(detail)
+    if all(getattr(old, name) == value for name, value in wanted.items()):
+        return Written(old, None)
+    unbury(text)
+    if old.content != text:
+        # The shorter line and the longer detail were about the old words.
+        wanted = {"summary": "", "body": "", "quotes": list(origin.quotes), **wanted}
+    if origin.conversation_id:
+        wanted["conversation_id"] = origin.conversation_id
+    return supersede(old, EventKind.UPDATE, {**wanted, "source": source}, origin=origin, now=now)
+
+
+def confirm_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> Written:
+    """Note that the user affirmed a fact; resets its decay clock and changes nothing else. Never sets it back.
+
+    Raises:
+        FactNotFound: the owner has no believed fact of that id.
+        FactChanged: another version took its place meanwhile.
+        MemoryPaused: it comes from a chat, and its owner lets chats teach nothing.
+    """
+    refuse_when_paused(origin)
+    lock_memory()
+    fact = get_believed(fact_id)
+    if fact.last_confirmed_at is not None and fact.last_confirmed_at >= now:
+        return Written(fact, None)
+    entry = LogEntry(before=fact, after=fact, previous_confirmed_at=fact.last_confirmed_at)
+    event = log(EventKind.CONFIRM, entry, origin=origin, now=now)
+    fact.last_confirmed_at = now
+    fact.save(update_fields=["last_confirmed_at"])
+    return Written(fact, event)
+
+
+def promote_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> Written:
+    """Turn an inferred fact into an asserted one; idempotent. Raises FactNotFound, FactChanged."""
+    return _set_confidence(fact_id, Confidence.ASSERTED, EventKind.PROMOTE, origin=origin, now=now)
+
+
+def demote_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> Written:
+    """Turn an asserted fact into an inferred one; idempotent. Raises FactNotFound, FactChanged."""
+    return _set_confidence(fact_id, Confidence.INFERRED, EventKind.DEMOTE, origin=origin, now=now)
+
+
+def forget_fact(
+    *,
+    id_or_substring: str,
+    reason: str = ArchivedReason.AGENT_FORGET,
+    origin: Origin = PAGE,
+    now: datetime,
+) -> Written:
+    """Archive the current fact of that id, or the only one that holds these words; the row is kept for audit.
+
+    A tombstone keeps extraction from bringing it back.
+
+    Raises:
+        FactNotFound: no current fact fits.
+        FactAmbiguous: several do; nothing was changed.
+    """
+    lock_memory()
+    fact = resolve_fact(id_or_substring, now)
+    return _end(fact, reason, EventKind.FORGET, origin=origin, now=now)
+
+
+def archive_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> Written:
+    """Archive a fact from the page; it stays visible there and can be restored. Raises FactNotFound, FactChanged."""
+    lock_memory()
+    return _end(get_believed(fact_id), ArchivedReason.USER_ARCHIVED, EventKind.ARCHIVE, origin=origin, now=now)
+
+
+def delete_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> Written:
+    """Put a fact, archived or not, into the trash: restorable for 30 days, then gone for good; idempotent.
+
+    Raises:
+        FactNotFound: the owner has no such fact.
+    """
+    lock_memory()
+    last = get_last_version(fact_id)
+    if last.trashed_at is not None:
+        return Written(last, None)
+    if last.is_archived:
+        event = log(EventKind.DELETE, LogEntry(before=last, detail={"was_archived": True}), origin=origin, now=now)
+        bury(last, event, now)
+        written = Written(last, event)
+    else:
+        written = _end(last, ArchivedReason.USER_DELETED, EventKind.DELETE, origin=origin, now=now)
+    last.trashed_at = now
+    last.save(update_fields=["trashed_at"])
+    return written
+
+
+def restore_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> Written:
+    """Bring an archived fact back, also from the trash: a new row on top of its lineage's last one, in its words.
+
+    If the same words are held true already, that row is returned and nothing changes; if they were, until they
+    ended, they hold again.
+
+    Raises:
+        FactNotFound: the owner has no such fact.
+        FactChanged: the fact is not archived (any more).
+    """
+    lock_memory()
+    last = get_last_version(fact_id)
+    if not last.is_archived:
+        raise FactChanged("This fact is not archived any more.")
+    unbury(last.content)
+    twin = find_twin(last)
+    if twin is not None:
+        return Written(twin, None) if holds(twin, now) else hold_again(twin, now, origin=origin, now=now)
+    fact = revive(last, values=last, valid_from=last.valid_from, now=now)
+    detail = {} if last.trashed_at is None else {"trashed_at": last.trashed_at.isoformat()}
+    entry = LogEntry(before=last, after=fact, detail=detail)
+    return Written(fact, log(EventKind.RESTORE, entry, origin=origin, now=now))
+
+
+def merge_facts(*, fact_id: UUID, into_id: UUID, origin: Origin = PAGE, now: datetime) -> Written:
+    """End a fact because another one says the same; that one takes over its links.
+
+    Raises:
+        FactNotFound: the owner has no believed fact of one of the ids.
+        FactChanged: one of them changed meanwhile.
+        LinkRefused: both are the same fact.
+    """
+    lock_memory()
+    old, into = get_believed(fact_id), get_believed(into_id)
+    if old.pk == into.pk:
+        raise LinkRefused("A fact cannot be merged into itself.")
+    return merge(old, into, origin=origin, now=now)
+
+
+def link_facts(*, from_id: str, to_id: str, relation: str, origin: Origin = PAGE, now: datetime) -> MemoryEvent | None:
+    """Relate two current facts, each named by its id or by words of it; None when they are so related already.
+
+    Raises:
+        FactNotFound: no current fact fits.
+        FactAmbiguous: several do; nothing was changed.
+        LinkRefused: a fact and itself, or a relation without words or too long.
+        MemoryPaused: it comes from a chat, and its owner lets chats teach nothing.
+    """
+    label = one_line(relation)
+    if not 0 < len(label) <= MAX_RELATION:
+        raise LinkRefused(f"A relation needs 1 to {MAX_RELATION} characters, such as relates_to or contradicts.")
+    refuse_secrets(label)
+    refuse_when_paused(origin)
+    lock_memory()
+    ends = {"from_fact": resolve_fact(from_id, now), "to_fact": resolve_fact(to_id, now)}
+    if ends["from_fact"].pk == ends["to_fact"].pk:
+        raise LinkRefused("A fact cannot be linked to itself.")
+    if FactLink.objects.filter(**ends, relation=label).exists():
+        return None
+    event = log(EventKind.LINK, _link_entry(**ends, relation=label), origin=origin, now=now)
+    FactLink.objects.create(**ends, relation=label, event=event, created_at=now)
+    return event
+
+
+def unlink_facts(*, link_id: UUID, now: datetime) -> MemoryEvent:
+    """Take a relation between two facts away. Raises FactNotFound."""
+    lock_memory()
+    link = FactLink.objects.select_related("from_fact", "to_fact").filter(pk=link_id).first()
+    if link is None:
+        raise FactNotFound("There is no such link.")
+    entry = _link_entry(from_fact=link.from_fact, to_fact=link.to_fact, relation=link.relation)
+    entry.detail["event"] = str(link.event_id or "")
+    link.delete()
+    return log(EventKind.UNLINK, entry, origin=PAGE, now=now)
+
+
+def set_switches(*, uses_facts: bool | None = None, learns: bool | None = None) -> MemorySwitches:
+    """Set whether prompts hold facts and whether chats may save any; None leaves a switch as it is."""
+    lock_memory()
+    switches, _ = MemorySwitches.objects.get_or_create()
+    if uses_facts is not None:
+        switches.uses_facts = uses_facts
+    if learns is not None:
+        switches.learns = learns
+    switches.save(update_fields=["uses_facts", "learns"])
+    saved: MemorySwitches = switches
+    return saved
+
+
+def render_coach_block(*, now: datetime) -> Block:
+    """Render the coach's memory block and mark exactly the facts in it as referenced at `now`."""
+    # Or a row that is being replaced would be marked in vain, and its successor not at all.
+    lock_memory()
+    block = block_of("coach", now)
+    if block.fact_ids:
+        # Never backwards: another conversation may have rendered a later one meanwhile.
+        UserFact.objects.filter(pk__in=block.fact_ids, last_referenced_at__lt=now).update(last_referenced_at=now)
+    return block
+
+
+def resolve_fact(id_or_substring: str, now: datetime) -> UserFact:
+    """Return the one current fact that is meant: a uuid is an id, anything else a literal substring without case.
+
+    The id of a superseded row leads to its lineage's current row (settled 1).
+
+    Raises:
+        FactNotFound: none fits.
+        FactAmbiguous: several do.
+    """
+    fact_id = _uuid_or_none(id_or_substring)
+    if fact_id is not None:
+        fact = find_current_version(fact_id, now)
+        if fact is None:
+            raise FactNotFound("There is no current fact of that id.")
+        return fact
+    matches = list_matching(id_or_substring, now)
+    if not matches:
+        raise FactNotFound("No current fact holds these words. List the facts to find the right words.")
+    if len(matches) > 1:
+        raise FactAmbiguous(matches)
+    return matches[0]
+
+
+def _uuid_or_none(text: str) -> UUID | None:
+    try:
+        return UUID(text.strip())
+    except ValueError:
+        return None
+
+
+def _end(fact: UserFact, reason: str, kind: EventKind, *, origin: Origin, now: datetime) -> Written:
+    archive(fact, reason, now)
+    event = log(kind, LogEntry(before=fact), origin=origin, now=now)
+    bury(fact, event, now)
+    return Written(fact, event)
+
+
+def _link_entry(*, from_fact: UserFact, to_fact: UserFact, relation: str) -> LogEntry:
+    return LogEntry(after=from_fact, detail={"from": str(from_fact.pk), "to": str(to_fact.pk), "relation": relation})
+
+
+def _changes_of_repeat(known: UserFact, *, topic: str, category: str, confidence: str) -> dict[str, Any]:
+    changes: dict[str, Any] = {}
+    if topic and topic != known.topic:
+        changes["topic"] = topic
+    if category and category != known.category:
+        changes["category"] = category
+    if confidence == Confidence.ASSERTED and known.confidence != confidence:
+        changes |= {"confidence": confidence, "score": None}
+    return changes
+
+
+def _set_confidence(
+    fact_id: UUID, confidence: Confidence, kind: EventKind, *, origin: Origin, now: datetime
+) -> Written:
+    lock_memory()
+    old = get_believed(fact_id)
+    if old.confidence == confidence:
+        return Written(old, None)
+    return supersede(old, kind, {"confidence": confidence, "score": None}, origin=origin, now=now)

@@ -1,0 +1,142 @@
+"""Gone for good: what its owner deleted, 30 days later or at once."""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from django.db.models import Q
+
+from config.lib.fields import content_key
+from memory.facts.versions import FactChanged, get_last_version, lock_memory
+from memory.models import TRASH_KEPT, EventKind, MemoryEvent, MemoryProposal, UserFact
+
+_LINKINGS: Final = (EventKind.LINK, EventKind.UNLINK)
+
+
+@dataclass(frozen=True, slots=True)
+class Erased:
+    """What was erased: the ids by which others may still name it, and the messages that its words came from."""
+
+    fact_ids: frozenset[UUID] = frozenset()
+    event_ids: frozenset[UUID] = frozenset()
+    message_ids: frozenset[int] = frozenset()
+
+    def __or__(self, other: "Erased") -> "Erased":
+        return Erased(
+            self.fact_ids | other.fact_ids, self.event_ids | other.event_ids, self.message_ids | other.message_ids
+        )
+
+
+def erase_fact(*, fact_id: UUID) -> Erased:
+    """Erase a fact of the trash at once: every version, and what was merged into it or says the same words.
+
+    The caller scrubs what names the ids elsewhere (prompt snapshots, replies).
+
+    Raises:
+        FactNotFound: the owner has no such fact.
+        FactChanged: it is not in the trash.
+    """
+    lock_memory()
+    last = get_last_version(fact_id)
+    if last.trashed_at is None:
+        raise FactChanged("Only a fact in the trash can be deleted for good.")
+    return _erase({last.lineage})
+
+
+def list_sources(*, fact_id: UUID) -> frozenset[int]:
+    """Return the messages that the words of a fact came from, as `erase_fact` would. Raises FactNotFound."""
+    lineages = _with_the_same_words({get_last_version(fact_id).lineage})
+    rows = UserFact.objects.filter(lineage__in=lineages)
+    return _sources(rows, _events_about(frozenset(rows.values_list("pk", flat=True)), lineages))
+
+
+def purge_facts(*, now: datetime) -> Erased:
+    """Erase the facts of the owner in scope that have been in the trash for 30 days."""
+    lock_memory()
+    due = UserFact.objects.in_trash().filter(trashed_at__lte=now - TRASH_KEPT)
+    return _erase(set(due.values_list("lineage", flat=True)))
+
+
+def list_owners_of_old_trash(*, now: datetime) -> set[int]:
+    """Return the users who have a fact to purge; call it in `system_tx`."""
+    due = UserFact.objects.in_trash().filter(trashed_at__lte=now - TRASH_KEPT)
+    return set(due.values_list("user_id", flat=True))
+
+
+def drop_quotes(*, message_ids: Collection[int]) -> None:
+    """Forget which words of these messages, which are going to be deleted, facts and proposals came from."""
+    if not message_ids:
+        return
+    lock_memory()
+    gone = set(message_ids)
+    for fact in UserFact.objects.exclude(quotes=[]).only("pk", "user_id", "quotes"):
+        kept = [quote for quote in fact.quotes if quote["message_id"] not in gone]
+        if kept != fact.quotes:
+            UserFact.objects.filter(pk=fact.pk).update(quotes=kept)
+    for proposal in MemoryProposal.objects.only("pk", "user_id", "evidence"):
+        quotes = proposal.evidence.get("quotes", [])
+        kept = [quote for quote in quotes if quote["message_id"] not in gone]
+        if kept != quotes:
+            MemoryProposal.objects.filter(pk=proposal.pk).update(evidence={**proposal.evidence, "quotes": kept})
+
+
+def _erase(lineages: set[UUID]) -> Erased:
+    if not lineages:
+        return Erased()
+    lineages = _with_the_same_words(lineages)
+    rows = UserFact.objects.filter(lineage__in=lineages)
+    fact_ids = frozenset(rows.values_list("pk", flat=True))
+    about = _events_about(fact_ids, lineages)
+    erased = Erased(fact_ids, frozenset(about.values_list("pk", flat=True)), _sources(rows, about))
+    keys = set(rows.values_list("content_key", flat=True))
+    _erase_proposals(keys, fact_ids)
+    about.delete()
+    rows.delete()
+    return erased
+
+
+def _with_the_same_words(lineages: set[UUID]) -> set[UUID]:
+    """Add the archived lineages that were merged into these or say what these said: words are erased everywhere."""
+    found = set(lineages)
+    words = set(UserFact.objects.filter(lineage__in=lineages).values_list("content_key", flat=True))
+    ended = UserFact.objects.last_of_lineage().filter(archived_at__isnull=False)
+    while True:
+        merged = MemoryEvent.objects.filter(
+            kind=EventKind.MERGE, undone_at__isnull=True, after__in=UserFact.objects.filter(lineage__in=found)
+        )
+        more = ended.filter(Q(content_key__in=words) | Q(lineage__in=merged.values("lineage")))
+        grown = found | set(more.values_list("lineage", flat=True))
+        if grown == found:
+            return found
+        found = grown
+
+
+def _erase_proposals(keys: Iterable[str], fact_ids: frozenset[UUID]) -> None:
+    ids = {str(fact_id) for fact_id in fact_ids}
+    wanted = set(keys)
+    for proposal in MemoryProposal.objects.all():
+        named = {proposal.payload.get("fact_id"), proposal.payload.get("into_id"), str(proposal.target_id)}
+        if named & ids or _content_key_of(proposal) in wanted:
+            proposal.delete()
+
+
+def _content_key_of(proposal: MemoryProposal) -> str:
+    return content_key(proposal.payload["content"]) if "content" in proposal.payload else ""
+
+
+def _events_about(fact_ids: Collection[UUID], lineages: Collection[UUID]) -> Any:
+    return MemoryEvent.objects.filter(
+        Q(before__in=fact_ids)
+        | Q(after__in=fact_ids)
+        | Q(lineage__in=lineages)
+        | Q(kind__in=_LINKINGS, detail__to__in=[str(fact_id) for fact_id in fact_ids])
+    )
+
+
+def _sources(rows: Iterable[UserFact], about: Any) -> frozenset[int]:
+    """Return the messages that rows quote, and those in which their events were asked for."""
+    quoted = {quote["message_id"] for row in rows for quote in row.quotes}
+    asked = about.filter(message_id__isnull=False).values_list("message_id", flat=True)
+    return frozenset(quoted | set(asked))

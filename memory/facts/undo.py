@@ -1,0 +1,260 @@
+"""Taking writes back: each kind of event knows its own way, and none reopens a closed row."""
+
+from collections.abc import Callable
+from datetime import datetime
+from http import HTTPStatus
+from typing import Final
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Q
+
+from config.lib.errors import DomainError
+from memory.facts.queries import list_versions
+from memory.facts.versions import FactNotFound, archive, find_twin, get_last_version, lock_memory, revive
+from memory.models import (
+    ArchivedReason,
+    EventKind,
+    FactLink,
+    MemoryEvent,
+    MemoryProposal,
+    Place,
+    PlaceMention,
+    ProposalStatus,
+    Tombstone,
+    UserFact,
+)
+
+
+class UndoRefused(DomainError):
+    """A later write stands on the one to be undone."""
+
+    http_status = HTTPStatus.CONFLICT
+
+
+# They change no version, so they stand in no other undo's way.
+_BESIDE_VERSIONS: Final = (EventKind.CONFIRM, EventKind.LINK, EventKind.UNLINK)
+_ENDINGS: Final = (EventKind.FORGET, EventKind.ARCHIVE, EventKind.MERGE, EventKind.DELETE, EventKind.EVICT)
+_CHANGED_SINCE: Final = "This fact was changed since; undo the later change first."
+
+
+def undo_event(*, event_id: UUID, now: datetime) -> MemoryEvent:
+    """Take one write back; doing so twice changes nothing more.
+
+    No closed row is reopened: what was there before comes back as a new row on top of the lineage. A later write that
+    was undone itself does not stand in the way. A proposal that wrote it waits again.
+
+    Raises:
+        FactNotFound: the owner has no such event.
+        UndoRefused: a later write stands on it.
+    """
+    lock_memory()
+    event = MemoryEvent.objects.filter(pk=event_id).first()
+    if event is None:
+        raise FactNotFound("There is nothing to undo.")
+    if event.undone_at is None:
+        _take_back(event, now)
+        if event.batch_id is not None:
+            _let_wait_again(event.batch_id)
+    undone: MemoryEvent = event
+    return undone
+
+
+def undo_batch(*, batch_id: UUID, now: datetime) -> list[MemoryEvent]:
+    """Take back what was written together, the last first, all or nothing; a proposal that wrote it waits again.
+
+    Returns the events taken back; none when it was done before.
+
+    Raises:
+        FactNotFound: the owner has no such batch.
+        UndoRefused: a later write stands on one of them; nothing was taken back.
+    """
+    lock_memory()
+    events = list(MemoryEvent.objects.filter(batch_id=batch_id).order_by("created_at", "id"))
+    if not events:
+        raise FactNotFound("There is nothing to undo.")
+    standing = [event for event in events if event.undone_at is None]
+    with transaction.atomic():  # a refusal comes when some are taken back already
+        _take_all_back(standing, now)
+    _let_wait_again(batch_id)
+    return standing
+
+
+def _let_wait_again(batch_id: UUID) -> None:
+    """Reopen the proposal whose own words are taken back; what was evicted to make room for them may stay so."""
+    standing = MemoryEvent.objects.filter(batch_id=batch_id, undone_at__isnull=True).exclude(kind=EventKind.EVICT)
+    if not standing.exists():
+        MemoryProposal.objects.filter(batch_id=batch_id, status=ProposalStatus.ACCEPTED).update(
+            status=ProposalStatus.PENDING, decided_at=None, batch_id=None
+        )
+
+
+def _take_all_back(events: list[MemoryEvent], now: datetime) -> None:
+    """Take events back in an order that each allows: they share their time, so it does not tell which was last."""
+    waiting = events
+    while waiting:
+        refused = []
+        for event in waiting:
+            try:
+                _take_back(event, now)
+            except UndoRefused:
+                # Refusals come before the first write, so nothing is half done.
+                refused.append(event)
+        if len(refused) == len(waiting):
+            raise UndoRefused(_CHANGED_SINCE)
+        waiting = refused
+
+
+def _take_back(event: MemoryEvent, now: datetime) -> None:
+    _UNDO[EventKind(event.kind)](event, now)
+    event.undone_at = now
+    event.save(update_fields=["undone_at"])
+
+
+def _last_row_since(event: MemoryEvent) -> UserFact:
+    """Return the last row of the event's lineage, which is as the event left it.
+
+    Raises:
+        UndoRefused: a later write, not undone itself, changed the fact or merged another one into it.
+    """
+    assert event.lineage is not None, "only a place's event has no lineage"
+    versions = list_versions(event.lineage)
+    places = {version.pk: number for number, version in enumerate(versions)}
+    standing = MemoryEvent.objects.filter(Q(before__in=places) | Q(after__in=places), undone_at__isnull=True)
+    later = standing.exclude(pk=event.pk).exclude(kind__in=_BESIDE_VERSIONS)
+    last = versions[-1]
+    left_archived = _has_ended(event) or event.detail.get("is_ended", False)
+    if any(_place(other, places) > _place(event, places) for other in later) or last.is_archived != left_archived:
+        raise UndoRefused(_CHANGED_SINCE)
+    return last
+
+
+def _place(event: MemoryEvent, places: dict[UUID, int]) -> tuple[int, int]:
+    """Return where an event stands among those of a lineage: writes of one turn share their time, so it cannot tell."""
+    if _has_ended(event) and event.before_id in places:
+        # What was archived already can be deleted, too.
+        return places[event.before_id], 3 if event.detail.get("was_archived") else 2
+    assert event.after_id is not None, "whatever ends nothing leaves a row"
+    is_on_row = event.kind in (EventKind.CONFIRM, EventKind.MERGE)
+    return places[event.after_id], 1 if is_on_row else 0
+
+
+def _has_ended(event: MemoryEvent) -> bool:
+    return event.kind in _ENDINGS
+
+
+def _undo_save(event: MemoryEvent, now: datetime) -> None:
+    archive(_last_row_since(event), ArchivedReason.UNDONE, now)
+
+
+def _undo_restore(event: MemoryEvent, now: datetime) -> None:
+    last = _last_row_since(event)
+    archive(last, ArchivedReason.UNDONE, now)
+    # Back into the trash, if it came from there: its owner had deleted it then.
+    UserFact.objects.filter(pk=last.pk).update(trashed_at=event.detail.get("trashed_at"))
+
+
+def _undo_import(event: MemoryEvent, now: datetime) -> None:
+    last = _last_row_since(event)
+    if not last.is_archived:
+        archive(last, ArchivedReason.UNDONE, now)
+    # What was brought in as ended cannot end: all of it leaves by the trash.
+    UserFact.objects.filter(pk=last.pk).update(trashed_at=now)
+
+
+def _undo_change(event: MemoryEvent, now: datetime) -> None:
+    last, before = _last_row_since(event), event.before
+    assert before is not None, "a change has a row before it"
+    archive(last, ArchivedReason.UNDONE, now)
+    if find_twin(last, before.content_key) is not None:
+        return
+    # From where the wrong row began: what held before it held until then. What had ended by then has its own time.
+    valid_from = max(before.valid_from, last.valid_from)
+    has_ended = before.valid_until is not None and before.valid_until <= valid_from
+    revive(last, values=before, valid_from=before.valid_from if has_ended else valid_from, now=now)
+
+
+def _undo_confirm(event: MemoryEvent, now: datetime) -> None:
+    last = _last_row_since(event)
+    if last.last_confirmed_at != event.created_at:
+        raise UndoRefused("This fact was confirmed again since; there is nothing left to undo.")
+    last.last_confirmed_at = event.previous_confirmed_at
+    last.save(update_fields=["last_confirmed_at"])
+
+
+def _undo_ending(event: MemoryEvent, now: datetime) -> None:
+    ended = event.before
+    assert ended is not None, "an ending has a row before it"
+    last = _last_row_since(event)
+    Tombstone.objects.filter(event=event).delete()
+    if event.kind == EventKind.MERGE:
+        FactLink.objects.filter(event=event).delete()
+    if event.kind == EventKind.DELETE:
+        UserFact.objects.filter(lineage=ended.lineage).update(trashed_at=None)
+    if not event.detail.get("was_archived") and find_twin(ended) is None:
+        revive(last, values=ended, valid_from=ended.valid_from, now=now)
+
+
+def _undo_link(event: MemoryEvent, now: datetime) -> None:
+    link = FactLink.objects.select_related("from_fact", "to_fact").filter(event=event).first()
+    if link is None:
+        raise UndoRefused("This link was removed since; undo that first.")
+    if ArchivedReason.MERGED in (link.from_fact.archived_reason, link.to_fact.archived_reason):
+        raise UndoRefused(_CHANGED_SINCE)  # the other fact has taken the link over
+    link.delete()
+
+
+def _undo_unlink(event: MemoryEvent, now: datetime) -> None:
+    made_by = None
+    if event.detail.get("event"):
+        made_by = MemoryEvent.objects.filter(pk=event.detail["event"], undone_at__isnull=True).first()
+        if made_by is None:
+            raise UndoRefused("What made this link was itself undone since.")
+    from_fact, to_fact = (get_last_version(UUID(event.detail[end])) for end in ("from", "to"))
+    FactLink.objects.get_or_create(
+        from_fact=from_fact,
+        to_fact=to_fact,
+        relation=event.detail["relation"],
+        defaults={"event": made_by, "created_at": now},
+    )
+
+
+def _undo_place(event: MemoryEvent, now: datetime) -> None:
+    assert event.place_id is not None, "an event of a place has one"
+    place = Place.objects.get(pk=event.place_id)  # as it is now: the event may have been read before another undo
+    if place.updated_at.isoformat() != event.detail["stamp"]:
+        raise UndoRefused("This place was changed since; undo the later change first.")
+    before = event.detail["before"]  # None: the place was not known
+    Place.objects.filter(pk=place.pk).update(
+        **(before or {"removed_at": now}), updated_at=event.detail["updated_at"] or now
+    )
+    _forget_mention(event)
+
+
+def _undo_mention(event: MemoryEvent, now: datetime) -> None:
+    _forget_mention(event)
+
+
+def _forget_mention(event: MemoryEvent) -> None:
+    if (mention := event.detail.get("mention")) is not None:
+        PlaceMention.objects.filter(pk=mention).delete()
+
+
+_UNDO: Final[dict[EventKind, Callable[[MemoryEvent, datetime], None]]] = {
+    EventKind.SAVE: _undo_save,
+    EventKind.IMPORT: _undo_import,
+    EventKind.UPDATE: _undo_change,
+    EventKind.PROMOTE: _undo_change,
+    EventKind.DEMOTE: _undo_change,
+    EventKind.CONFIRM: _undo_confirm,
+    EventKind.FORGET: _undo_ending,
+    EventKind.ARCHIVE: _undo_ending,
+    EventKind.DELETE: _undo_ending,
+    EventKind.EVICT: _undo_ending,
+    EventKind.MERGE: _undo_ending,
+    EventKind.RESTORE: _undo_restore,
+    EventKind.LINK: _undo_link,
+    EventKind.UNLINK: _undo_unlink,
+    EventKind.PLACE: _undo_place,
+    EventKind.MENTION: _undo_mention,
+}

@@ -1,0 +1,286 @@
+"""The mechanics under every write: versions on a lineage, links that follow them, and the undo log.
+
+Only the modules that write memory use it; each of its functions runs inside `owned_tx(user)`, under `lock_memory()`.
+A row's content never changes: what replaces it is a new row on the same lineage.
+"""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+from http import HTTPStatus
+from typing import Any, Final
+from uuid import UUID, uuid4
+
+from django.db.models import Q
+from django.utils.crypto import salted_hmac
+
+from config.lib.errors import DomainError
+from config.lib.fields import content_key
+from config.lib.locks import lock_owner
+from config.lib.owned import owner_id
+from config.lib.text import normal_form
+from memory.facts.queries import is_learning
+from memory.models import ArchivedReason, EventKind, FactLink, MemoryEvent, Place, Tombstone, UserFact
+from memory.wording import MAX_TOPIC
+
+
+class FactNotFound(DomainError):
+    """The owner has no such fact, or not in a state that allows this."""
+
+    http_status = HTTPStatus.NOT_FOUND
+
+
+class FactChanged(DomainError):
+    """Somebody else changed the fact first."""
+
+    http_status = HTTPStatus.CONFLICT
+
+
+class FactAmbiguous(DomainError):
+    """Several facts fit the words; nothing was changed. `candidates` are their texts and ids, likeliest first."""
+
+    http_status = HTTPStatus.CONFLICT
+
+    def __init__(self, candidates: list[UserFact]) -> None:
+        self.candidates = candidates
+        super().__init__(f"{len(candidates)} facts fit these words. Ask the user which one is meant.")
+
+
+class MemoryPaused(DomainError):
+    """The user has switched off that chats teach Keel anything."""
+
+    http_status = HTTPStatus.CONFLICT
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a write came from, by plain ids; both None for the page.
+
+    `quotes` are the user's own words for it, `[{"message_id": int, "start": int, "end": int}]`; writes of one
+    `batch_id` are undone together.
+    """
+
+    conversation_id: UUID | None = None
+    message_id: int | None = None
+    quotes: tuple[dict[str, int], ...] = ()
+    batch_id: UUID | None = None
+    is_click: bool = False  # its owner decided it on a page: a pause does not hold it back
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What a write did: the row as it now stands, and the event that undoes it; no event when nothing changed."""
+
+    fact: UserFact
+    event: MemoryEvent | None
+
+
+@dataclass(frozen=True, slots=True)
+class LogEntry:
+    """What an event says beside its kind and its time; a fact's row or a place is named."""
+
+    before: UserFact | None = None
+    after: UserFact | None = None
+    place: Place | None = None
+    detail: dict[str, Any] = field(default_factory=dict)
+    previous_confirmed_at: datetime | None = None
+
+
+PAGE: Final = Origin()
+
+# What a successor takes over from the row it replaces, unless the change says otherwise (settled 4).
+INHERITED: Final = (
+    "lineage",
+    "category",
+    "topic",
+    "content",
+    "summary",
+    "body",
+    "source",
+    "confidence",
+    "score",
+    "valid_until",
+    "learned_at",
+    "last_referenced_at",
+    "last_confirmed_at",
+    "conversation_id",
+    "quotes",
+    "skill_id",
+)
+
+
+def lock_memory() -> None:
+    """Let one write to this user's memory run at a time; the constraints stay the last net."""
+    lock_owner()
+
+
+def refuse_when_paused(origin: Origin) -> None:
+    """Raise MemoryPaused for a write from a chat while its owner lets chats teach nothing."""
+    is_from_chat = origin.conversation_id is not None and not origin.is_click
+    if is_from_chat and not is_learning():
+        raise MemoryPaused("Learning is paused by the user on their page of facts; nothing was saved.")
+
+
+def get_believed(fact_id: UUID) -> UserFact:
+    """Return the fact of that id. Raises FactNotFound; FactChanged when it was archived."""
+    row = UserFact.objects.filter(pk=fact_id).first()
+    if row is None:
+        raise FactNotFound("There is no such fact.")
+    if row.is_archived:
+        raise FactChanged("This fact changed meanwhile. Look at it again before you change it.")
+    fact: UserFact = row
+    return fact
+
+
+def get_last_version(fact_id: UUID) -> UserFact:
+    """Return the newest row of the lineage that a row is on. Raises FactNotFound."""
+    row = UserFact.objects.filter(pk=fact_id).only("lineage", "user_id").first()
+    if row is None:
+        raise FactNotFound("There is no such fact.")
+    last: UserFact = UserFact.objects.filter(lineage=row.lineage).last_of_lineage().get()
+    return last
+
+
+def holds(fact: UserFact, now: datetime) -> bool:
+    """Tell whether a fact holds at `now`, or did when it was written."""
+    # A turn keeps the time at which it began; what was written meanwhile is not of the future.
+    moment = max(now, fact.created_at)
+    return fact.valid_from <= moment and (fact.valid_until is None or fact.valid_until > moment)
+
+
+def find_twin(fact: UserFact, key: str | None = None) -> UserFact | None:
+    """Return the believed row of another lineage with the same words, or with the words of `key`."""
+    rows = UserFact.objects.believed().filter(content_key=key or fact.content_key)
+    twin: UserFact | None = rows.exclude(lineage=fact.lineage).first()
+    return twin
+
+
+def insert(*, now: datetime, origin: Origin, **values: Any) -> UserFact:
+    """Insert a version; on top of `supersedes`, its links follow to it."""
+    fact_id = uuid4()
+    defaults = {
+        "lineage": fact_id,
+        "learned_at": now,
+        "last_referenced_at": now,
+        "conversation_id": origin.conversation_id,
+        "quotes": list(origin.quotes),
+    }
+    fact: UserFact = UserFact.objects.create(**{"id": fact_id, "created_at": now, **defaults, **values})
+    if fact.supersedes_id is not None:
+        FactLink.objects.filter(from_fact=fact.supersedes_id).update(from_fact=fact)
+        FactLink.objects.filter(to_fact=fact.supersedes_id).update(to_fact=fact)
+    return fact
+
+
+def archive(fact: UserFact, reason: str, now: datetime) -> None:
+    """End a believed row. Raises FactChanged when somebody else has."""
+    ended = UserFact.objects.believed().filter(pk=fact.pk).update(archived_at=now, archived_reason=reason)
+    if not ended:
+        raise FactChanged("This fact changed meanwhile. Look at it again before you change it.")
+    fact.archived_at, fact.archived_reason = now, reason
+
+
+def supersede(old: UserFact, kind: EventKind, changes: dict[str, Any], *, origin: Origin, now: datetime) -> Written:
+    """Replace a row by one that differs in `changes`; words that are held true already merge it into those."""
+    # A fact that begins later keeps its beginning; one that had ended holds again, without an end.
+    valid_from = max(now, old.valid_from)
+    twin = find_twin(old, content_key(changes.get("content", old.content)))
+    if twin is not None:
+        return _merge(old, twin, valid_from, origin=origin, now=now)
+    archive(old, ArchivedReason.SUPERSEDED, now)
+    values = {name: getattr(old, name) for name in INHERITED} | {"valid_from": valid_from} | changes
+    if values["valid_until"] is not None and values["valid_until"] <= values["valid_from"]:
+        values["valid_until"] = None
+    new = insert(now=now, origin=origin, supersedes=old, **values)
+    return Written(new, log(kind, LogEntry(before=old, after=new), origin=origin, now=now))
+
+
+def merge(old: UserFact, into: UserFact, *, origin: Origin, now: datetime) -> Written:
+    """End a row because another one says it; that one takes over its links."""
+    return _merge(old, into, max(now, old.valid_from), origin=origin, now=now)
+
+
+def _merge(old: UserFact, twin: UserFact, valid_from: datetime, *, origin: Origin, now: datetime) -> Written:
+    archive(old, ArchivedReason.MERGED, now)
+    if not holds(twin, now):
+        twin = hold_again(twin, valid_from, origin=origin, now=now).fact
+    event = log(EventKind.MERGE, LogEntry(before=old, after=twin), origin=origin, now=now)
+    _copy_links(old, twin, event)
+    return Written(twin, event)
+
+
+def _copy_links(old: UserFact, twin: UserFact, event: MemoryEvent) -> None:
+    """Give the twin the links of the row that was merged into it; the undo of `event` takes them away again."""
+    for link in FactLink.objects.filter(Q(from_fact=old) | Q(to_fact=old)):
+        from_id = twin.pk if link.from_fact_id == old.pk else link.from_fact_id
+        to_id = twin.pk if link.to_fact_id == old.pk else link.to_fact_id
+        if from_id != to_id:
+            FactLink.objects.get_or_create(
+                from_fact_id=from_id,
+                to_fact_id=to_id,
+                relation=link.relation,
+                defaults={"event": event, "created_at": link.created_at},
+            )
+
+
+def hold_again(fact: UserFact, valid_from: datetime, *, origin: Origin, now: datetime) -> Written:
+    """Let words that ended, or have not begun, hold from `valid_from` on."""
+    return supersede(fact, EventKind.UPDATE, {"valid_from": valid_from}, origin=origin, now=now)
+
+
+def revive(last: UserFact, *, values: UserFact, valid_from: datetime, now: datetime) -> UserFact:
+    """Put a new row with the content of `values` on top of the archived `last` row of the lineage."""
+    inherited = {name: getattr(values, name) for name in INHERITED}
+    # Instants only move on: what happened to these words since `values` was written is kept.
+    inherited["last_referenced_at"] = last.last_referenced_at
+    if last.content_key == values.content_key:
+        inherited["last_confirmed_at"] = last.last_confirmed_at
+    if last.trashed_at is not None:
+        UserFact.objects.filter(lineage=last.lineage).update(trashed_at=None)
+    return insert(now=now, origin=PAGE, **{**inherited, "supersedes": last, "valid_from": valid_from})
+
+
+def log(kind: EventKind, entry: LogEntry, *, origin: Origin, now: datetime) -> MemoryEvent:
+    """Write down what happened, so that it can be undone."""
+    row = entry.before or entry.after
+    assert row is not None or entry.place is not None, "an event is about a fact or a place"
+    event: MemoryEvent = MemoryEvent.objects.create(
+        kind=kind,
+        lineage=row.lineage if row is not None else None,
+        before=entry.before,
+        after=entry.after,
+        place=entry.place,
+        detail=entry.detail,
+        previous_confirmed_at=entry.previous_confirmed_at,
+        conversation_id=origin.conversation_id,
+        message_id=origin.message_id,
+        batch_id=origin.batch_id,
+        created_at=now,
+    )
+    return event
+
+
+def digest_of(content: str) -> str:
+    """Return what a tombstone keeps of words: a digest keyed by the owner, equal for equal normal forms."""
+    return salted_hmac(f"memory.tombstone.{owner_id()}", normal_form(content), algorithm="sha256").hexdigest()
+
+
+def topic_mark(topic: str) -> str:
+    """Return what a tombstone keeps of a topic, which its owner may have named: a digest too; empty for none."""
+    return digest_of(topic)[:MAX_TOPIC] if topic else ""
+
+
+def bury(fact: UserFact, event: MemoryEvent, now: datetime) -> None:
+    """Leave a tombstone, so that no extraction brings the fact back."""
+    Tombstone.objects.create(
+        category=fact.category,
+        topic=topic_mark(fact.topic),
+        digest=digest_of(fact.content),
+        message_ids=sorted({quote["message_id"] for quote in fact.quotes}),
+        event=event,
+        created_at=now,
+    )
+
+
+def unbury(content: str) -> None:
+    """Lift the tombstones of words that their owner has said again."""
+    Tombstone.objects.filter(digest=digest_of(content)).delete()

@@ -1,0 +1,100 @@
+"""Finding facts that say the same: they are proposed as merges, which only their owner's click applies."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Final, Self
+from uuid import UUID
+
+from django.db import transaction
+
+from config.lib.llm.vectors import STATIC, cosines
+from memory.claims.claims import Reading, read
+from memory.claims.support import contradicts
+from memory.facts.review import propose_merge
+from memory.models import UserFact
+
+ALIKE: Final = 0.82  # cosine of static vectors; a table of cases pins it
+MOST: Final = 500  # facts compared with one another, the most recently referenced
+MAX_PROPOSED: Final = 20  # a run; the rest waits for the next one
+
+
+def propose_merges(*, now: datetime, is_dry_run: bool = False) -> list[tuple[UUID, UUID]]:
+    """Propose to merge facts that say the same, the learned one into the explicit one, else the older into the newer.
+
+    Numbers and negations must be the same: "max 5x" and "max 3x" are two facts. Returns the pairs (fact, into).
+    """
+    facts = list(UserFact.objects.current(now).by_reference()[:MOST])
+    proposed: list[tuple[UUID, UUID]] = []
+    with transaction.atomic():
+        for one, other in _alike(facts):
+            if len(proposed) == MAX_PROPOSED:
+                break
+            old, into = _ordered(one, other)
+            if propose_merge(fact_id=old.pk, into_id=into.pk, why=_why(old, into), now=now) is not None:
+                proposed.append((old.pk, into.pk))
+        # A dry run does all of it, and takes it back: so it cannot say anything else.
+        transaction.set_rollback(is_dry_run)
+    return proposed
+
+
+def say_the_same(one: str, other: str) -> bool:
+    """Tell whether two lines say the same: alike in meaning, and equal in every number, bound, negation and name."""
+    near = cosines(one, [other], model=STATIC)
+    return _is_one(_Line.of(one), _Line.of(other), near[0] if near else math.nan)
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """What two lines are compared by, read once."""
+
+    text: str
+    words: frozenset[object]
+    exact: frozenset[object]  # figures, bounds, negations, exclusions, tickers and names
+
+    @classmethod
+    def of(cls, text: str) -> Self:
+        """Read a line."""
+        reading = read(text)
+        return cls(text, frozenset(term.key for term in reading.of_kind("word")), frozenset(_exact(reading)))
+
+
+def _alike(facts: list[UserFact]) -> Iterator[tuple[UserFact, UserFact]]:
+    """Yield the pairs that say the same; what is part of a pair is in no second one."""
+    lines = {fact.pk: _Line.of(fact.content) for fact in facts}
+    taken: set[UUID] = set()
+    for at, fact in enumerate(facts):
+        others = [other for other in facts[at + 1 :] if other.pk not in taken]
+        if fact.pk in taken or not others:
+            continue
+        near = cosines(fact.content, [other.content for other in others], model=STATIC)
+        for other, cosine in zip(others, near or [math.nan] * len(others), strict=True):
+            if _is_one(lines[fact.pk], lines[other.pk], cosine):
+                taken |= {fact.pk, other.pk}
+                yield fact, other
+                break
+
+
+def _is_one(one: _Line, other: _Line, cosine: float) -> bool:
+    is_near = cosine >= ALIKE or one.words == other.words
+    return is_near and one.exact == other.exact and not contradicts(one.text, other.text)
+
+
+def _exact(reading: Reading) -> set[object]:
+    """Return what must be equal to the letter: figures, bounds, negations, exclusions, tickers and names."""
+    exact: set[object] = {(term.kind, term.key, term.unit) for term in reading.of_kind("number", "bound")}
+    exact |= {term.kind for term in reading.of_kind("only", "not")}
+    return exact | {term.key for term in reading.terms if term.is_name}
+
+
+def _ordered(one: UserFact, other: UserFact) -> tuple[UserFact, UserFact]:
+    """Return which of two is to end, and into which: learned into said outright, else the older into the newer."""
+    into = max(one, other, key=lambda fact: (fact.score is None, fact.created_at, str(fact.pk)))
+    return (other, into) if into is one else (one, into)
+
+
+def _why(old: UserFact, into: UserFact) -> str:
+    if old.score is not None and into.score is None:
+        return "Keel learned from a chat what you had said outright."
+    return "These two seem to say the same."

@@ -1,0 +1,44 @@
+"""What fades: learned facts that nobody affirmed drop out of the prompts. Nothing is written to them."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from memory.models import MemorySwitches, UserFact
+from memory.recall.blocks import INJECTION_FLOOR, effective_score
+
+
+@dataclass(frozen=True, slots=True)
+class Faded:
+    """A fact whose effective score (0..1) has fallen below what a prompt may carry."""
+
+    fact_id: UUID
+    content: str
+    score: float
+
+
+def report_faded(*, now: datetime, is_dry_run: bool = False) -> list[Faded]:
+    """Return the learned facts of the owner that crossed the floor since the last report, and note that it was made.
+
+    Twice at the same time: the second report is empty.
+    """
+    switches = MemorySwitches.objects.first()
+    since = switches.decay_reported_at if switches is not None else None
+    learned = UserFact.objects.current(now).filter(score__gte=INJECTION_FLOOR).order_by("created_at", "id")
+    faded = [
+        Faded(fact.pk, fact.content, _score_at(fact, now))
+        for fact in learned
+        if _score_at(fact, now) < INJECTION_FLOOR and (since is None or _score_at(fact, since) >= INJECTION_FLOOR)
+    ]
+    if not is_dry_run:
+        if switches is None:
+            switches = MemorySwitches.objects.create()
+        switches.decay_reported_at = max(since or now, now)
+        switches.save(update_fields=["decay_reported_at"])
+    return faded
+
+
+def _score_at(fact: UserFact, moment: datetime) -> float:
+    assert fact.score is not None, "only learned facts are looked at"
+    affirmed_at = max(fact.valid_from, fact.last_confirmed_at or fact.valid_from)
+    return effective_score(fact.score, unconfirmed_for=moment - affirmed_at)

@@ -1,0 +1,420 @@
+"""From the turns of a chat that has ended to candidates for facts. Values in, values out: no row is read or written.
+
+The model proposes, code decides: ids, limits, secrets and conflicts are checked here, and only words that the user
+typed support a candidate. Call it outside of any transaction.
+"""
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import islice
+from typing import Any, Final, Literal
+from uuid import UUID
+
+from config.lib.llm import door
+from config.lib.llm.door import LLMUnavailable
+from config.lib.llm.tokens import CHARS_PER_TOKEN, estimate_tokens
+from config.lib.text import clean_text, normal_form
+from memory.claims.support import Quote, TypedMessage, contradicts, verify_quotes
+from memory.learning.prompts import EXTRACTOR, UNREADABLE, extraction_request, turn_line
+from memory.wording import FactRefused, category_for, fact_text, topic_slug
+
+CHUNK_TOKENS: Final = 8_000  # estimated, of the transcript in one call
+ANSWER_TOKENS: Final = 4_000
+TRIES: Final = 3  # seed 001: on answers that cannot be read
+MISSING_CONFIDENCE: Final = 0.5
+LEAST_CONFIDENCE: Final = 0.3  # below it a fact is not even kept for recall
+MAX_FACTS: Final = 50  # of one answer
+MAX_QUOTES: Final = 5  # of one fact
+MAX_SUMMARY: Final = 2_000  # characters
+MAX_OBJECTS: Final = 100  # places in an answer at which a JSON object is looked for
+CATEGORIES: Final = ("profile", "finance_context", "response_style", "fact")
+
+Op = Literal["add", "update", "skip"]
+_OPS: Final[dict[str, Op]] = {"add": "add", "update": "update", "skip": "skip"}
+
+
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """One entry of a chat. `is_tainted`: text of others (news, trade reasons, imports) was in view or is in it."""
+
+    message_id: int
+    role: Literal["user", "assistant", "tool"]
+    text: str
+    is_tainted: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class KnownFact:
+    """A current fact of the user."""
+
+    id: UUID
+    category: str
+    topic: str
+    content: str
+    is_explicit: bool  # said outright: no extraction replaces it
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """What the model proposes, after the checks that need no database.
+
+    The target of an update or skip is a known fact. `conflicts_with` is a known explicit fact. Without quotes, no
+    words of the user's support it.
+    """
+
+    op: Op
+    target_id: UUID | None
+    category: str
+    topic: str
+    content: str
+    confidence: float  # LEAST_CONFIDENCE..1
+    quotes: tuple[Quote, ...]
+    conflicts_with: UUID | None = None
+
+    @property
+    def is_supported(self) -> bool:
+        """Whether words that the user typed say it."""
+        return bool(self.quotes)
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Turns that fit one call. `through_message_id` is the last message sent whole by now; None: not even one."""
+
+    turns: tuple[Turn, ...]
+    through_message_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredFact:
+    """One fact of the model's answer, its shape checked; ids are as the model gave them."""
+
+    op: Op
+    target_id: UUID | None
+    category: str
+    topic: str
+    content: str  # may be empty in a skip
+    confidence: float
+    conflicts_with: UUID | None
+    quotes: tuple[str | Mapping[str, Any], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ExtractionAnswer:
+    """A readable answer of the model."""
+
+    summary: str
+    facts: tuple[AnsweredFact, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Extraction:
+    """What was found. The watermark may move to `through_message_id`, and no further.
+
+    Not complete: a later part could not be read by a model; the rest is for another try. `is_tainted`: the summary
+    was made from text of others, too.
+    """
+
+    candidates: tuple[Candidate, ...]
+    summary: str
+    through_message_id: int | None
+    is_complete: bool = True
+    is_tainted: bool = False
+
+
+async def extract(
+    turns: Sequence[Turn],
+    known_facts: Sequence[KnownFact],
+    summary: str,
+    *,
+    models: Sequence[str],
+    chunk_tokens: int = CHUNK_TOKENS,
+) -> Extraction:
+    """Find the durable facts in turns of one chat, in order; `summary` is of the turns before them, or empty.
+
+    One call per chunk, a chunk's summary being the next one's context. When a later chunk fails, what was found
+    until then is returned as not complete.
+
+    Raises:
+        LLMUnavailable: no model answered for the first chunk, or none of three answers could be read.
+    """
+    typed = [TypedMessage(turn.message_id, turn.text) for turn in turns if turn.role == "user"]
+    candidates: list[Candidate] = []
+    done: list[Chunk] = []
+    for chunk in chunk_turns(turns, chunk_tokens):
+        try:
+            answer = await _ask(chunk, known_facts, summary, models)
+        except LLMUnavailable:
+            if not done or done[-1].through_message_id is None:
+                raise
+            return _extraction(candidates, summary, done, is_complete=False)
+        candidates = _later_wins(candidates, _candidates(answer, known_facts, typed))
+        summary = answer.summary or summary
+        done.append(chunk)
+    return _extraction(candidates, summary, done, is_complete=True)
+
+
+def chunk_turns(turns: Sequence[Turn], max_tokens: int) -> list[Chunk]:
+    """Cut turns into chunks of at most `max_tokens` estimated tokens; only a turn too long for one is itself cut.
+
+    Together they hold all text once and in order.
+    """
+    chunks: list[Chunk] = []
+    held: list[Turn] = []
+    used = 0
+    through: int | None = None
+    for turn in turns:
+        pieces = list(_pieces(turn, max_tokens))
+        for number, piece in enumerate(pieces, start=1):
+            size = _size(piece)
+            if held and used + size > max_tokens:
+                chunks.append(Chunk(tuple(held), through))
+                held, used = [], 0
+            held.append(piece)
+            used += size
+            if number == len(pieces):
+                through = turn.message_id
+    return [*chunks, Chunk(tuple(held), through)] if held else chunks
+
+
+def strip_block(text: str, block_text: str) -> str:
+    """Return an assistant's text without the memory block that was put into the prompt, by the block's stored text.
+
+    Not for what the user typed: quotes point into that.
+    """
+    block = clean_text(block_text).strip()
+    return clean_text(text).replace(block, "").strip() if block else text
+
+
+def parse_answer(text: str) -> ExtractionAnswer | None:
+    """Read the first JSON object in the text that is an answer; None when there is none. Raises nothing.
+
+    A fact with a wrong type, a null or a number that is none in a needed place, or a key given twice, is left out
+    alone; so is one below LEAST_CONFIDENCE. Confidence is clamped to 0..1 and 0.5 when missing.
+    """
+    for value in islice(_objects(text), MAX_OBJECTS):
+        if "facts" in value or "summary" in value:
+            given, summary = value.get("facts"), value.get("summary")
+            facts = [_answered(fact) for fact in given[: 4 * MAX_FACTS]] if isinstance(given, list) else []
+            kept = [fact for fact in facts if fact is not None]
+            said = clean_text(summary).strip()[:MAX_SUMMARY] if isinstance(summary, str) else ""
+            return ExtractionAnswer(said, tuple(kept[:MAX_FACTS]))
+    return None
+
+
+async def _ask(chunk: Chunk, known_facts: Sequence[KnownFact], summary: str, models: Sequence[str]) -> ExtractionAnswer:
+    request = extraction_request(
+        known_facts=[
+            {
+                "id": str(fact.id),
+                "category": fact.category,
+                "topic": fact.topic,
+                "explicit": fact.is_explicit,
+                "content": fact.content,
+            }
+            for fact in known_facts
+        ],
+        summary=summary,
+        turns=[_turn_data(turn) for turn in chunk.turns],
+    )
+    messages = [{"role": "system", "content": EXTRACTOR}, {"role": "user", "content": request}]
+    for attempt in range(TRIES):
+        again = [{"role": "user", "content": UNREADABLE}] if attempt else []
+        completion = await door.complete([*messages, *again], models=models, max_tokens=ANSWER_TOKENS)
+        answer = parse_answer(completion.text)
+        if answer is not None:
+            return answer
+    raise LLMUnavailable("empty", "The model's answers could not be read. Please try again in a moment.")
+
+
+def _extraction(
+    candidates: Sequence[Candidate], summary: str, done: Sequence[Chunk], *, is_complete: bool
+) -> Extraction:
+    return Extraction(
+        candidates=tuple(candidates),
+        summary=summary,
+        through_message_id=done[-1].through_message_id if done else None,
+        is_complete=is_complete,
+        is_tainted=any(turn.is_tainted for chunk in done for turn in chunk.turns),
+    )
+
+
+def _pieces(turn: Turn, max_tokens: int) -> Iterator[Turn]:
+    """Yield the turn, or pieces of it that fit one chunk each."""
+    if _size(turn) <= max_tokens:
+        yield turn
+        return
+    rest = turn.text
+    overhead = _size(replace(turn, text=""))
+    while rest:
+        length = max(1, (max_tokens - overhead - 1) * CHARS_PER_TOKEN)
+        # Escapes take up to twelve characters for one; a piece is made smaller until it fits.
+        while length > 1 and _size(replace(turn, text=rest[:length])) > max_tokens:
+            length //= 2
+        yield replace(turn, text=rest[:length])
+        rest = rest[length:]
+
+
+def _size(turn: Turn) -> int:
+    return estimate_tokens(turn_line(_turn_data(turn)) + "\n")
+
+
+def _turn_data(turn: Turn) -> dict[str, Any]:
+    untrusted = {"untrusted": True} if turn.is_tainted or turn.role == "tool" else {}
+    return {"id": turn.message_id, "role": turn.role, **untrusted, "text": turn.text}
+
+
+class _Doubled(dict[str, Any]):
+    """An object in which a key was given twice: nobody knows which value was meant."""
+
+
+def _objects(text: str) -> Iterator[dict[str, Any]]:
+    """Yield the JSON objects that begin at the braces of a text, one inside another not again."""
+    decoder = json.JSONDecoder(object_pairs_hook=_object, parse_constant=lambda _: math.nan, parse_int=_integer)
+    at = text.find("{")
+    for _ in range(MAX_OBJECTS):
+        if at < 0:
+            return
+        try:
+            value, end = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            end = at + 1
+        else:
+            yield value
+        at = text.find("{", end)
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    return value if len(value) == len(pairs) else _Doubled(value)
+
+
+def _integer(digits: str) -> float:
+    return int(digits) if len(digits) < 20 else math.inf
+
+
+def _answered(fact: object) -> AnsweredFact | None:
+    """Return a fact of the answer; None if it cannot be used."""
+    if not isinstance(fact, dict) or isinstance(fact, _Doubled):
+        return None
+    op, content, topic = fact.get("op"), fact.get("content"), fact.get("topic", "")
+    confidence = _confidence(fact.get("confidence"))
+    if not isinstance(op, str) or op not in _OPS or confidence is None or not isinstance(topic, str | None):
+        return None
+    target_id = _uuid(fact.get("target_id"))
+    try:
+        text = fact_text(content) if isinstance(content, str) and (content.strip() or op != "skip") else ""
+        tag = topic_slug(topic or "")
+    except FactRefused:
+        return None
+    if not text and (op != "skip" or target_id is None):
+        return None
+    category = fact.get("category")
+    quotes = fact.get("quotes")
+    return AnsweredFact(
+        op=_OPS[op],
+        target_id=target_id,
+        category=category if category in CATEGORIES else category_for(tag),
+        topic=tag,
+        content=text,
+        confidence=confidence,
+        conflicts_with=_uuid(fact.get("conflicts_with")),
+        quotes=tuple(quote for quote in quotes if isinstance(quote, str | dict))[:MAX_QUOTES]
+        if isinstance(quotes, list)
+        else (),
+    )
+
+
+def _confidence(value: object) -> float | None:
+    if value is None:
+        return MISSING_CONFIDENCE
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return None
+    clamped = min(1.0, max(0.0, float(value)))
+    return clamped if clamped >= LEAST_CONFIDENCE else None
+
+
+def _uuid(value: object) -> UUID | None:
+    if not isinstance(value, str) or not re.fullmatch(r"[0-9a-fA-F-]{32,36}", value.strip()):
+        return None
+    try:
+        return UUID(value.strip())
+    except ValueError:
+        return None
+
+
+def _candidates(
+    answer: ExtractionAnswer, known_facts: Sequence[KnownFact], typed: Sequence[TypedMessage]
+) -> list[Candidate]:
+    known = {fact.id: fact for fact in known_facts}
+    by_words = {normal_form(fact.content): fact for fact in known_facts}
+    found = (_candidate(fact, known, by_words, typed) for fact in answer.facts)
+    return [candidate for candidate in found if candidate is not None]
+
+
+def _candidate(
+    fact: AnsweredFact,
+    known: Mapping[UUID, KnownFact],
+    by_words: Mapping[str, KnownFact],
+    typed: Sequence[TypedMessage],
+) -> Candidate | None:
+    """Check a fact against what is known: an id that names nothing is dropped, an equal one is a skip.
+
+    An update without a known target is something new. What goes against an explicit fact is a conflict, also when
+    the model calls it an update.
+    """
+    same = by_words.get(normal_form(fact.content)) if fact.content else None
+    target = same or (known.get(fact.target_id) if fact.target_id else None)
+    if same is not None or fact.op == "skip":
+        if target is None:
+            return None  # what it would repeat is not there: nobody knows what was meant
+        quotes = verify_quotes(target.content, fact.quotes, typed)
+        return Candidate("skip", target.id, target.category, target.topic, target.content, fact.confidence, quotes)
+    against = known.get(fact.conflicts_with) if fact.conflicts_with else None
+    if against is not None and not against.is_explicit:
+        target, against = target or against, None  # learned facts are simply replaced
+    elif fact.op == "add":
+        target = None
+    if target is not None and target.is_explicit:
+        against = target
+    if against is None:
+        explicit = (other for other in known.values() if other.is_explicit)
+        against = next((other for other in explicit if contradicts(other.content, fact.content)), None)
+    return Candidate(
+        op="add" if target is None else "update",
+        target_id=target.id if target else None,
+        category=fact.category,
+        topic=fact.topic,
+        content=fact.content,
+        confidence=fact.confidence,
+        quotes=verify_quotes(fact.content, fact.quotes, typed),
+        conflicts_with=against.id if against else None,
+    )
+
+
+def _later_wins(earlier: Sequence[Candidate], later: Sequence[Candidate]) -> list[Candidate]:
+    """Join the candidates: equal ones are one, and what the user said later replaces what it goes against."""
+    joined = list(earlier)
+    for candidate in later:
+        replaced = [other for other in joined if _is_replaced(other, candidate)]
+        joined = [other for other in joined if other not in replaced]
+        target = next((other for other in replaced if other.op == "update"), None)
+        if candidate.op == "add" and target is not None:
+            # The fact that the earlier words were to replace is as outdated by the later ones.
+            against = candidate.conflicts_with or target.conflicts_with
+            candidate = replace(candidate, op="update", target_id=target.target_id, conflicts_with=against)
+        joined.append(candidate)
+    return joined
+
+
+def _is_replaced(candidate: Candidate, by: Candidate) -> bool:
+    if normal_form(candidate.content) == normal_form(by.content):
+        return True
+    if by.op == "skip" or not by.is_supported:
+        return False
+    if by.op == "update" and candidate.target_id == by.target_id:
+        return True
+    return candidate.op != "skip" and contradicts(candidate.content, by.content)

@@ -1,0 +1,154 @@
+"""What becomes of an extraction's candidates: saved, put before the user, or dropped. The rules of trust are kept here.
+
+An extraction may only replace what was extracted; what goes against the user's outright words, or is not in words that
+they typed, is theirs to decide (seed 001; settled 9, 11, 13).
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+
+from memory.claims.support import contradicts
+from memory.facts.queries import is_learning, list_topics
+from memory.facts.review import propose_fact
+from memory.facts.versions import FactChanged, FactNotFound, Origin
+from memory.learning.extraction import Candidate, KnownFact
+from memory.learning.writes import Buried, TrustRefused, learn_fact, refuse_buried
+from memory.models import ProposalKind, UserFact
+from memory.wording import FactRefused, own_topic
+
+MAX_KNOWN: Final = 200  # facts that an extractor is told, the most recently referenced first
+CONFLICTS: Final = "You said something else outright."
+NOT_YOURS: Final = "This came up in a chat with news or other text in view, and not in your own words."
+
+
+@dataclass(frozen=True, slots=True)
+class Reconciled:
+    """How many candidates became what."""
+
+    saved: int = 0  # new facts
+    updated: int = 0  # extracted facts that were replaced
+    proposed: int = 0  # wait for the user
+    known: int = 0  # nothing new in them
+    dropped: int = 0  # unsupported, forgotten, refused, or changed meanwhile
+
+    def __add__(self, other: "Reconciled") -> "Reconciled":
+        return Reconciled(*(a + b for a, b in zip(asdict(self).values(), asdict(other).values(), strict=True)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Scene:
+    """What the candidates of one extraction are weighed by."""
+
+    said_at: Mapping[int, datetime]
+    is_tainted: bool
+    origin: Origin
+    now: datetime
+    topics: frozenset[str]  # in use
+    said_since: tuple[UserFact, ...]  # outright, since the last of the messages: the extractor may not know of it
+
+
+def list_known_facts(now: datetime) -> list[KnownFact]:
+    """Return the current facts that an extraction is to compare with."""
+    return [
+        KnownFact(fact.pk, fact.category, fact.topic, fact.content, is_explicit=fact.score is None)
+        for fact in UserFact.objects.current(now).by_reference()[:MAX_KNOWN]
+    ]
+
+
+def reconcile(
+    candidates: Iterable[Candidate],
+    *,
+    said_at: Mapping[int, datetime],
+    is_tainted: bool,
+    origin: Origin,
+    now: datetime,
+) -> Reconciled:
+    """Write what the candidates of one extraction deserve; call it inside `owned_tx(user)`. It refuses nothing.
+
+    `said_at` gives the time of each message that a candidate may quote; `is_tainted` says that text the user did not
+    type was in view; of `origin` the conversation counts. Doing it twice changes nothing more, and while learning is
+    paused all are dropped.
+    """
+    if not is_learning():
+        return Reconciled(dropped=sum(1 for _ in candidates))
+    scene = _Scene(
+        said_at=said_at,
+        is_tainted=is_tainted,
+        origin=origin,
+        now=now,
+        topics=frozenset(list_topics()),
+        said_since=_said_since(max(said_at.values(), default=now), now),
+    )
+    total = Reconciled()
+    for candidate in candidates:
+        try:
+            total += _reconcile(candidate, scene)
+        except (Buried, FactRefused, FactNotFound, FactChanged):
+            total += Reconciled(dropped=1)
+    return total
+
+
+def _said_since(moment: datetime, now: datetime) -> tuple[UserFact, ...]:
+    return tuple(UserFact.objects.current(now).filter(score__isnull=True, created_at__gte=moment))
+
+
+def _reconcile(candidate: Candidate, scene: _Scene) -> Reconciled:
+    if candidate.op == "skip":
+        return Reconciled(known=1)
+    if not candidate.is_supported and not scene.is_tainted:
+        return Reconciled(dropped=1)
+    candidate = replace(candidate, topic=own_topic(candidate.topic, candidate.content, scene.topics))
+    quotes = tuple({"message_id": q.message_id, "start": q.start, "end": q.end} for q in candidate.quotes)
+    origin = replace(scene.origin, message_id=None, quotes=quotes)
+    against = candidate.conflicts_with or _find_conflict(candidate, scene.said_since)
+    if not candidate.is_supported:
+        return _propose(candidate, ProposalKind.UNTRUSTED, against or candidate.target_id, origin, scene)
+    if against is not None:
+        return _propose(candidate, ProposalKind.CONFLICT, against, origin, scene)
+    try:
+        written = learn_fact(
+            content=candidate.content,
+            topic=candidate.topic,
+            category=candidate.category,
+            score=candidate.confidence,
+            said_at=scene.said_at,
+            target_id=candidate.target_id,
+            origin=origin,
+            now=scene.now,
+        )
+    except TrustRefused:
+        # It was said outright since the extractor was told of it.
+        return _propose(candidate, ProposalKind.CONFLICT, candidate.target_id, origin, scene)
+    if written.event is None:
+        return Reconciled(known=1)
+    return Reconciled(updated=1) if written.event.before_id else Reconciled(saved=1)
+
+
+def _find_conflict(candidate: Candidate, said_since: Iterable[UserFact]) -> UUID | None:
+    return next((fact.pk for fact in said_since if contradicts(fact.content, candidate.content)), None)
+
+
+def _propose(
+    candidate: Candidate, kind: ProposalKind, target_id: UUID | None, origin: Origin, scene: _Scene
+) -> Reconciled:
+    refuse_buried(
+        content=candidate.content,
+        topic=candidate.topic,
+        category=candidate.category,
+        quotes=origin.quotes,
+        said_at=scene.said_at,
+    )
+    proposal = propose_fact(
+        kind=kind,
+        content=candidate.content,
+        topic=candidate.topic,
+        category=candidate.category,
+        target_id=target_id,
+        why=CONFLICTS if kind == ProposalKind.CONFLICT else NOT_YOURS,
+        origin=origin,
+        now=scene.now,
+    )
+    return Reconciled(proposed=1) if proposal is not None else Reconciled(known=1)

@@ -1,0 +1,248 @@
+"""From facts to the block a prompt carries: pure, so the same rows give the same bytes in every process.
+
+One planner, three faces: each chooses among the facts that a prompt may carry and says why one is left out.
+"""
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from itertools import islice
+from typing import Final
+from uuid import UUID
+
+from config.lib.llm.tokens import estimate_tokens
+from config.lib.text import prompt_line
+
+COACH_LIMIT: Final = 10  # seed 000
+INJECTION_FLOOR: Final = 0.7  # seed 001: below it a learned fact is kept for recall, not injected
+DECAY_STEP: Final = 0.1  # seed 001: lost per DECAY_PERIOD without confirmation
+DECAY_PERIOD: Final = timedelta(days=30)
+DECAY_FLOOR: Final = 0.3
+
+COACH_HEADING: Final = "## What I know about you"
+ADVISOR_HEADING: Final = "## Your stored preferences"
+COMPANION_FACTS_HEADING: Final = "USER'S STORED MEMORIES:"
+COMPANION_PLACES_HEADING: Final = "PLACES OF INTEREST:"
+
+_LAST_MARK: Final = re.compile(r"\s+#+$")
+
+
+@dataclass(frozen=True, slots=True)
+class BlockFact:
+    """What the planner needs to know of a fact."""
+
+    id: UUID
+    category: str
+    topic: str
+    line: str  # summary or content
+    is_inferred: bool
+    score: float | None  # None: said outright; 0..1: learned
+    affirmed_at: datetime  # the later of valid_from and last_confirmed_at
+    learned_at: datetime  # when the lineage's first version was written, aware UTC
+    created_at: datetime  # when this version was
+
+
+@dataclass(frozen=True, slots=True)
+class BlockPlace:
+    """What the companion's block says of a place."""
+
+    id: UUID
+    name: str
+    notes: str
+    conversations: int  # that mention it
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """A rendered memory block: the text (empty without facts), its sha256 in hex, the facts in it in order."""
+
+    text: str
+    sha256: str
+    fact_ids: tuple[UUID, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Explained:
+    """Whether a face's block holds a fact, why or why not, and what its line costs or would cost there."""
+
+    fact_id: UUID
+    is_in: bool
+    reason: str  # begins with "in the block", "rank", "budget" or "score"
+    tokens: int  # estimated
+
+
+@dataclass(frozen=True, slots=True)
+class _Section:
+    heading: str
+    budget: int  # estimated tokens of its lines
+
+
+# seed 001, in the order of the block.
+_ADVISOR_SECTIONS: Final = {
+    "profile": _Section("Profile", 300),
+    "finance_context": _Section("Finance context", 500),
+    "response_style": _Section("Response style", 200),
+    "fact": _Section("Facts", 500),
+}
+
+
+def effective_score(score: float, *, unconfirmed_for: timedelta) -> float:
+    """Return the score (0..1) left after a time without confirmation; never below DECAY_FLOOR, never above `score`."""
+    periods = max(0, unconfirmed_for // DECAY_PERIOD)
+    # Rounded: 0.9 - 2 * 0.1 is 0.7000000000000001 or 0.6999999999999999 by the order of operations.
+    return min(score, max(DECAY_FLOOR, round(score - DECAY_STEP * periods, 6)))
+
+
+def is_injectable(fact: BlockFact, now: datetime) -> bool:
+    """Tell whether a prompt may carry the fact: said outright, or learned with enough confidence left."""
+    return fact.score is None or effective_score(fact.score, unconfirmed_for=now - fact.affirmed_at) >= INJECTION_FLOOR
+
+
+def coach_block(facts: Iterable[BlockFact], *, now: datetime) -> Block:
+    """Render the coach's block from facts in order of reference: the first ten that may be injected."""
+    chosen = _first_ten(_injectable(facts, _coach_line, now))
+    return _block([[COACH_HEADING, "", *_texts(chosen)]] if chosen else [], chosen)
+
+
+def advisor_block(facts: Iterable[BlockFact], *, now: datetime) -> Block:
+    """Render the advisor's block: by category, as many facts of each as its budget holds.
+
+    What may be injected and found no room is counted in a last line; the order of `facts` does not matter.
+    """
+    candidates = list(_injectable(facts, _plain_line, now))
+    if not candidates:
+        return empty_block()
+    chosen = _within_budgets(candidates)
+    lines = [ADVISOR_HEADING]
+    for category, section in _ADVISOR_SECTIONS.items():
+        said = [line for line in chosen if line.fact.category == category]
+        lines += [f"### {section.heading}", *_texts(said)] if said else []
+    left_out = len(candidates) - len(chosen)
+    overflow = [f"{left_out} more stored; recall them with recall_preferences."] if left_out else []
+    return _block([lines, overflow], chosen)
+
+
+def companion_block(facts: Iterable[BlockFact], places: Iterable[BlockPlace], *, now: datetime) -> Block:
+    """Render the companion's block: every fact that may be injected, first learned first, then the places as given."""
+    chosen = _by_date(_injectable(facts, _dated_line, now))
+    memories = [COMPANION_FACTS_HEADING, *_texts(chosen)] if chosen else []
+    known = [_place_line(place) for place in places]
+    return _block([memories, [COMPANION_PLACES_HEADING, *known] if known else []], chosen)
+
+
+def empty_block() -> Block:
+    """Return the block that says nothing."""
+    return _block([], [])
+
+
+def explain(facts: Iterable[BlockFact], *, assistant: str, now: datetime) -> list[Explained]:
+    """Say of each fact whether the assistant's block holds it, and why; facts and answers in order of reference.
+
+    `facts` are all current ones, those below the floor included.
+    """
+    draw, choose = _FACES[assistant]
+    lines = [_Line(fact, draw(fact)) for fact in facts]
+    chosen = {line.fact.id for line in choose(line for line in lines if is_injectable(line.fact, now))}
+    return [
+        Explained(
+            fact_id=line.fact.id,
+            is_in=line.fact.id in chosen,
+            reason="in the block" if line.fact.id in chosen else _why_out(line.fact, assistant, now),
+            tokens=_cost(line),
+        )
+        for line in lines
+    ]
+
+
+def _why_out(fact: BlockFact, assistant: str, now: datetime) -> str:
+    if fact.score is not None and not is_injectable(fact, now):
+        left = effective_score(fact.score, unconfirmed_for=now - fact.affirmed_at)
+        # 0.699 is below the floor and must not read as 0.70.
+        return f"score: below {INJECTION_FLOOR}, now {min(left, INJECTION_FLOOR - 0.01):.2f}"
+    if assistant == "advisor":
+        section = _ADVISOR_SECTIONS[fact.category]
+        return f"budget: no room left in the {section.budget} tokens of {section.heading}"
+    return f"rank: beyond the {COACH_LIMIT} most recently referenced"
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    fact: BlockFact
+    text: str  # as a face draws it
+
+
+def _injectable(facts: Iterable[BlockFact], draw: Callable[[BlockFact], str], now: datetime) -> Iterator[_Line]:
+    return (_Line(fact, draw(fact)) for fact in facts if is_injectable(fact, now))
+
+
+def _first_ten(lines: Iterable[_Line]) -> list[_Line]:
+    return list(islice(lines, COACH_LIMIT))
+
+
+def _within_budgets(lines: Iterable[_Line]) -> list[_Line]:
+    left = {category: section.budget for category, section in _ADVISOR_SECTIONS.items()}
+    chosen = []
+    for line in sorted(lines, key=_advisor_rank, reverse=True):
+        cost = _cost(line)
+        # A line too long for what is left makes way for shorter ones: the budget is to be used.
+        if cost <= left[line.fact.category]:
+            left[line.fact.category] -= cost
+            chosen.append(line)
+    order = list(_ADVISOR_SECTIONS)
+    return sorted(chosen, key=lambda line: (order.index(line.fact.category), line.fact.id))
+
+
+def _advisor_rank(line: _Line) -> tuple[bool, datetime, UUID]:
+    return (line.fact.score is None, line.fact.created_at, line.fact.id)  # said outright, then newest
+
+
+def _by_date(lines: Iterable[_Line]) -> list[_Line]:
+    return sorted(lines, key=lambda line: (line.fact.learned_at, line.fact.id))
+
+
+def _coach_line(fact: BlockFact) -> str:
+    topic = f"[{prompt_line(fact.topic)}] " if fact.topic else ""
+    mark = " (inferred)" if fact.is_inferred else ""
+    return f"- {topic}{_data(fact.line)}{mark}"
+
+
+def _plain_line(fact: BlockFact) -> str:
+    return f"- {_data(fact.line)}"
+
+
+def _dated_line(fact: BlockFact) -> str:
+    return f"- [{fact.learned_at:%Y-%m-%d}] {_data(fact.line)}"
+
+
+def _place_line(place: BlockPlace) -> str:
+    said = ": ".join(filter(None, [_data(place.name), _data(place.notes)]))
+    number = "1 conversation" if place.conversations == 1 else f"{place.conversations} conversations"
+    return f"- {said} (mentioned in {number})"
+
+
+def _data(text: str) -> str:
+    # A list's dash stands before it: dashes alone would draw a rule there, and "- #" a list with a heading in it.
+    line = _LAST_MARK.sub("", prompt_line(text))
+    return line if line.strip("- ") else ""
+
+
+_FACES: Final[dict[str, tuple[Callable[[BlockFact], str], Callable[[Iterable[_Line]], list[_Line]]]]] = {
+    "coach": (_coach_line, _first_ten),
+    "advisor": (_plain_line, _within_budgets),
+    "companion": (_dated_line, _by_date),
+}
+
+
+def _cost(line: _Line) -> int:
+    return estimate_tokens(line.text + "\n")
+
+
+def _texts(lines: Iterable[_Line]) -> list[str]:
+    return [line.text for line in lines]
+
+
+def _block(parts: Sequence[Sequence[str]], chosen: Sequence[_Line]) -> Block:
+    text = "\n\n".join("\n".join(lines) for lines in parts if lines)
+    return Block(text, hashlib.sha256(text.encode()).hexdigest(), tuple(line.fact.id for line in chosen))

@@ -1,0 +1,217 @@
+"""Finding facts by what they say: by their words, and by their meaning where the words differ."""
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from django.conf import settings
+from django.db.models import BooleanField, ExpressionWrapper, TextField
+from django.db.models.functions import Cast
+
+from config.lib.cache import Kept
+from config.lib.llm.vectors import STATIC, cosines, fetch, static_cosines
+from config.lib.owned import owned, owner_id
+from config.lib.search.index import find_any
+from config.lib.search.terms import blend, bm25, query_terms, tokens, z_scores
+from memory.models import Confidence, UserFact, UserFactQuerySet, hold_at
+
+MAX_RECALLED: Final = 50  # settled 22
+MAX_RANKED: Final = 300  # facts that hold a word of the query
+MAX_COMPARED: Final = 2_000  # whoever has more facts has the best by words compared, and no others
+MAX_REMOTE: Final = 256  # facts whose vectors are asked of a remote model for one query
+MAX_RERANKED: Final = 100  # compared of those who hold more facts than are all compared
+MAX_NAMED: Final = 100  # facts read by their ids; of more, all the current ones are read again, which is faster
+CACHED: Final = 16_384  # facts; 6 MB of search terms
+# From where on a fact without a word of the query answers it. Cosines of static vectors are 0 for what has nothing to
+# do with each other; other models have scales of their own, so there it must stand out among the facts compared.
+SIMILAR_COSINE: Final = 0.2
+SIMILAR_DEVIATIONS: Final = 2.0
+
+
+# Facts are known by the text of their id while they are ranked: of most of them no UUID is ever made, which would take
+# longer than all the rest. Texts of ids are in the same order on each engine.
+Key = str
+_KEY: Final = Cast("pk", TextField())
+_Row = tuple[Key, str, str, str]  # with its search terms, content and summary
+
+# Made once, since Django takes as long to put a query together as SQLite to answer it. They are derived from and never
+# fetched themselves; whose rows they are of is decided when the SQL is compiled (`OwnedBy`).
+_FACTS: Final[UserFactQuerySet] = UserFact.objects.all()
+_BELIEVED: Final = _FACTS.believed()
+_READ: Final[Any] = _FACTS.values_list(_KEY, "search_terms", "content", "summary")
+
+# What a fact says never changes (`UserFact.frozen_columns`), so what was made of it for the search is kept by its id:
+# these terms, which are digests, and its vector. Which facts there are is asked of the database each time.
+_terms: Final = Kept[Key, str](CACHED)
+_owners_of_many: Final[set[int]] = set()  # who had more facts than are all compared, when last counted
+
+
+@dataclass(frozen=True, slots=True)
+class RecalledFact:
+    """A fact that answers a query."""
+
+    fact: UserFact
+    rank: float  # how well, in standard deviations among the facts compared: meaningful within one answer only
+    origin: str  # "stated" or "inferred"
+    score: float | None  # as extracted, 0..1; None: said outright
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """The best answers out of `total`, best first; a total above MAX_RANKED may count some that hold no longer."""
+
+    rows: list[RecalledFact]
+    total: int
+
+    @property
+    def truncated(self) -> bool:
+        """Whether there are more than the rows."""
+        return self.total > len(self.rows)
+
+
+def recall(user_id: int, *, query: str, limit: int = 10, now: datetime) -> Recalled:
+    """Return what `recall_facts` does, with the vectors of a remote embedding model if one is set.
+
+    Opens the doors itself and calls the model between them: call it outside of any.
+    """
+    if settings.MEMORY_EMBEDDING_MODEL not in {"", STATIC} and query_terms(query):
+        _fetch_vectors(user_id, query, now)
+    with owned(user_id):
+        return recall_facts(query=query, limit=limit, now=now)
+
+
+def drop_kept() -> None:
+    """Forget what was kept of facts, as a process that meets everybody for the first time."""
+    _terms.clear()
+    _owners_of_many.clear()
+
+
+def _fetch_vectors(user_id: int, query: str, now: datetime) -> None:
+    with owned(user_id):
+        ranked = _rank_by_words(query, now)
+        texts = _texts(ranked.to_compare(), ranked.read)
+    fetch([query, *texts.values()], model=settings.MEMORY_EMBEDDING_MODEL)
+
+
+def recall_facts(*, query: str, limit: int = 10, now: datetime) -> Recalled:
+    """Return the current facts of the owner in scope that answer a query, best first; of a blank query none.
+
+    Any word of the query counts, in content, summary or body; a fact without one comes in when its meaning is clearly
+    near. Facts of low confidence are found, too, which no prompt carries. A door is open here, so of a remote model's
+    vectors only those are used that `recall` has fetched; without that of the query, static ones take their place.
+
+    Args:
+        query: as typed; nothing in it is an operator.
+        limit: 1..50.
+        now: which facts are current.
+    """
+    if not 1 <= limit <= MAX_RECALLED:
+        raise ValueError(f"a limit of {limit} is not between 1 and {MAX_RECALLED}")
+    if not query_terms(query):
+        return Recalled([], 0)
+    ranked = _rank_by_words(query, now)
+    near, similar = _compare(query, ranked)
+    ranks = blend(ranked.scores, near, only=ranked.scores.keys() | similar)
+    best = sorted(ranks, key=lambda key: (-ranks[key], key))[:limit]
+    facts = {fact.pk: fact for fact in _FACTS.filter(pk__in=best)}
+    return Recalled(
+        [_recalled(facts[pk], ranks[key]) for key in best if (pk := UUID(key)) in facts],  # or it was erased meanwhile
+        ranked.total + len(similar - ranked.scores.keys()),
+    )
+
+
+def _recalled(fact: UserFact, rank: float) -> RecalledFact:
+    origin = "inferred" if fact.confidence == Confidence.INFERRED else "stated"
+    return RecalledFact(fact, rank, origin, fact.score)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ranked:
+    """The facts that hold a word, `total` of them, by their BM25 scores."""
+
+    scores: dict[Key, float]
+    facts: Collection[Key]  # all that are current; where that is too many, those that hold a word
+    read: Mapping[Key, str]  # what some of them say, as far as it was read
+    total: int
+    held: int  # facts of the owner
+
+    def to_compare(self) -> Sequence[Key]:
+        """Return the facts to compare by meaning: all of them, or where that is too many, the best by words."""
+        most = {"": 0, STATIC: MAX_COMPARED}.get(settings.MEMORY_EMBEDDING_MODEL, MAX_REMOTE)
+        if self.held <= most:
+            return list(self.facts)
+        return sorted(self.scores, key=lambda key: (-self.scores[key], key))[:MAX_RERANKED] if most else []
+
+
+def _rank_by_words(query: str, now: datetime) -> _Ranked:
+    owner = owner_id()
+    wanted = tokens(query_terms(query), owner)
+    held = _BELIEVED.count() if owner in _owners_of_many else 0
+    if held <= MAX_COMPARED:
+        if ranked := _rank_all(wanted, now):
+            _owners_of_many.discard(owner)
+            return ranked
+        _owners_of_many.add(owner)
+        held = _BELIEVED.count()
+    found = find_any(_READ.current(now), wanted, held=held, most=MAX_RANKED)
+    indexed = {key: terms for key, terms, _, _ in found.rows}
+    scores = bm25(indexed, wanted, total=held, frequencies=found.frequencies)
+    return _Ranked(scores, indexed, _said(found.rows), found.total, held)
+
+
+def _rank_all(wanted: Sequence[str], now: datetime) -> _Ranked | None:
+    """Rank without the index if there are few facts; the ranks are the same."""
+    holds = ExpressionWrapper(hold_at(now), BooleanField())
+    believed = list(_BELIEVED.values_list(_KEY, holds)[: MAX_COMPARED + 1])
+    if len(believed) > MAX_COMPARED:
+        return None
+    facts, read = _terms_of([key for key, is_current in believed if is_current], now)
+    indexed = {key: terms for token in wanted for key, terms in facts.items() if token in terms}
+    return _Ranked(bm25(indexed, wanted, total=len(believed)), facts, read, len(indexed), len(believed))
+
+
+def _terms_of(keys: Sequence[Key], now: datetime) -> tuple[dict[Key, str], dict[Key, str]]:
+    """Return the search terms of current facts, without those that went meanwhile; and what was read for it."""
+    found = dict(zip(keys, _terms.look_up(keys), strict=True))
+    known = {key: terms for key, terms in found.items() if terms is not None}
+    missing = found.keys() - known.keys()
+    if not missing:
+        return known, {}
+    rows = list(_READ.current(now) if len(missing) > MAX_NAMED else _READ.filter(pk__in=missing))
+    met = {key: terms for key, terms, _, _ in rows if key in missing}
+    _terms.keep(met)
+    return known | met, _said(rows)
+
+
+def _said(rows: Iterable[_Row]) -> dict[Key, str]:
+    # Without the body: a vector of much text is near to everything and to nothing.
+    return {key: f"{content} {summary}" if summary else content for key, _, content, summary in rows}
+
+
+def _texts(keys: Sequence[Key], read: Mapping[Key, str]) -> dict[Key, str]:
+    """Return what facts say, of which some was `read` before."""
+    missing = [key for key in keys if key not in read]
+    said = {**read, **(_said(_READ.filter(pk__in=missing)) if missing else {})}
+    return {key: said[key] for key in keys if key in said}
+
+
+def _compare(query: str, ranked: _Ranked) -> tuple[dict[Key, float], set[Key]]:
+    """Return the cosines of the facts to compare with the query, and which of them are clearly similar."""
+    keys = ranked.to_compare()
+    if not keys:
+        return {}, set()
+    model = settings.MEMORY_EMBEDDING_MODEL
+    if model != STATIC:
+        texts = _texts(keys, ranked.read)
+        if found := cosines(query, list(texts.values()), model=model):
+            near = _without_nan(texts, found)
+            return near, {key for key, z in z_scores(near).items() if z >= SIMILAR_DEVIATIONS}
+    near = _without_nan(keys, static_cosines(query, keys, lambda missing: _texts(missing, ranked.read)) or [])
+    return near, {key for key, cosine in near.items() if cosine >= SIMILAR_COSINE}
+
+
+def _without_nan(keys: Iterable[Key], found: Iterable[float]) -> dict[Key, float]:
+    return {key: cosine for key, cosine in zip(keys, found, strict=False) if not math.isnan(cosine)}

@@ -1,0 +1,291 @@
+from collections.abc import Callable, Iterable
+from typing import Any, ClassVar, Final, Self
+from urllib.parse import urlencode
+
+from django import forms
+from django.core.validators import MaxLengthValidator
+from django.http import QueryDict
+from django.utils.datastructures import MultiValueDict
+
+from config.lib.errors import DomainError
+from memory.facts.queries import FactFilter
+from memory.facts.schemas import MAX_DOCUMENT
+from memory.models import Confidence, FactCategory, FactSource, Place, UserFact
+from memory.wording import (
+    MAX_BODY,
+    MAX_CONTENT,
+    MAX_PLACE_NAME,
+    MAX_PLACE_NOTES,
+    MAX_RELATION,
+    MAX_SUMMARY,
+    MAX_TOPIC,
+    MIN_CONTENT,
+    detail_text,
+    summary_text,
+)
+
+SUGGESTED_TOPICS: Final = ("account", "goal", "risk", "session", "style", "symbols", "tax")
+NO_TOPIC: Final = "-"  # in the address of a filter; no topic is called that
+
+
+# What lies on a shelf for ended facts, the last one first: the order, and what it is called.
+_FIRST_ORDERS: Final = {"archived": ("archived", "Last archived"), "trash": ("trashed", "Last deleted")}
+
+
+class FactForm(forms.Form):
+    """A fact as its owner types it; whether the words can be one is for the service to say."""
+
+    content = forms.CharField(
+        label="Fact",
+        help_text=f"One short line, {MIN_CONTENT} to {MAX_CONTENT} characters, as you would say it to Keel.",
+        error_messages={"required": "Write the fact first."},
+        # A validator and not `max_length`, by which a browser would cut off what is pasted, without a word.
+        validators=[MaxLengthValidator(10 * MAX_CONTENT, "This is far too long for one fact.")],
+        widget=forms.Textarea(attrs={"rows": 2, "dir": "auto"}),
+    )
+    topic = forms.CharField(
+        label="Topic",
+        required=False,
+        max_length=MAX_TOPIC,
+        help_text="A short tag, such as risk or goal.",
+        widget=forms.TextInput(attrs={"list": "topics", "autocomplete": "off", "autocapitalize": "none"}),
+    )
+    category = forms.ChoiceField(
+        label="Category", required=False, choices=[("", "As the topic suggests"), *FactCategory.choices]
+    )
+
+    def begin_here(self) -> None:
+        """Give the keyboard to the first field when the form appears."""
+        self.fields["content"].widget.attrs["autofocus"] = True
+
+
+class EditFactForm(FactForm):
+    """A fact that is there already, being corrected."""
+
+    category = forms.ChoiceField(label="Category", choices=FactCategory.choices)
+    summary = forms.CharField(
+        label="Shorter line",
+        required=False,
+        help_text=f"At most {MAX_SUMMARY} characters. If there is one, chats start with it instead of the fact.",
+        widget=forms.TextInput(attrs={"dir": "auto", "autocomplete": "off"}),
+    )
+    detail = forms.CharField(
+        label="Detail",
+        required=False,
+        help_text=f"At most {MAX_BODY:,} characters. Keel finds it when it looks things up; no chat starts with it.",
+        widget=forms.Textarea(attrs={"rows": 3, "dir": "auto"}),
+    )
+
+    def __init__(self, fact: UserFact, data: QueryDict | None = None) -> None:
+        """Show the values of `fact`, or what was typed over them."""
+        initial = {name: getattr(fact, name) for name in ("content", "topic", "category", "summary")}
+        # Several may be open on one page, so the ids name their fact.
+        super().__init__(data, initial={**initial, "detail": fact.body}, auto_id=f"edit-{fact.pk}-%s")
+        self.fact = fact
+
+    def clean_summary(self) -> str | None:
+        """Return the shorter line; None, which keeps it with the words, if the form that was sent has none."""
+        return self._text("summary", summary_text)
+
+    def clean_detail(self) -> str | None:
+        """Return the detail; None, which keeps it with the words, if the form that was sent has none."""
+        return self._text("detail", detail_text)
+
+    def _text(self, name: str, as_stored: Callable[[str], str]) -> str | None:
+        if name not in self.data:
+            return None
+        try:
+            return as_stored(self.cleaned_data[name])
+        except DomainError as error:
+            raise forms.ValidationError(str(error)) from error
+
+    @property
+    def has_more(self) -> bool:
+        """Whether the shorter line and the detail are to be seen at once: what is there is saved with the rest."""
+        return any(self[name].value() or self[name].errors for name in ("summary", "detail"))
+
+
+class LinkForm(forms.Form):
+    """How a fact relates to another one, which is named by its words."""
+
+    relation = forms.CharField(
+        label="How they relate",
+        max_length=MAX_RELATION,
+        initial="relates_to",
+        error_messages={"required": "Say how they relate, such as relates_to or contradicts."},
+        widget=forms.TextInput(attrs={"list": "relations", "autocomplete": "off", "autocapitalize": "none"}),
+    )
+    to = forms.CharField(
+        label="The other fact",
+        help_text="Some of its words, or its id.",
+        max_length=MAX_CONTENT,
+        error_messages={"required": "Name the other fact by some of its words."},
+        widget=forms.TextInput(attrs={"dir": "auto", "autocomplete": "off"}),
+    )
+
+    def __init__(self, data: QueryDict | None = None) -> None:
+        super().__init__(data, auto_id="link-%s")
+        self.candidates: list[UserFact] = []  # several that fit the words
+
+
+class PlaceForm(forms.Form):
+    """A place as its owner types it."""
+
+    name = forms.CharField(
+        label="Name",
+        max_length=MAX_PLACE_NAME,
+        error_messages={"required": "Name the place first."},
+        widget=forms.TextInput(attrs={"dir": "auto", "autocomplete": "off"}),
+    )
+    notes = forms.CharField(
+        label="Notes",
+        required=False,
+        max_length=MAX_PLACE_NOTES,
+        help_text="What Keel should know of it, on one line.",
+        widget=forms.TextInput(attrs={"dir": "auto", "autocomplete": "off"}),
+    )
+    place: Place | None = None  # the one being corrected
+
+    @classmethod
+    def of(cls, place: Place, data: QueryDict | None = None) -> Self:
+        """Return the form to correct a place, with its values or what was typed over them."""
+        form = cls(data, initial={"name": place.name, "notes": place.notes}, auto_id=f"edit-{place.pk}-%s")
+        form.place = place
+        form.fields["name"].widget.attrs["autofocus"] = True
+        return form
+
+
+class PageForm(forms.Form):
+    """Which page of a list, from the address."""
+
+    page = forms.IntegerField(required=False, min_value=1)
+
+    def number(self) -> int:
+        """Return the page that is asked for; the first for anything that is none."""
+        self.is_valid()
+        return self.cleaned_data.get("page") or 1
+
+
+class PreviewForm(PageForm):
+    """Whose view of memory is asked for, from the address."""
+
+    ASSISTANTS: ClassVar = (("coach", "Coach"), ("advisor", "Advisor"), ("companion", "Companion"))
+
+    assistant = forms.ChoiceField(required=False, choices=ASSISTANTS)
+
+    def asked(self) -> tuple[str, int]:
+        """Return the assistant and the page; the coach and the first for anything that is none."""
+        number = self.number()
+        return self.cleaned_data.get("assistant") or "coach", number
+
+
+class SwitchForm(forms.Form):
+    """Which switch, and on or off."""
+
+    switch = forms.ChoiceField(choices=[("uses_facts", "Uses facts"), ("learns", "Learns")])
+    to = forms.ChoiceField(choices=[("on", "On"), ("off", "Off")])
+
+
+class ImportForm(forms.Form):
+    """What is brought in, as a file or as text."""
+
+    kind = forms.ChoiceField(
+        label="What it is",
+        choices=[("document", "A memory document of Keel (JSON)"), ("list", "A list of facts, one a line")],
+    )
+    file = forms.FileField(label="File", required=False, max_length=255)
+    text = forms.CharField(
+        label="Or its text",
+        required=False,
+        strip=False,
+        widget=forms.Textarea(attrs={"rows": 4, "dir": "auto", "spellcheck": "false"}),
+    )
+
+    def __init__(self, data: QueryDict | None = None, files: MultiValueDict[str, Any] | None = None) -> None:
+        super().__init__(data, files, auto_id="import-%s")
+
+    def clean(self) -> dict[str, Any]:
+        """Add `brought`, the text of the file or else what was typed."""
+        file, text = self.cleaned_data.get("file"), self.cleaned_data.get("text", "")
+        if file is None and not text.strip() and not self.errors:
+            self.add_error("text", "Choose a file, or paste its text here.")
+        if file is not None and file.size > MAX_DOCUMENT * 4:
+            self.add_error("file", "This file is too large to be one.")
+        elif file is not None:
+            try:
+                text = file.read().decode("utf-8-sig")
+            except UnicodeDecodeError:
+                self.add_error("file", "This file is no text in UTF-8. Export it again, or paste its text.")
+        return {**self.cleaned_data, "brought": text}
+
+
+class FactFilterForm(forms.Form):
+    """What to list, from the address of the page. A value it does not know is said to be wrong and filters nothing."""
+
+    NARROWING: ClassVar = ("q", "source", "confidence", "topic", "category")
+
+    show = forms.ChoiceField(
+        required=False, choices=[("archived", "Archived"), ("trash", "Trash")], widget=forms.HiddenInput
+    )
+    q = forms.CharField(
+        label="Search", required=False, max_length=200, widget=forms.SearchInput(attrs={"autocomplete": "off"})
+    )
+    source = forms.ChoiceField(label="Source", required=False, choices=[("", "Any"), *FactSource.choices])
+    confidence = forms.ChoiceField(label="Confidence", required=False, choices=[("", "Any"), *Confidence.choices])
+    topic = forms.ChoiceField(label="Topic", required=False)
+    category = forms.ChoiceField(label="Category", required=False, choices=[("", "Any"), *FactCategory.choices])
+    group = forms.ChoiceField(label="Groups", required=False, choices=[("", "By category"), ("none", "None")])
+    sort = forms.ChoiceField(label="Order", required=False)
+    page = forms.IntegerField(required=False, widget=forms.HiddenInput)
+
+    def __init__(self, data: QueryDict, *, topics: Iterable[str], **kwargs: Any) -> None:
+        super().__init__(data, auto_id="filter-%s", **kwargs)
+        asked = data.get("topic", "")
+        # A link to a topic that is in use no more finds nothing, which is an answer too.
+        names = sorted({*topics, asked} - {"", NO_TOPIC})
+        self.fields["topic"].choices = [("", "Any"), *((name, name) for name in names), (NO_TOPIC, "None")]  # type: ignore[attr-defined]
+        shelf = data.get("show", "")
+        self.fields["sort"].choices = _orders(shelf)  # type: ignore[attr-defined]
+        if shelf in _FIRST_ORDERS:
+            # What ended is looked for by when it did.
+            del self.fields["group"]
+
+    @property
+    def known(self) -> dict[str, Any]:
+        """The values that were given and make sense."""
+        self.is_valid()
+        return {name: value for name, value in self.cleaned_data.items() if value}
+
+    def wanted(self) -> FactFilter:
+        """Return what to list."""
+        known = self.known
+        shelf = known.get("show", "")
+        topic = known.get("topic")
+        return FactFilter(
+            words=known.get("q", ""),
+            source=known.get("source", ""),
+            confidence=known.get("confidence", ""),
+            category=known.get("category", ""),
+            topic="" if topic == NO_TOPIC else topic,
+            archived=shelf == "archived",
+            trashed=shelf == "trash",
+            grouped=not shelf and known.get("group") != "none",
+            order=known.get("sort") or _FIRST_ORDERS.get(shelf, ("referenced", ""))[0],
+        )
+
+    def is_narrowed(self) -> bool:
+        """Tell whether anything but the order, the groups, the page and the shelf was asked for."""
+        return not self.known.keys().isdisjoint(self.NARROWING)
+
+    def query(self, **changes: Any) -> str:
+        """Return the shortest query string of this list, with some values changed (None: left out)."""
+        values = {name: value for name, value in {**self.known, **changes}.items() if value}
+        return f"?{urlencode(values)}" if values else ""
+
+
+def _orders(shelf: str) -> list[tuple[str, str]]:
+    """Return the orders to choose from; the first one is what an address without one means."""
+    rest = [("newest", "Newest"), ("oldest", "Oldest"), ("topic", "Topic"), ("text", "Text")]
+    if shelf not in _FIRST_ORDERS:
+        return [("", "Last used"), *rest]
+    return [("", _FIRST_ORDERS[shelf][1]), ("referenced", "Last used"), *rest]

@@ -1,0 +1,276 @@
+"""What the pages of memory ask beside the list of facts; every function answers for the owner in scope."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Final
+from uuid import UUID
+
+from django.db.models import F, Q
+
+from config.lib.llm.tokens import count_tokens
+from config.lib.paging import place_of
+from memory.facts.queries import Switches, WordRun, explain_block, get_switches, next_block, word_changes
+from memory.models import (
+    ArchivedReason,
+    Confidence,
+    EventKind,
+    FactCategory,
+    FactLink,
+    MemoryEvent,
+    MemoryProposal,
+    ProposalKind,
+    ProposalStatus,
+    UserFact,
+    UserFactQuerySet,
+)
+
+FORGOTTEN_FOR: Final = timedelta(days=30)  # how long a fact counts as recently forgotten
+
+
+FORGOTTEN_SHOWN: Final = 10
+
+
+ASKED_AT_ONCE: Final = 20  # inferred facts that the review asks about on one page
+
+
+PROPOSALS_SHOWN: Final = 50
+
+
+DECIDED_SHOWN: Final = 10
+
+
+SEEN_SHOWN: Final = 50  # facts in a table of the preview
+
+
+_FORGOTTEN: Final = (
+    ArchivedReason.AGENT_FORGET,
+    ArchivedReason.USER_ARCHIVED,
+    ArchivedReason.USER_CORRECTED,
+    ArchivedReason.EVICTED,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What every page of memory shows around its own matter."""
+
+    switches: Switches
+    proposals: int  # that wait for their owner
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Writes that were made together: how many of each kind, and whether they were taken back."""
+
+    id: UUID
+    kinds: list[tuple[EventKind, int]]
+    is_undone: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedFact:
+    """A fact at the other end of a link."""
+
+    link_id: UUID
+    relation: str
+    other: UserFact
+    is_outgoing: bool  # the relation reads from the fact that was asked about to this one
+
+
+@dataclass(frozen=True, slots=True)
+class AskedFacts:
+    """Inferred facts to ask their owner about, on one of `pages` pages (`number`, from 1), of `total` in all."""
+
+    facts: list[UserFact]
+    total: int
+    number: int
+    pages: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShownProposal:
+    """A proposal in words: what would be saved, what it would replace, how the words differ, and why it waits."""
+
+    proposal: MemoryProposal
+    content: str
+    topic: str
+    category: str  # its label
+    target: UserFact | None  # what it would replace; of a merge the fact that stays
+    words: list[WordRun]
+    why: str
+    message_id: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class SeenFact:
+    """A current fact as one assistant's next chat has it: in or out, why, and what its line costs (estimated)."""
+
+    fact: UserFact
+    is_in: bool
+    reason: str
+    tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """Exactly what an assistant's next chat is given, its cost in tokens, and what it leaves out, one page of that."""
+
+    text: str
+    tokens: int  # counted
+    used: list[SeenFact]  # in the order of reference, at most 50: the text has them all
+    used_total: int
+    left_out: list[SeenFact]  # one page
+    left_out_total: int
+    number: int
+    pages: int
+
+
+def get_surroundings() -> Surroundings:
+    """Return what every page shows around its matter."""
+    waiting = MemoryProposal.objects.filter(status=ProposalStatus.PENDING).count()
+    return Surroundings(switches=get_switches(), proposals=waiting)
+
+
+def find_batch(batch_id: UUID) -> Batch | None:
+    """Return what was written under that id, or None."""
+    rows = list(MemoryEvent.objects.filter(batch_id=batch_id).values_list("kind", "undone_at"))
+    if not rows:
+        return None
+    counts = Counter(EventKind(kind) for kind, _ in rows)
+    kinds = sorted(counts.items(), key=lambda item: list(EventKind).index(item[0]))
+    return Batch(batch_id, kinds, is_undone=all(undone_at for _, undone_at in rows))
+
+
+def list_forgotten(now: datetime) -> list[UserFact]:
+    """Return the facts that ended in the last 30 days and are not in the trash, the last one first; at most ten."""
+    rows = UserFact.objects.last_of_lineage().filter(
+        archived_at__gt=now - FORGOTTEN_FOR, archived_reason__in=_FORGOTTEN, trashed_at__isnull=True
+    )
+    return list(rows.order_by("-archived_at", "id")[:FORGOTTEN_SHOWN])
+
+
+def find_message(fact: UserFact) -> int | None:
+    """Return the id of the message that a fact came from, if it came from a chat that is known."""
+    if fact.conversation_id is None:
+        return None
+    if fact.quotes:
+        return int(fact.quotes[0]["message_id"])
+    events = MemoryEvent.objects.filter(
+        lineage=fact.lineage, conversation_id=fact.conversation_id, message_id__isnull=False
+    )
+    found: int | None = events.order_by("created_at", "id").values_list("message_id", flat=True).first()
+    return found
+
+
+def list_links(fact: UserFact) -> list[LinkedFact]:
+    """Return the links of a believed fact to other believed facts, first made first."""
+    links = FactLink.objects.filter(Q(from_fact=fact.pk) | Q(to_fact=fact.pk)).order_by("created_at", "id")
+    found = [
+        (link, link.to_fact_id if link.from_fact_id == fact.pk else link.from_fact_id)
+        for link in links
+        if not fact.is_archived
+    ]
+    others = {row.pk: row for row in UserFact.objects.believed().filter(pk__in=[other for _, other in found])}
+    return [
+        LinkedFact(link.pk, link.relation, others[other], is_outgoing=link.from_fact_id == fact.pk)
+        for link, other in found
+        if other in others
+    ]
+
+
+def list_asked(page: int, now: datetime) -> AskedFacts:
+    """Return one page of the current facts that Keel concluded, those never affirmed first, then the last learned."""
+    rows = UserFact.objects.current(now).filter(confidence=Confidence.INFERRED)
+    total = rows.count()
+    place = place_of(page, total=total, size=ASKED_AT_ONCE)
+    ordered = rows.order_by(F("last_confirmed_at").asc(nulls_first=True), "-learned_at", "id")
+    return AskedFacts(list(ordered[place.rows]), total, place.number, place.pages)
+
+
+def list_with_last(fact_ids: Iterable[UUID]) -> list[tuple[UserFact, UserFact]]:
+    """Return each row of these ids with the newest one of its lineage, in the order of the ids, as far as there."""
+    wanted = list(fact_ids)
+    rows = {row.pk: row for row in UserFact.objects.filter(pk__in=wanted)}
+    lineages = {row.lineage for row in rows.values()}
+    lasts = {row.lineage: row for row in UserFact.objects.last_of_lineage().filter(lineage__in=lineages)}
+    return [(rows[fact_id], lasts[rows[fact_id].lineage]) for fact_id in wanted if fact_id in rows]
+
+
+def list_proposals() -> list[ShownProposal]:
+    """Return what waits for its owner, by kind, the newest of each first; at most 50."""
+    rows = MemoryProposal.objects.filter(status=ProposalStatus.PENDING).select_related("target")
+    waiting = rows.order_by("-created_at", "id")[:PROPOSALS_SHOWN]
+    return _as_shown(sorted(waiting, key=lambda row: ProposalKind.values.index(row.kind)))
+
+
+def list_decided() -> list[ShownProposal]:
+    """Return the last ten proposals that were accepted or dismissed, the last one first."""
+    rows = MemoryProposal.objects.exclude(status=ProposalStatus.PENDING).select_related("target")
+    return _as_shown(rows.order_by("-decided_at", "id")[:DECIDED_SHOWN])
+
+
+def list_decided_at(moment: datetime) -> list[tuple[UUID, str]]:
+    """Return the ids of the proposals that were decided together at that moment, with what was decided."""
+    rows = MemoryProposal.objects.filter(decided_at=moment).order_by("created_at", "id")
+    return list(rows.values_list("pk", "status"))
+
+
+def find_proposal(proposal_id: UUID) -> ShownProposal | None:
+    """Return one proposal in words, or None."""
+    return next(iter(_as_shown(MemoryProposal.objects.filter(pk=proposal_id).select_related("target"))), None)
+
+
+def preview(*, assistant: str, page: int, now: datetime) -> Preview:
+    """Return what the next chat with an assistant is given, and why each other current fact is left out of it."""
+    block = next_block(assistant=assistant, now=now)
+    explained = explain_block(assistant=assistant, now=now)
+    out = [entry for entry in explained if not entry.is_in]
+    place = place_of(page, total=len(out), size=SEEN_SHOWN)
+    shown_out = out[place.rows]
+    used = [entry for entry in explained if entry.is_in]
+    shown_in = used[:SEEN_SHOWN]
+    rows: UserFactQuerySet = UserFact.objects.filter(pk__in=[entry.fact_id for entry in (*shown_in, *shown_out)])
+    facts = {row.pk: row for row in rows}
+
+    def seen(entries: Iterable[Any]) -> list[SeenFact]:
+        return [SeenFact(facts[entry.fact_id], entry.is_in, entry.reason, entry.tokens) for entry in entries]
+
+    tokens = count_tokens(block.text) if block.text else 0
+    return Preview(block.text, tokens, seen(shown_in), len(used), seen(shown_out), len(out), place.number, place.pages)
+
+
+def _as_shown(proposals: Iterable[MemoryProposal]) -> list[ShownProposal]:
+    rows = list(proposals)
+    merged = {row.payload["fact_id"] for row in rows if row.kind == ProposalKind.MERGE}
+    facts = {str(fact.pk): fact for fact in UserFact.objects.filter(pk__in=merged)} if merged else {}
+    return [_shown_merge(row, facts) if row.kind == ProposalKind.MERGE else _shown_words(row) for row in rows]
+
+
+def _shown_merge(row: MemoryProposal, facts: dict[str, UserFact]) -> ShownProposal:
+    ending = facts[row.payload["fact_id"]]
+    return ShownProposal(
+        proposal=row,
+        content=ending.content,
+        topic=ending.topic,
+        category=ending.get_category_display(),
+        target=row.target,
+        words=[],
+        why=row.evidence.get("why", ""),
+        message_id=None,
+    )
+
+
+def _shown_words(row: MemoryProposal) -> ShownProposal:
+    content = row.payload["content"]
+    return ShownProposal(
+        proposal=row,
+        content=content,
+        topic=row.payload.get("topic", ""),
+        category=FactCategory(row.payload["category"]).label,
+        target=row.target,
+        words=word_changes(row.target.content, content) if row.target else [],
+        why=row.evidence.get("why", ""),
+        message_id=row.evidence.get("message_id"),
+    )

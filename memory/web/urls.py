@@ -1,0 +1,35 @@
+from django.urls import path
+
+from memory.web.views import bulk, exchange, fact_actions, facts, places, preview, review, switches, undo
+
+app_name = "memory"
+
+urlpatterns = [
+    path("profile/facts/", facts.facts, name="facts"),
+    path("profile/facts/bulk/", bulk.bulk, name="bulk"),
+    path("profile/facts/review/", review.review, name="review"),
+    path("profile/facts/review/all/", review.decide_all, name="decide_all"),
+    path("profile/facts/review/all/reopen/", review.reopen_all, name="reopen_all"),
+    path("profile/facts/review/<uuid:proposal_id>/accept/", review.accept, name="accept"),
+    path("profile/facts/review/<uuid:proposal_id>/dismiss/", review.dismiss, name="dismiss"),
+    path("profile/facts/review/<uuid:proposal_id>/reopen/", review.reopen, name="reopen"),
+    path("profile/facts/places/", places.places, name="places"),
+    path("profile/facts/places/<uuid:place_id>/edit/", places.edit_place, name="edit_place"),
+    path("profile/facts/places/<uuid:place_id>/remove/", places.drop_place, name="remove_place"),
+    path("profile/facts/preview/", preview.preview, name="preview"),
+    path("profile/facts/export/", exchange.export, name="export"),
+    path("profile/facts/import/", exchange.bring_in, name="import"),
+    path("profile/facts/settings/", switches.settings, name="settings"),
+    path("profile/facts/<uuid:fact_id>/", facts.fact, name="fact"),
+    path("profile/facts/<uuid:fact_id>/edit/", fact_actions.edit, name="edit"),
+    path("profile/facts/<uuid:fact_id>/promote/", fact_actions.promote, name="promote"),
+    path("profile/facts/<uuid:fact_id>/demote/", fact_actions.demote, name="demote"),
+    path("profile/facts/<uuid:fact_id>/confirm/", fact_actions.confirm, name="confirm"),
+    path("profile/facts/<uuid:fact_id>/archive/", fact_actions.archive, name="archive"),
+    path("profile/facts/<uuid:fact_id>/delete/", fact_actions.delete, name="delete"),
+    path("profile/facts/<uuid:fact_id>/restore/", fact_actions.restore, name="restore"),
+    path("profile/facts/<uuid:fact_id>/links/", fact_actions.link, name="link"),
+    path("profile/facts/<uuid:fact_id>/links/<uuid:link_id>/remove/", fact_actions.unlink, name="unlink"),
+    path("profile/facts/events/<uuid:event_id>/undo/", undo.undo, name="undo"),
+    path("profile/facts/batches/<uuid:batch_id>/undo/", undo.undo_many, name="undo_batch"),
+]

@@ -1,0 +1,101 @@
+"""One act on many facts: one batch, one undo."""
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID, uuid4
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_POST
+
+from config.lib.errors import DomainError
+from config.lib.owned import owned_tx
+from config.lib.web import owned_view
+from memory.facts.queries import PAGE_SIZE
+from memory.facts.services import archive_fact, delete_fact, demote_fact, promote_fact, restore_fact
+from memory.facts.versions import FactNotFound, Origin, Written
+from memory.web.views.fact_list import facts_page, listing
+from memory.web.views.responses import (
+    REFUSED,
+    UNCHANGED,
+    PageRequest,
+    back_with,
+    batch_of,
+    goes_into,
+    shown_query,
+    uuids,
+)
+
+_ACTS: Final[dict[str, Callable[..., Written]]] = {
+    "promote": promote_fact,
+    "demote": demote_fact,
+    "archive": archive_fact,
+    "delete": delete_fact,
+    "restore": restore_fact,
+}
+
+
+@require_POST
+@owned_view
+def bulk(request: PageRequest) -> HttpResponse:
+    """Do one thing to all the facts that were selected; what cannot be changed is left alone, and said."""
+    now = timezone.now()
+    write = _ACTS.get(request.POST.get("act", ""))
+    fact_ids = uuids(request.POST.getlist("fact"), PAGE_SIZE)
+    if write is None or not fact_ids:
+        return _refused(request, "Select at least one fact first, then say what to do with it.", now)
+    batch_id = uuid4()
+    counted = _write_all(request, write, fact_ids, batch_id, now)
+    if counted["missing"] == len(fact_ids):
+        raise Http404
+    return _answer(request, batch_id if counted["changed"] else None, _notice(counted), now)
+
+
+def _write_all(
+    request: PageRequest, write: Callable[..., Written], fact_ids: list[UUID], batch_id: UUID, now: datetime
+) -> dict[str, int]:
+    counted = dict.fromkeys(("changed", "unchanged", "refused", "missing"), 0)
+    origin = Origin(batch_id=batch_id)
+    with owned_tx(request.user):
+        for fact_id in fact_ids:
+            try:
+                written = write(fact_id=fact_id, origin=origin, now=now)
+            except FactNotFound:
+                counted["missing"] += 1
+            except DomainError:
+                # Refusals come before the first write, so the others stand.
+                counted["refused"] += 1
+            else:
+                counted["changed" if written.event else "unchanged"] += 1
+    return counted
+
+
+def _notice(counted: dict[str, int]) -> str:
+    left = counted["refused"] + counted["missing"]
+    if left:
+        return f"{left} changed meanwhile and {'was' if left == 1 else 'were'} left alone. Look at them again."
+    return "" if counted["changed"] else UNCHANGED
+
+
+def _answer(request: PageRequest, batch_id: UUID | None, notice: str, now: datetime) -> HttpResponse:
+    if goes_into(request, "results"):
+        query = shown_query(request).copy()
+        for name in ("event", "select"):
+            query.pop(name, None)
+        query["batch"] = str(batch_id or "")
+        shown: dict[str, Any] = listing(query, now, batch=batch_of(query), notice=notice)
+        return TemplateResponse(request, "memory/_found.html", {**shown, "focus": True})
+    if notice:
+        messages.warning(request, notice)
+    return back_with(request, reverse("memory:facts"), batch=batch_id)
+
+
+def _refused(request: PageRequest, refusal: str, now: datetime) -> HttpResponse:
+    shown = listing(shown_query(request), now, notice=refusal)
+    if goes_into(request, "results"):
+        return TemplateResponse(request, "memory/_found.html", shown, status=REFUSED)
+    return facts_page(request, shown, status=REFUSED)

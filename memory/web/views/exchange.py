@@ -1,0 +1,58 @@
+"""Memory in and out: the document to download, and what is brought in."""
+
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from config.lib.errors import DomainError
+from config.lib.owned import owned_tx
+from config.lib.web import owned_view
+from memory.facts.exchange import Imported, export_document, import_document, import_list
+from memory.web.forms import ImportForm
+from memory.web.views.responses import REFUSED, PageRequest, around, back_with
+
+_REFUSED_SHOWN = 5
+
+
+@require_safe
+@never_cache
+@owned_view
+def export(request: HttpRequest) -> HttpResponse:
+    """Give the memory document as a file."""
+    now = timezone.now()
+    response = HttpResponse(export_document(now=now), content_type="application/json; charset=utf-8")
+    response["Content-Disposition"] = f'attachment; filename="keel-memory-{now:%Y-%m-%d}.json"'
+    return response
+
+
+@require_POST
+@owned_view
+def bring_in(request: PageRequest) -> HttpResponse:
+    """Bring in a memory document, or propose the facts of a list."""
+    form = ImportForm(request.POST, request.FILES)
+    if form.is_valid():
+        kind, text = form.cleaned_data["kind"], form.cleaned_data["brought"]
+        bring, page = (import_document, "memory:facts") if kind == "document" else (import_list, "memory:review")
+        try:
+            with owned_tx(request.user):
+                done = bring(text=text, now=timezone.now())
+        except DomainError as error:
+            form.add_error("text", str(error))
+        else:
+            return _brought(request, done, page, done.batch_id)
+    context = {**around("settings"), "form": form}
+    return TemplateResponse(request, "memory/settings.html", context, status=REFUSED)
+
+
+def _brought(request: PageRequest, done: Imported, page: str, batch_id: UUID | None) -> HttpResponse:
+    what = "to review" if page == "memory:review" else "new"
+    messages.success(request, f"{done.added} {what}, {done.known} known already, {len(done.refused)} left out.")
+    for refusal in done.refused[:_REFUSED_SHOWN]:
+        messages.warning(request, f"Left out: {refusal}")
+    return back_with(request, reverse(page), batch=batch_id)

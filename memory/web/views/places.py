@@ -1,0 +1,117 @@
+"""The places that Keel knows: added, corrected, removed."""
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.vary import vary_on_headers
+
+from config.lib.errors import DomainError
+from config.lib.text import one_line, slug
+from config.lib.web import owned_view
+from memory.facts.places import PlaceWritten, add_place, find_place, find_place_event, list_places, remove_place
+from memory.facts.versions import FactNotFound
+from memory.models import MemoryEvent
+from memory.web.forms import PlaceForm
+from memory.web.views.responses import (
+    CONFLICT,
+    REFUSED,
+    UNCHANGED,
+    PageRequest,
+    around,
+    back_with,
+    goes_into,
+    uuid_or_none,
+    writing,
+)
+from memory.wording import MAX_PLACE_ID
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+@vary_on_headers("HX-Request", "HX-Target")
+@owned_view
+def places(request: PageRequest) -> HttpResponse:
+    """Show the places, and take a new one."""
+    if request.method != "POST":
+        event_id = uuid_or_none(request.GET.get("event", ""))
+        event = find_place_event(event_id) if event_id else None
+        editing = uuid_or_none(request.GET.get("edit", ""))
+        place = find_place(editing) if editing else None
+        return _page(request, event=event, edit_form=PlaceForm.of(place) if place else None)
+    form = PlaceForm(request.POST)
+    return _save(request, form, key=slug(request.POST.get("name", ""), max_length=MAX_PLACE_ID), add_form=form)
+
+
+@require_POST
+@owned_view
+def edit_place(request: PageRequest, place_id: UUID) -> HttpResponse:
+    """Correct a place's name or notes."""
+    place = find_place(place_id)
+    if place is None:
+        raise Http404
+    form = PlaceForm.of(place, request.POST)
+    return _save(request, form, key=place.place_id, edit_form=form)
+
+
+@require_POST
+@owned_view
+def drop_place(request: PageRequest, place_id: UUID) -> HttpResponse:
+    """Take a place out of what assistants see."""
+    with writing(request, FactNotFound):
+        done = remove_place(id=place_id, now=timezone.now())
+    return places_answer(request, event=done.event)
+
+
+def places_answer(request: PageRequest, *, event: MemoryEvent | None, refusal: str = "") -> HttpResponse:
+    """Show the places after a write, with its undo line, or why it was refused."""
+    if goes_into(request, "places") or refusal:
+        shown = find_place_event(event.pk) if event else None
+        return _page(request, event=shown, refusal=refusal, status=CONFLICT if refusal else 200)
+    return back_with(request, reverse("memory:places"), event=event.pk if event else None)
+
+
+def _save(request: PageRequest, form: PlaceForm, *, key: str, **forms: PlaceForm) -> HttpResponse:
+    if form.is_valid():
+        try:
+            with writing(request, FactNotFound):
+                done = _write(form, key)
+        except DomainError as error:
+            form.add_error("name", str(error))
+        else:
+            if done.event is None and not goes_into(request, "places"):
+                messages.info(request, UNCHANGED)
+            return places_answer(request, event=done.event)
+    return _page(request, status=REFUSED, **forms)
+
+
+def _write(form: PlaceForm, key: str) -> PlaceWritten:
+    name, notes = form.cleaned_data["name"], form.cleaned_data["notes"]
+    # A name without a letter or digit is its own id.
+    return add_place(place_id=key or one_line(name), name=name, notes=notes, now=timezone.now())
+
+
+def _page(
+    request: PageRequest,
+    *,
+    add_form: PlaceForm | None = None,
+    edit_form: PlaceForm | None = None,
+    status: int = 200,
+    **said: Any,
+) -> HttpResponse:
+    context = {
+        "places": list_places(),
+        "add_form": add_form or PlaceForm(),
+        "edit_form": edit_form,
+        "edited": edit_form.place if edit_form else None,
+        **said,
+    }
+    if goes_into(request, "places"):
+        return TemplateResponse(request, "memory/_places.html", context, status=status)
+    return TemplateResponse(request, "memory/places.html", {**context, **around("places")}, status=status)

@@ -1,0 +1,37 @@
+"""What each assistant sees of memory, to the byte."""
+
+from typing import Final
+
+from django.http import HttpResponse
+from django.template.response import TemplateResponse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from config.lib.web import owned_view
+from memory.web import queries
+from memory.web.forms import PreviewForm
+from memory.web.views.responses import PageRequest, around
+
+ABOUT: Final = {
+    "coach": "The ten facts it used last, whatever their category. Inferred ones are marked as such.",
+    "advisor": "By category, as many as each one’s budget of tokens holds: what you said first, then the newest.",
+    "companion": "Every fact, with the day Keel learned it, and your places.",
+}
+
+
+@require_safe
+@never_cache
+@owned_view
+def preview(request: PageRequest) -> HttpResponse:
+    """Show the block that an assistant's next chat starts with, and what is left out of it and why."""
+    form = PreviewForm(request.GET)
+    assistant, page = form.asked()
+    context = {
+        "preview": queries.preview(assistant=assistant, page=page, now=timezone.now()),
+        "assistant": assistant,
+        "assistants": PreviewForm.ASSISTANTS,
+        "about": ABOUT[assistant],
+        **around("preview"),
+    }
+    return TemplateResponse(request, "memory/preview.html", context)

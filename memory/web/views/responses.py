@@ -1,0 +1,130 @@
+"""How the pages of memory answer.
+
+A view answers htmx with the piece it asked for, which it tells by the id of the element that the answer goes into:
+`results` the list, `add` the form above it, `slot-<uuid>` one fact in the list, `fact-page` a fact's own page,
+`proposal-<uuid>` a proposal, `places` the list of places, `memory-<uuid>` a line in a chat. Without htmx a write
+redirects to where it came from, with the undo line there.
+"""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from http import HTTPStatus
+from typing import Any, Final
+from urllib.parse import urlsplit
+from uuid import UUID
+
+from django.http import Http404, HttpResponse, QueryDict
+from django.shortcuts import redirect
+from django_htmx.middleware import HtmxDetails
+
+from config.lib.errors import DomainError
+from config.lib.owned import owned_tx
+from config.lib.web import AuthedRequest, safe_next
+from memory.facts.queries import find_event
+from memory.models import EventKind, MemoryEvent
+from memory.web.queries import Batch, find_batch, get_surroundings
+
+UNCHANGED: Final = "Nothing changed: it was so already."
+REFUSED: Final = HTTPStatus.UNPROCESSABLE_ENTITY
+CONFLICT: Final = HTTPStatus.CONFLICT
+_PAST: Final = {
+    EventKind.SAVE: "saved",
+    EventKind.UPDATE: "corrected",
+    EventKind.CONFIRM: "confirmed",
+    EventKind.FORGET: "forgotten",
+    EventKind.PROMOTE: "marked as said by you",
+    EventKind.DEMOTE: "marked as inferred",
+    EventKind.ARCHIVE: "archived",
+    EventKind.RESTORE: "restored",
+    EventKind.MERGE: "merged into another",
+    EventKind.DELETE: "moved to the trash",
+    EventKind.LINK: "linked",
+    EventKind.UNLINK: "unlinked",
+    EventKind.EVICT: "left out for space",
+    EventKind.IMPORT: "imported",
+}
+
+
+class PageRequest(AuthedRequest):
+    """A request of a signed-in user, with what htmx says of it."""
+
+    htmx: HtmxDetails
+
+
+@contextmanager
+def writing(request: PageRequest, missing: type[DomainError]) -> Iterator[None]:
+    """Open the door to write; what is not there, or not theirs, raises `missing` inside and is a 404."""
+    try:
+        with owned_tx(request.user):
+            yield
+    except missing as error:
+        raise Http404 from error
+
+
+def goes_into(request: PageRequest, element_id: str) -> bool:
+    """Tell whether htmx will put the answer into an element whose id begins like this."""
+    return bool(request.htmx) and (request.htmx.target or "").startswith(element_id)
+
+
+def around(tab: str) -> dict[str, Any]:
+    """Return what the frame of a whole page of memory needs: which tab is open, the switches, how much waits."""
+    return {"tab": tab, "surroundings": get_surroundings()}
+
+
+def came_from(request: PageRequest) -> str:
+    """Return the address of the page a request came from, on this site, or an empty text."""
+    return (request.htmx.current_url_abs_path or "") if request.htmx else safe_next(request, "")
+
+
+def shown_query(request: PageRequest) -> QueryDict:
+    """Return what the address of the page a request came from asks for."""
+    return QueryDict(urlsplit(came_from(request)).query)
+
+
+def back_with(request: PageRequest, default: str, **said: UUID | str | None) -> HttpResponse:
+    """Redirect to the page a form came from; `event`, `batch` or `decided` brings its undo line along."""
+    back = urlsplit(safe_next(request, default))
+    query = QueryDict(back.query, mutable=True)
+    for name in ("event", "batch", "decided", "select"):
+        query.pop(name, None)
+    query.update({name: str(value) for name, value in said.items() if value})
+    has_line = any(said.values())
+    return redirect(f"{back.path}?{query.urlencode()}{'#done' if has_line else ''}" if query else back.path)
+
+
+def event_of(query: QueryDict) -> MemoryEvent | None:
+    """Return the event of a fact whose undo line an address asks for; those of places have a page of their own."""
+    event_id = uuid_or_none(query.get("event", ""))
+    event = find_event(event_id) if event_id else None
+    return event if event is not None and event.lineage is not None else None
+
+
+def batch_of(query: QueryDict) -> Batch | None:
+    """Return the batch whose undo line an address asks for."""
+    batch_id = uuid_or_none(query.get("batch", ""))
+    return find_batch(batch_id) if batch_id else None
+
+
+def said_of(batch: Batch | None) -> str:
+    """Return what a batch did, such as "3 facts archived, 1 corrected"; empty without one."""
+    if batch is None:
+        return ""
+    parts = [f"{count} {_PAST.get(kind, kind.label.lower())}" for kind, count in batch.kinds]
+    first, count = parts[0], batch.kinds[0][1]
+    number, _, rest = first.partition(" ")
+    said = ", ".join([f"{number} {'fact' if count == 1 else 'facts'} {rest}", *parts[1:]])
+    return f"Undone: {said}" if batch.is_undone else said
+
+
+def uuids(texts: Iterable[str], most: int) -> list[UUID]:
+    """Return the ids among the texts, each once, at most so many; what is no id is left out."""
+    found = dict.fromkeys(fact_id for text in texts if (fact_id := uuid_or_none(text)))
+    return list(found)[:most]
+
+
+def uuid_or_none(text: str) -> UUID | None:
+    """Return the id that a text is, or None."""
+    try:
+        return UUID(text)
+    except ValueError:
+        return None

@@ -1,0 +1,240 @@
+"""What waits for its owner: inferred facts to look through in one go, and proposals to decide about."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final, Self
+from uuid import UUID, uuid4
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse, HttpResponseBadRequest, QueryDict
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.dateparse import parse_datetime
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+
+from config.lib.errors import DomainError
+from config.lib.owned import owned_tx
+from config.lib.text import one_line
+from config.lib.web import owned_view
+from memory.facts.review import ProposalNotFound, accept_proposal, dismiss_proposal, reopen_proposal
+from memory.facts.services import forget_fact, promote_fact, supersede_fact
+from memory.facts.versions import Origin, Written
+from memory.models import ArchivedReason, MemoryProposal, UserFact
+from memory.web.forms import PageForm
+from memory.web.queries import (
+    ASKED_AT_ONCE,
+    PROPOSALS_SHOWN,
+    find_proposal,
+    list_asked,
+    list_decided,
+    list_decided_at,
+    list_proposals,
+    list_with_last,
+)
+from memory.web.views.responses import (
+    CONFLICT,
+    REFUSED,
+    PageRequest,
+    around,
+    back_with,
+    batch_of,
+    goes_into,
+    said_of,
+    uuids,
+    writing,
+)
+
+RIGHT: Final = "right"
+FORGET: Final = "forget"
+LATER: Final = "later"
+
+
+_DECISIONS: Final[dict[str, Callable[..., MemoryProposal]]] = {"accept": accept_proposal, "dismiss": dismiss_proposal}
+
+
+@dataclass
+class Asked:
+    """One inferred fact with what its owner answered so far."""
+
+    fact: UserFact  # as it now is
+    answer: str
+    content: str  # as typed
+    error: str = ""
+
+    @classmethod
+    def of(cls, seen: UserFact, last: UserFact, data: QueryDict) -> Self:
+        """Read the answer to a fact as it was seen; one that changed since is to be answered again."""
+        entry = cls(last, data.get(f"answer-{seen.pk}", LATER), data.get(f"content-{seen.pk}", seen.content))
+        if last.pk != seen.pk or last.is_archived:
+            is_answered = entry.answer != LATER or one_line(entry.content) != seen.content
+            state = "is not held true any more" if last.is_archived else f"now reads: “{last.content}”"
+            entry.error = f"This changed meanwhile; it {state}. Answer again." if is_answered else ""
+            entry.content = entry.content if is_answered else last.content
+        return entry
+
+
+class _Rejected(Exception):
+    """Some answers cannot be saved, so none is: it ends the transaction."""
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+@owned_view
+def review(request: PageRequest) -> HttpResponse:
+    """Show what waits, and take the answers to "Are these right?"."""
+    if request.method == "POST":
+        return _answered(request)
+    return _page(request, _asked(request))
+
+
+@require_POST
+@owned_view
+def accept(request: PageRequest, proposal_id: UUID) -> HttpResponse:
+    """Apply a proposal as its owner's own words."""
+    return _decide(request, proposal_id, accept_proposal)
+
+
+@require_POST
+@owned_view
+def dismiss(request: PageRequest, proposal_id: UUID) -> HttpResponse:
+    """Decide against a proposal; it is not made again."""
+    return _decide(request, proposal_id, dismiss_proposal)
+
+
+@require_POST
+@owned_view
+def reopen(request: PageRequest, proposal_id: UUID) -> HttpResponse:
+    """Take a decision back; what accepting wrote is undone."""
+    return _decide(request, proposal_id, reopen_proposal)
+
+
+@require_POST
+@owned_view
+def decide_all(request: PageRequest) -> HttpResponse:
+    """Accept or dismiss many proposals at once; what cannot be is left waiting, and said."""
+    decide = _DECISIONS.get(request.POST.get("decision", ""))
+    proposal_ids = uuids(request.POST.getlist("proposal"), PROPOSALS_SHOWN)
+    if decide is None or not proposal_ids:
+        return HttpResponseBadRequest("Say which proposals, and accept or dismiss.")
+    now = timezone.now()
+    missing, refusals = 0, []
+    with owned_tx(request.user):
+        for proposal_id in proposal_ids:
+            try:
+                decide(proposal_id=proposal_id, now=now)
+            except ProposalNotFound:
+                missing += 1
+            except DomainError as error:
+                # Refusals come before the first write, so the others stand.
+                refusals.append(str(error))
+    if missing == len(proposal_ids):
+        raise Http404
+    for refusal in dict.fromkeys(refusals):
+        messages.warning(request, f"{refusals.count(refusal)} left as they were: {refusal}")
+    is_done = missing + len(refusals) < len(proposal_ids)
+    return back_with(request, reverse("memory:review"), decided=now.isoformat() if is_done else None)
+
+
+@require_POST
+@owned_view
+def reopen_all(request: PageRequest) -> HttpResponse:
+    """Take back what was decided at once, all or nothing."""
+    decided = _decided_together(request.POST)
+    if not decided:
+        raise Http404
+    try:
+        with owned_tx(request.user):
+            for proposal_id, _ in reversed(decided):
+                reopen_proposal(proposal_id=proposal_id, now=timezone.now())
+    except DomainError as error:
+        messages.error(request, f"Nothing was undone. {error}")
+    return back_with(request, reverse("memory:review"))
+
+
+def _decided_together(data: QueryDict) -> list[tuple[UUID, str]]:
+    try:
+        moment = parse_datetime(data.get("decided", ""))
+        return list_decided_at(moment.astimezone(UTC)) if moment is not None and moment.tzinfo else []
+    except (ValueError, OverflowError):
+        return []
+
+
+def _decide(request: PageRequest, proposal_id: UUID, decide: Callable[..., MemoryProposal]) -> HttpResponse:
+    refusal = ""
+    try:
+        with writing(request, ProposalNotFound):
+            decide(proposal_id=proposal_id, now=timezone.now())
+    except DomainError as error:
+        refusal = str(error)
+    shown = find_proposal(proposal_id)
+    if shown is None:
+        raise Http404
+    if goes_into(request, "proposal-"):
+        context = {"shown": shown, "refusal": refusal, "focus": True}
+        return TemplateResponse(request, "memory/_proposal.html", context, status=CONFLICT if refusal else 200)
+    if refusal:
+        messages.error(request, refusal)
+    return back_with(request, reverse("memory:review"))
+
+
+def _answered(request: PageRequest) -> HttpResponse:
+    now = timezone.now()
+    fact_ids = uuids(request.POST.getlist("fact"), ASKED_AT_ONCE)
+    asked = [Asked.of(seen, last, request.POST) for seen, last in list_with_last(fact_ids)]
+    if fact_ids and not asked:
+        raise Http404
+    batch_id = uuid4()
+    try:
+        with owned_tx(request.user):
+            has_written = _write_answers(asked, Origin(batch_id=batch_id), now)
+    except _Rejected:
+        return _page(request, {"asked": asked}, status=REFUSED)
+    if not has_written:
+        messages.info(request, "Nothing was answered, so nothing changed.")
+    return back_with(request, reverse("memory:review"), batch=batch_id if has_written else None)
+
+
+def _write_answers(asked: list[Asked], origin: Origin, now: datetime) -> bool:
+    written = []
+    for entry in asked:
+        if entry.error:
+            continue
+        try:
+            written.append(_write_answer(entry, origin, now))
+        except DomainError as error:
+            entry.error = str(error)
+    if any(entry.error for entry in asked):
+        raise _Rejected
+    return any(done is not None and done.event is not None for done in written)
+
+
+def _write_answer(entry: Asked, origin: Origin, now: datetime) -> Written | None:
+    if entry.answer == FORGET:
+        # Never true, as its owner says now, rather than true until now (settled 3).
+        reason = ArchivedReason.USER_CORRECTED
+        return forget_fact(id_or_substring=str(entry.fact.pk), reason=reason, origin=origin, now=now)
+    if one_line(entry.content) != entry.fact.content:
+        return supersede_fact(fact_id=entry.fact.pk, content=entry.content, origin=origin, now=now)
+    return promote_fact(fact_id=entry.fact.pk, origin=origin, now=now) if entry.answer == RIGHT else None
+
+
+def _asked(request: PageRequest) -> dict[str, Any]:
+    found = list_asked(PageForm(request.GET).number(), timezone.now())
+    return {"asked": [Asked(fact, LATER, fact.content) for fact in found.facts], "found": found}
+
+
+def _page(request: PageRequest, asked: dict[str, Any], *, status: int = 200) -> HttpResponse:
+    batch = batch_of(request.GET)
+    context = {
+        **asked,
+        "proposals": list_proposals(),
+        "decided": list_decided(),
+        "batch": batch,
+        "batch_said": said_of(batch),
+        "decided_together": _decided_together(request.GET),
+        **around("review"),
+    }
+    return TemplateResponse(request, "memory/review.html", context, status=status)

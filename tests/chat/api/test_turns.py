@@ -1,0 +1,677 @@
+"""`POST /api/chat/`: the turn of a socket, for programs."""
+
+import asyncio
+import json
+from datetime import timedelta
+from uuid import UUID, uuid4
+
+import pytest
+from asgiref.sync import sync_to_async
+from django.db import connection
+from django.utils import timezone
+
+from chat.api import streams
+from chat.conversations.services import MessageRefused
+from chat.models import ActionCard, Conversation, Message, MessageStatus
+from chat.turns import live
+from chat.turns.accept import MAX_MESSAGE_BYTES
+from chat.turns.events import Noticed, ToolFinished, ToolStarted
+from config.lib.owned import owned_tx
+from config.lib.threads import in_thread
+from tests.chat.asking import headers_of, open_exchange, post
+from tests.chat.conftest import new_talk
+from tests.chat.tabs import open_tab, signed_in
+from tests.chat.talk import until
+from tests.factories.chat import ReplyFactory
+from tests.fakes import Gate
+from tests.owners import as_owner
+from trading.account.tokens import create_token
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+CLIENT_ID = "0a1b2c3d-0000-4000-8000-000000000001"
+STREAM = {"accept": "text/event-stream"}
+JSON = {"accept": "application/json"}
+
+
+@pytest.fixture
+def own_client(trader):
+    return signed_in(trader)
+
+
+@pytest.fixture
+def me(own_client):
+    """The headers of the trader's browser."""
+    return headers_of(own_client)
+
+
+def rows(user, model):
+    return as_owner(user, lambda: list(model.objects.order_by("pk")))
+
+
+async def conversations_of(user):
+    return await in_thread(rows, user, Conversation)
+
+
+async def messages_of(user):
+    return await in_thread(rows, user, Message)
+
+
+def said(text="Hello", **more):
+    return {"message": text, **more}
+
+
+# --- A turn ---
+
+
+async def test_turn_comes_as_events(model, me, trader):
+    model.say("Good ", "morning.", delay=0.05)
+
+    answer = await post(me, said("Hello there"))
+
+    [conversation], [message, reply] = await conversations_of(trader), await messages_of(trader)
+    assert (answer.status, answer.headers["content-type"]) == (200, "text/event-stream")
+    assert (answer.headers["cache-control"], answer.headers["x-accel-buffering"]) == ("no-store", "no")
+    assert answer.names == ["accepted", "title", "text", "done"]
+    assert [event.number for event in answer.events] == list(range(1, len(answer.events) + 1))
+    assert answer.events[0].content == {
+        "conversation_id": str(conversation.pk),
+        "message_id": message.pk,
+        "reply_id": reply.pk,
+        "client_id": str(message.client_id),
+    }
+    assert answer.events[1].content == {"title": "Hello there"}
+    assert answer.said == "Good morning."
+    assert answer.events[-1].content == {"status": "complete", "usage": reply.usage, "content": "Good morning."}
+    assert (message.content, reply.status, reply.content) == ("Hello there", "complete", "Good morning.")
+
+
+async def test_answer_in_one_piece_for_who_wants_json(model, me, trader):
+    for headers, body in ((me | JSON, said()), (me | STREAM, said(stream=False))):
+        model.say("*Good* morning.")
+
+        answer = await post(headers, body)
+
+        reply = (await messages_of(trader))[-1]
+        assert (answer.status, answer.headers["content-type"]) == (200, "application/json")
+        assert answer.json["title"] == "Hello"
+        assert (answer.json["message_id"], answer.json["reply"]["id"]) == (reply.reply_to_id, reply.pk)
+        assert answer.json["reply"]["parts"] == [{"part": "text", "text": "*Good* morning."}]
+        assert (answer.json["reply"]["status"], answer.json["reply"]["usage"]) == ("complete", reply.usage)
+
+
+async def test_stream_is_what_comes_unless_json_alone_is_asked_for(model, me):
+    for headers, body in ((me | JSON, said(stream=True)), (me | {"accept": "*/*"}, said()), (me, said())):
+        model.say("Yes.")
+
+        assert (await post(headers, body)).headers["content-type"] == "text/event-stream"
+
+
+async def test_conversation_goes_on_and_only_the_newest_of_the_messages_is_taken(model, me, talk):
+    model.say("First.")
+    model.say("Second.")
+    whole = [
+        {"id": "x1", "role": "user", "parts": [{"type": "text", "text": "One"}]},
+        {"role": "assistant", "content": "Made up by the client", "toolCalls": [{"deep": ["er"]}]},
+        {"role": "user", "parts": [{"type": "text", "text": "Two"}, {"type": "text", "text": "and a half"}]},
+    ]
+    await post(me, {"conversationId": str(talk.conversation_id), "messages": whole[:1]})
+
+    answer = await post(me, {"conversationId": str(talk.conversation_id), "messages": whole})
+
+    assert answer.names == ["accepted", "text", "done"]
+    contents = [message.content for message in await talk.messages()]
+    assert contents == ["One", "First.", "Two\nand a half", "Second."]
+    told = [message["content"] for message in model.requests[1]["messages"] if message["role"] != "system"]
+    assert told == ["One", "First.", "Two\nand a half"]
+
+
+async def test_new_conversation_is_as_it_was_asked_for(model, me, trader):
+    model.say("Noted.")
+    opening = {"mode": "authoring"}
+
+    await post(me, said(assistant="advisor", temporary=True, openingContext=opening))
+
+    [made] = await conversations_of(trader)
+    assert (made.assistant, made.is_temporary, made.opening_context) == ("advisor", True, opening)
+
+
+async def test_memory_and_tools_come_as_values(model, me, trader):
+    model.call_all(
+        ("remember", {"fact": "Never trades <b>alts</b>", "topic": "symbols"}), ("no_such_tool", {"a": 1}), text="Hm."
+    )
+    model.say("Saved.")
+
+    answer = await post(me, said("Remember that I never trade alts"))
+
+    assert answer.names == [
+        *("accepted", "title", "text", "memory", "tool_started", "tool_finished", "text", "done"),
+    ]
+    [memory] = [event.content for event in answer.events if event.name == "memory"]
+    assert memory.keys() == {"kind", "text", "event_id", "fact_id", "is_undone"}
+    assert (memory["kind"], memory["text"], memory["is_undone"]) == ("save", "Never trades <b>alts</b>", False)
+    started, finished = [event.content for event in answer.events if event.name.startswith("tool")]
+    assert (started["name"], started["status"], started["summary"]) == ("no_such_tool", "running", "")
+    assert (finished["call_id"], finished["status"]) == (started["call_id"], "error")
+    assert finished["summary"].startswith("There is no tool of that name.")
+    assert json.loads(started["arguments"]) == {"a": 1}
+    assert answer.events[-1].content["content"] == "Hm.\n\nSaved."
+
+
+async def test_card_comes_with_its_lines_and_the_page_it_is_confirmed_on(me, talk, trader):
+    card = await in_thread(_answered_with_card, trader, talk)
+
+    answer = await post(me, said(conversationId=str(talk.conversation_id), client_id=CLIENT_ID))
+
+    [drawn] = [event.content for event in answer.events if event.name == "card"]
+    assert drawn == {
+        "card_id": str(card.pk),
+        "type": "stop",
+        "lines": [["Skill", "Dips"]],
+        "status": "pending",
+        "expires_at": "2026-11-22T12:00:00Z",
+        "url": f"/chat/{talk.conversation_id}/",
+    }
+
+
+def _answered_with_card(trader, talk):
+    def work():
+        expires_at = timezone.datetime(2026, 11, 22, 12, tzinfo=timezone.get_default_timezone())
+        card = ActionCard.objects.create(
+            conversation_id=talk.conversation_id,
+            type="stop",
+            payload={},
+            lines=[["Skill", "Dips"]],
+            fingerprint="f",
+            digest="d",
+            created_at=expires_at - timedelta(minutes=15),
+            expires_at=expires_at,
+        )
+        conversation = Conversation.objects.get()
+        parts = [{"kind": "card", "step": 0, "card_id": str(card.pk)}]
+        ReplyFactory(reply_to__conversation=conversation, reply_to__client_id=CLIENT_ID, content="Look.", parts=parts)
+        return card
+
+    return as_owner(trader, work)
+
+
+async def test_provider_that_fails_ends_in_failed_and_keeps_what_was_said(model, me, trader):
+    model.say("The start", RuntimeError("the provider's own words"))
+
+    answer = await post(me, said())
+
+    reply = (await messages_of(trader))[-1]
+    assert answer.events[-1].name == "failed"
+    assert answer.events[-1].content == {"text": reply.error, "may_retry": True}
+    assert "the provider's own words" not in answer.text
+    assert (reply.status, reply.content, answer.said) == ("failed", "The start", "The start")
+
+
+async def test_provider_that_fails_is_told_in_the_reply_of_json_too(model, me):
+    model.say(RuntimeError("the provider's own words"))
+
+    answer = await post(me | JSON, said())
+
+    assert (answer.status, answer.json["reply"]["status"]) == (200, "failed")
+    assert answer.json["reply"]["error"]
+
+
+async def test_browser_shows_the_turn_of_a_program(model, me, own_client, talk):
+    model.say("Both see this.")
+    async with open_tab(own_client, talk.conversation_id) as tab:
+        await tab.until("snapshot")
+
+        answer = await post(me, said(conversationId=str(talk.conversation_id)))
+
+        await tab.until("done")
+        assert {frame["type"] for frame in tab.frames} >= {"snapshot", "accepted", "title", "text", "done"}
+        assert "Both see this." in tab.page.final
+    assert answer.said == "Both see this."
+
+
+async def test_keep_alive_comes_while_nothing_happens(model, me, monkeypatch):
+    monkeypatch.setattr(streams, "KEEP_ALIVE_SECONDS", 0.02)
+    gate = Gate()
+    model.say("Wait", gate, " over.")
+
+    async with open_exchange(me, said()) as exchange:
+        await exchange.until("text")
+        while exchange.text.count(": keep-alive\n\n") < 2:
+            await exchange.receive()
+        gate.open()
+        await exchange.end()
+
+    assert exchange.said == "Wait over."
+
+
+async def test_server_without_a_loop_sends_the_whole_at_the_end(model, trader):
+    model.say("All ", "at once.")
+
+    def ask():
+        response = signed_in(trader).post("/api/chat/", said(), content_type="application/json")
+        return response.status_code, b"".join(response).decode()
+
+    status, text = await in_thread(ask)
+
+    assert (status, text.count("event: done")) == (200, 1)
+    assert (await messages_of(trader))[-1].content == "All at once."
+
+
+@pytest.mark.postgres
+async def test_no_connection_is_held_while_a_turn_is_followed(model, me):
+    def in_use():
+        stats = connection.pool.get_stats()
+        return stats["pool_size"] - stats["pool_available"]
+
+    gate = Gate()
+    model.say("Wait", gate)
+    await sync_to_async(lambda: connection.close())()  # that of the fixtures, on their thread
+    async with open_exchange(me, said()) as exchange:
+        await exchange.until("text")
+        await until(lambda: in_use() == 0)  # but for a moment each second, when the turn saves
+        gate.open()
+        await exchange.end()
+
+
+# --- Coming and going ---
+
+
+async def test_client_that_goes_away_does_not_stop_the_turn(model, me, talk):
+    gate = Gate()
+    model.say("Half", gate, " and half.")
+    async with open_exchange(me, said(conversationId=str(talk.conversation_id))) as exchange:
+        await exchange.until("text")
+        await exchange.hang_up()
+
+    assert len(live.running()) == 1
+    task = live.find_turn(talk.conversation_id).task
+    gate.open()
+    await task
+
+    reply = await talk.reply()
+    assert (reply.status, reply.content, model.closed) == ("complete", "Half and half.", 0)
+
+
+async def test_client_that_goes_away_while_it_waits_for_json_does_not_stop_the_turn(model, me, talk):
+    gate = Gate()
+    model.say("Half", gate, " and half.")
+    asking = asyncio.create_task(post(me | JSON, said(conversationId=str(talk.conversation_id))))
+    await until(gate.reached.is_set)
+    asking.cancel()
+    await asyncio.wait({asking}, timeout=0.1)
+
+    task = live.find_turn(talk.conversation_id).task
+    gate.open()
+    await task
+
+    assert (await talk.reply()).content == "Half and half."
+
+
+async def test_resend_while_the_turn_runs_joins_it(model, me, trader):
+    gate = Gate()
+    model.say("Half", gate, " and half.")
+    async with open_exchange(me, said(client_id=CLIENT_ID)) as first:
+        await first.until("text")
+        async with open_exchange(me, said(client_id=CLIENT_ID)) as second:
+            await second.until("text")
+            gate.open()
+            await second.end()
+        await first.end()
+
+    assert first.text == second.text
+    assert second.said == "Half and half."
+    assert len(model.requests) == 1
+    assert len(await conversations_of(trader)) == 1
+
+
+async def test_resend_after_the_end_returns_what_was_answered(model, me, trader):
+    model.call("remember", {"fact": "Never trades alts"}, text="I will.")
+    model.say("Saved.")
+    first = await post(me, said(client_id=CLIENT_ID))
+
+    second = await post(me, said(client_id=CLIENT_ID))
+    third = await post(me | JSON, said(client_id=CLIENT_ID, message="Whatever"))
+
+    assert [name for name in first.names if name != "title"] == second.names
+    assert (second.events[0], second.events[-1].content) == (first.events[0], first.events[-1].content)
+    assert second.said == first.said
+    assert third.json["reply"]["content"] == "I will.\n\nSaved."
+    assert len(model.requests) == 2
+    assert len(await messages_of(trader)) == 2
+
+
+async def test_client_id_is_ones_own(model, me, stranger, trader):
+    theirs = await in_thread(new_talk, stranger)
+    await theirs.say("Hello", client_id=UUID(CLIENT_ID))
+    model.say("Mine.")
+
+    answer = await post(me, said(client_id=CLIENT_ID))
+
+    assert answer.said == "Mine."
+    assert answer.events[0].content["conversation_id"] == str((await conversations_of(trader))[0].pk)
+
+
+async def test_reply_that_another_process_writes_is_read_along(me, talk, monkeypatch):
+    monkeypatch.setattr(streams, "POLL_SECONDS", 0.01)
+    start = await talk.say("Hello", client_id=UUID(CLIENT_ID))
+    await in_thread(_write, talk, start.reply_id, parts=_texts("Half"))
+
+    async with open_exchange(me, said(client_id=CLIENT_ID)) as exchange:
+        assert (await exchange.until("text")).content == {"text": "Half"}
+        tool = {"kind": "tool", "step": 0, "call_id": "c", "name": "get_recent_news", "arguments": "{}"}
+        running = {**tool, "status": "running", "result": None}
+        await in_thread(_write, talk, start.reply_id, parts=[*_texts("Half and half"), running])
+        await exchange.until("tool_started")
+        parts = [*_texts("Half and half"), {**tool, "status": "done", "result": {}}, *_texts("Done.")]
+        ended = {"status": MessageStatus.COMPLETE, "content": "Half and half\n\nDone.", "usage": {"prompt_tokens": 1}}
+        await in_thread(_write, talk, start.reply_id, parts=parts, **ended)
+        await exchange.end()
+
+    assert exchange.names == ["accepted", "text", "tool_started", "tool_finished", "text", "done"]
+    assert exchange.said == "Half and halfDone."
+    assert exchange.events[-1].content == {
+        "status": "complete",
+        "usage": {"prompt_tokens": 1},
+        "content": "Half and half\n\nDone.",
+    }
+
+
+def _texts(text):
+    return [{"kind": "text", "step": 0, "text": text}]
+
+
+def _write(talk, reply_id, **columns):
+    with owned_tx(talk.user_id):
+        Message.objects.filter(pk=reply_id).update(heartbeat_at=timezone.now(), **columns)
+
+
+async def test_reply_whose_process_died_is_ended(me, talk):
+    start = await talk.say("Hello", client_id=UUID(CLIENT_ID))
+    await in_thread(_kill, talk, start.reply_id)
+
+    answer = await post(me, said(client_id=CLIENT_ID, conversationId=str(talk.conversation_id)))
+
+    assert answer.names == ["accepted", "text", "failed"]
+    assert answer.events[-1].content["text"].startswith("Keel was restarted")
+    assert (await talk.reply()).status == "interrupted"
+
+
+def _kill(talk, reply_id):
+    with owned_tx(talk.user_id):
+        long_ago = timezone.now() - timedelta(minutes=1)
+        Message.objects.filter(pk=reply_id).update(heartbeat_at=long_ago, parts=_texts("Half"), content="Half")
+
+
+async def test_reply_that_dies_while_it_is_followed_is_ended(me, talk, monkeypatch):
+    monkeypatch.setattr(streams, "POLL_SECONDS", 0.01)
+    start = await talk.say("Hello", client_id=UUID(CLIENT_ID))
+
+    async with open_exchange(me, said(client_id=CLIENT_ID)) as exchange:
+        await exchange.until("accepted")
+        await in_thread(_kill, talk, start.reply_id)
+        await exchange.end()
+
+    assert exchange.names == ["accepted", "text", "failed"]
+
+
+async def test_reply_that_is_deleted_while_it_is_followed_ends_the_stream(me, talk, monkeypatch):
+    monkeypatch.setattr(streams, "POLL_SECONDS", 0.01)
+    await talk.say("Hello", client_id=UUID(CLIENT_ID))
+
+    async with open_exchange(me, said(client_id=CLIENT_ID)) as exchange:
+        await exchange.until("accepted")
+        await in_thread(_delete, talk)
+        await exchange.end()
+
+    assert exchange.events[-1].content == {"text": streams.GONE, "may_retry": False}
+
+
+def _delete(talk):
+    with owned_tx(talk.user_id):
+        Conversation.objects.filter(pk=talk.conversation_id).delete()
+
+
+async def test_stream_lives_through_a_database_that_does_not_answer(me, talk, outage, monkeypatch):
+    monkeypatch.setattr(streams, "POLL_SECONDS", 0.01)
+    start = await talk.say("Hello", client_id=UUID(CLIENT_ID))
+
+    async with open_exchange(me, said(client_id=CLIENT_ID)) as exchange:
+        await exchange.until("accepted")
+        outage.begin("agent_messages")
+        await until(lambda: outage.hits > 2)
+        outage.end()
+        await in_thread(_write, talk, start.reply_id, status=MessageStatus.COMPLETE, parts=_texts("Here."))
+        await exchange.end()
+
+    assert exchange.names == ["accepted", "text", "done"]
+
+
+async def test_end_that_cannot_be_read_again_still_is_an_end(model, me, monkeypatch, outage):
+    model.say("Hello.")
+    look = streams.find_reply
+
+    def fail(reply_id):
+        outage.begin("agent_messages")
+        try:
+            return look(reply_id)
+        finally:
+            outage.end()
+
+    monkeypatch.setattr(streams, "find_reply", fail)
+    answer = await post(me, said())
+
+    assert answer.events[-1].content["content"] is None
+    assert answer.events[-1].content["status"] == "complete"
+
+
+async def test_stop_ends_the_stream(model, me, talk):
+    gate = Gate()
+    model.say("Half", gate, " and half.")
+    async with open_exchange(me, said(conversationId=str(talk.conversation_id))) as exchange:
+        await exchange.until("text")
+        stopped = await post(me, {}, path=f"/api/conversations/{talk.conversation_id}/stop/")
+        await exchange.end()
+
+    assert (stopped.status, stopped.json) == (202, {"was_running": True})
+    assert (exchange.events[-1].name, exchange.events[-1].content["status"]) == ("done", "interrupted")
+    assert (await talk.reply()).content == "Half"
+
+
+# --- Refusals, before a stream begins ---
+
+
+async def test_unauthenticated_request_is_401_and_no_conversation_is_read(talk, outage):
+    outage.begin("agent_")
+    for headers in (headers_of(), headers_of(authorization="Bearer keel_1_nonsense")):
+        refused = await post(headers, said(conversationId=str(talk.conversation_id)))
+
+        assert (refused.status, refused.headers["content-type"]) == (401, "application/problem+json")
+    assert outage.hits == 0
+    outage.end()
+    assert await talk.messages() == []
+
+
+async def test_token_needs_the_scope_to_write_and_no_csrf_token(model, trader):
+    reading, writing = await in_thread(
+        as_owner, trader, lambda: [create_token(name=s, scope=s, now=timezone.now())[1] for s in ("read", "write")]
+    )
+    model.say("Hello, bot.")
+
+    refused = await post(headers_of(authorization=f"Bearer {reading}"), said())
+    answer = await post(headers_of(authorization=f"Bearer {writing}"), said())
+
+    assert (refused.status, refused.json["code"]) == (403, "permission_denied")
+    assert answer.said == "Hello, bot."
+
+
+async def test_session_needs_a_csrf_token(me, trader):
+    refused = await post({name: value for name, value in me.items() if name != "x-csrftoken"}, said())
+
+    assert (refused.status, refused.json["code"]) == (403, "permission_denied")
+    assert await conversations_of(trader) == []
+
+
+async def test_foreign_and_unknown_conversations_get_the_same_404(me, stranger):
+    theirs = await in_thread(new_talk, stranger)
+
+    foreign, unknown = [await post(me, said(conversationId=str(key))) for key in (theirs.conversation_id, uuid4())]
+
+    assert (foreign.status, foreign.text) == (unknown.status, unknown.text)
+    assert (foreign.status, foreign.json["code"]) == (404, "conversation_not_found")
+    assert await theirs.messages() == []
+
+
+async def test_foreign_deployment_is_404_and_makes_no_conversation(me, trader):
+    opening = {"mode": "coach", "focusDeploymentId": str(uuid4())}
+
+    refused = await post(me, said(openingContext=opening))
+
+    assert refused.status == 404
+    assert await conversations_of(trader) == []
+
+
+async def test_second_message_while_keel_answers_is_409(model, me, talk):
+    gate = Gate()
+    model.say("Half", gate)
+    body = said(conversationId=str(talk.conversation_id))
+    async with open_exchange(me, body) as exchange:
+        await exchange.until("text")
+        refused = await post(me, body)
+        gate.open()
+        await exchange.end()
+
+    assert (refused.status, refused.headers["content-type"]) == (409, "application/problem+json")
+    assert "still answering" in refused.json["detail"]
+    assert len(await talk.messages()) == 2
+
+
+async def test_too_many_turns_at_once_are_refused_and_make_no_conversation(model, me, trader, settings):
+    settings.TURNS_PER_USER = 1
+    gate = Gate()
+    model.say("Half", gate)
+    async with open_exchange(me, said()) as exchange:
+        await exchange.until("text")
+        refused = await post(me, said())
+        gate.open()
+        await exchange.end()
+
+    assert refused.status == 429
+    assert "most at a time" in refused.json["detail"]
+    assert len(await conversations_of(trader)) == 1
+
+
+TOO_DEEP = b'{"message": ' + b"[" * 30 + b"]" * 30 + b"}"
+REFUSED = [
+    pytest.param(b"not json", 400, id="not JSON"),
+    pytest.param(b"", 422, id="nothing"),
+    pytest.param(b'{"message": "a\\u0000b"}', 400, id="NUL"),
+    pytest.param(b'{"message": "\\ud800"}', 400, id="half a surrogate pair"),
+    pytest.param(TOO_DEEP, 400, id="too deep"),
+    pytest.param(b"[" * 100_000, 400, id="much too deep"),
+    pytest.param(b'{"message": "' + b"x" * 5_000_000 + b'"}', 413, id="5 MB"),
+    pytest.param([], 422, id="a list"),
+    pytest.param("text", 422, id="a text"),
+    pytest.param(None, 422, id="null"),
+    pytest.param({}, 422, id="empty"),
+    pytest.param({"message": ""}, 422, id="no words"),
+    pytest.param({"message": " \n\u200b"}, 422, id="nothing visible"),
+    pytest.param({"message": "x" * (MAX_MESSAGE_BYTES + 1)}, 422, id="too long"),
+    pytest.param({"message": ["Hello"]}, 422, id="a list of words"),
+    pytest.param({"message": {"text": "Hello"}}, 422, id="an object of words"),
+    pytest.param({"message": True}, 422, id="a truth"),
+    pytest.param({"message": "Hello", "messages": []}, 422, id="both"),
+    pytest.param({"messages": []}, 422, id="no messages"),
+    pytest.param({"messages": "Hello"}, 422, id="messages of another kind"),
+    pytest.param({"messages": [1, None]}, 422, id="messages that are none"),
+    pytest.param({"messages": [{"role": "assistant", "content": "Hello"}]}, 422, id="none of the user's"),
+    pytest.param({"messages": [{"role": "user"}]}, 422, id="message without words"),
+    pytest.param({"messages": [{"role": "user", "parts": [{"type": "file"}]}]}, 422, id="a file"),
+    pytest.param({"messages": [{"role": "user", "content": "x"}] * 2_001}, 422, id="too many messages"),
+    pytest.param({"message": "Hello", "conversationId": "x"}, 422, id="no uuid"),
+    pytest.param({"message": "Hello", "client_id": "x"}, 422, id="no client id"),
+    pytest.param({"message": "Hello", "assistant": "doctor"}, 422, id="unknown assistant"),
+    pytest.param({"message": "Hello", "temporary": "perhaps"}, 422, id="half temporary"),
+    pytest.param({"message": "Hello", "stream": "x"}, 422, id="no truth"),
+    pytest.param({"message": "Hello", "user": 1}, 422, id="unknown field"),
+    pytest.param({"message": "Hello", "openingContext": {"mode": "boss"}}, 422, id="unknown mode"),
+    pytest.param({"message": "Hello", "openingContext": {"mode": "coach"}}, 422, id="coach of nothing"),
+    pytest.param(
+        {"message": "Hello", "openingContext": {"mode": "ops", "skill_id": CLIENT_ID}}, 422, id="ops on a skill"
+    ),
+    pytest.param({"message": "Hello", "openingContext": {"mode": "ops", "fact_id": CLIENT_ID}}, 422, id="a fact"),
+    pytest.param({"message": "Hello", "openingContext": []}, 422, id="opening of another kind"),
+]
+
+
+@pytest.mark.parametrize(("body", "status"), REFUSED)
+async def test_what_cannot_be_taken_is_a_problem_and_keeps_nothing(me, trader, body, status):
+    refused = await post(me, body)
+
+    assert (refused.status, refused.headers["content-type"]) == (status, "application/problem+json")
+    assert refused.json["status"] == status
+    assert await conversations_of(trader) == []
+
+
+async def test_message_in_the_trash_is_refused_as_the_socket_does(me, talk):
+    def trash():
+        with owned_tx(talk.user_id):
+            Conversation.objects.update(trashed_at=timezone.now())
+
+    await in_thread(trash)
+
+    refused = await post(me, said(conversationId=str(talk.conversation_id)))
+
+    assert (refused.status, refused.json["code"]) == (MessageRefused.http_status, "message_refused")
+
+
+# --- The log of a turn ---
+
+
+async def read_all(log, *, patience=10.0):
+    return [event async for event in log.read(patience=patience)]
+
+
+async def test_log_gives_everybody_all_of_it():
+    log = live.TurnLog()
+    early = asyncio.create_task(read_all(log))
+    for number in range(5):
+        log.add(Noticed(f"{number}"))
+        await asyncio.sleep(0)
+    late = asyncio.create_task(read_all(log))
+    log.add(Noticed("5"))
+    log.close()
+
+    assert [event.text for event in await early] == ["0", "1", "2", "3", "4", "5"]
+    assert await late == await early == await read_all(log)
+
+
+async def test_log_keeps_a_tool_as_it_was_when_it_started():
+    log, part = live.TurnLog(), {"kind": "tool", "status": "running"}
+    log.add(ToolStarted(part))
+    part["status"] = "done"
+    log.add(ToolFinished(part))
+    log.close()
+
+    assert [event.part["status"] for event in await read_all(log)] == ["running", "done"]
+
+
+async def test_log_says_when_nothing_happens():
+    log = live.TurnLog()
+    reading = asyncio.create_task(read_all(log, patience=0.01))
+    await asyncio.sleep(0.05)
+    log.close()
+
+    assert set(await reading) == {None}
+
+
+async def test_turn_that_breaks_ends_its_log(model, talk, monkeypatch, caplog):
+    async def broken(start, control):
+        raise RuntimeError("a bug")
+        yield
+
+    monkeypatch.setattr(live, "run_turn", broken)
+    turn = live.start_turn(await talk.say(), {"client_id": None, "reply_id": "1", "html": ""}, None)
+    [failed] = await read_all(turn.log)
+
+    assert failed.text == live.BROKE
+    assert "broke" in caplog.text

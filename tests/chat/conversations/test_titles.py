@@ -1,0 +1,158 @@
+import asyncio
+
+import pytest
+from django.utils import timezone
+
+from chat.conversations.services import rename_conversation
+from chat.conversations.titles import clean_title, write_title
+from chat.models import Conversation, UsageDay
+from chat.prompt.texts import TITLE_TASK
+from config.lib.owned import owned_tx
+from config.lib.threads import in_thread
+from tests.chat.tabs import open_tab, signed_in
+from tests.chat.talk import until
+from tests.fakes import Gate
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def _title_model(settings):
+    settings.TITLE_MODELS = ["scripted/title"]
+
+
+def titled(talk):
+    with owned_tx(talk.user_id):
+        found = Conversation.objects.get(pk=talk.conversation_id)
+        return found.title, found.is_title_chosen
+
+
+async def write(talk):
+    return await write_title(talk.conversation_id, user_id=talk.user_id, clock=timezone.now)
+
+
+async def test_first_exchange_gives_the_chat_a_title(model, talk):
+    model.say("Half a percent.")
+    await talk.ask("How large should a BTC position of mine be, with 10,000 dollars?")
+    model.say("BTC position size")
+
+    assert await write(talk) == "BTC position size"
+
+    assert await in_thread(titled, talk) == ("BTC position size", True)
+    task, exchange = (message["content"] for message in model.requests[-1]["messages"])
+    assert task == TITLE_TASK
+    assert exchange == (
+        "Person: How large should a BTC position of mine be, with 10,000 dollars?\nKeel: Half a percent."
+    )
+
+
+async def test_title_is_written_once(model, talk):
+    model.say("One.")
+    await talk.ask("first")
+    model.say("The first question")
+
+    await write(talk)
+
+    assert await write(talk) is None
+    assert len(model.requests) == 2
+
+
+async def test_name_that_the_user_gave_stays(model, talk):
+    model.say("One.")
+    await talk.ask("first")
+
+    def rename():
+        with owned_tx(talk.user_id):
+            rename_conversation(conversation_id=talk.conversation_id, title="Mine")
+
+    await in_thread(rename)
+
+    assert await write(talk) is None
+    assert await in_thread(titled, talk) == ("Mine", True)
+
+
+async def test_name_that_the_user_gives_meanwhile_wins(model, talk):
+    model.say("One.")
+    await talk.ask("first")
+    gate = Gate()
+    model.say(gate, "Too late")
+
+    def rename():
+        with owned_tx(talk.user_id):
+            rename_conversation(conversation_id=talk.conversation_id, title="Mine")
+
+    writing = asyncio.create_task(write(talk))
+    await until(gate.reached.is_set)
+    await in_thread(rename)
+    gate.open()
+
+    assert await writing is None
+    assert await in_thread(titled, talk) == ("Mine", True)
+
+
+async def test_model_that_cannot_be_reached_leaves_the_first_words(model, talk):
+    model.say("One.")
+    await talk.ask("first question")
+    model.say(RuntimeError("down"))
+
+    assert await write(talk) is None
+    assert await in_thread(titled, talk) == ("first question", False)
+
+
+async def test_answer_that_is_no_title_leaves_the_first_words_for_good(model, talk):
+    model.say("One.")
+    await talk.ask("first question")
+    model.say("I cannot write a title for this chat because I was not given enough of it to work with.")
+
+    assert await write(talk) is None
+    assert await in_thread(titled, talk) == ("first question", True)
+
+
+async def test_chat_without_an_answer_has_nothing_to_name(model, talk):
+    assert await write(talk) is None
+    assert model.requests == []
+
+
+async def test_what_a_title_costs_is_counted(model, talk):
+    model.say("One.")
+    await talk.ask("first")
+
+    def prompt_tokens():
+        with owned_tx(talk.user_id):
+            return UsageDay.objects.get().prompt_tokens
+
+    before = await in_thread(prompt_tokens)
+    model.say("First question")
+    await write(talk)
+
+    assert await in_thread(prompt_tokens) == before + 10
+
+
+async def test_open_page_hears_of_the_title(model, trader, talk):
+    model.say("One.")
+    model.say("A better title")
+    async with open_tab(await in_thread(signed_in, trader), talk.conversation_id) as tab:
+        await tab.say("What is a good size for a trade of mine in BTC?")
+        assert (await tab.until("title"))["title"] == "What is a good size for…"
+
+        assert (await tab.until("title"))["title"] == "A better title"
+
+
+@pytest.mark.parametrize(
+    ("written", "title"),
+    [
+        ("BTC position size", "BTC position size"),
+        ('"BTC position size."', "BTC position size"),
+        ("Title: **BTC position size**", "BTC position size"),
+        ("BTC position size\n\nI chose this because", "BTC position size"),
+        ("  Größe   einer Position ", "Größe einer Position"),
+        ("", ""),
+        ("...", ""),
+        ("one two three four five six seven eight nine", ""),
+        ("x" * 61, ""),
+        ("a\x00b\u202ec", "abc"),
+    ],
+)
+@pytest.mark.django_db(transaction=False)
+def test_clean_title(written, title):
+    assert clean_title(written) == title

@@ -1,0 +1,173 @@
+"""What a day of chats costs: reserved before a turn, settled after it, and no more than the budget."""
+
+from dataclasses import asdict
+from datetime import timedelta
+from decimal import Decimal
+from uuid import uuid4
+
+import pytest
+
+from chat.conversations.services import MessageRefused
+from chat.conversations.usage import REPLY_ALLOWANCE, list_days, note_usage
+from chat.models import Message, MessageStatus, UsageDay
+from chat.turns.accept import accept_message
+from chat.turns.replies import finish_reply, interrupt_dead_turns
+from config.lib.llm.door import Usage
+from config.lib.owned import owned_tx
+from config.lib.threads import in_thread
+from tests.chat.talk import answer
+from tests.factories.chat import ConversationFactory
+from tests.factories.memory import JUNE
+from tests.owners import as_owner
+
+DAY = timedelta(days=1)
+PRICED = "openrouter/anthropic/claude-haiku-4.5"
+
+
+def send(conversation=None, text="Hello", now=JUNE):
+    chat = conversation or ConversationFactory()
+    return accept_message(conversation_id=chat.pk, client_id=uuid4(), text=text, now=now)
+
+
+def finish(accepted, usage=None, model="offline/keel", status=MessageStatus.COMPLETE):
+    return finish_reply(
+        reply_id=accepted.reply.pk, status=status, parts=[], text="", usage=usage, model=model, now=JUNE
+    )
+
+
+def used(prompt=0, completion=0, cached=0):
+    return asdict(Usage(prompt, completion, cached))
+
+
+def test_turn_reserves_what_it_sends_and_room_for_its_answer(as_trader):
+    accepted = send(text="Hello")
+
+    day = UsageDay.objects.get()
+    told = sum(len(segment.text) for segment in accepted.turn.sent.segments)
+    assert (day.day, day.turns) == (JUNE.date(), 1)
+    assert day.reserved_tokens == accepted.reply.reserved_tokens >= told // 4 + REPLY_ALLOWANCE
+    assert (day.prompt_tokens, day.completion_tokens) == (0, 0)
+
+
+def test_end_of_a_turn_counts_what_it_used_and_frees_the_rest(as_trader):
+    finish(send(), used(1000, 50, 800))
+    finish(send(), used(10, 5))
+
+    day = UsageDay.objects.get()
+    assert (day.turns, day.reserved_tokens) == (2, 0)
+    assert (day.prompt_tokens, day.completion_tokens, day.cached_tokens) == (1010, 55, 800)
+    assert set(Message.objects.values_list("reserved_tokens", flat=True)) == {0}
+
+
+def test_end_is_counted_once(as_trader):
+    accepted = send()
+
+    assert finish(accepted, used(1000, 50))
+    assert not finish(accepted, used(1000, 50))
+
+    assert UsageDay.objects.get().prompt_tokens == 1000
+
+
+def test_turn_is_counted_on_the_day_it_began(as_trader):
+    accepted = send(now=JUNE)
+    finish_reply(reply_id=accepted.reply.pk, status="complete", parts=[], text="", usage=used(7, 1), now=JUNE + DAY)
+
+    assert [(day.day, day.prompt_tokens) for day in list_days(5)] == [(JUNE.date(), 7)]
+
+
+def test_turn_that_died_gives_its_reservation_back(as_trader):
+    send()
+
+    interrupt_dead_turns(now=JUNE + timedelta(minutes=1))
+
+    assert UsageDay.objects.get().reserved_tokens == 0
+
+
+def test_turn_that_was_taken_for_dead_counts_what_it_used(as_trader):
+    accepted = send()
+    interrupt_dead_turns(now=JUNE + timedelta(minutes=1))
+
+    finish(accepted, used(30, 3))
+
+    day = UsageDay.objects.get()
+    assert (day.prompt_tokens, day.completion_tokens, day.reserved_tokens) == (30, 3, 0)
+
+
+def test_budget_that_is_used_up_refuses_with_a_clear_message(settings, as_trader):
+    settings.DAILY_TOKEN_BUDGET = 5_000
+    finish(send(), used(4_900, 50))
+
+    with pytest.raises(MessageRefused, match=r"5,000 tokens are used up.*00:00 UTC.*Your text is kept"):
+        send()
+
+    assert Message.objects.filter(role="user").count() == 1
+
+
+def test_budget_counts_what_others_have_set_aside(settings, as_trader):
+    reserved = send().reply.reserved_tokens
+    settings.DAILY_TOKEN_BUDGET = reserved + REPLY_ALLOWANCE - 1
+
+    with pytest.raises(MessageRefused, match="set aside for answers under way"):
+        send()
+
+
+def test_next_day_begins_anew(settings, as_trader):
+    settings.DAILY_TOKEN_BUDGET = 5_000
+    finish(send(), used(4_900, 50))
+
+    send(now=JUNE + DAY)
+
+    assert [day.day for day in list_days(5)] == [(JUNE + DAY).date(), JUNE.date()]
+
+
+def test_budget_of_one_is_none_of_anothers(settings, as_trader, stranger):
+    settings.DAILY_TOKEN_BUDGET = 5_000
+    as_owner(stranger, lambda: finish(send(), used(4_900, 50)))
+
+    assert send().turn is not None
+
+
+def test_prices_are_counted_where_they_are_known(settings, as_trader):
+    settings.DAILY_TOKEN_BUDGET = 10**9
+    finish(send(), used(1_000_000, 1_000_000), model=PRICED)
+    finish(send(), used(1_000_000, 1_000_000), model="nobody/knows")
+
+    assert UsageDay.objects.get().cost_usd == Decimal("6.000000")
+
+
+def test_work_beside_turns_is_counted_too(as_trader):
+    note_usage(Usage(100, 10), "offline/keel", now=JUNE)
+    note_usage(Usage(1, 1), "offline/keel", now=JUNE)
+
+    day = UsageDay.objects.get()
+    assert (day.prompt_tokens, day.completion_tokens, day.turns) == (101, 11, 0)
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_turn_counts_all_calls_of_the_model(model, talk):
+    model.call("remember", {"fact": "Trades BTC only"})
+    model.say("Noted.")
+
+    result = await answer(await talk.say("I trade BTC only"))
+
+    (day,) = await read_days(talk)
+    assert (day.turns, day.reserved_tokens) == (1, 0)
+    assert day.prompt_tokens == result.last.usage["prompt_tokens"] > 0
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_stopping_an_answer_again_and_again_is_not_free(model, talk):
+    model.say("Half an answer", RuntimeError("the provider broke off"))
+
+    await answer(await talk.say())
+
+    (day,) = await read_days(talk)
+    assert day.prompt_tokens > 500
+
+
+async def read_days(talk):
+    def read():
+        with owned_tx(talk.user_id):
+            return list_days(5)
+
+    return await in_thread(read)

@@ -1,0 +1,669 @@
+import json
+from datetime import timedelta
+from uuid import UUID, uuid4
+
+import pytest
+from django.db import connection
+
+from chat.conversations.lifecycle import CLOSING_LEASE, MAX_TRIES, note_left, request_close, trash_conversation
+from chat.conversations.queries import ConversationNotFound
+from chat.endings import closing
+from chat.endings.closing import Outcome, close_conversation, close_due
+from chat.models import Conversation, ConversationStatus, MemorySnapshot, Message
+from chat.turns.accept import accept_message, retry_reply
+from chat.turns.replies import finish_reply
+from config.lib.llm.door import LLMUnavailable
+from config.lib.owned import owned, owned_tx
+from memory.facts.services import forget_fact, remember_fact, set_switches
+from memory.models import Confidence, FactSource, MemoryProposal, ProposalKind, UserFact
+from tests.chat.closings import add_exchange, answer, as_user, asked, close, fact, make_chat
+from tests.factories.chat import MemorySnapshotFactory, MessageFactory, ReplyFactory
+from tests.factories.memory import JUNE, MAY, UserFactFactory
+from tests.owners import as_owner
+
+pytestmark = pytest.mark.django_db
+MINUTE = timedelta(minutes=1)
+BTC = "I only trade BTC and ETH perps."
+
+
+@pytest.fixture
+def model(model, settings):
+    """The extractor."""
+    settings.EXTRACT_MODELS = ["scripted/extractor"]
+    return model
+
+
+@pytest.fixture
+def chat(trader):
+    """An active chat of one exchange."""
+    return as_user(trader, lambda: make_chat((BTC, "Noted.")))
+
+
+def reread(conversation, user):
+    """Return the row as it now is."""
+    return as_user(user, lambda: Conversation.objects.get(pk=conversation.pk))
+
+
+def facts_of(user):
+    """Return the words of the facts that are believed."""
+    return as_user(user, lambda: [row.content for row in UserFact.objects.believed().order_by("created_at", "content")])
+
+
+def ids_of(conversation, user):
+    """Return the ids of the messages, oldest first."""
+    with owned(user):
+        return list(Message.objects.filter(conversation=conversation).order_by("pk").values_list("pk", flat=True))
+
+
+# --- What a close does ---
+
+
+def test_close_learns_and_marks_the_chat_idle(trader, chat, model):
+    answer(model, fact("Only trades BTC and ETH perps", topic="symbols"), summary="About symbols.")
+
+    closed = close(chat, trader)
+
+    row = reread(chat, trader)
+    assert (closed.outcome, closed.learned.saved) == (Outcome.IDLE, 1)
+    assert (row.status, row.summary) == (ConversationStatus.IDLE, "About symbols.")
+    assert (row.closing_token, row.closing_until, row.left_at) == (None, None, None)
+    assert row.extracted_through == ids_of(chat, trader)[-1]
+
+
+def test_what_was_learned_is_inferred_scored_and_quotes_the_user(trader, chat, model):
+    answer(model, fact("Only trades BTC and ETH perps", topic="symbols", confidence=0.8))
+
+    close(chat, trader)
+
+    with owned(trader):
+        learned = UserFact.objects.get()
+        typed = Message.objects.get(pk=ids_of(chat, trader)[0])
+    assert (learned.source, learned.confidence, learned.score) == (FactSource.EXTRACTED, Confidence.INFERRED, 0.8)
+    assert learned.conversation_id == chat.pk
+    (quote,) = learned.quotes
+    assert quote["message_id"] == typed.pk
+    assert typed.content[quote["start"] : quote["end"]] in BTC
+
+
+def test_close_that_is_repeated_calls_no_model(trader, chat, model):
+    answer(model)
+    close(chat, trader)
+
+    assert close(chat, trader).outcome == Outcome.NOT_NEEDED
+
+    assert len(model.requests) == 1
+
+
+def test_close_of_a_chat_without_a_word_of_the_user_calls_no_model(trader, model):
+    chat = as_user(trader, make_chat)
+
+    assert close(chat, trader).outcome == Outcome.IDLE
+    assert model.requests == []
+
+
+def test_next_close_extracts_the_new_turns_alone_with_the_summary_of_the_old(trader, chat, model):
+    answer(model, summary="They spoke of symbols.")
+    close(chat, trader)
+    send(chat, trader, "I never risk more than 1% per trade.")
+    answer(model)
+
+    close(chat, trader)
+
+    assert "1%" in asked(model)
+    assert "perps" not in asked(model)
+    assert "They spoke of symbols." in asked(model)
+
+
+def send(chat, user, text):
+    """Send a message and let its turn end."""
+    with owned_tx(user):
+        accepted = accept_message(conversation_id=chat.pk, client_id=uuid4(), text=text, now=JUNE)
+        finish_reply(
+            reply_id=accepted.reply.pk,
+            status="complete",
+            parts=[{"kind": "text", "step": 0, "text": "Noted."}],
+            text="Noted.",
+            now=JUNE,
+        )
+    return accepted
+
+
+def test_long_chat_is_extracted_in_parts_and_the_watermark_moves_with_each(trader, model, monkeypatch):
+    monkeypatch.setattr(closing, "CHUNK_TOKENS", 120)
+    chat = as_user(trader, lambda: make_chat(*[(f"{BTC} Part {n}. " + "word " * 40, "Noted.") for n in range(3)]))
+    for number in range(2):
+        answer(model, summary=f"Summary {number}.")
+    model.say(LLMFault())
+
+    closed = close(chat, trader)
+
+    row, ids = reread(chat, trader), ids_of(chat, trader)
+    assert closed.outcome == Outcome.PUT_OFF
+    assert ids[0] < row.extracted_through < ids[-1]
+    assert row.summary == "Summary 1."
+    assert "Summary 0." in asked(model, 1)
+
+
+class LLMFault(Exception):
+    """What a provider's client raises."""
+
+
+def test_replaced_replies_are_not_sent(trader, model):
+    chat = as_user(trader, make_chat)
+    with owned_tx(trader):
+        message = add_exchange(chat, BTC, "The second answer.")
+        ReplyFactory(reply_to=message, content="The first answer.", replaced=True)
+    answer(model)
+
+    close(chat, trader)
+
+    assert "The second answer." in asked(model)
+    assert "The first answer." not in asked(model)
+
+
+def test_injected_block_is_taken_out_of_the_transcript(trader, model):
+    block = "## What I know about you\n- [fact] Trades silver on Fridays"
+    chat = as_user(trader, make_chat)
+    with owned_tx(trader):
+        snapshot = MemorySnapshotFactory(conversation=chat, text=block)
+        add_exchange(chat, BTC, f"You told me this:\n{block}\nAnything else?", snapshot=snapshot)
+    answer(model)
+
+    close(chat, trader)
+
+    assert "silver" not in asked(model)
+    assert "Anything else?" in asked(model)
+
+
+def test_known_facts_are_told_with_who_said_them(trader, chat, model):
+    with owned_tx(trader):
+        said = UserFactFactory(content="Retires at 50")
+        learned = UserFactFactory(content="Likes short answers", learned=True)
+    answer(model)
+
+    close(chat, trader)
+
+    told = {known["id"]: known["explicit"] for known in lines(asked(model), "known_facts")}
+    assert told == {str(said.pk): True, str(learned.pk): False}
+
+
+def lines(request, tag):
+    """Return the lines of JSON between two tags."""
+    inside = request.split(f"<{tag}>\n")[1].split(f"</{tag}>")[0]
+    return [json.loads(line) for line in inside.strip().split("\n")]
+
+
+# --- Reconciling: the rules of trust ---
+
+
+@pytest.mark.parametrize(("confidence", "kept"), [(0.9, 0.9), (0.7, 0.7), (0.3, 0.3), (0.29, None)])
+def test_candidates_below_030_are_dropped_and_those_below_070_kept_for_recall(trader, chat, model, confidence, kept):
+    answer(model, fact("Only trades BTC and ETH perps", confidence=confidence))
+
+    close(chat, trader)
+
+    with owned(trader):
+        assert [row.score for row in UserFact.objects.all()] == ([kept] if kept else [])
+
+
+def test_update_replaces_what_was_extracted(trader, chat, model):
+    old = as_user(trader, lambda: UserFactFactory(content="Only trades BTC perps", learned=True))
+    answer(model, fact("Only trades BTC and ETH perps", op="update", target_id=str(old.pk)))
+
+    closed = close(chat, trader)
+
+    assert closed.learned.updated == 1
+    assert facts_of(trader) == ["Only trades BTC and ETH perps"]
+
+
+def test_update_of_what_was_said_outright_becomes_a_proposal(trader, chat, model):
+    said = as_user(trader, lambda: UserFactFactory(content="Only trades gold perps"))
+    answer(model, fact("Only trades BTC and ETH perps", op="update", target_id=str(said.pk)))
+
+    closed = close(chat, trader)
+
+    assert closed.learned.proposed == 1
+    assert facts_of(trader) == ["Only trades gold perps"]
+    with owned(trader):
+        proposal = MemoryProposal.objects.select_related("target").get()
+        assert (proposal.kind, proposal.target) == (ProposalKind.CONFLICT, said)
+        assert proposal.payload["content"] == "Only trades BTC and ETH perps"
+        assert proposal.evidence["quotes"]
+
+
+def test_candidate_that_conflicts_with_what_was_said_outright_becomes_a_proposal(trader, chat, model):
+    said = as_user(trader, lambda: UserFactFactory(content="Trades anything that moves"))
+    answer(model, fact("Only trades BTC and ETH perps", conflicts_with=str(said.pk)))
+
+    assert close(chat, trader).learned.proposed == 1
+    assert facts_of(trader) == ["Trades anything that moves"]
+
+
+def test_what_the_user_did_not_type_is_dropped(trader, chat, model):
+    answer(model, fact("Wants to be paid in doge from now on"))
+
+    assert close(chat, trader).learned.dropped == 1
+    assert facts_of(trader) == []
+    with owned(trader):
+        assert not MemoryProposal.objects.exists()
+
+
+def test_what_the_user_did_not_type_waits_for_them_when_other_text_was_in_view(trader, model):
+    chat = as_user(trader, make_chat)
+    with owned_tx(trader):
+        add_exchange(chat, BTC, "The news says: pay in doge.", is_untrusted=True)
+    answer(model, fact("Wants to be paid in doge from now on"), fact("Only trades BTC and ETH perps"))
+
+    closed = close(chat, trader)
+
+    assert (closed.learned.proposed, closed.learned.saved) == (1, 1)
+    assert facts_of(trader) == ["Only trades BTC and ETH perps"]
+    with owned(trader):
+        assert MemoryProposal.objects.get().kind == ProposalKind.UNTRUSTED
+
+
+def test_text_in_view_of_an_earlier_part_taints_the_later_ones_by_their_summary(trader, model):
+    chat = as_user(trader, make_chat)
+    with owned_tx(trader):
+        add_exchange(chat, "What is new?", "The news says: pay in doge.", is_untrusted=True)
+    answer(model)
+    close(chat, trader)
+    send(chat, trader, BTC)
+    answer(model, fact("Wants to be paid in doge from now on"))
+
+    assert close(chat, trader).learned.proposed == 1
+
+
+def test_forgotten_facts_are_not_learned_again(trader, chat, model):
+    with owned_tx(trader):
+        known = remember_fact(content="Only trades BTC and ETH perps", topic="symbols", now=MAY).fact
+        forget_fact(id_or_substring=str(known.pk), now=JUNE)
+    answer(model, fact("Only trades BTC and ETH perps", topic="symbols"))
+
+    assert close(chat, trader).learned.dropped == 1
+    assert facts_of(trader) == []
+
+
+def test_forgotten_words_are_not_proposed_either(trader, chat, model):
+    with owned_tx(trader):
+        known = remember_fact(content="Only trades BTC and ETH perps", topic="symbols", now=MAY).fact
+        forget_fact(id_or_substring=str(known.pk), now=JUNE)
+        said = UserFactFactory(content="Trades anything that moves")
+    answer(model, fact("Only trades BTC and ETH perps", topic="symbols", conflicts_with=str(said.pk)))
+
+    assert close(chat, trader).learned.dropped == 1
+    with owned(trader):
+        assert not MemoryProposal.objects.exists()
+
+
+def test_secrets_are_dropped_and_the_rest_is_learned(trader, model):
+    typed = "My api key is sk-abcdefghijklmnopqrstuvwxyz123456. " + BTC
+    chat = as_user(trader, lambda: make_chat((typed, "Noted.")))
+    answer(
+        model,
+        fact("My api key is sk-abcdefghijklmnopqrstuvwxyz123456"),
+        fact("Only trades BTC and ETH perps"),
+    )
+
+    close(chat, trader)
+
+    assert facts_of(trader) == ["Only trades BTC and ETH perps"]
+
+
+def test_ids_of_strangers_are_nobodys(trader, stranger, chat, model):
+    theirs = as_owner(stranger, lambda: UserFactFactory(content="Likes gold", learned=True))
+    answer(model, fact("Only trades BTC and ETH perps", op="update", target_id=str(theirs.pk)))
+
+    close(chat, trader)
+
+    assert facts_of(trader) == ["Only trades BTC and ETH perps"]
+    assert as_owner(stranger, lambda: UserFact.objects.believed().get()).content == "Likes gold"
+
+
+def test_close_twice_over_the_same_turns_saves_once(trader, chat, model):
+    for _ in range(2):
+        answer(model, fact("Only trades BTC and ETH perps"))
+    close(chat, trader)
+    as_user(trader, lambda: Conversation.objects.update(extracted_through=0, status=ConversationStatus.ACTIVE))
+
+    assert close(chat, trader).learned.known == 1
+    assert facts_of(trader) == ["Only trades BTC and ETH perps"]
+
+
+# --- What teaches nothing ---
+
+
+def test_trashed_chat_is_not_extracted(trader, chat, model):
+    as_user(trader, lambda: trash_conversation(conversation_id=chat.pk, now=JUNE))
+
+    assert close(chat, trader).outcome == Outcome.NOT_NEEDED
+    assert model.requests == []
+
+
+def test_trash_during_a_close_drops_what_was_found(trader, chat, model, monkeypatch):
+    during(monkeypatch, lambda: as_owner(trader, lambda: trash_conversation(conversation_id=chat.pk, now=JUNE)))
+    answer(model, fact("Only trades BTC and ETH perps"))
+
+    assert close(chat, trader).outcome == Outcome.TAKEN_BACK
+    assert facts_of(trader) == []
+    assert reread(chat, trader).status == ConversationStatus.IDLE
+
+
+def during(monkeypatch, act):
+    """Do something while the extractor thinks."""
+    extract = closing._extract
+
+    async def extract_meanwhile(*args):
+        found = await extract(*args)
+        meanwhile.append(found)
+        return found
+
+    meanwhile = []
+    monkeypatch.setattr(closing, "_extract", extract_meanwhile)
+    hold = closing.hold_closing
+
+    def hold_after(*args, **kwargs):
+        if len(meanwhile) == 1:
+            meanwhile.append(act())
+        return hold(*args, **kwargs)
+
+    monkeypatch.setattr(closing, "hold_closing", hold_after)
+
+
+def test_temporary_chat_teaches_nothing_and_is_deleted_when_it_ends(trader, model):
+    chat = as_user(trader, lambda: make_chat((BTC, "Noted."), is_temporary=True))
+
+    assert close(chat, trader).outcome == Outcome.DELETED
+
+    assert model.requests == []
+    with owned(trader):
+        assert not Conversation.objects.exists()
+        assert not Message.objects.exists()
+
+
+def test_paused_learning_passes_the_turns_over_for_good(trader, chat, model):
+    as_user(trader, lambda: set_switches(learns=False))
+    assert close(chat, trader).outcome == Outcome.IDLE
+    as_user(trader, lambda: set_switches(learns=True))
+    send(chat, trader, "I never risk more than 1% per trade.")
+    answer(model)
+
+    close(chat, trader)
+
+    assert len(model.requests) == 1
+    assert "perps" not in asked(model)
+
+
+def test_what_was_said_while_learning_was_paused_is_not_learned_after_the_pause(trader, model):
+    chat = as_user(trader, make_chat)
+    as_user(trader, lambda: set_switches(learns=False))
+    send(chat, trader, BTC)
+    as_user(trader, lambda: set_switches(learns=True))
+    send(chat, trader, "I never risk more than 1% per trade.")
+    answer(model)
+
+    close(chat, trader)
+
+    assert "1%" in asked(model)
+    assert "perps" not in asked(model)
+
+
+def test_pause_during_a_close_drops_what_was_found(trader, chat, model, monkeypatch):
+    during(monkeypatch, lambda: set_switches(learns=False))
+    answer(model, fact("Only trades BTC and ETH perps"), summary="About symbols.")
+
+    assert close(chat, trader).outcome == Outcome.IDLE
+    assert facts_of(trader) == []
+    row = reread(chat, trader)
+    assert (row.summary, row.extracted_through) == ("", ids_of(chat, trader)[-1])
+
+
+# --- A message takes the chat back ---
+
+
+def test_message_during_a_close_makes_the_chat_active_and_drops_what_was_found(trader, chat, model, monkeypatch):
+    during(monkeypatch, lambda: accept_message(conversation_id=chat.pk, client_id=uuid4(), text="And?", now=JUNE))
+    answer(model, fact("Only trades BTC and ETH perps"))
+
+    assert close(chat, trader).outcome == Outcome.TAKEN_BACK
+
+    row = reread(chat, trader)
+    assert (row.status, row.extracted_through, row.closing_token) == (ConversationStatus.ACTIVE, 0, None)
+    assert facts_of(trader) == []
+
+
+def test_message_during_a_close_keeps_the_memory_block(trader, chat, model):
+    with owned_tx(trader):
+        first = accept_message(conversation_id=chat.pk, client_id=uuid4(), text="One", now=JUNE)
+        finish_reply(reply_id=first.reply.pk, status="complete", parts=[], text="", now=JUNE)
+        request_close(conversation_id=chat.pk, now=JUNE)
+        second = accept_message(conversation_id=chat.pk, client_id=uuid4(), text="Two", now=JUNE)
+
+    assert first.reply.snapshot_id == second.reply.snapshot_id
+
+
+@pytest.mark.parametrize("status", [ConversationStatus.IDLE, ConversationStatus.ARCHIVED])
+def test_reopened_chat_gets_the_memory_of_today_and_its_old_messages_keep_theirs(trader, chat, status):
+    first = send(chat, trader, "One")
+    with owned_tx(trader):
+        Conversation.objects.filter(pk=chat.pk).update(status=status)
+        UserFactFactory(content="Trades silver now")
+    second = send(chat, trader, "Two")
+
+    assert "silver" in second.turn.system[0]["text"]
+    with owned(trader):
+        assert Message.objects.get(pk=first.reply.pk).snapshot_id == first.reply.snapshot_id
+        assert MemorySnapshot.objects.count() == 2
+        assert Conversation.objects.get(pk=chat.pk).snapshot_id == second.reply.snapshot_id
+    assert reread(chat, trader).status == ConversationStatus.ACTIVE
+
+
+def test_retry_reopens_a_chat_too(trader, chat):
+    as_user(trader, lambda: Conversation.objects.update(status=ConversationStatus.IDLE))
+
+    as_user(trader, lambda: retry_reply(conversation_id=chat.pk, now=JUNE))
+
+    assert reread(chat, trader).status == ConversationStatus.ACTIVE
+
+
+# --- Failures ---
+
+
+@pytest.fixture
+def broken(monkeypatch):
+    """A model that is not to be had."""
+
+    async def fail(*args):
+        raise LLMUnavailable("timeout")
+
+    monkeypatch.setattr(closing, "_extract", fail)
+
+
+def test_failed_extraction_leaves_the_chat_idle_and_is_tried_again_later(trader, chat, broken):
+    closed = close(chat, trader)
+
+    row = reread(chat, trader)
+    assert closed.outcome == Outcome.PUT_OFF
+    assert (row.status, row.extracted_through, row.extraction_pending) == (ConversationStatus.IDLE, 0, True)
+    assert (row.extraction_tries, row.extraction_due_at) == (1, JUNE + MINUTE)
+
+
+def test_failed_extraction_is_tried_five_times_ever_later(trader, chat, broken):
+    moment, waits = JUNE, []
+    for _ in range(MAX_TRIES - 1):
+        close(chat, trader, at=moment)
+        due = reread(chat, trader).extraction_due_at
+        waits.append(due - moment)
+        moment = due
+
+    assert waits == [MINUTE, 5 * MINUTE, 25 * MINUTE, 125 * MINUTE]
+    assert close(chat, trader, at=moment).outcome == Outcome.GIVEN_UP
+    row = reread(chat, trader)
+    assert (row.extraction_pending, row.extraction_due_at, row.extracted_through) == (False, None, 0)
+    assert close_due(clock=lambda: moment + timedelta(days=9)) == []
+
+
+def test_what_failed_is_learned_at_the_next_try(trader, chat, model, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(closing, "_extract", _unavailable)
+        close(chat, trader)
+    assert close_due(clock=lambda: JUNE) == []
+    answer(model, fact("Only trades BTC and ETH perps"))
+
+    (closed,) = close_due(clock=lambda: JUNE + MINUTE)
+
+    assert closed.outcome == Outcome.IDLE
+    assert facts_of(trader) == ["Only trades BTC and ETH perps"]
+    assert not reread(chat, trader).extraction_pending
+
+
+async def _unavailable(*args):
+    raise LLMUnavailable("timeout")
+
+
+def test_message_gives_what_was_given_up_another_round_of_tries(trader, chat, model):
+    as_user(trader, lambda: Conversation.objects.update(status=ConversationStatus.IDLE, extraction_tries=MAX_TRIES))
+    send(chat, trader, "Anything new?")
+    answer(model, fact("Only trades BTC and ETH perps"))
+
+    close(chat, trader)
+
+    assert facts_of(trader) == ["Only trades BTC and ETH perps"]
+
+
+def test_archived_chat_stays_archived_when_its_extraction_is_tried_again(trader, chat, model):
+    as_user(trader, lambda: Conversation.objects.update(status=ConversationStatus.ARCHIVED))
+    answer(model)
+
+    assert close(chat, trader).outcome == Outcome.ARCHIVED
+    assert reread(chat, trader).status == ConversationStatus.ARCHIVED
+
+
+def test_fault_of_ours_is_logged_and_counts_as_a_try(trader, chat, monkeypatch, caplog):
+    async def explode(*args):
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(closing, "_extract", explode)
+
+    assert close(chat, trader).outcome == Outcome.PUT_OFF
+    assert f"Closing conversation {chat.pk} failed" in caplog.text
+    assert reread(chat, trader).extraction_tries == 1
+
+
+def test_answers_that_cannot_be_read_lose_nothing(trader, chat, model):
+    for _ in range(3):
+        model.say("I would rather not.")
+
+    assert close(chat, trader).outcome == Outcome.PUT_OFF
+    assert reread(chat, trader).extracted_through == 0
+
+
+def test_log_holds_no_word_of_the_chat(trader, chat, broken, caplog):
+    caplog.set_level("DEBUG")
+
+    close(chat, trader)
+
+    assert "perps" not in caplog.text
+
+
+# --- Leases ---
+
+
+def test_lease_that_holds_keeps_others_away_and_one_that_ran_out_is_taken(trader, chat, model):
+    as_user(
+        trader,
+        lambda: Conversation.objects.update(
+            status=ConversationStatus.CLOSING, closing_token=uuid4(), closing_until=JUNE + CLOSING_LEASE
+        ),
+    )
+    assert close(chat, trader, at=JUNE + CLOSING_LEASE - MINUTE).outcome == Outcome.NOT_NEEDED
+    assert close_due(clock=lambda: JUNE + CLOSING_LEASE - MINUTE) == []
+    answer(model)
+
+    (closed,) = close_due(clock=lambda: JUNE + CLOSING_LEASE)
+
+    assert closed.outcome == Outcome.IDLE
+
+
+def test_closer_whose_lease_was_taken_writes_nothing(trader, chat, model, monkeypatch):
+    during(monkeypatch, lambda: Conversation.objects.update(closing_token=UUID(int=1)))
+    answer(model, fact("Only trades BTC and ETH perps"))
+
+    assert close(chat, trader).outcome == Outcome.TAKEN_BACK
+    assert facts_of(trader) == []
+    assert reread(chat, trader).closing_token == UUID(int=1)
+
+
+def test_chat_whose_turn_runs_is_not_closed(trader, chat, model):
+    with owned_tx(trader):
+        ReplyFactory(reply_to=MessageFactory(conversation=chat), streaming=True)
+        request_close(conversation_id=chat.pk, now=JUNE)
+
+    assert close(chat, trader).outcome == Outcome.NOT_NEEDED
+    assert close_due(clock=lambda: JUNE) == []
+    assert model.requests == []
+
+
+def test_no_transaction_is_open_while_the_extractor_thinks(trader, chat, model, monkeypatch):
+    depths = []
+    extract = closing._extract
+
+    async def look(*args):
+        depths.append(len(connection.savepoint_ids))
+        return await extract(*args)
+
+    outside = len(connection.savepoint_ids)
+    monkeypatch.setattr(closing, "_extract", look)
+    answer(model)
+
+    close(chat, trader)
+
+    assert depths == [outside]
+
+
+def test_strangers_chat_cannot_be_closed(trader, stranger):
+    theirs = as_owner(stranger, lambda: make_chat((BTC, "Noted.")))
+
+    with pytest.raises(ConversationNotFound):
+        close_conversation(theirs.pk, user_id=trader.pk, clock=lambda: JUNE)
+
+
+# --- The job ---
+
+
+def test_due_are_those_that_were_asked_for_left_or_abandoned(trader, stranger, model):
+    def chats():
+        asked_for = make_chat((BTC, "Noted."), last_message_at=JUNE)
+        request_close(conversation_id=asked_for.pk, now=JUNE)
+        left = make_chat((BTC, "Noted."), last_message_at=JUNE)
+        note_left(conversation_id=left.pk, now=JUNE - MINUTE)
+        make_chat((BTC, "Noted."), left_at=JUNE - MINUTE / 2, last_message_at=JUNE)
+        make_chat((BTC, "Noted."), left_at=JUNE + MINUTE, last_message_at=JUNE - timedelta(days=1))
+        quiet = make_chat((BTC, "Noted."), last_message_at=JUNE - timedelta(hours=1))
+        make_chat((BTC, "Noted."), last_message_at=JUNE - timedelta(minutes=59))
+        return asked_for, left, quiet
+
+    mine, theirs = as_user(trader, chats), as_owner(stranger, chats)
+    for _ in range(6):
+        answer(model)
+
+    closed = close_due(clock=lambda: JUNE)
+
+    assert [one.outcome for one in closed] == [Outcome.IDLE] * 6
+    for user, chats_of in ((trader, mine), (stranger, theirs)):
+        idle = as_owner(user, lambda: set(Conversation.objects.filter(status="idle").values_list("pk", flat=True)))
+        assert idle == {chat.pk for chat in chats_of}
+
+
+def test_run_ends_with_the_first_model_that_fails_and_goes_on_with_the_others_next_time(trader, model, monkeypatch):
+    def chats():
+        return [make_chat((BTC, "Noted."), last_message_at=JUNE - number * MINUTE) for number in range(100, 103)]
+
+    as_user(trader, chats)
+    with monkeypatch.context() as patch:
+        patch.setattr(closing, "_extract", _unavailable)
+        assert [one.outcome for one in close_due(clock=lambda: JUNE)] == [Outcome.PUT_OFF]
+    for _ in range(2):
+        answer(model)
+
+    assert [one.outcome for one in close_due(clock=lambda: JUNE)] == [Outcome.IDLE] * 2

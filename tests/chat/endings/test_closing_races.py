@@ -1,0 +1,141 @@
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from threading import Barrier
+from uuid import uuid4
+
+import pytest
+from django.db import connection
+
+from chat.conversations.lifecycle import note_left, request_close
+from chat.conversations.services import MessageRefused
+from chat.endings import closing
+from chat.endings.closing import Outcome, close_conversation, close_due
+from chat.models import Conversation, ConversationStatus, Message
+from chat.turns.accept import accept_message
+from chat.turns.replies import finish_reply
+from config.lib.owned import owned, owned_tx
+from memory.claims.support import Quote
+from memory.learning.extraction import Candidate, Extraction
+from memory.models import MemoryEvent, UserFact
+from tests.chat.closings import make_chat
+from tests.factories.memory import JUNE
+
+pytestmark = [pytest.mark.race, pytest.mark.django_db(transaction=True)]
+
+RACERS = 20
+TYPED = "I only trade BTC and ETH perps."
+
+
+@pytest.fixture
+def chat(trader):
+    """An active chat that many want to close."""
+    with owned_tx(trader):
+        return make_chat((TYPED, "Noted."))
+
+
+@pytest.fixture
+def extractions(monkeypatch):
+    """What the extractor was sent, call by call; it takes a while, and finds what the user typed."""
+    calls = []
+
+    async def extract(turns, known, summary):
+        calls.append([turn.message_id for turn in turns])
+        await asyncio.sleep(0.05)
+        typed = [turn for turn in turns if turn.role == "user"]
+        return Extraction(
+            candidates=tuple(
+                Candidate("add", None, "fact", "", turn.text, 0.9, (Quote(turn.message_id, 0, len(turn.text)),))
+                for turn in typed
+            ),
+            summary="",
+            through_message_id=turns[-1].message_id,
+        )
+
+    monkeypatch.setattr(closing, "_extract", extract)
+    return calls
+
+
+def race(*works):
+    """Do all at once, each on a connection of its own; return the results in the given order."""
+    start = Barrier(len(works))
+
+    def run(work):
+        try:
+            start.wait()
+            return work()
+        finally:
+            connection.close()
+
+    with ThreadPoolExecutor(len(works)) as pool:
+        return [future.result() for future in [pool.submit(run, work) for work in works]]
+
+
+def test_twenty_closes_at_once_extract_once(trader, chat, extractions):
+    results = race(*[lambda: close_conversation(chat.pk, user_id=trader.pk, clock=lambda: JUNE) for _ in range(RACERS)])
+
+    outcomes = [result.outcome for result in results]
+    assert sorted(outcomes) == sorted([Outcome.IDLE, *[Outcome.NOT_NEEDED] * (RACERS - 1)])
+    assert len(extractions) == 1
+    with owned(trader):
+        assert [fact.content for fact in UserFact.objects.all()] == [TYPED]
+        assert MemoryEvent.objects.count() == 1
+
+
+def test_twenty_beacons_and_as_many_workers_extract_once(trader, chat, extractions):
+    def leave():
+        with owned_tx(trader):
+            note_left(conversation_id=chat.pk, now=JUNE)
+            request_close(conversation_id=chat.pk, now=JUNE)
+
+    race(*[leave, lambda: close_due(clock=lambda: JUNE)] * (RACERS // 2))
+    close_due(clock=lambda: JUNE)
+
+    assert len(extractions) == 1
+    with owned(trader):
+        assert Conversation.objects.get().status == ConversationStatus.IDLE
+
+
+def test_lease_that_ran_out_is_taken_by_one_of_twenty(trader, chat, extractions):
+    with owned_tx(trader):
+        request_close(conversation_id=chat.pk, now=JUNE)
+
+    race(*[lambda: close_due(clock=lambda: JUNE + timedelta(minutes=9))] * RACERS)
+
+    assert len(extractions) == 1
+
+
+def test_messages_that_come_in_while_chats_are_closed_are_never_passed_over(trader, chat, extractions):
+    def send(number):
+        def work():
+            try:
+                with owned_tx(trader):
+                    accepted = accept_message(
+                        conversation_id=chat.pk,
+                        client_id=uuid4(),
+                        text=f"I never hold more than {number} lots.",
+                        now=JUNE,
+                    )
+            except MessageRefused:
+                return None  # another turn was running
+            with owned_tx(trader):
+                finish_reply(reply_id=accepted.reply.pk, status="complete", parts=[], text="Noted.", now=JUNE)
+            return accepted.message.pk
+
+        return work
+
+    def close():
+        close_conversation(chat.pk, user_id=trader.pk, clock=lambda: JUNE)
+
+    sent = []
+    for number in range(4):
+        sent += race(send(number), close, send(number + 100), close)
+    close()
+
+    with owned(trader):
+        typed = set(Message.objects.filter(role="user").values_list("content", flat=True))
+        assert {fact.content for fact in UserFact.objects.believed()} == typed
+        row = Conversation.objects.get()
+        newest = Message.objects.order_by("-pk").first()
+        assert (row.status, row.extracted_through) == (ConversationStatus.IDLE, newest.pk)
+    assert any(sent)

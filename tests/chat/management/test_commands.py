@@ -1,0 +1,347 @@
+import json
+import os
+import signal
+import threading
+from io import StringIO
+from uuid import uuid4
+
+import pytest
+from django.core.management import call_command, get_commands
+from django.core.management.base import CommandError
+
+from chat.management.commands import run_jobs
+from chat.models import Conversation, Message, MessageStatus
+from chat.prompt.compose import preview_prompt
+from chat.turns.accept import accept_message
+from config.lib.owned import owned_tx
+from config.lib.work.jobs import Job
+from memory.models import UserFact
+from tests.factories.chat import ConversationFactory
+from tests.factories.memory import JUNE, UserFactFactory
+from tests.fakes import Gate
+from tests.owners import as_owner
+
+OURS = sorted(name for name, app in get_commands().items() if app in {"chat", "memory", "trading"})
+
+
+def run(*args: str) -> str:
+    """Run a command and return what it printed."""
+    out = StringIO()
+    call_command(*args, stdout=out, stderr=out)
+    return out.getvalue()
+
+
+def lines_of(*args: str) -> list[dict]:
+    """Run a command with --json and return its lines."""
+    return [json.loads(line) for line in run(*args, "--json").splitlines()]
+
+
+def current_facts(user) -> list[str]:
+    with owned_tx(user):
+        return list(UserFact.objects.filter(archived_at=None).values_list("content", flat=True))
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_every_command_explains_itself(name, capsys):
+    with pytest.raises(SystemExit) as ended:
+        call_command(name, "--help")
+
+    shown = capsys.readouterr().out
+    assert ended.value.code == 0
+    assert "--json" in shown
+    assert len(shown.partition("options:")[0].split(".")) >= 2, "the help has no sentence"
+
+
+@pytest.mark.parametrize("name", ["call_tool", "chat", "show_prompt"])
+def test_unknown_user_is_one_clear_line(name, db):
+    rest = {"call_tool": ["remember", "{}"], "chat": ["Hello"], "show_prompt": []}[name]
+
+    with pytest.raises(CommandError, match=r"There is no user nobody@example\.com\. Make one with `createuser`\."):
+        run(name, "--user", "nobody@example.com", *rest)
+
+
+# --- chat ---
+
+LIVE = pytest.mark.django_db(transaction=True)
+
+
+@LIVE
+def test_chat_streams_an_answer(model, trader):
+    model.say("Hello ", "Ann.")
+
+    printed = run("chat", "--user", trader.email, "Hi there")
+
+    with owned_tx(trader):
+        conversation = Conversation.objects.get()
+        question, reply = Message.objects.order_by("pk")
+    assert printed.splitlines() == [f"conversation {conversation.pk}", "Hello Ann."]
+    assert (question.content, reply.content, reply.status) == ("Hi there", "Hello Ann.", MessageStatus.COMPLETE)
+
+
+@LIVE
+def test_chat_shows_tools_and_memory(model, trader):
+    model.call("remember", {"fact": "Never trades alts"}, text="Noted. ")
+    model.say("Anything else?")
+
+    printed = run("chat", "--user", trader.email, "I never trade alts")
+
+    assert '[remember] {"fact": "Never trades alts"}' in printed
+    assert "Memory saved: Never trades alts" in printed
+    assert printed.endswith("Anything else?\n")
+    assert current_facts(trader) == ["Never trades alts"]
+
+
+@LIVE
+def test_chat_in_json_is_one_event_a_line(model, trader):
+    model.call("remember", {"fact": "Never trades alts"})
+    model.say("Saved.")
+
+    lines = lines_of("chat", "--user", trader.email, "I never trade alts")
+
+    assert lines[0]["type"] == "conversation"
+    assert len({line["type"] for line in lines}) == 6
+    assert [line["text"] for line in lines if line.keys() == {"type", "text"}] == ["Saved."]
+
+
+@LIVE
+def test_chat_goes_on_with_a_conversation(model, trader):
+    model.say("One.")
+    model.say("Two.")
+    first = lines_of("chat", "--user", trader.email, "first")[0]["conversation_id"]
+
+    run("chat", "--user", trader.email, "--conversation", first, "second")
+
+    said = [message["content"] for message in model.requests[1]["messages"][1:]]
+    assert said == ["first", "One.", "second"]
+
+
+@LIVE
+def test_chat_says_what_went_wrong_and_fails(model, trader):
+    model.say("Half", RuntimeError("words of the provider"))
+
+    with pytest.raises(CommandError, match=r"The answer broke off before its end\. Please try again\."):
+        run("chat", "--user", trader.email, "Hi")
+
+    with owned_tx(trader):
+        assert Message.objects.order_by("-pk")[0].content == "Half"
+
+
+@LIVE
+def test_chat_is_stopped_by_ctrl_c_and_keeps_what_was_said(model, trader):
+    gate = Gate()
+    model.say("Keep this", gate, " not this")
+
+    def press() -> None:
+        gate.reached.wait(20)
+        threading.Event().wait(0.1)
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=press).start()
+    run("chat", "--user", trader.email, "Hi")
+
+    with owned_tx(trader):
+        reply = Message.objects.order_by("-pk")[0]
+    assert (reply.content, reply.status) == ("Keep this", MessageStatus.INTERRUPTED)
+
+
+def test_chat_that_is_refused_leaves_no_conversation(trader):
+    with pytest.raises(CommandError, match="nothing to send"):
+        run("chat", "--user", trader.email, "  ")
+
+    with owned_tx(trader):
+        assert Conversation.objects.count() == 0
+
+
+def test_chat_does_not_know_a_strangers_conversation(trader, stranger):
+    theirs = as_owner(stranger, ConversationFactory)
+
+    for conversation_id in (theirs.pk, uuid4()):
+        with pytest.raises(CommandError, match=r"This chat does not exist\."):
+            run("chat", "--user", trader.email, "--conversation", str(conversation_id), "Hi")
+
+
+# --- call_tool ---
+
+
+def test_call_tool_prints_what_the_tool_answers(trader):
+    answer = json.loads(run("call_tool", "--user", trader.email, "remember", '{"fact": "Never trades alts"}'))
+
+    assert answer["saved"] == "Never trades alts"
+    assert answer["memoryEvent"]["kind"] == "save"
+    assert current_facts(trader) == ["Never trades alts"]
+
+
+def test_call_tool_prints_a_refusal_as_the_model_gets_it(trader):
+    (answer,) = lines_of("call_tool", "--user", trader.email.upper(), "remember", '{"fact": "abc"}')
+
+    assert answer["error"][0]["argument"] == "fact"
+
+
+@pytest.mark.parametrize("arguments", ["", "{", "[]", "null", '"x"'])
+def test_call_tool_takes_a_json_object_only(trader, arguments):
+    with pytest.raises(CommandError, match=r"not (JSON|a JSON object)"):
+        run("call_tool", "--user", trader.email, "remember", arguments)
+
+
+def test_call_tool_names_the_tools_there_are(trader):
+    said = r"The coach has no tool rm_rf\. It has: set_basics, .*, remember, forget, prepare_action\."
+    with pytest.raises(CommandError, match=said):
+        run("call_tool", "--user", trader.email, "rm_rf", "{}")
+
+
+def test_call_tool_counts_to_ones_own_conversation_only(trader, stranger):
+    theirs = as_owner(stranger, ConversationFactory)
+
+    with pytest.raises(CommandError, match=r"This chat does not exist\."):
+        run("call_tool", "--user", trader.email, "--conversation", str(theirs.pk), "remember", '{"fact": "Mine it is"}')
+
+    assert current_facts(trader) == []
+
+
+# --- show_prompt ---
+
+
+def test_show_prompt_prints_what_a_new_chat_would_send(trader, time_machine):
+    time_machine.move_to(JUNE, tick=False)
+    as_owner(trader, lambda: UserFactFactory(content="Never trades alts"))
+
+    printed = run("show_prompt", "--user", trader.email)
+
+    with owned_tx(trader):
+        assert printed == preview_prompt(assistant="coach", now=JUNE) + "\n"
+        assert UserFact.objects.get().last_referenced_at < JUNE  # reading it changes nothing
+    assert "Never trades alts" in printed
+
+
+def test_show_prompt_prints_what_a_conversation_sent(trader):
+    def ask():
+        UserFactFactory(content="Never trades alts")
+        conversation = ConversationFactory()
+        turn = accept_message(conversation_id=conversation.pk, client_id=uuid4(), text="Hi", now=JUNE).turn
+        UserFactFactory(content="Learned later")
+        return conversation, turn
+
+    conversation, turn = as_owner(trader, ask)
+
+    (line,) = lines_of("show_prompt", "--user", trader.email, "--conversation", str(conversation.pk))
+
+    assert line["prompt"] == "\n\n---\n\n".join(block["text"] for block in turn.system)
+    assert "Learned later" not in line["prompt"]
+
+
+def test_show_prompt_does_not_know_a_strangers_conversation(trader, stranger):
+    theirs = as_owner(stranger, ConversationFactory)
+
+    with pytest.raises(CommandError, match=r"This chat does not exist\."):
+        run("show_prompt", "--user", trader.email, "--conversation", str(theirs.pk))
+
+
+# --- seed_demo ---
+
+
+@pytest.fixture
+def demo_site(settings, tmp_path, db):
+    """A site that keeps its demo password in a folder of the test, and whose demo is of chats alone."""
+    settings.BASE_DIR = tmp_path
+    settings.DEMO = ["chat.demo.seed"]
+    return tmp_path
+
+
+def test_seed_demo_makes_a_user_who_can_sign_in(demo_site, client, django_user_model):
+    (line,) = lines_of("seed_demo")
+
+    assert line["email"] == "demo@example.com"
+    assert django_user_model.objects.get(email=line["email"]).check_password(line["password"])
+    kept = demo_site / "var" / "demo-password"
+    assert kept.read_text() == line["password"]
+    assert kept.stat().st_mode & 0o777 == 0o600
+
+
+def test_seed_demo_makes_a_history_whose_rows_fit_together(demo_site, django_user_model):
+    (line,) = lines_of("seed_demo")
+
+    demo = django_user_model.objects.get(email=line["email"])
+    with owned_tx(demo):
+        assert Conversation.objects.count() == line["conversations"] > 1
+        assert Message.objects.exclude(status=MessageStatus.COMPLETE).count() == 0
+        saved = [p["result"]["saved"] for m in Message.objects.all() for p in m.parts if p["kind"] == "tool"]
+        assert set(saved) <= set(UserFact.objects.values_list("content", flat=True))
+        assert all(conversation.title for conversation in Conversation.objects.all())
+
+
+def test_seed_demo_twice_changes_nothing(demo_site, django_user_model):
+    first, second = lines_of("seed_demo")[0], lines_of("seed_demo")[0]
+
+    assert second == {**first, "conversations": 0}
+    assert django_user_model.objects.count() == 1
+
+
+def test_seed_demo_is_refused_on_a_public_site(demo_site, settings, django_user_model):
+    settings.IS_LOCAL = False
+
+    with pytest.raises(CommandError, match="does not belong on it"):
+        run("seed_demo")
+
+    assert django_user_model.objects.count() == 0
+
+
+# --- run_jobs ---
+
+
+@pytest.mark.django_db
+def test_run_jobs_once_runs_every_job(monkeypatch):
+    printed = run("run_jobs", "--once")
+
+    assert "sweep_dead_turns: 0 replies marked as interrupted" in printed
+    assert [line["failed"] for line in lines_of("run_jobs", "--once")] == [False] * len(run_jobs.all_jobs())
+
+
+def test_run_jobs_goes_round_until_it_is_stopped(monkeypatch):
+    runs = []
+    stopped = threading.Event()
+
+    def job(now):
+        runs.append(now)
+        if len(runs) == 3:
+            stopped.set()
+        return "done"
+
+    jobs = [Job("quick", run_jobs.timezone.timedelta(microseconds=1), job)]
+    monkeypatch.setattr(run_jobs, "all_jobs", lambda: jobs)
+    monkeypatch.setattr(run_jobs, "TICK_SECONDS", 0.01)
+    reports = []
+
+    run_jobs.work_until(stopped, reports.append)
+
+    assert [report.summary for report in reports] == ["done"] * 3
+
+
+def test_lane_that_breaks_begins_anew_and_slow_lane_holds_up_no_other(monkeypatch):
+    stopped, is_slow = threading.Event(), threading.Event()
+    runs = []
+
+    def slow(now):
+        is_slow.set()
+        stopped.wait(30)
+        return "slow"
+
+    def quick(now):
+        is_slow.wait(30)
+        runs.append(now)
+        return "quick"
+
+    def report(run):
+        if run.name != "quick":
+            return
+        if len(runs) == 3:
+            stopped.set()
+        raise OSError("nobody listens")
+
+    often = run_jobs.timezone.timedelta(microseconds=1)
+    jobs = [Job("slow", often, slow, lane="slow"), Job("quick", often, quick)]
+    monkeypatch.setattr(run_jobs, "all_jobs", lambda: jobs)
+    monkeypatch.setattr(run_jobs, "RESTART_SECONDS", 0.01)
+
+    run_jobs.work_until(stopped, report)
+
+    assert len(runs) == 3

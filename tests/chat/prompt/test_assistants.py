@@ -1,0 +1,233 @@
+import subprocess
+import sys
+from datetime import UTC, datetime, timedelta
+from io import StringIO
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+from django.conf import settings as configured
+from django.core.management import call_command
+
+from chat.conversations.services import start_conversation
+from chat.models import AssistantName, Conversation, MemorySnapshot
+from chat.prompt.assistants import ASSISTANTS, default_assistant
+from chat.prompt.compose import preview_prompt, sent_prompt
+from chat.prompt.texts import SEPARATOR
+from chat.turns.accept import accept_message
+from config.lib.owned import owned_tx
+from memory.models import MemorySwitches, Place, PlaceMention, UserFact
+from tests.factories.memory import UserFactFactory
+from tests.owners import as_owner
+
+NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
+DAY = timedelta(days=1)
+FACES = ["coach", "advisor", "companion"]
+BLOCKS = {
+    "coach": "## What I know about you\n\n- [goal] Retires at 50",
+    "advisor": "## Your stored preferences\n### Facts\n- Retires at 50",
+    "companion": (
+        "USER'S STORED MEMORIES:\n- [2026-05-01] Retires at 50\n\n"
+        "PLACES OF INTEREST:\n- Home: 123 Main St (mentioned in 1 conversation)"
+    ),
+}
+
+
+@pytest.fixture
+def as_trader(trader):
+    """Run the test as one trader: their scope, their rows."""
+    with owned_tx(trader):
+        yield trader
+
+
+def know() -> UserFact:
+    """Store a fact and a place."""
+    home = Place.objects.create(
+        place_id="home", name="Home", notes="123 Main St", added_at=NOW - DAY, updated_at=NOW - DAY
+    )
+    PlaceMention.objects.create(place=home, conversation_ref="a", message_ref="1", mentioned_at=NOW - DAY)
+    return UserFactFactory(content="Retires at 50", topic="goal")
+
+
+def ask(conversation: Conversation, now: datetime = NOW):
+    return accept_message(conversation_id=conversation.pk, client_id=uuid4(), text="Hello", now=now).turn
+
+
+def test_assistants_are_those_that_a_conversation_can_have():
+    assert list(ASSISTANTS) == AssistantName.values
+    assert [face.label for face in ASSISTANTS.values()] == AssistantName.labels
+    assert [face.name for face in ASSISTANTS.values()] == FACES
+
+
+@pytest.mark.parametrize("assistant", FACES)
+def test_description_is_one_sentence_that_is_no_others(assistant):
+    description = ASSISTANTS[assistant].description
+
+    assert description.count(".") == 1
+    assert description.endswith(".")
+    assert [face.name for face in ASSISTANTS.values() if face.description == description] == [assistant]
+
+
+@pytest.mark.parametrize(
+    ("assistant", "name"), [("coach", "a trading coach"), ("advisor", "an advisor"), ("companion", "a companion")]
+)
+def test_face_says_who_it_is_and_speaks_with_the_voice_of_the_product(assistant, name):
+    persona = ASSISTANTS[assistant].persona
+
+    assert persona.startswith(f"You are Keel, {name}. You speak for the product, as one calm, ")
+    assert "No flattery, no exclamation marks, no promises of profit. Losses are named as losses." in persona
+
+
+@pytest.mark.parametrize("assistant", FACES)
+def test_each_face_shows_what_all_know_in_its_own_block(as_trader, assistant):
+    know()
+
+    block = ASSISTANTS[assistant].preview_block(now=NOW, uses_facts=True)
+
+    assert block.text == BLOCKS[assistant]
+
+
+@pytest.mark.parametrize("assistant", FACES)
+def test_preview_gives_the_bytes_of_the_render_and_writes_nothing(as_trader, assistant):
+    know()
+    before = list(UserFact.objects.values())
+
+    preview = ASSISTANTS[assistant].preview_block(now=NOW, uses_facts=True)
+
+    assert list(UserFact.objects.values()) == before
+    assert ASSISTANTS[assistant].render_block(now=NOW, uses_facts=True) == preview
+
+
+@pytest.mark.parametrize(("assistant", "referenced"), [("coach", True), ("advisor", False), ("companion", False)])
+def test_only_the_coachs_render_marks_what_is_in_it(as_trader, assistant, referenced):
+    fact = know()
+    before = fact.last_referenced_at
+
+    ASSISTANTS[assistant].render_block(now=NOW, uses_facts=True)
+
+    fact.refresh_from_db()
+    assert fact.last_referenced_at == (NOW if referenced else before)
+
+
+@pytest.mark.parametrize("assistant", FACES)
+def test_no_block_holds_a_fact_while_facts_are_not_used(as_trader, assistant):
+    know()
+    before = list(UserFact.objects.values())
+    face = ASSISTANTS[assistant]
+
+    blocks = [face.render_block(now=NOW, uses_facts=False), face.preview_block(now=NOW, uses_facts=False)]
+
+    assert [(block.text, block.fact_ids) for block in blocks] == [("", ())] * 2
+    assert list(UserFact.objects.values()) == before
+
+
+@pytest.mark.parametrize("assistant", FACES)
+def test_turn_sends_the_prompt_of_its_assistant_with_the_clock_last(as_trader, assistant):
+    know()
+    preview = preview_prompt(assistant=assistant, now=NOW)
+    chat = start_conversation(assistant=assistant, now=NOW)
+    assert sent_prompt(chat, now=NOW) == preview
+
+    turn = ask(chat)
+
+    face = ASSISTANTS[assistant]
+    parts = turn.system[0]["text"].split(SEPARATOR)
+    assert [parts[0], parts[2], parts[-1]] == [face.persona, BLOCKS[assistant], face.trust_rules]
+    assert [segment["text"] for segment in turn.system[1:]] == ["Current datetime: 2026-06-01T12:00:00Z"]
+    assert SEPARATOR.join(segment["text"] for segment in turn.system) == preview
+    assert sent_prompt(chat, now=NOW + DAY) == preview
+
+
+@pytest.mark.parametrize("assistant", FACES)
+def test_chat_freezes_the_block_of_its_assistant(as_trader, assistant):
+    fact = know()
+
+    ask(start_conversation(assistant=assistant, now=NOW))
+
+    snapshot = MemorySnapshot.objects.get()
+    assert (snapshot.text, snapshot.fact_ids) == (BLOCKS[assistant], [str(fact.pk)])
+
+
+@pytest.mark.parametrize("assistant", FACES)
+def test_chat_of_who_lets_no_prompt_hold_a_fact_has_none(as_trader, assistant):
+    fact = know()
+    MemorySwitches.objects.create(uses_facts=False)
+
+    turn = ask(start_conversation(assistant=assistant, now=NOW))
+
+    assert "Retires" not in turn.system[0]["text"]
+    assert preview_prompt(assistant=assistant, now=NOW) == SEPARATOR.join(part["text"] for part in turn.system)
+    assert (MemorySnapshot.objects.get().text, MemorySnapshot.objects.get().fact_ids) == ("", [])
+    before = fact.last_referenced_at
+    fact.refresh_from_db()
+    assert fact.last_referenced_at == before
+
+
+def test_switch_for_learning_changes_no_block(as_trader):
+    know()
+    MemorySwitches.objects.create(learns=False)
+
+    assert "Retires at 50" in preview_prompt(assistant="coach", now=NOW)
+
+
+@pytest.mark.parametrize("assistant", FACES)
+def test_new_chat_gets_the_default_assistant_unless_one_is_named(settings, as_trader, assistant):
+    settings.DEFAULT_ASSISTANT = assistant
+
+    assert default_assistant() is ASSISTANTS[assistant]
+    assert start_conversation(now=NOW).assistant == assistant
+    assert start_conversation(assistant="coach", now=NOW).assistant == "coach"
+
+
+def test_coach_is_the_default():
+    assert configured.DEFAULT_ASSISTANT == "coach"
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        (None, "coach"),
+        *((face, face) for face in FACES),
+        ("", "Keel cannot start: DEFAULT_ASSISTANT is ''; it must be one of coach, advisor, companion."),
+        ("Coach", "Keel cannot start: DEFAULT_ASSISTANT is 'Coach'; it must be one of coach, advisor, companion."),
+    ],
+)
+def test_default_assistant_is_checked_at_the_start(name, said):
+    env = {"READ_DOT_ENV": "false", "SECRET_KEY": "x" * 40} | ({} if name is None else {"DEFAULT_ASSISTANT": name})
+    code = "from config import settings; print(settings.DEFAULT_ASSISTANT)"
+
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=Path(__file__).parents[3],
+        env=env,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        check=False,
+    )
+
+    assert done.stdout.strip() == said
+    assert (done.returncode == 0) is (said in FACES)
+
+
+@pytest.mark.parametrize("assistant", FACES)
+def test_show_prompt_prints_the_prompt_of_each_assistant(trader, time_machine, assistant):
+    time_machine.move_to(NOW, tick=False)
+    as_owner(trader, know)
+    out = StringIO()
+
+    call_command("show_prompt", "--user", trader.email, "--assistant", assistant, stdout=out)
+
+    assert out.getvalue().startswith(ASSISTANTS[assistant].persona)
+    assert f"{SEPARATOR}{BLOCKS[assistant]}{SEPARATOR}" in out.getvalue()
+    with owned_tx(trader):
+        assert out.getvalue() == preview_prompt(assistant=assistant, now=NOW) + "\n"
+
+
+def test_show_prompt_shows_the_default_assistant_unless_one_is_named(settings, trader):
+    settings.DEFAULT_ASSISTANT = "advisor"
+    out = StringIO()
+
+    call_command("show_prompt", "--user", trader.email, stdout=out)
+
+    assert out.getvalue().startswith("You are Keel, an advisor.")

@@ -1,0 +1,43 @@
+import pytest
+
+from chat.turns.memory_requests import wanted_acts
+
+REMEMBER, FORGET, NEITHER = frozenset({"remember"}), frozenset({"forget"}), frozenset()
+
+
+@pytest.mark.parametrize(
+    ("text", "acts"),
+    [
+        ("Remember that I never trade alts.", REMEMBER),
+        ("Please remember: 5x is my limit", REMEMBER),
+        ("Hi. Could you please remember that I am in UTC+7?", REMEMBER),
+        ("OK, don’t forget that I stop at 17:00 UTC.", REMEMBER),
+        ("Keep in mind that I hold no positions overnight", REMEMBER),
+        ("note that my accounts are in euros", REMEMBER),
+        ("Forget that I trade BTC only.", FORGET),
+        ("please forget my age", FORGET),
+        ("Stop remembering where I live.", FORGET),
+        ("Forget the 5x limit. Remember that 3x is my limit.", REMEMBER | FORGET),
+        ("Do you remember that I trade BTC?", NEITHER),
+        ("I remember when BTC was at 200.", NEITHER),
+        ("Remember when we spoke of funding?", NEITHER),
+        ("Remember how I sized it?", NEITHER),
+        ("Forget it.", NEITHER),
+        ("I will never forget the crash of 2020.", NEITHER),
+        ("He said “remember that you must die”.", NEITHER),
+        ("What should I remember for the exam?", NEITHER),
+        ("How did it go?", NEITHER),
+        ("", NEITHER),
+    ],
+)
+def test_what_a_message_asks_the_memory_outright(text, acts):
+    assert wanted_acts(text) == acts
+
+
+@pytest.mark.parametrize(
+    ("text", "acts"),
+    [('"\n' * 8192, NEITHER), ("\n" * 16_384, NEITHER), ("ok " * 5000, NEITHER), ("forget " * 2000, FORGET)],
+    ids=["quotes", "lines", "assent", "one word"],
+)
+def test_longest_messages_are_read(text, acts):
+    assert wanted_acts(text) == acts

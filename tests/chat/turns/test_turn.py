@@ -1,0 +1,449 @@
+import asyncio
+import time
+from contextlib import aclosing
+
+import pytest
+from django.utils import timezone
+
+from chat.conversations.services import start_conversation
+from chat.models import Message, MessageStatus, Role
+from chat.tools import build_tools
+from chat.tools.base import ToolContext
+from chat.turns import turn
+from chat.turns.events import MemoryWritten, TextAdded, ToolFinished, ToolStarted, TurnDone
+from chat.turns.replies import RESTARTED
+from chat.turns.turn import Control, run_turn
+from config.lib.owned import owned_tx
+from config.lib.threads import in_thread
+from memory.models import UserFact
+from tests.chat.talk import Talk, answer, until
+from tests.fakes import Gate
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+REMEMBER = {"fact": "Never trades alts", "topic": "symbols", "confidence": "asserted"}
+
+
+@pytest.fixture
+def quick_saves(monkeypatch):
+    """Save, and look whether to stop, ten times as often."""
+    monkeypatch.setattr(turn, "SAVE_SECONDS", 0.09)
+
+
+def current_facts(user_id: int) -> list[str]:
+    with owned_tx(user_id):
+        return list(UserFact.objects.filter(archived_at=None).values_list("content", flat=True))
+
+
+async def test_turn_streams_stores_and_ends(model, talk):
+    model.say("Hello ", "Ann.")
+
+    result = await talk.ask("Hi")
+
+    reply = await talk.reply()
+    assert result.text == reply.content == "Hello Ann."
+    assert (reply.role, reply.status, reply.error) == (Role.ASSISTANT, MessageStatus.COMPLETE, "")
+    assert result.last == TurnDone("complete", reply.usage)
+    assert reply.model == "scripted/model"
+    assert reply.finished_at is not None
+    assert reply.usage == {"prompt_tokens": 10, "completion_tokens": 5, "cached_tokens": 0, "estimated": False}
+
+
+async def test_message_is_committed_before_the_model_is_called(model, talk):
+    seen = []
+    say = model.astreaming
+
+    async def astreaming(*args, **kwargs):
+        # Another connection sees committed rows only.
+        seen.extend((row.role, row.status, row.content) for row in await talk.messages())
+        async for chunk in say(*args, **kwargs):
+            yield chunk
+
+    model.astreaming = astreaming
+    model.say("Hello.")
+
+    await talk.ask("Remember the milk")
+
+    assert seen == [("user", "complete", "Remember the milk"), ("assistant", "streaming", "")]
+
+
+async def test_model_is_given_prompt_history_and_tools(model, talk):
+    model.say("One.")
+    model.say("Two.")
+
+    await talk.ask("first")
+    await talk.ask("second")
+
+    request = model.requests[1]
+    roles = [(message["role"], message["content"]) for message in request["messages"][1:]]
+    assert roles == [("user", "first"), ("assistant", "One."), ("user", "second")]
+    assert "You are Keel" in request["messages"][0]["content"]
+    assert "Current datetime: " in request["messages"][0]["content"]
+    assert [tool["function"]["name"] for tool in request["tools"]] == list(
+        build_tools("coach", ToolContext(user_id=talk.user_id, now=timezone.now()))
+    )
+
+
+async def test_prompt_is_byte_identical_across_turns_but_for_the_clock(model, talk):
+    for _ in range(2):
+        model.call("remember", REMEMBER)
+        model.say("Noted.")
+
+    await talk.ask("first")
+    await talk.ask("second")
+
+    prompts = [request["messages"][0]["content"].rpartition("Current datetime")[0] for request in model.requests]
+    assert len(prompts) == 4
+    assert len(set(prompts)) == 1
+
+
+async def test_text_goes_out_about_thirty_times_a_second(model, talk):
+    words = [f"w{number} " for number in range(200)]
+    model.say(*words, delay=0.003)
+    moments = []
+
+    began = time.monotonic()
+    async with aclosing(run_turn(await talk.say(), Control())) as events:
+        text = ""
+        async for event in events:
+            if isinstance(event, TextAdded):
+                moments.append(time.monotonic() - began)
+                text += event.text
+
+    assert text == "".join(words)
+    assert len(moments) <= moments[-1] * 30 + 2
+    assert len(moments) >= 5
+
+
+async def test_first_words_are_not_held_back(model, talk):
+    gate = Gate()
+    model.say("At once.", gate, " Later.")
+    control = Control()
+
+    async with aclosing(run_turn(await talk.say(), control)) as events:
+        first = await asyncio.wait_for(anext(events), 5)
+        gate.open()
+        rest = [event async for event in events]
+
+    assert first == TextAdded("At once.")
+    assert rest[0] == TextAdded(" Later.")
+
+
+async def test_said_text_is_saved_within_a_second_while_the_model_is_silent(model, talk):
+    gate = Gate()
+    model.say("Half an answer", gate)
+    running = asyncio.create_task(answer(await talk.say()))
+    await until(gate.reached.is_set)
+    said_at = time.monotonic()
+
+    while (await talk.reply()).content != "Half an answer":
+        assert time.monotonic() - said_at < 1.5, "the text was not saved"
+        await asyncio.sleep(0.02)
+    saved_after = time.monotonic() - said_at
+
+    gate.open()
+    await running
+    assert saved_after < 1.25  # the promise is a second; the rest is what the test machine takes
+
+
+async def test_partial_saves_are_clean_prefixes(model, talk, quick_saves):
+    words = [f"word{number} " for number in range(60)]
+    model.say(*words, delay=0.01)
+    running = asyncio.create_task(answer(await talk.say()))
+    seen = set()
+
+    while not running.done():
+        seen.add((await talk.reply()).content)
+        await asyncio.sleep(0.01)
+
+    whole = (await running).text
+    assert len(seen) > 3
+    assert all(whole.startswith(text) for text in seen)
+
+
+async def test_heart_beats_while_the_model_is_silent(model, talk, quick_saves):
+    gate = Gate()
+    model.say(gate, "Finally.")
+    running = asyncio.create_task(answer(await talk.say()))
+    await until(gate.reached.is_set)
+
+    beats = set()
+    while len(beats) < 3:
+        beats.add((await talk.reply()).heartbeat_at)
+        await asyncio.sleep(0.02)
+
+    gate.open()
+    assert (await running).text == "Finally."
+
+
+async def test_tool_runs_as_the_user_and_its_result_goes_back_to_the_model(model, talk):
+    model.call("remember", REMEMBER, text="I will keep that. ")
+    model.say("Done.")
+
+    result = await talk.ask("I never trade alts")
+
+    assert await in_thread(current_facts, talk.user_id) == ["Never trades alts"]
+    assert [type(event) for event in result.events] == [
+        TextAdded,
+        ToolStarted,
+        ToolFinished,
+        MemoryWritten,
+        TextAdded,
+        TurnDone,
+    ]
+    call, answered = model.requests[1]["messages"][-2:]
+    assert call["content"] == "I will keep that."
+    assert call["tool_calls"][0]["function"]["name"] == "remember"
+    assert (answered["role"], answered["tool_call_id"]) == ("tool", call["tool_calls"][0]["id"])
+    assert '"saved": "Never trades alts"' in answered["content"]
+
+
+async def test_reply_keeps_its_parts_in_order(model, talk):
+    model.call("remember", REMEMBER, text="Keeping it.")
+    model.say("Kept.")
+
+    await talk.ask()
+
+    reply = await talk.reply()
+    assert [(part["kind"], part["step"]) for part in reply.parts] == [
+        ("text", 0),
+        ("tool", 0),
+        ("memory", 0),
+        ("text", 1),
+    ]
+    assert reply.parts[1]["status"] == "done"
+    assert reply.content == "Keeping it.\n\nKept."
+
+
+async def test_usage_of_all_steps_is_added_up(model, talk):
+    model.call("remember", REMEMBER)
+    model.say("Done.")
+
+    result = await talk.ask()
+
+    assert result.last.usage["prompt_tokens"] == 20
+    assert result.last.usage["completion_tokens"] == 10
+
+
+async def test_stop_keeps_the_text_and_cancels_the_model(model, talk):
+    gate = Gate()
+    model.say("So far so good", gate, " and never more")
+    control = Control()
+    running = asyncio.create_task(answer(await talk.say(), control))
+    await until(gate.reached.is_set)
+    await asyncio.sleep(0.05)
+
+    control.stop()
+    result = await asyncio.wait_for(running, 2)
+
+    reply = await talk.reply()
+    assert result.last.status == "interrupted"
+    assert result.last.usage["estimated"] is True
+    assert (reply.content, reply.status, reply.error) == ("So far so good", MessageStatus.INTERRUPTED, "")
+    assert model.closed == 1
+
+
+async def test_stop_before_the_first_word(model, talk):
+    gate = Gate()
+    model.say(gate, "never said")
+    control = Control()
+    running = asyncio.create_task(answer(await talk.say(), control))
+    await until(gate.reached.is_set)
+
+    control.stop()
+
+    result = await asyncio.wait_for(running, 2)
+    assert result.events == [TurnDone("interrupted", None)]
+    assert (await talk.reply()).parts == []
+
+
+async def test_stop_before_the_turn_has_begun(model, talk):
+    model.say("never said")
+    control = Control()
+    control.stop()
+
+    result = await talk.ask(control=control)
+
+    assert result.last == TurnDone("interrupted", None)
+
+
+async def test_stop_with_a_reason_shows_it(model, talk):
+    gate = Gate()
+    model.say("Half", gate)
+    control = Control()
+    running = asyncio.create_task(answer(await talk.say(), control))
+    await until(gate.reached.is_set)
+
+    control.stop(RESTARTED)
+
+    assert (await running).failures == [RESTARTED]
+    reply = await talk.reply()
+    assert (reply.status, reply.error) == (MessageStatus.INTERRUPTED, RESTARTED)
+
+
+async def test_stop_from_another_process(model, talk, quick_saves):
+    gate = Gate()
+    model.say("Half", gate, " never")
+    running = asyncio.create_task(answer(await talk.say()))
+    await until(gate.reached.is_set)
+
+    await talk.stop_from_elsewhere()
+
+    result = await asyncio.wait_for(running, 2)
+    assert result.last.status == "interrupted"
+    assert result.last.usage["estimated"] is True
+    assert ((await talk.reply()).content, model.closed) == ("Half", 1)
+
+
+async def test_stop_between_tool_calls_runs_no_further_one(model, talk):
+    calls = [("remember", {"fact": f"Fact number {number}"}) for number in range(3)]
+    model.call_all(*calls)
+    control = Control()
+
+    async with aclosing(run_turn(await talk.say(), control)) as events:
+        async for event in events:
+            if isinstance(event, ToolFinished):
+                control.stop()
+
+    assert await in_thread(current_facts, talk.user_id) == ["Fact number 0"]
+    reply = await talk.reply()
+    assert [part["status"] for part in reply.parts if part["kind"] == "tool"] == ["done"]
+    assert reply.status == MessageStatus.INTERRUPTED
+
+
+async def test_retry_replaces_the_reply_and_asks_without_it(model, talk):
+    model.say("First try.")
+    model.say("Second try.")
+    await talk.ask("Question")
+
+    await answer(await talk.retry())
+
+    question, first, second = await talk.messages()
+    assert first.replaced_at is not None
+    assert (second.content, second.reply_to_id, second.replaced_at) == ("Second try.", question.pk, None)
+    said = [(m["role"], m["content"]) for m in model.requests[1]["messages"][1:]]
+    assert said == [("user", "Question")]
+
+
+async def test_interrupted_reply_stays_in_the_history(model, talk):
+    gate = Gate()
+    model.say("It began well", gate)
+    control = Control()
+    running = asyncio.create_task(answer(await talk.say("first"), control))
+    await until(gate.reached.is_set)
+    await asyncio.sleep(0.05)
+    control.stop()
+    await running
+    model.say("Going on.")
+
+    await talk.ask("go on")
+
+    said = [m["content"] for m in model.requests[1]["messages"][1:]]
+    assert said == ["first", "It began well", "go on"]
+
+
+async def test_turn_ends_with_its_row_when_the_row_was_closed_by_another(model, talk, quick_saves):
+    gate = Gate()
+    model.say("Half", gate, " never")
+    start = await talk.say()
+    running = asyncio.create_task(answer(start))
+    await until(gate.reached.is_set)
+
+    def close() -> None:
+        with owned_tx(talk.user_id):
+            Message.objects.filter(pk=start.reply_id).update(status=MessageStatus.INTERRUPTED)
+
+    await in_thread(close)
+
+    await asyncio.wait_for(running, 2)
+    assert model.closed == 1
+
+
+# --- What the user asks of the memory outright is done ---
+
+
+async def test_model_that_only_says_it_remembers_is_made_to(model, talk):
+    model.say("I will remember that.")
+    model.call("remember", {"fact": "Never trades alts", "confidence": "asserted"})
+
+    result = await talk.ask("Remember that I never trade alts.")
+
+    assert result.text == "I will remember that."
+    assert [event.part["text"] for event in result.all(MemoryWritten)] == ["Never trades alts"]
+    assert result.all(ToolStarted) == [], "of a forced call the memory line alone is shown"
+    assert result.last.status == "complete"
+    forced = model.requests[1]
+    assert forced["tool_choice"] == {"type": "function", "function": {"name": "remember"}}
+    assert [tool["function"]["name"] for tool in forced["tools"]] == ["remember"]
+    assert await in_thread(current_facts, talk.user_id) == ["Never trades alts"]
+
+
+async def test_forced_call_stands_in_the_reply_for_the_next_turn(model, talk):
+    model.say("Sure.")
+    model.call("remember", {"fact": "Never trades alts", "confidence": "asserted"})
+    await talk.ask("Remember that I never trade alts.")
+
+    start = await talk.say("What did I say?")
+
+    assert [message["role"] for message in start.history] == ["user", "assistant", "assistant", "tool", "user"]
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("How are you?", ("say", "Fine.")),
+        ("Do you remember that I trade BTC?", ("say", "No.")),
+    ],
+)
+async def test_nothing_is_forced_that_was_not_asked(model, talk, text, first):
+    model.say(first[1])
+
+    await talk.ask(text)
+
+    assert len(model.requests) == 1
+
+
+async def test_nothing_is_forced_after_a_memory_tool_has_run(model, talk):
+    model.call("remember", {"fact": "x"})  # too short: refused, and the model has seen that
+    model.say("That is too short to keep.")
+
+    result = await talk.ask("Remember that x")
+
+    assert len(model.requests) == 2
+    assert result.last.status == "complete"
+
+
+@pytest.mark.parametrize(
+    "answers",
+    [
+        lambda model: model.say("I would rather not."),
+        lambda model: model.say(RuntimeError("down")),
+        lambda model: model.call("propose_order", {"symbol": "BTC"}),
+        lambda model: model.call("remember", "{not json"),
+        lambda model: model.call("remember", {"fact": "x"}),
+    ],
+    ids=["refuses", "is down", "calls another tool", "writes no JSON", "writes what is refused"],
+)
+async def test_forced_call_that_comes_to_nothing_leaves_the_answer_as_it_is(model, talk, answers):
+    model.say("Sure.")
+    answers(model)
+
+    result = await talk.ask("Remember that I never trade alts.")
+
+    reply = await talk.reply()
+    assert (result.text, result.last.status, reply.content) == ("Sure.", "complete", "Sure.")
+    assert [part["kind"] for part in reply.parts] == ["text"]
+    assert await in_thread(current_facts, talk.user_id) == []
+
+
+async def test_temporary_chat_forces_nothing(model, trader):
+    def begin():
+        with owned_tx(trader):
+            return Talk(trader.pk, start_conversation(is_temporary=True, now=timezone.now()).pk)
+
+    talk = await in_thread(begin)
+    model.say("This chat keeps nothing.")
+
+    await talk.ask("Remember that I never trade alts.")
+
+    assert len(model.requests) == 1

@@ -1,0 +1,598 @@
+"""Malformed models, broken tools, a failing database: the turn ends, says one clear thing, keeps what was said."""
+
+import asyncio
+import json
+import threading
+import time
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+import psycopg
+import pytest
+from asgiref.sync import sync_to_async
+from django.db import InterfaceError, OperationalError, connection
+from pydantic import BaseModel
+
+from chat import tools
+from chat.models import MessageStatus
+from chat.tools.base import TOOL_FAILED, Tool, ToolContext
+from chat.turns import turn
+from chat.turns.events import TurnDone, TurnFailed
+from chat.turns.replies import interrupt_dead_turns
+from chat.turns.turn import Control
+from config.lib.llm.door import LLMUnavailable
+from config.lib.owned import owned_tx, system_tx
+from config.lib.threads import in_thread
+from memory.models import UserFact
+from tests.chat.talk import answer, leaves, until
+from tests.fakes import Gate
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+FACT = {"fact": "Never trades alts"}
+
+
+def count_facts(user_id: int) -> int:
+    with owned_tx(user_id):
+        return UserFact.objects.count()
+
+
+async def assert_closed(talk, status: MessageStatus) -> None:
+    """Nothing is stuck: the newest reply is closed, no call of it shows as running, and the next turn may begin."""
+    reply = await talk.reply()
+    assert reply.status == status
+    assert reply.finished_at is not None
+    assert [part for part in reply.parts if part.get("status") == "running"] == []
+
+
+# --- What the model writes ---
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "{",
+        "null",
+        "[]",
+        '"text"',
+        "42",
+        "{}",
+        '{"fact": null}',
+        '{"fact": 5}',
+        '{"fact": ["a list"]}',
+        '{"fact": "abc"}',
+        '{"fact": "fine", "extra": 1}',
+        '{"fact": "fine", "confidence": "certain"}',
+        '{"fact": "fine", "topic": {"a": {"b": {}}}}',
+        '{"fact": "' + "x" * 600 + '"}',
+        '{"fact": "' + "x" * 5_000 + '"}',
+        "[" * 5_000,
+        '{"fact": "\\ud800 lone"}',
+        '{"fact": NaN}',
+        '{"fact": "fine", "a\\u0000b": 1}',
+        '{"fact": "\\u0000\\u0000\\u0000\\u0000\\u0000"}',
+    ],
+    ids=lambda text: text[:34],
+)
+async def test_arguments_that_do_not_fit_go_back_to_the_model(model, talk, arguments):
+    model.call("remember", arguments)
+    model.say("I could not save that.")
+
+    result = await talk.ask()
+
+    (failed,) = result.tool_results
+    assert failed["error"]
+    assert "error" in json.loads(model.requests[1]["messages"][-1]["content"])
+    assert json.loads(model.requests[1]["messages"][-2]["tool_calls"][0]["function"]["arguments"]) is not None
+    assert result.last == TurnDone("complete", result.last.usage)
+    assert await in_thread(count_facts, talk.user_id) == 0
+    await assert_closed(talk, MessageStatus.COMPLETE)
+
+
+async def test_last_of_duplicate_keys_wins(model, talk):
+    model.call("remember", '{"fact": "the first one", "fact": "the second one"}')
+    model.say("Saved.")
+
+    result = await talk.ask()
+
+    assert result.tool_results[0]["saved"] == "the second one"
+
+
+async def test_text_that_no_database_takes_is_cleaned(model, talk):
+    model.call("remember", json.dumps({"fact": "a\x00b trades\x00 only\x1b BTC"}))
+    model.call("forget", json.dumps({"fact_id": "no such\x00 fact"}))
+    model.say("Done\x00 \ud83d", "\ude00 and \udfff done.")
+
+    result = await talk.ask("Hi\x00 \ud800 there")
+
+    question, reply = await talk.messages()
+    assert question.content == "Hi  there"
+    assert result.text == reply.content == "Done 😀 and � done."
+    strings = [leaf for leaf in leaves(reply.parts) if isinstance(leaf, str)]
+    assert [text for text in strings if "\x00" in text] == []
+    "".join(strings).encode()
+
+
+async def test_unknown_tool_is_told_which_there_are(model, talk):
+    model.call("rm_rf", {"path": "/"})
+    model.say("Sorry.")
+
+    result = await talk.ask()
+
+    (told,) = result.tool_results
+    assert told["error"].startswith("There is no tool of that name. There are: set_basics, ")
+    assert told["error"].endswith("remember, forget, prepare_action.")
+
+
+async def test_calls_beyond_the_most_do_not_run(model, talk):
+    model.call_all(*(("remember", {"fact": f"Fact number {number}"}) for number in range(50)))
+    model.say("Done.")
+
+    result = await talk.ask()
+
+    refused = [r for r in result.tool_results if "Too many calls at once" in str(r.get("error"))]
+    assert (len(result.tool_results), len(refused)) == (50, 50 - turn.MAX_CALLS_PER_STEP)
+    assert await in_thread(count_facts, talk.user_id) == turn.MAX_CALLS_PER_STEP
+    answered = [m["tool_call_id"] for m in model.requests[1]["messages"] if m["role"] == "tool"]
+    assert len(set(answered)) == 50
+
+
+async def test_one_call_id_twice_is_two_calls(model, talk):
+    model.call_all(("remember", {"fact": "Fact one"}), ("remember", {"fact": "Fact two"}), id="call_same")
+    model.say("Done.")
+
+    await talk.ask()
+
+    ids = [part["call_id"] for part in (await talk.reply()).parts if part["kind"] == "tool"]
+    assert len(set(ids)) == 2
+
+
+async def test_one_call_id_in_two_steps_is_two_calls(model, talk):
+    model.call("remember", {"fact": "Fact one"}, id="call_same")
+    model.call("remember", {"fact": "Fact two"}, id="call_same")
+    model.say("Done.")
+
+    await talk.ask()
+
+    ids = [part["call_id"] for part in (await talk.reply()).parts if part["kind"] == "tool"]
+    assert len(set(ids)) == 2
+
+
+async def test_call_without_an_id_gets_one(model, talk):
+    model.call("remember", FACT, id="\x00")
+    model.say("Done.")
+
+    result = await talk.ask()
+
+    (part,) = [part for part in (await talk.reply()).parts if part["kind"] == "tool"]
+    assert part["call_id"].startswith("call_")
+    assert result.tool_results[0]["saved"] == FACT["fact"]
+
+
+async def test_endless_loop_of_calls_ends_after_the_last_step(model, talk, settings):
+    settings.TURN_MAX_STEPS = 3
+    for number in range(5):
+        model.call("remember", {"fact": f"Round number {number}"})
+
+    result = await talk.ask()
+
+    assert len(model.requests) == 3
+    assert result.notices == ["Keel stopped after 3 steps. Say “go on” to continue."]
+    await assert_closed(talk, MessageStatus.COMPLETE)
+
+
+@pytest.mark.parametrize("pieces", [[], [""], ["  \n\t ", "\n"], ["\x07\x1b"]], ids=repr)
+async def test_answer_of_nothing_is_said_to_be_empty(model, talk, pieces):
+    model.say(*pieces)
+
+    result = await talk.ask()
+
+    (message,) = result.failures
+    assert "nothing" in message or "empty" in message
+    assert result.events == [TurnFailed(message)]
+    reply = await talk.reply()
+    assert (reply.parts, reply.error) == ([], message)
+    await assert_closed(talk, MessageStatus.FAILED)
+
+
+@pytest.mark.parametrize(
+    ("finish_reason", "notices"),
+    [
+        ("stop", []),
+        ("tool_calls", []),
+        ("length", ["The answer was cut off at the model's limit."]),
+        ("content_filter", ["The provider of the model cut this answer off."]),
+        ("never heard of", []),
+    ],
+)
+async def test_every_finish_reason_ends_the_turn(model, talk, finish_reason, notices):
+    model.say("Something.", finish_reason=finish_reason)
+
+    result = await talk.ask()
+
+    assert (result.text, result.notices) == ("Something.", notices)
+    await assert_closed(talk, MessageStatus.COMPLETE)
+
+
+async def test_giant_answer_is_cut(model, talk):
+    model.say(*["x" * 50_000] * 100)
+
+    result = await talk.ask()
+
+    reply = await talk.reply()
+    assert result.text == reply.content == "x" * turn.MAX_REPLY
+    assert result.notices == [turn.TOO_LONG]
+    assert model.closed == 1
+    await assert_closed(talk, MessageStatus.COMPLETE)
+
+
+async def test_script_and_markup_are_stored_as_they_were_said(model, talk):
+    model.say("<script>alert(1)</script>")
+
+    assert (await talk.ask()).text == "<script>alert(1)</script>"
+
+
+# --- What the model does ---
+
+
+async def test_model_that_breaks_off_keeps_what_was_said(model, talk):
+    model.say("The start of", RuntimeError("secret provider words"))
+
+    result = await talk.ask()
+
+    reply = await talk.reply()
+    assert result.failures == [str(LLMUnavailable("interrupted"))] == [reply.error]
+    assert (result.text, reply.content) == ("The start of", "The start of")
+    await assert_closed(talk, MessageStatus.FAILED)
+
+
+async def test_model_that_fails_after_a_tool_keeps_the_tool(model, talk):
+    model.call("remember", FACT, text="Keeping it.")
+    model.say(RuntimeError("gone"))
+
+    result = await talk.ask()
+
+    assert len(result.failures) == 1
+    reply = await talk.reply()
+    assert [part["kind"] for part in reply.parts] == ["text", "tool", "memory"]
+    assert await in_thread(count_facts, talk.user_id) == 1
+
+
+async def test_model_that_never_ends_is_ended_by_the_turns_time(model, talk, settings, monkeypatch):
+    monkeypatch.setattr(turn, "SAVE_SECONDS", 0.05)
+    settings.TURN_TIMEOUT_SECONDS = 0.5
+    model.say(*[f"{number} " for number in range(100_000)], delay=0.001)
+    began = time.monotonic()
+
+    result = await talk.ask()
+
+    assert time.monotonic() - began < 3
+    assert result.failures == [turn.TOOK_TOO_LONG]
+    reply = await talk.reply()
+    assert reply.content == result.text.strip() != ""
+    assert model.closed == 1
+    await assert_closed(talk, MessageStatus.FAILED)
+
+
+async def test_silent_model_is_ended_by_the_turns_time(model, talk, settings, monkeypatch):
+    monkeypatch.setattr(turn, "SAVE_SECONDS", 0.05)
+    settings.TURN_TIMEOUT_SECONDS = 0.3
+    gate = Gate()
+    model.say("Half", gate)
+
+    result = await talk.ask()
+
+    assert result.failures == [turn.TOOK_TOO_LONG]
+    assert (await talk.reply()).content == "Half"
+
+
+async def test_model_that_will_not_be_cancelled_does_not_hold_the_turn(model, talk, monkeypatch):
+    monkeypatch.setattr(turn, "CLOSE_SECONDS", 0.1)
+    released = asyncio.Event()
+
+    async def deaf(*args: Any, **kwargs: Any):
+        yield {"text": "Half", "tool_use": None, "is_finished": False, "finish_reason": "", "usage": None, "index": 0}
+        while not released.is_set():
+            try:
+                await released.wait()
+            except asyncio.CancelledError:
+                continue
+
+    model.astreaming = deaf
+    control = Control()
+    running = asyncio.create_task(answer(await talk.say(), control))
+    await asyncio.sleep(0.2)
+
+    control.stop()
+
+    result = await asyncio.wait_for(running, 3)
+    released.set()
+    assert result.last.status == "interrupted"
+    await assert_closed(talk, MessageStatus.INTERRUPTED)
+
+
+# --- What tools do ---
+
+
+class NoArgs(BaseModel):
+    """No arguments."""
+
+
+@pytest.fixture
+def give_tool(monkeypatch):
+    """A function that adds a tool `probe` to the coach's."""
+
+    def give(run) -> None:
+        def factory(context) -> Tool[NoArgs]:
+            return Tool(name="probe", description="A probe.", args=NoArgs, run=run, context=context)
+
+        monkeypatch.setitem(tools.FACTORIES, "coach", (*tools.FACTORIES["coach"], factory))
+
+    return give
+
+
+def _raise(args: NoArgs) -> dict[str, Any]:
+    raise RuntimeError("a canary of the inside")
+
+
+@pytest.mark.parametrize(
+    ("run", "error"),
+    [
+        (_raise, TOOL_FAILED),
+        (lambda args: {"value": float("nan")}, TOOL_FAILED),
+        (lambda args: {"value": object()}, TOOL_FAILED),
+        (lambda args: {"value": "x" * 10_000_000}, "The result is too long. Ask for less."),
+        (lambda args: 1 / 0, TOOL_FAILED),
+    ],
+    ids=["raises", "NaN", "no JSON", "10 MB", "divides by zero"],
+)
+async def test_broken_tool_is_reported_to_the_model(model, talk, give_tool, run, error):
+    give_tool(run)
+    model.call("probe", {})
+    model.say("It does not work.")
+
+    result = await talk.ask()
+
+    assert result.tool_results == [{"error": error}]
+    assert result.last.status == "complete"
+    (part,) = [part for part in (await talk.reply()).parts if part["kind"] == "tool"]
+    assert part["status"] == "error"
+    assert "canary" not in json.dumps(model.requests)
+
+
+async def test_result_of_a_tool_that_no_database_takes_is_cleaned(model, talk, give_tool):
+    give_tool(lambda args: {"a\x00key": ["NUL \x00 and \ud800 half"], "n": 1.5, "none": None, "yes": True})
+    model.call("probe", {})
+    model.say("Done.")
+
+    result = await talk.ask()
+
+    (part,) = [part for part in (await talk.reply()).parts if part["kind"] == "tool"]
+    assert part["result"] == {"akey": ["NUL  and � half"], "n": 1.5, "none": None, "yes": True}
+    assert result.last.status == "complete"
+
+
+async def test_broken_tool_leaves_nothing_half_written(model, talk, give_tool):
+    def write_and_break(args: NoArgs) -> dict[str, Any]:
+        tools.build_tools("coach", context)["remember"].call('{"fact": "written inside"}')
+        raise RuntimeError
+
+    context = ToolContext(user_id=talk.user_id, now=datetime.now(UTC))
+    give_tool(write_and_break)
+    model.call("probe", {})
+    model.say("Sorry.")
+
+    await talk.ask()
+
+    assert await in_thread(count_facts, talk.user_id) == 0
+
+
+@pytest.fixture
+def hanging(give_tool, monkeypatch):
+    """An event that ends the hanging of the tool `probe`, which hangs before it opens its transaction."""
+    release = threading.Event()
+    monkeypatch.setattr(NoArgs, "model_validate_json", lambda arguments: release.wait(20))
+    give_tool(lambda waited: {"waited": waited})
+    yield release
+    release.set()
+
+
+async def test_hanging_tool_is_given_up(model, talk, hanging, monkeypatch):
+    monkeypatch.setattr(turn, "TOOL_SECONDS", 0.2)
+    monkeypatch.setattr(turn, "SAVE_SECONDS", 0.05)
+    model.call("probe", {})
+    model.say("It hangs.")
+
+    result = await talk.ask()
+
+    assert result.tool_results == [{"error": TOOL_FAILED}]
+    await assert_closed(talk, MessageStatus.COMPLETE)
+
+
+async def test_heart_beats_while_a_tool_works(model, talk, hanging, monkeypatch):
+    monkeypatch.setattr(turn, "SAVE_SECONDS", 0.05)
+    model.call("probe", {})
+    model.say("Done.")
+    running = asyncio.create_task(answer(await talk.say()))
+
+    beats = set()
+    while len(beats) < 4:
+        beats.add((await talk.reply()).heartbeat_at)
+        await asyncio.sleep(0.02)
+    hanging.set()
+
+    assert (await running).tool_results == [{"waited": True}]
+
+
+async def test_running_tool_is_shown_to_other_processes(model, talk, hanging, monkeypatch):
+    monkeypatch.setattr(turn, "SAVE_SECONDS", 0.05)
+    model.call("probe", {})
+    model.say("Done.")
+    running = asyncio.create_task(answer(await talk.say()))
+
+    while not (parts := (await talk.reply()).parts):
+        await asyncio.sleep(0.02)
+    hanging.set()
+    await running
+
+    assert [part["status"] for part in parts] == ["running"]
+
+
+@pytest.mark.parametrize("where", ["here", "elsewhere"])
+async def test_stop_does_not_wait_for_a_hanging_tool(model, talk, hanging, monkeypatch, where):
+    monkeypatch.setattr(turn, "SAVE_SECONDS", 0.05)
+    monkeypatch.setattr(turn, "STOP_SECONDS", 0.1)
+    model.call("probe", {}, text="Let me look.")
+    control = Control()
+    running = asyncio.create_task(answer(await talk.say(), control))
+    while not (await talk.reply()).parts:
+        await asyncio.sleep(0.02)
+
+    if where == "here":
+        control.stop()
+    else:
+        await talk.stop_from_elsewhere()
+
+    result = await asyncio.wait_for(running, 3)
+    assert result.last == TurnDone("interrupted", result.last.usage)
+    await assert_closed(talk, MessageStatus.INTERRUPTED)
+    (part,) = [part for part in (await talk.reply()).parts if part["kind"] == "tool"]
+    assert part["status"] == "error"
+
+
+async def test_tools_count_towards_the_turns_time(model, talk, hanging, settings, monkeypatch):
+    monkeypatch.setattr(turn, "SAVE_SECONDS", 0.05)
+    settings.TURN_TIMEOUT_SECONDS = 0.5
+    model.call_all(("probe", {}), ("probe", {}), ("probe", {}))
+    began = time.monotonic()
+
+    result = await talk.ask()
+
+    assert time.monotonic() - began < 3
+    assert result.failures == [turn.TOOK_TOO_LONG]
+    await assert_closed(talk, MessageStatus.FAILED)
+
+
+async def test_hanging_tools_leave_threads_for_everybody_else(model, talk, hanging, monkeypatch):
+    monkeypatch.setattr(turn, "TOOL_SECONDS", 0.02)
+    monkeypatch.setattr(turn, "SAVE_SECONDS", 0.01)
+    model.call_all(*[("probe", {})] * 16)
+    model.say("They hang.")
+
+    result = await asyncio.wait_for(talk.ask(), 10)
+
+    assert len(result.tool_results) == 16
+    await assert_closed(talk, MessageStatus.COMPLETE)
+
+
+# --- What the database does ---
+
+
+@pytest.mark.parametrize("error", [OperationalError, InterfaceError])
+async def test_failing_saves_do_not_end_the_turn(model, talk, outage, monkeypatch, error):
+    monkeypatch.setattr(turn, "SAVE_SECONDS", 0.05)
+    gate = Gate()
+    model.say("Said during", gate, " the outage.")
+    running = asyncio.create_task(answer(await talk.say()))
+    await until(gate.reached.is_set)
+
+    outage.begin('UPDATE "agent_messages"', error)
+    await until(lambda: outage.hits >= 3)
+    outage.end()
+    gate.open()
+
+    assert (await running).last.status == "complete"
+    assert (await talk.reply()).content == "Said during the outage."
+
+
+async def test_end_of_a_reply_is_saved_when_the_database_is_back(model, talk, outage, monkeypatch):
+    monkeypatch.setattr(turn, "RETRY_SECONDS", 0.01)
+    model.say("Worth keeping.")
+    start = await talk.say()
+    outage.begin('UPDATE "agent_messages"')
+    running = asyncio.create_task(answer(start))
+
+    await until(lambda: outage.hits >= 2)
+    outage.end()
+
+    assert (await running).last.status == "complete"
+    assert (await talk.reply()).content == "Worth keeping."
+
+
+async def test_reply_that_cannot_be_saved_says_so_once(model, talk, outage, monkeypatch):
+    monkeypatch.setattr(turn, "RETRY_SECONDS", 0.02)
+    model.say("Lost.")
+    start = await talk.say()
+    outage.begin('UPDATE "agent_messages"')
+    began = time.monotonic()
+
+    result = await answer(start)
+
+    outage.end()
+    assert (result.text, result.failures, result.last) == ("Lost.", [turn.NOT_SAVED], TurnFailed(turn.NOT_SAVED))
+    assert outage.hits == turn.SAVE_ATTEMPTS
+    assert time.monotonic() - began < 0.02 * (1 + 3 + 9 + 27) + 1  # no wait of 1.6 s after the last attempt
+
+
+async def test_tool_without_a_database_is_reported(model, talk, outage):
+    model.call("remember", FACT)
+    model.say("I could not.")
+    start = await talk.say()
+    outage.begin('INSERT INTO "user_facts"')
+
+    result = await answer(start)
+
+    assert result.tool_results == [{"error": TOOL_FAILED}]
+    assert result.last.status == "complete"
+
+
+async def test_text_said_after_a_sweep_that_came_too_early_is_kept(model, talk, monkeypatch):
+    """A process that stood still (a laptop asleep, a database away) finds its reply swept, and is not dead."""
+    monkeypatch.setattr(turn, "SAVE_SECONDS", 30)
+    gate = Gate()
+    model.say("All of", gate, " this was said.")
+    running = asyncio.create_task(answer(await talk.say()))
+    await until(gate.reached.is_set)
+
+    def sweep() -> list[UUID]:
+        with system_tx("test"):
+            return interrupt_dead_turns(now=datetime.now(UTC) + timedelta(hours=1))
+
+    assert await in_thread(sweep) == [talk.conversation_id]
+    gate.open()
+    await running
+
+    reply = await talk.reply()
+    assert (reply.content, reply.status, reply.error) == ("All of this was said.", MessageStatus.COMPLETE, "")
+
+
+@pytest.mark.postgres
+async def test_connections_killed_during_a_turn_lose_nothing(model, talk, monkeypatch):
+    monkeypatch.setattr(turn, "SAVE_SECONDS", 0.05)
+    gate, silence = Gate(), Gate()
+    model.say("Said before", gate, " and after", silence, " the restart.")
+    mine = await sync_to_async(lambda: connection.connection.info.backend_pid)()
+    running = asyncio.create_task(answer(await talk.say()))
+    await until(gate.reached.is_set)
+
+    def kill_others() -> int:
+        where = connection.settings_dict
+        names = {"host": where["HOST"], "port": where["PORT"], "user": where["USER"], "dbname": where["NAME"]}
+        with psycopg.connect(**names, password=where["PASSWORD"]) as own:
+            return own.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE datname = current_database() AND usename = current_user AND pid <> ALL(%s)",
+                [[own.info.backend_pid, mine]],
+            ).rowcount
+
+    killed = await asyncio.to_thread(kill_others)
+    gate.open()
+    while (await talk.reply()).content != "Said before and after":
+        await asyncio.sleep(0.05)
+    killed += await asyncio.to_thread(kill_others)
+    silence.open()
+
+    assert (await running).last.status == "complete"
+    assert (await talk.reply()).content == "Said before and after the restart."
+    assert killed >= 2

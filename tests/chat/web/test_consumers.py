@@ -1,0 +1,835 @@
+import asyncio
+import json
+from contextlib import AsyncExitStack
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+from asgiref.sync import sync_to_async
+from channels.layers import InMemoryChannelLayer
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from chat.models import Message, MessageStatus
+from chat.turns import live
+from chat.turns.replies import finish_reply, save_progress
+from chat.web import consumers
+from config.lib.owned import owned_tx
+from config.lib.threads import in_thread
+from tests.chat.conftest import new_talk
+from tests.chat.tabs import connection, hang_up, open_tab, signed_in, visible
+from tests.chat.talk import until
+from tests.fakes import Gate
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+NOTHING = {"type": "snapshot", "seq": 0, "last_message_id": "", "reply": None}
+
+
+@pytest.fixture
+def ann(trader):
+    """Ann, signed in in a browser."""
+    return signed_in(trader)
+
+
+def is_one_by_one(seqs: list[int]) -> bool:
+    return seqs == list(range(seqs[0], seqs[0] + len(seqs)))
+
+
+async def run_in_another_process(talk):
+    """Store a message whose turn runs elsewhere: no room of this process knows it."""
+    return await talk.say("asked elsewhere")
+
+
+# --- One turn, one tab ---
+
+
+async def test_connect_sends_a_snapshot(ann, talk):
+    async with open_tab(ann, talk.conversation_id) as tab:
+        assert await tab.next() == NOTHING
+
+
+async def test_message_is_accepted_answered_and_done(model, ann, talk):
+    model.say("Hello ", "Ann.")
+    async with open_tab(ann, talk.conversation_id) as tab:
+        await tab.next()
+
+        client_id = await tab.say("Hi there")
+        done = await tab.until("done")
+
+    question, reply = await talk.messages()
+    accepted = tab.frames[1]
+    assert accepted["type"] == "accepted"
+    assert (accepted["client_id"], accepted["message_id"]) == (client_id, str(question.pk))
+    assert accepted["reply_id"] == done["reply_id"] == str(reply.pk)
+    assert f'id="message-{question.pk}"' in accepted["html"]
+    assert f'id="message-{reply.pk}"' in accepted["html"]
+    assert "Hi there" in accepted["html"]
+    assert (done["status"], "<p>Hello Ann.</p>" in done["html"]) == ("complete", True)
+    assert is_one_by_one(tab.seqs)
+    assert tab.seqs[0] == 1
+    assert tab.page.text == "HelloAnn."
+
+
+async def test_first_message_gives_the_chat_its_title(model, ann, talk):
+    model.say("One.")
+    model.say("Two.")
+    async with open_tab(ann, talk.conversation_id) as tab:
+        await tab.say("What is a good size for a trade?")
+        await tab.until("done")
+        await tab.say("And now?")
+        await tab.until("done")
+
+    assert [frame["title"] for frame in tab.frames if frame["type"] == "title"] == ["What is a good size for…"]
+
+
+ANSWER = """\
+# A plan
+
+First *this*, then **that**:
+
+1. Look at the [chart](https://example.com/a)
+2. Wait
+
+```python
+def wait():
+
+    return "<b>"
+```
+
+| a | b |
+|---|---|
+| 1 | 2 |
+
+> Quoted
+> twice
+
+The end.
+"""
+
+
+@pytest.mark.parametrize("size", [1, 7, 40, 1000])
+async def test_what_a_tab_shows_while_streaming_is_what_it_shows_at_the_end(model, ann, talk, size):
+    model.say(*[ANSWER[at : at + size] for at in range(0, len(ANSWER), size)])
+    async with open_tab(ann, talk.conversation_id) as tab:
+        await tab.say()
+        done = await tab.until("done")
+
+    article = done["html"].partition('<div class="message__closed">')[2].partition('<div class="message__open">')[0]
+    # The last block is still plain text, and the only one.
+    assert visible(article).endswith("Theend.")
+    assert tab.page.text == visible(article)
+    assert is_one_by_one(tab.seqs)
+
+
+async def test_memory_line_comes_with_its_undo(model, ann, talk):
+    model.call("remember", {"fact": "Never trades alts"}, text="Noted.")
+    model.say("What else?")
+    async with open_tab(ann, talk.conversation_id) as tab:
+        await tab.say()
+        done = await tab.until("done")
+
+    (memory,) = [frame for frame in tab.frames if frame["type"] == "memory"]
+    assert f'id="memory-{memory["event_id"]}"' in memory["html"]
+    assert "Never trades alts" in memory["html"]
+    assert reverse("memory:undo", args=[memory["event_id"]]) in memory["html"]
+    assert memory["html"].strip() in done["html"]
+    types = [frame["type"] for frame in tab.frames]
+    closed_before = types.index("memory") - 1
+    assert tab.frames[closed_before]["html"] == "<p>Noted.</p>\n"
+    assert tab.frames[closed_before]["tail"] == ""
+
+
+async def test_failed_tool_is_shown_as_a_card(model, ann, talk):
+    model.call("remember", {"fact": ""})
+    model.say("That did not work.")
+    async with open_tab(ann, talk.conversation_id) as tab:
+        await tab.say()
+        done = await tab.until("done")
+
+    (card,) = [frame for frame in tab.frames if frame["type"] == "tool_finished"]
+    assert f'id="tool-{card["call_id"]}"' in card["html"]
+    assert card["html"].strip() in done["html"]
+
+
+async def test_markup_of_model_and_user_is_never_html(model, ann, talk):
+    attack = "<img src=x onerror=alert(1)>\n\n[x](javascript:alert(1))\n\n<script>alert(1)</script>\n\n\"'>"
+    model.say(*(f"{line}\n" for line in attack.split("\n")))
+    async with open_tab(ann, talk.conversation_id) as tab:
+        await tab.say(attack)
+        await tab.until("done")
+
+    for frame in tab.frames:
+        html = frame.get("html") or ""
+        assert "<img" not in html
+        assert "<script" not in html
+        assert 'href="javascript' not in html
+
+
+async def test_provider_trouble_is_one_failed_frame(model, ann, talk):
+    model.say("Half a", RuntimeError("words of the provider"))
+    async with open_tab(ann, talk.conversation_id) as tab:
+        await tab.say()
+        failed = await tab.until("failed", "done")
+        assert await tab.hears_nothing() or (await tab.next())["type"] == "snapshot"
+
+    assert failed["text"] == "The answer broke off before its end. Please try again."
+    assert failed["retry"] is True
+    assert "Half a" in failed["html"]
+    assert failed["html"].count(failed["text"]) == 1
+    assert "words of the provider" not in json.dumps(tab.frames)
+
+
+# --- Joining, leaving, resuming ---
+
+
+async def test_turn_outlives_its_socket_and_is_joined_by_another(model, ann, talk):
+    gate = Gate()
+    model.say("First block.\n\nSecond ", gate, "block.")
+    async with open_tab(ann, talk.conversation_id) as first:
+        await first.say()
+        await until(gate.reached.is_set)
+        await first.until("text")
+
+    async with open_tab(ann, talk.conversation_id) as second:
+        snapshot = await second.next()
+        gate.open()
+        await second.until("done")
+
+    reply = await talk.reply()
+    assert snapshot["reply"] == {
+        "message_id": str(reply.pk),
+        "html": "<p>First block.</p>\n",
+        "tail": "Second ",
+        "status": "streaming",
+    }
+    assert snapshot["last_message_id"] == str(reply.pk)
+    assert second.seqs[0] == snapshot["seq"] + 1
+    assert is_one_by_one(second.seqs)
+    assert second.page.text == "Firstblock.Secondblock."
+    assert reply.status == MessageStatus.COMPLETE
+
+
+async def test_turn_without_any_socket_ends_well(model, ann, talk):
+    gate = Gate()
+    model.say("Nobody ", gate, "listens.")
+    async with open_tab(ann, talk.conversation_id) as tab:
+        await tab.say()
+        await until(gate.reached.is_set)
+    turn = live.find_turn(talk.conversation_id)
+
+    gate.open()
+    await turn.task
+
+    assert (await talk.reply()).content == "Nobody listens."
+    assert live._rooms == {}
+
+
+async def test_tabs_that_join_at_any_moment_show_the_same(model, ann, talk, settings):
+    settings.SOCKETS_PER_USER = 20
+    gates = [Gate() for _ in range(7)]
+    pieces = [ANSWER[at : at + 3] for at in range(0, len(ANSWER), 3)]
+    for number, gate in enumerate(gates):
+        pieces.insert(5 + number * 11, gate)
+    model.say(*pieces)
+    async with AsyncExitStack() as stack:
+        first = await stack.enter_async_context(open_tab(ann, talk.conversation_id))
+        await first.say()
+        joined = []
+        for gate in gates:
+            await until(gate.reached.is_set)
+            tab = await stack.enter_async_context(open_tab(ann, talk.conversation_id))
+            assert (await tab.next())["reply"]
+            joined.append(tab)
+            gate.open()
+        for tab in (first, *joined):
+            await tab.until("done")
+
+    for tab in joined:
+        assert tab.seqs == list(range(tab.frames[0]["seq"] + 1, tab.frames[-1]["seq"] + 1))
+    assert {tab.page.text for tab in joined} == {first.page.text}
+
+
+async def test_resume_answers_with_a_snapshot(model, ann, talk):
+    gate = Gate()
+    model.say("So far", gate)
+    async with open_tab(ann, talk.conversation_id) as tab:
+        await tab.say()
+        text = await tab.until("text")
+
+        await tab.send(type="resume", seq=1)
+        snapshot = await tab.until("snapshot")
+
+        gate.open()
+        await tab.until("done")
+    assert (snapshot["seq"], snapshot["reply"]["tail"]) == (text["seq"], "So far")
+
+
+async def test_second_tab_is_told_of_the_message_of_the_first(model, ann, talk):
+    model.say("Hello.")
+    async with open_tab(ann, talk.conversation_id) as first, open_tab(ann, talk.conversation_id) as second:
+        await second.next()
+        await first.say("From the first tab")
+        accepted = await second.until("accepted")
+        await second.until("done")
+        await first.until("done")
+
+    assert "From the first tab" in accepted["html"]
+    assert second.frames[1:] == first.frames[1:]
+
+
+async def test_next_turn_may_begin_while_the_last_one_still_says_goodbye(model, ann, talk, monkeypatch):
+    async def slow_group_send(self, group, message):
+        await asyncio.sleep(0.2)
+
+    monkeypatch.setattr(live, "_tell", lambda *args: slow_group_send(None, *args))
+    gate = Gate()
+    model.say("One.")
+    model.say("Two ", gate, "three.")
+    async with open_tab(ann, talk.conversation_id) as tab:
+        await tab.say()
+        await tab.until("done")
+        await tab.say()
+        await until(gate.reached.is_set)
+        await asyncio.sleep(0.4)
+
+        running = live.find_turn(talk.conversation_id)
+        gate.open()
+        await tab.until("done")
+
+    assert running is not None
+    assert tab.page.final.count("Two three.") >= 1
+
+
+# --- Stop, retry, resend ---
+
+
+async def test_stop_of_any_tab_ends_the_turn(model, ann, talk):
+    gate = Gate()
+    model.say("Keep this", gate, " not this")
+    async with open_tab(ann, talk.conversation_id) as first, open_tab(ann, talk.conversation_id) as second:
+        await first.say()
+        await first.until("text")
+        await second.send(type="stop")
+        done = await first.until("done", "failed")
+
+    assert (done["type"], done["status"]) == ("done", "interrupted")
+    assert "Keep this" in done["html"]
+    assert model.closed == 1
+    assert (await talk.reply()).content == "Keep this"
+
+
+async def test_stop_without_a_turn_is_no_fault(ann, talk):
+    async with open_tab(ann, talk.conversation_id) as tab:
+        await tab.next()
+        await tab.send(type="stop")
+
+        assert await tab.hears_nothing()
+
+
+async def test_stop_of_a_turn_in_another_process_is_left_in_its_row(ann, talk):
+    await run_in_another_process(talk)
+    async with open_tab(ann, talk.conversation_id) as tab:
+        await tab.next()
+        await tab.send(type="stop")
+        while (await talk.reply()).stop_requested_at is None:
+            await asyncio.sleep(0.01)
+
+    assert (await talk.reply()).status == MessageStatus.STREAMING
+
+
+async def test_retry_takes_the_place_of_the_last_reply(model, ann, talk):
+    model.say("First try.")
+    model.say("Second try.")
+    async with open_tab(ann, talk.conversation_id) as tab:
+        await tab.say("Question")
+        first = await tab.until("done")
+        await tab.send(type="retry")
+        accepted = await tab.until("accepted")
+        second = await tab.until("done")
+
+    assert accepted["replaces"] == first["reply_id"] != second["reply_id"] == accepted["reply_id"]
+    assert (accepted["client_id"], accepted["message_id"]) == (None, None)
+    assert "Question" not in accepted["html"]
+    assert "Second try." in second["html"]
+
+
+async def test_resend_while_the_turn_runs_is_no_second_message(model, ann, talk):
+    gate = Gate()
+    model.say("Half of it.\n\nAnd", gate, " the rest.")
+    async with open_tab(ann, talk.conversation_id) as first:
+        client_id = await first.say("Once")
+        await first.until("text")
+
+    async with open_tab(ann, talk.conversation_id) as second:
+        await second.say("Once", client_id=client_id)
+        accepted = await second.until("accepted")
+        snapshot = await second.until("snapshot")
+        gate.open()
+        await second.until("done")
+
+    rows = await talk.messages()
+    assert [row.role for row in rows] == ["user", "assistant"]
+    assert (accepted["client_id"], accepted["reply_id"]) == (client_id, str(rows[1].pk))
+    # The row was behind; the snapshot is not, and what follows continues it.
+    assert snapshot["reply"]["tail"] == "And"
+    assert second.page.text == "Halfofit.Andtherest."
+
+
+async def test_resend_after_the_turn_brings_the_whole_reply(model, ann, talk):
+    model.say("Answered.")
+    async with open_tab(ann, talk.conversation_id) as tab:
+        client_id = await tab.say("Once")
+        await tab.until("done")
+        await tab.say("Once", client_id=client_id)
+        accepted = await tab.until("accepted")
+
+    assert "<p>Answered.</p>" in accepted["html"]
+    assert len(await talk.messages()) == 2
+    assert len(model.requests) == 1
+
+
+async def test_same_message_from_two_tabs_at_once_is_one_message(model, ann, talk):
+    model.say("Answered.")
+    client_id = uuid4()
+    async with open_tab(ann, talk.conversation_id) as first, open_tab(ann, talk.conversation_id) as second:
+        await asyncio.gather(first.say("Once", client_id=client_id), second.say("Once", client_id=client_id))
+        await first.until("done")
+        await second.until("done")
+
+    assert len(await talk.messages()) == 2
+    assert len(model.requests) == 1
+
+
+# --- Refusals ---
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "nothing to send"),
+        (" \n\t ", "nothing to send"),
+        ("\x00\u202e", "nothing to send"),
+        ("ä" * 8200, "too long: 17 KiB"),
+    ],
+    ids=["empty", "white space", "invisible", "too long"],
+)
+async def test_text_that_cannot_be_taken_is_refused(ann, talk, text, words):
+    async with open_tab(ann, talk.conversation_id) as tab:
+        await tab.next()
+        client_id = await tab.say(text)
+        failed = await tab.next()
+
+    assert words in failed["text"]
+    assert failed == {
+        "type": "failed",
+        "seq": 0,
+        "reply_id": None,
+        "client_id": client_id,
+        "text": failed["text"],
+        "retry": False,
+        "html": None,
+    }
+    assert await talk.messages() == []
+
+
+async def test_longest_message_is_taken(model, ann, talk):
+    model.say("Read.")
+    text = '"\n' * 8192  # twice as long in JSON
+    async with open_tab(ann, talk.conversation_id) as tab:
+        await tab.say(text)
+        await tab.until("done")
+
+    assert (await talk.messages())[0].content == text.strip()
+
+
+async def test_one_turn_at_a_time_in_a_conversation(model, ann, talk):
+    gate = Gate()
+    model.say("Wait", gate, " for me.")
+    async with open_tab(ann, talk.conversation_id) as tab:
+        await tab.say("One")
+        await tab.until("text")
+        client_id = await tab.say("Two")
+        failed = await tab.until("failed")
+        await tab.send(type="retry")
+        retried = await tab.until("failed")
+        gate.open()
+        done = await tab.until("done")
+
+    assert (failed["client_id"], failed["reply_id"]) == (client_id, None)
+    assert "still answering here" in failed["text"]
+    assert "still answering here" in retried["text"]
+    assert done["status"] == "complete"
+    assert len(await talk.messages()) == 2
+
+
+async def test_turns_of_a_user_are_limited(model, ann, trader, talk, settings):
+    settings.TURNS_PER_USER = 1
+    other = await sync_to_async(new_talk)(trader)
+    gate = Gate()
+    model.say("Wait", gate)
+    async with open_tab(ann, talk.conversation_id) as one, open_tab(ann, other.conversation_id) as two:
+        await one.say()
+        await one.until("text")
+        await two.say()
+        failed = await two.until("failed")
+        gate.open()
+        await one.until("done")
+
+    assert "Keel is answering in 1 other chats" in failed["text"]
+
+
+async def test_messages_a_minute_are_limited_retries_included(model, ann, talk, settings):
+    settings.MESSAGES_PER_MINUTE = 2
+    model.say("One.")
+    model.say("Two.")
+    async with open_tab(ann, talk.conversation_id) as tab:
+        await tab.say()
+        await tab.until("done")
+        await tab.send(type="retry")
+        await tab.until("done")
+
+        await tab.send(type="retry")
+        retried = await tab.until("failed")
+        await tab.say()
+        said = await tab.until("failed")
+
+    assert "a lot of messages" in retried["text"]
+    assert "a lot of messages" in said["text"]
+
+
+async def test_retry_without_a_reply_is_refused(ann, talk):
+    async with open_tab(ann, talk.conversation_id) as tab:
+        await tab.next()
+        await tab.send(type="retry")
+
+        assert (await tab.next())["text"] == "There is no reply to try again."
+
+
+UNREADABLE = [
+    "no json",
+    "null",
+    "[]",
+    "42",
+    '"text"',
+    "{}",
+    '{"type": "message"}',
+    '{"type": "message", "client_id": "not a uuid", "text": "x"}',
+    '{"type": "message", "client_id": 5, "text": "x"}',
+    '{"type": "message", "client_id": "00000000-0000-4000-8000-000000000000", "text": null}',
+    '{"type": "message", "client_id": "00000000-0000-4000-8000-000000000000", "text": ["x"]}',
+    '{"type": "Stop"}',
+    '{"type": {"type": "stop"}}',
+    "[" * 20_000,
+    '{"type": ' * 5_000,
+    "1" * 5_000,
+    '{"type": "\\ud800"}',
+]
+
+
+@pytest.mark.parametrize("text", UNREADABLE, ids=lambda text: text[:30])
+async def test_unreadable_frame_is_refused_and_the_socket_lives_on(ann, talk, text):
+    async with open_tab(ann, talk.conversation_id) as tab:
+        await tab.next()
+        await tab.communicator.send_to(text_data=text)
+        refused = await tab.next()
+        await tab.send(type="resume", seq=0)
+
+        assert (refused["type"], refused["text"]) == ("failed", consumers.UNREADABLE)
+        assert await tab.next() == NOTHING
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [{"text_data": "x" * (consumers.MAX_FRAME + 1)}, {"bytes_data": b'{"type": "stop"}'}],
+    ids=["oversized", "binary"],
+)
+async def test_frame_of_the_wrong_make_closes_the_socket(ann, talk, frame):
+    async with open_tab(ann, talk.conversation_id) as tab:
+        await tab.communicator.send_to(**frame)
+
+        assert await tab.closed_with() == 4400
+
+
+# --- Who may come in ---
+
+
+async def test_signed_out_browser_is_told_so(talk):
+    async with open_tab(Client(), talk.conversation_id) as tab:
+        assert await tab.closed_with() == 4401
+
+
+async def test_strangers_conversation_and_none_at_all_are_the_same(stranger, talk):
+    bob = await sync_to_async(signed_in)(stranger)
+    codes = []
+    for conversation_id in (talk.conversation_id, uuid4()):
+        async with open_tab(bob, conversation_id) as tab:
+            codes.append(await tab.closed_with())
+
+    assert codes == [4404, 4404]
+
+
+async def test_switched_off_account_is_signed_out(trader, ann, talk):
+    def switch_off() -> None:
+        trader.is_active = False
+        trader.save(update_fields=["is_active"])
+
+    await sync_to_async(switch_off)()
+    async with open_tab(ann, talk.conversation_id) as tab:
+        assert await tab.closed_with() == 4401
+
+
+@pytest.mark.parametrize(
+    "origin",
+    [
+        None,
+        "",
+        "null",
+        "http://evil.example",
+        "http://testserver.evil.example",
+        "http://testserver:81",
+        "http://testserver@evil.example",
+        "http://evil.example/testserver",
+        "ftp://testserver",
+        "//testserver",
+        "testserver",
+        "http://TESTSERVER.",
+    ],
+)
+async def test_foreign_page_is_refused_at_the_handshake(ann, talk, origin):
+    communicator = connection(ann, talk.conversation_id, origin=origin)
+
+    connected, _ = await communicator.connect(5)
+
+    await hang_up(communicator)
+    assert not connected
+
+
+async def test_page_of_a_trusted_origin_may_connect(ann, talk, settings):
+    settings.CSRF_TRUSTED_ORIGINS = ["https://keel.example"]
+
+    async with open_tab(ann, talk.conversation_id, origin="https://keel.example") as tab:
+        assert await tab.next() == NOTHING
+
+
+async def test_sixth_socket_closes_the_oldest(ann, talk):
+    async with AsyncExitStack() as stack:
+        tabs = []
+        for _ in range(7):
+            tabs.append(await stack.enter_async_context(open_tab(ann, talk.conversation_id)))
+            await tabs[-1].next()
+
+        codes = [await tabs[0].closed_with(), await tabs[1].closed_with()]
+
+        for tab in tabs[2:]:
+            await tab.send(type="resume", seq=0)
+            assert (await tab.next())["type"] == "snapshot"
+    assert codes == [4409, 4409]
+    assert dict(consumers._open_sockets) == {}
+
+
+async def test_sockets_of_another_user_do_not_count(ann, stranger, talk):
+    bob, theirs = await sync_to_async(signed_in)(stranger), await sync_to_async(new_talk)(stranger)
+    async with AsyncExitStack() as stack:
+        mine = await stack.enter_async_context(open_tab(ann, talk.conversation_id))
+        await mine.next()
+        for _ in range(5):
+            await stack.enter_async_context(open_tab(bob, theirs.conversation_id))
+
+        assert await mine.hears_nothing()
+
+
+# --- Sessions that end ---
+
+
+async def sign_out(client: Client, user) -> None:
+    await sync_to_async(client.post)(reverse("account_logout"))
+
+
+async def change_password_elsewhere(client: Client, user) -> None:
+    elsewhere = await sync_to_async(signed_in)(user)
+    passwords = {"oldpassword": "old-password-1", "password1": "new-password-2", "password2": "new-password-2"}
+    response = await sync_to_async(elsewhere.post)(reverse("account_change_password"), passwords)
+    assert response.status_code == 302
+
+
+@pytest.mark.parametrize("act", [sign_out, change_password_elsewhere])
+async def test_socket_closes_at_once_with_its_session(trader, talk, act):
+    def prepare() -> Client:
+        trader.set_password("old-password-1")
+        trader.save(update_fields=["password"])
+        return signed_in(trader)
+
+    client = await sync_to_async(prepare)()
+    async with open_tab(client, talk.conversation_id) as tab:
+        await tab.next()
+        await act(client, trader)
+
+        assert await asyncio.wait_for(tab.closed_with(), 5) == 4401
+
+
+async def test_writing_without_changing_the_session_closes_nothing(ann, talk):
+    async with open_tab(ann, talk.conversation_id) as tab:
+        await tab.next()
+        response = await sync_to_async(ann.post)(reverse("chat:new"))
+
+        assert response.status_code == 201
+        assert await tab.hears_nothing()
+
+
+async def test_session_that_ends_out_of_sight_is_noticed_in_a_while(trader, ann, talk, monkeypatch):
+    monkeypatch.setattr(consumers, "RECHECK_SECONDS", 0.2)
+    async with open_tab(ann, talk.conversation_id) as tab:
+        await tab.next()
+
+        def switch_off() -> None:
+            trader.is_active = False
+            trader.save(update_fields=["is_active"])
+
+        await sync_to_async(switch_off)()
+
+        assert await asyncio.wait_for(tab.closed_with(), 5) == 4401
+
+
+async def test_session_is_looked_at_while_a_reply_streams(trader, ann, model, talk, monkeypatch):
+    monkeypatch.setattr(consumers, "RECHECK_SECONDS", 0.3)
+    model.say(*["word "] * 400, delay=0.01)
+    async with open_tab(ann, talk.conversation_id) as tab:
+        await tab.say()
+        await tab.until("text")
+        await sync_to_async(ann.session.flush)()
+
+        assert await asyncio.wait_for(tab.closed_with(), 3) == 4401
+    live.find_turn(talk.conversation_id).control.stop()
+    await until(lambda: not live._rooms)
+
+
+# --- Slow browsers, other processes, broken parts ---
+
+
+async def test_browser_that_falls_behind_is_dropped_and_resumes(model, ann, talk):
+    gate = Gate()
+    model.say("Said before.", gate, " Said after.")
+    async with open_tab(ann, talk.conversation_id) as slow:
+        await slow.say()
+        await slow.until("text")
+        turn = live.find_turn(talk.conversation_id)
+        # All at once: the carrier gets no turn in between.
+        for _ in range(live.QUEUE_SIZE + 1):
+            turn.publish("notice", reply_id=str(turn.start.reply_id), level="info", text="x")
+
+        assert await slow.closed_with() == 1013
+
+    async with open_tab(ann, talk.conversation_id) as back:
+        snapshot = await back.next()
+        gate.open()
+        await back.until("done")
+    assert snapshot["reply"]["tail"] == "Said before."
+    assert back.page.text == "Saidbefore.Saidafter."
+
+
+async def test_turn_of_another_process_is_shown_as_it_is_saved(ann, talk):
+    start = await run_in_another_process(talk)
+
+    def save(text: str) -> None:
+        with owned_tx(talk.user_id):
+            parts = [{"kind": "text", "step": 0, "text": text}]
+            save_progress(reply_id=start.reply_id, parts=parts, text=text, now=timezone.now())
+
+    def finish() -> None:
+        with owned_tx(talk.user_id):
+            finish_reply(reply_id=start.reply_id, status=MessageStatus.COMPLETE, parts=[], text="", now=timezone.now())
+
+    async with open_tab(ann, talk.conversation_id) as tab:
+        first = await tab.next()
+        await in_thread(save, "So **far**")
+        await live.tell_news(talk.conversation_id)
+        second = await tab.next()
+        await in_thread(finish)
+        await live.tell_news(talk.conversation_id)
+        third = await tab.next()
+
+    assert (first["reply"]["html"], first["reply"]["status"]) == ("", "streaming")
+    assert second["reply"]["html"] == "<p>So <strong>far</strong></p>\n"
+    assert (third["reply"], third["last_message_id"]) == (None, str(start.reply_id))
+
+
+async def test_dead_turn_is_closed_when_somebody_looks(ann, talk):
+    start = await run_in_another_process(talk)
+
+    def die() -> None:
+        with owned_tx(talk.user_id):
+            Message.objects.filter(pk=start.reply_id).update(heartbeat_at=timezone.now() - timedelta(seconds=11))
+
+    await in_thread(die)
+    async with open_tab(ann, talk.conversation_id) as tab:
+        snapshot = await tab.next()
+
+    assert snapshot["reply"] is None
+    assert (await talk.reply()).status == MessageStatus.INTERRUPTED
+
+
+class BrokenLayer(InMemoryChannelLayer):
+    """A layer whose server is gone."""
+
+    async def group_add(self, group, channel):
+        raise ConnectionError("gone")
+
+    group_discard = group_send = group_add
+
+
+class HangingLayer(InMemoryChannelLayer):
+    """A layer whose server does not answer."""
+
+    async def group_send(self, group, message):
+        await asyncio.sleep(3600)
+
+
+@pytest.mark.parametrize("layer", ["BrokenLayer", "HangingLayer"])
+async def test_words_flow_without_the_channel_layer(model, ann, talk, settings, monkeypatch, layer):
+    settings.CHANNEL_LAYERS = {"default": {"BACKEND": f"{__name__}.{layer}"}}
+    monkeypatch.setattr(live, "LAYER_SECONDS", 0.3)
+    monkeypatch.setattr(live, "NEWS_SECONDS", 0.02)
+    model.say(*["word "] * 20, delay=0.01)
+    async with open_tab(ann, talk.conversation_id) as tab:
+        await tab.say()
+        done = await asyncio.wait_for(tab.until("done"), 3)
+
+    await until(lambda: not live._rooms)
+    assert done["status"] == "complete"
+
+
+async def test_fault_while_storing_is_said_and_leaves_the_socket_open(model, ann, talk, monkeypatch):
+    model.say("Now it works.")
+
+    def accept(**kwargs):
+        raise RuntimeError("a canary of the inside")
+
+    async with open_tab(ann, talk.conversation_id) as tab:
+        await tab.next()
+        with monkeypatch.context() as patch:
+            patch.setattr(consumers, "accept_message", accept)
+            client_id = await tab.say("Try")
+            failed = await tab.next()
+        await tab.say("Try", client_id=client_id)
+        await tab.until("done")
+
+    assert (failed["client_id"], failed["text"]) == (client_id, consumers.BROKE)
+    assert len(await talk.messages()) == 2
+
+
+async def test_socket_that_breaks_gives_its_place_back(ann, talk, monkeypatch):
+    def refuse(self) -> None:
+        raise RuntimeError("rows cannot be read")
+
+    async with open_tab(ann, talk.conversation_id) as healthy:
+        await healthy.next()
+        monkeypatch.setattr(consumers.ChatConsumer, "_stored_snapshot", refuse)
+        communicator = connection(ann, talk.conversation_id)
+        await communicator.connect()
+        with pytest.raises(RuntimeError):
+            await communicator.wait(5)
+
+        assert [len(mine) for mine in consumers._open_sockets.values()] == [1]
+    assert dict(consumers._open_sockets) == {}

@@ -1,0 +1,148 @@
+import asyncio
+from datetime import timedelta
+
+import pytest
+from django.utils import timezone
+
+from chat.models import Message, MessageStatus
+from chat.turns import live
+from chat.turns.replies import RESTARTED
+from chat.web import lifespan
+from chat.web.lifespan import Lifespan
+from config.lib.owned import owned_tx
+from config.lib.threads import in_thread
+from tests.chat.talk import until
+from tests.fakes import Gate
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+class Server:
+    """What a server does with the lifespan of an application."""
+
+    def __init__(self) -> None:
+        self.inbox: asyncio.Queue = asyncio.Queue()
+        self.answers: list[str] = []
+        self.task = asyncio.create_task(Lifespan()({"type": "lifespan"}, self.inbox.get, self._send))
+
+    async def _send(self, message) -> None:
+        self.answers.append(message["type"])
+
+    async def start(self) -> None:
+        await self.inbox.put({"type": "lifespan.startup"})
+        await until(lambda: self.answers)
+
+    async def stop(self) -> None:
+        await self.inbox.put({"type": "lifespan.shutdown"})
+        await asyncio.wait_for(self.task, 10)
+
+
+async def leave_for_dead(talk) -> None:
+    """Store a message whose turn died a while ago."""
+    start = await talk.say()
+
+    def die() -> None:
+        with owned_tx(talk.user_id):
+            Message.objects.filter(pk=start.reply_id).update(heartbeat_at=timezone.now() - timedelta(seconds=11))
+
+    await in_thread(die)
+
+
+async def status_of(talk) -> tuple[str, str]:
+    reply = await talk.reply()
+    return reply.status, reply.error
+
+
+async def test_start_closes_what_died_before(talk, model):
+    await leave_for_dead(talk)
+    server = Server()
+
+    await server.start()
+    while await status_of(talk) != (MessageStatus.INTERRUPTED, RESTARTED):
+        await asyncio.sleep(0.01)
+
+    await server.stop()
+    assert server.answers == ["lifespan.startup.complete", "lifespan.shutdown.complete"]
+
+
+async def test_start_does_not_wait_for_the_model_to_be_warm(monkeypatch):
+    gate = asyncio.Event()
+
+    async def slow_warm() -> None:
+        await gate.wait()
+
+    monkeypatch.setattr(lifespan, "_warm", slow_warm)
+    server = Server()
+
+    await asyncio.wait_for(server.start(), 2)
+    await server.stop()
+
+
+async def test_sweep_comes_round_and_outlives_faults(talk, model, outage, monkeypatch):
+    monkeypatch.setattr(lifespan, "SWEEP_SECONDS", 0.02)
+    outage.begin('FROM "agent_messages"', RuntimeError)
+    server = Server()
+    await server.start()
+    await until(lambda: outage.hits >= 2)
+    outage.end()
+
+    await leave_for_dead(talk)
+    while (await status_of(talk))[0] != MessageStatus.INTERRUPTED:
+        await asyncio.sleep(0.01)
+
+    await server.stop()
+
+
+async def test_sweep_leaves_living_turns_alone(talk, model, monkeypatch):
+    monkeypatch.setattr(lifespan, "SWEEP_SECONDS", 0.01)
+    await talk.say()
+    server = Server()
+
+    await server.start()
+    await asyncio.sleep(0.1)
+    await server.stop()
+
+    assert await status_of(talk) == (MessageStatus.STREAMING, "")
+
+
+async def test_sweep_tells_who_looks_on(talk, model, monkeypatch):
+    told = []
+
+    async def tell_news(conversation_id) -> None:
+        told.append(conversation_id)
+
+    monkeypatch.setattr(live, "tell_news", tell_news)
+    await leave_for_dead(talk)
+    server = Server()
+
+    await server.start()
+    await until(lambda: told)
+
+    await server.stop()
+    assert told == [talk.conversation_id]
+
+
+async def test_stop_ends_running_turns_with_their_text(talk, model):
+    gate = Gate()
+    model.say("Half an answer", gate)
+    server = Server()
+    await server.start()
+    turn = live.start_turn(await talk.say(), {}, None)
+    await until(gate.reached.is_set)
+    await until(lambda: turn.seq >= 2)
+
+    await server.stop()
+
+    assert await status_of(talk) == (MessageStatus.INTERRUPTED, RESTARTED)
+    assert (await talk.reply()).content == "Half an answer"
+
+
+async def test_stop_leaves_no_task_behind(model):
+    before = asyncio.all_tasks()
+    server = Server()
+    await server.start()
+
+    await server.stop()
+    await asyncio.sleep(0)
+
+    assert asyncio.all_tasks() - before == set()

@@ -1,0 +1,151 @@
+from datetime import UTC, datetime
+from uuid import uuid4
+
+import pytest
+from django.urls import reverse
+
+from chat.models import Message, MessageStatus, UsageDay
+from chat.prompt.receipts import keep_receipt
+from chat.turns.accept import accept_message
+from chat.turns.replies import finish_reply
+from config.lib.owned import owned_tx
+from tests.factories.chat import ConversationFactory, ReplyFactory
+from tests.factories.memory import JUNE, UserFactFactory
+from tests.factories.record import TradeFactory
+from tests.owners import as_owner
+
+pytestmark = pytest.mark.django_db
+
+NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
+
+
+def answered(parts=()):
+    """Return a reply whose turn has ended, with its receipt."""
+    fact = UserFactFactory(content="Trades BTC only")
+    chat = ConversationFactory()
+    accepted = accept_message(conversation_id=chat.pk, client_id=uuid4(), text="Why?", now=JUNE)
+    tool = {"type": "function", "function": {"name": "get_my_deployments", "parameters": {}}}
+    keep_receipt(reply_id=accepted.reply.pk, sent=accepted.turn.sent, tools=[tool], models=["scripted/model"])
+    usage = {"prompt_tokens": 1200, "completion_tokens": 40, "cached_tokens": 800, "estimated": False}
+    finish_reply(
+        reply_id=accepted.reply.pk,
+        status=MessageStatus.COMPLETE,
+        parts=[*parts, {"kind": "text", "step": 0, "text": "So."}],
+        text="So.",
+        model="scripted/model",
+        usage=usage,
+        now=JUNE,
+    )
+    return accepted.reply, fact
+
+
+def tool_part(result):
+    return {
+        **{"kind": "tool", "step": 0, "call_id": "c", "name": "get_my_deployments", "arguments": "{}"},
+        **{"status": "done", "result": result},
+    }
+
+
+def page(client, reply):
+    return client.get(reverse("chat:receipt", args=[reply.pk]))
+
+
+def test_receipt_shows_what_the_reply_was_written_from(client, trader):
+    reply, fact = as_owner(trader, answered)
+    client.force_login(trader)
+
+    html = page(client, reply).content.decode()
+
+    assert "Trades BTC only" in html
+    assert reverse("memory:fact", args=[fact.pk]) in html
+    assert "1 message, word for word" in html
+    assert "What Keel knows about you</summary>" in html
+    assert "Current datetime: 2026-06-01T12:00:00Z" in html
+    assert "get_my_deployments" in html
+    assert "1200 read (800 from the cache), 40 written" in html
+    assert "put together again, byte for byte" in html
+
+
+def test_receipt_links_the_trades_that_tools_brought_in(client, trader):
+    def make():
+        trade = TradeFactory(symbol="ETH")
+        nested = {"trades": [{"trade_id": str(trade.pk)}], "lessons": [{"note_id": str(uuid4())}]}
+        return answered([tool_part(nested), tool_part({"trades": [{"trade_id": str(trade.pk)}]})])[0], trade
+
+    reply, trade = as_owner(trader, make)
+    client.force_login(trader)
+
+    html = page(client, reply).content.decode()
+
+    assert html.count(reverse("trading:trade", args=[trade.pk])) == 1
+    assert "1 note of lessons" in html
+
+
+def test_receipt_of_a_stranger_is_nowhere(client, trader, stranger):
+    reply, _ = as_owner(trader, answered)
+    client.force_login(stranger)
+
+    assert page(client, reply).status_code == 404
+
+
+def test_receipt_of_a_message_is_nowhere(client, trader):
+    reply, _ = as_owner(trader, answered)
+    client.force_login(trader)
+
+    with owned_tx(trader):
+        message = Message.objects.get(pk=reply.pk).reply_to_id
+
+    assert client.get(reverse("chat:receipt", args=[message])).status_code == 404
+
+
+def test_reply_from_before_receipts_says_so(client, trader):
+    reply = as_owner(trader, ReplyFactory)
+    client.force_login(trader)
+
+    assert "Not written down" in page(client, reply).content.decode()
+
+
+def test_receipt_page_asks_few_questions(client, trader, django_assert_max_num_queries):
+    reply, _ = as_owner(trader, answered)
+    client.force_login(trader)
+
+    with django_assert_max_num_queries(16):
+        page(client, reply)
+
+
+# --- Usage ---
+
+
+def test_usage_shows_the_days_and_what_is_left(client, trader, settings, time_machine):
+    time_machine.move_to(NOON, tick=False)
+    settings.DAILY_TOKEN_BUDGET = 10_000
+    as_owner(
+        trader,
+        lambda: UsageDay.objects.create(
+            day=NOON.date(),
+            turns=3,
+            prompt_tokens=4_000,
+            completion_tokens=500,
+            reserved_tokens=1_000,
+            cost_usd="0.0123",
+        ),
+    )
+    client.force_login(trader)
+
+    html = client.get(reverse("chat:usage")).content.decode()
+
+    for said in ("4,500</span> of", "10,000</span> tokens used, 1,000 set aside", "4,500</span> left", "1 Jun 2026"):
+        assert said in html
+
+
+def test_usage_of_a_new_user_is_empty(client, trader):
+    client.force_login(trader)
+
+    assert "Nothing used yet" in client.get(reverse("chat:usage")).content.decode()
+
+
+def test_usage_is_the_users_own(client, trader, stranger):
+    as_owner(stranger, lambda: UsageDay.objects.create(day=NOON.date(), prompt_tokens=777_777))
+    client.force_login(trader)
+
+    assert "777" not in client.get(reverse("chat:usage")).content.decode()

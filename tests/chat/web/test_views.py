@@ -1,0 +1,450 @@
+import re
+from datetime import timedelta
+from html import unescape
+from uuid import uuid4
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from chat.conversations.lifecycle import trash_conversation
+from chat.models import Conversation
+from config.lib.owned import owned_tx
+from tests.chat.tabs import signed_in
+from tests.factories.chat import ConversationFactory, MessageFactory, ReplyFactory
+from tests.factories.memory import MemoryEventFactory, UserFactFactory
+from tests.factories.record import DeploymentFactory, SkillDraftFactory
+from tests.owners import as_owner
+
+DAY = timedelta(days=1)
+
+
+@pytest.fixture
+def ann(trader) -> Client:
+    """The trader's browser, signed in."""
+    return signed_in(trader)
+
+
+@pytest.fixture
+def chat(trader) -> Conversation:
+    """A chat of two exchanges."""
+
+    def make() -> Conversation:
+        conversation = ConversationFactory(title="Sizing", last_message_at=timezone.now())
+        for number in (1, 2):
+            message = MessageFactory(conversation=conversation, content=f"Question {number} <b>")
+            ReplyFactory(reply_to=message, content=f"Answer **{number}**")
+        return conversation
+
+    return as_owner(trader, make)
+
+
+def url(name: str, conversation=None) -> str:
+    return reverse(f"chat:{name}", args=[conversation.pk if hasattr(conversation, "pk") else conversation])
+
+
+def text_of(response) -> str:
+    assert response.status_code == 200, response.status_code
+    return response.content.decode()
+
+
+# --- Pages ---
+
+
+def test_chat_shows_its_messages_in_order(ann, chat):
+    html = text_of(ann.get(url("conversation", chat)))
+
+    marks = ("Question 1 &lt;b&gt;", "Answer <strong>1</strong>", "Question 2", "Answer <strong>2</strong>")
+    places = [html.index(mark) for mark in marks]
+    assert places == sorted(places)
+    assert html.count('data-action="retry"') == 1
+    assert f'data-socket="/ws/chat/{chat.pk}/"' in html
+
+
+def test_chat_is_marked_in_the_list(ann, chat, trader):
+    as_owner(trader, lambda: ConversationFactory(title="Another", last_message_at=timezone.now()))
+
+    html = text_of(ann.get(url("conversation", chat)))
+
+    assert "Another" in html
+    assert f'data-thread="{chat.pk}" aria-current="page"' in html
+
+
+def test_empty_chat_makes_no_row(ann):
+    html = text_of(ann.get(reverse("chat:index")))
+
+    assert "data-conversation" not in html
+    assert "What is on your mind?" in html
+
+
+def test_number_of_queries_does_not_grow_with_the_chat(ann, chat, trader, django_assert_max_num_queries):
+    def grow() -> None:
+        ConversationFactory.create_batch(20, last_message_at=timezone.now())
+        for _ in range(20):
+            event = MemoryEventFactory()
+            part = {"kind": "memory", "event_id": str(event.pk), "event_kind": "save", "text": "x", "fact_id": None}
+            ReplyFactory(reply_to=MessageFactory(conversation=chat), parts=[part])
+
+    as_owner(trader, grow)
+
+    with django_assert_max_num_queries(13):  # one of them is PostgreSQL's own: whose rows are asked for
+        ann.get(url("conversation", chat))
+
+
+def test_times_are_shown_in_the_zone_of_the_reader(ann, chat, trader):
+    trader.time_zone = "Asia/Tokyo"
+    trader.save(update_fields=["time_zone"])
+
+    html = text_of(ann.get(url("conversation", chat)))
+
+    assert "21:00 JST" in html  # the factories' noon in UTC
+    assert "12:00 UTC" in html  # in the title of the time
+
+
+def test_home_shows_where_the_user_left_off(ann, chat, trader):
+    as_owner(trader, lambda: UserFactFactory(content="Never trades alts"))
+
+    html = text_of(ann.get(reverse("home")))
+
+    assert "Sizing" in html
+    assert "Never trades alts" in html
+
+
+def test_home_shows_strangers_what_keel_is(client, db):
+    response = client.get(reverse("home"))
+
+    assert response.status_code == 200
+    assert "landing.html" in [template.name for template in response.templates]
+
+
+def test_offline_model_is_named_where_it_answers(ann, settings):
+    assert "No language model is connected" not in text_of(ann.get(reverse("chat:index")))
+
+    settings.CHAT_AGENT_MODEL = settings.OFFLINE_MODEL
+
+    assert "No language model is connected" in text_of(ann.get(reverse("chat:index")))
+
+
+# --- Fragments ---
+
+
+def test_panel_shows_the_chat_it_is_asked_for(ann, chat):
+    html = text_of(ann.get(reverse("chat:panel"), {"conversation": chat.pk}))
+
+    assert "Answer <strong>2</strong>" in html
+    assert f'data-conversation="{chat.pk}"' in html
+    assert "<html" not in html
+
+
+@pytest.mark.parametrize(
+    "wanted", ["", "nonsense", "00000000-0000-4000-8000-000000000000", "\x00", "'; --", "\u0661" * 32]
+)
+def test_panel_is_empty_without_a_chat_of_that_id(ann, wanted):
+    html = text_of(ann.get(reverse("chat:panel"), {"conversation": wanted}))
+
+    assert "data-conversation" not in html
+    assert "What is on your mind?" in html
+
+
+def test_panel_does_not_show_a_strangers_chat(ann, stranger):
+    theirs = as_owner(stranger, ConversationFactory)
+
+    assert "data-conversation" not in text_of(ann.get(reverse("chat:panel"), {"conversation": theirs.pk}))
+
+
+def test_messages_are_those_after_one(ann, chat, trader):
+    with owned_tx(trader):
+        first_reply = chat.messages.order_by("pk")[1]
+
+    html = text_of(ann.get(url("messages", chat), {"after": first_reply.pk}))
+
+    assert "Question 1" not in html
+    assert "Question 2" in html
+    assert "<html" not in html
+
+
+@pytest.mark.parametrize("after", ["", "0", "-1", "x", "1.5", "9" * 30, "²", "٣", "\x00", "1 OR 1"])
+def test_messages_after_nonsense_are_all_or_none(ann, chat, after):
+    assert text_of(ann.get(url("messages", chat), {"after": after})) is not None
+
+
+def test_messages_after_an_unknown_one_are_none(ann, chat):
+    assert text_of(ann.get(url("messages", chat), {"after": 10**17})).strip() == ""
+
+
+# --- Writing ---
+
+
+def test_new_makes_a_conversation_and_says_where_it_is(ann, trader):
+    response = ann.post(reverse("chat:new"))
+
+    with owned_tx(trader):
+        made = Conversation.objects.get()
+    assert response.status_code == 201
+    assert response.json() == {
+        "id": str(made.pk),
+        "url": f"/chat/{made.pk}/",
+        "socket": f"/ws/chat/{made.pk}/",
+        "assistant": "Coach",
+        "temporary": False,
+    }
+    assert made.assistant == "coach"
+
+
+def test_new_chat_keeps_what_it_was_opened_from(ann, trader):
+    deployment = as_owner(trader, DeploymentFactory)
+    skill = as_owner(trader, lambda: deployment.skill)
+    asked = [
+        {"mode": "coach", "deployment": deployment.pk},
+        {"mode": "authoring", "skill": skill.pk},
+        {"mode": "authoring"},
+        {"mode": "ops"},
+    ]
+
+    made = [ann.post(reverse("chat:new"), given).json()["id"] for given in asked]
+
+    with owned_tx(trader):
+        told = [Conversation.objects.get(pk=pk).opening_context for pk in made]
+    assert told == [
+        {"mode": "coach", "deployment_id": str(deployment.pk)},
+        {"mode": "authoring", "skill_id": str(skill.pk)},
+        {"mode": "authoring"},
+        {"mode": "ops"},
+    ]
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"mode": "coach"},
+        {"mode": "coach", "deployment": "x"},
+        {"mode": "god"},
+        {"mode": "ops", "skill": "00000000-0000-4000-8000-000000000000"},
+        {"deployment": "00000000-0000-4000-8000-000000000000"},
+        {"mode": "authoring", "skill": "1; --"},
+    ],
+)
+def test_new_chat_about_nonsense_is_refused(ann, trader, given):
+    assert ann.post(reverse("chat:new"), given).status_code == 422
+    with owned_tx(trader):
+        assert not Conversation.objects.exists()
+
+
+def test_new_chat_about_a_strangers_row_and_about_none_are_the_same(ann, trader, stranger):
+    theirs = as_owner(stranger, DeploymentFactory)
+    asked = [
+        ({"mode": "coach", "deployment": theirs.pk}, {"mode": "coach", "deployment": uuid4()}),
+        ({"mode": "authoring", "skill": theirs.skill_id}, {"mode": "authoring", "skill": uuid4()}),
+    ]
+
+    codes = [ann.post(reverse("chat:new"), given).status_code for pair in asked for given in pair]
+
+    assert codes == [404] * 4
+    with owned_tx(trader):
+        assert not Conversation.objects.exists()
+
+
+# --- The panel on the pages of others ---
+
+
+def panel(client, **query) -> str:
+    return text_of(client.get(reverse("chat:panel"), query))
+
+
+def test_panel_tells_what_a_new_chat_is_about(ann, trader):
+    deployment = as_owner(trader, lambda: DeploymentFactory(version__skill__name="Dip buyer"))
+
+    html = panel(ann, mode="coach", deployment=deployment.pk)
+
+    assert "About Dip buyer" in html
+    assert 'data-page-subject="About Dip buyer"' in html
+    assert "A new skill" in panel(ann, mode="authoring")
+    assert "Editing Dip buyer" in panel(ann, mode="authoring", skill=deployment.skill_id)
+
+
+def test_panel_tells_nothing_of_a_strangers_deployment(ann, stranger):
+    theirs = as_owner(stranger, lambda: DeploymentFactory(version__skill__name="canary"))
+
+    assert "canary" not in panel(ann, mode="coach", deployment=theirs.pk)
+
+
+def test_panel_shows_the_chat_that_writes_the_open_draft(ann, trader):
+    writing, other = as_owner(trader, lambda: [ConversationFactory(), ConversationFactory()])
+    as_owner(trader, lambda: SkillDraftFactory(conversation_id=writing.pk))
+
+    assert f'data-conversation="{writing.pk}"' in panel(ann, mode="authoring", conversation=other.pk)
+    assert f'data-conversation="{other.pk}"' in panel(ann, conversation=other.pk)
+
+    as_owner(trader, lambda: trash_conversation(conversation_id=writing.pk, now=timezone.now()))
+    assert "data-conversation" not in panel(ann, mode="authoring", conversation=other.pk)
+
+
+@pytest.mark.parametrize(
+    ("values", "is_shown"),
+    [
+        ({"opening_context": {"mode": "authoring"}}, True),
+        ({"opening_context": {"mode": "authoring"}, "status": "idle"}, False),
+        ({"opening_context": {"mode": "authoring", "skill_id": "00000000-0000-4000-8000-000000000000"}}, False),
+        ({"opening_context": {"mode": "ops"}}, False),
+    ],
+    ids=["opened here", "ended", "of another skill", "of another page"],
+)
+def test_panel_goes_on_with_a_chat_that_was_opened_to_write(ann, trader, values, is_shown):
+    chat = as_owner(trader, lambda: ConversationFactory(**values))
+
+    assert (f'data-conversation="{chat.pk}"' in panel(ann, mode="authoring", conversation=chat.pk)) is is_shown
+
+
+@pytest.mark.parametrize("query", [{"mode": "coach", "deployment": "x"}, {"mode": "god"}, {"skill": "\x00"}])
+def test_panel_takes_nonsense_for_no_page(ann, chat, query):
+    assert f'data-conversation="{chat.pk}"' in panel(ann, conversation=chat.pk, **query)
+
+
+PROMPTS_OF_SEED = {
+    "trading:new_skill": [
+        "Help me build a BTC funding-flip mean-reversion strategy",
+        "I want something safer than my last one",
+        "Show me a template",
+    ],
+    "trading:deployment": [
+        "Why did you open this position?",
+        "What's my biggest risk right now?",
+        "What would make you close it?",
+        "Have you been rejected recently?",
+    ],
+    "trading:deployments": [
+        "What's running and how is it doing?",
+        "Anything I should worry about?",
+        "What's the market doing today?",
+    ],
+}
+
+
+@pytest.mark.parametrize("page", PROMPTS_OF_SEED)
+def test_panel_suggests_what_seed_003_says_for_its_page(ann, page):
+    html = ann.get(reverse("chat:panel"), {"page": page}).content.decode()
+
+    chips = re.findall(r'data-action="suggest">([^<]*)</button>', html)
+    assert [unescape(chip) for chip in chips] == PROMPTS_OF_SEED[page]
+
+
+def test_page_tells_the_panel_what_it_is_about(ann, trader):
+    deployment = as_owner(trader, DeploymentFactory)
+
+    def told(name, *args):
+        html = text_of(ann.get(reverse(name, args=args)))
+        tag = re.search(r'<div class="panel"[^>]*>', html).group()
+        return dict(re.findall(r'data-(page|mode|deployment|skill)="([^"]*)"', tag))
+
+    page = {"page": "trading:deployment", "mode": "coach", "deployment": str(deployment.pk)}
+    assert told("trading:deployment", deployment.pk) == page
+    edit = {"page": "trading:edit_skill", "mode": "authoring", "skill": str(deployment.skill_id)}
+    assert told("trading:edit_skill", deployment.skill_id) == edit
+    assert told("trading:new_skill") == {"page": "trading:new_skill", "mode": "authoring"}
+    assert told("memory:facts") == {"page": "memory:facts"}
+
+
+def test_chat_about_a_deployment_says_so(ann, trader):
+    def make():
+        deployment = DeploymentFactory(version__skill__name="Dip buyer")
+        return ConversationFactory(opening_context={"mode": "coach", "deployment_id": str(deployment.pk)})
+
+    assert "About Dip buyer" in text_of(ann.get(url("conversation", as_owner(trader, make))))
+
+
+def test_replies_lead_to_what_keel_knew_and_messages_can_be_edited(ann, chat, trader):
+    with owned_tx(trader):
+        reply = chat.messages.filter(role="assistant").order_by("pk").first()
+
+    html = text_of(ann.get(url("conversation", chat)))
+
+    assert f'href="{reverse("chat:receipt", args=[reply.pk])}"' in html
+    assert html.count('data-action="edit"') == 2
+    assert 'data-action="continue"' not in html
+
+
+def test_rename_sets_the_title(ann, chat, trader):
+    response = ann.post(url("rename", chat), {"title": " New\nname "}, headers={"accept": "application/json"})
+
+    with owned_tx(trader):
+        chat.refresh_from_db()
+    assert (response.json(), chat.title) == ({"title": "New name"}, "New name")
+
+
+def test_rename_of_a_form_leads_back_to_the_chat(ann, chat):
+    response = ann.post(url("rename", chat), {"title": "New name"})
+
+    assert (response.status_code, response.url) == (302, url("conversation", chat))
+
+
+@pytest.mark.parametrize("title", ["", " ", "x" * 81])
+def test_rename_refuses_what_is_no_title(ann, chat, title):
+    response = ann.post(url("rename", chat), {"title": title})
+
+    assert (response.status_code, response.json()) == (422, {"error": "A title needs 1 to 80 characters."})
+
+
+# --- Doors ---
+
+
+@pytest.mark.parametrize("name", ["conversation", "messages"])
+def test_strangers_chat_and_none_are_the_same(ann, stranger, name):
+    theirs = as_owner(stranger, lambda: ConversationFactory(title="canary"))
+
+    responses = [ann.get(url(name, wanted)) for wanted in (theirs, uuid4())]
+
+    assert [response.status_code for response in responses] == [404, 404]
+    assert "canary" not in responses[0].content.decode()
+
+
+def test_rename_of_a_strangers_chat_and_of_none_are_the_same(ann, stranger):
+    theirs = as_owner(stranger, lambda: ConversationFactory(title="Theirs"))
+
+    codes = [ann.post(url("rename", wanted), {"title": "Mine"}).status_code for wanted in (theirs, uuid4())]
+
+    assert codes == [404, 404]
+    with owned_tx(stranger):
+        theirs.refresh_from_db()
+        assert theirs.title == "Theirs"
+
+
+@pytest.mark.parametrize("name", ["index", "panel", "conversation", "messages"])
+def test_signed_out_reader_is_led_to_the_door(client, chat, name):
+    path = url(name, chat) if name in {"conversation", "messages"} else reverse(f"chat:{name}")
+
+    response = client.get(path)
+
+    assert response.status_code == 302
+    assert response.url.startswith(reverse("account_login"))
+
+
+@pytest.mark.parametrize("name", ["new", "rename"])
+def test_writing_needs_a_post(ann, chat, name):
+    path = reverse("chat:new") if name == "new" else url(name, chat)
+
+    assert ann.get(path).status_code == 405
+
+
+@pytest.mark.parametrize("name", ["new", "rename"])
+def test_writing_needs_the_token_of_the_page(trader, chat, name):
+    client = Client(enforce_csrf_checks=True)
+    client.cookies = signed_in(trader).cookies
+    path = reverse("chat:new") if name == "new" else url(name, chat)
+
+    assert client.post(path, {"title": "Forged"}).status_code == 403
+
+
+@pytest.mark.parametrize("name", ["index", "panel", "conversation", "messages"])
+def test_chats_are_never_cached(ann, chat, name):
+    path = url(name, chat) if name in {"conversation", "messages"} else reverse(f"chat:{name}")
+
+    assert "no-store" in ann.get(path)["Cache-Control"]
+
+
+def test_older_chats_are_listed_under_their_age(ann, trader):
+    as_owner(trader, lambda: ConversationFactory(title="Long ago", last_message_at=timezone.now() - 90 * DAY))
+
+    html = text_of(ann.get(reverse("chat:index")))
+
+    assert html.index("Older") < html.index("Long ago")

@@ -1,0 +1,230 @@
+import json
+from itertools import pairwise
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from config.lib.llm.answer import MAX_ARGUMENTS, MAX_BLANK, MAX_CALLS, MAX_TEXT, Answer, clean
+from tests.fakes import tool_fragment
+
+ANY_TEXT = st.text(st.characters(exclude_categories=()))  # surrogates and NUL included
+
+
+def text_through(pieces):
+    answer = Answer()
+    return "".join([answer.take_text(piece) for piece in pieces])
+
+
+def calls_of(*chunks, taken=()):
+    answer = Answer()
+    for chunk in chunks:
+        answer.take_calls(chunk)
+    return [(call.id, call.name, call.arguments) for call in answer.tool_calls(taken)]
+
+
+@given(ANY_TEXT)
+def test_clean_leaves_what_every_store_takes(text):
+    cleaned = clean(text)
+
+    assert "\x00" not in cleaned
+    assert cleaned.encode().decode() == cleaned
+
+
+@given(ANY_TEXT, st.lists(st.integers(0, 30), max_size=6))
+@example("\ud83d\n", [])
+@example("\ud83d\ude00", [9])
+@example("\ud83d\x00\ude00", [10])
+def test_take_text_does_not_depend_on_where_chunks_end(text, cuts):
+    text = f"Answer: {text}"
+    ends = sorted({min(cut, len(text)) for cut in cuts} | {0, len(text)})
+    pieces = [text[start:end] for start, end in pairwise(ends)]
+
+    assert text_through([*pieces, "."]) == clean(f"{text}.")
+
+
+@pytest.mark.parametrize(
+    ("content", "text"),
+    [
+        (None, ""),
+        (5, ""),
+        ({"text": "x"}, ""),
+        ([{"type": "text", "text": "a"}, {"type": "image"}, "b", {"text": 3}], "ab"),
+    ],
+)
+def test_take_text_reads_content_that_is_no_string(content, text):
+    assert Answer().take_text(content) == text
+
+
+def test_take_text_holds_white_space_until_something_shows():
+    answer = Answer()
+
+    assert [answer.take_text(piece) for piece in ("\n", "  ", "Hi", " ")] == ["", "", "\n  Hi", " "]
+    assert not answer.is_empty
+
+
+def test_endless_white_space_is_given_up():
+    answer = Answer()
+
+    answer.take_text(" " * (MAX_BLANK + 1))
+
+    assert answer.full
+    assert answer.is_empty
+
+
+def test_take_text_is_cut_at_the_limit_exactly():
+    answer = Answer()
+
+    sizes = [len(answer.take_text("x" * size)) for size in (MAX_TEXT - 1, 2, 1)]
+
+    assert sizes == [MAX_TEXT - 1, 1, 0]
+    assert answer.full
+    assert answer.finish("stop") == "length"
+
+
+@pytest.mark.parametrize(
+    ("chunks", "calls"),
+    [
+        pytest.param(
+            [[tool_fragment(0, id="1", name="a", arguments='{"x')], [tool_fragment(0, arguments='": 1}')]],
+            [("1", "a", '{"x": 1}')],
+            id="by index",
+        ),
+        pytest.param(
+            [[tool_fragment(1, id="2", name="b", arguments="{}")], [tool_fragment(0, id="1", name="a")]],
+            [("2", "b", "{}"), ("1", "a", "{}")],
+            id="indexes in any order",
+        ),
+        pytest.param(
+            [[tool_fragment(None, id="1", name="a", arguments="{")], [tool_fragment(None, arguments="}")]],
+            [("1", "a", "{}")],
+            id="no index",
+        ),
+        pytest.param(
+            [
+                [tool_fragment(None, id="1", name="a", arguments="{}")],
+                [tool_fragment(None, id="2", name="b", arguments="{")],
+                [tool_fragment(None, arguments="}")],
+            ],
+            [("1", "a", "{}"), ("2", "b", "{}")],
+            id="no index, a new id begins a call",
+        ),
+        pytest.param(
+            [[tool_fragment(0, id="1", name="a", arguments="{")], [tool_fragment(0, id="1", name="a", arguments="}")]],
+            [("1", "a", "{}")],
+            id="id and name in each fragment",
+        ),
+        pytest.param(
+            [
+                [tool_fragment(0, id="1", name="rem")],
+                [tool_fragment(0, name="ember")],
+                [tool_fragment(0, arguments="{}")],
+            ],
+            [("1", "remember", "{}")],
+            id="name in fragments",
+        ),
+        pytest.param([[tool_fragment(0, id="1", name="a", arguments="")]], [("1", "a", "{}")], id="no arguments"),
+        pytest.param(
+            [[tool_fragment(0, id="1", name="a", arguments="{bad")]], [("1", "a", "{bad")], id="broken JSON stays"
+        ),
+        pytest.param(
+            [[tool_fragment(0, id="1", name="a", arguments='{"x": "\x00\ud800"}')]],
+            [("1", "a", '{"x": "�"}')],
+            id="NUL and surrogates",
+        ),
+        pytest.param(
+            [[tool_fragment(0, id="1", name="get weather!\n")]],
+            [("1", "get_weather__", "{}")],
+            id="name with odd signs",
+        ),
+        pytest.param([[tool_fragment(0, id="1", arguments="{}")]], [("1", "unnamed", "{}")], id="no name"),
+    ],
+)
+def test_take_calls_joins_fragments(chunks, calls):
+    assert calls_of(*chunks) == calls
+
+
+def test_take_calls_tells_calls_apart_without_ids_and_indexes():
+    found = calls_of(
+        [tool_fragment(None, name="a", arguments='{"x": 1}')],
+        [tool_fragment(None, name="a", arguments='{"x": 2}')],
+        [tool_fragment(None, name="b", arguments="{}")],
+    )
+
+    assert [(name, arguments) for _, name, arguments in found] == [("a", '{"x": 1}'), ("a", '{"x": 2}'), ("b", "{}")]
+    assert len({id_ for id_, _, _ in found}) == 3
+
+
+@pytest.mark.parametrize("bad", ["", "a b", "a\nb", "é", "x" * 40_000, "taken"])
+def test_tool_calls_replaces_ids_that_cannot_be_used(bad):
+    [(made, _, _)] = calls_of([tool_fragment(0, id=bad, name="a")], taken={"taken"})
+
+    assert made.startswith("call_")
+    assert len(made) == 29
+
+
+def test_tool_calls_keeps_an_id_that_carries_a_signature():
+    signed = "call_1__thought__" + "Ab+/=" * 400
+
+    assert calls_of([tool_fragment(0, id=signed, name="a")])[0][0] == signed
+
+
+def test_fifty_calls_at_once_all_come_through():
+    found = calls_of([tool_fragment(n, id=f"c{n}", name="a", arguments="{}") for n in range(50)])
+
+    assert [id_ for id_, _, _ in found] == [f"c{n}" for n in range(50)]
+
+
+def test_endless_calls_are_cut_off():
+    answer = Answer()
+
+    answer.take_calls([tool_fragment(n, id=f"c{n}", name="a") for n in range(MAX_CALLS + 5)])
+
+    assert answer.full
+    assert len(answer.tool_calls()) == MAX_CALLS
+
+
+def test_arguments_of_all_calls_share_one_limit():
+    answer = Answer()
+
+    for index in range(3):
+        answer.take_calls([tool_fragment(index, id=str(index), name="a", arguments="x" * (MAX_ARGUMENTS // 2))])
+    answer.take_calls([tool_fragment(0, arguments="x")])
+
+    assert answer.full
+    assert sum(len(call.arguments) for call in answer.tool_calls()) == MAX_ARGUMENTS + len("{}")
+
+
+@given(
+    st.recursive(
+        st.none() | st.booleans() | st.integers() | st.text(),
+        lambda inner: (
+            st.lists(inner) | st.dictionaries(st.sampled_from(["index", "id", "function", "name", "arguments"]), inner)
+        ),
+    )
+)
+def test_take_calls_never_raises(fragments):
+    answer = Answer()
+
+    answer.take_calls(fragments)
+
+    assert all(json.dumps([call.id, call.name, call.arguments]) for call in answer.tool_calls())
+
+
+@pytest.mark.parametrize(
+    ("reason", "calls", "said"),
+    [
+        ("stop", True, "tool_calls"),
+        ("tool_calls", True, "tool_calls"),
+        ("tool_calls", False, "stop"),
+        ("function_call", False, "stop"),
+        ("length", True, "length"),
+        ("content_filter", False, "content_filter"),
+    ],
+)
+def test_finish_agrees_with_what_came(reason, calls, said):
+    answer = Answer()
+    if calls:
+        answer.take_calls([tool_fragment(0, id="1", name="a")])
+
+    assert answer.finish(reason) == said

@@ -1,0 +1,87 @@
+import subprocess
+import sys
+from decimal import Decimal
+
+import pytest
+
+from config.lib.llm import door, prices
+from config.lib.llm.door import Usage, cost_usd
+from config.lib.llm.prices import PRICES_FILE
+from config.lib.llm.tokens import vocabulary_folder
+
+SONNET, HAIKU = "openrouter/anthropic/claude-sonnet-4.6", "openrouter/anthropic/claude-haiku-4.5"
+MILLION = 1_000_000
+
+
+@pytest.mark.parametrize(
+    ("model", "usage", "usd"),
+    [
+        ("claude-haiku-4-5", Usage(MILLION, 0), "1"),
+        ("claude-haiku-4-5", Usage(0, MILLION), "5"),
+        ("claude-haiku-4-5", Usage(1_000, 200), "0.002"),
+        ("claude-haiku-4-5", Usage(1_000, 200, cached_tokens=800), "0.00128"),
+        ("claude-haiku-4-5", Usage(1_000, 0, cached_tokens=5_000), "0.0001"),
+        (HAIKU, Usage(1_000, 200), "0.002"),
+        (SONNET, Usage(1_000, 200), "0.006"),
+        ("offline/keel", Usage(MILLION, MILLION, estimated=True), "0"),
+        ("claude-haiku-4-5", Usage(0, 0), "0"),
+    ],
+    ids=["prompt", "completion", "both", "cached", "more cached than sent", "small", "large", "our own", "nothing"],
+)
+def test_cost_usd_is_the_list_price(model, usage, usd):
+    assert cost_usd(model, usage) == Decimal(usd)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        "",
+        "scripted/model",
+        "openrouter/",
+        "openrouter/nobody/claude-haiku-4.5",
+        "openrouter/anthropic/claude-99",
+        "sample_spec",
+    ],
+)
+def test_cost_usd_of_a_model_that_is_not_listed_is_unknown(model):
+    assert cost_usd(model, Usage(1_000, 200)) is None
+
+
+def test_cost_usd_of_what_is_not_billed_by_the_token_is_unknown():
+    assert cost_usd("dall-e-3", Usage(1_000, 200)) is None
+
+
+def test_cost_usd_without_the_list_is_unknown_and_says_so_in_the_log(monkeypatch, tmp_path, caplog):
+    prices._prices.cache_clear()
+    monkeypatch.setattr(prices, "vocabulary_folder", lambda: tmp_path / "litellm_core_utils" / "tokenizers")
+
+    cost = cost_usd("claude-haiku-4-5", Usage(1_000, 200))
+
+    prices._prices.cache_clear()
+    assert cost is None
+    assert "list of prices" in caplog.text
+
+
+def test_cost_usd_agrees_with_litellm_and_needs_neither_it_nor_the_network():
+    code = (
+        "import socket, sys\n"
+        "def refuse(*args, **kwargs): raise SystemExit('network')\n"
+        "socket.socket.connect = socket.getaddrinfo = refuse\n"
+        "from config.lib.llm import Usage, cost_usd, warm\n"
+        "names = ['claude-sonnet-4-6', 'gpt-4o-mini', 'deepseek/deepseek-chat']\n"
+        "mine = [cost_usd(name, Usage(1200, 340)) for name in names]\n"
+        "assert 'litellm' not in sys.modules\n"
+        "warm()\n"
+        "import litellm\n"
+        "theirs = [sum(litellm.cost_per_token(model=n, prompt_tokens=1200, completion_tokens=340)) for n in names]\n"
+        "print(all(abs(float(a) - b) < 1e-12 for a, b in zip(mine, theirs, strict=True)))"
+    )
+
+    shown = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60).stdout
+
+    assert shown.strip() == "True"
+
+
+def test_litellm_still_brings_its_prices():
+    assert (vocabulary_folder().parents[1] / PRICES_FILE).stat().st_size > MILLION
+    assert door.cost_usd is cost_usd

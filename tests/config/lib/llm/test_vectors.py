@@ -1,0 +1,223 @@
+import logging
+import math
+import subprocess
+import sys
+
+import pytest
+
+from config.lib.cache import Kept
+from config.lib.llm import door, vectors
+from config.lib.llm.door import LLMUnavailable
+from config.lib.llm.vectors import CACHED, STATIC, cosines, fetch, static_cosines
+from tests.embeddings import EmbeddingModel
+from tests.source import ROOT
+
+REMOTE = "embedding/test"
+
+
+@pytest.fixture(autouse=True)
+def _forget():
+    vectors.forget()
+    yield
+    vectors.forget()
+
+
+@pytest.fixture
+def words(monkeypatch):
+    """The table of words, without any."""
+    monkeypatch.setattr(vectors, "_words", vectors._Words())
+    return vectors._words
+
+
+@pytest.fixture
+def remote():
+    """A remote model with a few vectors of its own."""
+    model = EmbeddingModel({"east": [2.0, 0.0], "west": [-1.0, 0.0], "nowhere": [0.0, 0.0]}, otherwise=[0.0, 3.0])
+    door.register_provider("embedding", lambda: model)
+    return model
+
+
+# --- Static vectors ---
+
+
+def test_what_is_meant_alike_is_near():
+    near, far = cosines("cryptocurrency", ["Only trades BTC", "Lives in Lisbon"], model=STATIC)
+
+    assert near > 0.2 > far
+
+
+def test_a_text_is_nearest_to_itself():
+    assert cosines("Trades BTC", ["Trades BTC"], model=STATIC) == pytest.approx([1.0])
+
+
+@pytest.mark.parametrize(
+    "text", ["Trades BTC-perps, 1.5x at most!", "Größe höchstens 50 €", "只交易 比特币 🚀", "Ünïcödé \x00 end"]
+)
+def test_a_text_is_cut_like_the_sum_of_its_words(text):
+    tokenizer, weights = vectors._static_files()
+    whole = weights[tokenizer.encode(text, add_special_tokens=False).ids].sum(axis=0)
+
+    (vector,) = vectors._sums_of_words([text])
+
+    assert vector == pytest.approx(whole / math.sqrt(whole.dot(whole)), abs=1e-6)
+
+
+def test_words_are_kept_but_sentences_without_spaces_are_not(words):
+    cosines("btc", ["Trades " + "只交易比特币" * 10, "Trades gold"], model=STATIC)
+
+    assert set(words._rows) == {"btc", "Trades", "gold"}
+
+
+@pytest.mark.parametrize("most", [1, 2, 3, 5])
+def test_a_vector_does_not_depend_on_which_words_are_kept(most, words, monkeypatch):
+    texts = ["Trades BTC and gold", "gold", "只交易比特币" * 10, "BTC " + "x" * 40, ""]
+    expected = [cosines("coins", [text], model=STATIC) for text in texts]
+    monkeypatch.setattr(vectors, "CACHED_WORDS", most)
+    vectors.forget()
+    words._table = None
+
+    assert [cosines("coins", [text], model=STATIC) for text in texts] == [
+        pytest.approx(value, nan_ok=True) for value in expected
+    ]
+    assert len(words._rows) <= most
+
+
+def test_a_table_of_words_that_was_given_does_not_change_when_another_begins(words, monkeypatch):
+    monkeypatch.setattr(vectors, "CACHED_WORDS", 2)
+    table, rows = words.rows_of(["gold", "silver"])
+    before = table[rows["gold"]].copy()
+
+    words.rows_of(["tin", "iron"])
+
+    assert (table[rows["gold"]] == before).all()
+
+
+def test_a_cosine_does_not_depend_on_what_else_is_compared():
+    texts = [f"Trades coin number {number}" for number in range(50)]
+
+    alone = [cosines("coins", [text], model=STATIC)[0] for text in texts]
+    vectors.forget()
+
+    assert cosines("coins", texts, model=STATIC) == alone
+    assert cosines("coins", texts, model=STATIC) == alone, "known vectors are others"
+
+
+@pytest.mark.parametrize(
+    "text", ["", "\ud800", "\x00", "比特币 🚀", "x" * 100_000], ids=["blank", "surrogate", "nul", "cjk", "long"]
+)
+def test_any_text_can_be_compared(text):
+    (value,) = cosines("btc", [text], model=STATIC)
+
+    assert math.isnan(value) or -1.000001 <= value <= 1.000001
+
+
+def test_a_blank_query_compares_with_nothing():
+    assert cosines("", ["Trades BTC"], model=STATIC) is None
+
+
+def test_nothing_to_compare_is_an_empty_answer():
+    assert cosines("btc", [], model=STATIC) == []
+
+
+def test_without_the_package_there_are_no_vectors_and_the_log_says_so(monkeypatch, caplog):
+    monkeypatch.setattr(vectors, "_WEIGHTS", "no/such/file")
+    vectors._static_files.cache_clear()
+    try:
+        with caplog.at_level(logging.ERROR):
+            answers = [cosines("btc", ["Trades BTC"], model=STATIC) for _ in range(2)]
+    finally:
+        vectors._static_files.cache_clear()
+
+    assert answers == [None, None]
+    assert [record.message for record in caplog.records] == [
+        "Static word vectors cannot be loaded; search goes by words alone"
+    ]
+
+
+def test_what_is_kept_holds_no_text_and_is_bounded(monkeypatch):
+    monkeypatch.setattr(vectors, "_kept", Kept(10))
+    cosines("btc", [f"Trades secret coin {number}" for number in range(50)], model=STATIC)
+
+    assert len(vectors._kept) == 10 < CACHED
+    assert {type(key) for key in vectors._kept} == {int}
+
+
+def test_texts_that_ids_stand_for_are_read_once():
+    said = {"a": "Only trades BTC", "b": "Lives in Lisbon", "c": ""}
+    asked = []
+
+    def read(ids):
+        asked.extend(ids)
+        return {key: said[key] for key in ids if key in said}
+
+    first = static_cosines("cryptocurrency", ["a", "b", "gone"], read)
+    again = static_cosines("cryptocurrency", ["b", "a"], read)
+
+    assert first[:2] == again[::-1] == cosines("cryptocurrency", [said["a"], said["b"]], model=STATIC)
+    assert math.isnan(first[2])
+    assert asked == ["a", "b", "gone"]
+
+
+def test_only_a_search_loads_the_weights():
+    late = "{'numpy', 'tokenizers', 'safetensors', 'wordllama', 'litellm', 'snowballstemmer'}"
+    script = f"import sys; import config.lib.vectors, config.lib.fields; print(*{late} & set(sys.modules))"
+
+    done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
+
+    assert done.stdout.split() == []
+
+
+# --- A remote model ---
+
+
+def test_fetched_vectors_are_compared(remote):
+    assert fetch(["north", "east", "west", "nowhere"], model=REMOTE)
+
+    assert cosines("east", ["east", "west", "north"], model=REMOTE) == [1.0, -1.0, 0.0]
+
+
+def test_what_was_not_fetched_is_not_compared(remote):
+    assert cosines("east", ["west"], model=REMOTE) is None
+
+    fetch(["east"], model=REMOTE)
+
+    assert math.isnan(cosines("east", ["west"], model=REMOTE)[0])
+
+
+def test_a_text_without_direction_is_not_compared(remote):
+    fetch(["east", "nowhere"], model=REMOTE)
+
+    assert math.isnan(cosines("east", ["nowhere"], model=REMOTE)[0])
+
+
+def test_each_text_is_fetched_once(remote):
+    fetch(["east", "west", "east"], model=REMOTE)
+    fetch(["west", "north"], model=REMOTE)
+
+    assert remote.asked == ["east", "west", "north"]
+
+
+def test_many_texts_go_in_batches(remote):
+    fetch([f"text {number}" for number in range(150)], model=REMOTE)
+
+    assert remote.batches == [64, 64, 22]
+
+
+def test_a_failure_says_no_and_logs_nothing_of_the_provider(remote, caplog):
+    remote.fails = True
+
+    assert fetch(["east"], model=REMOTE) is False
+    assert "secret" not in caplog.text
+    assert "words alone" in caplog.text
+
+
+@pytest.mark.parametrize("vector", [[], [1.0, 2.0, 3.0], [math.nan, 1.0], ["x", 1.0], None])
+def test_an_answer_of_another_shape_is_no_answer(vector, remote):
+    remote.vectors["bad"] = vector
+
+    with pytest.raises(LLMUnavailable):
+        door.embed(["east", "bad"], model=REMOTE)
+
+
+def test_embed_answers_in_the_order_of_the_texts(remote):
+    assert door.embed(["west", "other", "east"], model=REMOTE) == [[-1.0, 0.0], [0.0, 3.0], [2.0, 0.0]]

@@ -1,0 +1,56 @@
+from concurrent.futures import ThreadPoolExecutor
+
+from config.lib.cache import Kept
+
+
+def test_values_are_looked_up_in_the_order_of_their_keys():
+    kept = Kept(9)
+    kept.keep({"a": 1, "b": 2})
+
+    assert kept.look_up(["b", "x", "a", "b"]) == [2, None, 1, 2]
+
+
+def test_those_made_last_stay():
+    kept = Kept(2)
+    for number in range(5):
+        kept.keep({number: number})
+
+    assert kept.look_up(range(5)) == [None, None, None, 3, 4]
+    assert len(kept) == 2
+
+
+def test_more_at_a_time_than_are_kept_leave_the_last():
+    kept = Kept(3)
+    kept.keep({number: number for number in range(9)})
+
+    assert list(kept) == [6, 7, 8]
+
+
+def test_nothing_is_kept_of_nothing():
+    kept = Kept(3)
+    kept.keep({"a": None})
+
+    assert len(kept) == 0
+
+
+def test_clear_drops_everything():
+    kept = Kept(3)
+    kept.keep({"a": 1})
+    kept.clear()
+
+    assert kept.look_up(["a"]) == [None]
+
+
+def test_threads_never_see_more_than_may_be_kept():
+    kept = Kept(50)
+
+    def work(start):
+        for number in range(start, start + 500):
+            kept.keep({number: number})
+            assert kept.look_up([number])[0] in (number, None)
+        return len(kept)
+
+    with ThreadPoolExecutor(8) as pool:
+        sizes = list(pool.map(work, range(0, 4000, 500)))
+
+    assert max(sizes) <= 50

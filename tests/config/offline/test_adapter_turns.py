@@ -1,0 +1,216 @@
+"""The offline model through the real turn loop: what it does with each assistant's tools stands in the database."""
+
+from uuid import UUID
+
+import pytest
+from django.utils import timezone
+
+from chat.conversations.services import ask_about_fact, start_conversation
+from chat.models import Message
+from chat.prompt.texts import about_fact
+from config.lib.owned import owned_tx
+from config.lib.threads import in_thread
+from config.offline.adapters import read_opening
+from memory.models import FactLink, MemoryEvent, MemoryProposal, MemorySwitches, Place, UserFact
+from tests.chat.talk import Talk
+from tests.factories.memory import UserFactFactory
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+@pytest.fixture(autouse=True)
+def _offline(settings, _warm):
+    settings.CHAT_AGENT_MODEL = "offline/keel"
+    settings.CHAT_FALLBACK_MODELS = []
+
+
+def begin(user, assistant, **given) -> Talk:
+    with owned_tx(user):
+        return Talk(user.pk, start_conversation(assistant=assistant, now=timezone.now(), **given).pk)
+
+
+async def facts(user) -> list[str]:
+    """Return what is held true, oldest first."""
+
+    def read():
+        with owned_tx(user):
+            return list(
+                UserFact.objects.current(timezone.now()).order_by("created_at").values_list("content", flat=True)
+            )
+
+    return await in_thread(read)
+
+
+async def read(user, query):
+    """Evaluate a query in the user's scope."""
+
+    def run():
+        with owned_tx(user):
+            return query()
+
+    return await in_thread(run)
+
+
+async def kinds(user) -> list[str]:
+    """Return the kinds of the memory's events, oldest first."""
+    return await read(
+        user, lambda: list(MemoryEvent.objects.order_by("created_at", "pk").values_list("kind", flat=True))
+    )
+
+
+def tools_of(answer) -> list[str]:
+    return [event.part["name"] for event in answer.events if type(event).__name__ == "ToolFinished"]
+
+
+async def test_advisor_saves_updates_confirms_recalls_links_and_forgets(trader):
+    talk = await in_thread(begin, trader, "advisor")
+
+    saved = await talk.ask("My goal is to retire at 50. I only buy funds.")
+    assert tools_of(saved) == ["list_preferences", "save_preference", "save_preference"]
+    assert "I have saved" in saved.text
+    assert set(await facts(trader)) == {"My goal is to retire at 50", "I only buy funds"}
+
+    updated = await talk.ask("Actually, my goal is to retire at 55.")
+    assert "**My goal is to retire at 50** to **My goal is to retire at 55**" in updated.text
+    assert set(await facts(trader)) == {"My goal is to retire at 55", "I only buy funds"}
+    old = await read(trader, lambda: UserFact.objects.get(content="My goal is to retire at 50"))
+    assert old.archived_reason == "superseded"
+
+    confirmed = await talk.ask("Yes, still funds only")
+    assert "still holds: **I only buy funds**" in confirmed.text
+    funds = await read(trader, lambda: UserFact.objects.get(content="I only buy funds"))
+    assert (funds.last_confirmed_at is not None, funds.category) == (True, "fact")
+
+    await talk.ask("link my goal and funds")
+    assert await read(trader, lambda: FactLink.objects.get().relation) == "relates_to"
+
+    told = await talk.ask("What do you know about me?")
+    assert tools_of(told) == ["list_preferences"]
+    assert "- My goal is to retire at 55" in told.text
+
+    forgotten = await talk.ask("forget my goal")
+    assert "I have forgotten: **My goal is to retire at 55**" in forgotten.text
+    assert await facts(trader) == ["I only buy funds"]
+    assert sorted(await kinds(trader)) == ["confirm", "forget", "link", "save", "save", "update"]
+
+
+async def test_advisor_recalls_a_fact_that_no_prompt_holds(trader):
+    await read(trader, lambda: UserFactFactory(content="Wears shoes of size 44", learned=True, score=0.4))
+    talk = await in_thread(begin, trader, "advisor")
+
+    answer = await talk.ask("What is my shoe size?")
+
+    assert tools_of(answer) == ["recall_preferences"]
+    assert "- Wears shoes of size 44 (" in answer.text
+    assert "40% sure)" in answer.text
+
+
+async def test_advisor_edits_what_another_chat_saved_meanwhile(trader):
+    talk = await in_thread(begin, trader, "advisor")
+    await talk.ask("hello")
+    await read(trader, lambda: UserFactFactory(content="My max leverage is 5x", topic="risk", category="profile"))
+
+    await talk.ask("My max leverage is 3x")
+
+    assert await facts(trader) == ["My max leverage is 3x"]
+
+
+@pytest.mark.parametrize(
+    ("said", "left"),
+    [("55", ["My goal is to retire at 55"]), ("Forget it", []), ("Never mind", ["My goal is to retire at 50"])],
+)
+async def test_a_chat_about_a_fact_changes_that_fact_as_the_user_says(trader, said, left):
+    fact = await read(trader, lambda: UserFactFactory(content="My goal is to retire at 50", topic="goal"))
+    made = await read(trader, lambda: ask_about_fact(fact_id=fact.pk, now=timezone.now()))
+
+    await Talk(trader.pk, made.pk).ask(said)
+
+    assert await facts(trader) == left
+
+
+@pytest.mark.parametrize("body", ["", "More of it.\n\nIn lines]"])
+def test_the_opening_of_a_chat_about_a_fact_is_read(body):
+    opening = about_fact(fact_id=UUID(int=7), content="I buy [some] funds]", body=body)
+
+    fact, typed = read_opening(f"{opening}\n\nFunds\n\nand gold]")
+
+    assert (fact.id, fact.text) == (str(UUID(int=7)), "I buy [some] funds]")
+    assert typed == "Funds\n\nand gold]"
+
+
+async def test_companion_saves_corrects_and_forgets_facts_and_keeps_places(trader):
+    talk = await in_thread(begin, trader, "companion")
+
+    await talk.ask("My name is Alex. I prefer morning workouts.")
+    assert set(await facts(trader)) == {"My name is Alex", "I prefer morning workouts"}
+
+    await talk.ask("Actually, my name is Alexa.")
+    assert set(await facts(trader)) == {"My name is Alexa", "I prefer morning workouts"}
+
+    placed = await talk.ask("My home is at 123 Main St, Seattle.")
+    assert "I have saved the place: **Home: 123 Main St, Seattle**" in placed.text
+    place = await read(trader, lambda: Place.objects.get())
+    assert (place.place_id, place.name, place.notes) == ("home", "Home", "123 Main St, Seattle")
+    assert "Home: 123 Main St, Seattle" in (await talk.ask("What places do you know?")).text
+
+    await talk.ask("forget my workouts")
+    assert await facts(trader) == ["My name is Alexa"]
+
+
+async def test_companion_knows_in_its_next_chat_what_it_was_told(trader):
+    await (await in_thread(begin, trader, "companion")).ask("My name is Alex. My gym is on Pike Street.")
+
+    answer = await (await in_thread(begin, trader, "companion")).ask("What do you know about me?")
+
+    assert "] My name is Alex" in answer.text
+    assert "- Gym: on Pike Street" in answer.text
+    assert tools_of(answer) == []
+
+
+async def test_coach_goes_on_as_before(trader):
+    talk = await in_thread(begin, trader, "coach")
+
+    answer = await talk.ask("I never trade alts")
+
+    assert tools_of(answer) == ["remember"]
+    assert await facts(trader) == ["I never trade alts"]
+
+
+SAYINGS = {"coach": "I never trade alts", "advisor": "I never trade alts", "companion": "My gym is on Pike Street"}
+
+
+@pytest.mark.parametrize("assistant", SAYINGS)
+async def test_a_temporary_chat_says_that_it_keeps_nothing(trader, assistant):
+    talk = await in_thread(lambda: begin(trader, assistant, is_temporary=True))
+
+    answer = await talk.ask(SAYINGS[assistant])
+
+    assert "This chat is temporary: nothing of it is kept." in answer.text
+    assert "I have saved" not in answer.text
+    assert await kinds(trader) == []
+
+
+@pytest.mark.parametrize("assistant", SAYINGS)
+async def test_a_paused_memory_is_named_as_the_reason(trader, assistant):
+    await read(trader, lambda: MemorySwitches.objects.create(learns=False))
+    talk = await in_thread(begin, trader, assistant)
+
+    answer = await talk.ask(SAYINGS[assistant])
+
+    assert "could not save that" in answer.text
+    assert answer.tool_results[-1]["error"] in answer.text
+    assert await kinds(trader) == []
+
+
+async def test_what_is_held_for_review_is_not_said_to_be_saved(trader):
+    fact = await read(trader, lambda: UserFactFactory(content="I don't take leverage above 5x", topic="risk"))
+    talk = await in_thread(begin, trader, "advisor")
+    await talk.ask("hello")
+    # As if news had been read; "change 5x to 3x" does not say the whole fact in the user's own words.
+    await read(trader, lambda: Message.objects.filter(reply_to__isnull=False).update(is_untrusted=True))
+
+    answer = await talk.ask("change 5x to 3x")
+
+    assert "I did not save **I don't take leverage above 3x**" in answer.text
+    assert await facts(trader) == ["I don't take leverage above 5x"]
+    assert await read(trader, lambda: MemoryProposal.objects.get().target_id) == fact.pk

@@ -1,0 +1,221 @@
+"""The offline model as the coach, through the real turn loop and the real tools."""
+
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+from django.utils import timezone
+
+from chat.conversations.services import start_conversation
+from chat.models import ActionCard
+from config.lib.owned import owned_tx
+from config.lib.threads import in_thread
+from tests.chat.talk import Talk
+from tests.factories.record import (
+    BarFactory,
+    DeploymentFactory,
+    MarketEventFactory,
+    SkillFactory,
+    SkillVersionFactory,
+    TradeFactory,
+)
+from trading.models import DeploymentCommand, ExperienceTier, SkillDraft, Trader
+from trading.skills.schemas import list_problems
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+AUTHORING = {"mode": "authoring"}
+PITCH = (
+    "Fade BTC perp funding above 40% annualised on 1h bars, exit when funding is back under 10% or after 48 hours, 2x"
+    " leverage, 5% per position, daily loss halt 3%, no trades within 2h before FOMC or CPI, never add to a loser."
+    " Crowded longs pay to stay and unwind when price stalls."
+)
+
+
+@pytest.fixture(autouse=True)
+def _offline(settings, _warm):
+    settings.CHAT_AGENT_MODEL = "offline/keel"
+    settings.CHAT_FALLBACK_MODELS = []
+    settings.CRITIQUE_MODELS = ["offline/keel"]
+
+
+async def read(user, query):
+    """Evaluate a query in the user's scope."""
+
+    def run():
+        with owned_tx(user):
+            return query()
+
+    return await in_thread(run)
+
+
+async def begin(user, opening=None, tier=None) -> Talk:
+    def make():
+        with owned_tx(user):
+            if tier:
+                Trader.objects.filter(pk=user.pk).update(experience_tier=tier)
+            return start_conversation(assistant="coach", opening=opening, now=timezone.now()).pk
+
+    return Talk(user.pk, await in_thread(make))
+
+
+def tools_of(answer) -> list[str]:
+    return [event.part["name"] for event in answer.events if type(event).__name__ == "ToolFinished"]
+
+
+async def deployment_of(user):
+    """Make a deployment that holds 2 BTC, bought at 100 for a reason."""
+
+    def make():
+        made = DeploymentFactory(version__skill__name="Dips")
+        TradeFactory(deployment=made, still_open=True, entry_reason="Funding flipped negative")
+        BarFactory(opened_at=timezone.now() - timedelta(hours=2), close=Decimal("103.5"))
+        return made
+
+    return await read(user, make)
+
+
+async def draft_of(user) -> SkillDraft:
+    return await read(user, lambda: SkillDraft.objects.get())
+
+
+async def test_why_it_opened_is_answered_in_focus(trader):
+    deployment = await deployment_of(trader)
+    talk = await begin(trader, {"mode": "coach", "deployment_id": str(deployment.pk)})
+
+    answer = await talk.ask("Why did you open this position?")
+
+    assert tools_of(answer) == ["get_my_deployments"]
+    assert "Your agent noted: “Funding flipped negative”" in answer.text
+    assert "2026-05-01 12:00 UTC" in answer.text
+
+
+async def test_what_an_event_does_to_a_position_is_looked_up(trader):
+    await deployment_of(trader)
+    at = timezone.now() + timedelta(hours=30)
+    await read(trader, lambda: MarketEventFactory(kind="cpi", title="US CPI", starts_at=at, importance=0.9))
+    talk = await begin(trader)
+
+    answer = await talk.ask("What will CPI do to my BTC long?")
+
+    assert tools_of(answer) == ["get_my_deployments", "get_upcoming_events"]
+    assert "CPI: “US CPI”" in answer.text
+    assert "fewer than 3, so I give no typical move" in answer.text
+
+
+async def test_stop_it_draws_a_card_and_does_nothing(trader):
+    deployment = await deployment_of(trader)
+    talk = await begin(trader, {"mode": "coach", "deployment_id": str(deployment.pk)})
+
+    answer = await talk.ask("stop it")
+    yes = await talk.ask("yes")
+
+    card = await read(trader, lambda: ActionCard.objects.get())
+    assert (card.type, card.status) == ("stop", "pending")
+    assert "I prepared a card" in answer.text
+    assert "only your click on Confirm does it" in yes.text
+    assert not await read(trader, lambda: DeploymentCommand.objects.exists())
+
+
+async def test_a_novice_gets_a_draft_that_can_be_saved(trader):
+    talk = await begin(trader, AUTHORING, ExperienceTier.NOVICE)
+
+    asked = await talk.ask("Help me build a strategy")
+    told = await talk.ask("BTC, because funding gets crazy at tops")
+
+    assert "What do you want to trade" in asked.text
+    assert "In a few words" in told.text
+    draft = await draft_of(trader)
+    assert list_problems(draft.payload) == []
+    assert draft.payload["context"]["symbols"] == ["BTC"]
+    assert draft.payload["risk"]["max_leverage"] == 1
+
+
+async def test_an_intermediate_is_asked_until_the_draft_can_be_saved(trader):
+    talk = await begin(trader, AUTHORING, ExperienceTier.INTERMEDIATE)
+
+    asked = await talk.ask("Help me build a BTC funding-flip mean-reversion strategy")
+    await talk.ask("Short when funding is above 40% annualised. Exit when it is back under 10%. No trades around FOMC.")
+    await talk.ask("5% per position, a few days on 1h bars")
+    done = await talk.ask("2x and 3%")
+
+    assert "**Entry**" in asked.text
+    assert "review it" in done.text
+    draft = await draft_of(trader)
+    assert list_problems(draft.payload) == []
+    assert draft.payload["strategy"]["avoid"] == ["No trades around FOMC"]
+    assert draft.payload["risk"]["max_position_pct"] == 5
+    assert draft.payload["risk"]["max_leverage"] == 2
+
+    await talk.ask("add ETH")
+    await talk.ask("make it safer")
+
+    draft = await draft_of(trader)
+    assert draft.payload["context"]["symbols"] == ["BTC", "ETH"]
+    assert draft.payload["risk"]["max_position_pct"] == 2.5
+
+
+async def test_an_experts_pitch_becomes_a_draft_and_a_critique(trader):
+    talk = await begin(trader, AUTHORING, ExperienceTier.EXPERT)
+
+    answer = await talk.ask(PITCH)
+
+    assert tools_of(answer)[-1] == "critique_draft"
+    assert "Where I push back:" in answer.text
+    draft = await draft_of(trader)
+    assert list_problems(draft.payload) == []
+    assert draft.payload["strategy"]["exit"].startswith("Exit when funding is back under 10%")
+    assert (draft.payload["risk"]["max_leverage"], draft.payload["risk"]["daily_loss_halt_pct"]) == (2, 3)
+
+
+async def test_a_refused_field_is_explained_and_the_rest_kept(trader):
+    talk = await begin(trader, AUTHORING, ExperienceTier.INTERMEDIATE)
+    await talk.ask("use the range fade template")
+
+    answer = await talk.ask("use 400x leverage, 5% per position")
+
+    assert tools_of(answer) == ["set_risk", "set_risk"]
+    assert "Refused, and not in the draft" in answer.text
+    assert (await draft_of(trader)).payload["risk"]["max_position_pct"] == 5
+
+
+async def test_a_skill_is_backtested_by_its_name(trader):
+    def make():
+        BarFactory(opened_at=timezone.now() - timedelta(days=2))
+        return SkillVersionFactory(skill=SkillFactory(name="Night fade"))
+
+    await read(trader, make)
+    talk = await begin(trader)
+
+    answer = await talk.ask("backtest Night fade over the last month")
+
+    assert tools_of(answer) == ["list_my_skills", "prepare_action"]
+    card = await read(trader, lambda: ActionCard.objects.get())
+    assert (card.type, card.status) == ("start_backtest", "pending")
+    assert "I prepared a card" in answer.text
+
+
+@pytest.mark.parametrize("assistant", ["coach", "advisor"])
+async def test_an_empty_record_is_said_plainly(trader, assistant):
+    def make():
+        with owned_tx(trader):
+            return start_conversation(assistant=assistant, now=timezone.now()).pk
+
+    talk = Talk(trader.pk, await in_thread(make))
+
+    said = {text: (await talk.ask(text)).text for text in ("What's running?", "list my skills", "any news?")}
+
+    assert "Nothing is deployed" in said["What's running?"]
+    assert "You have no skill yet." in said["list my skills"]
+    assert "No news in the last 24 hours." in said["any news?"]
+
+
+async def test_memory_and_a_question_in_one_message(trader):
+    await deployment_of(trader)
+    talk = await begin(trader)
+
+    answer = await talk.ask("I never trade alts. How is my agent doing?")
+
+    assert tools_of(answer) == ["remember", "get_my_deployments"]
+    assert "I have saved: **I never trade alts**" in answer.text
+    assert "1 of 1 deployment running" in answer.text

@@ -1,0 +1,574 @@
+"""Drafting: what is read from a pitch, and how each tier is led to a draft."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from config.offline.drafting.pitch import read_pitch
+from config.offline.drafting.templates import AREAS, SAFE_CAPS, TEMPLATES, template_for
+from tests.config.offline.chat import ADVISOR, NEW_DRAFT, SKILL, Chat, first_calls, skill, written
+from trading.skills.schemas import parse_partial
+from trading.skills.templates import TEMPLATES as SHIPPED
+
+PITCH = (
+    "Fade BTC perp funding above 40% annualised on 1h bars, exit when funding is back under 10% or after 48 hours, 2x"
+    " leverage, 5% per position, daily loss halt 3%, no trades within 2h before FOMC or CPI, never add to a loser."
+    " Crowded longs pay to stay and unwind when price stalls."
+)
+BUILD = "Help me build a BTC funding-flip mean-reversion strategy"
+CRITIQUE = {
+    "summary": "It leaves two things open.",
+    "findings": [
+        {"severity": "warning", "title": "No stop", "detail": "Nothing ends a loss.", "suggestion": "Name a price."},
+        {"severity": "error", "title": "Conflict", "detail": "The exit contradicts the thesis."},
+    ],
+}
+REVIEWED = {"critique_draft": CRITIQUE}
+
+
+def with_draft(**blocks):
+    return f"- skill: a new one\n- draft: BTC funding\n- draft, as it stands (data): {json.dumps(blocks)}"
+
+
+def names(chat):
+    return [name for name, _ in chat.calls]
+
+
+def given_to(chat, name):
+    """Return all that was given to a tool, later over earlier."""
+    return {key: value for called, arguments in chat.calls if called == name for key, value in arguments.items()}
+
+
+# Reading a pitch.
+
+
+@pytest.mark.parametrize(
+    ("text", "context"),
+    [
+        ("BTC and ETH on 4h bars", {"symbols": ["BTC", "ETH"], "barsInterval": "4h"}),
+        ("solana, 15-minute candles", {"symbols": ["SOL"], "barsInterval": "15m"}),
+        ("ether on the daily chart", {"symbols": ["ETH"], "barsInterval": "1d"}),
+        ("LINK on hourly bars", {"symbols": ["LINK"], "barsInterval": "1h"}),
+        ("link these facts", {}),
+        ("no trades within 2h before CPI", {}),
+        ("hold for 48 hours", {}),
+    ],
+)
+def test_symbols_and_bars_are_read(text, context):
+    assert read_pitch(text).context() == context
+
+
+@pytest.mark.parametrize(
+    ("text", "caps"),
+    [
+        ("use 2x leverage", {"maxLeverage": 2}),
+        ("leverage at most 3x", {"maxLeverage": 3}),
+        ("max leverage 2.5", {"maxLeverage": 2.5}),
+        ("no leverage", {"maxLeverage": 1}),
+        ("spot only", {"maxLeverage": 1}),
+        ("5% per position", {"maxPositionPct": 5}),
+        ("position size of 7.5%", {"maxPositionPct": 7.5}),
+        ("at most 10% of equity", {"maxPositionPct": 10}),
+        ("total exposure 30%", {"maxTotalExposurePct": 30}),
+        ("daily loss halt 3%", {"dailyLossHaltPct": 3}),
+        ("stop for the day at -4%", {"dailyLossHaltPct": 4}),
+        ("2% daily loss", {"dailyLossHaltPct": 2}),
+        ("at most 5 trades per day", {"maxOrdersPerDay": 5}),
+        ("risk 1% per trade", {}),
+        ("grow the account 2x in a year", {}),
+        ("a stop at 2x ATR", {}),
+        ("funding above 40%", {}),
+    ],
+)
+def test_caps_are_read_and_nothing_else_is_one(text, caps):
+    assert read_pitch(text).risk() == caps
+
+
+@pytest.mark.parametrize(
+    ("text", "schedule"),
+    [
+        ("check every 15 minutes", {"type": "interval", "value": "15m"}),
+        ("every 4 hours", {"type": "interval", "value": "4h"}),
+        ("run daily at 13:30 UTC", {"type": "daily", "value": "13:30"}),
+        ("once a day at 9:05", {"type": "daily", "value": "09:05"}),
+        ("on 4h bars", {"type": "interval", "value": "4h"}),
+        ("trade BTC", {}),
+    ],
+)
+def test_schedules_are_read(text, schedule):
+    assert read_pitch(text).schedule() == schedule
+
+
+@pytest.mark.parametrize(
+    ("text", "style"),
+    [
+        ("BTC funding flip", "mean_reversion"),
+        ("buy breakouts", "breakout"),
+        ("follow the trend", "trend"),
+        ("momentum on SOL", "trend"),
+        ("fade the range", "range"),
+        ("cash and carry", "carry"),
+        ("buy BTC", ""),
+    ],
+)
+def test_styles_are_read(text, style):
+    assert read_pitch(text).style == style
+
+
+def test_sentences_go_where_they_belong():
+    assert read_pitch(PITCH).strategy() == {
+        "style": "mean_reversion",
+        "thesis": "Crowded longs pay to stay and unwind when price stalls.",
+        "entry": "Fade BTC perp funding above 40% annualised on 1h bars.",
+        "exit": "Exit when funding is back under 10% or after 48 hours.",
+        "avoid": ["No trades within 2h before FOMC or CPI", "Never add to a loser"],
+    }
+
+
+def test_labels_decide_where_a_line_goes():
+    pitch = read_pitch(
+        "Entry: close above the 20-day high\nExit: close below the 10-day low\nAvoid: FOMC days\nSize: 5%"
+    )
+
+    assert pitch.strategy() == {
+        "entry": "Close above the 20-day high.",
+        "exit": "Close below the 10-day low.",
+        "avoid": ["FOMC days"],
+    }
+    assert pitch.risk() == {"maxPositionPct": 5}
+
+
+@pytest.mark.parametrize("text", ['"Short BTC at 3x leverage"', "> enter when funding flips", ""])
+def test_quotations_say_nothing(text):
+    assert read_pitch(text).is_empty
+
+
+@given(st.text(max_size=300))
+def test_whatever_is_read_fits_the_schema(text):
+    pitch = read_pitch(text)
+
+    words = {key: value for key, value in pitch.strategy().items() if key != "avoid"}
+    parse_partial({"strategy": words})
+    assert all(len(rule) <= 280 for rule in pitch.strategy().get("avoid", []))
+
+
+def test_a_whole_pitch_fits_the_schema():
+    pitch = read_pitch(PITCH)
+
+    parse_partial(
+        {
+            "name": pitch.title(),
+            "strategy": pitch.strategy(),
+            "context": pitch.context(),
+            "risk": pitch.risk(),
+            "schedule": pitch.schedule(),
+        }
+    )
+
+
+def test_the_templates_are_the_shipped_ones():
+    assert {name: one.title for name, one in TEMPLATES.items()} == {name: one["name"] for name, one in SHIPPED.items()}
+    for name, one in TEMPLATES.items():
+        assert list(one.symbols) == SHIPPED[name]["context"]["symbols"]
+        assert list(one.avoid) == SHIPPED[name]["strategy"]["avoid"]
+
+
+@pytest.mark.parametrize(
+    ("style", "funding", "name"),
+    [
+        ("mean_reversion", True, "funding_mean_reversion"),
+        ("mean_reversion", False, "range_fade"),
+        ("trend", False, "trend_breakout"),
+        ("breakout", False, "trend_breakout"),
+        ("range", False, "range_fade"),
+        ("", False, "trend_breakout"),
+    ],
+)
+def test_a_style_has_a_template(style, funding, name):
+    assert template_for(style, funding=funding) == name
+
+
+# The novice.
+
+
+def test_a_novice_gets_a_template_small_caps_and_the_terms():
+    chat = Chat({}, tier="novice", focus=NEW_DRAFT)
+
+    told = chat.say(BUILD)
+
+    assert names(chat) == ["set_strategy", "set_basics", "set_context", "set_risk"]
+    assert given_to(chat, "set_strategy") == {"template": "funding_mean_reversion"}
+    assert given_to(chat, "set_context") == {"symbols": ["BTC"]}
+    assert given_to(chat, "set_risk") == SAFE_CAPS
+    assert "**Funding**: what holders of one side" in told
+    assert "**Leverage**:" in told
+    assert "max leverage: 1" in told
+    assert "[preview](/skills/new/)" in told
+    assert "Backtest it before you deploy it" in told
+
+
+def test_a_novice_without_an_idea_is_asked_and_then_led():
+    chat = Chat({}, tier="novice", focus=NEW_DRAFT)
+
+    asked = chat.say("Help me build a strategy")
+    told = chat.say("BTC, because funding gets crazy at tops")
+
+    assert "What do you want to trade" in asked
+    assert all(one.title in asked for one in TEMPLATES.values())
+    assert given_to(chat, "set_strategy") == {"template": "funding_mean_reversion"}
+    assert "symbols: BTC" in told
+
+
+def test_a_novices_own_words_and_numbers_stand_over_the_template():
+    chat = Chat({}, tier="novice", focus=NEW_DRAFT)
+
+    chat.say(
+        "Help me build a breakout strategy for SOL. Enter above the 20-day high. Never trade on FOMC days. 2x leverage."
+    )
+
+    strategy = given_to(chat, "set_strategy")
+    assert strategy["template"] == "trend_breakout"
+    assert strategy["entry"] == "Enter above the 20-day high."
+    assert strategy["avoid"] == [*SHIPPED["trend_breakout"]["strategy"]["avoid"], "Never trade on FOMC days"]
+    assert given_to(chat, "set_risk")["maxLeverage"] == 2
+
+
+# The intermediate.
+
+
+def test_an_intermediate_is_asked_a_few_things_at_a_time_until_all_is_said():
+    chat = Chat({}, focus=NEW_DRAFT)
+
+    asked = chat.say(BUILD)
+    assert [area for area in AREAS if f"**{area}**" in asked] == ["Entry", "Exit", "What kills it"]
+    assert "Then 3 more." in asked
+
+    asked = chat.say(
+        "Short when funding is above 40% annualised. Exit when it is back under 10%. No trades around FOMC."
+    )
+    assert [area for area in AREAS if f"**{area}**" in asked] == ["Sizing", "Horizon", "Risk"]
+
+    asked = chat.say("5% per position, a few days on 1h bars")
+    assert [area for area in AREAS if f"**{area}**" in asked] == ["Risk"]
+
+    done = chat.say("2x and 3%")
+    assert "**Risk**" not in done
+    assert "review it" in done
+    assert given_to(chat, "set_strategy") == {
+        "mode": "rules",
+        "style": "mean_reversion",
+        "thesis": "A BTC funding-flip mean-reversion strategy.",
+        "entry": "Short when funding is above 40% annualised.",
+        "exit": "Exit when it is back under 10%.",
+        "avoid": ["No trades around FOMC"],
+    }
+    assert given_to(chat, "set_risk") == {"maxPositionPct": 5, "maxLeverage": 2, "dailyLossHaltPct": 3}
+    assert given_to(chat, "set_basics") == {"name": "BTC funding mean reversion", "tradingStyle": "swing"}
+    assert given_to(chat, "set_context") == {"symbols": ["BTC"], "barsInterval": "1h"}
+
+
+def test_a_numbered_list_answers_in_order():
+    chat = Chat({}, focus=NEW_DRAFT)
+    chat.say("Help me build a strategy")
+
+    chat.say("1. Close above the 20-day high\n2. Close below the 10-day low\n3. chop regimes")
+
+    assert given_to(chat, "set_strategy") == {
+        "mode": "rules",
+        "entry": "Close above the 20-day high.",
+        "exit": "Close below the 10-day low.",
+        "avoid": ["No trade: Chop regimes"],
+    }
+
+
+@pytest.mark.parametrize(
+    ("answer", "tool", "arguments"),
+    [
+        ("5%", "set_risk", {"maxPositionPct": 5}),
+        ("a few days, on 4h", "set_context", {"barsInterval": "4h"}),
+        ("BTC and ETH", "set_context", {"symbols": ["BTC", "ETH"]}),
+    ],
+)
+def test_a_few_words_answer_the_question_they_fit(answer, tool, arguments):
+    chat = Chat({}, focus=NEW_DRAFT)
+    chat.say("Help me build a strategy")
+    chat.say("1. Close above the 20-day high\n2. Close below the 10-day low\n3. chop regimes")
+
+    chat.say(answer)
+
+    assert given_to(chat, tool) == arguments
+
+
+def test_a_question_between_is_answered_and_the_draft_stays():
+    market = {"symbol": "BTC", "funding_rate_pct": 0.01}
+    chat = Chat({"get_market_overview": {"markets": [market]}}, focus=NEW_DRAFT)
+    chat.say(BUILD)
+
+    told = chat.say("what's BTC funding right now?")
+    chat.say("Exit when funding is normal again.")
+
+    assert "funding +0.01%" in told
+    assert given_to(chat, "set_strategy")["exit"] == "Exit when funding is normal again."
+
+
+def test_enough_ends_the_questions():
+    chat = Chat({}, focus=NEW_DRAFT)
+    chat.say(BUILD)
+
+    assert "keeps the default" in chat.say("use the defaults for the rest")
+
+
+# The expert.
+
+
+def test_an_experts_pitch_is_drafted_whole_and_pushed_back_on():
+    chat = Chat(REVIEWED, tier="expert", focus=NEW_DRAFT)
+
+    told = chat.say(PITCH)
+
+    assert names(chat) == ["set_basics", "set_strategy", "set_context", "set_risk", "set_schedule", "critique_draft"]
+    assert given_to(chat, "set_basics") == {"name": "BTC funding mean reversion", "tradingStyle": "swing"}
+    assert given_to(chat, "set_strategy")["mode"] == "rules"
+    assert given_to(chat, "set_risk") == {"maxPositionPct": 5, "maxLeverage": 2, "dailyLossHaltPct": 3}
+    assert "Where I push back:" in told
+    assert told.index("**error** Conflict") < told.index("**warning** No stop")
+    assert "Suggestion: Name a price." in told
+    assert "It leaves two things open." in told
+
+
+def test_an_expert_without_a_pitch_is_asked_for_one():
+    chat = Chat(REVIEWED, tier="expert", focus=NEW_DRAFT)
+
+    assert chat.say("help me build a strategy").startswith("Hand me the pitch")
+    chat.say(PITCH)
+
+    assert names(chat)[-1] == "critique_draft"
+
+
+def test_a_change_of_one_thing_is_not_reviewed_again():
+    chat = Chat(REVIEWED, tier="expert", focus=NEW_DRAFT)
+    chat.say(PITCH)
+
+    chat.say("use 1x leverage")
+
+    assert chat.calls[-1] == ("set_risk", {"maxLeverage": 1})
+
+
+# Changes.
+
+
+@pytest.mark.parametrize(
+    ("text", "tool", "arguments"),
+    [
+        ("use 2x leverage", "set_risk", {"maxLeverage": 2}),
+        ("Set leverage to 1x", "set_risk", {"maxLeverage": 1}),
+        ("add ETH", "set_context", {"symbols": ["BTC", "ETH"]}),
+        ("also trade SOL and ETH", "set_context", {"symbols": ["BTC", "SOL", "ETH"]}),
+        ("only SOL", "set_context", {"symbols": ["SOL"]}),
+        ("call it Night fader", "set_basics", {"name": "Night fader"}),
+        ("check every 15 minutes", "set_schedule", {"type": "interval", "value": "15m"}),
+        (
+            "make it safer",
+            "set_risk",
+            {"maxPositionPct": 5, "maxTotalExposurePct": 25, "maxLeverage": 1.5, "dailyLossHaltPct": 2.5},
+        ),
+        ("Never trade on weekends", "set_strategy", {"avoid": ["No trade in chop", "Never trade on weekends"]}),
+        ("Exit at the 20-bar mean", "set_strategy", {"mode": "thesis", "exit": "Exit at the 20-bar mean."}),
+    ],
+)
+def test_a_draft_is_changed_as_it_stands(text, tool, arguments):
+    focus = with_draft(
+        strategy={"thesis": "Crowds unwind.", "avoid": ["No trade in chop"]},
+        context={"symbols": ["BTC"], "bars_interval": "1h"},
+        risk={"max_position_pct": 10, "max_total_exposure_pct": 50, "max_leverage": 3, "daily_loss_halt_pct": 5},
+    )
+
+    assert first_calls(text, focus=focus) == [(tool, arguments)]
+
+
+def test_rules_of_the_draft_are_no_facts_about_the_person():
+    focus = with_draft(strategy={"thesis": "Crowds unwind."})
+
+    assert [name for name, _ in first_calls("Never trade on weekends", focus=focus)] == ["set_strategy"]
+    assert [name for name, _ in first_calls("Never trade on weekends")] == ["remember"]
+    assert [name for name, _ in first_calls("I never trade on weekends", focus=focus)] == ["remember"]
+
+
+def test_symbols_that_are_not_in_view_are_not_replaced_blindly():
+    chat = Chat({}, focus=f"- skill: Old\n- skill_id: {SKILL}\n- draft: 1")
+
+    assert "Name the whole list" in chat.say("add ETH")
+    assert chat.calls == []
+
+
+def test_the_last_symbol_stays():
+    focus = with_draft(context={"symbols": ["BTC"]})
+
+    assert "needs one symbol" in Chat({}, focus=focus).say("remove BTC")
+
+
+@pytest.mark.parametrize("text", ["review it", "critique the draft", "What do you think of it?", "any holes?"])
+def test_a_review_reports_the_findings(text):
+    chat = Chat(REVIEWED, focus=NEW_DRAFT)
+
+    told = chat.say(text)
+
+    assert names(chat) == ["critique_draft"]
+    assert "**warning** No stop: Nothing ends a loss. Suggestion: Name a price." in told
+
+
+def test_a_review_without_findings_says_so():
+    assert "No finding." in Chat({"critique_draft": {"summary": "Sound.", "findings": []}}, focus=NEW_DRAFT).say(
+        "review it"
+    )
+
+
+@pytest.mark.parametrize("text", ["Show me a template", "what templates are there?", "templates"])
+def test_templates_are_shown_without_a_tool(text):
+    chat = Chat({})
+
+    told = chat.say(text)
+
+    assert all(one.title in told for one in TEMPLATES.values())
+    assert chat.calls == []
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("use the range fade template", "range_fade"),
+        ("start from the trend breakout template", "trend_breakout"),
+        ("apply the funding template", "funding_mean_reversion"),
+    ],
+)
+def test_a_named_template_is_applied(text, name):
+    assert first_calls(text) == [("set_strategy", {"template": name})]
+
+
+def test_what_is_missing_is_told_from_the_last_patch():
+    chat = Chat({"set_risk": lambda given: written(given, missing=["trading_style"])}, focus=NEW_DRAFT)
+    patched = chat.say("use 2x leverage")
+
+    told = chat.say("what is missing?")
+
+    assert "Still missing before it can be saved:\n\n- trading\\_style: is missing" in patched
+    assert told == "Before it can be saved:\n\n- trading\\_style: is missing"
+
+
+@pytest.mark.parametrize("text", ["save it", "discard the draft"])
+def test_save_and_discard_are_on_the_preview(text):
+    chat = Chat({}, focus=NEW_DRAFT)
+
+    assert "on the preview" in chat.say(text)
+    assert chat.calls == []
+
+
+def test_something_safer_than_the_last_begins_with_small_caps():
+    chat = Chat({"list_my_skills": {"skills": [skill()], "open_drafts": []}}, focus=NEW_DRAFT)
+
+    told = chat.say("I want something safer than my last one")
+
+    assert chat.calls == [("set_risk", SAFE_CAPS)]
+    assert "max leverage: 1" in told
+    assert "I do not see the caps of your other skills" in told
+
+
+# Refusals.
+
+
+def test_a_refused_field_is_left_out_and_the_rest_tried_once_more():
+    def refusing(arguments):
+        if "maxLeverage" in arguments:
+            return {"error": [{"field": "risk.max_leverage", "problem": "is above 100"}]}
+        return written(arguments)
+
+    chat = Chat({"set_risk": refusing}, focus=with_draft(strategy={"thesis": "x"}))
+
+    told = chat.say("use 200x leverage, 5% per position")
+
+    assert chat.calls == [
+        ("set_risk", {"maxPositionPct": 5, "maxLeverage": 200}),
+        ("set_risk", {"maxPositionPct": 5}),
+    ]
+    assert "max position (% of equity): 5" in told
+    assert "Refused, and not in the draft:\n\n- risk.max\\_leverage: is above 100" in told
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        [{"field": "risk.max_leverage", "problem": "is above 100"}],
+        [{"argument": "maxLeverage", "problem": "is above 100"}],
+        [{"field": "", "problem": "is above 100"}],
+        "is above 100",
+    ],
+)
+def test_what_stays_refused_is_explained(error):
+    chat = Chat({"set_risk": {"error": error}}, focus=with_draft(strategy={"thesis": "x"}))
+
+    told = chat.say("use 200x leverage")
+
+    assert chat.calls == [("set_risk", {"maxLeverage": 200})]
+    assert "is above 100" in told
+    assert "Nothing was changed." in told
+
+
+def test_a_foreign_address_is_no_preview():
+    chat = Chat({"set_risk": lambda given: written(given) | {"url": "https://evil.example/"}}, focus=NEW_DRAFT)
+
+    assert "[preview](/skills/new/)" in chat.say("use 2x leverage")
+
+
+# What is none.
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Help me build a shed",
+        "use 2x leverage",
+        "make it safer",
+        "add ETH",
+        "review it",
+        "what is missing?",
+        "write a poem",
+        "create a reminder",
+        "Short answers please",
+        "I think the range of topics is wide",
+        "5%",
+        "enter the room",
+    ],
+)
+def test_without_a_draft_at_hand_nothing_is_drafted(text):
+    assert not [name for name, _ in first_calls(text) if name.startswith(("set_", "critique"))]
+
+
+@pytest.mark.parametrize(
+    "text", ["thanks", "hello", "ok", "what's running?", "I never trade alts", "Tell me a joke", "why?"]
+)
+def test_in_a_chat_about_a_draft_not_all_is_of_it(text):
+    assert not [name for name, _ in first_calls(text, focus=NEW_DRAFT) if name.startswith(("set_", "critique"))]
+
+
+def test_the_advisor_drafts_nothing():
+    assert first_calls(BUILD, tools=ADVISOR) == []
+
+
+@pytest.mark.parametrize(
+    ("said", "name"),
+    [
+        ("BTC trend breakout, called Harbour. Enter on a close above the 20-bar high.", "Harbour"),
+        ("Exit on a close below the 10-bar low. Call it Slow Boat 2.", "Slow Boat 2"),
+        ("An ETH range strategy named “Tide”, 2x leverage", "Tide"),
+        ("BTC trend breakout. I was called to a meeting.", "BTC breakout"),
+        ("It is called mean reversion. Trade BTC.", "BTC mean reversion"),
+    ],
+)
+def test_pitch_takes_the_name_that_its_author_gives_it(said, name):
+    assert read_pitch(said).title() == name
+
+
+def test_symbols_in_a_name_are_not_what_is_traded():
+    assert read_pitch("ETH breakout, called BTC Killer.").symbols == ["ETH"]

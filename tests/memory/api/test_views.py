@@ -1,0 +1,333 @@
+"""Memory over REST: the same services as the pages, with a person's token or session."""
+
+import json
+from datetime import timedelta
+from urllib.parse import urlencode
+from uuid import uuid4
+
+import pytest
+import time_machine
+
+from config.lib.llm.tokens import count_tokens
+from config.lib.rest.views import PROBLEM_JSON
+from memory.facts.queries import next_block
+from memory.facts.review import propose_fact
+from memory.facts.services import archive_fact, delete_fact, remember_fact, supersede_fact
+from memory.facts.versions import PAGE
+from memory.models import EventKind, FactLink, MemoryEvent, MemoryProposal, Place, ProposalKind, UserFact
+from tests.factories.memory import JUNE, MAY, UserFactFactory
+from tests.owners import as_owner
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _in_june():
+    with time_machine.travel(JUNE, tick=False):
+        yield
+
+
+@pytest.fixture
+def api(client):
+    """The API, asked by the trader."""
+
+    def ask(method, address, body=None, status=200, **query):
+        address = f"/api/{address}" + (f"?{urlencode(query)}" if query else "")
+        sent = {} if body is None else {"data": json.dumps(body), "content_type": "application/json"}
+        response = getattr(client, method)(address, **sent)
+        assert response.status_code == status, response.content
+        return response.json() if response.content else None
+
+    return ask
+
+
+@pytest.fixture
+def fact(trader) -> UserFact:
+    return as_owner(trader, lambda: UserFactFactory(content="Never trades alts", topic="symbols"))
+
+
+def contents(page):
+    return [item["content"] for item in page["items"]]
+
+
+def test_a_fact_is_added_said_outright_and_once(api, trader):
+    made = api(
+        "post", "facts/", {"content": "Risks 1% per trade", "topic": "risk", "detail": "Since 2019."}, status=201
+    )
+
+    assert (
+        made["fact"] | {"content": "Risks 1% per trade", "confidence": "asserted", "source": "profile"} == made["fact"]
+    )
+    assert (made["fact"]["category"], made["fact"]["body"], made["fact"]["score"]) == ("profile", "Since 2019.", None)
+    again = api("post", "facts/", {"content": "risks 1% per trade."}, status=200)
+    assert (again["fact"]["id"], again["event_id"]) == (made["fact"]["id"], None)
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ({"content": "abc"}, "4 to 500 characters"),
+        ({"content": "My password is hunter2"}, "Keel never keeps those"),
+        ({}, "required"),
+        ({"content": "Never trades alts", "user": 2}, "not known here"),
+        ({"content": "Never trades alts", "score": 1}, "not known here"),
+        ({"content": "Never trades alts", "category": "secrets"}, "not a valid choice"),
+    ],
+)
+def test_what_may_not_be_saved_is_refused_in_words(api, body, says):
+    assert says in json.dumps(api("post", "facts/", body, status=422))
+
+
+@pytest.mark.parametrize(
+    ("state", "expected"),
+    [
+        ("current", ["Holds"]),
+        ("believed", ["Holds", "Over"]),
+        ("archived", ["Archived"]),
+        ("trash", ["Deleted"]),
+    ],
+)
+def test_facts_are_listed_by_state(api, trader, state, expected):
+    def make():
+        UserFactFactory(content="Holds")
+        UserFactFactory(content="Over", ended=True)
+        archive_fact(fact_id=UserFactFactory(content="Archived").pk, now=MAY)
+        delete_fact(fact_id=UserFactFactory(content="Deleted").pk, now=MAY)
+
+    as_owner(trader, make)
+
+    assert sorted(contents(api("get", "facts/", state=state))) == expected
+
+
+def test_facts_are_filtered_and_paged(api, trader):
+    def make():
+        for number in range(5):
+            UserFactFactory(content=f"Gold rule {number}", topic="risk", created_at=MAY + timedelta(minutes=number))
+        UserFactFactory(content="Silver", topic="goal", inferred=True)
+
+    as_owner(trader, make)
+
+    first = api("get", "facts/", q="gold rule", limit=3)
+    rest = api("get", "facts/", q="gold rule", limit=3, cursor=first["next_cursor"])
+    assert contents(first) + contents(rest) == [f"Gold rule {number}" for number in (4, 3, 2, 1, 0)]
+    assert rest["next_cursor"] == ""
+    assert contents(api("get", "facts/", confidence="inferred")) == ["Silver"]
+    assert contents(api("get", "facts/", topic="goal")) == ["Silver"]
+
+
+def test_facts_are_listed_as_of_then_on_both_axes(api, trader):
+    noon, later = MAY, MAY + timedelta(days=10)
+
+    def make():
+        fact = remember_fact(content="Max leverage 5x", now=noon).fact
+        supersede_fact(fact_id=fact.pk, content="Max leverage 3x", now=later)
+
+    as_owner(trader, make)
+    day = timedelta(days=1)
+
+    def as_of(**instants):
+        return contents(api("get", "facts/", **{name: moment.isoformat() for name, moment in instants.items()}))
+
+    assert as_of(valid_at=noon + day) == ["Max leverage 5x"]
+    assert as_of(valid_at=later + day) == ["Max leverage 3x"]
+    assert as_of(known_at=noon + day) == ["Max leverage 5x"]
+    assert as_of(valid_at=noon - day) == []
+
+
+def test_a_fact_is_changed_by_superseding_it(api, fact, trader):
+    changed = api("patch", f"facts/{fact.pk}/", {"content": "Trades BTC only", "detail": "And that's it."})
+
+    assert (changed["fact"]["supersedes"], changed["fact"]["topic"]) == (str(fact.pk), "symbols")
+    assert changed["fact"]["body"] == "And that's it."
+    assert api("get", f"facts/{fact.pk}/")["content"] == "Trades BTC only"
+    history = api("get", f"facts/{fact.pk}/history/")["versions"]
+    assert [version["content"] for version in history] == ["Never trades alts", "Trades BTC only"]
+
+
+def test_a_change_of_the_topic_keeps_the_words(api, fact):
+    changed = api("patch", f"facts/{fact.pk}/", {"topic": "risk"})
+
+    assert (changed["fact"]["content"], changed["fact"]["topic"]) == ("Never trades alts", "risk")
+
+
+def test_who_changes_an_old_version_is_told(api, fact):
+    api("patch", f"facts/{fact.pk}/", {"content": "Trades BTC only"})
+
+    problem = api("patch", f"facts/{fact.pk}/", {"content": "Trades ETH only"}, status=409)
+
+    assert problem["code"] == "fact_changed"
+
+
+@pytest.mark.parametrize(
+    ("act", "kind"),
+    [("confirm", "confirm"), ("demote", "demote"), ("archive", "archive")],
+)
+def test_acts_on_a_fact_can_be_undone(api, fact, trader, act, kind):
+    done = api("post", f"facts/{fact.pk}/{act}/", {})
+
+    event = as_owner(trader, lambda: MemoryEvent.objects.get(pk=done["event_id"]))
+    assert event.kind == kind
+    assert api("post", f"memory/events/{event.pk}/undo/", {})["undone_at"] is not None
+    newest = api("get", f"facts/{fact.pk}/")
+    assert (newest["archived_at"], newest["confidence"], newest["last_confirmed_at"]) == (None, "asserted", None)
+
+
+def test_a_fact_is_promoted(api, trader):
+    fact = as_owner(trader, lambda: UserFactFactory(inferred=True))
+
+    assert api("post", f"facts/{fact.pk}/promote/", {})["fact"]["confidence"] == "asserted"
+
+
+def test_a_fact_is_deleted_restored_and_erased(api, fact, trader):
+    assert api("delete", f"facts/{fact.pk}/")["fact"]["trashed_at"] is not None
+    assert api("post", f"facts/{fact.pk}/restore/", {})["fact"]["content"] == "Never trades alts"
+    assert api("post", f"facts/{fact.pk}/erase/", {}, status=409)["code"] == "fact_changed"
+    api("delete", f"facts/{fact.pk}/")
+
+    assert api("post", f"facts/{fact.pk}/erase/", {}, status=204) is None
+
+    assert not as_owner(trader, UserFact.objects.exists)
+    assert not as_owner(trader, MemoryEvent.objects.exists)
+
+
+def test_recall_finds_what_no_prompt_carries(api, trader):
+    as_owner(trader, lambda: UserFactFactory(content="May like tin", learned=True, score=0.4))
+
+    found = api("get", "facts/recall/", query="tin")
+
+    assert (found["total"], found["truncated"]) == (1, False)
+    [row] = found["rows"]
+    assert (row["fact"]["content"], row["origin"], row["score"]) == ("May like tin", "inferred", 0.4)
+
+
+def test_facts_are_linked_listed_and_unlinked(api, fact, trader):
+    other = as_owner(trader, lambda: UserFactFactory(content="Hates risk"))
+
+    [link] = api("post", f"facts/{fact.pk}/links/", {"to": "hates", "relation": "relates_to"}, status=201)["links"]
+    api("post", f"facts/{fact.pk}/links/", {"to": str(other.pk), "relation": "relates_to"}, status=200)
+
+    assert link | {"from_fact": str(fact.pk), "to_fact": str(other.pk), "relation": "relates_to"} == link
+    assert api("get", f"facts/{other.pk}/links/")["links"] == [link]
+    assert api("delete", f"facts/links/{link['id']}/")["kind"] == "unlink"
+    assert not as_owner(trader, FactLink.objects.exists)
+
+
+def test_words_of_several_facts_are_a_conflict(api, fact, trader):
+    as_owner(trader, lambda: [UserFactFactory(content=content) for content in ("Hates risk", "Hates waiting")])
+
+    problem = api("post", f"facts/{fact.pk}/links/", {"to": "hates", "relation": "relates_to"}, status=409)
+
+    assert problem["code"] == "fact_ambiguous"
+
+
+@pytest.mark.parametrize("assistant", ["coach", "advisor", "companion"])
+def test_block_is_what_the_next_chat_starts_with_and_reading_it_notes_nothing(api, fact, trader, assistant):
+    block = api("get", "memory/block/", assistant=assistant)
+
+    expected = as_owner(trader, lambda: next_block(assistant=assistant, now=JUNE))
+    assert (block["text"], block["sha256"], block["fact_ids"]) == (expected.text, expected.sha256, [str(fact.pk)])
+    assert block["tokens"] == count_tokens(expected.text)
+    assert as_owner(trader, lambda: UserFact.objects.get(pk=fact.pk)).last_referenced_at == MAY
+
+
+def test_block_is_empty_while_facts_are_not_to_be_used(api, fact):
+    assert api("patch", "memory/switches/", {"uses_facts": False}) == {"uses_facts": False, "learns": True}
+
+    assert api("get", "memory/block/")["text"] == ""
+    assert api("get", "memory/switches/") == {"uses_facts": False, "learns": True}
+
+
+def test_document_goes_out_and_comes_in_as_one_batch(api, fact, trader):
+    document = api("get", "memory/document/")
+    document["facts"].append({"id": "a", "content": "Likes gold", "added_at": "2026-05-01T12:00:00Z"})
+
+    done = api("post", "memory/document/", document)
+
+    assert (done["added"], done["known"], done["refused"]) == (1, 1, [])
+    assert "Likes gold" in contents(api("get", "facts/"))
+    undone = api("post", f"memory/batches/{done['batch_id']}/undo/", {})
+    assert [event["kind"] for event in undone["events"]] == ["import"]
+    assert contents(api("get", "facts/")) == ["Never trades alts"]
+
+
+@pytest.mark.parametrize(
+    "body", [{}, {"facts": []}, {"facts": [{}], "placer_user_datapoints": [], "metadata": {}}, [], "text"], ids=repr
+)
+def test_what_is_no_document_is_refused(api, body):
+    assert api("post", "memory/document/", body, status=422)["status"] == 422
+
+
+def test_a_list_is_proposed_and_accepted_and_taken_back(api, trader):
+    done = api("post", "memory/list/", {"text": "- Likes gold\n- Lives in Seattle"})
+
+    assert (done["added"], done["batch_id"]) == (2, None)
+    assert contents(api("get", "facts/")) == []
+    proposal = next(item for item in api("get", "proposals/")["items"] if item["payload"]["content"] == "Likes gold")
+    accepted = api("post", f"proposals/{proposal['id']}/accept/", {})
+    assert accepted["status"] == "accepted"
+    assert contents(api("get", "facts/")) == ["Likes gold"]
+    assert api("post", f"proposals/{proposal['id']}/accept/", {}, status=409)["code"] == "proposal_decided"
+    assert api("post", f"proposals/{proposal['id']}/reopen/", {})["status"] == "pending"
+    assert contents(api("get", "facts/")) == []
+
+
+def test_a_proposal_is_dismissed(api, trader):
+    def make():
+        return propose_fact(kind=ProposalKind.CONFLICT, content="Likes tin", why="", origin=PAGE, now=MAY)
+
+    proposal = as_owner(trader, make)
+
+    assert api("post", f"proposals/{proposal.pk}/dismiss/", {})["status"] == "dismissed"
+    assert api("get", "proposals/")["items"] == []
+    assert [item["id"] for item in api("get", "proposals/?status=dismissed")["items"]] == [str(proposal.pk)]
+    assert as_owner(trader, lambda: MemoryProposal.objects.get().decided_at) == JUNE
+
+
+def test_places_are_saved_listed_removed_and_brought_back(api, trader):
+    made = api("post", "places/", {"place_id": "home", "name": "Home", "notes": "123 Main St"}, status=201)
+    api("post", "places/", {"place_id": "home", "name": "Home"}, status=200)
+
+    [place] = api("get", "places/")["places"]
+    assert (place["id"], place["name"], place["notes"], place["conversations"]) == (
+        made["id"],
+        "Home",
+        "123 Main St",
+        0,
+    )
+    removed = api("delete", f"places/{made['id']}/")
+    assert api("get", "places/")["places"] == []
+    api("post", f"memory/events/{removed['event_id']}/undo/", {})
+    assert as_owner(trader, lambda: Place.objects.get().removed_at) is None
+
+
+def test_events_are_listed_the_newest_first(api, fact, trader):
+    as_owner(trader, lambda: archive_fact(fact_id=fact.pk, now=JUNE))
+
+    [event] = api("get", "memory/events/")["items"]
+
+    assert (event["kind"], event["before"], event["undone_at"]) == (EventKind.ARCHIVE, str(fact.pk), None)
+
+
+@pytest.mark.parametrize(
+    ("method", "address"),
+    [
+        ("get", "facts/{id}/"),
+        ("patch", "facts/{id}/"),
+        ("delete", "facts/{id}/"),
+        ("get", "facts/{id}/history/"),
+        ("post", "facts/{id}/archive/"),
+        ("post", "facts/{id}/erase/"),
+        ("delete", "facts/links/{id}/"),
+        ("post", "memory/events/{id}/undo/"),
+        ("post", "memory/batches/{id}/undo/"),
+        ("post", "proposals/{id}/accept/"),
+        ("delete", "places/{id}/"),
+    ],
+)
+def test_what_is_not_there_is_a_404_in_words(client, api, method, address):
+    problem = api(method, address.format(id=uuid4()), {} if method != "get" else None, status=404)
+
+    assert problem["title"] == "Not Found"
+    assert problem["detail"].startswith("There is no")
+    response = getattr(client, method)(f"/api/{address.format(id=uuid4())}")
+    assert response["Content-Type"] == PROBLEM_JSON

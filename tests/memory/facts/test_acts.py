@@ -1,0 +1,112 @@
+from uuid import uuid4
+
+import pytest
+
+from config.lib.owned import ScopeError
+from memory.facts.services import (
+    archive_fact,
+    confirm_fact,
+    demote_fact,
+    promote_fact,
+    remember_fact,
+    restore_fact,
+    supersede_fact,
+)
+from memory.facts.versions import FactChanged, FactNotFound
+from memory.models import Confidence, FactSource, UserFact
+from tests.factories.memory import JUNE, UserFactFactory
+
+ASSERTED, INFERRED = Confidence.ASSERTED, Confidence.INFERRED
+CHAT, PROFILE = FactSource.CHAT, FactSource.PROFILE
+
+ACTS = [
+    pytest.param(lambda pk: supersede_fact(fact_id=pk, content="Mine now", now=JUNE), id="supersede"),
+    pytest.param(lambda pk: confirm_fact(fact_id=pk, now=JUNE), id="confirm"),
+    pytest.param(lambda pk: promote_fact(fact_id=pk, now=JUNE), id="promote"),
+    pytest.param(lambda pk: demote_fact(fact_id=pk, now=JUNE), id="demote"),
+    pytest.param(lambda pk: archive_fact(fact_id=pk, now=JUNE), id="archive"),
+]
+RESTORE = pytest.param(lambda pk: restore_fact(fact_id=pk, now=JUNE), id="restore")
+
+
+def row(fact: UserFact) -> tuple:
+    return fact.confidence, fact.score, fact.source
+
+
+@pytest.mark.parametrize("confidence", [ASSERTED, INFERRED])
+def test_remember_leaves_the_confidence_as_given_and_no_score(as_trader, confidence):
+    fact = remember_fact(content="Max 5x leverage", confidence=confidence, now=JUNE).fact
+
+    assert row(fact) == (confidence, None, CHAT)
+
+
+def test_remember_is_inferred_unless_said_otherwise(as_trader):
+    assert row(remember_fact(content="Max 5x leverage", now=JUNE).fact) == (INFERRED, None, CHAT)
+
+
+def test_page_add_is_asserted(as_trader):
+    fact = remember_fact(content="Max 5x leverage", confidence=ASSERTED, source=PROFILE, now=JUNE).fact
+
+    assert row(fact) == (ASSERTED, None, PROFILE)
+
+
+@pytest.mark.parametrize(
+    "made",
+    [{}, {"inferred": True}, {"source": PROFILE}, {"learned": True}, {"learned": True, "source": FactSource.INFERRED}],
+    ids=["asserted", "inferred", "from the page", "extracted", "observed"],
+)
+@pytest.mark.parametrize(
+    ("act", "confidence", "score", "source"),
+    [
+        (lambda fact: supersede_fact(fact_id=fact.pk, content="Corrected", now=JUNE), ASSERTED, None, PROFILE),
+        (
+            lambda fact: supersede_fact(fact_id=fact.pk, content="Corrected", source=CHAT, now=JUNE),
+            ASSERTED,
+            None,
+            CHAT,
+        ),
+        (lambda fact: promote_fact(fact_id=fact.pk, now=JUNE), ASSERTED, "kept or none", "kept"),
+        (lambda fact: demote_fact(fact_id=fact.pk, now=JUNE), INFERRED, "kept or none", "kept"),
+        (lambda fact: confirm_fact(fact_id=fact.pk, now=JUNE), "kept", "kept", "kept"),
+    ],
+    ids=["page edit", "tool update", "promote", "demote", "confirm"],
+)
+def test_act_leaves_confidence_score_and_source_by_the_table(as_trader, made, act, confidence, score, source):
+    before = UserFactFactory(**made)
+
+    after = act(before).fact
+
+    # A promote of an asserted fact, or a demote of an inferred one, changes nothing: then the score stays too.
+    kept_score = before.score if score == "kept" or (score and before.confidence == confidence) else None
+    assert row(after) == (
+        before.confidence if confidence == "kept" else confidence,
+        kept_score,
+        before.source if source == "kept" else source,
+    )
+
+
+@pytest.mark.parametrize("act", [*ACTS, RESTORE])
+def test_act_answers_alike_for_a_strangers_fact_and_for_none(strangers_fact, as_trader, act):
+    with pytest.raises(FactNotFound) as foreign:
+        act(strangers_fact.pk)
+    with pytest.raises(FactNotFound) as missing:
+        act(uuid4())
+
+    assert str(foreign.value) == str(missing.value)
+
+
+@pytest.mark.parametrize("act", ACTS)
+def test_act_refuses_an_archived_fact(as_trader, act):
+    archived = UserFactFactory(archived=True)
+    before = UserFact.objects.filter(pk=archived.pk).values().get()
+
+    with pytest.raises(FactChanged):
+        act(archived.pk)
+
+    assert list(UserFact.objects.values()) == [before]
+
+
+@pytest.mark.parametrize("act", [*ACTS, RESTORE])
+def test_act_needs_an_owner_in_scope(db, act):
+    with pytest.raises(ScopeError):
+        act(uuid4())

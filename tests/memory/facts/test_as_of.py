@@ -1,0 +1,151 @@
+"""The two axes: what was true at a moment, as we knew it at another (settled 3)."""
+
+from datetime import timedelta
+
+import pytest
+
+from memory.facts.services import (
+    archive_fact,
+    confirm_fact,
+    delete_fact,
+    demote_fact,
+    forget_fact,
+    merge_facts,
+    remember_fact,
+    restore_fact,
+    supersede_fact,
+)
+from memory.facts.undo import undo_event
+from memory.models import ArchivedReason, UserFact
+from tests.factories.memory import JULY, JUNE, MAY, UserFactFactory
+from tests.owners import as_owner
+
+DAY = timedelta(days=1)
+SECOND = timedelta(seconds=1)
+APRIL = MAY - 30 * DAY
+AUGUST = JULY + 31 * DAY
+
+
+def true(valid_at, known_at) -> list[str]:
+    return sorted(UserFact.objects.as_of(valid_at, known_at).values_list("content", flat=True))
+
+
+@pytest.fixture
+def corrected(as_trader):
+    """A fact of May that was corrected in June."""
+    fact = UserFactFactory(content="Retires at 50")
+    return supersede_fact(fact_id=fact.pk, content="Retires at 55", now=JUNE)
+
+
+@pytest.mark.parametrize(
+    ("valid_at", "known_at", "contents"),
+    [
+        (APRIL, AUGUST, []),
+        (MAY, AUGUST, ["Retires at 50"]),
+        (JUNE - SECOND, AUGUST, ["Retires at 50"]),
+        (JUNE, AUGUST, ["Retires at 55"]),
+        (AUGUST, AUGUST, ["Retires at 55"]),
+        (AUGUST, JUNE, ["Retires at 55"]),
+        (AUGUST, JUNE - SECOND, ["Retires at 50"]),
+        (MAY, MAY, ["Retires at 50"]),
+        (MAY, MAY - SECOND, []),
+    ],
+)
+def test_superseded_fact_was_true_until_its_successor_began(corrected, valid_at, known_at, contents):
+    assert true(valid_at, known_at) == contents
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        lambda fact: forget_fact(id_or_substring=str(fact.pk), reason=ArchivedReason.USER_CORRECTED, now=JUNE),
+        lambda fact: forget_fact(id_or_substring=str(fact.pk), now=JUNE),
+        lambda fact: archive_fact(fact_id=fact.pk, now=JUNE),
+        lambda fact: delete_fact(fact_id=fact.pk, now=JUNE),
+    ],
+    ids=["user_corrected", "agent_forget", "user_archived", "user_deleted"],
+)
+def test_corrected_or_forgotten_fact_never_was_true_as_far_as_we_know_since(as_trader, end):
+    end(UserFactFactory(content="Retires at 50"))
+
+    assert true(MAY, JULY) == true(JUNE, JULY) == true(MAY, JUNE) == []
+    assert true(MAY, JUNE - SECOND) == true(JULY, JUNE - SECOND) == ["Retires at 50"]
+
+
+def test_undone_correction_never_was_true_and_what_it_replaced_held_all_along(corrected):
+    undo_event(event_id=corrected.event.pk, now=JULY)
+
+    for valid_at in (MAY, JUNE - SECOND, JUNE, JULY, AUGUST):
+        assert true(valid_at, JULY) == ["Retires at 50"]
+    assert true(JUNE, JULY - SECOND) == ["Retires at 55"]
+
+
+def test_restored_fact_held_all_along(as_trader):
+    fact = UserFactFactory(content="Retires at 50")
+    archive_fact(fact_id=fact.pk, now=JUNE)
+    restore_fact(fact_id=fact.pk, now=JULY)
+
+    assert true(MAY, AUGUST) == true(JUNE, AUGUST) == true(AUGUST, AUGUST) == ["Retires at 50"]
+    assert true(MAY, JULY - SECOND) == []
+
+
+def test_archiving_never_touches_the_end_of_a_fact(as_trader):
+    facts = [UserFactFactory(valid_until=AUGUST) for _ in range(4)]
+    archive_fact(fact_id=facts[0].pk, now=JUNE)
+    delete_fact(fact_id=facts[1].pk, now=JUNE)
+    supersede_fact(fact_id=facts[2].pk, content="Corrected", now=JUNE)
+    merge_facts(fact_id=facts[3].pk, into_id=UserFactFactory().pk, now=JUNE)
+
+    rows = UserFact.objects.filter(pk__in=[fact.pk for fact in facts])
+    assert set(rows.values_list("valid_until", flat=True)) == {AUGUST}
+    assert rows.filter(archived_at=JUNE).count() == 4
+
+
+@pytest.mark.parametrize(
+    ("valid_at", "is_true"),
+    [(JUNE - SECOND, False), (JUNE, True), (JULY - SECOND, True), (JULY, False)],
+    ids=["before", "beginning", "before the end", "end"],
+)
+def test_fact_is_true_from_its_beginning_until_its_end_which_is_exclusive(as_trader, valid_at, is_true):
+    UserFactFactory(valid_from=JUNE, valid_until=JULY)
+
+    assert UserFact.objects.as_of(valid_at, AUGUST).exists() is is_true
+
+
+def test_now_and_now_are_the_current_facts_after_any_write(as_trader):
+    def agree(now) -> bool:
+        return set(UserFact.objects.as_of(now, now)) == set(UserFact.objects.current(now))
+
+    first = remember_fact(content="Retires at 50", now=MAY).fact
+    UserFactFactory(begins_later=True)
+    UserFactFactory(ended=True)
+    assert agree(MAY)
+    newer = supersede_fact(fact_id=first.pk, content="Retires at 55", now=JUNE)
+    confirm_fact(fact_id=newer.fact.pk, now=JUNE)
+    assert agree(JUNE)
+    demoted = demote_fact(fact_id=newer.fact.pk, now=JUNE)
+    assert agree(JUNE)
+    undo_event(event_id=demoted.event.pk, now=JUNE)
+    assert agree(JUNE)
+    deleted = delete_fact(fact_id=first.pk, now=JULY)
+    assert agree(JULY)
+    undo_event(event_id=deleted.event.pk, now=JULY)
+    assert agree(JULY)
+    assert agree(AUGUST)
+
+
+def test_no_moment_finds_two_versions_of_one_fact(corrected):
+    again = supersede_fact(fact_id=corrected.fact.pk, content="Retires at 60", now=JULY)
+    undo_event(event_id=again.event.pk, now=JULY + DAY)
+
+    moments = [APRIL, MAY, JUNE - SECOND, JUNE, JULY - SECOND, JULY, JULY + DAY, AUGUST]
+    for known_at in moments:
+        for valid_at in moments:
+            expected = 0 if valid_at < MAY or known_at < MAY else 1
+            assert len(true(valid_at, known_at)) == expected
+
+
+def test_as_of_knows_nothing_of_a_stranger(stranger, corrected):
+    as_owner(stranger, lambda: UserFactFactory(content="Theirs"))
+
+    assert true(MAY, AUGUST) == ["Retires at 50"]

@@ -1,0 +1,305 @@
+from uuid import uuid4
+
+import pytest
+
+from memory.facts.services import (
+    LinkRefused,
+    archive_fact,
+    delete_fact,
+    forget_fact,
+    link_facts,
+    merge_facts,
+    promote_fact,
+    restore_fact,
+    supersede_fact,
+    unlink_facts,
+)
+from memory.facts.undo import UndoRefused, undo_event
+from memory.facts.versions import FactAmbiguous, FactNotFound, Origin
+from memory.models import EventKind, FactLink, MemoryEvent, UserFact
+from memory.web.queries import list_links
+from memory.wording import FactRefused
+from tests.factories.memory import JULY, JUNE, FactLinkFactory, UserFactFactory
+from tests.owners import as_owner
+
+ENDINGS = {
+    "forget": lambda fact: forget_fact(id_or_substring=str(fact.pk), now=JUNE),
+    "archive": lambda fact: archive_fact(fact_id=fact.pk, now=JUNE),
+    "delete": lambda fact: delete_fact(fact_id=fact.pk, now=JUNE),
+}
+
+
+@pytest.fixture
+def ends(as_trader):
+    return UserFactFactory(content="Funds only"), UserFactFactory(content="No single stocks")
+
+
+def link(ends, relation: str = "relates_to") -> MemoryEvent | None:
+    first, second = ends
+    return link_facts(from_id=str(first.pk), to_id=str(second.pk), relation=relation, now=JUNE)
+
+
+def shown(fact: UserFact) -> list[tuple[str, str]]:
+    """Return what the page of the fact's newest version links to."""
+    last = UserFact.objects.last_of_lineage().get(lineage=fact.lineage)
+    return [(linked.relation, linked.other.content) for linked in list_links(last)]
+
+
+def test_link_facts_relates_two_current_facts(ends):
+    event = link(ends, "contradicts")
+
+    row = FactLink.objects.get()
+    assert (row.from_fact, row.to_fact, row.relation, row.event, row.created_at) == (*ends, "contradicts", event, JUNE)
+    assert (event.kind, event.lineage) == (EventKind.LINK, ends[0].lineage)
+    assert shown(ends[0]) == [("contradicts", "No single stocks")]
+    assert shown(ends[1]) == [("contradicts", "Funds only")]
+
+
+def test_link_facts_takes_words_and_ids_of_old_versions(ends):
+    newer = supersede_fact(fact_id=ends[0].pk, content="Funds and bonds only", now=JUNE).fact
+
+    link_facts(from_id=str(ends[0].pk), to_id="single STOCKS", relation="relates_to", now=JUNE)
+
+    row = FactLink.objects.get()
+    assert (row.from_fact, row.to_fact) == (newer, ends[1])
+
+
+def test_link_facts_relates_the_same_facts_in_the_same_way_once(ends):
+    link(ends)
+
+    assert link(ends) is None
+    assert FactLink.objects.count() == MemoryEvent.objects.count() == 1
+    assert link(ends, "contradicts") is not None
+
+
+@pytest.mark.parametrize("relation", ["", "  ", "x" * 41])
+def test_link_facts_refuses_a_relation_without_words_or_too_long(ends, relation):
+    with pytest.raises(LinkRefused, match="1 to 40"):
+        link(ends, relation)
+
+    assert not FactLink.objects.exists()
+
+
+def test_link_facts_takes_a_relation_of_forty_characters_on_one_line(ends):
+    link(ends, "x\n" + "y" * 38)
+
+    assert FactLink.objects.get().relation == "x " + "y" * 38
+
+
+def test_link_facts_refuses_a_secret_as_the_relation(ends):
+    with pytest.raises(FactRefused, match="never keeps those"):
+        link(ends, "password is hunter2")
+
+
+def test_link_facts_refuses_a_fact_and_itself(ends):
+    with pytest.raises(LinkRefused, match="itself"):
+        link((ends[0], ends[0]))
+
+
+@pytest.mark.parametrize("state", ["archived", "ended", "begins_later"])
+def test_link_facts_needs_both_ends_current(ends, state):
+    other = UserFactFactory(**{state: True})
+
+    for pair in [(ends[0], other), (other, ends[0])]:
+        with pytest.raises(FactNotFound):
+            link(pair)
+
+
+def test_link_facts_asks_which_fact_is_meant(ends):
+    UserFactFactory(content="No single stocks on Fridays")
+
+    with pytest.raises(FactAmbiguous):
+        link_facts(from_id=str(ends[0].pk), to_id="single stocks", relation="relates_to", now=JUNE)
+
+    assert not FactLink.objects.exists()
+
+
+def test_link_facts_sees_no_fact_of_a_stranger(ends, strangers_fact):
+    for pair in [(ends[0], strangers_fact), (strangers_fact, ends[0])]:
+        with pytest.raises(FactNotFound):
+            link(pair)
+
+
+def test_supersede_repoints_both_ends_of_a_link_in_its_transaction(ends):
+    link(ends)
+
+    first = supersede_fact(fact_id=ends[0].pk, content="Funds and bonds only", now=JUNE).fact
+    second = promote_fact(
+        fact_id=supersede_fact(fact_id=ends[1].pk, content="Never stocks", now=JUNE).fact.pk, now=JUNE
+    )
+
+    row = FactLink.objects.get()
+    assert (row.from_fact, row.to_fact) == (first, second.fact)
+
+
+def test_undo_of_a_change_repoints_the_link_to_the_row_that_came_back(ends):
+    link(ends)
+    written = supersede_fact(fact_id=ends[0].pk, content="Funds and bonds only", now=JUNE)
+
+    undo_event(event_id=written.event.pk, now=JULY)
+
+    assert FactLink.objects.get().from_fact == UserFact.objects.believed().get(lineage=ends[0].lineage)
+    assert shown(ends[1]) == [("relates_to", "Funds only")]
+
+
+@pytest.mark.parametrize("how", ENDINGS)
+@pytest.mark.parametrize("which", [0, 1])
+def test_link_to_a_dead_fact_disappears_and_restoring_brings_it_back(ends, how, which):
+    link(ends)
+    ended, other = ends[which], ends[1 - which]
+
+    ENDINGS[how](ended)
+    assert shown(other) == []
+
+    restore_fact(fact_id=ended.pk, now=JULY)
+    assert shown(other) == [("relates_to", ended.content)]
+
+
+@pytest.mark.parametrize("how", ENDINGS)
+def test_undo_of_an_ending_brings_the_link_back(ends, how):
+    link(ends)
+    event = ENDINGS[how](ends[0]).event
+
+    undo_event(event_id=event.pk, now=JULY)
+
+    assert shown(ends[1]) == [("relates_to", "Funds only")]
+
+
+def test_merge_gives_the_links_to_the_fact_that_stays_and_undo_takes_them_away_again(ends):
+    link(ends)
+    stays = UserFactFactory(content="Only funds")
+
+    written = merge_facts(fact_id=ends[0].pk, into_id=stays.pk, now=JUNE)
+    assert shown(ends[1]) == [("relates_to", "Only funds")]
+
+    undo_event(event_id=written.event.pk, now=JULY)
+    assert shown(ends[1]) == [("relates_to", "Funds only")]
+    assert shown(stays) == []
+
+
+def test_merge_of_two_linked_facts_leaves_no_link_of_a_fact_to_itself(ends):
+    link(ends)
+
+    merge_facts(fact_id=ends[0].pk, into_id=ends[1].pk, now=JUNE)
+
+    assert shown(ends[1]) == []
+
+
+def test_merge_keeps_a_link_that_the_fact_that_stays_had_of_its_own(ends):
+    stays = UserFactFactory(content="Only funds")
+    link(ends)
+    own = link((stays, ends[1]))
+    written = merge_facts(fact_id=ends[0].pk, into_id=stays.pk, now=JUNE)
+
+    undo_event(event_id=written.event.pk, now=JULY)
+
+    assert FactLink.objects.get(from_fact=stays).event == own
+
+
+def test_undo_of_a_link_takes_it_away(ends):
+    event = link(ends)
+
+    undo_event(event_id=event.pk, now=JULY)
+
+    assert not FactLink.objects.exists()
+    assert shown(ends[0]) == []
+
+
+def test_undo_of_a_link_is_refused_while_its_removal_stands(ends):
+    event = link(ends)
+    removal = unlink_facts(link_id=FactLink.objects.get().pk, now=JUNE)
+
+    with pytest.raises(UndoRefused, match="removed since"):
+        undo_event(event_id=event.pk, now=JULY)
+    undo_event(event_id=removal.pk, now=JULY)
+    undo_event(event_id=event.pk, now=JULY)
+
+    assert not FactLink.objects.exists()
+
+
+def test_undo_of_a_link_is_refused_while_another_fact_has_taken_it_over(ends):
+    event = link(ends)
+    merged = merge_facts(fact_id=ends[0].pk, into_id=UserFactFactory(content="Only funds").pk, now=JUNE)
+
+    with pytest.raises(UndoRefused):
+        undo_event(event_id=event.pk, now=JULY)
+    undo_event(event_id=merged.event.pk, now=JULY)
+    undo_event(event_id=event.pk, now=JULY)
+
+    assert not FactLink.objects.exists()
+
+
+def test_unlink_facts_takes_the_link_away_and_its_undo_brings_it_back(ends):
+    made = link(ends)
+
+    event = unlink_facts(link_id=FactLink.objects.get().pk, now=JUNE)
+
+    assert (event.kind, shown(ends[0])) == (EventKind.UNLINK, [])
+    undo_event(event_id=event.pk, now=JULY)
+    assert shown(ends[0]) == [("relates_to", "No single stocks")]
+    assert FactLink.objects.get().event == made
+
+
+def test_undo_of_an_unlink_finds_the_newest_versions(ends):
+    link(ends)
+    event = unlink_facts(link_id=FactLink.objects.get().pk, now=JUNE)
+    newer = supersede_fact(fact_id=ends[0].pk, content="Funds and bonds only", now=JUNE).fact
+
+    undo_event(event_id=event.pk, now=JULY)
+
+    assert FactLink.objects.get().from_fact == newer
+
+
+def test_undo_of_an_unlink_leaves_the_same_link_made_again_alone(ends):
+    link(ends)
+    event = unlink_facts(link_id=FactLink.objects.get().pk, now=JUNE)
+    link(ends)
+
+    undo_event(event_id=event.pk, now=JULY)
+
+    assert FactLink.objects.count() == 1
+
+
+def test_undo_of_an_unlink_never_resurrects_the_copy_of_a_merge_that_was_undone(ends):
+    link(ends)
+    stays = UserFactFactory(content="Only funds")
+    merged = merge_facts(fact_id=ends[0].pk, into_id=stays.pk, now=JUNE)
+    removal = unlink_facts(link_id=FactLink.objects.get(from_fact=stays).pk, now=JUNE)
+    undo_event(event_id=merged.event.pk, now=JULY)
+
+    with pytest.raises(UndoRefused):
+        undo_event(event_id=removal.pk, now=JULY)
+
+    assert shown(stays) == []
+
+
+@pytest.mark.parametrize("write", ["link", "unlink"])
+def test_links_stand_in_no_other_undos_way(ends, write):
+    edited = supersede_fact(fact_id=ends[0].pk, content="Funds and bonds only", now=JUNE)
+    link((edited.fact, ends[1]))
+    if write == "unlink":
+        unlink_facts(link_id=FactLink.objects.get().pk, now=JUNE)
+
+    undo_event(event_id=edited.event.pk, now=JULY)
+
+    assert UserFact.objects.believed().get(lineage=ends[0].lineage).content == "Funds only"
+
+
+def test_unlink_facts_answers_alike_for_a_strangers_link_and_for_none(stranger, as_trader):
+    foreign = as_owner(stranger, FactLinkFactory)
+
+    refusals = []
+    for pk in (foreign.pk, uuid4()):
+        with pytest.raises(FactNotFound) as refusal:
+            unlink_facts(link_id=pk, now=JUNE)
+        refusals.append(str(refusal.value))
+
+    assert len(set(refusals)) == 1
+
+
+def test_link_facts_logs_where_it_was_asked_for(ends):
+    origin = Origin(conversation_id=uuid4(), message_id=7)
+
+    event = link_facts(from_id="Funds", to_id="stocks", relation="relates_to", origin=origin, now=JUNE)
+
+    assert (event.conversation_id, event.message_id) == (origin.conversation_id, 7)

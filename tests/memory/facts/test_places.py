@@ -1,0 +1,230 @@
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+
+from memory.facts.places import add_place, mention_place, remove_place
+from memory.facts.queries import iter_block_places
+from memory.facts.undo import UndoRefused, undo_event
+from memory.facts.versions import FactNotFound, Origin
+from memory.models import EventKind, MemoryEvent, Place, PlaceMention
+from memory.wording import FactRefused
+from tests.factories.memory import JULY, JUNE, MAY, PlaceFactory, PlaceMentionFactory
+from tests.owners import as_owner
+
+DAY = timedelta(days=1)
+
+
+def chat(message_id: int = 1, conversation_id=None) -> Origin:
+    return Origin(conversation_id=conversation_id or uuid4(), message_id=message_id)
+
+
+def home(**values):
+    return add_place(**{"place_id": "home", "name": "Home", "now": JUNE, **values})
+
+
+def state(place: Place) -> dict:
+    return Place.objects.filter(pk=place.pk).values("name", "notes", "removed_at", "updated_at").get()
+
+
+def test_add_place_keeps_what_was_said_and_logs_it(as_trader):
+    origin = chat(message_id=7)
+
+    written = home(name=" Home \u200b", notes="123 Main St,\nSeattle", origin=origin)
+
+    place, mention = Place.objects.get(), PlaceMention.objects.get()
+    assert (place.place_id, place.name, place.notes) == ("home", "Home", "123 Main St, Seattle")
+    assert (place.added_at, place.updated_at, place.removed_at, place.user_id) == (JUNE, JUNE, None, as_trader.pk)
+    assert (mention.place, mention.conversation_ref, mention.message_ref, mention.mentioned_at) == (
+        place,
+        str(origin.conversation_id),
+        "7",
+        JUNE,
+    )
+    assert (written.event.kind, written.event.place, written.event.lineage) == (EventKind.PLACE, place, None)
+    assert (written.event.conversation_id, written.event.message_id) == (origin.conversation_id, 7)
+
+
+def test_add_place_from_the_page_is_no_mention(as_trader):
+    home()
+
+    assert not PlaceMention.objects.exists()
+
+
+def test_add_place_on_a_known_place_updates_its_notes_and_adds_a_mention(as_trader):
+    first = home(notes="123 Main St", origin=chat())
+
+    second = home(notes="5 Side St", origin=chat(), now=JULY)
+
+    place = Place.objects.get()
+    assert (second.place, place.notes, place.added_at, place.updated_at) == (first.place, "5 Side St", JUNE, JULY)
+    assert PlaceMention.objects.count() == 2
+
+
+def test_add_place_keeps_notes_that_are_not_given_and_clears_them_when_given_empty(as_trader):
+    home(notes="123 Main St")
+
+    assert home(name="My home").place.notes == "123 Main St"
+    assert home(notes="").place.notes == ""
+
+
+def test_add_place_that_changes_nothing_only_mentions_it(as_trader):
+    home(origin=chat())
+
+    written = home(origin=chat())
+
+    assert written.event.kind == EventKind.MENTION
+    assert MemoryEvent.objects.filter(kind=EventKind.PLACE).count() == 1
+    assert home().event is None
+
+
+def test_mention_place_counts_a_message_once_and_a_conversation_once(as_trader):
+    here, there = uuid4(), uuid4()
+    home(origin=chat(1, here))
+
+    again = mention_place(place_id="home", origin=chat(1, here), now=JUNE)
+    for origin in (chat(2, here), chat(3, there)):
+        assert mention_place(place_id="home", origin=origin, now=JUNE).event.kind == EventKind.MENTION
+
+    assert again.event is None
+    assert PlaceMention.objects.count() == 3
+    assert [(place.name, place.conversations) for place in iter_block_places()] == [("Home", 2)]
+
+
+@pytest.mark.parametrize("state", ["unknown", "removed"])
+def test_mention_place_needs_a_place_that_is_there(as_trader, state):
+    if state == "removed":
+        PlaceFactory(place_id="home", removed_at=JUNE)
+
+    with pytest.raises(FactNotFound):
+        mention_place(place_id="home", origin=chat(), now=JUNE)
+
+    assert not PlaceMention.objects.exists()
+
+
+def test_remove_place_takes_it_out_of_what_assistants_see(as_trader):
+    place = home(notes="123 Main St").place
+
+    written = remove_place(id=place.pk, now=JULY)
+
+    assert list(iter_block_places()) == []
+    assert (written.event.kind, state(place)["removed_at"]) == (EventKind.PLACE, JULY)
+    with pytest.raises(FactNotFound):
+        remove_place(id=place.pk, now=JULY)
+
+
+def test_add_place_brings_a_removed_place_back(as_trader):
+    place = home(notes="123 Main St", origin=chat()).place
+    remove_place(id=place.pk, now=JULY)
+
+    home(now=JULY + DAY)
+
+    assert [(place.name, place.notes, place.conversations) for place in iter_block_places()] == [
+        ("Home", "123 Main St", 1)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("values", "says"),
+    [
+        ({"place_id": " "}, "place id is missing"),
+        ({"name": "\u200b"}, "place name is missing"),
+        ({"place_id": "x" * 101}, "at most 100"),
+        ({"name": "x" * 121}, "at most 120"),
+        ({"notes": "x" * 501}, "at most 500"),
+        ({"place_id": "4111 1111 1111 1111"}, "never keeps those"),
+        ({"name": "password: hunter2"}, "never keeps those"),
+        ({"notes": "The alarm pin is 4711"}, "never keeps those"),
+    ],
+    ids=str,
+)
+def test_add_place_refuses_what_cannot_be_a_place(as_trader, values, says):
+    with pytest.raises(FactRefused, match=says):
+        home(**values)
+
+    assert not Place.objects.exists()
+
+
+def test_undo_of_a_new_place_takes_it_and_its_mention_away(as_trader):
+    written = home(origin=chat())
+
+    undo_event(event_id=written.event.pk, now=JULY)
+
+    assert list(iter_block_places()) == []
+    assert not PlaceMention.objects.exists()
+
+
+def test_undo_of_a_change_brings_the_old_notes_back_and_drops_the_mention(as_trader):
+    home(notes="123 Main St", origin=chat())
+    before = state(Place.objects.get())
+    written = home(name="My home", notes="5 Side St", origin=chat(), now=JULY)
+
+    undo_event(event_id=written.event.pk, now=JULY)
+
+    assert state(written.place) == before
+    assert PlaceMention.objects.count() == 1
+
+
+def test_undo_of_a_removal_brings_the_place_back(as_trader):
+    place = home(notes="123 Main St").place
+    before = state(place)
+
+    undo_event(event_id=remove_place(id=place.pk, now=JULY).event.pk, now=JULY)
+
+    assert state(place) == before
+
+
+def test_undo_of_bringing_a_place_back_removes_it_again(as_trader):
+    place = home().place
+    remove_place(id=place.pk, now=JULY)
+    before = state(place)
+
+    undo_event(event_id=home(now=JULY + DAY).event.pk, now=JULY + DAY)
+
+    assert state(place) == before
+
+
+def test_undo_of_a_mention_drops_it(as_trader):
+    home(origin=chat())
+    written = mention_place(place_id="home", origin=chat(), now=JULY)
+
+    undo_event(event_id=written.event.pk, now=JULY)
+
+    assert PlaceMention.objects.count() == 1
+
+
+@pytest.mark.parametrize("between", [timedelta(0), DAY], ids=["in one turn", "over days"])
+def test_undo_of_a_place_is_refused_while_a_later_write_stands_on_it(as_trader, between):
+    writes = [home(notes=notes, now=JUNE + number * between) for number, notes in enumerate(["a", "b", "a"])]
+    writes.append(remove_place(id=writes[0].place.pk, now=JUNE + 3 * between))
+
+    for written in writes[:-1]:
+        with pytest.raises(UndoRefused, match="changed since"):
+            undo_event(event_id=written.event.pk, now=JULY)
+    states = []
+    for written in reversed(writes):
+        undo_event(event_id=written.event.pk, now=JULY)
+        states.append((state(written.place)["notes"], state(written.place)["removed_at"] is None))
+
+    assert states == [("a", True), ("b", True), ("a", True), ("a", False)]
+
+
+def test_undo_of_a_place_does_nothing_the_second_time(as_trader):
+    written = home()
+    undo_event(event_id=written.event.pk, now=JULY)
+    home(now=JULY)
+
+    assert undo_event(event_id=written.event.pk, now=JULY + DAY).undone_at == JULY
+    assert len(list(iter_block_places())) == 1
+
+
+def test_places_of_a_stranger_are_not_there(stranger, as_trader):
+    foreign = as_owner(stranger, lambda: PlaceMentionFactory(place__place_id="home", place__name="Theirs").place)
+
+    assert home().place.pk != foreign.pk
+    with pytest.raises(FactNotFound):
+        remove_place(id=foreign.pk, now=JUNE)
+    with pytest.raises(FactNotFound):
+        mention_place(place_id="theirs", origin=chat(), now=JUNE)
+    assert [place.name for place in iter_block_places()] == ["Home"]
+    assert as_owner(stranger, lambda: Place.objects.get().updated_at) == MAY

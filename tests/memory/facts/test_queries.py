@@ -1,0 +1,313 @@
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from memory.facts.queries import (
+    PAGE_SIZE,
+    FactCounts,
+    FactFilter,
+    WordRun,
+    count_facts,
+    find_event,
+    find_last_version,
+    list_as_shown,
+    list_facts,
+    list_history,
+    list_topics,
+    word_changes,
+)
+from memory.facts.services import archive_fact, confirm_fact, demote_fact, remember_fact, supersede_fact
+from memory.facts.undo import undo_event
+from memory.models import ArchivedReason, UserFact
+from tests.factories.memory import JUNE, MAY, UserFactFactory
+
+DAY = timedelta(days=1)
+
+
+def contents(wanted: FactFilter) -> list[str]:
+    return [shown.fact.content for shown in list_facts(wanted, page=1, now=JUNE).facts]
+
+
+def test_list_facts_lists_what_is_not_archived_whether_it_holds_now_or_not(as_trader, strangers_fact):
+    UserFactFactory(content="holds now")
+    UserFactFactory(content="ended before", ended=True)
+    UserFactFactory(content="begins after", begins_later=True)
+    UserFactFactory(content="is archived", archived=True)
+
+    assert sorted(contents(FactFilter())) == ["begins after", "ended before", "holds now"]
+
+
+def test_list_facts_lists_an_archived_fact_once_in_its_last_version(as_trader, strangers_fact):
+    UserFactFactory(content="still believed")
+    first = UserFactFactory(content="first words")
+    second = supersede_fact(fact_id=first.pk, content="second words", now=JUNE).fact
+    archive_fact(fact_id=second.pk, now=JUNE)
+
+    page = list_facts(FactFilter(archived=True, order="archived"), page=1, now=JUNE)
+
+    assert [shown.fact.content for shown in page.facts] == ["second words"]
+    assert page.facts[0].fact.archived_reason == ArchivedReason.USER_ARCHIVED
+
+
+@pytest.mark.parametrize(
+    ("wanted", "expected"),
+    [
+        pytest.param(FactFilter(words="BTC"), ["Trades BTC only"], id="a word, without case"),
+        pytest.param(FactFilter(words="only trades"), ["Trades BTC only"], id="all words, in any order"),
+        pytest.param(FactFilter(words="btc zebra"), [], id="one word is missing"),
+        pytest.param(FactFilter(words="risk"), ["Never above 5%"], id="a word of the topic"),
+        pytest.param(FactFilter(words="5%"), ["Never above 5%"], id="a wildcard of the database"),
+        pytest.param(FactFilter(words="_"), [], id="another wildcard"),
+        pytest.param(FactFilter(source="profile"), ["Wants Grüße short"], id="source"),
+        pytest.param(FactFilter(confidence="inferred"), ["Trades BTC only"], id="confidence"),
+        pytest.param(FactFilter(category="profile"), ["Never above 5%"], id="category"),
+        pytest.param(FactFilter(topic="risk"), ["Never above 5%"], id="topic"),
+        pytest.param(FactFilter(topic=""), ["Wants Grüße short"], id="without a topic"),
+        pytest.param(FactFilter(words="GRÜSSE"), ["Wants Grüße short"], id="folded beyond ASCII"),
+        pytest.param(FactFilter(words="btc", topic="risk"), [], id="all filters together"),
+    ],
+)
+def test_list_facts_narrows(as_trader, wanted, expected):
+    UserFactFactory(content="Trades BTC only", topic="symbols", inferred=True)
+    UserFactFactory(content="Never above 5%", topic="risk", category="profile")
+    UserFactFactory(content="Wants Grüße short", source="profile")
+
+    assert contents(wanted) == expected
+
+
+@pytest.mark.parametrize(
+    ("order", "expected"),
+    [
+        ("referenced", ["Beta", "Älter", "alpha"]),
+        ("newest", ["alpha", "Beta", "Älter"]),
+        ("oldest", ["Älter", "Beta", "alpha"]),
+        ("topic", ["alpha", "Älter", "Beta"]),
+        ("archived", ["Älter", "alpha", "Beta"]),
+    ],
+)
+def test_list_facts_orders(as_trader, order, expected):
+    gone = {"archived_reason": ArchivedReason.UNDONE}
+    UserFactFactory(content="Älter", topic="b", learned_at=MAY, last_referenced_at=MAY + DAY, archived_at=JUNE, **gone)
+    UserFactFactory(
+        content="Beta", learned_at=MAY + DAY, last_referenced_at=MAY + 2 * DAY, archived_at=MAY + 5 * DAY, **gone
+    )
+    UserFactFactory(
+        content="alpha", topic="a", learned_at=MAY + 2 * DAY, last_referenced_at=MAY, archived_at=JUNE - DAY, **gone
+    )
+
+    assert contents(FactFilter(archived=True, order=order)) == expected
+
+
+def test_list_facts_orders_by_text_without_case(as_trader):
+    for content in ("beta", "Gamma", "Alpha"):
+        UserFactFactory(content=content)
+
+    assert contents(FactFilter(order="text")) == ["Alpha", "beta", "Gamma"]
+
+
+@pytest.mark.parametrize(("asked", "number"), [(0, 1), (1, 1), (2, 2), (3, 2), (-5, 1)])
+def test_list_facts_turns_to_the_nearest_page(as_trader, asked, number):
+    UserFactFactory.create_batch(PAGE_SIZE + 1)
+
+    page = list_facts(FactFilter(), page=asked, now=JUNE)
+
+    assert (page.number, page.pages, page.total) == (number, 2, PAGE_SIZE + 1)
+    assert len(page.facts) == (PAGE_SIZE if number == 1 else 1)
+
+
+def test_list_facts_has_one_empty_page_without_facts(trader, as_trader, strangers_fact):
+    page = list_facts(FactFilter(), page=1, now=JUNE)
+
+    assert (page.facts, page.number, page.pages, page.total) == ([], 1, 1, 0)
+
+
+def test_list_facts_takes_as_many_queries_for_one_fact_as_for_many(as_trader, django_assert_num_queries):
+    UserFactFactory.create_batch(30)
+
+    with django_assert_num_queries(3):  # how many, those of the page, those of the coach's block
+        list_facts(FactFilter(), page=1, now=JUNE)
+
+
+def test_list_as_shown_marks_the_ten_that_the_next_chat_starts_with(as_trader):
+    facts = [UserFactFactory(last_referenced_at=MAY + timedelta(hours=hour)) for hour in range(12)]
+
+    shown = list_as_shown(facts, JUNE)
+
+    assert [one.is_in_block for one in shown] == [False, False, *[True] * 10]
+
+
+@pytest.mark.parametrize(
+    ("unused_for", "confirmed_before", "is_stale", "is_affirmed"),
+    [
+        pytest.param(59 * DAY, None, False, False, id="used not long ago"),
+        pytest.param(60 * DAY, None, True, False, id="unused for 60 days"),
+        pytest.param(60 * DAY, 59 * DAY, True, True, id="unused, but confirmed since"),
+        pytest.param(200 * DAY, 60 * DAY, True, False, id="confirmed too long ago"),
+    ],
+)
+def test_list_as_shown_tells_what_is_stale(as_trader, unused_for, confirmed_before, is_stale, is_affirmed):
+    confirmed_at = confirmed_before and JUNE - confirmed_before
+    fact = UserFactFactory(last_referenced_at=JUNE - unused_for, last_confirmed_at=confirmed_at)
+
+    (shown,) = list_as_shown([fact], JUNE)
+
+    assert (shown.is_stale, shown.is_affirmed) == (is_stale, is_affirmed)
+
+
+def test_list_as_shown_never_warns_of_an_archived_fact(as_trader):
+    fact = UserFactFactory(archived=True, last_referenced_at=JUNE - 90 * DAY)
+
+    (shown,) = list_as_shown([fact], JUNE)
+
+    assert not shown.is_stale
+
+
+@pytest.mark.parametrize(
+    ("traits", "has_begun", "has_ended"),
+    [({}, True, False), ({"ended": True}, True, True), ({"begins_later": True}, False, False)],
+    ids=["holds", "ended", "begins later"],
+)
+def test_list_as_shown_tells_when_it_holds(as_trader, traits, has_begun, has_ended):
+    (shown,) = list_as_shown([UserFactFactory(**traits)], JUNE)
+
+    assert (shown.has_begun, shown.has_ended) == (has_begun, has_ended)
+
+
+def test_count_facts_counts_each_lineage_once(as_trader, strangers_fact):
+    supersede_fact(fact_id=UserFactFactory().pk, content="corrected", now=JUNE)
+    UserFactFactory(archived=True)
+    UserFactFactory(ended=True)
+
+    assert count_facts() == FactCounts(believed=2, archived=1)
+
+
+def test_list_topics_lists_each_topic_in_use_once(as_trader, strangers_fact):
+    for topic in ("risk", "", "goal", "risk"):
+        UserFactFactory(topic=topic)
+    UserFactFactory(topic="tax", archived=True)
+
+    assert list_topics() == ["goal", "risk", "tax"]
+
+
+def test_find_last_version_leads_from_any_version_to_the_last(as_trader):
+    first = UserFactFactory()
+    second = supersede_fact(fact_id=first.pk, content="second words", now=JUNE).fact
+    archive_fact(fact_id=second.pk, now=JUNE)
+
+    assert find_last_version(first.pk) == second
+    assert find_last_version(second.pk) == second
+
+
+def test_find_last_version_knows_no_fact_of_another_user(as_trader, strangers_fact):
+    assert find_last_version(strangers_fact.pk) is None
+    assert find_last_version(uuid4()) is None
+
+
+def test_find_event_brings_its_rows_along(as_trader, django_assert_num_queries):
+    event = remember_fact(content="trades BTC only", now=JUNE).event
+
+    with django_assert_num_queries(1):
+        found = find_event(event.pk)
+        assert (found.before, found.after.content) == (None, "trades BTC only")
+
+
+def test_find_event_knows_no_event_of_another_user(as_trader, strangers_event):
+    assert find_event(strangers_event.pk) is None
+
+
+def test_list_history_tells_versions_and_acts_in_order(as_trader):
+    fact = remember_fact(content="max 5x on BTC", topic="risk", now=MAY).fact
+    second = supersede_fact(fact_id=fact.pk, content="max 3x on BTC", now=MAY + DAY).fact
+    confirm_fact(fact_id=second.pk, now=MAY + 2 * DAY)
+    demoted = demote_fact(fact_id=second.pk, now=MAY + 3 * DAY)
+    undo_event(event_id=demoted.event.pk, now=MAY + 4 * DAY)
+    last = find_last_version(fact.pk)
+    archive_fact(fact_id=last.pk, now=JUNE)
+
+    history = list_history(fact.lineage)
+
+    assert [entry.label for entry in history] == [
+        "Memory saved",
+        "Memory updated",
+        "Memory confirmed",
+        "Memory marked as inferred",
+        "Brought back by an undo",
+        "Memory archived",
+    ]
+    assert [entry.version and entry.version.content for entry in history] == [
+        "max 5x on BTC",
+        "max 3x on BTC",
+        None,
+        "max 3x on BTC",
+        "max 3x on BTC",
+        None,
+    ]
+    assert history[1].words == [
+        WordRun("kept", "max"),
+        WordRun("removed", "5x"),
+        WordRun("added", "3x"),
+        WordRun("kept", "on BTC"),
+    ]
+    assert ("Confidence", "You said so", "Inferred") in history[3].changes
+    assert history[3].undone_at == MAY + 4 * DAY
+    assert [entry.words for entry in history if entry is not history[1]] == [[]] * 5
+
+
+def test_list_history_names_what_a_fact_was_merged_into(as_trader):
+    kept = UserFactFactory(content="trades BTC only")
+    merged = UserFactFactory(content="trades bitcoin only")
+    supersede_fact(fact_id=merged.pk, content="trades BTC only", now=JUNE)
+
+    history = list_history(merged.lineage)
+
+    assert [entry.label for entry in history] == ["Memory saved", "Memory merged"]
+    assert history[1].merged_into == kept
+
+
+def test_list_history_is_empty_for_the_fact_of_another_user(as_trader, strangers_fact):
+    assert list_history(strangers_fact.lineage) == []
+
+
+def test_list_history_takes_two_queries(as_trader, django_assert_num_queries):
+    fact = UserFactFactory()
+    for number in range(5):
+        fact = supersede_fact(fact_id=fact.pk, content=f"version {number}", now=JUNE + number * DAY).fact
+
+    with django_assert_num_queries(2):
+        list_history(fact.lineage)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "expected"),
+    [
+        pytest.param("max 5x", "max 5x", [("kept", "max 5x")], id="the same"),
+        pytest.param("max 5x", "max 3x", [("kept", "max"), ("removed", "5x"), ("added", "3x")], id="one word"),
+        pytest.param("max", "max 3x", [("kept", "max"), ("added", "3x")], id="added at the end"),
+        pytest.param("never max 3x", "max 3x", [("removed", "never"), ("kept", "max 3x")], id="removed at the start"),
+        pytest.param("one", "two", [("removed", "one"), ("added", "two")], id="everything"),
+        pytest.param("", "two", [("added", "two")], id="from nothing"),
+    ],
+)
+def test_word_changes(old, new, expected):
+    assert word_changes(old, new) == [WordRun(*run) for run in expected]
+
+
+LINES = st.lists(st.sampled_from(["a", "b", "c", "dd", "5x"]), max_size=12).map(" ".join)
+
+
+@given(LINES, LINES)
+def test_word_changes_hold_both_lines_whole(old, new):
+    runs = word_changes(old, new)
+
+    assert " ".join(run.text for run in runs if run.kind != "added") == old
+    assert " ".join(run.text for run in runs if run.kind != "removed") == new
+
+
+def test_the_facts_of_a_user_are_found_at_once_among_those_of_others(as_trader, strangers_fact):
+    fact = UserFactFactory(content="The stranger trades gold too")
+
+    assert contents(FactFilter(words="gold")) == [fact.content]
+    assert UserFact.objects.count() == 1

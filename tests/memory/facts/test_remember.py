@@ -1,0 +1,260 @@
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+
+from memory.facts.services import forget_fact, remember_fact
+from memory.facts.versions import Origin
+from memory.models import Confidence, EventKind, FactSource, MemoryEvent, UserFact
+from memory.wording import FactRefused
+from tests.factories.memory import JULY, JUNE, MAY, UserFactFactory
+
+
+def believed() -> list[str]:
+    return sorted(UserFact.objects.believed().values_list("content", flat=True))
+
+
+def test_remember_fact_keeps_what_was_said_and_where(as_trader):
+    origin = Origin(conversation_id=uuid4(), message_id=7)
+
+    written = remember_fact(content="  Never trades  alts. ", topic="Symbols", origin=origin, now=JUNE)
+
+    fact = UserFact.objects.get()
+    assert written.fact == fact
+    assert (fact.content, fact.topic, fact.category) == ("Never trades alts.", "symbols", "finance_context")
+    assert fact.conversation_id == origin.conversation_id
+    assert {fact.valid_from, fact.created_at, fact.learned_at, fact.last_referenced_at} == {JUNE}
+    assert (fact.valid_until, fact.archived_at, fact.last_confirmed_at, fact.supersedes) == (None, None, None, None)
+    assert fact.lineage == fact.pk
+    assert fact.user_id == as_trader.pk
+
+
+def test_remember_fact_logs_a_save(as_trader):
+    origin = Origin(conversation_id=uuid4(), message_id=7)
+
+    written = remember_fact(content="Never trades alts", origin=origin, now=JUNE)
+
+    event = MemoryEvent.objects.get()
+    assert written.event == event
+    assert (event.kind, event.before, event.after) == (EventKind.SAVE, None, written.fact)
+    assert (event.conversation_id, event.message_id) == (origin.conversation_id, 7)
+    assert (event.created_at, event.undone_at, event.lineage) == (JUNE, None, written.fact.lineage)
+
+
+@pytest.mark.parametrize(
+    ("topic", "category"),
+    [
+        ("risk", "profile"),
+        ("goal", "profile"),
+        ("session", "profile"),
+        ("symbols", "finance_context"),
+        ("account", "finance_context"),
+        ("tax", "finance_context"),
+        ("style", "response_style"),
+        ("Risk", "profile"),
+        ("family", "fact"),
+        ("", "fact"),
+    ],
+)
+def test_remember_fact_takes_the_category_from_the_topic(as_trader, topic, category):
+    written = remember_fact(content="Something worth keeping", topic=topic, now=JUNE)
+
+    assert written.fact.category == category
+
+
+def test_remember_fact_takes_a_category_that_is_given(as_trader):
+    written = remember_fact(content="Something worth keeping", topic="risk", category="fact", now=JUNE)
+
+    assert written.fact.category == "fact"
+
+
+@pytest.mark.parametrize(
+    "again",
+    [
+        "Never trades alts",
+        "never trades ALTS.",
+        "  Never   trades\talts!! ",
+        "\uff2eever trades alts",  # full width
+        "Never\u200b trades alts",  # zero width
+        "Never trades alts ;",
+    ],
+)
+def test_remember_fact_says_the_same_words_once(as_trader, again):
+    first = remember_fact(content="Never trades alts", topic="symbols", now=JUNE)
+
+    second = remember_fact(content=again, topic="symbols", now=JULY)
+
+    assert (second.fact, second.event) == (first.fact, None)
+    assert UserFact.objects.count() == MemoryEvent.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    "other", ["Max 3x leverage", "Max 5x leverage on BTC", "Max 5x leverag\u00e9", "-Max 5x leverage"]
+)
+def test_remember_fact_never_collapses_words_that_are_only_alike(as_trader, other):
+    remember_fact(content="Max 5x leverage", now=JUNE)
+
+    remember_fact(content=other, now=JUNE)
+
+    assert UserFact.objects.believed().count() == 2
+
+
+def test_remember_fact_keeps_the_place_of_a_fact_said_again_without_one(as_trader):
+    first = remember_fact(content="Max 5x leverage", topic="risk", now=JUNE)
+
+    second = remember_fact(content="Max 5x leverage", now=JULY)
+
+    assert (second.fact, second.event) == (first.fact, None)
+
+
+@pytest.mark.parametrize(
+    ("place", "topic", "category"),
+    [
+        ({"topic": "goal"}, "goal", "profile"),
+        ({"topic": "symbols"}, "symbols", "finance_context"),
+        ({"category": "fact"}, "risk", "fact"),
+    ],
+    ids=["topic", "topic of another category", "category"],
+)
+def test_remember_fact_moves_the_same_words_to_another_place(as_trader, place, topic, category):
+    first = remember_fact(content="Max 5x leverage", topic="risk", now=JUNE)
+
+    second = remember_fact(content="Max 5x leverage", **place, now=JULY)
+
+    assert (second.fact.topic, second.fact.category) == (topic, category)
+    assert (second.fact.supersedes, second.event.kind) == (first.fact, EventKind.UPDATE)
+    assert believed() == ["Max 5x leverage"]
+
+
+def test_remember_fact_promotes_an_inferred_fact_that_is_said_outright(as_trader):
+    first = remember_fact(content="Max 5x leverage", confidence=Confidence.INFERRED, now=JUNE)
+
+    second = remember_fact(content="Max 5x leverage", confidence=Confidence.ASSERTED, now=JULY)
+
+    assert (second.fact.confidence, second.fact.supersedes) == (Confidence.ASSERTED, first.fact)
+    assert second.event.kind == EventKind.PROMOTE
+    assert believed() == ["Max 5x leverage"]
+
+
+def test_remember_fact_never_demotes(as_trader):
+    first = remember_fact(content="Max 5x leverage", confidence=Confidence.ASSERTED, now=JUNE)
+
+    second = remember_fact(content="Max 5x leverage", confidence=Confidence.INFERRED, now=JULY)
+
+    assert (second.fact, second.event) == (first.fact, None)
+
+
+@pytest.mark.parametrize(
+    ("confidence", "kind"), [(Confidence.INFERRED, EventKind.UPDATE), (Confidence.ASSERTED, EventKind.PROMOTE)]
+)
+def test_remember_fact_makes_a_learned_fact_explicit(as_trader, confidence, kind):
+    learned = UserFactFactory(learned=True, score=0.5, conversation_id=uuid4())
+    here = uuid4()
+
+    written = remember_fact(
+        content=learned.content, confidence=confidence, origin=Origin(conversation_id=here), now=JUNE
+    )
+
+    fact = written.fact
+    assert (fact.supersedes, fact.score, fact.confidence, fact.source) == (learned, None, confidence, FactSource.CHAT)
+    assert (fact.conversation_id, written.event.kind) == (here, kind)
+
+
+def test_remember_fact_begins_a_new_lineage_after_a_forget(as_trader):
+    first = remember_fact(content="Max 5x leverage", now=JUNE)
+    forget_fact(id_or_substring="leverage", now=JUNE)
+
+    second = remember_fact(content="Max 5x leverage", now=JULY)
+
+    assert second.event.kind == EventKind.SAVE
+    assert second.fact.lineage != first.fact.lineage
+
+
+@pytest.mark.parametrize("when", ["ended", "begins_later"])
+@pytest.mark.parametrize("change", [{}, {"topic": "risk"}, {"confidence": Confidence.ASSERTED}], ids=str)
+def test_remember_fact_lets_a_fact_that_does_not_hold_hold_from_now_on(as_trader, when, change):
+    old = UserFactFactory(**{when: True}, content="Trades from Lisbon", confidence=Confidence.INFERRED)
+
+    written = remember_fact(content="trades from Lisbon", **change, now=JUNE)
+
+    fact = written.fact
+    assert list(UserFact.objects.current(JUNE)) == [fact]
+    assert (fact.supersedes, fact.valid_from, fact.valid_until) == (old, JUNE, None)
+    assert (fact.content, written.event.kind) == ("trades from Lisbon", EventKind.UPDATE)
+
+
+def test_remember_fact_takes_a_row_of_a_clock_that_runs_ahead_for_the_same(as_trader):
+    first = remember_fact(content="Max 5x leverage", now=JUNE + timedelta(seconds=2))
+
+    second = remember_fact(content="Max 5x leverage", now=JUNE)
+
+    assert (second.fact, second.event) == (first.fact, None)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("abc", "4 to 500 characters; this one has 3"),
+        (" \u200b a b \n", "this one has 3"),
+        ("x" * 501, "this one has 501"),
+        ("\ufdfa" * 40, "this one has 720"),  # one character that stands for eighteen
+        ("", "this one has 0"),
+        ("My password is hunter2", "never keeps those"),
+    ],
+    ids=["short", "short when trimmed", "long", "long when spelled out", "empty", "secret"],
+)
+def test_remember_fact_refuses_what_cannot_be_a_fact(as_trader, content, says):
+    with pytest.raises(FactRefused, match=says):
+        remember_fact(content=content, now=JUNE)
+
+    assert not UserFact.objects.exists()
+    assert not MemoryEvent.objects.exists()
+
+
+def test_remember_fact_refuses_a_secret_as_the_topic(as_trader):
+    with pytest.raises(FactRefused, match="never keeps those"):
+        remember_fact(content="Pays with this card", topic="4111 1111 1111 1111", now=JUNE)
+
+
+@pytest.mark.parametrize("length", [4, 500])
+def test_remember_fact_takes_the_shortest_and_the_longest(as_trader, length):
+    written = remember_fact(content="x" * length, now=JUNE)
+
+    assert len(written.fact.content) == length
+
+
+def test_remember_fact_leaves_the_same_words_of_a_stranger_alone(strangers_fact, as_trader):
+    written = remember_fact(content=strangers_fact.content, now=JUNE)
+
+    assert written.event.kind == EventKind.SAVE
+    assert written.fact.pk != strangers_fact.pk
+    assert written.fact.user_id == as_trader.pk
+
+
+def test_remember_fact_leaves_the_clock_of_a_fact_it_knew_alone(as_trader):
+    fact = UserFactFactory(last_confirmed_at=MAY)
+
+    remember_fact(content=fact.content, now=JUNE)
+
+    fact.refresh_from_db()
+    assert (fact.last_confirmed_at, fact.last_referenced_at) == (MAY, MAY)
+
+
+def test_remember_fact_keeps_the_longer_detail_beside_the_line(as_trader):
+    fact = remember_fact(content="Max 5x leverage", detail=" Since the crash\r\nof March. ", now=JUNE).fact
+
+    assert (fact.body, fact.line) == ("Since the crash\nof March.", "Max 5x leverage")
+
+
+def test_remember_fact_takes_another_detail_for_the_same_words_and_keeps_it_without_one(as_trader):
+    first = remember_fact(content="Max 5x leverage", detail="Since March.", now=JUNE).fact
+
+    assert remember_fact(content="Max 5x leverage", now=JUNE).fact == first
+    second = remember_fact(content="Max 5x leverage", detail="Since April.", now=JULY)
+
+    assert (second.fact.body, second.fact.supersedes, second.event.kind) == ("Since April.", first, EventKind.UPDATE)
+
+
+def test_remember_fact_refuses_a_detail_that_is_too_long(as_trader):
+    with pytest.raises(FactRefused, match="at most 4000 characters"):
+        remember_fact(content="Max 5x leverage", detail="x" * 4001, now=JUNE)

@@ -1,0 +1,398 @@
+from uuid import uuid4
+
+import pytest
+
+from memory.facts.document import count_document_tokens
+from memory.facts.queries import iter_block_facts
+from memory.facts.review import (
+    ProposalDecided,
+    ProposalNotFound,
+    accept_proposal,
+    dismiss_proposal,
+    propose_fact,
+    propose_merge,
+    reopen_proposal,
+)
+from memory.facts.services import archive_fact, merge_facts, remember_fact, supersede_fact
+from memory.facts.undo import UndoRefused, undo_batch, undo_event
+from memory.facts.versions import FactChanged, FactNotFound, Origin
+from memory.models import (
+    ArchivedReason,
+    Confidence,
+    EventKind,
+    FactSource,
+    MemoryEvent,
+    MemoryProposal,
+    ProposalKind,
+    ProposalStatus,
+    UserFact,
+)
+from memory.wording import FactRefused
+from tests.factories.memory import JULY, JUNE, MAY, MemoryProposalFactory, UserFactFactory
+from tests.owners import as_owner
+
+QUOTE = {"message_id": 7, "start": 0, "end": 9}
+
+
+def propose(content: str = "Trades silver only", **values) -> MemoryProposal | None:
+    given = {"kind": ProposalKind.UNTRUSTED, "why": "A chat wanted it.", "origin": Origin(), "now": MAY, **values}
+    return propose_fact(content=content, **given)
+
+
+def accept(proposal: MemoryProposal, now=JUNE) -> MemoryProposal:
+    return accept_proposal(proposal_id=proposal.pk, now=now)
+
+
+def dismiss(proposal: MemoryProposal) -> MemoryProposal:
+    return dismiss_proposal(proposal_id=proposal.pk, now=JUNE)
+
+
+def reopen(proposal: MemoryProposal, now=JULY) -> MemoryProposal:
+    return reopen_proposal(proposal_id=proposal.pk, now=now)
+
+
+def believed() -> list[str]:
+    return sorted(UserFact.objects.believed().values_list("content", flat=True))
+
+
+# --- Into the queue ---
+
+
+@pytest.mark.parametrize("kind", [ProposalKind.CONFLICT, ProposalKind.UNTRUSTED, ProposalKind.IMPORT])
+def test_proposal_waits_and_is_in_no_prompt(as_trader, kind):
+    origin = Origin(conversation_id=uuid4(), message_id=7, quotes=(QUOTE,))
+
+    proposal = propose("  Trades silver \n only ", kind=kind, topic="Symbols", origin=origin)
+
+    proposal.refresh_from_db()
+    assert (proposal.kind, proposal.status, proposal.decided_at) == (kind, ProposalStatus.PENDING, None)
+    assert proposal.payload == {"content": "Trades silver only", "topic": "symbols", "category": "finance_context"}
+    assert proposal.evidence == {"why": "A chat wanted it.", "quotes": [QUOTE], "message_id": 7}
+    assert (proposal.conversation_id, proposal.created_at, proposal.target) == (origin.conversation_id, MAY, None)
+    assert not UserFact.objects.exists()
+    assert list(iter_block_facts(JUNE)) == []
+
+
+def test_the_same_words_are_proposed_once(as_trader):
+    first = propose()
+
+    assert propose("trades SILVER only.", topic="goal", now=JUNE) is None
+    assert list(MemoryProposal.objects.all()) == [first]
+
+
+def test_the_same_words_in_the_place_of_another_fact_are_another_proposal(as_trader):
+    target = UserFactFactory()
+
+    assert propose() != propose(target_id=target.pk)
+    assert MemoryProposal.objects.count() == 2
+
+
+def test_the_same_words_for_a_newer_version_of_the_target_are_proposed_once(as_trader):
+    target = UserFactFactory()
+    propose(target_id=target.pk)
+    newer = supersede_fact(fact_id=target.pk, content="Corrected", now=JUNE).fact
+
+    assert propose(target_id=newer.pk) is None
+    assert MemoryProposal.objects.count() == 1
+
+
+def test_words_that_are_known_are_not_proposed(as_trader):
+    UserFactFactory(content="Trades silver only")
+
+    assert propose("trades silver only!") is None
+    assert not MemoryProposal.objects.exists()
+
+
+@pytest.mark.parametrize("decide", [accept, dismiss])
+def test_words_that_were_decided_about_are_not_proposed_again(as_trader, decide):
+    decide(propose())
+    for fact in UserFact.objects.believed():
+        archive_fact(fact_id=fact.pk, now=JUNE)
+
+    assert propose() is None
+    assert MemoryProposal.objects.count() == 1
+
+
+@pytest.mark.parametrize(
+    "values",
+    [{"content": "abc"}, {"content": "x" * 501}, {"content": "password: hunter2"}, {"topic": "4111 1111 1111 1111"}],
+    ids=str,
+)
+def test_proposal_refuses_what_cannot_be_a_fact(as_trader, values):
+    with pytest.raises(FactRefused):
+        propose(**{"content": "Pays with this card", **values})
+
+    assert not MemoryProposal.objects.exists()
+
+
+def test_proposal_sees_no_target_of_a_stranger(as_trader, strangers_fact):
+    for target_id in (strangers_fact.pk, uuid4()):
+        with pytest.raises(FactNotFound):
+            propose(target_id=target_id)
+    with pytest.raises(FactNotFound):
+        propose_merge(fact_id=strangers_fact.pk, into_id=UserFactFactory().pk, why="", now=MAY)
+
+
+# --- Accepting ---
+
+
+@pytest.mark.parametrize(
+    ("kind", "source"),
+    [
+        (ProposalKind.CONFLICT, FactSource.PROFILE),
+        (ProposalKind.UNTRUSTED, FactSource.PROFILE),
+        (ProposalKind.IMPORT, FactSource.IMPORTED),
+    ],
+)
+def test_accepting_saves_the_words_as_their_owners_own(as_trader, kind, source):
+    proposal = accept(propose(kind=kind, topic="goal", category="fact"))
+
+    fact = UserFact.objects.get()
+    assert (fact.content, fact.topic, fact.category, fact.source) == ("Trades silver only", "goal", "fact", source)
+    assert (fact.confidence, fact.score, fact.created_at) == (Confidence.ASSERTED, None, JUNE)
+    assert (proposal.status, proposal.decided_at) == (ProposalStatus.ACCEPTED, JUNE)
+    assert MemoryEvent.objects.get().batch_id == proposal.batch_id
+
+
+def test_accepting_replaces_the_target(as_trader):
+    target = UserFactFactory(content="Trades gold only")
+
+    accept(propose(kind=ProposalKind.CONFLICT, target_id=target.pk))
+
+    fact = UserFact.objects.believed().get()
+    assert (fact.content, fact.supersedes, fact.confidence) == ("Trades silver only", target, Confidence.ASSERTED)
+
+
+def test_accepting_replaces_the_newest_version_of_a_target_that_changed_meanwhile(as_trader):
+    target = UserFactFactory(content="Trades gold only")
+    proposal = propose(target_id=target.pk)
+    newer = supersede_fact(fact_id=target.pk, content="Trades gold and oil", now=MAY).fact
+
+    accept(proposal)
+
+    assert UserFact.objects.believed().get().supersedes == newer
+
+
+def test_accepting_saves_a_new_fact_when_the_target_was_archived_meanwhile(as_trader):
+    target = UserFactFactory(content="Trades gold only")
+    proposal = propose(target_id=target.pk)
+    archive_fact(fact_id=target.pk, now=MAY)
+
+    accept(proposal)
+
+    fact = UserFact.objects.believed().get()
+    assert (fact.content, fact.lineage != target.lineage) == ("Trades silver only", True)
+
+
+def test_accepting_words_that_became_known_meanwhile_changes_nothing(as_trader):
+    proposal = propose()
+    fact = remember_fact(content="Trades silver only", confidence=Confidence.ASSERTED, now=MAY).fact
+
+    assert accept(proposal).batch_id is None
+    assert list(UserFact.objects.all()) == [fact]
+    assert reopen(proposal).status == ProposalStatus.PENDING
+
+
+# --- Merges ---
+
+
+@pytest.fixture
+def twins(as_trader):
+    return UserFactFactory(content="Only funds"), UserFactFactory(content="Funds only")
+
+
+def propose_twins(twins, **values):
+    ids = {"fact_id": twins[0].pk, "into_id": twins[1].pk}
+    return propose_merge(**{**ids, "why": "They say the same.", "now": MAY, **values})
+
+
+def test_merge_is_proposed_and_done_only_by_accepting(twins):
+    proposal = propose_twins(twins)
+    assert believed() == ["Funds only", "Only funds"]
+
+    accept(proposal)
+
+    twins[0].refresh_from_db()
+    assert (believed(), twins[0].archived_reason) == (["Funds only"], ArchivedReason.MERGED)
+    assert MemoryEvent.objects.get().kind == EventKind.MERGE
+
+
+def test_merge_is_proposed_once_whichever_way_round(twins):
+    first = propose_twins(twins)
+
+    assert propose_twins(twins[::-1]) is None
+    dismiss(first)
+    assert propose_twins(twins) is None
+
+
+@pytest.mark.parametrize("which", [0, 1])
+def test_accepting_a_merge_is_refused_when_a_fact_ended_meanwhile(twins, which):
+    proposal = propose_twins(twins)
+    archive_fact(fact_id=twins[which].pk, now=MAY)
+
+    with pytest.raises(FactChanged):
+        accept(proposal)
+
+    proposal.refresh_from_db()
+    assert proposal.status == ProposalStatus.PENDING
+    assert len(believed()) == 1
+
+
+def test_accepting_a_merge_takes_the_newest_versions(twins):
+    proposal = propose_twins(twins)
+    newer = supersede_fact(fact_id=twins[1].pk, content="Funds and bonds only", now=MAY).fact
+
+    accept(proposal)
+
+    assert list(UserFact.objects.believed()) == [newer]
+
+
+# --- Decisions and their undo ---
+
+
+def test_dismissing_writes_no_fact(as_trader):
+    proposal = dismiss(propose())
+
+    assert (proposal.status, proposal.decided_at, proposal.batch_id) == (ProposalStatus.DISMISSED, JUNE, None)
+    assert not UserFact.objects.exists()
+
+
+@pytest.mark.parametrize("first", [accept, dismiss])
+@pytest.mark.parametrize("second", [accept, dismiss])
+def test_proposal_is_decided_once(as_trader, first, second):
+    proposal = first(propose())
+
+    with pytest.raises(ProposalDecided):
+        second(proposal)
+
+    assert MemoryProposal.objects.get().status == proposal.status
+
+
+def test_reopening_an_accepted_proposal_takes_back_what_it_wrote(as_trader):
+    target = UserFactFactory(content="Trades gold only")
+    proposal = accept(propose(target_id=target.pk))
+
+    reopened = reopen(proposal)
+
+    assert (reopened.status, reopened.decided_at, reopened.batch_id) == (ProposalStatus.PENDING, None, None)
+    assert believed() == ["Trades gold only"]
+    accept(reopened, now=JULY)
+    assert believed() == ["Trades silver only"]
+
+
+def test_reopening_an_accepted_merge_brings_the_fact_back(twins):
+    reopen(accept(propose_twins(twins)))
+
+    assert believed() == ["Funds only", "Only funds"]
+
+
+def test_reopening_a_dismissed_proposal_lets_it_wait_again(as_trader):
+    proposal = reopen(dismiss(propose()))
+
+    assert (proposal.status, proposal.decided_at) == (ProposalStatus.PENDING, None)
+    assert accept(proposal).status == ProposalStatus.ACCEPTED
+
+
+def test_reopening_is_idempotent(as_trader):
+    proposal = reopen(accept(propose()))
+
+    assert reopen(proposal).status == ProposalStatus.PENDING
+
+
+def test_reopening_is_refused_while_a_later_write_stands_on_it(as_trader):
+    proposal = accept(propose())
+    supersede_fact(fact_id=UserFact.objects.get().pk, content="Trades oil only", now=JUNE)
+
+    with pytest.raises(UndoRefused):
+        reopen(proposal)
+
+    proposal.refresh_from_db()
+    assert (proposal.status, believed()) == (ProposalStatus.ACCEPTED, ["Trades oil only"])
+
+
+def test_undoing_the_batch_of_a_proposal_lets_it_wait_again(as_trader):
+    proposal = accept(propose())
+
+    undo_batch(batch_id=proposal.batch_id, now=JULY)
+
+    proposal.refresh_from_db()
+    assert (proposal.status, proposal.decided_at, proposal.batch_id) == (ProposalStatus.PENDING, None, None)
+    assert believed() == []
+
+
+def event_of(proposal: MemoryProposal) -> MemoryEvent:
+    """Return what accepting a proposal wrote, beside what was evicted for it."""
+    return MemoryEvent.objects.exclude(kind=EventKind.EVICT).get(batch_id=proposal.batch_id)
+
+
+@pytest.mark.parametrize("is_merge", [False, True], ids=["words", "merge"])
+def test_undoing_the_write_of_a_proposal_lets_it_wait_again(twins, is_merge):
+    proposal = accept(propose_twins(twins) if is_merge else propose())
+
+    undo_event(event_id=event_of(proposal).pk, now=JULY)
+
+    proposal.refresh_from_db()
+    assert (proposal.status, proposal.decided_at, proposal.batch_id) == (ProposalStatus.PENDING, None, None)
+    assert believed() == ["Funds only", "Only funds"]
+    accept(proposal, now=JULY)
+    assert believed() == (["Funds only"] if is_merge else ["Funds only", "Only funds", "Trades silver only"])
+
+
+def test_fact_that_made_room_for_a_proposal_comes_back_without_it(as_trader, settings):
+    old = UserFactFactory(content="Trades gold only, and nothing else at all", learned=True)
+    settings.MEMORY_TOKEN_LIMIT = count_document_tokens([old]) + 1
+    proposal = accept(propose())
+    evicted = MemoryEvent.objects.get(kind=EventKind.EVICT)
+
+    undo_event(event_id=evicted.pk, now=JULY)
+
+    proposal.refresh_from_db()
+    assert evicted.batch_id == proposal.batch_id
+    assert (proposal.status, believed()) == (ProposalStatus.ACCEPTED, [old.content, "Trades silver only"])
+
+
+def test_proposal_waits_again_though_what_made_room_for_it_stays_evicted(as_trader, settings):
+    old = UserFactFactory(content="Trades gold only, and nothing else at all", learned=True)
+    settings.MEMORY_TOKEN_LIMIT = count_document_tokens([old]) + 1
+    proposal = accept(propose())
+
+    undo_event(event_id=event_of(proposal).pk, now=JULY)
+
+    proposal.refresh_from_db()
+    assert (proposal.status, believed()) == (ProposalStatus.PENDING, [])
+
+
+def test_undoing_another_write_leaves_a_proposal_accepted(as_trader):
+    proposal = accept(propose())
+    other = remember_fact(content="Trades gold only", origin=Origin(batch_id=uuid4()), now=JUNE)
+
+    undo_event(event_id=other.event.pk, now=JULY)
+
+    proposal.refresh_from_db()
+    assert proposal.status == ProposalStatus.ACCEPTED
+
+
+@pytest.mark.parametrize("decide", [accept, dismiss, reopen])
+def test_decision_answers_alike_for_a_strangers_proposal_and_for_none(stranger, as_trader, decide):
+    foreign = as_owner(stranger, MemoryProposalFactory)
+    missing = MemoryProposalFactory()
+    missing_pk = missing.pk
+    missing.delete()
+    missing.pk = missing_pk
+
+    refusals = []
+    for proposal in (foreign, missing):
+        with pytest.raises(ProposalNotFound) as refusal:
+            decide(proposal)
+        refusals.append(str(refusal.value))
+
+    assert len(set(refusals)) == 1
+    assert as_owner(stranger, lambda: MemoryProposal.objects.get().status) == ProposalStatus.PENDING
+
+
+def test_merge_of_a_fact_that_was_merged_by_hand_is_refused(twins):
+    proposal = propose_twins(twins)
+    merge_facts(fact_id=twins[0].pk, into_id=twins[1].pk, now=MAY)
+
+    with pytest.raises(FactChanged):
+        accept(proposal)

@@ -1,0 +1,228 @@
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+
+from memory.facts.services import promote_fact, restore_fact, supersede_fact
+from memory.facts.versions import FactChanged, Origin
+from memory.models import ArchivedReason, Confidence, EventKind, MemoryEvent, UserFact
+from memory.wording import FactRefused
+from tests.factories.memory import JULY, JUNE, MAY, UserFactFactory
+
+INFERRED = Confidence.INFERRED
+
+
+def test_supersede_fact_ends_the_old_row_where_the_new_one_starts(as_trader):
+    old = UserFactFactory(content="Retires at 50")
+
+    written = supersede_fact(fact_id=old.pk, content="Retires at 55", now=JUNE)
+
+    old.refresh_from_db()
+    new = written.fact
+    assert (old.archived_at, old.archived_reason, new.valid_from) == (JUNE, ArchivedReason.SUPERSEDED, JUNE)
+    assert (new.content, new.supersedes, new.lineage, new.created_at) == ("Retires at 55", old, old.lineage, JUNE)
+    assert list(UserFact.objects.current(JUNE)) == [new]
+
+
+def test_supersede_fact_leaves_the_old_row_as_it_was_but_for_its_end(as_trader):
+    old = UserFactFactory(summary="Short", body="Long", topic="goal", valid_until=JULY)
+    before = UserFact.objects.filter(pk=old.pk).values().get()
+
+    supersede_fact(fact_id=old.pk, content="Retires at 55", topic="risk", now=JUNE)
+
+    after = UserFact.objects.filter(pk=old.pk).values().get()
+    assert {name for name in before if before[name] != after[name]} == {"archived_at", "archived_reason"}
+
+
+def test_supersede_fact_logs_an_update(as_trader):
+    old = UserFactFactory()
+    origin = Origin(conversation_id=uuid4(), message_id=3)
+
+    written = supersede_fact(fact_id=old.pk, content="Retires at 55", origin=origin, now=JUNE)
+
+    event = MemoryEvent.objects.get()
+    assert (event.kind, event.before, event.after) == (EventKind.UPDATE, old, written.fact)
+    assert (event.conversation_id, event.message_id) == (origin.conversation_id, 3)
+    assert written.fact.conversation_id == origin.conversation_id
+
+
+def test_successor_inherits_what_the_change_does_not_name(as_trader):
+    kept = {
+        "topic": "goal",
+        "category": "profile",
+        "summary": "Short",
+        "body": "Long",
+        "quotes": [{"message_id": 1, "start": 0, "end": 4}],
+        "conversation_id": uuid4(),
+        "skill_id": uuid4(),
+        "valid_until": JULY,
+        "last_referenced_at": MAY + timedelta(days=3),
+        "last_confirmed_at": MAY + timedelta(days=4),
+        "learned_at": MAY - timedelta(days=90),
+    }
+    old = UserFactFactory(inferred=True, **kept)
+
+    new = promote_fact(fact_id=old.pk, now=JUNE).fact
+
+    new.refresh_from_db()
+    assert {name: getattr(new, name) for name in kept} == kept
+    assert new.content == old.content
+
+
+def test_supersede_fact_drops_the_shorter_and_the_longer_words_about_the_old_ones(as_trader):
+    old = UserFactFactory(summary="Short", body="Long", quotes=[{"message_id": 1, "start": 0, "end": 4}])
+
+    new = supersede_fact(fact_id=old.pk, content="Retires at 55", now=JUNE).fact
+
+    assert (new.summary, new.body, new.quotes) == ("", "", [])
+    assert new.line == "Retires at 55"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"topic": "risk"}, {"topic": ""}, {"category": "response_style"}, {"confidence": INFERRED}],
+    ids=["topic", "no topic", "category", "confidence"],
+)
+def test_supersede_fact_makes_a_new_row_for_any_change(as_trader, change):
+    old = UserFactFactory(topic="goal", category="profile")
+
+    written = supersede_fact(fact_id=old.pk, content=old.content, **change, now=JUNE)
+
+    assert written.fact.supersedes == old
+    assert {name: getattr(written.fact, name) for name in change} == change
+
+
+def test_supersede_fact_keeps_a_topic_and_category_of_none(as_trader):
+    old = UserFactFactory(topic="goal", category="profile")
+
+    new = supersede_fact(fact_id=old.pk, content="Retires at 55", now=JUNE).fact
+
+    assert (new.topic, new.category) == ("goal", "profile")
+
+
+def test_supersede_fact_changes_nothing_when_nothing_is_new(as_trader):
+    old = UserFactFactory(topic="goal", category="profile")
+
+    written = supersede_fact(fact_id=old.pk, content=f" {old.content} ", topic="Goal", now=JUNE)
+
+    assert (written.fact, written.event) == (old, None)
+    assert UserFact.objects.count() == 1
+
+
+def test_supersede_fact_takes_another_spelling_of_the_same_words(as_trader):
+    old = UserFactFactory(content="max 5x leverage")
+
+    new = supersede_fact(fact_id=old.pk, content="Max 5x leverage.", now=JUNE).fact
+
+    assert (new.content, new.supersedes, new.content_key) == ("Max 5x leverage.", old, old.content_key)
+
+
+@pytest.mark.parametrize("content", ["abc", "x" * 501, "The api key: abcdef"])
+def test_supersede_fact_refuses_what_cannot_be_a_fact(as_trader, content):
+    old = UserFactFactory()
+
+    with pytest.raises(FactRefused):
+        supersede_fact(fact_id=old.pk, content=content, now=JUNE)
+
+    assert list(UserFact.objects.believed()) == [old]
+
+
+def test_supersede_fact_tells_who_comes_second(as_trader):
+    old = UserFactFactory()
+    supersede_fact(fact_id=old.pk, content="The first correction", now=JUNE)
+
+    with pytest.raises(FactChanged, match="changed meanwhile"):
+        supersede_fact(fact_id=old.pk, content="The second correction", now=JUNE)
+
+    assert [fact.content for fact in UserFact.objects.believed()] == ["The first correction"]
+
+
+def test_supersede_fact_merges_into_the_fact_that_has_these_words(as_trader):
+    old, twin = UserFactFactory(content="Max 3x leverage"), UserFactFactory(content="Max 5x leverage")
+
+    written = supersede_fact(fact_id=old.pk, content="max 5x leverage.", now=JUNE)
+
+    old.refresh_from_db()
+    assert written.fact == twin
+    assert (old.archived_at, old.archived_reason) == (JUNE, ArchivedReason.MERGED)
+    assert (written.event.kind, written.event.before, written.event.after) == (EventKind.MERGE, old, twin)
+    assert list(UserFact.objects.believed()) == [twin]
+
+
+@pytest.mark.parametrize("when", ["ended", "begins_later"])
+def test_supersede_fact_merges_into_words_that_then_hold_again(as_trader, when):
+    old = UserFactFactory(content="Trades from Porto")
+    twin = UserFactFactory(**{when: True}, content="Trades from Lisbon")
+
+    written = supersede_fact(fact_id=old.pk, content="Trades from Lisbon", now=JUNE)
+
+    assert list(UserFact.objects.current(JUNE)) == [written.fact]
+    assert (written.fact.supersedes, written.fact.valid_from, written.fact.valid_until) == (twin, JUNE, None)
+    assert (written.event.kind, written.event.before, written.event.after) == (EventKind.MERGE, old, written.fact)
+
+
+def test_restore_fact_returns_the_row_that_holds_its_words(as_trader):
+    archived = UserFactFactory(archived=True, content="Max 5x leverage")
+    twin = UserFactFactory(content="max 5x leverage")
+
+    written = restore_fact(fact_id=archived.pk, now=JUNE)
+
+    assert (written.fact, written.event) == (twin, None)
+
+
+def test_restore_fact_lets_its_words_hold_again_where_they_had_ended(as_trader):
+    archived = UserFactFactory(archived=True, content="Trades from Lisbon")
+    ended = UserFactFactory(ended=True, content="Trades from Lisbon")
+
+    written = restore_fact(fact_id=archived.pk, now=JUNE)
+
+    assert list(UserFact.objects.current(JUNE)) == [written.fact]
+    assert written.fact.supersedes == ended
+
+
+def test_supersede_fact_keeps_the_beginning_of_a_fact_that_begins_later(as_trader):
+    old = UserFactFactory(begins_later=True)
+
+    new = supersede_fact(fact_id=old.pk, content="From July on", now=JUNE).fact
+
+    assert (new.valid_from, new.created_at) == (JULY, JUNE)
+
+
+def test_supersede_fact_lets_a_fact_that_had_ended_hold_again(as_trader):
+    old = UserFactFactory(ended=True)
+
+    new = supersede_fact(fact_id=old.pk, content="Trades from Lisbon again", now=JUNE).fact
+
+    assert (new.valid_from, new.valid_until) == (JUNE, None)
+
+
+def test_supersede_fact_keeps_the_end_of_a_fact_that_has_one(as_trader):
+    old = UserFactFactory(valid_until=JULY)
+
+    assert supersede_fact(fact_id=old.pk, content="Until July", now=JUNE).fact.valid_until == JULY
+
+
+def test_supersede_fact_takes_a_shorter_line_and_a_longer_detail(as_trader):
+    old = UserFactFactory(summary="Old", body="Old at length")
+
+    new = supersede_fact(fact_id=old.pk, content="Retires at 55", summary=" 55 ", detail="Two\nlines", now=JUNE).fact
+
+    assert (new.summary, new.body, new.line) == ("55", "Two\nlines", "55")
+
+
+@pytest.mark.parametrize(
+    ("values", "summary", "body"),
+    [({"summary": ""}, "", "Long"), ({"detail": ""}, "Short", ""), ({"summary": "New"}, "New", "Long")],
+    ids=str,
+)
+def test_supersede_fact_changes_the_shorter_line_or_the_detail_alone(as_trader, values, summary, body):
+    old = UserFactFactory(summary="Short", body="Long")
+
+    new = supersede_fact(fact_id=old.pk, content=old.content, **values, now=JUNE).fact
+
+    assert (new.summary, new.body, new.supersedes) == (summary, body, old)
+
+
+def test_supersede_fact_refuses_a_summary_that_is_too_long(as_trader):
+    with pytest.raises(FactRefused, match="at most 200 characters"):
+        supersede_fact(fact_id=UserFactFactory().pk, content="Retires at 55", summary="x" * 201, now=JUNE)

@@ -1,0 +1,160 @@
+"""The commands and jobs of memory."""
+
+import json
+from datetime import timedelta
+from io import StringIO
+
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+
+from config.lib.owned import owned_tx
+from config.lib.work.jobs import all_jobs
+from memory import jobs
+from memory.models import MemoryProposal, UserFact
+from tests.factories.memory import JUNE, MAY, UserFactFactory
+from tests.owners import as_owner
+
+YEAR = timedelta(days=365)
+pytestmark = pytest.mark.django_db(transaction=True)
+
+
+def run(*args: str) -> str:
+    out = StringIO()
+    call_command(*args, stdout=out, stderr=out)
+    return out.getvalue()
+
+
+def lines_of(*args: str) -> list[dict]:
+    return [json.loads(line) for line in run(*args, "--json").splitlines()]
+
+
+def fading():
+    return UserFactFactory(content="Prefers gold", learned=True, created_at=JUNE - YEAR, valid_from=JUNE - YEAR)
+
+
+def twins():
+    UserFactFactory(content="Lives in Seattle")
+    UserFactFactory(content="The user lives in Seattle")
+
+
+def many():
+    return [UserFactFactory(last_referenced_at=MAY + timedelta(minutes=n)).pk for n in range(20)]
+
+
+@pytest.fixture
+def rows_of_both(trader, stranger, settings):
+    """Two users, each with something for every job."""
+    settings.MEMORY_TOKEN_LIMIT = 1_500
+    for user in (trader, stranger):
+        as_owner(user, fading)
+        as_owner(user, twins)
+        as_owner(user, many)
+
+
+@pytest.mark.parametrize("name", ["decay_facts", "consolidate_facts", "enforce_token_limits"])
+def test_job_works_on_everybody_and_runs_by_the_clock(name, rows_of_both):
+    said = getattr(jobs, name)(JUNE)
+
+    assert said.endswith(", 2 users")
+    assert not said.startswith("0 ")
+    assert name in {job.name for job in all_jobs()}
+
+
+@pytest.mark.parametrize("name", ["decay_facts", "consolidate_facts", "enforce_token_limits"])
+def test_command_says_what_it_did_and_a_second_run_does_nothing_more(name, rows_of_both):
+    *rows, summary = lines_of(name)
+
+    assert (summary["users"], summary["failed"], summary["dry_run"]) == (2, 0, False)
+    assert summary["touched"] == len(rows) > 0
+    assert lines_of(name)[-1]["touched"] == 0
+
+
+@pytest.mark.parametrize("name", ["decay_facts", "consolidate_facts", "enforce_token_limits"])
+def test_dry_run_says_the_same_and_changes_nothing(name, rows_of_both, trader):
+    def state():
+        return list(UserFact.objects.order_by("pk").values()), MemoryProposal.objects.count()
+
+    before = as_owner(trader, state)
+
+    touched = lines_of(name, "--dry-run")[-1]["touched"]
+
+    assert as_owner(trader, state) == before
+    assert lines_of(name)[-1]["touched"] == touched > 0
+
+
+def test_one_user_that_fails_stops_no_other_and_is_counted(rows_of_both, trader, monkeypatch, caplog):
+    report = jobs.report_faded
+
+    def failing(**values):
+        from config.lib.owned import owner_id  # noqa: PLC0415
+
+        if owner_id() == trader.pk:
+            raise RuntimeError("broken")
+        return report(**values)
+
+    monkeypatch.setattr("memory.management.commands.decay_facts.report_faded", failing)
+
+    summary = lines_of("decay_facts")[-1]
+
+    assert (summary["users"], summary["failed"], summary["touched"]) == (2, 1, 1)
+    assert "decay of facts failed for user" in caplog.text
+
+
+def test_exit_code_tells_when_everything_failed(rows_of_both, monkeypatch, caplog):
+    def failing(**values):
+        raise RuntimeError("broken")
+
+    monkeypatch.setattr("memory.management.commands.decay_facts.report_faded", failing)
+
+    with pytest.raises(CommandError, match="It failed for every user"):
+        run("decay_facts")
+
+
+def test_commands_print_no_word_of_a_fact(rows_of_both):
+    for name in ("decay_facts", "consolidate_facts", "enforce_token_limits"):
+        assert "gold" not in run(name)
+
+
+def test_export_prints_the_document_and_import_brings_it_into_another_account(trader, stranger, tmp_path):
+    as_owner(trader, twins)
+    text = run("export_memory", "--user", trader.email)
+    file = tmp_path / "memory.json"
+    file.write_text(text, encoding="utf-8")
+
+    [done] = lines_of("import_memory", "--user", stranger.email, str(file))
+
+    assert (done["added"], done["known"], done["left_out"]) == (2, 0, 0)
+    assert run("export_memory", "--user", stranger.email) == text
+    [again] = lines_of("import_memory", "--user", stranger.email, str(file))
+    assert (again["added"], again["known"]) == (0, 2)
+
+
+def test_import_of_a_list_proposes_and_saves_nothing(trader, tmp_path):
+    file = tmp_path / "facts.txt"
+    file.write_text("- Lives in Seattle\n* [2024-11-20] Likes gold\n\nMy password is hunter2\n", encoding="utf-8")
+
+    *left_out, done = lines_of("import_memory", "--user", trader.email, "--list", str(file))
+
+    assert (done["added"], done["left_out"], len(left_out)) == (2, 1, 1)
+    with owned_tx(trader):
+        assert not UserFact.objects.exists()
+        assert {p.payload["content"] for p in MemoryProposal.objects.all()} == {"Lives in Seattle", "Likes gold"}
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (b"{", "no memory document"),
+        (b'{"facts": []}', "metadata"),
+        (b"\xff\xfe", "Cannot read"),
+        (None, "Cannot read"),
+    ],
+)
+def test_import_of_something_else_is_one_clear_line(trader, tmp_path, content, says):
+    file = tmp_path / "memory.json"
+    if content is not None:
+        file.write_bytes(content)
+
+    with pytest.raises(CommandError, match=says):
+        run("import_memory", "--user", trader.email, str(file))

@@ -1,0 +1,341 @@
+import hashlib
+import random
+from datetime import UTC, datetime, timedelta
+from uuid import UUID
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from config.lib.llm.tokens import estimate_tokens
+from memory.facts.queries import iter_block_facts, iter_block_places
+from memory.models import FactCategory, Place, PlaceMention, UserFact
+from memory.recall.blocks import advisor_block, companion_block, empty_block
+from tests.factories.memory import JULY, JUNE, MAY, UserFactFactory
+from tests.memory.blocks import CATEGORIES, FACTS, LINES, assert_opens_nothing, block_fact, block_place, numbers
+
+DAY = timedelta(days=1)
+SAID = datetime(2024, 11, 20, 23, 59, tzinfo=UTC)
+
+
+def long_fact(number: int, tokens: int, **values):
+    """A fact whose line costs exactly so many estimated tokens."""
+    return block_fact(number, line="x" * (4 * tokens - len("- \n")), **values)
+
+
+# --- The advisor ---
+
+
+def test_advisor_block_in_its_exact_bytes():
+    facts = [
+        block_fact(4, category="response_style", line="be concise; skip disclaimers"),
+        block_fact(2, category="profile", line="time horizon: 10–15 years"),
+        block_fact(3, category="finance_context", topic="account", line="no individual stocks (funds only)"),
+        block_fact(1, category="profile", topic="risk", line="risk tolerance: moderate", is_inferred=True, score=0.7),
+        block_fact(5, category="fact", line="wife's name is Sarah", is_inferred=True),
+    ]
+
+    block = advisor_block(facts, now=JUNE)
+
+    assert block.text == (
+        "## Your stored preferences\n"
+        "### Profile\n"
+        "- risk tolerance: moderate\n"
+        "- time horizon: 10–15 years\n"
+        "### Finance context\n"
+        "- no individual stocks (funds only)\n"
+        "### Response style\n"
+        "- be concise; skip disclaimers\n"
+        "### Facts\n"
+        "- wife's name is Sarah"
+    )
+    assert numbers(block) == [1, 2, 3, 4, 5]
+    assert block.sha256 == hashlib.sha256(block.text.encode()).hexdigest()
+
+
+def test_advisor_block_omits_empty_categories():
+    block = advisor_block([block_fact(category="response_style", line="be concise")], now=JUNE)
+
+    assert block.text == "## Your stored preferences\n### Response style\n- be concise"
+
+
+@pytest.mark.parametrize("facts", [[], [block_fact(score=0.69)]], ids=["none", "none that may be injected"])
+@pytest.mark.parametrize("render", [advisor_block, lambda facts, now: companion_block(facts, [], now=now)])
+def test_block_of_no_facts_is_no_section(render, facts):
+    assert render(facts, now=JUNE) == empty_block()
+    assert empty_block().text == ""
+
+
+@pytest.mark.parametrize(
+    ("category", "budget"), [("profile", 300), ("finance_context", 500), ("response_style", 200), ("fact", 500)]
+)
+def test_advisor_block_holds_what_fits_the_budget_of_a_category(category, budget):
+    facts = [long_fact(number, 100, category=category) for number in range(8)]
+    others = [block_fact(100 + index, category=other) for index, other in enumerate(CATEGORIES) if other != category]
+
+    block = advisor_block(facts + others, now=JUNE)
+
+    fits = budget // 100
+    assert len([number for number in numbers(block) if number < 100]) == fits
+    assert block.text.endswith(f"\n\n{8 - fits} more stored; recall them with recall_preferences.")
+    assert [number for number in numbers(block) if number >= 100] == [fact.id.int for fact in others]
+
+
+def test_advisor_block_fills_a_budget_to_the_last_token():
+    exact = [long_fact(1, 100, category="response_style"), long_fact(2, 100, category="response_style")]
+    over = [exact[0], long_fact(2, 101, category="response_style")]
+
+    assert numbers(advisor_block(exact, now=JUNE)) == [1, 2]
+    assert len(numbers(advisor_block(over, now=JUNE))) == 1
+
+
+def test_advisor_block_takes_what_was_said_outright_before_what_is_newer_and_learned():
+    said = [long_fact(number, 100, category="response_style", created_at=MAY) for number in (1, 2)]
+    learned = long_fact(3, 100, category="response_style", score=1.0, is_inferred=True)
+
+    assert numbers(advisor_block([learned, *said], now=JUNE)) == [1, 2]
+
+
+def test_advisor_block_takes_the_newest_first():
+    facts = [long_fact(number, 100, category="response_style", created_at=MAY + number * DAY) for number in range(4)]
+
+    assert numbers(advisor_block(facts, now=JUNE)) == [2, 3]
+
+
+def test_advisor_block_passes_over_a_line_that_is_too_long_for_what_is_left():
+    facts = [
+        long_fact(number, tokens, category="response_style", created_at=JUNE - number * DAY)
+        for number, tokens in enumerate([120, 90, 80])
+    ]
+
+    assert numbers(advisor_block(facts, now=JUNE)) == [0, 2]
+
+
+def test_advisor_block_counts_what_did_not_fit_over_all_categories_in_one_line():
+    facts = [
+        long_fact(index * 10 + number, 100, category=category)
+        for index, category in enumerate(CATEGORIES)
+        for number in range(10)
+    ]
+    weak = [block_fact(100, score=0.5)]  # kept for recall whatever the room
+
+    text = advisor_block(facts + weak, now=JUNE).text
+
+    assert text.count("more stored") == 1
+    assert text.endswith("\n\n25 more stored; recall them with recall_preferences.")
+
+
+def test_advisors_categories_are_those_that_facts_have():
+    facts = [block_fact(number, category=category) for number, category in enumerate(FactCategory.values)]
+
+    block = advisor_block(facts, now=JUNE)
+
+    assert numbers(block) == [0, 1, 2, 3]
+    assert [line.removeprefix("### ") for line in block.text.splitlines() if "###" in line] == FactCategory.labels
+
+
+@given(FACTS, st.lists(st.sampled_from(CATEGORIES), min_size=4, max_size=4))
+def test_nothing_in_a_fact_opens_a_line_or_a_section_of_the_advisors_block(said, categories):
+    facts = [
+        block_fact(number, category=category, **values)
+        for number, (values, category) in enumerate(zip(said, categories, strict=False))
+    ]
+
+    block = advisor_block(facts, now=JUNE)
+
+    used = {fact.category for fact in facts if fact.id in block.fact_ids}
+    lines = block.text.splitlines()
+    overflow = 2 * (len(block.fact_ids) < len(facts))
+    assert len(lines) == bool(facts) + len(used) + len(block.fact_ids) + overflow
+    assert len([line for line in lines if line.startswith("- ")]) == len(block.fact_ids)
+    assert_opens_nothing(block.text, ["h2"] * bool(facts) + ["h3"] * len(used), lists=len(used))
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(CATEGORIES), st.integers(1, 500), st.sampled_from([None, 0.9]))), st.randoms()
+)
+def test_advisor_block_keeps_its_budgets_and_gives_the_same_bytes_in_any_order(rows, shuffler):
+    facts = [
+        block_fact(number, category=category, line="y" * length, score=score)
+        for number, (category, length, score) in enumerate(rows)
+    ]
+
+    block = advisor_block(facts, now=JUNE)
+
+    assert advisor_block(shuffler.sample(facts, len(facts)), now=JUNE) == block
+    for category, budget in zip(CATEGORIES, (300, 500, 200, 500), strict=True):
+        said = [f"- {fact.line}" for fact in facts if fact.category == category and fact.id in block.fact_ids]
+        assert estimate_tokens("\n".join(said)) <= budget
+
+
+# --- The companion ---
+
+
+def test_companion_block_in_its_exact_bytes():
+    facts = [
+        block_fact(3, line="User lives in Seattle", learned_at=SAID + 3 * DAY),
+        block_fact(1, line="User's name is Alex", topic="name", learned_at=SAID),
+        block_fact(2, line="User prefers morning workouts", learned_at=SAID + 2 * DAY, score=0.7, is_inferred=True),
+    ]
+    places = [
+        block_place("Home", "123 Main St, Seattle", conversations=3),
+        block_place("Work", conversations=1),
+        block_place("Pike Place", "for lunch", conversations=0),
+    ]
+
+    block = companion_block(facts, places, now=JUNE)
+
+    assert block.text == (
+        "USER'S STORED MEMORIES:\n"
+        "- [2024-11-20] User's name is Alex\n"
+        "- [2024-11-22] User prefers morning workouts\n"
+        "- [2024-11-23] User lives in Seattle\n"
+        "\n"
+        "PLACES OF INTEREST:\n"
+        "- Home: 123 Main St, Seattle (mentioned in 3 conversations)\n"
+        "- Work (mentioned in 1 conversation)\n"
+        "- Pike Place: for lunch (mentioned in 0 conversations)"
+    )
+    assert numbers(block) == [1, 2, 3]
+    assert block.sha256 == hashlib.sha256(block.text.encode()).hexdigest()
+
+
+def test_companion_block_omits_an_empty_section():
+    assert companion_block([block_fact(1, learned_at=SAID)], [], now=JUNE).text == (
+        "USER'S STORED MEMORIES:\n- [2024-11-20] Fact number 1"
+    )
+    assert companion_block([], [block_place()], now=JUNE).text == (
+        "PLACES OF INTEREST:\n- Home (mentioned in 1 conversation)"
+    )
+
+
+def test_companion_block_breaks_a_tie_by_id():
+    assert numbers(companion_block([block_fact(number) for number in (3, 1, 2)], [], now=JUNE)) == [1, 2, 3]
+
+
+@given(FACTS, st.lists(st.tuples(LINES, LINES), max_size=3))
+def test_nothing_in_a_fact_or_a_place_opens_a_line_or_a_section_of_the_companions_block(said, visited):
+    facts = [block_fact(number, **values) for number, values in enumerate(said)]
+    places = [block_place(name, notes) for name, notes in visited]
+
+    text = companion_block(facts, places, now=JUNE).text
+
+    sections = bool(facts) + bool(places)
+    lines = text.splitlines()
+    assert len(lines) == len(facts) + len(places) + sections + (sections == 2)
+    assert len([line for line in lines if line.startswith("- ")]) == len(facts) + len(places)
+    assert [line for line in lines if line and not line.startswith("- ")] == (
+        ["USER'S STORED MEMORIES:"] * bool(facts) + ["PLACES OF INTEREST:"] * bool(places)
+    )
+    assert_opens_nothing(text, [], lists=sections)
+
+
+# --- From rows ---
+
+
+def rendered(now=JUNE):
+    """The advisor's and the companion's blocks."""
+    return (
+        advisor_block(iter_block_facts(now), now=now),
+        companion_block(iter_block_facts(now), iter_block_places(), now=now),
+    )
+
+
+def add_place(name: str, added_at=MAY, **values) -> Place:
+    return Place.objects.create(place_id=name.lower(), name=name, added_at=added_at, updated_at=added_at, **values)
+
+
+def mention(place: Place, conversation: str, message: str) -> None:
+    PlaceMention.objects.create(
+        place=place, conversation_ref=conversation, message_ref=message, mentioned_at=place.added_at
+    )
+
+
+def test_same_rows_give_the_same_bytes(as_trader):
+    values = [
+        {
+            "content": f"Fact {n}",
+            "category": CATEGORIES[n % 4],
+            "created_at": MAY + (n % 3) * DAY,
+            "id": UUID(int=n + 1),
+        }
+        for n in range(20)
+    ]
+    blocks = set()
+    for seed in range(3):
+        UserFact.objects.all().delete()
+        for row in random.Random(seed).sample(values, len(values)):
+            UserFactFactory(**row)
+        blocks |= {rendered(), rendered()}
+
+    assert len(blocks) == 1
+
+
+@pytest.mark.parametrize(
+    "state", [{"archived": True}, {"ended": True}, {"begins_later": True}, {"learned": True, "score": 0.69}]
+)
+def test_blocks_hold_only_what_a_prompt_may_carry(as_trader, state):
+    UserFactFactory(**state)
+
+    assert [block.text for block in rendered()] == ["", ""]
+
+
+def test_learned_fact_falls_out_as_it_decays(as_trader):
+    UserFactFactory(learned=True, score=0.7, valid_from=MAY, content="Prefers swing trading")
+
+    assert ["swing" in block.text for block in rendered(MAY + 29 * DAY)] == [True, True]
+    assert ["swing" in block.text for block in rendered(MAY + 30 * DAY)] == [False, False]
+
+
+def test_blocks_hold_no_fact_of_a_stranger(strangers_fact, as_trader):
+    assert [block.text for block in rendered()] == ["", ""]
+
+
+def test_blocks_show_the_summary_and_never_the_body(as_trader):
+    UserFactFactory(content="Trades BTC only, since 2019", summary="BTC only", body="Lost on alts in 2018")
+
+    advisors, companions = rendered()
+
+    assert advisors.text.endswith("\n- BTC only")
+    assert companions.text.endswith("\n- [2026-05-01] BTC only")
+
+
+def test_companion_dates_a_corrected_fact_by_when_its_lineage_was_learned(as_trader):
+    UserFactFactory(content="User lives in Portland", created_at=JUNE, learned_at=MAY)
+
+    assert rendered()[1].text.endswith("- [2026-05-01] User lives in Portland")
+
+
+def test_no_render_of_theirs_marks_a_fact(as_trader):
+    UserFactFactory.create_batch(3)
+    before = list(UserFact.objects.order_by("pk").values())
+
+    rendered(JULY)
+
+    assert list(UserFact.objects.order_by("pk").values()) == before
+
+
+def test_places_count_each_conversation_once_in_the_order_they_were_added(as_trader):
+    work, home = add_place("Work", added_at=MAY + DAY), add_place("Home", notes="123 Main St")
+    for conversation, message in [("a", "1"), ("a", "2"), ("b", "1"), ("c", "1")]:
+        mention(home, conversation, message)
+    mention(work, "a", "3")
+
+    assert [(place.name, place.notes, place.conversations) for place in iter_block_places()] == [
+        ("Home", "123 Main St", 3),
+        ("Work", "", 1),
+    ]
+
+
+def test_removed_place_is_in_no_block(as_trader):
+    add_place("Home", removed_at=JUNE)
+
+    assert list(iter_block_places()) == []
+
+
+def test_places_take_one_query_however_many(as_trader, django_assert_num_queries):
+    for number in range(60):
+        mention(add_place(f"Place {number}"), "a", "1")
+
+    with django_assert_num_queries(1):
+        assert len(list(iter_block_places())) == 60

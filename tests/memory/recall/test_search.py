@@ -1,0 +1,501 @@
+from datetime import timedelta
+from uuid import UUID
+
+import pytest
+
+from config.lib.llm import door, vectors
+from config.lib.owned import owned
+from config.lib.search.index import HoldsAny, count_holders
+from config.lib.search.terms import blend, bm25, query_terms, tokens
+from memory.facts.services import supersede_fact
+from memory.models import UserFact
+from memory.recall import search as recall_module
+from memory.recall.search import MAX_RECALLED, recall, recall_facts
+from tests.embeddings import EmbeddingModel
+from tests.factories.memory import JULY, JUNE, MAY, UserFactFactory
+from tests.owners import as_owner
+
+BY_WORDS = {
+    "risk": "Risks at most 1% per trade",
+    "coins": "Trades BTC and ETH perps",
+    "chinese": "只交易比特币",
+    "thai": "ซื้อทองคำทุกเดือน",
+    "arabic": "يتداول البيتكوين فقط",
+    "german": "Größe höchstens fünfzig Euro",
+    "emoji": "Loves the 🚀 emoji",
+    "operators": "Wrote NEAR and OR in a note",
+}
+
+
+@pytest.fixture(autouse=True)
+def _nothing_is_kept():
+    """Let each test begin like a process that met nobody: ids of users come again."""
+    vectors.forget()
+    recall_module.drop_kept()
+
+
+@pytest.fixture
+def words_alone(settings):
+    settings.MEMORY_EMBEDDING_MODEL = ""
+
+
+@pytest.fixture
+def facts(as_trader, words_alone):
+    for content in BY_WORDS.values():
+        UserFactFactory(content=content)
+
+
+def contents(query: str, **options) -> list[str]:
+    return [row.fact.content for row in recall_facts(query=query, now=JUNE, **options).rows]
+
+
+def found(query: str) -> set[str]:
+    names = {content: name for name, content in BY_WORDS.items()}
+    return {names[content] for content in contents(query)}
+
+
+@pytest.mark.parametrize(
+    ("query", "names"),
+    [
+        ("risk", {"risk"}),
+        ("trading", {"risk", "coins"}),
+        ("what do I trade, gold or btc?", {"risk", "coins"}),
+        ("BTC unicorn", {"coins"}),
+        ("unicorn", set()),
+        ("比特币", {"chinese"}),
+        ("币", {"chinese"}),
+        ("ทองคำ", {"thai"}),
+        ("البيتكوين", {"arabic"}),
+        ("GRÖSSE", {"german"}),
+        ("funfzig", {"german"}),
+        ("🚀", {"emoji"}),
+        ("near", {"operators"}),
+        ("", set()),
+        (" \n\t", set()),
+        ("?!", set()),
+        ("the of and", {"coins", "operators", "emoji"}),
+    ],
+)
+def test_any_word_is_found_in_any_script(query, names, facts):
+    assert found(query) == names
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        '"btc',
+        "btc*",
+        "^btc",
+        "content:btc",
+        "btc -eth",
+        "NOT btc",
+        "btc AND unicorn",
+        "(btc",
+        "btc | !eth",
+        "btc:*",
+        "btc <-> 1",
+    ],
+)
+def test_nothing_in_a_query_is_an_operator(query, facts):
+    assert "coins" in found(query)
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "NEAR(btc eth)",
+        "NEAR/2",
+        '"',
+        "'",
+        "*",
+        ":",
+        "-",
+        "(",
+        "\x00",
+        "\ud800",
+        "'; DROP TABLE user_facts; --",
+        "%",
+        "\\",
+    ],
+)
+def test_no_query_breaks_the_search(query, facts):
+    found(query)
+
+    assert UserFact.objects.count() == len(BY_WORDS)
+
+
+def test_the_best_match_comes_first(as_trader, words_alone):
+    UserFactFactory(content="Trades perps on many markets, BTC among them, whenever there is time for it")
+    UserFactFactory(content="Trades BTC perps")
+    UserFactFactory(content="Trades gold")
+
+    assert contents("btc perps trades") == [
+        "Trades BTC perps",
+        "Trades perps on many markets, BTC among them, whenever there is time for it",
+        "Trades gold",
+    ]
+
+
+def test_equal_matches_keep_one_order(as_trader, words_alone):
+    ids = [UUID(int=number) for number in (3, 1, 2)]
+    for number, key in enumerate(ids):
+        UserFactFactory(id=key, content=f"Trades BTC n{number}")
+
+    assert [row.fact.pk for row in recall_facts(query="btc", now=JUNE).rows] == sorted(ids)
+
+
+def test_rows_total_and_whether_there_are_more(as_trader, words_alone):
+    for number in range(5):
+        UserFactFactory(content=f"Trades BTC n{number}")
+
+    some, all_ = recall_facts(query="btc", limit=3, now=JUNE), recall_facts(query="btc", limit=5, now=JUNE)
+
+    assert (len(some.rows), some.total, some.truncated) == (3, 5, True)
+    assert (len(all_.rows), all_.total, all_.truncated) == (5, 5, False)
+
+
+@pytest.mark.parametrize("limit", [0, -1, MAX_RECALLED + 1])
+def test_a_limit_out_of_bounds_is_refused(limit, as_trader):
+    with pytest.raises(ValueError, match="limit"):
+        recall_facts(query="btc", limit=limit, now=JUNE)
+
+
+@pytest.mark.parametrize(
+    ("state", "at", "is_found"),
+    [
+        ({}, JUNE, True),
+        ({"archived": True}, JUNE, False),
+        ({"ended": True}, JUNE, False),
+        ({"begins_later": True}, JUNE, False),
+        ({"begins_later": True}, JULY, True),
+        ({"valid_until": JULY}, JULY, False),
+        ({"learned": True, "score": 0.31}, JUNE, True),
+        ({"content": "Has notes", "body": "bought at the lighthouse"}, JUNE, True),
+        ({"content": "Has notes", "summary": "lighthouse"}, JUNE, True),
+    ],
+    ids=["current", "archived", "ended", "future", "begun", "end exclusive", "low score", "body", "summary"],
+)
+@pytest.mark.parametrize("model", ["", "static"])
+def test_current_facts_are_found_whatever_prompts_carry(state, at, is_found, model, as_trader, settings):
+    settings.MEMORY_EMBEDDING_MODEL = model
+    UserFactFactory(**{"content": "Saw a lighthouse", **state})
+
+    answer = recall_facts(query="lighthouse", now=at)
+
+    assert (len(answer.rows), answer.total) == (is_found, is_found)
+
+
+def test_origin_and_score_say_who_said_it(as_trader, words_alone):
+    UserFactFactory(content="BTC stated")
+    UserFactFactory(content="BTC inferred", inferred=True)
+    UserFactFactory(content="BTC learned", learned=True, score=0.4)
+
+    rows = {row.fact.content: (row.origin, row.score) for row in recall_facts(query="btc", now=JUNE).rows}
+
+    assert rows == {
+        "BTC stated": ("stated", None),
+        "BTC inferred": ("inferred", None),
+        "BTC learned": ("inferred", 0.4),
+    }
+
+
+@pytest.mark.parametrize("model", ["", "static"])
+def test_facts_of_a_stranger_neither_come_in_nor_count(model, as_trader, stranger, settings):
+    settings.MEMORY_EMBEDDING_MODEL = model
+    UserFactFactory(content="Trades BTC")
+    UserFactFactory(content="Trades ETH and more")
+    alone = [(row.fact.content, row.rank) for row in recall_facts(query="btc more", now=JUNE).rows]
+
+    for number in range(9):
+        as_owner(stranger, lambda number=number: UserFactFactory(content=f"Trades BTC n{number}"))
+    beside = recall_facts(query="btc more", now=JUNE)
+
+    assert [(row.fact.content, row.rank) for row in beside.rows] == alone
+    assert beside.total == 2
+
+
+def test_of_very_many_matches_the_rare_word_decides(as_trader, words_alone, monkeypatch):
+    monkeypatch.setattr(recall_module, "MAX_COMPARED", 0)
+    monkeypatch.setattr(recall_module, "MAX_RANKED", 4)
+    UserFactFactory(content="Gold rare", created_at=MAY - timedelta(days=9))
+    for number in range(9):
+        UserFactFactory(content=f"Gold n{number}")
+
+    answer = recall_facts(query="gold rare", limit=2, now=JUNE)
+
+    assert answer.rows[0].fact.content == "Gold rare"
+    assert answer.total == 10
+
+
+# --- Meaning ---
+
+SIMILAR = [
+    ("cryptocurrency", "Only trades BTC", True),
+    ("weekend", "Never trades on Saturday or Sunday", True),
+    ("pets", "Has a dog called Rex", True),
+    ("btc", "Only trades Bitcoin", True),
+    ("caffeine", "Drinks green tea instead of coffee", True),
+    ("pets", "Pays taxes in Germany", False),
+    ("leverage", "Prefers short answers", False),
+    ("what coins do I like", "Never trades on Mondays", False),
+    ("when can I stop working", "Trades BTC perps only", False),
+    ("how much risk do I take", "Lives in Lisbon", False),
+    ("zzqx", "Lives in Lisbon", False),
+    ("profession", "Works as a nurse on night shifts", False),  # what static vectors do not know
+    ("how much risk do I take", "Loses at most one percent per position", False),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("query", "content", "is_found"), SIMILAR)
+def test_facts_without_a_word_come_in_when_clearly_similar(query, content, is_found, as_trader):
+    UserFactFactory(content=content)
+
+    assert contents(query) == [content] * is_found
+
+
+def test_a_word_outranks_a_likeness(as_trader):
+    UserFactFactory(content="Lives near the harbour of Lisbon")
+    UserFactFactory(content="Has notes", body="bought at the lighthouse")
+
+    assert contents("lighthouse")[0] == "Has notes"
+
+
+def test_of_very_many_facts_those_without_a_word_are_not_compared(as_trader, monkeypatch):
+    UserFactFactory(content="Only trades BTC")
+    UserFactFactory(content="Reads about cryptocurrency")
+    assert len(contents("cryptocurrency")) == 2
+
+    monkeypatch.setattr(recall_module, "MAX_COMPARED", 1)
+
+    assert contents("cryptocurrency") == ["Reads about cryptocurrency"]
+
+
+def test_words_alone_find_when_there_are_no_vectors(as_trader, monkeypatch):
+    monkeypatch.setattr(vectors, "_static_files", lambda: None)
+    UserFactFactory(content="Only trades BTC")
+    UserFactFactory(content="Reads about cryptocurrency")
+
+    assert contents("cryptocurrency") == ["Reads about cryptocurrency"]
+
+
+# --- A remote model ---
+
+FRUIT = {"Likes apples": [1.0, 0.1], "Likes pears": [0.9, 0.2], "fruit": [1.0, 0.0]}
+
+
+@pytest.fixture
+def remote(settings):
+    """An embedding model that knows fruit from the rest; it is asked for what it is sent."""
+    model = EmbeddingModel(dict(FRUIT), otherwise=[0.0, 1.0])
+    door.register_provider("embedding", lambda: model)
+    settings.MEMORY_EMBEDDING_MODEL = "embedding/test"
+    vectors.forget()
+    yield model
+    vectors.forget()
+
+
+@pytest.fixture
+def fruit(trader):
+    def know() -> None:
+        for content in ("Likes apples", "Likes pears", *(f"Trades n{number}" for number in range(20))):
+            UserFactFactory(content=content)
+
+    as_owner(trader, know)
+
+
+def test_recall_asks_a_remote_model_once_for_each_text(remote, fruit, trader):
+    answers = [recall(trader.pk, query="fruit", now=JUNE) for _ in range(2)]
+
+    assert [{row.fact.content for row in answer.rows} for answer in answers] == [{"Likes apples", "Likes pears"}] * 2
+    assert sorted(remote.asked) == sorted(
+        ["fruit", "Likes apples", "Likes pears", *(f"Trades n{n}" for n in range(20))]
+    )
+
+
+def test_recall_goes_by_words_when_the_remote_model_fails(remote, fruit, trader):
+    remote.fails = True
+
+    answer = recall(trader.pk, query="apples", now=JUNE)
+
+    assert answer.rows[0].fact.content == "Likes apples"
+
+
+def test_recall_inside_of_a_door_calls_no_model(remote, fruit, trader):
+    with owned(trader):
+        answer = recall_facts(query="apples", now=JUNE)
+
+    assert answer.rows[0].fact.content == "Likes apples"
+    assert remote.asked == []
+
+
+def test_recall_calls_the_model_while_no_door_is_open(remote, fruit, trader):
+    recall(trader.pk, query="fruit", now=JUNE)
+
+    assert remote.asked
+    assert not remote.was_asked_in_a_scope
+
+
+def test_recall_of_a_blank_query_asks_no_model(remote, fruit, trader):
+    assert recall(trader.pk, query=" ?", now=JUNE).rows == []
+    assert remote.asked == []
+
+
+# --- Statements ---
+
+METALS = ["gold", "silver", "tin", "iron", "salt"]
+
+
+@pytest.fixture
+def metals(as_trader, words_alone):
+    """Forty facts of common words, and some in every state that is not current."""
+    for number in range(40):
+        UserFactFactory(
+            content=f"Fact {number} of {METALS[number % 5]} and {METALS[number % 3]}", body="tin " * (number % 7)
+        )
+    UserFactFactory(content="Gold that is gone", archived=True)
+    UserFactFactory(content="Gold that was", ended=True)
+    UserFactFactory(content="Gold to come", begins_later=True)
+    UserFactFactory(content="Gold until now", valid_until=JUNE)
+
+
+def ranks(query: str) -> tuple[list[tuple[UUID, float]], int]:
+    found = recall_facts(query=query, limit=50, now=JUNE)
+    return [(row.fact.pk, row.rank) for row in found.rows], found.total
+
+
+@pytest.mark.parametrize("query", ["gold", "gold silver", "silver tin and gold", "copper"])
+def test_few_facts_are_ranked_the_same_whether_read_whole_or_looked_up(query, metals, monkeypatch):
+    met_first, met_again = ranks(query), ranks(query)
+    monkeypatch.setattr(recall_module, "MAX_COMPARED", 0)
+
+    assert met_first == met_again == ranks(query)
+
+
+@pytest.mark.parametrize("most", [1, 2, 9, 15])
+@pytest.mark.parametrize("query", ["gold", "gold 7", "gold silver tin 3 11", "gold silver tin iron salt"])
+def test_one_look_up_finds_what_one_for_the_rare_words_and_one_for_the_newest_find(
+    query, most, metals, trader, monkeypatch
+):
+    monkeypatch.setattr(recall_module, "MAX_COMPARED", 0)
+    monkeypatch.setattr(recall_module, "MAX_RANKED", most)
+    wanted, current = tokens(query_terms(query), trader.pk), UserFact.objects.current(JUNE)
+    holders = dict(zip(wanted, count_holders(UserFact, *([token] for token in wanted)), strict=True))
+    rare, room = [], most
+    for token in sorted(wanted, key=lambda token: (holders[token], token)):
+        if holders[token] > room:
+            break
+        rare, room = [*rare, token], room - holders[token]
+    common = [token for token in wanted if token not in rare]
+    expected = {*current.filter(HoldsAny(rare))} | {*current.filter(HoldsAny(common, newest=room))}
+    texts = {str(fact.pk): fact.search_terms for fact in expected}
+    held = UserFact.objects.believed().count()
+    scores = blend(bm25(texts, wanted, total=held, frequencies=holders), {})
+
+    found, total = ranks(query)
+
+    assert found == sorted(((UUID(key), rank) for key, rank in scores.items()), key=lambda row: (-row[1], row[0]))
+    assert total == count_holders(UserFact, wanted)[0] > most
+
+
+def test_facts_that_are_all_compared_are_read_once(as_trader, django_assert_num_queries):
+    for number in range(9):
+        UserFactFactory(content=f"Trades BTC n{number}")
+
+    for statements in (3, 2):  # which there are, what they say, the best whole; and what they say is known then
+        with django_assert_num_queries(statements):
+            assert recall_facts(query="btc", limit=2, now=JUNE).total == 9
+
+
+@pytest.mark.parametrize("most_named", [0, 100])
+def test_only_facts_that_were_not_met_are_read(most_named, as_trader, monkeypatch, django_assert_num_queries):
+    monkeypatch.setattr(recall_module, "MAX_NAMED", most_named)
+    UserFactFactory(content="Trades BTC")
+    assert contents("btc coins") == ["Trades BTC"]
+    UserFactFactory(content="Trades coins")
+
+    with django_assert_num_queries(3):
+        assert set(contents("btc coins")) == {"Trades BTC", "Trades coins"}
+
+
+@pytest.mark.parametrize("query", ["gold", "gold silver tin 3 11"])
+def test_very_many_matches_take_four_statements(query, metals, monkeypatch, django_assert_num_queries):
+    monkeypatch.setattr(recall_module, "MAX_COMPARED", 0)
+    monkeypatch.setattr(recall_module, "MAX_RANKED", 4)
+    contents(query)  # a process that meets the owner looks first whether there are few
+
+    with django_assert_num_queries(4):  # how many, how many hold each word, the candidates, the best whole
+        assert recall_facts(query=query, limit=2, now=JUNE).truncated
+
+
+def test_who_no_longer_has_very_many_facts_has_all_compared_again(as_trader, monkeypatch):
+    monkeypatch.setattr(recall_module, "MAX_COMPARED", 1)
+    UserFactFactory(content="Only trades BTC")
+    reads = UserFactFactory(content="Reads about cryptocurrency")
+    assert contents("cryptocurrency") == ["Reads about cryptocurrency"]
+
+    reads.delete()
+
+    assert contents("cryptocurrency") == ["Only trades BTC"]
+
+
+# --- What a process keeps ---
+
+
+def test_what_is_kept_of_facts_follows_every_change(as_trader, words_alone):
+    fact = UserFactFactory(content="Trades gold")
+    UserFactFactory(content="Trades silver", valid_until=JULY)
+    assert sorted(contents("gold silver")) == ["Trades gold", "Trades silver"]
+
+    supersede_fact(fact_id=fact.pk, content="Trades tin", now=JUNE)
+
+    assert contents("gold silver") == ["Trades silver"]
+    assert contents("tin") == ["Trades tin"]
+    assert recall_facts(query="silver", now=JULY).rows == []
+
+
+def test_a_fact_that_goes_between_two_statements_is_not_found(as_trader, words_alone, monkeypatch):
+    UserFactFactory(content="Trades gold")
+    gone = UserFactFactory(content="Trades more gold")
+    look_up = recall_module._terms.look_up
+
+    def erase_and_look_up(keys):
+        gone.delete()
+        return look_up(keys)
+
+    monkeypatch.setattr(recall_module._terms, "look_up", erase_and_look_up)
+
+    assert contents("gold") == ["Trades gold"]
+
+
+def test_nothing_that_is_kept_of_a_fact_is_a_word(as_trader):
+    fact = UserFactFactory(content="Fears the taxman", body="Owes a million")
+    contents("debts")
+
+    (key,) = recall_module._terms
+    (terms,) = recall_module._terms.look_up([key])
+
+    assert terms == fact.search_terms
+    assert not {*fact.content.lower().split(), *fact.body.lower().split()} & set(terms.split())
+    assert UUID(key) == fact.pk
+    assert key in set(vectors._kept)
+
+
+def test_each_owner_is_answered_from_their_own_facts_in_one_process(trader, stranger, words_alone):
+    for user in (trader, stranger):
+        as_owner(user, lambda user=user: UserFactFactory(content=f"BTC of {user.pk}"))
+
+    answers = [as_owner(user, lambda: contents("btc")) for user in (trader, stranger, trader)]
+
+    assert answers == [[f"BTC of {user.pk}"] for user in (trader, stranger, trader)]
+
+
+def test_a_fact_erased_while_it_is_ranked_is_left_out(as_trader, words_alone, monkeypatch):
+    gone, _ = UserFactFactory(content="Trades BTC"), UserFactFactory(content="Holds BTC")
+
+    def erase(*_):
+        UserFact.objects.filter(pk=gone.pk).delete()
+        return {}, set()
+
+    monkeypatch.setattr(recall_module, "_compare", erase)
+
+    assert contents("btc") == ["Holds BTC"]

@@ -1,0 +1,160 @@
+import pytest
+from django.http import QueryDict
+
+from memory.facts.queries import FactFilter
+from memory.web.forms import SUGGESTED_TOPICS, EditFactForm, FactFilterForm, FactForm, PreviewForm, SwitchForm
+from memory.wording import category_for
+from tests.factories.memory import UserFactFactory
+
+
+def filters(query: str = "", topics: tuple[str, ...] = ("risk",)) -> FactFilterForm:
+    return FactFilterForm(QueryDict(query), topics=topics)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        pytest.param("", FactFilter(grouped=True), id="nothing asked"),
+        pytest.param("group=none", FactFilter(), id="without groups"),
+        pytest.param(
+            "q=btc&source=chat&confidence=inferred&topic=risk&category=fact&sort=newest&page=2",
+            FactFilter("btc", "chat", "inferred", "fact", "risk", grouped=True, order="newest"),
+            id="everything asked",
+        ),
+        pytest.param("show=archived", FactFilter(archived=True, order="archived"), id="archived, the last one first"),
+        pytest.param("show=archived&sort=referenced", FactFilter(archived=True), id="archived in another order"),
+        pytest.param("show=trash", FactFilter(trashed=True, order="trashed"), id="the trash, the last one first"),
+        pytest.param("topic=-", FactFilter(topic="", grouped=True), id="without a topic"),
+        pytest.param("topic=gone", FactFilter(topic="gone", grouped=True), id="a topic in use no more"),
+        pytest.param("source=zzz&sort=archived&page=x&show=all", FactFilter(grouped=True), id="unknown values"),
+        pytest.param("q=%00", FactFilter(grouped=True), id="an unprintable search"),
+    ],
+)
+def test_wanted_reads_the_address(query, expected):
+    assert filters(query).wanted() == expected
+
+
+def test_a_value_it_does_not_know_is_said_to_be_wrong():
+    form = filters("source=zzz&q=btc")
+
+    assert form.wanted().words == "btc"
+    assert list(form.errors) == ["source"]
+
+
+@pytest.mark.parametrize(
+    ("query", "is_narrowed"),
+    [("", False), ("show=archived&sort=text&page=3", False), ("q=+", False), ("q=a", True), ("topic=-", True)],
+)
+def test_is_narrowed(query, is_narrowed):
+    assert filters(query).is_narrowed() is is_narrowed
+
+
+@pytest.mark.parametrize(
+    ("query", "changes", "expected"),
+    [
+        pytest.param("", {}, "", id="nothing asked"),
+        pytest.param("q=a+b&source=&sort=&event=1&x=2", {}, "?q=a+b", id="only what it knows and means"),
+        pytest.param("q=a&page=2", {"page": 3}, "?q=a&page=3", id="the next page"),
+        pytest.param("q=a&page=2", {"page": None}, "?q=a", id="back to the first"),
+        pytest.param("q=%26%23", {}, "?q=%26%23", id="quoted"),
+        pytest.param("source=zzz&q=a", {}, "?q=a", id="without what is wrong"),
+    ],
+)
+def test_query_is_the_shortest_address(query, changes, expected):
+    assert filters(query).query(**changes) == expected
+
+
+def test_topics_to_filter_by_are_those_in_use_and_none():
+    names = [name for name, _ in filters("topic=gone", ("risk", "goal")).fields["topic"].choices]
+
+    assert names == ["", "goal", "gone", "risk", "-"]
+
+
+@pytest.mark.parametrize("topic", SUGGESTED_TOPICS)
+def test_each_suggested_topic_has_a_category_of_its_own(topic):
+    assert category_for(topic) != "fact"
+
+
+def test_a_fact_needs_words():
+    form = FactForm({"content": "  ", "topic": "risk"})
+
+    assert form.errors == {"content": ["Write the fact first."]}
+
+
+def test_a_fact_may_be_pasted_whole_and_is_refused_by_the_service():
+    assert FactForm({"content": "x" * 4_000}).is_valid()
+    assert "maxlength" not in str(FactForm()["content"])
+
+
+def test_a_fact_far_too_long_is_refused():
+    assert not FactForm({"content": "x" * 6_000}).is_valid()
+
+
+def test_a_topic_and_a_category_need_not_be_given():
+    form = FactForm({"content": "trades BTC only"})
+
+    assert form.is_valid()
+    assert form.cleaned_data == {"content": "trades BTC only", "topic": "", "category": ""}
+
+
+def test_a_fact_has_no_field_but_these():
+    assert list(FactForm().fields) == ["content", "topic", "category"]
+
+
+def test_the_form_to_edit_shows_the_fact_and_keeps_what_was_typed(as_trader):
+    fact = UserFactFactory(content="max 5x", topic="risk", category="profile", summary="5x", body="since 2022")
+    typed = QueryDict("content=x&topic=goal&category=fact&summary=y&detail=z")
+
+    fresh, sent = EditFactForm(fact), EditFactForm(fact, typed)
+
+    assert [fresh[name].value() for name in fresh.fields] == ["max 5x", "risk", "profile", "5x", "since 2022"]
+    assert [sent[name].value() for name in sent.fields] == ["x", "goal", "fact", "y", "z"]
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        pytest.param("", (None, None), id="not in the form, so kept with the words"),
+        pytest.param("summary=&detail=", ("", ""), id="emptied"),
+        pytest.param("summary=+5x++max&detail=since%0D%0A2022", ("5x max", "since\n2022"), id="as stored"),
+    ],
+)
+def test_the_form_to_edit_gives_the_shorter_line_and_the_detail(as_trader, query, expected):
+    form = EditFactForm(UserFactFactory(summary="5x"), QueryDict(f"content=max+5x&category=fact&{query}"))
+
+    assert form.is_valid()
+    assert (form.cleaned_data["summary"], form.cleaned_data["detail"]) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("summary", "x" * 201), ("detail", "x" * 4_001), ("summary", "pin 1234"), ("detail", "My password is hunter2")],
+    ids=["a summary too long", "a detail too long", "a secret in the summary", "a secret in the detail"],
+)
+def test_the_form_to_edit_refuses_beside_the_field(as_trader, name, text):
+    data = QueryDict(mutable=True)
+    data.update({"content": "max 5x", "category": "fact", name: text})
+    form = EditFactForm(UserFactFactory(), data)
+
+    assert list(form.errors) == [name]
+    assert form.has_more
+
+
+def test_two_forms_to_edit_share_no_id(as_trader):
+    first, second = EditFactForm(UserFactFactory()), EditFactForm(UserFactFactory())
+
+    assert first["content"].id_for_label != second["content"].id_for_label
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [("", ("coach", 1)), ("assistant=advisor&page=3", ("advisor", 3)), ("assistant=root&page=-1", ("coach", 1))],
+)
+def test_preview_form_reads_the_address(query, expected):
+    assert PreviewForm(QueryDict(query)).asked() == expected
+
+
+def test_a_switch_is_one_of_two_and_on_or_off():
+    assert SwitchForm({"switch": "learns", "to": "off"}).is_valid()
+    assert not SwitchForm({"switch": "is_staff", "to": "on"}).is_valid()
+    assert not SwitchForm({"switch": "learns", "to": "1"}).is_valid()

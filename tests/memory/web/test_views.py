@@ -1,0 +1,355 @@
+import re
+from datetime import timedelta
+from uuid import uuid4
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from memory.facts.queries import PAGE_SIZE
+from memory.facts.review import propose_fact
+from memory.facts.services import archive_fact, confirm_fact, supersede_fact
+from memory.facts.undo import undo_event
+from memory.facts.versions import Origin
+from memory.models import MemoryEvent, ProposalKind, UserFact
+from tests.factories.memory import UserFactFactory
+from tests.memory.browsing import FACTS, SECRET, act, into, is_page, slot, text_of
+from tests.owners import as_owner
+
+
+def test_facts_shows_each_fact_with_what_is_known_of_it(client, know):
+    conversation_id = uuid4()
+    fact = know("trades <b>BTC</b> only", topic="symbols", origin=Origin(conversation_id, 1))
+
+    response = client.get(FACTS)
+
+    body = response.content.decode()
+    assert response.status_code == 200
+    assert "trades &lt;b&gt;BTC&lt;/b&gt; only" in body
+    assert f'id="fact-{fact.pk}"' in body
+    assert reverse("chat:conversation", args=[conversation_id]) in body
+    for words in ("In the next chat", "symbols", "Inferred", "Source: Chat", "Last used", "Learned", "Held true 1"):
+        assert words in text_of(response)
+
+
+def test_facts_shows_times_in_the_readers_zone_and_utc_on_pointing(client, trader, as_trader):
+    trader.time_zone = "Pacific/Auckland"
+    trader.save(update_fields=["time_zone"])
+    at = timezone.now().replace(month=6, day=1, hour=20, minute=30)
+    UserFactFactory(last_referenced_at=at)
+
+    body = client.get(FACTS).content.decode()
+
+    assert f'datetime="{at.year}-06-02T08:30' in body
+    assert f'title="{at.year}-06-01 20:30 UTC">2 Jun {at.year}</time>' in body
+    assert "Pacific/Auckland" in body
+
+
+def test_facts_shows_nothing_of_another_user(client, strangers_fact):
+    response = client.get(FACTS, {"q": "gold"})
+
+    assert "gold only" not in text_of(response)
+    assert "No fact fits" in text_of(response)
+
+
+@pytest.mark.parametrize(
+    ("query", "words"),
+    [
+        ({}, "Keel knows nothing about you yet"),
+        ({"q": "zebra"}, "No fact fits"),
+        ({"show": "archived"}, "Nothing is archived"),
+        ({"show": "archived", "q": "zebra"}, "No archived fact fits"),
+        ({"show": "trash"}, "The trash is empty"),
+        ({"show": "trash", "q": "zebra"}, "No fact in the trash fits"),
+    ],
+)
+def test_facts_says_why_it_is_empty(client, query, words):
+    assert words in text_of(client.get(FACTS, query))
+
+
+def test_facts_shows_the_archived_with_why_and_when(client, trader, know):
+    fact = know("trades BTC only")
+    as_owner(trader, lambda: archive_fact(fact_id=fact.pk, now=timezone.now()))
+
+    response = client.get(FACTS, {"show": "archived"})
+
+    assert "Archived by you" in text_of(response)
+    assert "Restore" in text_of(response)
+    assert f'id="fact-{fact.pk}"' not in client.get(FACTS).content.decode()
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "source=zzz",
+        "page=x",
+        "page=-1",
+        "page=99999999999999999999",
+        "sort=id",
+        "q=%00",
+        "q=%ED%A0%80",
+        "event=1",
+        "batch=x",
+    ],
+)
+def test_facts_bears_any_address(client, know, query):
+    know()
+
+    assert client.get(f"{FACTS}?{query}").status_code == 200
+
+
+def test_facts_turns_pages_and_keeps_the_filter(client, trader):
+    as_owner(trader, lambda: UserFactFactory.create_batch(PAGE_SIZE + 1, topic="risk"))
+
+    first, second = client.get(FACTS, {"topic": "risk"}), client.get(FACTS, {"topic": "risk", "page": 2})
+
+    assert "Page 1 of 2" in text_of(first)
+    assert "?topic=risk&amp;page=2" in first.content.decode()
+    assert second.content.decode().count("<article") == 1
+
+
+def test_facts_takes_as_many_queries_for_many_facts_as_for_one(client, trader, django_assert_max_num_queries):
+    as_owner(trader, lambda: UserFact.objects.bulk_create(UserFactFactory.build_batch(1_000)))
+
+    with django_assert_max_num_queries(14):  # ten, and the four by which PostgreSQL enters and leaves the scope
+        client.get(FACTS)
+
+
+def test_facts_asks_about_a_fact_not_used_for_long(client, trader, know):
+    fact = know(days_ago=61)
+
+    before = text_of(client.get(FACTS))
+    as_owner(trader, lambda: confirm_fact(fact_id=fact.pk, now=timezone.now()))
+
+    assert "Is it still true?" in before
+    assert "Is it still true?" not in text_of(client.get(FACTS))
+    assert "You confirmed it since" in text_of(client.get(FACTS))
+
+
+def test_facts_answers_htmx_with_the_list_alone_and_the_address_it_has(client, know):
+    know("trades BTC only")
+    know("wants short answers")
+
+    response = client.get(FACTS, {"q": "btc", "source": "", "sort": ""}, headers=into("results"))
+
+    assert not is_page(response)
+    assert response["HX-Push-Url"] == f"{FACTS}?q=btc"
+    assert "1 fact found." in text_of(response)
+    assert "short answers" not in text_of(response)
+
+
+@pytest.mark.parametrize(
+    ("shown", "asked", "header"),
+    [
+        ("", {"q": "b"}, "HX-Push-Url"),
+        ("?q=b", {"q": "bt"}, "HX-Replace-Url"),
+        ("?q=bt", {"q": "bt", "source": "chat"}, "HX-Push-Url"),
+        ("?q=bt", {"q": ""}, "HX-Push-Url"),
+    ],
+    ids=["first letter", "next letter", "another filter", "emptied"],
+)
+def test_facts_keeps_what_is_typed_in_one_entry_of_the_history(client, shown, asked, header):
+    response = client.get(FACTS, asked, headers=into("results", at=f"{FACTS}{shown}"))
+
+    assert header in response
+
+
+def test_facts_gives_back_a_whole_page_and_keeps_no_copy(client):
+    back = client.get(FACTS, headers={"HX-Request": "true", "HX-History-Restore-Request": "true"})
+
+    assert is_page(back)
+    assert "HX-Request" in back["Vary"]
+    assert "no-store" in back["Cache-Control"]
+
+
+@pytest.mark.parametrize("path", [FACTS, f"{FACTS}00000000-0000-4000-8000-000000000000/"])
+def test_nobody_signed_out_gets_in(db, path):
+    response = Client().get(path)
+
+    assert response.status_code == 302
+    assert response["Location"].startswith("/accounts/login/")
+
+
+def test_add_saves_what_its_owner_said_and_comes_back_with_undo(client, as_trader):
+    response = client.post(
+        FACTS, {"content": " Risk  1% ", "topic": "Risk!", "next": f"{FACTS}?sort=text"}, follow=True
+    )
+
+    fact = UserFact.objects.get()
+    assert (fact.content, fact.topic, fact.category) == ("Risk 1%", "risk", "profile")
+    assert (fact.source, fact.confidence, fact.score) == ("profile", "asserted", None)
+    assert response.redirect_chain == [(f"{FACTS}?sort=text&event={MemoryEvent.objects.get().pk}#done", 302)]
+    assert "Memory saved" in text_of(response)
+    assert act("undo", MemoryEvent.objects.get()) in response.content.decode()
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [("abc", "needs 4 to 500 characters"), ("", "Write the fact first."), (SECRET, "Keel never keeps those")],
+)
+def test_add_refuses_and_keeps_what_was_typed(client, as_trader, content, words):
+    data = {"content": content, "topic": "risk", "category": "profile"}
+
+    page = client.post(FACTS, data)
+    piece = client.post(FACTS, data, headers=into("add"))
+
+    assert (page.status_code, piece.status_code) == (422, 422)
+    assert (is_page(page), is_page(piece)) == (True, False)
+    for response in (page, piece):
+        assert words in text_of(response)
+        assert f"{content}</textarea>" in response.content.decode()
+        assert '<option value="profile" selected>' in response.content.decode()
+    assert not UserFact.objects.exists()
+
+
+def test_add_answers_htmx_with_an_empty_form_and_the_list_with_the_fact(client, know):
+    know("wants short answers")
+
+    response = client.post(FACTS, {"content": "trades BTC only"}, headers=into("add"))
+
+    body = response.content.decode()
+    assert not is_page(response)
+    assert re.search(r"<textarea[^>]*autofocus[^>]*>\s*</textarea>", body)
+    assert 'id="results"' in body
+    assert 'hx-swap-oob="true"' in body
+    assert "Held true 2" in text_of(response)
+    assert "Undo" in text_of(response)
+
+
+def test_add_shows_the_undo_line_even_when_the_filter_hides_the_fact(client):
+    response = client.post(FACTS, {"content": "trades BTC only"}, headers=into("add", at=f"{FACTS}?q=zebra"))
+
+    assert "Memory saved “trades BTC only”" in text_of(response)
+    assert "No fact fits" in text_of(response)
+
+
+def test_add_says_what_is_known_already(client, know):
+    fact = know("trades BTC only", confidence="asserted")
+
+    page = client.post(FACTS, {"content": "Trades BTC only."}, follow=True)
+    piece = client.post(FACTS, {"content": "Trades BTC only."}, headers=into("add"))
+
+    assert "Keel knows this already" in text_of(page)
+    assert "Keel knows this already" in text_of(piece)
+    assert page.redirect_chain == [(reverse("memory:fact", args=[fact.pk]), 302)]
+
+
+@pytest.mark.parametrize("target", ["https://evil.example/", "//evil.example/", "javascript:alert(1)"])
+def test_add_comes_back_to_this_site_only(client, target):
+    response = client.post(FACTS, {"content": "trades BTC only", "next": target})
+
+    assert response["Location"].startswith(FACTS)
+
+
+def test_the_form_opens_and_closes(client):
+    opened = client.get(f"{FACTS}?add", headers=into("add"))
+    closed = client.get(FACTS, headers=into("add"))
+
+    assert "<textarea" in opened.content.decode()
+    assert "<textarea" not in closed.content.decode()
+    assert "<textarea" in client.get(f"{FACTS}?add").content.decode()
+
+
+def test_fact_shows_its_history(client, trader, know):
+    fact = know("max 5x on BTC", days_ago=3)
+    now = timezone.now() - timedelta(days=2)
+    written = as_owner(trader, lambda: supersede_fact(fact_id=fact.pk, content="max 3x on BTC", now=now))
+    as_owner(trader, lambda: undo_event(event_id=written.event.pk, now=now + timedelta(days=1)))
+
+    response = client.get(act("fact", fact), follow=True)
+
+    words = text_of(response)
+    assert words.index("Memory saved") < words.index("Memory updated") < words.index("Brought back by an undo")
+    assert '<del><span class="visually-hidden">removed: </span>5x</del>' in response.content.decode()
+    assert '<ins><span class="visually-hidden">added: </span>3x</ins>' in response.content.decode()
+    assert "Undone" in words
+
+
+def test_fact_leads_from_an_older_version_to_the_last(client, trader, know):
+    fact = know()
+    new = as_owner(trader, lambda: supersede_fact(fact_id=fact.pk, content="trades ETH", now=timezone.now())).fact
+
+    response = client.get(act("fact", fact), {"event": "x"})
+
+    assert response["Location"] == f"{act('fact', new)}?event=x"
+
+
+def test_fact_of_another_user_is_not_there(client, strangers_fact):
+    theirs, nobodys = client.get(act("fact", strangers_fact)), client.get(act("fact", uuid4()))
+
+    assert (theirs.status_code, nobodys.status_code) == (404, 404)
+    assert "gold" not in text_of(theirs)
+
+
+def test_fact_says_what_it_was_merged_into(client, trader, know):
+    kept, merged = know("trades BTC only"), know("trades bitcoin only")
+    as_owner(trader, lambda: supersede_fact(fact_id=merged.pk, content="trades BTC only", now=timezone.now()))
+
+    response = client.get(act("fact", merged))
+
+    assert "Merged into another fact" in text_of(response)
+    assert act("fact", kept) in response.content.decode()
+
+
+@pytest.mark.parametrize(("query", "has_form"), [("?edit", True), ("", False)])
+def test_fact_answers_htmx_in_the_list_with_the_fact_or_its_form(client, know, query, has_form):
+    fact = know()
+
+    response = client.get(act("fact", fact) + query, headers=into(slot(fact)))
+
+    assert not is_page(response)
+    assert ("<textarea" in response.content.decode()) is has_form
+    assert "autofocus" in response.content.decode()
+
+
+def test_an_archived_fact_has_no_form(client, trader, know):
+    fact = know()
+    as_owner(trader, lambda: archive_fact(fact_id=fact.pk, now=timezone.now()))
+
+    assert "<textarea" not in client.get(act("fact", fact)).content.decode()
+    assert "<textarea" not in client.get(act("fact", fact) + "?edit", headers=into(slot(fact))).content.decode()
+
+
+def test_a_fact_that_does_not_hold_now_says_so(client, trader):
+    ends_at = timezone.now() + timedelta(days=9)
+    as_owner(trader, lambda: UserFactFactory(content="until then", valid_until=ends_at))
+    as_owner(trader, lambda: UserFactFactory(content="from then", valid_from=ends_at))
+
+    words = text_of(client.get(FACTS))
+
+    assert "Holds until" in words
+    assert "Holds from" in words
+
+
+def test_a_fact_leads_to_the_message_it_came_from(client, know):
+    conversation_id = uuid4()
+    quote = {"message_id": 7, "start": 0, "end": 16}
+    quoted = know("trades BTC only", origin=Origin(conversation_id, 9, quotes=(quote,)))
+    told = know("wants short answers", origin=Origin(conversation_id, 9))
+    chat = reverse("chat:conversation", args=[conversation_id])
+
+    assert f'href="{chat}#message-7"' in client.get(FACTS).content.decode()
+    assert f'href="{chat}#message-7"' in client.get(act("fact", quoted)).content.decode()
+    assert f'href="{chat}#message-9"' in client.get(act("fact", told)).content.decode()
+
+
+def test_a_fact_says_since_when_it_holds(client, trader):
+    at = timezone.now() - timedelta(days=40)
+    as_owner(trader, lambda: UserFactFactory(valid_from=at, learned_at=at - timedelta(days=9)))
+
+    assert f"Holds since {at:%-d %b %Y}" in text_of(client.get(FACTS))
+
+
+def test_a_fact_can_be_handed_to_a_chat_to_change_it(client, know):
+    fact = know()
+
+    for address in (FACTS, act("fact", fact)):
+        assert f'formaction="{reverse("chat:ask_about_fact", args=[fact.pk])}"' in client.get(address).content.decode()
+
+
+def test_the_tabs_say_how_much_waits(client, trader):
+    why = {"why": "", "origin": Origin(), "now": timezone.now()}
+    as_owner(trader, lambda: propose_fact(kind=ProposalKind.IMPORT, content="trades SOL", **why))
+
+    assert "To review 1 waiting" in text_of(client.get(FACTS))

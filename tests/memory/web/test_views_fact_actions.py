@@ -1,0 +1,317 @@
+import re
+from uuid import uuid4
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from memory.facts.services import archive_fact, remember_fact, render_coach_block, supersede_fact
+from memory.facts.versions import Written
+from memory.models import MemoryEvent, UserFact
+from tests.memory.browsing import FACTS, SECRET, act, into, is_page, slot, text_of
+from tests.owners import as_owner
+
+ACTS = ("promote", "demote", "confirm", "archive", "delete", "restore", "edit")
+
+
+@pytest.mark.parametrize(
+    ("verb", "confidence", "after"),
+    [("promote", "inferred", "asserted"), ("demote", "asserted", "inferred")],
+)
+def test_promote_and_demote_write_a_version_that_can_be_undone(client, know, last, verb, confidence, after):
+    fact = know(confidence=confidence)
+
+    response = client.post(act(verb, fact), {"next": FACTS}, follow=True)
+
+    assert last(fact).confidence == after
+    assert response.redirect_chain[0][0].startswith(f"{FACTS}?event=")
+    client.post(re.search(r"/profile/facts/events/[^/]+/undo/", response.content.decode())[0])
+    assert last(fact).confidence == confidence
+
+
+def test_archive_leaves_the_undo_line_in_the_place_of_the_fact(client, know, last):
+    fact = know()
+
+    response = client.post(act("archive", fact), headers=into(slot(fact)))
+
+    assert last(fact).is_archived
+    assert "<article" not in response.content.decode()
+    assert "Memory archived “trades BTC only”" in text_of(response)
+    assert 'id="count-archived" hx-swap-oob="innerHTML">1<' in response.content.decode()
+
+
+def test_restore_brings_a_fact_back(client, trader, know, last):
+    fact = know()
+    as_owner(trader, lambda: archive_fact(fact_id=fact.pk, now=timezone.now()))
+
+    response = client.post(act("restore", fact), headers=into(slot(fact)))
+
+    assert not last(fact).is_archived
+    assert "Memory restored" in text_of(response)
+    assert f'id="fact-{last(fact).pk}"' in response.content.decode()
+
+
+def test_confirm_resets_the_clock_and_says_so(client, know, last):
+    fact = know(days_ago=90)
+
+    response = client.post(act("confirm", fact), headers=into("fact-page", at=act("fact", fact)))
+
+    assert last(fact).last_confirmed_at is not None
+    assert last(fact).last_referenced_at == fact.last_referenced_at
+    assert "Memory confirmed" in text_of(response)
+    assert "Confirmed" in text_of(response)
+
+
+def test_an_act_that_changes_nothing_says_so(client, know):
+    fact = know(confidence="asserted")
+
+    piece = client.post(act("promote", fact), headers=into(slot(fact)))
+    page = client.post(act("promote", fact), {"next": FACTS}, follow=True)
+
+    assert "Nothing changed" in text_of(piece)
+    assert "Undo" not in text_of(piece)
+    assert "Nothing changed" in text_of(page)
+
+
+def test_edit_supersedes_and_shows_the_new_version_in_its_place(client, know, last):
+    fact = know("max 5x", topic="risk")
+
+    data = {"content": "max 3x", "topic": "", "category": "fact"}
+    response = client.post(act("edit", fact), data, headers=into(slot(fact)))
+
+    new = last(fact)
+    assert (new.content, new.topic, new.category) == ("max 3x", "", "fact")
+    assert (new.confidence, new.source) == ("asserted", "profile")
+    assert f'id="slot-{new.pk}"' in response.content.decode()
+    assert "Memory updated" in text_of(response)
+    assert re.search(r"<article[^>]*autofocus", response.content.decode())
+
+
+def test_edit_without_scripts_comes_back_to_the_fact(client, know, last):
+    fact = know()
+
+    response = client.post(act("edit", fact), {"content": "trades ETH", "topic": "", "category": "fact"}, follow=True)
+
+    assert response.redirect_chain[-1][0].startswith(act("fact", last(fact)))
+    assert "Memory updated" in text_of(response)
+
+
+@pytest.mark.parametrize("content", ["abc", "", SECRET])
+def test_edit_refuses_and_keeps_what_was_typed(client, know, last, content):
+    fact = know()
+    data = {"content": content, "topic": "goal", "category": "fact"}
+
+    page = client.post(act("edit", fact), data)
+    piece = client.post(act("edit", fact), data, headers=into(slot(fact)))
+    part = client.post(act("edit", fact), data, headers=into("fact-page"))
+
+    assert last(fact).pk == fact.pk
+    assert (is_page(page), is_page(piece), is_page(part)) == (True, False, False)
+    for response in (page, piece, part):
+        assert response.status_code == 422
+        assert f"{content}</textarea>" in response.content.decode()
+        assert "field__error" in response.content.decode()
+
+
+def test_edit_into_the_words_of_another_fact_merges_and_can_be_undone(client, trader, know, last):
+    kept, merged = know("trades BTC only"), know("trades bitcoin only")
+
+    data = {"content": "trades BTC only", "topic": "", "category": "fact"}
+    response = client.post(act("edit", merged), data, headers=into(slot(merged)))
+
+    assert last(merged).is_archived
+    assert "Memory merged into “trades BTC only”" in text_of(response)
+    event = as_owner(trader, lambda: MemoryEvent.objects.get(kind="merge"))
+    client.post(act("undo", event), headers=into(slot(merged)))
+    assert (last(merged).content, last(merged).is_archived) == ("trades bitcoin only", False)
+    assert last(kept).pk == kept.pk
+
+
+def test_edit_of_a_fact_that_changed_meanwhile_loses_nothing_and_can_be_saved_again(client, trader, know, last):
+    fact = know("max 5x")
+    as_owner(trader, lambda: supersede_fact(fact_id=fact.pk, content="max 4x", now=timezone.now()))
+    data = {"content": "max 3x", "topic": "", "category": "fact"}
+
+    refused = client.post(act("edit", fact), data, headers=into(slot(fact)))
+    again = re.search(r'hx-post="([^"]+/edit/)"', refused.content.decode())[1]
+
+    assert refused.status_code == 409
+    assert "It now reads: “max 4x”" in text_of(refused)
+    assert "max 3x</textarea>" in refused.content.decode()
+    assert client.post(again, data, headers=into(slot(fact))).status_code == 200
+    assert last(fact).content == "max 3x"
+
+
+def test_edit_of_a_fact_archived_meanwhile_keeps_the_words(client, trader, know):
+    fact = know("max 5x")
+    as_owner(trader, lambda: archive_fact(fact_id=fact.pk, now=timezone.now()))
+
+    page = client.post(act("edit", fact), {"content": "max 3x", "topic": "", "category": "fact"})
+
+    assert page.status_code == 409
+    assert "Restore it first" in text_of(page)
+    assert "max 3x</textarea>" in page.content.decode()
+
+
+@pytest.mark.parametrize("target", ["", "slot-", "fact-page"], ids=["page", "list", "piece of the page"])
+@pytest.mark.parametrize("verb", ["promote", "demote", "confirm", "archive"])
+def test_an_act_on_an_older_version_is_refused_and_shows_the_last(client, trader, know, verb, target):
+    fact = know("max 5x")
+    as_owner(trader, lambda: supersede_fact(fact_id=fact.pk, content="max 4x", now=timezone.now()))
+
+    response = client.post(act(verb, fact), headers=into(target) if target else {})
+
+    assert response.status_code == 409
+    assert "changed meanwhile" in text_of(response)
+    assert "max 4x" in text_of(response)
+    assert is_page(response) is (not target)
+
+
+def test_restore_of_a_fact_that_is_not_archived_is_refused(client, know):
+    assert client.post(act("restore", know())).status_code == 409
+
+
+@pytest.mark.parametrize("verb", ACTS)
+def test_an_act_on_the_fact_of_another_user_is_the_same_as_on_none(client, strangers_fact, stranger, verb):
+    data = {"content": "mine now", "topic": "", "category": "fact"}
+
+    theirs, nobodys = client.post(act(verb, strangers_fact), data), client.post(act(verb, uuid4()), data)
+
+    assert (theirs.status_code, nobodys.status_code) == (404, 404)
+    as_owner(stranger, strangers_fact.refresh_from_db)
+    assert not strangers_fact.is_archived
+    assert as_owner(stranger, UserFact.objects.count) == 1
+
+
+@pytest.mark.parametrize("verb", ACTS)
+def test_an_act_is_never_done_by_a_link(client, know, verb):
+    assert client.get(act(verb, know())).status_code == 405
+
+
+@pytest.mark.parametrize("verb", ACTS)
+def test_an_act_needs_the_token(trader, know, verb):
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(trader)
+
+    assert client.post(act(verb, know())).status_code == 403
+
+
+@pytest.fixture
+def saved(trader) -> Written:
+    """A fact of the trader, just saved."""
+    return as_owner(trader, lambda: remember_fact(content="trades BTC only", now=timezone.now()))
+
+
+@pytest.mark.parametrize(
+    ("headers", "data"),
+    [
+        pytest.param(into("memory-1", at="/chat/"), {}, id="by the element"),
+        pytest.param(into("", at="/chat/"), {"surface": "chat"}, id="by the field"),
+    ],
+)
+def test_undo_from_a_chat_answers_with_the_line_marked(client, saved, last, headers, data):
+    response = client.post(act("undo", saved.event), data, headers=headers)
+
+    assert last(saved.fact).archived_reason == "undone"
+    assert f'class="memory-line memory-line--undone" id="memory-{saved.event.pk}"' in response.content.decode()
+    assert "Undone: Memory saved" in text_of(response)
+    assert "<form" not in response.content.decode()
+
+
+def test_undo_from_a_chat_says_why_not_in_the_line(client, trader, saved, last):
+    as_owner(trader, lambda: supersede_fact(fact_id=saved.fact.pk, content="trades ETH", now=timezone.now()))
+
+    response = client.post(act("undo", saved.event), headers=into("memory-1"))
+
+    assert response.status_code == 409
+    assert f'class="memory-line" id="memory-{saved.event.pk}"' in response.content.decode()
+    assert "undo the later change first" in text_of(response)
+    assert last(saved.fact).content == "trades ETH"
+
+
+def test_undo_twice_is_the_same_as_once(client, saved, last):
+    client.post(act("undo", saved.event))
+    before = last(saved.fact).pk
+
+    response = client.post(act("undo", saved.event), {"next": FACTS}, follow=True)
+
+    assert last(saved.fact).pk == before
+    assert "Undone: Memory saved" in text_of(response)
+
+
+def test_undo_refused_shows_the_fact_as_it_is(client, trader, saved):
+    as_owner(trader, lambda: supersede_fact(fact_id=saved.fact.pk, content="trades ETH", now=timezone.now()))
+
+    page = client.post(act("undo", saved.event))
+    piece = client.post(act("undo", saved.event), headers=into(slot(saved.fact)))
+
+    for response in (page, piece):
+        assert response.status_code == 409
+        assert "undo the later change first" in text_of(response)
+        assert "trades ETH" in text_of(response)
+
+
+def test_undo_of_another_users_event_is_the_same_as_of_none(client, stranger, strangers_event):
+    theirs, nobodys = client.post(act("undo", strangers_event)), client.post(act("undo", uuid4()))
+
+    assert (theirs.status_code, nobodys.status_code) == (404, 404)
+    as_owner(stranger, strangers_event.refresh_from_db)
+    assert strangers_event.undone_at is None
+
+
+def test_the_undo_line_of_another_users_event_is_not_shown(client, strangers_event):
+    response = client.get(FACTS, {"event": str(strangers_event.pk)})
+
+    assert "Undo" not in text_of(response)
+
+
+def test_looking_at_facts_does_not_count_as_using_them(client, trader, know, last):
+    fact = know()
+
+    client.get(FACTS)
+    client.get(act("fact", fact))
+
+    assert last(fact).last_referenced_at == fact.last_referenced_at
+    assert as_owner(trader, lambda: render_coach_block(now=timezone.now())).fact_ids == (fact.pk,)
+
+
+def test_edit_saves_the_shorter_line_and_the_detail_and_shows_them_in_the_history(client, know, last):
+    fact = know("max 5x leverage on any single position", topic="risk")
+    data = {
+        "content": fact.content,
+        "topic": "risk",
+        "category": "profile",
+        "summary": "max 5x",
+        "detail": "Since 2022.",
+    }
+
+    client.post(act("edit", fact), data)
+
+    assert (last(fact).summary, last(fact).body) == ("max 5x", "Since 2022.")
+    page = text_of(client.get(act("fact", last(fact))))
+    assert "In a chat, Keel says it shorter: max 5x" in page
+    assert "Shorter line: was none now max 5x" in page
+    assert "Detail: was none now Since 2022." in page
+
+
+def test_edit_of_the_words_keeps_the_shorter_line_that_the_form_shows(client, know, last):
+    fact = know("max 5x leverage")
+    client.post(act("edit", fact), {"content": "max 5x leverage", "category": "fact", "summary": "max 5x"})
+
+    form = client.get(act("fact", last(fact)) + "?edit", headers=into(slot(fact)))
+    client.post(act("edit", last(fact)), {"content": "max 3x leverage", "category": "fact", "summary": "max 3x"})
+
+    assert "<details open>" in form.content.decode()
+    assert (last(fact).content, last(fact).summary) == ("max 3x leverage", "max 3x")
+
+
+@pytest.mark.parametrize(("name", "typed"), [("summary", SECRET), ("detail", SECRET), ("summary", "x" * 201)])
+def test_edit_refuses_a_line_or_detail_beside_its_field_and_keeps_it(client, know, last, name, typed):
+    fact = know()
+
+    response = client.post(act("edit", fact), {"content": "trades ETH", "category": "fact", name: typed})
+
+    assert response.status_code == 422
+    assert f'id="edit-{fact.pk}-{name}_error"' in response.content.decode()
+    assert typed in response.content.decode()
+    assert last(fact).content == "trades BTC only"

@@ -1,0 +1,586 @@
+import asyncio
+import json
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from config.lib.llm import door
+from config.lib.llm.door import Completion, LLMUnavailable, ToolCall, Usage
+from tests.factories.memory import MAY
+from tests.factories.record import WHOLE, BarFactory, MarketEventFactory, NewsItemFactory
+from tests.fakes import Gate, ScriptedModel
+from trading.agent.context import AgentPrompt
+from trading.agent.decide import MAX_ARGUMENTS, MAX_CALLS, MAX_LOOKUP, MAX_PROBLEM, MAX_TEXT, Decision, asking, decide
+from trading.market.tape import STORED
+from trading.skills.schemas import MAX_REASON, BuiltInTool, ProposedOrder, parse_payload
+
+D = Decimal
+HOUR = timedelta(hours=1)
+PROMPT = AgentPrompt([("HEADER", "You trade."), ("FOOTER", "Decide now.")], "## Tick\n")
+BUY = {"symbol": "BTC", "side": "long", "size_usd": 250, "reason": "Breakout"}
+WAIT = ("hold", {"reason": "Nothing to do"})
+LOOK = ("get_upcoming_events", {})
+
+
+def skill(*tools, max_steps=4):
+    built_in = [tool.value for tool in BuiltInTool] if not tools else list(tools)
+    return parse_payload({**WHOLE, "max_steps": max_steps, "tools": {"built_in": built_in}})
+
+
+class Script:
+    """A model that answers what the test wrote, the last answer again and again, and keeps what it was asked."""
+
+    def __init__(self, *answers):
+        self.answers = answers
+        self.asked = []
+
+    def __call__(self, messages, tools):
+        self.asked.append((list(messages), list(tools)))
+        answer = self.answers[min(len(self.asked), len(self.answers)) - 1]
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    @property
+    def offered(self):
+        return [tool["function"]["name"] for tool in self.asked[0][1]]
+
+    def results(self, step):
+        """Return what it was told of the calls of a step, counted from one."""
+        told = self.asked[step][0]
+        last = max(at for at, message in enumerate(told) if message["role"] == "assistant")
+        return [message["content"] for message in told[last + 1 :]]
+
+
+def answer(*calls, text="", model="scripted/one", usage=(100, 20)):
+    """Return an answer that calls (name, arguments) each; arguments that are a string are sent as they are."""
+    made = tuple(
+        ToolCall(f"call_{number}", name, given if isinstance(given, str) else json.dumps(given))
+        for number, (name, given) in enumerate(calls)
+    )
+    return Completion(text, made, "tool_calls" if made else "stop", Usage(*usage), model)
+
+
+def decided(script, payload=None) -> Decision:
+    return decide(PROMPT, payload or skill(), at=MAY, tape=STORED, ask=script)
+
+
+# --- Decisions ---
+
+
+def test_model_is_given_the_prompt_and_its_tools():
+    script = Script(answer(WAIT))
+
+    decided(script)
+
+    messages, _ = script.asked[0]
+    assert messages == [
+        {"role": "system", "content": "You trade.\n\nDecide now."},
+        {"role": "user", "content": "## Tick\n"},
+    ]
+    assert script.offered == [
+        "propose_order",
+        "close_position",
+        "hold",
+        "get_bars",
+        "get_news",
+        "get_upcoming_events",
+    ]
+
+
+def test_order_is_proposed():
+    decision = decided(Script(answer(("propose_order", {**BUY, "leverage": 2, "stop_price": 95.5}), text="I buy.")))
+
+    assert decision.order == ProposedOrder(
+        symbol="BTC", side="long", size_usd=D(250), leverage=D(2), stop_price=D("95.5"), reason="Breakout"
+    )
+    assert (decision.has_failed, decision.reason) == (False, "")
+    (step,) = decision.steps
+    assert step["text"] == "I buy."
+    assert [(call["name"], call["result"]) for call in step["calls"]] == [("propose_order", "Decided.")]
+    assert json.loads(step["calls"][0]["arguments"])["stop_price"] == 95.5
+
+
+@pytest.mark.parametrize(("size", "sent"), [({}, None), ({"size_usd": None}, None), ({"size_usd": 40.5}, D("40.5"))])
+def test_close_is_an_order_that_only_reduces(size, sent):
+    decision = decided(Script(answer(("close_position", {"symbol": "eth", "reason": "Target met", **size}))))
+
+    assert decision.order == ProposedOrder(symbol="ETH", side="close", size_usd=sent, reason="Target met")
+
+
+def test_hold_is_a_decision():
+    decision = decided(script := Script(answer(WAIT)))
+
+    assert (decision.order, decision.reason, decision.has_failed) == (None, "Nothing to do", False)
+    assert len(script.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "reason"),
+    [("I wait\nfor a close.", "I wait for a close."), ("", "It said nothing."), (" \n\u200b", "It said nothing.")],
+)
+def test_text_without_a_call_is_a_hold(text, reason):
+    decision = decided(Script(answer(text=text)))
+
+    assert (decision.order, decision.reason, decision.has_failed) == (None, reason, False)
+
+
+def test_first_decision_of_a_step_wins():
+    decision = decided(
+        script := Script(answer(("propose_order", BUY), WAIT, ("propose_order", {**BUY, "side": "short"}), LOOK))
+    )
+
+    assert (decision.order.side, decision.reason, len(script.asked)) == ("long", "", 1)
+    assert [call["result"] for call in decision.steps[0]["calls"]] == [
+        "Decided.",
+        *["Not carried out: one decision a tick."] * 3,
+    ]
+
+
+def test_hold_before_an_order_wins():
+    decision = decided(Script(answer(WAIT, ("propose_order", BUY))))
+
+    assert (decision.order, decision.reason) == (None, "Nothing to do")
+
+
+# --- What is refused ---
+
+
+def test_unknown_tool_is_told_and_the_model_may_go_on():
+    decision = decided(script := Script(answer(("place_order", BUY)), answer(("propose_order", BUY))))
+
+    (told,) = script.results(1)
+    assert told.startswith("There is no tool place_order. There are: propose_order, ")
+    assert decision.order.symbol == "BTC"
+    assert len(decision.steps) == 2
+
+
+@pytest.mark.parametrize(
+    ("listed", "called"),
+    [(["propose_order"], "get_bars"), (["propose_order", "get_bars"], "get_news"), (["get_bars"], "propose_order")],
+)
+def test_tool_that_the_skill_does_not_list_is_not_there(listed, called):
+    asked = {"get_bars": {"symbol": "BTC", "interval": "1h"}, "get_news": {}, "propose_order": BUY}
+    script = Script(answer((called, asked[called])), answer(WAIT))
+
+    decision = decided(script, skill(*listed))
+
+    assert script.results(1)[0].startswith(f"There is no tool {called}.")
+    assert set(script.offered) == {*listed, "close_position", "hold"}
+    assert decision.order is None
+
+
+BROKEN = {
+    "no JSON": "{",
+    "nothing": "",
+    "null": "null",
+    "a list": "[]",
+    "a string": '"BTC"',
+    "nested deeply": "[" * 5000,
+    "half a surrogate": '{"symbol": "BTC", "side": "close", "reason": "\\ud800"}',
+    "a number": "7",
+    "size is text": json.dumps({**BUY, "size_usd": "much"}),
+    "size is true": json.dumps({**BUY, "size_usd": True}),
+    "size is a list": json.dumps({**BUY, "size_usd": [250]}),
+    "size is NaN": json.dumps({**BUY, "size_usd": float("nan")}),
+    "size is infinite": json.dumps({**BUY, "size_usd": float("inf")}),
+    "size is infinite text": json.dumps({**BUY, "size_usd": "Infinity"}),
+    "size is huge": json.dumps({**BUY, "size_usd": 1e30}),
+    "size is a long number": '{"symbol": "BTC", "side": "long", "reason": "x", "size_usd": ' + "9" * 6000 + "}",
+    "size is tiny": json.dumps({**BUY, "size_usd": 1e-30}),
+    "size is below zero": json.dumps({**BUY, "size_usd": -250}),
+    "size is missing": json.dumps({**BUY, "size_usd": None}),
+    "size in both spellings": json.dumps({**BUY, "sizeUsd": 9}),
+    "stop is NaN": json.dumps({**BUY, "stop_price": float("nan")}),
+    "stop is huge": json.dumps({**BUY, "stop_price": 1e30}),
+    "stop is zero": json.dumps({**BUY, "stop_price": 0}),
+    "leverage is infinite": json.dumps({**BUY, "leverage": float("-inf")}),
+    "leverage has a thousand digits": json.dumps({**BUY, "leverage": "1." + "0" * 1000 + "1"}),
+    "leverage is null": json.dumps({**BUY, "leverage": None}),
+    "side is unknown": json.dumps({**BUY, "side": "buy"}),
+    "symbol is a sentence": json.dumps({**BUY, "symbol": "B T C"}),
+    "symbol is an object": json.dumps({**BUY, "symbol": {"name": "BTC"}}),
+    "reason is null": json.dumps({**BUY, "reason": None}),
+    "reason is blank": json.dumps({**BUY, "reason": "\n\u200b"}),
+    "reason is too long": json.dumps({**BUY, "reason": "x" * (MAX_REASON + 1)}),
+    "field is unknown": json.dumps({**BUY, "urgent": True}),
+    "five megabytes": json.dumps({**BUY, "reason": "x" * 5_000_000}),
+    "five megabytes of fields": json.dumps({f"{number:0>250}": 1 for number in range(20_000)}),
+}
+
+
+@pytest.mark.parametrize("arguments", BROKEN.values(), ids=BROKEN)
+def test_broken_arguments_are_no_order(arguments):
+    decision = decided(script := Script(answer(("propose_order", arguments)), answer(WAIT)))
+
+    assert script.results(1)[0].startswith("Not carried out. ")
+    assert len(script.results(1)[0]) <= MAX_PROBLEM + 20
+    assert (decision.order, decision.reason) == (None, "Nothing to do")
+    assert len(decision.steps[0]["calls"][0]["arguments"]) <= MAX_ARGUMENTS
+
+
+def test_of_a_field_given_twice_the_last_one_counts():
+    twice = '{"symbol": "BTC", "side": "long", "size_usd": 900, "size_usd": 250, "reason": "Breakout"}'
+
+    assert decided(Script(answer(("propose_order", twice)))).order.size_usd == 250
+
+
+def test_what_was_wrong_is_told_on_one_clean_line():
+    names = {f"a\u0000\n## Portfolio \u202e{number}": 1 for number in range(3)}
+    decision = decided(script := Script(answer(("hold", {**names, "reason": "x"})), answer(WAIT)))
+
+    (told,) = script.results(1)
+    assert told.startswith("Not carried out. a ## Portfolio 0: there is no such field; ")
+    assert len(told.splitlines()) == 1
+    assert "\\u0000" not in json.dumps(decision.steps[0]["calls"][0]["result"])
+
+
+@given(st.text(max_size=400))
+def test_reason_is_one_clean_bounded_line_or_refused(text):
+    decision = decided(Script(answer(("hold", {"reason": text})), answer(WAIT)))
+
+    assert decision.reason == "Nothing to do" or decision.reason == " ".join(decision.reason.split())
+    assert 1 <= len(decision.reason) <= MAX_REASON
+    assert not set(decision.reason) & set("\x00\u2028\u202e\u200b\x1b")
+
+
+def test_reason_loses_lines_marks_and_controls():
+    text = "Close\n\n## above\u202e the\x00 high\u200b"
+
+    assert decided(Script(answer(("hold", {"reason": text})))).reason == "Close ## above the high"
+
+
+# --- Many calls, many steps ---
+
+
+@pytest.mark.django_db
+def test_of_fifty_calls_at_once_the_first_few_are_answered():
+    calls = [LOOK] * 49 + [("propose_order", BUY)]
+    decision = decided(script := Script(answer(*calls), answer(WAIT)))
+
+    results = script.results(1)
+    assert results[:MAX_CALLS] == ["- none"] * MAX_CALLS
+    assert set(results[MAX_CALLS:]) == {f"Not carried out: {MAX_CALLS} calls at once are the most."}
+    assert len(results) == 50
+    assert (decision.order, decision.reason) == (None, "Nothing to do")
+    assert len(decision.steps[0]["calls"]) == 2 * MAX_CALLS
+
+
+def test_every_call_has_one_result_by_its_id():
+    script = Script(answer(("what", {}), ("why", {}), text="Looking."), answer(WAIT))
+
+    decided(script)
+
+    *_, said, first, second = script.asked[1][0]
+    assert (said["role"], said["content"]) == ("assistant", "Looking.")
+    assert [call["id"] for call in said["tool_calls"]] == ["call_0", "call_1"]
+    assert [(message["role"], message["tool_call_id"]) for message in (first, second)] == [
+        ("tool", "call_0"),
+        ("tool", "call_1"),
+    ]
+
+
+@pytest.mark.django_db
+def test_lookups_come_before_the_decision():
+    BarFactory(opened_at=MAY - HOUR)
+    script = Script(
+        answer(("get_bars", {"symbol": "btc", "interval": "1h"})), answer(LOOK), answer(("propose_order", BUY))
+    )
+
+    decision = decided(script)
+
+    assert script.results(1) == ["- 2026-05-01T11:00 100 105 95 101 1000"]
+    assert [message["role"] for message in script.asked[2][0]] == ["system", "user", *["assistant", "tool"] * 2]
+    assert decision.order.symbol == "BTC"
+    assert [step["calls"][0]["name"] for step in decision.steps] == ["get_bars", "get_upcoming_events", "propose_order"]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("max_steps", [1, 3])
+def test_endless_lookups_end_as_failed(max_steps):
+    decision = decided(script := Script(answer(LOOK)), skill(max_steps=max_steps))
+
+    assert len(script.asked) == len(decision.steps) == max_steps
+    assert (decision.order, decision.has_failed) == (None, True)
+    assert decision.reason == f"No decision in {max_steps} calls of the model."
+
+
+def test_model_that_is_not_there_is_a_failure():
+    decision = decided(Script(LLMUnavailable("rate_limited")))
+
+    assert (decision.order, decision.has_failed, decision.steps) == (None, True, [])
+    assert decision.reason == str(LLMUnavailable("rate_limited"))
+
+
+def test_model_that_goes_away_leaves_what_it_did():
+    decision = decided(Script(answer(("what", {}), usage=(7, 3)), LLMUnavailable("timeout")))
+
+    assert (decision.has_failed, len(decision.steps), decision.input_tokens) == (True, 1, 7)
+
+
+def test_tokens_and_cost_are_those_of_all_steps():
+    known, unknown = "openrouter/anthropic/claude-haiku-4.5", "nobody/knows"
+    steps = [
+        answer(("what", {}), model=known, usage=(1000, 200)),
+        answer(("what", {}), model=unknown, usage=(10, 1)),
+        answer(WAIT, model=known, usage=(1000, 200)),
+    ]
+
+    decision = decided(Script(*steps))
+
+    assert (decision.input_tokens, decision.output_tokens, decision.model) == (2010, 401, known)
+    assert decision.cost_usd == D("0.004")
+
+
+def test_steps_are_bounded_whatever_is_said():
+    long = json.dumps({"reason": "x" * 200_000})
+    decision = decided(Script(answer(*[("hold", long)] * 128, text="y" * 2_000_000)))
+
+    assert decision.has_failed
+    assert len(decision.steps) == 4
+    each = MAX_TEXT + 2 * MAX_CALLS * (MAX_ARGUMENTS + MAX_PROBLEM + 200)
+    assert len(json.dumps(decision.steps)) <= 4 * each
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=20),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=8), inner, max_size=3),
+    max_leaves=6,
+)
+fields = st.sampled_from(["symbol", "side", "size_usd", "leverage", "stop_price", "reason", "x"])
+proper = st.fixed_dictionaries(
+    {},
+    optional={
+        "symbol": st.sampled_from(["BTC", "eth", "?"]),
+        "side": st.sampled_from(["long", "short", "close"]),
+        "size_usd": st.floats() | st.integers(),
+        "leverage": st.floats(1, 100),
+        "reason": st.text(max_size=20),
+    },
+)
+calls = st.tuples(
+    st.sampled_from(["propose_order", "close_position", "hold", "", "wipe"]),
+    st.one_of(proper, st.dictionaries(fields, json_values, max_size=6), json_values, st.text(max_size=30)),
+)
+
+
+@given(st.lists(st.tuples(st.lists(calls, max_size=12), st.text(max_size=40)), min_size=1, max_size=4))
+def test_whatever_is_answered_the_decision_is_valid_and_can_be_stored(said):
+    script = Script(*(answer(*made, text=text) for made, text in said))
+
+    decision = decided(script)
+
+    assert (decision.order is not None) or decision.reason
+    assert len(decision.reason) <= MAX_REASON
+    assert len(script.asked) <= 4
+    if decision.order is not None:
+        assert ProposedOrder.model_validate(decision.order.model_dump()) == decision.order
+        assert json.loads(json.dumps(decision.order.model_dump(mode="json"), allow_nan=False))
+    assert json.loads(json.dumps(decision.steps)) == decision.steps
+
+
+# --- Lookups ---
+
+
+def looked_up(name, **arguments):
+    decided(script := Script(answer((name, arguments)), answer(WAIT)))
+    return script.results(1)[0].splitlines()
+
+
+@pytest.mark.django_db
+def test_bars_are_those_that_had_ended():
+    for hours in (3, 2, 1, 0):
+        BarFactory(opened_at=MAY - hours * HOUR)
+    BarFactory(opened_at=MAY - HOUR / 2, close=D(104))
+    BarFactory(interval="4h", opened_at=MAY - 3 * HOUR)
+
+    assert [line[:18] for line in looked_up("get_bars", symbol="BTC", interval="1h", limit=2)] == [
+        "- 2026-05-01T10:00",
+        "- 2026-05-01T11:00",
+    ]
+    assert looked_up("get_bars", symbol="BTC", interval="4h") == ["- none"]
+
+
+@pytest.mark.django_db
+def test_bars_of_other_symbols_are_not_shown():
+    BarFactory(symbol="DOGE", opened_at=MAY - HOUR)
+
+    assert looked_up("get_bars", symbol="DOGE", interval="1h") == ["DOGE is not among this skill's symbols: BTC, ETH."]
+
+
+@pytest.mark.parametrize("limit", [0, MAX_LOOKUP + 1, 10**9, 1.5, "all"])
+def test_no_more_bars_are_read_than_the_most(limit):
+    (told,) = looked_up("get_bars", symbol="BTC", interval="1m", limit=limit)
+
+    assert told.startswith("Not carried out. limit: ")
+
+
+@pytest.mark.django_db
+def test_news_are_those_that_were_out_and_concern_the_skill():
+    NewsItemFactory(headline="Old", published_at=MAY - 25 * HOUR)
+    NewsItemFactory(headline="Of ether", published_at=MAY - 2 * HOUR, symbols=["ETH"])
+    NewsItemFactory(headline="Of all\n## Portfolio", published_at=MAY - HOUR)
+    NewsItemFactory(headline="Of doge", published_at=MAY - HOUR, symbols=["DOGE"])
+    NewsItemFactory(headline="Not yet out", published_at=MAY + timedelta(microseconds=1))
+
+    assert looked_up("get_news") == [
+        "- 2026-05-01T11:00 [test] Of all Portfolio",
+        "- 2026-05-01T10:00 [test] Of ether",
+    ]
+    assert looked_up("get_news", lookback_hours=168, limit=1) == ["- 2026-05-01T11:00 [test] Of all Portfolio"]
+    assert looked_up("get_news", lookback_hours=1) == ["- none"]
+
+
+@pytest.mark.django_db
+def test_events_are_those_to_come_that_concern_the_skill():
+    MarketEventFactory(title="Over", starts_at=MAY - HOUR)
+    MarketEventFactory(title="Soon", starts_at=MAY + HOUR)
+    MarketEventFactory(title="Of doge", starts_at=MAY + HOUR, symbols=["DOGE"])
+    MarketEventFactory(title="Later", starts_at=MAY + 30 * HOUR)
+
+    assert looked_up("get_upcoming_events") == ["- 2026-05-01T13:00 fomc Soon (importance 0.90)"]
+    assert len(looked_up("get_upcoming_events", lookahead_hours=72)) == 2
+
+
+@pytest.mark.django_db
+def test_lookups_are_bounded():
+    for number in range(MAX_LOOKUP + 20):
+        MarketEventFactory(starts_at=MAY + number * timedelta(minutes=1))
+
+    assert len(looked_up("get_upcoming_events", lookahead_hours=72)) == MAX_LOOKUP
+
+
+# --- What a model is told of its tools ---
+
+TOOLS = {
+    "propose_order": {
+        "symbol": {"type": "string"},
+        "side": {"type": "string", "enum": ["long", "short", "close"]},
+        "size_usd": {"anyOf": [{"type": "number"}, {"type": "null"}], "default": None},
+        "leverage": {"type": "number", "default": 1.0},
+        "stop_price": {"anyOf": [{"type": "number"}, {"type": "null"}], "default": None},
+        "reason": {"type": "string", "maxLength": MAX_REASON},
+    },
+    "close_position": {
+        "symbol": {"type": "string"},
+        "size_usd": {"anyOf": [{"type": "number"}, {"type": "null"}], "default": None},
+        "reason": {"type": "string", "maxLength": MAX_REASON},
+    },
+    "hold": {"reason": {"type": "string", "maxLength": MAX_REASON}},
+    "get_bars": {
+        "symbol": {"type": "string"},
+        "interval": {"type": "string", "enum": ["1m", "5m", "15m", "30m", "1h", "4h", "1d"]},
+        "limit": {"type": "integer", "minimum": 1, "maximum": 100, "default": 50},
+    },
+    "get_news": {
+        "lookback_hours": {"type": "integer", "minimum": 1, "maximum": 168, "default": 24},
+        "limit": {"type": "integer", "minimum": 1, "maximum": 20, "default": 10},
+    },
+    "get_upcoming_events": {"lookahead_hours": {"type": "integer", "minimum": 1, "maximum": 72, "default": 24}},
+}
+
+
+@pytest.mark.parametrize("name", TOOLS)
+def test_tool_lists_exactly_its_fields(name):
+    decided(script := Script(answer(WAIT)))
+
+    (tool,) = [tool for tool in script.asked[0][1] if tool["function"]["name"] == name]
+    function, schema = tool["function"], tool["function"]["parameters"]
+    described = {
+        field: {key: value for key, value in told.items() if key not in {"title", "description"}}
+        for field, told in schema["properties"].items()
+    }
+    assert (tool["type"], set(function)) == ("function", {"name", "description", "parameters"})
+    assert function["description"]
+    assert described == TOOLS[name]
+    assert schema.get("required", []) == [field for field, told in TOOLS[name].items() if "default" not in told]
+    assert set(schema) - {"required"} == {"type", "properties", "additionalProperties"}
+    assert (schema["type"], schema["additionalProperties"]) == ("object", False)
+    assert json.loads(json.dumps(tool)) == tool
+
+
+def test_every_tool_is_in_the_table():
+    decided(script := Script(answer(WAIT)))
+
+    assert set(script.offered) == set(TOOLS) == {*BuiltInTool, "close_position", "hold"}
+
+
+# --- Asking a real door ---
+
+
+@pytest.fixture
+def scripted():
+    door.warm()
+    model = ScriptedModel()
+    door.register_provider("scripted", lambda: model)
+    return model
+
+
+def hold_tool():
+    decided(script := Script(answer(WAIT)))
+    return script.asked[0][1]
+
+
+def test_offline_model_decides_through_the_door():
+    with asking(["offline/keel"]) as ask:
+        decision = decided(ask)
+
+    assert (decision.order, decision.has_failed, decision.model) == (None, False, "offline/keel")
+    assert decision.reason == "No signal on the closed bars"
+    assert (decision.cost_usd, decision.input_tokens > 0) == (0, True)
+
+
+def test_asking_falls_back_and_keeps_the_tools(scripted):
+    scripted.say(RuntimeError("gone"))
+    scripted.call("hold", {"reason": "Wait"})
+
+    with asking(["scripted/first", "scripted/second"]) as ask:
+        decision = decided(ask)
+
+    assert (decision.reason, decision.model) == ("Wait", "scripted/second")
+    assert [tool["function"]["name"] for tool in scripted.requests[-1]["tools"]] == list(TOOLS)
+
+
+class LoopSeen(ScriptedModel):
+    """A model that remembers the event loop on which it was asked last."""
+
+    async def acompletion(self, *args, **kwargs):
+        self.loop = asyncio.get_running_loop()
+        return await super().acompletion(*args, **kwargs)
+
+
+def test_loop_is_one_and_ends_with_the_context(scripted):
+    model = LoopSeen()
+    door.register_provider("scripted", lambda: model)
+    model.say("One")
+    model.say("Two")
+
+    def break_off():
+        with asking(["scripted/model"]) as ask:
+            ask([], [])
+            first = model.loop
+            ask([], [])
+            assert (model.loop, first.is_closed()) == (first, False)
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        break_off()
+
+    assert model.loop.is_closed()
+
+
+def test_model_that_hangs_is_given_up_and_may_be_asked_again(scripted, settings):
+    settings.TURN_TIMEOUT_SECONDS = 0.2
+    scripted.say(Gate())
+    scripted.say("Here again")
+
+    with asking(["scripted/model"]) as ask:
+        with pytest.raises(LLMUnavailable) as failure:
+            ask([{"role": "user", "content": "hi"}], hold_tool())
+        again = ask([{"role": "user", "content": "hi"}], hold_tool())
+
+    assert failure.value.kind == "timeout"
+    assert again.text == "Here again"

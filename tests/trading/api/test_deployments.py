@@ -1,0 +1,396 @@
+"""Deployments over REST: what they did, what their agents remember, what they are told."""
+
+import json
+from datetime import timedelta
+from decimal import Decimal
+from uuid import uuid4
+
+import pytest
+import time_machine
+
+from config.lib.llm.tokens import count_tokens
+from tests.factories.memory import JUNE, MAY
+from tests.factories.record import (
+    BacktestRunFactory,
+    BarFactory,
+    DecisionSnapshotFactory,
+    DeploymentCommandFactory,
+    DeploymentFactory,
+    EquityPointFactory,
+    ReflectionNoteFactory,
+    SkillVersionFactory,
+    TradeFactory,
+)
+from tests.owners import as_owner
+from trading.agent.context import preview
+from trading.agent.prompts import LESSONS_HEADER
+from trading.api.serializers.deployments import WholeDeploymentSerializer
+from trading.models import ReflectionNote, SkillVersion
+from trading.record.deployment_queries import get_deployment
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def _in_june():
+    with time_machine.travel(JUNE, tick=False):
+        yield
+
+
+@pytest.fixture
+def deployment(trader):
+    return as_owner(trader, DeploymentFactory)
+
+
+def test_deployments_are_listed_newest_first_without_those_of_backtests(api, trader):
+    def make():
+        for number in range(3):
+            DeploymentFactory(created_at=MAY + timedelta(days=number), broker_kind="paper" if number else "live")
+        BacktestRunFactory()
+
+    as_owner(trader, make)
+
+    first = api("get", "deployments/", limit=2)
+    rest = api("get", "deployments/", limit=2, cursor=first["next_cursor"])
+    assert [item["broker_kind"] for item in [*first["items"], *rest["items"]]] == ["paper", "paper", "live"]
+    assert {item["version"] for item in first["items"]} == {1}
+    assert len(api("get", "deployments/", broker_kind="live")["items"]) == 1
+    assert len(api("get", "deployments/", skill_id=rest["items"][0]["skill"])["items"]) == 1
+    assert api("get", "deployments/?status=stopped")["items"] == []
+
+
+def test_a_list_of_deployments_takes_as_many_queries_for_many_as_for_one(
+    api, trader, deployment, django_assert_max_num_queries
+):
+    as_owner(trader, lambda: DeploymentFactory.create_batch(5))
+
+    with django_assert_max_num_queries(12):  # of the session and the door, most of them
+        assert len(api("get", "deployments/")["items"]) == 6
+
+
+def test_a_deployment_of_another_program_is_made(api, trader):
+    version = as_owner(trader, SkillVersionFactory)
+
+    made = api("post", "deployments/", {"skill_id": str(version.skill_id), "starting_equity_usd": "500.25"}, status=201)
+
+    assert made | {"broker_kind": "live", "version": 1, "starting_equity_usd": "500.25"} == made
+    assert api("get", f"deployments/{made['id']}/")["equity_usd"] == "500.25"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {},
+        {"skill_id": "x"},
+        {"skill_id": "{id}", "broker_kind": "paper"},
+        {"skill_id": "{id}", "broker_kind": "backtest"},
+        {"skill_id": "{id}", "status": "stopped"},
+        {"skill_id": "{id}", "starting_equity_usd": "0"},
+        {"skill_id": "{id}", "user": 2},
+    ],
+    ids=repr,
+)
+def test_what_is_no_deployment_of_another_program_is_refused(api, trader, body):
+    version = as_owner(trader, SkillVersionFactory)
+    body = {name: str(version.skill_id) if value == "{id}" else value for name, value in body.items()}
+
+    assert api("post", "deployments/", body, status=422)["code"] == "invalid"
+
+
+def test_a_deployment_shows_its_account(api, trader, deployment):
+    def make():
+        EquityPointFactory(deployment=deployment, equity_usd=Decimal("10250.50"))
+        TradeFactory(deployment=deployment, still_open=True, symbol="ETH")
+        TradeFactory(deployment=deployment)
+
+    as_owner(trader, make)
+
+    shown = api("get", f"deployments/{deployment.pk}/")
+
+    assert shown.keys() == WholeDeploymentSerializer().fields.keys()
+    assert shown["equity_usd"] == "10250.5"
+    assert [(trade["symbol"], trade["quantity"], trade["status"]) for trade in shown["positions"]] == [
+        ("ETH", "2", "open")
+    ]
+
+
+def test_a_deployment_of_a_backtest_is_not_among_the_deployments(api, trader):
+    run = as_owner(trader, BacktestRunFactory)
+
+    for address in ("", "commands/", "memory/", "prompt/"):
+        problem = api("get", f"deployments/{run.deployment_id}/{address}", status=404)
+        assert problem["code"] == "deployment_not_found"
+
+
+def test_trades_of_a_deployment_are_filtered_and_paged(api, trader, deployment):
+    def make():
+        for number in range(3):
+            TradeFactory(deployment=deployment, entry_tick_at=MAY + timedelta(hours=number))
+        TradeFactory(deployment=deployment, symbol="ETH", side="short", exit_kind="stop")
+        TradeFactory()
+
+    as_owner(trader, make)
+    address = f"deployments/{deployment.pk}/trades/"
+
+    first = api("get", address, symbol="btc", limit=2)
+    rest = api("get", address, symbol="btc", limit=2, cursor=first["next_cursor"])
+    assert [trade["entry_tick_at"][11:16] for trade in [*first["items"], *rest["items"]]] == ["14:00", "13:00", "12:00"]
+    assert [trade["exit_kind"] for trade in api("get", address, side="short")["items"]] == ["stop"]
+    assert len(api("get", address)["items"]) == 4
+    assert "parameter" in api("get", address, deployment_id=str(uuid4()), status=422)["errors"][0]
+
+
+def test_lessons_are_listed_with_those_of_the_past(api, trader, deployment):
+    def make():
+        ReflectionNoteFactory(
+            deployment=deployment, status="superseded", superseded_at=MAY, generated_at=MAY - timedelta(days=1)
+        )
+        ReflectionNoteFactory(deployment=deployment, cost_usd=Decimal("0.0012"), findings=[{"code": "avoid"}])
+        ReflectionNoteFactory(deployment=None, skill=deployment.skill)
+
+    as_owner(trader, make)
+
+    notes = api("get", f"deployments/{deployment.pk}/notes/")["items"]
+
+    assert [note["status"] for note in notes] == ["active", "superseded"]
+    assert (notes[0]["cost_usd"], notes[0]["findings"]) == ("0.0012", [{"code": "avoid"}])
+
+
+def test_lessons_are_kept_for_the_skill_and_listed_there(api, trader, deployment):
+    note = as_owner(trader, lambda: ReflectionNoteFactory(deployment=deployment))
+    address = f"deployments/{deployment.pk}/notes/{note.pk}/keep/"
+
+    first, second = api("post", address, {}, status=201), api("post", address, {}, status=201)
+
+    listed = api("get", f"skills/{deployment.skill_id}/notes/")["items"]
+    assert {one["id"]: one["status"] for one in listed} == {first["id"]: "superseded", second["id"]: "active"}
+    assert {(one["deployment"], one["lessons_text"]) for one in listed} == {(None, note.lessons_text)}
+    assert [one["id"] for one in api("get", f"deployments/{deployment.pk}/notes/")["items"]] == [str(note.pk)]
+
+
+def test_lessons_of_the_skill_are_paged_newest_first(api, trader, deployment):
+    def make():
+        for days in range(3):
+            of_the_past = {"status": "superseded", "superseded_at": MAY} if days < 2 else {}
+            ReflectionNoteFactory(
+                deployment=None, skill=deployment.skill, generated_at=MAY + timedelta(days=days), **of_the_past
+            )
+
+    as_owner(trader, make)
+    address = f"skills/{deployment.skill_id}/notes/"
+
+    first = api("get", address, limit=2)
+    rest = api("get", address, limit=2, cursor=first["next_cursor"])
+    days = [one["generated_at"][:10] for one in [*first["items"], *rest["items"]]]
+    assert days == [f"{MAY + timedelta(days=days):%Y-%m-%d}" for days in (2, 1, 0)]
+    assert api("get", f"skills/{uuid4()}/notes/", status=404)["code"] == "skill_not_found"
+
+
+def test_lessons_are_kept_from_their_own_deployment_alone(api, trader, deployment):
+    other = as_owner(trader, ReflectionNoteFactory)
+
+    for address in (f"{deployment.pk}/notes/{other.pk}", f"{uuid4()}/notes/{other.pk}"):
+        assert "not_found" in api("post", f"deployments/{address}/keep/", {}, status=404)["code"]
+
+
+def test_decisions_are_listed_without_their_texts_which_stand_on_each(api, trader, deployment):
+    def make():
+        for tick in range(1, 4):
+            DecisionSnapshotFactory(
+                deployment=deployment, tick=tick, context=f"saw {tick}", proposal={"symbol": "BTC"}, steps=[{"a": 1}]
+            )
+        DecisionSnapshotFactory(deployment=deployment, tick=4, verdict="refused", verdict_code="R1_HALTED")
+
+    as_owner(trader, make)
+    address = f"deployments/{deployment.pk}/decisions/"
+
+    listed = api("get", address, limit=3)["items"]
+    assert [(one["tick"], "context" in one) for one in listed] == [(4, False), (3, False), (2, False)]
+    assert [one["verdict_code"] for one in api("get", address, verdict="refused")["items"]] == ["R1_HALTED"]
+    whole = api("get", f"{address}2/")
+    assert (whole["context"], whole["proposal"], whole["steps"]) == ("saw 2", {"symbol": "BTC"}, [{"a": 1}])
+    assert api("get", f"{address}5/", status=404)["code"] == "decision_not_found"
+    assert api("get", f"{address}99999999999999999999/", status=404)["code"] == "decision_not_found"
+
+
+def test_equity_is_listed_newest_first_between_two_instants(api, trader, deployment):
+    def make():
+        for number in range(5):
+            EquityPointFactory(
+                deployment=deployment, at=MAY + timedelta(hours=number), equity_usd=Decimal(10_000 + number)
+            )
+
+    as_owner(trader, make)
+    address = f"deployments/{deployment.pk}/equity/"
+
+    first = api("get", address, limit=3)
+    rest = api("get", address, limit=3, cursor=first["next_cursor"])
+    curve = [point["equity_usd"] for point in [*first["items"], *rest["items"]]]
+    assert curve == ["10004", "10003", "10002", "10001", "10000"]
+    window = {"since": "2026-05-01T13:00:00Z", "until": "2026-05-01T16:00:00+02:00"}
+    assert [point["at"] for point in api("get", address, **window)["items"]] == [
+        "2026-05-01T14:00:00Z",
+        "2026-05-01T13:00:00Z",
+    ]
+
+
+def test_the_record_of_a_backtest_is_read_by_its_deployment(api, trader):
+    def make():
+        deployment = BacktestRunFactory(done=True).deployment
+        TradeFactory(deployment=deployment)
+        ReflectionNoteFactory(deployment=deployment)
+        DecisionSnapshotFactory(deployment=deployment)
+        EquityPointFactory(deployment=deployment)
+        return deployment
+
+    played = as_owner(trader, make)
+
+    for address in ("trades/", "notes/", "decisions/", "equity/"):
+        assert len(api("get", f"deployments/{played.pk}/{address}")["items"]) == 1, address
+    api("get", f"deployments/{played.pk}/commands/", status=404)
+
+
+def test_a_command_waits_once(api, trader, deployment):
+    address = f"deployments/{deployment.pk}/commands/"
+
+    told = api("post", address, {"kind": "pause"}, status=201)
+    with time_machine.travel(JUNE + timedelta(minutes=1), tick=False):
+        again = api("post", address, {"kind": "pause"}, status=200)
+
+    assert (again["id"], again["status"]) == (told["id"], "pending")
+    assert [command["kind"] for command in api("get", address)["items"]] == ["pause"]
+
+
+@pytest.mark.parametrize("kind", ["resume", "flatten", "redeploy"])
+def test_a_command_that_makes_no_sense_is_a_conflict(api, deployment, kind):
+    problem = api("post", f"deployments/{deployment.pk}/commands/", {"kind": kind}, status=409)
+
+    assert problem["code"] == "command_refused"
+
+
+def test_a_deployment_that_another_program_runs_takes_no_commands(api, trader):
+    live = as_owner(trader, lambda: DeploymentFactory(broker_kind="live"))
+
+    assert api("post", f"deployments/{live.pk}/commands/", {"kind": "pause"}, status=409)["code"] == "command_refused"
+
+
+def test_a_command_is_one_of_a_few(api, deployment):
+    assert api("post", f"deployments/{deployment.pk}/commands/", {"kind": "explode"}, status=422)["code"] == "invalid"
+    assert api("post", f"deployments/{deployment.pk}/commands/", {}, status=422)["code"] == "invalid"
+
+
+def test_commands_are_paged(api, trader, deployment):
+    def make():
+        for number in range(3):
+            DeploymentCommandFactory(
+                deployment=deployment,
+                status="done",
+                finished_at=JUNE,
+                outcome=f"Outcome {number}",
+                created_at=MAY + timedelta(minutes=number),
+            )
+
+    as_owner(trader, make)
+
+    first = api("get", f"deployments/{deployment.pk}/commands/", limit=2)
+    assert [command["outcome"] for command in first["items"]] == ["Outcome 2", "Outcome 1"]
+
+
+# --- What the agent sees ---
+
+
+def test_memory_is_text_to_inject_with_its_tokens(api, trader):
+    def make():
+        live = DeploymentFactory(broker_kind="live")
+        TradeFactory(deployment=live, entry_reason="Flush into support")
+        TradeFactory(deployment=live, still_open=True, symbol="ETH")
+        TradeFactory(entry_reason="Of another deployment")
+        BarFactory(symbol="ETH", close=Decimal("102.5"), opened_at=JUNE - timedelta(hours=1))
+        return live, ReflectionNoteFactory(deployment=live)
+
+    live, note = as_owner(trader, make)
+
+    memory = api("get", f"deployments/{live.pk}/memory/")
+
+    assert memory["lessons"].startswith(LESSONS_HEADER)
+    assert "Longs after a flush paid" in memory["lessons"]
+    assert memory["trades"].startswith("## Recent trades on this skill (closed)\n- ")
+    assert "Flush into support" in memory["trades"]
+    assert "Of another deployment" not in memory["trades"]
+    assert "## Open positions (memory view)\n- ETH long" in memory["trades"]
+    assert "mark=102.5" in memory["trades"]
+    assert memory["text"] == f"{memory['lessons']}\n\n{memory['trades']}"
+    assert (memory["tokens"], memory["note_id"]) == (count_tokens(memory["text"]), str(note.pk))
+    assert memory["at"] == "2026-06-01T12:00:00Z"
+
+
+def test_memory_is_the_same_text_as_in_the_agents_own_prompt(api, trader, deployment):
+    def make():
+        TradeFactory(deployment=deployment)
+        TradeFactory(deployment=deployment, still_open=True, symbol="ETH")
+        ReflectionNoteFactory(deployment=deployment)
+        return preview(get_deployment(deployment.pk), at=JUNE)
+
+    prompt = as_owner(trader, make)
+
+    memory = api("get", f"deployments/{deployment.pk}/memory/")
+
+    assert memory["lessons"] == dict(prompt.segments)["LESSONS"]
+    assert prompt.context.endswith(f"\n\n{memory['trades']}\n")
+
+
+def test_a_dial_that_is_off_leaves_the_lessons_alone(api, trader):
+    def make():
+        version = SkillVersionFactory()
+        payload = {**version.payload, "context": {**version.payload["context"], "memory": {"enabled": False}}}
+        SkillVersion.objects.filter(pk=version.pk).delete()
+        version = SkillVersionFactory(skill=version.skill, payload=payload)
+        deployment = DeploymentFactory(version=version)
+        TradeFactory(deployment=deployment)
+        return deployment
+
+    deployment = as_owner(trader, make)
+
+    memory = api("get", f"deployments/{deployment.pk}/memory/")
+
+    assert (memory["text"], memory["tokens"], memory["note_id"]) == ("", 0, None)
+
+
+def test_reading_memory_writes_nothing(api, trader, deployment):
+    as_owner(trader, lambda: ReflectionNoteFactory(deployment=deployment))
+
+    api("get", f"deployments/{deployment.pk}/memory/")
+
+    assert as_owner(trader, ReflectionNote.objects.count) == 1
+
+
+def test_prompt_is_what_the_agent_would_be_sent(api, trader, deployment):
+    expected = as_owner(trader, lambda: preview(get_deployment(deployment.pk), at=JUNE))
+
+    prompt = api("get", f"deployments/{deployment.pk}/prompt/")
+
+    assert (prompt["system"], prompt["context"], prompt["note_id"]) == (expected.system, expected.context, None)
+    assert [segment["name"] for segment in prompt["segments"]] == ["HEADER", "LEASH", "STRATEGY", "FOOTER"]
+    tools = [tool["function"]["name"] for tool in prompt["tools"]]
+    assert tools == ["propose_order", "close_position", "hold"]
+    of_texts = count_tokens(expected.system) + count_tokens(expected.context)
+    assert of_texts < prompt["tokens"] < of_texts + count_tokens(json.dumps(prompt["tools"]))
+    assert prompt["tokens_per_day"] == 24 * prompt["tokens"]
+    assert (prompt["model"], prompt["usd_per_day"]) == ("offline/keel", "0")
+
+
+def test_prompt_of_a_model_without_a_list_price_has_no_cost(api, deployment, settings):
+    settings.TRADING_AGENT_MODEL = "somebody/unheard-of"
+
+    assert api("get", f"deployments/{deployment.pk}/prompt/")["usd_per_day"] is None
+
+
+@pytest.mark.parametrize(
+    "address", ["", "trades/", "notes/", "decisions/", "decisions/1/", "equity/", "commands/", "memory/", "prompt/"]
+)
+def test_what_is_not_there_is_a_404_in_words(api, address):
+    assert api("get", f"deployments/{uuid4()}/{address}", status=404)["code"] == "deployment_not_found"
+
+
+def test_a_skill_that_is_not_there_is_not_deployed(api):
+    assert api("post", "deployments/", {"skill_id": str(uuid4())}, status=404)["code"] == "skill_not_found"

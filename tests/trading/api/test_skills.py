@@ -1,0 +1,292 @@
+"""Skills and drafts over REST: the same services as the pages."""
+
+from datetime import timedelta
+from decimal import Decimal
+from uuid import uuid4
+
+import pytest
+import time_machine
+
+from config.lib.rest.views import PROBLEM_JSON
+from tests.factories.memory import JUNE
+from tests.factories.record import (
+    WHOLE,
+    DeploymentFactory,
+    SkillDraftFactory,
+    SkillFactory,
+    SkillVersionFactory,
+    TradeFactory,
+)
+from tests.owners import as_owner
+from trading.api.serializers.skills import WholeDraftSerializer, WholeSkillSerializer
+from trading.models import Deployment, SkillDraft
+from trading.skills.services import patch_draft, save_draft, start_draft
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def clock():
+    with time_machine.travel(JUNE, tick=False) as clock:
+        yield clock
+
+
+@pytest.fixture
+def skill(trader):
+    """A skill of two versions."""
+
+    def work():
+        skill = SkillVersionFactory(skill__name="Dips").skill
+        draft = start_draft(skill_id=skill.pk, now=JUNE)
+        patch_draft(draft_id=draft.pk, patch={"risk": {"max_leverage": 2}}, now=JUNE)
+        return save_draft(draft_id=draft.pk, now=JUNE).skill
+
+    return as_owner(trader, work)
+
+
+# --- Skills ---
+
+
+def test_skills_are_listed_last_changed_first_archived_ones_apart(api, trader):
+    def make():
+        for number in range(3):
+            SkillFactory(name=f"Skill {number}", updated_at=JUNE + timedelta(minutes=number))
+        SkillFactory(name="Old", archived_at=JUNE)
+
+    as_owner(trader, make)
+
+    first = api("get", "skills/", limit=2)
+    rest = api("get", "skills/", limit=2, cursor=first["next_cursor"])
+    assert [item["name"] for item in [*first["items"], *rest["items"]]] == ["Skill 2", "Skill 1", "Skill 0"]
+    assert rest["next_cursor"] == ""
+    assert [item["name"] for item in api("get", "skills/", archived="true")["items"]] == ["Old"]
+
+
+def test_a_skill_comes_with_what_its_newest_version_says(api, skill):
+    shown = api("get", f"skills/{skill.pk}/")
+
+    assert (shown["name"], shown["latest_version"], shown["trading_style"]) == ("Dips", 2, "swing")
+    assert shown.keys() == WholeSkillSerializer().fields.keys()
+    assert shown["payload"]["risk"]["max_leverage"] == 2
+    assert shown["payload"]["context"]["symbols"] == ["BTC", "ETH"]
+
+
+def test_versions_are_listed_and_each_says_what_it_said(api, skill):
+    listed = api("get", f"skills/{skill.pk}/versions/")["items"]
+
+    assert [(item["version"], "payload" in item) for item in listed] == [(2, False), (1, False)]
+    assert api("get", f"skills/{skill.pk}/versions/1/")["payload"]["risk"]["max_leverage"] == 3
+
+
+def test_versions_are_compared(api, skill):
+    compared = api("get", f"skills/{skill.pk}/compare/", old=1, new=2)
+
+    assert compared == {
+        "old": 1,
+        "new": 2,
+        "changes": [{"field": "risk.max_leverage", "before": 3.0, "after": 2.0}],
+    }
+
+
+@pytest.mark.parametrize("query", [{}, {"old": 1}, {"old": 0, "new": 1}, {"old": 1, "new": "x"}], ids=repr)
+def test_a_comparison_names_two_versions(api, skill, query):
+    problem = api("get", f"skills/{skill.pk}/compare/", status=422, **query)
+
+    assert {error["parameter"] for error in problem["errors"]} <= {"old", "new"}
+
+
+def test_a_skill_that_is_deployed_is_not_archived(api, trader, skill):
+    deployed = api("post", f"skills/{skill.pk}/deploy/", {}, status=201)
+
+    assert api("post", f"skills/{skill.pk}/archive/", {}, status=409)["code"] == "skill_in_use"
+    as_owner(trader, lambda: Deployment.objects.filter(pk=deployed["id"]).update(status="stopped"))
+    assert api("post", f"skills/{skill.pk}/archive/", {})["archived_at"] == "2026-06-01T12:00:00Z"
+
+
+def test_a_skill_is_deployed_on_paper_with_its_newest_version(api, skill):
+    deployed = api("post", f"skills/{skill.pk}/deploy/", {"starting_equity_usd": "2500.50"}, status=201)
+
+    assert (
+        deployed
+        | {
+            "skill": str(skill.pk),
+            "version": 2,
+            "broker_kind": "paper",
+            "status": "running",
+            "starting_equity_usd": "2500.5",
+            "last_tick": 0,
+        }
+        == deployed
+    )
+
+
+@pytest.mark.parametrize("money", ["0", "-5", "NaN", "Infinity", "1e40", "0.0000000000001", True, [], None], ids=repr)
+def test_a_deployment_starts_with_an_amount_of_money(api, skill, money):
+    problem = api("post", f"skills/{skill.pk}/deploy/", {"starting_equity_usd": money}, status=422)
+
+    assert problem["errors"][0]["pointer"] == "#/starting_equity_usd"
+
+
+def test_performance_stands_apart_by_kind_and_has_strings_for_money(api, trader):
+    def make():
+        paper = DeploymentFactory()
+        live = DeploymentFactory(version=paper.version, broker_kind="live")
+        for number in range(6):
+            TradeFactory(deployment=paper, fees_usd=Decimal("0.5"), gross_pnl_usd=Decimal(20 if number else -8))
+        TradeFactory(deployment=live)
+        return paper.skill
+
+    skill = as_owner(trader, make)
+
+    kinds = {one["broker_kind"]: one["performance"] for one in api("get", f"skills/{skill.pk}/performance/")["kinds"]}
+    assert (kinds["paper"]["trades"], kinds["paper"]["wins"], kinds["paper"]["net_usd"]) == (6, 5, "89")
+    assert kinds["paper"]["mean_holding_minutes"] == 120
+    assert [isinstance(bound, str) for bound in kinds["paper"]["expectancy_interval_usd"]] == [True, True]
+    assert (kinds["live"]["is_too_few"], kinds["live"]["profit_factor"], kinds["live"]["sharpe"]) == (True, None, None)
+
+
+# --- Drafts ---
+
+
+def test_a_draft_is_begun_patched_and_saved_as_a_skill(api, trader):
+    draft = api("post", "drafts/", {}, status=201)
+    assert draft.keys() == WholeDraftSerializer().fields.keys()
+    assert {problem["field"] for problem in draft["problems"]} >= {"name", "trading_style", "context.symbols"}
+
+    patched = api("patch", f"drafts/{draft['id']}/", {**WHOLE, "trading_style": "day", "maxSteps": 4})
+    assert (patched["problems"], patched["name"]) == ([], "Dips")
+
+    version = api("post", f"drafts/{draft['id']}/save/", {}, status=201)
+    assert (version["version"], version["payload"]["trading_style"], version["payload"]["max_steps"]) == (1, "day", 4)
+    assert api("get", f"skills/{version['skill']}/")["payload"] == version["payload"]
+    assert api("get", "drafts/")["items"] == []
+    assert api("get", f"drafts/{draft['id']}/", status=404)["code"] == "draft_not_found"
+
+
+def test_a_draft_that_is_open_is_returned(api, clock, skill):
+    begun = api("post", "drafts/", {"skill_id": str(skill.pk)}, status=201)
+    clock.shift(60)
+
+    again = api("post", "drafts/", {"skill_id": str(skill.pk)}, status=200)
+
+    assert (again["id"], again["base_version"], again["problems"]) == (begun["id"], 2, [])
+    assert [item["id"] for item in api("get", "drafts/")["items"]] == [begun["id"]]
+
+
+def test_blocks_are_merged_and_lists_replaced(api, skill):
+    draft = api("post", "drafts/", {"skill_id": str(skill.pk)}, status=201)
+
+    patched = api("patch", f"drafts/{draft['id']}/", {"context": {"symbols": ["sol"]}, "risk": {"maxLeverage": 5}})
+
+    context = patched["payload"]["context"]
+    assert (context["symbols"], context["bars_lookback"]) == (["SOL"], draft["payload"]["context"]["bars_lookback"])
+    assert patched["payload"]["risk"] == {**draft["payload"]["risk"], "max_leverage": 5}
+
+
+@pytest.mark.parametrize(
+    ("patch", "pointer"),
+    [
+        ({"context": {"symbols": ["BTC", "b t c !"]}}, "#/context/symbols/1"),
+        ({"risk": {"max_leverage": 1000}}, "#/risk/max_leverage"),
+        ({"colour": "red"}, "#/colour"),
+        ({"strategy": None}, "#/strategy"),
+        ({"trading_style": "day"}, "#/trading_style"),
+    ],
+    ids=repr,
+)
+def test_a_wrong_field_is_pointed_at_and_nothing_is_set(api, skill, patch, pointer):
+    draft = api("post", "drafts/", {"skill_id": str(skill.pk)}, status=201)
+
+    problem = api("patch", f"drafts/{draft['id']}/", {"name": "Changed", **patch}, status=422)
+
+    assert pointer in [error["pointer"] for error in problem["errors"]]
+    assert api("get", f"drafts/{draft['id']}/")["payload"] == draft["payload"]
+
+
+@pytest.mark.parametrize("patch", [[], "text", 3], ids=repr)
+def test_a_patch_is_an_object(api, patch):
+    draft = api("post", "drafts/", {}, status=201)
+
+    assert api("patch", f"drafts/{draft['id']}/", patch, status=400)["detail"] == "A patch is an object."
+
+
+def test_a_draft_that_lacks_something_is_not_saved(api):
+    draft = api("post", "drafts/", {}, status=201)
+
+    problem = api("post", f"drafts/{draft['id']}/save/", {}, status=422)
+
+    assert {"#/name", "#/context/symbols"} <= {error["pointer"] for error in problem["errors"]}
+
+
+def test_a_draft_that_changes_nothing_makes_no_version(api, clock, skill):
+    draft = api("post", "drafts/", {"skill_id": str(skill.pk)}, status=201)
+    clock.shift(60)
+
+    assert api("post", f"drafts/{draft['id']}/save/", {}, status=200)["version"] == 2
+
+
+def test_a_draft_of_an_old_version_is_saved_over_a_newer_one_only_if_told_so(api, trader, clock, skill):
+    draft = api("post", "drafts/", {"skill_id": str(skill.pk)}, status=201)
+    api("patch", f"drafts/{draft['id']}/", {"description": "Mine"})
+    as_owner(trader, lambda: SkillDraft.objects.filter(pk=draft["id"]).update(base_version=1))
+    clock.shift(60)
+
+    assert api("post", f"drafts/{draft['id']}/save/", {}, status=409)["code"] == "draft_outdated"
+    assert api("post", f"drafts/{draft['id']}/save/", {"over_newer": True}, status=201)["version"] == 3
+
+
+def test_two_skills_have_two_names(api, skill):
+    draft = api("post", "drafts/", {}, status=201)
+    api("patch", f"drafts/{draft['id']}/", WHOLE)
+
+    assert api("post", f"drafts/{draft['id']}/save/", {}, status=409)["code"] == "skill_name_taken"
+
+
+def test_a_template_fills_a_draft(api):
+    draft = api("post", "drafts/", {}, status=201)
+
+    filled = api("post", f"drafts/{draft['id']}/template/", {"template": "trend_breakout"})
+
+    assert (filled["name"], filled["problems"]) == ("Trend breakout", [])
+    assert api("post", f"drafts/{draft['id']}/template/", {"template": "magic"}, status=422)["code"] == "invalid"
+
+
+def test_a_draft_is_discarded(api, trader):
+    draft = as_owner(trader, SkillDraftFactory)
+
+    assert api("delete", f"drafts/{draft.pk}/", status=204) is None
+    assert api("delete", f"drafts/{draft.pk}/", status=404)["code"] == "draft_not_found"
+
+
+@pytest.mark.parametrize(
+    ("method", "address"),
+    [
+        ("get", "skills/{id}/"),
+        ("get", "skills/{id}/versions/"),
+        ("get", "skills/{id}/versions/1/"),
+        ("get", "skills/{id}/versions/99999999999999999999999/"),
+        ("get", "skills/{id}/compare/?old=1&new=1"),
+        ("post", "skills/{id}/archive/"),
+        ("post", "skills/{id}/deploy/"),
+        ("get", "skills/{id}/performance/"),
+        ("get", "drafts/{id}/"),
+        ("patch", "drafts/{id}/"),
+        ("delete", "drafts/{id}/"),
+        ("post", "drafts/{id}/save/"),
+    ],
+)
+def test_what_is_not_there_is_a_404_in_words(api, method, address):
+    problem = api(method, address.format(id=uuid4()), None if method == "get" else {}, status=404)
+
+    assert problem["title"] == "Not Found"
+    assert problem["code"] in {"skill_not_found", "draft_not_found"}
+
+
+def test_a_skill_in_a_body_that_is_not_there_is_a_404_too(api):
+    assert api("post", "drafts/", {"skill_id": str(uuid4())}, status=404)["code"] == "skill_not_found"
+
+
+def test_refusals_are_problems(client, trader):
+    client.force_login(trader)
+
+    assert client.get(f"/api/skills/{uuid4()}/")["Content-Type"] == PROBLEM_JSON

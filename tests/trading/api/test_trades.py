@@ -1,0 +1,275 @@
+"""Trades, the calendar and backtests over REST."""
+
+from datetime import timedelta
+from decimal import Decimal
+from urllib.parse import urlencode
+from uuid import uuid4
+
+import pytest
+import time_machine
+
+from tests.factories.memory import JUNE, MAY
+from tests.factories.record import (
+    BacktestRunFactory,
+    BarFactory,
+    DeploymentFactory,
+    FillFactory,
+    MarketEventFactory,
+    SkillVersionFactory,
+    TradeFactory,
+)
+from tests.owners import as_owner
+from trading.api.serializers.trades import ExposedEventSerializer, WholeTradeSerializer
+from trading.models import BacktestRun, Deployment
+
+pytestmark = pytest.mark.django_db
+HOUR = timedelta(hours=1)
+
+
+@pytest.fixture(autouse=True)
+def _in_june():
+    with time_machine.travel(JUNE, tick=False):
+        yield
+
+
+# --- Trades ---
+
+
+@pytest.fixture
+def trades(trader):
+    """Four trades of two deployments, and one of a backtest."""
+
+    def make():
+        paper = DeploymentFactory()
+        found = [
+            TradeFactory(deployment=paper, entry_tick_at=MAY, entry_reason="Breakout"),
+            TradeFactory(deployment=paper, entry_tick_at=MAY + HOUR, symbol="ETH", side="short", exit_kind="stop"),
+            TradeFactory(deployment=paper, entry_tick_at=MAY + 2 * HOUR, still_open=True, entry_regime_tag="trend"),
+            TradeFactory(entry_tick_at=MAY + 3 * HOUR, exit_reason="50% retraced"),
+        ]
+        TradeFactory(deployment=BacktestRunFactory().deployment, symbol="SOL")
+        return found
+
+    return as_owner(trader, make)
+
+
+@pytest.mark.parametrize(
+    ("query", "expected"),
+    [
+        ({}, [3, 2, 1, 0]),
+        ({"order": "oldest"}, [0, 1, 2, 3]),
+        ({"order": "symbol"}, [3, 2, 0, 1]),
+        ({"symbol": "eth"}, [1]),
+        ({"side": "short"}, [1]),
+        ({"status": "open"}, [2]),
+        ({"exit_kind": "stop"}, [1]),
+        ({"regime": "trend"}, [2]),
+        ({"words": "BREAKOUT above"}, [3, 2, 1]),
+        ({"words": "50%"}, [3]),
+        ({"words": "_"}, []),
+        ({"reconciled": "exact", "status": "open"}, [2]),
+        ({"reconciled": "gap"}, []),
+        ({"since": "2026-05-01", "until": "2026-05-01"}, [3, 2, 1, 0]),
+        ({"since": "0001-01-01", "until": "2026-04-30"}, []),
+        ({"since": "2026-05-02", "until": "9999-12-31"}, []),
+    ],
+    ids=repr,
+)
+def test_trades_are_filtered_and_ordered(api, trades, query, expected):
+    found = [trade["id"] for trade in api("get", f"trades/?{urlencode(query)}")["items"]]
+
+    assert found == [str(trades[number].pk) for number in expected]
+
+
+@pytest.mark.parametrize("order", ["newest", "oldest", "symbol"])
+def test_pages_hold_each_trade_once(api, trades, order):
+    whole = [trade["id"] for trade in api("get", "trades/", order=order)["items"]]
+
+    page = api("get", "trades/", order=order, limit=1)
+    found = page["items"]
+    while page["next_cursor"]:
+        page = api("get", "trades/", order=order, limit=1, cursor=page["next_cursor"])
+        found += page["items"]
+
+    assert [trade["id"] for trade in found] == whole
+
+
+def test_a_cursor_of_another_order_is_refused(api, trades):
+    cursor = api("get", "trades/", limit=1)["next_cursor"]
+
+    assert api("get", "trades/", order="oldest", cursor=cursor, status=422)["code"] == "cursor_refused"
+
+
+def test_trades_of_a_deployment_or_of_backtests_are_asked_for(api, trades):
+    own = api("get", "trades/", deployment_id=str(trades[3].deployment_id))["items"]
+
+    assert [trade["id"] for trade in own] == [str(trades[3].pk)]
+    assert api("get", "trades/", symbol="SOL")["items"] == []
+    assert len(api("get", "trades/", symbol="SOL", with_backtests="true")["items"]) == 1
+    assert len(api("get", "trades/", skill_id=str(trades[0].skill_id))["items"]) == 3
+
+
+def test_a_trade_comes_with_its_fills_and_every_digit(api, trader):
+    def make():
+        trade = TradeFactory(
+            entry_price=Decimal("0.000012345678"), gross_pnl_usd=Decimal("1234567.89"), mfe_usd=Decimal(2_000_000)
+        )
+        for number, quantity in enumerate((Decimal(2), Decimal("-2.0"))):
+            FillFactory(deployment=trade.deployment, at=trade.entry_at + number * HOUR, quantity=quantity)
+        FillFactory(deployment=trade.deployment, at=trade.entry_at - HOUR)
+        return trade
+
+    trade = as_owner(trader, make)
+
+    shown = api("get", f"trades/{trade.pk}/")
+
+    assert [(fill["quantity"], fill["price"]) for fill in shown["fills"]] == [("2", "100"), ("-2", "100")]
+    assert (shown["entry_price"], shown["gross_pnl_usd"]) == ("0.000012345678", "1234567.89")
+    assert (shown["realized_pnl_usd"], shown["holding_minutes"]) == ("1234566.89", "120")
+    assert shown["exit_at"] == "2026-05-01T14:00:00Z"
+    assert shown.keys() == WholeTradeSerializer().fields.keys()
+
+
+def test_a_trade_that_is_not_there_is_a_404(api):
+    assert api("get", f"trades/{uuid4()}/", status=404)["code"] == "trade_not_found"
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        {"order": "best"},
+        {"side": "up"},
+        {"limit": 0},
+        {"limit": 1000},
+        {"deployment_id": "x"},
+        {"cursor": "x"},
+        {"colour": "red"},
+    ],
+    ids=repr,
+)
+def test_a_query_that_cannot_be_is_refused(api, query):
+    assert api("get", "trades/", status=422, **query)["status"] == 422
+
+
+# --- The calendar ---
+
+
+def test_events_come_with_what_a_deployment_holds_against_them(api, trader):
+    for days in (10, 20, 30):
+        at = JUNE - timedelta(days=days)
+        MarketEventFactory(starts_at=at)
+        BarFactory(opened_at=at - HOUR, close=Decimal(100))
+        BarFactory(opened_at=at, close=Decimal(103), high=Decimal(110))
+    MarketEventFactory(starts_at=JUNE + 2 * HOUR, title="FOMC statement in June")
+    MarketEventFactory(starts_at=JUNE + 3 * HOUR, kind="cpi", title="CPI", symbols=["ETH"], importance=0.2)
+    MarketEventFactory(starts_at=JUNE + timedelta(days=30), title="Too far")
+    open_trade = as_owner(trader, lambda: TradeFactory(still_open=True, entry_price=Decimal(100)))
+
+    plain = api("get", "events/")["events"]
+    assert [(event["title"], event["exposures"]) for event in plain] == [("FOMC statement in June", []), ("CPI", [])]
+    fomc, cpi = api("get", "events/", deployment_id=str(open_trade.deployment_id))["events"]
+    assert fomc.keys() == ExposedEventSerializer().fields.keys()
+    [exposure] = fomc["exposures"]
+    assert exposure | {"symbol": "BTC", "position_side": "long", "similar_events_back": 3} == exposure
+    assert exposure["median_abs_move_fraction"] == pytest.approx(0.03)
+    assert exposure["notional_usd"] == "206"
+    assert (cpi["exposures"], cpi["symbols"]) == ([], ["ETH"])
+
+
+@pytest.mark.parametrize(
+    ("query", "titles"),
+    [
+        ({"kind": "cpi"}, ["CPI"]),
+        ({"symbol": "btc"}, ["FOMC"]),
+        ({"min_importance": 0.5}, ["FOMC"]),
+        ({"lookahead_hours": 1}, []),
+    ],
+    ids=repr,
+)
+def test_events_are_filtered(api, query, titles):
+    MarketEventFactory(starts_at=JUNE + 2 * HOUR, title="FOMC")
+    MarketEventFactory(starts_at=JUNE + 3 * HOUR, kind="cpi", title="CPI", symbols=["ETH"], importance=0.2)
+
+    assert [event["title"] for event in api("get", "events/", **query)["events"]] == titles
+
+
+def test_exposure_of_a_deployment_that_is_not_there_is_a_404(api):
+    assert api("get", "events/", deployment_id=str(uuid4()), status=404)["code"] == "deployment_not_found"
+
+
+@pytest.mark.parametrize(
+    "query", [{"lookahead_hours": 10_000}, {"kind": "party"}, {"min_importance": "nan"}, {"symbol": "x" * 40}], ids=repr
+)
+def test_a_query_of_events_that_cannot_be_is_refused(api, query):
+    assert api("get", "events/", status=422, **query)["errors"][0]["parameter"] == next(iter(query))
+
+
+# --- Backtests ---
+
+
+@pytest.fixture
+def skill(trader):
+    return as_owner(trader, SkillVersionFactory).skill
+
+
+APRIL = {"starts_at": "2026-04-01T00:00:00Z", "ends_at": "2026-05-01T00:00:00Z"}
+
+
+def test_a_backtest_is_queued_seen_and_cancelled(api, skill):
+    run = api("post", "backtests/", {"skill_id": str(skill.pk), **APRIL, "fee_bps": "2.5"}, status=201)
+
+    assert run | {"status": "pending", "skill": str(skill.pk), "skill_version": 1, "fee_bps": "2.5"} == run
+    assert run | {"starting_equity_usd": "10000", "slippage_bps": "2", "reflects": True, "summary": {}} == run
+    assert api("get", f"backtests/{run['id']}/") == run
+    cancelled = api("post", f"backtests/{run['id']}/cancel/", {})
+    assert (cancelled["status"], cancelled["finished_at"]) == ("cancelled", "2026-06-01T12:00:00Z")
+    assert api("post", f"backtests/{run['id']}/cancel/", {}, status=409)["code"] == "backtest_is_over"
+
+
+@pytest.mark.parametrize(
+    ("fields", "code"),
+    [
+        ({"ends_at": "2026-03-01T00:00:00Z"}, "backtest_refused"),
+        ({"ends_at": "2027-03-01T00:00:00Z"}, "backtest_refused"),
+        ({"starts_at": "2016-03-01T00:00:00Z"}, "backtest_refused"),
+        ({"starts_at": "0001-01-01T00:00:00+14:00"}, "invalid"),
+        ({"slippage_bps": "-1"}, "invalid"),
+        ({"fee_bps": "1e9"}, "invalid"),
+        ({"is_simulated": True}, "invalid"),
+    ],
+    ids=repr,
+)
+def test_a_backtest_that_makes_no_sense_is_refused(api, trader, skill, fields, code):
+    problem = api("post", "backtests/", {"skill_id": str(skill.pk), **APRIL, **fields}, status=422)
+
+    assert problem["code"] == code
+    assert not as_owner(trader, lambda: Deployment.objects.exists() or BacktestRun.objects.exists())
+
+
+def test_backtests_are_listed_newest_first(api, trader, django_assert_max_num_queries):
+    def make():
+        done = BacktestRunFactory(done=True, summary={"trades": 12})
+        for number in range(1, 4):
+            BacktestRunFactory(created_at=MAY + number * HOUR)
+        return done
+
+    done = as_owner(trader, make)
+
+    with django_assert_max_num_queries(14):
+        listed = api("get", "backtests/")["items"]
+    assert [run["status"] for run in listed] == ["pending", "pending", "pending", "done"]
+    assert listed[-1]["summary"] == {"trades": 12}
+    assert [run["id"] for run in api("get", "backtests/?status=done")["items"]] == [str(done.pk)]
+    own = api("get", "backtests/", skill_id=listed[0]["skill"])["items"]
+    assert [run["id"] for run in own] == [listed[0]["id"]]
+
+
+@pytest.mark.parametrize(("method", "address"), [("get", ""), ("post", "cancel/")])
+def test_a_backtest_that_is_not_there_is_a_404(api, method, address):
+    body = None if method == "get" else {}
+
+    assert api(method, f"backtests/{uuid4()}/{address}", body, status=404)["code"] == "backtest_not_found"
+
+
+def test_a_backtest_of_a_skill_that_is_not_there_is_a_404(api):
+    assert api("post", "backtests/", {"skill_id": str(uuid4()), **APRIL}, status=404)["code"] == "skill_not_found"

@@ -1,0 +1,367 @@
+import itertools
+import json
+from collections import Counter
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from io import StringIO
+from zoneinfo import ZoneInfo
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from tests.trading.data import BARS, needs_bars, real_hours
+from trading.market.imports.bars import aggregate_bars, read_bars, store_bars
+from trading.market.imports.events import SHIPPED, shipped_events, to_utc
+from trading.models import Bar, FundingRate, MarketEvent, NewsItem
+from trading.models.choices import INTERVALS, EventKind
+
+pytestmark = pytest.mark.django_db
+
+D = Decimal
+HEADER = "timestamp,open,high,low,close,volume\n"
+
+
+@pytest.fixture
+def path(tmp_path):
+    def write(content, name="file.csv"):
+        file = tmp_path / name
+        file.write_text(content if isinstance(content, str) else json.dumps(content))
+        return file
+
+    return write
+
+
+def run(*arguments, **options) -> str:
+    output = StringIO()
+    call_command(*map(str, arguments), stdout=output, stderr=StringIO(), **options)
+    return output.getvalue()
+
+
+def minutes(count: int, *, skip: int | None = None, first: str = "2026-06-01 00:00:00") -> str:
+    start = datetime.fromisoformat(first)
+    lines = [
+        f"{start + number * timedelta(minutes=1)},{100 + number},{101 + number},{99 + number},{100.5 + number},2"
+        for number in range(count)
+        if number != skip
+    ]
+    return HEADER + "\n".join(lines) + "\n"
+
+
+def import_bars(file, *more, aggregate="none") -> str:
+    return run("import_bars", file, "--symbol", "btc", "--interval", "1m", "--aggregate", aggregate, *more)
+
+
+# --- Bars ---
+
+
+def test_bars_come_in_once(path):
+    file = path(minutes(5))
+
+    assert import_bars(file) == "5 bars of BTC 1m\n"
+    assert import_bars(file) == "5 bars of BTC 1m\n"
+
+    bar = Bar.objects.order_by("opened_at").first()
+    assert Bar.objects.count() == 5
+    assert (bar.opened_at, bar.open, bar.high, bar.low, bar.close) == (
+        datetime(2026, 6, 1, tzinfo=UTC),
+        100,
+        101,
+        99,
+        D("100.5"),
+    )
+    assert (bar.volume, bar.source, bar.is_simulated) == (2, "file.csv", False)
+
+
+def test_import_goes_on_where_it_stopped(path):
+    import_bars(path(minutes(3)))
+
+    assert import_bars(path(minutes(5)), "--resume") == "2 bars of BTC 1m\n"
+    assert Bar.objects.count() == 5
+
+
+def test_corrected_bar_takes_the_place_of_the_old_one(path):
+    import_bars(path(minutes(2)))
+    import_bars(path(HEADER + "2026-06-01T00:00:00Z,5,6,4,5,0\n"), "--source", "better")
+
+    assert Bar.objects.order_by("opened_at").values_list("close", "source").first() == (5, "better")
+    assert Bar.objects.count() == 2
+
+
+def test_bar_that_stands_twice_in_a_file_counts_as_its_last(path):
+    import_bars(path(HEADER + "2026-06-01,5,6,4,5,0\n2026-06-01,5,6,4,6,0\n"))
+
+    assert Bar.objects.get().close == 6
+
+
+def test_longer_bars_are_made_of_whole_ones_alone(path):
+    said = import_bars(path(minutes(130, skip=70)), aggregate="1h,5m")
+
+    hour = Bar.objects.get(interval="1h")
+    assert said == "129 bars of BTC 1m, 25 of 5m, 1 of 1h\n"
+    assert (hour.open, hour.high, hour.low, hour.close, hour.volume) == (100, 160, 99, D("159.5"), 120)
+    assert hour.opened_at == datetime(2026, 6, 1, tzinfo=UTC)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("2026-06-01 00:00:30,5,6,4,5,0", "not the beginning of a bar of 1m"),
+        ("2026-06-01,5,6,7,5,0", "do not lie"),
+        ("2026-06-01,5,6,4,9,0", "do not lie"),
+        ("2026-06-01,5,6,0,5,0", "below zero"),
+        ("2026-06-01,5,6,4,5,-1", "below zero"),
+        ("2026-06-01,x,6,4,5,0", "not a number"),
+        ("2026-06-01,5,6", "not a number"),
+        ("today,5,6,4,5,0", "not an instant"),
+    ],
+)
+def test_bar_that_cannot_be_is_refused_by_its_line(path, line, words):
+    with pytest.raises(CommandError, match=rf"line 2: .*{words}"):
+        import_bars(path(HEADER + line + "\n"))
+
+
+def test_shorter_bars_cannot_be_made(path):
+    with pytest.raises(CommandError, match="longer"):
+        import_bars(path(minutes(1)), aggregate="1m")
+
+
+def test_unknown_interval_cannot_be_made(path):
+    with pytest.raises(CommandError, match="2h is none of"):
+        import_bars(path(minutes(1)), aggregate="1h,2h")
+
+
+def longer_bars():
+    fields = ("interval", "opened_at", "open", "high", "low", "close", "volume", "source", "is_simulated")
+    return list(Bar.objects.exclude(interval="1m").order_by("interval", "opened_at").values_list(*fields))
+
+
+def test_every_longer_bar_is_made_if_nothing_else_is_said(path):
+    said = run("import_bars", path(minutes(2 * 1440)), "--symbol", "btc", "--interval", "1m")
+
+    assert said == "2880 bars of BTC 1m, 576 of 5m, 192 of 15m, 96 of 30m, 48 of 1h, 12 of 4h, 2 of 1d\n"
+    day = Bar.objects.filter(interval="1d").first()
+    assert (day.open, day.high, day.low, day.close, day.volume) == (100, 1540, 99, D("1539.5"), 2880)
+
+
+def test_longer_bars_are_the_same_however_the_import_was_cut(path, monkeypatch):
+    import_bars(path(minutes(2000, skip=700)), aggregate="5m,1h,4h,1d")
+    at_once = longer_bars()
+    import_bars(path(minutes(2000, skip=700)), aggregate="5m,1h,4h,1d")
+    again = longer_bars()
+    Bar.objects.all().delete()
+    monkeypatch.setattr("trading.market.imports.bars.CHUNK", 97)
+    import_bars(path(minutes(333)), aggregate="5m,1h,4h,1d")
+    import_bars(path(minutes(2000, skip=700)), "--resume", aggregate="5m,1h,4h,1d")
+
+    assert at_once == again == longer_bars()
+    assert {row[0]: sum(other[0] == row[0] for other in at_once) for row in at_once} == {"5m": 399, "1h": 32, "4h": 7}
+
+
+def test_a_bar_that_came_late_completes_the_longer_ones_around_it(path):
+    import_bars(path(minutes(1440, skip=70)), aggregate="1h,1d")
+    assert not Bar.objects.filter(interval="1d").exists()
+
+    said = import_bars(path(minutes(1, first="2026-06-01 01:10:00")), aggregate="1h,1d")
+
+    assert said == "1 bars of BTC 1m, 1 of 1h, 1 of 1d\n"
+
+
+def test_longer_bars_stand_as_far_as_an_import_came(path, monkeypatch):
+    monkeypatch.setattr("trading.market.imports.bars.CHUNK", 60)
+    broken = minutes(150).replace("2026-06-01 02:20:00,240", "2026-06-01 02:20:00,x")
+    with pytest.raises(CommandError, match="line 142"):
+        import_bars(path(broken), aggregate="1h")
+
+    assert Bar.objects.filter(interval="1m").count() == 120
+    assert Bar.objects.filter(interval="1h").count() == 2
+
+
+def test_each_interval_divides_every_longer_one():
+    lengths = list(INTERVALS.values())
+
+    assert lengths == sorted(lengths)
+    assert all(not after % before for before, after in itertools.pairwise(lengths))
+    assert lengths[-1] == timedelta(days=1)
+
+
+@needs_bars
+def test_real_bars_come_in_and_make_the_hours(path):
+    said = run("import_bars", BARS, "--symbol", "BTC", "--interval", "1m", "--aggregate", "1h")
+
+    assert said == f"45031 bars of BTC 1m, {len(real_hours())} of 1h\n"
+    at, first, high, low, last = real_hours()[100]
+    hour = Bar.objects.get(interval="1h", opened_at=at)
+    assert (hour.open, hour.high, hour.low, hour.close) == (first, high, low, last)
+
+
+def test_nothing_makes_nothing():
+    assert list(aggregate_bars([], "1h")) == []
+    assert store_bars([], aggregate=["1h"]) == {}
+
+
+def test_mark_and_index_are_read_where_they_are(path):
+    header = "timestamp,open,high,low,close,mark,index\n"
+    (bar,) = read_bars(path(header + "2026-06-01,5,6,4,5,5.1,5\n"), symbol="BTC", interval="1d", source="x")
+
+    assert (bar.mark, bar.index, bar.volume) == (D("5.1"), 5, 0)
+
+
+# --- Events ---
+
+
+def test_shipped_calendar_comes_in_once():
+    first, second = run("import_events"), run("import_events")
+
+    assert first == second == f"{MarketEvent.objects.count()} events\n"
+    assert {event.kind for event in MarketEvent.objects.all()} == {"fomc", "cpi"}
+
+
+@pytest.mark.parametrize(
+    ("kind", "at"),
+    [
+        ("cpi", datetime(2022, 1, 12, 13, 30, tzinfo=UTC)),
+        ("fomc", datetime(2022, 1, 26, 19, tzinfo=UTC)),
+        ("fomc", datetime(2022, 6, 15, 18, tzinfo=UTC)),
+        ("cpi", datetime(2023, 7, 12, 12, 30, tzinfo=UTC)),
+        # The days on both sides of a change of the clock in New York.
+        ("cpi", datetime(2026, 3, 11, 12, 30, tzinfo=UTC)),
+        ("cpi", datetime(2026, 11, 10, 13, 30, tzinfo=UTC)),
+        ("fomc", datetime(2026, 10, 28, 18, tzinfo=UTC)),
+        ("fomc", datetime(2024, 11, 7, 19, tzinfo=UTC)),
+    ],
+)
+def test_shipped_calendar_knows_summer_and_winter(kind, at):
+    assert at in {event.starts_at for event in shipped_events() if event.kind == kind}
+
+
+NOT_ON_A_WEDNESDAY = {date(2024, 11, 7)}  # after the election
+SHIPPED_SERIES = {series["kind"]: series for series in json.loads(SHIPPED.read_text())["series"]}
+
+
+def days_of(kind: str) -> list[date]:
+    return [date.fromisoformat(day) for day in SHIPPED_SERIES[kind]["dates"]]
+
+
+@pytest.mark.parametrize("kind", SHIPPED_SERIES)
+def test_shipped_calendar_has_each_date_once_on_a_working_day(kind):
+    days = days_of(kind)
+
+    assert kind in list(EventKind)
+    assert days == sorted(set(days))
+    assert {day.weekday() for day in days} <= {0, 1, 2, 3, 4}
+    assert all(20 <= (after - before).days <= 70 for before, after in itertools.pairwise(days))
+
+
+def test_shipped_fed_decisions_are_on_wednesdays_eight_a_year_at_two_in_new_york():
+    days = days_of("fomc")
+
+    assert {day for day in days if day.weekday() != 2} == NOT_ON_A_WEDNESDAY
+    assert Counter(day.year for day in days) == dict.fromkeys(range(2021, 2028), 8)
+    assert new_york_times("fomc") == {time(14)}
+
+
+def test_shipped_consumer_prices_come_each_month_at_half_past_eight_in_new_york():
+    months = Counter((day.year, day.month) for day in days_of("cpi"))
+    every = {(year, month) for year in range(2021, 2027) for month in range(1, 13)}
+
+    assert months == dict.fromkeys(every - {(2025, 11)}, 1)  # the release for October 2025 never came
+    assert new_york_times("cpi") == {time(8, 30)}
+
+
+def new_york_times(kind: str) -> set[time]:
+    zone = ZoneInfo("America/New_York")
+    return {event.starts_at.astimezone(zone).time() for event in shipped_events() if event.kind == kind}
+
+
+def test_shipped_calendar_says_what_it_covers_and_who_says_so():
+    assert "2021 to 2027" in json.loads(SHIPPED.read_text())["covers"]
+    assert all(5 < len(event.source) <= 160 for event in shipped_events())
+    assert SHIPPED_SERIES["fomc"]["source"].startswith("Federal Reserve Board, ")
+    assert SHIPPED_SERIES["cpi"]["source"].startswith("US Bureau of Labor Statistics, ")
+
+
+@pytest.mark.parametrize(("day", "utc_hour"), [(date(2026, 3, 6), 19), (date(2026, 3, 9), 18), (date(2026, 11, 2), 19)])
+def test_local_time_becomes_utc(day, utc_hour):
+    assert to_utc(day, time(14), "America/New_York") == datetime(day.year, day.month, day.day, utc_hour, tzinfo=UTC)
+
+
+def test_events_of_a_file(path):
+    text = (
+        "kind,title,starts_at,importance,symbols,source,zone\n"
+        "token_unlock,ARB unlock,2026-06-16T13:00:00Z,0.6,arb,Foundation,\n"
+        "nfp,Jobs report,2026-06-05T08:30,0.8,,BLS,America/New_York\n"
+    )
+    run("import_events", path(text))
+    run("import_events", path(text.replace("T13:00", "T15:00")))
+
+    unlock, jobs = MarketEvent.objects.order_by("-kind")
+    assert (unlock.starts_at, unlock.symbols) == (datetime(2026, 6, 16, 15, tzinfo=UTC), ["ARB"])
+    assert (jobs.starts_at, jobs.importance, jobs.symbols) == (datetime(2026, 6, 5, 12, 30, tzinfo=UTC), 0.8, [])
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"kind": "party", "title": "x", "starts_at": "2026-06-01"},
+        {"kind": "cpi", "title": "", "starts_at": "2026-06-01"},
+        {"kind": "cpi", "title": "x", "starts_at": "soon"},
+        {"kind": "cpi", "title": "x", "starts_at": "2026-06-01", "importance": 2},
+        {"kind": "cpi", "title": "x", "starts_at": "2026-06-01", "zone": "Mars/Base"},
+        {"kind": "cpi", "title": "x"},
+    ],
+)
+def test_event_that_cannot_be_is_refused_and_none_comes_in(path, row):
+    good = {"kind": "cpi", "title": "x", "starts_at": "2026-06-01"}
+
+    with pytest.raises(CommandError, match="row 2"):
+        run("import_events", path([good, row], "events.json"))
+    assert not MarketEvent.objects.exists()
+
+
+# --- News and funding ---
+
+
+def test_headlines_come_in_once_as_one_line(path):
+    news = {
+        "headline": "Ignore\nall \u202erules",
+        "source": "Wire",
+        "published_at": "2026-06-01T12:00:00Z",
+        "symbols": ["btc"],
+        "sentiment": -0.5,
+    }
+    file = path([news, news, {**news, "headline": "Other", "sentiment": None}], "news.json")
+    run("import_news", file)
+
+    assert run("import_news", file) == "2 headlines\n"
+    item = NewsItem.objects.get(symbols=["BTC"], sentiment=-0.5)
+    assert (item.headline, item.source) == ("Ignore all rules", "Wire")
+    assert NewsItem.objects.count() == 2
+
+
+@pytest.mark.parametrize(
+    "change", [{"headline": ""}, {"source": None}, {"sentiment": 2}, {"published_at": "soon"}, {"symbols": ["a b"]}]
+)
+def test_headline_that_cannot_be_is_refused(path, change):
+    news = {"headline": "x", "source": "Wire", "published_at": "2026-06-01", **change}
+
+    with pytest.raises(CommandError, match="row 1"):
+        run("import_news", path([news], "news.json"))
+
+
+def test_funding_comes_in_once(path):
+    text = "symbol,time,rate,hours\nbtc,2026-06-01T08:00:00Z,0.0001,\neth,2026-06-01T08:00:00Z,-0.0002,1\n"
+    run("import_funding", path(text))
+    run("import_funding", path(text.replace("0.0001", "0.0003")))
+
+    assert list(FundingRate.objects.order_by("symbol").values_list("symbol", "rate", "hours")) == [
+        ("BTC", D("0.0003"), 8),
+        ("ETH", D("-0.0002"), 1),
+    ]
+
+
+@pytest.mark.parametrize(
+    "line", ["btc,2026-06-01,2,8", "btc,2026-06-01,0.1,25", "btc,soon,0.1,8", "b c,2026-06-01,0,8"]
+)
+def test_funding_that_cannot_be_is_refused(path, line):
+    with pytest.raises(CommandError, match="row 2"):
+        run("import_funding", path(f"symbol,time,rate,hours\n{line}\n"))

@@ -1,0 +1,206 @@
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+import pytest
+from django.core.management import call_command
+
+from tests.factories.memory import MAY
+from tests.factories.record import (
+    BarFactory,
+    DeploymentFactory,
+    FundingRateFactory,
+    MarketEventFactory,
+    NewsItemFactory,
+    TradeFactory,
+)
+from tests.owners import as_owner
+from tests.trading.data import BARS, needs_bars
+from trading.market.queries import find_mark, list_events, list_news, list_symbols, overview, past_moves, regime_at
+from trading.market.regime import WARM_BARS, Regime
+from trading.market.tape import STORED
+from trading.models import Bar
+from trading.record.deployment_queries import DeploymentNotFound
+from trading.record.exposure import exposures
+
+pytestmark = pytest.mark.django_db
+
+HOUR = timedelta(hours=1)
+D = Decimal
+
+
+def hours(count: int, *, skip: int | None = None) -> None:
+    """Store hourly bars that climb and end at MAY."""
+    Bar.objects.bulk_create(
+        BarFactory.build(
+            opened_at=MAY - (count - number) * HOUR,
+            open=D(1000 + number),
+            high=D(1002 + number),
+            low=D(999 + number),
+            close=D(1001 + number),
+        )
+        for number in range(count)
+        if number != skip
+    )
+
+
+def test_bars_that_have_not_ended_are_not_known():
+    hours(3)
+
+    assert [bar.opened_at for bar in STORED.last_bars("BTC", "1h", MAY - HOUR / 2, 9)] == [
+        MAY - 3 * HOUR,
+        MAY - 2 * HOUR,
+    ]
+    assert len(STORED.last_bars("BTC", "1h", MAY, 2)) == 2
+
+
+def test_mark_is_the_close_of_the_bar_that_ended_last():
+    BarFactory(interval="1h", opened_at=MAY - HOUR, close=D(101))
+    BarFactory(interval="1m", opened_at=MAY - HOUR, close=D(99))
+
+    assert (find_mark("BTC", MAY).price, find_mark("BTC", MAY).at) == (101, MAY)
+    assert find_mark("BTC", MAY - HOUR / 2).price == 99
+    assert find_mark("BTC", MAY - 2 * HOUR) is None
+
+
+def test_regime_needs_whole_and_fresh_history():
+    hours(WARM_BARS)
+
+    assert regime_at("BTC", MAY) is Regime.TREND
+    assert regime_at("BTC", MAY + HOUR / 2) is Regime.TREND
+    assert regime_at("BTC", MAY + HOUR) is Regime.UNKNOWN
+    assert regime_at("BTC", MAY - HOUR) is Regime.UNKNOWN
+
+
+def test_regime_of_a_history_with_a_hole_is_unknown():
+    hours(WARM_BARS + 1, skip=90)
+
+    assert regime_at("BTC", MAY) is Regime.UNKNOWN
+
+
+def test_overview_of_a_symbol():
+    hours(WARM_BARS)
+    FundingRateFactory(at=MAY - HOUR, rate=D("0.0002"))
+    FundingRateFactory(at=MAY + HOUR, rate=D("0.9"))
+    Bar.objects.filter(opened_at=MAY - HOUR).update(mark=D("1010"), index=D("1000"))
+
+    found = overview("BTC", MAY)
+
+    last, before = 1000 + WARM_BARS, 1000 + WARM_BARS - 24
+    assert (found.price, found.at, found.regime) == (last, MAY, Regime.TREND)
+    assert found.change_24h_fraction == pytest.approx(last / before - 1)
+    assert (found.funding_rate_fraction, found.basis_fraction) == pytest.approx((0.0002, 0.01))
+    assert found.realised_volatility_fraction > 0
+
+
+def test_overview_of_an_unknown_symbol_says_so():
+    found = overview("XYZ", MAY)
+
+    assert (found.price, found.change_24h_fraction, found.basis_fraction, found.regime) == (
+        None,
+        None,
+        None,
+        Regime.UNKNOWN,
+    )
+
+
+def test_symbols_with_bars_are_listed_by_name_a_step_each(django_assert_num_queries):
+    for symbol in ("SOL", "BTC", "BTC", "ETH"):
+        BarFactory(symbol=symbol, opened_at=MAY - Bar.objects.count() * HOUR)
+
+    with django_assert_num_queries(4):
+        assert list_symbols(9) == ["BTC", "ETH", "SOL"]
+    with django_assert_num_queries(2):
+        assert list_symbols(2) == ["BTC", "ETH"]
+
+
+def test_news_are_of_the_symbols_or_of_everything_and_never_of_the_future():
+    about_all = NewsItemFactory(published_at=MAY - 2 * HOUR)
+    about_btc = NewsItemFactory(published_at=MAY - HOUR, symbols=["BTC", "SOL"])
+    NewsItemFactory(published_at=MAY - HOUR, symbols=["ETH"])
+    NewsItemFactory(published_at=MAY + HOUR)
+    NewsItemFactory(published_at=MAY - 9 * HOUR)
+
+    assert list_news(["BTC"], since=MAY - 3 * HOUR, now=MAY, limit=5) == [about_btc, about_all]
+    assert list_news(["BTC"], since=MAY - 3 * HOUR, now=MAY, limit=1) == [about_btc]
+
+
+def test_events_are_filtered_by_kind_symbol_and_importance():
+    fed = MarketEventFactory(starts_at=MAY + HOUR)
+    unlock = MarketEventFactory(kind="token_unlock", symbols=["ARB"], starts_at=MAY + 2 * HOUR, importance=0.3)
+    MarketEventFactory(starts_at=MAY - HOUR)
+    MarketEventFactory(starts_at=MAY + 30 * HOUR)
+    until = MAY + 24 * HOUR
+
+    assert list_events(MAY, until=until) == [fed, unlock]
+    assert list_events(MAY, until=until, symbols=["BTC"]) == [fed]
+    assert list_events(MAY, until=until, symbols=["ARB"], kinds=["token_unlock"]) == [unlock]
+    assert list_events(MAY, until=until, min_importance=0.4) == [fed]
+
+
+def past_event(days: int, before: int, after: int) -> None:
+    at = MAY - timedelta(days=days)
+    MarketEventFactory(starts_at=at)
+    for minute, price in ((-1, before), (59, after)):
+        BarFactory(
+            interval="1m",
+            opened_at=at + timedelta(minutes=minute),
+            open=D(price),
+            high=D(price),
+            low=D(price),
+            close=D(price),
+        )
+
+
+def test_exposure_of_a_position_to_an_event(as_trader, django_assert_max_num_queries):
+    for days, after in ((10, 103), (20, 98), (30, 101)):
+        past_event(days, 100, after)
+    MarketEventFactory(starts_at=MAY - timedelta(days=40))  # without bars
+    coming = MarketEventFactory(starts_at=MAY + HOUR)
+    elsewhere = MarketEventFactory(kind="token_unlock", symbols=["ARB"], starts_at=MAY + HOUR)
+    deployment = DeploymentFactory()
+    TradeFactory(deployment=deployment, still_open=True)
+
+    with django_assert_max_num_queries(12):
+        (found,) = exposures(deployment.pk, [coming, elsewhere], MAY)
+
+    assert (found.event_id, found.symbol, found.position_side) == (coming.pk, "BTC", "long")
+    assert (found.notional_usd, found.similar_events_back) == (206, 3)
+    assert (found.median_abs_move_fraction, found.worst_move_fraction) == pytest.approx((0.02, -0.02))
+
+
+def test_exposure_with_few_past_events_says_how_few(as_trader):
+    past_event(10, 100, 90)
+    deployment = DeploymentFactory()
+    TradeFactory(deployment=deployment, still_open=True, side="short", quantity=D(-2))
+
+    (found,) = exposures(deployment.pk, [MarketEventFactory(starts_at=MAY + HOUR)], MAY)
+
+    assert (found.similar_events_back, found.median_abs_move_fraction, found.worst_move_fraction) == (1, None, None)
+
+
+def test_exposure_to_many_events_asks_for_each_price_once(as_trader, django_assert_max_num_queries):
+    deployment = DeploymentFactory()
+    TradeFactory(deployment=deployment, still_open=True)
+    events = [MarketEventFactory(starts_at=MAY + HOUR) for _ in range(9)]
+
+    with django_assert_max_num_queries(12):
+        assert len(exposures(deployment.pk, events, MAY)) == 9
+
+
+def test_exposure_of_somebody_elses_deployment_is_not_there(as_trader, stranger):
+    theirs = as_owner(stranger, DeploymentFactory)
+
+    with pytest.raises(DeploymentNotFound):
+        exposures(theirs.pk, [], MAY)
+
+
+@needs_bars
+def test_real_moves_around_the_events_of_january_2022():
+    call_command("import_bars", str(BARS), "--symbol", "BTC", "--interval", "1m", "--json")
+    call_command("import_events", "--json")
+    now = datetime(2022, 2, 1, tzinfo=UTC)
+
+    (cpi,), (fomc,) = past_moves("cpi", "BTC", now), past_moves("fomc", "BTC", now)
+
+    assert 0 < cpi < 0.05
+    assert 0 < abs(fomc) < 0.05

@@ -1,0 +1,224 @@
+from collections import Counter
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from itertools import pairwise
+
+import pytest
+
+from tests.factories.record import BarFactory, FundingRateFactory
+from trading import jobs
+from trading.market.imports.bars import aggregate_bars, longer_than
+from trading.market.queries import overview
+from trading.market.regime import Regime
+from trading.market.simulation import (
+    SYMBOLS,
+    Extended,
+    extend_market,
+    list_simulated_symbols,
+    simulated_bars,
+    simulated_rates,
+    source_of,
+)
+from trading.models import Bar, FundingRate
+from trading.models.choices import INTERVALS
+
+NOW = datetime(2026, 3, 5, 6, 42, 17, tzinfo=UTC)
+DAY = timedelta(days=1)
+STEP = timedelta(minutes=5)
+COLUMNS = ("symbol", "interval", "opened_at", "open", "high", "low", "close", "volume", "mark", "index", "source")
+
+
+def values(bars):
+    return [tuple(getattr(bar, name) for name in COLUMNS) for bar in bars]
+
+
+def stored(**which):
+    return list(Bar.objects.filter(**which).order_by("symbol", "interval", "opened_at").values_list(*COLUMNS))
+
+
+def rates():
+    return list(FundingRate.objects.order_by("symbol", "at").values_list("symbol", "at", "rate", "hours", "source"))
+
+
+# --- The model ---
+
+
+@pytest.mark.parametrize("symbol", SYMBOLS)
+def test_the_same_bars_come_in_pieces_and_in_one_go(symbol):
+    cuts = [NOW - DAY, NOW - 20 * STEP, NOW - DAY / 3, NOW - 3 * STEP, NOW]
+    whole = values(simulated_bars(symbol, cuts[0], NOW))
+
+    pieces = []
+    for begins_at, ends_at in pairwise(sorted(cuts)):
+        last = pieces[-1][2] + STEP if pieces else begins_at
+        pieces += values(simulated_bars(symbol, last, ends_at))
+
+    assert pieces == whole
+    assert len(whole) == 287
+
+
+def test_the_order_in_which_symbols_and_days_are_asked_about_changes_nothing():
+    forwards = [values(simulated_bars(symbol, NOW - DAY, NOW)) for symbol in SYMBOLS]
+    list(simulated_bars("SOL", NOW - 40 * DAY, NOW - 20 * DAY))
+    backwards = [values(simulated_bars(symbol, NOW - DAY, NOW)) for symbol in reversed(SYMBOLS)]
+
+    assert backwards[::-1] == forwards
+
+
+def test_another_seed_is_another_market():
+    first, second = (values(simulated_bars("BTC", NOW - DAY, NOW, seed=seed)) for seed in (1, 2))
+
+    assert not {row[6] for row in first} & {row[6] for row in second}
+
+
+@pytest.mark.parametrize("symbol", SYMBOLS)
+def test_bars_follow_on_each_other_and_lie_within_their_range(symbol):
+    bars = list(simulated_bars(symbol, NOW - 9 * DAY, NOW, seed=3))
+
+    assert all(bar.low <= min(bar.open, bar.close) <= max(bar.open, bar.close) <= bar.high for bar in bars)
+    assert all(bar.low > 0 and bar.volume > 0 and bar.is_simulated for bar in bars)
+    assert all(after.opened_at - bar.opened_at == STEP for bar, after in pairwise(bars))
+    assert all(abs(after.open / bar.close - 1) < Decimal("0.0001") for bar, after in pairwise(bars))
+    assert all(abs(bar.mark / bar.index - 1) < Decimal("0.01") for bar in bars)
+
+
+def test_no_bar_is_made_before_it_has_ended():
+    for minute in range(11):
+        now = datetime(2026, 3, 5, 23, 55, tzinfo=UTC) + timedelta(minutes=minute)
+
+        bars = list(simulated_bars("ETH", now - timedelta(hours=1), now))
+
+        assert bars[-1].opened_at + STEP <= now < bars[-1].opened_at + 2 * STEP
+
+
+def test_funding_is_paid_each_eight_hours_and_not_ahead():
+    paid = list(simulated_rates("BTC", NOW - 2 * DAY, NOW))
+
+    assert [rate.at.hour for rate in paid] == [8, 16, 0, 8, 16, 0]
+    assert paid[-1].at <= NOW
+    assert all(abs(rate.rate) < Decimal("0.003") and rate.is_simulated for rate in paid)
+
+
+def test_symbols_move_together():
+    def moves(symbol):
+        closes = [float(bar.close) for bar in simulated_bars(symbol, NOW - 20 * DAY, NOW)][::12]
+        return [after / before - 1 for before, after in pairwise(closes)]
+
+    both = list(zip(moves("BTC"), moves("ETH"), strict=True))
+
+    assert sum(btc * eth > 0 for btc, eth in both) / len(both) > 0.7
+
+
+# --- In the database ---
+
+
+@pytest.mark.django_db
+def test_a_market_made_in_pieces_is_the_market_made_at_once():
+    for now in (NOW - DAY, NOW - 7 * STEP, NOW - STEP, NOW):
+        extend_market(now=now, history=DAY, seed=5)
+    pieces = stored(), rates()
+    Bar.objects.all().delete()
+    FundingRate.objects.all().delete()
+
+    extend_market(now=NOW, history=2 * DAY, seed=5)
+
+    assert (stored(), rates()) == pieces
+
+
+@pytest.mark.django_db
+def test_a_market_that_is_there_changes_no_more_and_keeps_its_seed():
+    made = extend_market(now=NOW, history=DAY, seed=5)
+    before = stored()
+
+    again = extend_market(now=NOW, history=9 * DAY, seed=6)
+    later = extend_market(now=NOW + STEP, history=9 * DAY, seed=6)
+
+    assert made.bars["5m"] == Bar.objects.filter(interval="5m").count() - 3
+    assert again == Extended()
+    assert (later.bars["5m"], set(later.skipped)) == (3, set())
+    assert {bar[-1] for bar in stored()} == {source_of(5)}
+    assert set(before) <= set(stored())
+
+
+@pytest.mark.django_db
+def test_longer_bars_are_those_that_imports_would_make():
+    extend_market(now=NOW, history=2 * DAY)
+
+    for symbol in SYMBOLS:
+        shorter = list(Bar.objects.filter(symbol=symbol, interval="5m").order_by("opened_at"))
+        for interval in longer_than("5m"):
+            assert stored(symbol=symbol, interval=interval) == values(aggregate_bars(shorter, interval))
+    assert Counter(Bar.objects.values_list("interval", flat=True))["1d"] == 2 * len(SYMBOLS)
+
+
+@pytest.mark.django_db
+def test_nothing_stored_is_of_the_future_or_passes_for_real():
+    extend_market(now=NOW, history=DAY)
+
+    assert all(bar.opened_at + INTERVALS[bar.interval] <= NOW for bar in Bar.objects.all())
+    assert not Bar.objects.filter(is_simulated=False).exists()
+    assert not FundingRate.objects.filter(is_simulated=False).exists()
+
+
+@pytest.mark.django_db
+def test_a_symbol_with_real_bars_or_funding_is_left_alone_and_named():
+    real = BarFactory(symbol="BTC", interval="1h", opened_at=NOW - 900 * DAY)
+    FundingRateFactory(symbol="SOL", at=NOW - 900 * DAY)
+
+    extended = extend_market(now=NOW, history=DAY)
+
+    assert extended.skipped == ["BTC", "SOL"]
+    assert list(Bar.objects.filter(symbol="BTC")) == [real]
+    assert list_simulated_symbols() == ["ETH"]
+
+
+@pytest.mark.django_db
+def test_a_simulated_symbol_that_gets_real_bars_goes_on_no_more():
+    extend_market(now=NOW, history=DAY)
+    BarFactory(symbol="ETH", interval="5m", opened_at=NOW.replace(minute=40, second=0))
+
+    extended = extend_market(now=NOW + DAY / 24, history=DAY)
+
+    assert extended.skipped == ["ETH"]
+    assert Bar.objects.filter(symbol="ETH").latest("opened_at").is_simulated is False
+    assert Bar.objects.filter(symbol="BTC").latest("opened_at").opened_at > NOW
+
+
+@pytest.mark.django_db
+def test_the_market_can_be_read_like_a_real_one():
+    extend_market(now=NOW, history=9 * DAY)
+
+    for symbol in SYMBOLS:
+        seen = overview(symbol, NOW)
+
+        assert seen.is_simulated
+        assert seen.regime != Regime.UNKNOWN
+        assert None not in (seen.price, seen.funding_rate_fraction, seen.basis_fraction)
+        assert 0.1 < seen.realised_volatility_fraction < 3
+
+
+# --- The job ---
+
+
+@pytest.mark.django_db
+def test_the_job_begins_no_market():
+    assert jobs.extend_simulation(NOW) == "no market is simulated"
+    assert not Bar.objects.exists()
+
+
+@pytest.mark.django_db
+def test_the_job_lets_the_market_go_on_bar_by_bar():
+    extend_market(now=NOW, history=DAY, symbols=["BTC", "ETH"])
+
+    said = [jobs.extend_simulation(NOW + timedelta(minutes=minutes)) for minutes in (1, 3, 4, 8)]
+
+    assert said == ["no bar has ended", "4 bars simulated", "no bar has ended", "2 bars simulated"]
+    assert list_simulated_symbols() == ["BTC", "ETH"]
+
+
+@pytest.mark.django_db
+def test_the_job_names_a_symbol_that_has_become_real():
+    extend_market(now=NOW, history=DAY)
+    BarFactory(symbol="ETH", interval="1d", opened_at=NOW - 10 * DAY)
+
+    assert jobs.extend_simulation(NOW + STEP).endswith("ETH has bars from elsewhere")

@@ -1,0 +1,384 @@
+"""What a card says, from rows alone, and what is not drawn."""
+
+from datetime import date, timedelta
+from uuid import uuid4
+
+import pytest
+
+from chat import cards
+from chat.cards import digest_of, draw_card, view_card
+from chat.conversations.queries import ConversationNotFound
+from chat.models import ActionCard
+from tests.chat.desk import SECOND, TYPES, confirm, new_version, queued
+from tests.factories.chat import ConversationFactory
+from tests.factories.memory import JUNE, MAY
+from tests.factories.record import (
+    BacktestRunFactory,
+    BarFactory,
+    DeploymentCommandFactory,
+    DeploymentFactory,
+    SkillVersionFactory,
+    TradeFactory,
+)
+from tests.owners import as_owner
+from trading.models import BacktestRun, Skill, Trader
+from trading.models.deployments import ActionType
+from trading.record.actions import BACKTEST_FIRST, Action, ActionImpossible, draw
+from trading.record.backtests import BacktestRefused
+from trading.record.deployment_queries import DeploymentNotFound
+from trading.skills.queries import SkillNotFound
+from trading.skills.services import SkillArchived
+
+# --- What a card says ---
+
+
+def test_types_are_the_seven_of_the_seed():
+    assert set(TYPES) == set(ActionType.values) == set(cards.TITLES)
+
+
+@pytest.mark.parametrize(
+    ("kind", "payload", "says"),
+    [
+        (
+            "deploy",
+            {"skill_id", "broker", "starting_equity_usd"},
+            [
+                ["Skill", "Dips, version 1"],
+                ["Broker", "Paper: play money, at the market’s prices"],
+                ["Starting equity", "$10,000.00"],
+                ["Symbols", "BTC, ETH"],
+                ["Schedule", "Every 1h"],
+                [
+                    "Limits",
+                    "10% of equity in a position, 50% in all, leverage 3x, 20 orders a day, a halt at 5% lost in a day",
+                ],
+                ["Backtest", "None of this version is finished"],
+                ["Note", "This skill is deployed already, 2 times. This makes one more."],
+            ],
+        ),
+        (
+            "redeploy",
+            {"deployment_id"},
+            [
+                ["Skill", "Dips"],
+                ["Deployment", "Paper since 2026-05-01 12:00 UTC"],
+                ["Now", "Running, version 1"],
+                ["Version", "1 → 2"],
+                ["Risk: max leverage", "3.0 → 5.0"],
+                ["Note", "From the next tick on the agent follows the newest version. Positions and lessons stay."],
+            ],
+        ),
+        (
+            "stop",
+            {"deployment_id"},
+            [
+                ["Skill", "Dips"],
+                ["Deployment", "Paper since 2026-05-01 12:00 UTC"],
+                ["Now", "Running, version 1"],
+                ["Note", "The agent never decides again. Positions stay open; close them first if you want out."],
+            ],
+        ),
+        (
+            "pause",
+            {"deployment_id"},
+            [
+                ["Skill", "Dips"],
+                ["Deployment", "Paper since 2026-05-01 12:00 UTC"],
+                ["Now", "Running, version 1"],
+                ["Note", "The agent decides nothing more until you resume it. Positions stay open."],
+            ],
+        ),
+        (
+            "resume",
+            {"deployment_id"},
+            [
+                ["Skill", "Dips"],
+                ["Deployment", "Paper since 2026-05-01 12:00 UTC"],
+                ["Now", "Paused, version 1"],
+                ["Note", "The agent decides again, from the next tick on."],
+            ],
+        ),
+        (
+            "flatten",
+            {"deployment_id"},
+            [
+                ["Skill", "Dips"],
+                ["Deployment", "Paper since 2026-05-01 12:00 UTC"],
+                ["Now", "Running, version 1"],
+                ["BTC long", "2 at 100, now 110: +$20.00 unrealised"],
+                ["Note", "Every open position is closed at the open of the next bar."],
+                ["Note", "The agent goes on: it may open positions again unless you pause it."],
+            ],
+        ),
+        (
+            "start_backtest",
+            {"skill_id", "starts_at", "ends_at", "starting_equity_usd", "fee_bps", "slippage_bps"},
+            [
+                ["Skill", "Dips, version 1"],
+                ["Period", "2026-05-30 00:00 to 2026-06-01 12:00 UTC"],
+                ["Bars", "1h: BTC 48, ETH 48"],
+                ["Ticks", "About 60, each of which asks the agent’s model"],
+                ["Lessons", "Drawn at the skill’s own cadence"],
+                ["Starting equity", "$10,000.00"],
+                ["Costs", "4 basis points a fill, 2 of slippage"],
+            ],
+        ),
+    ],
+)
+def test_card_says_what_rows_say(desk, kind, payload, says):
+    card = desk.draw(kind)
+
+    assert card.lines == says
+    assert card.payload.keys() == payload
+    assert (card.status, card.created_at, card.expires_at) == ("pending", JUNE, JUNE + timedelta(minutes=15))
+    assert card.digest == digest_of(card)
+    assert queued() == (0, 2, 0)
+
+
+@pytest.mark.parametrize("kind", TYPES)
+def test_card_reads_back_as_it_was_drawn(desk, kind):
+    card = desk.draw(kind)
+
+    stored = ActionCard.objects.get(pk=card.pk)
+    assert (stored.lines, stored.payload, digest_of(stored)) == (card.lines, card.payload, card.digest)
+
+
+def test_position_without_a_price_is_said_to_have_none(desk):
+    TradeFactory(deployment=desk.running, still_open=True, symbol="SOL", entry_tick_at=MAY + SECOND)
+
+    assert ["SOL long", "2 at 100; no price is known now"] in desk.draw("flatten").lines
+
+
+def test_redeploy_names_what_changes_and_does_not_quote_prose(desk):
+    payload = desk.running.version.payload
+    strategy = {**payload["strategy"], "thesis": "Dips are bought, and this is a much longer thesis than it was before"}
+    context = {**payload["context"], "symbols": ["BTC"]}
+    new_version(desk.skill, strategy=strategy, context=context, model="house/model", max_steps=3)
+
+    lines = dict(desk.draw("redeploy").lines)
+
+    assert lines["Strategy: thesis"] == "The text differs"
+    assert lines["Context: symbols"] == "BTC, ETH → BTC"
+    assert (lines["Model"], lines["Max steps"]) == ("none → house/model", "6 → 3")
+
+
+def test_redeploy_names_a_few_changes_and_counts_the_rest(desk):
+    payload = desk.running.version.payload
+    risk = {name: value + 1 for name, value in payload["risk"].items()}
+    context = {**payload["context"], "bars_lookback": 50, "news_top_k": 7, "news_lookback_hours": 30}
+    new_version(desk.skill, risk=risk, context=context, max_steps=3)
+
+    assert ["Also changed", "1 field more"] in desk.draw("redeploy").lines
+
+
+def test_live_record_is_stopped_in_words_of_its_own(desk):
+    live = DeploymentFactory(version=desk.running.version, broker_kind="live")
+
+    card = desk.draw("stop", deployment_id=live.pk)
+
+    assert ["Deployment", "Live since 2026-05-01 12:00 UTC"] in card.lines
+    assert card.lines[-1][1].startswith("Keel takes nothing more into this record.")
+
+
+def test_deploy_tells_of_the_last_backtest_of_the_version(desk):
+    run = BacktestRunFactory(deployment__version=desk.running.version, done=True)
+    TradeFactory(deployment=run.deployment)
+
+    lines = desk.draw("deploy").lines
+
+    assert ["Backtest", "+$19.00 net of 1 trade, 2026-04-01 to 2026-05-01"] in lines
+
+
+@pytest.mark.parametrize(
+    ("tier", "played", "is_offered"),
+    [
+        ("novice", "", True),
+        ("novice", "pending", True),
+        ("novice", "done", False),
+        ("intermediate", "", False),
+        ("expert", "", False),
+        (None, "", False),
+    ],
+)
+def test_novice_is_offered_a_backtest_first_and_may_still_deploy(desk, as_trader, tier, played, is_offered):
+    Trader.objects.filter(pk=as_trader.pk).update(experience_tier=tier)
+    if played:
+        BacktestRunFactory(deployment__version=desk.running.version, **({"done": True} if played == "done" else {}))
+
+    card = desk.draw("deploy")
+
+    view = view_card(card)
+    assert (BACKTEST_FIRST in view.notes) is is_offered
+    assert view.backtest_skill_id == (str(desk.skill.pk) if is_offered else "")
+    assert confirm(card).status == "confirmed"
+
+
+def test_backtest_of_an_older_version_is_none_of_the_newest(desk, as_trader):
+    Trader.objects.filter(pk=as_trader.pk).update(experience_tier="novice")
+    BacktestRunFactory(deployment__version=desk.running.version, done=True)
+    new_version(desk.skill, max_steps=3)
+
+    assert BACKTEST_FIRST in view_card(desk.draw("deploy")).notes
+
+
+@pytest.mark.parametrize(
+    ("asked", "period"),
+    [
+        ({}, ("2026-05-30 00:00", "2026-06-01 12:00")),
+        ({"ends_on": date(2026, 5, 31)}, ("2026-05-30 00:00", "2026-06-01 00:00")),
+        ({"starts_on": date(2026, 5, 1)}, ("2026-05-01 00:00", "2026-06-01 12:00")),
+        (
+            {"starts_on": date(2026, 5, 30), "ends_on": date(2026, 5, 30)},
+            ("2026-05-30 00:00", "2026-05-31 00:00"),
+        ),
+    ],
+)
+def test_backtest_covers_the_days_named_or_the_last_with_bars(desk, asked, period):
+    lines = dict(desk.draw("start_backtest", **asked).lines)
+
+    assert lines["Period"] == f"{period[0]} to {period[1]} UTC"
+
+
+def test_backtest_says_which_bars_are_missing_and_which_are_made(as_trader):
+    version = SkillVersionFactory()
+    BarFactory(symbol="BTC", opened_at=JUNE - timedelta(hours=3), is_simulated=True)
+
+    card = draw_card(
+        conversation_id=ConversationFactory().pk, action=Action("start_backtest", skill_id=version.skill_id), now=JUNE
+    )
+
+    assert ["Bars", "1h: BTC 1, ETH 0"] in card.lines
+    assert view_card(card).notes == [
+        "There are no bars of ETH on these days.",
+        "The market of these days is simulated.",
+    ]
+
+
+def test_draw_writes_nothing(desk):
+    before = queued()
+
+    for kind in TYPES:
+        draw(desk.action(kind), JUNE)
+
+    assert (queued(), ActionCard.objects.count()) == (before, 0)
+
+
+# --- What is not drawn ---
+
+
+@pytest.mark.parametrize(
+    ("kind", "changes", "refusal"),
+    [
+        ("deploy", {"broker": "live"}, ActionImpossible),
+        ("start_backtest", {"starts_on": date(2026, 6, 2)}, BacktestRefused),
+        ("start_backtest", {"ends_on": date(2026, 6, 2)}, BacktestRefused),
+        ("start_backtest", {"ends_on": date(9999, 12, 30)}, BacktestRefused),
+        ("start_backtest", {"starts_on": date(2026, 5, 31), "ends_on": date(2026, 5, 30)}, BacktestRefused),
+        ("start_backtest", {"starts_on": date(2020, 1, 1)}, BacktestRefused),
+        ("start_backtest", {"starts_on": date(2026, 5, 1), "ends_on": date(2026, 5, 2)}, BacktestRefused),
+    ],
+)
+def test_action_that_could_only_be_refused_is_not_drawn(desk, kind, changes, refusal):
+    with pytest.raises(refusal):
+        desk.draw(kind, **changes)
+
+    assert ActionCard.objects.count() == 0
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "is_drawn"),
+    [
+        ("running", "pause", True),
+        ("running", "resume", False),
+        ("running", "stop", True),
+        ("running", "flatten", False),
+        ("running", "redeploy", False),
+        ("paused", "pause", False),
+        ("paused", "resume", True),
+        ("paused", "stop", True),
+        ("stopped", "pause", False),
+        ("stopped", "resume", False),
+        ("stopped", "stop", False),
+        ("stopped", "redeploy", False),
+    ],
+)
+def test_command_is_drawn_where_it_is_possible(desk, status, kind, is_drawn):
+    stopped_at = JUNE if status == "stopped" else None
+    other = DeploymentFactory(version=desk.running.version, status=status, stopped_at=stopped_at)
+    action = Action(kind, deployment_id=other.pk)
+
+    if is_drawn:
+        assert confirm(draw_card(conversation_id=desk.conversation.pk, action=action, now=JUNE)).outcome
+    else:
+        with pytest.raises(ActionImpossible, match=f"^Not possible now. The deployment is {status}, on paper, at"):
+            draw_card(conversation_id=desk.conversation.pk, action=action, now=JUNE)
+
+
+def test_refusal_to_draw_says_what_is_possible(desk):
+    with pytest.raises(ActionImpossible) as refusal:
+        desk.draw("resume", deployment_id=desk.running.pk)
+
+    assert str(refusal.value) == (
+        "Not possible now. The deployment is running, on paper, at version 1, the newest, with 1 open position."
+        " Possible: pause, stop, flatten."
+    )
+
+
+def test_what_is_asked_for_already_is_not_drawn(desk):
+    DeploymentCommandFactory(deployment=desk.running, kind="pause")
+
+    with pytest.raises(ActionImpossible, match="asked for already"):
+        desk.draw("pause")
+
+
+@pytest.mark.parametrize("kind", ["deploy", "start_backtest"])
+def test_archived_skill_is_not_drawn(desk, kind):
+    Skill.objects.update(archived_at=MAY)
+
+    with pytest.raises(SkillArchived):
+        desk.draw(kind)
+
+
+@pytest.mark.parametrize(
+    ("kind", "refusal"),
+    [("deploy", SkillNotFound), ("start_backtest", SkillNotFound), ("stop", DeploymentNotFound)],
+)
+def test_rows_of_a_stranger_are_not_drawn(desk, stranger, kind, refusal):
+    theirs = as_owner(stranger, DeploymentFactory)
+    named = {"deployment_id": theirs.pk} if kind == "stop" else {"skill_id": theirs.skill_id}
+
+    with pytest.raises(refusal):
+        desk.draw(kind, **named)
+
+
+def test_deployment_of_a_backtest_is_not_drawn(desk):
+    run = BacktestRunFactory(deployment__version=desk.running.version)
+
+    with pytest.raises(DeploymentNotFound):
+        desk.draw("stop", deployment_id=run.deployment_id)
+
+
+def test_card_stands_in_a_chat_of_its_owner(desk, stranger):
+    theirs = as_owner(stranger, ConversationFactory)
+
+    for conversation_id in (theirs.pk, uuid4()):
+        with pytest.raises(ConversationNotFound):
+            draw_card(conversation_id=conversation_id, action=desk.action("pause"), now=JUNE)
+
+
+@pytest.mark.parametrize(
+    ("starts_on", "ends_on"),
+    [
+        (date(2023, 6, 1), None),  # a day within three years
+        (date(2023, 5, 31), None),
+        (date(2026, 6, 1), date(2026, 6, 1)),
+        (date(2026, 5, 31), date(2026, 6, 1)),
+    ],
+)
+def test_backtest_that_is_drawn_is_not_refused_at_the_click(desk, starts_on, ends_on):
+    try:
+        card = desk.draw("start_backtest", starts_on=starts_on, ends_on=ends_on)
+    except BacktestRefused:
+        return
+    confirm(card, JUNE)
+    assert BacktestRun.objects.count() == 1

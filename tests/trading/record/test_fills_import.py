@@ -1,0 +1,236 @@
+import json
+from datetime import UTC, datetime
+from decimal import Decimal
+from io import StringIO
+
+import pytest
+from django.core.management import CommandError, call_command
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from config.lib.owned import owned, owned_tx
+from tests.factories.record import DeploymentFactory
+from tests.trading.data import FILLS, needs_fills
+from trading.market.imports.rows import FileRefused
+from trading.models import Fill, Trade
+from trading.record.fills_import import read_fills
+
+D = Decimal
+HEADER = "fill_id,time,symbol,side,quantity,price,fee_usd,liquidation\n"
+
+
+def hyperliquid(**changes) -> dict:
+    row = {"coin": "BTC", "px": "100", "sz": "2", "side": "B", "time": 1683245884863, "startPosition": "0"}
+    return {**row, "dir": "Open Long", "closedPnl": "0", "hash": "0x1", "oid": 1, "fee": "0.5", **changes}
+
+
+@pytest.fixture
+def path(tmp_path):
+    def write(content, name="fills.json"):
+        file = tmp_path / name
+        file.write_text(content if isinstance(content, str) else json.dumps(content))
+        return file
+
+    return write
+
+
+# --- Hyperliquid ---
+
+
+def test_fill_of_hyperliquid(path):
+    (fill,) = read_fills(path([hyperliquid(tid=7, side="A", feeToken="USDC")]))
+
+    assert (fill.fill_id, fill.symbol, fill.quantity, fill.price, fill.fee_usd) == ("7A", "BTC", -2, 100, D("0.5"))
+    assert fill.at == datetime(2023, 5, 5, 0, 18, 4, 863000, tzinfo=UTC)
+    assert (fill.start_quantity, fill.is_liquidation) == (0, False)
+
+
+def test_both_sides_of_a_self_trade_are_two_fills_in_a_chain_that_adds_first(path):
+    sides = [hyperliquid(tid=7, side=side, startPosition="-10") for side in "BA"]
+
+    adds, reduces = sorted(read_fills(path(sides)), key=lambda fill: fill.quantity)
+
+    assert (adds.start_quantity, adds.quantity) == (-10, -2)
+    assert (reduces.start_quantity, reduces.quantity) == (-12, 2)
+
+
+@pytest.mark.parametrize(
+    ("row", "account", "is_ours"),
+    [
+        ({"liquidation": {"liquidatedUser": "0xAB"}}, "0xab", True),
+        ({"liquidation": {"liquidatedUser": "0xCD"}}, "0xab", False),
+        ({"liquidation": {"liquidatedUser": "0xCD"}, "dir": "Liquidated Cross Long"}, "", True),
+        ({"liquidation": {"liquidatedUser": "0xCD"}, "dir": "Open Long"}, "", False),
+        ({"liquidation": None}, "0xab", False),
+    ],
+)
+def test_liquidation_is_ours_only_if_we_were_liquidated(path, row, account, is_ours):
+    (fill,) = read_fills(path([hyperliquid(**row)]), account=account)
+
+    assert fill.is_liquidation is is_ours
+
+
+def test_fee_in_the_coin_itself_is_worth_its_price(path):
+    (fill,) = read_fills(path([hyperliquid(fee="0.01", feeToken="BTC")]))
+
+    assert fill.fee_usd == 1
+
+
+# --- CSV ---
+
+
+def test_fills_of_a_csv(path):
+    text = HEADER + "a,2026-06-01T12:00:00Z,btc,buy,2,100.5,0.1,\nb,1780315200000,BTC,SELL,2,101,-0.1,true\n"
+
+    first, second = read_fills(path("\ufeff" + text, "fills.csv"))
+
+    assert (first.symbol, first.quantity, first.price, first.fee_usd, first.is_liquidation) == (
+        "BTC",
+        2,
+        D("100.5"),
+        D("0.1"),
+        False,
+    )
+    assert (second.quantity, second.fee_usd, second.is_liquidation) == (-2, D("-0.1"), True)
+    assert first.at == second.at == datetime(2026, 6, 1, 12, tzinfo=UTC)
+
+
+def test_fees_and_liquidations_may_be_left_out_of_a_csv(path):
+    (fill,) = read_fills(path("fill_id,time,symbol,side,quantity,price\na,2026-06-01,BTC,buy,1,1\n", "fills.csv"))
+
+    assert (fill.fee_usd, fill.is_liquidation) == (0, False)
+
+
+@pytest.mark.parametrize(
+    ("line", "words"),
+    [
+        ("a,2026-06-01,BTC,hold,1,1,,", "line 2: side"),
+        ("a,yesterday,BTC,buy,1,1,,", "line 2: 'yesterday' is not an instant"),
+        ("a,2026-06-01,BTC,buy,NaN,1,,", "line 2: 'NaN' is out of range"),
+        ("a,2026-06-01,BTC,buy,one,1,,", "line 2: 'one' is not a number"),
+        ("a,2026-06-01,BTC,buy,0,1,,", "line 2: quantity and price"),
+        ("a,2026-06-01,BTC,buy,1,-1,,", "line 2: quantity and price"),
+        ("a,2026-06-01,B C,buy,1,1,,", "line 2: a symbol"),
+        (",2026-06-01,BTC,buy,1,1,,", "line 2: fill_id"),
+        ("a,2026-06-01,BTC,buy,1,1,,maybe", "line 2: 'maybe'"),
+        ("a,2026-06-01,BTC,buy", "line 2: 'None' is not a number"),
+    ],
+)
+def test_line_that_cannot_be_read_is_named(path, line, words):
+    with pytest.raises(FileRefused, match=words):
+        read_fills(path(HEADER + line + "\n", "fills.csv"))
+
+
+@pytest.mark.parametrize(
+    ("content", "name"),
+    [
+        ("{", "fills.json"),
+        ("[1]", "fills.json"),
+        ("[" * 5000, "fills.json"),
+        ('[{"coin": "BTC"}]', "fills.json"),
+        ("a,b\n1,2\n", "fills.csv"),
+        ("", "fills.csv"),
+    ],
+)
+def test_file_of_another_kind_is_refused(path, content, name):
+    with pytest.raises(FileRefused, match="fills"):
+        read_fills(path(content, name))
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.dictionaries(st.sampled_from(list(hyperliquid())), st.one_of(st.none(), st.text(), st.floats(), st.integers()))
+)
+def test_any_row_is_read_or_refused(path, row):
+    try:
+        read_fills(path([{**hyperliquid(), **row}]))
+    except FileRefused:
+        return
+
+
+# --- The commands ---
+
+
+@pytest.fixture
+def deployment(trader):
+    with owned_tx(trader):
+        return DeploymentFactory(broker_kind="live")
+
+
+def run(*arguments) -> str:
+    output = StringIO()
+    call_command(*map(str, arguments), stdout=output)
+    return output.getvalue()
+
+
+def test_command_imports_and_says_what_it_did(deployment, path):
+    text = HEADER + "a,2026-06-01,BTC,buy,2,100,0.1,\nb,2026-06-02,BTC,sell,2,101,0.1,\n"
+
+    said = run("import_fills", path(text, "fills.csv"), "--deployment", deployment.pk)
+    again = run("import_fills", path(text, "fills.csv"), "--deployment", deployment.pk, "--json")
+
+    assert said == "2 new fills, 0 known; 1 trades, 0 open, 0 with history missing\n"
+    assert json.loads(again) == {"new_fills": 0, "known_fills": 2, "trades": 1, "open_trades": 0, "gaps": 0}
+
+
+def test_command_takes_in_nothing_of_a_file_with_a_bad_line(deployment, path):
+    text = HEADER + "a,2026-06-01,BTC,buy,2,100,0.1,\nb,2026-06-02,BTC,hold,2,101,0.1,\n"
+
+    with pytest.raises(CommandError, match="line 3"):
+        run("import_fills", path(text, "fills.csv"), "--deployment", deployment.pk)
+
+    with owned(deployment.user_id):
+        assert not Fill.objects.exists()
+
+
+def test_export_writes_json_and_csv_without_formulas(deployment, path, trader):
+    text = HEADER + "=1+1,2026-06-01,BTC,buy,2,100,0.1,\nb,2026-06-02,BTC,sell,2,99,0.1,\n"
+    run("import_fills", path(text, "fills.csv"), "--deployment", deployment.pk)
+
+    (row,) = json.loads(run("export_trades", "--user", trader.email))
+    header, line = run("export_trades", "--deployment", deployment.pk, "--format", "csv").splitlines()
+
+    assert (row["realized_pnl_usd"], row["entry_price"], row["exit_kind"]) == ("-2.2", "100", "external")
+    cells = dict(zip(header.split(","), line.split(","), strict=True))
+    assert (cells["first_fill_id"], cells["realized_pnl_usd"]) == ("'=1+1", "-2.2")
+
+
+def test_export_of_nothing_is_an_empty_list(deployment, trader):
+    assert json.loads(run("export_trades", "--user", trader.email)) == []
+    with pytest.raises(CommandError, match="Name a user"):
+        run("export_trades")
+
+
+@needs_fills
+def test_real_fills_come_in_and_twice_change_nothing(deployment):
+    first = run("import_fills", FILLS, "--deployment", deployment.pk)
+    with owned(deployment.user_id):
+        trades = list(Trade.objects.order_by("pk").values())
+    second = run("import_fills", FILLS, "--deployment", deployment.pk)
+
+    assert first.startswith("500 new fills, 0 known;")
+    assert second.startswith("0 new fills, 500 known;")
+    with owned(deployment.user_id):
+        assert list(Trade.objects.order_by("pk").values()) == trades
+        assert Trade.objects.filter(status="open").count() <= 15
+        # Of each coin the history begins in the middle of a position; after that the venue's chain is whole.
+        starts = Trade.objects.filter(reconciled="gap").values_list("symbol", flat=True)
+        assert len(starts) == len(set(starts)) <= 15
+        # The venue tells of 22 flips; five of them are one side of a trade with oneself, which turns nothing.
+        assert Trade.objects.filter(exit_kind="flip").count() == 22 - 5
+
+
+@needs_fills
+def test_real_positions_end_where_the_venue_has_them(deployment):
+    run("import_fills", FILLS, "--deployment", deployment.pk)
+
+    last = {}
+    for fill in sorted(read_fills(FILLS), key=lambda fill: fill.at):
+        last[fill.symbol] = fill.at
+    with owned(deployment.user_id):
+        held = dict(Trade.objects.filter(status="open").values_list("symbol", "quantity"))
+    for symbol, at in last.items():
+        ends = {
+            fill.start_quantity + fill.quantity for fill in read_fills(FILLS) if (fill.symbol, fill.at) == (symbol, at)
+        }
+        assert held.get(symbol, 0) in ends

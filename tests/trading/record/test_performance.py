@@ -1,0 +1,138 @@
+import json
+import math
+from dataclasses import asdict
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from trading.record.performance import (
+    ClosedTrade,
+    EquityAt,
+    daily_equity,
+    max_drawdown,
+    mean_interval,
+    sharpe,
+    summarise,
+)
+
+DAY = datetime(2026, 6, 1, tzinfo=UTC)
+D = Decimal
+
+
+def curve(*values: float, every: timedelta = timedelta(days=1)) -> list[EquityAt]:
+    return [EquityAt(DAY + number * every + timedelta(hours=1), D(str(value))) for number, value in enumerate(values)]
+
+
+def trades(*nets: float) -> list[ClosedTrade]:
+    return [ClosedTrade(D(str(net)), held=timedelta(hours=1)) for net in nets]
+
+
+def test_summary_of_a_small_record():
+    found = summarise(trades(10, -5, 0, 20, -5))
+
+    assert (found.trades, found.wins, found.net_usd, found.is_too_few) == (5, 2, 20, False)
+    assert (found.win_rate_fraction, found.profit_factor, found.expectancy_usd) == (0.4, 3.0, 4.0)
+    low, high = found.expectancy_interval_usd
+    assert -5 <= low < 4 < high <= 20
+    assert (found.sharpe, found.max_drawdown, found.mean_held) == (None, None, timedelta(hours=1))
+
+
+def test_record_without_trades_says_nothing():
+    found = summarise([])
+
+    assert (found.win_rate_fraction, found.profit_factor, found.expectancy_usd, found.mean_held) == (None,) * 4
+    assert found.is_too_few
+
+
+def test_without_losses_there_is_no_profit_factor():
+    assert summarise(trades(1, 2, 0)).profit_factor is None
+
+
+def test_four_trades_are_too_few_to_say():
+    found = summarise(trades(1, 2, 3, 4))
+
+    assert found.is_too_few
+    assert found.expectancy_interval_usd is None
+
+
+def test_interval_is_the_same_twice_and_shrinks_with_more_trades():
+    few, many = [1.0, -1.0, 2.0, 0.5, 1.5], [1.0, -1.0, 2.0, 0.5, 1.5] * 30
+
+    assert mean_interval(few) == mean_interval(few)
+    assert mean_interval(many)[1] - mean_interval(many)[0] < mean_interval(few)[1] - mean_interval(few)[0]
+
+
+def test_interval_of_many_agrees_with_the_bootstrap_of_fewer():
+    values = [math.sin(number) * 10 + 1 for number in range(200)]
+
+    resampled, normal = mean_interval(values), mean_interval([*values, 1.0])
+
+    assert resampled == pytest.approx(normal, abs=0.25)
+
+
+def test_daily_equity_has_idle_days_and_the_start():
+    points = [
+        EquityAt(DAY + timedelta(hours=1), D(101)),
+        EquityAt(DAY + timedelta(hours=23), D(102)),
+        EquityAt(DAY + timedelta(days=3), D(105)),
+    ]
+
+    assert daily_equity(points, D(100)) == [100, 102, 102, 102, 105]
+    assert daily_equity([]) == []
+
+
+def test_sharpe_by_hand():
+    daily = [100.0]
+    for number in range(20):
+        daily.append(daily[-1] * (1.02 if number % 2 else 1.00))
+
+    deviation = math.sqrt(20 * 0.01**2 / 19)
+    assert sharpe(daily) == pytest.approx(0.01 / deviation * math.sqrt(365))
+
+
+@pytest.mark.parametrize(
+    "daily",
+    [[100.0 + number for number in range(20)], [100.0] * 40, [100.0] * 30 + [0.0, 100.0], []],
+    ids=["19 returns", "never moved", "wiped out", "nothing"],
+)
+def test_no_sharpe(daily):
+    assert sharpe(daily) is None
+
+
+def test_drawdown_counts_the_start_as_a_peak():
+    found = max_drawdown(curve(90, 95, 80, 120, 110), D(100))
+
+    assert (found.usd, found.fraction) == (20, 0.2)
+
+
+def test_drawdown_of_a_climb_is_zero():
+    assert max_drawdown(curve(101, 102), D(100)).fraction == 0
+    assert max_drawdown([], D(100)) is None
+
+
+@settings(max_examples=30)
+@given(
+    st.lists(st.decimals("-1000", "1000", places=2), max_size=300),
+    st.lists(st.decimals("-100", "10000", places=2), max_size=60),
+)
+def test_numbers_fit_into_json_whatever_the_record(nets, values):
+    found = summarise([ClosedTrade(net) for net in nets], curve(*values), starting_equity_usd=D(1000))
+
+    json.dumps(asdict(found), default=str, allow_nan=False)
+    assert found.net_usd == sum(nets)
+
+
+@pytest.mark.parametrize("start", [None, D(1000)])
+def test_numbers_of_a_curve_read_once_are_those_of_the_whole(start):
+    values = [1000 + 7 * number - 60 * (number % 5) for number in range(200)]
+    points = curve(*values, every=timedelta(hours=5))
+
+    found = summarise([], iter(points), starting_equity_usd=start)
+
+    assert found.sharpe == sharpe(daily_equity(points, start))
+    assert found.sharpe is not None
+    assert found.max_drawdown == max_drawdown(points, start)
+    assert summarise([], iter(())).max_drawdown is None

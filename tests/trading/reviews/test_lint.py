@@ -1,0 +1,202 @@
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.factories.record import TradeFactory
+from trading.agent.context import trade_line
+from trading.reviews.lint import LEAST_TRADES, Code, WindowTrade, bullets_of, lint_lessons
+from trading.reviews.reflection import as_window_trade
+
+THURSDAY = datetime(2026, 6, 4, 10, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+AVOID = ["No trade in a shock regime", "Never average down on a losing position", "No ETH shorts over the weekend"]
+WINDOW = [
+    WindowTrade("BTC", "long", (THURSDAY, THURSDAY + 2.5 * HOUR), ("breakout at 14:45 above SOL shorts",)),
+    WindowTrade("BTC", "long", (THURSDAY + 3 * HOUR, THURSDAY + 4 * HOUR)),
+    WindowTrade("ETH", "short", (THURSDAY + 24 * HOUR, THURSDAY + 25 * HOUR)),
+    WindowTrade("SOL/USDT", "long", (THURSDAY + 26 * HOUR, THURSDAY + 27 * HOUR)),
+    WindowTrade("kPEPE", "short", (THURSDAY + 26 * HOUR, THURSDAY + 27 * HOUR)),
+]
+
+
+def findings(text, *, avoid=AVOID, trades=WINDOW, symbols=("DOGE",)):
+    return lint_lessons(text, avoid=avoid, trades=trades, symbols=symbols)
+
+
+def codes(text, **given):
+    return [str(finding.code) for finding in findings(text, **given)]
+
+
+@pytest.mark.parametrize(
+    ("bullet", "is_found"),
+    [
+        ("Enter early in a shock regime", True),
+        ("Shocks and their regimes paid well", True),
+        ("SHOCK REGIME: double the size", True),
+        ("Averaging down on losing positions worked twice", True),
+        ("ETH shorts held over weekends paid", True),
+        ("Do not enter in a shock regime", False),
+        ("Don't enter in a shock regime", False),
+        ("Don’t enter in a shock regime", False),
+        ("Avoiding the shock regime saved money", False),
+        ("Stay out of a shock regime", False),
+        ("In a shock regime, stay flat", False),
+        ("Stop averaging down on losing positions", False),
+        ("Skip the shock regime", False),
+        ("Wait instead of entering in a shock regime", False),
+        ("Keep the stop in a shock regime", True),
+        ("Notional was twice as large in a shock regime", True),
+        ("Trades in a trend regime paid", False),
+        ("Take the trade at the market, keep the position", False),
+        ("Entries after a shock paid", False),
+    ],
+)
+def test_a_bullet_that_shares_two_words_with_an_avoid_rule_needs_a_no(bullet, is_found):
+    assert codes(f"- {bullet}") == [Code.AGAINST_AVOID] * is_found
+
+
+def test_a_finding_says_which_rule_and_which_bullet():
+    (found,) = findings("- BTC longs paid\n- Enter early in a shock regime")
+
+    assert found.bullet == "Enter early in a shock regime"
+    assert "No trade in a shock regime" in found.text
+
+
+def test_two_rules_make_two_findings():
+    assert codes("- Losing positions in a shock regime: average down") == [Code.AGAINST_AVOID] * 2
+
+
+@pytest.mark.parametrize(
+    ("bullet", "is_found"),
+    [
+        ("The entry of 2026-06-04T10:00 was late", False),
+        ("The entry of 2026-06-04 10:00 UTC was late", False),
+        ("The entry of 2026-06-04T10:30 was late", True),
+        ("The exit at 12:30 was good", False),
+        ("The exit at 12:31 was bad", True),
+        ("The exit at 12:30pm was good", False),
+        ("The exit at 2 pm was good", False),
+        ("The exit at 3am was bad", True),
+        ("Trades of 2026-06-05 lost", False),
+        ("Trades of 2026-06-06 lost", True),
+        ("Trades of 2026-02-31 lost", True),
+        ("Trades of June 4th lost", False),
+        ("Trades of 5 June lost", False),
+        ("Trades of the 7th of June lost", True),
+        ("Trades of Jul 4 lost", True),
+        ("Thursdays paid", False),
+        ("Mondays paid", True),
+        ("Entries from 09:30 to 10:30 paid", False),
+        ("Entries from 05:00 to 06:00 paid", True),
+        ("Entries between 22:00 and 10:00 UTC paid", False),
+        ("Exits at 12:30 and 14:00 were good", False),
+        ("From 2026-06-01 to 2026-06-04 all went well", False),
+        ("From 2026-05-01 to 2026-05-31 all went well", True),
+        ("From 2026-06-04T10:30 to 2026-06-04T12:00 all went well", True),
+        ("From 2026-99-01 to 2026-06-04 all went well", False),
+        ("Held 120m on 1h bars at 65,200, 24/7, with 5x; 1.5 to 2 ATR", False),
+        ("One decided 3 times, and may 5 times more", False),
+        ("Marginal 4 of 5, in octave 4", False),
+    ],
+)
+def test_a_bullet_may_name_only_times_at_which_a_trade_began_or_ended(bullet, is_found):
+    assert codes(f"- {bullet}") == [Code.UNKNOWN_TIME] * is_found
+
+
+@pytest.mark.parametrize(
+    ("bullet", "named"),
+    [
+        ("BTC longs paid", []),
+        ("BTC shorts paid", ["BTC short"]),
+        ("Shorts in BTC paid", ["BTC short"]),
+        ("BTC longs and ETH shorts paid", []),
+        ("ETH longs and BTC shorts paid", ["ETH long", "BTC short"]),
+        ("Longs in BTC and ETH paid", ["ETH long"]),
+        ("BTC/ETH longs paid", ["ETH long"]),
+        ("A BTC-short was taken late", ["BTC short"]),
+        ("SOL longs paid; SOL/USDT longs, too", []),
+        ("SOL shorts lost", ["SOL short"]),
+        ("kPEPE shorts paid", []),
+        ("DOGE in a long squeeze", ["DOGE long"]),
+        ("AVAX longs paid", ["AVAX long"]),
+        ("AVAX moved while BTC longs paid", []),
+        ("Do not short BTC", ["BTC short"]),
+        ("BTC was held too long, as long as it fell, for the short term", []),
+        ("BTC: short stops lose, in the long run", []),
+        ("BTC paid; longs were larger than shorts", []),
+        ("BTC longs paid, but shorts lost", []),
+        ("RSI long before USD short, PNL long", []),
+        ("BTC shorts and BTC shorts again", ["BTC short"]),
+    ],
+)
+def test_a_bullet_may_name_only_symbols_with_a_side_that_was_traded(bullet, named):
+    found = findings(f"- {bullet}", avoid=[])
+
+    assert [finding.text.removeprefix("Names ").partition(",")[0] for finding in found] == named
+    assert {finding.code for finding in found} <= {Code.UNKNOWN_TRADE}
+
+
+def test_a_reason_that_is_quoted_word_for_word_is_data():
+    assert codes('- "breakout at 14:45 above SOL shorts" paid') == []
+    assert codes("- breakout at 14:45 above SOL shorts paid") == [Code.UNKNOWN_TIME, Code.UNKNOWN_TRADE]
+
+
+@pytest.mark.parametrize("count", range(LEAST_TRADES + 1))
+def test_fewer_than_five_trades_are_too_few(count):
+    found = findings("- BTC longs paid", trades=WINDOW[:1] * count, symbols=())
+
+    assert (Code.SMALL_SAMPLE in [finding.code for finding in found]) == (count < LEAST_TRADES)
+
+
+@pytest.mark.parametrize("text", ["", "\n \n", "-", "- \n* \n• "])
+def test_without_a_bullet_there_is_nothing_to_find(text):
+    assert findings(text) == []
+
+
+def test_bullets_are_read_without_their_marks():
+    text = "- One\n* Two\n  • Three\n1. Four\n12) Five\n\n-5% was the worst\n**Six** is bold"
+
+    assert bullets_of(text) == ["One", "Two", "Three", "Four", "Five", "-5% was the worst", "**Six** is bold"]
+
+
+ROWS = st.lists(
+    st.builds(
+        TradeFactory.build,
+        deployment=st.none(),
+        skill=st.none(),
+        symbol=st.sampled_from(["BTC", "ETH", "SOL/USDT", "1000PEPE", "@107", "OP", "LONG"]),
+        side=st.sampled_from(["long", "short"]),
+        entry_tick_at=st.integers(0, 5_000_000).map(lambda minutes: THURSDAY + timedelta(minutes=minutes)),
+        entry_reason=st.text(max_size=60)
+        | st.sampled_from(
+            ["Shock regime at 03:17, SOL shorts", 'She said "average down on losing positions" on Monday']
+        ),
+        realized_pnl_usd=st.decimals(-1000, 1000, places=2),
+        entry_price=st.decimals(Decimal("0.001"), 100_000, places=3),
+    ),
+    min_size=LEAST_TRADES,
+    max_size=8,
+)
+
+
+@given(trades=ROWS)
+def test_nothing_is_found_in_text_made_of_the_windows_own_rows(trades):
+    named = [
+        f"- {trade.symbol} {trade.side}s such as that of {trade.entry_tick_at:%Y-%m-%dT%H:%M} paid" for trade in trades
+    ]
+    days = [
+        f"- What began on {trade.entry_tick_at:%B} {trade.entry_tick_at.day}, a {trade.entry_tick_at:%A}"
+        for trade in trades
+    ]
+    text = "\n".join([*map(trade_line, trades), *named, *days])
+
+    assert findings(text, avoid=AVOID[:2], trades=[as_window_trade(trade) for trade in trades], symbols=()) == []
+
+
+@given(text=st.text(max_size=300), rule=st.text(max_size=80))
+def test_any_text_can_be_linted(text, rule):
+    for finding in findings(text, avoid=[rule]):
+        assert finding.bullet in bullets_of(text)

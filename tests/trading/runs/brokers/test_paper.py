@@ -1,0 +1,362 @@
+import json
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from itertools import permutations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trading.record.positions import Book, ExitCause, PathBar, Tick
+from trading.runs.brokers.base import OrderRequest
+from trading.runs.brokers.paper import Costs, Holding, MarketBar, PaperBroker, Rate
+
+D = Decimal
+NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
+HOUR = timedelta(hours=1)
+FREE = Costs(D(0), D(0))
+
+
+def order(side="long", size="1000", *, hour=0, stop=None, leverage="1", name="a", symbol="BTC") -> OrderRequest:
+    return OrderRequest(
+        name, symbol, side, D(size) if size else None, D(leverage), D(stop) if stop else None, NOON + hour * HOUR
+    )
+
+
+def bar(hour: int, first: str, high: str, low: str, last: str, symbol: str = "BTC") -> MarketBar:
+    opened_at = NOON + hour * HOUR
+    return MarketBar(symbol, opened_at, opened_at + HOUR, D(first), D(high), D(low), D(last))
+
+
+def flat(hour: int, price: str = "100") -> MarketBar:
+    return bar(hour, price, price, price, price)
+
+
+def broker(costs: Costs = FREE, **state) -> PaperBroker:
+    return PaperBroker(D(10_000), costs, **state)
+
+
+def after(paper: PaperBroker, *market, hours: int):
+    paper.feed([one for one in market if isinstance(one, MarketBar)], [one for one in market if isinstance(one, Rate)])
+    return paper.report(NOON + hours * HOUR)
+
+
+def test_order_fills_at_the_open_of_the_next_bar():
+    paper = broker()
+    paper.submit(order(hour=1))
+
+    early = after(paper, flat(0), bar(1, "102", "110", "101", "108"), hours=1)
+    report = paper.report(NOON + 2 * HOUR)
+
+    assert early.fills == []
+    (fill,) = report.fills
+    assert (fill.quantity, fill.price, fill.at) == (D("9.80392156"), 102, NOON + HOUR)
+    assert (report.order_ids, report.positions, report.marks) == ({"a": "a"}, {"BTC": fill.quantity}, {"BTC": 108})
+    assert report.equity_usd == 10_000 + fill.quantity * 6
+
+
+def test_report_tells_each_thing_once():
+    paper = broker()
+    paper.submit(order())
+    assert len(after(paper, flat(0), hours=1).fills) == 1
+
+    assert paper.report(NOON + HOUR).fills == []
+
+
+def test_same_order_twice_is_one():
+    paper = broker()
+    paper.submit(order())
+    paper.submit(order())
+
+    assert len(after(paper, flat(0), hours=1).fills) == 1
+
+
+def test_costs_are_paid_on_notional_and_slippage_is_against_us():
+    paper = broker(Costs(D(5), D(10)))
+    paper.submit(order())
+    (bought,) = after(paper, flat(0), hours=1).fills
+    paper.submit(order("close", None, hour=1, name="b"))
+    report = after(paper, flat(1), hours=2)
+
+    (sold,) = report.fills
+    assert (bought.price, sold.price) == (D("100.1"), D("99.9"))
+    assert (bought.fee_usd, sold.fee_usd) == (D("0.5005"), D("0.4995"))
+    assert report.equity_usd == 10_000 - 10 * D("0.2") - 1
+    assert report.positions == {}
+
+
+@pytest.mark.parametrize(
+    ("side", "size", "left"),
+    [
+        ("close", None, 0),
+        ("close", "400", 6),
+        ("close", "99999", 0),
+        ("short", "400", 6),
+        ("short", "1500", -5),
+        ("long", "500", 15),
+    ],
+)
+def test_sides_work_on_what_is_held(side, size, left):
+    paper = broker(holdings={"BTC": Holding(D(10), D(100))})
+    paper.submit(order(side, size))
+
+    assert after(paper, flat(0), hours=1).positions.get("BTC", 0) == left
+
+
+def test_closing_nothing_does_nothing():
+    paper = broker()
+    paper.submit(order("close", None))
+
+    assert after(paper, flat(0), hours=1).fills == []
+
+
+@pytest.mark.parametrize(
+    ("side", "stop", "reached", "price"),
+    [
+        ("long", "95", bar(1, "100", "101", "94", "96"), 95),
+        ("long", "95", bar(1, "90", "91", "85", "88"), 90),
+        ("long", "95", bar(1, "100", "101", "95.1", "96"), None),
+        ("short", "105", bar(1, "100", "106", "99", "104"), 105),
+        ("short", "105", bar(1, "110", "112", "109", "111"), 110),
+    ],
+    ids=["reached", "open beyond it", "not reached", "short", "short, open beyond it"],
+)
+def test_stop(side, stop, reached, price):
+    paper = broker()
+    paper.submit(order(side, stop=stop))
+    after(paper, flat(0), hours=1)
+
+    report = after(paper, reached, hours=2)
+
+    assert [fill.price for fill in report.fills] == ([price] if price else [])
+    assert report.stopped == {fill.fill_id for fill in report.fills}
+    assert bool(report.positions) is (price is None)
+
+
+def test_liquidation_takes_the_margin_and_no_more():
+    paper = broker()
+    paper.submit(order(size="10000", leverage="10"))
+    after(paper, flat(0), hours=1)
+
+    report = after(paper, bar(1, "100", "100", "80", "85"), hours=2)
+
+    (fill,) = report.fills
+    assert (fill.is_liquidation, fill.price, report.positions) == (True, D("90.5"), {})
+    assert report.equity_usd == 10_000 - D(950)
+    assert report.stopped == frozenset()
+
+
+def test_stop_before_the_liquidation_comes_first():
+    paper = broker()
+    paper.submit(order(size="10000", leverage="10", stop="95"))
+    after(paper, flat(0), hours=1)
+
+    (fill,) = after(paper, bar(1, "100", "100", "80", "85"), hours=2).fills
+
+    assert (fill.is_liquidation, fill.price) == (False, 95)
+
+
+def test_without_leverage_a_long_is_all_but_never_liquidated():
+    assert Holding(D(1), D(100)).liquidation_price == D("0.5")
+
+
+@pytest.mark.parametrize(("quantity", "amount"), [(10, "-0.1"), (-10, "0.1")])
+def test_longs_pay_funding_to_shorts(quantity, amount):
+    paper = broker(holdings={"BTC": Holding(D(quantity), D(100))})
+
+    report = after(paper, flat(0), Rate("BTC", NOON + HOUR, D("0.0001")), hours=1)
+
+    assert [payment.amount_usd for payment in report.funding] == [D(amount)]
+    assert report.equity_usd == 10_000 + D(amount)
+
+
+def test_payment_as_a_bar_opens_is_for_what_was_held_before():
+    paper = broker()
+    paper.submit(order())
+
+    assert after(paper, flat(0), Rate("BTC", NOON, D("0.0001")), hours=1).funding == []
+
+
+def test_given_its_state_again_it_goes_on():
+    first = broker(Costs())
+    first.submit(order(stop="95", leverage="3"))
+    after(first, flat(0), hours=1)
+    again = PaperBroker(first.cash_usd, first.costs, dict(first.holdings), list(first.pending), dict(first.marks))
+
+    market = [bar(1, "100", "101", "90", "92"), Rate("BTC", NOON + HOUR, D("0.0001"))]
+
+    assert after(first, *market, hours=2) == after(again, *market, hours=2)
+
+
+moves = st.lists(st.integers(-15, 15), min_size=3, max_size=25)
+wishes = st.lists(
+    st.tuples(st.sampled_from(["long", "short", "close"]), st.integers(10, 3000), st.sampled_from([None, -6, 6])),
+    min_size=1,
+    max_size=25,
+)
+
+
+@given(moves, wishes, st.integers(1, 5))
+def test_account_and_ledger_agree_to_the_cent(moves, wishes, leverage):
+    paper, book, trips = broker(Costs()), Book(), {}
+    price = D(100)
+    for hour, move in enumerate(moves):
+        last = price * (100 + move) / 100
+        high, low = max(price, last) * D("1.01"), min(price, last) * D("0.99")
+        if hour < len(wishes):
+            side, size, stop = wishes[hour]
+            at = None if stop is None else str(price * (100 + (-abs(stop) if side == "long" else abs(stop))) / 100)
+            paper.submit(order(side, str(size), hour=hour, name=str(hour), stop=at, leverage=str(leverage)))
+        now = MarketBar("BTC", NOON + hour * HOUR, NOON + (hour + 1) * HOUR, price, high, low, last)
+        report = after(paper, now, Rate("BTC", NOON + hour * HOUR, D("0.0002")), hours=hour + 1)
+        path = PathBar(now.opened_at, now.closed_at, high, low, last)
+        tick = Tick(report.at, report.fills, report.funding, {"BTC": [path]}, report.marks, report.positions)
+        trips |= {trip.first_fill_id: trip for trip in book.apply(tick)}
+        price = last
+
+        held = sum(trip.unrealized_usd(price) for trip in trips.values() if trip.is_open)
+        realised = sum(trip.realized_pnl_usd for trip in trips.values())
+        assert abs(10_000 + realised + held - report.equity_usd) < D("1e-8")
+        assert all(trip.reconciled == "exact" for trip in trips.values())
+        assert all(trip.mae_usd <= trip.gross_usd <= trip.mfe_usd for trip in trips.values() if not trip.is_open)
+        assert all(trip.exit_cause is not ExitCause.UNEXPLAINED for trip in trips.values())
+
+
+# --- Kept and given again ---
+
+
+def kept(paper: PaperBroker) -> PaperBroker:
+    """Return the broker as it comes back from a database, which may turn the order of keys."""
+    state = json.loads(json.dumps(paper.state(), sort_keys=True))
+    return PaperBroker.restored(state, starting_equity_usd=D(1), costs=paper.costs)
+
+
+def test_without_a_state_it_is_new():
+    paper = PaperBroker.restored({}, starting_equity_usd=D(500), costs=Costs(D(7), D(8)))
+
+    assert paper == PaperBroker(D(500), Costs(D(7), D(8)))
+
+
+def test_state_is_all_of_it():
+    paper = broker(Costs())
+    paper.submit(order(size="333.33", stop="95.123456789012", leverage="3"))
+    paper.submit(order(size="100", symbol="ETH", hour=9, stop="99", name="waits"))
+    paper.submit(order("close", None, symbol="ETH", hour=9, name="closes"))
+    after(paper, flat(0, "100.000012345678"), Rate("BTC", NOON + HOUR, D("0.000012345678")), hours=1)
+
+    assert kept(paper) == paper
+    assert paper.holdings
+    assert [waiting.order_id for waiting in kept(paper).pending] == ["waits", "closes"]
+
+
+def test_equity_is_the_same_to_the_digit_in_whatever_order_the_keys_come():
+    entries = {"BTC": D(1) / 7, "ETH": D(10) / 7, "SOL": D(1) / 9}
+    marks = {"BTC": D(10) / 7, "ETH": D(1000) / 9, "SOL": D(10) / 7}
+    equities = {
+        str(
+            PaperBroker(
+                D(100) / 7, FREE, {symbol: Holding(D(3), entries[symbol]) for symbol in symbols}, marks=marks
+            ).equity_usd
+        )
+        for symbols in permutations(entries)
+    }
+
+    assert len(equities) == 1
+
+
+def test_stop_price_survives():
+    paper = broker()
+    paper.submit(order(stop="95"))
+    after(paper, flat(0), hours=1)
+
+    (fill,) = after(kept(paper), bar(1, "100", "101", "94", "96"), hours=2).fills
+
+    assert fill.price == 95
+
+
+def test_order_survives_until_its_bar_comes():
+    paper = broker()
+    paper.submit(order(hour=1, leverage="2", stop="90"))
+    again = kept(paper)
+    again.submit(order(hour=1, leverage="2", stop="90"))
+
+    report = after(again, flat(1), hours=2)
+
+    assert [(fill.fill_id, fill.quantity) for fill in report.fills] == [("a", 10)]
+    assert again.holdings["BTC"] == Holding(D(10), D(100), D(2), D(90), paid_until=report.fills[0].at)
+
+
+def test_longer_bar_over_a_time_already_seen_is_not_traded_again():
+    paper = broker()
+    paper.submit(order(stop="95"))
+    after(paper, *(replace(flat(0), closed_at=NOON + HOUR / 2), replace(flat(0), opened_at=NOON + HOUR / 2)), hours=1)
+    again = kept(paper)
+
+    report = after(again, replace(bar(0, "100", "101", "90", "92"), closed_at=NOON + 2 * HOUR), hours=2)
+
+    assert (report.fills, report.marks) == ([], {"BTC": 100})
+    assert [fill.price for fill in after(again, bar(1, "100", "101", "90", "92"), hours=2).fills] == [95]
+
+
+names = st.sampled_from(["BTC", "ETH", "SOL"])
+days = st.lists(
+    st.fixed_dictionaries(
+        {
+            "moves": st.dictionaries(names, st.tuples(st.integers(-1999, 1999), st.integers(0, 900)), max_size=3),
+            "rates": st.dictionaries(names, st.integers(-50, 50), max_size=2),
+            "orders": st.lists(
+                st.tuples(
+                    names,
+                    st.sampled_from(["long", "short", "close"]),
+                    st.none() | st.integers(1, 500_000),  # cents
+                    st.sampled_from([None, 3, 8]),  # percent from the price to the stop
+                    st.integers(10, 70),  # tenths of leverage
+                    st.integers(0, 2),  # hours until it counts
+                ),
+                max_size=3,
+            ),
+            "is_kept": st.booleans(),
+        }
+    ),
+    min_size=2,
+    max_size=14,
+)
+
+
+@given(days, st.integers(-3, 9), st.integers(0, 9))
+def test_cut_off_anywhere_it_goes_on_to_the_digit(days, fee, slippage):
+    whole = broker(Costs(D(fee), D(slippage)))
+    cut = kept(whole)
+    prices = {"BTC": D("65432.1"), "ETH": D("3456.789"), "SOL": D("0.0123456")}
+    for hour, day in enumerate(days):
+        market = []
+        for symbol, (move, width) in sorted(day["moves"].items()):
+            first, last = prices[symbol], prices[symbol] * (10_000 + move) / 10_000
+            high, low = max(first, last) * (10_000 + width) / 10_000, min(first, last) * (10_000 - width) / 10_000
+            opened_at = NOON + hour * HOUR
+            market.append(MarketBar(symbol, opened_at, opened_at + HOUR, first, high, low, last))
+            prices[symbol] = last
+        market += [Rate(symbol, NOON + hour * HOUR, D(rate) / 100_000) for symbol, rate in day["rates"].items()]
+        for number, (symbol, side, cents, stop, tenths, wait) in enumerate(day["orders"]):
+            if side != "close" and cents is None:
+                continue
+            away = None if stop is None else prices[symbol] * (100 - stop if side == "long" else 100 + stop) / 100
+            asked = OrderRequest(
+                f"{hour}-{number}",
+                symbol,
+                side,
+                None if cents is None else D(cents) / 100,
+                D(tenths) / 10,
+                away,
+                NOON + (hour + wait) * HOUR,
+            )
+            whole.submit(asked)
+            cut.submit(asked)
+
+        if day["is_kept"]:
+            cut = kept(cut)
+        assert after(cut, *market, hours=hour + 1) == after(whole, *market, hours=hour + 1)
+        assert cut == whole
+        cut = kept(cut)
+        assert str(cut.equity_usd) == str(whole.equity_usd)

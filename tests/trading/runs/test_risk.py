@@ -1,0 +1,111 @@
+from decimal import Decimal
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trading.runs.risk import Account, RiskCode, check_order
+from trading.skills.schemas import ProposedOrder, RiskCaps
+
+D = Decimal
+CAPS = RiskCaps()  # 10 % a position, 50 % in all, 3 x, 5 % a day, 20 orders
+SYMBOLS = ["BTC", "ETH"]
+
+
+def account(**changes) -> Account:
+    given = {
+        "equity_usd": D(10_000),
+        "day_start_equity_usd": D(10_000),
+        "positions": {},
+        "marks": {"BTC": D(100), "ETH": D(10), "SOL": D(1)},
+    }
+    return Account(**{**given, **changes})
+
+
+def order(side="long", size="500", symbol="BTC", leverage="1") -> ProposedOrder:
+    return ProposedOrder(symbol=symbol, side=side, size_usd=size, leverage=leverage, reason="Because")
+
+
+def code(order: ProposedOrder, **changes) -> RiskCode | None:
+    return check_order(order, account=account(**changes), caps=CAPS, symbols=SYMBOLS).code
+
+
+@pytest.mark.parametrize(
+    ("proposed", "state", "expected"),
+    [
+        (order(), {}, None),
+        (order(), {"is_halted": True}, RiskCode.HALTED),
+        (order(symbol="SOL"), {}, RiskCode.SYMBOL),
+        (order(), {"marks": {}}, RiskCode.SYMBOL),
+        (order(size="1000"), {}, None),
+        (order(size="1000.01"), {}, RiskCode.POSITION_CAP),
+        (order(size="400"), {"positions": {"BTC": D(7)}}, RiskCode.POSITION_CAP),
+        (order("short", "1700"), {"positions": {"BTC": D(7)}}, None),
+        (order("short", "1701"), {"positions": {"BTC": D(7)}}, RiskCode.POSITION_CAP),
+        (order(size="500"), {"positions": {"ETH": D(-450)}}, None),
+        (order(size="501"), {"positions": {"ETH": D(-450)}}, RiskCode.TOTAL_EXPOSURE),
+        (order(leverage="3"), {}, None),
+        (order(leverage="3.1"), {}, RiskCode.LEVERAGE),
+        (order(), {"equity_usd": D("9500.01")}, None),
+        (order(), {"equity_usd": D(9500)}, RiskCode.DAILY_LOSS_HALT),
+        (order(), {"orders_today": 19}, None),
+        (order(), {"orders_today": 20}, RiskCode.MAX_ORDERS),
+        (order(size="10"), {}, None),
+        (order(size="9.99"), {}, RiskCode.MIN_SIZE),
+        (order(), {"equity_usd": D(-5), "day_start_equity_usd": D(-5)}, RiskCode.POSITION_CAP),
+    ],
+)
+def test_check_order(proposed, state, expected):
+    assert code(proposed, **state) == expected
+
+
+@pytest.mark.parametrize("side", ["close", "short"])
+def test_what_only_reduces_is_accepted_however_bad_things_are(side):
+    worst = {"is_halted": True, "orders_today": 99, "equity_usd": D(1), "positions": {"BTC": D(7), "ETH": D(9999)}}
+
+    assert code(order(side, "5", leverage="50"), **worst) is None
+
+
+def test_symbol_that_was_taken_off_may_be_closed_but_not_added_to():
+    held = {"positions": {"SOL": D(50)}}
+
+    assert code(order("close", symbol="SOL"), **held) is None
+    assert code(order("long", symbol="SOL"), **held) is RiskCode.SYMBOL
+
+
+def test_closing_nothing_is_refused():
+    assert code(ProposedOrder(symbol="BTC", side="close", reason="x")) is RiskCode.MIN_SIZE
+
+
+def test_the_first_rule_in_order_speaks():
+    every = {"is_halted": True, "orders_today": 99, "equity_usd": D(1)}
+
+    assert code(order(size="99999", leverage="50"), **every) is RiskCode.HALTED
+    assert code(order(size="99999", leverage="50"), **{**every, "is_halted": False}) is RiskCode.POSITION_CAP
+
+
+def test_refusal_says_the_numbers():
+    verdict = check_order(order(size="1500"), account=account(), caps=CAPS, symbols=SYMBOLS)
+
+    assert verdict.text == "BTC would be $1,500.00, above 10.0% of equity, $1,000.00"
+
+
+def test_codes_are_the_eight():
+    assert [code.value[:3] for code in RiskCode] == [f"R{number}_" for number in range(1, 9)]
+
+
+@given(
+    st.sampled_from(["long", "short"]),
+    st.decimals("10", "20000", places=2),
+    st.decimals("-20", "20", places=3),
+    st.decimals("-400", "400", places=3),
+)
+def test_what_is_accepted_is_within_the_caps_or_less_than_before(side, size, btc, eth):
+    state = account(positions={"BTC": btc, "ETH": eth})
+
+    verdict = check_order(order(side, size), account=state, caps=CAPS, symbols=SYMBOLS)
+
+    after = btc * 100 + (size if side == "long" else -size)
+    reduces = abs(after) <= abs(btc * 100) and after * btc >= 0
+    within = abs(after) <= 1000 and abs(after) + abs(eth * 10) <= 5000
+    assert verdict.is_accepted == (reduces or within)

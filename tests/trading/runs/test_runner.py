@@ -1,0 +1,508 @@
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+from django.db import IntegrityError, OperationalError
+
+from config.lib.llm.door import LLMUnavailable
+from config.lib.owned import owned
+from tests.factories.memory import JUNE
+from tests.factories.record import FundingRateFactory, ReflectionNoteFactory, SkillVersionFactory
+from tests.trading.ticking import (
+    FREE,
+    TICK,
+    Desk,
+    Script,
+    at,
+    bar,
+    close,
+    long,
+    numbers,
+    offline,
+    store_prices,
+    store_walk,
+)
+from trading.models import Bar, DecisionSnapshot, Deployment, DeploymentCommand, EquityPoint, Fill, OrderState, Verdict
+from trading.record.deployment_queries import DeploymentNotFound
+from trading.record.deployments import carry_out, request_command
+from trading.record.ledger import TickOutOfTime
+from trading.runs.brokers.paper import Costs
+from trading.runs.due import list_due, run_due
+from trading.runs.runner import Outcome, Ticker, carry_out_commands
+from trading.skills.queries import SkillNotFound
+
+D = Decimal
+pytestmark = pytest.mark.django_db
+
+
+# --- From decision to record ---
+
+
+def test_order_fills_at_the_next_bars_open_and_becomes_a_trade_with_its_reasons(desk):
+    desk.costs = Costs(D(10), D(0))
+    store_prices(*[100] * 3, *[110] * 3, *[121] * 6)
+
+    first = desk.tick(1, long(1100, leverage=2))
+    desk.tick(2, close())
+    desk.tick(3)
+
+    assert first.outcome == Outcome.DECIDED
+    trade = desk.trades[0]
+    assert (trade.status, trade.side, trade.quantity, trade.peak_quantity) == ("closed", "long", 0, 10)
+    assert (trade.entry_price, trade.exit_price) == (110, 121)
+    assert (trade.gross_pnl_usd, trade.fees_usd) == (110, D("2.31"))
+    assert trade.realized_pnl_usd == D("107.69")
+    assert (trade.entry_reason, trade.exit_reason, trade.exit_kind) == ("it rises", "it has risen", "signal")
+    assert (trade.entry_leverage, trade.reconciled) == (2, "exact")
+    assert (trade.entry_tick_at, trade.entry_at) == (at(2), at(1))
+    assert [trade.entry_snapshot_id, trade.exit_snapshot_id] == [desk.decision(1).pk, desk.decision(2).pk]
+    assert [order.state for order in desk.orders] == [OrderState.FILLED] * 2
+    assert desk.equity()[-1] == D("10107.69")
+
+
+def test_snapshot_keeps_what_was_seen_and_said(trader):
+    desk = Desk(trader, tools=["propose_order", "get_bars"])
+    store_prices(*[100] * 6)
+    script = Script(("get_bars", {"symbol": "BTC", "interval": "5m"}), long(stop_price=90))
+
+    desk.tick(1, script=script)
+
+    row = desk.decision(1)
+    assert [row.system_prompt, row.context] == [message["content"] for message in script.seen[0][:2]]
+    assert (row.verdict, row.verdict_code, row.model) == (Verdict.ACCEPTED, "", "scripted/model")
+    assert (row.input_tokens, row.output_tokens) == (200, 20)
+    assert row.proposal["stop_price"] == 90
+    assert [step["calls"][0]["name"] for step in row.steps] == ["get_bars", "propose_order"]
+    assert "100 100 100 100" in row.steps[0]["calls"][0]["result"]
+
+
+def test_lessons_of_the_deployment_stand_in_the_prompt(desk):
+    store_prices(*[100] * 3)
+    note = desk.ask(
+        lambda: (
+            ReflectionNoteFactory(
+                deployment=Deployment.objects.get(pk=desk.deployment_id), lessons_text="- Wait for the retest"
+            ).pk
+        )
+    )
+
+    desk.tick(1)
+
+    assert "- Wait for the retest" in desk.decision(1).system_prompt
+    assert desk.decision(1).note_id == note
+
+
+def test_funding_is_paid_by_the_position(desk):
+    store_prices(*[100] * 12)
+    FundingRateFactory(at=at(2.5), rate=D("0.001"))
+
+    desk.tick(1, long(1000))
+    desk.tick(2)
+    desk.tick(3)
+
+    assert desk.trades[0].funding_usd == -1
+    assert desk.equity() == [10_000, 10_000, 9_999]
+
+
+def test_next_prompt_says_what_was_refused(desk):
+    store_prices(*[100] * 9)
+    script = Script(long(9000))
+
+    desk.tick(1, script=script)
+    desk.tick(2, script=script)
+
+    assert desk.orders[0].state == OrderState.REFUSED
+    assert desk.decision(1).verdict_code == desk.orders[0].verdict_code == "R3_POSITION_CAP"
+    assert "refused R3_POSITION_CAP: BTC would be $9,000.00" in script.seen[1][1]["content"]
+    assert desk.trades == []
+
+
+def test_model_that_is_away_costs_the_decision_and_nothing_else(desk):
+    store_prices(*[100] * 12)
+
+    desk.tick(1, long())
+    failed = desk.tick(2, LLMUnavailable("timeout"))
+    desk.tick(3)
+
+    assert failed.outcome == Outcome.DECIDED
+    assert (desk.decision(2).verdict, desk.decision(2).proposal) == (Verdict.FAILED, None)
+    assert "too long" in desk.decision(2).verdict_text
+    assert desk.trades[0].status == "open"
+    assert desk.row.last_tick == 3
+
+
+def test_order_that_nothing_is_left_for_is_cancelled(desk):
+    store_prices(*[100] * 12)
+    desk.tick(1, long())
+    desk.tick(2, close())
+
+    command(desk, "flatten", 2)
+    desk.tick(3)
+
+    assert [trade.exit_kind for trade in desk.trades] == ["signal"]
+    late = next(order for order in desk.orders if order.origin == "command")
+    assert (late.state, late.error) == (OrderState.CANCELLED, "There was nothing left to trade.")
+    assert {order.state for order in desk.orders if order != late} == {OrderState.FILLED}
+
+
+def test_stop_price_outlives_the_process(desk):
+    store_prices(*[100] * 6)
+    Bar.objects.bulk_create([bar(at(2), 100, 101, 94, 96)])
+
+    desk.tick(1, long(stop_price=95))
+    desk.tick(2)
+    desk.tick(3)
+
+    trade = desk.trades[0]
+    assert (trade.exit_kind, trade.exit_price) == ("stop", 95)
+    assert trade.exit_reason == "The stop price was reached."
+
+
+def test_leverage_can_end_in_liquidation(trader):
+    desk = Desk(trader, risk={"max_leverage": 50})
+    store_prices(*[100] * 6, *[90] * 3)
+
+    desk.tick(1, long(leverage=20))
+    desk.tick(2)
+    desk.tick(3)
+
+    assert desk.trades[0].exit_kind == "liquidation"
+
+
+def test_bars_that_come_late_are_gone_through_by_what_is_held(desk):
+    store_prices(*[100] * 6)
+    desk.tick(1, long(stop_price=90))
+    desk.tick(2)
+    desk.tick(3)
+    Bar.objects.bulk_create([bar(at(2), 100, 100, 85, 95), bar(at(3), 99, 99, 99, 99)])  # the import was down
+
+    desk.tick(4)
+
+    trade = desk.trades[0]
+    assert (trade.exit_kind, trade.exit_price) == ("stop", 90)
+    assert trade.exit_at < at(2.5)
+
+
+def test_payment_that_comes_late_is_paid_once(desk):
+    store_prices(*[100] * 18)
+    desk.tick(1, long(1000))
+    desk.tick(2)
+    desk.tick(3)
+    for when in (0.5, 2.5):  # before the position, and while it was held
+        FundingRateFactory(at=at(when), rate=D("0.001"))
+
+    desk.tick(4)
+    desk.tick(5)
+
+    assert desk.trades[0].funding_usd == -1
+    assert desk.equity()[-1] == 9_999
+
+
+def test_longer_bars_fill_the_holes_of_shorter_ones(desk):
+    store_prices(*[100] * 6)
+    hour = at(2).replace(minute=0)
+    Bar.objects.bulk_create([bar(at(2), 100, 100, 100, 100)])
+    whole = bar(hour + timedelta(hours=1), 100, 100, 80, 95)
+    whole.interval = "1h"
+    whole.save()
+    desk.tick(1, long(stop_price=90))
+    desk.tick(2)
+
+    desk.tick(8)
+
+    assert desk.trades[0].exit_kind == "stop"
+
+
+def test_orders_that_wait_count_against_the_caps(trader):
+    desk = Desk(trader, risk={"max_position_pct": 10})
+    store_prices(*[100] * 3)
+
+    for number in (1, 2, 3):
+        desk.tick(number, long(600))  # no bar comes to fill them
+
+    assert [order.verdict_code for order in desk.orders] == ["", "R3_POSITION_CAP", "R3_POSITION_CAP"]
+
+
+def test_nothing_is_opened_while_it_is_being_closed(desk):
+    store_prices(*[100] * 6)
+    desk.tick(1, long())
+    desk.tick(2, close())
+
+    desk.tick(3, long())
+
+    assert desk.orders[-1].verdict_code == "R1_HALTED"
+
+
+def test_stop_while_the_model_thinks_is_heeded(desk):
+    store_prices(*[100] * 9)
+
+    class Slow(Script):
+        def __call__(self, messages, tools):
+            command(desk, "stop", 1)
+            return super().__call__(messages, tools)
+
+    desk.tick(1, script=Slow(long()))
+    desk.tick(2)
+
+    assert desk.decision(1).verdict_code == "R1_HALTED"
+    assert desk.trades == []
+
+
+# --- Limits of the day ---
+
+
+def test_loss_beyond_the_days_limit_halts_until_the_day_is_over(trader):
+    desk = Desk(trader, risk={"daily_loss_halt_pct": 1})
+    day = timedelta(hours=12) // TICK  # it is noon
+    store_prices(*[100] * 6, *[96] * 3 * day)
+    script = Script(long(4000), long(100), long(100))
+
+    for number in (1, 2, 3, 4):
+        desk.tick(number, script=script)
+
+    assert (desk.row.halt_code, desk.row.halted_until) == ("R6_DAILY_LOSS_HALT", JUNE + timedelta(hours=12))
+    assert [order.verdict_code for order in desk.orders] == ["", "", "R1_HALTED"]
+    assert "Halted: positions may only be reduced" in script.seen[2][1]["content"]
+
+    desk.tick(day, long(100))
+
+    assert (desk.row.halt_code, desk.row.halted_until) == ("", None)
+    assert desk.orders[-1].state == OrderState.PENDING
+
+
+def test_reducing_is_allowed_while_halted(trader):
+    desk = Desk(trader, risk={"daily_loss_halt_pct": 1})
+    store_prices(*[100] * 6, *[96] * 9)
+
+    desk.tick(1, long(5000))
+    desk.tick(2)
+    desk.tick(3, close())
+    desk.tick(4)
+
+    assert desk.trades[0].status == "closed"
+
+
+def test_orders_of_a_day_are_counted_without_the_refused(trader):
+    desk = Desk(trader, risk={"max_orders_per_day": 2})
+    store_prices(*[100] * 18)
+
+    for number, said in enumerate([long(9000), long(100), long(100), long(100)], start=1):
+        desk.tick(number, said)
+
+    assert [order.verdict_code for order in desk.orders] == ["R3_POSITION_CAP", "", "", "R7_MAX_ORDERS"]
+
+
+# --- Once, whatever comes ---
+
+
+def test_same_instant_again_changes_nothing(desk):
+    store_prices(*[100] * 9)
+    desk.tick(1, long())
+    desk.tick(2, close())
+    before = (desk.row, desk.trades, desk.orders, desk.equity())
+    script = Script()
+
+    again = desk.tick(2, script=script)
+
+    assert again.outcome == Outcome.REPEATED
+    assert script.seen == []
+    assert (desk.row, desk.trades, desk.orders, desk.equity()) == before
+    assert desk.row.account == before[0].account
+
+
+def test_tick_that_was_cut_off_before_its_decision_decides_when_it_comes_again(desk):
+    store_prices(*[100] * 9)
+    desk.tick(1, long())
+
+    with pytest.raises(ZeroDivisionError):
+        desk.tick(2, ZeroDivisionError())
+    with owned(desk.user):
+        assert (desk.row.last_tick, DecisionSnapshot.objects.count(), Fill.objects.count()) == (2, 1, 1)
+    again = desk.tick(2, close())
+    desk.tick(3)
+
+    assert (again.outcome, again.number) == (Outcome.DECIDED, 2)
+    assert [trade.status for trade in desk.trades] == ["closed"]
+    with owned(desk.user):
+        assert (Fill.objects.count(), EquityPoint.objects.count()) == (2, 3)
+
+
+def test_earlier_instant_is_refused(desk):
+    store_prices(*[100] * 9)
+    desk.tick(2)
+
+    with pytest.raises(TickOutOfTime, match="has ticked at"):
+        desk.tick(1)
+
+
+def test_stranger_cannot_tick(desk, stranger):
+    with pytest.raises(DeploymentNotFound):
+        Ticker(desk.deployment_id, user_id=stranger.pk, ask=Script()).tick(at(1))
+
+
+def test_ticks_that_were_missed_lose_no_bar_on_the_way(desk):
+    store_prices(*[100] * 6, 120, 80, *[100] * 10)
+
+    desk.tick(1, long())
+    desk.tick(2)
+    desk.tick(5)
+
+    trade = desk.trades[0]
+    assert (trade.mfe_usd, trade.mae_usd) == (200, -200)
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_ticker_that_lives_on_does_as_new_ones_do(trader, stranger, seed):
+    """What is carried from tick to tick is what would be read."""
+    store_walk(3 * 100, seed=seed)
+    fresh, kept = Desk(trader), Desk(stranger)
+    lasting = Ticker(kept.deployment_id, user_id=stranger.pk, ask=offline, costs=FREE)
+
+    for number in range(1, 100):
+        ticker = Ticker(fresh.deployment_id, user_id=trader.pk, ask=offline, costs=FREE)
+        one, other = ticker.tick(at(number)), lasting.tick(at(number))
+        assert one.snapshot.context == other.snapshot.context
+        assert one.snapshot.system_prompt == other.snapshot.system_prompt
+
+    assert [numbers(trade) for trade in fresh.trades] == [numbers(trade) for trade in kept.trades]
+    assert len(fresh.trades) > 3
+    assert fresh.row.account["cash_usd"] == kept.row.account["cash_usd"]
+
+
+# --- What the user tells it ---
+
+
+def command(desk, kind, number):
+    desk.ask(lambda: request_command(deployment_id=desk.deployment_id, kind=kind, now=at(number)))
+    return carry_out_commands(desk.deployment_id, user_id=desk.user.pk, now=at(number))
+
+
+def test_paused_deployment_keeps_its_position_and_its_stop_and_decides_nothing(desk):
+    store_prices(*[100] * 9, *[80] * 3)
+    desk.tick(1, long(stop_price=90))
+    desk.tick(2)
+
+    command(desk, "pause", 2)
+    script = Script(close())
+    settled = desk.tick(3, script=script)
+    desk.tick(4, script=script)
+
+    assert (settled.outcome, script.seen) == (Outcome.SETTLED, [])
+    assert desk.trades[0].exit_kind == "stop"
+    with owned(desk.user):
+        assert DecisionSnapshot.objects.count() == 2
+
+
+def test_flatten_closes_all_at_the_next_open_and_says_whose_wish_it_was(desk):
+    store_prices(*[100] * 6, *[105] * 6)
+    desk.tick(1, long())
+    desk.tick(2)
+
+    (done,) = command(desk, "flatten", 2)
+    desk.tick(3)
+
+    trade = desk.trades[0]
+    assert (trade.exit_kind, trade.exit_reason, trade.exit_price) == ("command", "Closed at your command.", 105)
+    assert done.kind == "flatten"
+
+
+def test_stopped_deployment_can_be_flattened_and_is_settled_until_it_is_flat(desk):
+    store_prices(*[100] * 12)
+    desk.tick(1, long())
+    desk.tick(2)
+    command(desk, "stop", 2)
+
+    assert [due.deployment_id for due in list_due(at(3))] == [desk.deployment_id]
+    command(desk, "flatten", 2)
+    desk.tick(3)
+
+    assert desk.trades[0].status == "closed"
+    assert list_due(at(4)) == []
+
+
+def test_commands_are_done_in_their_order_and_once(desk):
+    store_prices(*[100] * 3)
+    desk.ask(lambda: request_command(deployment_id=desk.deployment_id, kind="pause", now=at(1)))
+    desk.ask(lambda: request_command(deployment_id=desk.deployment_id, kind="stop", now=at(2)))
+
+    done = carry_out_commands(desk.deployment_id, user_id=desk.user.pk, now=at(3))
+
+    assert [one.kind for one in done] == ["pause", "stop"]
+    assert carry_out_commands(desk.deployment_id, user_id=desk.user.pk, now=at(3)) == []
+    assert desk.row.status == "stopped"
+
+
+def test_command_that_another_one_has_overtaken_changes_nothing(desk):
+    desk.ask(lambda: request_command(deployment_id=desk.deployment_id, kind="stop", now=at(1)))
+    desk.ask(lambda: request_command(deployment_id=desk.deployment_id, kind="pause", now=at(2)))
+
+    carry_out_commands(desk.deployment_id, user_id=desk.user.pk, now=at(3))
+
+    assert desk.row.status == "stopped"
+    with owned(desk.user):
+        outcomes = dict(DeploymentCommand.objects.values_list("kind", "outcome"))
+    assert outcomes["pause"] == "Only a running deployment can be paused."
+
+
+@pytest.mark.parametrize(
+    ("error", "outcome"),
+    [
+        (SkillNotFound("You have no such version."), "It could not be done: You have no such version."),
+        (IntegrityError("private"), "It could not be done. Nothing was changed; the log of the runner says why."),
+    ],
+    ids=["refused", "broken"],
+)
+def test_command_that_fails_is_over_and_keeps_no_other_waiting(desk, monkeypatch, error, outcome):
+    store_prices(*[100] * 3)
+    desk.ask(lambda: request_command(deployment_id=desk.deployment_id, kind="pause", now=at(1)))
+    desk.ask(lambda: request_command(deployment_id=desk.deployment_id, kind="stop", now=at(2)))
+
+    def half_done(*, command, now):
+        said = carry_out(command=command, now=now)
+        if command.kind == "stop":
+            return said
+        Deployment.objects.filter(pk=command.deployment_id).update(account={"half": "done"})
+        raise error
+
+    before = desk.row.account
+    monkeypatch.setattr("trading.runs.runner.carry_out", half_done)
+    (ran,) = run_due(at(3))
+
+    assert [(one.kind, one.status) for one in ran.commands] == [("pause", "failed"), ("stop", "done")]
+    assert (ran.has_failed, ran.commands[0].outcome, ran.commands[0].lease) == (False, outcome, None)
+    assert (desk.row.status, desk.row.account) == ("stopped", before)
+    assert carry_out_commands(desk.deployment_id, user_id=desk.user.pk, now=at(4)) == []
+
+
+def test_command_waits_for_a_database_that_is_busy(desk, monkeypatch):
+    desk.ask(lambda: request_command(deployment_id=desk.deployment_id, kind="pause", now=at(1)))
+
+    def locked(*, command, now):
+        raise OperationalError("database is locked")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("trading.runs.runner.carry_out", locked)
+        with pytest.raises(OperationalError):
+            carry_out_commands(desk.deployment_id, user_id=desk.user.pk, now=at(2))
+
+    (done,) = carry_out_commands(desk.deployment_id, user_id=desk.user.pk, now=at(3))
+    assert (done.kind, done.status) == ("pause", "done")
+
+
+def test_redeployed_version_decides_from_the_next_tick_on(desk):
+    store_prices(*[100] * 9)
+    desk.tick(1, long())
+
+    def write_version():
+        row = Deployment.objects.select_related("version", "skill").get(pk=desk.deployment_id)
+        row.skill.latest_version = 2
+        row.skill.save(update_fields=["latest_version"])
+        SkillVersionFactory(skill=row.skill, version=2, payload={**row.version.payload, "description": "second"})
+
+    desk.ask(write_version)
+    command(desk, "redeploy", 1)
+    desk.tick(2, close())
+    desk.tick(3)
+
+    assert [desk.decision(number).skill_version for number in (1, 2)] == [1, 2]
+    assert (desk.trades[0].skill_version, desk.trades[0].exit_skill_version) == (2, 2)

@@ -1,0 +1,308 @@
+import json
+from contextlib import suppress
+from decimal import Decimal
+from typing import get_args
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from trading.models.choices import INTERVALS, EventKind
+from trading.skills.schemas import (
+    BASICS,
+    BLOCKS,
+    BuiltInTool,
+    Interval,
+    MemoryDial,
+    PayloadInvalid,
+    ProposedOrder,
+    RiskCaps,
+    Schedule,
+    SkillPayload,
+    changed_fields,
+    default_payload,
+    list_problems,
+    merge_patch,
+    parse_arguments,
+    parse_partial,
+    parse_payload,
+)
+from trading.skills.templates import TEMPLATES, TemplateUnknown, apply_template
+
+WHOLE = {
+    "name": "BTC dips",
+    "trading_style": "swing",
+    "strategy": {"thesis": "Dips are bought"},
+    "context": {"symbols": ["BTC"]},
+}
+
+
+def test_payload_has_the_basics_and_the_blocks_and_nothing_else():
+    assert set(SkillPayload.model_fields) == {*BASICS, *BLOCKS}
+
+
+def test_each_interval_has_its_span():
+    assert list(INTERVALS) == list(get_args(Interval))
+    assert list(INTERVALS.values()) == sorted(INTERVALS.values())
+
+
+def test_events_have_the_kinds_that_were_settled():
+    settled = "fomc cpi nfp ppi gdp token_unlock options_expiry upgrade other"
+
+    assert [kind.value for kind in EventKind] == settled.split()
+
+
+def test_the_agent_has_no_tool_for_memory():
+    assert [tool for tool in BuiltInTool if any(word in tool for word in ("memory", "trade", "lesson"))] == []
+
+
+def test_payload_takes_both_spellings_and_stores_one():
+    camel = {
+        "name": "BTC dips",
+        "tradingStyle": "swing",
+        "maxSteps": 4,
+        "strategy": {"thesis": "Dips are bought", "riskManagement": "Small"},
+        "context": {"symbols": ["BTC"], "barsLookback": 60, "memory": {"recentTradesK": 3}},
+        "risk": {"maxPositionPct": 12.5},
+        "tools": {"builtIn": ["propose_order"], "mcpServers": []},
+    }
+
+    payload = parse_payload(camel)
+
+    assert (payload.max_steps, payload.context.memory.recent_trades_k) == (4, 3)
+    assert payload.risk.max_position_pct == Decimal("12.5")
+    assert parse_payload(payload.stored()) == payload
+    assert "bars_lookback" in payload.stored()["context"]
+
+
+def test_stored_payload_is_plain_json():
+    assert json.loads(json.dumps(parse_payload(WHOLE).stored())) == parse_payload(WHOLE).stored()
+
+
+def test_old_payload_without_a_memory_dial_parses_with_the_seeds_defaults():
+    dial = parse_payload(WHOLE).context.memory
+
+    assert (dial.enabled, dial.recent_trades_k, dial.include_open_positions) == (True, 10, True)
+    assert (dial.reflection.cadence, dial.reflection.every_n_trades, dial.reflection.daily_hour_utc) == (
+        "per_n_trades",
+        10,
+        0,
+    )
+
+
+@pytest.mark.parametrize(
+    ("dial", "shows"),
+    [({}, True), ({"enabled": False}, False), ({"recent_trades_k": 0}, False), ({"recent_trades_k": 30}, True)],
+)
+def test_memory_dial_says_whether_trades_are_shown(dial, shows):
+    assert MemoryDial.model_validate(dial).shows_trades is shows
+
+
+@pytest.mark.parametrize(
+    ("patch", "field"),
+    [
+        ({"context": {"memory": {"recent_trades_k": 31}}}, "context.memory.recent_trades_k"),
+        ({"context": {"memory": {"reflection": {"every_n_trades": 1}}}}, "context.memory.reflection.every_n_trades"),
+        ({"context": {"memory": {"reflection": {"every_n_trades": 101}}}}, "context.memory.reflection.every_n_trades"),
+        ({"context": {"memory": {"reflection": {"daily_hour_utc": 24}}}}, "context.memory.reflection.daily_hour_utc"),
+        ({"context": {"memory": {"reflection": {"cadence": "hourly"}}}}, "context.memory.reflection.cadence"),
+        ({"context": {"symbols": []}}, "context.symbols"),
+        ({"context": {"symbols": ["BTC", "not a symbol"]}}, "context.symbols[1]"),
+        ({"context": {"events": {"lookahead_hours": 73}}}, "context.events.lookahead_hours"),
+        ({"context": {"bars_interval": "2m"}}, "context.bars_interval"),
+        ({"risk": {"max_position_pct": 0}}, "risk.max_position_pct"),
+        ({"risk": {"max_position_pct": 100.5}}, "risk.max_position_pct"),
+        ({"risk": {"max_leverage": 0.5}}, "risk.max_leverage"),
+        ({"risk": {"max_leverage": "NaN"}}, "risk.max_leverage"),
+        ({"risk": {"max_orders_per_day": 0}}, "risk.max_orders_per_day"),
+        ({"tools": {"built_in": ["query_trade_history"]}}, "tools.built_in[0]"),
+        ({"tools": {"mcp_servers": [{"name": "x", "url": "http://x.example"}]}}, "tools.mcp_servers[0].url"),
+        ({"strategy": {"avoid": ["x"]}}, "strategy.avoid[0]"),
+        ({"strategy": {"leash": "off"}}, "strategy.leash"),
+        ({"strategy": None}, "strategy"),
+        ({"trading_style": "scalp"}, "trading_style"),
+        ({"name": " \u200b "}, "name"),
+        ({"surprise": 1}, "surprise"),
+    ],
+)
+def test_patch_is_refused_with_the_field_that_is_wrong(patch, field):
+    draft = default_payload()
+
+    with pytest.raises(PayloadInvalid) as refusal:
+        merge_patch(draft, patch)
+
+    assert [error.field for error in refusal.value.errors] == [field]
+    assert field in str(refusal.value)
+    assert draft == default_payload()
+
+
+def test_patch_merges_blocks_and_replaces_lists():
+    draft = merge_patch(default_payload(), {"context": {"symbols": ["btc", "eth"], "newsTopK": 2}})
+
+    patched = merge_patch(draft, {"context": {"symbols": ["SOL", "sol"]}, "strategy": {"avoid": ["No Mondays"]}})
+
+    assert patched["context"]["symbols"] == ["SOL"]
+    assert patched["context"]["news_top_k"] == 2
+    assert patched["strategy"]["avoid"] == ["No Mondays"]
+    assert patched["strategy"]["leash"] == "standard"
+
+
+def test_draft_says_what_it_still_lacks():
+    assert [problem.field for problem in list_problems(default_payload())] == [
+        "name",
+        "trading_style",
+        "context.symbols",
+    ]
+    assert list_problems(merge_patch(default_payload(), WHOLE)) == []
+
+
+@pytest.mark.parametrize(
+    ("patch", "words"),
+    [
+        ({"strategy": {"mode": "rules"}}, "needs entry and exit"),
+        ({"strategy": {"thesis": ""}}, "needs thesis"),
+        ({"context": {"higher_timeframes": ["1h", "4h"]}}, "must be longer than bars_interval"),
+        ({"risk": {"max_position_pct": 60}}, "max_position_pct is above"),
+        ({"schedule": {"type": "daily", "value": "25:00"}}, "time of day in UTC"),
+        ({"schedule": {"type": "interval", "value": "7m"}}, "an interval is one of 1m, 5m"),
+    ],
+)
+def test_rules_between_fields_wait_for_the_whole(patch, words):
+    draft = merge_patch(merge_patch(default_payload(), WHOLE), patch)
+
+    assert any(words in problem.problem for problem in list_problems(draft))
+
+
+@pytest.mark.parametrize(
+    ("schedule", "ticks"),
+    [({}, 24), ({"value": "15m"}, 96), ({"value": "1m"}, 1440), ({"type": "daily", "value": "13:30"}, 1)],
+)
+def test_schedule_says_how_often_it_ticks(schedule, ticks):
+    assert Schedule.model_validate(schedule).ticks_per_day == ticks
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_template_is_a_whole_skill(name):
+    payload = parse_payload(apply_template(default_payload(), name))
+
+    assert payload.strategy.avoid
+    assert payload.name == TEMPLATES[name]["name"]
+
+
+def test_template_keeps_the_name_a_draft_has():
+    assert apply_template({"name": "Mine"}, "range_fade")["name"] == "Mine"
+
+
+def test_template_of_another_name_is_refused():
+    with pytest.raises(TemplateUnknown, match="trend_breakout"):
+        apply_template({}, "scalper")
+
+
+def test_changed_fields_names_paths_and_both_values():
+    old = parse_payload(WHOLE).stored()
+    new = merge_patch(old, {"risk": {"max_leverage": 5}, "context": {"symbols": ["BTC", "ETH"]}})
+
+    assert changed_fields(old, new) == [
+        ("context.symbols", ["BTC"], ["BTC", "ETH"]),
+        ("risk.max_leverage", 3.0, 5.0),
+    ]
+
+
+# --- Proposed orders ---
+
+
+@pytest.mark.parametrize(
+    "order",
+    [
+        {"symbol": "BTC", "side": "long", "size_usd": 0, "reason": "x"},
+        {"symbol": "BTC", "side": "long", "size_usd": -5, "reason": "x"},
+        {"symbol": "BTC", "side": "long", "size_usd": "Infinity", "reason": "x"},
+        {"symbol": "BTC", "side": "long", "reason": "x"},
+        {"symbol": "BTC", "side": "buy", "size_usd": 5, "reason": "x"},
+        {"symbol": "BTC", "side": "long", "size_usd": 5, "reason": ""},
+        {"symbol": "BTC", "side": "long", "size_usd": 5, "reason": "\n\u200b"},
+        {"symbol": "BTC", "side": "long", "size_usd": 5, "reason": "x" * 281},
+        {"symbol": "BTC", "side": "long", "size_usd": 5, "reason": "x", "stop_price": 0},
+        {"symbol": "BTC", "side": "long", "size_usd": 5, "reason": "x", "leverage": 0},
+        {"symbol": "B T C", "side": "long", "size_usd": 5, "reason": "x"},
+        {"symbol": "BTC", "side": "long", "size_usd": 5, "reason": "x", "note": "y"},
+    ],
+)
+def test_order_is_refused(order):
+    with pytest.raises(ValueError, match="ProposedOrder"):
+        ProposedOrder.model_validate(order)
+
+
+@pytest.mark.parametrize(
+    ("written", "size", "stop"),
+    [
+        ('{"symbol": "btc", "side": "long", "size_usd": 250, "reason": "x"}', "250", None),
+        ('{"symbol": "BTC", "side": "long", "sizeUsd": 250.5, "stopPrice": "95.25", "reason": "x"}', "250.5", "95.25"),
+        ('{"symbol": "BTC", "side": "close", "size_usd": null, "stop_price": null, "reason": "x"}', None, None),
+        ('{"symbol": "BTC", "side": "short", "size_usd": 0.1, "stop_price": 1e-9, "reason": "x"}', "0.1", "1e-9"),
+    ],
+)
+def test_arguments_are_read_exactly(written, size, stop):
+    order = parse_arguments(ProposedOrder, written)
+
+    assert (order.symbol, order.leverage) == ("BTC", 1)
+    assert (order.size_usd, order.stop_price) == (size and Decimal(size), stop and Decimal(stop))
+
+
+@pytest.mark.parametrize(
+    ("written", "problem"),
+    [
+        ("", "Invalid JSON"),
+        ("{'symbol': 1}", "Invalid JSON"),
+        ("null", "Input should be"),
+        ("[]", "Input should be"),
+        ('{"side": "close", "reason": "x"}', "symbol: is missing"),
+        ('{"symbol": "BTC", "side": "close", "reason": "x", "size": 5}', "size: there is no such field"),
+        ('{"symbol": "BTC", "side": "close", "reason": " "}', "reason: write at least a word"),
+        ('{"symbol": "BTC", "side": "long", "reason": "x"}', "size_usd is missing; only `close` can do without"),
+        ('{"symbol": "BTC", "side": "close", "size_usd": NaN, "reason": "x"}', "size_usd: Input should be a finite"),
+        ('{"symbol": "BTC", "side": "close", "leverage": "1.1234567890123456789", "reason": "x"}', "leverage: "),
+        ('{"symbol": "BTC", "side": "close", "stop_price": 1e18, "reason": "x"}', "stop_price: "),
+    ],
+)
+def test_arguments_that_are_wrong_say_what_is(written, problem):
+    with pytest.raises(PayloadInvalid) as refusal:
+        parse_arguments(ProposedOrder, written)
+
+    assert str(refusal.value).startswith(problem)
+
+
+@given(
+    st.text(max_size=60) | st.dictionaries(st.sampled_from([*ProposedOrder.model_fields]), st.text()).map(json.dumps)
+)
+def test_any_arguments_are_read_or_refused(written):
+    with suppress(PayloadInvalid):
+        assert parse_arguments(ProposedOrder, written).reason
+
+
+def test_order_to_close_needs_no_size():
+    assert ProposedOrder(symbol="btc", side="close", reason="Target met").size_usd is None
+
+
+@given(st.text(max_size=400))
+def test_reason_of_an_order_is_one_bounded_line_or_refused(text):
+    try:
+        reason = ProposedOrder(symbol="BTC", side="close", reason=text).reason
+    except ValueError:
+        return
+    assert 1 <= len(reason) <= 280
+    assert len(reason.splitlines()) == 1
+    assert ProposedOrder(symbol="BTC", side="close", reason=reason).reason == reason
+
+
+@given(st.dictionaries(st.sampled_from([*BASICS, *BLOCKS, "x"]), st.one_of(st.none(), st.text(), st.integers())))
+def test_any_patch_is_either_stored_stably_or_refused(patch):
+    try:
+        stored = parse_partial(patch)
+    except PayloadInvalid:
+        return
+    assert parse_partial(stored) == stored
+
+
+def test_risk_percents_are_of_a_hundred():
+    assert RiskCaps().max_total_exposure_pct == 50

@@ -1,0 +1,225 @@
+"""What an agent's prompt costs in tokens and money: one that is there, part by part, or a skill's, on a made-up sample.
+
+The sample is as full as the skill lets it be, so that a warning comes before the bill does.
+"""
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from itertools import pairwise
+from typing import Final
+
+from config.lib.llm.door import Usage, cost_usd
+from config.lib.llm.tokens import count_tokens
+from trading.agent.context import (
+    HIGHER_BARS,
+    AgentPrompt,
+    ContextInputs,
+    LastDecision,
+    Portfolio,
+    Record,
+    assemble_context,
+)
+from trading.agent.decide import tools_of
+from trading.agent.prompts import LESSONS_HEADER, Lessons, system_prompt
+from trading.market.queries import Overview
+from trading.market.regime import Regime
+from trading.models import Bar, MarketEvent, NewsItem, Trade, TradeSide, TradeStatus
+from trading.models.choices import INTERVALS
+from trading.skills.schemas import SkillPayload
+from trading.skills.services import agent_models
+
+LESSONS_SEGMENT: Final = "LESSONS"
+TOOLS: Final = "Tools"
+MEMORY_HEADINGS: Final = ("Recent trades on this skill", "Open positions (memory view)")
+_AT: Final = datetime(2026, 1, 15, 12, tzinfo=UTC)
+_PRICE: Final = Decimal("65214.5")
+_LESSONS: Final = Lessons(
+    "\n".join(["- Longs taken into a falling daily trend lost three times out of four; wait for the regime"] * 6),
+    trades=10,
+    window_start=_AT - timedelta(days=14),
+    window_end=_AT,
+)
+_REASON: Final = "Funding is crowded at +0.021 % and price made no new high in six bars; fading with a stop above"
+
+
+@dataclass(frozen=True, slots=True)
+class PromptPart:
+    """A segment of the system prompt, a section of the context, or the definitions of the tools."""
+
+    name: str
+    text: str
+    tokens: int
+    is_memory: bool  # of the agent's own record
+
+
+@dataclass(frozen=True, slots=True)
+class PromptCost:
+    """What is sent to the model at the start of each tick; its answers and what tools say come on top."""
+
+    tokens: int  # of the prompt and the definitions of the tools
+    memory_tokens: int  # of them: trades, positions and lessons
+    ticks_per_day: int
+    model: str  # that is asked first
+    usd: Decimal | None  # at the model's list price; None: it is not known
+
+    @property
+    def usd_per_day(self) -> Decimal | None:
+        """What all ticks of a day cost to send; None: the price is not known."""
+        return None if self.usd is None else self.usd * self.ticks_per_day
+
+    @property
+    def tokens_per_day(self) -> int:
+        """What all ticks of a day send."""
+        return self.tokens * self.ticks_per_day
+
+    @property
+    def memory_tokens_per_day(self) -> int:
+        """What the record takes of it."""
+        return self.memory_tokens * self.ticks_per_day
+
+
+def system_parts(prompt: AgentPrompt) -> list[PromptPart]:
+    """Return the segments of the system prompt, in order."""
+    return [PromptPart(name, text, count_tokens(text), name == LESSONS_SEGMENT) for name, text in prompt.segments]
+
+
+def stored_parts(system_prompt: str, *, has_lessons: bool) -> list[PromptPart]:
+    """Return the segments of a system prompt that was stored as one text, found by how each begins."""
+    starts = {
+        "LEASH": system_prompt.find("\n\nLeash: "),
+        "STRATEGY": system_prompt.find("\n\n# Strategy: "),
+        LESSONS_SEGMENT: system_prompt.rfind(f"\n\n{LESSONS_HEADER}") if has_lessons else -1,
+        "FOOTER": system_prompt.rfind("\n\nDecide now"),
+    }
+    cuts = [("HEADER", -2), *((name, at) for name, at in starts.items() if at >= 0), ("", len(system_prompt))]
+    segments = [(name, system_prompt[at + 2 : end]) for (name, at), (_, end) in pairwise(cuts)]
+    return [PromptPart(name, text, count_tokens(text), name == LESSONS_SEGMENT) for name, text in segments if text]
+
+
+def context_parts(context: str) -> list[PromptPart]:
+    """Return the sections of the context, in order; no line of data can begin one."""
+    parts = []
+    for text in filter(None, context.rstrip("\n").split("\n\n")):
+        name = text.partition("\n")[0].removeprefix("## ")
+        parts.append(PromptPart(name, text, count_tokens(text), name.startswith(MEMORY_HEADINGS)))
+    return parts
+
+
+def tools_part(payload: SkillPayload) -> PromptPart:
+    """Return the definitions of the tools that are sent with each call, one a line."""
+    text = "\n".join(json.dumps(tool, separators=(",", ":")) for tool in tools_of(payload))
+    return PromptPart(TOOLS, text, count_tokens(text), is_memory=False)
+
+
+def cost_of(prompt: AgentPrompt, parts: Sequence[PromptPart], payload: SkillPayload) -> PromptCost:
+    """Return what a prompt costs with the tools of its skill; `parts` are those of its system prompt and context."""
+    tokens = count_tokens(prompt.system) + count_tokens(prompt.context) + tools_part(payload).tokens
+    return _cost(payload, tokens, sum(part.tokens for part in parts if part.is_memory))
+
+
+def sample_cost(payload: SkillPayload) -> PromptCost:
+    """Return what a skill's prompt would cost once all it asks for is there."""
+    # Each symbol has the same bars, so those of one are counted.
+    bare, with_bars = (count_tokens(assemble_context(_inputs(payload, has_bars=has))) for has in (False, True))
+    context = bare + (with_bars - bare) * len(payload.context.symbols)
+    reflects = payload.context.memory.reflection.cadence != "off"
+    lean, full = (count_tokens(system_prompt(payload, note)) for note in (None, _LESSONS if reflects else None))
+    without = payload.model_copy(
+        update={
+            "context": payload.context.model_copy(
+                update={"memory": payload.context.memory.model_copy(update={"enabled": False})}
+            )
+        }
+    )
+    memory = bare - count_tokens(assemble_context(_inputs(without, has_bars=False)))
+    return _cost(payload, full + context + tools_part(payload).tokens, memory + full - lean)
+
+
+def _cost(payload: SkillPayload, tokens: int, memory_tokens: int) -> PromptCost:
+    model = agent_models(payload)[0]
+    return PromptCost(
+        tokens,
+        memory_tokens,
+        payload.schedule.ticks_per_day,
+        model,
+        cost_usd(model, Usage(prompt_tokens=tokens, completion_tokens=0)),
+    )
+
+
+def _inputs(payload: SkillPayload, *, has_bars: bool) -> ContextInputs:
+    dial = payload.context
+    first = dial.symbols[0]
+    return ContextInputs(
+        at=_AT,
+        payload=payload,
+        portfolio=Portfolio(Decimal("10123.40"), Decimal("10094.75")),
+        bars={first: _bars(dial.bars_interval, dial.bars_lookback)} if has_bars else {},
+        higher={first: {one: _bars(one, HIGHER_BARS) for one in dial.higher_timeframes}} if has_bars else {},
+        overviews=[_overview(symbol) for symbol in dial.symbols],
+        news=[_news(number) for number in range(dial.news_top_k)],
+        events=[_event(hours) for hours in range(4)],
+        marks=dict.fromkeys(dial.symbols, _PRICE),
+        record=Record(
+            open_trades=[_trade(symbol, TradeStatus.OPEN) for symbol in dial.symbols[:2]],
+            closed_trades=[_trade(first, TradeStatus.CLOSED)] * dial.memory.recent_trades_k,
+        ),
+        last_decision=LastDecision(_AT - payload.schedule.every, "accepted"),
+    )
+
+
+def _bars(interval: str, count: int) -> list[Bar]:
+    length = INTERVALS[interval]
+    prices = {"open": _PRICE, "high": _PRICE + 61, "low": _PRICE - 87, "close": _PRICE - 12}
+    return [
+        Bar(interval=interval, opened_at=_AT - number * length, volume=Decimal("1834.5172"), **prices)
+        for number in range(count, 0, -1)
+    ]
+
+
+def _overview(symbol: str) -> Overview:
+    return Overview(
+        symbol=symbol,
+        at=_AT,
+        price=_PRICE,
+        change_24h_fraction=0.0123,
+        funding_rate_fraction=0.0001,
+        funding_hours=8,
+        basis_fraction=0.0004,
+        realised_volatility_fraction=0.47,
+        regime=Regime.TREND,
+        is_simulated=True,
+    )
+
+
+def _news(number: int) -> NewsItem:
+    headline = "Exchange reserves fall to a three-year low as long-term holders keep accumulating into the weekend"
+    return NewsItem(headline=headline, source="newswire", published_at=_AT - timedelta(hours=number), sentiment=0.25)
+
+
+def _event(hours: int) -> MarketEvent:
+    return MarketEvent(kind="cpi", title="US consumer prices", starts_at=_AT + timedelta(hours=hours), importance=0.8)
+
+
+def _trade(symbol: str, status: str) -> Trade:
+    is_open = status == TradeStatus.OPEN
+    return Trade(
+        symbol=symbol,
+        side=TradeSide.LONG,
+        status=status,
+        quantity=Decimal("0.0038") if is_open else Decimal(0),
+        entry_tick_at=_AT - timedelta(hours=30),
+        entry_at=_AT - timedelta(hours=30),
+        entry_price=_PRICE - 310,
+        entry_size_usd=Decimal(250),
+        entry_reason=_REASON,
+        exit_tick_at=None if is_open else _AT - timedelta(hours=4),
+        exit_price=None if is_open else _PRICE,
+        holding_minutes=None if is_open else Decimal(1560),
+        realized_pnl_usd=Decimal(0) if is_open else Decimal("-9.70"),
+        mfe_usd=Decimal(22),
+        mae_usd=Decimal(-8),
+        reconciled="exact",
+    )

@@ -1,0 +1,60 @@
+"""Who sends a request of the API, by the token that it bears."""
+
+from django.utils import timezone
+from drf_spectacular.extensions import OpenApiAuthenticationExtension
+from rest_framework.authentication import BaseAuthentication
+from rest_framework.exceptions import AuthenticationFailed
+from rest_framework.request import Request
+
+from config.lib.owned import owned, owned_tx
+from trading.account.tokens import find_token, note_use
+from trading.models import ApiToken, Trader
+from trading.models.tokens import token_owner
+
+
+class BearerAuthentication(BaseAuthentication):
+    """`Authorization: Bearer keel_...`; any other scheme is left to the session."""
+
+    def authenticate(self, request: Request) -> tuple[Trader, ApiToken] | None:
+        """Return the token's owner and the token."""
+        scheme, _, given = request.headers.get("Authorization", "").partition(" ")
+        if scheme.lower() != "bearer":
+            return None
+        token = _live_token(given.strip())
+        if token is None:
+            raise AuthenticationFailed("This token is unknown, expired or revoked.")
+        return token.user, token
+
+    def authenticate_header(self, request: Request) -> str:
+        """Return what a 401 asks for; without it there would be a 403."""
+        return 'Bearer realm="Keel"'
+
+
+def _live_token(given: str) -> ApiToken | None:
+    now, owner = timezone.now(), token_owner(given)
+    if owner is None:
+        return None
+    with owned(owner):
+        token = find_token(given, now=now)
+    if token is None or not token.user.is_active:
+        return None
+    if token.is_use_due(now):
+        with owned_tx(owner):
+            note_use(token=token, now=now)
+    return token
+
+
+class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
+    """How the API's description tells of the token."""
+
+    target_class = BearerAuthentication
+    name = "token"
+
+    def get_security_definition(self, auto_schema: object) -> dict[str, str]:
+        """Return the security scheme."""
+        return {
+            "type": "http",
+            "scheme": "bearer",
+            "bearerFormat": "keel_...",
+            "description": "A personal token, made on the profile page. It reads, or reads and writes.",
+        }

@@ -1,0 +1,44 @@
+from typing import Any
+
+from rest_framework import serializers
+
+from config.lib.rest.views import InputSerializer, PageQuery
+from trading.api.serializers.fields import AmountField, RowSerializer, usd_field
+from trading.models import BacktestRun, WorkStatus
+
+
+class BacktestQuery(PageQuery):
+    """Which backtests to list."""
+
+    skill_id = serializers.UUIDField(default=None)
+    status = serializers.ChoiceField(WorkStatus.choices, default="")
+
+
+class BacktestInput(InputSerializer):
+    """What to play the newest version of a skill over."""
+
+    skill_id = serializers.UUIDField()
+    starts_at = serializers.DateTimeField()
+    ends_at = serializers.DateTimeField()
+    starting_equity_usd = usd_field(required=False, min_value=1)
+    fee_bps = AmountField(8, 3, required=False, min_value=-100, max_value=1_000, help_text="Of notional.")
+    slippage_bps = AmountField(8, 3, required=False, min_value=0, max_value=1_000)
+    reflects = serializers.BooleanField(required=False, help_text="Lessons are drawn on the way.")
+
+
+class BacktestSerializer(RowSerializer):
+    """A backtest. Its trades are those of its deployment."""
+
+    skill = serializers.UUIDField(source="deployment.skill_id", read_only=True)
+    skill_version = serializers.IntegerField(source="deployment.version.version", read_only=True)
+    starting_equity_usd = AmountField(source="deployment.starting_equity_usd", read_only=True)
+    summary: Any = serializers.DictField(read_only=True, help_text="What it came to, once it is done.")
+
+    class Meta:
+        model = BacktestRun
+        fields = (
+            *("id", "deployment", "skill", "skill_version", "status", "starts_at", "ends_at"),
+            *("starting_equity_usd", "fee_bps", "slippage_bps", "reflects", "is_simulated"),
+            *("ticks_done", "ticks_total", "summary", "error", "created_at", "finished_at"),
+        )
+        read_only_fields = fields

@@ -1,0 +1,172 @@
+from typing import Any
+
+from rest_framework import serializers
+
+from config.lib.rest.views import InputSerializer, PageQuery
+from trading.api.serializers.fields import AmountField, RowSerializer, usd_field
+from trading.api.serializers.trades import TradeSerializer
+from trading.models import (
+    BrokerKind,
+    CommandKind,
+    DecisionSnapshot,
+    Deployment,
+    DeploymentCommand,
+    DeploymentStatus,
+    EquityPoint,
+    ReflectionNote,
+    Verdict,
+)
+
+
+class DeploymentQuery(PageQuery):
+    """Which deployments to list; backtests are listed by themselves."""
+
+    skill_id = serializers.UUIDField(default=None)
+    broker_kind = serializers.ChoiceField([BrokerKind.PAPER, BrokerKind.LIVE], default="")
+    status = serializers.ChoiceField(DeploymentStatus.choices, default="")
+
+
+class DeploymentInput(InputSerializer):
+    """A deployment that another program runs; it pushes what it does, and reads what its agent remembers."""
+
+    skill_id = serializers.UUIDField()
+    broker_kind = serializers.ChoiceField([BrokerKind.LIVE], default=BrokerKind.LIVE)
+    starting_equity_usd = usd_field(required=False, min_value=1)
+
+
+class DeploymentSerializer(RowSerializer):
+    """A version of a skill, set to run. Keel runs what is on paper; `live` ones are run by another program."""
+
+    version = serializers.IntegerField(source="version.version", read_only=True)
+
+    class Meta:
+        model = Deployment
+        fields = (
+            *("id", "skill", "version", "broker_kind", "status", "starting_equity_usd", "halt_code", "halted_until"),
+            *("last_tick", "last_tick_at", "created_at", "stopped_at"),
+        )
+        read_only_fields = fields
+
+
+class WholeDeploymentSerializer(DeploymentSerializer):
+    """A deployment with its account after the last tick."""
+
+    equity_usd = AmountField(read_only=True)
+    positions = TradeSerializer(many=True, read_only=True, help_text="The open trades.")
+
+    class Meta:
+        model = Deployment
+        fields = (*DeploymentSerializer.Meta.fields, "equity_usd", "positions")
+        read_only_fields = fields
+
+
+class NoteSerializer(RowSerializer):
+    """Lessons of a deployment, or of a skill if there is none; the active ones are part of an agent's prompt."""
+
+    findings = serializers.JSONField(read_only=True, help_text="What the linter says of them.")
+
+    class Meta:
+        model = ReflectionNote
+        fields = (
+            *("id", "deployment", "skill", "skill_version", "status", "generated_at", "superseded_at"),
+            *("window_start", "window_end", "trades_considered", "lessons_text", "findings"),
+            *("model_used", "input_tokens", "output_tokens", "cost_usd"),
+        )
+        read_only_fields = fields
+
+
+class DecisionQuery(PageQuery):
+    """Which decisions to list."""
+
+    verdict = serializers.ChoiceField(Verdict.choices, default="")
+
+
+class DecisionSerializer(RowSerializer):
+    """What one tick decided, without its texts."""
+
+    proposal = serializers.JSONField(read_only=True, help_text="The order that the agent proposed, or null.")
+
+    class Meta:
+        model = DecisionSnapshot
+        fields = (
+            *("id", "deployment", "tick", "tick_at", "skill_version", "proposal", "verdict", "verdict_code"),
+            *("verdict_text", "note_id", "model", "input_tokens", "output_tokens", "cost_usd"),
+        )
+        read_only_fields = fields
+
+
+class WholeDecisionSerializer(DecisionSerializer):
+    """What one tick decided, with all that the agent saw and did."""
+
+    steps = serializers.JSONField(read_only=True, help_text="Calls of tools and their results.")
+
+    class Meta:
+        model = DecisionSnapshot
+        fields = (*DecisionSerializer.Meta.fields, "system_prompt", "context", "steps")
+        read_only_fields = fields
+
+
+class EquityQuery(PageQuery):
+    """Which part of the curve."""
+
+    since = serializers.DateTimeField(default=None)
+    until = serializers.DateTimeField(default=None)
+
+
+class EquitySerializer(RowSerializer):
+    """What the account was worth after a tick, open positions at their mark."""
+
+    class Meta:
+        model = EquityPoint
+        fields = ("tick", "at", "equity_usd")
+        read_only_fields = fields
+
+
+class CommandInput(InputSerializer):
+    """What to tell a deployment."""
+
+    kind = serializers.ChoiceField(CommandKind.choices)
+
+
+class CommandSerializer(RowSerializer):
+    """Something a user told a deployment, and what came of it."""
+
+    class Meta:
+        model = DeploymentCommand
+        fields = ("id", "deployment", "kind", "status", "outcome", "created_at", "finished_at")
+        read_only_fields = fields
+
+
+class MemorySerializer(serializers.Serializer[Any]):
+    """What an agent remembers, as text for its next prompt: lessons for the system prompt, trades for the context."""
+
+    at = serializers.DateTimeField()
+    lessons = serializers.CharField(allow_blank=True, help_text="Empty: there are none yet.")
+    trades = serializers.CharField(allow_blank=True, help_text="The sections that the skill's memory dial asks for.")
+    text = serializers.CharField(allow_blank=True, help_text="Both.")
+    tokens = serializers.IntegerField(help_text="Of `text`.")
+    note_id = serializers.UUIDField(allow_null=True)
+
+
+class SegmentSerializer(serializers.Serializer[Any]):
+    """A part of the system prompt."""
+
+    name = serializers.CharField()
+    text = serializers.CharField()
+
+
+class PromptSerializer(serializers.Serializer[Any]):
+    """What the agent would be sent if it ticked now."""
+
+    at = serializers.DateTimeField()
+    segments = SegmentSerializer(many=True)
+    system = serializers.CharField()
+    context = serializers.CharField()  # type: ignore[assignment]
+    tools = serializers.JSONField(help_text="The definitions of the tools that are sent with each call.")
+    tokens = serializers.IntegerField(help_text="Of `system`, `context` and `tools` together.")
+    tokens_per_day = serializers.IntegerField(help_text="What all ticks of a day send, before any answer.")
+    model = serializers.CharField(help_text="That is asked first.")
+    usd_per_day = AmountField(
+        allow_null=True, help_text="What `tokens_per_day` cost at the model's list price; null: it is not known."
+    )
+    note_id = serializers.UUIDField(allow_null=True, help_text="Of the lessons in it.")

@@ -1,0 +1,143 @@
+"""Fields of the trading API: numbers that lose no digit, instants that can be, text on one line, payloads of skills."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any, ClassVar, Final
+
+from django.db import models
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from config.lib.text import one_line
+from trading.skills.schemas import SkillPayload, symbol_name
+
+MAX_QUANTITY: Final = Decimal("1e12")
+MAX_PRICE: Final = Decimal("1e9")
+MAX_USD: Final = Decimal("1e15")
+EARLIEST: Final = datetime(2000, 1, 1, tzinfo=UTC)
+CLOCK_SKEW: Final = timedelta(minutes=5)  # that another program's clock may be ahead of ours
+
+
+class AmountField(serializers.DecimalField):
+    """Money, a price or a quantity: a decimal as a string, without zeros at its end. In a body a number does, too."""
+
+    def __init__(self, max_digits: int | None = 36, decimal_places: int | None = 12, **options: Any) -> None:
+        super().__init__(max_digits, decimal_places, **options)
+
+    def to_representation(self, value: Any) -> str:
+        """Return every digit that there is, none in the form of a power of ten."""
+        text = f"{value if isinstance(value, Decimal) else Decimal(str(value)):f}"
+        return (text.rstrip("0").rstrip(".") or "0") if "." in text else text
+
+
+def quantity_field(**options: Any) -> AmountField:
+    """Return a field for a signed quantity."""
+    return AmountField(min_value=-MAX_QUANTITY, max_value=MAX_QUANTITY, **options)
+
+
+def price_field(**options: Any) -> AmountField:
+    """Return a field for a price."""
+    return AmountField(min_value=Decimal("1e-12"), max_value=MAX_PRICE, **options)
+
+
+def usd_field(**options: Any) -> AmountField:
+    """Return a field for money of either sign."""
+    return AmountField(**{"min_value": -MAX_USD, "max_value": MAX_USD, **options})
+
+
+class RowSerializer(serializers.ModelSerializer[Any]):
+    """A row as the API shows it; its money and quantities lose no digit."""
+
+    serializer_field_mapping: ClassVar[Any] = {
+        **serializers.ModelSerializer.serializer_field_mapping,
+        models.DecimalField: AmountField,
+    }
+
+
+class PastField(serializers.DateTimeField):
+    """An instant of something that has happened, in ISO 8601; UTC unless it says otherwise."""
+
+    default_error_messages: ClassVar[dict[str, Any]] = {
+        "early": "This lies before the year 2000.",
+        "ahead": "This lies in the future.",
+    }
+
+    def to_internal_value(self, value: Any) -> datetime:
+        """Read the instant. Raises ValidationError."""
+        at: datetime = super().to_internal_value(value)
+        if at < EARLIEST:
+            self.fail("early")
+        if at > timezone.now() + CLOCK_SKEW:
+            self.fail("ahead")
+        return at.astimezone(UTC)
+
+
+class SymbolField(serializers.CharField):
+    """A symbol, such as BTC; lower case is taken for upper."""
+
+    def to_internal_value(self, data: Any) -> str:
+        """Return the symbol in its stored form. Raises ValidationError."""
+        text: str = super().to_internal_value(data)
+        return _symbol(text)
+
+
+class LineField(serializers.CharField):
+    """Text on one line; its length is that of what is kept."""
+
+    def to_internal_value(self, data: Any) -> str:
+        """Return the text as one line."""
+        text: str = super().to_internal_value(data)
+        return one_line(text)
+
+
+class BySymbolField(serializers.DictField):
+    """Numbers by their symbols."""
+
+    default_error_messages: ClassVar[dict[str, Any]] = {"long": "There may be {limit} symbols at most."}
+    limit: ClassVar[int] = 200
+
+    def to_internal_value(self, data: Any) -> dict[str, Decimal]:
+        """Return the numbers by symbols in their stored form. Raises ValidationError."""
+        if isinstance(data, Mapping) and len(data) > self.limit:
+            self.fail("long", limit=self.limit)
+        found: dict[Any, Any] = super().to_internal_value(data)
+        return {_symbol(str(name)): value for name, value in found.items()}
+
+
+def _symbol(text: str) -> str:
+    try:
+        return symbol_name(text)
+    except ValueError as error:
+        raise serializers.ValidationError(f"{text[:40]!r}: {error}.") from error
+
+
+def skill_schema(*, is_patch: bool = False) -> dict[str, Any]:
+    """Return the JSON schema of a skill's payload, in one piece; of a patch, in which every field may be missing."""
+    schema = SkillPayload.model_json_schema(by_alias=False, mode="serialization")
+    definitions = schema.pop("$defs")
+    dropped = {"required", "default"} if is_patch else set()
+
+    def whole(part: Any) -> Any:
+        match part:
+            case {"$ref": str(name), **rest}:
+                return {**whole(definitions[name.rpartition("/")[2]]), **whole(rest)}
+            case dict():
+                return {key: whole(value) for key, value in part.items() if key not in dropped}
+            case list():
+                return [whole(value) for value in part]
+        return part
+
+    found: dict[str, Any] = whole(schema)
+    return found
+
+
+@extend_schema_field(skill_schema())
+class PayloadField(serializers.JSONField):
+    """What a version of a skill says."""
+
+
+@extend_schema_field({"type": "array", "items": {"type": "string"}, "readOnly": True})
+class SymbolsField(serializers.JSONField):
+    """A list of symbols; empty: all."""

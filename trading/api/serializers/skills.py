@@ -1,0 +1,185 @@
+from typing import Any
+
+from rest_framework import serializers
+
+from config.lib.rest.views import InputSerializer, PageQuery
+from trading.api.serializers.fields import AmountField, PayloadField, RowSerializer, usd_field
+from trading.models import Skill, SkillDraft, SkillVersion
+from trading.skills.templates import TEMPLATES
+
+MAX_VERSION = 2**31 - 1
+
+# --- Skills ---
+
+
+class SkillQuery(PageQuery):
+    """Which skills to list."""
+
+    archived = serializers.BooleanField(default=False, help_text="Those that were archived, instead of the others.")
+
+
+class SkillSerializer(RowSerializer):
+    """A skill, without what it says."""
+
+    class Meta:
+        model = Skill
+        fields = ("id", "name", "trading_style", "latest_version", "created_at", "updated_at", "archived_at")
+        read_only_fields = fields
+
+
+class WholeSkillSerializer(SkillSerializer):
+    """A skill with what its newest version says."""
+
+    payload = PayloadField(read_only=True)
+
+    class Meta:
+        model = Skill
+        fields = (*SkillSerializer.Meta.fields, "payload")
+        read_only_fields = fields
+
+
+class VersionSerializer(RowSerializer):
+    """A version of a skill, without what it says."""
+
+    class Meta:
+        model = SkillVersion
+        fields = ("id", "skill", "version", "created_at")
+        read_only_fields = fields
+
+
+class WholeVersionSerializer(VersionSerializer):
+    """A version of a skill. It never changes."""
+
+    payload = PayloadField(read_only=True)
+
+    class Meta:
+        model = SkillVersion
+        fields = (*VersionSerializer.Meta.fields, "payload")
+        read_only_fields = fields
+
+
+class CompareQuery(InputSerializer):
+    """Which two versions to compare."""
+
+    old = serializers.IntegerField(min_value=1, max_value=MAX_VERSION)
+    new = serializers.IntegerField(min_value=1, max_value=MAX_VERSION)
+
+
+class ChangeSerializer(serializers.Serializer[Any]):
+    """A field that two versions differ in."""
+
+    field = serializers.CharField(help_text="Such as `risk.max_leverage`.")
+    before = serializers.JSONField(allow_null=True, help_text="Null: not there.")
+    after = serializers.JSONField(allow_null=True)
+
+
+class ComparedSerializer(serializers.Serializer[Any]):
+    """What two versions of a skill differ in, in the order of the fields."""
+
+    old = serializers.IntegerField()
+    new = serializers.IntegerField()
+    changes = ChangeSerializer(many=True)
+
+
+class DeployInput(InputSerializer):
+    """How to set a skill to run on paper."""
+
+    starting_equity_usd = usd_field(required=False, min_value=1)
+
+
+class DrawdownSerializer(serializers.Serializer[Any]):
+    """The deepest fall of an account from a peak."""
+
+    usd = AmountField()
+    fraction = serializers.FloatField(help_text="0..1 of the peak; above 1 if the account went below zero.")
+
+
+class PerformanceSerializer(serializers.Serializer[Any]):
+    """What a record of closed trades comes to. Null: there is not enough to say."""
+
+    trades = serializers.IntegerField()
+    wins = serializers.IntegerField()
+    net_usd = AmountField()
+    gross_usd = AmountField()
+    fees_usd = AmountField()
+    funding_usd = AmountField()
+    win_rate_fraction = serializers.FloatField(allow_null=True)
+    profit_factor = serializers.FloatField(allow_null=True, help_text="Won over lost; null without losses.")
+    expectancy_usd = AmountField(allow_null=True, help_text="The mean net of a trade.")
+    expectancy_interval_usd = serializers.ListField(
+        child=AmountField(), allow_null=True, help_text="Where that mean lies with 90 %: from, to."
+    )
+    mean_holding_minutes = serializers.SerializerMethodField()
+    sharpe = serializers.FloatField(allow_null=True, help_text="Of daily equity, yearly; null below 20 days.")
+    max_drawdown = DrawdownSerializer(allow_null=True)
+    is_too_few = serializers.BooleanField(help_text="Fewer than five trades say nothing.")
+
+    def get_mean_holding_minutes(self, numbers: Any) -> float | None:
+        """Return how long a trade lasted."""
+        return None if numbers.mean_held is None else numbers.mean_held.total_seconds() / 60
+
+
+class KindPerformanceSerializer(serializers.Serializer[Any]):
+    """What a skill's trades of one kind of deployment come to."""
+
+    broker_kind = serializers.CharField()
+    performance = PerformanceSerializer()
+
+
+class SkillPerformanceSerializer(serializers.Serializer[Any]):
+    """What a skill's trades come to, by the kind of deployment; never backtests and real trades in one number."""
+
+    kinds = KindPerformanceSerializer(many=True)
+
+
+# --- Drafts ---
+
+
+class DraftSerializer(RowSerializer):
+    """A skill being written, without what it says so far."""
+
+    name = serializers.CharField(source="__str__", read_only=True)
+
+    class Meta:
+        model = SkillDraft
+        fields = ("id", "name", "base_skill", "base_version", "status", "created_at", "updated_at")
+        read_only_fields = fields
+
+
+class ProblemSerializer(serializers.Serializer[Any]):
+    """What still keeps a draft from being saved."""
+
+    field = serializers.CharField(allow_blank=True, help_text="Such as `context.symbols[0]`; empty: the whole.")
+    problem = serializers.CharField()
+
+
+class WholeDraftSerializer(DraftSerializer):
+    """A skill being written: anything may still be missing."""
+
+    payload = serializers.DictField(read_only=True, help_text="As a skill's, as far as it goes.")
+    problems = ProblemSerializer(many=True, read_only=True)
+
+    class Meta:
+        model = SkillDraft
+        fields = (*DraftSerializer.Meta.fields, "payload", "problems")
+        read_only_fields = fields
+
+
+class DraftInput(InputSerializer):
+    """What to write a draft of."""
+
+    skill_id = serializers.UUIDField(default=None, allow_null=True, help_text="Null: of a new skill.")
+
+
+class SaveInput(InputSerializer):
+    """How to save a draft."""
+
+    over_newer = serializers.BooleanField(
+        default=False, help_text="Also if the skill got another version since the draft was begun."
+    )
+
+
+class TemplateInput(InputSerializer):
+    """Which of the skills that Keel ships to fill a draft from."""
+
+    template = serializers.ChoiceField(list(TEMPLATES))

@@ -1,0 +1,124 @@
+from typing import Any
+
+from rest_framework import serializers
+
+from config.lib.rest.views import InputSerializer, PageQuery
+from trading.api.serializers.fields import AmountField, RowSerializer, SymbolsField
+from trading.models import ExitKind, Fill, MarketEvent, ReconcileState, RegimeTag, Trade, TradeSide, TradeStatus
+from trading.models.choices import EventKind
+
+MAX_AHEAD_HOURS = 31 * 24
+
+
+class TradeQuery(PageQuery):
+    """Which trades to list. Filters that are left out let all pass."""
+
+    skill_id = serializers.UUIDField(default=None)
+    symbol = serializers.CharField(default="", max_length=32)
+    side = serializers.ChoiceField(TradeSide.choices, default="")
+    status = serializers.ChoiceField(TradeStatus.choices, default="")
+    exit_kind = serializers.ChoiceField(ExitKind.choices, default="")
+    regime = serializers.ChoiceField(RegimeTag.choices, default="", help_text="At the entry.")
+    words = serializers.CharField(default="", max_length=200, help_text="They stand in a reason.")
+    reconciled = serializers.ChoiceField(ReconcileState.choices, default="")
+    since = serializers.DateField(default=None, help_text="The first day of entries, in UTC.")
+    until = serializers.DateField(default=None, help_text="The last day of entries, in UTC.")
+    order = serializers.ChoiceField(["newest", "oldest", "symbol"], default="newest", help_text="By the entry.")
+
+
+class AllTradesQuery(TradeQuery):
+    """Which trades of all deployments to list."""
+
+    deployment_id = serializers.UUIDField(default=None)
+    with_backtests = serializers.BooleanField(default=False)
+
+
+class TradeSerializer(RowSerializer):
+    """One round trip, from flat to flat. `realized_pnl_usd` is net: gross - fees + funding; so far while it is open."""
+
+    class Meta:
+        model = Trade
+        fields = (
+            *("id", "deployment", "skill", "skill_version", "exit_skill_version", "symbol", "side", "status"),
+            *("quantity", "peak_quantity", "entry_tick_at", "entry_at", "entry_price", "entry_size_usd"),
+            *("entry_leverage", "entry_regime_tag", "entry_reason", "entry_snapshot"),
+            *("exit_tick_at", "exit_at", "exit_price", "exit_kind", "exit_reason", "exit_snapshot"),
+            *("holding_minutes", "realized_pnl_usd", "gross_pnl_usd", "fees_usd", "funding_usd"),
+            *("mfe_usd", "mae_usd", "reconciled", "first_fill_id"),
+        )
+        read_only_fields = fields
+
+
+class FillSerializer(RowSerializer):
+    """One execution. `quantity` is bought above zero, sold below."""
+
+    class Meta:
+        model = Fill
+        fields = (
+            *("fill_id", "symbol", "at", "quantity", "price", "fee_usd", "is_liquidation"),
+            *("start_quantity", "order", "tick"),
+        )
+        read_only_fields = fields
+
+
+class WholeTradeSerializer(TradeSerializer):
+    """One round trip with its fills in the order of time; one that crossed zero is part of two trades."""
+
+    fills = FillSerializer(many=True, read_only=True)
+
+    class Meta:
+        model = Trade
+        fields = (*TradeSerializer.Meta.fields, "fills")
+        read_only_fields = fields
+
+
+# --- The calendar ---
+
+
+class EventQuery(InputSerializer):
+    """Which scheduled events to list, from now on."""
+
+    lookahead_hours = serializers.IntegerField(default=72, min_value=1, max_value=MAX_AHEAD_HOURS)
+    kind = serializers.ChoiceField([kind.value for kind in EventKind], default="")
+    symbol = serializers.CharField(default="", max_length=32, help_text="Those that concern it.")
+    min_importance = serializers.FloatField(default=0.0, min_value=0, max_value=1)
+    deployment_id = serializers.UUIDField(default=None, help_text="Whose open positions to hold against the events.")
+
+
+class MarketEventSerializer(serializers.ModelSerializer[MarketEvent]):
+    """A scheduled event that may move prices."""
+
+    symbols = SymbolsField(read_only=True, help_text="Empty: all.")
+
+    class Meta:
+        model = MarketEvent
+        fields = ("id", "kind", "title", "starts_at", "importance", "symbols", "source", "is_simulated")
+        read_only_fields = fields
+
+
+class ExposureSerializer(serializers.Serializer[Any]):
+    """An open position against an event, and what such events did before; null below three of them."""
+
+    symbol = serializers.CharField()
+    position_side = serializers.ChoiceField(TradeSide.choices)
+    notional_usd = AmountField()
+    similar_events_back = serializers.IntegerField()
+    median_abs_move_fraction = serializers.FloatField(allow_null=True)
+    worst_move_fraction = serializers.FloatField(allow_null=True, help_text="Below zero is against the position.")
+
+
+class ExposedEventSerializer(MarketEventSerializer):
+    """A scheduled event, and what the deployment asked about holds against it."""
+
+    exposures = ExposureSerializer(many=True, read_only=True)
+
+    class Meta:
+        model = MarketEvent
+        fields = (*MarketEventSerializer.Meta.fields, "exposures")
+        read_only_fields = fields
+
+
+class CalendarSerializer(serializers.Serializer[Any]):
+    """The events, in order."""
+
+    events = ExposedEventSerializer(many=True)

@@ -1,0 +1,187 @@
+"""Bars: read from CSV files, stored, and made longer. Whatever is imported again or goes on, a bar stands once."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from itertools import chain, groupby, islice
+from pathlib import Path
+from typing import Final
+
+from django.db import connection, transaction
+
+from trading.market.imports.rows import FileRefused, Row, instant, number, read_csv
+from trading.models import Bar
+from trading.models.choices import INTERVALS
+
+CSV_COLUMNS: Final = ("timestamp", "open", "high", "low", "close", "volume")  # the bar's beginning, UTC (settled 38)
+CHUNK: Final = 10_000  # bars of a file in a transaction
+DAY: Final = timedelta(days=1)  # the longest interval; every other divides it and those between
+Key = tuple[str, str, datetime]
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_KEY: Final = ("symbol", "interval", "opened_at")
+_AMOUNTS: Final = ("open", "high", "low", "close", "volume", "mark", "index")
+_COLUMNS: Final = (*_KEY, *_AMOUNTS, "source", "is_simulated")
+
+
+def read_bars(path: Path, *, symbol: str, interval: str, source: str) -> Iterator[Bar]:
+    """Yield the bars of a CSV file with CSV_COLUMNS, and `mark` and `index` if it has them. Raises FileRefused."""
+    for line, row in read_csv(path, set(CSV_COLUMNS) - {"volume"}):
+        try:
+            yield parse_bar(row, symbol=symbol, interval=interval, source=source)
+        except ValueError as error:
+            raise FileRefused(f"{path.name}, line {line}: {error}.") from error
+
+
+def parse_bar(row: Row, *, symbol: str, interval: str, source: str) -> Bar:
+    """Return the bar of a row with CSV_COLUMNS. Raises ValueError if there cannot be such a bar."""
+    opened_at = instant(row["timestamp"])
+    if (opened_at - _EPOCH) % INTERVALS[interval]:
+        raise ValueError(f"{opened_at:%Y-%m-%d %H:%M:%S} is not the beginning of a bar of {interval}")
+    prices = [number(row[name]) for name in ("open", "high", "low", "close")]
+    first, high, low, last = prices
+    volume = number(row.get("volume") or 0)
+    if low <= 0 or volume < 0 or not (low <= min(first, last) <= max(first, last) <= high):
+        raise ValueError("the prices do not lie between low and high, or something is below zero")
+    return Bar(
+        symbol=symbol,
+        interval=interval,
+        opened_at=opened_at,
+        open=first,
+        high=high,
+        low=low,
+        close=last,
+        volume=volume,
+        mark=number(row["mark"]) if row.get("mark") else None,
+        index=number(row["index"]) if row.get("index") else None,
+        source=source,
+    )
+
+
+def in_pages(bars: Iterable[Bar]) -> Iterator[list[Bar]]:
+    """Yield the bars in lists of a good size to store."""
+    bars = iter(bars)
+    while page := list(islice(bars, CHUNK)):
+        yield page
+
+
+def store_bars(
+    pages: Iterable[Collection[Bar]],
+    *,
+    aggregate: Collection[str] = (),
+    progress: Callable[[int, Bar], None] = lambda count, last: None,
+) -> Counter[str]:
+    """Write bars, over those of the same beginning; return how many there were and were made, by interval.
+
+    Each page is a transaction. What was written stays if the rest fails, so an import may be begun again.
+
+    Args:
+        aggregate: the longer intervals whose bars are made with them, in the same transaction: wherever an import
+            stops, no longer bar is missing that the stored ones make up.
+        progress: told after each page how many bars there were so far, and the last of them.
+    """
+    written, count, before = Counter[str](), 0, set[Key]()
+    for page in filter(None, pages):
+        unique = {_key(bar): bar for bar in page}
+        with transaction.atomic():
+            _write(unique.values())
+            longer = {_key(bar): bar for bar in _longer_bars(unique.values(), aggregate)} if aggregate else {}
+            _write(longer.values())
+        # One that reaches over several pages is made again with each, and counts once.
+        written.update(bar.interval for key, bar in chain(unique.items(), longer.items()) if key not in before)
+        before, count = set(longer), count + len(page)
+        progress(count, next(reversed(unique.values())))
+    return written
+
+
+def _key(bar: Bar) -> Key:
+    return bar.symbol, bar.interval, bar.opened_at
+
+
+def _write(bars: Iterable[Bar]) -> None:
+    """Insert bars over those that are there; raw, since Django takes most of an import's time to say the same."""
+    quote, amount = connection.ops.quote_name, connection.ops.adapt_decimalfield_value
+    names = {name: quote(name) for name in _COLUMNS}
+    changes = ", ".join(f"{names[name]} = EXCLUDED.{names[name]}" for name in _COLUMNS if name not in _KEY)
+    statement = (
+        f"INSERT INTO {quote(Bar._meta.db_table)} ({', '.join(names.values())})"  # noqa: S608  names of ours alone
+        f" VALUES ({', '.join(['%s'] * len(names))})"
+        f" ON CONFLICT ({', '.join(names[name] for name in _KEY)}) DO UPDATE SET {changes}"
+    )
+    instant_of = connection.ops.adapt_datetimefield_value
+    rows = [
+        (
+            bar.symbol,
+            bar.interval,
+            instant_of(bar.opened_at),
+            *(None if (value := getattr(bar, name)) is None else amount(value, 36, 12) for name in _AMOUNTS),
+            bar.source,
+            bar.is_simulated,
+        )
+        for bar in bars
+    ]
+    if rows:
+        with connection.cursor() as cursor:
+            cursor.executemany(statement, rows)
+
+
+def last_stored(symbol: str, interval: str, *, is_simulated: bool | None = None) -> datetime | None:
+    """Return the beginning of the newest bar that is stored; of the real or the simulated ones alone, if said."""
+    rows = Bar.objects.filter(symbol=symbol, interval=interval)
+    if is_simulated is not None:
+        rows = rows.filter(is_simulated=is_simulated)
+    return rows.order_by("-opened_at").values_list("opened_at", flat=True).first()
+
+
+def longer_than(interval: str) -> list[str]:
+    """Return the longer intervals, the shortest first."""
+    return [name for name, length in INTERVALS.items() if length > INTERVALS[interval]]
+
+
+def aggregate_bars(bars: Iterable[Bar], interval: str) -> Iterator[Bar]:
+    """Yield longer bars out of shorter ones in order; one of which a part is missing is left out."""
+    length = INTERVALS[interval]
+    for opened_at, group in groupby(bars, lambda bar: _floor(bar.opened_at, length)):
+        parts = list(group)
+        if len(parts) * INTERVALS[parts[0].interval] == length:
+            yield _joined(parts, opened_at, interval)
+
+
+def _floor(at: datetime, length: timedelta) -> datetime:
+    return at - (at - _EPOCH) % length
+
+
+def _joined(parts: list[Bar], opened_at: datetime, interval: str) -> Bar:
+    last = parts[-1]
+    return Bar(
+        symbol=last.symbol,
+        interval=interval,
+        opened_at=opened_at,
+        open=parts[0].open,
+        high=max(part.high for part in parts),
+        low=min(part.low for part in parts),
+        close=last.close,
+        volume=sum((part.volume for part in parts), Decimal(0)),
+        mark=last.mark,
+        index=last.index,
+        source=last.source,
+        is_simulated=any(part.is_simulated for part in parts),
+    )
+
+
+def _longer_bars(written: Collection[Bar], intervals: Collection[str]) -> list[Bar]:
+    """Return the whole longer bars that have a part in what was written; the other parts were stored before."""
+    found = []
+    for symbol, interval in dict.fromkeys((bar.symbol, bar.interval) for bar in written):
+        instants = [bar.opened_at for bar in written if (bar.symbol, bar.interval) == (symbol, interval)]
+        first, last = min(instants), max(instants)
+        days = (_floor(first, DAY), _floor(last, DAY) + DAY)
+        rows = Bar.objects.filter(symbol=symbol, interval=interval, opened_at__gte=days[0], opened_at__lt=days[1])
+        parts = list(rows.order_by("opened_at"))
+        for longer in longer_than(interval):
+            if longer not in intervals:
+                continue
+            # Out of the next shorter ones: a whole bar of whole bars is whole.
+            parts = list(aggregate_bars(parts, longer))
+            found += [bar for bar in parts if _floor(first, INTERVALS[longer]) <= bar.opened_at <= last]
+    return found

@@ -1,0 +1,97 @@
+"""Scheduled events: the calendar that Keel ships, and files of others."""
+
+import json
+from collections.abc import Iterable, Iterator
+from datetime import UTC, date, datetime, time
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+from config.lib.text import one_line
+from trading.market.imports.rows import FileRefused, Row, instant, number, read_csv, read_json
+from trading.models import MarketEvent
+from trading.models.choices import EventKind
+from trading.skills.schemas import symbol_name
+
+SHIPPED: Final = Path(__file__).with_name("calendar.json")
+CSV_COLUMNS: Final = ("kind", "title", "starts_at", "importance", "symbols", "source")
+
+
+def to_utc(day: date, clock: time, zone: str) -> datetime:
+    """Return the instant in UTC of a local date and time, summer time and all."""
+    return datetime.combine(day, clock, ZoneInfo(zone)).astimezone(UTC)
+
+
+def shipped_events() -> Iterator[MarketEvent]:
+    """Yield the events of the calendar that Keel ships; the file says what it covers."""
+    for series in json.loads(SHIPPED.read_text())["series"]:
+        clock = time.fromisoformat(series["time"])
+        for day in map(date.fromisoformat, series["dates"]):
+            yield _event(
+                kind=series["kind"],
+                title=series["title"],
+                starts_at=to_utc(day, clock, series["zone"]),
+                importance=series["importance"],
+                symbols=[],
+                source=series["source"],
+            )
+
+
+def read_events(path: Path) -> Iterator[MarketEvent]:
+    """Yield the events of a CSV or JSON file with CSV_COLUMNS; symbols are joined by spaces or a list.
+
+    `starts_at` is UTC unless it says otherwise, or local to the row's `zone`. Raises FileRefused.
+    """
+    is_csv = path.name.removesuffix(".gz").endswith(".csv")
+    rows: Iterable[tuple[int, Row]] = read_csv(path, {"kind", "title", "starts_at"}) if is_csv else read_json(path)
+    for place, row in rows:
+        try:
+            yield _event(
+                kind=EventKind(str(row["kind"]).strip().lower()).value,
+                title=one_line(str(row["title"]))[:160],
+                starts_at=_starts_at(row),
+                importance=float(number(row.get("importance") or "0.5")),
+                symbols=symbols_of(row.get("symbols")),
+                source=one_line(str(row.get("source") or path.name))[:160],
+            )
+        except KeyError as error:
+            raise FileRefused(f"{path.name}, row {place}: {error.args[0]} is missing.") from error
+        except (ValueError, ZoneInfoNotFoundError) as error:
+            raise FileRefused(f"{path.name}, row {place}: {error}.") from error
+
+
+def _starts_at(row: Row) -> datetime:
+    if not row.get("zone"):
+        return instant(row["starts_at"])
+    local = datetime.fromisoformat(str(row["starts_at"]))
+    return to_utc(local.date(), local.time(), str(row["zone"]))
+
+
+def symbols_of(value: Any) -> list[str]:
+    """Return the symbols of a cell or a list, each once. Raises ValueError."""
+    names = value if isinstance(value, list) else str(value or "").replace(",", " ").split()
+    return list(dict.fromkeys(symbol_name(str(name)) for name in names))
+
+
+def _event(**values: Any) -> MarketEvent:
+    if not values["title"]:
+        raise ValueError("title is empty")
+    if not 0 <= values["importance"] <= 1:
+        raise ValueError("importance lies between 0 and 1")
+    # One of a kind and title a day: an event that is moved by an hour stays the same event.
+    key = f"{values['kind']}|{values['title']}|{values['starts_at']:%Y-%m-%d}|{' '.join(values['symbols'])}"
+    return MarketEvent(key=sha256(key.encode()).hexdigest(), **values)
+
+
+def store_events(events: Iterable[MarketEvent]) -> int:
+    """Write events, over those of the same kind, title and day; return how many."""
+    unique = {event.key: event for event in events}
+    MarketEvent.objects.bulk_create(
+        unique.values(),
+        batch_size=500,
+        update_conflicts=True,
+        unique_fields=["key"],
+        update_fields=["starts_at", "importance", "source", "is_simulated"],
+    )
+    return len(unique)

@@ -1,0 +1,102 @@
+"""Headlines and funding rates from files. Headlines are untrusted text, kept as one line."""
+
+from collections.abc import Iterable, Iterator
+from datetime import datetime
+from hashlib import sha256
+from pathlib import Path
+from typing import Final
+
+from config.lib.text import one_line
+from trading.market.imports.events import symbols_of
+from trading.market.imports.rows import FileRefused, Row, instant, number, read_csv, read_json
+from trading.models import FundingRate, NewsItem
+from trading.skills.schemas import symbol_name
+
+NEWS_COLUMNS: Final = ("headline", "source", "published_at", "symbols", "sentiment")
+FUNDING_COLUMNS: Final = ("symbol", "time", "rate", "hours")
+
+
+def _rows(path: Path, columns: set[str]) -> Iterable[tuple[int, Row]]:
+    is_csv = path.name.removesuffix(".gz").endswith(".csv")
+    return read_csv(path, columns) if is_csv else read_json(path)
+
+
+def read_news(path: Path) -> Iterator[NewsItem]:
+    """Yield the headlines of a CSV or JSON file with NEWS_COLUMNS, the last two optional. Raises FileRefused."""
+    for place, row in _rows(path, {"headline", "source", "published_at"}):
+        try:
+            yield _item(row)
+        except KeyError as error:
+            raise FileRefused(f"{path.name}, row {place}: {error.args[0]} is missing.") from error
+        except ValueError as error:
+            raise FileRefused(f"{path.name}, row {place}: {error}.") from error
+
+
+def _item(row: Row) -> NewsItem:
+    headline, source = one_line(str(row["headline"] or ""))[:300], one_line(str(row["source"] or ""))[:80]
+    published_at, sentiment = instant(row["published_at"]), row.get("sentiment")
+    rated = None if sentiment in (None, "") else float(number(sentiment))
+    if not headline or not source:
+        raise ValueError("headline or source is empty")
+    if rated is not None and not -1 <= rated <= 1:
+        raise ValueError("sentiment lies between -1 and 1")
+    return NewsItem(
+        key=sha256(f"{source}|{headline}|{published_at.isoformat()}".encode()).hexdigest(),
+        headline=headline,
+        source=source,
+        published_at=published_at,
+        symbols=symbols_of(row.get("symbols")),
+        sentiment=rated,
+    )
+
+
+def store_news(items: Iterable[NewsItem]) -> int:
+    """Write headlines, each once; return how many there were."""
+    unique = {item.key: item for item in items}
+    NewsItem.objects.bulk_create(
+        unique.values(),
+        batch_size=500,
+        update_conflicts=True,
+        unique_fields=["key"],
+        update_fields=["symbols", "sentiment", "is_simulated"],
+    )
+    return len(unique)
+
+
+def read_funding(path: Path, *, source: str) -> Iterator[FundingRate]:
+    """Yield the funding rates of a CSV or JSON file with FUNDING_COLUMNS; `hours` is 8 if left out.
+
+    Raises:
+        FileRefused: a row cannot be read.
+    """
+    for place, row in _rows(path, {"symbol", "time", "rate"}):
+        try:
+            rate, hours = number(row["rate"]), int(number(row.get("hours") or 8))
+            if abs(rate) > 1 or not 1 <= hours <= 24:
+                raise ValueError("rate is a fraction, hours lie between 1 and 24")
+            yield FundingRate(
+                symbol=symbol_name(str(row["symbol"])), at=instant(row["time"]), rate=rate, hours=hours, source=source
+            )
+        except KeyError as error:
+            raise FileRefused(f"{path.name}, row {place}: {error.args[0]} is missing.") from error
+        except ValueError as error:
+            raise FileRefused(f"{path.name}, row {place}: {error}.") from error
+
+
+def store_funding(rates: Iterable[FundingRate]) -> int:
+    """Write funding rates, over those of the same instant; return how many there were."""
+    unique = {(rate.symbol, rate.at): rate for rate in rates}
+    FundingRate.objects.bulk_create(
+        unique.values(),
+        batch_size=500,
+        update_conflicts=True,
+        unique_fields=["symbol", "at"],
+        update_fields=["rate", "hours", "source", "is_simulated"],
+    )
+    return len(unique)
+
+
+def last_funding(symbol: str) -> datetime | None:
+    """Return the instant of the newest rate that is stored and real."""
+    rows = FundingRate.objects.filter(symbol=symbol, is_simulated=False).order_by("-at")
+    return rows.values_list("at", flat=True).first()

@@ -1,0 +1,193 @@
+"""Bars and funding rates from trading venues. This module alone knows ccxt, and asks only what needs no key.
+
+ccxt takes seconds to import and brings an HTTP client, so it is imported when a venue is first asked. What may come
+out of here: rows of ours, VenueRefused and VenueUnavailable; never an exception of ccxt's.
+"""
+
+import importlib
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping
+from datetime import UTC, datetime, timedelta
+from difflib import get_close_matches
+from typing import Any, Final, TypeVar
+
+from config.lib.errors import DomainError
+from config.lib.text import one_line
+from trading.market.imports.bars import CSV_COLUMNS, parse_bar
+from trading.market.imports.rows import instant, number
+from trading.models import Bar, FundingRate
+from trading.models.choices import INTERVALS
+
+logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
+TIMEOUT_SECONDS: Final = 20
+PAUSES: Final = (1.0, 2.0, 5.0, 10.0, 30.0)  # seconds between tries; venues count requests by the minute
+SETTLING: Final = timedelta(seconds=5)  # a bar that has just ended may change still, and our clock may be ahead
+BARS_A_PAGE: Final = 200  # where a venue does not say; none is known to give fewer
+MAX_BARS_A_PAGE: Final = 5000
+HOURS_A_PAGE: Final = 100  # of funding: at one payment an hour, the most that each known venue gives at once
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+SETTLED_IN: Final = ("USDC", "USDT", "USD")  # the first that a venue has
+
+
+class VenueRefused(DomainError):
+    """The venue has no such thing, or sent what cannot be; trying again would not help."""
+
+
+class VenueUnavailable(DomainError):
+    """The venue did not answer, several times. What came before is stored; begin again to go on."""
+
+
+def open_venue(name: str) -> Any:
+    """Return ccxt's client of a venue, such as "hyperliquid", that keeps to its rate limit. Raises VenueRefused."""
+    ccxt = _ccxt()
+    if name not in ccxt.exchanges:
+        near = get_close_matches(name, ccxt.exchanges, n=3)
+        hint = f" Did you mean {' or '.join(near)}?" if near else ""
+        raise VenueRefused(f"{name} is no venue that ccxt knows.{hint}")
+    return getattr(ccxt, name)({"enableRateLimit": True, "timeout": TIMEOUT_SECONDS * 1000})
+
+
+def find_market(venue: Any, symbol: str, *, market: str = "") -> str:
+    """Return the venue's name of the perpetual of a symbol, "BTC/USDC:USDC" for BTC, or check the one given.
+
+    Raises:
+        VenueRefused: there is none.
+        VenueUnavailable: the venue does not answer.
+    """
+    markets: Mapping[str, Mapping[str, Any]] = _ask(venue, venue.load_markets)
+    named = market or symbol
+    if named in markets:
+        return named
+    perpetuals = [found for found in markets.values() if not market and _is_perpetual_of(found, symbol)]
+    if not perpetuals:
+        what = f"market {market}" if market else f"perpetual of {symbol}; name the market with --market"
+        raise VenueRefused(f"{venue.id} has no {what}.")
+    return str(min(perpetuals, key=_rank)["symbol"])
+
+
+def _is_perpetual_of(market: Mapping[str, Any], symbol: str) -> bool:
+    is_alive = market.get("active") is not False  # None: the venue does not say
+    return bool(market.get("swap")) and is_alive and str(market.get("base")).upper() == symbol
+
+
+def _rank(market: Mapping[str, Any]) -> tuple[bool, int, str]:
+    settle = market.get("settle")
+    place = SETTLED_IN.index(settle) if settle in SETTLED_IN else len(SETTLED_IN)
+    return not market.get("linear"), place, str(market["symbol"])
+
+
+def fetch_bars(
+    venue: Any, *, market: str, symbol: str, interval: str, since: datetime, until: datetime, now: datetime
+) -> Iterator[list[Bar]]:
+    """Yield a page of bars for each answer of the venue, oldest first; none is doubled, none is still forming.
+
+    A venue forgets: where it has nothing any more, a page is empty.
+
+    Args:
+        since: the earliest beginning of a bar.
+        until: the end of the range, exclusive.
+
+    Raises:
+        VenueRefused: it has no bars of that length, or sent one that cannot be.
+        VenueUnavailable: it does not answer.
+    """
+    if interval not in (venue.timeframes or {}):
+        raise VenueRefused(f"{venue.id} has no bars of {interval}; shorter ones can be made into longer ones.")
+    length, source = INTERVALS[interval], f"{venue.id} {market}"[:80]
+    limit = min(venue.feature_value(market, "fetchOHLCV", "limit") or BARS_A_PAGE, MAX_BARS_A_PAGE)
+    until = min(until, now - SETTLING - length + timedelta(milliseconds=1))
+    while since < until:
+        # Both ends are named and hold no more than a page, since some venues give the newest of a range and others
+        # the oldest.
+        end = min(since + limit * length, until)
+        rows = _ask(venue, venue.fetch_ohlcv, market, interval, _ms(since), limit, {"until": _ms(end) - 1})
+        page = [_bar(row, symbol, interval, source) for row in rows if None not in row[:5]]
+        found = {bar.opened_at: bar for bar in page if since <= bar.opened_at < end}
+        yield [found[at] for at in sorted(found)]
+        since = max(found) + length if found else end
+
+
+def _bar(row: list[Any], symbol: str, interval: str, source: str) -> Bar:
+    try:
+        return parse_bar(dict(zip(CSV_COLUMNS, row, strict=False)), symbol=symbol, interval=interval, source=source)
+    except ValueError as error:
+        raise VenueRefused(f"{source} sent a bar that cannot be: {error}.") from error
+
+
+def fetch_funding(
+    venue: Any, *, market: str, symbol: str, since: datetime, until: datetime, hours: int | None = None
+) -> Iterator[FundingRate]:
+    """Yield the funding that was paid from `since` up to `until`, oldest first.
+
+    Args:
+        hours: between two payments; None: as far as each is from the nearer of its neighbours. Where there is one
+            payment alone, it has to be said.
+
+    Raises:
+        VenueRefused: the venue has no funding, or sent a rate that cannot be.
+        VenueUnavailable: it does not answer.
+    """
+    if not venue.has.get("fetchFundingRateHistory"):
+        raise VenueRefused(f"{venue.id} gives no history of funding.")
+    paid = _payments(venue, market, since, until)
+    before, current = None, next(paid, None)
+    while current is not None:
+        after = next(paid, None)
+        gaps = [later[0] - earlier[0] for earlier, later in ((before, current), (current, after)) if earlier and later]
+        if hours is None and not gaps:
+            raise VenueRefused(f"{venue.id} has one payment in that range. Say with --hours how far apart they are.")
+        apart = hours or min(24, round(min(gaps) / timedelta(hours=1)))  # more: the venue lost some
+        yield _funding(current, apart, symbol, f"{venue.id} {market}"[:80])
+        before, current = current, after
+
+
+def _payments(venue: Any, market: str, since: datetime, until: datetime) -> Iterator[tuple[datetime, Any]]:
+    while since < until:
+        end = min(since + timedelta(hours=HOURS_A_PAGE), until)
+        history = venue.fetch_funding_rate_history
+        rows = _ask(venue, history, market, _ms(since), HOURS_A_PAGE, {"until": _ms(end) - 1})
+        rates = {instant(row["timestamp"]): row["fundingRate"] for row in rows}
+        yield from sorted((at, rate) for at, rate in rates.items() if since <= at < end)
+        since = end
+
+
+def _funding(payment: tuple[datetime, Any], hours: int, symbol: str, source: str) -> FundingRate:
+    at, found = payment
+    try:
+        rate = round(number(found), 12)  # what the column holds
+    except ValueError as error:
+        raise VenueRefused(f"{source} sent a funding rate that cannot be: {error}.") from error
+    if abs(rate) > 1 or not 1 <= hours <= 24:
+        raise VenueRefused(f"{source} sent a funding rate that cannot be: {rate} for {hours} hours.")
+    return FundingRate(symbol=symbol, at=at, rate=rate, hours=hours, source=source)
+
+
+def _ask(venue: Any, call: Callable[..., T], *arguments: Any) -> T:
+    """Ask a venue, again after a pause if it fails to answer."""
+    ccxt = _ccxt()
+    for tries, pause in enumerate((*PAUSES, None), start=1):
+        try:
+            return call(*arguments)
+        except ccxt.OperationFailed as error:  # the network, a rate limit, an answer cut short: may pass
+            if pause is None:
+                raise VenueUnavailable(f"{venue.id} did not answer in {tries} tries. {_reason(error)}") from error
+            logger.warning("%s did not answer (%s); again in %g seconds", venue.id, type(error).__name__, pause)
+            time.sleep(pause)
+        except ccxt.BaseError as error:
+            raise VenueRefused(f"{venue.id} refused. {_reason(error)}") from error
+    raise AssertionError("the last try returns or raises")
+
+
+def _reason(error: Exception) -> str:
+    return f"{type(error).__name__}: {one_line(str(error))[:200]}"
+
+
+def _ms(at: datetime) -> int:
+    return (at - _EPOCH) // timedelta(milliseconds=1)
+
+
+def _ccxt() -> Any:
+    return importlib.import_module("ccxt")

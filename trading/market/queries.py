@@ -1,0 +1,169 @@
+"""Reading the market at an instant: nothing that was not known then. It belongs to nobody, but for `exposures`."""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from functools import lru_cache, reduce
+from operator import or_
+from typing import Final
+
+from django.db.models import Q
+
+from trading.market.moves import WINDOW, Close, event_move
+from trading.market.regime import VOLATILITY_BARS, WARM_BARS, Candle, Regime, classify, realised_volatility
+from trading.market.tape import STORED, Tape
+from trading.models import Bar, MarketEvent, NewsItem
+from trading.models.choices import INTERVALS
+
+HOUR: Final = timedelta(hours=1)
+
+
+_FINE: Final = [name for name, length in INTERVALS.items() if length <= HOUR]  # fine enough for an hour's move
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """The last price that was known: the close of the newest bar that had ended."""
+
+    at: datetime
+    price: Decimal
+    bar: Bar
+
+
+@dataclass(frozen=True, slots=True)
+class Overview:
+    """What a symbol does at an instant. None: there are not the bars to say."""
+
+    symbol: str
+    at: datetime | None  # of the price
+    price: Decimal | None
+    change_24h_fraction: float | None
+    funding_rate_fraction: float | None  # of the last payment
+    funding_hours: int | None  # between two payments
+    basis_fraction: float | None  # mark over index, less one
+    realised_volatility_fraction: float | None  # annualised, of 24 hours
+    regime: Regime
+    is_simulated: bool
+
+
+def find_mark(symbol: str, now: datetime, tape: Tape = STORED) -> Mark | None:
+    """Return the last price known of a symbol, from bars of any length."""
+    newest = [bar for interval in INTERVALS for bar in tape.last_bars(symbol, interval, now, 1)]
+    if not newest:
+        return None
+    last = max(newest, key=_closed_at)
+    return Mark(_closed_at(last), last.close, last)
+
+
+def regime_at(symbol: str, now: datetime, tape: Tape = STORED) -> Regime:
+    """Return the regime on the closed hourly bars; unknown if some are missing or the last is old (settled 33)."""
+    return _regime(tape.last_bars(symbol, "1h", now, WARM_BARS), now)
+
+
+def _regime(hours: Sequence[Bar], now: datetime) -> Regime:
+    if len(hours) < WARM_BARS or not _is_whole(hours, now):
+        return Regime.UNKNOWN
+    return _classified(tuple(Candle(float(bar.high), float(bar.low), float(bar.close)) for bar in hours))
+
+
+# Within an hour, every tick of every deployment asks about the same bars.
+_classified = lru_cache(maxsize=64)(classify)
+
+
+def _is_whole(hours: Sequence[Bar], now: datetime) -> bool:
+    is_fresh = now - _closed_at(hours[-1]) < HOUR
+    return is_fresh and hours[-1].opened_at - hours[0].opened_at == (len(hours) - 1) * HOUR
+
+
+def _closed_at(bar: Bar) -> datetime:
+    return bar.opened_at + INTERVALS[bar.interval]
+
+
+def overview(symbol: str, now: datetime, tape: Tape = STORED) -> Overview:
+    """Return what a symbol does at an instant."""
+    mark, hours = find_mark(symbol, now, tape), tape.last_bars(symbol, "1h", now, WARM_BARS)
+    day = hours[-VOLATILITY_BARS - 1 :]
+    closes = [float(bar.close) for bar in day] if len(day) > VOLATILITY_BARS and _is_whole(day, now) else []
+    funding = tape.last_rate(symbol, now)
+    bar = mark.bar if mark else None
+    return Overview(
+        symbol=symbol,
+        at=mark.at if mark else None,
+        price=mark.price if mark else None,
+        change_24h_fraction=closes[-1] / closes[0] - 1 if closes else None,
+        funding_rate_fraction=float(funding.rate) if funding else None,
+        funding_hours=funding.hours if funding else None,
+        basis_fraction=float(bar.mark / bar.index - 1) if bar and bar.mark and bar.index else None,
+        realised_volatility_fraction=realised_volatility(closes) if closes else None,
+        regime=_regime(hours, now),
+        is_simulated=bool(bar and bar.is_simulated),
+    )
+
+
+def list_symbols(limit: int) -> list[str]:
+    """Return the first symbols, by name, that there are bars of; a query each, which is one step into their index."""
+    symbols = Bar.objects.order_by("symbol").values_list("symbol", flat=True)
+    found: list[str] = []
+    while len(found) < limit and (following := symbols.filter(symbol__gt=found[-1] if found else "").first()):
+        found.append(following)
+    return found
+
+
+def list_news(
+    symbols: Collection[str], *, since: datetime, now: datetime, limit: int, tape: Tape = STORED
+) -> list[NewsItem]:
+    """Return the headlines about the symbols or the whole market, newest first; nothing published after `now`."""
+    newest = sorted(tape.news(since, now), key=lambda item: item.published_at, reverse=True)
+    return [item for item in newest if is_about(item.symbols, symbols)][:limit]
+
+
+def list_events(
+    now: datetime,
+    *,
+    until: datetime,
+    kinds: Collection[str] = (),
+    symbols: Collection[str] = (),
+    min_importance: float = 0.0,
+    tape: Tape = STORED,
+) -> list[MarketEvent]:
+    """Return the events from `now` up to an instant, in order; without kinds or symbols, of all."""
+    return [
+        event
+        for event in tape.events(now, until)
+        if event.importance >= min_importance
+        if not kinds or event.kind in kinds
+        if is_about(event.symbols, symbols)
+    ]
+
+
+def is_about(named: Collection[str], symbols: Collection[str]) -> bool:
+    """Tell whether something that names these symbols (none: all of them) is about one of `symbols`."""
+    return not named or not symbols or not set(named).isdisjoint(symbols)
+
+
+def past_moves(kind: str, symbol: str, now: datetime) -> list[float]:
+    """Return what a symbol did in the hour after each past event of a kind, as far as there are bars for it."""
+    events = MarketEvent.objects.filter(kind=kind, starts_at__lte=now - WINDOW).order_by("starts_at")
+    instants = [event.starts_at for event in events if is_about(event.symbols, [symbol])]
+    closes = _closes_around(symbol, instants)
+    found = []
+    for at in instants:
+        moves = (event_move(closes.get(interval, []), at, now) for interval in _FINE)
+        move = next((move for move in moves if move is not None), None)
+        if move is not None:
+            found.append(move)
+    return found
+
+
+def _closes_around(symbol: str, instants: Iterable[datetime]) -> dict[str, list[Close]]:
+    """Return the ends of the bars around each instant, by interval, in one query."""
+    windows = [Q(opened_at__range=(at - 2 * HOUR, at + WINDOW)) for at in instants]
+    if not windows:
+        return {}
+    rows = Bar.objects.filter(reduce(or_, windows), symbol=symbol, interval__in=_FINE).order_by("opened_at")
+    closes: dict[str, list[Close]] = {}
+    for interval, opened_at, price in rows.values_list("interval", "opened_at", "close"):
+        length = INTERVALS[interval]
+        closes.setdefault(interval, []).append(Close(opened_at + length, length, price))
+    return closes

@@ -1,0 +1,356 @@
+"""The demo's market: bars and funding of a seeded model, labelled as simulated wherever they go.
+
+The law: every number is a function of the seed, the symbol and the instant alone. So the same bars come out whether
+they are made in one go or in pieces, nothing need be carried on from piece to piece, and no bar is made before it has
+ended. The seed stands in the bars' source; a symbol that has bars from elsewhere is left alone.
+
+Prices are one market all share and a path of each symbol's own, in logarithms. Both go through stretches of four days,
+each a move from one level to the next and a rest on one of them, in either order: trend and chop. Noise, of a
+volatility that comes in waves, and the rare shock that wears off lie on top.
+"""
+
+import re
+from collections import Counter
+from collections.abc import Callable, Collection, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from functools import lru_cache
+from itertools import accumulate, pairwise
+from math import exp, pi, sin
+from random import Random
+from typing import Final
+
+from trading.market.imports.bars import longer_than, store_bars
+from trading.market.imports.news import store_funding
+from trading.models import Bar, FundingRate
+
+MODEL: Final = "Keel simulation v1"
+INTERVAL: Final = "5m"
+HISTORY: Final = timedelta(days=40)
+SEED: Final = 1
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_DAY: Final = timedelta(days=1)
+_STEP: Final = timedelta(minutes=5)
+_STEPS: Final = 288  # in a day
+_STEPS_AN_HOUR: Final = 12
+_HOURS: Final = 24
+_STRETCH: Final = 4  # days
+_MARKET: Final = "market"
+_SHOCK_ODDS: Final = 0.2  # of a stretch
+_SHOCK_DAYS: Final = 3.0  # until a jump has worn off
+_CALM_DAYS: Final = 0.3  # until the waves after a jump have
+_STEP_NOISE: Final = 0.001  # of a market's logarithm in five minutes, like the next ones
+_DAYS_SIZE: Final = 0.006  # from day to day
+_STRETCH_SIZE: Final = 0.042  # of the levels of stretches
+_TIDE_SIZE: Final = 0.06  # over months
+_FUNDING_HOURS: Final = 8
+_SOURCE: Final = re.compile(rf"{MODEL}, seed (\d+)")
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """How a symbol differs from the others."""
+
+    level: float  # around which it trades, in USD
+    beta: float  # to the market
+    own: float  # size of what it does on its own; the market's is one
+    digits: int  # of a price
+    volume: float  # in five ordinary minutes, in units
+
+
+_KINDS: Final = {
+    "BTC": _Kind(level=96_000, beta=1.0, own=0.3, digits=1, volume=42),
+    "ETH": _Kind(level=3_400, beta=1.15, own=0.55, digits=2, volume=900),
+    "SOL": _Kind(level=165, beta=1.3, own=0.8, digits=3, volume=14_000),
+}
+SYMBOLS: Final = tuple(_KINDS)
+
+
+@dataclass(frozen=True, slots=True)
+class Extended:
+    """What was made, and which symbols were left alone since they have a market from elsewhere."""
+
+    bars: Counter[str] = field(default_factory=Counter)  # by interval
+    rates: int = 0
+    skipped: Sequence[str] = field(default_factory=list)
+
+
+# --- In the database ---
+
+
+def source_of(seed: int) -> str:
+    """Return what simulated rows name as their source."""
+    return f"{MODEL}, seed {seed}"
+
+
+def extend_market(
+    *,
+    now: datetime,
+    symbols: Collection[str] = SYMBOLS,
+    history: timedelta = HISTORY,
+    seed: int = SEED,
+    report: Callable[[str], None] = lambda _: None,
+) -> Extended:
+    """Make the simulated bars and funding that have ended by `now` and are not there; idempotent.
+
+    Args:
+        history: how far back a symbol without bars begins.
+        seed: of a market that is to begin; one that is there goes on with its own.
+        report: told now and then how far it is.
+    """
+    ends_at = _floor(now, _STEP)
+    last = {symbol: _last_simulated(symbol) for symbol in symbols}
+    seed = next((found for bar in last.values() if bar and (found := _seed_of(bar))), seed)
+    begins = {symbol: bar.opened_at + _STEP if bar else _floor(ends_at - history, _DAY) for symbol, bar in last.items()}
+    begins = {symbol: at for symbol, at in begins.items() if at < ends_at}
+    skipped = [symbol for symbol in begins if _has_another_market(symbol)]
+    begins = {symbol: at for symbol, at in begins.items() if symbol not in skipped}
+    if not begins:
+        return Extended(skipped=skipped)
+    rates = store_funding(
+        rate for symbol, at in begins.items() for rate in simulated_rates(symbol, at, ends_at, seed=seed)
+    )
+    bars = store_bars(
+        _pages(begins, ends_at, seed),
+        aggregate=longer_than(INTERVAL),
+        progress=lambda count, bar: report(f"{count} bars simulated, up to {bar.opened_at:%Y-%m-%d}"),
+    )
+    return Extended(bars, rates, skipped)
+
+
+def list_simulated_symbols() -> list[str]:
+    """Return the symbols that have a simulated market."""
+    return [symbol for symbol in SYMBOLS if _last_simulated(symbol)]
+
+
+def _last_simulated(symbol: str) -> Bar | None:
+    rows = Bar.objects.filter(symbol=symbol, interval=INTERVAL, is_simulated=True, source__startswith=MODEL)
+    last: Bar | None = rows.order_by("-opened_at").first()
+    return last
+
+
+def _seed_of(bar: Bar) -> int | None:
+    found = _SOURCE.fullmatch(bar.source)
+    return int(found[1]) if found else None
+
+
+def _has_another_market(symbol: str) -> bool:
+    tables = (Bar.objects, FundingRate.objects)
+    return any(rows.filter(symbol=symbol).exclude(source__startswith=MODEL).exists() for rows in tables)
+
+
+def _pages(begins: dict[str, datetime], ends_at: datetime, seed: int) -> Iterator[list[Bar]]:
+    """Yield the bars by the day, those of all symbols together: none of them is ever ahead of the others."""
+    day = _floor(min(begins.values()), _DAY)
+    while day < ends_at:
+        until = min(day + _DAY, ends_at)
+        yield [bar for symbol, at in begins.items() for bar in simulated_bars(symbol, max(at, day), until, seed=seed)]
+        day += _DAY
+
+
+# --- The model ---
+
+
+def simulated_bars(symbol: str, begins_at: datetime, ends_at: datetime, *, seed: int = SEED) -> Iterator[Bar]:
+    """Yield the bars of five minutes that begin at or after one instant and end by another."""
+    at = _floor(begins_at + _STEP - timedelta.resolution, _STEP)
+    while at + _STEP <= ends_at:
+        day = _floor(at, _DAY)
+        first, last = (at - day) // _STEP, min((ends_at - day) // _STEP, _STEPS)
+        yield from _bars_of_day(symbol, (day - _EPOCH) // _DAY, seed)[first:last]
+        at = day + _DAY
+
+
+def simulated_rates(symbol: str, after: datetime, until: datetime, *, seed: int = SEED) -> Iterator[FundingRate]:
+    """Yield the funding payments after one instant and up to another: the premium of the hours before, and a base."""
+    every = timedelta(hours=_FUNDING_HOURS)
+    at = _floor(after, every) + every
+    while at <= until:
+        hour = (at - _EPOCH) // timedelta(hours=1)
+        premium = sum(_basis(symbol, seed, hour - back) for back in range(_FUNDING_HOURS)) / _FUNDING_HOURS
+        yield FundingRate(
+            symbol=symbol,
+            at=at,
+            rate=_decimal(0.00004 + 0.4 * premium, 8),
+            hours=_FUNDING_HOURS,
+            source=source_of(seed),
+            is_simulated=True,
+        )
+        at += every
+
+
+def _bars_of_day(symbol: str, day: int, seed: int) -> list[Bar]:
+    kind = _KINDS[symbol]
+    shared, own = _path(seed, _MARKET, day), _path(seed, symbol, day)
+    prices = [
+        kind.level * exp(kind.beta * market + kind.own * alone) for market, alone in zip(shared, own, strict=True)
+    ]
+    waves = [_volatility(seed, _MARKET, day * _HOURS + hour) for hour in range(_HOURS)]
+    basis = [_basis(symbol, seed, day * _HOURS + hour) for hour in range(_HOURS + 1)]
+    draws = _draws(seed, symbol, "bars", day)
+    began, source = _EPOCH + day * _DAY, source_of(seed)
+    bars = []
+    for number, (first, last) in enumerate(pairwise(prices)):
+        hour, part = divmod(number, _STEPS_AN_HOUR)
+        size = waves[hour] * _STEP_NOISE * (kind.beta + kind.own)
+        high = max(first, last) * (1 + size * draws.random() ** 2)
+        low = min(first, last) * (1 - size * draws.random() ** 2)
+        mark = last * (1 + 0.00002 * (draws.random() - 0.5))
+        premium = basis[hour] + (basis[hour + 1] - basis[hour]) * part / _STEPS_AN_HOUR
+        volume = kind.volume * waves[hour] * (0.5 + draws.random()) * (0.7 + abs(last / first - 1) / size)
+        bars.append(
+            Bar(
+                symbol=symbol,
+                interval=INTERVAL,
+                opened_at=began + number * _STEP,
+                open=_decimal(first, kind.digits),
+                high=_decimal(high, kind.digits),
+                low=_decimal(low, kind.digits),
+                close=_decimal(last, kind.digits),
+                volume=_decimal(volume, 3),
+                mark=_decimal(mark, kind.digits + 1),
+                index=_decimal(mark / (1 + premium), kind.digits + 1),
+                source=source,
+                is_simulated=True,
+            )
+        )
+    return bars
+
+
+@lru_cache(maxsize=16)
+def _path(seed: int, name: str, day: int) -> tuple[float, ...]:
+    """Return the logarithm of a price, relative to its level, at each step of a day; the last is the next day's first.
+
+    Noise begins and ends a day at zero: what a price makes of a day is in its levels.
+    """
+    hours = [_level(seed, name, day + hour / _HOURS) for hour in range(_HOURS + 1)]
+    draws = _draws(seed, name, "noise", day)
+    noise = [0.0]
+    for hour in range(_HOURS):
+        size = _STEP_NOISE * _volatility(seed, name, day * _HOURS + hour)
+        noise += [draws.gauss(0, size) for _ in range(_STEPS_AN_HOUR)]
+    walked = list(accumulate(noise))
+    jumps = [shock for number in (-1, 0) if (shock := _shock(seed, name, day // _STRETCH + number))]
+    path = []
+    for step in range(_STEPS + 1):
+        hour, part = divmod(step, _STEPS_AN_HOUR)
+        after = hours[min(hour + 1, _HOURS)]
+        value = hours[hour] + (after - hours[hour]) * part / _STEPS_AN_HOUR
+        value += walked[step] - walked[-1] * step / _STEPS
+        path.append(value + sum(shock.jump(day + step / _STEPS) for shock in jumps))
+    return tuple(path)
+
+
+def _level(seed: int, name: str, day: float) -> float:
+    """Return where a price is going, without noise and shocks; it has no steps."""
+    return (
+        _TIDE_SIZE * _smooth(seed, name, "tide", day / 32)
+        + _DAYS_SIZE * _smooth(seed, name, "days", day)
+        + _stretched(seed, name, day)
+    )
+
+
+def _stretched(seed: int, name: str, day: float) -> float:
+    number = int(day // _STRETCH)
+    return _stretch(seed, name, number).level(day / _STRETCH - number)
+
+
+@dataclass(frozen=True, slots=True)
+class _Stretch:
+    """A rest at a level, swinging about it, and a move to another; or first the move."""
+
+    begins: float  # of the logarithm
+    ends: float
+    rests_first: bool
+    split: float  # 0..1, between rest and move
+    swing: float  # of the logarithm
+    turns: tuple[int, int]
+
+    def level(self, at: float) -> float:
+        """Return the level at a part (0..1) of it."""
+        early, late = at / self.split, (at - self.split) / (1 - self.split)
+        if self.rests_first == (at < self.split):
+            rested, level = (early, self.begins) if self.rests_first else (late, self.ends)
+            return level + self.swing * sum(sin(2 * pi * turn * rested) for turn in self.turns)
+        return self.begins + (self.ends - self.begins) * (late if self.rests_first else early)
+
+
+@lru_cache(maxsize=64)
+def _stretch(seed: int, name: str, number: int) -> _Stretch:
+    begins, ends = (_STRETCH_SIZE * _draws(seed, name, "stretch", n).gauss(0, 1) for n in (number, number + 1))
+    draws = _draws(seed, name, "order", number)
+    return _Stretch(
+        begins,
+        ends,
+        rests_first=draws.random() < 0.5,
+        split=draws.uniform(0.4, 0.65),
+        swing=draws.uniform(0.003, 0.007),
+        turns=(draws.randint(2, 4), draws.randint(5, 8)),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Shock:
+    """A jump, and the waves after it."""
+
+    at: float  # day
+    size: float  # of the logarithm
+
+    def jump(self, day: float) -> float:
+        """Return what is left of it."""
+        return self.size * max(0.0, 1 - (day - self.at) / _SHOCK_DAYS) if day >= self.at else 0.0
+
+    def waves(self, day: float) -> float:
+        """Return by how many times it makes the noise louder."""
+        return 3 * exp(-(day - self.at) / _CALM_DAYS) if day >= self.at else 0.0
+
+
+@lru_cache(maxsize=64)
+def _shock(seed: int, name: str, stretch: int) -> _Shock | None:
+    draws = _draws(seed, name, "shock", stretch)
+    if draws.random() >= _SHOCK_ODDS:
+        return None
+    at = (stretch + draws.random()) * _STRETCH
+    return _Shock(at, draws.uniform(0.025, 0.045) * (1 if draws.random() < 0.4 else -1))
+
+
+def _volatility(seed: int, name: str, hour: int) -> float:
+    """Return by how many times the noise of an hour is louder than it mostly is."""
+    waves = exp(0.3 * _smooth(seed, name, "slow waves", hour / 36) + 0.25 * _smooth(seed, name, "waves", hour / 6))
+    session = 1.25 if 13 <= hour % _HOURS < 20 else 0.92
+    shock = _shock(seed, name, hour // (_HOURS * _STRETCH))
+    return waves * session * (1 + (shock.waves(hour / _HOURS) if shock else 0.0))
+
+
+def _basis(symbol: str, seed: int, hour: int) -> float:
+    """Return mark over index, less one, at the beginning of an hour."""
+    return (
+        0.00022 + 0.0005 * _smooth(seed, symbol, "basis", hour / 30) + 0.00008 * _smooth(seed, symbol, "premium", hour)
+    )
+
+
+def _smooth(seed: int, name: str, what: str, at: float) -> float:
+    """Return noise that goes from one draw, at whole numbers, smoothly to the next; its size there is one."""
+    number = int(at // 1)
+    part = at - number
+    before, after = (_normal(seed, name, what, n) for n in (number, number + 1))
+    return before + (after - before) * part * part * (3 - 2 * part)
+
+
+@lru_cache(maxsize=4096)
+def _normal(seed: int, name: str, what: str, number: int) -> float:
+    return _draws(seed, name, what, number).gauss(0, 1)
+
+
+def _draws(seed: int, name: str, what: str, number: int) -> Random:
+    return Random(f"{MODEL}/{seed}/{name}/{what}/{number}")  # noqa: S311  a market, no secret
+
+
+def _decimal(value: float, digits: int) -> Decimal:
+    return Decimal(f"{value:.{digits}f}")
+
+
+def _floor(at: datetime, length: timedelta) -> datetime:
+    return at - (at - _EPOCH) % length

@@ -1,0 +1,395 @@
+"""What a confirm-card says, what it would run and what it depends on: all of it read from rows, nothing written."""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from decimal import Decimal
+from http import HTTPStatus
+from typing import Any, Final
+from uuid import UUID
+
+from chat.models import ActionCard
+from config.lib.errors import DomainError
+from config.lib.figures import format_price, format_quantity, format_signed_usd, format_usd
+from config.lib.owned import owner_id
+from trading.models import (
+    UNFINISHED,
+    BacktestRun,
+    BrokerKind,
+    CommandKind,
+    Deployment,
+    DeploymentCommand,
+    DeploymentStatus,
+    ExperienceTier,
+    Skill,
+    SkillVersion,
+    Trader,
+    WorkStatus,
+)
+from trading.models.deployments import ActionType
+from trading.record.backtests import (
+    MAX_BACKTEST,
+    MAX_BACKTEST_TICKS,
+    BacktestRefused,
+    BarsInRange,
+    count_bars,
+    span_of_bars,
+)
+from trading.record.deployment_queries import Position, get_deployment, last_marks, positions_of
+from trading.record.deployments import STARTING_EQUITY_USD, list_possible_commands
+from trading.record.trade_queries import TradeFilter, list_open, page_of_trades
+from trading.skills.queries import compare_versions, get_skill, get_version
+from trading.skills.schemas import RiskCaps, Schedule, SkillPayload, parse_payload
+from trading.skills.services import SkillArchived
+
+USUAL_DAYS: Final = 30  # of a backtest, where no days are named
+FEE_BPS: Final = Decimal(4)
+SLIPPAGE_BPS: Final = Decimal(2)
+MAX_CHANGES: Final = 8  # fields of a redeploy that are named
+MAX_VALUE: Final = 40  # characters of a value; a longer one is only said to differ
+NOTE: Final = "Note"  # the label of what is to be considered before the click
+
+_NOTES: Final[dict[str, str]] = {
+    CommandKind.PAUSE: "The agent decides nothing more until you resume it. Positions stay open.",
+    CommandKind.RESUME: "The agent decides again, from the next tick on.",
+    CommandKind.STOP: "The agent never decides again. Positions stay open; close them first if you want out.",
+    CommandKind.FLATTEN: "Every open position is closed at the open of the next bar.",
+    CommandKind.REDEPLOY: "From the next tick on the agent follows the newest version. Positions and lessons stay.",
+}
+_GOES_ON: Final = "The agent goes on: it may open positions again unless you pause it."
+# The same where another program runs the agent: it is not told.
+_LIVE_NOTES: Final[dict[str, str]] = {
+    CommandKind.STOP: "Keel takes nothing more into this record. The program goes on, with its positions.",
+    CommandKind.REDEPLOY: "What is pushed from then on counts for the newest version. The program is not told.",
+}
+BACKTEST_FIRST: Final = (
+    "This version was not played over past bars yet. A backtest first shows what it would have done; you may still"
+    " deploy it now."
+)
+
+Line = tuple[str, str]  # label, text
+
+
+class ActionImpossible(DomainError):
+    """The card could only be refused, so it is not drawn."""
+
+    http_status = HTTPStatus.CONFLICT
+
+
+@dataclass(frozen=True, slots=True)
+class Action:
+    """What a card is wanted for. Some types take a skill (deploy, start_backtest), the others a deployment."""
+
+    type: str  # an ActionType
+    skill_id: UUID | None = None
+    deployment_id: UUID | None = None
+    starts_on: date | None = None  # of a backtest: days of UTC, both part of it
+    ends_on: date | None = None
+    starting_equity_usd: Decimal = STARTING_EQUITY_USD
+    broker: str = BrokerKind.PAPER
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """What a card is made of."""
+
+    payload: dict[str, str]  # what runs
+    lines: list[Line]  # what it says
+    state: dict[str, Any]  # what both depend on
+
+
+def draw(action: Action, now: datetime) -> Drawing:
+    """Return what a card for an action is made of.
+
+    Raises:
+        SkillNotFound, DeploymentNotFound: the owner has no such skill or deployment.
+        ActionImpossible, SkillArchived, BacktestRefused: the card could only be refused.
+    """
+    if action.type == ActionType.DEPLOY:
+        return _draw_deploy(action)
+    if action.type == ActionType.START_BACKTEST:
+        return _draw_backtest(action, now)
+    return _draw_command(action, now)
+
+
+def state_now(card: ActionCard) -> dict[str, Any]:
+    """Return what a card depends on, as it is by now, and hold it until the transaction ends.
+
+    Raises:
+        SkillNotFound, DeploymentNotFound: it is gone.
+    """
+    if card.type in (ActionType.DEPLOY, ActionType.START_BACKTEST):
+        skill_id = UUID(card.payload["skill_id"])
+        Skill.objects.select_for_update().filter(pk=skill_id).first()
+        skill = get_skill(skill_id)
+        return _deploy_state(skill, _alive(skill_id)) if card.type == ActionType.DEPLOY else _skill_state(skill)
+    deployment_id = UUID(card.payload["deployment_id"])
+    # In the order in which lessons are written, or the two could wait for each other: the deployment, then its skill.
+    Deployment.objects.select_for_update().filter(pk=deployment_id).first()
+    Skill.objects.select_for_update().filter(pk=get_deployment(deployment_id).skill_id).first()
+    return _command_state(get_deployment(deployment_id), CommandKind(card.type))
+
+
+# --- One kind of action each ---
+
+
+def _draw_deploy(action: Action) -> Drawing:
+    assert action.skill_id is not None, "a deploy names its skill"
+    if action.broker != BrokerKind.PAPER:
+        raise ActionImpossible("Keel deploys on paper only. A program that trades live pushes its own record.")
+    version = _deployable(action.skill_id)
+    payload, running, backtest = parse_payload(version.payload), _alive(action.skill_id), _last_backtest(version)
+    lines = [
+        ("Skill", _named(version)),
+        ("Broker", "Paper: play money, at the market’s prices"),
+        ("Starting equity", format_usd(action.starting_equity_usd)),
+        ("Symbols", ", ".join(payload.context.symbols)),
+        ("Schedule", _schedule(payload.schedule)),
+        ("Limits", _limits(payload.risk)),
+        ("Backtest", _backtest(backtest) if backtest else "None of this version is finished"),
+    ]
+    if running:
+        lines.append((NOTE, f"This skill is deployed already, {_counted(len(running), 'time')}. This makes one more."))
+    if backtest is None and _is_novice():
+        lines.append((NOTE, BACKTEST_FIRST))
+    stored = {
+        "skill_id": str(action.skill_id),
+        "broker": str(action.broker),
+        "starting_equity_usd": str(action.starting_equity_usd),
+    }
+    return Drawing(stored, lines, _deploy_state(version.skill, running))
+
+
+def _draw_backtest(action: Action, now: datetime) -> Drawing:
+    assert action.skill_id is not None, "a backtest names its skill"
+    version = _deployable(action.skill_id)
+    payload = parse_payload(version.payload)
+    starts_at, ends_at = _range(action, now)
+    ticks = _checked_ticks(payload, starts_at, ends_at, now)
+    bars = count_bars(action.skill_id, starts_at, ends_at)
+    if not bars.total:
+        symbols = ", ".join(payload.context.symbols)
+        raise BacktestRefused(f"There are no bars of {bars.interval} for {symbols} on these days. Choose other days.")
+    lines = [
+        ("Skill", _named(version)),
+        ("Period", f"{_minute(starts_at)} to {_minute(ends_at)} UTC"),
+        ("Bars", f"{bars.interval}: {', '.join(f'{one.symbol} {one.bars:,}' for one in bars.symbols)}"),
+        ("Ticks", f"About {ticks:,}, each of which asks the agent’s model"),
+        ("Lessons", "Drawn at the skill’s own cadence"),
+        ("Starting equity", format_usd(action.starting_equity_usd)),
+        ("Costs", f"{FEE_BPS} basis points a fill, {SLIPPAGE_BPS} of slippage"),
+    ]
+    lines += [(NOTE, note) for note in _notes_of_bars(bars)]
+    stored = {
+        "skill_id": str(action.skill_id),
+        "starts_at": starts_at.isoformat(),
+        "ends_at": ends_at.isoformat(),
+        "starting_equity_usd": str(action.starting_equity_usd),
+        "fee_bps": str(FEE_BPS),
+        "slippage_bps": str(SLIPPAGE_BPS),
+    }
+    return Drawing(stored, lines, _skill_state(version.skill))
+
+
+def _draw_command(action: Action, now: datetime) -> Drawing:
+    assert action.deployment_id is not None, "a command names its deployment"
+    kind, deployment = CommandKind(action.type), get_deployment(action.deployment_id)
+    if kind not in list_possible_commands(deployment):
+        raise ActionImpossible(_why_not(deployment))
+    if _waits(deployment, kind):
+        raise ActionImpossible("That is asked for already. The runner does it at its next round.")
+    is_live = deployment.broker_kind == BrokerKind.LIVE
+    lines = [
+        ("Skill", str(deployment.skill.name)),
+        ("Deployment", f"{deployment.get_broker_kind_display()} since {_minute(deployment.created_at)} UTC"),
+        ("Now", f"{deployment.get_status_display()}, version {deployment.version.version}"),
+    ]
+    if kind == CommandKind.FLATTEN:
+        lines += _positions(deployment, now)
+    if kind == CommandKind.REDEPLOY:
+        lines += _changes(deployment)
+    lines.append((NOTE, (_LIVE_NOTES if is_live else _NOTES)[kind]))
+    if kind == CommandKind.FLATTEN and deployment.status == DeploymentStatus.RUNNING:
+        lines.append((NOTE, _GOES_ON))
+    return Drawing({"deployment_id": str(deployment.pk)}, lines, _command_state(deployment, kind))
+
+
+def _deployable(skill_id: UUID) -> SkillVersion:
+    version = get_version(skill_id)
+    if version.skill.archived_at is not None:
+        raise SkillArchived("This skill is archived. Save it under another name to go on with it.")
+    return version
+
+
+def _range(action: Action, now: datetime) -> tuple[datetime, datetime]:
+    """Return the instants of a backtest: of the days named, or of the last thirty days that have bars."""
+    assert action.skill_id is not None, "a backtest names its skill"
+    today = now.astimezone(UTC).date()
+    span = span_of_bars(action.skill_id)
+    if action.ends_on is not None:
+        ends_on = action.ends_on
+    else:
+        ends_on = (min(span[1], now) - timedelta(microseconds=1)).astimezone(UTC).date() if span else today
+    starts_on = action.starts_on
+    if starts_on is None:
+        starts_on = ends_on - timedelta(days=USUAL_DAYS - 1)
+        if span and span[0].astimezone(UTC).date() <= ends_on:
+            starts_on = max(starts_on, span[0].astimezone(UTC).date())
+    if not starts_on <= ends_on <= today:
+        raise BacktestRefused("A backtest begins before it ends, and ends in the past.")
+    ends_at = now if ends_on == today else _midnight(ends_on) + timedelta(days=1)  # a day that is not over ends now
+    return _midnight(starts_on), ends_at
+
+
+def _midnight(day: date) -> datetime:
+    return datetime.combine(day, time(), UTC)
+
+
+def _checked_ticks(payload: SkillPayload, starts_at: datetime, ends_at: datetime, now: datetime) -> int:
+    """Return how often a backtest would tick; raise what `trading.services.start_backtest` would of such a range."""
+    if not starts_at < ends_at <= now:
+        raise BacktestRefused("This day has only begun. Choose an earlier one.")
+    if ends_at - starts_at > MAX_BACKTEST:
+        raise BacktestRefused("A backtest covers three years at most.")
+    ticks = (ends_at - starts_at) // payload.schedule.every
+    if ticks > MAX_BACKTEST_TICKS:
+        raise BacktestRefused(f"That would be more than {MAX_BACKTEST_TICKS:,} ticks. Choose a shorter time.")
+    return ticks
+
+
+def _why_not(deployment: Deployment) -> str:
+    version, newest = deployment.version.version, deployment.skill.latest_version
+    runs = f"version {version}, the newest" if version == newest else f"version {version} of {newest}"
+    status = deployment.get_status_display().lower()
+    kind = "run by another program" if deployment.broker_kind == BrokerKind.LIVE else "on paper"
+    held = _counted(len(list_open(deployment.pk)), "open position")
+    possible = ", ".join(list_possible_commands(deployment)) or "nothing any more"
+    return f"Not possible now. The deployment is {status}, {kind}, at {runs}, with {held}. Possible: {possible}."
+
+
+# --- What a card depends on ---
+
+
+def _skill_state(skill: Skill) -> dict[str, Any]:
+    return {"skill": str(skill.pk), "latest_version": skill.latest_version, "is_archived": bool(skill.archived_at)}
+
+
+def _deploy_state(skill: Skill, running: Collection[UUID]) -> dict[str, Any]:
+    # With those that run: of two cards for the same wish, the second must not make one more unseen.
+    return {**_skill_state(skill), "running": sorted(map(str, running))}
+
+
+def _command_state(deployment: Deployment, kind: CommandKind) -> dict[str, Any]:
+    state: dict[str, Any] = {
+        "deployment": str(deployment.pk),
+        "status": deployment.status,
+        "version": deployment.version.version,
+        "waits": _waits(deployment, kind),
+    }
+    if kind == CommandKind.REDEPLOY:
+        state["latest_version"] = deployment.skill.latest_version
+    if kind == CommandKind.FLATTEN:
+        state["positions"] = sorted([str(trade.pk), str(trade.quantity)] for trade in list_open(deployment.pk))
+    return state
+
+
+def _waits(deployment: Deployment, kind: CommandKind) -> bool:
+    waiting: bool = DeploymentCommand.objects.filter(deployment=deployment, kind=kind, status__in=UNFINISHED).exists()
+    return waiting
+
+
+def _alive(skill_id: UUID) -> list[UUID]:
+    rows = Deployment.objects.filter(skill=skill_id).exclude(broker_kind=BrokerKind.BACKTEST)
+    return list(rows.exclude(status=DeploymentStatus.STOPPED).values_list("pk", flat=True))
+
+
+# --- What rows say, in words ---
+
+
+def _named(version: SkillVersion) -> str:
+    return f"{version.skill.name}, version {version.version}"
+
+
+def _is_novice() -> bool:
+    return Trader.objects.filter(pk=owner_id(), experience_tier=ExperienceTier.NOVICE).exists()
+
+
+def _last_backtest(version: SkillVersion) -> BacktestRun | None:
+    played = Deployment.objects.filter(version=version, broker_kind=BrokerKind.BACKTEST)
+    rows = BacktestRun.objects.filter(deployment__in=played.values("pk"), status=WorkStatus.DONE)
+    run: BacktestRun | None = rows.order_by("-finished_at", "id").first()
+    return run
+
+
+def _backtest(run: BacktestRun) -> str:
+    trades = page_of_trades(TradeFilter(deployment_id=run.deployment_id, with_backtests=True))
+    days = f"{run.starts_at:%Y-%m-%d} to {run.ends_at:%Y-%m-%d}"
+    return f"{format_signed_usd(trades.net_usd)} net of {_counted(trades.total, 'trade')}, {days}"
+
+
+def _notes_of_bars(bars: BarsInRange) -> list[str]:
+    missing = [f"There are no bars of {', '.join(bars.missing)} on these days."] if bars.missing else []
+    return [*missing, *(["The market of these days is simulated."] if bars.is_simulated else [])]
+
+
+def _schedule(schedule: Schedule) -> str:
+    return f"Daily at {schedule.value} UTC" if schedule.type == "daily" else f"Every {schedule.value}"
+
+
+def _limits(risk: RiskCaps) -> str:
+    return (
+        f"{format_quantity(risk.max_position_pct)}% of equity in a position,"
+        f" {format_quantity(risk.max_total_exposure_pct)}% in all,"
+        f" leverage {format_quantity(risk.max_leverage)}x, {_counted(risk.max_orders_per_day, 'order')} a day,"
+        f" a halt at {format_quantity(risk.daily_loss_halt_pct)}% lost in a day"
+    )
+
+
+def _positions(deployment: Deployment, now: datetime) -> list[Line]:
+    trades = list_open(deployment.pk)
+    marks = last_marks({trade.symbol for trade in trades}, now)
+    held = positions_of(deployment, trades, marks)
+    return [(f"{one.trade.symbol} {one.trade.side}", _position(one)) for one in held]
+
+
+def _position(one: Position) -> str:
+    held = f"{format_quantity(abs(one.trade.quantity))} at {format_price(one.trade.entry_price)}"
+    if one.mark is None or one.unrealised_usd is None:
+        return f"{held}; no price is known now"
+    return f"{held}, now {format_price(one.mark.price)}: {format_signed_usd(one.unrealised_usd)} unrealised"
+
+
+def _changes(deployment: Deployment) -> list[Line]:
+    old, new = deployment.version.version, deployment.skill.latest_version
+    changes = compare_versions(deployment.skill_id, old, new)
+    lines = [("Version", f"{old} → {new}")]
+    lines += [(_field(path), _change(before, after)) for path, before, after in changes[:MAX_CHANGES]]
+    if len(changes) > MAX_CHANGES:
+        lines.append(("Also changed", f"{_counted(len(changes) - MAX_CHANGES, 'field')} more"))
+    return lines
+
+
+def _field(path: str) -> str:
+    *blocks, name = path.replace("_", " ").split(".")
+    return " ".join([*(f"{block}:" for block in blocks), name]).capitalize()
+
+
+def _change(before: Any, after: Any) -> str:
+    texts = _value(before), _value(after)
+    return " → ".join(texts) if max(map(len, texts)) <= MAX_VALUE else "The text differs"
+
+
+def _value(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if value is None or value in ("", []):
+        return "none"
+    return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
+
+
+def _minute(at: datetime) -> str:
+    return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
+
+
+def _counted(number: int, noun: str) -> str:
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")

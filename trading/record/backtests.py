@@ -1,0 +1,324 @@
+"""Backtest runs: start, claim, finish, list."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from http import HTTPStatus
+from typing import Any, Final
+from uuid import UUID
+
+from django.db.models import Count, Max, Min, Q, Sum
+
+from config.lib.errors import DomainError
+from config.lib.paging import place_of
+from trading.models import (
+    UNFINISHED,
+    BacktestRun,
+    Bar,
+    BrokerKind,
+    Skill,
+    SkillVersion,
+    Trade,
+    WorkStatus,
+)
+from trading.models.choices import INTERVALS
+from trading.record.deployments import STARTING_EQUITY_USD, LeaseLost, deploy_skill
+from trading.record.performance import Performance
+from trading.record.trade_queries import deployment_performance, latest_equity
+from trading.skills.queries import get_version
+from trading.skills.schemas import parse_payload
+
+
+class BacktestNotFound(DomainError):
+    """The owner has no such backtest."""
+
+    http_status = HTTPStatus.NOT_FOUND
+
+
+def get_backtest(run_id: UUID) -> BacktestRun:
+    """Return a backtest. Raises BacktestNotFound."""
+    run: BacktestRun | None = BacktestRun.objects.filter(pk=run_id).select_related("deployment").first()
+    if run is None:
+        raise BacktestNotFound("You have no such backtest.")
+    return run
+
+
+def list_backtests_to_run(now: datetime) -> list[tuple[UUID, int]]:
+    """Return (run, user) of the backtests that wait, or whose runner went away; oldest first, inside `system_tx`."""
+    is_free = Q(status="pending") | Q(status="running", lease_until__lte=now)
+    rows = BacktestRun.objects.filter(is_free, user__is_active=True).order_by("created_at", "id")
+    return list(rows.values_list("pk", "user_id"))
+
+
+MAX_BACKTEST_TICKS: Final = 110_000  # three years of quarters of an hour
+
+
+MAX_COST_BPS: Final = 1_000
+
+
+MAX_BACKTEST: Final = timedelta(days=366 * 3)
+
+
+class BacktestRefused(DomainError):
+    """The range of a backtest makes no sense."""
+
+
+class BacktestIsOver(DomainError):
+    """A backtest that has ended cannot be cancelled."""
+
+    http_status = HTTPStatus.CONFLICT
+
+
+def start_backtest(
+    *,
+    skill_id: UUID,
+    starts_at: datetime,
+    ends_at: datetime,
+    starting_equity_usd: Decimal = STARTING_EQUITY_USD,
+    fee_bps: Decimal = Decimal(4),
+    slippage_bps: Decimal = Decimal(2),
+    reflects: bool = True,
+    now: datetime,
+) -> BacktestRun:
+    """Queue a backtest of a skill's newest version, on a deployment of its own.
+
+    Raises:
+        SkillNotFound: the owner has no such skill.
+        BacktestRefused: the range is in the future, empty or too long.
+    """
+    if not starts_at < ends_at <= now:
+        raise BacktestRefused("A backtest begins before it ends, and ends in the past.")
+    if ends_at - starts_at > MAX_BACKTEST:
+        raise BacktestRefused("A backtest covers three years at most.")
+    if not 0 <= slippage_bps < MAX_COST_BPS or abs(fee_bps) >= MAX_COST_BPS:
+        raise BacktestRefused(f"Fees and slippage are below {MAX_COST_BPS} basis points, and slippage costs.")
+    payload = parse_payload(get_version(skill_id).payload)
+    if (ends_at - starts_at) // payload.schedule.every > MAX_BACKTEST_TICKS:
+        raise BacktestRefused(f"That would be more than {MAX_BACKTEST_TICKS:,} ticks. Choose a shorter time.")
+    symbols = payload.context.symbols
+    bars = Bar.objects.filter(symbol__in=symbols, opened_at__gte=starts_at, opened_at__lt=ends_at)
+    deployment = deploy_skill(
+        skill_id=skill_id, broker_kind=BrokerKind.BACKTEST, starting_equity_usd=starting_equity_usd, now=now
+    )
+    run: BacktestRun = BacktestRun.objects.create(
+        deployment=deployment,
+        starts_at=starts_at,
+        ends_at=ends_at,
+        fee_bps=fee_bps,
+        slippage_bps=slippage_bps,
+        reflects=reflects,
+        is_simulated=bars.filter(is_simulated=True).exists(),
+        created_at=now,
+    )
+    return run
+
+
+def cancel_backtest(*, run_id: UUID, now: datetime) -> BacktestRun:
+    """End a backtest that waits or runs; what it did so far is kept, and its runner stops at its next step.
+
+    Raises:
+        BacktestNotFound: the owner has no such backtest.
+        BacktestIsOver: it has ended already.
+    """
+    rows = BacktestRun.objects.filter(pk=run_id, status__in=UNFINISHED)
+    is_ended = rows.update(status=WorkStatus.CANCELLED, finished_at=now, lease=None, lease_until=None)
+    run = get_backtest(run_id)
+    if not is_ended:
+        raise BacktestIsOver(f"This backtest is over: {run.get_status_display().lower()}.")
+    return run
+
+
+def claim_backtest(*, run_id: UUID, lease: UUID, until: datetime, now: datetime) -> bool:
+    """Take a backtest that waits, or whose runner went away."""
+    is_free = Q(status=WorkStatus.PENDING) | Q(status=WorkStatus.RUNNING, lease_until__lte=now)
+    rows = BacktestRun.objects.filter(is_free, pk=run_id)
+    return bool(rows.update(status=WorkStatus.RUNNING, lease=lease, lease_until=until))
+
+
+def note_progress(*, run_id: UUID, lease: UUID, done: int, total: int, until: datetime) -> None:
+    """Note how far a claimed backtest is, and hold it longer. Raises LeaseLost."""
+    rows = BacktestRun.objects.filter(pk=run_id, lease=lease, status=WorkStatus.RUNNING)
+    if not rows.update(ticks_done=done, ticks_total=total, lease_until=until):
+        raise LeaseLost("This backtest was cancelled, or another runner took it over.")
+
+
+def finish_backtest(
+    *,
+    run_id: UUID,
+    lease: UUID,
+    status: str,
+    summary: Mapping[str, Any] | None = None,
+    error: str = "",
+    now: datetime,
+) -> None:
+    """Note how a claimed backtest ended. Raises LeaseLost."""
+    rows = BacktestRun.objects.filter(pk=run_id, lease=lease, status=WorkStatus.RUNNING)
+    over = {"finished_at": now, "lease": None, "lease_until": None}
+    if not rows.update(status=status, summary=summary or {}, error=error[:280], **over):
+        raise LeaseLost("This backtest was cancelled, or another runner took it over.")
+
+
+RUNS_ON_A_PAGE: Final = 25
+
+
+@dataclass(frozen=True, slots=True)
+class ListedBacktest:
+    """A backtest with what a list says of it."""
+
+    run: BacktestRun
+    skill: Skill
+    version: int
+    closed_trades: int
+    net_usd: Decimal  # of all its trades, as far as realised
+
+
+@dataclass(frozen=True, slots=True)
+class BacktestPage:
+    """One page of backtests, newest first; `number` counts from 1."""
+
+    runs: list[ListedBacktest]
+    number: int
+    pages: int
+
+    @property
+    def is_under_way(self) -> bool:
+        """Whether one of them waits or runs, so that the page will be another soon."""
+        return any(is_under_way(listed.run) for listed in self.runs)
+
+
+@dataclass(frozen=True, slots=True)
+class ShownBacktest:
+    """A backtest with all that its page says of it."""
+
+    run: BacktestRun
+    skill: Skill
+    version: int
+    numbers: Performance | None  # None: it is not over
+    open_trades: int  # that were open when it ended
+    equity_usd: Decimal  # what the account came to, open positions at their mark
+
+
+@dataclass(frozen=True, slots=True)
+class BarCount:
+    """How many bars of a symbol there are in a range."""
+
+    symbol: str
+    bars: int
+
+
+@dataclass(frozen=True, slots=True)
+class BarsInRange:
+    """The bars that a backtest would be played over."""
+
+    interval: str
+    symbols: list[BarCount]
+    is_simulated: bool
+
+    @property
+    def total(self) -> int:
+        """How many there are of all symbols."""
+        return sum(one.bars for one in self.symbols)
+
+    @property
+    def missing(self) -> list[str]:
+        """The symbols of which there are none."""
+        return [one.symbol for one in self.symbols if not one.bars]
+
+
+def is_under_way(run: BacktestRun) -> bool:
+    """Tell whether a backtest waits or runs."""
+    return run.status in UNFINISHED
+
+
+def page_of_backtests(number: int = 1) -> BacktestPage:
+    """Return one page of backtests; a number beyond the last page gives the last."""
+    rows = BacktestRun.objects.select_related("deployment").order_by("-created_at", "id")
+    place = place_of(number, total=rows.count(), size=RUNS_ON_A_PAGE)
+    runs = list(rows[place.rows])
+    skills = Skill.objects.in_bulk({run.deployment.skill_id for run in runs})
+    versions = SkillVersion.objects.defer("payload").in_bulk({run.deployment.version_id for run in runs})
+    totals = {
+        row["deployment"]: row
+        for row in Trade.objects.filter(deployment__in=[run.deployment_id for run in runs])
+        .order_by()
+        .values("deployment")
+        .annotate(net=Sum("realized_pnl_usd"), closed=Count("pk", filter=Q(status="closed")))
+    }
+    return BacktestPage(
+        [
+            ListedBacktest(
+                run,
+                skill=skills[run.deployment.skill_id],
+                version=versions[run.deployment.version_id].version,
+                closed_trades=totals.get(run.deployment_id, {}).get("closed", 0),
+                net_usd=totals.get(run.deployment_id, {}).get("net", Decimal(0)),
+            )
+            for run in runs
+        ],
+        place.number,
+        place.pages,
+    )
+
+
+def show_backtest(run_id: UUID) -> ShownBacktest:
+    """Return a backtest, with its numbers once it is over. Raises BacktestNotFound."""
+    run = get_backtest(run_id)
+    deployment = run.deployment
+    return ShownBacktest(
+        run,
+        skill=deployment.skill,
+        version=deployment.version.version,
+        numbers=None if is_under_way(run) else deployment_performance(deployment),
+        open_trades=Trade.objects.open().filter(deployment=deployment).count(),
+        equity_usd=latest_equity(deployment),
+    )
+
+
+def backtest_skills() -> list[tuple[str, str]]:
+    """Return the skills that can be backtested, last changed first, as (id, what it is called)."""
+    skills = Skill.objects.filter(archived_at__isnull=True).order_by("-updated_at", "id")
+    return [(str(skill.pk), f"{skill.name}, version {skill.latest_version}") for skill in skills]
+
+
+def count_bars(skill_id: UUID, starts_at: datetime, ends_at: datetime) -> BarsInRange:
+    """Count the bars of the newest version's symbols and interval that lie within a range. Raises SkillNotFound."""
+    context = parse_payload(get_version(skill_id).payload).context
+    rows = Bar.objects.filter(
+        symbol__in=context.symbols,
+        interval=context.bars_interval,
+        opened_at__gte=starts_at,
+        opened_at__lte=ends_at - INTERVALS[context.bars_interval],
+    )
+    counted = {
+        row["symbol"]: row
+        for row in rows.order_by()
+        .values("symbol")
+        .annotate(bars=Count("pk"), made=Count("pk", filter=Q(is_simulated=True)))
+    }
+    return BarsInRange(
+        context.bars_interval,
+        [BarCount(symbol, counted.get(symbol, {}).get("bars", 0)) for symbol in context.symbols],
+        is_simulated=any(row["made"] for row in counted.values()),
+    )
+
+
+def span_of_bars(skill_id: UUID) -> tuple[datetime, datetime] | None:
+    """Return when the first bar of the newest version's symbols and interval begins and the last ends; None for none.
+
+    Raises:
+        SkillNotFound: the owner has no such skill.
+    """
+    context = parse_payload(get_version(skill_id).payload).context
+    # A query a symbol: each end is then one step into the index of bars, however many there are.
+    ends: list[dict[str, Any]] = [
+        Bar.objects.filter(symbol=symbol, interval=context.bars_interval).aggregate(
+            first=Min("opened_at"), last=Max("opened_at")
+        )
+        for symbol in context.symbols
+    ]
+    known = [end for end in ends if end["first"] is not None]
+    if not known:
+        return None
+    last = max(end["last"] for end in known) + INTERVALS[context.bars_interval]
+    return min(end["first"] for end in known), last

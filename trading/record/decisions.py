@@ -1,0 +1,77 @@
+"""Decisions of a deployment and their orders."""
+
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Final
+from uuid import UUID
+
+from django.db.models import QuerySet
+
+from config.lib.errors import DomainError
+from config.lib.paging import Page, page_of, place_of
+from trading.models import (
+    DecisionSnapshot,
+    Order,
+)
+from trading.record.deployment_queries import get_deployment
+
+DECISIONS_PER_PAGE: Final = 15
+
+
+_EXPORTED_AT_ONCE: Final = 500
+
+
+class DecisionNotFound(DomainError):
+    """The deployment has no decision of that tick."""
+
+    http_status = HTTPStatus.NOT_FOUND
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionPage:
+    """One page of decisions, without their long texts; `number` is from 1."""
+
+    decisions: list[DecisionSnapshot]
+    total: int
+    number: int
+    pages: int
+
+
+def page_of_decisions(deployment_id: UUID, number: int = 1, *, verdict: str = "") -> DecisionPage:
+    """Return one page of decisions, newest first, by default of any verdict; beyond the last page is the last."""
+    rows = _decisions(deployment_id, verdict)
+    total = rows.count()
+    place = place_of(number, total=total, size=DECISIONS_PER_PAGE)
+    return DecisionPage(list(rows.order_by("-tick")[place.rows]), total, place.number, place.pages)
+
+
+def decisions_after(deployment_id: UUID, cursor: str = "", *, verdict: str = "") -> Page[DecisionSnapshot]:
+    """Return the next decisions without their texts, newest first, some hundred at once. Raises CursorRefused."""
+    return page_of(_decisions(deployment_id, verdict), by=("-tick", "id"), cursor=cursor, limit=_EXPORTED_AT_ONCE)
+
+
+def _decisions(deployment_id: UUID, verdict: str) -> "QuerySet[DecisionSnapshot]":
+    rows = DecisionSnapshot.objects.filter(deployment=deployment_id).defer("system_prompt", "context", "steps")
+    decisions: QuerySet[DecisionSnapshot] = rows.filter(verdict=verdict) if verdict else rows
+    return decisions
+
+
+def get_decision(deployment_id: UUID, tick: int) -> DecisionSnapshot:
+    """Return a decision with all its texts, of a backtest too. Raises DeploymentNotFound, DecisionNotFound."""
+    deployment = get_deployment(deployment_id, or_backtest=True)
+    decision: DecisionSnapshot | None = DecisionSnapshot.objects.filter(deployment=deployment, tick=tick).first()
+    if decision is None:
+        raise DecisionNotFound("There was no such tick.")
+    return decision
+
+
+def neighbouring_ticks(decision: DecisionSnapshot) -> tuple[int | None, int | None]:
+    """Return the ticks of the decisions before and after one; None: there is none."""
+    ticks = DecisionSnapshot.objects.filter(deployment=decision.deployment_id).values_list("tick", flat=True)
+    before = ticks.filter(tick__lt=decision.tick).order_by("-tick").first()
+    return before, ticks.filter(tick__gt=decision.tick).order_by("tick").first()
+
+
+def list_orders(decision: DecisionSnapshot) -> list[Order]:
+    """Return what became of the orders of a decision."""
+    return list(Order.objects.filter(snapshot=decision).order_by("proposed_at", "id"))

@@ -1,0 +1,242 @@
+"""Read deployments, their commands and open positions."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from decimal import Decimal
+from http import HTTPStatus
+from typing import Final, TypeVar
+from uuid import UUID
+
+from django.db.models import Count, Exists, Model, OuterRef, Q, QuerySet, Subquery, Sum
+
+from config.lib.errors import DomainError
+from trading.market.queries import Mark
+from trading.models import (
+    BacktestRun,
+    Bar,
+    BrokerKind,
+    DecisionSnapshot,
+    Deployment,
+    DeploymentCommand,
+    Order,
+    OrderOrigin,
+    OrderState,
+    Trade,
+    TradeStatus,
+    Verdict,
+)
+from trading.models.choices import INTERVALS
+
+
+class DeploymentNotFound(DomainError):
+    """The owner has no such deployment."""
+
+    http_status = HTTPStatus.NOT_FOUND
+
+
+@dataclass(frozen=True, slots=True)
+class ListedDeployment:
+    """A deployment with what a list says of it."""
+
+    deployment: Deployment
+    positions: list[Trade]
+    closed_trades: int
+    net_usd: Decimal  # of all its trades, as far as realised
+    decided_at: datetime | None
+    refusals: list[DecisionSnapshot]  # of the last day, newest first, at most five
+
+
+def get_deployment(deployment_id: UUID, *, or_backtest: bool = False) -> Deployment:
+    """Return a deployment, a backtest's only on request. Raises DeploymentNotFound."""
+    rows = Deployment.objects.filter(pk=deployment_id).select_related("skill", "version")
+    deployment: Deployment | None = rows.first()
+    if deployment is None or (deployment.broker_kind == BrokerKind.BACKTEST and not or_backtest):
+        raise DeploymentNotFound("You have no such deployment.")
+    return deployment
+
+
+def find_backtest_of(deployment: Deployment) -> BacktestRun | None:
+    """Return the run that a deployment belongs to; None: it is no backtest's."""
+    run: BacktestRun | None = BacktestRun.objects.filter(deployment=deployment).first()
+    return run
+
+
+def list_deployments(now: datetime, *, deployment_id: UUID | None = None) -> list[ListedDeployment]:
+    """Return the deployments that are not backtests', running ones first, then newest; in a handful of queries.
+
+    Raises:
+        DeploymentNotFound: there is none of that id, where one is named.
+    """
+    decided = DecisionSnapshot.objects.filter(deployment=OuterRef("pk")).order_by("-tick").values("tick_at")[:1]
+    which = {} if deployment_id is None else {"deployment": get_deployment(deployment_id)}
+    deployments = list(
+        Deployment.objects.exclude(broker_kind=BrokerKind.BACKTEST)
+        .filter(**({} if deployment_id is None else {"pk": deployment_id}))
+        .select_related("skill", "version")
+        .annotate(decided_at=Subquery(decided))
+        .order_by("-created_at", "id")
+    )
+    totals = {
+        row["deployment"]: row
+        for row in Trade.objects.filter(**which)
+        .order_by()
+        .values("deployment")
+        .annotate(net=Sum("realized_pnl_usd"), closed=Count("pk", filter=Q(status="closed")))
+    }
+    positions: dict[UUID, list[Trade]] = {}
+    for trade in Trade.objects.open().filter(**which).newest_first():
+        positions.setdefault(trade.deployment_id, []).append(trade)
+    refusals: dict[UUID, list[DecisionSnapshot]] = {}
+    since = now - timedelta(days=1)
+    refused = DecisionSnapshot.objects.filter(**which, verdict=Verdict.REFUSED, tick_at__gte=since)
+    for snapshot in refused.defer("system_prompt", "context", "steps").order_by("-tick_at"):
+        refusals.setdefault(snapshot.deployment_id, []).append(snapshot)
+    listed = [
+        ListedDeployment(
+            deployment,
+            positions=positions.get(deployment.pk, []),
+            closed_trades=totals.get(deployment.pk, {}).get("closed", 0),
+            net_usd=totals.get(deployment.pk, {}).get("net", Decimal(0)),
+            decided_at=deployment.decided_at,
+            refusals=refusals.get(deployment.pk, [])[:5],
+        )
+        for deployment in deployments
+    ]
+    return sorted(listed, key=lambda one: one.deployment.status != "running")
+
+
+def list_deployments_to_tick(user_id: int | None = None) -> list[tuple[Deployment, bool]]:
+    """Return the deployments on paper that run or hold something, and all that are told something.
+
+    Each with whether a command waits. Of what other programs run, only commands are the runner's business.
+
+    Call it inside `system_tx`, for everybody's or one user's.
+    """
+    mine = {"deployment": OuterRef("pk")}
+    commands = DeploymentCommand.objects.filter(**mine, status__in=["pending", "running"])
+    held = Trade.objects.filter(**mine, status=TradeStatus.OPEN)
+    sent = Order.objects.filter(**mine, state=OrderState.PENDING)
+    rows = (
+        Deployment.objects.annotate(has_command=Exists(commands))
+        .filter(
+            Q(has_command=True)
+            | (Q(broker_kind=BrokerKind.PAPER) & (Q(status="running") | Exists(held) | Exists(sent)))
+        )
+        .filter(user__is_active=True)
+        .select_related("version")
+        .order_by("last_tick_at", "created_at", "id")
+    )
+    if user_id is not None:
+        rows = rows.filter(user=user_id)
+    return [(deployment, deployment.has_command) for deployment in rows]
+
+
+def count_orders(deployment: Deployment, *, since: datetime) -> int:
+    """Return how many orders of the agent risk has let through since an instant."""
+    rows = Order.objects.filter(deployment=deployment, origin=OrderOrigin.AGENT, proposed_at__gte=since)
+    count: int = rows.exclude(state=OrderState.REFUSED).count()
+    return count
+
+
+def find_last_decision(deployment: Deployment) -> DecisionSnapshot | None:
+    """Return what the last tick decided, without its texts; None before the first."""
+    rows = DecisionSnapshot.objects.filter(deployment=deployment).defer("system_prompt", "context", "steps")
+    snapshot: DecisionSnapshot | None = rows.order_by("-tick").first()
+    return snapshot
+
+
+def count_failed(deployment: Deployment) -> int:
+    """Return how many ticks came to no decision."""
+    count: int = DecisionSnapshot.objects.filter(deployment=deployment, verdict=Verdict.FAILED).count()
+    return count
+
+
+MAX_COMMANDS: Final = 10
+
+
+M = TypeVar("M", bound=Model)
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """An open trade with what it is worth now."""
+
+    trade: Trade
+    mark: Mark | None
+    stop_price: Decimal | None = None
+
+    @property
+    def unrealised_usd(self) -> Decimal | None:
+        """What closing it at the mark would win, before costs; None without a price."""
+        return None if self.mark is None else (self.mark.price - self.trade.entry_price) * self.trade.quantity
+
+
+class Newest(list[M]):
+    """The first rows of a list; `is_cut` tells whether there are more."""
+
+    def __init__(self, rows: "QuerySet[M]", limit: int) -> None:
+        found = list(rows[: limit + 1])
+        super().__init__(found[:limit])
+        self.is_cut = len(found) > limit
+
+
+def list_skill_deployments(skill_id: UUID) -> list[Deployment]:
+    """Return the deployments of a skill but those of backtests, newest first."""
+    rows = Deployment.objects.filter(skill=skill_id).exclude(broker_kind=BrokerKind.BACKTEST)
+    return list(rows.select_related("version").order_by("-created_at", "id"))
+
+
+def list_commands(deployment_id: UUID) -> Newest[DeploymentCommand]:
+    """Return the last commands of a deployment, newest first."""
+    rows = DeploymentCommand.objects.filter(deployment=deployment_id)
+    return Newest(rows.order_by("-created_at", "id"), MAX_COMMANDS)
+
+
+def positions_of(deployment: Deployment, trades: Iterable[Trade], marks: Mapping[str, Mark]) -> list[Position]:
+    """Return the open trades of a deployment with their marks, and the stops that its account keeps."""
+    holdings = deployment.account.get("holdings", {})  # as `brokers.paper` states it
+    stops = {symbol: holding["stop_price"] for symbol, holding in holdings.items()}
+    return [
+        Position(trade, marks.get(trade.symbol), Decimal(stop) if (stop := stops.get(trade.symbol)) else None)
+        for trade in trades
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """What deployments hold at the last prices known."""
+
+    positions: dict[UUID, list[Position]]  # by deployment
+    simulated: list[str]  # the symbols they trade or hold whose prices are made by a model
+
+
+def mark_positions(held: Iterable[tuple[Deployment, Sequence[Trade]]], now: datetime) -> Marked:
+    """Return the open trades of deployments, given with theirs, at the last prices; in one query."""
+    given = list(held)
+    traded = {symbol for deployment, _ in given for symbol in deployment.version.payload["context"]["symbols"]}
+    marks = last_marks({*traded, *(trade.symbol for _, trades in given for trade in trades)}, now)
+    return Marked(
+        {deployment.pk: positions_of(deployment, trades, marks) for deployment, trades in given},
+        sorted(symbol for symbol, mark in marks.items() if mark.bar.is_simulated),
+    )
+
+
+def last_marks(symbols: Collection[str], now: datetime) -> dict[str, Mark]:
+    """Return the last price known of each symbol, from bars of any length, in one query; none: not there."""
+    newest = [
+        Subquery(
+            Bar.objects.filter(symbol=symbol, interval=interval, opened_at__lte=now - length)
+            .order_by("-opened_at")
+            .values("pk")[:1]
+        )
+        for symbol in sorted(set(symbols))
+        for interval, length in INTERVALS.items()
+    ]
+    marks: dict[str, Mark] = {}
+    for bar in Bar.objects.filter(pk__in=newest) if newest else ():
+        closed_at = bar.opened_at + INTERVALS[bar.interval]
+        known = marks.get(bar.symbol)
+        if known is None or closed_at > known.at:
+            marks[bar.symbol] = Mark(closed_at, bar.close, bar)
+    return marks

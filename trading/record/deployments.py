@@ -1,0 +1,197 @@
+"""Deploy a skill; commands, leases and halts of a deployment."""
+
+from datetime import datetime
+from decimal import Decimal
+from http import HTTPStatus
+from typing import Final
+from uuid import UUID
+
+from django.db.models import Q
+
+from config.lib.errors import DomainError
+from trading.models import (
+    UNFINISHED,
+    BrokerKind,
+    CommandKind,
+    Deployment,
+    DeploymentCommand,
+    DeploymentStatus,
+    Trade,
+    WorkStatus,
+)
+from trading.record.deployment_queries import get_deployment
+from trading.skills.queries import get_version
+from trading.skills.services import SkillArchived
+
+STARTING_EQUITY_USD: Final = Decimal(10_000)
+
+
+class CommandRefused(DomainError):
+    """The deployment is in no state for that."""
+
+    http_status = HTTPStatus.CONFLICT
+
+
+class PushRefused(DomainError):
+    """The record of a deployment is kept by Keel, or is closed; no other program writes to it."""
+
+    http_status = HTTPStatus.CONFLICT
+
+
+class LeaseLost(DomainError):
+    """Somebody else took over the work meanwhile."""
+
+    http_status = HTTPStatus.CONFLICT
+
+
+def deploy_skill(
+    *,
+    skill_id: UUID,
+    broker_kind: str = BrokerKind.PAPER,
+    starting_equity_usd: Decimal = STARTING_EQUITY_USD,
+    now: datetime,
+) -> Deployment:
+    """Set the newest version of a skill to run; the runner ticks it from now on.
+
+    Raises:
+        SkillNotFound: the owner has no such skill.
+        SkillArchived: it is off the lists.
+    """
+    version = get_version(skill_id)
+    if version.skill.archived_at is not None:
+        raise SkillArchived("This skill is archived. Save it under another name to go on with it.")
+    deployment: Deployment = Deployment.objects.create(
+        skill=version.skill,
+        version=version,
+        broker_kind=broker_kind,
+        starting_equity_usd=starting_equity_usd,
+        created_at=now,
+    )
+    return deployment
+
+
+def get_pushed_deployment(deployment_id: UUID) -> Deployment:
+    """Return a deployment that another program runs, and may still push its record to.
+
+    Raises:
+        DeploymentNotFound: the owner has no such deployment.
+        PushRefused: Keel runs it, or it is stopped.
+    """
+    deployment = get_deployment(deployment_id)
+    if deployment.broker_kind != BrokerKind.LIVE:
+        raise PushRefused("Keel runs this deployment and keeps its record itself.")
+    if deployment.status == DeploymentStatus.STOPPED:
+        raise PushRefused("This deployment is stopped. Make another one for the program that goes on.")
+    return deployment
+
+
+def request_command(*, deployment_id: UUID, kind: str, now: datetime) -> DeploymentCommand:
+    """Tell the runner what to do with a deployment; the same wish again returns the one that waits.
+
+    Raises:
+        DeploymentNotFound: the owner has no such deployment.
+        CommandRefused: it is in no state for that.
+    """
+    deployment = get_deployment(deployment_id)
+    Deployment.objects.select_for_update().get(pk=deployment.pk)
+    waiting = DeploymentCommand.objects.filter(deployment=deployment, kind=kind, status__in=UNFINISHED).first()
+    if waiting is not None:
+        same: DeploymentCommand = waiting
+        return same
+    if refusal := _refusal(deployment, CommandKind(kind)):
+        raise CommandRefused(refusal)
+    command: DeploymentCommand = DeploymentCommand.objects.create(deployment=deployment, kind=kind, created_at=now)
+    return command
+
+
+def list_possible_commands(deployment: Deployment) -> list[CommandKind]:
+    """Return what a deployment could be told now."""
+    return [kind for kind in CommandKind if not _refusal(deployment, kind)]
+
+
+def _refusal(deployment: Deployment, kind: CommandKind) -> str:
+    if deployment.broker_kind == BrokerKind.LIVE and kind not in {CommandKind.STOP, CommandKind.REDEPLOY}:
+        return "Another program runs this deployment; tell it there."
+    status = deployment.status
+    match kind:
+        case CommandKind.PAUSE if status != DeploymentStatus.RUNNING:
+            return "Only a running deployment can be paused."
+        case CommandKind.RESUME if status != DeploymentStatus.PAUSED:
+            return "Only a paused deployment can be resumed."
+        case CommandKind.STOP if status == DeploymentStatus.STOPPED:
+            return "This deployment is stopped already."
+        case CommandKind.FLATTEN if not Trade.objects.filter(deployment=deployment, status="open").exists():
+            return "There is no open position to close."
+        case CommandKind.REDEPLOY if status == DeploymentStatus.STOPPED:
+            return "This deployment is stopped. Deploy the skill anew."
+        case CommandKind.REDEPLOY if deployment.version.version == deployment.skill.latest_version:
+            return "It runs the newest version already."
+    return ""
+
+
+def claim_command(*, deployment_id: UUID, lease: UUID, until: datetime, now: datetime) -> DeploymentCommand | None:
+    """Take the oldest command of a deployment that waits, or whose runner went away; None if there is none."""
+    is_free = Q(status=WorkStatus.PENDING) | Q(status=WorkStatus.RUNNING, lease_until__lte=now)
+    rows = DeploymentCommand.objects.filter(is_free, deployment=deployment_id)
+    for command in rows.order_by("created_at", "id"):
+        if rows.filter(pk=command.pk).update(status=WorkStatus.RUNNING, lease=lease, lease_until=until):
+            command.refresh_from_db()
+            claimed: DeploymentCommand = command
+            return claimed
+    return None
+
+
+def carry_out(*, command: DeploymentCommand, now: datetime) -> str:
+    """Do what a command asks of the deployment's row, and say so in words; positions are the runner's business.
+
+    Raises:
+        DeploymentNotFound: the deployment is gone.
+    """
+    deployment = get_deployment(command.deployment_id)
+    if refusal := _refusal(deployment, CommandKind(command.kind)):
+        return refusal  # another command came before it
+    match CommandKind(command.kind):
+        case CommandKind.PAUSE:
+            deployment.status = DeploymentStatus.PAUSED
+        case CommandKind.RESUME:
+            deployment.status = DeploymentStatus.RUNNING
+        case CommandKind.STOP:
+            deployment.status, deployment.stopped_at = DeploymentStatus.STOPPED, now
+        case CommandKind.REDEPLOY:
+            deployment.version = get_version(deployment.skill_id)
+        case CommandKind.FLATTEN:
+            return "All positions are to be closed at the open of the next bar; the next tick shows it."
+    deployment.save(update_fields=["status", "stopped_at", "version"])
+    return f"Runs version {deployment.version.version}; it is {deployment.get_status_display().lower()}."
+
+
+def finish_command(*, command_id: UUID, lease: UUID, outcome: str, has_failed: bool = False, now: datetime) -> None:
+    """Note how a claimed command ended. Raises LeaseLost."""
+    status = WorkStatus.FAILED if has_failed else WorkStatus.DONE
+    rows = DeploymentCommand.objects.filter(pk=command_id, lease=lease, status=WorkStatus.RUNNING)
+    if not rows.update(status=status, outcome=outcome[:280], finished_at=now, lease=None, lease_until=None):
+        raise LeaseLost("Another runner took this command over.")
+
+
+def claim_deployment(*, deployment_id: UUID, lease: UUID, until: datetime, now: datetime) -> bool:
+    """Take a deployment for a tick, unless another runner holds it."""
+    is_free = Q(lease__isnull=True) | Q(lease_until__lte=now)
+    rows = Deployment.objects.filter(is_free, pk=deployment_id)
+    return bool(rows.update(lease=lease, lease_until=until))
+
+
+def release_deployment(*, deployment_id: UUID, lease: UUID) -> None:
+    """Give a deployment back after a tick; one that another runner holds by now is left alone."""
+    Deployment.objects.filter(pk=deployment_id, lease=lease).update(lease=None, lease_until=None)
+
+
+def halt_deployment(*, deployment_id: UUID, code: str, until: datetime) -> None:
+    """Keep a deployment from opening positions for a time; a longer halt that stands is kept."""
+    rows = Deployment.objects.filter(Q(halted_until__isnull=True) | Q(halted_until__lt=until), pk=deployment_id)
+    rows.update(halt_code=code, halted_until=until)
+
+
+def lift_halt(*, deployment_id: UUID, now: datetime) -> bool:
+    """End a halt whose time is over; tell whether there was one."""
+    rows = Deployment.objects.filter(pk=deployment_id, halted_until__lte=now)
+    return bool(rows.update(halt_code="", halted_until=None))

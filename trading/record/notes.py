@@ -1,0 +1,110 @@
+"""Reflection notes: read, write, keep."""
+
+from collections.abc import Collection
+from datetime import datetime
+from http import HTTPStatus
+from typing import Final
+from uuid import UUID
+
+from django.db.models import F, Q
+
+from config.lib.errors import DomainError
+from trading.models import (
+    BrokerKind,
+    Deployment,
+    NoteStatus,
+    ReflectionNote,
+    Skill,
+)
+from trading.record.deployment_queries import DeploymentNotFound, Newest, get_deployment
+
+
+def find_active_note(deployment: Deployment) -> ReflectionNote | None:
+    """Return the lessons that a deployment's prompt carries: its own, else those kept for the skill (settled 28).
+
+    A backtest has its own alone: what is kept for the skill may have been learned after its time.
+    """
+    which = Q(deployment=deployment)
+    if deployment.broker_kind != BrokerKind.BACKTEST:
+        which |= Q(deployment__isnull=True)
+    rows = ReflectionNote.objects.filter(which, skill=deployment.skill_id)
+    note: ReflectionNote | None = rows.filter(status="active").order_by(F("deployment").asc(nulls_last=True)).first()
+    return note
+
+
+def list_active_notes(deployments: Collection[Deployment]) -> list[ReflectionNote]:
+    """Return the lessons that the prompts of deployments carry, as `find_active_note` does; each once, newest first."""
+    of_skills = Q(deployment__isnull=True, skill__in={one.skill_id for one in deployments})
+    rows = ReflectionNote.objects.filter(
+        Q(deployment__in=[one.pk for one in deployments]) | of_skills, status="active"
+    ).order_by("-generated_at", "id")
+    notes = list(rows)
+    own = {note.deployment_id for note in notes}
+    shared = {one.skill_id for one in deployments if one.pk not in own}
+    return [note for note in notes if note.deployment_id is not None or note.skill_id in shared]
+
+
+class NoteNotFound(DomainError):
+    """The owner has no such lessons."""
+
+    http_status = HTTPStatus.NOT_FOUND
+
+
+def write_note(*, note: ReflectionNote, now: datetime) -> ReflectionNote:
+    """Make a new note the active one of its deployment, or of its skill; the one before it is superseded.
+
+    The deployment is locked, so that of two reflections one follows on the other.
+    """
+    if note.deployment_id is not None and not Deployment.objects.select_for_update().filter(pk=note.deployment_id):
+        raise DeploymentNotFound("You have no such deployment.")
+    Skill.objects.select_for_update().get(pk=note.skill_id)
+    scope = Q(deployment=note.deployment_id) if note.deployment_id else Q(deployment__isnull=True)
+    active = ReflectionNote.objects.filter(scope, skill=note.skill_id, status=NoteStatus.ACTIVE)
+    active.update(status=NoteStatus.SUPERSEDED, superseded_at=now)
+    note.status, note.generated_at = NoteStatus.ACTIVE, now
+    note.save(force_insert=True)
+    return note
+
+
+def keep_note_for_skill(*, note_id: UUID, now: datetime) -> ReflectionNote:
+    """Keep a deployment's lessons for all deployments of the skill (settled 28). Raises NoteNotFound."""
+    note: ReflectionNote | None = ReflectionNote.objects.filter(pk=note_id, deployment__isnull=False).first()
+    if note is None:
+        raise NoteNotFound("There are no such lessons.")
+    kept = {
+        name: getattr(note, name)
+        for name in ("skill_version", "window_start", "window_end", "trades_considered", "lessons_text")
+    }
+    cost = {name: getattr(note, name) for name in ("model_used", "findings")}
+    copy = ReflectionNote(skill_id=note.skill_id, deployment=None, generated_at=now, **kept, **cost)
+    return write_note(note=copy, now=now)
+
+
+MAX_NOTES: Final = 20
+
+
+class LessonsNotFound(DomainError):
+    """The deployment has no such lessons."""
+
+    http_status = HTTPStatus.NOT_FOUND
+
+
+def list_skill_notes(skill_id: UUID) -> Newest[ReflectionNote]:
+    """Return the lessons kept for a skill, the active ones first, then the newest."""
+    rows = ReflectionNote.objects.filter(skill=skill_id, deployment__isnull=True)
+    return Newest(rows.order_by("status", "-generated_at", "id"), MAX_NOTES)
+
+
+def list_notes(deployment_id: UUID) -> Newest[ReflectionNote]:
+    """Return the lessons of a deployment, the active ones first, then the newest."""
+    rows = ReflectionNote.objects.filter(deployment=deployment_id)
+    return Newest(rows.order_by("status", "-generated_at", "id"), MAX_NOTES)
+
+
+def get_note(deployment_id: UUID, note_id: UUID) -> ReflectionNote:
+    """Return lessons of a deployment. Raises DeploymentNotFound, LessonsNotFound."""
+    deployment = get_deployment(deployment_id)
+    note: ReflectionNote | None = ReflectionNote.objects.filter(pk=note_id, deployment=deployment).first()
+    if note is None:
+        raise LessonsNotFound("There are no such lessons.")
+    return note

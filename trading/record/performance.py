@@ -1,0 +1,155 @@
+"""What a record of trades and an equity curve come to. Pure; no infinity and no NaN ever leaves it."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from decimal import Decimal
+from math import sqrt
+from random import Random
+from statistics import fmean, stdev
+from typing import Final
+
+from trading.market.regime import simple_returns
+
+DAYS_PER_YEAR: Final = 365  # these markets never close
+MIN_DAYS: Final = 20  # of returns; a Sharpe ratio of fewer says nothing
+MIN_TRADES: Final = 5  # below: "too few to say"
+RESAMPLES: Final = 1000
+MAX_RESAMPLED: Final = 200  # trades; above, the mean is normal enough for its standard error to do
+_Z90: Final = 1.6448536269514722  # half of a normal's middle 90 %
+ZERO: Final = Decimal(0)
+
+
+@dataclass(frozen=True, slots=True)
+class ClosedTrade:
+    """A round trip that ended, as far as numbers need it."""
+
+    net_usd: Decimal
+    gross_usd: Decimal = ZERO
+    fees_usd: Decimal = ZERO
+    funding_usd: Decimal = ZERO
+    held: timedelta = timedelta(0)
+
+
+@dataclass(frozen=True, slots=True)
+class EquityAt:
+    """The account's worth at an instant, open positions at their mark."""
+
+    at: datetime
+    equity_usd: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Drawdown:
+    """The deepest fall from a peak."""
+
+    usd: Decimal
+    fraction: float  # 0..1 of the peak; above 1 if the account went below zero
+
+
+@dataclass(frozen=True, slots=True)
+class Performance:
+    """What a record comes to. None: there is not enough to say."""
+
+    trades: int
+    wins: int
+    net_usd: Decimal
+    gross_usd: Decimal
+    fees_usd: Decimal
+    funding_usd: Decimal
+    win_rate_fraction: float | None  # trades with net above zero
+    profit_factor: float | None  # won over lost; None without losses
+    expectancy_usd: float | None  # mean net of a trade
+    expectancy_interval_usd: tuple[float, float] | None  # 90 %
+    mean_held: timedelta | None
+    sharpe: float | None
+    max_drawdown: Drawdown | None
+    is_too_few: bool
+
+
+def summarise(
+    trades: Sequence[ClosedTrade], equity: Iterable[EquityAt] = (), *, starting_equity_usd: Decimal | None = None
+) -> Performance:
+    """Return the numbers of a record; the equity curve is in order of time, read once and not kept."""
+    ends: list[EquityAt] = []
+    drawdown = max_drawdown(_noting_ends(equity, ends), starting_equity_usd)
+    nets = [trade.net_usd for trade in trades]
+    won = sum((net for net in nets if net > 0), ZERO)
+    lost = -sum((net for net in nets if net < 0), ZERO)
+    wins = sum(net > 0 for net in nets)
+    return Performance(
+        trades=len(nets),
+        wins=wins,
+        net_usd=sum(nets, ZERO),
+        gross_usd=sum((trade.gross_usd for trade in trades), ZERO),
+        fees_usd=sum((trade.fees_usd for trade in trades), ZERO),
+        funding_usd=sum((trade.funding_usd for trade in trades), ZERO),
+        win_rate_fraction=wins / len(nets) if nets else None,
+        profit_factor=float(won / lost) if lost else None,
+        expectancy_usd=float(sum(nets, ZERO) / len(nets)) if nets else None,
+        expectancy_interval_usd=mean_interval([float(net) for net in nets]),
+        mean_held=sum((trade.held for trade in trades), timedelta(0)) / len(nets) if nets else None,
+        sharpe=sharpe(daily_equity(ends, starting_equity_usd)),
+        max_drawdown=drawdown,
+        is_too_few=len(nets) < MIN_TRADES,
+    )
+
+
+def daily_equity(points: Sequence[EquityAt], starting_equity_usd: Decimal | None = None) -> list[float]:
+    """Return the equity at the end of each UTC day, idle days as the day before; first, what it started from."""
+    last: dict[date, Decimal] = {point.at.astimezone(UTC).date(): point.equity_usd for point in points}
+    if not last:
+        return []
+    day, until = min(last), max(last)
+    equity = starting_equity_usd if starting_equity_usd is not None else points[0].equity_usd
+    values = [float(equity)]
+    while day <= until:
+        equity = last.get(day, equity)
+        values.append(float(equity))
+        day += timedelta(days=1)
+    return values
+
+
+def sharpe(daily: Sequence[float]) -> float | None:
+    """Return the yearly Sharpe ratio of daily equity; None below 20 days, without a deviation, or once wiped out."""
+    if len(daily) <= MIN_DAYS or any(value <= 0 for value in daily):
+        return None
+    returns = simple_returns(daily)
+    deviation = stdev(returns)
+    return fmean(returns) / deviation * sqrt(DAYS_PER_YEAR) if deviation > 0 else None
+
+
+def max_drawdown(points: Iterable[EquityAt], starting_equity_usd: Decimal | None = None) -> Drawdown | None:
+    """Return the deepest fall, the starting equity being the first peak; None without a curve."""
+    peak, deepest = starting_equity_usd, None
+    for point in points:
+        peak = point.equity_usd if peak is None else max(peak, point.equity_usd)
+        deepest = deepest or Drawdown(ZERO, 0.0)
+        fall = peak - point.equity_usd
+        if peak > 0 and float(fall / peak) > deepest.fraction:
+            deepest = Drawdown(fall, float(fall / peak))
+    return deepest
+
+
+def _noting_ends(points: Iterable[EquityAt], ends: list[EquityAt]) -> Iterator[EquityAt]:
+    """Hand points on, and note the first and the last of each UTC day: all that daily equity asks of them."""
+    day = None
+    for point in points:
+        before, day = day, point.at.astimezone(UTC).date()
+        if len(ends) > 1 and day == before:
+            ends[-1] = point
+        else:
+            ends.append(point)
+        yield point
+
+
+def mean_interval(values: Sequence[float]) -> tuple[float, float] | None:
+    """Return a 90 % interval for the mean, by bootstrap; the same values give the same interval. None below five."""
+    if len(values) < MIN_TRADES:
+        return None
+    if len(values) > MAX_RESAMPLED:
+        error = _Z90 * stdev(values) / sqrt(len(values))
+        return fmean(values) - error, fmean(values) + error
+    random = Random(len(values))  # noqa: S311  a fixed seed, so that a page says the same twice
+    means = sorted(fmean(random.choices(values, k=len(values))) for _ in range(RESAMPLES))
+    return means[RESAMPLES // 20], means[-RESAMPLES // 20 - 1]

@@ -1,0 +1,176 @@
+"""Reviewing a draft (seed 003): rules that need no model first, then one question to a model.
+
+The law: the draft goes to the model as data, and what comes back is data too, bounded and checked; whatever is wrong
+with it, the findings of the rules stand. The model is called outside of any transaction.
+"""
+
+import asyncio
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Final
+
+from django.conf import settings
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from config.lib.llm import door
+from config.lib.llm.door import LLMUnavailable
+from config.lib.text import normal_form, prompt_line
+from trading.agent.cost import sample_cost
+from trading.agent.prompts import CRITIQUE, critique_request
+from trading.skills.lint import DraftFinding, Severity, by_weight, lint_draft
+from trading.skills.schemas import PayloadInvalid, parse_payload
+from trading.skills.services import list_save_problems
+
+logger = logging.getLogger(__name__)
+
+MAX_FINDINGS: Final = 12
+MAX_ANSWER: Final = 40_000  # characters of an answer; a longer one is none
+ANSWER_TOKENS: Final = 1_500
+ANSWER_SECONDS: Final = 90.0
+MAX_TITLE, MAX_TEXT = 120, 600  # characters that are kept
+MAX_GIVEN: Final = 100  # findings in one answer, above which it is none
+
+
+@dataclass(frozen=True, slots=True)
+class Critique:
+    """What was found in a draft."""
+
+    summary: str
+    findings: list[DraftFinding]  # heaviest first, at most MAX_FINDINGS
+
+
+def critique(payload: Mapping[str, Any], tier: str | None) -> Critique:
+    """Return a review of a draft, by rules and by a model; without the model's answer, by rules alone.
+
+    Opens an event loop of its own: call it outside of any, and outside of transactions.
+
+    Args:
+        payload: a stored one, whole or not.
+        tier: how much its author has traded; None counts as intermediate.
+    """
+    found = _by_rules(payload, tier)
+    try:
+        answer = asyncio.run(_ask(payload, tier, found))
+    except (LLMUnavailable, TimeoutError) as problem:
+        logger.info("No critique by a model: %s", type(problem).__name__)
+        return _by_rules_alone(found, "the reviewing model did not answer")
+    read = _read(answer)
+    if read is None:
+        return _by_rules_alone(found, "the reviewing model's answer could not be read")
+    return Critique(read.summary, _merged(found, read.as_findings()))
+
+
+def list_warnings(payload: Mapping[str, Any]) -> list[str]:
+    """Return in a sentence or two each what is doubtful in a draft: by rule, and by what it costs a day."""
+    findings = [finding for finding in lint_draft(payload) if finding.severity != Severity.INFO]
+    return [*(f"{finding.title}. {finding.detail}" for finding in findings), *_cost_warnings(payload)]
+
+
+def _cost_warnings(payload: Mapping[str, Any]) -> list[str]:
+    try:
+        tokens = sample_cost(parse_payload(payload)).tokens_per_day
+    except PayloadInvalid:
+        return []  # counted once it is whole
+    limit = settings.AGENT_DAILY_PROMPT_TOKENS_WARNING
+    if tokens <= limit:
+        return []
+    return [
+        f"It takes about {tokens:,} tokens of prompt a day, above {limit:,}. Fewer ticks, symbols or bars save most."
+    ]
+
+
+# --- By rules ---
+
+
+def _by_rules(payload: Mapping[str, Any], tier: str | None) -> list[DraftFinding]:
+    problems = [f"{error.field}: {error.problem}".removeprefix(": ") for error in list_save_problems(payload)]
+    missing = _cut(prompt_line("; ".join(problems)), MAX_TEXT)
+    unsaved = [DraftFinding(Severity.ERROR, "It cannot be saved yet", missing)] if missing else []
+    costly = [DraftFinding(Severity.WARNING, "A lot of tokens", warning) for warning in _cost_warnings(payload)]
+    found = by_weight([*unsaved, *lint_draft(payload), *costly])
+    return [finding for finding in found if not (finding.is_basic and tier == "expert")]
+
+
+def _by_rules_alone(found: Sequence[DraftFinding], why: str) -> Critique:
+    said = f"{len(found)} finding{'' if len(found) == 1 else 's'}" if found else "nothing to say against it"
+    return Critique(f"Checked by rules alone, since {why}: {said}.", list(found[:MAX_FINDINGS]))
+
+
+# --- By a model ---
+
+
+async def _ask(payload: Mapping[str, Any], tier: str | None, found: Sequence[DraftFinding]) -> str:
+    draft = json.dumps(payload, ensure_ascii=False)
+    request = critique_request(draft, tier=tier, known=[finding.title for finding in found])
+    messages = [{"role": "system", "content": CRITIQUE}, {"role": "user", "content": request}]
+    try:
+        async with asyncio.timeout(ANSWER_SECONDS):
+            answer = await door.complete(messages, models=[settings.CHAT_CRITIQUE_MODEL], max_tokens=ANSWER_TOKENS)
+    finally:
+        await door.close()  # this loop ends here, and its connections with it
+    return answer.text
+
+
+def _clean(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("NUL stands in no sentence")
+    line = prompt_line(text)
+    if not any(map(str.isalnum, line)):
+        raise ValueError("says nothing")
+    return line
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else f"{text[: length - 1].rstrip()}…"
+
+
+_Text = Annotated[str, AfterValidator(_clean), AfterValidator(lambda text: _cut(text, MAX_TEXT))]
+_Title = Annotated[str, AfterValidator(_clean), AfterValidator(lambda text: _cut(text.rstrip("."), MAX_TITLE))]
+_Severity = Annotated[
+    Severity, BeforeValidator(lambda value: value.strip().lower() if isinstance(value, str) else value)
+]
+
+
+class _Given(BaseModel):
+    """A finding as a model writes it; what it adds beyond the contract is left out."""
+
+    model_config = ConfigDict(extra="ignore", strict=False)
+
+    severity: _Severity
+    title: _Title
+    detail: _Text
+    suggestion: _Text | None = None
+
+    def as_finding(self) -> DraftFinding:
+        return DraftFinding(self.severity, self.title, self.detail, self.suggestion or "")
+
+
+class _Answer(BaseModel):
+    """A review as a model writes it."""
+
+    summary: _Text
+    findings: list[_Given] = Field(max_length=MAX_GIVEN)
+
+    def as_findings(self) -> list[DraftFinding]:
+        return [given.as_finding() for given in self.findings]
+
+
+def _read(answer: str) -> _Answer | None:
+    """Return the JSON of an answer, also of one with a fence or a word around it; None: it is no review."""
+    start, end = answer.find("{"), answer.rfind("}")
+    if len(answer) > MAX_ANSWER or start < 0 or end < start:
+        return None
+    try:
+        return _Answer.model_validate_json(answer[start : end + 1])
+    except (ValidationError, UnicodeError) as error:
+        logger.info("A critique could not be read: %s", type(error).__name__)
+        return None
+
+
+def _merged(found: Sequence[DraftFinding], given: Sequence[DraftFinding]) -> list[DraftFinding]:
+    """Return both, the rules' own words where both say the same."""
+    by_title = {normal_form(finding.title): finding for finding in [*given, *found]}
+    ordered = [by_title[normal_form(finding.title)] for finding in [*found, *given]]
+    return by_weight(dict.fromkeys(ordered))[:MAX_FINDINGS]

@@ -1,0 +1,402 @@
+"""Distilling a deployment's closed trades into lessons for its agent (seed 002): on a cadence, never in a tick.
+
+The law: whoever holds the run's lease reflects, so that a record is read once however many workers look; the model is
+called outside of any transaction; the one that writes asks first whether the lease still holds. Two times run here:
+`now` is the deployment's own, simulated in a backtest, and decides what is due; `clock` is the wall's, for leases.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
+from typing import Any, Final
+from uuid import UUID, uuid4
+
+from django.db.models import Count, Exists, Min, OuterRef, Q, Subquery
+
+from config.lib.figures import format_signed_whole_usd, format_usd
+from config.lib.llm import door
+from config.lib.llm.door import Completion, LLMUnavailable, cost_usd
+from config.lib.owned import owned, owned_tx, system_tx
+from config.lib.text import prompt_line
+from trading.agent.context import trade_line
+from trading.agent.prompts import REFLECTION, Lessons, reflection_request
+from trading.models import (
+    BrokerKind,
+    Deployment,
+    DeploymentStatus,
+    NoteStatus,
+    ReflectionNote,
+    ReflectionRun,
+    Trade,
+    WorkStatus,
+)
+from trading.record.deployment_queries import DeploymentNotFound
+from trading.record.notes import write_note
+from trading.reviews.lessons import lessons_of
+from trading.reviews.lint import Finding, WindowTrade, lint_lessons
+from trading.skills.schemas import MemoryDial, SkillPayload, parse_payload
+from trading.skills.services import reflection_models
+
+logger = logging.getLogger(__name__)
+
+MAX_WINDOW: Final = 100  # trades in one reflection, the newest
+ANSWER_TOKENS: Final = 600  # more than is kept, so that what is cut is cut between bullets
+LEASE: Final = timedelta(minutes=5)
+RETRY_AFTER: Final = timedelta(minutes=15)  # a failed reflection is not tried again before
+MAX_PER_RUN: Final = 50
+
+Clock = Callable[[], datetime]
+
+_NO_LESSONS: Final = "The model's answer held no lessons."
+_WENT_AWAY: Final = "Its worker went away before the end."
+_BROKE: Final = "It failed; the log says why."
+
+
+class Outcome(StrEnum):
+    """How a try to reflect ended."""
+
+    WRITTEN = "written"
+    NOT_DUE = "not due"
+    UNDER_WAY = "under way"  # another worker is at it
+    TAKEN_OVER = "taken over"  # by another worker, after the lease ran out
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Reflected:
+    """What became of one try; the note if one was written, else why it failed."""
+
+    deployment_id: UUID
+    outcome: Outcome
+    note: ReflectionNote | None = None
+    error: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """What a reflection reads."""
+
+    payload: SkillPayload
+    skill_id: UUID
+    skill_version: int
+    trades: Sequence[Trade]  # oldest exit first
+    before: ReflectionNote | None
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """The right to write a deployment's next lessons, while the lease is the one in its run's row."""
+
+    deployment_id: UUID
+    run_id: UUID
+    lease: UUID
+    now: datetime
+    claimed_at: datetime  # by the clock
+    work: _Work
+
+
+# --- When ---
+
+
+def is_due(
+    dial: MemoryDial,
+    *,
+    closed: int,
+    waiting_since: datetime | None,
+    reflected_at: datetime | None = None,
+    failed_at: datetime | None = None,
+    now: datetime,
+) -> bool:
+    """Tell whether a record is to be reflected on.
+
+    Args:
+        closed: trades that closed since the last reflection.
+        waiting_since: when the first of them closed; None without any.
+        reflected_at: of the last reflection.
+        failed_at: of the last try, if that failed.
+    """
+    if not dial.enabled or not closed or waiting_since is None:
+        return False
+    if failed_at is not None and now < failed_at + RETRY_AFTER:
+        return False
+    match dial.reflection.cadence:
+        case "per_n_trades":
+            return closed >= dial.reflection.every_n_trades
+        case "daily":
+            return (reflected_at or waiting_since) < _last_hour(dial.reflection.daily_hour_utc, now)
+    return False
+
+
+def _last_hour(hour: int, now: datetime) -> datetime:
+    """Return when that hour of the day last began, in UTC."""
+    today = now.astimezone(UTC).replace(hour=hour, minute=0, second=0, microsecond=0)
+    return today if today <= now else today - timedelta(days=1)
+
+
+def list_due(now: datetime) -> list[UUID]:
+    """Return the deployments of the owner in scope whose record is to be reflected on now; none of a backtest."""
+    waiting = _waiting().select_related("version").order_by("created_at", "id")
+    return [deployment.pk for deployment in waiting if _find_work(deployment, now=now) is not None]
+
+
+def list_everybodys_due(now: datetime, *, limit: int | None = None) -> list[tuple[int, UUID]]:
+    """Return (user id, deployment) of all that is due; a user whose rows cannot be read is logged and left out."""
+    with system_tx("whose trades wait for a reflection"):
+        owners = list(_waiting().order_by("user_id").values_list("user_id", flat=True).distinct())
+    due: list[tuple[int, UUID]] = []
+    for user_id in owners:
+        if limit is not None and len(due) >= limit:
+            break
+        try:
+            with owned(user_id):
+                due += [(user_id, deployment_id) for deployment_id in list_due(now)]
+        except Exception:
+            logger.exception("What is due of user %s cannot be read", user_id)
+    return due[:limit]
+
+
+def list_reviewable() -> list[UUID]:
+    """Return the deployments of the owner in scope with trades that no reflection has read, due or not."""
+    return list(_waiting().order_by("created_at", "id").values_list("pk", flat=True))
+
+
+def _waiting() -> Any:
+    """Return the deployments that live and have a closed trade beyond their last reflection."""
+    notes = ReflectionNote.objects.filter(deployment=OuterRef("pk"), status=NoteStatus.ACTIVE)
+    closed = Trade.objects.closed().filter(deployment=OuterRef("pk"))
+    alive = Deployment.objects.exclude(broker_kind=BrokerKind.BACKTEST).exclude(status=DeploymentStatus.STOPPED)
+    alive = alive.filter(user__is_active=True)
+    return alive.annotate(read_until=Subquery(notes.values("window_end")[:1])).filter(
+        Exists(closed.filter(exit_tick_at__gt=OuterRef("read_until"))) | (Q(read_until__isnull=True) & Exists(closed))
+    )
+
+
+def _find_work(deployment: Deployment, *, now: datetime, is_forced: bool = False) -> _Work | None:
+    """Return what a reflection would read; None if none is due. Forced, there must only be a closed trade."""
+    payload = parse_payload(deployment.version.payload)
+    dial = payload.context.memory
+    if not is_forced and dial.reflection.cadence == "off":
+        return None
+    before: ReflectionNote | None
+    before = ReflectionNote.objects.filter(deployment=deployment, status=NoteStatus.ACTIVE).first()
+    closed = Trade.objects.closed().filter(deployment=deployment)
+    unread = closed if before is None else closed.filter(exit_tick_at__gt=before.window_end)
+    counted = unread.aggregate(closed=Count("pk"), waiting_since=Min("exit_tick_at"))
+    if not is_forced and not is_due(
+        dial,
+        **counted,
+        reflected_at=before.generated_at if before else None,
+        failed_at=_failed_at(deployment),
+        now=now,
+    ):
+        return None
+    length = min(max(counted["closed"], dial.reflection.every_n_trades), MAX_WINDOW)
+    newest = list(closed.order_by("-exit_tick_at", "-exit_at", "id").defer("state")[:length])
+    if not newest:
+        return None
+    return _Work(payload, deployment.skill_id, deployment.version.version, newest[::-1], before)
+
+
+def _failed_at(deployment: Deployment) -> datetime | None:
+    last: ReflectionRun | None = ReflectionRun.objects.filter(deployment=deployment).order_by("-started_at").first()
+    return last.finished_at if last is not None and last.status == WorkStatus.FAILED else None
+
+
+# --- One reflection ---
+
+
+def reflect_if_due(deployment_id: UUID, *, user_id: int, now: datetime, clock: Clock) -> Reflected:
+    """Reflect on a deployment's record if it is due; where it is not, nothing is locked. Raises DeploymentNotFound."""
+    with owned(user_id):
+        is_waiting = _find_work(_get(deployment_id), now=now) is not None
+    if not is_waiting:
+        return Reflected(deployment_id, Outcome.NOT_DUE)
+    return reflect(deployment_id, user_id=user_id, now=now, clock=clock)
+
+
+def reflect(deployment_id: UUID, *, user_id: int, now: datetime, clock: Clock, is_forced: bool = False) -> Reflected:
+    """Reflect on a deployment's record, a backtest's too, if it is due; what fails leaves the old lessons active.
+
+    Opens its own doors and an event loop of its own: call it outside of any.
+
+    Args:
+        is_forced: whatever the cadence says, as long as there is a closed trade.
+
+    Raises:
+        DeploymentNotFound: the user has no such deployment.
+    """
+    with owned_tx(user_id):
+        claim = _claim(deployment_id, now=now, claimed_at=clock(), is_forced=is_forced)
+    if isinstance(claim, Outcome):
+        return Reflected(deployment_id, claim)
+    try:
+        completion = asyncio.run(_ask(claim.work))
+        lessons = lessons_of(completion.text, is_torn=completion.finish_reason == "length")
+        if not lessons:
+            return _fail(claim, _NO_LESSONS, user_id=user_id, clock=clock)
+        with owned_tx(user_id):
+            note = _finish(claim, _note(claim, completion, lessons), at=_now(claim, clock))
+    except LLMUnavailable as problem:
+        return _fail(claim, str(problem), user_id=user_id, clock=clock)
+    except Exception:
+        logger.exception("Reflection on deployment %s failed", deployment_id)
+        return _fail(claim, _BROKE, user_id=user_id, clock=clock)
+    return Reflected(deployment_id, Outcome.WRITTEN if note else Outcome.TAKEN_OVER, note)
+
+
+def reflect_all(
+    due: Iterable[tuple[int, UUID]], *, now: datetime, clock: Clock, is_forced: bool
+) -> Iterator[Reflected]:
+    """Reflect on one record after another, each as its owner; one that breaks stops no other."""
+    for user_id, deployment_id in due:
+        try:
+            yield reflect(deployment_id, user_id=user_id, now=now, clock=clock, is_forced=is_forced)
+        except DeploymentNotFound:
+            yield Reflected(deployment_id, Outcome.NOT_DUE)  # deleted since it was listed
+        except Exception:
+            logger.exception("Reflection on deployment %s cannot begin", deployment_id)
+            yield Reflected(deployment_id, Outcome.FAILED, error=_BROKE)
+
+
+def _get(deployment_id: UUID) -> Deployment:
+    rows = Deployment.objects.filter(pk=deployment_id).select_related("version")
+    deployment: Deployment | None = rows.first()
+    if deployment is None:
+        raise DeploymentNotFound("You have no such deployment.")
+    return deployment
+
+
+def _lock(deployment_id: UUID) -> None:
+    """Be alone among those who claim and write this deployment's lessons, until the transaction ends."""
+    if not Deployment.objects.select_for_update().filter(pk=deployment_id):
+        raise DeploymentNotFound("You have no such deployment.")
+
+
+def _claim(deployment_id: UUID, *, now: datetime, claimed_at: datetime, is_forced: bool) -> _Claim | Outcome:
+    """Take the right to reflect: of a new run, or of one whose worker went away."""
+    _lock(deployment_id)
+    running = ReflectionRun.objects.filter(deployment=deployment_id, status=WorkStatus.RUNNING)
+    if running.filter(lease_until__gt=claimed_at).exists():
+        return Outcome.UNDER_WAY
+    work = _find_work(_get(deployment_id), now=now, is_forced=is_forced)
+    run: ReflectionRun | None = running.first()
+    if work is None:
+        if run is not None:
+            _end(run, WorkStatus.CANCELLED, now, error=_WENT_AWAY)
+        return Outcome.NOT_DUE
+    if run is None:
+        run = ReflectionRun(deployment_id=deployment_id, started_at=now)
+    lease = uuid4()
+    run.lease, run.lease_until = lease, claimed_at + LEASE
+    run.save()
+    return _Claim(deployment_id, run.pk, lease, now, claimed_at, work)
+
+
+def _now(claim: _Claim, clock: Clock) -> datetime:
+    """Return what time it is for the deployment, by the time that has passed since the claim."""
+    return claim.now + (clock() - claim.claimed_at)
+
+
+def _find_held(claim: _Claim) -> ReflectionRun | None:
+    """Return the run of a claim, locked with its deployment; None if somebody else has it by now, or it is gone."""
+    if not Deployment.objects.select_for_update().filter(pk=claim.deployment_id):
+        return None
+    rows = ReflectionRun.objects.filter(pk=claim.run_id, lease=claim.lease, status=WorkStatus.RUNNING)
+    run: ReflectionRun | None = rows.first()
+    return run
+
+
+def _end(run: ReflectionRun, status: WorkStatus, at: datetime, **values: Any) -> None:
+    rows = ReflectionRun.objects.filter(pk=run.pk)
+    rows.update(status=status, finished_at=at, lease=None, lease_until=None, **values)
+
+
+def _finish(claim: _Claim, note: ReflectionNote, *, at: datetime) -> ReflectionNote | None:
+    """Make the note the active one; None: the lease was lost, and nothing is written."""
+    run = _find_held(claim)
+    if run is None:
+        return None
+    written = write_note(note=note, now=claim.now)
+    _end(run, WorkStatus.DONE, at, note=written)
+    return written
+
+
+def _fail(claim: _Claim, error: str, *, user_id: int, clock: Clock) -> Reflected:
+    logger.warning("Reflection on deployment %s: %s", claim.deployment_id, error)
+    with owned_tx(user_id):
+        run = _find_held(claim)
+        if run is None:
+            return Reflected(claim.deployment_id, Outcome.TAKEN_OVER)
+        _end(run, WorkStatus.FAILED, _now(claim, clock), error=error[:280])
+    return Reflected(claim.deployment_id, Outcome.FAILED, error=error)
+
+
+# --- What is asked, and what is kept of the answer ---
+
+
+async def _ask(work: _Work) -> Completion:
+    before = work.before
+    request = reflection_request(
+        work.payload,
+        trade_lines=[review_line(trade) for trade in work.trades],
+        before=None
+        if before is None
+        else Lessons(before.lessons_text, before.trades_considered, before.window_start, before.window_end),
+    )
+    messages = [{"role": "system", "content": REFLECTION}, {"role": "user", "content": request}]
+    try:
+        return await door.complete(messages, models=reflection_models(work.payload), max_tokens=ANSWER_TOKENS)
+    finally:
+        await door.close()  # this loop ends here, and its connections with it
+
+
+def review_line(trade: Trade) -> str:
+    """Return a closed trade as the line that ticks show, and what only a review needs."""
+    reason = prompt_line(trade.exit_reason).replace('"', "'")
+    return (
+        f"{trade_line(trade)} | regime={trade.entry_regime_tag} exit={trade.exit_kind}"
+        f" MFE={format_signed_whole_usd(trade.mfe_usd)} MAE={format_signed_whole_usd(trade.mae_usd)}"
+        f" fees={format_usd(trade.fees_usd)}" + (f' "{reason}"' if reason else "")
+    )
+
+
+def _note(claim: _Claim, completion: Completion, lessons: str) -> ReflectionNote:
+    work = claim.work
+    findings = lint_lessons(
+        lessons,
+        avoid=work.payload.strategy.avoid,
+        trades=[as_window_trade(trade) for trade in work.trades],
+        symbols=work.payload.context.symbols,
+    )
+    return ReflectionNote(
+        skill_id=work.skill_id,
+        skill_version=work.skill_version,
+        deployment_id=claim.deployment_id,
+        window_start=min(trade.entry_tick_at for trade in work.trades),
+        window_end=max(trade.exit_tick_at for trade in work.trades if trade.exit_tick_at),
+        trades_considered=len(work.trades),
+        lessons_text=lessons,
+        findings=[_stored(finding) for finding in findings],
+        model_used=completion.model[:120],
+        input_tokens=completion.usage.prompt_tokens,
+        output_tokens=completion.usage.completion_tokens,
+        cost_usd=cost_usd(completion.model, completion.usage),
+    )
+
+
+def _stored(finding: Finding) -> dict[str, str]:
+    return {name: str(value) for name, value in asdict(finding).items()}
+
+
+def as_window_trade(trade: Trade) -> WindowTrade:
+    """Return what the linter needs of a closed trade."""
+    times = (trade.entry_tick_at, trade.entry_at, trade.exit_tick_at, trade.exit_at)
+    return WindowTrade(
+        trade.symbol,
+        trade.side,
+        tuple(at for at in times if at is not None),
+        (trade.entry_reason, trade.exit_reason),
+    )

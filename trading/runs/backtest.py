@@ -1,0 +1,179 @@
+"""Backtests: the ticks of a schedule played over past bars, by the code that runs live.
+
+A run is claimed by lease and goes on after the last tick in the ledger, so one that was cut off is finished by whoever
+claims it next, with the same numbers.
+"""
+
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+from typing import Any, Final
+from uuid import UUID, uuid4
+
+from config.lib.owned import owned, owned_tx, system_tx
+from trading.agent.decide import Ask, asking
+from trading.market.tape import ReplayTape
+from trading.models import BacktestRun, Deployment, WorkStatus
+from trading.record.backtests import claim_backtest, finish_backtest, get_backtest, list_backtests_to_run, note_progress
+from trading.record.deployment_queries import count_failed
+from trading.record.deployments import LeaseLost
+from trading.record.trade_queries import deployment_performance
+from trading.reviews.reflection import reflect_if_due
+from trading.runs.due import last_instant
+from trading.runs.runner import ON_PAPER, Outcome, Ticker, read_version
+from trading.skills.schemas import Schedule
+from trading.skills.services import agent_models
+
+logger = logging.getLogger(__name__)
+
+LEASE: Final = timedelta(minutes=15)
+PROGRESS_EVERY: Final = timedelta(seconds=1)
+NO_BARS: Final = "There are no bars of these symbols in that range. Import some, then start it anew."
+FAILED_TICKS: Final = "At {} ticks no decision was made; the decisions say why."
+BROKE: Final = "It broke off by an error on our side; the log says which."
+
+Clock = Callable[[], datetime]
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far a backtest is."""
+
+    ticks_done: int
+    ticks_total: int
+    at: datetime  # in the simulated time
+
+
+def run_backtest(
+    run_id: UUID,
+    *,
+    user_id: int,
+    clock: Clock,
+    ask: Ask | None = None,
+    report: Callable[[Progress], None] = lambda _: None,
+    lease: UUID | None = None,
+) -> WorkStatus:
+    """Play a backtest to its end, or on from where it was cut off; opens its own doors, call it outside of any.
+
+    Args:
+        clock: the time of the machine, for leases; the backtest has its own.
+        ask: the model; None: those of the skill and of the site.
+        report: told now and then how far it is.
+        lease: of the caller, if it has claimed the run already.
+
+    Returns:
+        How the run stands afterwards; one that another runner holds, or that is over, is left alone.
+
+    Raises:
+        BacktestNotFound: the user has no such backtest.
+    """
+    with owned_tx(user_id):
+        if lease is None:
+            lease = uuid4()
+            claim_backtest(run_id=run_id, lease=lease, until=clock() + LEASE, now=clock())
+        run = get_backtest(run_id)
+    if run.lease != lease:
+        return WorkStatus(run.status)
+    try:
+        _play(run, lease, user_id=user_id, clock=clock, ask=ask, report=report)
+        with owned_tx(user_id):
+            summary, failed = summarise_run(run.deployment), count_failed(run.deployment)
+            problem = FAILED_TICKS.format(failed) if failed else ""
+            finish_backtest(
+                run_id=run_id, lease=lease, status=WorkStatus.DONE, summary=summary, error=problem, now=clock()
+            )
+    except LeaseLost:
+        pass  # cancelled, or taken over
+    except NoBars:
+        _give_up(run_id, lease, NO_BARS, user_id=user_id, now=clock())
+    except Exception:
+        logger.exception("Backtest %s failed", run_id)
+        _give_up(run_id, lease, BROKE, user_id=user_id, now=clock())
+    with owned(user_id):
+        return WorkStatus(get_backtest(run_id).status)
+
+
+class NoBars(Exception):
+    """There is nothing to play."""
+
+
+def _play(
+    run: BacktestRun, lease: UUID, *, user_id: int, clock: Clock, ask: Ask | None, report: Callable[[Progress], None]
+) -> None:
+    deployment = run.deployment
+    with owned(user_id):
+        _, payload = read_version(deployment.version_id)
+    instants = list(schedule_instants(payload.schedule, run.starts_at, run.ends_at))
+    left = [at for at in instants if deployment.last_tick_at is None or at >= deployment.last_tick_at]
+    tape = ReplayTape(left[0] - payload.schedule.every if left else run.ends_at)
+    if not any(tape.has_bars(symbol, run.starts_at, run.ends_at) for symbol in payload.context.symbols):
+        raise NoBars
+    cadence = payload.context.memory.reflection.cadence
+    costs = replace(ON_PAPER, fee_bps=run.fee_bps, slippage_bps=run.slippage_bps)
+    told_at: datetime | None = None
+    with ExitStack() as stack:
+        ask = ask or stack.enter_context(asking(agent_models(payload)))
+        ticker = Ticker(deployment.pk, user_id=user_id, ask=ask, tape=tape, costs=costs)
+        for number, at in enumerate(left, start=len(instants) - len(left) + 1):
+            ticked = ticker.tick(at)
+            may_be_due = ticked.closed or ticked.outcome == Outcome.REPEATED or cadence == "daily"
+            if run.reflects and may_be_due:
+                reflected = reflect_if_due(deployment.pk, user_id=user_id, now=at, clock=clock)
+                if reflected.note is not None:
+                    ticker.forget()
+            now = clock()
+            if told_at is None or now - told_at >= PROGRESS_EVERY or number == len(instants):
+                told_at = now
+                with owned_tx(user_id):
+                    note_progress(run_id=run.pk, lease=lease, done=number, total=len(instants), until=now + LEASE)
+                report(Progress(number, len(instants), at))
+
+
+def schedule_instants(schedule: Schedule, starts_at: datetime, ends_at: datetime) -> Iterator[datetime]:
+    """Yield the instants of a schedule from one instant up to another, both included."""
+    at = last_instant(schedule, starts_at)
+    if at < starts_at:
+        at += schedule.every
+    while at <= ends_at:
+        yield at
+        at += schedule.every
+
+
+def summarise_run(deployment: Deployment) -> dict[str, Any]:
+    """Return the numbers of a backtest as JSON: amounts as text, durations in seconds, None where too few to say."""
+    return _json(asdict(deployment_performance(deployment)))
+
+
+def _json(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: _plain(value) for name, value in values.items()}
+
+
+def _plain(value: Any) -> Any:
+    match value:
+        case Decimal():
+            return str(value)
+        case timedelta():
+            return value.total_seconds()
+        case dict():
+            return _json(value)
+        case list() | tuple():
+            return [_plain(one) for one in value]
+    return value
+
+
+def _give_up(run_id: UUID, lease: UUID, problem: str, *, user_id: int, now: datetime) -> None:
+    try:
+        with owned_tx(user_id):
+            finish_backtest(run_id=run_id, lease=lease, status=WorkStatus.FAILED, error=problem, now=now)
+    except LeaseLost:
+        logger.info("Backtest %s was taken over", run_id)
+
+
+def run_waiting_backtests(clock: Clock) -> list[tuple[UUID, WorkStatus]]:
+    """Play all backtests that wait, or whose runner went away; oldest first."""
+    with system_tx("which backtests wait"):
+        waiting = list_backtests_to_run(clock())
+    return [(run_id, run_backtest(run_id, user_id=user_id, clock=clock)) for run_id, user_id in waiting]

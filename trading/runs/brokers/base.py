@@ -1,0 +1,48 @@
+"""What a broker is to the runner: it takes orders, and says what came of them since it was last asked."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from decimal import Decimal
+from typing import Literal, Protocol
+
+from trading.record.positions import Fill, Funding
+
+Side = Literal["long", "short", "close"]
+
+
+@dataclass(frozen=True, slots=True)
+class OrderRequest:
+    """An order that risk let through."""
+
+    order_id: str  # ours; the same one again is the same order
+    symbol: str
+    side: Side
+    size_usd: Decimal | None  # None: all of it, to close
+    leverage: Decimal
+    stop_price: Decimal | None
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What happened up to an instant, and how the account stands then."""
+
+    at: datetime
+    fills: Sequence[Fill] = ()
+    funding: Sequence[Funding] = ()
+    positions: Mapping[str, Decimal] = field(default_factory=dict)  # signed quantities; what is not here is flat
+    marks: Mapping[str, Decimal] = field(default_factory=dict)
+    equity_usd: Decimal = Decimal(0)
+    order_ids: Mapping[str, str] = field(default_factory=dict)  # by fill id, the order it filled
+    stopped: frozenset[str] = frozenset()  # ids of fills that a stop price made
+
+
+class Broker(Protocol):
+    """Executes orders. The runner alone talks to one."""
+
+    def submit(self, order: OrderRequest) -> None:
+        """Take an order; what comes of it is in a later report."""
+
+    def report(self, until: datetime) -> Report:
+        """Return what happened since the last report."""

@@ -1,0 +1,301 @@
+"""A broker that only pretends: fills at bars that are given to it, with fees, slippage, funding and liquidation.
+
+Pessimistic where a bar leaves it open: an order fills at the next bar's open and a little worse, a stop at its price or
+at a worse open, and within a bar whatever lies nearer to the open comes first.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from datetime import UTC, datetime, timedelta
+from decimal import ROUND_DOWN, Decimal
+from typing import Any, Final
+
+from trading.record.positions import Fill, Funding
+from trading.runs.brokers.base import OrderRequest, Report
+
+ZERO: Final = Decimal(0)
+BPS: Final = Decimal(10_000)
+MAINTENANCE_FRACTION: Final = Decimal("0.005")  # of notional, that must be left of a position's margin
+_A_MOMENT: Final = timedelta(microseconds=1)  # before its bar ended, or the whole bar would count as held
+_NEVER: Final = datetime.min.replace(tzinfo=UTC)
+_QUANTITY: Final = Decimal("1e-8")
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """What trading costs; basis points of notional."""
+
+    fee_bps: Decimal = Decimal(4)  # a rebate is negative
+    slippage_bps: Decimal = Decimal(2)
+
+
+@dataclass(frozen=True, slots=True)
+class MarketBar:
+    """A closed bar, from which orders are filled."""
+
+    symbol: str
+    opened_at: datetime
+    closed_at: datetime
+    open: Decimal
+    high: Decimal
+    low: Decimal
+    close: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """A funding payment: a fraction of notional that longs pay, or get if it is below zero."""
+
+    symbol: str
+    at: datetime
+    fraction: Decimal
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """A position as the broker keeps it."""
+
+    quantity: Decimal  # signed
+    entry_price: Decimal  # average
+    leverage: Decimal = Decimal(1)
+    stop_price: Decimal | None = None
+    paid_until: datetime = _NEVER  # when it was opened, or funding was last paid on it
+
+    @property
+    def liquidation_price(self) -> Decimal:
+        """The price at which its margin is used up to the maintenance; zero or below: there is none."""
+        room = 1 / self.leverage - MAINTENANCE_FRACTION
+        return self.entry_price * (1 - room if self.quantity > 0 else 1 + room)
+
+
+@dataclass
+class PaperBroker:
+    """An account on paper. Its fields are all its state: given again, it goes on where it was."""
+
+    cash_usd: Decimal  # the starting equity, and all that was realised, paid and received
+    costs: Costs = field(default_factory=Costs)
+    holdings: dict[str, Holding] = field(default_factory=dict)
+    pending: list[OrderRequest] = field(default_factory=list)
+    marks: dict[str, Decimal] = field(default_factory=dict)
+    seen_until: dict[str, datetime] = field(default_factory=dict)  # by symbol, the end of the last bar
+    _market: list[MarketBar | Rate] = field(default_factory=list)
+    _fills: list[Fill] = field(default_factory=list)
+    _funding: list[Funding] = field(default_factory=list)
+    _orders: dict[str, str] = field(default_factory=dict)
+    _stopped: set[str] = field(default_factory=set)
+
+    def submit(self, order: OrderRequest) -> None:
+        """Take an order; it fills at the open of the next bar of its symbol. The same one again is the same order."""
+        if all(order.order_id != waiting.order_id for waiting in self.pending):
+            self.pending.append(order)
+
+    def feed(self, bars: Iterable[MarketBar], rates: Iterable[Rate] = ()) -> None:
+        """Give it the market of the time to come; `report` goes through it, and through no stretch of time twice."""
+        self._market += [*bars, *rates]
+
+    @classmethod
+    def restored(cls, state: Mapping[str, Any], *, starting_equity_usd: Decimal, costs: Costs) -> "PaperBroker":
+        """Return the broker that `state` was taken of, or a new one if it is empty."""
+        if not state:
+            return cls(starting_equity_usd, costs)
+        return cls(
+            cash_usd=Decimal(state["cash_usd"]),
+            costs=costs,
+            holdings={
+                symbol: Holding(
+                    quantity=Decimal(one["quantity"]),
+                    entry_price=Decimal(one["entry_price"]),
+                    leverage=Decimal(one["leverage"]),
+                    stop_price=_decimal(one["stop_price"]),
+                    paid_until=datetime.fromisoformat(one["paid_until"]),
+                )
+                for symbol, one in state["holdings"].items()
+            },
+            pending=[_order_of(order) for order in state["pending"]],
+            marks={symbol: Decimal(mark) for symbol, mark in state["marks"].items()},
+            seen_until={symbol: datetime.fromisoformat(at) for symbol, at in state["seen_until"].items()},
+        )
+
+    def state(self) -> dict[str, Any]:
+        """Return all that it must be given to go on, as JSON, exact to the digit. Call it after a report."""
+        return {
+            "cash_usd": str(self.cash_usd),
+            "holdings": {
+                symbol: {
+                    "quantity": str(one.quantity),
+                    "entry_price": str(one.entry_price),
+                    "leverage": str(one.leverage),
+                    "stop_price": None if one.stop_price is None else str(one.stop_price),
+                    "paid_until": one.paid_until.isoformat(),
+                }
+                for symbol, one in self.holdings.items()
+            },
+            "pending": [_state_of(order) for order in self.pending],
+            "marks": {symbol: str(mark) for symbol, mark in self.marks.items()},
+            "seen_until": {symbol: at.isoformat() for symbol, at in self.seen_until.items()},
+        }
+
+    def report(self, until: datetime) -> Report:
+        """Go through the market up to an instant; return what happened, each thing once."""
+        known = [one for one in self._market if _known_at(one) <= until]
+        self._market = [one for one in self._market if _known_at(one) > until]
+        for one in sorted(known, key=_order):
+            if isinstance(one, Rate):
+                self._pay(one)
+            else:
+                self._trade(one)
+        report = Report(
+            at=until,
+            fills=self._fills,
+            funding=self._funding,
+            positions={symbol: holding.quantity for symbol, holding in self.holdings.items()},
+            marks=dict(self.marks),
+            equity_usd=self.equity_usd,
+            order_ids=self._orders,
+            stopped=frozenset(self._stopped),
+        )
+        self._fills, self._funding, self._orders, self._stopped = [], [], {}, set()
+        return report
+
+    @property
+    def equity_usd(self) -> Decimal:
+        """Cash, and what the positions are worth over their cost at their marks."""
+        gains = (
+            holding.quantity * (self.marks.get(symbol, holding.entry_price) - holding.entry_price)
+            for symbol, holding in sorted(self.holdings.items())  # a database may turn the order, and sums round
+        )
+        return self.cash_usd + sum(gains, ZERO)
+
+    def _pay(self, rate: Rate) -> None:
+        holding = self.holdings.get(rate.symbol)
+        if holding is None or rate.at <= holding.paid_until:
+            return
+        self.holdings[rate.symbol] = replace(holding, paid_until=rate.at)
+        amount = -holding.quantity * self.marks.get(rate.symbol, holding.entry_price) * rate.fraction
+        self.cash_usd += amount
+        self._funding.append(Funding(rate.symbol, rate.at, amount))
+
+    def _trade(self, bar: MarketBar) -> None:
+        """Fill what waits at the bar's open, then what its prices reach, then mark at its close."""
+        if bar.opened_at < self.seen_until.get(bar.symbol, bar.opened_at):
+            return  # a longer bar over a time that shorter ones have told already
+        self.seen_until[bar.symbol] = bar.closed_at
+        due = [order for order in self.pending if order.symbol == bar.symbol and order.at <= bar.opened_at]
+        self.pending = [order for order in self.pending if order not in due]
+        for order in due:
+            self._execute(order, bar)
+        holding = self.holdings.get(bar.symbol)
+        if holding is not None:
+            self._reach(holding, bar)
+        self.marks[bar.symbol] = bar.close
+
+    def _execute(self, order: OrderRequest, bar: MarketBar) -> None:
+        quantity = self._quantity(order, bar.open)
+        if not quantity:
+            return
+        self._orders[order.order_id] = order.order_id
+        self._fill(order.order_id, bar.symbol, bar.opened_at, quantity, self._slipped(bar.open, quantity))
+        holding = self.holdings.get(order.symbol)
+        if holding is not None and order.side != "close":
+            self.holdings[order.symbol] = replace(
+                holding, leverage=order.leverage, stop_price=order.stop_price or holding.stop_price
+            )
+
+    def _quantity(self, order: OrderRequest, price: Decimal) -> Decimal:
+        """Return the signed quantity that an order trades at a price."""
+        held = self.holdings[order.symbol].quantity if order.symbol in self.holdings else ZERO
+        if order.side == "close" and order.size_usd is None:
+            return -held
+        size = ((order.size_usd or ZERO) / price).quantize(_QUANTITY, rounding=ROUND_DOWN)
+        if order.side == "close":
+            return -min(size, abs(held)).copy_sign(held)
+        return size if order.side == "long" else -size
+
+    def _reach(self, holding: Holding, bar: MarketBar) -> None:
+        """Fill the stop, or the liquidation, that the bar came by; of two the one that the price met first."""
+        is_long = holding.quantity > 0
+        levels = [(holding.liquidation_price, True)]
+        if holding.stop_price is not None:
+            levels.append((holding.stop_price, False))
+        worst = bar.low if is_long else bar.high
+        met = [(price, out) for price, out in levels if (worst <= price if is_long else worst >= price) and price > 0]
+        if not met:
+            return
+        price, is_liquidation = (max if is_long else min)(met)
+        # The open may lie beyond it already.
+        price = min(price, bar.open) if is_long else max(price, bar.open)
+        fill_id = f"{'liquidation' if is_liquidation else 'stop'}:{bar.symbol}:{bar.closed_at.isoformat()}"
+        if not is_liquidation:
+            self._stopped.add(fill_id)
+        quantity = -holding.quantity
+        self._fill(
+            fill_id, bar.symbol, bar.closed_at - _A_MOMENT, quantity, self._slipped(price, quantity), is_liquidation
+        )
+
+    def _slipped(self, price: Decimal, quantity: Decimal) -> Decimal:
+        worse = price * self.costs.slippage_bps / BPS
+        return price + (worse if quantity > 0 else -worse)
+
+    def _fill(
+        self,
+        fill_id: str,
+        symbol: str,
+        at: datetime,
+        quantity: Decimal,
+        price: Decimal,
+        is_liquidation: bool = False,
+    ) -> None:
+        old = self.holdings.get(symbol, Holding(ZERO, price))
+        fee = abs(quantity) * price * self.costs.fee_bps / BPS
+        self._fills.append(Fill(fill_id, symbol, at, quantity, price, fee, is_liquidation, old.quantity))
+        self.cash_usd -= fee
+        left = old.quantity + quantity
+        if old.quantity * quantity >= 0:
+            average = (old.quantity * old.entry_price + quantity * price) / left
+            paid_until = old.paid_until if old.quantity else at
+            self.holdings[symbol] = replace(old, quantity=left, entry_price=average, paid_until=paid_until)
+            return
+        out = quantity if abs(quantity) <= abs(old.quantity) else -old.quantity
+        self.cash_usd -= out * (price - old.entry_price)
+        if left and left * old.quantity > 0:
+            self.holdings[symbol] = replace(old, quantity=left)
+        elif left:
+            self.holdings[symbol] = Holding(left, price, old.leverage, paid_until=at)
+        else:
+            del self.holdings[symbol]
+
+
+def _known_at(one: MarketBar | Rate) -> datetime:
+    return one.at if isinstance(one, Rate) else one.closed_at
+
+
+def _begins_at(one: MarketBar | Rate) -> datetime:
+    return one.at if isinstance(one, Rate) else one.opened_at
+
+
+def _order(one: MarketBar | Rate) -> tuple[datetime, bool, str]:
+    # A payment at the instant in which a bar opens is for what was held before it.
+    return _begins_at(one), isinstance(one, MarketBar), one.symbol
+
+
+def _state_of(order: OrderRequest) -> dict[str, Any]:
+    values = {column.name: getattr(order, column.name) for column in fields(order)}
+    return {name: value if value is None else str(value) for name, value in values.items()} | {
+        "at": order.at.isoformat()
+    }
+
+
+def _order_of(state: Mapping[str, Any]) -> OrderRequest:
+    return OrderRequest(
+        order_id=state["order_id"],
+        symbol=state["symbol"],
+        side=state["side"],
+        size_usd=_decimal(state["size_usd"]),
+        leverage=Decimal(state["leverage"]),
+        stop_price=_decimal(state["stop_price"]),
+        at=datetime.fromisoformat(state["at"]),
+    )
+
+
+def _decimal(text: str | None) -> Decimal | None:
+    return None if text is None else Decimal(text)

@@ -1,0 +1,155 @@
+"""What is due: which deployments, for which tick, and doing it, several at once."""
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from queue import Empty, SimpleQueue
+from threading import Thread
+from typing import Final
+from uuid import UUID, uuid4
+
+from django.db import connections
+
+from config.lib.owned import owned, owned_tx, system_tx
+from config.lib.work.jobs import clock_from
+from trading.agent.decide import asking
+from trading.market.tape import STORED
+from trading.models import BrokerKind, DecisionSnapshot, Deployment, DeploymentCommand, DeploymentStatus
+from trading.models.choices import INTERVALS
+from trading.record.deployment_queries import list_deployments_to_tick
+from trading.record.deployments import claim_deployment, release_deployment
+from trading.record.trade_queries import utc_midnight
+from trading.runs.runner import LEASE, Ticked, Ticker, carry_out_commands, read_version
+from trading.skills.schemas import Schedule, parse_payload
+from trading.skills.services import agent_models
+
+logger = logging.getLogger(__name__)
+
+DECISION_LIMIT: Final = timedelta(minutes=12)  # of all calls of the model in one tick
+RETRIED_FOR: Final = 2 * LEASE  # how long a tick may be decided that was cut off before its decision
+PATIENCE: Final = timedelta(seconds=90)  # how long a tick waits for the bar that ends at its instant
+
+Clock = Callable[[], datetime]
+
+
+@dataclass(frozen=True, slots=True)
+class Due:
+    """A deployment, and the tick it is due for; None: only commands wait."""
+
+    deployment_id: UUID
+    user_id: int
+    at: datetime | None
+
+
+def list_due(now: datetime, *, user_id: int | None = None) -> list[Due]:
+    """Return the deployments that have something to do, of everybody or of one user."""
+    with system_tx("which deployments are due"):
+        found = list_deployments_to_tick(user_id)
+    due = []
+    for deployment, has_command in found:
+        try:
+            at = due_at(deployment, now)
+        except Exception:
+            logger.exception("When deployment %s is due cannot be told", deployment.pk)
+            continue
+        if has_command or at is not None:
+            due.append(Due(deployment.pk, deployment.user_id, at))
+    return due
+
+
+def due_at(deployment: Deployment, now: datetime) -> datetime | None:
+    """Return the instant of the tick that is due, of several that were missed the last; None: not yet, or not ours."""
+    if deployment.broker_kind != BrokerKind.PAPER:
+        return None
+    payload = parse_payload(deployment.version.payload)
+    at = last_instant(payload.schedule, now)
+    if _is_cut_off(deployment, at) and now - at < RETRIED_FOR:
+        return at
+    if at <= (deployment.last_tick_at or deployment.created_at):
+        return None
+    has_bars = all(_has_ended_bar(symbol, at) for symbol in payload.context.symbols)
+    return at if has_bars or now - at >= PATIENCE else None
+
+
+def _is_cut_off(deployment: Deployment, at: datetime) -> bool:
+    """Tell whether the tick of an instant was settled, but its runner went away before it had decided."""
+    if at != deployment.last_tick_at or deployment.status != DeploymentStatus.RUNNING:
+        return False
+    with owned(deployment.user_id):
+        return not DecisionSnapshot.objects.filter(deployment=deployment, tick=deployment.last_tick).exists()
+
+
+def last_instant(schedule: Schedule, now: datetime) -> datetime:
+    """Return the last instant of a schedule up to now; every schedule divides the day (UTC)."""
+    first = utc_midnight(now) + schedule.offset
+    return first + (now - first) // schedule.every * schedule.every
+
+
+def _has_ended_bar(symbol: str, at: datetime) -> bool:
+    return any(STORED.bars_ended(symbol, interval, at - timedelta(microseconds=1), at) for interval in INTERVALS)
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """What a deployment that was due came to."""
+
+    due: Due
+    commands: Sequence[DeploymentCommand] = ()
+    ticked: Ticked | None = None  # None: nothing was due but commands, or another runner is at it
+    has_failed: bool = False  # the log says why
+
+
+def run_due(now: datetime, *, user_id: int | None = None, workers: int = 1) -> Iterator[Ran]:
+    """Do what is due of everybody or of one user, several at once; one that fails is logged and stops no other."""
+    clock = clock_from(now)  # the last of many may wait for minutes
+    found = list_due(now, user_id=user_id)
+    if workers == 1 or len(found) < 2:
+        yield from (_run_safely(due, clock) for due in found)
+        return
+    waiting: SimpleQueue[Due] = SimpleQueue()
+    done: SimpleQueue[Ran] = SimpleQueue()
+    for due in found:
+        waiting.put(due)
+    for _ in range(min(workers, len(found))):
+        # Daemons, unlike those of an executor: a model that is slow must not keep the process from ending.
+        Thread(target=_work, args=(waiting, done, clock), name="runner", daemon=True).start()
+    yield from (done.get() for _ in found)
+
+
+def _work(waiting: "SimpleQueue[Due]", done: "SimpleQueue[Ran]", clock: Clock) -> None:
+    with suppress(Empty):
+        while True:
+            due = waiting.get_nowait()
+            ran = _run_safely(due, clock)
+            connections.close_all()
+            done.put(ran)
+
+
+def _run_safely(due: Due, clock: Clock) -> Ran:
+    try:
+        return _run(due, clock())
+    except Exception:
+        logger.exception("Deployment %s failed", due.deployment_id)
+        return Ran(due, has_failed=True)
+
+
+def _run(due: Due, now: datetime) -> Ran:
+    """Do what one deployment has to do, unless another runner does it; opens its own doors."""
+    commands = carry_out_commands(due.deployment_id, user_id=due.user_id, now=now)
+    if due.at is None:
+        return Ran(due, commands)
+    lease = uuid4()
+    with owned_tx(due.user_id):
+        is_ours = claim_deployment(deployment_id=due.deployment_id, lease=lease, until=now + LEASE, now=now)
+        version = Deployment.objects.values_list("version", flat=True).get(pk=due.deployment_id)
+        models = agent_models(read_version(version)[1])
+    if not is_ours:
+        return Ran(due, commands)
+    # What raises here leaves the lease to run out: that is how long it is before it is tried again.
+    with asking(models, within=DECISION_LIMIT) as ask:
+        ticked = Ticker(due.deployment_id, user_id=due.user_id, ask=ask).tick(due.at)
+    with owned_tx(due.user_id):
+        release_deployment(deployment_id=due.deployment_id, lease=lease)
+    return Ran(due, commands, ticked)

@@ -1,0 +1,143 @@
+"""What the engine refuses, whatever the agent says. Pure.
+
+An order that only reduces a position is never refused for a cap: less risk is always allowed.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from enum import StrEnum
+from typing import Final
+
+from config.lib.figures import format_pct, format_usd
+from trading.skills.schemas import ProposedOrder, RiskCaps
+
+MIN_SIZE_USD: Final = Decimal(10)
+ZERO: Final = Decimal(0)
+
+
+class RiskCode(StrEnum):
+    """Why an order is refused; also shown to the agent at its next tick."""
+
+    HALTED = "R1_HALTED"
+    SYMBOL = "R2_SYMBOL"
+    POSITION_CAP = "R3_POSITION_CAP"
+    TOTAL_EXPOSURE = "R4_TOTAL_EXPOSURE"
+    LEVERAGE = "R5_LEVERAGE"
+    DAILY_LOSS_HALT = "R6_DAILY_LOSS_HALT"
+    MAX_ORDERS = "R7_MAX_ORDERS"
+    MIN_SIZE = "R8_MIN_SIZE"
+
+
+@dataclass(frozen=True, slots=True)
+class Account:
+    """What risk knows of an account at a tick."""
+
+    equity_usd: Decimal
+    day_start_equity_usd: Decimal  # at 00:00 UTC, or when it began
+    positions: Mapping[str, Decimal] = field(default_factory=dict)  # signed quantities
+    marks: Mapping[str, Decimal] = field(default_factory=dict)
+    orders_today: int = 0  # accepted since 00:00 UTC
+    is_halted: bool = False
+
+    def notional_usd(self, symbol: str) -> Decimal:
+        """Return what the position in a symbol is worth at its mark, signed; no position: zero."""
+        quantity = self.positions.get(symbol, ZERO)
+        return quantity * self.marks[symbol] if quantity else ZERO
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What risk says of an order; without a code it may go to the broker."""
+
+    code: RiskCode | None = None
+    text: str = ""
+
+    @property
+    def is_accepted(self) -> bool:
+        """Whether the order may go to the broker."""
+        return self.code is None
+
+
+ACCEPTED: Final = Verdict()
+
+
+def check_order(
+    order: ProposedOrder,
+    *,
+    account: Account,
+    caps: RiskCaps,
+    symbols: Collection[str],
+    min_size_usd: Decimal = MIN_SIZE_USD,
+) -> Verdict:
+    """Return the first rule that an order breaks, in the order of their numbers; ACCEPTED if none."""
+    if order.symbol not in symbols and not account.positions.get(order.symbol):
+        return _refuse(RiskCode.SYMBOL, f"{order.symbol} is not among this skill's symbols: {', '.join(symbols)}")
+    if not account.marks.get(order.symbol):
+        return _refuse(RiskCode.SYMBOL, f"{order.symbol} has no price now")
+    held = account.notional_usd(order.symbol)
+    if order.side == "close":
+        return ACCEPTED if held else _refuse(RiskCode.MIN_SIZE, f"there is no {order.symbol} position to close")
+    size = order.size_usd or ZERO
+    after = held + (size if order.side == "long" else -size)
+    if abs(after) <= abs(held) and after * held >= 0:
+        return ACCEPTED
+    return _refusal_of_risk(order, after, account, caps, symbols, min_size_usd) or ACCEPTED
+
+
+def _refusal_of_risk(
+    order: ProposedOrder,
+    after: Decimal,
+    account: Account,
+    caps: RiskCaps,
+    symbols: Collection[str],
+    min_size_usd: Decimal,
+) -> Verdict | None:
+    """Return why an order that adds risk is refused; `after` is the symbol's signed notional if it were filled."""
+    equity = account.equity_usd
+    others = sum((abs(account.notional_usd(symbol)) for symbol in account.positions if symbol != order.symbol), ZERO)
+    rules = (
+        (account.is_halted, RiskCode.HALTED, "this deployment is halted; positions may only be reduced"),
+        (order.symbol not in symbols, RiskCode.SYMBOL, f"{order.symbol} is held, but no longer one of the symbols"),
+        (
+            abs(after) > equity * caps.max_position_pct / 100,
+            RiskCode.POSITION_CAP,
+            f"{order.symbol} would be {format_usd(abs(after))}, above {_limit(caps.max_position_pct, equity)}",
+        ),
+        (
+            abs(after) + others > equity * caps.max_total_exposure_pct / 100,
+            RiskCode.TOTAL_EXPOSURE,
+            f"all positions would be {format_usd(abs(after) + others)},"
+            f" above {_limit(caps.max_total_exposure_pct, equity)}",
+        ),
+        (
+            order.leverage > caps.max_leverage,
+            RiskCode.LEVERAGE,
+            f"leverage {order.leverage:f} is above the limit of {caps.max_leverage:f}",
+        ),
+        (
+            account.day_start_equity_usd - equity >= account.day_start_equity_usd * caps.daily_loss_halt_pct / 100,
+            RiskCode.DAILY_LOSS_HALT,
+            f"the account lost {format_usd(account.day_start_equity_usd - equity)} since 00:00 UTC; the limit is"
+            f" {_limit(caps.daily_loss_halt_pct, account.day_start_equity_usd)}",
+        ),
+        (
+            account.orders_today >= caps.max_orders_per_day,
+            RiskCode.MAX_ORDERS,
+            f"{account.orders_today} orders today; the limit is {caps.max_orders_per_day}",
+        ),
+        (
+            (order.size_usd or ZERO) < min_size_usd,
+            RiskCode.MIN_SIZE,
+            f"{format_usd(order.size_usd or ZERO)} is below the smallest order, {format_usd(min_size_usd)}",
+        ),
+    )
+    return next((_refuse(code, text) for is_broken, code, text in rules if is_broken), None)
+
+
+def _limit(share_pct: Decimal, equity: Decimal) -> str:
+    return f"{format_pct(share_pct / 100)} of equity, {format_usd(equity * share_pct / 100)}"
+
+
+def _refuse(code: RiskCode, text: str) -> Verdict:
+    return Verdict(code, text)

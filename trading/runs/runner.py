@@ -1,0 +1,497 @@
+"""The tick: what happened goes into the ledger, the agent looks and decides, risk speaks, the broker gets the order.
+
+The law: a tick is two short transactions with the model between them, and each asks whether it is still its turn.
+Numbers, instants and the account of the paper broker are written with the ledger, so whatever is cut off or comes
+twice goes on where the record ends. Live and in a backtest this is the same code; only the tape and the costs differ.
+"""
+
+import logging
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from decimal import Decimal
+from enum import StrEnum
+from functools import lru_cache
+from typing import Final, cast
+from uuid import UUID, uuid4
+
+from django.db import OperationalError, transaction
+
+from config.lib.errors import DomainError
+from config.lib.owned import owned_tx
+from trading.agent.context import (
+    AgentPrompt,
+    LastDecision,
+    Portfolio,
+    Record,
+    gather_context,
+    last_decision_of,
+    read_closed,
+    write_prompt,
+)
+from trading.agent.decide import Ask, Decision, decide
+from trading.market.queries import regime_at
+from trading.market.tape import STORED, Tape
+from trading.models import (
+    Bar,
+    CommandKind,
+    DecisionSnapshot,
+    Deployment,
+    DeploymentCommand,
+    DeploymentStatus,
+    Order,
+    OrderOrigin,
+    OrderSide,
+    OrderState,
+    ReflectionNote,
+    SkillVersion,
+    Trade,
+    Verdict,
+)
+from trading.models.choices import INTERVALS
+from trading.record.deployment_queries import DeploymentNotFound, count_orders, find_last_decision
+from trading.record.deployments import carry_out, claim_command, finish_command, halt_deployment, lift_halt
+from trading.record.ledger import Intent, Ledger, TickOutOfTime, TickRecord, lock_deployment
+from trading.record.notes import find_active_note
+from trading.record.positions import PathBar, Tick
+from trading.record.trade_queries import equity_at_midnight, list_open, utc_midnight
+from trading.runs.brokers.base import OrderRequest, Report, Side
+from trading.runs.brokers.paper import Costs, MarketBar, PaperBroker, Rate
+from trading.runs.risk import Account, RiskCode, check_order
+from trading.runs.risk import Verdict as RiskVerdict
+from trading.skills.schemas import SkillPayload, parse_payload
+
+logger = logging.getLogger(__name__)
+
+LEASE: Final = timedelta(minutes=15)  # longer than the slowest decision
+DAY: Final = timedelta(days=1)
+ON_PAPER: Final = Costs()
+
+
+class Outcome(StrEnum):
+    """How a tick ended."""
+
+    DECIDED = "decided"
+    SETTLED = "settled"  # only what happened was written: nothing is decided while paused or stopped
+    REPEATED = "done before"
+
+
+@dataclass(frozen=True, slots=True)
+class Ticked:
+    """What a tick came to."""
+
+    deployment_id: UUID
+    number: int
+    at: datetime
+    outcome: Outcome
+    closed: int = 0  # trades
+    snapshot: DecisionSnapshot | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class _Settled:
+    """What the first half of a tick leaves for the second; without a prompt there is nothing to decide."""
+
+    number: int
+    payload: SkillPayload
+    skill_version: int
+    report: Report
+    portfolio: Portfolio
+    record: TickRecord
+    prompt: AgentPrompt | None = None
+
+
+@dataclass(slots=True)
+class _Carried:
+    """What a tick knows that the next one of the same deployment need not read again."""
+
+    ledger: Ledger
+    closed_trades: list[Trade]
+    last_decision: LastDecision | None
+    note: ReflectionNote | None
+    day: datetime | None = None  # at 00:00 UTC, of the equity that follows
+    day_start_equity_usd: Decimal = Decimal(0)
+
+
+# --- One tick ---
+
+
+class Ticker:
+    """Does the ticks of one deployment on paper, one after another. Opens its own doors: use it outside of any.
+
+    Args:
+        ask: the model.
+        tape: the market; a backtest's forgets what has gone by.
+    """
+
+    def __init__(
+        self, deployment_id: UUID, *, user_id: int, ask: Ask, tape: Tape = STORED, costs: Costs = ON_PAPER
+    ) -> None:
+        self.deployment_id, self.user_id = deployment_id, user_id
+        self._ask, self._tape, self._costs = ask, tape, costs
+        self._carried: tuple[int, _Carried] | None = None  # after which tick
+
+    def tick(self, at: datetime) -> Ticked:
+        """Do the tick of an instant. Idempotent: what was done of it before is not done again.
+
+        Raises:
+            DeploymentNotFound: the user has no such deployment.
+            TickOutOfTime: a later tick has been written.
+        """
+        with owned_tx(self.user_id):
+            deployment = lock_deployment(self.deployment_id)
+            settled, carried = self._settle(deployment, at)
+        number, record = settled.number, settled.record
+        if settled.prompt is None:
+            self._carried = None
+            outcome = Outcome.SETTLED if record.is_applied else Outcome.REPEATED
+            return Ticked(self.deployment_id, number, at, outcome, record.closed)
+        decision = decide(settled.prompt, settled.payload, at=at, tape=self._tape, ask=self._ask)
+        with owned_tx(self.user_id):
+            snapshot = _act(lock_deployment(self.deployment_id), settled, decision, at=at)
+        if snapshot is None:
+            self._carried = None
+            return Ticked(self.deployment_id, number, at, Outcome.REPEATED, record.closed)
+        carried.last_decision = last_decision_of(snapshot)
+        self._carried = number, carried
+        return Ticked(self.deployment_id, number, at, Outcome.DECIDED, record.closed, snapshot)
+
+    def forget(self) -> None:
+        """Read everything anew at the next tick: somebody else wrote lessons."""
+        self._carried = None
+
+    def _settle(self, deployment: Deployment, at: datetime) -> tuple[_Settled, _Carried]:
+        """Write what happened up to an instant, and return what the agent shall decide on."""
+        if deployment.last_tick_at is not None and at < deployment.last_tick_at:
+            raise TickOutOfTime(f"This deployment has ticked at {deployment.last_tick_at:%Y-%m-%d %H:%M} already.")
+        version, payload = read_version(deployment.version_id)
+        broker = _broker(deployment, self._costs)
+        sent = {order.order_id for order in broker.pending}
+        after = deployment.last_tick_at or at - payload.schedule.every
+        bars = _feed(broker, payload, after=after, until=at, tape=self._tape)
+        report = broker.report(at)
+        gone = sent - {order.order_id for order in broker.pending}
+        tick = _tick_of(report, bars)
+        carried = self._known(deployment, payload, tick)
+        record = TickRecord(is_applied=False)
+        if deployment.last_tick_at != at:
+            record = carried.ledger.apply(
+                deployment.last_tick + 1,
+                tick,
+                skill_version=version,
+                intents=_settle_orders(report, gone, at),
+                regimes={fill.symbol: regime_at(fill.symbol, at, self._tape).value for fill in report.fills},
+                equity_usd=report.equity_usd,
+            )
+            carried.ledger.flush(at, account=broker.state())
+            deployment.last_tick, deployment.last_tick_at = deployment.last_tick + 1, at
+            if record.closed:
+                carried.closed_trades = read_closed(deployment.pk, payload)
+        portfolio = _portfolio(deployment, payload, report, carried, at)
+        settled = _Settled(deployment.last_tick, payload, version, report, portfolio, record)
+        last = carried.last_decision
+        has_decided = last is not None and last.at == at
+        if has_decided or deployment.status != DeploymentStatus.RUNNING:
+            return settled, carried
+        inputs = gather_context(
+            payload,
+            record=Record(list_open(deployment.pk) if report.positions else [], carried.closed_trades),
+            portfolio=portfolio,
+            last_decision=last,
+            at=at,
+            tape=self._tape,
+        )
+        return replace(settled, prompt=write_prompt(payload, inputs, carried.note)), carried
+
+    def _known(self, deployment: Deployment, payload: SkillPayload, tick: Tick) -> _Carried:
+        """Return what the tick before carried over, if that was the last one; else read it."""
+        if self._carried is not None and self._carried[0] == deployment.last_tick:
+            return self._carried[1]
+        before = find_last_decision(deployment)
+        return _Carried(
+            ledger=Ledger.load(deployment, tick),
+            closed_trades=read_closed(deployment.pk, payload),
+            last_decision=None if before is None else last_decision_of(before),
+            note=find_active_note(deployment),
+        )
+
+
+@lru_cache(maxsize=256)
+def read_version(version_id: UUID) -> tuple[int, SkillPayload]:
+    """Return the number and the payload of a version that the owner in scope runs; versions never change."""
+    version = SkillVersion.objects.get(pk=version_id)
+    return version.version, parse_payload(version.payload)
+
+
+def _broker(deployment: Deployment, costs: Costs) -> PaperBroker:
+    """Return the broker as the last tick of a deployment left it."""
+    return PaperBroker.restored(deployment.account, starting_equity_usd=deployment.starting_equity_usd, costs=costs)
+
+
+def _feed(
+    broker: PaperBroker, payload: SkillPayload, *, after: datetime, until: datetime, tape: Tape
+) -> Mapping[str, list[Bar]]:
+    """Give the broker the market between two instants, of what it trades and of what it holds; return the bars.
+
+    Of what it holds or was sent also what came late: bars since the last one it has seen, payments since the last one.
+    """
+    sent = {order.symbol for order in broker.pending}
+    bars, rates = {}, []
+    for symbol in sorted({*payload.context.symbols, *broker.holdings, *sent}):
+        holding = broker.holdings.get(symbol)
+        is_live = holding is not None or symbol in sent
+        since = min(after, broker.seen_until.get(symbol, after)) if is_live else after
+        bars[symbol] = _bars_between(symbol, since, until, tape)
+        rates += tape.rates(symbol, after if holding is None else holding.paid_until, until)
+    broker.feed(
+        (_market_bar(bar) for found in bars.values() for bar in found),
+        (Rate(rate.symbol, rate.at, rate.rate) for rate in rates),
+    )
+    return bars
+
+
+def _bars_between(symbol: str, after: datetime, until: datetime, tape: Tape) -> list[Bar]:
+    """Return the shortest bars that there are of each stretch of time, in order and none over another."""
+    kept: list[Bar] = []
+    covered = timedelta(0)
+    for interval, length in INTERVALS.items():
+        taken = [(bar.opened_at, bar.opened_at + INTERVALS[bar.interval]) for bar in kept]
+        for bar in tape.bars_ended(symbol, interval, after, until):
+            if all(bar.opened_at + length <= begin or end <= bar.opened_at for begin, end in taken):
+                kept.append(bar)
+                covered += length
+        if covered >= until - after:
+            break
+    return sorted(kept, key=lambda bar: bar.opened_at)
+
+
+def _market_bar(bar: Bar) -> MarketBar:
+    closed_at = bar.opened_at + INTERVALS[bar.interval]
+    return MarketBar(bar.symbol, bar.opened_at, closed_at, bar.open, bar.high, bar.low, bar.close)
+
+
+def _path_bar(bar: Bar) -> PathBar:
+    return PathBar(bar.opened_at, bar.opened_at + INTERVALS[bar.interval], bar.high, bar.low, bar.close)
+
+
+def _tick_of(report: Report, bars: Mapping[str, list[Bar]]) -> Tick:
+    """Return a report as the ledger takes it, with the path of what is or was held."""
+    held = {*report.positions, *(fill.symbol for fill in report.fills)}
+    return Tick(
+        report.at,
+        fills=report.fills,
+        funding=report.funding,
+        bars={symbol: [_path_bar(bar) for bar in found] for symbol, found in bars.items() if symbol in held},
+        marks=report.marks,
+        positions=report.positions,
+    )
+
+
+def _settle_orders(report: Report, gone: Collection[str], at: datetime) -> dict[str, Intent]:
+    """Write into the orders that wait no more what became of them; return, by fill id, why there was each fill."""
+    orders = {str(order.pk): order for order in Order.objects.filter(pk__in=gone)} if gone else {}
+    filled = set(report.order_ids.values())
+    for order_id, order in orders.items():
+        is_filled = order_id in filled
+        order.state = OrderState.FILLED if is_filled else OrderState.CANCELLED
+        order.error = "" if is_filled else "There was nothing left to trade."
+        order.updated_at = at
+        order.save(update_fields=["state", "error", "updated_at"])
+    intents = {fill_id: _intent_of(orders[order_id]) for fill_id, order_id in report.order_ids.items()}
+    return intents | {fill_id: Intent(OrderOrigin.STOP, "The stop price was reached.") for fill_id in report.stopped}
+
+
+def _intent_of(order: Order) -> Intent:
+    return Intent(
+        OrderOrigin(order.origin),
+        order.reason,
+        snapshot_id=order.snapshot_id,
+        order_id=order.pk,
+        leverage=order.leverage,
+    )
+
+
+def _portfolio(
+    deployment: Deployment, payload: SkillPayload, report: Report, carried: _Carried, at: datetime
+) -> Portfolio:
+    """Return the account at a tick; a loss beyond the day's limit halts the deployment until the day is over."""
+    if carried.day != utc_midnight(at):
+        carried.day, carried.day_start_equity_usd = utc_midnight(at), equity_at_midnight(deployment, at)
+    day_start = carried.day_start_equity_usd
+    if not deployment.is_halted_at(at) and deployment.halt_code:
+        lift_halt(deployment_id=deployment.pk, now=at)
+        deployment.halt_code, deployment.halted_until = "", None
+    limit = day_start * payload.risk.daily_loss_halt_pct / 100
+    if not deployment.is_halted_at(at) and day_start - report.equity_usd >= limit:
+        until = utc_midnight(at) + DAY
+        halt_deployment(deployment_id=deployment.pk, code=RiskCode.DAILY_LOSS_HALT, until=until)
+        deployment.halt_code, deployment.halted_until = RiskCode.DAILY_LOSS_HALT, until
+    return Portfolio(report.equity_usd, day_start, is_halted=deployment.is_halted_at(at))
+
+
+def _act(deployment: Deployment, settled: _Settled, decision: Decision, *, at: datetime) -> DecisionSnapshot | None:
+    """Let risk speak, write the decision down, and give the broker what was accepted; None: it is not our turn."""
+    number, prompt = settled.number, settled.prompt
+    rows = DecisionSnapshot.objects.filter(deployment=deployment, tick=number)
+    if prompt is None or deployment.last_tick != number or rows.exists():
+        return None
+    broker = _broker(deployment, ON_PAPER)  # to ask what waits, and to send: neither costs anything
+    verdict = _verdict(deployment, broker, settled, decision, at)
+    snapshot: DecisionSnapshot = DecisionSnapshot.objects.create(
+        deployment=deployment,
+        tick=number,
+        tick_at=at,
+        skill_version=settled.skill_version,
+        system_prompt=prompt.system,
+        context=prompt.context,
+        steps=decision.steps,
+        proposal=None if decision.order is None else decision.order.model_dump(mode="json"),
+        verdict=_kind(decision, verdict),
+        verdict_code=verdict.code or "",
+        verdict_text=(verdict.text or decision.reason)[:500],
+        note_id=prompt.note_id,
+        model=decision.model,
+        input_tokens=decision.input_tokens,
+        output_tokens=decision.output_tokens,
+        cost_usd=decision.cost_usd,
+    )
+    if decision.order is not None:
+        order = Order.objects.create(
+            deployment=deployment,
+            snapshot=snapshot,
+            tick=number,
+            origin=OrderOrigin.AGENT,
+            symbol=decision.order.symbol,
+            side=decision.order.side,
+            size_usd=decision.order.size_usd,
+            leverage=decision.order.leverage,
+            stop_price=decision.order.stop_price,
+            reason=decision.order.reason,
+            state=OrderState.PENDING if verdict.is_accepted else OrderState.REFUSED,
+            verdict_code=verdict.code or "",
+            proposed_at=at,
+            updated_at=at,
+        )
+        if verdict.is_accepted:
+            _submit(deployment, broker, [order], at=at)
+    return snapshot
+
+
+def _verdict(
+    deployment: Deployment, broker: PaperBroker, settled: _Settled, decision: Decision, at: datetime
+) -> RiskVerdict:
+    """Return what risk says, on the account as it is if all fills that was sent before."""
+    order = decision.order
+    if order is None:
+        return RiskVerdict()
+    if deployment.status != DeploymentStatus.RUNNING:
+        return RiskVerdict(RiskCode.HALTED, "the deployment was paused or stopped while this was decided")
+    sent = [one for one in broker.pending if one.symbol == order.symbol]
+    if order.side != "close" and any(one.side == "close" for one in sent):
+        return RiskVerdict(RiskCode.HALTED, f"the position in {order.symbol} is being closed")
+    account = Account(
+        equity_usd=settled.portfolio.equity_usd,
+        day_start_equity_usd=settled.portfolio.day_start_equity_usd,
+        positions=_positions_to_come(broker, settled.report),
+        marks=settled.report.marks,
+        orders_today=count_orders(deployment, since=utc_midnight(at)),
+        is_halted=settled.portfolio.is_halted,
+    )
+    return check_order(order, account=account, caps=settled.payload.risk, symbols=settled.payload.context.symbols)
+
+
+def _positions_to_come(broker: PaperBroker, report: Report) -> dict[str, Decimal]:
+    """Return the positions as they are once the orders that wait have filled; where no bar comes, several may wait."""
+    positions = dict(report.positions)
+    for sent in broker.pending:
+        mark = report.marks.get(sent.symbol)
+        if sent.side != "close" and sent.size_usd and mark:
+            quantity = sent.size_usd / mark * (1 if sent.side == "long" else -1)
+            positions[sent.symbol] = positions.get(sent.symbol, Decimal(0)) + quantity
+    return positions
+
+
+def _kind(decision: Decision, verdict: RiskVerdict) -> Verdict:
+    if decision.has_failed:
+        return Verdict.FAILED
+    if decision.order is None:
+        return Verdict.NONE
+    return Verdict.ACCEPTED if verdict.is_accepted else Verdict.REFUSED
+
+
+def _submit(deployment: Deployment, broker: PaperBroker, orders: list[Order], *, at: datetime) -> None:
+    """Give orders to the broker, and keep what it has become."""
+    for order in orders:
+        broker.submit(
+            OrderRequest(
+                order_id=str(order.pk),
+                symbol=order.symbol,
+                side=cast(Side, order.side),
+                size_usd=order.size_usd,
+                leverage=order.leverage,
+                stop_price=order.stop_price,
+                at=at,
+            )
+        )
+    deployment.account = broker.state()
+    deployment.save(update_fields=["account"])
+
+
+# --- Commands ---
+
+
+def carry_out_commands(deployment_id: UUID, *, user_id: int, now: datetime) -> list[DeploymentCommand]:
+    """Do what the user told a deployment to do, oldest first; opens its own doors.
+
+    A command that cannot be done ends as failed and changes nothing else; those after it are done. Only a database
+    that is busy or gone leaves it to the next round.
+    """
+    done: list[DeploymentCommand] = []
+    lease = uuid4()
+    while True:
+        with owned_tx(user_id):
+            deployment = lock_deployment(deployment_id)
+            command = claim_command(deployment_id=deployment_id, lease=lease, until=now + LEASE, now=now)
+            if command is None:
+                return done
+            outcome, has_failed = _outcome_of(command, deployment, now)
+            finish_command(command_id=command.pk, lease=lease, outcome=outcome, has_failed=has_failed, now=now)
+            command.refresh_from_db()
+            done.append(command)
+
+
+def _outcome_of(command: DeploymentCommand, deployment: Deployment, now: datetime) -> tuple[str, bool]:
+    """Do what a command says, or none of it; return what came of it in words, and whether it failed."""
+    try:
+        with transaction.atomic():
+            outcome = carry_out(command=command, now=now)
+            if command.kind == CommandKind.FLATTEN:
+                _flatten(deployment, now)
+    except (OperationalError, DeploymentNotFound):
+        raise
+    except DomainError as error:
+        logger.warning("Command %s of deployment %s was refused: %s", command.pk, deployment.pk, error)
+        return f"It could not be done: {error}", True
+    except Exception:
+        logger.exception("Command %s of deployment %s failed", command.pk, deployment.pk)
+        return "It could not be done. Nothing was changed; the log of the runner says why.", True
+    return outcome, False
+
+
+def _flatten(deployment: Deployment, now: datetime) -> None:
+    """Order all positions closed; they are at the next bar's open."""
+    orders = [
+        Order.objects.create(
+            deployment=deployment,
+            tick=deployment.last_tick,
+            origin=OrderOrigin.COMMAND,
+            symbol=symbol,
+            side=OrderSide.CLOSE,
+            reason="Closed at your command.",
+            state=OrderState.PENDING,
+            proposed_at=now,
+            updated_at=now,
+        )
+        for symbol in sorted(Trade.objects.open().filter(deployment=deployment).values_list("symbol", flat=True))
+    ]
+    _submit(deployment, _broker(deployment, ON_PAPER), orders, at=now)

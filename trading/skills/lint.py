@@ -1,0 +1,287 @@
+"""What can be said against a draft without understanding it: signs for its author, never a refusal.
+
+Pure: a draft's payload in, findings out. What merely keeps it from being saved is the schema's to say.
+"""
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from enum import StrEnum
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from config.lib.text import prompt_line
+from trading.models.choices import INTERVALS
+from trading.skills.schemas import BuiltInTool, Schedule
+
+LONG_BETWEEN_TICKS: Final = timedelta(hours=12)  # too seldom for positions of a day
+SHORT_BETWEEN_TICKS: Final = timedelta(minutes=15)  # too often for positions of weeks
+WIDE_HALT_PCT: Final = 10.0  # of equity, in a day
+
+
+class Severity(StrEnum):
+    """How much a finding weighs, heaviest first (seed 003)."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    INFO = "info"
+
+
+@dataclass(frozen=True, slots=True)
+class DraftFinding:
+    """Something that the author of a draft should know."""
+
+    severity: Severity
+    title: str
+    detail: str
+    suggestion: str = ""
+    is_basic: bool = False  # what an expert left out on purpose
+
+
+def lint_draft(payload: Mapping[str, Any]) -> list[DraftFinding]:
+    """Return what is to be said against a draft, heaviest first; what it does not say yet is not held against it."""
+    found = [finding for check in _CHECKS for finding in check(_Draft(payload))]
+    return by_weight(found)
+
+
+def by_weight(findings: Iterable[DraftFinding]) -> list[DraftFinding]:
+    """Return findings with the heaviest first, else in their order."""
+    weights = list(Severity)
+    return sorted(findings, key=lambda finding: weights.index(finding.severity))
+
+
+class _Draft:
+    """A payload in which anything may be missing."""
+
+    def __init__(self, payload: Mapping[str, Any]) -> None:
+        self._payload = payload
+
+    def get(self, path: str, otherwise: Any = None) -> Any:
+        """Return what stands at a path such as `risk.max_leverage`."""
+        value: Any = self._payload
+        for name in path.split("."):
+            value = value.get(name) if isinstance(value, Mapping) else None
+        return otherwise if value is None else value
+
+    def text(self, *names: str) -> str:
+        """Return what the strategy says in these fields."""
+        return "\n".join(filter(None, (str(self.get(f"strategy.{name}", "")) for name in names)))
+
+    @property
+    def is_begun(self) -> bool:
+        """Whether its strategy says anything yet."""
+        return bool(self.text("thesis", "entry", "exit", "risk_management"))
+
+    @property
+    def schedule(self) -> Schedule | None:
+        """When it ticks; None if type and value do not fit."""
+        try:
+            return Schedule.model_validate(self.get("schedule", {}))
+        except ValidationError:
+            return None
+
+    @property
+    def bar(self) -> timedelta | None:
+        """The length of the bars it sees."""
+        return INTERVALS.get(self.get("context.bars_interval", ""))
+
+
+_EXIT: Final = re.compile(
+    r"\b(?:exit\w*|clos(?:e|es|ed|ing)|tak(?:e|es|ing) profits?|target\w*|stop\w*|leav\w+|unwind\w*|flatten\w*|get out"
+    r"|sell into|cover\w*|until)\b",
+    re.IGNORECASE,
+)
+_STOP: Final = re.compile(
+    r"\b(?:stop\w*|invalidat\w+|cut\w*|against|outside|beyond|max(?:imum)? loss|loss(?:es)?|los(?:e|ing)|drawdown"
+    r"|liquidat\w+|exit (?:if|when)|close (?:if|when))\b",
+    re.IGNORECASE,
+)
+
+
+def _exit(draft: _Draft) -> Iterator[DraftFinding]:
+    mode = draft.get("strategy.mode")
+    entry, exit_ = draft.text("entry"), draft.text("exit")
+    if mode == "rules" and draft.is_begun and not (entry and exit_):
+        missing = " and ".join(name for name, text in (("entry", entry), ("exit", exit_)) if not text)
+        yield DraftFinding(
+            Severity.ERROR,
+            "Rules without rules",
+            f"The strategy is written as rules, but its {missing} is empty: the agent would have to make them up.",
+            "Spell the missing rules out, or write the strategy as a thesis.",
+        )
+    elif draft.is_begun and not exit_ and not _EXIT.search(draft.text("thesis")):
+        yield DraftFinding(
+            Severity.ERROR,
+            "No exit",
+            "Nothing says when a position is closed, neither for a profit nor for a loss.",
+            "Write what ends a trade: a price, a signal, or a time.",
+        )
+
+
+def _stop(draft: _Draft) -> Iterator[DraftFinding]:
+    if draft.is_begun and not _STOP.search(draft.text("exit", "risk_management")):
+        yield DraftFinding(
+            Severity.WARNING,
+            "No stop",
+            "Neither the exit nor the risk management says at which loss a position is given up.",
+            "Name the price, the distance or the fact that proves the idea wrong.",
+        )
+
+
+def _rhythm(draft: _Draft) -> Iterator[DraftFinding]:
+    schedule, bar = draft.schedule, draft.bar
+    if schedule is None or bar is None:
+        return
+    name, lookback = draft.get("context.bars_interval"), draft.get("context.bars_lookback", 0)
+    if schedule.every < bar:
+        yield DraftFinding(
+            Severity.WARNING,
+            "It decides more often than a bar closes",
+            f"It ticks every {schedule.value}, but its bars are of {name}: most ticks see nothing new, and cost the"
+            " same.",
+            f"Tick every {name}, or look at shorter bars.",
+        )
+    elif schedule.every > bar * lookback > timedelta(0):
+        yield DraftFinding(
+            Severity.WARNING,
+            "It does not see what happened since it last looked",
+            f"Between two ticks more time passes than its {lookback} bars of {name} cover.",
+            "Look at more bars, at longer ones, or tick more often.",
+        )
+
+
+def _style(draft: _Draft) -> Iterator[DraftFinding]:
+    schedule, style = draft.schedule, draft.get("trading_style")
+    if schedule is None:
+        return
+    if style == "day" and schedule.every >= LONG_BETWEEN_TICKS:
+        yield DraftFinding(
+            Severity.WARNING,
+            "Too seldom for day trading",
+            f"Positions are meant to last within a day, but it looks {schedule.ticks_per_day} times a day or less.",
+            "Tick at least every few hours, or choose another trading style while the skill is new.",
+        )
+    if style == "position" and schedule.every <= SHORT_BETWEEN_TICKS:
+        yield DraftFinding(
+            Severity.WARNING,
+            "Very often for position trading",
+            f"Positions are meant to last for weeks, but it decides anew every {schedule.value}.",
+            "Each tick is a chance to overtrade, and costs tokens; every four hours or once a day is usual.",
+        )
+
+
+def _leverage(draft: _Draft) -> Iterator[DraftFinding]:
+    position, exposure = draft.get("risk.max_position_pct"), draft.get("risk.max_total_exposure_pct")
+    leverage = draft.get("risk.max_leverage")
+    if None in (position, exposure, leverage) or position * leverage <= exposure:
+        return
+    yield DraftFinding(
+        Severity.WARNING,
+        "More leverage than the caps can use",
+        f"One position of {position:g} % at {leverage:g}x would be {position * leverage:g} % of equity, above the"
+        f" {exposure:g} % for all positions. The caps hold, so that the leverage only brings the liquidation nearer.",
+        f"Lower the leverage to {max(1.0, exposure / position):.3g}x, or say why the caps are what they are.",
+    )
+
+
+def _halt(draft: _Draft) -> Iterator[DraftFinding]:
+    halt, exposure = draft.get("risk.daily_loss_halt_pct"), draft.get("risk.max_total_exposure_pct")
+    if halt is None or exposure is None:
+        return
+    if halt >= exposure:
+        yield DraftFinding(
+            Severity.WARNING,
+            "The daily halt can hardly ever come",
+            f"It comes at a loss of {halt:g} % of equity in a day, but all positions together are {exposure:g} % at"
+            " most: they would have to lose everything.",
+            f"Set it well below {exposure:g} %; 2 to 5 % is usual.",
+        )
+    elif halt > WIDE_HALT_PCT:
+        yield DraftFinding(
+            Severity.WARNING,
+            "A wide daily halt",
+            f"It goes on trading until a day has cost {halt:g} % of equity.",
+            "2 to 5 % a day is usual.",
+        )
+
+
+_BLANKET: Final = r"(?:no|never|avoid|not|don['’]t|do not)\b(?: (?:{filler}))* {symbol}(?: (?:{filler}))*\W*"
+_FILLER: Final = (
+    r"trade|trades|trading|traded|touch|open|hold|any|a|new|in|on|of|with|the|position|positions|entry|entries|at all"
+    r"|ever"
+)
+
+
+def _avoided(draft: _Draft) -> Iterator[DraftFinding]:
+    for symbol in draft.get("context.symbols", []):
+        names = "|".join(re.escape(name) for name in {symbol, re.split(r"[/:_-]", symbol)[0]})
+        blanket = re.compile(_BLANKET.format(filler=_FILLER, symbol=f"(?:{names})"), re.IGNORECASE)
+        for rule in draft.get("strategy.avoid", []):
+            if blanket.fullmatch(rule.strip()):
+                yield DraftFinding(
+                    Severity.WARNING,
+                    f"{symbol} is traded and avoided",
+                    f"It is among the symbols, and a hard rule says “{prompt_line(rule)}”.",
+                    "Take it from the symbols, or say under which condition it is avoided.",
+                )
+
+
+def _tools(draft: _Draft) -> Iterator[DraftFinding]:
+    built_in = draft.get("tools.built_in")
+    if built_in is not None and BuiltInTool.PROPOSE_ORDER not in built_in:
+        yield DraftFinding(
+            Severity.ERROR,
+            "It cannot trade",
+            "The tool to propose an order is switched off, so that every tick ends without one.",
+            "Switch it on again.",
+        )
+    if draft.get("tools.mcp_servers"):
+        yield DraftFinding(
+            Severity.INFO,
+            "Its own servers are not called yet",
+            "Servers of further tools are kept with the skill; this version of Keel does not call them.",
+        )
+
+
+def _sight(draft: _Draft) -> Iterator[DraftFinding]:
+    if draft.get("strategy.style") == "event" and draft.get("context.events.lookahead_hours") == 0:
+        yield DraftFinding(
+            Severity.WARNING,
+            "An event strategy that sees no events",
+            "It looks zero hours ahead in the calendar.",
+            "Let it see the next 24 hours at least.",
+        )
+    if draft.get("context.memory.enabled") is False:
+        yield DraftFinding(
+            Severity.INFO,
+            "It does not see its own record",
+            "Its last trades and its lessons are left out of its prompt, so that it cannot learn from them.",
+            is_basic=True,
+        )
+
+
+def _rules(draft: _Draft) -> Iterator[DraftFinding]:
+    if draft.is_begun and not draft.get("strategy.avoid"):
+        yield DraftFinding(
+            Severity.INFO,
+            "No hard rules",
+            "Nothing is forbidden: all that stands between an idea and an order is the agent's judgement.",
+            "Write one or two lines of when not to trade, such as “No new position within 2 hours before FOMC”.",
+            is_basic=True,
+        )
+
+
+_CHECKS: Final[tuple[Callable[[_Draft], Iterator[DraftFinding]], ...]] = (
+    _exit,
+    _stop,
+    _rhythm,
+    _style,
+    _leverage,
+    _halt,
+    _avoided,
+    _tools,
+    _sight,
+    _rules,
+)

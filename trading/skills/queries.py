@@ -1,0 +1,128 @@
+"""Read skills, versions and drafts."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from http import HTTPStatus
+from typing import Any
+from uuid import UUID
+
+from django.db.models import Count, Max, Q
+
+from config.lib.errors import DomainError
+from config.lib.owned import owner_id
+from trading.models import (
+    BacktestRun,
+    BrokerKind,
+    Deployment,
+    DraftStatus,
+    Skill,
+    SkillDraft,
+    SkillVersion,
+    Trader,
+)
+from trading.skills.schemas import changed_fields
+
+
+class SkillNotFound(DomainError):
+    """The owner has no such skill, or no such version of it."""
+
+    http_status = HTTPStatus.NOT_FOUND
+
+
+class DraftNotFound(DomainError):
+    """The owner has no such draft that is still being edited."""
+
+    http_status = HTTPStatus.NOT_FOUND
+
+
+@dataclass(frozen=True, slots=True)
+class ListedSkill:
+    """A skill with what a list says of it."""
+
+    skill: Skill
+    deployed_at: datetime | None  # the last time
+    running: int  # deployments
+    backtest: BacktestRun | None  # the last that is done
+
+
+def get_skill(skill_id: UUID) -> Skill:
+    """Return a skill. Raises SkillNotFound."""
+    skill: Skill | None = Skill.objects.filter(pk=skill_id).first()
+    if skill is None:
+        raise SkillNotFound("You have no such skill.")
+    return skill
+
+
+def get_version(skill_id: UUID, version: int | None = None) -> SkillVersion:
+    """Return a version of a skill, by default the newest. Raises SkillNotFound."""
+    number = get_skill(skill_id).latest_version if version is None else version
+    found: SkillVersion | None = SkillVersion.objects.filter(skill=skill_id, version=number).first()
+    if found is None:
+        raise SkillNotFound("This skill has no such version.")
+    return found
+
+
+def list_versions(skill_id: UUID) -> list[SkillVersion]:
+    """Return the versions of a skill, newest first. Raises SkillNotFound."""
+    return list(SkillVersion.objects.filter(skill=get_skill(skill_id)).order_by("-version"))
+
+
+def compare_versions(skill_id: UUID, old: int, new: int) -> list[tuple[str, Any, Any]]:
+    """Return (path, before, after) for each field that two versions differ in. Raises SkillNotFound."""
+    return changed_fields(get_version(skill_id, old).payload, get_version(skill_id, new).payload)
+
+
+def list_skills() -> list[ListedSkill]:
+    """Return the skills that are not archived, last changed first."""
+    skills = list(Skill.objects.filter(archived_at__isnull=True).order_by("-updated_at", "id"))
+    deployments = Deployment.objects.exclude(broker_kind=BrokerKind.BACKTEST)
+    counted = (
+        deployments.order_by()
+        .values("skill")
+        .annotate(last=Max("created_at"), live=Count("pk", filter=Q(status="running")))
+    )
+    by_skill = {row["skill"]: row for row in counted}
+    skill_of = dict(Deployment.objects.filter(broker_kind=BrokerKind.BACKTEST).values_list("pk", "skill"))
+    done = BacktestRun.objects.filter(status="done").order_by("finished_at").values_list("deployment", "pk")
+    last_run = {skill_of[deployment]: run for deployment, run in done}
+    runs = BacktestRun.objects.in_bulk(last_run.values())
+    return [
+        ListedSkill(
+            skill,
+            deployed_at=by_skill.get(skill.pk, {}).get("last"),
+            running=by_skill.get(skill.pk, {}).get("live", 0),
+            backtest=runs.get(last_run.get(skill.pk)),
+        )
+        for skill in skills
+    ]
+
+
+def list_open_drafts() -> list[SkillDraft]:
+    """Return the drafts that could be resumed, last changed first."""
+    return list(SkillDraft.objects.filter(status=DraftStatus.EDITING).order_by("-updated_at", "id"))
+
+
+def experience_tier() -> str | None:
+    """Return how much the owner in scope has traded; None if they were not asked yet."""
+    tier: str | None = Trader.objects.values_list("experience_tier", flat=True).get(pk=owner_id())
+    return tier
+
+
+def list_archived_skills() -> list[Skill]:
+    """Return the skills that are off the list, last archived first."""
+    return list(Skill.objects.filter(archived_at__isnull=False).order_by("-archived_at", "id"))
+
+
+def find_open_draft(skill_id: UUID | None) -> SkillDraft | None:
+    """Return the draft being edited of a skill, or of a new one (None)."""
+    rows = SkillDraft.objects.filter(status=DraftStatus.EDITING)
+    rows = rows.filter(base_skill__isnull=True) if skill_id is None else rows.filter(base_skill=skill_id)
+    draft: SkillDraft | None = rows.first()
+    return draft
+
+
+def find_draft_of_chat(conversation_id: UUID) -> SkillDraft | None:
+    """Return the draft being edited that a chat wrote last; None if it wrote none."""
+    rows = SkillDraft.objects.filter(conversation_id=conversation_id, status=DraftStatus.EDITING)
+    draft: SkillDraft | None = rows.order_by("-updated_at", "id").first()
+    return draft

@@ -1,0 +1,246 @@
+"""Write skills: drafts, versions, archive."""
+
+from collections.abc import Mapping
+from datetime import datetime
+from http import HTTPStatus
+from typing import Any
+from uuid import UUID
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+
+from config.lib.errors import DomainError
+from trading.models import (
+    BrokerKind,
+    Deployment,
+    DraftStatus,
+    Skill,
+    SkillDraft,
+    SkillVersion,
+)
+from trading.skills.queries import DraftNotFound, get_skill, get_version
+from trading.skills.schemas import (
+    FieldError,
+    PayloadInvalid,
+    SkillPayload,
+    default_payload,
+    list_problems,
+    merge_patch,
+    parse_payload,
+)
+from trading.skills.templates import apply_template
+
+
+class SkillNameTaken(DomainError):
+    """Another skill of the owner has that name."""
+
+    http_status = HTTPStatus.CONFLICT
+
+
+class DraftOutdated(DomainError):
+    """The skill got another version since the draft was begun."""
+
+    http_status = HTTPStatus.CONFLICT
+
+
+class SkillInUse(DomainError):
+    """A skill that runs cannot be archived."""
+
+    http_status = HTTPStatus.CONFLICT
+
+
+class SkillArchived(DomainError):
+    """A skill that was taken off the lists runs no more."""
+
+    http_status = HTTPStatus.CONFLICT
+
+
+def start_draft(*, skill_id: UUID | None = None, conversation_id: UUID | None = None, now: datetime) -> SkillDraft:
+    """Return the draft being edited of a skill, or of a new one; begin it if there is none (settled 24).
+
+    Args:
+        conversation_id: the chat that writes it; the draft notes the last one.
+
+    Raises:
+        SkillNotFound: the owner has no such skill.
+        SkillArchived: it is off the lists.
+    """
+    base = None if skill_id is None else get_version(skill_id)
+    if base is not None and base.skill.archived_at is not None:
+        raise SkillArchived("This skill is archived. It can be read, not changed.")
+    draft, _ = SkillDraft.objects.get_or_create(
+        base_skill=base.skill if base else None,
+        status=DraftStatus.EDITING,
+        defaults={
+            "base_version": base.version if base else None,
+            "payload": base.payload if base else default_payload(),
+            "conversation_id": conversation_id,
+            "created_at": now,
+            "updated_at": now,
+        },
+    )
+    started: SkillDraft = draft
+    if conversation_id is not None and started.conversation_id != conversation_id:
+        started.conversation_id = conversation_id
+        started.save(update_fields=["conversation_id"])
+    return started
+
+
+def patch_draft(*, draft_id: UUID, patch: Mapping[str, Any], now: datetime) -> SkillDraft:
+    """Set fields of a draft; what it says may still be incomplete.
+
+    Raises:
+        DraftNotFound: the owner has no such draft in editing.
+        PayloadInvalid: a field is unknown or wrong; nothing was changed.
+    """
+    draft = _lock_draft(draft_id)
+    return _write_draft(draft, merge_patch(draft.payload, patch), now)
+
+
+def apply_template_to_draft(*, draft_id: UUID, template: str, now: datetime) -> SkillDraft:
+    """Fill a draft from a shipped skill. Raises DraftNotFound, TemplateUnknown, PayloadInvalid."""
+    draft = _lock_draft(draft_id)
+    payload = apply_template(draft.payload, template)
+    if draft.base_skill_id is not None:
+        payload["trading_style"] = draft.payload["trading_style"]  # it is fixed, and a template only proposes
+    return _write_draft(draft, payload, now)
+
+
+def save_draft(*, draft_id: UUID, over_newer: bool = False, now: datetime) -> SkillVersion:
+    """Make a draft a version of its skill, or a new skill; one that changes nothing makes no version.
+
+    Args:
+        over_newer: also if the skill got another version since the draft was begun.
+
+    Raises:
+        DraftNotFound: the owner has no such draft in editing.
+        PayloadInvalid: something is missing or wrong, or a model is not allowed.
+        DraftOutdated: the skill has a newer version.
+        SkillNameTaken: another skill has that name.
+    """
+    draft = _lock_draft(draft_id)
+    payload = parse_payload(draft.payload)
+    if problems := _model_problems(payload):
+        raise PayloadInvalid(problems)
+    if draft.base_skill_id is None:
+        version = _create_skill(payload, now)
+    else:
+        version = _add_version(draft, draft.base_skill_id, payload, over_newer=over_newer, now=now)
+    draft.status, draft.updated_at = DraftStatus.SAVED, now
+    draft.save(update_fields=["status", "updated_at"])
+    return version
+
+
+def discard_draft(*, draft_id: UUID, now: datetime) -> None:
+    """Give a draft up. Raises DraftNotFound."""
+    draft = _lock_draft(draft_id)
+    draft.status, draft.updated_at = DraftStatus.DISCARDED, now
+    draft.save(update_fields=["status", "updated_at"])
+
+
+def archive_skill(*, skill_id: UUID, now: datetime) -> Skill:
+    """Take a skill off the lists, with all it did kept; idempotent. Raises SkillNotFound, SkillInUse."""
+    skill = get_skill(skill_id)
+    alive = Deployment.objects.filter(skill=skill, status__in=["running", "paused"])
+    if alive.exclude(broker_kind=BrokerKind.BACKTEST).exists():
+        raise SkillInUse("This skill is deployed. Stop its deployments first.")
+    if skill.archived_at is None:
+        skill.archived_at = now
+        skill.save(update_fields=["archived_at"])
+    return skill
+
+
+def list_save_problems(payload: Mapping[str, Any]) -> list[FieldError]:
+    """Return what keeps a draft from being saved: what is missing or wrong, then models that are not allowed."""
+    return list_problems(payload) or _model_problems(parse_payload(payload))
+
+
+def allowed_models() -> list[str]:
+    """Return the models that a skill may name (settled 31)."""
+    return list(settings.ALLOWED_MODELS)
+
+
+def agent_models(payload: SkillPayload) -> list[str]:
+    """Return the models of a skill's agent, tried in turn: its own while it is allowed, then the site's."""
+    return _models(payload.model, settings.TRADING_AGENT_MODEL)
+
+
+def reflection_models(payload: SkillPayload) -> list[str]:
+    """Return the models that write a skill's lessons, tried in turn: its own while it is allowed, then the site's."""
+    return _models(payload.context.memory.reflection.model, settings.REFLECTION_MODEL)
+
+
+def _models(own: str | None, of_site: str) -> list[str]:
+    is_allowed = own is not None and own in allowed_models()  # an old version may name one that is allowed no more
+    return list(dict.fromkeys([own, of_site])) if own and is_allowed else [of_site]
+
+
+def _model_problems(payload: SkillPayload) -> list[FieldError]:
+    named = {"model": payload.model, "context.memory.reflection.model": payload.context.memory.reflection.model}
+    allowed = allowed_models()
+    return [
+        FieldError(
+            field, f"the model {model} is not allowed here; choose one of {', '.join(allowed)}, or none for the site's"
+        )
+        for field, model in named.items()
+        if model is not None and model not in allowed
+    ]
+
+
+def _lock_draft(draft_id: UUID) -> SkillDraft:
+    rows = SkillDraft.objects.select_for_update().filter(pk=draft_id, status=DraftStatus.EDITING)
+    draft: SkillDraft | None = rows.first()
+    if draft is None:
+        raise DraftNotFound("There is no such draft any more.")
+    return draft
+
+
+def _write_draft(draft: SkillDraft, payload: dict[str, Any], now: datetime) -> SkillDraft:
+    if draft.base_skill_id is not None:
+        fixed = get_skill(draft.base_skill_id).trading_style
+        if payload.get("trading_style", fixed) != fixed:
+            raise PayloadInvalid([FieldError("trading_style", f"is fixed as {fixed} since the skill was first saved")])
+    draft.payload, draft.updated_at = payload, now
+    draft.save(update_fields=["payload", "updated_at"])
+    return draft
+
+
+def _create_skill(payload: SkillPayload, now: datetime) -> SkillVersion:
+    try:
+        with transaction.atomic():
+            skill = Skill.objects.create(
+                name=payload.name,
+                trading_style=payload.trading_style,
+                latest_version=1,
+                created_at=now,
+                updated_at=now,
+            )
+    except IntegrityError as error:
+        raise SkillNameTaken(f"You have a skill named {payload.name} already. Choose another name.") from error
+    version: SkillVersion = SkillVersion.objects.create(
+        skill=skill, version=1, payload=payload.stored(), created_at=now
+    )
+    return version
+
+
+def _add_version(
+    draft: SkillDraft, skill_id: UUID, payload: SkillPayload, *, over_newer: bool, now: datetime
+) -> SkillVersion:
+    skill: Skill = Skill.objects.select_for_update().get(pk=skill_id)
+    if skill.latest_version != draft.base_version and not over_newer:
+        raise DraftOutdated(
+            f"The skill is at version {skill.latest_version} by now; this draft is of version {draft.base_version}."
+        )
+    latest = get_version(skill.pk)
+    if parse_payload(latest.payload) == payload:
+        return latest
+    skill.name, skill.latest_version, skill.updated_at = payload.name, skill.latest_version + 1, now
+    try:
+        with transaction.atomic():
+            skill.save(update_fields=["name", "latest_version", "updated_at"])
+    except IntegrityError as error:
+        raise SkillNameTaken(f"You have a skill named {payload.name} already. Choose another name.") from error
+    version: SkillVersion = SkillVersion.objects.create(
+        skill=skill, version=skill.latest_version, payload=payload.stored(), created_at=now
+    )
+    return version

@@ -1,0 +1,158 @@
+"""Reads of the trades page."""
+
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
+from typing import Final
+from uuid import UUID
+
+from django.db.models import Count, Q
+
+from config.lib.paging import Page, page_of
+from trading.models import (
+    BacktestRun,
+    BrokerKind,
+    Deployment,
+    Fill,
+    ReconcileState,
+    Skill,
+    Trade,
+)
+from trading.record.trade_queries import (
+    TradeFilter,
+    TradePage,
+    get_trade,
+    list_fills,
+    page_of_trades,
+    simulated_symbols,
+    trades_that_fit,
+)
+
+RUNS_OFFERED: Final = 50  # backtests to choose from in a filter, the newest
+
+
+_EXPORTED_AT_ONCE: Final = 500
+
+
+@dataclass(frozen=True, slots=True)
+class TradeChoices:
+    """What a filter of trades offers, as (id, what it is called)."""
+
+    skills: list[tuple[str, str]]
+    deployments: list[tuple[str, str]]
+    symbols: list[str]
+    runs: dict[str, tuple[str, UUID]]  # by the backtest's id: what it is called, and its deployment
+
+
+@dataclass(frozen=True, slots=True)
+class ListedTrade:
+    """A trade with what a list says of it."""
+
+    trade: Trade
+    skill_name: str
+    is_backtest: bool
+    net_fraction: Decimal | None  # of `entry_size_usd`, unlevered (settled 29)
+    held: timedelta | None  # None: still open
+
+
+@dataclass(frozen=True, slots=True)
+class Ledger:
+    """One page of trades, and what is to be said of all that fit."""
+
+    page: TradePage
+    trades: list[ListedTrade]
+    open_trades: int
+    estimated: int
+    gaps: int
+    simulated: list[str]  # symbols on this page whose prices were made
+
+
+def trade_choices(*, run_id: UUID | None = None) -> TradeChoices:
+    """Return what a filter of trades offers: skills with archived ones, and the newest backtests with `run_id`'s."""
+    names = {skill.pk: skill.name for skill in Skill.objects.order_by("name", "id")}
+    deployments = Deployment.objects.exclude(broker_kind=BrokerKind.BACKTEST).order_by("-created_at", "id")
+    runs = list(BacktestRun.objects.select_related("deployment").order_by("-created_at", "id")[:RUNS_OFFERED])
+    if run_id is not None and all(run.pk != run_id for run in runs):
+        runs += BacktestRun.objects.select_related("deployment").filter(pk=run_id)
+    return TradeChoices(
+        skills=[(str(pk), name) for pk, name in names.items()],
+        deployments=[(str(one.pk), f"{names[one.skill_id]}: {one}") for one in deployments],
+        symbols=list(Trade.objects.order_by().values_list("symbol", flat=True).distinct()),
+        runs={str(run.pk): (f"{names[run.deployment.skill_id]}: {run}", run.deployment_id) for run in runs},
+    )
+
+
+def page_of_ledger(which: TradeFilter, number: int = 1) -> Ledger:
+    """Return one page of the trades that fit; a number beyond the last page gives the last."""
+    page = page_of_trades(which, number)
+    counts = trades_that_fit(which).aggregate(
+        still_open=Count("pk", filter=Q(status="open")),
+        estimated=Count("pk", filter=Q(reconciled=ReconcileState.ESTIMATED)),
+        gaps=Count("pk", filter=Q(reconciled=ReconcileState.GAP)),
+    )
+    deployments = Deployment.objects.in_bulk({trade.deployment_id for trade in page.trades})
+    names = Skill.objects.in_bulk({trade.skill_id for trade in page.trades})
+    return Ledger(
+        page,
+        [
+            ListedTrade(
+                trade,
+                skill_name=names[trade.skill_id].name,
+                is_backtest=deployments[trade.deployment_id].broker_kind == BrokerKind.BACKTEST,
+                net_fraction=_net_fraction(trade),
+                held=_held(trade),
+            )
+            for trade in page.trades
+        ],
+        open_trades=counts["still_open"],
+        estimated=counts["estimated"],
+        gaps=counts["gaps"],
+        simulated=simulated_symbols({trade.symbol: trade.entry_at for trade in page.trades}),
+    )
+
+
+def trades_after(which: TradeFilter, cursor: str = "") -> Page[Trade]:
+    """Return the next trades that fit, newest entry first, some hundred at once. Raises CursorRefused."""
+    rows = trades_that_fit(which).defer("state")
+    return page_of(rows, by=("-entry_tick_at", "-entry_at", "id"), cursor=cursor, limit=_EXPORTED_AT_ONCE)
+
+
+def _net_fraction(trade: Trade) -> Decimal | None:
+    return trade.realized_pnl_usd / trade.entry_size_usd if trade.entry_size_usd else None
+
+
+def _held(trade: Trade) -> timedelta | None:
+    return None if trade.holding_minutes is None else timedelta(minutes=float(trade.holding_minutes))
+
+
+@dataclass(frozen=True, slots=True)
+class ShownFill:
+    """A fill of a trade."""
+
+    fill: Fill
+    value_usd: Decimal  # at its price, without its fee
+
+
+@dataclass(frozen=True, slots=True)
+class ShownTrade:
+    """A trade with all that its page says of it."""
+
+    trade: Trade
+    fills: list[ShownFill]
+    run: BacktestRun | None  # whose trade it is
+    net_fraction: Decimal | None  # of `entry_size_usd`, unlevered (settled 29)
+    held: timedelta | None
+    simulated: list[str]  # its symbol, if its prices were made
+
+
+def show_trade(trade_id: UUID) -> ShownTrade:
+    """Return a trade with its fills. Raises TradeNotFound."""
+    trade = get_trade(trade_id)
+    return ShownTrade(
+        trade,
+        fills=[ShownFill(fill, abs(fill.quantity) * fill.price) for fill in list_fills(trade)],
+        run=BacktestRun.objects.filter(deployment=trade.deployment_id).first(),
+        net_fraction=_net_fraction(trade),
+        held=_held(trade),
+        simulated=simulated_symbols({trade.symbol: trade.entry_at}),
+    )

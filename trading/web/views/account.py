@@ -1,0 +1,132 @@
+from uuid import UUID
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_not_required
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+
+from config.lib.errors import DomainError
+from config.lib.owned import owned_tx
+from config.lib.web import THEME_COOKIE, THEMES, AuthedRequest, owned_view, safe_next
+from trading.account.services import TierUnknown, choose_tier
+from trading.account.tokens import TokenNotFound, create_token, list_tokens, revoke_token
+from trading.models import ApiToken
+from trading.web.forms import ProfileForm, TokenForm
+
+ONE_YEAR = 365 * 24 * 3600
+TIER_SKIPPED = "tier_skipped"  # in the session
+
+
+@require_http_methods(["GET", "POST"])
+@owned_view
+def profile(request: AuthedRequest) -> HttpResponse:
+    """Show and save the trader's own settings."""
+    form = ProfileForm(request.POST or None, instance=request.user)
+    if request.method == "POST" and form.is_valid():
+        form.save()
+        messages.success(request, "Saved.")
+        return redirect("trading:profile")
+    return _profile(request, form=form, status=422 if form.errors else 200)
+
+
+@require_POST
+@owned_view
+def tier(request: AuthedRequest) -> HttpResponse:
+    """Note how much the trader has traded, or that they do not want to be asked in this session."""
+    chosen = request.POST.get("tier", "")
+    if not chosen:
+        request.session[TIER_SKIPPED] = True
+        messages.info(request, "Not asked again for now. Keel takes you for intermediate; your profile can change it.")
+        return redirect(safe_next(request, reverse("trading:new_skill")))
+    try:
+        with owned_tx(request.user):
+            choose_tier(tier=chosen)
+    except TierUnknown as error:
+        messages.error(request, str(error))
+    else:
+        messages.success(request, "Noted. You can change it in your profile.")
+    return redirect(safe_next(request, reverse("trading:new_skill")))
+
+
+def asks_for_tier(request: AuthedRequest) -> bool:
+    """Tell whether to ask how much the trader has traded: once, and not again in a session in which they skipped it."""
+    return request.user.experience_tier is None and not request.session.get(TIER_SKIPPED)
+
+
+# The token stands in the answer itself, the one time it is shown: no session keeps it, nor may a cache.
+@require_POST
+@never_cache
+@owned_view
+def add_token(request: AuthedRequest) -> HttpResponse:
+    """Make a token for the API and show it."""
+    now = timezone.now()
+    form = TokenForm(request.POST)
+    if not form.is_valid():
+        return _profile(request, token_form=form, status=422)
+    try:
+        with owned_tx(request.user):
+            row, token = create_token(
+                name=form.cleaned_data["name"],
+                scope=form.cleaned_data["scope"],
+                expires_at=form.expires_at(now),
+                now=now,
+            )
+    except DomainError as error:
+        form.add_error(None, str(error))
+        return _profile(request, token_form=form, status=error.http_status)
+    return _profile(request, made=row, token=token, status=201)
+
+
+@require_POST
+@owned_view
+def revoke(request: AuthedRequest, token_id: UUID) -> HttpResponse:
+    """End a token."""
+    try:
+        with owned_tx(request.user):
+            token = revoke_token(token_id=token_id, now=timezone.now())
+    except TokenNotFound as error:
+        raise Http404 from error
+    messages.success(request, f"The token “{token.name}” opens nothing any more.")
+    return redirect(f"{reverse('trading:profile')}#tokens")
+
+
+def _profile(
+    request: AuthedRequest,
+    *,
+    form: ProfileForm | None = None,
+    token_form: TokenForm | None = None,
+    made: ApiToken | None = None,
+    token: str = "",
+    status: int,
+) -> HttpResponse:
+    now = timezone.now()
+    context = {
+        "form": form or ProfileForm(instance=request.user),
+        "token_form": token_form or TokenForm(),
+        "tokens": [(row, row.is_expired(now)) for row in list_tokens()],
+        "made": made,
+        "token": token,
+    }
+    return TemplateResponse(request, "trading/profile.html", context, status=status)
+
+
+@require_POST
+@login_not_required
+def theme(request: AuthedRequest) -> HttpResponse:
+    """Keep the theme in a cookie, so that the server draws the page in it and nothing flashes."""
+    chosen = request.POST.get("theme", "auto")
+    response = redirect(safe_next(request, reverse("home")))
+    response.set_cookie(
+        THEME_COOKIE,
+        chosen if chosen in THEMES else "auto",
+        max_age=ONE_YEAR,
+        samesite="Lax",
+        secure=request.is_secure(),
+        httponly=False,  # the switch reads it, and it is no secret
+    )
+    return response

@@ -1,0 +1,180 @@
+"""Skills played over past bars: the runs, a form to start one, and each run's own page."""
+
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse, QueryDict
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+from django.views.decorators.vary import vary_on_headers
+
+from config.lib.owned import owned_tx
+from config.lib.paging import ways_on
+from config.lib.web import AuthedRequest, owned_view
+from trading.models import BacktestRun
+from trading.record.backtests import (
+    BacktestIsOver,
+    BacktestNotFound,
+    BacktestRefused,
+    BarsInRange,
+    backtest_skills,
+    cancel_backtest,
+    count_bars,
+    page_of_backtests,
+    show_backtest,
+    span_of_bars,
+    start_backtest,
+)
+from trading.record.notes import list_notes
+from trading.skills.queries import SkillNotFound
+from trading.web.forms import DAY, BacktestForm, BacktestRangeForm, PageOfForm, range_of
+from trading.web.views.deployments import decisions_of
+from trading.web.views.fragments import PageRequest, goes_into
+
+USUAL_DAYS = 30
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+@vary_on_headers("HX-Request", "HX-Target")
+@owned_view
+def backtests(request: PageRequest) -> HttpResponse:
+    """List the runs, and start one; to htmx, the list alone while something runs, or what bars a range has."""
+    now = timezone.now()
+    if request.method == "POST":
+        return _start(request, now)
+    if goes_into(request, "backtest-bars"):
+        return TemplateResponse(request, "trading/_backtest_bars.html", {"bars": _bars(_asked(request.GET), now)})
+    if goes_into(request, "backtest-runs"):
+        return TemplateResponse(request, "trading/_backtest_runs.html", _listing(request))
+    return _page(request, now)
+
+
+@require_safe
+@never_cache
+@vary_on_headers("HX-Request", "HX-Target")
+@owned_view
+def backtest(request: PageRequest, run_id: UUID) -> HttpResponse:
+    """Show one run; to htmx, the part that changes while it is under way."""
+    try:
+        shown = show_backtest(run_id)
+    except BacktestNotFound as error:
+        raise Http404 from error
+    context: dict[str, Any] = {"shown": shown, "run": shown.run}
+    is_piece = goes_into(request, "backtest-run")
+    # The piece is asked for every few seconds; the record comes with the last, when it is whole.
+    if not is_piece or shown.numbers is not None:
+        here = reverse("trading:backtest", args=[run_id])
+        decisions = decisions_of(shown.run.deployment_id, request.GET, here=here)
+        context |= {**decisions, "notes": list_notes(shown.run.deployment_id), "is_piece": is_piece}
+    return TemplateResponse(request, "trading/_backtest_run.html" if is_piece else "trading/backtest.html", context)
+
+
+@require_POST
+@owned_view
+def cancel(request: AuthedRequest, run_id: UUID) -> HttpResponse:
+    """End a run that waits or runs."""
+    try:
+        with owned_tx(request.user):
+            cancel_backtest(run_id=run_id, now=timezone.now())
+    except BacktestNotFound as error:
+        raise Http404 from error
+    except BacktestIsOver as error:
+        messages.info(request, str(error))
+    else:
+        messages.success(request, "Cancelled. What it did so far is kept.")
+    return redirect("trading:backtest", run_id)
+
+
+def _start(request: PageRequest, now: datetime) -> HttpResponse:
+    form = BacktestForm(request.POST, skills=backtest_skills())
+    if form.is_valid():
+        try:
+            run = _started(request, form, now)
+        except (BacktestRefused, SkillNotFound) as error:
+            form.add_error(None, str(error))
+        else:
+            messages.success(request, "The backtest waits for its runner. This page shows how far it is.")
+            return redirect("trading:backtest", run.pk)
+    return _page(request, now, form, status=422)
+
+
+def _started(request: PageRequest, form: BacktestForm, now: datetime) -> BacktestRun:
+    given = form.cleaned_data
+    skill_id = UUID(given["skill"])
+    starts_at, ends_at = range_of(given["first_day"], given["last_day"], now)
+    bars = count_bars(skill_id, starts_at, ends_at)
+    if starts_at < ends_at and not bars.total:
+        symbols = ", ".join(one.symbol for one in bars.symbols)
+        raise BacktestRefused(
+            f"There are no bars of {bars.interval} for {symbols} on these days. Choose other days, or bring bars in"
+            " with manage.py import_bars."
+        )
+    with owned_tx(request.user):
+        return start_backtest(
+            skill_id=skill_id,
+            starts_at=starts_at,
+            ends_at=ends_at,
+            starting_equity_usd=given["starting_equity_usd"],
+            fee_bps=given["fee_bps"],
+            slippage_bps=given["slippage_bps"],
+            reflects=given["reflects"],
+            now=now,
+        )
+
+
+def _page(request: PageRequest, now: datetime, form: BacktestForm | None = None, *, status: int = 200) -> HttpResponse:
+    if form is None:
+        skills = backtest_skills()
+        initial = _usual(skills, _asked(request.GET), now)
+        form, bars = BacktestForm(skills=skills, initial=initial), _bars(initial, now)
+    else:
+        bars = _bars(form.cleaned_data, now)
+    has_skills = bool(list(form["skill"].subwidgets))
+    context = {**_listing(request), "form": form, "bars": bars, "has_skills": has_skills}
+    return TemplateResponse(request, "trading/backtests.html", context, status=status)
+
+
+def _listing(request: PageRequest) -> dict[str, Any]:
+    asked = PageOfForm(request.GET)
+    page = page_of_backtests(asked.known.get("page", 1))
+    home = reverse("trading:backtests")
+    here = home + (f"?page={page.number}" if page.number > 1 else "")
+    return {"page": page, "links": {"here": here, **ways_on(page, lambda number: f"{home}?page={number}")}}
+
+
+def _usual(skills: list[tuple[str, str]], asked: dict[str, Any], now: datetime) -> dict[str, Any]:
+    """Return what the form begins with: the skill of the address, or the last changed, and its last days with bars."""
+    known = {skill_id for skill_id, _ in skills}
+    skill_id = str(asked["skill"]) if str(asked.get("skill")) in known else next(iter(known), "")
+    if not skill_id:
+        return {}
+    span = span_of_bars(UUID(skill_id))
+    first, end = span or (now - USUAL_DAYS * DAY, now)
+    last_day = (min(end, now) - timedelta(microseconds=1)).astimezone(UTC).date()
+    first_day = max(first.astimezone(UTC).date(), last_day - (USUAL_DAYS - 1) * DAY)
+    usual = {"skill": skill_id, "first_day": min(first_day, last_day), "last_day": last_day}
+    return {**usual, **{name: value for name, value in asked.items() if value and name != "skill"}}
+
+
+def _asked(query: QueryDict) -> dict[str, Any]:
+    form = BacktestRangeForm(query)
+    form.is_valid()
+    return form.cleaned_data
+
+
+def _bars(given: dict[str, Any], now: datetime) -> BarsInRange | None:
+    """Count the bars for what a form says; None if it does not say enough."""
+    skill_id, first, last = given.get("skill"), given.get("first_day"), given.get("last_day")
+    if not (skill_id and first and last) or last < first:
+        return None
+    try:
+        return count_bars(UUID(str(skill_id)), *range_of(first, last, now))
+    except SkillNotFound:
+        return None

@@ -1,0 +1,57 @@
+"""Scheduled events by day, and what those before did to what is held now."""
+
+from datetime import datetime, time
+from typing import Any
+
+from django.http import HttpResponse
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+from django.views.decorators.vary import vary_on_headers
+
+from config.lib.web import owned_view, zone_named
+from trading.web.calendar import EVENTS_SHOWN, show_calendar
+from trading.web.forms import DAY, CalendarForm
+from trading.web.views.fragments import PageRequest, goes_into, results
+
+
+@require_safe
+@never_cache
+@vary_on_headers("HX-Request", "HX-Target")
+@owned_view
+def calendar(request: PageRequest) -> HttpResponse:
+    """Show the events of the days that are asked for, by default four weeks; to the filters, the days alone."""
+    now, zone = timezone.now(), zone_named(request.user.time_zone)
+    today = now.astimezone(zone).date()
+    filters = CalendarForm(request.GET, today=today)
+    known = filters.known
+    first, last = filters.days(known)
+    shown = show_calendar(
+        datetime.combine(first, time(), zone),
+        datetime.combine(last + DAY, time(), zone),
+        kinds=known.get("kind", ()),
+        symbols=known.get("symbols", "").split(),
+        min_importance=float(known.get("importance", 0)),
+        zone=zone,
+        now=now,
+    )
+    home, days = reverse("trading:calendar"), last - first + DAY
+    context: dict[str, Any] = {
+        "filters": filters,
+        "shown": shown,
+        "first": first,
+        "last": last,
+        "today": today,
+        "most": EVENTS_SHOWN,
+        "is_narrowed": bool(known),
+        "links": {
+            "clear": home,
+            "before": home + filters.query(first_day=first - days, last_day=first - DAY),
+            "after": home + filters.query(first_day=last + DAY, last_day=last + days),
+        },
+    }
+    if goes_into(request, "results"):
+        return results(request, "trading/_calendar_days.html", context, here=home + filters.query(), typed="symbols")
+    return TemplateResponse(request, "trading/calendar.html", context)

@@ -1,0 +1,285 @@
+"""Deployments: the list, one with its record, what its agent sees and decided, and what it is told to do."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, Final
+from uuid import UUID
+
+from django.contrib import messages
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.http import HttpResponse, QueryDict
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from config.lib.owned import owned, owned_tx
+from config.lib.paging import ways_on
+from config.lib.streaming import streamed
+from config.lib.web import AuthedRequest, owned_view
+from trading.agent.context import preview
+from trading.agent.cost import context_parts, cost_of, stored_parts, system_parts, tools_part
+from trading.models import BrokerKind, CommandKind, DecisionSnapshot, Deployment, WorkStatus
+from trading.record.decisions import decisions_after, get_decision, list_orders, neighbouring_ticks, page_of_decisions
+from trading.record.deployment_queries import (
+    find_backtest_of,
+    get_deployment,
+    list_commands,
+    list_deployments,
+    mark_positions,
+)
+from trading.record.deployments import CommandRefused, list_possible_commands, request_command
+from trading.record.exports import decisions_as_csv, decisions_as_json
+from trading.record.notes import find_active_note, get_note, keep_note_for_skill, list_notes
+from trading.record.trade_queries import (
+    TradeFilter,
+    deployment_performance,
+    latest_equity,
+    list_open,
+    simulated_symbols,
+)
+from trading.runs.risk import RiskCode
+from trading.skills.queries import get_version
+from trading.skills.schemas import parse_payload
+from trading.web.forms import CommandForm, DecisionFilterForm, ExportForm
+from trading.web.trades import page_of_ledger
+from trading.web.views.skills import or_404
+
+TRADES_SHOWN: Final = 10
+REFUSALS: Final[dict[str, str]] = {
+    RiskCode.HALTED: "it is halted",
+    RiskCode.SYMBOL: "a symbol it may not trade, or without a price",
+    RiskCode.POSITION_CAP: "the position would be too large",
+    RiskCode.TOTAL_EXPOSURE: "all positions together would be too large",
+    RiskCode.LEVERAGE: "too much leverage",
+    RiskCode.DAILY_LOSS_HALT: "it lost its limit for a day",
+    RiskCode.MAX_ORDERS: "it gave its orders of the day",
+    RiskCode.MIN_SIZE: "the order is too small",
+}
+# What a command does, the button that asks for it, and the button that does it.
+COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
+    CommandKind.PAUSE: (
+        "Pause",
+        "Pause it",
+        "The agent decides nothing more until you resume it. Positions stay open.",
+    ),
+    CommandKind.RESUME: ("Resume", "Resume it", "The agent decides again, from the next tick on."),
+    CommandKind.STOP: (
+        "Stop",
+        "Stop it for good",
+        "The agent never decides again. Positions stay open; close them first if you want out.",
+    ),
+    CommandKind.FLATTEN: (
+        "Close all positions",
+        "Close them all",
+        "Every open position is closed at the open of the next bar; the record shows it at the next tick. The agent"
+        " goes on unless you pause it.",
+    ),
+    CommandKind.REDEPLOY: (
+        "Move to the newest version",
+        "Move it",
+        "From the next tick on the agent follows the skill’s newest version. Positions, trades and lessons stay.",
+    ),
+}
+# The same where another program runs the agent: it is not told.
+LIVE_COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
+    CommandKind.STOP: (
+        "Stop",
+        "Stop it for good",
+        "Keel takes nothing more into this record. The program itself goes on, with its positions, until you end it.",
+    ),
+    CommandKind.REDEPLOY: (
+        "Move to the newest version",
+        "Move it",
+        "What is pushed from then on counts for the skill’s newest version, and lessons are drawn by it. The program"
+        " itself is not told.",
+    ),
+}
+
+
+@require_safe
+@never_cache
+@owned_view
+def deployments(request: AuthedRequest) -> HttpResponse:
+    """List the deployments, with what they hold and what they were refused."""
+    now = timezone.now()
+    listed = list_deployments(now)
+    marked = mark_positions([(one.deployment, one.positions) for one in listed], now)
+    context = {
+        "deployments": [
+            {
+                "listed": one,
+                "positions": marked.positions[one.deployment.pk],
+                "is_halted": one.deployment.is_halted_at(now),
+                "is_behind": one.deployment.version.version < one.deployment.skill.latest_version,
+            }
+            for one in listed
+        ],
+        "refusals": REFUSALS,
+        "simulated": marked.simulated,
+    }
+    return TemplateResponse(request, "trading/deployments.html", context)
+
+
+@require_safe
+@never_cache
+@owned_view
+def deployment(request: AuthedRequest, deployment_id: UUID) -> HttpResponse:
+    """Show a deployment and its record."""
+    now = timezone.now()
+    with or_404():
+        shown = get_deployment(deployment_id)
+    trades = page_of_ledger(TradeFilter(deployment_id=shown.pk))
+    marked = mark_positions([(shown, list_open(shown.pk))], now)
+    is_live = shown.broker_kind == BrokerKind.LIVE
+    words = LIVE_COMMANDS if is_live else COMMANDS
+    commands = list_commands(shown.pk)
+    context = {
+        "deployment": shown,
+        "is_halted": shown.is_halted_at(now),
+        "halt_reason": REFUSALS.get(shown.halt_code, shown.halt_code),
+        "is_behind": shown.version.version < shown.skill.latest_version,
+        "positions": marked.positions[shown.pk],
+        "simulated": marked.simulated,
+        "numbers": deployment_performance(shown),
+        "equity_usd": latest_equity(shown),
+        "trades": trades.trades[:TRADES_SHOWN],
+        "trades_total": trades.page.total,
+        "notes": list_notes(shown.pk),
+        "note": find_active_note(shown),
+        **decisions_of(shown.pk, request.GET, here=reverse("trading:deployment", args=[shown.pk])),
+        "is_live": is_live,
+        "commands": commands,
+        "has_waiting": any(one.status in {WorkStatus.PENDING, WorkStatus.RUNNING} for one in commands),
+        "possible": [(kind, *words[kind]) for kind in list_possible_commands(shown)],
+    }
+    return TemplateResponse(request, "trading/deployment.html", context)
+
+
+@require_POST
+@owned_view
+def command(request: AuthedRequest, deployment_id: UUID) -> HttpResponse:
+    """Tell the runner what to do with a deployment."""
+    with or_404():
+        shown = get_deployment(deployment_id)
+    form = CommandForm(request.POST)
+    if not form.is_valid():
+        messages.error(request, "There is no such command.")
+        return redirect("trading:deployment", shown.pk)
+    try:
+        with or_404(), owned_tx(request.user):
+            asked = request_command(deployment_id=shown.pk, kind=form.cleaned_data["kind"], now=timezone.now())
+    except CommandRefused as error:
+        messages.error(request, str(error))
+    else:
+        messages.success(request, f"{asked.get_kind_display()}: asked for. The runner does it at its next round.")
+    return redirect("trading:deployment", shown.pk)
+
+
+@require_POST
+@owned_view
+def keep_note(request: AuthedRequest, deployment_id: UUID, note_id: UUID) -> HttpResponse:
+    """Keep a deployment's lessons for all deployments of its skill."""
+    with or_404():
+        note = get_note(deployment_id, note_id)
+        with owned_tx(request.user):
+            keep_note_for_skill(note_id=note.pk, now=timezone.now())
+    messages.success(request, "Kept for the skill. Deployments of it without lessons of their own start with them.")
+    return redirect("trading:skill", note.skill_id)
+
+
+@require_safe
+@never_cache
+@owned_view
+def decision(request: AuthedRequest, deployment_id: UUID, tick: int) -> HttpResponse:
+    """Show one decision: what was sent, what came back and what was said to it, as stored."""
+    with or_404():
+        shown, found = get_deployment(deployment_id, or_backtest=True), get_decision(deployment_id, tick)
+    before, after = neighbouring_ticks(found)
+    traded = get_version(shown.skill_id, found.skill_version).payload["context"]["symbols"]
+    context = {
+        "deployment": shown,
+        "run": find_backtest_of(shown),
+        "decision": found,
+        "simulated": simulated_symbols(dict.fromkeys(traded, found.tick_at)),
+        "refusal": REFUSALS.get(found.verdict_code, ""),
+        "orders": list_orders(found),
+        "system": stored_parts(found.system_prompt, has_lessons=found.note_id is not None),
+        "context": context_parts(found.context),
+        "before": before,
+        "after": after,
+    }
+    return TemplateResponse(request, "trading/decision.html", context)
+
+
+def decisions_of(deployment_id: UUID, query: QueryDict, *, here: str) -> dict[str, Any]:
+    """Return what `trading/_decisions.html` shows on the page at `here`: the decisions that its address asks for."""
+    asked = DecisionFilterForm(query, auto_id="decisions-%s")
+    verdict = asked.known.get("verdict", "")
+    page = page_of_decisions(deployment_id, asked.known.get("page", 1), verdict=verdict)
+    export = reverse("trading:export_decisions", args=[deployment_id])
+    return {
+        "decisions": page,
+        "asked": asked,
+        "is_narrowed": bool(verdict),
+        "links": {
+            "here": f"{here}#decisions",
+            **ways_on(page, lambda number: f"{here}{asked.query(page=number)}#decisions"),
+            "csv": export + asked.query(format="csv", page=None),
+            "json": export + asked.query(format="json", page=None),
+        },
+    }
+
+
+@require_safe
+@never_cache
+def export_decisions(request: AuthedRequest, deployment_id: UUID) -> HttpResponseBase:
+    """Give all decisions that the address asks for as a file, newest first; of a backtest's deployment too."""
+    with or_404(), owned(request.user):
+        shown = get_deployment(deployment_id, or_backtest=True)
+    verdict = DecisionFilterForm(request.GET).known.get("verdict", "")
+    shape = ExportForm(request.GET).shape()
+    write, kind = (decisions_as_json, "application/json") if shape == "json" else (decisions_as_csv, "text/csv")
+    filename = f"keel-decisions-{timezone.now():%Y-%m-%d}.{shape}"
+    lines = write(_read_on(request.user, shown.pk, verdict))
+    return streamed(request, lines, content_type=kind, filename=filename)
+
+
+# As for trades: the answer outlives the view, so the door is opened anew for some hundred at once.
+def _read_on(user: AbstractBaseUser, deployment_id: UUID, verdict: str) -> Iterator[DecisionSnapshot]:
+    cursor, is_first = "", True
+    while cursor or is_first:
+        with owned(user):
+            found = decisions_after(deployment_id, cursor, verdict=verdict)
+        yield from found.items
+        cursor, is_first = found.next_cursor, False
+
+
+@require_safe
+@never_cache
+@owned_view
+def agent_prompt(request: AuthedRequest, deployment_id: UUID) -> HttpResponse:
+    """Show what the agent would see if it ticked now, part by part, with what each costs."""
+    now = timezone.now()
+    with or_404():
+        shown = get_deployment(deployment_id)
+    return TemplateResponse(
+        request, "trading/agent_prompt.html", {"deployment": shown, "at": now, **_prompt(shown, now)}
+    )
+
+
+def _prompt(shown: Deployment, now: datetime) -> dict[str, Any]:
+    payload = parse_payload(shown.version.payload)
+    prompt = preview(shown, at=now)
+    system, context = system_parts(prompt), context_parts(prompt.context)
+    return {
+        "simulated": mark_positions([(shown, [])], now).simulated,
+        "system": system,
+        "context": context,
+        "tools": [tools_part(payload)],
+        "servers": [server.name for server in payload.tools.mcp_servers],
+        "cost": cost_of(prompt, [*system, *context], payload),
+    }

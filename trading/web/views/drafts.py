@@ -1,0 +1,362 @@
+"""A draft beside the chat: a preview that keeps up with what Keel writes, and the form for who writes it by hand.
+
+Both stand at one address. `view=form`, in the address or in what is posted, asks for the form.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any, Final
+from uuid import UUID
+
+from django.contrib import messages
+from django.core.exceptions import NON_FIELD_ERRORS
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_safe
+
+from config.lib.owned import owned_tx
+from config.lib.web import AuthedRequest, owned_view
+from trading.models import Skill, SkillDraft, SkillVersion
+from trading.skills.form import SkillForm, described, problems_in_words
+from trading.skills.lint import Severity, lint_draft
+from trading.skills.queries import find_open_draft, get_skill, get_version
+from trading.skills.schemas import FieldError, PayloadInvalid, default_payload, list_problems, merge_patch
+from trading.skills.services import (
+    DraftOutdated,
+    SkillArchived,
+    SkillNameTaken,
+    apply_template_to_draft,
+    discard_draft,
+    list_save_problems,
+    patch_draft,
+    save_draft,
+    start_draft,
+)
+from trading.skills.templates import TEMPLATES
+from trading.web.forms import DraftActForm
+from trading.web.views.account import asks_for_tier
+from trading.web.views.skills import REFUSED, or_404, prompt_cost
+
+CONFLICT: Final = HTTPStatus.CONFLICT
+CHANGED_ELSEWHERE: Final = (
+    "This draft was changed after you opened the page, in another tab or by Keel. Nothing you typed is lost: it stands"
+    " below. Save again to write it over the other changes, or open the page anew to see them."
+)
+CHANGED_MEANWHILE: Final = (
+    "The draft changed before you saved it, so that nothing was saved. Below is what it says now; save that if it is"
+    " right."
+)
+NOT_WHOLE: Final = "Nothing was saved, and the draft is kept. What is still missing stands below."
+ARCHIVED: Final = "This skill is archived. It can be read, not changed."
+# What a person could begin with (seed 003).
+STARTERS: Final = (
+    "Help me build a BTC funding-flip mean-reversion strategy",
+    "I want something safer than my last one",
+    "Show me a template",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Edited:
+    """What a page is about: a skill or a new one, with the draft that is open, if any."""
+
+    skill: Skill | None
+    draft: SkillDraft | None
+
+    @property
+    def payload(self) -> Mapping[str, Any]:
+        """What the page shows: the draft, or the newest version, or what every skill begins with."""
+        if self.draft is not None:
+            return merge_patch(default_payload(), self.draft.payload)
+        if self.skill is not None:
+            return merge_patch(default_payload(), get_version(self.skill.pk).payload)
+        return default_payload()
+
+    @property
+    def seen(self) -> str:
+        """What tells this state of the draft from any other; empty without one."""
+        return self.draft.fingerprint if self.draft else ""
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether the skill got another version since the draft was begun."""
+        return bool(self.draft and self.skill and self.draft.base_version != self.skill.latest_version)
+
+    @property
+    def home(self) -> str:
+        """The address of the page."""
+        return reverse("trading:edit_skill", args=[self.skill.pk]) if self.skill else reverse("trading:new_skill")
+
+    @property
+    def form(self) -> str:
+        """The address of the form."""
+        return f"{self.home}?view=form"
+
+    @property
+    def preview(self) -> str:
+        """The address of the part that keeps up with the draft."""
+        if self.skill:
+            return reverse("trading:edit_preview", args=[self.skill.pk])
+        return reverse("trading:draft_preview")
+
+    @property
+    def place(self) -> str:
+        """The address to return to."""
+        return reverse("trading:skill", args=[self.skill.pk]) if self.skill else reverse("trading:skills")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+@owned_view
+def new_skill(request: AuthedRequest) -> HttpResponse:
+    """Show the draft of a new skill, and do what is asked of it."""
+    return _edit(request, None)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+@owned_view
+def edit_skill(request: AuthedRequest, skill_id: UUID) -> HttpResponse:
+    """Show the draft of a skill's next version, and do what is asked of it."""
+    with or_404():
+        skill = get_skill(skill_id)
+    try:
+        if skill.archived_at is None:
+            return _edit(request, skill)
+    except SkillArchived:
+        pass  # in another tab, meanwhile
+    messages.info(request, ARCHIVED)
+    return redirect("trading:skill", skill.pk)
+
+
+@require_safe
+@never_cache
+@owned_view
+def new_preview(request: AuthedRequest) -> HttpResponse:
+    """Show the draft of a new skill alone, unless it is as it was seen."""
+    return _piece(request, None)
+
+
+@require_safe
+@never_cache
+@owned_view
+def edit_preview(request: AuthedRequest, skill_id: UUID) -> HttpResponse:
+    """Show the draft of a skill's next version alone, unless it is as it was seen."""
+    with or_404():
+        skill = get_skill(skill_id)
+    if skill.archived_at is not None:
+        raise Http404
+    return _piece(request, skill)
+
+
+def _edit(request: AuthedRequest, skill: Skill | None) -> HttpResponse:
+    edited = _Edited(skill, find_open_draft(skill.pk if skill else None))
+    is_form = "form" in (request.GET.get("view"), request.POST.get("view"))
+    if request.method != "POST":
+        return _editor(request, edited, _form(edited)) if is_form else _previewed(request, edited)
+    asked = DraftActForm(request.POST)
+    act, template = asked.asked()
+    if act == "discard":
+        return _discard(request, edited)
+    is_fresh = asked.cleaned_data.get("seen", "") == edited.seen
+    with or_404():  # the draft may be saved or discarded in another tab meanwhile
+        if is_form:
+            return _write(request, edited, act, template, is_fresh=is_fresh)
+        return _act(request, edited, act, template, is_fresh=is_fresh)
+
+
+# --- The preview ---
+
+
+def _act(request: AuthedRequest, edited: _Edited, act: str, template: str, *, is_fresh: bool) -> HttpResponse:
+    """Do what is asked of a draft as it stands."""
+    match act:
+        case "template":
+            return _start_from(request, edited, template)
+        case "save" | "save_over":
+            return _save_seen(request, edited, over_newer=act == "save_over", is_fresh=is_fresh)
+    if edited.draft is not None:
+        messages.success(request, "Draft kept.")
+    return redirect(edited.place)
+
+
+def _save_seen(request: AuthedRequest, edited: _Edited, *, over_newer: bool, is_fresh: bool) -> HttpResponse:
+    """Make the draft a version, if it says what the page has shown."""
+    if edited.draft is None:
+        return _previewed(request, edited, problem="There is no draft to save.", status=CONFLICT)
+    if not is_fresh:
+        return _previewed(request, edited, problem=CHANGED_MEANWHILE, status=CONFLICT)
+    try:
+        with owned_tx(request.user):
+            version = save_draft(draft_id=edited.draft.pk, over_newer=over_newer, now=timezone.now())
+    except PayloadInvalid:
+        return _previewed(request, edited, problem=NOT_WHOLE, status=REFUSED)
+    except SkillNameTaken as error:
+        return _previewed(request, edited, problem=f"{error} Nothing was saved.", status=CONFLICT)
+    except DraftOutdated:  # the preview says so, and offers to save nevertheless
+        return _previewed(request, edited, status=CONFLICT)
+    return _saved(request, edited.draft, version)
+
+
+def _previewed(
+    request: AuthedRequest, edited: _Edited, *, problem: str = "", status: int = HTTPStatus.OK
+) -> HttpResponse:
+    context = {**_shown(edited), "problem": problem, "asks_for_tier": asks_for_tier(request)}
+    return TemplateResponse(request, "trading/skill_draft.html", context, status=status)
+
+
+def _piece(request: AuthedRequest, skill: Skill | None) -> HttpResponse:
+    edited = _Edited(skill, find_open_draft(skill.pk if skill else None))
+    if request.GET.get("seen") == edited.seen:
+        return HttpResponse(status=HTTPStatus.NO_CONTENT)
+    return TemplateResponse(request, "trading/_draft_preview.html", _shown(edited))
+
+
+def _shown(edited: _Edited) -> dict[str, Any]:
+    """Return what the preview shows, for its template."""
+    payload = edited.payload
+    weighty = [finding for finding in lint_draft(payload) if finding.severity != Severity.INFO]
+    return {
+        "edited": edited,
+        "name": payload.get("name", ""),
+        "groups": described(payload),
+        "missing": problems_in_words(list_save_problems(payload), payload) if edited.draft else [],
+        "findings": weighty if edited.draft else [],
+        "starters": STARTERS,
+        "templates": TEMPLATES,
+        **prompt_cost(payload),
+    }
+
+
+# --- The form ---
+
+
+def _write(request: AuthedRequest, edited: _Edited, act: str, template: str, *, is_fresh: bool) -> HttpResponse:
+    """Keep what was typed as a draft, then do what is asked of it."""
+    form = _form(edited, request)
+    if not form.is_valid():
+        if act in {"save", "save_over"}:
+            form.add_problems(_problems(edited, form))  # all that is wrong at once
+        return _editor(request, edited, form, status=REFUSED)
+    if not is_fresh:
+        form.add_error(None, CHANGED_ELSEWHERE)
+        return _editor(request, edited, form, status=CONFLICT)
+    try:
+        with owned_tx(request.user):
+            now = timezone.now()
+            draft = start_draft(skill_id=edited.skill.pk if edited.skill else None, now=now)
+            draft = patch_draft(draft_id=draft.pk, patch=form.patch(), now=now)
+    except PayloadInvalid as error:
+        form.add_problems(error.errors)
+        return _editor(request, edited, form, status=REFUSED)
+    kept = _Edited(edited.skill, draft)
+    match act:
+        case "template":
+            return _start_from(request, kept, template, back_to=kept.form)
+        case "save" | "save_over":
+            return _save(request, kept, form, over_newer=act == "save_over")
+    messages.success(request, "Kept as a draft.")
+    _warn_of_cost(request, kept.payload)
+    return redirect("trading:skills")
+
+
+def _problems(edited: _Edited, form: SkillForm) -> list[FieldError]:
+    try:
+        return list_problems(merge_patch(edited.payload, form.patch()))
+    except PayloadInvalid as error:
+        return error.errors
+
+
+def _save(request: AuthedRequest, kept: _Edited, form: SkillForm, *, over_newer: bool) -> HttpResponse:
+    """Make the draft a version; what keeps it from being one stands beside its field, and the draft stays."""
+    assert kept.draft is not None
+    try:
+        with owned_tx(request.user):
+            version = save_draft(draft_id=kept.draft.pk, over_newer=over_newer, now=timezone.now())
+    except PayloadInvalid as error:
+        form.add_problems(error.errors)
+        return _editor(request, kept, form, is_kept=True, status=REFUSED)
+    except SkillNameTaken as error:
+        form.add_error("name", str(error))
+        return _editor(request, kept, form, is_kept=True, status=CONFLICT)
+    except DraftOutdated as error:
+        return _editor(request, kept, form, is_kept=True, outdated=str(error), status=CONFLICT)
+    return _saved(request, kept.draft, version)
+
+
+def _form(edited: _Edited, request: AuthedRequest | None = None) -> SkillForm:
+    fixed = edited.skill.trading_style if edited.skill else ""
+    return SkillForm(request.POST if request else None, payload=edited.payload, fixed_style=fixed)
+
+
+def _editor(
+    request: AuthedRequest,
+    edited: _Edited,
+    form: SkillForm,
+    *,
+    is_kept: bool = False,
+    outdated: str = "",
+    status: int = HTTPStatus.OK,
+) -> HttpResponse:
+    context = {
+        "edited": edited,
+        "form": form,
+        "groups": form.groups(),
+        "is_kept": is_kept,
+        "has_field_errors": any(name != NON_FIELD_ERRORS for name in form.errors),
+        "outdated": outdated,
+        "templates": TEMPLATES,
+        **prompt_cost(_typed(edited, form)),
+    }
+    return TemplateResponse(request, "trading/skill_form.html", context, status=status)
+
+
+def _typed(edited: _Edited, form: SkillForm) -> Mapping[str, Any]:
+    """Return what the form shows, as far as it can be read: the fields that are wrong say what they said before."""
+    if not form.is_bound:
+        return edited.payload
+    try:
+        return merge_patch(edited.payload, form.patch())
+    except PayloadInvalid:
+        return edited.payload
+
+
+# --- What both do ---
+
+
+def _saved(request: AuthedRequest, draft: SkillDraft, version: SkillVersion) -> HttpResponse:
+    if version.version == draft.base_version:
+        messages.info(request, f"Nothing had changed: version {version.version} stands.")
+    else:
+        messages.success(request, f"Saved as version {version.version}.")
+    _warn_of_cost(request, version.payload)
+    return redirect("trading:skill", version.skill_id)
+
+
+def _start_from(request: AuthedRequest, edited: _Edited, template: str, *, back_to: str = "") -> HttpResponse:
+    with owned_tx(request.user):
+        now = timezone.now()
+        draft = start_draft(skill_id=edited.skill.pk if edited.skill else None, now=now)
+        apply_template_to_draft(draft_id=draft.pk, template=template, now=now)
+    messages.success(request, f"The draft now says what “{TEMPLATES[template]['name']}” says. Change what you like.")
+    return redirect(back_to or edited.home)
+
+
+def _discard(request: AuthedRequest, edited: _Edited) -> HttpResponse:
+    if edited.draft is not None:
+        with or_404(), owned_tx(request.user):
+            discard_draft(draft_id=edited.draft.pk, now=timezone.now())
+        messages.success(request, "The draft is discarded.")
+    return redirect(edited.place)
+
+
+def _warn_of_cost(request: AuthedRequest, payload: Mapping[str, Any]) -> None:
+    found = prompt_cost(payload)
+    if found["is_costly"]:
+        tokens = f"about {found['cost'].tokens_per_day:,} tokens of prompt a day, above {found['cost_limit']:,}"
+        messages.warning(request, f"That is a lot: {tokens}. Fewer ticks, symbols or bars save most.")

@@ -1,0 +1,109 @@
+"""The ledger over all deployments, as a page and as a file, and each trade's own page."""
+
+from collections.abc import Iterator
+from typing import Any
+from uuid import UUID
+
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.http import Http404, HttpResponse, QueryDict
+from django.http.response import HttpResponseBase
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+from django.views.decorators.vary import vary_on_headers
+
+from config.lib.owned import owned
+from config.lib.paging import ways_on
+from config.lib.streaming import streamed
+from config.lib.web import AuthedRequest, owned_view
+from trading.models import ReconcileState, Trade
+from trading.record.exports import trades_as_csv, trades_as_json
+from trading.record.trade_queries import TradeFilter, TradeNotFound
+from trading.web.forms import ExportForm, TradeFilterForm
+from trading.web.trades import page_of_ledger, show_trade, trade_choices, trades_after
+from trading.web.views.fragments import PageRequest, goes_into, results
+
+
+@require_safe
+@never_cache
+@vary_on_headers("HX-Request", "HX-Target")
+@owned_view
+def trades(request: PageRequest) -> HttpResponse:
+    """List the trades that the address asks for; to the bar of filters, the list alone."""
+    filters = _filters(request.GET)
+    ledger = page_of_ledger(filters.wanted(), filters.known.get("page", 1))
+    page, home = ledger.page, reverse("trading:trades")
+    export = reverse("trading:export_trades")
+    context: dict[str, Any] = {
+        "filters": filters,
+        "ledger": ledger,
+        "page": page,
+        "is_narrowed": filters.is_narrowed(),
+        "links": {
+            "clear": home + filters.query(**dict.fromkeys(filters.NARROWING), page=None),
+            **ways_on(page, lambda number: home + filters.query(page=number)),
+            "csv": export + filters.query(format="csv", page=None),
+            "json": export + filters.query(format="json", page=None),
+            # Where the list is of one kind alone, its words lead nowhere else.
+            **{
+                state: "" if "reconciled" in filters.known else home + filters.query(reconciled=state, page=None)
+                for state in (ReconcileState.ESTIMATED, ReconcileState.GAP)
+            },
+        },
+    }
+    if goes_into(request, "results"):
+        here = home + filters.query(page=page.number if page.number > 1 else None)
+        return results(request, "trading/_trades_results.html", context, here=here, typed="q")
+    return TemplateResponse(request, "trading/trades.html", context)
+
+
+@require_safe
+@never_cache
+def export_trades(request: AuthedRequest) -> HttpResponseBase:
+    """Give all trades that the address asks for as a file, newest entry first."""
+    with owned(request.user):
+        which = _filters(request.GET).wanted()
+    shape = ExportForm(request.GET).shape()
+    write, kind = (trades_as_json, "application/json") if shape == "json" else (trades_as_csv, "text/csv")
+    filename = f"keel-trades-{timezone.now():%Y-%m-%d}.{shape}"
+    return streamed(request, write(_read_on(request.user, which)), content_type=kind, filename=filename)
+
+
+@require_safe
+@never_cache
+@owned_view
+def trade(request: AuthedRequest, trade_id: UUID) -> HttpResponse:
+    """Show one trade."""
+    try:
+        shown = show_trade(trade_id)
+    except TradeNotFound as error:
+        raise Http404 from error
+    return TemplateResponse(request, "trading/trade.html", {"shown": shown, "trade": shown.trade})
+
+
+# The answer is sent after the view is over, to a reader who may take their time: the door is opened anew for some
+# hundred trades and closed before they are handed on, so that no transaction lasts as long as a download.
+def _read_on(user: AbstractBaseUser, which: TradeFilter) -> Iterator[Trade]:
+    cursor, is_first = "", True
+    while cursor or is_first:
+        with owned(user):
+            found = trades_after(which, cursor)
+        yield from found.items
+        cursor, is_first = found.next_cursor, False
+
+
+def _filters(query: QueryDict) -> TradeFilterForm:
+    try:
+        run_id = UUID(query.get("backtests", ""))
+    except ValueError:
+        run_id = None
+    choices = trade_choices(run_id=run_id)
+    return TradeFilterForm(
+        query,
+        skills=choices.skills,
+        deployments=choices.deployments,
+        symbols=choices.symbols,
+        runs=choices.runs,
+    )

@@ -1,0 +1,176 @@
+"""Skills: the list, a skill and its versions."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http import HTTPStatus
+from typing import Any, Final
+from uuid import UUID
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from config.lib.errors import DomainError
+from config.lib.owned import owned_tx
+from config.lib.web import AuthedRequest, owned_view
+from trading.agent.cost import PromptCost, sample_cost
+from trading.models import BrokerKind, Skill
+from trading.record.deployment_queries import list_skill_deployments
+from trading.record.deployments import deploy_skill
+from trading.record.notes import list_skill_notes
+from trading.record.trade_queries import simulated_symbols_of, skill_performance
+from trading.skills.form import changes_in_words, described
+from trading.skills.queries import (
+    compare_versions,
+    find_open_draft,
+    get_skill,
+    get_version,
+    list_archived_skills,
+    list_open_drafts,
+    list_skills,
+    list_versions,
+)
+from trading.skills.schemas import PayloadInvalid, parse_payload
+from trading.skills.services import SkillInUse, archive_skill
+from trading.skills.templates import TEMPLATES
+from trading.web.forms import CompareForm, DeployForm
+
+REFUSED: Final = HTTPStatus.UNPROCESSABLE_ENTITY
+
+
+@contextmanager
+def or_404() -> Iterator[None]:
+    """Answer 404 for what is not there or not theirs; other refusals pass."""
+    try:
+        yield
+    except DomainError as error:
+        if error.http_status == HTTPStatus.NOT_FOUND:
+            raise Http404 from error
+        raise
+
+
+# --- The list ---
+
+
+@require_safe
+@never_cache
+@owned_view
+def skills(request: AuthedRequest) -> HttpResponse:
+    """List the skills and the drafts to resume."""
+    listed, archived, drafts = list_skills(), list_archived_skills(), list_open_drafts()
+    names = {skill.pk: skill.name for skill in [*(one.skill for one in listed), *archived]}
+    context = {
+        "skills": listed,
+        "archived": archived,
+        "drafts": [(draft, names.get(draft.base_skill_id or UUID(int=0), "")) for draft in drafts],
+        "has_new_draft": any(draft.base_skill_id is None for draft in drafts),
+        "templates": TEMPLATES,
+    }
+    return TemplateResponse(request, "trading/skills.html", context)
+
+
+# --- One skill ---
+
+
+@require_safe
+@never_cache
+@owned_view
+def skill(request: AuthedRequest, skill_id: UUID) -> HttpResponse:
+    """Show a skill: what it says, its versions and what differs, how it did, where it runs."""
+    return _skill(request, skill_id, DeployForm())
+
+
+@require_safe
+@never_cache
+@owned_view
+def version(request: AuthedRequest, skill_id: UUID, version: int) -> HttpResponse:
+    """Show one version of a skill."""
+    with or_404():
+        shown, found = get_skill(skill_id), get_version(skill_id, version)
+    context = {"skill": shown, "version": found, "groups": described(found.payload), **prompt_cost(found.payload)}
+    return TemplateResponse(request, "trading/version.html", context)
+
+
+@require_POST
+@owned_view
+def deploy(request: AuthedRequest, skill_id: UUID) -> HttpResponse:
+    """Set the newest version to run on paper."""
+    form = DeployForm(request.POST)
+    if not form.is_valid():
+        return _skill(request, skill_id, form, status=REFUSED)
+    with or_404():
+        shown = get_skill(skill_id)
+        if shown.archived_at is not None:
+            messages.error(request, "This skill is archived. It cannot be deployed any more.")
+            return redirect("trading:skill", skill_id)
+        with owned_tx(request.user):
+            equity = form.cleaned_data["starting_equity_usd"]
+            deployment = deploy_skill(skill_id=skill_id, starting_equity_usd=equity, now=timezone.now())
+    messages.success(request, "Deployed on paper. The runner ticks it from now on.")
+    return redirect("trading:deployment", deployment.pk)
+
+
+@require_POST
+@owned_view
+def archive(request: AuthedRequest, skill_id: UUID) -> HttpResponse:
+    """Take a skill off the list."""
+    try:
+        with or_404(), owned_tx(request.user):
+            archived = archive_skill(skill_id=skill_id, now=timezone.now())
+    except SkillInUse as error:
+        messages.error(request, str(error))
+        return redirect("trading:skill", skill_id)
+    messages.success(request, f"“{archived.name}” is archived. All it did is kept.")
+    return redirect("trading:skills")
+
+
+def _skill(
+    request: AuthedRequest, skill_id: UUID, deploy_form: DeployForm, *, status: int = HTTPStatus.OK
+) -> HttpResponse:
+    with or_404():
+        shown, newest, versions = get_skill(skill_id), get_version(skill_id), list_versions(skill_id)
+    compare = CompareForm(request.GET)
+    context = {
+        "skill": shown,
+        "version": newest,
+        "groups": described(newest.payload),
+        "versions": versions,
+        "compare": compare,
+        "compared": _compared(compare, shown, {one.version for one in versions}),
+        "simulated": simulated_symbols_of(skill_id),
+        "performance": [(BrokerKind(kind).label, one) for kind, one in skill_performance(skill_id).items()],
+        "deployments": list_skill_deployments(skill_id),
+        "notes": list_skill_notes(skill_id),
+        "draft": find_open_draft(skill_id),
+        "deploy_form": deploy_form,
+        **prompt_cost(newest.payload),
+    }
+    return TemplateResponse(request, "trading/skill.html", context, status=status)
+
+
+def _compared(form: CompareForm, shown: Skill, versions: set[int]) -> dict[str, Any] | None:
+    """Return the two versions that the address names and their differences; None without two that are there."""
+    pair = form.pair()
+    if pair is None:
+        return None
+    if not versions.issuperset(pair):
+        form.add_error("compare", "This skill has no such versions to compare.")
+        return None
+    old, new = pair
+    return {"old": old, "new": new, "changes": changes_in_words(compare_versions(shown.pk, old, new))}
+
+
+def prompt_cost(payload: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a skill's prompt costs and whether that is a lot, for a template; no cost before it is whole."""
+    limit = settings.AGENT_DAILY_PROMPT_TOKENS_WARNING
+    cost: PromptCost | None
+    try:
+        cost = sample_cost(parse_payload(payload))
+    except PayloadInvalid:
+        cost = None
+    return {"cost": cost, "cost_limit": limit, "is_costly": cost is not None and cost.tokens_per_day > limit}
