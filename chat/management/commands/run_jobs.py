@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from config.lib.commands import KeelCommand
 from config.lib.jobs import Job, JobRun, all_jobs, run_due, run_job
+from config.lib.old_database import require_current_database
 
 logger = logging.getLogger(__name__)
 
@@ -28,6 +29,7 @@ class Command(KeelCommand):
 
     def run(self, *, once: bool, **options: Any) -> None:
         """Run all jobs once, or what is due again and again."""
+        require_current_database()
         if once:
             runs = [run_job(job, timezone.now()) for job in all_jobs()]
             for run in runs:
