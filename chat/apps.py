@@ -1,5 +1,12 @@
 from django.apps import AppConfig
+from django.core.checks import Tags, register
+
+from config.lib.old_database import check_databases
 
 
 class ChatConfig(AppConfig):
     name = "chat"
+
+    def ready(self) -> None:
+        """Register the system check of the database; this is the app above the others."""
+        register(check_databases, Tags.database)

@@ -21,11 +21,11 @@ PATHS = {
 RAW_SQL = {
     "config.lib.owned": "sets what the policies read",
     "config.lib.health": "asks the database whether it lives",
-    "config.lib.search.index.count_holders": "no model has the table of the index; its tokens are of one owner",
+    "config.lib.search.terms.index.count_holders": "no model has the table of the index; its tokens are of one owner",
     "chat.conversations.queries.get_standing": "one round trip before the first token",
     "chat.conversations.queries.history": "before the first token, too",
     "trading.record.ledger._write": "twenty times as fast, for a backtest and a tick of many symbols",
-    "trading.market.imports.bars._write": "a month of minutes in seconds; nobody's rows",
+    "trading.market.queries.imports.bars._write": "a month of minutes in seconds; nobody's rows",
 }
 CLOCKS = {
     "chat.turns.turn._clock": "the turn is the interface of its own background work",
@@ -46,14 +46,14 @@ SYSTEM = {
     "trading.management.owners": "the operator names a deployment without its owner",
 }
 MODEL_CALLERS = {
-    "config.lib.llm.vectors": "asks for vectors, where a remote model makes them",
+    "config.lib.llm.door.vectors": "asks for vectors, where a remote model makes them",
     "chat.turns.turn": "answers",
     "chat.conversations.titles": "names a chat",
     "chat.conversations.summaries": "sums up the older part of a chat",
     "chat.endings.closing": "closes the client when its loop ends",
     "chat.turns.live": "closes the client when the server stops",
-    "memory.learning.extraction": "reads a chat that has ended",
-    "trading.agent.decide": "decides on a tick",
+    "memory.learning.writes.extraction": "reads a chat that has ended",
+    "trading.agent.decide.decide": "decides on a tick",
     "trading.reviews.reflection": "distils a record into lessons",
     "trading.reviews.critique": "reviews a draft",
     "chat.web.lifespan": "warms the client",
@@ -72,7 +72,7 @@ MODEL_VALUES = {
     "count_tokens",
     "CHARS_PER_TOKEN",
 }
-VENUES = "trading.market.imports.venue"  # asks for prices, where an operator imports them
+VENUES = "trading.market.queries.imports.venue"  # asks for prices, where an operator imports them
 LLM_ROOMS = re.compile(r"config\.lib\.(llm|offline|providers|tokens)[\w.]*")
 HTTP_CLIENTS = {"httpx", "requests", "aiohttp", "urllib3", "openai", "anthropic", "websockets", "http.client", "ccxt"}
 DOORS = {"owned", "owned_tx", "system_tx", "atomic"}
@@ -269,7 +269,7 @@ def test_litellm_is_named_in_its_rooms_alone():
     }
 
     assert {name for name in named if not LLM_ROOMS.fullmatch(name)} == set()
-    assert "config.lib.llm.door" in named
+    assert "config.lib.llm.door.door" in named
 
 
 def test_ccxt_is_named_in_its_room_alone():
@@ -313,7 +313,7 @@ def test_no_page_and_no_command_imports_litellm_or_ccxt():
         check=True,
     )
 
-    assert done.stdout.split() == ["chat.web.views.chats", "config.lib.llm.door"]
+    assert done.stdout.split() == ["chat.web.views.chats", "config.lib.llm.door.door"]
 
 
 def test_models_are_called_in_few_places():

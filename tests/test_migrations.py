@@ -1,82 +1,170 @@
-"""Migrations carry rows that are there: forwards, and back again, also past the policies of PostgreSQL."""
+"""Migrations: their layout, and that they apply and reverse with rows present, under PostgreSQL's policies too."""
 
-from datetime import UTC, datetime
-from uuid import uuid4
+import re
+from io import StringIO
 
 import pytest
-from django.db import connection
+from django.core.management import call_command
+from django.db import connection, models
 from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.loader import MigrationLoader
 
-from config.lib.owned import owned, system_tx
-from memory.recall.search import recall_facts
+from chat.models import Message
+from config.lib.owned import owned, owned_tx, system_tx
+from config.lib.rls import EnableOwnerPolicy
+from config.lib.search.index import AddSearchIndex, HoldsAny, KeepSearchIndex
+from config.lib.search.terms import tokens
+from memory.models import UserFact
+from tests.factories.chat import MessageFactory
+from tests.factories.memory import UserFactFactory
+from tests.factories.trading import TraderFactory
 from trading.models import Trader
 
-pytestmark = pytest.mark.django_db(transaction=True)
+APPS = ("chat", "memory", "trading")
+SCHEMA, POLICIES = "0001_schema", "0002_owner_policies"
+SEARCHED = {UserFact: "archived_at", Message: "replaced_at"}
+EMPTY = [(app, None) for app in APPS]
 
-MAY = datetime(2026, 5, 1, 12, tzinfo=UTC)
-FIRST = [("chat", "0002_owner_policies"), ("memory", "0002_owner_policies"), ("trading", "0001_initial")]
-
-
-def migrate(targets):
-    executor = MigrationExecutor(connection)
-    executor.migrate(targets)
-    return MigrationExecutor(connection).loader.project_state(targets).apps
+each_app = pytest.mark.parametrize("app", APPS)
+each_searched_model = pytest.mark.parametrize("model", SEARCHED, ids=lambda model: model.__name__)
 
 
-def newest():
-    return MigrationExecutor(connection).loader.graph.leaf_nodes()
+def migrate(targets: list[tuple[str, str | None]]) -> None:
+    MigrationExecutor(connection).migrate(targets)
+
+
+def newest() -> list[tuple[str, str]]:
+    return MigrationLoader(connection).graph.leaf_nodes()
+
+
+def migrations_of(app: str) -> dict:
+    loaded = MigrationLoader(None).disk_migrations.items()
+    return {name: migration for (label, name), migration in sorted(loaded) if label == app}
+
+
+def write_rows() -> Trader:
+    """Write a user with a fact and a chat message."""
+    user = TraderFactory()
+    with owned_tx(user):
+        UserFactFactory(content="Never trades alts")
+        MessageFactory(content="I never trade alts.")
+    return user
+
+
+def count_matches(model: type[models.Model], user: Trader, word: str) -> int:
+    """Return how many rows of the user the search index finds for a word."""
+    with owned(user):
+        return model.objects.filter(HoldsAny(tokens([word], user.pk))).count()
+
+
+# --- Layout ---
+
+
+@each_app
+def test_history_of_an_app_begins_with_its_schema_and_its_policies(app):
+    names = list(migrations_of(app))
+
+    assert names[:2] == [SCHEMA, POLICIES]
+    assert [name[:4] for name in names] == [f"{number:04}" for number in range(1, len(names) + 1)]
+
+
+@each_app
+def test_policies_are_apart_from_the_first_tables(app):
+    history = migrations_of(app)
+
+    assert not any(isinstance(operation, EnableOwnerPolicy) for operation in history[SCHEMA].operations)
+    assert all(isinstance(operation, EnableOwnerPolicy) for operation in history[POLICIES].operations)
+
+
+@each_app
+def test_every_operation_can_be_reversed(app):
+    migrations = migrations_of(app).items()
+
+    assert [
+        (name, operation.describe())
+        for name, migration in migrations
+        for operation in migration.operations
+        if not operation.reversible
+    ] == []
+
+
+def test_models_ask_for_no_further_migration(db):
+    output = StringIO()
+
+    call_command("makemigrations", check=True, dry_run=True, stdout=output)
+
+    assert "No changes detected" in output.getvalue()
+
+
+# --- Rows ---
 
 
 @pytest.fixture
-def first():
-    """The models as they were in the first release; afterwards the newest again."""
-    yield migrate(FIRST)
+def restore_schema(transactional_db):
+    """Apply every migration again after a test that took some back."""
+    yield
     migrate(newest())
 
 
-def write_rows(apps) -> None:
-    """Write a user with a fact, its event and a chat, as the first release did."""
-    user = apps.get_model("trading", "Trader").objects.create(email="ann@example.com", password="!")
-    fact_id = uuid4()
-    fact = apps.get_model("memory", "UserFact").objects.create(
-        id=fact_id,
-        user=user,
-        lineage=fact_id,
-        content="Never trades alts",
-        normalised="never trades alts",
-        content_key="0" * 64,
-        source="chat",
-        confidence="asserted",
-        valid_from=MAY,
-        created_at=MAY,
-        learned_at=MAY,
-        last_referenced_at=MAY,
-    )
-    apps.get_model("memory", "MemoryEvent").objects.create(
-        user=user, kind="save", lineage=fact_id, after=fact, created_at=MAY
-    )
-    conversation = apps.get_model("chat", "Conversation").objects.create(
-        user=user, title="Plans", created_at=MAY, last_message_at=MAY
-    )
-    apps.get_model("chat", "Message").objects.create(
-        user=user, conversation=conversation, role="user", content="I never trade alts.", created_at=MAY
-    )
+@pytest.mark.timeout(300)
+def test_policies_are_taken_back_and_put_on_again_with_rows_present(restore_schema):
+    user = write_rows()
 
-
-@pytest.mark.timeout(300)  # three times through all migrations
-def test_rows_of_the_first_release_are_carried_to_the_newest_and_back(first):
+    migrate([(app, SCHEMA) for app in APPS])
     with system_tx("test"):
-        write_rows(first)
+        assert UserFact.objects.get().content == "Never trades alts"
+    migrate(newest())
 
-    apps = migrate(newest())
+    assert (count_matches(UserFact, user, "alt"), count_matches(Message, user, "alt")) == (1, 1)
 
-    with system_tx("test"):
-        assert apps.get_model("memory", "UserFact").objects.get().content == "Never trades alts"
-        assert apps.get_model("chat", "Message").objects.get().content == "I never trade alts."
-    with owned(Trader.objects.get()):
-        assert recall_facts(query="alts", now=MAY).total == 1
 
-    apps = migrate(FIRST)
-    with system_tx("test"):
-        assert apps.get_model("memory", "MemoryEvent").objects.get().kind == "save"
-        assert apps.get_model("chat", "Conversation").objects.get().title == "Plans"
+@pytest.mark.timeout(300)
+def test_schema_is_dropped_with_rows_present_and_made_again(restore_schema):
+    write_rows()
+
+    migrate(EMPTY)
+    tables = connection.introspection.table_names()
+    migrate(newest())
+
+    assert [name for name in tables if re.match("user_facts|agent_messages|traders", name)] == []
+    user = write_rows()
+    assert (count_matches(UserFact, user, "alt"), count_matches(Message, user, "alt")) == (1, 1)
+
+
+# --- The search index in later migrations ---
+
+
+def run_operation(operation: AddSearchIndex | KeepSearchIndex, model: type[models.Model], direction: str) -> None:
+    state = MigrationLoader(connection).project_state()
+    with connection.schema_editor() as editor:
+        getattr(operation, f"database_{direction}")(model._meta.app_label, editor, state, state)
+
+
+@each_searched_model
+@pytest.mark.django_db(transaction=True)
+def test_new_search_index_takes_in_the_rows_that_exist(model):
+    user = write_rows()
+    index = AddSearchIndex(model.__name__, unless=SEARCHED[model])
+
+    run_operation(index, model, "backwards")
+    run_operation(index, model, "forwards")
+
+    assert count_matches(model, user, "alt") == 1
+
+
+@each_searched_model
+@pytest.mark.django_db(transaction=True)
+def test_search_index_follows_writes_after_its_table_was_altered(model):
+    # SQLite makes the table again for a constraint, and the triggers go with the old one.
+    always = models.CheckConstraint(condition=models.Q(pk__isnull=False), name="test_always_true")
+    keep = KeepSearchIndex(model.__name__, unless=SEARCHED[model])
+    with connection.schema_editor() as editor:
+        editor.add_constraint(model, always)
+    try:
+        run_operation(keep, model, "forwards")
+        user = write_rows()
+        assert count_matches(model, user, "alt") == 1
+    finally:
+        with connection.schema_editor() as editor:
+            editor.remove_constraint(model, always)
+        run_operation(keep, model, "backwards")

@@ -13,6 +13,7 @@ from chat.turns import live
 from chat.turns.replies import interrupt_dead_turns
 from config.lib.llm import door
 from config.lib.llm.door import LLMUnavailable
+from config.lib.old_database import OldDatabase, require_current_database
 from config.lib.owned import system_tx
 from config.lib.threads import in_thread
 
@@ -22,7 +23,10 @@ SWEEP_SECONDS: Final = 10
 
 
 class Lifespan:
-    """The ASGI lifespan: warm the model client and sweep dead turns at start, end running turns at stop."""
+    """The ASGI lifespan.
+
+    At start: refuse an old database, warm the model client, sweep dead turns. At stop: end running turns.
+    """
 
     def __init__(self) -> None:
         self._tasks: set[asyncio.Task[None]] = set()
@@ -37,6 +41,11 @@ class Lifespan:
         while True:
             message = await receive()
             if message["type"] == "lifespan.startup":
+                try:
+                    await in_thread(require_current_database)
+                except OldDatabase as error:
+                    await send({"type": "lifespan.startup.failed", "message": str(error)})
+                    return
                 self._start(_warm())
                 self._start(_sweep())
                 await send({"type": "lifespan.startup.complete"})

@@ -7,6 +7,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import close_old_connections, connections
 from django.utils import timezone
 
+from config.lib.old_database import require_current_database
 from config.lib.work.commands import KeelCommand
 from config.lib.work.jobs import Job, JobRun, all_jobs, run_due, run_job
 
@@ -28,6 +29,7 @@ class Command(KeelCommand):
 
     def run(self, *, once: bool, **options: Any) -> None:
         """Run all jobs once, or what is due again and again."""
+        require_current_database()
         if once:
             runs = [run_job(job, timezone.now()) for job in all_jobs()]
             for run in runs:

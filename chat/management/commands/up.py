@@ -5,8 +5,10 @@ from typing import Any
 import uvicorn
 from django.conf import settings
 from django.core.management.base import CommandParser
+from django.db import close_old_connections
 
 from chat.management.commands.run_jobs import work_until
+from config.lib.old_database import require_current_database
 from config.lib.work.commands import KeelCommand
 from config.lib.work.jobs import JobRun
 
@@ -26,6 +28,8 @@ class Command(KeelCommand):
 
     def run(self, *, host: str, port: int, **options: Any) -> None:
         """Run the server in this thread and the jobs in another, until the server stops."""
+        require_current_database()
+        close_old_connections()  # this thread serves from now on and asks the database no more
         stopped = threading.Event()
         worker = threading.Thread(target=work_until, args=(stopped, _log), name="jobs", daemon=True)
         worker.start()

@@ -6,7 +6,7 @@ table: under row-level security no index may answer `@@` before the policy has s
 reach, since tokens differ between owners, and ids are looked up in the table that the policy guards.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
@@ -300,13 +300,3 @@ class KeepSearchIndex(_OnIndex):
     def describe(self) -> str:
         """Say what the operation does."""
         return f"Keep the search index of {self.model}"
-
-
-def fill_search_terms(app_label: str, model: str, column: str = "search_terms") -> Callable[[Any, Any], None]:
-    """Return the code of a data migration that fills a `SearchTermsField` of rows that were there before it."""
-
-    def fill(apps: Any, editor: Any) -> None:
-        for row in apps.get_model(app_label, model)._base_manager.iterator(chunk_size=500):
-            row.save(update_fields=[column])
-
-    return fill

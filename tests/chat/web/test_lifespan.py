@@ -2,6 +2,8 @@ import asyncio
 from datetime import timedelta
 
 import pytest
+from django.db import connection
+from django.db.migrations.recorder import MigrationRecorder
 from django.utils import timezone
 
 from chat.models import Message, MessageStatus
@@ -23,10 +25,12 @@ class Server:
     def __init__(self) -> None:
         self.inbox: asyncio.Queue = asyncio.Queue()
         self.answers: list[str] = []
+        self.reason = ""
         self.task = asyncio.create_task(Lifespan()({"type": "lifespan"}, self.inbox.get, self._send))
 
     async def _send(self, message) -> None:
         self.answers.append(message["type"])
+        self.reason = message.get("message", "")
 
     async def start(self) -> None:
         await self.inbox.put({"type": "lifespan.startup"})
@@ -63,6 +67,27 @@ async def test_start_closes_what_died_before(talk, model):
 
     await server.stop()
     assert server.answers == ["lifespan.startup.complete", "lifespan.shutdown.complete"]
+
+
+@pytest.fixture
+def old_database(db):
+    """A database in which a migration from before the squash was applied."""
+    recorder = MigrationRecorder(connection)
+    recorder.record_applied("chat", "0001_initial")
+    yield
+    recorder.record_unapplied("chat", "0001_initial")
+
+
+async def test_start_is_refused_on_an_old_database(old_database, model):
+    before = asyncio.all_tasks()
+    server = Server()
+
+    await server.start()
+    await server.task
+
+    assert server.answers == ["lifespan.startup.failed"]
+    assert "cannot be upgraded" in server.reason
+    assert asyncio.all_tasks() - before == set()
 
 
 async def test_start_does_not_wait_for_the_model_to_be_warm(monkeypatch):

@@ -94,9 +94,7 @@ def test_block_of_each_assistant_is_read_line_by_line(face, lines):
     memory = read_memory([{"role": "system", "content": f"You are Keel.\n\n---\n\n{BLOCKS[face]}\n\n---\n\n- no fact"}])
 
     assert [fact.line for fact in memory.facts] == lines
-    assert [place.text for place in memory.places] == (
-        ["Home: 123 Main St, Seattle"] if face == "companion" else []
-    )
+    assert [place.text for place in memory.places] == (["Home: 123 Main St, Seattle"] if face == "companion" else [])
 
 
 def test_rules_that_speak_of_a_heading_are_no_block():

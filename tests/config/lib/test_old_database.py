@@ -1,0 +1,83 @@
+"""A database from before the squashed migrations is refused with one message; every other database is accepted."""
+
+import os
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+
+import pytest
+from django.core.management import CommandError, call_command
+from django.core.management.base import SystemCheckError
+from django.db import OperationalError, connection
+from django.db.migrations.recorder import MigrationRecorder
+
+from config.lib.old_database import OldDatabase, check_databases, require_current_database
+from tests.source import ROOT
+
+REASON = "comes from an earlier development state of Keel and cannot be upgraded"
+REMEDY = "Move the SQLite file away or create a new database, then run the command again."
+
+
+@pytest.fixture(params=["chat", "memory", "trading"])
+def old_database(request, db):
+    """A database in which the old migrations of one app were applied."""
+    MigrationRecorder(connection).record_applied(request.param, "0001_initial")
+
+
+def test_old_database_is_refused(old_database):
+    with pytest.raises(OldDatabase, match=f"{REASON}.*{REMEDY}"):
+        require_current_database()
+
+
+def test_migrate_refuses_an_old_database(old_database):
+    with pytest.raises(SystemCheckError, match=f"(?s){REASON}.*HINT: {REMEDY}"):
+        call_command("migrate", skip_checks=False, verbosity=0)
+
+
+def test_job_worker_refuses_an_old_database(old_database):
+    with pytest.raises(CommandError, match=REASON):
+        call_command("run_jobs", "--once")
+
+
+def test_current_database_is_accepted(db):
+    require_current_database()
+    call_command("migrate", skip_checks=False, verbosity=0)
+
+
+def test_migration_of_the_same_name_in_another_app_is_accepted(db):
+    assert ("auth", "0001_initial") in MigrationRecorder(connection).applied_migrations()
+
+    assert check_databases(databases=["default"]) == []
+
+
+def test_check_leaves_the_database_alone_unless_it_is_asked_for(django_assert_num_queries, old_database):
+    with django_assert_num_queries(0):
+        assert check_databases(databases=None) == []
+
+
+def test_outage_is_no_reason_to_refuse(monkeypatch):
+    def fail(recorder: MigrationRecorder) -> None:
+        raise OperationalError("the database is down")
+
+    monkeypatch.setattr(MigrationRecorder, "applied_migrations", fail)
+
+    require_current_database()
+
+
+@pytest.mark.sqlite
+@pytest.mark.parametrize("command", ["migrate", "up"])
+def test_command_stops_with_one_message_and_exit_code_1(command, tmp_path):
+    path = tmp_path / "old.sqlite3"
+    with closing(sqlite3.connect(path)) as database, database:
+        database.execute("CREATE TABLE django_migrations (id integer PRIMARY KEY, app text, name text, applied text)")
+        database.execute("INSERT INTO django_migrations VALUES (1, 'chat', '0001_initial', '2026-05-01 12:00:00')")
+    environment = {**os.environ, "DJANGO_SETTINGS_MODULE": "config.settings", "DATABASE_URL": f"sqlite:///{path}"}
+
+    done = subprocess.run(
+        [sys.executable, "manage.py", command], cwd=ROOT, env=environment, capture_output=True, text=True, timeout=60
+    )
+
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.count(REASON) == done.stderr.count(REMEDY) == 1
+    assert "Traceback" not in done.stderr
