@@ -160,7 +160,7 @@ class Message(OwnedModel):
     is_untrusted = models.BooleanField(default=False)
     search_terms = SearchTermsField(sources=("content",))  # of a reply: set when it ends, not while it grows
 
-    objects: ClassVar[Any] = MessageManager()  # type: ignore[assignment]
+    objects = MessageManager()  # type: ignore[assignment, misc]  # a manager with verbs of its own
 
     class Meta(OwnedModel.Meta):
         db_table = "agent_messages"

@@ -213,7 +213,7 @@ class OwnedModel(models.Model):
 
     frozen_columns: ClassVar[frozenset[str]] = frozenset()  # beside the owner, what an update may not name
 
-    objects: ClassVar[Any] = OwnedManager()
+    objects = OwnedManager()
 
     class Meta:
         abstract = True

@@ -141,7 +141,7 @@ class UserFact(OwnedModel):
         {"content", "summary", "body", "normalised", "content_key", "search_terms"}
     )
 
-    objects: ClassVar[Any] = UserFactManager()  # type: ignore[assignment]
+    objects = UserFactManager()  # type: ignore[assignment, misc]  # a manager with verbs of its own
 
     class Meta(OwnedModel.Meta):
         db_table = "user_facts"

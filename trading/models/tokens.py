@@ -71,7 +71,7 @@ class ApiToken(OwnedModel):
     expires_at = models.DateTimeField(null=True, blank=True)  # None: never
     revoked_at = models.DateTimeField(null=True, blank=True)
 
-    objects: ClassVar[Any] = ApiTokenManager()  # type: ignore[assignment]
+    objects = ApiTokenManager()  # type: ignore[assignment, misc]  # a manager with verbs of its own
 
     class Meta(OwnedModel.Meta):
         db_table = "api_tokens"

@@ -159,7 +159,7 @@ class Trade(OwnedModel):
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField()
 
-    objects: ClassVar[Any] = TradeManager()  # type: ignore[assignment]
+    objects = TradeManager()  # type: ignore[assignment, misc]  # a manager with verbs of its own
 
     class Meta(OwnedModel.Meta):
         db_table = "trade_history"
