@@ -193,8 +193,7 @@ def cancel_card(*, card_id: UUID, now: datetime) -> ActionCard:
 def expire_cards(*, now: datetime) -> int:
     """Close the cards whose time is over, and return how many; inside `system_tx` everybody's."""
     rows = ActionCard.objects.filter(status=CardStatus.PENDING, expires_at__lte=now)
-    expired: int = rows.update(status=CardStatus.EXPIRED, decided_at=now)
-    return expired
+    return rows.update(status=CardStatus.EXPIRED, decided_at=now)
 
 
 def _decide(card_id: UUID, status: CardStatus, now: datetime) -> None:

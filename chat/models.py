@@ -1,6 +1,6 @@
 import hashlib
 from datetime import datetime
-from typing import Any, ClassVar, Final, Self
+from typing import ClassVar, Final, Self
 from uuid import uuid4
 
 from django.db import models

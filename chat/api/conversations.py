@@ -216,5 +216,4 @@ def select_conversations(*, status: str = "", trashed: bool = False) -> "QuerySe
 def select_messages(conversation_id: UUID) -> "QuerySet[Message]":
     """Return the messages of a conversation that are shown. Raises ConversationNotFound."""
     rows = Message.objects.shown().filter(conversation=get_conversation(conversation_id))
-    shown: QuerySet[Message] = rows.defer("search_terms")
-    return shown
+    return rows.defer("search_terms")

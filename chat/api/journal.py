@@ -72,5 +72,4 @@ class BookmarkView(ApiView):
 
 def select_bookmarks() -> "QuerySet[Bookmark]":
     """Return the replies that the journal keeps."""
-    rows: QuerySet[Bookmark] = Bookmark.objects.all()
-    return rows
+    return Bookmark.objects.all()

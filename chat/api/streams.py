@@ -212,5 +212,4 @@ async def _looked_up(asked: Asked, look: Callable[[], T], otherwise: T) -> T:
 
 def find_reply(reply_id: int) -> Message | None:
     """Return a reply, also one that a retry has replaced."""
-    reply: Message | None = Message.objects.filter(pk=reply_id, role=Role.ASSISTANT).defer("search_terms").first()
-    return reply
+    return Message.objects.filter(pk=reply_id, role=Role.ASSISTANT).defer("search_terms").first()

@@ -150,12 +150,10 @@ def _answered(asked: Asked) -> dict[str, Any]:
         "message_id": asked.message_id,
         "reply": message_values([reply])[0],
     }
-    described: dict[str, Any] = AnswerSerializer(answer).data
-    return described
+    return AnswerSerializer(answer).data
 
 
 def find_conversation_of(client_id: UUID) -> UUID | None:
     """Return the conversation that a message was sent to under this id."""
     rows = Message.objects.filter(role=Role.USER, client_id=client_id).order_by("-pk")
-    found: UUID | None = rows.values_list("conversation_id", flat=True).first()
-    return found
+    return rows.values_list("conversation_id", flat=True).first()

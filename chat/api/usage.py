@@ -34,5 +34,4 @@ class UsageView(ApiView):
 
 def select_usage() -> "QuerySet[UsageDay]":
     """Return the days on which chats used a model."""
-    rows: QuerySet[UsageDay] = UsageDay.objects.all()
-    return rows
+    return UsageDay.objects.all()

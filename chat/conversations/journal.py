@@ -90,10 +90,7 @@ def bookmark_reply(*, message_id: int, note: str = "", now: datetime) -> Bookmar
         raise ReplyNotKept("Keel is still writing this. Keep it when it is complete.")
     if not reply.content.strip():
         raise ReplyNotKept("This reply says nothing that could be kept.")
-    made: Bookmark = Bookmark.objects.create(
-        message=reply, text=reply.content, note=_note(note), created_at=now, updated_at=now
-    )
-    return made
+    return Bookmark.objects.create(message=reply, text=reply.content, note=_note(note), created_at=now, updated_at=now)
 
 
 def edit_note(*, bookmark_id: UUID, note: str, now: datetime) -> Bookmark:
@@ -133,20 +130,18 @@ def restore_bookmark(*, removed: Removed, now: datetime) -> Bookmark:
             return kept
         if not Message.objects.filter(pk=removed.message_id).exists():
             raise ReplyNotFound("This reply was deleted meanwhile, so it cannot be put back.")
-    made: Bookmark = Bookmark.objects.create(
+    return Bookmark.objects.create(
         message_id=removed.message_id,
         text=removed.text,
         note=removed.note,
         created_at=removed.created_at,
         updated_at=now,
     )
-    return made
 
 
 def find_bookmark(message_id: int) -> Bookmark | None:
     """Return the entry that keeps a reply."""
-    bookmark: Bookmark | None = Bookmark.objects.filter(message=message_id).first()
-    return bookmark
+    return Bookmark.objects.filter(message=message_id).first()
 
 
 def get_entry(bookmark_id: UUID) -> Kept:

@@ -269,8 +269,7 @@ def _of(claim: Claim) -> Any:
 
 def _locked(conversation_id: UUID) -> Conversation | None:
     lock_conversation(conversation_id)
-    found: Conversation | None = Conversation.objects.filter(pk=conversation_id).first()
-    return found
+    return Conversation.objects.filter(pk=conversation_id).first()
 
 
 def lock_conversation(conversation_id: UUID) -> None:

@@ -42,8 +42,7 @@ def get_conversation(conversation_id: UUID) -> Conversation:
     conversation = Conversation.objects.filter(pk=conversation_id).first()
     if conversation is None:
         raise ConversationNotFound("This chat does not exist.")
-    found: Conversation = conversation
-    return found
+    return conversation
 
 
 def list_recent(limit: int) -> list[Conversation]:
@@ -136,8 +135,7 @@ def last_message_id(conversation_id: UUID) -> int:
 def find_last_reply(conversation_id: UUID) -> Message | None:
     """Return the newest shown reply of a conversation."""
     rows = Message.objects.shown().filter(conversation_id=conversation_id, role=Role.ASSISTANT)
-    reply: Message | None = rows.order_by("-pk").first()
-    return reply
+    return rows.order_by("-pk").first()
 
 
 # Like _STANDING in the path to the first token: a tenth of the ORM's time.
@@ -376,8 +374,7 @@ def page_of_trash(number: int = 1) -> TrashPage:
 
 def find_conversation(conversation_id: UUID) -> Conversation | None:
     """Return a conversation, also one of the trash."""
-    found: Conversation | None = Conversation.objects.filter(pk=conversation_id).first()
-    return found
+    return Conversation.objects.filter(pk=conversation_id).first()
 
 
 def find_panel_chat(*, opening: Mapping[str, str] | None, wanted: UUID | None) -> Conversation | None:
@@ -402,8 +399,7 @@ def find_panel_chat(*, opening: Mapping[str, str] | None, wanted: UUID | None) -
 def _living(conversation_id: UUID | None) -> Conversation | None:
     if conversation_id is None:
         return None
-    found: Conversation | None = Conversation.objects.filter(pk=conversation_id, trashed_at=None).first()
-    return found
+    return Conversation.objects.filter(pk=conversation_id, trashed_at=None).first()
 
 
 def summarised_through(conversation_id: UUID) -> int:

@@ -42,7 +42,7 @@ def start_conversation(
         DeploymentNotFound, SkillNotFound: the owner has no such deployment or skill.
     """
     check_opening(opening or {})
-    conversation: Conversation = Conversation.objects.create(
+    return Conversation.objects.create(
         assistant=assistant or default_assistant().name,
         opening_context=dict(opening) if opening else {"mode": "ops"},
         is_temporary=is_temporary,
@@ -50,7 +50,6 @@ def start_conversation(
         last_message_at=now,
         left_at=now + HERE_LEASE,
     )
-    return conversation
 
 
 def ask_about_fact(*, fact_id: UUID, now: datetime) -> Conversation:
@@ -88,8 +87,7 @@ def rename_conversation(*, conversation_id: UUID, title: str) -> Conversation:
         raise ConversationNotFound("This chat does not exist.")
     conversation.title, conversation.is_title_chosen = line, True
     conversation.save(update_fields=["title", "is_title_chosen"])
-    renamed: Conversation = conversation
-    return renamed
+    return conversation
 
 
 def title_from(text: str) -> str:

@@ -147,7 +147,7 @@ def _write(
         summaries = ConversationSummary.objects.filter(conversation_id=conversation_id, replaced_at=None)
         if not is_there or summaries.filter(through__gte=older.through).exists():
             return None
-        written: ConversationSummary = ConversationSummary.objects.create(
+        return ConversationSummary.objects.create(
             conversation_id=conversation_id,
             text=text,
             sha256=hashlib.sha256(text.encode()).hexdigest(),
@@ -156,4 +156,3 @@ def _write(
             model=model[:120],
             created_at=now,
         )
-        return written

@@ -85,8 +85,7 @@ def request_messages(segments: tuple[Segment, ...], history: Iterable[Mapping[st
 
 def find_receipt(reply: Message) -> Receipt | None:
     """Return the receipt of a reply; None for one from before there were any."""
-    receipt: Receipt | None = Receipt.objects.filter(reply=reply).select_related("summary").first()
-    return receipt
+    return Receipt.objects.filter(reply=reply).select_related("summary").first()
 
 
 def rebuild(receipt: Receipt, reply: Message) -> Rebuilt:

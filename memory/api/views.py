@@ -421,8 +421,7 @@ def select_links(fact: UserFact) -> list[FactLink]:
 
 
 def _as_of(valid_at: datetime, known_at: datetime) -> UserFactQuerySet:
-    rows: UserFactQuerySet = UserFact.objects.as_of(valid_at, known_at)
-    return rows
+    return UserFact.objects.as_of(valid_at, known_at)
 
 
 def _in_state(state: str, now: datetime) -> UserFactQuerySet:

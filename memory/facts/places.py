@@ -162,12 +162,10 @@ def list_places() -> list[ListedPlace]:
 
 def find_place(place_pk: UUID) -> Place | None:
     """Return a place that was not removed, or None."""
-    found: Place | None = Place.objects.filter(pk=place_pk, removed_at__isnull=True).first()
-    return found
+    return Place.objects.filter(pk=place_pk, removed_at__isnull=True).first()
 
 
 def find_place_event(event_id: UUID) -> MemoryEvent | None:
     """Return the event of that id with its place, if it happened to one."""
     rows = MemoryEvent.objects.filter(pk=event_id, place__isnull=False).select_related("place")
-    found: MemoryEvent | None = rows.first()
-    return found
+    return rows.first()

@@ -202,8 +202,7 @@ def _block_facts(facts: UserFactQuerySet) -> Iterator[BlockFact]:
 
 def count_current_facts(now: datetime) -> int:
     """Return how many facts hold at `now`."""
-    count: int = UserFact.objects.current(now).count()
-    return count
+    return UserFact.objects.current(now).count()
 
 
 def list_latest_lines(now: datetime, limit: int) -> list[str]:
@@ -233,8 +232,7 @@ def find_current_version(fact_id: UUID, now: datetime) -> UserFact | None:
     row = UserFact.objects.filter(pk=fact_id).only("lineage", "user_id").first()
     if row is None:
         return None
-    found: UserFact | None = UserFact.objects.current(now).filter(lineage=row.lineage).first()
-    return found
+    return UserFact.objects.current(now).filter(lineage=row.lineage).first()
 
 
 def list_versions(lineage: UUID) -> list[UserFact]:
@@ -323,14 +321,12 @@ def list_topics() -> list[str]:
 def find_last_version(fact_id: UUID) -> UserFact | None:
     """Return the newest row, archived or not, of the lineage that `fact_id` is on, or None."""
     lineage = UserFact.objects.filter(pk=fact_id).values("lineage")
-    found: UserFact | None = UserFact.objects.last_of_lineage().filter(lineage__in=lineage).first()
-    return found
+    return UserFact.objects.last_of_lineage().filter(lineage__in=lineage).first()
 
 
 def find_version(fact_id: UUID) -> UserFact | None:
     """Return the very row of a fact, whatever became of it later, or None."""
-    found: UserFact | None = UserFact.objects.filter(pk=fact_id).first()
-    return found
+    return UserFact.objects.filter(pk=fact_id).first()
 
 
 def find_versions(fact_ids: Iterable[UUID]) -> list[UserFact]:
@@ -342,8 +338,7 @@ def find_versions(fact_ids: Iterable[UUID]) -> list[UserFact]:
 
 def find_event(event_id: UUID) -> MemoryEvent | None:
     """Return the event with its rows before and after, or None."""
-    found: MemoryEvent | None = MemoryEvent.objects.select_related("before", "after").filter(pk=event_id).first()
-    return found
+    return MemoryEvent.objects.select_related("before", "after").filter(pk=event_id).first()
 
 
 def list_history(lineage: UUID) -> list[HistoryEntry]:
@@ -374,8 +369,7 @@ def word_changes(old: str, new: str) -> list[WordRun]:
 
 def _shelf(wanted: FactFilter) -> UserFactQuerySet:
     if wanted.trashed:
-        trash: UserFactQuerySet = UserFact.objects.in_trash()
-        return trash
+        return UserFact.objects.in_trash()
     rows: UserFactQuerySet = UserFact.objects.believed()
     if wanted.archived:
         rows = UserFact.objects.last_of_lineage().filter(archived_at__isnull=False, trashed_at__isnull=True)

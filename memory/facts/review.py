@@ -170,8 +170,7 @@ def _get(proposal_id: UUID) -> MemoryProposal:
     proposal = MemoryProposal.objects.select_related("target").filter(pk=proposal_id).first()
     if proposal is None:
         raise ProposalNotFound("There is no such proposal.")
-    found: MemoryProposal = proposal
-    return found
+    return proposal
 
 
 def _decide(proposal: MemoryProposal, status: ProposalStatus, batch_id: UUID | None, now: datetime) -> MemoryProposal:

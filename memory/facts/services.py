@@ -324,8 +324,7 @@ def set_switches(*, uses_facts: bool | None = None, learns: bool | None = None) 
     if learns is not None:
         switches.learns = learns
     switches.save(update_fields=["uses_facts", "learns"])
-    saved: MemorySwitches = switches
-    return saved
+    return switches
 
 
 def render_coach_block(*, now: datetime) -> Block:

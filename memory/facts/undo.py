@@ -56,8 +56,7 @@ def undo_event(*, event_id: UUID, now: datetime) -> MemoryEvent:
         _take_back(event, now)
         if event.batch_id is not None:
             _let_wait_again(event.batch_id)
-    undone: MemoryEvent = event
-    return undone
+    return event
 
 
 def undo_batch(*, batch_id: UUID, now: datetime) -> list[MemoryEvent]:

@@ -127,8 +127,7 @@ def get_believed(fact_id: UUID) -> UserFact:
         raise FactNotFound("There is no such fact.")
     if row.is_archived:
         raise FactChanged("This fact changed meanwhile. Look at it again before you change it.")
-    fact: UserFact = row
-    return fact
+    return row
 
 
 def get_last_version(fact_id: UUID) -> UserFact:
@@ -136,8 +135,7 @@ def get_last_version(fact_id: UUID) -> UserFact:
     row = UserFact.objects.filter(pk=fact_id).only("lineage", "user_id").first()
     if row is None:
         raise FactNotFound("There is no such fact.")
-    last: UserFact = UserFact.objects.filter(lineage=row.lineage).last_of_lineage().get()
-    return last
+    return UserFact.objects.filter(lineage=row.lineage).last_of_lineage().get()
 
 
 def holds(fact: UserFact, now: datetime) -> bool:
@@ -150,8 +148,7 @@ def holds(fact: UserFact, now: datetime) -> bool:
 def find_twin(fact: UserFact, key: str | None = None) -> UserFact | None:
     """Return the believed row of another lineage with the same words, or with the words of `key`."""
     rows = UserFact.objects.believed().filter(content_key=key or fact.content_key)
-    twin: UserFact | None = rows.exclude(lineage=fact.lineage).first()
-    return twin
+    return rows.exclude(lineage=fact.lineage).first()
 
 
 def insert(*, now: datetime, origin: Origin, **values: Any) -> UserFact:
@@ -243,7 +240,7 @@ def log(kind: EventKind, entry: LogEntry, *, origin: Origin, now: datetime) -> M
     """Write down what happened, so that it can be undone."""
     row = entry.before or entry.after
     assert row is not None or entry.place is not None, "an event is about a fact or a place"
-    event: MemoryEvent = MemoryEvent.objects.create(
+    return MemoryEvent.objects.create(
         kind=kind,
         lineage=row.lineage if row is not None else None,
         before=entry.before,
@@ -256,7 +253,6 @@ def log(kind: EventKind, entry: LogEntry, *, origin: Origin, now: datetime) -> M
         batch_id=origin.batch_id,
         created_at=now,
     )
-    return event
 
 
 def digest_of(content: str) -> str:

@@ -1,5 +1,5 @@
 from datetime import datetime, timedelta
-from typing import Any, ClassVar, Final, Self
+from typing import ClassVar, Final, Self
 from uuid import uuid4
 
 from django.db import models

@@ -160,8 +160,7 @@ def find_message(fact: UserFact) -> int | None:
     events = MemoryEvent.objects.filter(
         lineage=fact.lineage, conversation_id=fact.conversation_id, message_id__isnull=False
     )
-    found: int | None = events.order_by("created_at", "id").values_list("message_id", flat=True).first()
-    return found
+    return events.order_by("created_at", "id").values_list("message_id", flat=True).first()
 
 
 def list_links(fact: UserFact) -> list[LinkedFact]:

@@ -34,8 +34,7 @@ def list_tokens() -> list[ApiToken]:
 def find_token(token: str, *, now: datetime) -> ApiToken | None:
     """Return the row of a live token with its user; None for one that is unknown, expired or revoked."""
     rows = ApiToken.objects.live(now).select_related("user")
-    found: ApiToken | None = rows.filter(digest=token_digest(token)).first()
-    return found
+    return rows.filter(digest=token_digest(token)).first()
 
 
 def create_token(

@@ -257,16 +257,14 @@ def select_deployments(*, skill_id: UUID | None, broker_kind: str, status: str) 
 def select_notes(deployment_id: UUID) -> "QuerySet[ReflectionNote]":
     """Return the lessons of a deployment or a backtest's, those of the past too. Raises DeploymentNotFound."""
     deployment = get_deployment(deployment_id, or_backtest=True)
-    rows: QuerySet[ReflectionNote] = ReflectionNote.objects.filter(deployment=deployment)
-    return rows
+    return ReflectionNote.objects.filter(deployment=deployment)
 
 
 def select_decisions(deployment_id: UUID, *, verdict: str) -> "QuerySet[DecisionSnapshot]":
     """Return what the ticks of a deployment or a backtest's decided, without texts. Raises DeploymentNotFound."""
     deployment = get_deployment(deployment_id, or_backtest=True)
     rows = DecisionSnapshot.objects.filter(deployment=deployment, **_given(verdict=verdict))
-    without_texts: QuerySet[DecisionSnapshot] = rows.defer("system_prompt", "context", "steps")
-    return without_texts
+    return rows.defer("system_prompt", "context", "steps")
 
 
 def select_equity(deployment_id: UUID, *, since: datetime | None, until: datetime | None) -> "QuerySet[EquityPoint]":
@@ -278,8 +276,7 @@ def select_equity(deployment_id: UUID, *, since: datetime | None, until: datetim
 
 def select_commands(deployment_id: UUID) -> "QuerySet[DeploymentCommand]":
     """Return what a deployment was told. Raises DeploymentNotFound."""
-    rows: QuerySet[DeploymentCommand] = DeploymentCommand.objects.filter(deployment=get_deployment(deployment_id))
-    return rows
+    return DeploymentCommand.objects.filter(deployment=get_deployment(deployment_id))
 
 
 def _given(**filters: Any) -> dict[str, Any]:

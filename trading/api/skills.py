@@ -285,20 +285,17 @@ def _errors_by_field() -> Iterator[None]:
 
 def select_skills(*, archived: bool) -> "QuerySet[Skill]":
     """Return the skills that are archived, or those that are not."""
-    rows: QuerySet[Skill] = Skill.objects.filter(archived_at__isnull=not archived)
-    return rows
+    return Skill.objects.filter(archived_at__isnull=not archived)
 
 
 def select_versions(skill_id: UUID) -> "QuerySet[SkillVersion]":
     """Return the versions of a skill, without their payloads. Raises SkillNotFound."""
-    rows: QuerySet[SkillVersion] = SkillVersion.objects.filter(skill=get_skill(skill_id)).defer("payload")
-    return rows
+    return SkillVersion.objects.filter(skill=get_skill(skill_id)).defer("payload")
 
 
 def select_drafts() -> "QuerySet[SkillDraft]":
     """Return the drafts that are being edited."""
-    rows: QuerySet[SkillDraft] = SkillDraft.objects.filter(status=DraftStatus.EDITING)
-    return rows
+    return SkillDraft.objects.filter(status=DraftStatus.EDITING)
 
 
 def get_draft(draft_id: UUID) -> SkillDraft:
@@ -311,5 +308,4 @@ def get_draft(draft_id: UUID) -> SkillDraft:
 
 def select_skill_notes(skill_id: UUID) -> "QuerySet[ReflectionNote]":
     """Return the lessons kept for a skill, those of the past too. Raises SkillNotFound."""
-    rows: QuerySet[ReflectionNote] = ReflectionNote.objects.filter(skill=get_skill(skill_id), deployment__isnull=True)
-    return rows
+    return ReflectionNote.objects.filter(skill=get_skill(skill_id), deployment__isnull=True)

@@ -30,8 +30,7 @@ def owner_of_deployment(deployment_id: UUID, *, email: str | None) -> AbstractBa
         deployment = Deployment.objects.filter(pk=deployment_id).select_related("user").first()
     if deployment is None:
         raise DeploymentNotFound("There is no such deployment.")
-    owner: AbstractBaseUser = deployment.user
-    return owner
+    return deployment.user
 
 
 def skill_named(name: str | None) -> Skill:

@@ -127,8 +127,7 @@ def list_simulated_symbols() -> list[str]:
 
 def _last_simulated(symbol: str) -> Bar | None:
     rows = Bar.objects.filter(symbol=symbol, interval=INTERVAL, is_simulated=True, source__startswith=MODEL)
-    last: Bar | None = rows.order_by("-opened_at").first()
-    return last
+    return rows.order_by("-opened_at").first()
 
 
 def _seed_of(bar: Bar) -> int | None:

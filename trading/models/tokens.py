@@ -1,7 +1,7 @@
 import re
 from datetime import datetime, timedelta
 from hashlib import sha256
-from typing import Any, ClassVar, Final, Self
+from typing import Final, Self
 from uuid import uuid4
 
 from django.db import models

@@ -1,4 +1,4 @@
-from typing import Any, ClassVar
+from typing import Any
 from uuid import uuid4
 
 from django.db import models

@@ -294,8 +294,7 @@ def _command_state(deployment: Deployment, kind: CommandKind) -> dict[str, Any]:
 
 
 def _waits(deployment: Deployment, kind: CommandKind) -> bool:
-    waiting: bool = DeploymentCommand.objects.filter(deployment=deployment, kind=kind, status__in=UNFINISHED).exists()
-    return waiting
+    return DeploymentCommand.objects.filter(deployment=deployment, kind=kind, status__in=UNFINISHED).exists()
 
 
 def _alive(skill_id: UUID) -> list[UUID]:
@@ -317,8 +316,7 @@ def _is_novice() -> bool:
 def _last_backtest(version: SkillVersion) -> BacktestRun | None:
     played = Deployment.objects.filter(version=version, broker_kind=BrokerKind.BACKTEST)
     rows = BacktestRun.objects.filter(deployment__in=played.values("pk"), status=WorkStatus.DONE)
-    run: BacktestRun | None = rows.order_by("-finished_at", "id").first()
-    return run
+    return rows.order_by("-finished_at", "id").first()
 
 
 def _backtest(run: BacktestRun) -> str:

@@ -101,7 +101,7 @@ def start_backtest(
     deployment = deploy_skill(
         skill_id=skill_id, broker_kind=BrokerKind.BACKTEST, starting_equity_usd=starting_equity_usd, now=now
     )
-    run: BacktestRun = BacktestRun.objects.create(
+    return BacktestRun.objects.create(
         deployment=deployment,
         starts_at=starts_at,
         ends_at=ends_at,
@@ -111,7 +111,6 @@ def start_backtest(
         is_simulated=bars.filter(is_simulated=True).exists(),
         created_at=now,
     )
-    return run
 
 
 def cancel_backtest(*, run_id: UUID, now: datetime) -> BacktestRun:

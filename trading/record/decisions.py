@@ -52,8 +52,7 @@ def decisions_after(deployment_id: UUID, cursor: str = "", *, verdict: str = "")
 
 def _decisions(deployment_id: UUID, verdict: str) -> "QuerySet[DecisionSnapshot]":
     rows = DecisionSnapshot.objects.filter(deployment=deployment_id).defer("system_prompt", "context", "steps")
-    decisions: QuerySet[DecisionSnapshot] = rows.filter(verdict=verdict) if verdict else rows
-    return decisions
+    return rows.filter(verdict=verdict) if verdict else rows
 
 
 def get_decision(deployment_id: UUID, tick: int) -> DecisionSnapshot:

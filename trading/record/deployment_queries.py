@@ -58,8 +58,7 @@ def get_deployment(deployment_id: UUID, *, or_backtest: bool = False) -> Deploym
 
 def find_backtest_of(deployment: Deployment) -> BacktestRun | None:
     """Return the run that a deployment belongs to; None: it is no backtest's."""
-    run: BacktestRun | None = BacktestRun.objects.filter(deployment=deployment).first()
-    return run
+    return BacktestRun.objects.filter(deployment=deployment).first()
 
 
 def list_deployments(now: datetime, *, deployment_id: UUID | None = None) -> list[ListedDeployment]:
@@ -135,21 +134,18 @@ def list_deployments_to_tick(user_id: int | None = None) -> list[tuple[Deploymen
 def count_orders(deployment: Deployment, *, since: datetime) -> int:
     """Return how many orders of the agent risk has let through since an instant."""
     rows = Order.objects.filter(deployment=deployment, origin=OrderOrigin.AGENT, proposed_at__gte=since)
-    count: int = rows.exclude(state=OrderState.REFUSED).count()
-    return count
+    return rows.exclude(state=OrderState.REFUSED).count()
 
 
 def find_last_decision(deployment: Deployment) -> DecisionSnapshot | None:
     """Return what the last tick decided, without its texts; None before the first."""
     rows = DecisionSnapshot.objects.filter(deployment=deployment).defer("system_prompt", "context", "steps")
-    snapshot: DecisionSnapshot | None = rows.order_by("-tick").first()
-    return snapshot
+    return rows.order_by("-tick").first()
 
 
 def count_failed(deployment: Deployment) -> int:
     """Return how many ticks came to no decision."""
-    count: int = DecisionSnapshot.objects.filter(deployment=deployment, verdict=Verdict.FAILED).count()
-    return count
+    return DecisionSnapshot.objects.filter(deployment=deployment, verdict=Verdict.FAILED).count()
 
 
 MAX_COMMANDS: Final = 10

@@ -60,14 +60,13 @@ def deploy_skill(
     version = get_version(skill_id)
     if version.skill.archived_at is not None:
         raise SkillArchived("This skill is archived. Save it under another name to go on with it.")
-    deployment: Deployment = Deployment.objects.create(
+    return Deployment.objects.create(
         skill=version.skill,
         version=version,
         broker_kind=broker_kind,
         starting_equity_usd=starting_equity_usd,
         created_at=now,
     )
-    return deployment
 
 
 def get_pushed_deployment(deployment_id: UUID) -> Deployment:
@@ -96,12 +95,10 @@ def request_command(*, deployment_id: UUID, kind: str, now: datetime) -> Deploym
     Deployment.objects.select_for_update().get(pk=deployment.pk)
     waiting = DeploymentCommand.objects.filter(deployment=deployment, kind=kind, status__in=UNFINISHED).first()
     if waiting is not None:
-        same: DeploymentCommand = waiting
-        return same
+        return waiting
     if refusal := _refusal(deployment, CommandKind(kind)):
         raise CommandRefused(refusal)
-    command: DeploymentCommand = DeploymentCommand.objects.create(deployment=deployment, kind=kind, created_at=now)
-    return command
+    return DeploymentCommand.objects.create(deployment=deployment, kind=kind, created_at=now)
 
 
 def list_possible_commands(deployment: Deployment) -> list[CommandKind]:
@@ -136,8 +133,7 @@ def claim_command(*, deployment_id: UUID, lease: UUID, until: datetime, now: dat
     for command in rows.order_by("created_at", "id"):
         if rows.filter(pk=command.pk).update(status=WorkStatus.RUNNING, lease=lease, lease_until=until):
             command.refresh_from_db()
-            claimed: DeploymentCommand = command
-            return claimed
+            return command
     return None
 
 

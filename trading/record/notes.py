@@ -28,8 +28,7 @@ def find_active_note(deployment: Deployment) -> ReflectionNote | None:
     if deployment.broker_kind != BrokerKind.BACKTEST:
         which |= Q(deployment__isnull=True)
     rows = ReflectionNote.objects.filter(which, skill=deployment.skill_id)
-    note: ReflectionNote | None = rows.filter(status="active").order_by(F("deployment").asc(nulls_last=True)).first()
-    return note
+    return rows.filter(status="active").order_by(F("deployment").asc(nulls_last=True)).first()
 
 
 def list_active_notes(deployments: Collection[Deployment]) -> list[ReflectionNote]:

@@ -262,8 +262,7 @@ def record_of_skill(skill_id: UUID, limit: int) -> SkillRecord:
 def _last_backtest(skill: Skill) -> BacktestRun | None:
     of_skill = Deployment.objects.filter(skill=skill, broker_kind=BrokerKind.BACKTEST).values("pk")
     runs = BacktestRun.objects.filter(deployment__in=of_skill, status="done").order_by("-finished_at", "id")
-    run: BacktestRun | None = runs.first()
-    return run
+    return runs.first()
 
 
 def utc_midnight(at: datetime) -> datetime:

@@ -305,8 +305,7 @@ def _find_held(claim: _Claim) -> ReflectionRun | None:
     if not Deployment.objects.select_for_update().filter(pk=claim.deployment_id):
         return None
     rows = ReflectionRun.objects.filter(pk=claim.run_id, lease=claim.lease, status=WorkStatus.RUNNING)
-    run: ReflectionRun | None = rows.first()
-    return run
+    return rows.first()
 
 
 def _end(run: ReflectionRun, status: WorkStatus, at: datetime, **values: Any) -> None:

@@ -104,8 +104,7 @@ def list_open_drafts() -> list[SkillDraft]:
 
 def experience_tier() -> str | None:
     """Return how much the owner in scope has traded; None if they were not asked yet."""
-    tier: str | None = Trader.objects.values_list("experience_tier", flat=True).get(pk=owner_id())
-    return tier
+    return Trader.objects.values_list("experience_tier", flat=True).get(pk=owner_id())
 
 
 def list_archived_skills() -> list[Skill]:
@@ -117,12 +116,10 @@ def find_open_draft(skill_id: UUID | None) -> SkillDraft | None:
     """Return the draft being edited of a skill, or of a new one (None)."""
     rows = SkillDraft.objects.filter(status=DraftStatus.EDITING)
     rows = rows.filter(base_skill__isnull=True) if skill_id is None else rows.filter(base_skill=skill_id)
-    draft: SkillDraft | None = rows.first()
-    return draft
+    return rows.first()
 
 
 def find_draft_of_chat(conversation_id: UUID) -> SkillDraft | None:
     """Return the draft being edited that a chat wrote last; None if it wrote none."""
     rows = SkillDraft.objects.filter(conversation_id=conversation_id, status=DraftStatus.EDITING)
-    draft: SkillDraft | None = rows.order_by("-updated_at", "id").first()
-    return draft
+    return rows.order_by("-updated_at", "id").first()

@@ -373,8 +373,7 @@ def parse_partial(payload: Mapping[str, Any]) -> dict[str, Any]:
         partial = _partial(SkillPayload).model_validate(payload)
     except ValidationError as error:
         raise PayloadInvalid(_field_errors(error.errors())) from error
-    dumped: dict[str, Any] = partial.model_dump(mode="json", exclude_unset=True)
-    return dumped
+    return partial.model_dump(mode="json", exclude_unset=True)
 
 
 def merge_patch(payload: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
@@ -403,8 +402,7 @@ def parse_part(part: str, given: Mapping[str, Any]) -> dict[str, Any]:
 def part_schema(part: str) -> dict[str, Any]:
     """Return what a part takes as JSON schema for a model: the seeds' spelling, nothing required, no references."""
     schema = _part(part).model_json_schema()
-    told: dict[str, Any] = _told(schema, schema.get("$defs", {}))
-    return told
+    return _told(schema, schema.get("$defs", {}))
 
 
 def default_payload() -> dict[str, Any]:
@@ -447,8 +445,7 @@ def _defaults(model: type[Block]) -> dict[str, Any]:
             found[name] = _defaults(block)
         elif not field.is_required():
             found[name] = field.get_default(call_default_factory=True)
-    dumped: dict[str, Any] = _partial(model).model_validate(found).model_dump(mode="json", exclude_unset=True)
-    return dumped
+    return _partial(model).model_validate(found).model_dump(mode="json", exclude_unset=True)
 
 
 @cache

@@ -217,10 +217,7 @@ def _create_skill(payload: SkillPayload, now: datetime) -> SkillVersion:
             )
     except IntegrityError as error:
         raise SkillNameTaken(f"You have a skill named {payload.name} already. Choose another name.") from error
-    version: SkillVersion = SkillVersion.objects.create(
-        skill=skill, version=1, payload=payload.stored(), created_at=now
-    )
-    return version
+    return SkillVersion.objects.create(skill=skill, version=1, payload=payload.stored(), created_at=now)
 
 
 def _add_version(
@@ -240,7 +237,6 @@ def _add_version(
             skill.save(update_fields=["name", "latest_version", "updated_at"])
     except IntegrityError as error:
         raise SkillNameTaken(f"You have a skill named {payload.name} already. Choose another name.") from error
-    version: SkillVersion = SkillVersion.objects.create(
+    return SkillVersion.objects.create(
         skill=skill, version=skill.latest_version, payload=payload.stored(), created_at=now
     )
-    return version

@@ -76,8 +76,7 @@ class Command(KeelCommand):
 
     def _new(self, assistant: str, is_temporary: bool, opening: dict[str, str], now: datetime) -> UUID:
         made = start_conversation(assistant=assistant, is_temporary=is_temporary, opening=opening, now=now)
-        chat_id: UUID = made.pk
-        return chat_id
+        return made.pk
 
     async def _answer(self, start: TurnStart) -> str:
         control, failure = Control(), ""

@@ -68,8 +68,7 @@ def _shown_at(address: str) -> UUID | None:
         match = resolve(urlsplit(address).path)
     except Resolver404:
         return None
-    shown: UUID | None = match.kwargs["conversation_id"] if match.view_name == "chat:conversation" else None
-    return shown
+    return match.kwargs["conversation_id"] if match.view_name == "chat:conversation" else None
 
 
 def _done_of(query: QueryDict) -> Done | None:
