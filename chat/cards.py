@@ -9,7 +9,6 @@ import json
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from decimal import Decimal
 from hmac import compare_digest
 from http import HTTPStatus
 from typing import Any, Final
@@ -20,11 +19,8 @@ from django.db import transaction
 from chat.conversations.queries import get_conversation
 from chat.models import ActionCard, CardStatus
 from config.lib.errors import DomainError
-from trading.models import CommandKind
 from trading.models.deployments import ActionType
-from trading.record.actions import BACKTEST_FIRST, NOTE, Action, Line, draw, state_now
-from trading.record.backtests import start_backtest
-from trading.record.deployments import deploy_skill, request_command
+from trading.record.actions import BACKTEST_FIRST, NOTE, Action, Line, draw_action, lock_state, run_action
 
 LIFETIME: Final = timedelta(minutes=15)
 
@@ -107,7 +103,7 @@ def draw_card(*, conversation_id: UUID, action: Action, now: datetime) -> Action
         ActionImpossible, SkillArchived, BacktestRefused: the click could only be refused.
     """
     get_conversation(conversation_id)
-    drawing = draw(action, now)
+    drawing = draw_action(action, now)
     card = ActionCard(
         conversation_id=conversation_id,
         type=action.type,
@@ -170,11 +166,11 @@ def confirm_card(*, card_id: UUID, digest: str, now: datetime) -> ActionCard:
         card = get_card(card_id)
         if not (_is_equal(digest, card.digest) and _is_equal(digest_of(card), card.digest)):
             raise CardOutdated("This card is not the one you saw. Nothing was done. Ask Keel to prepare it again.")
-        if not _is_equal(_sha256(state_now(card)), card.fingerprint):
+        if not _is_equal(_sha256(lock_state(card.type, card.payload)), card.fingerprint):
             raise CardOutdated(
                 "Things have changed since this card was drawn. Nothing was done. Ask Keel to prepare it again."
             )
-        card.outcome = _carry_out(card, now)
+        card.outcome = run_action(card.type, card.payload, now)
         card.save(update_fields=["outcome"])
     return card
 
@@ -209,33 +205,6 @@ def _decide(card_id: UUID, status: CardStatus, now: datetime) -> None:
 
 def _is_equal(one: str, other: str) -> bool:
     return compare_digest(one.encode(errors="replace"), other.encode(errors="replace"))
-
-
-def _carry_out(card: ActionCard, now: datetime) -> dict[str, str]:
-    """Queue what the stored payload says, and nothing else; return the ids of what came of it."""
-    payload = card.payload
-    if card.type == ActionType.DEPLOY:
-        deployment = deploy_skill(
-            skill_id=UUID(payload["skill_id"]),
-            broker_kind=payload["broker"],
-            starting_equity_usd=Decimal(payload["starting_equity_usd"]),
-            now=now,
-        )
-        return {"deployment_id": str(deployment.pk)}
-    if card.type == ActionType.START_BACKTEST:
-        run = start_backtest(
-            skill_id=UUID(payload["skill_id"]),
-            starts_at=datetime.fromisoformat(payload["starts_at"]),
-            ends_at=datetime.fromisoformat(payload["ends_at"]),
-            starting_equity_usd=Decimal(payload["starting_equity_usd"]),
-            fee_bps=Decimal(payload["fee_bps"]),
-            slippage_bps=Decimal(payload["slippage_bps"]),
-            reflects=True,
-            now=now,
-        )
-        return {"run_id": str(run.pk)}
-    command = request_command(deployment_id=UUID(payload["deployment_id"]), kind=CommandKind(card.type), now=now)
-    return {"command_id": str(command.pk), "deployment_id": payload["deployment_id"]}
 
 
 # --- Looking ---

@@ -99,6 +99,8 @@ try:
     _OF_ROLES += [TRADING_AGENT_MODEL, REFLECTION_MODEL, OFFLINE_MODEL]
     ALLOWED_MODELS = env.list("ALLOWED_MODELS", default=list(dict.fromkeys(_OF_ROLES)))
     LLM_DIRECT = _direct_providers()
+    # Providers of our own, by the first part of a model's name; the door loads a class at its first call.
+    LLM_PROVIDERS = {"offline": "config.offline.provider.OfflineProvider"}
     LLM_CONNECT_TIMEOUT_SECONDS = _bounded("LLM_CONNECT_TIMEOUT_SECONDS", 10, low=1, high=300)
     LLM_READ_TIMEOUT_SECONDS = _bounded("LLM_READ_TIMEOUT_SECONDS", 45, low=1, high=600)
     MEMORY_EMBEDDING_MODEL = env.str("MEMORY_EMBEDDING_MODEL", default="static")

@@ -25,7 +25,7 @@ def storey_of_interfaces() -> set[str]:
     """Return the names of the modules that make up the uppermost storey of an app, as its import contract has them."""
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     storeys = next(contract["layers"] for contract in contracts if contract.get("containers"))
-    return {part.strip(" ()") for part in storeys[0].split(":")}
+    return {part.strip() for part in storeys[0].split("|")}
 
 
 def is_interface(module: str) -> bool:

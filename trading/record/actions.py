@@ -1,6 +1,9 @@
-"""What a confirm-card says, what it would run and what it depends on: all of it read from rows, nothing written."""
+"""What a user can have done to a deployment: draw the action from rows, lock its state, run it.
 
-from collections.abc import Collection
+Only `run_action` writes rows.
+"""
+
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -8,7 +11,6 @@ from http import HTTPStatus
 from typing import Any, Final
 from uuid import UUID
 
-from chat.models import ActionCard
 from config.lib.errors import DomainError
 from config.lib.figures import format_price, format_quantity, format_signed_usd, format_usd
 from config.lib.owned import owner_id
@@ -28,18 +30,18 @@ from trading.models import (
 )
 from trading.models.deployments import ActionType
 from trading.record.backtests import (
-    MAX_BACKTEST,
-    MAX_BACKTEST_TICKS,
     BacktestRefused,
     BarsInRange,
     count_bars,
+    count_ticks,
     span_of_bars,
+    start_backtest,
 )
 from trading.record.deployment_queries import Position, get_deployment, last_marks, positions_of
-from trading.record.deployments import STARTING_EQUITY_USD, list_possible_commands
+from trading.record.deployments import STARTING_EQUITY_USD, deploy_skill, list_possible_commands, request_command
 from trading.record.trade_queries import TradeFilter, list_open, page_of_trades
 from trading.skills.queries import compare_versions, get_skill, get_version
-from trading.skills.schemas import RiskCaps, Schedule, SkillPayload, parse_payload
+from trading.skills.schemas import RiskCaps, Schedule, parse_payload
 from trading.skills.services import SkillArchived
 
 USUAL_DAYS: Final = 30  # of a backtest, where no days are named
@@ -98,7 +100,7 @@ class Drawing:
     state: dict[str, Any]  # what both depend on
 
 
-def draw(action: Action, now: datetime) -> Drawing:
+def draw_action(action: Action, now: datetime) -> Drawing:
     """Return what a card for an action is made of.
 
     Raises:
@@ -112,22 +114,52 @@ def draw(action: Action, now: datetime) -> Drawing:
     return _draw_command(action, now)
 
 
-def state_now(card: ActionCard) -> dict[str, Any]:
-    """Return what a card depends on, as it is by now, and hold it until the transaction ends.
+def lock_state(action_type: str, payload: Mapping[str, str]) -> dict[str, Any]:
+    """Lock what an action depends on and return its state.
 
     Raises:
         SkillNotFound, DeploymentNotFound: it is gone.
     """
-    if card.type in (ActionType.DEPLOY, ActionType.START_BACKTEST):
-        skill_id = UUID(card.payload["skill_id"])
+    if action_type in (ActionType.DEPLOY, ActionType.START_BACKTEST):
+        skill_id = UUID(payload["skill_id"])
         Skill.objects.select_for_update().filter(pk=skill_id).first()
         skill = get_skill(skill_id)
-        return _deploy_state(skill, _alive(skill_id)) if card.type == ActionType.DEPLOY else _skill_state(skill)
-    deployment_id = UUID(card.payload["deployment_id"])
+        return _deploy_state(skill, _alive(skill_id)) if action_type == ActionType.DEPLOY else _skill_state(skill)
+    deployment_id = UUID(payload["deployment_id"])
     # In the order in which lessons are written, or the two could wait for each other: the deployment, then its skill.
     Deployment.objects.select_for_update().filter(pk=deployment_id).first()
     Skill.objects.select_for_update().filter(pk=get_deployment(deployment_id).skill_id).first()
-    return _command_state(get_deployment(deployment_id), CommandKind(card.type))
+    return _command_state(get_deployment(deployment_id), CommandKind(action_type))
+
+
+def run_action(action_type: str, payload: Mapping[str, str], now: datetime) -> dict[str, str]:
+    """Queue what the payload says and return the ids of the rows written.
+
+    Raises:
+        DomainError: trading refuses the action.
+    """
+    if action_type == ActionType.DEPLOY:
+        deployment = deploy_skill(
+            skill_id=UUID(payload["skill_id"]),
+            broker_kind=payload["broker"],
+            starting_equity_usd=Decimal(payload["starting_equity_usd"]),
+            now=now,
+        )
+        return {"deployment_id": str(deployment.pk)}
+    if action_type == ActionType.START_BACKTEST:
+        run = start_backtest(
+            skill_id=UUID(payload["skill_id"]),
+            starts_at=datetime.fromisoformat(payload["starts_at"]),
+            ends_at=datetime.fromisoformat(payload["ends_at"]),
+            starting_equity_usd=Decimal(payload["starting_equity_usd"]),
+            fee_bps=Decimal(payload["fee_bps"]),
+            slippage_bps=Decimal(payload["slippage_bps"]),
+            reflects=True,
+            now=now,
+        )
+        return {"run_id": str(run.pk)}
+    command = request_command(deployment_id=UUID(payload["deployment_id"]), kind=CommandKind(action_type), now=now)
+    return {"command_id": str(command.pk), "deployment_id": payload["deployment_id"]}
 
 
 # --- One kind of action each ---
@@ -165,7 +197,9 @@ def _draw_backtest(action: Action, now: datetime) -> Drawing:
     version = _deployable(action.skill_id)
     payload = parse_payload(version.payload)
     starts_at, ends_at = _range(action, now)
-    ticks = _checked_ticks(payload, starts_at, ends_at, now)
+    if starts_at == ends_at:
+        raise BacktestRefused("This day has only begun. Choose an earlier one.")
+    ticks = count_ticks(payload, starts_at, ends_at, now)
     bars = count_bars(action.skill_id, starts_at, ends_at)
     if not bars.total:
         symbols = ", ".join(payload.context.symbols)
@@ -243,18 +277,6 @@ def _range(action: Action, now: datetime) -> tuple[datetime, datetime]:
 
 def _midnight(day: date) -> datetime:
     return datetime.combine(day, time(), UTC)
-
-
-def _checked_ticks(payload: SkillPayload, starts_at: datetime, ends_at: datetime, now: datetime) -> int:
-    """Return how often a backtest would tick; raise what `trading.services.start_backtest` would of such a range."""
-    if not starts_at < ends_at <= now:
-        raise BacktestRefused("This day has only begun. Choose an earlier one.")
-    if ends_at - starts_at > MAX_BACKTEST:
-        raise BacktestRefused("A backtest covers three years at most.")
-    ticks = (ends_at - starts_at) // payload.schedule.every
-    if ticks > MAX_BACKTEST_TICKS:
-        raise BacktestRefused(f"That would be more than {MAX_BACKTEST_TICKS:,} ticks. Choose a shorter time.")
-    return ticks
 
 
 def _why_not(deployment: Deployment) -> str:

@@ -27,7 +27,7 @@ from trading.record.deployments import STARTING_EQUITY_USD, LeaseLost, deploy_sk
 from trading.record.performance import Performance
 from trading.record.trade_queries import deployment_performance, latest_equity
 from trading.skills.queries import get_version
-from trading.skills.schemas import parse_payload
+from trading.skills.schemas import SkillPayload, parse_payload
 
 
 class BacktestNotFound(DomainError):
@@ -70,6 +70,22 @@ class BacktestIsOver(DomainError):
     http_status = HTTPStatus.CONFLICT
 
 
+def count_ticks(payload: SkillPayload, starts_at: datetime, ends_at: datetime, now: datetime) -> int:
+    """Return how often a backtest of this range would tick.
+
+    Raises:
+        BacktestRefused: the range is in the future, empty or too long.
+    """
+    if not starts_at < ends_at <= now:
+        raise BacktestRefused("A backtest begins before it ends, and ends in the past.")
+    if ends_at - starts_at > MAX_BACKTEST:
+        raise BacktestRefused("A backtest covers three years at most.")
+    ticks = (ends_at - starts_at) // payload.schedule.every
+    if ticks > MAX_BACKTEST_TICKS:
+        raise BacktestRefused(f"That would be more than {MAX_BACKTEST_TICKS:,} ticks. Choose a shorter time.")
+    return ticks
+
+
 def start_backtest(
     *,
     skill_id: UUID,
@@ -87,15 +103,10 @@ def start_backtest(
         SkillNotFound: the owner has no such skill.
         BacktestRefused: the range is in the future, empty or too long.
     """
-    if not starts_at < ends_at <= now:
-        raise BacktestRefused("A backtest begins before it ends, and ends in the past.")
-    if ends_at - starts_at > MAX_BACKTEST:
-        raise BacktestRefused("A backtest covers three years at most.")
     if not 0 <= slippage_bps < MAX_COST_BPS or abs(fee_bps) >= MAX_COST_BPS:
         raise BacktestRefused(f"Fees and slippage are below {MAX_COST_BPS} basis points, and slippage costs.")
     payload = parse_payload(get_version(skill_id).payload)
-    if (ends_at - starts_at) // payload.schedule.every > MAX_BACKTEST_TICKS:
-        raise BacktestRefused(f"That would be more than {MAX_BACKTEST_TICKS:,} ticks. Choose a shorter time.")
+    count_ticks(payload, starts_at, ends_at, now)
     symbols = payload.context.symbols
     bars = Bar.objects.filter(symbol__in=symbols, opened_at__gte=starts_at, opened_at__lt=ends_at)
     deployment = deploy_skill(

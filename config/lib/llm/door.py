@@ -19,13 +19,13 @@ from functools import lru_cache
 from typing import Any
 
 from django.conf import settings
+from django.utils.module_loading import import_string
 
 from config.lib.llm import direct
 from config.lib.llm.answer import Answer, Chunk, Completion, Piece, ToolCall, Usage
 from config.lib.llm.errors import Kind, LLMUnavailable, status_of, unavailable
 from config.lib.llm.prices import cost_usd
 from config.lib.llm.tokens import estimate_tokens
-from config.offline.provider import OfflineProvider
 
 __all__ = [
     "Chunk",
@@ -63,7 +63,7 @@ _ENVIRONMENT = {
 
 _lock = threading.RLock()
 _litellm: Any = None
-_providers: dict[str, Callable[[], Any]] = {OFFLINE: OfflineProvider}
+_providers: dict[str, Callable[[], Any]] = {}  # by name; loaded from LLM_PROVIDERS or registered
 
 
 def warm() -> None:
@@ -81,6 +81,14 @@ def register_provider(name: str, handler_factory: Callable[[], Any]) -> None:
         _providers[name] = handler_factory
         if _litellm is not None:
             _install_provider(name)
+
+
+def _find_provider(name: str) -> Callable[[], Any] | None:
+    """Return the factory of our own provider of that name, if there is one."""
+    with _lock:
+        if name not in _providers and name in settings.LLM_PROVIDERS:
+            _providers[name] = import_string(settings.LLM_PROVIDERS[name])
+        return _providers.get(name)
 
 
 async def stream(
@@ -284,10 +292,12 @@ async def _read_tail(pieces: AsyncGenerator[Piece, None], answer: Answer) -> tup
 async def _complete_model(
     model: str, messages: Sequence[Message], tools: Sequence[Mapping[str, Any]] | None, **options: Any
 ) -> Completion:
-    if _providers.get(model.partition("/")[0]) is OfflineProvider:
+    provider = _find_provider(model.partition("/")[0])
+    if provider is not None and hasattr(provider, "answer"):
         # Ours, and in this process: LiteLLM would only spend ten milliseconds of bookkeeping on each call, which is
         # most of a backtest's time, and seconds on being imported.
-        return OfflineProvider().answer(model, _prepared(messages, marked=False), tools or ())
+        answer_of_ours: Completion = provider().answer(model, _prepared(messages, marked=False), tools or ())
+        return answer_of_ours
     await _loaded()
     given = {name: value for name, value in options.items() if value is not None}
     response = await _call(model, messages, tools, True, **given)
@@ -416,7 +426,7 @@ def _load() -> None:
         logging.getLogger("LiteLLM").setLevel(logging.CRITICAL)
         logging.getLogger("httpx").setLevel(logging.WARNING)
         _litellm = litellm
-        for name in _providers:
+        for name in {*settings.LLM_PROVIDERS, *_providers}:
             _install_provider(name)
 
 
@@ -432,6 +442,8 @@ def _import_litellm() -> Any:
 
 
 def _install_provider(name: str) -> None:
+    factory = _find_provider(name)
+    assert factory is not None, "the name is registered or in LLM_PROVIDERS"
     others = [entry for entry in _litellm.custom_provider_map if entry["provider"] != name]
-    _litellm.custom_provider_map = [*others, {"provider": name, "custom_handler": _providers[name]()}]
+    _litellm.custom_provider_map = [*others, {"provider": name, "custom_handler": factory()}]
     _litellm.utils.custom_llm_setup()

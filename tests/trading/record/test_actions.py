@@ -9,7 +9,7 @@ from chat import cards
 from chat.cards import digest_of, draw_card, view_card
 from chat.conversations.queries import ConversationNotFound
 from chat.models import ActionCard
-from tests.chat.desk import SECOND, TYPES, confirm, new_version, queued
+from tests.chat.desk import SECOND, TYPES, Desk, confirm, new_version, queued
 from tests.factories.chat import ConversationFactory
 from tests.factories.memory import JUNE, MAY
 from tests.factories.record import (
@@ -23,11 +23,18 @@ from tests.factories.record import (
 from tests.owners import as_owner
 from trading.models import BacktestRun, Skill, Trader
 from trading.models.deployments import ActionType
-from trading.record.actions import BACKTEST_FIRST, Action, ActionImpossible, draw
+from trading.record.actions import BACKTEST_FIRST, Action, ActionImpossible, draw_action
 from trading.record.backtests import BacktestRefused
 from trading.record.deployment_queries import DeploymentNotFound
 from trading.skills.queries import SkillNotFound
 from trading.skills.services import SkillArchived
+
+
+@pytest.fixture
+def desk(as_trader):
+    """What cards are drawn for, inside the trader's scope."""
+    return Desk()
+
 
 # --- What a card says ---
 
@@ -258,7 +265,7 @@ def test_draw_writes_nothing(desk):
     before = queued()
 
     for kind in TYPES:
-        draw(desk.action(kind), JUNE)
+        draw_action(desk.action(kind), JUNE)
 
     assert (queued(), ActionCard.objects.count()) == (before, 0)
 
