@@ -27,7 +27,7 @@ from tests.factories.record import DeploymentFactory, TradeFactory  # noqa: E402
 from trading.models import Fill as FillRow  # noqa: E402
 from trading.models import Trade, Trader  # noqa: E402
 from trading.record.ledger import Ledger, lock_deployment, record_tick  # noqa: E402
-from trading.record.positions import Book, Fill, Tick  # noqa: E402
+from trading.record.positions import Book, Execution, Tick  # noqa: E402
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SYMBOLS, TICKS, ROUNDS = 200, 20, 3
@@ -40,7 +40,7 @@ def story(seed: int) -> list[Tick]:
         for place in range(SYMBOLS):
             symbol, quantity = f"S{place}", Decimal(random.randint(-50, 50) or 1) / 10
             price = Decimal(random.randint(9000, 11000)) / 100
-            fills.append(Fill(f"{number}-{place}", symbol, at, quantity, price, Decimal("0.01")))
+            fills.append(Execution(f"{number}-{place}", symbol, at, quantity, price, Decimal("0.01")))
             held[symbol] = held.get(symbol, Decimal(0)) + quantity
         marks = {fill.symbol: fill.price for fill in fills}
         ticks.append(Tick(at, fills, marks=marks, positions={name: held[name] for name in held if held[name]}))

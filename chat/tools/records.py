@@ -13,7 +13,7 @@ from typing import Any, Final
 from config.lib.figures import format_instant, round_number, round_pct, round_price, round_usd
 from config.lib.text import prompt_line
 from trading.models import ReflectionNote, Trade
-from trading.record.deployment_queries import Position
+from trading.record.deployment_queries import OpenPosition
 from trading.record.performance import Performance
 
 TRADES: Final = 30  # closed ones, the newest (seed 000)
@@ -58,7 +58,7 @@ def trade_row(trade: Trade) -> Row:
     }
 
 
-def position_row(position: Position, *, with_reason: bool) -> Row:
+def position_row(position: OpenPosition, *, with_reason: bool) -> Row:
     """Return an open trade with what it is worth now; null where no price is known."""
     trade, mark = position.trade, position.mark
     return {

@@ -21,7 +21,7 @@ from trading.models import Trade
 from trading.record.deployment_queries import DeploymentNotFound, list_deployments
 from trading.record.ledger import import_fills
 from trading.record.notes import find_active_note, list_active_notes
-from trading.record.positions import Fill as Execution
+from trading.record.positions import Execution
 from trading.record.trade_queries import (
     TradeFilter,
     TradeNotFound,

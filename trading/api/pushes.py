@@ -16,7 +16,7 @@ from trading.market.queries import regime_at
 from trading.models import OrderOrigin
 from trading.record.deployments import get_pushed_deployment
 from trading.record.ledger import Intent, import_fills, lock_deployment, record_tick
-from trading.record.positions import Fill, Funding, PathBar, Tick
+from trading.record.positions import Execution, Funding, PathBar, Tick
 
 
 class FillsView(ApiView):
@@ -27,7 +27,7 @@ class FillsView(ApiView):
     @extend_schema(operation_id="push_fills", tags=["deployments"], request=FillsInput, responses=PushedSerializer)
     def post(self, request: ApiRequest, deployment_id: UUID) -> Response:
         """Take in fills of before the first tick; idempotent, and the trades are made anew from all fills."""
-        fills = [Fill(**fill) for fill in self.body(FillsInput)["fills"]]
+        fills = [Execution(**fill) for fill in self.body(FillsInput)["fills"]]
         with owned_tx(request.user):
             deployment = get_pushed_deployment(deployment_id)
             done = import_fills(deployment_id=deployment.pk, fills=fills, now=timezone.now())
@@ -78,7 +78,7 @@ def _tick(fields: dict[str, Any]) -> Tick:
     at, marks = fields["at"], fields["marks"]
     return Tick(
         at=at,
-        fills=[Fill(**fill) for fill in fields["fills"]],
+        fills=[Execution(**fill) for fill in fields["fills"]],
         funding=[Funding(**payment) for payment in fields["funding"]],
         # A mark is a price that the path came by, though no bar tells what was between two ticks.
         bars={symbol: [PathBar(at, at, mark, mark, mark)] for symbol, mark in marks.items()},

@@ -87,10 +87,10 @@ class ReplayTape:
 
     def __init__(self, starts_at: datetime) -> None:
         self._starts_at = starts_at
-        self._bars: dict[tuple[str, str], _Reel[Bar]] = {}
-        self._rates: dict[str, _Reel[FundingRate]] = {}
-        self._news = _Reel(NewsItem.objects.all(), "published_at", starts_at - LONGEST_NEWS, LONGEST_NEWS)
-        self._events = _Reel(MarketEvent.objects.all(), "starts_at", starts_at, LONGEST_AHEAD)
+        self._bars: dict[tuple[str, str], _Window[Bar]] = {}
+        self._rates: dict[str, _Window[FundingRate]] = {}
+        self._news = _Window(NewsItem.objects.all(), "published_at", starts_at - LONGEST_NEWS, LONGEST_NEWS)
+        self._events = _Window(MarketEvent.objects.all(), "starts_at", starts_at, LONGEST_AHEAD)
 
     def last_bars(self, symbol: str, interval: str, at: datetime, limit: int) -> list[Bar]:
         """Return the last bars that had ended, oldest first."""
@@ -123,22 +123,22 @@ class ReplayTape:
         rows = Bar.objects.filter(symbol=symbol, opened_at__gte=after, opened_at__lt=until)
         return rows.exists()
 
-    def _bars_of(self, symbol: str, interval: str) -> "_Reel[Bar]":
-        reel = self._bars.get((symbol, interval))
-        if reel is None:
+    def _bars_of(self, symbol: str, interval: str) -> "_Window[Bar]":
+        window = self._bars.get((symbol, interval))
+        if window is None:
             rows = Bar.objects.filter(symbol=symbol, interval=interval)
-            reel = self._bars[symbol, interval] = _Reel(rows, "opened_at", self._starts_at)
-        return reel
+            window = self._bars[symbol, interval] = _Window(rows, "opened_at", self._starts_at)
+        return window
 
-    def _rates_of(self, symbol: str) -> "_Reel[FundingRate]":
-        reel = self._rates.get(symbol)
-        if reel is None:
+    def _rates_of(self, symbol: str) -> "_Window[FundingRate]":
+        window = self._rates.get(symbol)
+        if window is None:
             rows = FundingRate.objects.filter(symbol=symbol)
-            reel = self._rates[symbol] = _Reel(rows, "at", self._starts_at)
-        return reel
+            window = self._rates[symbol] = _Window(rows, "at", self._starts_at)
+        return window
 
 
-class _Reel(Generic[Row]):
+class _Window(Generic[Row]):
     """Rows in the order of time, of which the past is forgotten but for the last few, and the last stretch of time."""
 
     def __init__(self, rows: "QuerySet[Row]", column: str, starts_at: datetime, keeps: timedelta = _LONGEST) -> None:

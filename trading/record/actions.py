@@ -37,7 +37,7 @@ from trading.record.backtests import (
     span_of_bars,
     start_backtest,
 )
-from trading.record.deployment_queries import Position, get_deployment, last_marks, positions_of
+from trading.record.deployment_queries import OpenPosition, get_deployment, last_marks, positions_of
 from trading.record.deployments import STARTING_EQUITY_USD, deploy_skill, list_possible_commands, request_command
 from trading.record.trade_queries import TradeFilter, list_open, page_of_trades
 from trading.skills.queries import compare_versions, get_skill, get_version
@@ -372,7 +372,7 @@ def _positions(deployment: Deployment, now: datetime) -> list[Line]:
     return [(f"{one.trade.symbol} {one.trade.side}", _position(one)) for one in held]
 
 
-def _position(one: Position) -> str:
+def _position(one: OpenPosition) -> str:
     held = f"{format_quantity(abs(one.trade.quantity))} at {format_price(one.trade.entry_price)}"
     if one.mark is None or one.unrealised_usd is None:
         return f"{held}; no price is known now"

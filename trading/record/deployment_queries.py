@@ -155,7 +155,7 @@ M = TypeVar("M", bound=Model)
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
+class OpenPosition:
     """An open trade with what it is worth now."""
 
     trade: Trade
@@ -189,12 +189,12 @@ def list_commands(deployment_id: UUID) -> Newest[DeploymentCommand]:
     return Newest(rows.order_by("-created_at", "id"), MAX_COMMANDS)
 
 
-def positions_of(deployment: Deployment, trades: Iterable[Trade], marks: Mapping[str, Mark]) -> list[Position]:
+def positions_of(deployment: Deployment, trades: Iterable[Trade], marks: Mapping[str, Mark]) -> list[OpenPosition]:
     """Return the open trades of a deployment with their marks, and the stops that its account keeps."""
     holdings = deployment.account.get("holdings", {})  # as `brokers.paper` states it
     stops = {symbol: holding["stop_price"] for symbol, holding in holdings.items()}
     return [
-        Position(trade, marks.get(trade.symbol), Decimal(stop) if (stop := stops.get(trade.symbol)) else None)
+        OpenPosition(trade, marks.get(trade.symbol), Decimal(stop) if (stop := stops.get(trade.symbol)) else None)
         for trade in trades
     ]
 
@@ -203,7 +203,7 @@ def positions_of(deployment: Deployment, trades: Iterable[Trade], marks: Mapping
 class Marked:
     """What deployments hold at the last prices known."""
 
-    positions: dict[UUID, list[Position]]  # by deployment
+    positions: dict[UUID, list[OpenPosition]]  # by deployment
     simulated: list[str]  # the symbols they trade or hold whose prices are made by a model
 
 

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any, Final
 
 from trading.market.imports.rows import FileRefused, Row, instant, number, read_csv, read_json, yes
-from trading.record.positions import Fill
+from trading.record.positions import Execution
 from trading.skills.schemas import symbol_name
 
 CSV_COLUMNS: Final = ("fill_id", "time", "symbol", "side", "quantity", "price", "fee_usd", "liquidation")
 _DOLLARS: Final = {"USDC", "USDT", "USDT0", "USDE", "USDH", "USD"}
 
 
-def read_fills(path: Path, *, account: str = "") -> list[Fill]:
+def read_fills(path: Path, *, account: str = "") -> list[Execution]:
     """Return the fills of a file: `.csv` with CSV_COLUMNS, or JSON as Hyperliquid's `userFills` answers.
 
     Args:
@@ -35,9 +35,9 @@ def read_fills(path: Path, *, account: str = "") -> list[Fill]:
     return _with_self_trades(fills)
 
 
-def _parsed(path: Path, what: str, place: int, row: Row, parse: Any) -> Fill:
+def _parsed(path: Path, what: str, place: int, row: Row, parse: Any) -> Execution:
     try:
-        fill: Fill = parse(row)
+        fill: Execution = parse(row)
     except KeyError as error:
         raise FileRefused(f"{path.name}, {what} {place}: {error.args[0]} is missing.") from error
     except ValueError as error:
@@ -45,14 +45,14 @@ def _parsed(path: Path, what: str, place: int, row: Row, parse: Any) -> Fill:
     return fill
 
 
-def _fill(**values: Any) -> Fill:
-    fill = Fill(**values)
+def _fill(**values: Any) -> Execution:
+    fill = Execution(**values)
     if not fill.quantity or fill.price <= 0:
         raise ValueError("quantity and price must be above zero")
     return fill
 
 
-def _csv_fill(row: Row) -> Fill:
+def _csv_fill(row: Row) -> Execution:
     sign = {"buy": 1, "sell": -1}.get(str(row["side"]).strip().lower())
     fill_id = str(row["fill_id"] or "").strip()
     if sign is None:
@@ -70,7 +70,7 @@ def _csv_fill(row: Row) -> Fill:
     )
 
 
-def _hyperliquid_fill(row: Row) -> Fill:
+def _hyperliquid_fill(row: Row) -> Execution:
     sign = {"B": 1, "A": -1}.get(str(row["side"]))
     if sign is None:
         raise ValueError("side is neither B nor A")
@@ -112,7 +112,7 @@ def _is_ours(row: Row) -> bool:
     return str(row.get("dir", "")).startswith("Liquidated")
 
 
-def _with_self_trades(fills: list[Fill]) -> list[Fill]:
+def _with_self_trades(fills: list[Execution]) -> list[Execution]:
     """Return the fills, both sides of each self-trade in one chain.
 
     The venue gives them the same start, though one follows on the other. The side that adds comes first, so that a

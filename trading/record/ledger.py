@@ -37,8 +37,7 @@ from trading.models import (
     TradeStatus,
 )
 from trading.record.deployment_queries import DeploymentNotFound
-from trading.record.positions import EXACT_MATHS, Book, Estimate, ExitCause, Tick, Trip
-from trading.record.positions import Fill as Execution
+from trading.record.positions import EXACT_MATHS, Book, Estimate, Execution, ExitCause, Tick, Trip
 
 LATE_WINDOW: Final = timedelta(days=1)  # how long a fill may take to explain what was estimated in its absence
 _GRAIN: Final = Decimal("1e-12")  # of the columns

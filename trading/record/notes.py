@@ -82,12 +82,6 @@ def keep_note_for_skill(*, note_id: UUID, now: datetime) -> ReflectionNote:
 MAX_NOTES: Final = 20
 
 
-class LessonsNotFound(DomainError):
-    """The deployment has no such lessons."""
-
-    http_status = HTTPStatus.NOT_FOUND
-
-
 def list_skill_notes(skill_id: UUID) -> Newest[ReflectionNote]:
     """Return the lessons kept for a skill, the active ones first, then the newest."""
     rows = ReflectionNote.objects.filter(skill=skill_id, deployment__isnull=True)
@@ -101,9 +95,9 @@ def list_notes(deployment_id: UUID) -> Newest[ReflectionNote]:
 
 
 def get_note(deployment_id: UUID, note_id: UUID) -> ReflectionNote:
-    """Return lessons of a deployment. Raises DeploymentNotFound, LessonsNotFound."""
+    """Return lessons of a deployment. Raises DeploymentNotFound, NoteNotFound."""
     deployment = get_deployment(deployment_id)
     note: ReflectionNote | None = ReflectionNote.objects.filter(pk=note_id, deployment=deployment).first()
     if note is None:
-        raise LessonsNotFound("There are no such lessons.")
+        raise NoteNotFound("There are no such lessons.")
     return note

@@ -51,7 +51,7 @@ class ExitCause(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Fill:
+class Execution:
     """One execution, as the venue reports it."""
 
     fill_id: str
@@ -89,7 +89,7 @@ class Tick:
     """What became known since the tick before: nothing in it lies after `at`, except fills ahead of the snapshot."""
 
     at: datetime
-    fills: Sequence[Fill] = ()
+    fills: Sequence[Execution] = ()
     funding: Sequence[Funding] = ()
     bars: Mapping[str, Sequence[PathBar]] = field(default_factory=dict)
     marks: Mapping[str, Decimal] = field(default_factory=dict)  # the price of each symbol at `at`
@@ -179,7 +179,7 @@ class Trip:
             return False
         return True
 
-    def take(self, fill: Fill, quantity: Decimal, fee_usd: Decimal) -> None:
+    def take(self, fill: Execution, quantity: Decimal, fee_usd: Decimal) -> None:
         """Add the part of a fill to the position, or take it from it, at most down to flat."""
         self.last_fill_id, self.last_fill_at = fill.fill_id, fill.at
         self.fees_usd += fee_usd
@@ -202,7 +202,7 @@ class Trip:
         """Close it; it holds nothing any more."""
         self.exit_tick_at, self.exit_at, self.exit_cause = tick_at, at, cause
 
-    def correct(self, estimate: Estimate, quantity: Decimal, fill: Fill, fee_usd: Decimal) -> None:
+    def correct(self, estimate: Estimate, quantity: Decimal, fill: Execution, fee_usd: Decimal) -> None:
         """Put a late fill in the place of (part of) an estimate of the same sign."""
         self.fees_usd += fee_usd
         off = quantity * (fill.price - estimate.price)
@@ -262,7 +262,7 @@ class Book:
         trip = self.open.get(symbol)
         return trip.quantity if trip else ZERO
 
-    def unseen(self, fills: Iterable[Fill]) -> list[Fill]:
+    def unseen(self, fills: Iterable[Execution]) -> list[Execution]:
         """Return the fills that are in no trip yet, each once."""
         named = {(fill.symbol, fill.fill_id): _counted(fill) for fill in fills}
         return [fill for key, fill in named.items() if key not in self._seen and fill.quantity]
@@ -270,7 +270,7 @@ class Book:
     def apply(self, tick: Tick) -> list[Trip]:
         """Take in a tick; return the trips it opened, changed or closed, in the order in which it did."""
         self._touched = {}
-        fills: dict[str, list[Fill]] = defaultdict(list)
+        fills: dict[str, list[Execution]] = defaultdict(list)
         for fill in self.unseen(tick.fills):
             self._seen.add((fill.symbol, fill.fill_id))
             fills[fill.symbol].append(fill)
@@ -283,7 +283,7 @@ class Book:
                 self._control(tick, symbol, fills.get(symbol, []))
         return list(self._touched.values())
 
-    def _follow(self, tick: Tick, symbol: str, fills: list[Fill], funding: list[Funding]) -> None:
+    def _follow(self, tick: Tick, symbol: str, fills: list[Execution], funding: list[Funding]) -> None:
         """Go through what happened to a symbol in the order of time."""
         bars = tick.bars.get(symbol, ())
         if not bars and not funding:
@@ -291,7 +291,7 @@ class Book:
                 self._fill(tick, fill)
             return
         # A bar ends before what happens at its end; a stable sort keeps the venue's order of fills.
-        steps: list[tuple[datetime, int, PathBar | Funding | Fill]] = [(bar.closed_at, 0, bar) for bar in bars]
+        steps: list[tuple[datetime, int, PathBar | Funding | Execution]] = [(bar.closed_at, 0, bar) for bar in bars]
         steps += [(payment.at, 1, payment) for payment in funding]
         steps += [(fill.at, 2, fill) for fill in in_order(fills, self.held(symbol))]
         for _, _, step in sorted(steps, key=lambda step: step[:2]):
@@ -323,7 +323,7 @@ class Book:
         trip.funding_usd += payment.amount_usd
         self._touch(trip)
 
-    def _fill(self, tick: Tick, fill: Fill) -> None:
+    def _fill(self, tick: Tick, fill: Execution) -> None:
         left = self._explain(fill)
         if left is None:
             return
@@ -340,7 +340,7 @@ class Book:
                 leg.trip.has_gap = True
         self._take(tick.at, left, ExitCause.LIQUIDATION if fill.is_liquidation else ExitCause.FILL)
 
-    def _explain(self, fill: Fill) -> Fill | None:
+    def _explain(self, fill: Execution) -> Execution | None:
         """Let a fill that comes late explain what was estimated in its absence; return what is left of it."""
         symbol = fill.symbol
         if not self._provisional.get(symbol) and not (symbol in self.open and self.open[symbol].estimates):
@@ -360,7 +360,7 @@ class Book:
         self._provisional[symbol] = [trip for trip in self._provisional[symbol] if trip.estimates]
         return fill
 
-    def _take(self, tick_at: datetime, fill: Fill, cause: ExitCause) -> list[_Leg]:
+    def _take(self, tick_at: datetime, fill: Execution, cause: ExitCause) -> list[_Leg]:
         """Apply a fill to its symbol's trip; return its parts, two if it crosses zero."""
         trip, quantity, fee = self.open.get(fill.symbol), fill.quantity, fill.fee_usd
         legs = []
@@ -389,7 +389,7 @@ class Book:
         self._touch(trip)
         return [*legs, _Leg(trip, quantity, is_entry=True)]
 
-    def _control(self, tick: Tick, symbol: str, fills: list[Fill]) -> None:
+    def _control(self, tick: Tick, symbol: str, fills: list[Execution]) -> None:
         """Book what the snapshot shows beyond the fills, at the mark; without a mark it waits for one."""
         if tick.positions is None or not (symbol in tick.positions or tick.is_complete):
             return
@@ -398,14 +398,14 @@ class Book:
         is_ahead = any(fill.at > tick.at for fill in fills)  # of the snapshot, which cannot show them
         if not missing or (actual and abs(missing) <= DUST) or is_ahead or mark is None:
             return
-        fill = Fill(f"estimate:{tick.at.isoformat()}", symbol, tick.at, missing, mark)
+        fill = Execution(f"estimate:{tick.at.isoformat()}", symbol, tick.at, missing, mark)
         for trip, quantity, is_entry in self._take(tick.at, fill, ExitCause.UNEXPLAINED):
             trip.estimates.append(Estimate(is_entry, quantity, mark, tick.at))
             if not trip.is_open:
                 self._provisional[symbol].append(trip)
 
 
-def _counted(fill: Fill) -> Fill:
+def _counted(fill: Execution) -> Execution:
     """Return the fill in whole grains; a computed quantity may carry more digits than any venue counts."""
     start = fill.start_quantity
     if _is_whole(fill.quantity) and (start is None or _is_whole(start)):
@@ -428,7 +428,7 @@ def _share(amount: Decimal, part: Decimal, whole: Decimal) -> Decimal:
     return amount if part == whole else (amount * part / whole).quantize(_GRAIN)
 
 
-def in_order(fills: Sequence[Fill], held: Decimal) -> list[Fill]:
+def in_order(fills: Sequence[Execution], held: Decimal) -> list[Execution]:
     """Return the fills of one symbol in the order in which the venue made them.
 
     By time; those of one instant by the chain of positions that the venue reports, which begins with what was held,
@@ -436,8 +436,8 @@ def in_order(fills: Sequence[Fill], held: Decimal) -> list[Fill]:
     """
     if len(fills) < 2:
         return list(fills)
-    ordered: list[Fill] = []
-    groups: dict[datetime, list[Fill]] = defaultdict(list)
+    ordered: list[Execution] = []
+    groups: dict[datetime, list[Execution]] = defaultdict(list)
     for fill in sorted(fills, key=lambda fill: (fill.at, len(fill.fill_id), fill.fill_id)):
         groups[fill.at].append(fill)
     for group in groups.values():
@@ -447,26 +447,26 @@ def in_order(fills: Sequence[Fill], held: Decimal) -> list[Fill]:
     return ordered
 
 
-def _end(fill: Fill, held: Decimal) -> Decimal:
+def _end(fill: Execution, held: Decimal) -> Decimal:
     return (held if fill.start_quantity is None else fill.start_quantity) + fill.quantity
 
 
-def _chain(fills: list[Fill], held: Decimal) -> list[Fill]:
+def _chain(fills: list[Execution], held: Decimal) -> list[Execution]:
     """Return the fills as a walk over positions: each leads from its start to its end, and is used once.
 
     Hierholzer's algorithm; where the walk has holes, one walk follows the other.
     """
-    leaving: dict[Decimal, list[Fill]] = defaultdict(list)
+    leaving: dict[Decimal, list[Execution]] = defaultdict(list)
     for fill in reversed(fills):
         leaving[fill.start_quantity or ZERO].append(fill)
-    ordered: list[Fill] = []
+    ordered: list[Execution] = []
     while any(leaving.values()):
         ordered += _walk(leaving, _head(leaving, held))
         held = _end(ordered[-1], held)
     return ordered
 
 
-def _head(leaving: Mapping[Decimal, list[Fill]], held: Decimal) -> Decimal:
+def _head(leaving: Mapping[Decimal, list[Execution]], held: Decimal) -> Decimal:
     """Return where a walk must begin: what is held, if it may; else where more fills leave than arrive."""
     surplus = Counter({start: len(fills) for start, fills in leaving.items()})
     surplus.subtract(_end(fill, ZERO) for fills in leaving.values() for fill in fills)
@@ -476,9 +476,9 @@ def _head(leaving: Mapping[Decimal, list[Fill]], held: Decimal) -> Decimal:
     return heads[0] if heads else next(start for start, fills in leaving.items() if fills)
 
 
-def _walk(leaving: Mapping[Decimal, list[Fill]], start: Decimal) -> list[Fill]:
-    stack: list[tuple[Decimal, Fill | None]] = [(start, None)]
-    path: list[Fill] = []
+def _walk(leaving: Mapping[Decimal, list[Execution]], start: Decimal) -> list[Execution]:
+    stack: list[tuple[Decimal, Execution | None]] = [(start, None)]
+    path: list[Execution] = []
     while stack:
         position, arrived_by = stack[-1]
         if leaving.get(position):

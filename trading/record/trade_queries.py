@@ -31,8 +31,7 @@ from trading.models import (
 )
 from trading.models.choices import INTERVALS
 from trading.record.performance import ClosedTrade, EquityAt, Performance, summarise
-from trading.record.positions import GAP_PREFIX, in_order
-from trading.record.positions import Fill as Execution
+from trading.record.positions import GAP_PREFIX, Execution, in_order
 from trading.skills.queries import get_skill
 
 PAGE_SIZE: Final = 50

@@ -47,7 +47,7 @@ class Account:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class RiskVerdict:
     """What risk says of an order; without a code it may go to the broker."""
 
     code: RiskCode | None = None
@@ -59,7 +59,7 @@ class Verdict:
         return self.code is None
 
 
-ACCEPTED: Final = Verdict()
+ACCEPTED: Final = RiskVerdict()
 
 
 def check_order(
@@ -69,7 +69,7 @@ def check_order(
     caps: RiskCaps,
     symbols: Collection[str],
     min_size_usd: Decimal = MIN_SIZE_USD,
-) -> Verdict:
+) -> RiskVerdict:
     """Return the first rule that an order breaks, in the order of their numbers; ACCEPTED if none."""
     if order.symbol not in symbols and not account.positions.get(order.symbol):
         return _refuse(RiskCode.SYMBOL, f"{order.symbol} is not among this skill's symbols: {', '.join(symbols)}")
@@ -92,7 +92,7 @@ def _refusal_of_risk(
     caps: RiskCaps,
     symbols: Collection[str],
     min_size_usd: Decimal,
-) -> Verdict | None:
+) -> RiskVerdict | None:
     """Return why an order that adds risk is refused; `after` is the symbol's signed notional if it were filled."""
     equity = account.equity_usd
     others = sum((abs(account.notional_usd(symbol)) for symbol in account.positions if symbol != order.symbol), ZERO)
@@ -139,5 +139,5 @@ def _limit(share_pct: Decimal, equity: Decimal) -> str:
     return f"{format_pct(share_pct / 100)} of equity, {format_usd(equity * share_pct / 100)}"
 
 
-def _refuse(code: RiskCode, text: str) -> Verdict:
-    return Verdict(code, text)
+def _refuse(code: RiskCode, text: str) -> RiskVerdict:
+    return RiskVerdict(code, text)

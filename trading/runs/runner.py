@@ -57,8 +57,7 @@ from trading.record.positions import PathBar, Tick
 from trading.record.trade_queries import equity_at_midnight, list_open, utc_midnight
 from trading.runs.brokers.base import OrderRequest, Report, Side
 from trading.runs.brokers.paper import Costs, MarketBar, PaperBroker, Rate
-from trading.runs.risk import Account, RiskCode, check_order
-from trading.runs.risk import Verdict as RiskVerdict
+from trading.runs.risk import Account, RiskCode, RiskVerdict, check_order
 from trading.skills.schemas import SkillPayload, parse_payload
 
 logger = logging.getLogger(__name__)

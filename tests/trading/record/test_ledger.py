@@ -25,8 +25,7 @@ from trading.record.ledger import (
     record_tick,
     upsert_trades,
 )
-from trading.record.positions import Book, Funding, PathBar, Tick
-from trading.record.positions import Fill as Execution
+from trading.record.positions import Book, Execution, Funding, PathBar, Tick
 
 D = Decimal
 MINUTE = timedelta(minutes=1)

@@ -11,15 +11,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trading.record.ledger import dump_trip, load_trip
-from trading.record.positions import Book, ExitCause, Fill, Funding, PathBar, Reconciled, Side, Tick, Trip, in_order
+from trading.record.positions import (
+    Book,
+    Execution,
+    ExitCause,
+    Funding,
+    PathBar,
+    Reconciled,
+    Side,
+    Tick,
+    Trip,
+    in_order,
+)
 
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
 D = Decimal
 
 
-def fill(quantity, price, *, minute=0, fee="0", start=None, liquidation=False, name=None, symbol="BTC") -> Fill:
-    return Fill(
+def fill(quantity, price, *, minute=0, fee="0", start=None, liquidation=False, name=None, symbol="BTC") -> Execution:
+    return Execution(
         name or f"{symbol}{minute}:{quantity}@{price}",
         symbol,
         NOON + minute * MINUTE,
@@ -31,7 +42,7 @@ def fill(quantity, price, *, minute=0, fee="0", start=None, liquidation=False, n
     )
 
 
-def trips_of(*fills: Fill) -> list[Trip]:
+def trips_of(*fills: Execution) -> list[Trip]:
     return Book().apply(Tick(NOON + timedelta(days=1), fills))
 
 
@@ -135,7 +146,9 @@ def test_funding_of_a_flat_symbol_is_nobodys():
 # --- Snapshots ---
 
 
-def snapshot(minute: int, held: str | None, mark: str = "100", *fills: Fill, complete: bool = True, **more) -> Tick:
+def snapshot(
+    minute: int, held: str | None, mark: str = "100", *fills: Execution, complete: bool = True, **more
+) -> Tick:
     positions = {} if held is None else {"BTC": D(held)}
     return Tick(
         NOON + minute * MINUTE,
@@ -328,7 +341,7 @@ def bar(start: int, low: str, high: str, close: str, minutes: int = 10) -> PathB
     return PathBar(NOON + start * MINUTE, NOON + (start + minutes) * MINUTE, D(high), D(low), D(close))
 
 
-def path(bars: list[PathBar], *fills: Fill, uses_closes: bool = False) -> Trip:
+def path(bars: list[PathBar], *fills: Execution, uses_closes: bool = False) -> Trip:
     tick = Tick(NOON + timedelta(days=1), fills, bars={"BTC": bars})
     return Book(uses_closes=uses_closes).apply(tick)[0]
 
@@ -403,7 +416,7 @@ class Lot:
     funding: Fraction = Fraction(0)
 
 
-def textbook(fills: Iterable[Fill | Funding]) -> list[Lot]:
+def textbook(fills: Iterable[Execution | Funding]) -> list[Lot]:
     """Return the round trips of one symbol from all that happened to it, in its order."""
     lots: list[Lot] = []
     for one in fills:
@@ -452,25 +465,25 @@ fees = st.decimals("-2", "9", places=6)
 
 
 @st.composite
-def histories(draw, size: int = 20) -> list[Fill]:
+def histories(draw, size: int = 20) -> list[Execution]:
     rows = draw(st.lists(st.tuples(quantities, prices, fees, st.booleans()), min_size=1, max_size=size))
     held, fills = D(0), []
     for minute, (quantity, price, fee, goes_flat) in enumerate(rows):
         signed = -held if goes_flat and held else quantity
-        fills.append(Fill(str(minute), "BTC", NOON + minute * MINUTE, signed, price, fee, False, held))
+        fills.append(Execution(str(minute), "BTC", NOON + minute * MINUTE, signed, price, fee, False, held))
         held += signed
     return fills
 
 
 @st.composite
-def splits(draw) -> tuple[list[Fill], list[list[Fill]]]:
+def splits(draw) -> tuple[list[Execution], list[list[Execution]]]:
     """A history, and the same in ticks; some ticks are empty."""
     fills = draw(histories())
     cuts = sorted(draw(st.lists(st.integers(0, len(fills)), max_size=6)))
     return fills, [fills[a:b] for a, b in zip([0, *cuts], [*cuts, len(fills)], strict=True)]
 
 
-def run(ticks: list[list[Fill]], book: Book | None = None, **more) -> dict[str, Trip]:
+def run(ticks: list[list[Execution]], book: Book | None = None, **more) -> dict[str, Trip]:
     """Apply the fills tick by tick; return each trip by its first fill, as it ended."""
     book = book or Book()
     trips = {}
@@ -586,12 +599,12 @@ def test_excursion_holds_the_gross_on_any_path(fills, moves):
 UNCHAINED = "SOL"  # a venue that does not say what was held before a fill
 
 
-def years(random: Random, count: int) -> list[Fill | Funding]:
+def years(random: Random, count: int) -> list[Execution | Funding]:
     """Return that many fills of four symbols, with moves of all kinds, several in one instant, and funding."""
     symbols = ("BTC", "ETH", "DOGE", UNCHAINED)
     held = dict.fromkeys(symbols, D(0))
     at, passed = NOON, {symbol: {D(0)} for symbol in symbols}
-    happened: list[Fill | Funding] = []
+    happened: list[Execution | Funding] = []
     for number in range(count):
         symbol = random.choice(symbols)
         moved, is_liquidation = _move(random, held[symbol])
@@ -606,7 +619,7 @@ def years(random: Random, count: int) -> list[Fill | Funding]:
             ]
         start = None if symbol == UNCHAINED else held[symbol]
         price, fee = D(random.randint(1, 10**9)) / 10_000, D(random.randint(-2_000_000, 9_000_000)) / 10**6
-        happened.append(Fill(str(number), symbol, at, moved, price, fee, is_liquidation, start))
+        happened.append(Execution(str(number), symbol, at, moved, price, fee, is_liquidation, start))
         held[symbol] += moved
         passed[symbol].add(held[symbol])
     return happened
@@ -641,7 +654,7 @@ def test_twenty_thousand_fills_are_the_textbooks_through_restarts_duplicates_and
         said_before = random.sample(happened[:done][-200:], min(done, random.choice((0, 0, 3))))
         said = [*fresh, *random.sample(fresh, len(fresh) // 3), *said_before]
         random.shuffle(said)
-        fills = [one for one in said if isinstance(one, Fill)]
+        fills = [one for one in said if isinstance(one, Execution)]
         paid = [one for one in said if isinstance(one, Funding)]
         for trip in book.apply(Tick(happened[min(until, len(happened)) - 1].at, fills, paid)):
             ended[trip.symbol, trip.first_fill_id] = trip
@@ -651,7 +664,7 @@ def test_twenty_thousand_fills_are_the_textbooks_through_restarts_duplicates_and
             states = json.loads(json.dumps([dump_trip(trip) for trip in book.open.values()]))
             book, restarts = Book(map(load_trip, states), seen=seen), restarts + 1
 
-    fills = [one for one in happened if isinstance(one, Fill)]
+    fills = [one for one in happened if isinstance(one, Execution)]
     assert (len(fills), restarts > 50) == (20_000, True)
     found: dict[str, list[Trip]] = {symbol: [] for symbol in ("BTC", "ETH", "DOGE", UNCHAINED)}
     for trip in ended.values():

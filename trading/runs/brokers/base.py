@@ -6,7 +6,7 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Literal, Protocol
 
-from trading.record.positions import Fill, Funding
+from trading.record.positions import Execution, Funding
 
 Side = Literal["long", "short", "close"]
 
@@ -29,7 +29,7 @@ class Report:
     """What happened up to an instant, and how the account stands then."""
 
     at: datetime
-    fills: Sequence[Fill] = ()
+    fills: Sequence[Execution] = ()
     funding: Sequence[Funding] = ()
     positions: Mapping[str, Decimal] = field(default_factory=dict)  # signed quantities; what is not here is flat
     marks: Mapping[str, Decimal] = field(default_factory=dict)

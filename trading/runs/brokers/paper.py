@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import ROUND_DOWN, Decimal
 from typing import Any, Final
 
-from trading.record.positions import Fill, Funding
+from trading.record.positions import Execution, Funding
 from trading.runs.brokers.base import OrderRequest, Report
 
 ZERO: Final = Decimal(0)
@@ -79,7 +79,7 @@ class PaperBroker:
     marks: dict[str, Decimal] = field(default_factory=dict)
     seen_until: dict[str, datetime] = field(default_factory=dict)  # by symbol, the end of the last bar
     _market: list[MarketBar | Rate] = field(default_factory=list)
-    _fills: list[Fill] = field(default_factory=list)
+    _fills: list[Execution] = field(default_factory=list)
     _funding: list[Funding] = field(default_factory=list)
     _orders: dict[str, str] = field(default_factory=dict)
     _stopped: set[str] = field(default_factory=set)
@@ -247,7 +247,7 @@ class PaperBroker:
     ) -> None:
         old = self.holdings.get(symbol, Holding(ZERO, price))
         fee = abs(quantity) * price * self.costs.fee_bps / BPS
-        self._fills.append(Fill(fill_id, symbol, at, quantity, price, fee, is_liquidation, old.quantity))
+        self._fills.append(Execution(fill_id, symbol, at, quantity, price, fee, is_liquidation, old.quantity))
         self.cash_usd -= fee
         left = old.quantity + quantity
         if old.quantity * quantity >= 0:
