@@ -5,7 +5,7 @@ from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from memory.facts.queries import list_events, list_versions
+from memory.facts.history import list_events, list_versions
 from memory.models import (
     FactLink,
     MemoryEvent,

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from difflib import SequenceMatcher
 from itertools import groupby
 from typing import Any, Final
 from uuid import UUID
@@ -16,7 +15,6 @@ from config.lib.search.terms import has_words
 from config.lib.text import normal_form
 from memory.models import (
     STALE_AFTER,
-    EventKind,
     FactCategory,
     MemoryEvent,
     MemorySwitches,
@@ -111,29 +109,6 @@ class FactCounts:
     believed: int
     archived: int
     trashed: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class WordRun:
-    """Words in a row that an edit kept, added or removed."""
-
-    kind: str  # "kept", "added", "removed"
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class HistoryEntry:
-    """One thing that happened to a fact, in the order it happened."""
-
-    at: datetime
-    label: str
-    version: UserFact | None  # the version written then; None: an act that wrote none
-    words: list[WordRun]  # against the version before; empty for the first one and for unchanged words
-    changes: list[tuple[str, str, str]]  # what else changed: name, before, after
-    merged_into: UserFact | None
-    conversation_id: UUID | None
-    message_id: int | None
-    undone_at: datetime | None
 
 
 def uses_facts() -> bool:
@@ -235,20 +210,6 @@ def find_current_version(fact_id: UUID, now: datetime) -> UserFact | None:
     return UserFact.objects.current(now).filter(lineage=row.lineage).first()
 
 
-def list_versions(lineage: UUID) -> list[UserFact]:
-    """Return the rows of a lineage, each after the one it replaced; rows of one turn share their time."""
-    successors = {row.supersedes_id: row for row in UserFact.objects.filter(lineage=lineage)}
-    versions: list[UserFact] = []
-    while row := successors.get(versions[-1].pk if versions else None):
-        versions.append(row)
-    return versions
-
-
-def list_events(lineage: UUID) -> list[MemoryEvent]:
-    """Return what was done to a lineage, newest first."""
-    return list(MemoryEvent.objects.filter(lineage=lineage).order_by("-created_at", "id"))
-
-
 def undone_events(event_ids: list[UUID]) -> set[UUID]:
     """Return those of the events that were undone."""
     return set(MemoryEvent.objects.filter(pk__in=event_ids, undone_at__isnull=False).values_list("pk", flat=True))
@@ -341,32 +302,6 @@ def find_event(event_id: UUID) -> MemoryEvent | None:
     return MemoryEvent.objects.select_related("before", "after").filter(pk=event_id).first()
 
 
-def list_history(lineage: UUID) -> list[HistoryEntry]:
-    """Return what happened to a fact, oldest first: its versions with their difference, and acts that wrote none."""
-    versions = list_versions(lineage)
-    by_id: dict[UUID | None, UserFact] = {version.pk: version for version in versions}
-    events = list(MemoryEvent.objects.filter(lineage=lineage).select_related("after").order_by("created_at", "id"))
-    wrote = {event.after_id: event for event in events if event.after_id in by_id and event.after_id != event.before_id}
-    entries = [_version_entry(version, by_id.get(version.supersedes_id), wrote.get(version.pk)) for version in versions]
-    entries += [_act_entry(event) for event in events if wrote.get(event.after_id) is not event]
-    return sorted(entries, key=lambda entry: entry.at)
-
-
-def word_changes(old: str, new: str) -> list[WordRun]:
-    """Return how the words of one line became those of another, in reading order, removed before added."""
-    before, after = old.split(), new.split()
-    runs: list[WordRun] = []
-    for tag, i1, i2, j1, j2 in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():
-        if tag == "equal":
-            runs.append(WordRun("kept", " ".join(before[i1:i2])))
-            continue
-        if i1 < i2:
-            runs.append(WordRun("removed", " ".join(before[i1:i2])))
-        if j1 < j2:
-            runs.append(WordRun("added", " ".join(after[j1:j2])))
-    return runs
-
-
 def _shelf(wanted: FactFilter) -> UserFactQuerySet:
     if wanted.trashed:
         return UserFact.objects.in_trash()
@@ -374,48 +309,6 @@ def _shelf(wanted: FactFilter) -> UserFactQuerySet:
     if wanted.archived:
         rows = UserFact.objects.last_of_lineage().filter(archived_at__isnull=False, trashed_at__isnull=True)
     return rows
-
-
-def _version_entry(version: UserFact, before: UserFact | None, event: MemoryEvent | None) -> HistoryEntry:
-    label = event.get_kind_display() if event else "Brought back by an undo" if before else "Memory saved"
-    same_words = before is None or before.content == version.content
-    return HistoryEntry(
-        at=version.created_at,
-        label=label,
-        version=version,
-        words=[] if before is None or same_words else word_changes(before.content, version.content),
-        changes=[] if before is None else _changed_attributes(before, version),
-        merged_into=None,
-        conversation_id=event.conversation_id if event else None,
-        message_id=event.message_id if event else None,
-        undone_at=event.undone_at if event else None,
-    )
-
-
-def _act_entry(event: MemoryEvent) -> HistoryEntry:
-    return HistoryEntry(
-        at=event.created_at,
-        label=event.get_kind_display(),
-        version=None,
-        words=[],
-        changes=[],
-        merged_into=event.after if event.kind == EventKind.MERGE else None,
-        conversation_id=event.conversation_id,
-        message_id=event.message_id,
-        undone_at=event.undone_at,
-    )
-
-
-def _changed_attributes(before: UserFact, after: UserFact) -> list[tuple[str, str, str]]:
-    pairs = (
-        ("Topic", before.topic or "none", after.topic or "none"),
-        ("Category", before.get_category_display(), after.get_category_display()),
-        ("Confidence", before.get_confidence_display(), after.get_confidence_display()),
-        ("Source", before.get_source_display(), after.get_source_display()),
-        ("Shorter line", before.summary or "none", after.summary or "none"),
-        ("Detail", before.body or "none", after.body or "none"),
-    )
-    return [pair for pair in pairs if pair[1] != pair[2]]
 
 
 @dataclass(frozen=True, slots=True)

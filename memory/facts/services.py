@@ -96,19 +96,8 @@ def remember_fact(
         )
         enforce_token_limit(now=now, batch_id=origin.batch_id)
         return Written(fact, log(EventKind.SAVE, LogEntry(after=fact), origin=origin, now=now))
-    changes = _changes_of_repeat(known, topic=tag, category=kind if category or tag else "", confidence=confidence)
-    if body and body != known.body:
-        changes["body"] = body
-    if known.score is not None:
-        # What was learned before is now saved outright, and from here (settled 4).
-        changes |= {"score": None, "source": source, "conversation_id": origin.conversation_id or known.conversation_id}
-    if not holds(known, now):
-        # Said again after its end, or before its beginning: it holds from now on.
-        changes |= {"content": text, "source": source, "valid_from": now}
-    if not changes:
-        return Written(known, None)
-    is_promotion = "confidence" in changes and changes.keys().isdisjoint({"topic", "category", "valid_from"})
-    return supersede(known, EventKind.PROMOTE if is_promotion else EventKind.UPDATE, changes, origin=origin, now=now)
+    tags = {"topic": tag, "category": kind if category or tag else "", "body": body}
+    return _remember_again(known, text, tags, confidence=confidence, source=source, origin=origin, now=now)
 
 
 def supersede_fact(
@@ -379,15 +368,23 @@ def _link_entry(*, from_fact: UserFact, to_fact: UserFact, relation: str) -> Log
     return LogEntry(after=from_fact, detail={"from": str(from_fact.pk), "to": str(to_fact.pk), "relation": relation})
 
 
-def _changes_of_repeat(known: UserFact, *, topic: str, category: str, confidence: str) -> dict[str, Any]:
-    changes: dict[str, Any] = {}
-    if topic and topic != known.topic:
-        changes["topic"] = topic
-    if category and category != known.category:
-        changes["category"] = category
+def _remember_again(
+    known: UserFact, text: str, tags: dict[str, str], *, confidence: str, source: str, origin: Origin, now: datetime
+) -> Written:
+    """Supersede a known fact by what its repetition changes; an empty tag changes nothing."""
+    changes: dict[str, Any] = {name: tag for name, tag in tags.items() if tag and tag != getattr(known, name)}
     if confidence == Confidence.ASSERTED and known.confidence != confidence:
         changes |= {"confidence": confidence, "score": None}
-    return changes
+    if known.score is not None:
+        # What was learned before is now saved outright, and from here (settled 4).
+        changes |= {"score": None, "source": source, "conversation_id": origin.conversation_id or known.conversation_id}
+    if not holds(known, now):
+        # Said again after its end, or before its beginning: it holds from now on.
+        changes |= {"content": text, "source": source, "valid_from": now}
+    if not changes:
+        return Written(known, None)
+    is_promotion = "confidence" in changes and changes.keys().isdisjoint({"topic", "category", "valid_from"})
+    return supersede(known, EventKind.PROMOTE if is_promotion else EventKind.UPDATE, changes, origin=origin, now=now)
 
 
 def _set_confidence(

@@ -10,7 +10,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from config.lib.errors import DomainError
-from memory.facts.queries import list_versions
+from memory.facts.history import list_versions
 from memory.facts.versions import FactNotFound, archive, find_twin, get_last_version, lock_memory, revive
 from memory.models import (
     ArchivedReason,

@@ -4,12 +4,8 @@ The model proposes, code decides: ids, limits, secrets and conflicts are checked
 typed support a candidate. Call it outside of any transaction.
 """
 
-import json
-import math
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import islice
 from typing import Any, Final, Literal
 from uuid import UUID
 
@@ -18,22 +14,12 @@ from config.lib.llm.door import LLMUnavailable
 from config.lib.llm.tokens import CHARS_PER_TOKEN, estimate_tokens
 from config.lib.text import clean_text, normal_form
 from memory.claims.support import Quote, TypedMessage, contradicts, verify_quotes
+from memory.learning.answers import AnsweredFact, ExtractionAnswer, Op, parse_answer
 from memory.learning.prompts import EXTRACTOR, UNREADABLE, extraction_request, turn_line
-from memory.wording import FactRefused, category_for, fact_text, topic_slug
 
 CHUNK_TOKENS: Final = 8_000  # estimated, of the transcript in one call
 ANSWER_TOKENS: Final = 4_000
 TRIES: Final = 3  # seed 001: on answers that cannot be read
-MISSING_CONFIDENCE: Final = 0.5
-LEAST_CONFIDENCE: Final = 0.3  # below it a fact is not even kept for recall
-MAX_FACTS: Final = 50  # of one answer
-MAX_QUOTES: Final = 5  # of one fact
-MAX_SUMMARY: Final = 2_000  # characters
-MAX_OBJECTS: Final = 100  # places in an answer at which a JSON object is looked for
-CATEGORIES: Final = ("profile", "finance_context", "response_style", "fact")
-
-Op = Literal["add", "update", "skip"]
-_OPS: Final[dict[str, Op]] = {"add": "add", "update": "update", "skip": "skip"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,28 +72,6 @@ class Chunk:
 
     turns: tuple[Turn, ...]
     through_message_id: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class AnsweredFact:
-    """One fact of the model's answer, its shape checked; ids are as the model gave them."""
-
-    op: Op
-    target_id: UUID | None
-    category: str
-    topic: str
-    content: str  # may be empty in a skip
-    confidence: float
-    conflicts_with: UUID | None
-    quotes: tuple[str | Mapping[str, Any], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ExtractionAnswer:
-    """A readable answer of the model."""
-
-    summary: str
-    facts: tuple[AnsweredFact, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,22 +153,6 @@ def strip_block(text: str, block_text: str) -> str:
     return clean_text(text).replace(block, "").strip() if block else text
 
 
-def parse_answer(text: str) -> ExtractionAnswer | None:
-    """Read the first JSON object in the text that is an answer; None when there is none. Raises nothing.
-
-    A fact with a wrong type, a null or a number that is none in a needed place, or a key given twice, is left out
-    alone; so is one below LEAST_CONFIDENCE. Confidence is clamped to 0..1 and 0.5 when missing.
-    """
-    for value in islice(_objects(text), MAX_OBJECTS):
-        if "facts" in value or "summary" in value:
-            given, summary = value.get("facts"), value.get("summary")
-            facts = [_answered(fact) for fact in given[: 4 * MAX_FACTS]] if isinstance(given, list) else []
-            kept = [fact for fact in facts if fact is not None]
-            said = clean_text(summary).strip()[:MAX_SUMMARY] if isinstance(summary, str) else ""
-            return ExtractionAnswer(said, tuple(kept[:MAX_FACTS]))
-    return None
-
-
 async def _ask(chunk: Chunk, known_facts: Sequence[KnownFact], summary: str, models: Sequence[str]) -> ExtractionAnswer:
     request = extraction_request(
         known_facts=[
@@ -265,85 +213,6 @@ def _size(turn: Turn) -> int:
 def _turn_data(turn: Turn) -> dict[str, Any]:
     untrusted = {"untrusted": True} if turn.is_tainted or turn.role == "tool" else {}
     return {"id": turn.message_id, "role": turn.role, **untrusted, "text": turn.text}
-
-
-class _Doubled(dict[str, Any]):
-    """An object in which a key was given twice: nobody knows which value was meant."""
-
-
-def _objects(text: str) -> Iterator[dict[str, Any]]:
-    """Yield the JSON objects that begin at the braces of a text, one inside another not again."""
-    decoder = json.JSONDecoder(object_pairs_hook=_object, parse_constant=lambda _: math.nan, parse_int=_integer)
-    at = text.find("{")
-    for _ in range(MAX_OBJECTS):
-        if at < 0:
-            return
-        try:
-            value, end = decoder.raw_decode(text, at)
-        except (ValueError, RecursionError):
-            end = at + 1
-        else:
-            yield value
-        at = text.find("{", end)
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    value = dict(pairs)
-    return value if len(value) == len(pairs) else _Doubled(value)
-
-
-def _integer(digits: str) -> float:
-    return int(digits) if len(digits) < 20 else math.inf
-
-
-def _answered(fact: object) -> AnsweredFact | None:
-    """Return a fact of the answer; None if it cannot be used."""
-    if not isinstance(fact, dict) or isinstance(fact, _Doubled):
-        return None
-    op, content, topic = fact.get("op"), fact.get("content"), fact.get("topic", "")
-    confidence = _confidence(fact.get("confidence"))
-    if not isinstance(op, str) or op not in _OPS or confidence is None or not isinstance(topic, str | None):
-        return None
-    target_id = _uuid(fact.get("target_id"))
-    try:
-        text = fact_text(content) if isinstance(content, str) and (content.strip() or op != "skip") else ""
-        tag = topic_slug(topic or "")
-    except FactRefused:
-        return None
-    if not text and (op != "skip" or target_id is None):
-        return None
-    category = fact.get("category")
-    quotes = fact.get("quotes")
-    return AnsweredFact(
-        op=_OPS[op],
-        target_id=target_id,
-        category=category if category in CATEGORIES else category_for(tag),
-        topic=tag,
-        content=text,
-        confidence=confidence,
-        conflicts_with=_uuid(fact.get("conflicts_with")),
-        quotes=tuple(quote for quote in quotes if isinstance(quote, str | dict))[:MAX_QUOTES]
-        if isinstance(quotes, list)
-        else (),
-    )
-
-
-def _confidence(value: object) -> float | None:
-    if value is None:
-        return MISSING_CONFIDENCE
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return None
-    clamped = min(1.0, max(0.0, float(value)))
-    return clamped if clamped >= LEAST_CONFIDENCE else None
-
-
-def _uuid(value: object) -> UUID | None:
-    if not isinstance(value, str) or not re.fullmatch(r"[0-9a-fA-F-]{32,36}", value.strip()):
-        return None
-    try:
-        return UUID(value.strip())
-    except ValueError:
-        return None
 
 
 def _candidates(

@@ -11,7 +11,8 @@ from django.db.models import F, Q
 
 from config.lib.llm.tokens import count_tokens
 from config.lib.paging import place_of
-from memory.facts.queries import Switches, WordRun, explain_block, get_switches, next_block, word_changes
+from memory.facts.history import WordRun, word_changes
+from memory.facts.queries import Switches, explain_block, get_switches, next_block
 from memory.models import (
     ArchivedReason,
     Confidence,
@@ -27,23 +28,11 @@ from memory.models import (
 )
 
 FORGOTTEN_FOR: Final = timedelta(days=30)  # how long a fact counts as recently forgotten
-
-
 FORGOTTEN_SHOWN: Final = 10
-
-
 ASKED_AT_ONCE: Final = 20  # inferred facts that the review asks about on one page
-
-
 PROPOSALS_SHOWN: Final = 50
-
-
 DECIDED_SHOWN: Final = 10
-
-
 SEEN_SHOWN: Final = 50  # facts in a table of the preview
-
-
 _FORGOTTEN: Final = (
     ArchivedReason.AGENT_FORGET,
     ArchivedReason.USER_ARCHIVED,

@@ -10,7 +10,8 @@ from django.template.response import TemplateResponse
 from django.urls import reverse
 
 from config.lib.paging import ways_on
-from memory.facts.queries import count_facts, find_last_version, list_as_shown, list_facts, list_history, list_topics
+from memory.facts.history import list_history
+from memory.facts.queries import count_facts, find_last_version, list_as_shown, list_facts, list_topics
 from memory.facts.versions import Written
 from memory.models import MemoryEvent, UserFact
 from memory.web.forms import SUGGESTED_TOPICS, EditFactForm, FactFilterForm, FactForm, LinkForm

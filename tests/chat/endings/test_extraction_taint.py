@@ -19,7 +19,7 @@ from config.lib.owned import owned, owned_tx
 from config.lib.threads import in_thread
 from memory.facts.queries import next_block
 from memory.facts.services import forget_fact, render_coach_block, supersede_fact
-from memory.learning.extraction import MAX_FACTS
+from memory.learning.answers import MAX_FACTS
 from memory.models import FactSource, MemoryEvent, MemoryProposal, ProposalKind, UserFact
 from tests.chat.closings import add_exchange, answer, as_user, asked, close, fact, make_chat
 from tests.chat.turns.test_taint import news_tool

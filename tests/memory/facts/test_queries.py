@@ -5,19 +5,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from memory.facts.history import WordRun, list_history, word_changes
 from memory.facts.queries import (
     PAGE_SIZE,
     FactCounts,
     FactFilter,
-    WordRun,
     count_facts,
     find_event,
     find_last_version,
     list_as_shown,
     list_facts,
-    list_history,
     list_topics,
-    word_changes,
 )
 from memory.facts.services import archive_fact, confirm_fact, demote_fact, remember_fact, supersede_fact
 from memory.facts.undo import undo_event

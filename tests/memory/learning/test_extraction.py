@@ -19,17 +19,8 @@ from config.lib.llm.door import LLMUnavailable
 from config.lib.llm.tokens import estimate_tokens
 from config.offline.tasks.extraction import TASK
 from memory.claims.support import Quote
-from memory.learning.extraction import (
-    MAX_FACTS,
-    Candidate,
-    ExtractionAnswer,
-    KnownFact,
-    Turn,
-    chunk_turns,
-    extract,
-    parse_answer,
-    strip_block,
-)
+from memory.learning.answers import MAX_FACTS, ExtractionAnswer, parse_answer
+from memory.learning.extraction import Candidate, KnownFact, Turn, chunk_turns, extract, strip_block
 from memory.learning.prompts import EXTRACTOR, UNREADABLE, extraction_request, turn_line
 from tests.fakes import ScriptedModel
 

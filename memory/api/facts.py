@@ -1,8 +1,6 @@
-"""Memory over REST: the same services as the pages."""
+"""Facts and their links over REST."""
 
-import json
 from collections.abc import Callable
-from dataclasses import asdict
 from datetime import datetime
 from http import HTTPStatus
 from typing import ClassVar
@@ -14,43 +12,25 @@ from django.utils import timezone
 from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework.response import Response
 
-from config.lib.llm.tokens import count_tokens
 from config.lib.owned import owned_tx
 from config.lib.paging import page_of
-from config.lib.rest.views import ApiRequest, ApiView, PageQuery, page_serializer, paged
+from config.lib.rest.views import ApiRequest, ApiView, page_serializer, paged
 from config.lib.search.terms import has_words
 from memory.api.serializers import (
-    BlockQuery,
-    BlockSerializer,
-    DocumentInput,
     EventSerializer,
-    EventsSerializer,
     FactChange,
     FactInput,
     FactQuery,
     FactSerializer,
     FactsSerializer,
-    ImportedSerializer,
     LinkInput,
     LinksSerializer,
-    ListInput,
-    PlaceInput,
-    PlacesSerializer,
-    PlaceWrittenSerializer,
-    ProposalQuery,
-    ProposalSerializer,
     RecalledSerializer,
     RecallQuery,
-    SwitchesInput,
-    SwitchesSerializer,
     WrittenSerializer,
 )
-from memory.facts.document import memory_document
-from memory.facts.exchange import import_document, import_list
-from memory.facts.places import add_place, list_places, remove_place
-from memory.facts.queries import find_last_version, get_switches, list_versions, next_block
-from memory.facts.review import accept_proposal, dismiss_proposal, reopen_proposal
-from memory.facts.schemas import MAX_DOCUMENT
+from memory.facts.history import list_versions
+from memory.facts.queries import find_last_version
 from memory.facts.services import (
     archive_fact,
     confirm_fact,
@@ -60,16 +40,13 @@ from memory.facts.services import (
     promote_fact,
     remember_fact,
     restore_fact,
-    set_switches,
     supersede_fact,
     unlink_facts,
 )
-from memory.facts.undo import undo_batch, undo_event
 from memory.facts.versions import Written
-from memory.models import Confidence, FactLink, FactSource, MemoryEvent, MemoryProposal, UserFact, UserFactQuerySet
+from memory.models import Confidence, FactLink, FactSource, UserFact, UserFactQuerySet
 from memory.recall.search import recall
 
-_NEWEST = ("-created_at", "id")
 Act = Callable[..., Written]
 
 
@@ -83,7 +60,9 @@ class FactsView(ApiView):
         """List facts, the newest first."""
         query = self.query(FactQuery)
         page = {name: query.pop(name) for name in ("cursor", "limit")}
-        return paged(page_of(select_facts(**query, now=timezone.now()), by=_NEWEST, **page), FactSerializer)
+        return paged(
+            page_of(select_facts(**query, now=timezone.now()), by=("-created_at", "id"), **page), FactSerializer
+        )
 
     @extend_schema(
         operation_id="add_fact",
@@ -210,181 +189,6 @@ class LinkView(ApiView):
         with owned_tx(request.user):
             event = unlink_facts(link_id=link_id, now=timezone.now())
         return Response(EventSerializer(event).data)
-
-
-class EventsView(ApiView):
-    """The undo log."""
-
-    @extend_schema(
-        operation_id="list_memory_events",
-        tags=["memory"],
-        parameters=[PageQuery],
-        responses=page_serializer(EventSerializer),
-    )
-    def get(self, request: ApiRequest) -> Response:
-        """List what was written to memory, the newest first."""
-        return paged(page_of(MemoryEvent.objects.all(), by=_NEWEST, **self.query(PageQuery)), EventSerializer)
-
-
-class UndoView(ApiView):
-    """Taking a write back."""
-
-    @extend_schema(operation_id="undo_memory_event", tags=["memory"], request=None, responses=EventSerializer)
-    def post(self, request: ApiRequest, event_id: UUID) -> Response:
-        """Take one write back; a second time changes nothing more."""
-        with owned_tx(request.user):
-            event = undo_event(event_id=event_id, now=timezone.now())
-        return Response(EventSerializer(event).data)
-
-
-class UndoBatchView(ApiView):
-    """Taking writes back together."""
-
-    @extend_schema(operation_id="undo_memory_batch", tags=["memory"], request=None, responses=EventsSerializer)
-    def post(self, request: ApiRequest, batch_id: UUID) -> Response:
-        """Take all writes of a batch back, or none."""
-        with owned_tx(request.user):
-            events = undo_batch(batch_id=batch_id, now=timezone.now())
-        return Response(EventsSerializer({"events": events}).data)
-
-
-class BlockView(ApiView):
-    """What prompts carry."""
-
-    @extend_schema(operation_id="get_memory_block", tags=["memory"], parameters=[BlockQuery], responses=BlockSerializer)
-    def get(self, request: ApiRequest) -> Response:
-        """Return the block that the next chat with an assistant starts with."""
-        block = next_block(assistant=self.query(BlockQuery)["assistant"], now=timezone.now())
-        return Response(BlockSerializer({**asdict(block), "tokens": count_tokens(block.text)}).data)
-
-
-class DocumentView(ApiView):
-    """The memory document."""
-
-    max_body_bytes = 4 * MAX_DOCUMENT
-
-    @extend_schema(operation_id="export_memory", tags=["memory"], responses=DocumentInput)
-    def get(self, request: ApiRequest) -> Response:
-        """Return everything Keel knows, as one document."""
-        return Response(memory_document(now=timezone.now()).model_dump(mode="json"))
-
-    @extend_schema(operation_id="import_memory", tags=["memory"], request=DocumentInput, responses=ImportedSerializer)
-    def post(self, request: ApiRequest) -> Response:
-        """Bring a document in; what is known already is left as it is."""
-        self.body(DocumentInput)
-        text = json.dumps(request.data, ensure_ascii=False)
-        with owned_tx(request.user):
-            done = import_document(text=text, now=timezone.now())
-        return Response(ImportedSerializer(done).data)
-
-
-class ListView(ApiView):
-    """Facts from elsewhere."""
-
-    max_body_bytes = 4 * MAX_DOCUMENT
-
-    @extend_schema(operation_id="import_fact_list", tags=["memory"], request=ListInput, responses=ImportedSerializer)
-    def post(self, request: ApiRequest) -> Response:
-        """Propose the facts of a plain list; each is saved when its owner accepts it."""
-        fields = self.body(ListInput)
-        with owned_tx(request.user):
-            done = import_list(**fields, now=timezone.now())
-        return Response(ImportedSerializer(done).data)
-
-
-class SwitchesView(ApiView):
-    """What memory may do."""
-
-    @extend_schema(operation_id="get_memory_switches", tags=["memory"], responses=SwitchesSerializer)
-    def get(self, request: ApiRequest) -> Response:
-        """Return the switches."""
-        return Response(SwitchesSerializer(get_switches()).data)
-
-    @extend_schema(
-        operation_id="set_memory_switches", tags=["memory"], request=SwitchesInput, responses=SwitchesSerializer
-    )
-    def patch(self, request: ApiRequest) -> Response:
-        """Set a switch, or both."""
-        fields = self.body(SwitchesInput)
-        with owned_tx(request.user):
-            switches = set_switches(**fields)
-        return Response(SwitchesSerializer(switches).data)
-
-
-class ProposalsView(ApiView):
-    """What waits for its owner."""
-
-    @extend_schema(
-        operation_id="list_proposals",
-        tags=["proposals"],
-        parameters=[ProposalQuery],
-        responses=page_serializer(ProposalSerializer),
-    )
-    def get(self, request: ApiRequest) -> Response:
-        """List proposals, the newest first."""
-        query = self.query(ProposalQuery)
-        rows = MemoryProposal.objects.filter(status=query.pop("status"))
-        return paged(page_of(rows, by=_NEWEST, **query), ProposalSerializer)
-
-
-class DecideView(ApiView):
-    """Deciding about a proposal."""
-
-    decide: ClassVar[Callable[..., MemoryProposal]]
-
-    def post(self, request: ApiRequest, proposal_id: UUID) -> Response:
-        """Do it."""
-        with owned_tx(request.user):
-            proposal = type(self).decide(proposal_id=proposal_id, now=timezone.now())
-        return Response(ProposalSerializer(proposal).data)
-
-
-def _decide_view(name: str, decide: Callable[..., MemoryProposal]) -> type[DecideView]:
-    schema = extend_schema(
-        operation_id=f"{name}_proposal", tags=["proposals"], request=None, responses=ProposalSerializer
-    )
-    docstring = (decide.__doc__ or "").partition("\n")[0]
-    view = type(f"{name.capitalize()}View", (DecideView,), {"decide": staticmethod(decide), "__doc__": docstring})
-    return extend_schema_view(post=schema)(view)
-
-
-AcceptView = _decide_view("accept", accept_proposal)
-DismissView = _decide_view("dismiss", dismiss_proposal)
-ReopenView = _decide_view("reopen", reopen_proposal)
-
-
-class PlacesView(ApiView):
-    """The places."""
-
-    @extend_schema(operation_id="list_places", tags=["places"], responses=PlacesSerializer)
-    def get(self, request: ApiRequest) -> Response:
-        """List all places, by name."""
-        return Response(PlacesSerializer({"places": list_places()}).data)
-
-    @extend_schema(
-        operation_id="save_place",
-        tags=["places"],
-        request=PlaceInput,
-        responses={200: PlaceWrittenSerializer, 201: PlaceWrittenSerializer},
-    )
-    def post(self, request: ApiRequest) -> Response:
-        """Save a place, or bring a known one up to date; 200 when nothing changed."""
-        fields = self.body(PlaceInput)
-        with owned_tx(request.user):
-            written = add_place(**fields, now=timezone.now())
-        status = HTTPStatus.OK if written.event is None else HTTPStatus.CREATED
-        return Response(PlaceWrittenSerializer(written).data, status=status)
-
-
-class PlaceView(ApiView):
-    """One place."""
-
-    @extend_schema(operation_id="remove_place", tags=["places"], responses=PlaceWrittenSerializer)
-    def delete(self, request: ApiRequest, place_id: UUID) -> Response:
-        """Take a place away; undoing the event brings it back."""
-        with owned_tx(request.user):
-            written = remove_place(id=place_id, now=timezone.now())
-        return Response(PlaceWrittenSerializer(written).data)
 
 
 def _newest(fact_id: UUID) -> UserFact:

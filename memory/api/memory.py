@@ -1,0 +1,135 @@
+"""The undo log, the memory block, the document and the switches over REST."""
+
+import json
+from dataclasses import asdict
+from uuid import UUID
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework.response import Response
+
+from config.lib.llm.tokens import count_tokens
+from config.lib.owned import owned_tx
+from config.lib.paging import page_of
+from config.lib.rest.views import ApiRequest, ApiView, PageQuery, page_serializer, paged
+from memory.api.serializers import (
+    BlockQuery,
+    BlockSerializer,
+    DocumentInput,
+    EventSerializer,
+    EventsSerializer,
+    ImportedSerializer,
+    ListInput,
+    SwitchesInput,
+    SwitchesSerializer,
+)
+from memory.facts.document import memory_document
+from memory.facts.exchange import import_document, import_list
+from memory.facts.queries import get_switches, next_block
+from memory.facts.schemas import MAX_DOCUMENT
+from memory.facts.services import (
+    set_switches,
+)
+from memory.facts.undo import undo_batch, undo_event
+from memory.models import MemoryEvent
+
+
+class EventsView(ApiView):
+    """The undo log."""
+
+    @extend_schema(
+        operation_id="list_memory_events",
+        tags=["memory"],
+        parameters=[PageQuery],
+        responses=page_serializer(EventSerializer),
+    )
+    def get(self, request: ApiRequest) -> Response:
+        """List what was written to memory, the newest first."""
+        return paged(
+            page_of(MemoryEvent.objects.all(), by=("-created_at", "id"), **self.query(PageQuery)), EventSerializer
+        )
+
+
+class UndoView(ApiView):
+    """Taking a write back."""
+
+    @extend_schema(operation_id="undo_memory_event", tags=["memory"], request=None, responses=EventSerializer)
+    def post(self, request: ApiRequest, event_id: UUID) -> Response:
+        """Take one write back; a second time changes nothing more."""
+        with owned_tx(request.user):
+            event = undo_event(event_id=event_id, now=timezone.now())
+        return Response(EventSerializer(event).data)
+
+
+class UndoBatchView(ApiView):
+    """Taking writes back together."""
+
+    @extend_schema(operation_id="undo_memory_batch", tags=["memory"], request=None, responses=EventsSerializer)
+    def post(self, request: ApiRequest, batch_id: UUID) -> Response:
+        """Take all writes of a batch back, or none."""
+        with owned_tx(request.user):
+            events = undo_batch(batch_id=batch_id, now=timezone.now())
+        return Response(EventsSerializer({"events": events}).data)
+
+
+class BlockView(ApiView):
+    """What prompts carry."""
+
+    @extend_schema(operation_id="get_memory_block", tags=["memory"], parameters=[BlockQuery], responses=BlockSerializer)
+    def get(self, request: ApiRequest) -> Response:
+        """Return the block that the next chat with an assistant starts with."""
+        block = next_block(assistant=self.query(BlockQuery)["assistant"], now=timezone.now())
+        return Response(BlockSerializer({**asdict(block), "tokens": count_tokens(block.text)}).data)
+
+
+class DocumentView(ApiView):
+    """The memory document."""
+
+    max_body_bytes = 4 * MAX_DOCUMENT
+
+    @extend_schema(operation_id="export_memory", tags=["memory"], responses=DocumentInput)
+    def get(self, request: ApiRequest) -> Response:
+        """Return everything Keel knows, as one document."""
+        return Response(memory_document(now=timezone.now()).model_dump(mode="json"))
+
+    @extend_schema(operation_id="import_memory", tags=["memory"], request=DocumentInput, responses=ImportedSerializer)
+    def post(self, request: ApiRequest) -> Response:
+        """Bring a document in; what is known already is left as it is."""
+        self.body(DocumentInput)
+        text = json.dumps(request.data, ensure_ascii=False)
+        with owned_tx(request.user):
+            done = import_document(text=text, now=timezone.now())
+        return Response(ImportedSerializer(done).data)
+
+
+class ListView(ApiView):
+    """Facts from elsewhere."""
+
+    max_body_bytes = 4 * MAX_DOCUMENT
+
+    @extend_schema(operation_id="import_fact_list", tags=["memory"], request=ListInput, responses=ImportedSerializer)
+    def post(self, request: ApiRequest) -> Response:
+        """Propose the facts of a plain list; each is saved when its owner accepts it."""
+        fields = self.body(ListInput)
+        with owned_tx(request.user):
+            done = import_list(**fields, now=timezone.now())
+        return Response(ImportedSerializer(done).data)
+
+
+class SwitchesView(ApiView):
+    """What memory may do."""
+
+    @extend_schema(operation_id="get_memory_switches", tags=["memory"], responses=SwitchesSerializer)
+    def get(self, request: ApiRequest) -> Response:
+        """Return the switches."""
+        return Response(SwitchesSerializer(get_switches()).data)
+
+    @extend_schema(
+        operation_id="set_memory_switches", tags=["memory"], request=SwitchesInput, responses=SwitchesSerializer
+    )
+    def patch(self, request: ApiRequest) -> Response:
+        """Set a switch, or both."""
+        fields = self.body(SwitchesInput)
+        with owned_tx(request.user):
+            switches = set_switches(**fields)
+        return Response(SwitchesSerializer(switches).data)
