@@ -7,7 +7,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from config.lib.fields import SearchTermsField
-from config.lib.owned import OwnedModel, OwnedQuerySet, ScopedManager
+from config.lib.owned import OwnedManager, OwnedModel, OwnedQuerySet
 from trading.models.deployments import ActionType
 
 MAX_TITLE: Final = 80
@@ -132,7 +132,7 @@ class MessageQuerySet(OwnedQuerySet["Message"]):
         return self.filter(status=MessageStatus.STREAMING)
 
 
-MessageManager = ScopedManager.from_queryset(MessageQuerySet)
+MessageManager = OwnedManager.from_queryset(MessageQuerySet)
 
 
 class Message(OwnedModel):
@@ -160,7 +160,7 @@ class Message(OwnedModel):
     is_untrusted = models.BooleanField(default=False)
     search_terms = SearchTermsField(sources=("content",))  # of a reply: set when it ends, not while it grows
 
-    objects = MessageManager()  # type: ignore[assignment, misc]  # a manager with verbs of its own
+    objects = MessageManager()  # type: ignore[misc]  # a manager with verbs of its own
 
     class Meta(OwnedModel.Meta):
         db_table = "agent_messages"

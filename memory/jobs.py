@@ -33,9 +33,9 @@ def enforce_token_limits(now: datetime) -> str:
 
 
 def _swept(what: str, work: Callable[[], Sized]) -> str:
-    shares = list(for_each_user(what, work))
-    failed = sum(share.has_failed for share in shares)
-    said = f"{sum(len(share.result or ()) for share in shares)} {what}, {len(shares)} users"
+    results = list(for_each_user(what, work))
+    failed = sum(result.has_failed for result in results)
+    said = f"{sum(len(result.result or ()) for result in results)} {what}, {len(results)} users"
     return f"{said}, {failed} failed" if failed else said
 
 

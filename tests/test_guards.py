@@ -8,7 +8,7 @@ from django.conf import settings
 from django.db.migrations.loader import MigrationLoader
 from django.db.models import CheckConstraint, Field, Model, Q
 
-from config.lib.owned import OwnedModel, OwnedQuerySet, ScopedManager
+from config.lib.owned import OwnedManager, OwnedModel, OwnedQuerySet
 from config.lib.rls import EnableOwnerPolicy
 from tests.source import PROJECT
 
@@ -57,7 +57,7 @@ def test_owned_model_answers_through_scoped_managers_alone(model):
     managers = [*model._meta.managers, model._default_manager, model._base_manager]
 
     assert (model._meta.base_manager_name, model._meta.default_manager_name) == ("objects", "objects")
-    assert [manager for manager in managers if not isinstance(manager, ScopedManager)] == []
+    assert [manager for manager in managers if not isinstance(manager, OwnedManager)] == []
     assert [manager for manager in managers if not issubclass(manager._queryset_class, OwnedQuerySet)] == []
 
 

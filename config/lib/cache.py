@@ -9,7 +9,7 @@ Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 
-class Kept(Generic[Key, Value]):
+class RecentCache(Generic[Key, Value]):
     """The values that were made last, `most` of them, by key; many at a time, by any thread.
 
     Not those asked for last: to note that takes longer than to look up, for thousands of keys at a time.

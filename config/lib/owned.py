@@ -190,17 +190,20 @@ class OwnedQuerySet(models.QuerySet[M]):
         raise ScopeError("raw() is not scoped")
 
 
-class ScopedManager(models.Manager[M]):
-    """Answer for the owner in scope only; refuse without one."""
+_OwnedQuerySetManager = models.Manager.from_queryset(OwnedQuerySet)
+
+
+class OwnedManager(_OwnedQuerySetManager[M]):
+    """Rows of the owner in scope only; no owner, no rows.
+
+    A model with a queryset of its own writes `objects = OwnedManager.from_queryset(XQuerySet)()`.
+    """
 
     use_in_migrations = False
 
     def get_queryset(self) -> models.QuerySet[M]:
-        """Return the rows of whoever is in scope when the SQL is compiled."""
+        """Return the rows of the owner who is in scope when the SQL is compiled."""
         return super().get_queryset().filter(OwnedBy(F("user")))
-
-
-OwnedManager = ScopedManager.from_queryset(OwnedQuerySet)
 
 
 class OwnedModel(models.Model):

@@ -8,7 +8,7 @@ from django.db.models.functions import Length
 from django.db.models.lookups import GreaterThanOrEqual, LessThanOrEqual
 
 from config.lib.fields import ContentKeyField, NormalFormField, SearchTermsField
-from config.lib.owned import OwnedModel, OwnedQuerySet, ScopedManager
+from config.lib.owned import OwnedManager, OwnedModel, OwnedQuerySet
 from memory.wording import MAX_BODY, MAX_CONTENT, MAX_RELATION, MAX_SUMMARY, MAX_TOPIC, MIN_CONTENT
 
 STALE_AFTER: Final = timedelta(days=60)  # seed 000: warn about a fact not referenced for that long
@@ -99,7 +99,7 @@ class UserFactQuerySet(OwnedQuerySet["UserFact"]):
         return self.order_by("-last_referenced_at", "-created_at", "id")
 
 
-UserFactManager = ScopedManager.from_queryset(UserFactQuerySet)
+UserFactManager = OwnedManager.from_queryset(UserFactQuerySet)
 
 
 class UserFact(OwnedModel):
@@ -141,7 +141,7 @@ class UserFact(OwnedModel):
         {"content", "summary", "body", "normalised", "content_key", "search_terms"}
     )
 
-    objects = UserFactManager()  # type: ignore[assignment, misc]  # a manager with verbs of its own
+    objects = UserFactManager()  # type: ignore[misc]  # a manager with verbs of its own
 
     class Meta(OwnedModel.Meta):
         db_table = "user_facts"

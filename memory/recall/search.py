@@ -11,7 +11,7 @@ from django.conf import settings
 from django.db.models import BooleanField, ExpressionWrapper, TextField
 from django.db.models.functions import Cast
 
-from config.lib.cache import Kept
+from config.lib.cache import RecentCache
 from config.lib.llm.vectors import STATIC, cosines, fetch, static_cosines
 from config.lib.owned import owned, owner_id
 from config.lib.search.index import find_any
@@ -45,7 +45,7 @@ _READ: Final[Any] = _FACTS.values_list(_KEY, "search_terms", "content", "summary
 
 # What a fact says never changes (`UserFact.frozen_columns`), so what was made of it for the search is kept by its id:
 # these terms, which are digests, and its vector. Which facts there are is asked of the database each time.
-_terms: Final = Kept[Key, str](CACHED)
+_terms: Final = RecentCache[Key, str](CACHED)
 _owners_of_many: Final[set[int]] = set()  # who had more facts than are all compared, when last counted
 
 

@@ -7,7 +7,7 @@ from uuid import uuid4
 from django.db import models
 from django.db.models import F, Q
 
-from config.lib.owned import OwnedModel, OwnedQuerySet, ScopedManager
+from config.lib.owned import OwnedManager, OwnedModel, OwnedQuerySet
 
 MAX_TOKEN_NAME: Final = 60
 SECRET_BYTES: Final = 32
@@ -53,7 +53,7 @@ class ApiTokenQuerySet(OwnedQuerySet["ApiToken"]):
         return self.filter(Q(expires_at__isnull=True) | Q(expires_at__gt=now), revoked_at__isnull=True)
 
 
-ApiTokenManager = ScopedManager.from_queryset(ApiTokenQuerySet)
+ApiTokenManager = OwnedManager.from_queryset(ApiTokenQuerySet)
 
 
 class ApiToken(OwnedModel):
@@ -71,7 +71,7 @@ class ApiToken(OwnedModel):
     expires_at = models.DateTimeField(null=True, blank=True)  # None: never
     revoked_at = models.DateTimeField(null=True, blank=True)
 
-    objects = ApiTokenManager()  # type: ignore[assignment, misc]  # a manager with verbs of its own
+    objects = ApiTokenManager()  # type: ignore[misc]  # a manager with verbs of its own
 
     class Meta(OwnedModel.Meta):
         db_table = "api_tokens"

@@ -6,7 +6,7 @@ from django.db.models import F, Q
 from django.db.models.functions import Length
 from django.db.models.lookups import LessThanOrEqual
 
-from config.lib.owned import OwnedModel, OwnedQuerySet, ScopedManager
+from config.lib.owned import OwnedManager, OwnedModel, OwnedQuerySet
 from trading.models.columns import amount, one_of
 from trading.models.deployments import DecisionSnapshot, Deployment, Order, WorkStatus
 from trading.models.skills import Skill
@@ -108,7 +108,7 @@ class TradeQuerySet(OwnedQuerySet["Trade"]):
         return self.order_by("-entry_tick_at", "-entry_at", "id")
 
 
-TradeManager = ScopedManager.from_queryset(TradeQuerySet)
+TradeManager = OwnedManager.from_queryset(TradeQuerySet)
 
 
 class Trade(OwnedModel):
@@ -159,7 +159,7 @@ class Trade(OwnedModel):
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField()
 
-    objects = TradeManager()  # type: ignore[assignment, misc]  # a manager with verbs of its own
+    objects = TradeManager()  # type: ignore[misc]  # a manager with verbs of its own
 
     class Meta(OwnedModel.Meta):
         db_table = "trade_history"

@@ -16,7 +16,7 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
-from config.lib.cache import Kept
+from config.lib.cache import RecentCache
 from config.lib.llm.door import LLMUnavailable, embed
 
 logger = logging.getLogger(__name__)
@@ -31,7 +31,7 @@ _TOKENIZER: Final = "tokenizers/l2_supercat_tokenizer_config.json"
 Vector = Any  # a numpy array of length 1; numpy takes a third of a second to import, so only a search does
 Read = Callable[[Sequence[str]], Mapping[str, str]]  # the texts that ids stand for, without those that are gone
 
-_kept: Final = Kept[int | str, Vector](CACHED)
+_kept: Final = RecentCache[int | str, Vector](CACHED)
 
 
 def cosines(query: str, texts: Sequence[str], *, model: str) -> list[float] | None:

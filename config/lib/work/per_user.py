@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Share(Generic[T]):
+class UserResult(Generic[T]):
     """What came of one user's turn; `result` is None when it failed, and then the log says why."""
 
     user_id: int
@@ -28,7 +28,7 @@ class Share(Generic[T]):
         return self.result is None
 
 
-def for_each_user(reason: str, work: Callable[[], T]) -> Iterator[Share[T]]:
+def for_each_user(reason: str, work: Callable[[], T]) -> Iterator[UserResult[T]]:
     """Do the work in each user's own scope and transaction; one that fails stops no other. It never returns None."""
     with system_tx(reason):
         ids = list(get_user_model()._default_manager.order_by("pk").values_list("pk", flat=True))
@@ -39,4 +39,4 @@ def for_each_user(reason: str, work: Callable[[], T]) -> Iterator[Share[T]]:
                 result = work()
         except Exception:
             logger.exception("%s failed for user %s", reason, user_id)
-        yield Share(user_id, result, len(ids))
+        yield UserResult(user_id, result, len(ids))

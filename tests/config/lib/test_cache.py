@@ -1,17 +1,17 @@
 from concurrent.futures import ThreadPoolExecutor
 
-from config.lib.cache import Kept
+from config.lib.cache import RecentCache
 
 
 def test_values_are_looked_up_in_the_order_of_their_keys():
-    kept = Kept(9)
+    kept = RecentCache(9)
     kept.keep({"a": 1, "b": 2})
 
     assert kept.look_up(["b", "x", "a", "b"]) == [2, None, 1, 2]
 
 
 def test_those_made_last_stay():
-    kept = Kept(2)
+    kept = RecentCache(2)
     for number in range(5):
         kept.keep({number: number})
 
@@ -20,21 +20,21 @@ def test_those_made_last_stay():
 
 
 def test_more_at_a_time_than_are_kept_leave_the_last():
-    kept = Kept(3)
+    kept = RecentCache(3)
     kept.keep({number: number for number in range(9)})
 
     assert list(kept) == [6, 7, 8]
 
 
 def test_nothing_is_kept_of_nothing():
-    kept = Kept(3)
+    kept = RecentCache(3)
     kept.keep({"a": None})
 
     assert len(kept) == 0
 
 
 def test_clear_drops_everything():
-    kept = Kept(3)
+    kept = RecentCache(3)
     kept.keep({"a": 1})
     kept.clear()
 
@@ -42,7 +42,7 @@ def test_clear_drops_everything():
 
 
 def test_threads_never_see_more_than_may_be_kept():
-    kept = Kept(50)
+    kept = RecentCache(50)
 
     def work(start):
         for number in range(start, start + 500):

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from config.lib.cache import Kept
+from config.lib.cache import RecentCache
 from config.lib.llm import door, vectors
 from config.lib.llm.door import LLMUnavailable
 from config.lib.llm.vectors import CACHED, STATIC, cosines, fetch, static_cosines
@@ -135,7 +135,7 @@ def test_without_the_package_there_are_no_vectors_and_the_log_says_so(monkeypatc
 
 
 def test_what_is_kept_holds_no_text_and_is_bounded(monkeypatch):
-    monkeypatch.setattr(vectors, "_kept", Kept(10))
+    monkeypatch.setattr(vectors, "_kept", RecentCache(10))
     cosines("btc", [f"Trades secret coin {number}" for number in range(50)], model=STATIC)
 
     assert len(vectors._kept) == 10 < CACHED
