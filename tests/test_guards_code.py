@@ -71,6 +71,14 @@ MODEL_VALUES = {
     "count_tokens",
     "CHARS_PER_TOKEN",
 }
+STORES = {
+    "chat.web.consumers": "the sockets of this process, by user",
+    "chat.turns.live": "the turns that run in this process",
+    "memory.recall.search": "digests by the id of a fact, whose words never change; the facts are read each time",
+    "config.lib.llm.door": "providers by name",
+    "config.lib.llm.direct": "HTTP clients by event loop",
+    "config.lib.llm.vectors": "vectors by a digest of their text, or by an id whose text never changes",
+}
 VENUES = "trading.market.imports.venue"  # asks for prices, where an operator imports them
 LLM_ROOMS = re.compile(r"config\.(lib\.llm|offline)(\.\w+)*")
 MODEL_DOORS = re.compile(r"config\.lib\.llm\.(?!vectors)\w+(\.\w+)*|config\.offline\..*")
@@ -152,6 +160,121 @@ def test_no_path_over_an_owned_relation_outside_of_models():
     found = {name for name, tree in code(but=r"\w+\.models(\..*)?") if any(map(leaves_the_table, paths(tree)))}
 
     assert found == PATHS.keys()
+
+
+# --- No row of an owner is kept for the next caller ---
+
+OWNED_NAMES = {model.__name__ for model in OWNED}
+CACHES = {"cache", "lru_cache"}
+STORE_TYPES = {"defaultdict", "deque", "OrderedDict", "WeakKeyDictionary", "WeakValueDictionary", "Kept", "RecentCache"}
+
+
+def cached_functions(tree: ast.Module) -> set[str]:
+    """Return the functions that are wrapped in a cache, as a decorator or by a call: `_known = lru_cache(64)(find)`."""
+    wrapped = {
+        function.name
+        for _, function in functions(tree)
+        if any(last_name(getattr(node, "func", node)) in CACHES for node in function.decorator_list)
+    }
+    for _, call in calls(tree):
+        if last_name(getattr(call.func, "func", call.func)) in CACHES:
+            wrapped |= {last_name(argument) for argument in call.args}
+    return wrapped
+
+
+def touches_owned_rows(function: ast.AST) -> bool:
+    """Tell whether a function uses an owned model's manager, or takes or returns its rows."""
+    for node in ast.walk(function):
+        if isinstance(node, ast.Attribute) and node.attr == "objects" and last_name(node.value) in OWNED_NAMES:
+            return True
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            arguments = [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs]
+            notes = [ast.unparse(note) for note in [node.returns, *(one.annotation for one in arguments)] if note]
+            words = {word for note in notes for word in re.findall(r"(?<!type\[)\b\w+", note)}
+            if words & OWNED_NAMES:
+                return True
+    return False
+
+
+def caches_of_owned_rows(tree: ast.Module) -> set[str]:
+    """Return the cached functions that touch owned rows themselves or by a function of their module."""
+    bodies = {function.name: function for _, function in functions(tree)}
+    found = set()
+    for name in cached_functions(tree) & bodies.keys():
+        reached, waiting = set(), {name}
+        while waiting:
+            body = waiting.pop()
+            reached.add(body)
+            waiting |= {callee for callee, _ in calls(bodies[body])} & bodies.keys() - reached
+        if any(touches_owned_rows(bodies[body]) for body in reached):
+            found.add(name)
+    return found
+
+
+def stores(tree: ast.Module) -> list[ast.stmt]:
+    """Return the statements of a module that make an empty container, to be filled while the process lives."""
+    return [node for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign) and is_store(node.value)]
+
+
+def is_store(value: ast.AST | None) -> bool:
+    """Tell whether a value is an empty container, or one that begins empty whatever its arguments."""
+    if not isinstance(value, ast.Call):
+        return isinstance(value, ast.Dict | ast.List) and not ast.unparse(value).strip("{}[]")
+    name = last_name(getattr(value.func, "value", value.func))  # of `RecentCache[Key, Value](64)`, too
+    return name in STORE_TYPES or (name in {"dict", "list", "set"} and not value.args)
+
+
+@pytest.mark.parametrize(
+    ("lines", "is_found"),
+    [
+        ("@cache\ndef f(pk):\n return SkillVersion.objects.get(pk=pk).payload", True),
+        ("@lru_cache(maxsize=8)\ndef f(pk) -> 'Trade | None':\n return g(pk)", True),
+        ("@cache\ndef f(trade: Trade):\n return trade.side", True),
+        ("def f(pk):\n return Trade.objects.get(pk=pk)\nknown = lru_cache(maxsize=8)(f)", True),
+        (
+            "@cache\ndef f(k):\n return g(k)\ndef g(k):\n return h(k)\ndef h(k):\n return Trade.objects.get(pk=k)",
+            True,
+        ),
+        ("def f(pk):\n return Trade.objects.get(pk=pk)", False),
+        ("@cache\ndef f(model: type[Trade]):\n return model._meta.db_table", False),
+        ("@cache\ndef f(symbol):\n return Bar.objects.filter(symbol=symbol).count()", False),
+    ],
+)
+def test_caches_of_owned_rows_are_found(lines, is_found):
+    assert bool(caches_of_owned_rows(ast.parse(lines))) is is_found
+
+
+@pytest.mark.parametrize(
+    ("line", "is_found"),
+    [
+        ("_known: dict[UUID, Trade] = {}", True),
+        ("_known = defaultdict(list)", True),
+        ("_known: Final = RecentCache[UUID, Trade](64)", True),
+        ("LENGTHS: Final = {'1h': 1}", False),
+        ("FIELDS: Final = dict(fields(Payload))", False),
+    ],
+)
+def test_stores_of_a_process_are_found(line, is_found):
+    assert bool(stores(ast.parse(line))) is is_found
+
+
+def test_no_process_wide_cache_keeps_owned_rows():
+    found = sorted(f"{name}.{function}" for name, tree in code() for function in caches_of_owned_rows(tree))
+
+    assert not found, (
+        f"{', '.join(found)}: these rows would outlive their owner's scope. Take the row as an argument and do not"
+        " cache it, as the runner takes the payload from its deployment; or cache only a pure function of plain values."
+    )
+
+
+def test_stores_of_a_process_are_known():
+    found = {name for name, tree in code() if stores(tree)}
+
+    assert found == STORES.keys(), (
+        f"New in {sorted(found - STORES.keys())}. A store of a process keeps pure results only, never an owner's rows:"
+        " read the rows where they are needed, or add the module to STORES with the reason why it is safe."
+        f" Gone: {sorted(STORES.keys() - found)}; take them out of STORES."
+    )
 
 
 def test_raw_sql_stands_in_few_places():

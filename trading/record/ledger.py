@@ -92,7 +92,8 @@ _EXIT_KINDS: Final = {
 
 def lock_deployment(deployment_id: UUID) -> Deployment:
     """Return a deployment, held until the transaction ends. Raises DeploymentNotFound."""
-    deployment: Deployment | None = Deployment.objects.select_for_update().filter(pk=deployment_id).first()
+    rows = Deployment.objects.select_for_update(of=("self",)).select_related("version")
+    deployment = rows.filter(pk=deployment_id).first()
     if deployment is None:
         raise DeploymentNotFound("You have no such deployment.")
     return deployment

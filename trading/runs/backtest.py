@@ -23,8 +23,8 @@ from trading.record.deployments import LeaseLost
 from trading.record.trade_queries import deployment_performance
 from trading.reviews.reflection import reflect_if_due
 from trading.runs.due import last_instant
-from trading.runs.runner import ON_PAPER, Outcome, Ticker, read_version
-from trading.skills.schemas import Schedule
+from trading.runs.runner import ON_PAPER, Outcome, Ticker
+from trading.skills.schemas import Schedule, parse_payload
 from trading.skills.services import agent_models
 
 logger = logging.getLogger(__name__)
@@ -105,7 +105,7 @@ def _play(
 ) -> None:
     deployment = run.deployment
     with owned(user_id):
-        _, payload = read_version(deployment.version_id)
+        payload = parse_payload(deployment.version.payload)
     instants = list(schedule_instants(payload.schedule, run.starts_at, run.ends_at))
     left = [at for at in instants if deployment.last_tick_at is None or at >= deployment.last_tick_at]
     tape = ReplayTape(left[0] - payload.schedule.every if left else run.ends_at)

@@ -18,10 +18,10 @@ from trading.agent.decide import asking
 from trading.market.tape import STORED
 from trading.models import BrokerKind, DecisionSnapshot, Deployment, DeploymentCommand, DeploymentStatus
 from trading.models.choices import INTERVALS
-from trading.record.deployment_queries import list_deployments_to_tick
+from trading.record.deployment_queries import get_deployment, list_deployments_to_tick
 from trading.record.deployments import claim_deployment, release_deployment
 from trading.record.trade_queries import utc_midnight
-from trading.runs.runner import LEASE, Ticked, Ticker, carry_out_commands, read_version
+from trading.runs.runner import LEASE, Ticked, Ticker, carry_out_commands
 from trading.skills.schemas import Schedule, parse_payload
 from trading.skills.services import agent_models
 
@@ -143,8 +143,7 @@ def _run(due: Due, now: datetime) -> Ran:
     lease = uuid4()
     with owned_tx(due.user_id):
         is_ours = claim_deployment(deployment_id=due.deployment_id, lease=lease, until=now + LEASE, now=now)
-        version = Deployment.objects.values_list("version", flat=True).get(pk=due.deployment_id)
-        models = agent_models(read_version(version)[1])
+        models = agent_models(parse_payload(get_deployment(due.deployment_id).version.payload))
     if not is_ours:
         return Ran(due, commands)
     # What raises here leaves the lease to run out: that is how long it is before it is tried again.

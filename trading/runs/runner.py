@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
-from functools import lru_cache
 from typing import Final, cast
 from uuid import UUID, uuid4
 
@@ -44,7 +43,6 @@ from trading.models import (
     OrderSide,
     OrderState,
     ReflectionNote,
-    SkillVersion,
     Trade,
     Verdict,
 )
@@ -163,7 +161,7 @@ class Ticker:
         """Write what happened up to an instant, and return what the agent shall decide on."""
         if deployment.last_tick_at is not None and at < deployment.last_tick_at:
             raise TickOutOfTime(f"This deployment has ticked at {deployment.last_tick_at:%Y-%m-%d %H:%M} already.")
-        version, payload = read_version(deployment.version_id)
+        version, payload = deployment.version.version, parse_payload(deployment.version.payload)
         broker = _broker(deployment, self._costs)
         sent = {order.order_id for order in broker.pending}
         after = deployment.last_tick_at or at - payload.schedule.every
@@ -213,13 +211,6 @@ class Ticker:
             last_decision=None if before is None else last_decision_of(before),
             note=find_active_note(deployment),
         )
-
-
-@lru_cache(maxsize=256)
-def read_version(version_id: UUID) -> tuple[int, SkillPayload]:
-    """Return the number and the payload of a version that the owner in scope runs; versions never change."""
-    version = SkillVersion.objects.get(pk=version_id)
-    return version.version, parse_payload(version.payload)
 
 
 def _broker(deployment: Deployment, costs: Costs) -> PaperBroker:
