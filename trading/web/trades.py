@@ -56,7 +56,7 @@ class ListedTrade:
 
 
 @dataclass(frozen=True, slots=True)
-class Ledger:
+class TradesPage:
     """One page of trades, and what is to be said of all that fit."""
 
     page: TradePage
@@ -67,7 +67,7 @@ class Ledger:
     simulated: list[str]  # symbols on this page whose prices were made
 
 
-def trade_choices(*, run_id: UUID | None = None) -> TradeChoices:
+def list_trade_choices(*, run_id: UUID | None = None) -> TradeChoices:
     """Return what a filter of trades offers: skills with archived ones, and the newest backtests with `run_id`'s."""
     names = {skill.pk: skill.name for skill in Skill.objects.order_by("name", "id")}
     deployments = Deployment.objects.exclude(broker_kind=BrokerKind.BACKTEST).order_by("-created_at", "id")
@@ -82,7 +82,7 @@ def trade_choices(*, run_id: UUID | None = None) -> TradeChoices:
     )
 
 
-def page_of_ledger(which: TradeFilter, number: int = 1) -> Ledger:
+def get_trades_page(which: TradeFilter, number: int = 1) -> TradesPage:
     """Return one page of the trades that fit; a number beyond the last page gives the last."""
     page = page_of_trades(which, number)
     counts = trades_that_fit(which).aggregate(
@@ -92,15 +92,15 @@ def page_of_ledger(which: TradeFilter, number: int = 1) -> Ledger:
     )
     deployments = Deployment.objects.in_bulk({trade.deployment_id for trade in page.trades})
     names = Skill.objects.in_bulk({trade.skill_id for trade in page.trades})
-    return Ledger(
+    return TradesPage(
         page,
         [
             ListedTrade(
                 trade,
                 skill_name=names[trade.skill_id].name,
                 is_backtest=deployments[trade.deployment_id].broker_kind == BrokerKind.BACKTEST,
-                net_fraction=_net_fraction(trade),
-                held=_held(trade),
+                net_fraction=_get_net_fraction(trade),
+                held=_get_holding_time(trade),
             )
             for trade in page.trades
         ],
@@ -111,22 +111,22 @@ def page_of_ledger(which: TradeFilter, number: int = 1) -> Ledger:
     )
 
 
-def trades_after(which: TradeFilter, cursor: str = "") -> Page[Trade]:
+def read_trades_after(which: TradeFilter, cursor: str = "") -> Page[Trade]:
     """Return the next trades that fit, newest entry first, some hundred at once. Raises CursorRefused."""
     rows = trades_that_fit(which).defer("state")
     return page_of(rows, by=("-entry_tick_at", "-entry_at", "id"), cursor=cursor, limit=_EXPORTED_AT_ONCE)
 
 
-def _net_fraction(trade: Trade) -> Decimal | None:
+def _get_net_fraction(trade: Trade) -> Decimal | None:
     return trade.realized_pnl_usd / trade.entry_size_usd if trade.entry_size_usd else None
 
 
-def _held(trade: Trade) -> timedelta | None:
+def _get_holding_time(trade: Trade) -> timedelta | None:
     return None if trade.holding_minutes is None else timedelta(minutes=float(trade.holding_minutes))
 
 
 @dataclass(frozen=True, slots=True)
-class ShownFill:
+class ValuedFill:
     """A fill of a trade."""
 
     fill: Fill
@@ -134,25 +134,25 @@ class ShownFill:
 
 
 @dataclass(frozen=True, slots=True)
-class ShownTrade:
+class TradeDetails:
     """A trade with all that its page says of it."""
 
     trade: Trade
-    fills: list[ShownFill]
+    fills: list[ValuedFill]
     run: BacktestRun | None  # whose trade it is
     net_fraction: Decimal | None  # of `entry_size_usd`, unlevered (settled 29)
     held: timedelta | None
     simulated: list[str]  # its symbol, if its prices were made
 
 
-def show_trade(trade_id: UUID) -> ShownTrade:
+def get_trade_details(trade_id: UUID) -> TradeDetails:
     """Return a trade with its fills. Raises TradeNotFound."""
     trade = get_trade(trade_id)
-    return ShownTrade(
+    return TradeDetails(
         trade,
-        fills=[ShownFill(fill, abs(fill.quantity) * fill.price) for fill in list_fills(trade)],
+        fills=[ValuedFill(fill, abs(fill.quantity) * fill.price) for fill in list_fills(trade)],
         run=BacktestRun.objects.filter(deployment=trade.deployment_id).first(),
-        net_fraction=_net_fraction(trade),
-        held=_held(trade),
+        net_fraction=_get_net_fraction(trade),
+        held=_get_holding_time(trade),
         simulated=simulated_symbols({trade.symbol: trade.entry_at}),
     )

@@ -45,7 +45,7 @@ from trading.runs.risk import RiskCode
 from trading.skills.queries import get_version
 from trading.skills.schemas import parse_payload
 from trading.web.forms import CommandForm, DecisionFilterForm, ExportForm
-from trading.web.trades import page_of_ledger
+from trading.web.trades import get_trades_page
 from trading.web.views.skills import or_404
 
 TRADES_SHOWN: Final = 10
@@ -132,7 +132,7 @@ def deployment(request: AuthedRequest, deployment_id: UUID) -> HttpResponse:
     now = timezone.now()
     with or_404():
         shown = get_deployment(deployment_id)
-    trades = page_of_ledger(TradeFilter(deployment_id=shown.pk))
+    trades = get_trades_page(TradeFilter(deployment_id=shown.pk))
     marked = mark_positions([(shown, list_open(shown.pk))], now)
     is_live = shown.broker_kind == BrokerKind.LIVE
     words = LIVE_COMMANDS if is_live else COMMANDS

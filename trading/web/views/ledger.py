@@ -22,7 +22,7 @@ from trading.models import ReconcileState, Trade
 from trading.record.exports import trades_as_csv, trades_as_json
 from trading.record.trade_queries import TradeFilter, TradeNotFound
 from trading.web.forms import ExportForm, TradeFilterForm
-from trading.web.trades import page_of_ledger, show_trade, trade_choices, trades_after
+from trading.web.trades import get_trade_details, get_trades_page, list_trade_choices, read_trades_after
 from trading.web.views.fragments import PageRequest, goes_into, results
 
 
@@ -33,7 +33,7 @@ from trading.web.views.fragments import PageRequest, goes_into, results
 def trades(request: PageRequest) -> HttpResponse:
     """List the trades that the address asks for; to the bar of filters, the list alone."""
     filters = _filters(request.GET)
-    ledger = page_of_ledger(filters.wanted(), filters.known.get("page", 1))
+    ledger = get_trades_page(filters.wanted(), filters.known.get("page", 1))
     page, home = ledger.page, reverse("trading:trades")
     export = reverse("trading:export_trades")
     context: dict[str, Any] = {
@@ -77,7 +77,7 @@ def export_trades(request: AuthedRequest) -> HttpResponseBase:
 def trade(request: AuthedRequest, trade_id: UUID) -> HttpResponse:
     """Show one trade."""
     try:
-        shown = show_trade(trade_id)
+        shown = get_trade_details(trade_id)
     except TradeNotFound as error:
         raise Http404 from error
     return TemplateResponse(request, "trading/trade.html", {"shown": shown, "trade": shown.trade})
@@ -89,7 +89,7 @@ def _read_on(user: AbstractBaseUser, which: TradeFilter) -> Iterator[Trade]:
     cursor, is_first = "", True
     while cursor or is_first:
         with owned(user):
-            found = trades_after(which, cursor)
+            found = read_trades_after(which, cursor)
         yield from found.items
         cursor, is_first = found.next_cursor, False
 
@@ -99,7 +99,7 @@ def _filters(query: QueryDict) -> TradeFilterForm:
         run_id = UUID(query.get("backtests", ""))
     except ValueError:
         run_id = None
-    choices = trade_choices(run_id=run_id)
+    choices = list_trade_choices(run_id=run_id)
     return TradeFilterForm(
         query,
         skills=choices.skills,
