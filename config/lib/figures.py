@@ -6,6 +6,7 @@ from typing import Final
 
 _WIDE: Final = Context(prec=60)
 _CENT: Final = Decimal("0.01")
+_MINUTE: Final = timedelta(minutes=1)
 
 
 def format_usd(amount: Decimal) -> str:
@@ -70,7 +71,39 @@ def format_end_minute(at: datetime, since: datetime) -> str:
 
 def format_minutes(length: timedelta) -> str:
     """Return a duration in whole minutes: `120m`."""
-    return f"{length // timedelta(minutes=1)}m"
+    return f"{length // _MINUTE}m"
+
+
+def format_duration(length: timedelta) -> str:
+    """Return a duration in its two largest units: `3 d 4 h`, `2 h 5 min`, `45 min`."""
+    if length < _MINUTE:
+        return "under 1 min"
+    minutes = length // _MINUTE
+    parts = ((minutes // 1440, "d"), (minutes // 60 % 24, "h"), (minutes % 60, "min"))
+    largest = next(place for place, (count, _) in enumerate(parts) if count)
+    return " ".join(f"{count} {unit}" for count, unit in parts[largest : largest + 2] if count)
+
+
+def format_count(count: int) -> str:
+    """Return a count as `12,345`."""
+    return f"{count:,}"
+
+
+def format_ratio(number: float) -> str:
+    """Return a number without a unit to two places."""
+    return f"{number:.2f}"
+
+
+def format_signed_ratio(number: float) -> str:
+    """Return a number without a unit to two places, with its sign."""
+    return f"{number:+.2f}"
+
+
+def format_model_cost(amount: Decimal | None) -> str:
+    """Return the cost of model calls: `$1.23`, `under $0.01`, or `price not known`."""
+    if amount is None:
+        return "price not known"
+    return "under $0.01" if 0 < amount < _CENT else format_usd(amount)
 
 
 def _round(amount: Decimal, grain: Decimal) -> Decimal:

@@ -18,7 +18,9 @@ from config.lib.figures import (
     format_pct,
     format_price,
     format_quantity,
+    format_ratio,
     format_signed_pct,
+    format_signed_ratio,
     format_signed_usd,
     format_signed_whole_usd,
     format_usd,
@@ -266,7 +268,7 @@ def news_line(item: NewsItem) -> str:
 
 
 def _sentiment(item: NewsItem) -> str:
-    return "" if item.sentiment is None else f" ({item.sentiment:+.2f})"
+    return "" if item.sentiment is None else f" ({format_signed_ratio(item.sentiment)})"
 
 
 def _events(inputs: ContextInputs) -> list[str]:
@@ -278,7 +280,7 @@ def _events(inputs: ContextInputs) -> list[str]:
 def event_line(event: MarketEvent) -> str:
     """Return a scheduled event as a line."""
     at, title = format_minute(event.starts_at), prompt_line(event.title)
-    return f"- {at} {event.kind} {title} (importance {event.importance:.2f})"
+    return f"- {at} {event.kind} {title} (importance {format_ratio(event.importance)})"
 
 
 # --- Memory (seed 002) ---

@@ -14,6 +14,7 @@ from typing import Annotated, Any, Final
 from django.conf import settings
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from config.lib.figures import format_count
 from config.lib.llm import door
 from config.lib.llm.door import LLMUnavailable
 from config.lib.text import normal_form, prompt_line
@@ -77,7 +78,8 @@ def _cost_warnings(payload: Mapping[str, Any]) -> list[str]:
     if tokens <= limit:
         return []
     return [
-        f"It takes about {tokens:,} tokens of prompt a day, above {limit:,}. Fewer ticks, symbols or bars save most."
+        f"It takes about {format_count(tokens)} tokens of prompt a day, above {format_count(limit)}."
+        " Fewer ticks, symbols or bars save most."
     ]
 
 

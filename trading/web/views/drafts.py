@@ -19,6 +19,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
+from config.lib.figures import format_count
 from config.lib.owned import owned_tx
 from config.lib.web import AuthedRequest, owned_view
 from trading.models import Skill, SkillDraft, SkillVersion
@@ -356,7 +357,11 @@ def _discard(request: AuthedRequest, edited: _Edited) -> HttpResponse:
 
 
 def _warn_of_cost(request: AuthedRequest, payload: Mapping[str, Any]) -> None:
-    found = prompt_cost(payload)
-    if found["is_costly"]:
-        tokens = f"about {found['cost'].tokens_per_day:,} tokens of prompt a day, above {found['cost_limit']:,}"
-        messages.warning(request, f"That is a lot: {tokens}. Fewer ticks, symbols or bars save most.")
+    cost = prompt_cost(payload)
+    if cost["is_costly"]:
+        tokens, limit = format_count(cost["cost"].tokens_per_day), format_count(cost["cost_limit"])
+        messages.warning(
+            request,
+            f"That is a lot: about {tokens} tokens of prompt a day, above {limit}."
+            " Fewer ticks, symbols or bars save most.",
+        )
