@@ -18,8 +18,9 @@ from config.lib.text import prompt_line
 from trading.models import SkillDraft
 from trading.reviews.critique import critique, list_warnings
 from trading.skills.lint import DraftFinding
+from trading.skills.patches import BASICS_PART, changed_fields, parse_part, part_schema
 from trading.skills.queries import DraftNotFound, experience_tier, find_draft_of_chat, find_open_draft, get_version
-from trading.skills.schemas import BASICS_PART, FieldError, PayloadInvalid, changed_fields, parse_part, part_schema
+from trading.skills.schemas import FieldError, PayloadInvalid
 from trading.skills.services import apply_template_to_draft, list_save_problems, patch_draft, start_draft
 from trading.skills.templates import TEMPLATES
 

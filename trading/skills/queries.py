@@ -20,7 +20,7 @@ from trading.models import (
     SkillVersion,
     Trader,
 )
-from trading.skills.schemas import changed_fields
+from trading.skills.patches import changed_fields
 
 
 class SkillNotFound(DomainError):

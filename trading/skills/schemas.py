@@ -1,23 +1,20 @@
-"""What a skill says, and what its agent may propose: the shapes that are stored, sent to models and shown.
+"""`SkillPayload` and its parts, and the order that an agent proposes.
 
-Stored in snake_case; the seeds' camelCase is accepted everywhere. A payload is a dict while it is drafted, in which
-blocks and fields may be missing (`merge_patch`), and a `SkillPayload` once it is a version.
+Keys are stored in snake_case; the seeds' camelCase is accepted everywhere. A draft's payload is a dict in which blocks
+and fields may be missing (`trading.skills.patches`); a version's payload is a `SkillPayload`.
 """
 
 import re
-from collections.abc import Iterable, Mapping
-from copy import copy
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
 from enum import StrEnum
-from functools import cache
-from typing import Annotated, Any, Final, Literal, Self, TypeVar
+from typing import Annotated, Final, Literal, Self, TypeVar
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer, ValidationError, create_model
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, PlainSerializer, ValidationError
 from pydantic import model_validator as whole_validator
 from pydantic.alias_generators import to_camel
-from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
 from config.lib.errors import DomainError
@@ -25,14 +22,8 @@ from config.lib.text import clean_text, one_line
 from trading.models.choices import INTERVALS, EventKind
 
 SYMBOL: Final = re.compile(r"[A-Z0-9@][A-Z0-9@/:._-]{0,31}")
-
-
 MAX_REASON: Final = 280  # characters
-
-
 MAX_EVENT_LOOKAHEAD_HOURS: Final = 72  # seed 003: get_upcoming_events
-
-
 Interval = Literal["1m", "5m", "15m", "30m", "1h", "4h", "1d"]
 
 
@@ -53,7 +44,10 @@ def symbol_name(text: str) -> str:
     return name
 
 
-def _without_repeats(values: list[Any]) -> list[Any]:
+Item = TypeVar("Item", bound=Hashable)
+
+
+def _without_repeats(values: list[Item]) -> list[Item]:
     return list(dict.fromkeys(values))
 
 
@@ -64,25 +58,21 @@ def _filled(text: str) -> str:
 
 
 Symbol = Annotated[str, AfterValidator(symbol_name)]
-
-
 Line = Annotated[str, AfterValidator(one_line)]
-
-
 Text = Annotated[str, AfterValidator(clean_text), AfterValidator(str.strip)]
-
-
 # A number in JSON, exact in Python.
 Number = Annotated[Decimal, Field(allow_inf_nan=False), PlainSerializer(float, when_used="json")]
-
-
 Amount = Annotated[Number, Field(gt=0, max_digits=18)]
-
-
 Pct = Annotated[Number, Field(gt=0, le=100)]  # 0..100, of the account's equity
-
-
 Reason = Annotated[Line, AfterValidator(_filled), Field(max_length=MAX_REASON)]
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """A field's name on pages; its hint replaces the description, which models read."""
+
+    text: str
+    hint: str = ""
 
 
 class Block(BaseModel):
@@ -96,35 +86,51 @@ class Block(BaseModel):
 class Strategy(Block):
     """What the skill trades on, in its author's words."""
 
-    mode: Literal["thesis", "rules"] = Field(default="thesis", description="One idea in prose, or spelled-out rules.")
-    style: Literal["trend", "mean_reversion", "breakout", "range", "carry", "event", "mixed"] = "mixed"
-    leash: Literal["tight", "standard", "loose"] = Field(
+    mode: Annotated[Literal["thesis", "rules"], Label("Written as")] = Field(
+        default="thesis", description="One idea in prose, or spelled-out rules."
+    )
+    style: Annotated[
+        Literal["trend", "mean_reversion", "breakout", "range", "carry", "event", "mixed"], Label("Style")
+    ] = "mixed"
+    leash: Annotated[Literal["tight", "standard", "loose"], Label("Leash")] = Field(
         default="standard", description="How far the agent may read between the lines: not at all, sensibly, freely."
     )
-    thesis: Text = Field(default="", max_length=4000, description="Why there should be money in it.")
-    entry: Text = Field(default="", max_length=2000, description="When to open a position.")
-    exit: Text = Field(default="", max_length=2000, description="When to close it.")
-    risk_management: Text = Field(default="", max_length=2000, description="Sizes, stops, what to do in doubt.")
-    avoid: Annotated[list[Annotated[Line, Field(min_length=3, max_length=280)]], AfterValidator(_without_repeats)] = (
-        Field(default_factory=list, max_length=20, description="Hard rules: when not to trade. One line each.")
+    thesis: Annotated[Text, Label("Thesis")] = Field(
+        default="", max_length=4000, description="Why there should be money in it."
     )
+    entry: Annotated[Text, Label("Entry")] = Field(default="", max_length=2000, description="When to open a position.")
+    exit: Annotated[Text, Label("Exit")] = Field(default="", max_length=2000, description="When to close it.")
+    risk_management: Annotated[Text, Label("Risk management")] = Field(
+        default="", max_length=2000, description="Sizes, stops, what to do in doubt."
+    )
+    avoid: Annotated[
+        list[Annotated[Line, Field(min_length=3, max_length=280)]],
+        AfterValidator(_without_repeats),
+        Label("Avoid", "Hard rules, one a line: when not to trade."),
+    ] = Field(default_factory=list, max_length=20, description="Hard rules: when not to trade. One line each.")
 
 
 class ReflectionDial(Block):
     """When the agent's record is distilled into lessons, and by which model."""
 
-    cadence: Literal["off", "per_n_trades", "daily"] = "per_n_trades"
-    every_n_trades: int = Field(default=10, ge=2, le=100)
-    daily_hour_utc: int = Field(default=0, ge=0, le=23)
-    model: Line | None = Field(default=None, max_length=120, description="Null: the site's model for reflection.")
+    cadence: Annotated[Literal["off", "per_n_trades", "daily"], Label("Draw lessons")] = "per_n_trades"
+    every_n_trades: Annotated[int, Label("Closed trades between two reflections")] = Field(default=10, ge=2, le=100)
+    daily_hour_utc: Annotated[int, Label("Hour of the daily reflection (UTC)")] = Field(default=0, ge=0, le=23)
+    model: Annotated[Line | None, Label("Model for lessons", "Which model draws the lessons.")] = Field(
+        default=None, max_length=120, description="Null: the site's model for reflection."
+    )
 
 
 class MemoryDial(Block):
     """How much of its own record the agent sees."""
 
-    enabled: bool = True
-    recent_trades_k: int = Field(default=10, ge=0, le=30)
-    include_open_positions: bool = True
+    enabled: Annotated[
+        bool, Label("Show the agent its record", "Its own last trades and positions stand in every prompt.")
+    ] = True
+    recent_trades_k: Annotated[int, Label("Closed trades shown", "0 to 30. 0 shows no record at all.")] = Field(
+        default=10, ge=0, le=30
+    )
+    include_open_positions: Annotated[bool, Label("Show open positions, too")] = True
     reflection: ReflectionDial = ReflectionDial()
 
     @property
@@ -136,24 +142,32 @@ class MemoryDial(Block):
 class EventDial(Block):
     """Which scheduled events the agent sees."""
 
-    lookahead_hours: int = Field(default=24, ge=0, le=MAX_EVENT_LOOKAHEAD_HOURS)
-    min_importance: float = Field(default=0.4, ge=0, le=1)  # 0..1
-    kinds: Annotated[list[EventKind], AfterValidator(_without_repeats)] = Field(
-        default_factory=list, description="Empty: all kinds."
+    lookahead_hours: Annotated[int, Label("Events of the next hours", "0: no events.")] = Field(
+        default=24, ge=0, le=MAX_EVENT_LOOKAHEAD_HOURS
+    )
+    min_importance: Annotated[float, Label("Importance from", "0 to 1.")] = Field(default=0.4, ge=0, le=1)
+    kinds: Annotated[list[EventKind], AfterValidator(_without_repeats), Label("Kinds", "None chosen: all kinds.")] = (
+        Field(default_factory=list, description="Empty: all kinds.")
     )
 
 
 class Context(Block):
     """What the agent sees at each tick."""
 
-    symbols: Annotated[list[Symbol], AfterValidator(_without_repeats)] = Field(min_length=1, max_length=20)
-    bars_lookback: int = Field(default=48, ge=5, le=500)
-    bars_interval: Interval = "1h"
-    higher_timeframes: Annotated[list[Interval], AfterValidator(_without_repeats)] = Field(
-        default_factory=list, max_length=3
-    )
-    news_lookback_hours: int = Field(default=24, ge=0, le=168)
-    news_top_k: int = Field(default=5, ge=0, le=20)
+    symbols: Annotated[
+        list[Symbol],
+        AfterValidator(_without_repeats),
+        Label("Symbols", "Separated by commas, such as BTC, ETH."),
+    ] = Field(min_length=1, max_length=20)
+    bars_lookback: Annotated[int, Label("Bars of each symbol")] = Field(default=48, ge=5, le=500)
+    bars_interval: Annotated[Interval, Label("Length of a bar", "Of the bars the agent sees.")] = "1h"
+    higher_timeframes: Annotated[
+        list[Interval],
+        AfterValidator(_without_repeats),
+        Label("Higher timeframes", "At most three, each longer than the bars above."),
+    ] = Field(default_factory=list, max_length=3)
+    news_lookback_hours: Annotated[int, Label("News of the last hours")] = Field(default=24, ge=0, le=168)
+    news_top_k: Annotated[int, Label("Headlines, at most", "0: no news.")] = Field(default=5, ge=0, le=20)
     memory: MemoryDial = MemoryDial()
     events: EventDial = EventDial()
 
@@ -168,11 +182,17 @@ class Context(Block):
 class RiskCaps(Block):
     """Limits that the engine holds, whatever the agent says. Percents are 0..100 of the account's equity."""
 
-    max_position_pct: Pct = Field(default=Decimal(10), description="Largest notional of one position.")
-    max_total_exposure_pct: Pct = Field(default=Decimal(50), description="Largest notional of all positions together.")
-    max_leverage: Annotated[Number, Field(ge=1, le=100)] = Decimal(3)
-    daily_loss_halt_pct: Pct = Field(default=Decimal(5), description="Loss since 00:00 UTC that stops new positions.")
-    max_orders_per_day: int = Field(default=20, ge=1, le=1000)
+    max_position_pct: Annotated[Pct, Label("One position, % of equity")] = Field(
+        default=Decimal(10), description="Largest notional of one position."
+    )
+    max_total_exposure_pct: Annotated[Pct, Label("All positions, % of equity")] = Field(
+        default=Decimal(50), description="Largest notional of all positions together."
+    )
+    max_leverage: Annotated[Number, Label("Leverage, at most"), Field(ge=1, le=100)] = Decimal(3)
+    daily_loss_halt_pct: Annotated[Pct, Label("Daily loss that halts, % of equity")] = Field(
+        default=Decimal(5), description="Loss since 00:00 UTC that stops new positions."
+    )
+    max_orders_per_day: Annotated[int, Label("Orders a day, at most")] = Field(default=20, ge=1, le=1000)
 
     @whole_validator(mode="after")
     def _one_position_fits_the_whole(self) -> Self:
@@ -181,17 +201,22 @@ class RiskCaps(Block):
         return self
 
 
-_CLOCK = re.compile(r"([01]\d|2[0-3]):[0-5]\d")
-
-
-_EVERY = {*INTERVALS, "2h", "6h", "8h", "12h"}
+_CLOCK: Final = re.compile(r"([01]\d|2[0-3]):[0-5]\d")
+_EVERY: Final = {*INTERVALS, "2h", "6h", "8h", "12h"}
 
 
 class Schedule(Block):
     """When the runner ticks, in UTC: `interval` every "15m" or "4h" from midnight, `daily` at "13:30"."""
 
-    type: Literal["interval", "daily"] = "interval"
-    value: Line = "1h"
+    type: Annotated[Literal["interval", "daily"], Label("Ticks")] = "interval"
+    value: Annotated[
+        Line,
+        Label(
+            "When",
+            "1m, 5m, 15m, 30m, 1h, 2h, 4h, 6h, 8h, 12h or 1d, from midnight UTC. Once a day: a time in UTC, such as"
+            " 13:30.",
+        ),
+    ] = "1h"
 
     @whole_validator(mode="after")
     def _value_fits_the_type(self) -> Self:
@@ -235,22 +260,35 @@ class McpServer(Block):
 class Tools(Block):
     """What the agent may call."""
 
-    built_in: Annotated[list[BuiltInTool], AfterValidator(_without_repeats)] = Field(
+    built_in: Annotated[list[BuiltInTool], AfterValidator(_without_repeats), Label("Tools")] = Field(
         default_factory=lambda: [BuiltInTool.PROPOSE_ORDER]
     )
-    mcp_servers: list[McpServer] = Field(default_factory=list, max_length=5)
+    mcp_servers: Annotated[
+        list[McpServer],
+        Label(
+            "Servers of further tools (MCP)",
+            "One a line: a name, a space, an address that begins with https. Kept with the skill; this version of"
+            " Keel does not call them.",
+        ),
+    ] = Field(default_factory=list, max_length=5)
 
 
 class SkillPayload(Block):
     """A whole skill, as a version holds it."""
 
-    name: Annotated[Line, AfterValidator(_filled)] = Field(max_length=80)
-    description: Line = Field(default="", max_length=500)
-    model: Line | None = Field(default=None, max_length=120, description="Null: the site's model for agents.")
-    trading_style: Literal["day", "swing", "position"] = Field(
+    name: Annotated[Line, AfterValidator(_filled), Label("Name")] = Field(max_length=80)
+    description: Annotated[Line, Label("Description", "One line for your list of skills.")] = Field(
+        default="", max_length=500
+    )
+    model: Annotated[Line | None, Label("Model", "Which model decides at each tick.")] = Field(
+        default=None, max_length=120, description="Null: the site's model for agents."
+    )
+    trading_style: Annotated[Literal["day", "swing", "position"], Label("Trading style")] = Field(
         description="How long positions are meant to last; fixed once the skill was saved."
     )
-    max_steps: int = Field(default=6, ge=1, le=20, description="Calls of the model in one tick, at most.")
+    max_steps: Annotated[int, Label("Steps in a tick, at most")] = Field(
+        default=6, ge=1, le=20, description="Calls of the model in one tick, at most."
+    )
     strategy: Strategy
     context: Context
     risk: RiskCaps = RiskCaps()
@@ -264,7 +302,7 @@ class SkillPayload(Block):
             raise ValueError(f"a strategy in mode {self.strategy.mode} needs {' and '.join(missing)}")
         return self
 
-    def stored(self) -> dict[str, Any]:
+    def stored(self) -> dict[str, object]:
         """Return the payload as JSON in snake_case."""
         return self.model_dump(mode="json")
 
@@ -290,38 +328,7 @@ class ProposedOrder(Block):
         return self
 
 
-BlockType = TypeVar("BlockType", bound=Block)
-
-
-def parse_arguments(model: type[BlockType], arguments: str) -> BlockType:
-    """Return what a model called a tool with, from its JSON.
-
-    Raises:
-        PayloadInvalid: it is no JSON, or a field is missing, unknown or wrong.
-    """
-    try:
-        return model.model_validate_json(arguments)
-    except ValidationError as error:
-        raise PayloadInvalid(_field_errors(error.errors())) from error
-
-
-# The blocks by which tools patch a draft; the basics stand at the top of the payload.
-BASICS_PART: Final = "basics"
-
-
-BASICS: Final = ("name", "description", "model", "trading_style", "max_steps")
-
-
-BLOCKS: Final[dict[str, type[Block]]] = {
-    "strategy": Strategy,
-    "context": Context,
-    "risk": RiskCaps,
-    "schedule": Schedule,
-    "tools": Tools,
-}
-
-
-MISSING: Final = "is missing"  # the problem of a field that is not there
+MISSING: Final = "is missing"  # the problem of a missing field
 
 
 @dataclass(frozen=True, slots=True)
@@ -340,19 +347,15 @@ class PayloadInvalid(DomainError):
         super().__init__("; ".join(f"{error.field}: {error.problem}".removeprefix(": ") for error in errors))
 
 
-def parse_payload(payload: Mapping[str, Any]) -> SkillPayload:
-    """Return a whole skill from stored or posted JSON; what older payloads lack takes its default.
-
-    Raises:
-        PayloadInvalid: something is missing or wrong.
-    """
+def parse_payload(payload: Mapping[str, object]) -> SkillPayload:
+    """Return a whole skill from JSON; fields that older payloads lack take their default. Raises PayloadInvalid."""
     try:
         return SkillPayload.model_validate(payload)
     except ValidationError as error:
-        raise PayloadInvalid(_field_errors(error.errors())) from error
+        raise PayloadInvalid(list_field_errors(error)) from error
 
 
-def list_problems(payload: Mapping[str, Any]) -> list[FieldError]:
+def list_problems(payload: Mapping[str, object]) -> list[FieldError]:
     """Return what still keeps a draft from being saved, in the order of its fields."""
     try:
         parse_payload(payload)
@@ -361,149 +364,28 @@ def list_problems(payload: Mapping[str, Any]) -> list[FieldError]:
     return []
 
 
-def parse_partial(payload: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a draft's payload in its stored form: whatever is there is right by itself, anything may be missing.
+BlockType = TypeVar("BlockType", bound=Block)
 
-    Rules between fields wait for the whole.
 
-    Raises:
-        PayloadInvalid: a field that is there is unknown or wrong.
-    """
+def parse_arguments(model: type[BlockType], arguments: str) -> BlockType:
+    """Return the arguments of a tool call, from its JSON. Raises PayloadInvalid."""
     try:
-        partial = _partial(SkillPayload).model_validate(payload)
+        return model.model_validate_json(arguments)
     except ValidationError as error:
-        raise PayloadInvalid(_field_errors(error.errors())) from error
-    return partial.model_dump(mode="json", exclude_unset=True)
+        raise PayloadInvalid(list_field_errors(error)) from error
 
 
-def merge_patch(payload: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a draft's payload with the fields of `patch` set: blocks are merged, values and lists replaced.
-
-    Raises:
-        PayloadInvalid: a field of the patch is unknown or wrong; `payload` was not changed.
-    """
-    return _merged(payload, parse_partial(patch))
-
-
-def parse_part(part: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the patch of a draft that sets fields of one part: "basics", or a block of BLOCKS.
-
-    Raises:
-        PayloadInvalid: a field is unknown or wrong; it is named by its path in the payload.
-    """
-    try:
-        parsed = _part(part).model_validate(given)
-    except ValidationError as error:
-        raise PayloadInvalid(_field_errors(error.errors(), within=part if part in BLOCKS else "")) from error
-    values: dict[str, Any] = parsed.model_dump(mode="json", exclude_unset=True)
-    return {part: values} if part in BLOCKS else values
-
-
-def part_schema(part: str) -> dict[str, Any]:
-    """Return what a part takes as JSON schema for a model: the seeds' spelling, nothing required, no references."""
-    schema = _part(part).model_json_schema()
-    return _told(schema, schema.get("$defs", {}))
-
-
-def default_payload() -> dict[str, Any]:
-    """Return what a new draft starts with: every field that has a default."""
-    return _defaults(SkillPayload)
-
-
-def changed_fields(old: Mapping[str, Any], new: Mapping[str, Any]) -> list[tuple[str, Any, Any]]:
-    """Return (path, before, after) for each field that differs between two stored payloads; None: not there."""
-    before, after = dict(_leaves(old)), dict(_leaves(new))
-    paths = [*before, *(path for path in after if path not in before)]
-    return [(path, before.get(path), after.get(path)) for path in paths if before.get(path) != after.get(path)]
-
-
-def _leaves(payload: Mapping[str, Any], prefix: str = "") -> Iterable[tuple[str, Any]]:
-    for name, value in payload.items():
-        if isinstance(value, Mapping):
-            yield from _leaves(value, f"{prefix}{name}.")
-        else:
-            yield f"{prefix}{name}", value
-
-
-def _merged(payload: Mapping[str, Any], patch: Mapping[str, Any]) -> dict[str, Any]:
-    result = dict(payload)
-    for name, value in patch.items():
-        old = result.get(name)
-        result[name] = _merged(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
-    return result
-
-
-def _block_of(annotation: Any) -> type[Block] | None:
-    return annotation if isinstance(annotation, type) and issubclass(annotation, Block) else None
-
-
-def _defaults(model: type[Block]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for name, field in model.model_fields.items():
-        block = _block_of(field.annotation)
-        if block is not None:
-            found[name] = _defaults(block)
-        elif not field.is_required():
-            found[name] = field.get_default(call_default_factory=True)
-    return _partial(model).model_validate(found).model_dump(mode="json", exclude_unset=True)
-
-
-@cache
-def _partial(model: type[Block]) -> type[BaseModel]:
-    """Return the model with every field optional, its blocks too, and without the rules between fields."""
-    return _optional(f"Partial{model.__name__}", model.model_fields)
-
-
-@cache
-def _part(part: str) -> type[BaseModel]:
-    if part in BLOCKS:
-        return _partial(BLOCKS[part])
-    assert part == BASICS_PART, "a part of a draft is the basics or a block"
-    return _optional("PartialBasics", {name: SkillPayload.model_fields[name] for name in BASICS})
-
-
-def _optional(name: str, of: Mapping[str, FieldInfo]) -> type[BaseModel]:
-    fields: dict[str, Any] = {}
-    for field_name, field in of.items():
-        block = _block_of(field.annotation)
-        optional = copy(field)
-        optional.default, optional.default_factory = None, None
-        fields[field_name] = (_partial(block) if block else field.annotation, optional)
-    return create_model(name, __config__=Block.model_config, **fields)
-
-
-def _told(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a schema without what helps no model: titles, defaults that a patch does not apply, our docstrings."""
-    if name := schema.get("$ref", "").rpartition("/")[2]:
-        inner = {key: value for key, value in definitions[name].items() if key != "description"}
-        return _told({**inner, **{key: value for key, value in schema.items() if key != "$ref"}}, definitions)
-    told: dict[str, Any] = {}
-    for key, value in schema.items():
-        match key:
-            case "title" | "default" | "$defs":
-                pass
-            case "properties":
-                told[key] = {name: _told(one, definitions) for name, one in value.items()}
-            case "items":
-                told[key] = _told(value, definitions)
-            case "anyOf" if {one.get("type") for one in value} == {"number", "string"}:
-                # Exact in Python, a number to a model.
-                told |= next(one for one in value if one["type"] == "number")
-            case _:
-                told[key] = value
-    return told
-
-
-def _field_errors(errors: Iterable[ErrorDetails], *, within: str = "") -> list[FieldError]:
+def list_field_errors(error: ValidationError, *, within: str = "") -> list[FieldError]:
+    """Return the errors of a validation; `within` names the block that was validated."""
     outer = (within,) if within else ()
-    return [FieldError(_path((*outer, *error["loc"])), _words(error)) for error in errors]
+    return [FieldError(_format_path((*outer, *detail["loc"])), _format_problem(detail)) for detail in error.errors()]
 
 
-def _path(location: tuple[int | str, ...]) -> str:
+def _format_path(location: tuple[int | str, ...]) -> str:
     return "".join(f"[{part}]" if isinstance(part, int) else f".{part}" for part in location).removeprefix(".")
 
 
-def _words(error: ErrorDetails) -> str:
+def _format_problem(error: ErrorDetails) -> str:
     match error["type"]:
         case "extra_forbidden":
             return "there is no such field"

@@ -18,16 +18,9 @@ from trading.models import (
     SkillDraft,
     SkillVersion,
 )
+from trading.skills.patches import default_payload, merge_patch
 from trading.skills.queries import DraftNotFound, get_skill, get_version
-from trading.skills.schemas import (
-    FieldError,
-    PayloadInvalid,
-    SkillPayload,
-    default_payload,
-    list_problems,
-    merge_patch,
-    parse_payload,
-)
+from trading.skills.schemas import FieldError, PayloadInvalid, SkillPayload, list_problems, parse_payload
 from trading.skills.templates import apply_template
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from config.lib.errors import DomainError
-from trading.skills.schemas import merge_patch
+from trading.skills.patches import merge_patch
 
 
 class TemplateUnknown(DomainError):

@@ -20,7 +20,8 @@ from tests.factories.record import WHOLE, SkillDraftFactory, SkillVersionFactory
 from tests.fakes import ScriptedModel
 from tests.owners import as_owner
 from trading.models import DraftStatus, SkillDraft
-from trading.skills.schemas import changed_fields, default_payload, parse_payload
+from trading.skills.patches import changed_fields, default_payload
+from trading.skills.schemas import parse_payload
 from trading.skills.templates import TEMPLATES
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)

@@ -6,7 +6,8 @@ from config.offline.tasks.critique import CRITIQUE, DRAFT, critique_answer
 from trading.agent.prompts import CRITIQUE as PROMPT
 from trading.agent.prompts import critique_request
 from trading.reviews.critique import _read
-from trading.skills.schemas import merge_patch, parse_payload
+from trading.skills.patches import merge_patch
+from trading.skills.schemas import parse_payload
 from trading.skills.templates import TEMPLATES
 
 GOOD = parse_payload(TEMPLATES["funding_mean_reversion"]).stored()

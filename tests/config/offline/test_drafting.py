@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from config.offline.drafting.pitch import read_pitch
 from config.offline.drafting.templates import AREAS, SAFE_CAPS, TEMPLATES, template_for
 from tests.config.offline.chat import ADVISOR, NEW_DRAFT, SKILL, Chat, first_calls, skill, written
-from trading.skills.schemas import parse_partial
+from trading.skills.patches import parse_partial
 from trading.skills.templates import TEMPLATES as SHIPPED
 
 PITCH = (

@@ -9,7 +9,8 @@ from tests.fakes import ScriptedModel
 from trading.agent.prompts import CRITIQUE, critique_request
 from trading.reviews import critique as reviewing
 from trading.reviews.critique import MAX_FINDINGS, MAX_TEXT, MAX_TITLE, critique, list_warnings
-from trading.skills.schemas import default_payload, merge_patch, parse_payload
+from trading.skills.patches import default_payload, merge_patch
+from trading.skills.schemas import parse_payload
 from trading.skills.templates import TEMPLATES
 
 GOOD = parse_payload(TEMPLATES["funding_mean_reversion"]).stored()

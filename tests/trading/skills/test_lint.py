@@ -1,7 +1,8 @@
 import pytest
 
 from trading.skills.lint import DraftFinding, Severity, by_weight, lint_draft
-from trading.skills.schemas import default_payload, merge_patch, parse_payload
+from trading.skills.patches import default_payload, merge_patch
+from trading.skills.schemas import parse_payload
 from trading.skills.templates import TEMPLATES
 
 GOOD = parse_payload(TEMPLATES["funding_mean_reversion"]).stored()

@@ -8,9 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trading.models.choices import INTERVALS, EventKind
+from trading.skills.patches import BASICS, BLOCKS, changed_fields, default_payload, merge_patch, parse_partial
 from trading.skills.schemas import (
-    BASICS,
-    BLOCKS,
     BuiltInTool,
     Interval,
     MemoryDial,
@@ -19,12 +18,8 @@ from trading.skills.schemas import (
     RiskCaps,
     Schedule,
     SkillPayload,
-    changed_fields,
-    default_payload,
     list_problems,
-    merge_patch,
     parse_arguments,
-    parse_partial,
     parse_payload,
 )
 from trading.skills.templates import TEMPLATES, TemplateUnknown, apply_template

@@ -21,7 +21,8 @@ from tests.owners import as_owner
 from trading.agent.cost import MEMORY_HEADINGS, context_parts, sample_cost, stored_parts
 from trading.models import Deployment, Skill, SkillDraft, SkillVersion
 from trading.skills.form import GROUPS, LABELS, SkillForm, changes_in_words, described, group_of
-from trading.skills.schemas import BASICS, BuiltInTool, SkillPayload, default_payload, parse_payload
+from trading.skills.patches import BASICS, default_payload
+from trading.skills.schemas import BuiltInTool, SkillPayload, parse_payload
 from trading.skills.services import patch_draft, save_draft, start_draft
 from trading.skills.templates import TEMPLATES
 

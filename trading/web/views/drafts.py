@@ -25,8 +25,9 @@ from config.lib.web import AuthedRequest, owned_view
 from trading.models import Skill, SkillDraft, SkillVersion
 from trading.skills.form import SkillForm, described, problems_in_words
 from trading.skills.lint import Severity, lint_draft
+from trading.skills.patches import default_payload, merge_patch
 from trading.skills.queries import find_open_draft, get_skill, get_version
-from trading.skills.schemas import FieldError, PayloadInvalid, default_payload, list_problems, merge_patch
+from trading.skills.schemas import FieldError, PayloadInvalid, list_problems
 from trading.skills.services import (
     DraftOutdated,
     SkillArchived,

@@ -1,0 +1,167 @@
+"""Drafts of a payload: whatever is there is valid by itself, anything may be missing."""
+
+from collections.abc import Iterator, Mapping
+from copy import copy
+from functools import cache
+from typing import Any, Final
+
+from pydantic import BaseModel, ValidationError, create_model
+from pydantic.fields import FieldInfo
+
+from trading.skills.schemas import (
+    Block,
+    Context,
+    PayloadInvalid,
+    RiskCaps,
+    Schedule,
+    SkillPayload,
+    Strategy,
+    Tools,
+    list_field_errors,
+)
+
+# The parts by which tools patch a draft: the fields at the top of the payload, or one block.
+BASICS_PART: Final = "basics"
+BASICS: Final = ("name", "description", "model", "trading_style", "max_steps")
+BLOCKS: Final[dict[str, type[Block]]] = {
+    "strategy": Strategy,
+    "context": Context,
+    "risk": RiskCaps,
+    "schedule": Schedule,
+    "tools": Tools,
+}
+
+Json = dict[str, Any]  # a payload, or a schema, as JSON
+
+
+def parse_partial(payload: Mapping[str, object]) -> Json:
+    """Return a draft's payload in its stored form; rules between fields wait for the whole.
+
+    Raises:
+        PayloadInvalid: a field that is there is unknown or wrong.
+    """
+    return _dump_valid(_partial_of(SkillPayload), payload)
+
+
+def merge_patch(payload: Mapping[str, object], patch: Mapping[str, object]) -> Json:
+    """Return a draft's payload with the fields of `patch` set: blocks are merged, values and lists replaced.
+
+    Raises:
+        PayloadInvalid: a field of the patch is unknown or wrong; `payload` was not changed.
+    """
+    return _merge_blocks(payload, parse_partial(patch))
+
+
+def parse_part(part: str, values: Mapping[str, object]) -> Json:
+    """Return the patch of a draft that sets fields of one part: "basics", or a block of BLOCKS.
+
+    Raises:
+        PayloadInvalid: a field is unknown or wrong; it is named by its path in the payload.
+    """
+    if part in BLOCKS:
+        return {part: _dump_valid(_partial_of_part(part), values, within=part)}
+    return _dump_valid(_partial_of_part(part), values)
+
+
+def part_schema(part: str) -> Json:
+    """Return the JSON schema of a part for a model: the seeds' spelling, nothing required, no references."""
+    schema = _partial_of_part(part).model_json_schema()
+    return _trim_schema(schema, schema.get("$defs", {}))
+
+
+def default_payload() -> Json:
+    """Return a new draft's payload: every field that has a default."""
+    return _collect_defaults(SkillPayload)
+
+
+def changed_fields(old: Mapping[str, object], new: Mapping[str, object]) -> list[tuple[str, object, object]]:
+    """Return (path, before, after) for each field that differs between two stored payloads; None: not there."""
+    before, after = dict(iter_leaves(old)), dict(iter_leaves(new))
+    paths = dict.fromkeys([*before, *after])
+    return [(path, before.get(path), after.get(path)) for path in paths if before.get(path) != after.get(path)]
+
+
+def iter_leaves(payload: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Yield (path, value) for each field of a payload, such as ("risk.max_leverage", 3.0)."""
+    for name, value in payload.items():
+        if isinstance(value, Mapping):
+            yield from iter_leaves(value, f"{prefix}{name}.")
+        else:
+            yield f"{prefix}{name}", value
+
+
+def _dump_valid(model: type[BaseModel], values: Mapping[str, object], *, within: str = "") -> Json:
+    try:
+        return model.model_validate(values).model_dump(mode="json", exclude_unset=True)
+    except ValidationError as error:
+        raise PayloadInvalid(list_field_errors(error, within=within)) from error
+
+
+def _merge_blocks(payload: Mapping[str, Any], patch: Mapping[str, Any]) -> Json:
+    merged = dict(payload)
+    for name, value in patch.items():
+        old = merged.get(name)
+        merged[name] = _merge_blocks(old, value) if isinstance(old, Mapping) and isinstance(value, Mapping) else value
+    return merged
+
+
+def find_block(field: FieldInfo) -> type[Block] | None:
+    """Return the block that a field is; None for a field with a value."""
+    annotation = field.annotation
+    return annotation if isinstance(annotation, type) and issubclass(annotation, Block) else None
+
+
+def _collect_defaults(model: type[Block]) -> Json:
+    defaults: Json = {}
+    for name, field in model.model_fields.items():
+        if block := find_block(field):
+            defaults[name] = _collect_defaults(block)
+        elif not field.is_required():
+            defaults[name] = field.get_default(call_default_factory=True)
+    return _dump_valid(_partial_of(model), defaults)
+
+
+@cache
+def _partial_of(model: type[Block]) -> type[BaseModel]:
+    """Return the model with every field optional, its blocks too, and without the rules between fields."""
+    return _make_optional(f"Partial{model.__name__}", model.model_fields)
+
+
+@cache
+def _partial_of_part(part: str) -> type[BaseModel]:
+    if part in BLOCKS:
+        return _partial_of(BLOCKS[part])
+    assert part == BASICS_PART, "a part of a draft is the basics or a block"
+    return _make_optional("PartialBasics", {name: SkillPayload.model_fields[name] for name in BASICS})
+
+
+def _make_optional(name: str, fields: Mapping[str, FieldInfo]) -> type[BaseModel]:
+    optional_fields: dict[str, Any] = {}
+    for field_name, field in fields.items():
+        block = find_block(field)
+        optional = copy(field)
+        optional.default, optional.default_factory = None, None
+        optional_fields[field_name] = (_partial_of(block) if block else field.annotation, optional)
+    return create_model(name, __config__=Block.model_config, **optional_fields)
+
+
+def _trim_schema(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Json:
+    """Return a schema without text that helps no model: titles, our docstrings, defaults that a patch ignores."""
+    if name := schema.get("$ref", "").rpartition("/")[2]:
+        inner = {key: value for key, value in definitions[name].items() if key != "description"}
+        return _trim_schema({**inner, **{key: value for key, value in schema.items() if key != "$ref"}}, definitions)
+    trimmed: Json = {}
+    for key, value in schema.items():
+        match key:
+            case "title" | "default" | "$defs":
+                pass
+            case "properties":
+                trimmed[key] = {name: _trim_schema(field, definitions) for name, field in value.items()}
+            case "items":
+                trimmed[key] = _trim_schema(value, definitions)
+            case "anyOf" if {option.get("type") for option in value} == {"number", "string"}:
+                # Exact in Python, a number to a model.
+                trimmed |= next(option for option in value if option["type"] == "number")
+            case _:
+                trimmed[key] = value
+    return trimmed
