@@ -9,9 +9,9 @@ from chat.tools.base import Tool, ToolContext
 from chat.tools.records import TRADES, Row, lesson_row, position_row, trade_row, within_limits
 from config.lib.figures import format_instant, round_usd
 from config.lib.text import prompt_line
-from trading.market.queries import Mark
+from trading.market.queries import Mark, find_marks
 from trading.models import DecisionSnapshot
-from trading.record.deployment_queries import ListedDeployment, last_marks, list_deployments, positions_of
+from trading.record.deployment_queries import ListedDeployment, list_deployments, positions_of
 from trading.record.notes import list_active_notes
 from trading.record.trade_queries import TradeFilter, last_closed
 
@@ -38,7 +38,7 @@ def get_my_deployments_tool(context: ToolContext) -> Tool[GetMyDeploymentsArgs]:
     def run(args: GetMyDeploymentsArgs) -> dict[str, Any]:
         with_trades, with_lessons = args.detail in ("trades", "full"), args.detail in ("lessons", "full")
         listed = list_deployments(context.now, deployment_id=args.deployment_id)
-        marks = last_marks({trade.symbol for one in listed for trade in one.positions}, context.now)
+        marks = find_marks({trade.symbol for one in listed for trade in one.positions}, context.now)
         rows = [_deployment(one, marks, context.now, with_reasons=with_trades) for one in listed]
         result: Row = {"deployments": rows}
         if with_trades:

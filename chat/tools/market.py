@@ -12,7 +12,7 @@ from config.lib.text import prompt_line
 from trading.market.queries import Overview, list_events, list_news, list_symbols, overview
 from trading.models import MarketEvent, NewsItem
 from trading.models.choices import EventKind
-from trading.record.exposure import Exposure, exposures
+from trading.record.exposure import Exposure, list_deployment_exposures
 from trading.record.trade_queries import list_symbols_in_use
 from trading.skills.schemas import MAX_EVENT_LOOKAHEAD_HOURS, Symbol
 
@@ -117,7 +117,7 @@ def get_upcoming_events_tool(context: ToolContext) -> Tool[GetUpcomingEventsArgs
         )
         result: Row = {"lookahead_hours": args.lookahead_hours, "events": [_event(event) for event in events]}
         if args.deployment_id is not None:
-            found = exposures(args.deployment_id, events, context.now)
+            found = list_deployment_exposures(args.deployment_id, events, context.now)
             result["your_exposure"] = [_exposure(one) for one in found]
         return within_limits(result)
 
@@ -178,11 +178,11 @@ def _event(event: MarketEvent) -> Row:
 
 def _exposure(exposure: Exposure) -> Row:
     return {
-        "event_id": str(exposure.event_id),
-        "symbol": prompt_line(exposure.symbol),
-        "position_side": exposure.position_side,
+        "event_id": str(exposure.event.pk),
+        "symbol": prompt_line(exposure.trade.symbol),
+        "position_side": exposure.trade.side,
         "notional_usd": round_usd(exposure.notional_usd),
-        "similar_events_back": exposure.similar_events_back,
-        "median_abs_move_pct": round_number(exposure.median_abs_move_fraction, 4),
-        "worst_move_pct": round_number(exposure.worst_move_fraction, 4),
+        "similar_events_back": exposure.past.events,
+        "median_abs_move_pct": round_number(exposure.past.median_abs_move_fraction, 4),
+        "worst_move_pct": round_number(exposure.past.worst_move_fraction, 4),
     }

@@ -28,7 +28,7 @@ from config.lib.figures import (
 )
 from config.lib.text import prompt_line
 from trading.agent.prompts import Lessons, system_segments
-from trading.market.queries import Overview, find_mark, list_events, list_news, overview
+from trading.market.queries import Overview, find_marks, list_events, list_news, overview
 from trading.market.tape import STORED, Tape
 from trading.models import Bar, DecisionSnapshot, Deployment, MarketEvent, NewsItem, ReflectionNote, Trade
 from trading.record.deployment_queries import find_last_decision
@@ -147,7 +147,7 @@ def gather_context(
     """Read what the market shows at an instant, beside the record."""
     dial, symbols = payload.context, payload.context.symbols
     held = [trade.symbol for trade in record.open_trades]
-    marks = {symbol: mark.price for symbol in {*symbols, *held} if (mark := find_mark(symbol, at, tape))}
+    marks = {symbol: mark.price for symbol, mark in find_marks({*symbols, *held}, at, tape).items()}
     return ContextInputs(
         at=at,
         payload=payload,

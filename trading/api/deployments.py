@@ -36,7 +36,7 @@ from trading.api.serializers.deployments import (
 )
 from trading.api.serializers.fields import AmountField
 from trading.api.serializers.trades import TradeSerializer
-from trading.market.queries import find_mark
+from trading.market.queries import find_marks
 from trading.models import (
     BrokerKind,
     DecisionSnapshot,
@@ -218,8 +218,8 @@ def _inputs(deployment: Deployment, at: datetime) -> ContextInputs:
     """Return as much of what an agent sees as its memory is made of; an agent elsewhere has the market from there."""
     payload = parse_payload(deployment.version.payload)
     record, equity = read_record(deployment.pk, payload), latest_equity(deployment)
-    found = {trade.symbol: find_mark(trade.symbol, at) for trade in record.open_trades}
-    marks = {symbol: mark.price for symbol, mark in found.items() if mark}
+    found = find_marks({trade.symbol for trade in record.open_trades}, at)
+    marks = {symbol: mark.price for symbol, mark in found.items()}
     return ContextInputs(at=at, payload=payload, portfolio=Portfolio(equity, equity), marks=marks, record=record)
 
 

@@ -24,7 +24,7 @@ from trading.api.serializers.trades import (
 from trading.market.queries import list_events
 from trading.models import Trade
 from trading.record.deployment_queries import get_deployment
-from trading.record.exposure import exposures
+from trading.record.exposure import list_deployment_exposures
 from trading.record.trade_queries import TradeFilter, get_trade, list_fills, trades_that_fit
 
 # Of columns that are never null and that every database compares exactly.
@@ -95,11 +95,12 @@ class EventsView(ApiView):
             symbols=[query["symbol"].upper()] if query["symbol"] else (),
             min_importance=query["min_importance"],
         )
-        exposed = exposures(query["deployment_id"], events, now) if query["deployment_id"] else []
+        deployment_id = query["deployment_id"]
+        exposed = list_deployment_exposures(deployment_id, events, now) if deployment_id else []
         shown = [
             {
                 **MarketEventSerializer(event).data,
-                "exposures": ExposureSerializer([one for one in exposed if one.event_id == event.pk], many=True).data,
+                "exposures": ExposureSerializer([one for one in exposed if one.event == event], many=True).data,
             }
             for event in events
         ]

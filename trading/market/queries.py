@@ -1,4 +1,4 @@
-"""Reading the market at an instant: nothing that was not known then. It belongs to nobody, but for `exposures`."""
+"""Reading the market at an instant: nothing that was not known then. It belongs to nobody."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -17,8 +17,6 @@ from trading.models import Bar, MarketEvent, NewsItem
 from trading.models.choices import INTERVALS
 
 HOUR: Final = timedelta(hours=1)
-
-
 _FINE: Final = [name for name, length in INTERVALS.items() if length <= HOUR]  # fine enough for an hour's move
 
 
@@ -47,13 +45,14 @@ class Overview:
     is_simulated: bool
 
 
-def find_mark(symbol: str, now: datetime, tape: Tape = STORED) -> Mark | None:
-    """Return the last price known of a symbol, from bars of any length."""
-    newest = [bar for interval in INTERVALS for bar in tape.last_bars(symbol, interval, now, 1)]
-    if not newest:
-        return None
-    last = max(newest, key=_closed_at)
-    return Mark(_closed_at(last), last.close, last)
+def find_marks(symbols: Collection[str], now: datetime, tape: Tape = STORED) -> dict[str, Mark]:
+    """Return the last known price of each symbol that has bars, of any interval."""
+    marks: dict[str, Mark] = {}
+    # Of bars that ended together the shortest counts.
+    for bar in sorted(tape.newest_bars(symbols, now), key=lambda bar: INTERVALS[bar.interval]):
+        if bar.symbol not in marks or _closed_at(bar) > marks[bar.symbol].at:
+            marks[bar.symbol] = Mark(_closed_at(bar), bar.close, bar)
+    return marks
 
 
 def regime_at(symbol: str, now: datetime, tape: Tape = STORED) -> Regime:
@@ -82,7 +81,7 @@ def _closed_at(bar: Bar) -> datetime:
 
 def overview(symbol: str, now: datetime, tape: Tape = STORED) -> Overview:
     """Return what a symbol does at an instant."""
-    mark, hours = find_mark(symbol, now, tape), tape.last_bars(symbol, "1h", now, WARM_BARS)
+    mark, hours = find_marks([symbol], now, tape).get(symbol), tape.last_bars(symbol, "1h", now, WARM_BARS)
     day = hours[-VOLATILITY_BARS - 1 :]
     closes = [float(bar.close) for bar in day] if len(day) > VOLATILITY_BARS and _is_whole(day, now) else []
     funding = tape.last_rate(symbol, now)

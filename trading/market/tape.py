@@ -4,10 +4,11 @@ The law: nothing is returned that had not ended, or been paid, by the instant as
 """
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Collection
 from datetime import UTC, datetime, timedelta
 from typing import Final, Generic, Protocol, TypeVar
 
-from django.db.models import Model, QuerySet
+from django.db.models import Model, QuerySet, Subquery
 
 from trading.models import Bar, FundingRate, MarketEvent, NewsItem
 from trading.models.choices import INTERVALS
@@ -27,6 +28,9 @@ class Tape(Protocol):
 
     def last_bars(self, symbol: str, interval: str, at: datetime, limit: int) -> list[Bar]:
         """Return the last bars that had ended, oldest first; `limit` is at most LONGEST_LOOKBACK."""
+
+    def newest_bars(self, symbols: Collection[str], at: datetime) -> list[Bar]:
+        """Return the last bars that had ended, one for each symbol and interval."""
 
     def bars_ended(self, symbol: str, interval: str, after: datetime, until: datetime) -> list[Bar]:
         """Return the bars that ended after one instant and by another, oldest first."""
@@ -51,6 +55,19 @@ class StoredTape:
         """Return the last bars that had ended, oldest first."""
         rows = Bar.objects.filter(symbol=symbol, interval=interval, opened_at__lte=at - INTERVALS[interval])
         return list(rows.order_by("-opened_at")[:limit])[::-1]
+
+    def newest_bars(self, symbols: Collection[str], at: datetime) -> list[Bar]:
+        """Return the last bars that had ended, one for each symbol and interval, in one query."""
+        newest = [
+            Subquery(
+                Bar.objects.filter(symbol=symbol, interval=interval, opened_at__lte=at - length)
+                .order_by("-opened_at")
+                .values("pk")[:1]
+            )
+            for symbol in sorted(set(symbols))
+            for interval, length in INTERVALS.items()
+        ]
+        return list(Bar.objects.filter(pk__in=newest)) if newest else []
 
     def bars_ended(self, symbol: str, interval: str, after: datetime, until: datetime) -> list[Bar]:
         """Return the bars that ended after one instant and by another, oldest first."""
@@ -95,6 +112,10 @@ class ReplayTape:
     def last_bars(self, symbol: str, interval: str, at: datetime, limit: int) -> list[Bar]:
         """Return the last bars that had ended, oldest first."""
         return self._bars_of(symbol, interval).last(at - INTERVALS[interval], limit)
+
+    def newest_bars(self, symbols: Collection[str], at: datetime) -> list[Bar]:
+        """Return the last bars that had ended, one for each symbol and interval."""
+        return [bar for symbol in symbols for interval in INTERVALS for bar in self.last_bars(symbol, interval, at, 1)]
 
     def bars_ended(self, symbol: str, interval: str, after: datetime, until: datetime) -> list[Bar]:
         """Return the bars that ended after one instant and by another, oldest first."""

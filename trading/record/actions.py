@@ -14,6 +14,7 @@ from uuid import UUID
 from config.lib.errors import DomainError
 from config.lib.figures import format_price, format_quantity, format_signed_usd, format_usd
 from config.lib.owned import owner_id
+from trading.market.queries import find_marks
 from trading.models import (
     UNFINISHED,
     BacktestRun,
@@ -37,7 +38,7 @@ from trading.record.backtests import (
     span_of_bars,
     start_backtest,
 )
-from trading.record.deployment_queries import OpenPosition, get_deployment, last_marks, positions_of
+from trading.record.deployment_queries import OpenPosition, get_deployment, positions_of
 from trading.record.deployments import STARTING_EQUITY_USD, deploy_skill, list_possible_commands, request_command
 from trading.record.trade_queries import TradeFilter, list_open, page_of_trades
 from trading.skills.queries import compare_versions, get_skill, get_version
@@ -367,7 +368,7 @@ def _limits(risk: RiskCaps) -> str:
 
 def _positions(deployment: Deployment, now: datetime) -> list[Line]:
     trades = list_open(deployment.pk)
-    marks = last_marks({trade.symbol for trade in trades}, now)
+    marks = find_marks({trade.symbol for trade in trades}, now)
     held = positions_of(deployment, trades, marks)
     return [(f"{one.trade.symbol} {one.trade.side}", _position(one)) for one in held]
 

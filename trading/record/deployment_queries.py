@@ -1,6 +1,6 @@
 """Read deployments, their commands and open positions."""
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -11,10 +11,9 @@ from uuid import UUID
 from django.db.models import Count, Exists, Model, OuterRef, Q, QuerySet, Subquery, Sum
 
 from config.lib.errors import DomainError
-from trading.market.queries import Mark
+from trading.market.queries import Mark, find_marks
 from trading.models import (
     BacktestRun,
-    Bar,
     BrokerKind,
     DecisionSnapshot,
     Deployment,
@@ -26,7 +25,6 @@ from trading.models import (
     TradeStatus,
     Verdict,
 )
-from trading.models.choices import INTERVALS
 
 
 class DeploymentNotFound(DomainError):
@@ -211,28 +209,8 @@ def mark_positions(held: Iterable[tuple[Deployment, Sequence[Trade]]], now: date
     """Return the open trades of deployments, given with theirs, at the last prices; in one query."""
     given = list(held)
     traded = {symbol for deployment, _ in given for symbol in deployment.version.payload["context"]["symbols"]}
-    marks = last_marks({*traded, *(trade.symbol for _, trades in given for trade in trades)}, now)
+    marks = find_marks({*traded, *(trade.symbol for _, trades in given for trade in trades)}, now)
     return Marked(
         {deployment.pk: positions_of(deployment, trades, marks) for deployment, trades in given},
         sorted(symbol for symbol, mark in marks.items() if mark.bar.is_simulated),
     )
-
-
-def last_marks(symbols: Collection[str], now: datetime) -> dict[str, Mark]:
-    """Return the last price known of each symbol, from bars of any length, in one query; none: not there."""
-    newest = [
-        Subquery(
-            Bar.objects.filter(symbol=symbol, interval=interval, opened_at__lte=now - length)
-            .order_by("-opened_at")
-            .values("pk")[:1]
-        )
-        for symbol in sorted(set(symbols))
-        for interval, length in INTERVALS.items()
-    ]
-    marks: dict[str, Mark] = {}
-    for bar in Bar.objects.filter(pk__in=newest) if newest else ():
-        closed_at = bar.opened_at + INTERVALS[bar.interval]
-        known = marks.get(bar.symbol)
-        if known is None or closed_at > known.at:
-            marks[bar.symbol] = Mark(closed_at, bar.close, bar)
-    return marks

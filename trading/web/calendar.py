@@ -1,37 +1,24 @@
 """Reads of the calendar page."""
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import date, datetime, timedelta
-from decimal import Decimal
 from typing import Final
 from zoneinfo import ZoneInfo
 
-from trading.market.moves import Impact, impact
-from trading.market.queries import list_events, past_moves
+from trading.market.queries import list_events
 from trading.models import (
     MarketEvent,
     Trade,
 )
-from trading.record.deployment_queries import last_marks
+from trading.record.exposure import Exposure, list_exposures
 from trading.record.trade_queries import (
     TradeFilter,
     trades_that_fit,
 )
 
 EVENTS_SHOWN: Final = 200
-
-
 POSITIONS_WEIGHED: Final = 50  # against events; each symbol of theirs costs a few queries
-
-
-@dataclass(frozen=True, slots=True)
-class ShownExposure:
-    """An open position against an event that is to come."""
-
-    trade: Trade
-    notional_usd: Decimal  # at the last price known
-    past: Impact  # what events of its kind did to the symbol in the hour after
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +27,7 @@ class ShownEvent:
 
     event: MarketEvent
     is_past: bool
-    exposures: list[ShownExposure]
+    exposures: list[Exposure]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,10 +72,12 @@ def show_calendar(
     )
     events = found[:EVENTS_SHOWN]
     positions = _positions()
-    weighed = _weigh((event for event in events if event.starts_at >= now), positions, now)
+    exposures: dict[int, list[Exposure]] = {}
+    for exposure in list_exposures((event for event in events if event.starts_at >= now), positions, now):
+        exposures.setdefault(exposure.event.pk, []).append(exposure)
     days: dict[date, list[ShownEvent]] = {}
     for event in events:
-        shown = ShownEvent(event, is_past=event.starts_at < now, exposures=weighed.get(event.pk, []))
+        shown = ShownEvent(event, is_past=event.starts_at < now, exposures=exposures.get(event.pk, []))
         days.setdefault(event.starts_at.astimezone(zone).date(), []).append(shown)
     return Calendar(
         [CalendarDay(day, of_day) for day, of_day in days.items()],
@@ -103,20 +92,3 @@ def _positions() -> list[Trade]:
     """Return the open positions, also of deployments that are paused or stopped: neither closes any (settled 32)."""
     rows = trades_that_fit(TradeFilter(status="open")).select_related("skill").defer("state")
     return list(rows.order_by("symbol", "entry_at", "id")[:POSITIONS_WEIGHED])
-
-
-def _weigh(events: Iterable[MarketEvent], positions: list[Trade], now: datetime) -> dict[int, list[ShownExposure]]:
-    marks = last_marks({trade.symbol for trade in positions}, now)
-    moves: dict[tuple[str, str], list[float]] = {}
-    found: dict[int, list[ShownExposure]] = {}
-    for event in events:
-        for trade in positions:
-            symbol, kind = trade.symbol, (event.kind, trade.symbol)
-            if event.symbols and symbol not in event.symbols:
-                continue
-            if kind not in moves:
-                moves[kind] = past_moves(event.kind, symbol, now)
-            price = marks[symbol].price if symbol in marks else trade.entry_price
-            past = impact(moves[kind], is_long=trade.side == "long")
-            found.setdefault(event.pk, []).append(ShownExposure(trade, abs(trade.quantity) * price, past))
-    return found

@@ -15,12 +15,12 @@ from tests.factories.record import (
 )
 from tests.owners import as_owner
 from tests.trading.data import BARS, needs_bars
-from trading.market.queries import find_mark, list_events, list_news, list_symbols, overview, past_moves, regime_at
+from trading.market.queries import find_marks, list_events, list_news, list_symbols, overview, past_moves, regime_at
 from trading.market.regime import WARM_BARS, Regime
 from trading.market.tape import STORED
 from trading.models import Bar
 from trading.record.deployment_queries import DeploymentNotFound
-from trading.record.exposure import exposures
+from trading.record.exposure import list_deployment_exposures
 
 pytestmark = pytest.mark.django_db
 
@@ -57,9 +57,10 @@ def test_mark_is_the_close_of_the_bar_that_ended_last():
     BarFactory(interval="1h", opened_at=MAY - HOUR, close=D(101))
     BarFactory(interval="1m", opened_at=MAY - HOUR, close=D(99))
 
-    assert (find_mark("BTC", MAY).price, find_mark("BTC", MAY).at) == (101, MAY)
-    assert find_mark("BTC", MAY - HOUR / 2).price == 99
-    assert find_mark("BTC", MAY - 2 * HOUR) is None
+    (mark,) = find_marks(["BTC"], MAY).values()
+    assert (mark.price, mark.at) == (101, MAY)
+    assert find_marks(["BTC"], MAY - HOUR / 2)["BTC"].price == 99
+    assert find_marks(["BTC"], MAY - 2 * HOUR) == {}
 
 
 def test_regime_needs_whole_and_fresh_history():
@@ -161,11 +162,11 @@ def test_exposure_of_a_position_to_an_event(as_trader, django_assert_max_num_que
     TradeFactory(deployment=deployment, still_open=True)
 
     with django_assert_max_num_queries(12):
-        (found,) = exposures(deployment.pk, [coming, elsewhere], MAY)
+        (found,) = list_deployment_exposures(deployment.pk, [coming, elsewhere], MAY)
 
-    assert (found.event_id, found.symbol, found.position_side) == (coming.pk, "BTC", "long")
-    assert (found.notional_usd, found.similar_events_back) == (206, 3)
-    assert (found.median_abs_move_fraction, found.worst_move_fraction) == pytest.approx((0.02, -0.02))
+    assert (found.event.pk, found.trade.symbol, found.trade.side) == (coming.pk, "BTC", "long")
+    assert (found.notional_usd, found.past.events) == (206, 3)
+    assert (found.past.median_abs_move_fraction, found.past.worst_move_fraction) == pytest.approx((0.02, -0.02))
 
 
 def test_exposure_with_few_past_events_says_how_few(as_trader):
@@ -173,9 +174,9 @@ def test_exposure_with_few_past_events_says_how_few(as_trader):
     deployment = DeploymentFactory()
     TradeFactory(deployment=deployment, still_open=True, side="short", quantity=D(-2))
 
-    (found,) = exposures(deployment.pk, [MarketEventFactory(starts_at=MAY + HOUR)], MAY)
+    (found,) = list_deployment_exposures(deployment.pk, [MarketEventFactory(starts_at=MAY + HOUR)], MAY)
 
-    assert (found.similar_events_back, found.median_abs_move_fraction, found.worst_move_fraction) == (1, None, None)
+    assert (found.past.events, found.past.median_abs_move_fraction, found.past.worst_move_fraction) == (1, None, None)
 
 
 def test_exposure_to_many_events_asks_for_each_price_once(as_trader, django_assert_max_num_queries):
@@ -184,14 +185,14 @@ def test_exposure_to_many_events_asks_for_each_price_once(as_trader, django_asse
     events = [MarketEventFactory(starts_at=MAY + HOUR) for _ in range(9)]
 
     with django_assert_max_num_queries(12):
-        assert len(exposures(deployment.pk, events, MAY)) == 9
+        assert len(list_deployment_exposures(deployment.pk, events, MAY)) == 9
 
 
 def test_exposure_of_somebody_elses_deployment_is_not_there(as_trader, stranger):
     theirs = as_owner(stranger, DeploymentFactory)
 
     with pytest.raises(DeploymentNotFound):
-        exposures(theirs.pk, [], MAY)
+        list_deployment_exposures(theirs.pk, [], MAY)
 
 
 @needs_bars

@@ -99,12 +99,14 @@ class MarketEventSerializer(serializers.ModelSerializer[MarketEvent]):
 class ExposureSerializer(serializers.Serializer[Any]):
     """An open position against an event, and what such events did before; null below three of them."""
 
-    symbol = serializers.CharField()
-    position_side = serializers.ChoiceField(TradeSide.choices)
+    symbol = serializers.CharField(source="trade.symbol")
+    position_side = serializers.ChoiceField(TradeSide.choices, source="trade.side")
     notional_usd = AmountField()
-    similar_events_back = serializers.IntegerField()
-    median_abs_move_fraction = serializers.FloatField(allow_null=True)
-    worst_move_fraction = serializers.FloatField(allow_null=True, help_text="Below zero is against the position.")
+    similar_events_back = serializers.IntegerField(source="past.events")
+    median_abs_move_fraction = serializers.FloatField(source="past.median_abs_move_fraction", allow_null=True)
+    worst_move_fraction = serializers.FloatField(
+        source="past.worst_move_fraction", allow_null=True, help_text="Below zero is against the position."
+    )
 
 
 class ExposedEventSerializer(MarketEventSerializer):
