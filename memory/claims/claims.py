@@ -12,12 +12,13 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final, Literal
 
-from config.lib.search.terms import porter_stem
+from config.lib.search.terms import SYNONYMS, porter_stem
 from memory.claims.statements import MASK
 from memory.claims.vocabulary import (
     BEFORE_NUMBERS,
     BREAKS,
     EXCEPTIONS,
+    FILLER_WORDS,
     MONEY,
     NEGATABLE,
     NO_NUMBER_AFTER,
@@ -28,9 +29,7 @@ from memory.claims.vocabulary import (
     PARTLY,
     PHRASES,
     RESETS,
-    SAME_WORDS,
     SCALES,
-    STOP_WORDS,
     UNITS,
     USED_TO_PRECEDED,
     WORDS,
@@ -315,7 +314,7 @@ def _mean(item: _Item, meaning: str) -> None:
         item.kind = "hard"
     else:
         word = item.text.split("'")[0]
-        is_stop = word in STOP_WORDS or item.text in RESETS - {"always", "usually", "mostly"}
+        is_stop = word in FILLER_WORDS or item.text in RESETS - {"always", "usually", "mostly"}
         item.kind, item.key = ("stop", "") if is_stop else ("word", stem(word))
 
 
@@ -379,7 +378,7 @@ def stem(word: str) -> str:
     normal = unicodedata.normalize("NFKC", word)
     if not normal.isascii():
         return normal
-    same = SAME_WORDS.get(normal) or SAME_WORDS.get(normal.removesuffix("s"))
+    same = SYNONYMS.get(normal) or SYNONYMS.get(normal.removesuffix("s"))
     if same is not None:
         return same
     return porter_stem(normal)

@@ -3,6 +3,8 @@
 from fractions import Fraction
 from typing import Final
 
+from config.lib.search.terms import STOP_WORDS
+
 
 def _set(words: str) -> frozenset[str]:
     return frozenset(words.split())
@@ -16,28 +18,19 @@ def _phrases(meaning: str, phrases: str) -> dict[tuple[str, ...], str]:
     return {tuple(phrase.split()): meaning for phrase in phrases.split(",")}
 
 
-STOP_WORDS: Final = _set(
-    "a about again all also am an and any anymore are as at be been being but by can could d did do does doing done"
-    " each else ever for from get gets getting going gonna got had has have having he her here hers him his how i if in"
-    " into is it its itself just keel know let lets like ll longer m make makes many may maybe me might mine more most"
-    " much must my myself need needs of off on once one ones or other our ours out over own per person please quite"
-    " rather re really s said same say she should so some still such t than that the their theirs them themselves then"
-    " there these they thing things think this those to too trader under until up us user users usually ve very wanna"
-    " want wants was we were what when where whether which while who whom whose why will with would yes yet you your"
-    " yours yourself"
+# Stop words of the search that claim something: they restrict, deny or give a time.
+_CLAIMING: Final = _set(
+    "after arent because before cant couldnt didnt doesnt dont further hadnt hasnt havent herself himself id ill im"
+    " isnt ive no nor not only ourselves shouldnt thats theres theyre through wasnt werent whats wont wouldnt youre"
+    " yourselves"
+)
+FILLER_WORDS: Final = (STOP_WORDS - _CLAIMING) | _set(
+    "anymore d done each else ever get gets getting going gonna got keel know like ll longer m make makes many may"
+    " maybe might mine more most much must need needs one ones per person quite rather re really s said say still t"
+    " thing things think trader up user users usually ve wanna want wants whether whose yes yet"
 )
 # A verb said once for several things: "I trade BTC and ETH, never alts".
 LIGHT_WORDS: Final = _set("trade use take")
-SAME_WORDS: Final = {
-    "altcoin": "alt",
-    "bitcoin": "btc",
-    "ethereum": "eth",
-    "ether": "eth",
-    "solana": "sol",
-    "dogecoin": "doge",
-    "memecoin": "meme",
-    "trader": "trade",
-}
 
 NOT: Final = "not"
 OPENS_NOT: Final = "opens"  # denies what follows it in the clause, not what stands before

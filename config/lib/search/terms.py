@@ -38,6 +38,16 @@ STOP_WORDS: Final = frozenset(
     would wouldnt you your youre yours yourself yourselves
     """.split()  # noqa: SIM905 - a paragraph reads better than a column
 )
+SYNONYMS: Final = {
+    "altcoin": "alt",
+    "bitcoin": "btc",
+    "ethereum": "eth",
+    "ether": "eth",
+    "solana": "sol",
+    "dogecoin": "doge",
+    "memecoin": "meme",
+    "trader": "trade",
+}
 
 # Scripts that put no space between words: Thai, Lao, Myanmar, Khmer, kana, ideographs. Korean joins its particles.
 _UNSPACED: Final = (
