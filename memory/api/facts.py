@@ -6,7 +6,6 @@ from http import HTTPStatus
 from typing import ClassVar
 from uuid import UUID
 
-from django.db.models import Q
 from django.http import Http404
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema, extend_schema_view
@@ -30,7 +29,7 @@ from memory.api.serializers import (
     WrittenSerializer,
 )
 from memory.facts.history import list_versions
-from memory.facts.queries import find_last_version
+from memory.facts.queries import find_last_version, list_links
 from memory.facts.services import (
     archive_fact,
     confirm_fact,
@@ -44,7 +43,7 @@ from memory.facts.services import (
     unlink_facts,
 )
 from memory.facts.versions import Written
-from memory.models import Confidence, FactLink, FactSource, UserFact, UserFactQuerySet
+from memory.models import Confidence, FactSource, UserFact, UserFactQuerySet
 from memory.recall.search import recall
 
 Act = Callable[..., Written]
@@ -159,7 +158,7 @@ class LinksView(ApiView):
     @extend_schema(operation_id="list_links", tags=["facts"], responses=LinksSerializer)
     def get(self, request: ApiRequest, fact_id: UUID) -> Response:
         """List the relations of a fact to facts that are held true."""
-        return Response(LinksSerializer({"links": select_links(_newest(fact_id))}).data)
+        return Response(LinksSerializer({"links": list_links(_newest(fact_id))}).data)
 
     @extend_schema(
         operation_id="link_facts",
@@ -175,7 +174,7 @@ class LinksView(ApiView):
             event = link_facts(
                 from_id=str(fact.pk), to_id=fields["to"], relation=fields["relation"], now=timezone.now()
             )
-            links = select_links(fact)
+            links = list_links(fact)
         status = HTTPStatus.OK if event is None else HTTPStatus.CREATED
         return Response(LinksSerializer({"links": links}).data, status=status)
 
@@ -211,21 +210,12 @@ def select_facts(
     now: datetime,
 ) -> UserFactQuerySet:
     """Return the facts that fit, in no order; an empty filter fits all. An instant wins over `state`."""
-    rows = _as_of(valid_at or now, known_at or now) if valid_at or known_at else _in_state(state, now)
+    rows = _in_state(state, now)
+    if valid_at or known_at:
+        rows = UserFact.objects.as_of(valid_at or now, known_at or now)
     given = {"category": category, "source": source, "confidence": confidence}
     rows = rows.filter(has_words(q, "normalised", "topic"), **{name: value for name, value in given.items() if value})
     return rows if topic is None else rows.filter(topic=topic)
-
-
-def select_links(fact: UserFact) -> list[FactLink]:
-    """Return the relations of a believed fact to believed facts, first made first."""
-    believed = UserFact.objects.believed()
-    links = FactLink.objects.filter(Q(from_fact=fact) | Q(to_fact=fact), from_fact__in=believed, to_fact__in=believed)
-    return list(links.order_by("created_at", "id"))
-
-
-def _as_of(valid_at: datetime, known_at: datetime) -> UserFactQuerySet:
-    return UserFact.objects.as_of(valid_at, known_at)
 
 
 def _in_state(state: str, now: datetime) -> UserFactQuerySet:

@@ -26,7 +26,7 @@ def memory_document(*, now: datetime) -> MemoryDocument:
     active = [row for row in rows if row.pk in current]
     ended = sorted((row for row in rows if row.pk not in current), key=_position, reverse=True)
     places = _places()
-    room = settings.MEMORY_TOKEN_LIMIT - count_tokens(_body(map(_active, active), places))
+    room = settings.MEMORY_TOKEN_LIMIT - count_tokens(_body(map(_fact, active), places))
     shown = []
     for row in ended:
         fact = _fact(row, is_active=False)
@@ -51,12 +51,12 @@ def memory_document(*, now: datetime) -> MemoryDocument:
 
 def count_document_tokens(active: Iterable[UserFact]) -> int:
     """Count the tokens of a document that holds these facts and all places; its limit is on them."""
-    return count_tokens(_body(map(_active, active), _places()))
+    return count_tokens(_body(map(_fact, active), _places()))
 
 
 def count_fact_tokens(row: UserFact) -> int:
     """Count the tokens that a fact takes in the document."""
-    return count_tokens(f"{_active(row).model_dump_json()},")
+    return count_tokens(f"{_fact(row).model_dump_json()},")
 
 
 def document_text(document: MemoryDocument) -> str:
@@ -72,11 +72,7 @@ def _body(facts: Iterable[DocumentFact], places: Iterable[DocumentPlace]) -> str
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
 
 
-def _active(row: UserFact) -> DocumentFact:
-    return _fact(row, is_active=True)
-
-
-def _fact(row: UserFact, *, is_active: bool) -> DocumentFact:
+def _fact(row: UserFact, *, is_active: bool = True) -> DocumentFact:
     quoted = str(row.quotes[0]["message_id"]) if row.quotes else None
     conversation = str(row.conversation_id) if row.conversation_id else None
     brought: dict[str, Any] = row.external  # what an imported document said of it

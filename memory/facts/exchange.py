@@ -137,7 +137,7 @@ class _Arrival:
     def _insert(self, fact: DocumentFact, content: str) -> UserFact:
         added_at = _moment(fact.added_at)
         brought = {"id": fact.id, "conversation_id": fact.source_conversation_id, "message_id": fact.source_message_id}
-        ended = {} if fact.is_active else {"archived_at": self._updated_at, "archived_reason": _ENDED}
+        archived = {"archived_at": self._updated_at, "archived_reason": ArchivedReason.USER_ARCHIVED}
         return insert(
             content=content,
             category=category_for(""),
@@ -149,7 +149,7 @@ class _Arrival:
             valid_from=min(added_at, self.now),
             now=self.now,
             origin=self.origin,
-            **ended,
+            **({} if fact.is_active else archived),
         )
 
     def take_place(self, place: DocumentPlace) -> bool:
@@ -172,9 +172,6 @@ class _Arrival:
         detail = {"before": None, "updated_at": None, "stamp": row.updated_at.isoformat()}
         log(EventKind.PLACE, LogEntry(place=row, detail=detail), origin=self.origin, now=self.now)
         return True
-
-
-_ENDED: Final = ArchivedReason.USER_ARCHIVED
 
 
 def _mentions(place: DocumentPlace) -> Iterator[tuple[str, str, str]]:

@@ -16,6 +16,7 @@ from config.lib.text import normal_form
 from memory.models import (
     STALE_AFTER,
     FactCategory,
+    FactLink,
     MemoryEvent,
     MemorySwitches,
     Place,
@@ -232,17 +233,11 @@ def list_facts(wanted: FactFilter, *, page: int, now: datetime) -> FactPage:
     place = place_of(page, total=total, size=PAGE_SIZE)
     order = (_BY_CATEGORY, *_ORDERS[wanted.order]) if wanted.grouped else _ORDERS[wanted.order]
     shown = list_as_shown(rows.order_by(*order)[place.rows], now)
-    groups = _groups(shown, totals) if wanted.grouped else _ungrouped(shown, total)
+    groups = [FactGroup("", total, shown)] if shown else []
+    if wanted.grouped:
+        by_category = groupby(shown, key=lambda listed: FactCategory(listed.fact.category))
+        groups = [FactGroup(category.label, totals[category], list(facts)) for category, facts in by_category]
     return FactPage(shown, total, place.number, place.pages, groups)
-
-
-def _groups(shown: list[ListedFact], totals: dict[str, int]) -> list[FactGroup]:
-    by_category = groupby(shown, key=lambda listed: FactCategory(listed.fact.category))
-    return [FactGroup(category.label, totals[category], list(facts)) for category, facts in by_category]
-
-
-def _ungrouped(shown: list[ListedFact], total: int) -> list[FactGroup]:
-    return [FactGroup("", total, shown)] if shown else []
 
 
 def list_as_shown(facts: Iterable[UserFact], now: datetime) -> list[ListedFact]:
@@ -297,6 +292,13 @@ def find_versions(fact_ids: Iterable[UUID]) -> list[UserFact]:
     return [rows[pk] for pk in wanted if pk in rows]
 
 
+def list_links(fact: UserFact) -> list[FactLink]:
+    """Return the links of a believed fact to other believed facts, first made first."""
+    believed = UserFact.objects.believed()
+    links = FactLink.objects.filter(Q(from_fact=fact) | Q(to_fact=fact), from_fact__in=believed, to_fact__in=believed)
+    return list(links.select_related("from_fact", "to_fact").order_by("created_at", "id"))
+
+
 def find_event(event_id: UUID) -> MemoryEvent | None:
     """Return the event with its rows before and after, or None."""
     return MemoryEvent.objects.select_related("before", "after").filter(pk=event_id).first()
@@ -305,10 +307,9 @@ def find_event(event_id: UUID) -> MemoryEvent | None:
 def _shelf(wanted: FactFilter) -> UserFactQuerySet:
     if wanted.trashed:
         return UserFact.objects.in_trash()
-    rows: UserFactQuerySet = UserFact.objects.believed()
     if wanted.archived:
-        rows = UserFact.objects.last_of_lineage().filter(archived_at__isnull=False, trashed_at__isnull=True)
-    return rows
+        return UserFact.objects.last_of_lineage().filter(archived_at__isnull=False, trashed_at__isnull=True)
+    return UserFact.objects.believed()
 
 
 @dataclass(frozen=True, slots=True)

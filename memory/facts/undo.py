@@ -122,7 +122,7 @@ def _last_row_since(event: MemoryEvent) -> UserFact:
     standing = MemoryEvent.objects.filter(Q(before__in=places) | Q(after__in=places), undone_at__isnull=True)
     later = standing.exclude(pk=event.pk).exclude(kind__in=_BESIDE_VERSIONS)
     last = versions[-1]
-    left_archived = _has_ended(event) or event.detail.get("is_ended", False)
+    left_archived = event.kind in _ENDINGS or event.detail.get("is_ended", False)
     if any(_place(other, places) > _place(event, places) for other in later) or last.is_archived != left_archived:
         raise UndoRefused(_CHANGED_SINCE)
     return last
@@ -130,16 +130,12 @@ def _last_row_since(event: MemoryEvent) -> UserFact:
 
 def _place(event: MemoryEvent, places: dict[UUID, int]) -> tuple[int, int]:
     """Return where an event stands among those of a lineage: writes of one turn share their time, so it cannot tell."""
-    if _has_ended(event) and event.before_id in places:
+    if event.kind in _ENDINGS and event.before_id in places:
         # What was archived already can be deleted, too.
         return places[event.before_id], 3 if event.detail.get("was_archived") else 2
     assert event.after_id is not None, "whatever ends nothing leaves a row"
     is_on_row = event.kind in (EventKind.CONFIRM, EventKind.MERGE)
     return places[event.after_id], 1 if is_on_row else 0
-
-
-def _has_ended(event: MemoryEvent) -> bool:
-    return event.kind in _ENDINGS
 
 
 def _undo_save(event: MemoryEvent, now: datetime) -> None:
@@ -227,14 +223,10 @@ def _undo_place(event: MemoryEvent, now: datetime) -> None:
     Place.objects.filter(pk=place.pk).update(
         **(before or {"removed_at": now}), updated_at=event.detail["updated_at"] or now
     )
-    _forget_mention(event)
+    _undo_mention(event, now)
 
 
 def _undo_mention(event: MemoryEvent, now: datetime) -> None:
-    _forget_mention(event)
-
-
-def _forget_mention(event: MemoryEvent) -> None:
     if (mention := event.detail.get("mention")) is not None:
         PlaceMention.objects.filter(pk=mention).delete()
 

@@ -89,22 +89,9 @@ PAGE: Final = Origin()
 
 # What a successor takes over from the row it replaces, unless the change says otherwise (settled 4).
 INHERITED: Final = (
-    "lineage",
-    "category",
-    "topic",
-    "content",
-    "summary",
-    "body",
-    "source",
-    "confidence",
-    "score",
-    "valid_until",
-    "learned_at",
-    "last_referenced_at",
-    "last_confirmed_at",
-    "conversation_id",
-    "quotes",
-    "skill_id",
+    *("lineage", "category", "topic", "content", "summary", "body", "source", "confidence", "score"),
+    *("valid_until", "learned_at", "last_referenced_at", "last_confirmed_at"),
+    *("conversation_id", "quotes", "skill_id"),
 )
 
 
@@ -178,13 +165,12 @@ def archive(fact: UserFact, reason: str, now: datetime) -> None:
 
 def supersede(old: UserFact, kind: EventKind, changes: dict[str, Any], *, origin: Origin, now: datetime) -> Written:
     """Replace a row by one that differs in `changes`; words that are held true already merge it into those."""
-    # A fact that begins later keeps its beginning; one that had ended holds again, without an end.
-    valid_from = max(now, old.valid_from)
     twin = find_twin(old, content_key(changes.get("content", old.content)))
     if twin is not None:
-        return _merge(old, twin, valid_from, origin=origin, now=now)
+        return merge(old, twin, origin=origin, now=now)
     archive(old, ArchivedReason.SUPERSEDED, now)
-    values = {name: getattr(old, name) for name in INHERITED} | {"valid_from": valid_from} | changes
+    # A fact that begins later keeps its beginning; one that had ended holds again, without an end.
+    values = {name: getattr(old, name) for name in INHERITED} | {"valid_from": max(now, old.valid_from)} | changes
     if values["valid_until"] is not None and values["valid_until"] <= values["valid_from"]:
         values["valid_until"] = None
     new = insert(now=now, origin=origin, supersedes=old, **values)
@@ -193,16 +179,12 @@ def supersede(old: UserFact, kind: EventKind, changes: dict[str, Any], *, origin
 
 def merge(old: UserFact, into: UserFact, *, origin: Origin, now: datetime) -> Written:
     """End a row because another one says it; that one takes over its links."""
-    return _merge(old, into, max(now, old.valid_from), origin=origin, now=now)
-
-
-def _merge(old: UserFact, twin: UserFact, valid_from: datetime, *, origin: Origin, now: datetime) -> Written:
     archive(old, ArchivedReason.MERGED, now)
-    if not holds(twin, now):
-        twin = hold_again(twin, valid_from, origin=origin, now=now).fact
-    event = log(EventKind.MERGE, LogEntry(before=old, after=twin), origin=origin, now=now)
-    _copy_links(old, twin, event)
-    return Written(twin, event)
+    if not holds(into, now):
+        into = hold_again(into, max(now, old.valid_from), origin=origin, now=now).fact
+    event = log(EventKind.MERGE, LogEntry(before=old, after=into), origin=origin, now=now)
+    _copy_links(old, into, event)
+    return Written(into, event)
 
 
 def _copy_links(old: UserFact, twin: UserFact, event: MemoryEvent) -> None:

@@ -7,18 +7,17 @@ from datetime import datetime, timedelta
 from typing import Any, Final
 from uuid import UUID
 
-from django.db.models import F, Q
+from django.db.models import F
 
 from config.lib.llm.tokens import count_tokens
 from config.lib.paging import place_of
 from memory.facts.history import WordRun, word_changes
-from memory.facts.queries import Switches, explain_block, get_switches, next_block
+from memory.facts.queries import Switches, explain_block, get_switches, list_links, next_block
 from memory.models import (
     ArchivedReason,
     Confidence,
     EventKind,
     FactCategory,
-    FactLink,
     MemoryEvent,
     MemoryProposal,
     ProposalKind,
@@ -152,20 +151,13 @@ def find_message(fact: UserFact) -> int | None:
     return events.order_by("created_at", "id").values_list("message_id", flat=True).first()
 
 
-def list_links(fact: UserFact) -> list[LinkedFact]:
-    """Return the links of a believed fact to other believed facts, first made first."""
-    links = FactLink.objects.filter(Q(from_fact=fact.pk) | Q(to_fact=fact.pk)).order_by("created_at", "id")
-    found = [
-        (link, link.to_fact_id if link.from_fact_id == fact.pk else link.from_fact_id)
-        for link in links
-        if not fact.is_archived
-    ]
-    others = {row.pk: row for row in UserFact.objects.believed().filter(pk__in=[other for _, other in found])}
-    return [
-        LinkedFact(link.pk, link.relation, others[other], is_outgoing=link.from_fact_id == fact.pk)
-        for link, other in found
-        if other in others
-    ]
+def list_linked_facts(fact: UserFact) -> list[LinkedFact]:
+    """Return the believed facts that a believed fact is linked to, first linked first."""
+    linked = []
+    for link in list_links(fact):
+        is_outgoing = link.from_fact_id == fact.pk
+        linked.append(LinkedFact(link.pk, link.relation, link.to_fact if is_outgoing else link.from_fact, is_outgoing))
+    return linked
 
 
 def list_asked(page: int, now: datetime) -> AskedFacts:

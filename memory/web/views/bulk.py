@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 from uuid import UUID, uuid4
 
 from django.contrib import messages
@@ -18,13 +18,12 @@ from config.lib.web import owned_view
 from memory.facts.queries import PAGE_SIZE
 from memory.facts.services import archive_fact, delete_fact, demote_fact, promote_fact, restore_fact
 from memory.facts.versions import FactNotFound, Origin, Written
-from memory.web.views.fact_list import facts_page, listing
+from memory.web.views.fact_list import batch_listing, facts_page, listing
 from memory.web.views.responses import (
     REFUSED,
     UNCHANGED,
     PageRequest,
     back_with,
-    batch_of,
     goes_into,
     shown_query,
     uuids,
@@ -83,11 +82,7 @@ def _notice(counted: dict[str, int]) -> str:
 
 def _answer(request: PageRequest, batch_id: UUID | None, notice: str, now: datetime) -> HttpResponse:
     if goes_into(request, "results"):
-        query = shown_query(request).copy()
-        for name in ("event", "select"):
-            query.pop(name, None)
-        query["batch"] = str(batch_id or "")
-        shown: dict[str, Any] = listing(query, now, batch=batch_of(query), notice=notice)
+        shown = batch_listing(request, batch_id, now, notice=notice)
         return TemplateResponse(request, "memory/_found.html", {**shown, "focus": True})
     if notice:
         messages.warning(request, notice)

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from uuid import UUID
 
 from django.http import HttpResponse
+from django.http.response import HttpResponseBase
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
@@ -54,46 +55,29 @@ def edit(request: PageRequest, fact_id: UUID) -> HttpResponse:
     return fact_page(request, form.fact, now, form=form, status=status)
 
 
-@require_POST
-@owned_view
-def promote(request: PageRequest, fact_id: UUID) -> HttpResponse:
-    """Mark a fact as said by its owner."""
-    return _act(request, fact_id, promote_fact)
+def _action_view(write: Callable[..., Written]) -> Callable[..., HttpResponseBase]:
+    """Return the view that does `write` to one fact."""
+
+    @require_POST
+    @owned_view
+    def view(request: PageRequest, fact_id: UUID) -> HttpResponse:
+        now = timezone.now()
+        try:
+            with writing(request, FactNotFound):
+                done = write(fact_id=fact_id, now=now)
+        except DomainError as error:
+            return refused(request, fact_id, str(error), now)
+        return written(request, fact_id, done, now)
+
+    return view
 
 
-@require_POST
-@owned_view
-def demote(request: PageRequest, fact_id: UUID) -> HttpResponse:
-    """Mark a fact as concluded by Keel."""
-    return _act(request, fact_id, demote_fact)
-
-
-@require_POST
-@owned_view
-def confirm(request: PageRequest, fact_id: UUID) -> HttpResponse:
-    """Note that its owner affirmed a fact."""
-    return _act(request, fact_id, confirm_fact)
-
-
-@require_POST
-@owned_view
-def archive(request: PageRequest, fact_id: UUID) -> HttpResponse:
-    """Take a fact out of use, and keep it."""
-    return _act(request, fact_id, archive_fact)
-
-
-@require_POST
-@owned_view
-def delete(request: PageRequest, fact_id: UUID) -> HttpResponse:
-    """Put a fact into the trash, which lets go of it 30 days later."""
-    return _act(request, fact_id, delete_fact)
-
-
-@require_POST
-@owned_view
-def restore(request: PageRequest, fact_id: UUID) -> HttpResponse:
-    """Take an archived fact, or one of the trash, back into use."""
-    return _act(request, fact_id, restore_fact)
+promote = _action_view(promote_fact)
+demote = _action_view(demote_fact)
+confirm = _action_view(confirm_fact)
+archive = _action_view(archive_fact)
+delete = _action_view(delete_fact)
+restore = _action_view(restore_fact)
 
 
 @require_POST
@@ -131,16 +115,6 @@ def unlink(request: PageRequest, fact_id: UUID, link_id: UUID) -> HttpResponse:
     with writing(request, FactNotFound):
         event = unlink_facts(link_id=link_id, now=now)
     return answer(request, last.pk, now, event=event)
-
-
-def _act(request: PageRequest, fact_id: UUID, write: Callable[..., Written]) -> HttpResponse:
-    now = timezone.now()
-    try:
-        with writing(request, FactNotFound):
-            done = write(fact_id=fact_id, now=now)
-    except DomainError as error:
-        return refused(request, fact_id, str(error), now)
-    return written(request, fact_id, done, now)
 
 
 def _conflict(last: UserFact) -> str:

@@ -15,7 +15,7 @@ from memory.facts.queries import count_facts, find_last_version, list_as_shown, 
 from memory.facts.versions import Written
 from memory.models import MemoryEvent, UserFact
 from memory.web.forms import SUGGESTED_TOPICS, EditFactForm, FactFilterForm, FactForm, LinkForm
-from memory.web.queries import Batch, find_message, list_forgotten, list_links
+from memory.web.queries import find_message, list_forgotten, list_linked_facts
 from memory.web.views.responses import (
     CONFLICT,
     UNCHANGED,
@@ -27,6 +27,7 @@ from memory.web.views.responses import (
     event_of,
     goes_into,
     said_of,
+    shown_query,
 )
 
 
@@ -43,15 +44,13 @@ def address(last: UserFact, query: QueryDict | None = None) -> str:
     return reverse("memory:fact", args=[last.pk]) + (f"?{query.urlencode()}" if query else "")
 
 
-def listing(
-    query: QueryDict, now: datetime, *, event: MemoryEvent | None = None, batch: Batch | None = None, notice: str = ""
-) -> dict[str, Any]:
+def listing(query: QueryDict, now: datetime, *, event: MemoryEvent | None = None, notice: str = "") -> dict[str, Any]:
     """Return what the list shows for a query string, and the addresses that lead on from it."""
     topics = list_topics()
     filters = FactFilterForm(query, topics=topics)
     wanted = filters.wanted()
     page = list_facts(wanted, page=filters.known.get("page", 1), now=now)
-    event, batch = event or event_of(query), batch or batch_of(query)
+    event, batch = event or event_of(query), batch_of(query)
     is_front = not filters.known.keys() - {"sort", "group"}
     home = reverse("memory:facts")
     here = home + filters.query(page=page.number if page.number > 1 else None)
@@ -83,6 +82,15 @@ def listing(
             **ways_on(page, lambda number: home + filters.query(page=number)),
         },
     }
+
+
+def batch_listing(request: PageRequest, batch_id: UUID | None, now: datetime, *, notice: str) -> dict[str, Any]:
+    """Return what the list that is shown shows after a batch, with its undo line."""
+    query = shown_query(request).copy()
+    for name in ("event", "select"):
+        query.pop(name, None)
+    query["batch"] = str(batch_id or "")
+    return listing(query, now, notice=notice)
 
 
 def new_form() -> FactForm:
@@ -118,7 +126,7 @@ def fact_page(
         "history": list_history(last.lineage),
         "form": form or (None if last.is_archived else EditFactForm(last)),
         "link_form": link_form or LinkForm(),
-        "linked": list_links(last),
+        "linked": list_linked_facts(last),
         "message_id": find_message(last),
         "topics": sorted({*list_topics(), *SUGGESTED_TOPICS}),
         **said,

@@ -15,7 +15,7 @@ from django.views.decorators.vary import vary_on_headers
 from config.lib.errors import DomainError
 from config.lib.text import one_line, slug
 from config.lib.web import owned_view
-from memory.facts.places import PlaceWritten, add_place, find_place, find_place_event, list_places, remove_place
+from memory.facts.places import add_place, find_place, find_place_event, list_places, remove_place
 from memory.facts.versions import FactNotFound
 from memory.models import MemoryEvent
 from memory.web.forms import PlaceForm
@@ -81,7 +81,9 @@ def _save(request: PageRequest, form: PlaceForm, *, key: str, **forms: PlaceForm
     if form.is_valid():
         try:
             with writing(request, FactNotFound):
-                done = _write(form, key)
+                # A name without a letter or digit is its own id.
+                place_id = key or one_line(form.cleaned_data["name"])
+                done = add_place(place_id=place_id, **form.cleaned_data, now=timezone.now())
         except DomainError as error:
             form.add_error("name", str(error))
         else:
@@ -89,12 +91,6 @@ def _save(request: PageRequest, form: PlaceForm, *, key: str, **forms: PlaceForm
                 messages.info(request, UNCHANGED)
             return places_answer(request, event=done.event)
     return _page(request, status=REFUSED, **forms)
-
-
-def _write(form: PlaceForm, key: str) -> PlaceWritten:
-    name, notes = form.cleaned_data["name"], form.cleaned_data["notes"]
-    # A name without a letter or digit is its own id.
-    return add_place(place_id=key or one_line(name), name=name, notes=notes, now=timezone.now())
 
 
 def _page(

@@ -6,7 +6,7 @@ A view answers htmx with the piece it asked for, which it tells by the id of the
 redirects to where it came from, with the undo line there.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from http import HTTPStatus
 from typing import Any, Final
@@ -59,6 +59,16 @@ def writing(request: PageRequest, missing: type[DomainError]) -> Iterator[None]:
             yield
     except missing as error:
         raise Http404 from error
+
+
+def refusal_of(request: PageRequest, missing: type[DomainError], write: Callable[..., object], **values: object) -> str:
+    """Do a write behind the door; return why it was refused, or an empty text."""
+    try:
+        with writing(request, missing):
+            write(**values)
+    except DomainError as error:
+        return str(error)
+    return ""
 
 
 def goes_into(request: PageRequest, element_id: str) -> bool:

@@ -8,6 +8,7 @@ from uuid import UUID, uuid4
 
 from django.contrib import messages
 from django.http import Http404, HttpResponse, HttpResponseBadRequest, QueryDict
+from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
@@ -42,9 +43,9 @@ from memory.web.views.responses import (
     back_with,
     batch_of,
     goes_into,
+    refusal_of,
     said_of,
     uuids,
-    writing,
 )
 
 RIGHT: Final = "right"
@@ -90,25 +91,29 @@ def review(request: PageRequest) -> HttpResponse:
     return _page(request, _asked(request))
 
 
-@require_POST
-@owned_view
-def accept(request: PageRequest, proposal_id: UUID) -> HttpResponse:
-    """Apply a proposal as its owner's own words."""
-    return _decide(request, proposal_id, accept_proposal)
+def _decision_view(decide: Callable[..., MemoryProposal]) -> Callable[..., HttpResponseBase]:
+    """Return the view that decides about one proposal."""
+
+    @require_POST
+    @owned_view
+    def view(request: PageRequest, proposal_id: UUID) -> HttpResponse:
+        refusal = refusal_of(request, ProposalNotFound, decide, proposal_id=proposal_id, now=timezone.now())
+        shown = find_proposal(proposal_id)
+        if shown is None:
+            raise Http404
+        if goes_into(request, "proposal-"):
+            context = {"shown": shown, "refusal": refusal, "focus": True}
+            return TemplateResponse(request, "memory/_proposal.html", context, status=CONFLICT if refusal else 200)
+        if refusal:
+            messages.error(request, refusal)
+        return back_with(request, reverse("memory:review"))
+
+    return view
 
 
-@require_POST
-@owned_view
-def dismiss(request: PageRequest, proposal_id: UUID) -> HttpResponse:
-    """Decide against a proposal; it is not made again."""
-    return _decide(request, proposal_id, dismiss_proposal)
-
-
-@require_POST
-@owned_view
-def reopen(request: PageRequest, proposal_id: UUID) -> HttpResponse:
-    """Take a decision back; what accepting wrote is undone."""
-    return _decide(request, proposal_id, reopen_proposal)
+accept = _decision_view(accept_proposal)
+dismiss = _decision_view(dismiss_proposal)
+reopen = _decision_view(reopen_proposal)
 
 
 @require_POST
@@ -160,24 +165,6 @@ def _decided_together(data: QueryDict) -> list[tuple[UUID, str]]:
         return list_decided_at(moment.astimezone(UTC)) if moment is not None and moment.tzinfo else []
     except (ValueError, OverflowError):
         return []
-
-
-def _decide(request: PageRequest, proposal_id: UUID, decide: Callable[..., MemoryProposal]) -> HttpResponse:
-    refusal = ""
-    try:
-        with writing(request, ProposalNotFound):
-            decide(proposal_id=proposal_id, now=timezone.now())
-    except DomainError as error:
-        refusal = str(error)
-    shown = find_proposal(proposal_id)
-    if shown is None:
-        raise Http404
-    if goes_into(request, "proposal-"):
-        context = {"shown": shown, "refusal": refusal, "focus": True}
-        return TemplateResponse(request, "memory/_proposal.html", context, status=CONFLICT if refusal else 200)
-    if refusal:
-        messages.error(request, refusal)
-    return back_with(request, reverse("memory:review"))
 
 
 def _answered(request: PageRequest) -> HttpResponse:

@@ -9,15 +9,14 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from config.lib.errors import DomainError
 from config.lib.web import owned_view
 from memory.facts.queries import find_event, find_last_version
 from memory.facts.undo import undo_batch, undo_event
 from memory.facts.versions import FactNotFound
 from memory.models import EventKind, MemoryEvent
-from memory.web.views.fact_list import answer, listing, refused
+from memory.web.views.fact_list import answer, batch_listing, refused
 from memory.web.views.places import places_answer
-from memory.web.views.responses import CONFLICT, PageRequest, back_with, goes_into, shown_query, uuid_or_none, writing
+from memory.web.views.responses import CONFLICT, PageRequest, back_with, goes_into, refusal_of, uuid_or_none
 
 
 @require_POST
@@ -25,12 +24,7 @@ from memory.web.views.responses import CONFLICT, PageRequest, back_with, goes_in
 def undo(request: PageRequest, event_id: UUID) -> HttpResponse:
     """Take a write back, from these pages or from a line in a chat."""
     now = timezone.now()
-    refusal = ""
-    try:
-        with writing(request, FactNotFound):
-            undo_event(event_id=event_id, now=now)
-    except DomainError as error:
-        refusal = str(error)
+    refusal = refusal_of(request, FactNotFound, undo_event, event_id=event_id, now=now)
     event = find_event(event_id)
     if event is None:
         raise Http404
@@ -51,18 +45,10 @@ def undo(request: PageRequest, event_id: UUID) -> HttpResponse:
 def undo_many(request: PageRequest, batch_id: UUID) -> HttpResponse:
     """Take back what was done to many facts at once, all or nothing."""
     now = timezone.now()
-    refusal = ""
-    try:
-        with writing(request, FactNotFound):
-            undo_batch(batch_id=batch_id, now=now)
-    except DomainError as error:
-        refusal = f"Nothing was undone. {error}"
+    refusal = refusal_of(request, FactNotFound, undo_batch, batch_id=batch_id, now=now)
+    refusal = f"Nothing was undone. {refusal}" if refusal else ""
     if goes_into(request, "results"):
-        query = shown_query(request).copy()
-        for name in ("event", "select"):
-            query.pop(name, None)
-        query["batch"] = str(batch_id)
-        shown = listing(query, now, notice=refusal)
+        shown = batch_listing(request, batch_id, now, notice=refusal)
         return TemplateResponse(request, "memory/_found.html", shown, status=CONFLICT if refusal else 200)
     if refusal:
         messages.error(request, refusal)

@@ -56,7 +56,7 @@ from memory.models import (
     ProposalStatus,
     UserFact,
 )
-from memory.web.queries import list_links
+from memory.web.queries import list_linked_facts
 from tests.factories.memory import MAY, UserFactFactory
 
 # Few words, so that facts meet: some equal another in normal form, some hold another.
@@ -547,7 +547,7 @@ class FactStore(RuleBasedStateMachine):
         links = list(FactLink.objects.all())
         assert {link.from_fact_id for link in links} | {link.to_fact_id for link in links} <= last
         believed = {row.pk for row in self.believed()}
-        assert {linked.other.pk for row in self.believed() for linked in list_links(row)} <= believed
+        assert {linked.other.pk for row in self.believed() for linked in list_linked_facts(row)} <= believed
 
     @invariant()
     def trash_holds_newest_rows_that_are_archived(self) -> None:

@@ -17,7 +17,7 @@ from memory.facts.services import (
 from memory.facts.undo import UndoRefused, undo_event
 from memory.facts.versions import FactAmbiguous, FactNotFound, Origin
 from memory.models import EventKind, FactLink, MemoryEvent, UserFact
-from memory.web.queries import list_links
+from memory.web.queries import list_linked_facts
 from memory.wording import FactRefused
 from tests.factories.memory import JULY, JUNE, FactLinkFactory, UserFactFactory
 from tests.owners import as_owner
@@ -42,7 +42,7 @@ def link(ends, relation: str = "relates_to") -> MemoryEvent | None:
 def shown(fact: UserFact) -> list[tuple[str, str]]:
     """Return what the page of the fact's newest version links to."""
     last = UserFact.objects.last_of_lineage().get(lineage=fact.lineage)
-    return [(linked.relation, linked.other.content) for linked in list_links(last)]
+    return [(linked.relation, linked.other.content) for linked in list_linked_facts(last)]
 
 
 def test_link_facts_relates_two_current_facts(ends):
