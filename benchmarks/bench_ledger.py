@@ -26,8 +26,9 @@ from config.lib.owned import owned_tx  # noqa: E402
 from tests.factories.record import DeploymentFactory, TradeFactory  # noqa: E402
 from trading.models import Fill as FillRow  # noqa: E402
 from trading.models import Trade, Trader  # noqa: E402
+from trading.record.executions import Execution  # noqa: E402
 from trading.record.ledger import Ledger, lock_deployment, record_tick  # noqa: E402
-from trading.record.positions import Book, Execution, Tick  # noqa: E402
+from trading.record.positions import Book, Tick  # noqa: E402
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SYMBOLS, TICKS, ROUNDS = 200, 20, 3

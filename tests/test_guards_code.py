@@ -24,7 +24,7 @@ RAW_SQL = {
     "config.lib.search.index.count_holders": "no model has the table of the index; its tokens are of one owner",
     "chat.conversations.queries.get_standing": "one round trip before the first token",
     "chat.conversations.queries.history": "before the first token, too",
-    "trading.record.ledger._write": "twenty times as fast, for a backtest and a tick of many symbols",
+    "trading.record.ledger_rows._write": "twenty times as fast, for a backtest and a tick of many symbols",
     "trading.market.imports.bars._write": "a month of minutes in seconds; nobody's rows",
 }
 CLOCKS = {

@@ -19,9 +19,9 @@ from tests.factories.record import (
 from tests.owners import as_owner
 from trading.models import Trade
 from trading.record.deployment_queries import DeploymentNotFound, list_deployments
-from trading.record.ledger import import_fills
+from trading.record.executions import Execution
+from trading.record.fills_import import import_fills
 from trading.record.notes import find_active_note, list_active_notes
-from trading.record.positions import Execution
 from trading.record.trade_queries import (
     TradeFilter,
     TradeNotFound,

@@ -15,8 +15,10 @@ from trading.api.serializers.pushes import FillsInput, PushedSerializer, TickedS
 from trading.market.queries import regime_at
 from trading.models import OrderOrigin
 from trading.record.deployments import get_pushed_deployment
-from trading.record.ledger import Intent, import_fills, lock_deployment, record_tick
-from trading.record.positions import Execution, Funding, PathBar, Tick
+from trading.record.executions import Execution
+from trading.record.fills_import import import_fills
+from trading.record.ledger import Intent, lock_deployment, record_tick
+from trading.record.positions import Funding, PathBar, Tick
 
 
 class FillsView(ApiView):

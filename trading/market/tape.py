@@ -99,6 +99,21 @@ class StoredTape:
 STORED: Final = StoredTape()
 
 
+def finest_bars(tape: Tape, symbol: str, *, after: datetime, until: datetime) -> list[Bar]:
+    """Return the shortest bars of each stretch of time, in order and without overlap."""
+    kept: list[Bar] = []
+    covered = timedelta(0)
+    for interval, length in INTERVALS.items():
+        taken = [(bar.opened_at, bar.opened_at + INTERVALS[bar.interval]) for bar in kept]
+        for bar in tape.bars_ended(symbol, interval, after, until):
+            if all(bar.opened_at + length <= begin or end <= bar.opened_at for begin, end in taken):
+                kept.append(bar)
+                covered += length
+        if covered >= until - after:
+            break
+    return sorted(kept, key=lambda bar: bar.opened_at)
+
+
 class ReplayTape:
     """The tape as a backtest needs it: read page by page while time goes on, and never asked about an earlier time."""
 

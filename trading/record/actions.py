@@ -5,7 +5,7 @@ Only `run_action` writes rows.
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime
 from decimal import Decimal
 from http import HTTPStatus
 from typing import Any, Final
@@ -16,36 +16,38 @@ from config.lib.figures import format_price, format_quantity, format_signed_usd,
 from config.lib.owned import owner_id
 from trading.market.queries import find_marks
 from trading.models import (
-    UNFINISHED,
     BacktestRun,
     BrokerKind,
     CommandKind,
     Deployment,
-    DeploymentCommand,
     DeploymentStatus,
     ExperienceTier,
     Skill,
     SkillVersion,
     Trader,
-    WorkStatus,
 )
 from trading.models.deployments import ActionType
 from trading.record.backtests import (
     BacktestRefused,
     BarsInRange,
+    backtest_range,
     count_bars,
     count_ticks,
-    span_of_bars,
     start_backtest,
 )
-from trading.record.deployment_queries import OpenPosition, get_deployment, positions_of
-from trading.record.deployments import STARTING_EQUITY_USD, deploy_skill, list_possible_commands, request_command
+from trading.record.deployment_queries import OpenPosition, find_last_backtest, get_deployment, positions_of
+from trading.record.deployments import (
+    STARTING_EQUITY_USD,
+    deploy_skill,
+    find_waiting_command,
+    get_deployable_version,
+    list_possible_commands,
+    request_command,
+)
 from trading.record.trade_queries import TradeFilter, list_open, page_of_trades
-from trading.skills.queries import compare_versions, get_skill, get_version
+from trading.skills.queries import compare_versions, get_skill
 from trading.skills.schemas import RiskCaps, Schedule, parse_payload
-from trading.skills.services import SkillArchived
 
-USUAL_DAYS: Final = 30  # of a backtest, where no days are named
 FEE_BPS: Final = Decimal(4)
 SLIPPAGE_BPS: Final = Decimal(2)
 MAX_CHANGES: Final = 8  # fields of a redeploy that are named
@@ -163,15 +165,16 @@ def run_action(action_type: str, payload: Mapping[str, str], now: datetime) -> d
     return {"command_id": str(command.pk), "deployment_id": payload["deployment_id"]}
 
 
-# --- One kind of action each ---
-
-
 def _draw_deploy(action: Action) -> Drawing:
     assert action.skill_id is not None, "a deploy names its skill"
     if action.broker != BrokerKind.PAPER:
         raise ActionImpossible("Keel deploys on paper only. A program that trades live pushes its own record.")
-    version = _deployable(action.skill_id)
-    payload, running, backtest = parse_payload(version.payload), _alive(action.skill_id), _last_backtest(version)
+    version = get_deployable_version(action.skill_id)
+    payload, running, backtest = (
+        parse_payload(version.payload),
+        _alive(action.skill_id),
+        find_last_backtest(version=version),
+    )
     lines = [
         ("Skill", _named(version)),
         ("Broker", "Paper: play money, at the market’s prices"),
@@ -195,9 +198,9 @@ def _draw_deploy(action: Action) -> Drawing:
 
 def _draw_backtest(action: Action, now: datetime) -> Drawing:
     assert action.skill_id is not None, "a backtest names its skill"
-    version = _deployable(action.skill_id)
+    version = get_deployable_version(action.skill_id)
     payload = parse_payload(version.payload)
-    starts_at, ends_at = _range(action, now)
+    starts_at, ends_at = backtest_range(action.skill_id, action.starts_on, action.ends_on, now)
     if starts_at == ends_at:
         raise BacktestRefused("This day has only begun. Choose an earlier one.")
     ticks = count_ticks(payload, starts_at, ends_at, now)
@@ -231,7 +234,7 @@ def _draw_command(action: Action, now: datetime) -> Drawing:
     kind, deployment = CommandKind(action.type), get_deployment(action.deployment_id)
     if kind not in list_possible_commands(deployment):
         raise ActionImpossible(_why_not(deployment))
-    if _waits(deployment, kind):
+    if find_waiting_command(deployment, kind):
         raise ActionImpossible("That is asked for already. The runner does it at its next round.")
     is_live = deployment.broker_kind == BrokerKind.LIVE
     lines = [
@@ -249,37 +252,6 @@ def _draw_command(action: Action, now: datetime) -> Drawing:
     return Drawing({"deployment_id": str(deployment.pk)}, lines, _command_state(deployment, kind))
 
 
-def _deployable(skill_id: UUID) -> SkillVersion:
-    version = get_version(skill_id)
-    if version.skill.archived_at is not None:
-        raise SkillArchived("This skill is archived. Save it under another name to go on with it.")
-    return version
-
-
-def _range(action: Action, now: datetime) -> tuple[datetime, datetime]:
-    """Return the instants of a backtest: of the days named, or of the last thirty days that have bars."""
-    assert action.skill_id is not None, "a backtest names its skill"
-    today = now.astimezone(UTC).date()
-    span = span_of_bars(action.skill_id)
-    if action.ends_on is not None:
-        ends_on = action.ends_on
-    else:
-        ends_on = (min(span[1], now) - timedelta(microseconds=1)).astimezone(UTC).date() if span else today
-    starts_on = action.starts_on
-    if starts_on is None:
-        starts_on = ends_on - timedelta(days=USUAL_DAYS - 1)
-        if span and span[0].astimezone(UTC).date() <= ends_on:
-            starts_on = max(starts_on, span[0].astimezone(UTC).date())
-    if not starts_on <= ends_on <= today:
-        raise BacktestRefused("A backtest begins before it ends, and ends in the past.")
-    ends_at = now if ends_on == today else _midnight(ends_on) + timedelta(days=1)  # a day that is not over ends now
-    return _midnight(starts_on), ends_at
-
-
-def _midnight(day: date) -> datetime:
-    return datetime.combine(day, time(), UTC)
-
-
 def _why_not(deployment: Deployment) -> str:
     version, newest = deployment.version.version, deployment.skill.latest_version
     runs = f"version {version}, the newest" if version == newest else f"version {version} of {newest}"
@@ -288,9 +260,6 @@ def _why_not(deployment: Deployment) -> str:
     held = _counted(len(list_open(deployment.pk)), "open position")
     possible = ", ".join(list_possible_commands(deployment)) or "nothing any more"
     return f"Not possible now. The deployment is {status}, {kind}, at {runs}, with {held}. Possible: {possible}."
-
-
-# --- What a card depends on ---
 
 
 def _skill_state(skill: Skill) -> dict[str, Any]:
@@ -307,7 +276,7 @@ def _command_state(deployment: Deployment, kind: CommandKind) -> dict[str, Any]:
         "deployment": str(deployment.pk),
         "status": deployment.status,
         "version": deployment.version.version,
-        "waits": _waits(deployment, kind),
+        "waits": find_waiting_command(deployment, kind) is not None,
     }
     if kind == CommandKind.REDEPLOY:
         state["latest_version"] = deployment.skill.latest_version
@@ -316,16 +285,9 @@ def _command_state(deployment: Deployment, kind: CommandKind) -> dict[str, Any]:
     return state
 
 
-def _waits(deployment: Deployment, kind: CommandKind) -> bool:
-    return DeploymentCommand.objects.filter(deployment=deployment, kind=kind, status__in=UNFINISHED).exists()
-
-
 def _alive(skill_id: UUID) -> list[UUID]:
     rows = Deployment.objects.filter(skill=skill_id).exclude(broker_kind=BrokerKind.BACKTEST)
     return list(rows.exclude(status=DeploymentStatus.STOPPED).values_list("pk", flat=True))
-
-
-# --- What rows say, in words ---
 
 
 def _named(version: SkillVersion) -> str:
@@ -334,12 +296,6 @@ def _named(version: SkillVersion) -> str:
 
 def _is_novice() -> bool:
     return Trader.objects.filter(pk=owner_id(), experience_tier=ExperienceTier.NOVICE).exists()
-
-
-def _last_backtest(version: SkillVersion) -> BacktestRun | None:
-    played = Deployment.objects.filter(version=version, broker_kind=BrokerKind.BACKTEST)
-    rows = BacktestRun.objects.filter(deployment__in=played.values("pk"), status=WorkStatus.DONE)
-    return rows.order_by("-finished_at", "id").first()
 
 
 def _backtest(run: BacktestRun) -> str:

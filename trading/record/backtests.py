@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
+from functools import partial
 from http import HTTPStatus
 from typing import Any, Final
 from uuid import UUID
@@ -29,35 +30,17 @@ from trading.record.trade_queries import deployment_performance, latest_equity
 from trading.skills.queries import get_version
 from trading.skills.schemas import SkillPayload, parse_payload
 
+RUNS_ON_A_PAGE: Final = 25
+MAX_BACKTEST: Final = timedelta(days=366 * 3)
+MAX_BACKTEST_TICKS: Final = 110_000  # three years of quarters of an hour
+MAX_COST_BPS: Final = 1_000
+USUAL_DAYS: Final = 30  # of a backtest without given days
+
 
 class BacktestNotFound(DomainError):
     """The owner has no such backtest."""
 
     http_status = HTTPStatus.NOT_FOUND
-
-
-def get_backtest(run_id: UUID) -> BacktestRun:
-    """Return a backtest. Raises BacktestNotFound."""
-    run: BacktestRun | None = BacktestRun.objects.filter(pk=run_id).select_related("deployment").first()
-    if run is None:
-        raise BacktestNotFound("You have no such backtest.")
-    return run
-
-
-def list_backtests_to_run(now: datetime) -> list[tuple[UUID, int]]:
-    """Return (run, user) of the backtests that wait, or whose runner went away; oldest first, inside `system_tx`."""
-    is_free = Q(status="pending") | Q(status="running", lease_until__lte=now)
-    rows = BacktestRun.objects.filter(is_free, user__is_active=True).order_by("created_at", "id")
-    return list(rows.values_list("pk", "user_id"))
-
-
-MAX_BACKTEST_TICKS: Final = 110_000  # three years of quarters of an hour
-
-
-MAX_COST_BPS: Final = 1_000
-
-
-MAX_BACKTEST: Final = timedelta(days=366 * 3)
 
 
 class BacktestRefused(DomainError):
@@ -68,108 +51,6 @@ class BacktestIsOver(DomainError):
     """A backtest that has ended cannot be cancelled."""
 
     http_status = HTTPStatus.CONFLICT
-
-
-def count_ticks(payload: SkillPayload, starts_at: datetime, ends_at: datetime, now: datetime) -> int:
-    """Return how often a backtest of this range would tick.
-
-    Raises:
-        BacktestRefused: the range is in the future, empty or too long.
-    """
-    if not starts_at < ends_at <= now:
-        raise BacktestRefused("A backtest begins before it ends, and ends in the past.")
-    if ends_at - starts_at > MAX_BACKTEST:
-        raise BacktestRefused("A backtest covers three years at most.")
-    ticks = (ends_at - starts_at) // payload.schedule.every
-    if ticks > MAX_BACKTEST_TICKS:
-        raise BacktestRefused(f"That would be more than {MAX_BACKTEST_TICKS:,} ticks. Choose a shorter time.")
-    return ticks
-
-
-def start_backtest(
-    *,
-    skill_id: UUID,
-    starts_at: datetime,
-    ends_at: datetime,
-    starting_equity_usd: Decimal = STARTING_EQUITY_USD,
-    fee_bps: Decimal = Decimal(4),
-    slippage_bps: Decimal = Decimal(2),
-    reflects: bool = True,
-    now: datetime,
-) -> BacktestRun:
-    """Queue a backtest of a skill's newest version, on a deployment of its own.
-
-    Raises:
-        SkillNotFound: the owner has no such skill.
-        BacktestRefused: the range is in the future, empty or too long.
-    """
-    if not 0 <= slippage_bps < MAX_COST_BPS or abs(fee_bps) >= MAX_COST_BPS:
-        raise BacktestRefused(f"Fees and slippage are below {MAX_COST_BPS} basis points, and slippage costs.")
-    payload = parse_payload(get_version(skill_id).payload)
-    count_ticks(payload, starts_at, ends_at, now)
-    symbols = payload.context.symbols
-    bars = Bar.objects.filter(symbol__in=symbols, opened_at__gte=starts_at, opened_at__lt=ends_at)
-    deployment = deploy_skill(
-        skill_id=skill_id, broker_kind=BrokerKind.BACKTEST, starting_equity_usd=starting_equity_usd, now=now
-    )
-    return BacktestRun.objects.create(
-        deployment=deployment,
-        starts_at=starts_at,
-        ends_at=ends_at,
-        fee_bps=fee_bps,
-        slippage_bps=slippage_bps,
-        reflects=reflects,
-        is_simulated=bars.filter(is_simulated=True).exists(),
-        created_at=now,
-    )
-
-
-def cancel_backtest(*, run_id: UUID, now: datetime) -> BacktestRun:
-    """End a backtest that waits or runs; what it did so far is kept, and its runner stops at its next step.
-
-    Raises:
-        BacktestNotFound: the owner has no such backtest.
-        BacktestIsOver: it has ended already.
-    """
-    rows = BacktestRun.objects.filter(pk=run_id, status__in=UNFINISHED)
-    is_ended = rows.update(status=WorkStatus.CANCELLED, finished_at=now, lease=None, lease_until=None)
-    run = get_backtest(run_id)
-    if not is_ended:
-        raise BacktestIsOver(f"This backtest is over: {run.get_status_display().lower()}.")
-    return run
-
-
-def claim_backtest(*, run_id: UUID, lease: UUID, until: datetime, now: datetime) -> bool:
-    """Take a backtest that waits, or whose runner went away."""
-    is_free = Q(status=WorkStatus.PENDING) | Q(status=WorkStatus.RUNNING, lease_until__lte=now)
-    rows = BacktestRun.objects.filter(is_free, pk=run_id)
-    return bool(rows.update(status=WorkStatus.RUNNING, lease=lease, lease_until=until))
-
-
-def note_progress(*, run_id: UUID, lease: UUID, done: int, total: int, until: datetime) -> None:
-    """Note how far a claimed backtest is, and hold it longer. Raises LeaseLost."""
-    rows = BacktestRun.objects.filter(pk=run_id, lease=lease, status=WorkStatus.RUNNING)
-    if not rows.update(ticks_done=done, ticks_total=total, lease_until=until):
-        raise LeaseLost("This backtest was cancelled, or another runner took it over.")
-
-
-def finish_backtest(
-    *,
-    run_id: UUID,
-    lease: UUID,
-    status: str,
-    summary: Mapping[str, Any] | None = None,
-    error: str = "",
-    now: datetime,
-) -> None:
-    """Note how a claimed backtest ended. Raises LeaseLost."""
-    rows = BacktestRun.objects.filter(pk=run_id, lease=lease, status=WorkStatus.RUNNING)
-    over = {"finished_at": now, "lease": None, "lease_until": None}
-    if not rows.update(status=status, summary=summary or {}, error=error[:280], **over):
-        raise LeaseLost("This backtest was cancelled, or another runner took it over.")
-
-
-RUNS_ON_A_PAGE: Final = 25
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,9 +117,185 @@ class BarsInRange:
         return [one.symbol for one in self.symbols if not one.bars]
 
 
-def is_under_way(run: BacktestRun) -> bool:
-    """Tell whether a backtest waits or runs."""
-    return run.status in UNFINISHED
+def get_backtest(run_id: UUID) -> BacktestRun:
+    """Return a backtest. Raises BacktestNotFound."""
+    run: BacktestRun | None = BacktestRun.objects.filter(pk=run_id).select_related("deployment").first()
+    if run is None:
+        raise BacktestNotFound("You have no such backtest.")
+    return run
+
+
+def start_backtest(
+    *,
+    skill_id: UUID,
+    starts_at: datetime,
+    ends_at: datetime,
+    starting_equity_usd: Decimal = STARTING_EQUITY_USD,
+    fee_bps: Decimal = Decimal(4),
+    slippage_bps: Decimal = Decimal(2),
+    reflects: bool = True,
+    now: datetime,
+) -> BacktestRun:
+    """Queue a backtest of a skill's newest version, on a deployment of its own.
+
+    Raises:
+        SkillNotFound: the owner has no such skill.
+        BacktestRefused: the range is in the future, empty or too long.
+    """
+    if not 0 <= slippage_bps < MAX_COST_BPS or abs(fee_bps) >= MAX_COST_BPS:
+        raise BacktestRefused(f"Fees and slippage are below {MAX_COST_BPS} basis points, and slippage costs.")
+    payload = parse_payload(get_version(skill_id).payload)
+    count_ticks(payload, starts_at, ends_at, now)
+    symbols = payload.context.symbols
+    bars = Bar.objects.filter(symbol__in=symbols, opened_at__gte=starts_at, opened_at__lt=ends_at)
+    deployment = deploy_skill(
+        skill_id=skill_id, broker_kind=BrokerKind.BACKTEST, starting_equity_usd=starting_equity_usd, now=now
+    )
+    return BacktestRun.objects.create(
+        deployment=deployment,
+        starts_at=starts_at,
+        ends_at=ends_at,
+        fee_bps=fee_bps,
+        slippage_bps=slippage_bps,
+        reflects=reflects,
+        is_simulated=bars.filter(is_simulated=True).exists(),
+        created_at=now,
+    )
+
+
+def count_ticks(payload: SkillPayload, starts_at: datetime, ends_at: datetime, now: datetime) -> int:
+    """Return how often a backtest of this range would tick.
+
+    Raises:
+        BacktestRefused: the range is in the future, empty or too long.
+    """
+    if not starts_at < ends_at <= now:
+        raise BacktestRefused("A backtest begins before it ends, and ends in the past.")
+    if ends_at - starts_at > MAX_BACKTEST:
+        raise BacktestRefused("A backtest covers three years at most.")
+    ticks = (ends_at - starts_at) // payload.schedule.every
+    if ticks > MAX_BACKTEST_TICKS:
+        raise BacktestRefused(f"That would be more than {MAX_BACKTEST_TICKS:,} ticks. Choose a shorter time.")
+    return ticks
+
+
+def backtest_range(
+    skill_id: UUID, starts_on: date | None, ends_on: date | None, now: datetime
+) -> tuple[datetime, datetime]:
+    """Return the instants of the given days; by default of the last thirty days that have bars.
+
+    Raises:
+        SkillNotFound: the owner has no such skill.
+        BacktestRefused: the range is in the future or empty.
+    """
+    today = now.astimezone(UTC).date()
+    span = span_of_bars(skill_id)
+    if ends_on is None:
+        ends_on = (min(span[1], now) - timedelta(microseconds=1)).astimezone(UTC).date() if span else today
+    if starts_on is None:
+        starts_on = ends_on - timedelta(days=USUAL_DAYS - 1)
+        if span and span[0].astimezone(UTC).date() <= ends_on:
+            starts_on = max(starts_on, span[0].astimezone(UTC).date())
+    if not starts_on <= ends_on <= today:
+        raise BacktestRefused("A backtest begins before it ends, and ends in the past.")
+    midnight = partial(datetime.combine, time=time(), tzinfo=UTC)
+    ends_at = now if ends_on == today else midnight(ends_on) + timedelta(days=1)  # today ends now
+    return midnight(starts_on), ends_at
+
+
+def span_of_bars(skill_id: UUID) -> tuple[datetime, datetime] | None:
+    """Return when the first bar of the newest version's symbols and interval begins and the last ends; None for none.
+
+    Raises:
+        SkillNotFound: the owner has no such skill.
+    """
+    context = parse_payload(get_version(skill_id).payload).context
+    # A query a symbol: each end is then one step into the index of bars, however many there are.
+    ends: list[dict[str, Any]] = [
+        Bar.objects.filter(symbol=symbol, interval=context.bars_interval).aggregate(
+            first=Min("opened_at"), last=Max("opened_at")
+        )
+        for symbol in context.symbols
+    ]
+    known = [end for end in ends if end["first"] is not None]
+    if not known:
+        return None
+    last = max(end["last"] for end in known) + INTERVALS[context.bars_interval]
+    return min(end["first"] for end in known), last
+
+
+def count_bars(skill_id: UUID, starts_at: datetime, ends_at: datetime) -> BarsInRange:
+    """Count the bars of the newest version's symbols and interval that lie within a range. Raises SkillNotFound."""
+    context = parse_payload(get_version(skill_id).payload).context
+    rows = Bar.objects.filter(
+        symbol__in=context.symbols,
+        interval=context.bars_interval,
+        opened_at__gte=starts_at,
+        opened_at__lte=ends_at - INTERVALS[context.bars_interval],
+    )
+    counted = {
+        row["symbol"]: row
+        for row in rows.order_by()
+        .values("symbol")
+        .annotate(bars=Count("pk"), made=Count("pk", filter=Q(is_simulated=True)))
+    }
+    return BarsInRange(
+        context.bars_interval,
+        [BarCount(symbol, counted.get(symbol, {}).get("bars", 0)) for symbol in context.symbols],
+        is_simulated=any(row["made"] for row in counted.values()),
+    )
+
+
+def cancel_backtest(*, run_id: UUID, now: datetime) -> BacktestRun:
+    """End a backtest that waits or runs; what it did so far is kept, and its runner stops at its next step.
+
+    Raises:
+        BacktestNotFound: the owner has no such backtest.
+        BacktestIsOver: it has ended already.
+    """
+    rows = BacktestRun.objects.filter(pk=run_id, status__in=UNFINISHED)
+    is_ended = rows.update(status=WorkStatus.CANCELLED, finished_at=now, lease=None, lease_until=None)
+    run = get_backtest(run_id)
+    if not is_ended:
+        raise BacktestIsOver(f"This backtest is over: {run.get_status_display().lower()}.")
+    return run
+
+
+def claim_backtest(*, run_id: UUID, lease: UUID, until: datetime, now: datetime) -> bool:
+    """Take a backtest that waits, or whose runner went away."""
+    is_free = Q(status=WorkStatus.PENDING) | Q(status=WorkStatus.RUNNING, lease_until__lte=now)
+    rows = BacktestRun.objects.filter(is_free, pk=run_id)
+    return bool(rows.update(status=WorkStatus.RUNNING, lease=lease, lease_until=until))
+
+
+def note_progress(*, run_id: UUID, lease: UUID, done: int, total: int, until: datetime) -> None:
+    """Note how far a claimed backtest is, and hold it longer. Raises LeaseLost."""
+    rows = BacktestRun.objects.filter(pk=run_id, lease=lease, status=WorkStatus.RUNNING)
+    if not rows.update(ticks_done=done, ticks_total=total, lease_until=until):
+        raise LeaseLost("This backtest was cancelled, or another runner took it over.")
+
+
+def finish_backtest(
+    *,
+    run_id: UUID,
+    lease: UUID,
+    status: str,
+    summary: Mapping[str, Any] | None = None,
+    error: str = "",
+    now: datetime,
+) -> None:
+    """Note how a claimed backtest ended. Raises LeaseLost."""
+    rows = BacktestRun.objects.filter(pk=run_id, lease=lease, status=WorkStatus.RUNNING)
+    over = {"finished_at": now, "lease": None, "lease_until": None}
+    if not rows.update(status=status, summary=summary or {}, error=error[:280], **over):
+        raise LeaseLost("This backtest was cancelled, or another runner took it over.")
+
+
+def list_backtests_to_run(now: datetime) -> list[tuple[UUID, int]]:
+    """Return (run, user) of the backtests that wait, or whose runner went away; oldest first, inside `system_tx`."""
+    is_free = Q(status="pending") | Q(status="running", lease_until__lte=now)
+    rows = BacktestRun.objects.filter(is_free, user__is_active=True).order_by("created_at", "id")
+    return list(rows.values_list("pk", "user_id"))
 
 
 def page_of_backtests(number: int = 1) -> BacktestPage:
@@ -291,44 +348,6 @@ def backtest_skills() -> list[tuple[str, str]]:
     return [(str(skill.pk), f"{skill.name}, version {skill.latest_version}") for skill in skills]
 
 
-def count_bars(skill_id: UUID, starts_at: datetime, ends_at: datetime) -> BarsInRange:
-    """Count the bars of the newest version's symbols and interval that lie within a range. Raises SkillNotFound."""
-    context = parse_payload(get_version(skill_id).payload).context
-    rows = Bar.objects.filter(
-        symbol__in=context.symbols,
-        interval=context.bars_interval,
-        opened_at__gte=starts_at,
-        opened_at__lte=ends_at - INTERVALS[context.bars_interval],
-    )
-    counted = {
-        row["symbol"]: row
-        for row in rows.order_by()
-        .values("symbol")
-        .annotate(bars=Count("pk"), made=Count("pk", filter=Q(is_simulated=True)))
-    }
-    return BarsInRange(
-        context.bars_interval,
-        [BarCount(symbol, counted.get(symbol, {}).get("bars", 0)) for symbol in context.symbols],
-        is_simulated=any(row["made"] for row in counted.values()),
-    )
-
-
-def span_of_bars(skill_id: UUID) -> tuple[datetime, datetime] | None:
-    """Return when the first bar of the newest version's symbols and interval begins and the last ends; None for none.
-
-    Raises:
-        SkillNotFound: the owner has no such skill.
-    """
-    context = parse_payload(get_version(skill_id).payload).context
-    # A query a symbol: each end is then one step into the index of bars, however many there are.
-    ends: list[dict[str, Any]] = [
-        Bar.objects.filter(symbol=symbol, interval=context.bars_interval).aggregate(
-            first=Min("opened_at"), last=Max("opened_at")
-        )
-        for symbol in context.symbols
-    ]
-    known = [end for end in ends if end["first"] is not None]
-    if not known:
-        return None
-    last = max(end["last"] for end in known) + INTERVALS[context.bars_interval]
-    return min(end["first"] for end in known), last
+def is_under_way(run: BacktestRun) -> bool:
+    """Tell whether a backtest waits or runs."""
+    return run.status in UNFINISHED

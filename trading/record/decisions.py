@@ -16,8 +16,6 @@ from trading.models import (
 from trading.record.deployment_queries import get_deployment
 
 DECISIONS_PER_PAGE: Final = 15
-
-
 _EXPORTED_AT_ONCE: Final = 500
 
 
@@ -37,6 +35,15 @@ class DecisionPage:
     pages: int
 
 
+def get_decision(deployment_id: UUID, tick: int) -> DecisionSnapshot:
+    """Return a decision with all its texts, of a backtest too. Raises DeploymentNotFound, DecisionNotFound."""
+    deployment = get_deployment(deployment_id, or_backtest=True)
+    decision: DecisionSnapshot | None = DecisionSnapshot.objects.filter(deployment=deployment, tick=tick).first()
+    if decision is None:
+        raise DecisionNotFound("There was no such tick.")
+    return decision
+
+
 def page_of_decisions(deployment_id: UUID, number: int = 1, *, verdict: str = "") -> DecisionPage:
     """Return one page of decisions, newest first, by default of any verdict; beyond the last page is the last."""
     rows = _decisions(deployment_id, verdict)
@@ -53,15 +60,6 @@ def decisions_after(deployment_id: UUID, cursor: str = "", *, verdict: str = "")
 def _decisions(deployment_id: UUID, verdict: str) -> "QuerySet[DecisionSnapshot]":
     rows = DecisionSnapshot.objects.filter(deployment=deployment_id).defer("system_prompt", "context", "steps")
     return rows.filter(verdict=verdict) if verdict else rows
-
-
-def get_decision(deployment_id: UUID, tick: int) -> DecisionSnapshot:
-    """Return a decision with all its texts, of a backtest too. Raises DeploymentNotFound, DecisionNotFound."""
-    deployment = get_deployment(deployment_id, or_backtest=True)
-    decision: DecisionSnapshot | None = DecisionSnapshot.objects.filter(deployment=deployment, tick=tick).first()
-    if decision is None:
-        raise DecisionNotFound("There was no such tick.")
-    return decision
 
 
 def neighbouring_ticks(decision: DecisionSnapshot) -> tuple[int | None, int | None]:

@@ -21,10 +21,16 @@ from trading.models import (
     Order,
     OrderOrigin,
     OrderState,
+    Skill,
+    SkillVersion,
     Trade,
     TradeStatus,
     Verdict,
+    WorkStatus,
 )
+
+MAX_COMMANDS: Final = 10
+M = TypeVar("M", bound=Model)
 
 
 class DeploymentNotFound(DomainError):
@@ -45,6 +51,37 @@ class ListedDeployment:
     refusals: list[DecisionSnapshot]  # of the last day, newest first, at most five
 
 
+@dataclass(frozen=True, slots=True)
+class OpenPosition:
+    """An open trade with what it is worth now."""
+
+    trade: Trade
+    mark: Mark | None
+    stop_price: Decimal | None = None
+
+    @property
+    def unrealised_usd(self) -> Decimal | None:
+        """What closing it at the mark would win, before costs; None without a price."""
+        return None if self.mark is None else (self.mark.price - self.trade.entry_price) * self.trade.quantity
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """What deployments hold at the last prices known."""
+
+    positions: dict[UUID, list[OpenPosition]]  # by deployment
+    simulated: list[str]  # the symbols they trade or hold whose prices are made by a model
+
+
+class Newest(list[M]):
+    """The first rows of a list; `is_cut` tells whether there are more."""
+
+    def __init__(self, rows: "QuerySet[M]", limit: int) -> None:
+        found = list(rows[: limit + 1])
+        super().__init__(found[:limit])
+        self.is_cut = len(found) > limit
+
+
 def get_deployment(deployment_id: UUID, *, or_backtest: bool = False) -> Deployment:
     """Return a deployment, a backtest's only on request. Raises DeploymentNotFound."""
     rows = Deployment.objects.filter(pk=deployment_id).select_related("skill", "version")
@@ -52,11 +89,6 @@ def get_deployment(deployment_id: UUID, *, or_backtest: bool = False) -> Deploym
     if deployment is None or (deployment.broker_kind == BrokerKind.BACKTEST and not or_backtest):
         raise DeploymentNotFound("You have no such deployment.")
     return deployment
-
-
-def find_backtest_of(deployment: Deployment) -> BacktestRun | None:
-    """Return the run that a deployment belongs to; None: it is no backtest's."""
-    return BacktestRun.objects.filter(deployment=deployment).first()
 
 
 def list_deployments(now: datetime, *, deployment_id: UUID | None = None) -> list[ListedDeployment]:
@@ -103,6 +135,12 @@ def list_deployments(now: datetime, *, deployment_id: UUID | None = None) -> lis
     return sorted(listed, key=lambda one: one.deployment.status != "running")
 
 
+def list_skill_deployments(skill_id: UUID) -> list[Deployment]:
+    """Return the deployments of a skill but those of backtests, newest first."""
+    rows = Deployment.objects.filter(skill=skill_id).exclude(broker_kind=BrokerKind.BACKTEST)
+    return list(rows.select_related("version").order_by("-created_at", "id"))
+
+
 def list_deployments_to_tick(user_id: int | None = None) -> list[tuple[Deployment, bool]]:
     """Return the deployments on paper that run or hold something, and all that are told something.
 
@@ -129,10 +167,43 @@ def list_deployments_to_tick(user_id: int | None = None) -> list[tuple[Deploymen
     return [(deployment, deployment.has_command) for deployment in rows]
 
 
-def count_orders(deployment: Deployment, *, since: datetime) -> int:
-    """Return how many orders of the agent risk has let through since an instant."""
-    rows = Order.objects.filter(deployment=deployment, origin=OrderOrigin.AGENT, proposed_at__gte=since)
-    return rows.exclude(state=OrderState.REFUSED).count()
+def list_commands(deployment_id: UUID) -> Newest[DeploymentCommand]:
+    """Return the last commands of a deployment, newest first."""
+    rows = DeploymentCommand.objects.filter(deployment=deployment_id)
+    return Newest(rows.order_by("-created_at", "id"), MAX_COMMANDS)
+
+
+def mark_positions(held: Iterable[tuple[Deployment, Sequence[Trade]]], now: datetime) -> Marked:
+    """Return the open trades of deployments, given with theirs, at the last prices; in one query."""
+    given = list(held)
+    traded = {symbol for deployment, _ in given for symbol in deployment.version.payload["context"]["symbols"]}
+    marks = find_marks({*traded, *(trade.symbol for _, trades in given for trade in trades)}, now)
+    return Marked(
+        {deployment.pk: positions_of(deployment, trades, marks) for deployment, trades in given},
+        sorted(symbol for symbol, mark in marks.items() if mark.bar.is_simulated),
+    )
+
+
+def positions_of(deployment: Deployment, trades: Iterable[Trade], marks: Mapping[str, Mark]) -> list[OpenPosition]:
+    """Return the open trades of a deployment with their marks, and the stops that its account keeps."""
+    holdings = deployment.account.get("holdings", {})  # as `brokers.paper` states it
+    stops = {symbol: holding["stop_price"] for symbol, holding in holdings.items()}
+    return [
+        OpenPosition(trade, marks.get(trade.symbol), Decimal(stop) if (stop := stops.get(trade.symbol)) else None)
+        for trade in trades
+    ]
+
+
+def find_backtest_of(deployment: Deployment) -> BacktestRun | None:
+    """Return the run that a deployment belongs to; None: it is no backtest's."""
+    return BacktestRun.objects.filter(deployment=deployment).first()
+
+
+def find_last_backtest(**which: Skill | SkillVersion) -> BacktestRun | None:
+    """Return the last backtest to finish of a `skill` or a `version`."""
+    deployments = Deployment.objects.filter(**which, broker_kind=BrokerKind.BACKTEST)
+    rows = BacktestRun.objects.filter(deployment__in=deployments.values("pk"), status=WorkStatus.DONE)
+    return rows.order_by("-finished_at", "id").first()
 
 
 def find_last_decision(deployment: Deployment) -> DecisionSnapshot | None:
@@ -146,71 +217,7 @@ def count_failed(deployment: Deployment) -> int:
     return DecisionSnapshot.objects.filter(deployment=deployment, verdict=Verdict.FAILED).count()
 
 
-MAX_COMMANDS: Final = 10
-
-
-M = TypeVar("M", bound=Model)
-
-
-@dataclass(frozen=True, slots=True)
-class OpenPosition:
-    """An open trade with what it is worth now."""
-
-    trade: Trade
-    mark: Mark | None
-    stop_price: Decimal | None = None
-
-    @property
-    def unrealised_usd(self) -> Decimal | None:
-        """What closing it at the mark would win, before costs; None without a price."""
-        return None if self.mark is None else (self.mark.price - self.trade.entry_price) * self.trade.quantity
-
-
-class Newest(list[M]):
-    """The first rows of a list; `is_cut` tells whether there are more."""
-
-    def __init__(self, rows: "QuerySet[M]", limit: int) -> None:
-        found = list(rows[: limit + 1])
-        super().__init__(found[:limit])
-        self.is_cut = len(found) > limit
-
-
-def list_skill_deployments(skill_id: UUID) -> list[Deployment]:
-    """Return the deployments of a skill but those of backtests, newest first."""
-    rows = Deployment.objects.filter(skill=skill_id).exclude(broker_kind=BrokerKind.BACKTEST)
-    return list(rows.select_related("version").order_by("-created_at", "id"))
-
-
-def list_commands(deployment_id: UUID) -> Newest[DeploymentCommand]:
-    """Return the last commands of a deployment, newest first."""
-    rows = DeploymentCommand.objects.filter(deployment=deployment_id)
-    return Newest(rows.order_by("-created_at", "id"), MAX_COMMANDS)
-
-
-def positions_of(deployment: Deployment, trades: Iterable[Trade], marks: Mapping[str, Mark]) -> list[OpenPosition]:
-    """Return the open trades of a deployment with their marks, and the stops that its account keeps."""
-    holdings = deployment.account.get("holdings", {})  # as `brokers.paper` states it
-    stops = {symbol: holding["stop_price"] for symbol, holding in holdings.items()}
-    return [
-        OpenPosition(trade, marks.get(trade.symbol), Decimal(stop) if (stop := stops.get(trade.symbol)) else None)
-        for trade in trades
-    ]
-
-
-@dataclass(frozen=True, slots=True)
-class Marked:
-    """What deployments hold at the last prices known."""
-
-    positions: dict[UUID, list[OpenPosition]]  # by deployment
-    simulated: list[str]  # the symbols they trade or hold whose prices are made by a model
-
-
-def mark_positions(held: Iterable[tuple[Deployment, Sequence[Trade]]], now: datetime) -> Marked:
-    """Return the open trades of deployments, given with theirs, at the last prices; in one query."""
-    given = list(held)
-    traded = {symbol for deployment, _ in given for symbol in deployment.version.payload["context"]["symbols"]}
-    marks = find_marks({*traded, *(trade.symbol for _, trades in given for trade in trades)}, now)
-    return Marked(
-        {deployment.pk: positions_of(deployment, trades, marks) for deployment, trades in given},
-        sorted(symbol for symbol, mark in marks.items() if mark.bar.is_simulated),
-    )
+def count_orders(deployment: Deployment, *, since: datetime) -> int:
+    """Return how many orders of the agent risk has let through since an instant."""
+    rows = Order.objects.filter(deployment=deployment, origin=OrderOrigin.AGENT, proposed_at__gte=since)
+    return rows.exclude(state=OrderState.REFUSED).count()

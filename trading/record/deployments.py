@@ -16,6 +16,7 @@ from trading.models import (
     Deployment,
     DeploymentCommand,
     DeploymentStatus,
+    SkillVersion,
     Trade,
     WorkStatus,
 )
@@ -57,9 +58,7 @@ def deploy_skill(
         SkillNotFound: the owner has no such skill.
         SkillArchived: it is off the lists.
     """
-    version = get_version(skill_id)
-    if version.skill.archived_at is not None:
-        raise SkillArchived("This skill is archived. Save it under another name to go on with it.")
+    version = get_deployable_version(skill_id)
     return Deployment.objects.create(
         skill=version.skill,
         version=version,
@@ -67,6 +66,14 @@ def deploy_skill(
         starting_equity_usd=starting_equity_usd,
         created_at=now,
     )
+
+
+def get_deployable_version(skill_id: UUID) -> SkillVersion:
+    """Return the newest version of a skill. Raises SkillNotFound, SkillArchived."""
+    version = get_version(skill_id)
+    if version.skill.archived_at is not None:
+        raise SkillArchived("This skill is archived. Save it under another name to go on with it.")
+    return version
 
 
 def get_pushed_deployment(deployment_id: UUID) -> Deployment:
@@ -93,12 +100,16 @@ def request_command(*, deployment_id: UUID, kind: str, now: datetime) -> Deploym
     """
     deployment = get_deployment(deployment_id)
     Deployment.objects.select_for_update().get(pk=deployment.pk)
-    waiting = DeploymentCommand.objects.filter(deployment=deployment, kind=kind, status__in=UNFINISHED).first()
-    if waiting is not None:
+    if waiting := find_waiting_command(deployment, kind):
         return waiting
     if refusal := _refusal(deployment, CommandKind(kind)):
         raise CommandRefused(refusal)
     return DeploymentCommand.objects.create(deployment=deployment, kind=kind, created_at=now)
+
+
+def find_waiting_command(deployment: Deployment, kind: str) -> DeploymentCommand | None:
+    """Return the unfinished command of a kind; None if the runner has nothing of the kind to do."""
+    return DeploymentCommand.objects.filter(deployment=deployment, kind=kind, status__in=UNFINISHED).first()
 
 
 def list_possible_commands(deployment: Deployment) -> list[CommandKind]:

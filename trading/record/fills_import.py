@@ -1,18 +1,43 @@
 """Fills that another program made: Hyperliquid's JSON, and a CSV of our own."""
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import datetime
 from decimal import Decimal
 from hashlib import sha256
+from http import HTTPStatus
 from pathlib import Path
 from typing import Any, Final
+from uuid import UUID
 
+from config.lib.errors import DomainError
 from trading.market.imports.rows import FileRefused, Row, instant, number, read_csv, read_json, yes
-from trading.record.positions import Execution
+from trading.models import Deployment, Fill, ReconcileState, Trade, TradeStatus
+from trading.record.executions import Execution
+from trading.record.ledger import Ledger, lock_deployment
+from trading.record.ledger_rows import FILL_COLUMNS, insert_fills, upsert_trades
+from trading.record.positions import Book, Tick
 from trading.skills.schemas import symbol_name
 
 CSV_COLUMNS: Final = ("fill_id", "time", "symbol", "side", "quantity", "price", "fee_usd", "liquidation")
 _DOLLARS: Final = {"USDC", "USDT", "USDT0", "USDE", "USDH", "USD"}
+
+
+class ImportRefused(DomainError):
+    """A deployment's record cannot take in fills from outside."""
+
+    http_status = HTTPStatus.CONFLICT
+
+
+@dataclass(frozen=True, slots=True)
+class ImportRecord:
+    """What an import did: how many fills were new, and how many trades there are now."""
+
+    new_fills: int
+    known_fills: int
+    trades: int
+    open_trades: int
+    gaps: int
 
 
 def read_fills(path: Path, *, account: str = "") -> list[Execution]:
@@ -131,3 +156,49 @@ def _with_self_trades(fills: list[Execution]) -> list[Execution]:
         adds, reduces = (fills[one] for one in pair)
         result[pair[1]] = replace(reduces, start_quantity=fill.start_quantity + adds.quantity)
     return result
+
+
+def import_fills(*, deployment_id: UUID, fills: Iterable[Execution], now: datetime) -> ImportRecord:
+    """Take fills that another program made into a deployment's record; call it inside `owned_tx(user)`.
+
+    Idempotent by fill id, whatever the order of files: the trades are made anew from all fills, each instant a tick.
+
+    Raises:
+        DeploymentNotFound: the owner has no such deployment.
+        ImportRefused: ticks keep the deployment's record, which would be made anew.
+    """
+    deployment = lock_deployment(deployment_id)
+    if deployment.last_tick:
+        raise ImportRefused("Ticks keep this record. Fills from outside go into a deployment that has never ticked.")
+    given = {(fill.symbol, fill.fill_id): fill for fill in fills}
+    known = set(Fill.objects.filter(deployment=deployment).values_list("symbol", "fill_id"))
+    new = [fill for key, fill in given.items() if key not in known]
+    if new:
+        ledger = Ledger(deployment, Book())
+        insert_fills([ledger.fill_row(fill, 0, None) for fill in new])
+        _rebuild(deployment, now)
+    trades = Trade.objects.filter(deployment=deployment)
+    return ImportRecord(
+        new_fills=len(new),
+        known_fills=len(given) - len(new),
+        trades=trades.count(),
+        open_trades=trades.filter(status=TradeStatus.OPEN).count(),
+        gaps=trades.filter(reconciled=ReconcileState.GAP).count(),
+    )
+
+
+def _rebuild(deployment: Deployment, now: datetime) -> None:
+    """Make the trades of a deployment anew from its fills; a trade that begins with the same fill keeps its id."""
+    instants: dict[datetime, list[Execution]] = {}
+    for values in Fill.objects.filter(deployment=deployment).order_by("at", "id").values(*FILL_COLUMNS):
+        fill = Execution(**values)
+        instants.setdefault(fill.at, []).append(fill)
+    ledger = Ledger(deployment, Book())
+    for tick, (at, fills) in enumerate(instants.items(), start=1):
+        ledger.apply(tick, Tick(at, fills), skill_version=deployment.version.version)
+    trades = Trade.objects.filter(deployment=deployment)
+    ids = {(symbol, first): pk for pk, symbol, first in trades.values_list("pk", "symbol", "first_fill_id")}
+    trades.delete()
+    upsert_trades(
+        [{**row, "id": ids.get((row["symbol"], row["first_fill_id"]), row["id"])} for row in ledger.rows(now)]
+    )

@@ -9,21 +9,17 @@ flush it now and then; the numbers are the same to the last digit, since a trade
 sums in `Trade.state`.
 """
 
-import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from decimal import ROUND_HALF_EVEN, Decimal
-from functools import cache, lru_cache
+from decimal import Decimal
 from http import HTTPStatus
-from typing import Any, Final, get_type_hints
+from typing import Any, Final
 from uuid import UUID, uuid4
 
-from django.db import connection, models
 from django.db.models import Q
 
 from config.lib.errors import DomainError
-from config.lib.owned import OwnedModel, ScopeError, owner_id
 from trading.models import (
     Deployment,
     EquityPoint,
@@ -37,10 +33,11 @@ from trading.models import (
     TradeStatus,
 )
 from trading.record.deployment_queries import DeploymentNotFound
-from trading.record.positions import EXACT_MATHS, Book, Estimate, Execution, ExitCause, Tick, Trip
+from trading.record.executions import Execution
+from trading.record.ledger_rows import FILL_COLUMNS, NO_EXIT, insert_fills, load_trip, outcome_columns, upsert_trades
+from trading.record.positions import Book, ExitCause, Tick, Trip
 
 LATE_WINDOW: Final = timedelta(days=1)  # how long a fill may take to explain what was estimated in its absence
-_GRAIN: Final = Decimal("1e-12")  # of the columns
 
 
 class TickMissing(DomainError):
@@ -51,12 +48,6 @@ class TickMissing(DomainError):
 
 class TickOutOfTime(DomainError):
     """A tick is not later than the one before it."""
-
-    http_status = HTTPStatus.CONFLICT
-
-
-class ImportRefused(DomainError):
-    """A deployment's record cannot take in fills from outside."""
 
     http_status = HTTPStatus.CONFLICT
 
@@ -234,7 +225,8 @@ class Ledger:
 
     def rows(self, now: datetime) -> list[dict[str, Any]]:
         """Return the trades that changed since the last flush, every column by its name."""
-        return [{**row, **_outcome(row["trip"]), "created_at": now, "updated_at": now} for row in self._rows.values()]
+        stamps = {"created_at": now, "updated_at": now}
+        return [row | outcome_columns(row["trip"]) | stamps for row in self._rows.values()]
 
     def _empty_row(self, trip: Trip, skill_version: int) -> dict[str, Any]:
         """Return a row's columns that no later tick writes over."""
@@ -250,7 +242,7 @@ class Ledger:
             "entry_tick_at": trip.entry_tick_at,
             "entry_regime_tag": RegimeTag.UNKNOWN.value,
             **_entry_of(None),
-            **_NO_EXIT,
+            **NO_EXIT,
             # The database looks at a row before it finds that it is there already, with its own exit.
             "exit_kind": "" if trip.is_open else ExitKind.EXTERNAL.value,
         }
@@ -262,12 +254,8 @@ class Ledger:
             "deployment_id": self._deployment.pk,
             "order_id": intent.order_id if intent else None,
             "tick": number,
-            **{name: getattr(fill, name) for name in _FILL_COLUMNS},
+            **{name: getattr(fill, name) for name in FILL_COLUMNS},
         }
-
-
-_FILL_COLUMNS: Final = tuple(field.name for field in fields(Execution))
-_NO_EXIT: Final = {"exit_kind": "", "exit_reason": "", "exit_snapshot_id": None, "exit_skill_version": None}
 
 
 def _entry_of(intent: Intent | None) -> dict[str, Any]:
@@ -289,242 +277,3 @@ def _exit_of(trip: Trip, intent: Intent | None) -> dict[str, Any]:
         "exit_reason": intent.reason if intent else "",
         "exit_snapshot_id": intent.snapshot_id if intent else None,
     }
-
-
-def _outcome(trip: Trip) -> dict[str, Any]:
-    """Return the columns that follow from a trip's numbers."""
-    held = max(trip.exit_at - trip.entry_at, timedelta(0)) if trip.exit_at else None
-    may_change = trip.is_open or bool(trip.estimates)
-    return {
-        "status": (TradeStatus.OPEN if trip.is_open else TradeStatus.CLOSED).value,
-        "quantity": trip.quantity,
-        "peak_quantity": trip.peak_quantity,
-        "entry_at": trip.entry_at,
-        "entry_price": trip.entry_price,
-        "entry_size_usd": trip.entry_size_usd,
-        "exit_tick_at": trip.exit_tick_at,
-        "exit_at": trip.exit_at,
-        "exit_price": trip.exit_price,
-        "holding_minutes": None if held is None else Decimal(held // timedelta(seconds=1)) / 60,
-        "realized_pnl_usd": trip.realized_pnl_usd,
-        "gross_pnl_usd": trip.gross_usd,
-        "fees_usd": trip.fees_usd,
-        "funding_usd": trip.funding_usd,
-        "mfe_usd": trip.mfe_usd,
-        "mae_usd": trip.mae_usd,
-        "reconciled": trip.reconciled.value,
-        "state": dump_trip(trip) if may_change else {},
-    }
-
-
-# --- The exact sums of a trade, as JSON ---
-
-
-def _kinds() -> dict[str, type]:
-    """Return the type of each plain field of a trip, None aside."""
-    hints = {name: hint for name, hint in get_type_hints(Trip).items() if name != "estimates"}
-    return {name: getattr(hint, "__args__", (hint,))[0] for name, hint in hints.items()}
-
-
-def _writer(kind: type) -> Callable[[Any], Any]:
-    return datetime.isoformat if kind is datetime else bool if kind is bool else str
-
-
-_WRITERS: Final = [(name, _writer(kind)) for name, kind in _kinds().items()]
-_READERS: Final[dict[str, Callable[[Any], Any]]] = {
-    name: datetime.fromisoformat if kind is datetime else kind for name, kind in _kinds().items()
-}
-
-
-def dump_trip(trip: Trip) -> dict[str, Any]:
-    """Return a trip as JSON from which it can be made again, digit for digit."""
-    dumped = {name: write(value) for name, write in _WRITERS if (value := getattr(trip, name)) is not None}
-    if trip.estimates:
-        dumped["estimates"] = [
-            [one.is_entry, str(one.quantity), str(one.price), one.at.isoformat()] for one in trip.estimates
-        ]
-    return dumped
-
-
-def load_trip(state: Mapping[str, Any]) -> Trip:
-    """Return the trip that `dump_trip` dumped."""
-    values = {name: _READERS[name](value) for name, value in state.items() if name != "estimates"}
-    estimates = [
-        Estimate(is_entry, Decimal(quantity), Decimal(price), datetime.fromisoformat(at))
-        for is_entry, quantity, price, at in state.get("estimates", ())
-    ]
-    return Trip(**values, estimates=estimates)
-
-
-# --- Writing many rows at a time ---
-
-# Raw, since Django takes some twenty times as long, and its upsert is not scoped. Each statement names the owner.
-
-_INSERT: Final = """
-INSERT INTO {table} ({columns}) VALUES ({values})
-"""
-_UPSERT: Final = """
-INSERT INTO trade_history ({columns}) VALUES ({values})
-ON CONFLICT (deployment_id, symbol, first_fill_id) DO UPDATE SET {changes}
-WHERE trade_history.user_id = EXCLUDED.user_id
-"""
-# What an upsert leaves as it was. The exit's reasons it leaves once the trade has closed: a late fill corrects the
-# numbers of an exit, not why there was one.
-_KEPT: Final = {
-    "id",
-    "user_id",
-    "deployment_id",
-    "skill_id",
-    "skill_version",
-    "symbol",
-    "side",
-    "first_fill_id",
-    "entry_tick_at",
-    "entry_regime_tag",
-    "entry_reason",
-    "entry_snapshot_id",
-    "entry_leverage",
-    "created_at",
-}
-
-
-def upsert_trades(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Insert trades of the owner in scope, or update those that began with the same fill; rows name every column."""
-    _write(Trade, _upsert_statement(), rows)
-
-
-def insert_fills(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Insert fills of the owner in scope that are not there yet; rows name every column but the id."""
-    columns = [field.column for field in _columns(Fill)]
-    statement = _INSERT.format(table="fills", columns=", ".join(columns), values=", ".join(["%s"] * len(columns)))
-    _write(Fill, statement, rows)
-
-
-def _write(model: type[OwnedModel], statement: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    owner = owner_id()
-    if any(row["user_id"] != owner for row in rows):
-        raise ScopeError("foreign row")
-    if rows:
-        columns = _converters(model, connection.vendor)
-        values = [
-            [None if (value := row[name]) is None else convert(value) for name, convert in columns] for row in rows
-        ]
-        with connection.cursor() as cursor:
-            cursor.executemany(statement, values)
-
-
-@cache
-def _upsert_statement() -> str:
-    names = [field.column for field in _columns(Trade)]
-    changes = [f"{name} = EXCLUDED.{name}" for name in names if name not in _KEPT and name not in _NO_EXIT]
-    changes += [
-        f"{name} = CASE WHEN trade_history.status = 'closed' THEN trade_history.{name} ELSE EXCLUDED.{name} END"
-        for name in _NO_EXIT
-    ]
-    values = ", ".join(["%s"] * len(names))
-    return _UPSERT.format(columns=", ".join(names), values=values, changes=", ".join(changes))
-
-
-def _columns(model: type[models.Model]) -> "list[models.Field[Any, Any]]":
-    """Return the columns that are written; an automatic id is the database's to give."""
-    return [field for field in model._meta.concrete_fields if not isinstance(field, models.AutoField)]
-
-
-@cache
-def _converters(model: type[models.Model], vendor: str) -> list[tuple[str, Callable[[Any], Any]]]:
-    """Return each column with how its values go to the database."""
-    return [(field.attname, _converter(field, vendor)) for field in _columns(model)]
-
-
-def _converter(field: "models.Field[Any, Any]", vendor: str) -> Callable[[Any], Any]:
-    is_sqlite = vendor == "sqlite"
-    column = field.target_field if isinstance(field, models.ForeignKey) else field
-    match column:
-        case models.DecimalField():
-            return _as_text if is_sqlite else _rounded
-        case models.DateTimeField():
-            # Many rows share an instant.
-            return lru_cache(4096)(connection.ops.adapt_datetimefield_value)
-        case models.UUIDField():
-            return _hex if is_sqlite else _same
-        case models.JSONField():
-            return json.dumps
-        case models.CharField():
-            return str  # of an enum, too
-    return _same
-
-
-def _rounded(value: Decimal) -> Decimal:
-    return value.quantize(_GRAIN, rounding=ROUND_HALF_EVEN, context=EXACT_MATHS)
-
-
-def _as_text(value: Decimal) -> str:
-    return str(_rounded(value))
-
-
-def _hex(value: UUID) -> str:
-    return value.hex
-
-
-def _same(value: Any) -> Any:
-    return value
-
-
-# --- Records made elsewhere ---
-
-
-@dataclass(frozen=True, slots=True)
-class ImportRecord:
-    """What an import did: how many fills were new, and how many trades there are now."""
-
-    new_fills: int
-    known_fills: int
-    trades: int
-    open_trades: int
-    gaps: int
-
-
-def import_fills(*, deployment_id: UUID, fills: Iterable[Execution], now: datetime) -> ImportRecord:
-    """Take fills that another program made into a deployment's record; call it inside `owned_tx(user)`.
-
-    Idempotent by fill id, whatever the order of files: the trades are made anew from all fills, each instant a tick.
-
-    Raises:
-        DeploymentNotFound: the owner has no such deployment.
-        ImportRefused: ticks keep the deployment's record, which would be made anew.
-    """
-    deployment = lock_deployment(deployment_id)
-    if deployment.last_tick:
-        raise ImportRefused("Ticks keep this record. Fills from outside go into a deployment that has never ticked.")
-    given = {(fill.symbol, fill.fill_id): fill for fill in fills}
-    known = set(Fill.objects.filter(deployment=deployment).values_list("symbol", "fill_id"))
-    new = [fill for key, fill in given.items() if key not in known]
-    if new:
-        ledger = Ledger(deployment, Book())
-        insert_fills([ledger.fill_row(fill, 0, None) for fill in new])
-        _rebuild(deployment, now)
-    trades = Trade.objects.filter(deployment=deployment)
-    return ImportRecord(
-        new_fills=len(new),
-        known_fills=len(given) - len(new),
-        trades=trades.count(),
-        open_trades=trades.filter(status=TradeStatus.OPEN).count(),
-        gaps=trades.filter(reconciled=ReconcileState.GAP).count(),
-    )
-
-
-def _rebuild(deployment: Deployment, now: datetime) -> None:
-    """Make the trades of a deployment anew from its fills; a trade that begins with the same fill keeps its id."""
-    instants: dict[datetime, list[Execution]] = {}
-    for values in Fill.objects.filter(deployment=deployment).order_by("at", "id").values(*_FILL_COLUMNS):
-        fill = Execution(**values)
-        instants.setdefault(fill.at, []).append(fill)
-    ledger = Ledger(deployment, Book())
-    for number, (at, fills) in enumerate(instants.items(), start=1):
-        ledger.apply(number, Tick(at, fills), skill_version=deployment.version.version)
-    trades = Trade.objects.filter(deployment=deployment)
-    ids = {(symbol, first): pk for pk, symbol, first in trades.values_list("pk", "symbol", "first_fill_id")}
-    trades.delete()
-    upsert_trades(
-        [{**row, "id": ids.get((row["symbol"], row["first_fill_id"]), row["id"])} for row in ledger.rows(now)]
-    )

@@ -18,6 +18,23 @@ from trading.models import (
 )
 from trading.record.deployment_queries import DeploymentNotFound, Newest, get_deployment
 
+MAX_NOTES: Final = 20
+
+
+class NoteNotFound(DomainError):
+    """The owner has no such lessons."""
+
+    http_status = HTTPStatus.NOT_FOUND
+
+
+def get_note(deployment_id: UUID, note_id: UUID) -> ReflectionNote:
+    """Return lessons of a deployment. Raises DeploymentNotFound, NoteNotFound."""
+    deployment = get_deployment(deployment_id)
+    note: ReflectionNote | None = ReflectionNote.objects.filter(pk=note_id, deployment=deployment).first()
+    if note is None:
+        raise NoteNotFound("There are no such lessons.")
+    return note
+
 
 def find_active_note(deployment: Deployment) -> ReflectionNote | None:
     """Return the lessons that a deployment's prompt carries: its own, else those kept for the skill (settled 28).
@@ -43,10 +60,16 @@ def list_active_notes(deployments: Collection[Deployment]) -> list[ReflectionNot
     return [note for note in notes if note.deployment_id is not None or note.skill_id in shared]
 
 
-class NoteNotFound(DomainError):
-    """The owner has no such lessons."""
+def list_notes(deployment_id: UUID) -> Newest[ReflectionNote]:
+    """Return the lessons of a deployment, the active ones first, then the newest."""
+    rows = ReflectionNote.objects.filter(deployment=deployment_id)
+    return Newest(rows.order_by("status", "-generated_at", "id"), MAX_NOTES)
 
-    http_status = HTTPStatus.NOT_FOUND
+
+def list_skill_notes(skill_id: UUID) -> Newest[ReflectionNote]:
+    """Return the lessons kept for a skill, the active ones first, then the newest."""
+    rows = ReflectionNote.objects.filter(skill=skill_id, deployment__isnull=True)
+    return Newest(rows.order_by("status", "-generated_at", "id"), MAX_NOTES)
 
 
 def write_note(*, note: ReflectionNote, now: datetime) -> ReflectionNote:
@@ -77,27 +100,3 @@ def keep_note_for_skill(*, note_id: UUID, now: datetime) -> ReflectionNote:
     cost = {name: getattr(note, name) for name in ("model_used", "findings")}
     copy = ReflectionNote(skill_id=note.skill_id, deployment=None, generated_at=now, **kept, **cost)
     return write_note(note=copy, now=now)
-
-
-MAX_NOTES: Final = 20
-
-
-def list_skill_notes(skill_id: UUID) -> Newest[ReflectionNote]:
-    """Return the lessons kept for a skill, the active ones first, then the newest."""
-    rows = ReflectionNote.objects.filter(skill=skill_id, deployment__isnull=True)
-    return Newest(rows.order_by("status", "-generated_at", "id"), MAX_NOTES)
-
-
-def list_notes(deployment_id: UUID) -> Newest[ReflectionNote]:
-    """Return the lessons of a deployment, the active ones first, then the newest."""
-    rows = ReflectionNote.objects.filter(deployment=deployment_id)
-    return Newest(rows.order_by("status", "-generated_at", "id"), MAX_NOTES)
-
-
-def get_note(deployment_id: UUID, note_id: UUID) -> ReflectionNote:
-    """Return lessons of a deployment. Raises DeploymentNotFound, NoteNotFound."""
-    deployment = get_deployment(deployment_id)
-    note: ReflectionNote | None = ReflectionNote.objects.filter(pk=note_id, deployment=deployment).first()
-    if note is None:
-        raise NoteNotFound("There are no such lessons.")
-    return note

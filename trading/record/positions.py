@@ -9,20 +9,18 @@ the same trips, and over all trips that have ended gross is exactly what the fil
 Quantities are signed: long above zero, short below.
 """
 
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from decimal import Context, Decimal, localcontext
+from decimal import Decimal, localcontext
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-ZERO: Final = Decimal(0)
-QUANTITY_GRAIN: Final = Decimal("1e-12")  # no venue counts finer, nor does the database
+from trading.record.executions import EXACT_MATHS, QUANTITY_GRAIN, ZERO, Execution, in_order, in_whole_grains
+
 DUST: Final = Decimal("1e-9")  # a snapshot may differ by this much of a coin before anybody asks why
-EXACT_MATHS: Final = Context(prec=60)  # sums and products of prices and quantities are exact
 GAP_PREFIX: Final = "gap:"  # before a fill's id: the change that must have come before it unseen
-_PLACES: Final = -12
 _GRAIN: Final = Decimal("1e-24")  # shares are cut here; what is cut off stays with the rest
 
 
@@ -48,20 +46,6 @@ class ExitCause(StrEnum):
     FLIP = "flip"  # one fill closed it and opened the other side
     LIQUIDATION = "liquidation"
     UNEXPLAINED = "unexplained"  # no fill was seen
-
-
-@dataclass(frozen=True, slots=True)
-class Execution:
-    """One execution, as the venue reports it."""
-
-    fill_id: str
-    symbol: str
-    at: datetime
-    quantity: Decimal  # bought above zero, sold below
-    price: Decimal
-    fee_usd: Decimal = ZERO  # paid; a rebate is negative
-    is_liquidation: bool = False
-    start_quantity: Decimal | None = None  # the position before it, where the venue says so
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +248,7 @@ class Book:
 
     def unseen(self, fills: Iterable[Execution]) -> list[Execution]:
         """Return the fills that are in no trip yet, each once."""
-        named = {(fill.symbol, fill.fill_id): _counted(fill) for fill in fills}
+        named = {(fill.symbol, fill.fill_id): in_whole_grains(fill) for fill in fills}
         return [fill for key, fill in named.items() if key not in self._seen and fill.quantity]
 
     def apply(self, tick: Tick) -> list[Trip]:
@@ -405,87 +389,6 @@ class Book:
                 self._provisional[symbol].append(trip)
 
 
-def _counted(fill: Execution) -> Execution:
-    """Return the fill in whole grains; a computed quantity may carry more digits than any venue counts."""
-    start = fill.start_quantity
-    if _is_whole(fill.quantity) and (start is None or _is_whole(start)):
-        return fill
-    quantity = fill.quantity.quantize(QUANTITY_GRAIN, context=EXACT_MATHS)
-    return replace(
-        fill,
-        quantity=quantity,
-        start_quantity=None if start is None else start.quantize(QUANTITY_GRAIN, context=EXACT_MATHS),
-    )
-
-
-def _is_whole(quantity: Decimal) -> bool:
-    exponent = quantity.as_tuple().exponent
-    return isinstance(exponent, int) and exponent >= _PLACES
-
-
 def _share(amount: Decimal, part: Decimal, whole: Decimal) -> Decimal:
     """Return the part's share of an amount; the whole's share is all of it, so that no rounding is ever lost."""
     return amount if part == whole else (amount * part / whole).quantize(_GRAIN)
-
-
-def in_order(fills: Sequence[Execution], held: Decimal) -> list[Execution]:
-    """Return the fills of one symbol in the order in which the venue made them.
-
-    By time; those of one instant by the chain of positions that the venue reports, which begins with what was held,
-    or by their ids where it reports none.
-    """
-    if len(fills) < 2:
-        return list(fills)
-    ordered: list[Execution] = []
-    groups: dict[datetime, list[Execution]] = defaultdict(list)
-    for fill in sorted(fills, key=lambda fill: (fill.at, len(fill.fill_id), fill.fill_id)):
-        groups[fill.at].append(fill)
-    for group in groups.values():
-        is_chained = len(group) > 1 and all(fill.start_quantity is not None for fill in group)
-        ordered += _chain(group, held) if is_chained else group
-        held = _end(ordered[-1], held)
-    return ordered
-
-
-def _end(fill: Execution, held: Decimal) -> Decimal:
-    return (held if fill.start_quantity is None else fill.start_quantity) + fill.quantity
-
-
-def _chain(fills: list[Execution], held: Decimal) -> list[Execution]:
-    """Return the fills as a walk over positions: each leads from its start to its end, and is used once.
-
-    Hierholzer's algorithm; where the walk has holes, one walk follows the other.
-    """
-    leaving: dict[Decimal, list[Execution]] = defaultdict(list)
-    for fill in reversed(fills):
-        leaving[fill.start_quantity or ZERO].append(fill)
-    ordered: list[Execution] = []
-    while any(leaving.values()):
-        ordered += _walk(leaving, _head(leaving, held))
-        held = _end(ordered[-1], held)
-    return ordered
-
-
-def _head(leaving: Mapping[Decimal, list[Execution]], held: Decimal) -> Decimal:
-    """Return where a walk must begin: what is held, if it may; else where more fills leave than arrive."""
-    surplus = Counter({start: len(fills) for start, fills in leaving.items()})
-    surplus.subtract(_end(fill, ZERO) for fills in leaving.values() for fill in fills)
-    heads = [start for start, count in surplus.items() if count > 0]
-    if leaving.get(held) and (held in heads or not heads):
-        return held
-    return heads[0] if heads else next(start for start, fills in leaving.items() if fills)
-
-
-def _walk(leaving: Mapping[Decimal, list[Execution]], start: Decimal) -> list[Execution]:
-    stack: list[tuple[Decimal, Execution | None]] = [(start, None)]
-    path: list[Execution] = []
-    while stack:
-        position, arrived_by = stack[-1]
-        if leaving.get(position):
-            fill = leaving[position].pop()
-            stack.append((position + fill.quantity, fill))
-        else:
-            stack.pop()
-            if arrived_by is not None:
-                path.append(arrived_by)
-    return path[::-1]

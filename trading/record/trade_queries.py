@@ -23,23 +23,20 @@ from trading.models import (
     ExitKind,
     Fill,
     ReflectionNote,
-    Skill,
     SkillVersion,
     Trade,
     TradeQuerySet,
     TradeStatus,
 )
 from trading.models.choices import INTERVALS
+from trading.record.deployment_queries import find_last_backtest
+from trading.record.executions import Execution, in_order
 from trading.record.performance import ClosedTrade, EquityAt, Performance, summarise
-from trading.record.positions import GAP_PREFIX, Execution, in_order
+from trading.record.positions import GAP_PREFIX
 from trading.skills.queries import get_skill
 
 PAGE_SIZE: Final = 50
-
-
 _POINTS_AT_ONCE: Final = 2000  # of an equity curve, which may have hundreds of thousands
-
-
 _ORDERS: Final[dict[str, tuple[Any, ...]]] = {
     "newest": ("-entry_tick_at", "-entry_at", "id"),
     "oldest": ("entry_tick_at", "entry_at", "id"),
@@ -54,15 +51,6 @@ class TradeNotFound(DomainError):
     """The owner has no such trade."""
 
     http_status = HTTPStatus.NOT_FOUND
-
-
-@dataclass(frozen=True, slots=True)
-class SkillRecord:
-    """The trades that speak for a skill, newest entry first, and the lessons that are in force, newest first."""
-
-    trades: list[Trade]
-    notes: list[ReflectionNote]
-    backtest: BacktestRun | None  # whose they are; None: those of its deployments
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,25 +83,13 @@ class TradePage:
     net_usd: Decimal  # of all that fit
 
 
-def iter_trades(deployment_id: UUID | None = None) -> Iterator[Trade]:
-    """Yield the trades of a deployment, or all but those of backtests; newest entry first."""
-    rows = trades_that_fit(TradeFilter(deployment_id=deployment_id, with_backtests=deployment_id is not None))
-    yield from rows.newest_first().iterator(chunk_size=500)
+@dataclass(frozen=True, slots=True)
+class SkillRecord:
+    """The trades that speak for a skill, newest entry first, and the lessons that are in force, newest first."""
 
-
-def page_of_trades(which: TradeFilter, number: int = 1) -> TradePage:
-    """Return one page of the trades that fit; a number beyond the last page gives the last."""
-    rows = trades_that_fit(which)
-    count = rows.aggregate(total=Count("pk"), net=Sum("realized_pnl_usd"))
-    place = place_of(number, total=count["total"], size=PAGE_SIZE)
-    order = _ORDERS.get(which.order, _ORDERS["newest"])
-    found = list(rows.order_by(*order).defer("state")[place.rows])
-    return TradePage(found, count["total"], place.number, place.pages, count["net"] or Decimal(0))
-
-
-def find_trades(trade_ids: Iterable[UUID]) -> list[Trade]:
-    """Return the trades of these ids that there are, newest entry first."""
-    return list(Trade.objects.filter(pk__in=set(trade_ids)).newest_first())
+    trades: list[Trade]
+    notes: list[ReflectionNote]
+    backtest: BacktestRun | None  # whose they are; None: those of its deployments
 
 
 def get_trade(trade_id: UUID) -> Trade:
@@ -128,71 +104,19 @@ def get_trade(trade_id: UUID) -> Trade:
     return trade
 
 
-def list_fills(trade: Trade) -> list[Fill]:
-    """Return the fills of a trade in the ledger's order; one that crossed zero is part of two trades.
-
-    Fills of one instant may be of several trades: a trade runs from its own first fill to that of the next. A trade
-    that began without a fill is cut by time alone.
-    """
-    fills = _fills_in_order(trade)
-    numbers = {fill.fill_id: number for number, fill in enumerate(fills)}
-    rows = Trade.objects.filter(deployment=trade.deployment_id, symbol=trade.symbol, entry_at__gte=trade.entry_at)
-    if trade.exit_at:
-        rows = rows.filter(entry_at__lte=trade.exit_at)
-    begun = sorted(_beginning(name, numbers) for name in rows.values_list("first_fill_id", flat=True))
-    own = _beginning(trade.first_fill_id, numbers)
-    following, is_by_fill = next((one for one in begun if one > own), (len(fills), False))
-    # What crossed zero began the next trade itself; what is reported after a gap found that trade open.
-    is_shared = is_by_fill and (trade.exit_kind == ExitKind.FLIP or fills[following].is_liquidation)
-    return fills[max(own[0], 0) : following + is_shared]
+def find_trades(trade_ids: Iterable[UUID]) -> list[Trade]:
+    """Return the trades of these ids that there are, newest entry first."""
+    return list(Trade.objects.filter(pk__in=set(trade_ids)).newest_first())
 
 
-def _beginning(first_fill_id: str, numbers: Mapping[str, int]) -> tuple[int, bool]:
-    """Return where a trade begins among numbered fills, and whether by that fill or by the gap before it."""
-    name = first_fill_id.removeprefix(GAP_PREFIX)
-    return numbers.get(name, -1), name in numbers and name == first_fill_id
-
-
-def _fills_in_order(trade: Trade) -> list[Fill]:
-    """Return the fills of a trade's symbol between its ends, both included, in the order in which the venue made them.
-
-    The order is found from the instant before on: what was held then tells where the chain of the first one begins.
-    """
-    rows = Fill.objects.filter(deployment=trade.deployment_id, symbol=trade.symbol).order_by("at", "id")
-    before = rows.filter(at__lt=trade.entry_at).values_list("at", flat=True).last()
-    if trade.exit_at:
-        rows = rows.filter(at__lte=trade.exit_at)
-    by_id = {fill.fill_id: fill for fill in rows.filter(at__gte=before or trade.entry_at)}
-    executions = [
-        Execution(fill.fill_id, fill.symbol, fill.at, fill.quantity, fill.price, start_quantity=fill.start_quantity)
-        for fill in by_id.values()
-    ]
-    ordered = [by_id[one.fill_id] for one in in_order(executions, Decimal(0))]
-    return [fill for fill in ordered if fill.at >= trade.entry_at]
-
-
-def list_closed(deployment_id: UUID, limit: int) -> list[Trade]:
-    """Return the last closed trades of one deployment, newest entry first (seed 002)."""
-    return list(Trade.objects.closed().filter(deployment=deployment_id).newest_first().defer("state")[:limit])
-
-
-def list_open(deployment_id: UUID) -> list[Trade]:
-    """Return the positions of one deployment, newest entry first."""
-    return list(Trade.objects.open().filter(deployment=deployment_id).newest_first())
-
-
-def last_closed(which: TradeFilter, limit: int) -> list[Trade]:
-    """Return the last closed trades that fit, newest entry first."""
-    return list(trades_that_fit(which).closed().newest_first().defer("state")[:limit])
-
-
-def list_symbols_in_use() -> list[str]:
-    """Return the symbols of open positions, then those of what runs; of backtests none."""
-    held = trades_that_fit(TradeFilter(status=TradeStatus.OPEN)).order_by("symbol").values_list("symbol", flat=True)
-    running = Deployment.objects.exclude(broker_kind=BrokerKind.BACKTEST).filter(status="running")
-    versions = SkillVersion.objects.filter(pk__in=running.values("version")).order_by("-created_at", "id")
-    payloads = versions.values_list("payload", flat=True)
-    return list(dict.fromkeys([*held, *(symbol for payload in payloads for symbol in payload["context"]["symbols"])]))
+def page_of_trades(which: TradeFilter, number: int = 1) -> TradePage:
+    """Return one page of the trades that fit; a number beyond the last page gives the last."""
+    rows = trades_that_fit(which)
+    count = rows.aggregate(total=Count("pk"), net=Sum("realized_pnl_usd"))
+    place = place_of(number, total=count["total"], size=PAGE_SIZE)
+    order = _ORDERS.get(which.order, _ORDERS["newest"])
+    found = list(rows.order_by(*order).defer("state")[place.rows])
+    return TradePage(found, count["total"], place.number, place.pages, count["net"] or Decimal(0))
 
 
 def trades_that_fit(which: TradeFilter) -> TradeQuerySet:
@@ -216,6 +140,112 @@ def trades_that_fit(which: TradeFilter) -> TradeQuerySet:
     if which.words:
         rows = rows.filter(Q(entry_reason__icontains=which.words) | Q(exit_reason__icontains=which.words))
     return rows
+
+
+def iter_trades(deployment_id: UUID | None = None) -> Iterator[Trade]:
+    """Yield the trades of a deployment, or all but those of backtests; newest entry first."""
+    rows = trades_that_fit(TradeFilter(deployment_id=deployment_id, with_backtests=deployment_id is not None))
+    yield from rows.newest_first().iterator(chunk_size=500)
+
+
+def list_open(deployment_id: UUID) -> list[Trade]:
+    """Return the positions of one deployment, newest entry first."""
+    return list(Trade.objects.open().filter(deployment=deployment_id).newest_first())
+
+
+def list_closed(deployment_id: UUID, limit: int) -> list[Trade]:
+    """Return the last closed trades of one deployment, newest entry first (seed 002)."""
+    return list(Trade.objects.closed().filter(deployment=deployment_id).newest_first().defer("state")[:limit])
+
+
+def last_closed(which: TradeFilter, limit: int) -> list[Trade]:
+    """Return the last closed trades that fit, newest entry first."""
+    return list(trades_that_fit(which).closed().newest_first().defer("state")[:limit])
+
+
+def list_symbols_in_use() -> list[str]:
+    """Return the symbols of open positions, then those of what runs; of backtests none."""
+    held = trades_that_fit(TradeFilter(status=TradeStatus.OPEN)).order_by("symbol").values_list("symbol", flat=True)
+    running = Deployment.objects.exclude(broker_kind=BrokerKind.BACKTEST).filter(status="running")
+    versions = SkillVersion.objects.filter(pk__in=running.values("version")).order_by("-created_at", "id")
+    payloads = versions.values_list("payload", flat=True)
+    return list(dict.fromkeys([*held, *(symbol for payload in payloads for symbol in payload["context"]["symbols"])]))
+
+
+def list_fills(trade: Trade) -> list[Fill]:
+    """Return the fills of a trade in the ledger's order; one that crossed zero is part of two trades.
+
+    Fills of one instant may be of several trades: a trade runs from its own first fill to that of the next. A trade
+    that began without a fill is cut by time alone.
+    """
+    fills = _fills_in_order(trade)
+    numbers = {fill.fill_id: number for number, fill in enumerate(fills)}
+    rows = Trade.objects.filter(deployment=trade.deployment_id, symbol=trade.symbol, entry_at__gte=trade.entry_at)
+    if trade.exit_at:
+        rows = rows.filter(entry_at__lte=trade.exit_at)
+    begun = sorted(_beginning(name, numbers) for name in rows.values_list("first_fill_id", flat=True))
+    own = _beginning(trade.first_fill_id, numbers)
+    following, is_by_fill = next((one for one in begun if one > own), (len(fills), False))
+    # What crossed zero began the next trade itself; what is reported after a gap found that trade open.
+    is_shared = is_by_fill and (trade.exit_kind == ExitKind.FLIP or fills[following].is_liquidation)
+    return fills[max(own[0], 0) : following + is_shared]
+
+
+def _fills_in_order(trade: Trade) -> list[Fill]:
+    """Return the fills of a trade's symbol between its ends, both included, in the order in which the venue made them.
+
+    The order is found from the instant before on: what was held then tells where the chain of the first one begins.
+    """
+    rows = Fill.objects.filter(deployment=trade.deployment_id, symbol=trade.symbol).order_by("at", "id")
+    before = rows.filter(at__lt=trade.entry_at).values_list("at", flat=True).last()
+    if trade.exit_at:
+        rows = rows.filter(at__lte=trade.exit_at)
+    by_id = {fill.fill_id: fill for fill in rows.filter(at__gte=before or trade.entry_at)}
+    executions = [
+        Execution(fill.fill_id, fill.symbol, fill.at, fill.quantity, fill.price, start_quantity=fill.start_quantity)
+        for fill in by_id.values()
+    ]
+    ordered = [by_id[one.fill_id] for one in in_order(executions, Decimal(0))]
+    return [fill for fill in ordered if fill.at >= trade.entry_at]
+
+
+def _beginning(first_fill_id: str, numbers: Mapping[str, int]) -> tuple[int, bool]:
+    """Return where a trade begins among numbered fills, and whether by that fill or by the gap before it."""
+    name = first_fill_id.removeprefix(GAP_PREFIX)
+    return numbers.get(name, -1), name in numbers and name == first_fill_id
+
+
+def record_of_skill(skill_id: UUID, limit: int) -> SkillRecord:
+    """Return the last closed trades of a skill and its lessons; before its deployments closed one, its last backtest's.
+
+    What is kept for the skill is part of either. Raises SkillNotFound.
+    """
+    skill = get_skill(skill_id)
+    trades = last_closed(TradeFilter(skill_id=skill.pk), limit)
+    run = None if trades else find_last_backtest(skill=skill)
+    if run is not None:
+        trades = last_closed(TradeFilter(deployment_id=run.deployment_id, with_backtests=True), limit)
+    of_backtests = Deployment.objects.filter(skill=skill, broker_kind=BrokerKind.BACKTEST).values("pk")
+    which = Q(deployment__isnull=True) | (Q(deployment=run.deployment_id) if run else ~Q(deployment__in=of_backtests))
+    notes = ReflectionNote.objects.filter(which, skill=skill, status="active").order_by("-generated_at", "id")
+    return SkillRecord(trades, list(notes), run)
+
+
+def simulated_symbols_of(skill_id: UUID) -> list[str]:
+    """Return the symbols that a skill has closed trades of, in backtests too, whose prices were made."""
+    rows = Trade.objects.filter(skill=skill_id, status="closed").order_by().values("symbol")
+    # A symbol that is real once is never simulated again, so its first trade tells.
+    return simulated_symbols({row["symbol"]: row["first"] for row in rows.annotate(first=Min("entry_at"))})
+
+
+def simulated_symbols(seen_at: Mapping[str, datetime]) -> list[str]:
+    """Return the symbols, of those given with an instant, whose bars of the day up to then were made by a model."""
+    day = timedelta(days=1)
+    windows = [Q(symbol=symbol, opened_at__range=(at - day, at)) for symbol, at in seen_at.items()]
+    if not windows:
+        return []
+    rows = Bar.objects.filter(reduce(or_, windows), is_simulated=True, interval__in=INTERVALS)
+    return sorted(rows.order_by().values_list("symbol", flat=True).distinct())
 
 
 def deployment_performance(deployment: Deployment) -> Performance:
@@ -242,53 +272,6 @@ def skill_performance(skill_id: UUID) -> dict[str, Performance]:
     return {kind: numbers for kind, numbers in found.items() if numbers.trades}
 
 
-def record_of_skill(skill_id: UUID, limit: int) -> SkillRecord:
-    """Return the last closed trades of a skill and its lessons; before its deployments closed one, its last backtest's.
-
-    What is kept for the skill is part of either. Raises SkillNotFound.
-    """
-    skill = get_skill(skill_id)
-    trades = last_closed(TradeFilter(skill_id=skill.pk), limit)
-    run = None if trades else _last_backtest(skill)
-    if run is not None:
-        trades = last_closed(TradeFilter(deployment_id=run.deployment_id, with_backtests=True), limit)
-    of_backtests = Deployment.objects.filter(skill=skill, broker_kind=BrokerKind.BACKTEST).values("pk")
-    which = Q(deployment__isnull=True) | (Q(deployment=run.deployment_id) if run else ~Q(deployment__in=of_backtests))
-    notes = ReflectionNote.objects.filter(which, skill=skill, status="active").order_by("-generated_at", "id")
-    return SkillRecord(trades, list(notes), run)
-
-
-def _last_backtest(skill: Skill) -> BacktestRun | None:
-    of_skill = Deployment.objects.filter(skill=skill, broker_kind=BrokerKind.BACKTEST).values("pk")
-    runs = BacktestRun.objects.filter(deployment__in=of_skill, status="done").order_by("-finished_at", "id")
-    return runs.first()
-
-
-def utc_midnight(at: datetime) -> datetime:
-    """Return when the day of an instant began, in UTC."""
-    return at.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-
-
-def equity_at_midnight(deployment: Deployment, now: datetime) -> Decimal:
-    """Return the equity at 00:00 UTC of the day of `now`, or what the deployment started with."""
-    rows = EquityPoint.objects.filter(deployment=deployment, at__lte=utc_midnight(now)).order_by("-at")
-    point: EquityPoint | None = rows.first()
-    equity: Decimal = point.equity_usd if point else deployment.starting_equity_usd
-    return equity
-
-
-def latest_equity(deployment: Deployment) -> Decimal:
-    """Return the equity after the last tick, or what the deployment started with."""
-    point: EquityPoint | None = EquityPoint.objects.filter(deployment=deployment).order_by("-at").first()
-    equity: Decimal = point.equity_usd if point else deployment.starting_equity_usd
-    return equity
-
-
-def _iter_equity(deployment: Deployment) -> Iterator[EquityAt]:
-    rows = EquityPoint.objects.filter(deployment=deployment).order_by("at").values_list("at", "equity_usd")
-    return (EquityAt(at, equity) for at, equity in rows.iterator(chunk_size=_POINTS_AT_ONCE))
-
-
 def _closed(which: Q) -> list[ClosedTrade]:
     rows = Trade.objects.filter(which, status=TradeStatus.CLOSED).values_list(
         "realized_pnl_usd", "gross_pnl_usd", "fees_usd", "funding_usd", "holding_minutes"
@@ -299,18 +282,26 @@ def _closed(which: Q) -> list[ClosedTrade]:
     ]
 
 
-def simulated_symbols(seen_at: Mapping[str, datetime]) -> list[str]:
-    """Return the symbols, of those given with an instant, whose bars of the day up to then were made by a model."""
-    day = timedelta(days=1)
-    windows = [Q(symbol=symbol, opened_at__range=(at - day, at)) for symbol, at in seen_at.items()]
-    if not windows:
-        return []
-    rows = Bar.objects.filter(reduce(or_, windows), is_simulated=True, interval__in=INTERVALS)
-    return sorted(rows.order_by().values_list("symbol", flat=True).distinct())
+def _iter_equity(deployment: Deployment) -> Iterator[EquityAt]:
+    rows = EquityPoint.objects.filter(deployment=deployment).order_by("at").values_list("at", "equity_usd")
+    return (EquityAt(at, equity) for at, equity in rows.iterator(chunk_size=_POINTS_AT_ONCE))
 
 
-def simulated_symbols_of(skill_id: UUID) -> list[str]:
-    """Return the symbols that a skill has closed trades of, in backtests too, whose prices were made."""
-    rows = Trade.objects.filter(skill=skill_id, status="closed").order_by().values("symbol")
-    # A symbol that is real once is never simulated again, so its first trade tells.
-    return simulated_symbols({row["symbol"]: row["first"] for row in rows.annotate(first=Min("entry_at"))})
+def latest_equity(deployment: Deployment) -> Decimal:
+    """Return the equity after the last tick, or what the deployment started with."""
+    point: EquityPoint | None = EquityPoint.objects.filter(deployment=deployment).order_by("-at").first()
+    equity: Decimal = point.equity_usd if point else deployment.starting_equity_usd
+    return equity
+
+
+def equity_at_midnight(deployment: Deployment, now: datetime) -> Decimal:
+    """Return the equity at 00:00 UTC of the day of `now`, or what the deployment started with."""
+    rows = EquityPoint.objects.filter(deployment=deployment, at__lte=utc_midnight(now)).order_by("-at")
+    point: EquityPoint | None = rows.first()
+    equity: Decimal = point.equity_usd if point else deployment.starting_equity_usd
+    return equity
+
+
+def utc_midnight(at: datetime) -> datetime:
+    """Return when the day of an instant began, in UTC."""
+    return at.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)

@@ -21,7 +21,8 @@ from trading.models.choices import INTERVALS
 from trading.record.deployment_queries import get_deployment, list_deployments_to_tick
 from trading.record.deployments import claim_deployment, release_deployment
 from trading.record.trade_queries import utc_midnight
-from trading.runs.runner import LEASE, Ticked, Ticker, carry_out_commands
+from trading.runs.commands import carry_out_commands
+from trading.runs.runner import LEASE, Ticked, Ticker
 from trading.skills.schemas import Schedule, parse_payload
 from trading.skills.services import agent_models
 

@@ -12,11 +12,8 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 from enum import StrEnum
 from typing import Final, cast
-from uuid import UUID, uuid4
+from uuid import UUID
 
-from django.db import OperationalError, transaction
-
-from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
 from trading.agent.context import (
     AgentPrompt,
@@ -30,25 +27,22 @@ from trading.agent.context import (
 )
 from trading.agent.decide import Ask, Decision, decide
 from trading.market.queries import regime_at
-from trading.market.tape import STORED, Tape
+from trading.market.tape import STORED, Tape, finest_bars
 from trading.models import (
     Bar,
-    CommandKind,
     DecisionSnapshot,
     Deployment,
-    DeploymentCommand,
     DeploymentStatus,
     Order,
     OrderOrigin,
-    OrderSide,
     OrderState,
     ReflectionNote,
     Trade,
     Verdict,
 )
 from trading.models.choices import INTERVALS
-from trading.record.deployment_queries import DeploymentNotFound, count_orders, find_last_decision
-from trading.record.deployments import carry_out, claim_command, finish_command, halt_deployment, lift_halt
+from trading.record.deployment_queries import count_orders, find_last_decision
+from trading.record.deployments import halt_deployment, lift_halt
 from trading.record.ledger import Intent, Ledger, TickOutOfTime, TickRecord, lock_deployment
 from trading.record.notes import find_active_note
 from trading.record.positions import PathBar, Tick
@@ -108,9 +102,6 @@ class _Carried:
     note: ReflectionNote | None
     day: datetime | None = None  # at 00:00 UTC, of the equity that follows
     day_start_equity_usd: Decimal = Decimal(0)
-
-
-# --- One tick ---
 
 
 class Ticker:
@@ -231,28 +222,13 @@ def _feed(
         holding = broker.holdings.get(symbol)
         is_live = holding is not None or symbol in sent
         since = min(after, broker.seen_until.get(symbol, after)) if is_live else after
-        bars[symbol] = _bars_between(symbol, since, until, tape)
+        bars[symbol] = finest_bars(tape, symbol, after=since, until=until)
         rates += tape.rates(symbol, after if holding is None else holding.paid_until, until)
     broker.feed(
         (_market_bar(bar) for found in bars.values() for bar in found),
         (Rate(rate.symbol, rate.at, rate.rate) for rate in rates),
     )
     return bars
-
-
-def _bars_between(symbol: str, after: datetime, until: datetime, tape: Tape) -> list[Bar]:
-    """Return the shortest bars that there are of each stretch of time, in order and none over another."""
-    kept: list[Bar] = []
-    covered = timedelta(0)
-    for interval, length in INTERVALS.items():
-        taken = [(bar.opened_at, bar.opened_at + INTERVALS[bar.interval]) for bar in kept]
-        for bar in tape.bars_ended(symbol, interval, after, until):
-            if all(bar.opened_at + length <= begin or end <= bar.opened_at for begin, end in taken):
-                kept.append(bar)
-                covered += length
-        if covered >= until - after:
-            break
-    return sorted(kept, key=lambda bar: bar.opened_at)
 
 
 def _market_bar(bar: Bar) -> MarketBar:
@@ -325,7 +301,7 @@ def _act(deployment: Deployment, settled: _Settled, decision: Decision, *, at: d
     rows = DecisionSnapshot.objects.filter(deployment=deployment, tick=number)
     if prompt is None or deployment.last_tick != number or rows.exists():
         return None
-    broker = _broker(deployment, ON_PAPER)  # to ask what waits, and to send: neither costs anything
+    broker = _broker(deployment, ON_PAPER)  # asking what waits costs nothing
     verdict = _verdict(deployment, broker, settled, decision, at)
     snapshot: DecisionSnapshot = DecisionSnapshot.objects.create(
         deployment=deployment,
@@ -363,7 +339,7 @@ def _act(deployment: Deployment, settled: _Settled, decision: Decision, *, at: d
             updated_at=at,
         )
         if verdict.is_accepted:
-            _submit(deployment, broker, [order], at=at)
+            submit_orders(deployment, [order], at=at)
     return snapshot
 
 
@@ -409,8 +385,9 @@ def _kind(decision: Decision, verdict: RiskVerdict) -> Verdict:
     return Verdict.ACCEPTED if verdict.is_accepted else Verdict.REFUSED
 
 
-def _submit(deployment: Deployment, broker: PaperBroker, orders: list[Order], *, at: datetime) -> None:
-    """Give orders to the broker, and keep what it has become."""
+def submit_orders(deployment: Deployment, orders: list[Order], *, at: datetime) -> None:
+    """Give orders to the broker of a deployment and save its state."""
+    broker = _broker(deployment, ON_PAPER)  # sending costs nothing
     for order in orders:
         broker.submit(
             OrderRequest(
@@ -425,63 +402,3 @@ def _submit(deployment: Deployment, broker: PaperBroker, orders: list[Order], *,
         )
     deployment.account = broker.state()
     deployment.save(update_fields=["account"])
-
-
-# --- Commands ---
-
-
-def carry_out_commands(deployment_id: UUID, *, user_id: int, now: datetime) -> list[DeploymentCommand]:
-    """Do what the user told a deployment to do, oldest first; opens its own doors.
-
-    A command that cannot be done ends as failed and changes nothing else; those after it are done. Only a database
-    that is busy or gone leaves it to the next round.
-    """
-    done: list[DeploymentCommand] = []
-    lease = uuid4()
-    while True:
-        with owned_tx(user_id):
-            deployment = lock_deployment(deployment_id)
-            command = claim_command(deployment_id=deployment_id, lease=lease, until=now + LEASE, now=now)
-            if command is None:
-                return done
-            outcome, has_failed = _outcome_of(command, deployment, now)
-            finish_command(command_id=command.pk, lease=lease, outcome=outcome, has_failed=has_failed, now=now)
-            command.refresh_from_db()
-            done.append(command)
-
-
-def _outcome_of(command: DeploymentCommand, deployment: Deployment, now: datetime) -> tuple[str, bool]:
-    """Do what a command says, or none of it; return what came of it in words, and whether it failed."""
-    try:
-        with transaction.atomic():
-            outcome = carry_out(command=command, now=now)
-            if command.kind == CommandKind.FLATTEN:
-                _flatten(deployment, now)
-    except (OperationalError, DeploymentNotFound):
-        raise
-    except DomainError as error:
-        logger.warning("Command %s of deployment %s was refused: %s", command.pk, deployment.pk, error)
-        return f"It could not be done: {error}", True
-    except Exception:
-        logger.exception("Command %s of deployment %s failed", command.pk, deployment.pk)
-        return "It could not be done. Nothing was changed; the log of the runner says why.", True
-    return outcome, False
-
-
-def _flatten(deployment: Deployment, now: datetime) -> None:
-    """Order all positions closed; they are at the next bar's open."""
-    orders = [
-        Order.objects.create(
-            deployment=deployment,
-            tick=deployment.last_tick,
-            origin=OrderOrigin.COMMAND,
-            symbol=symbol,
-            side=OrderSide.CLOSE,
-            reason="Closed at your command.",
-            state=OrderState.PENDING,
-            proposed_at=now,
-            updated_at=now,
-        )
-        for symbol in sorted(Trade.objects.open().filter(deployment=deployment).values_list("symbol", flat=True))
-    ]
-    _submit(deployment, _broker(deployment, ON_PAPER), orders, at=now)

@@ -11,21 +11,19 @@ from tests.factories.memory import JUNE
 from tests.factories.record import DecisionSnapshotFactory, DeploymentFactory, TradeFactory
 from tests.owners import as_owner
 from trading.models import Deployment, EquityPoint, Fill, OrderOrigin, Trade
+from trading.record.executions import Execution
+from trading.record.fills_import import ImportRefused, import_fills
 from trading.record.ledger import (
     DeploymentNotFound,
-    ImportRefused,
     Intent,
     Ledger,
     TickMissing,
     TickOutOfTime,
-    dump_trip,
-    import_fills,
-    load_trip,
     lock_deployment,
     record_tick,
-    upsert_trades,
 )
-from trading.record.positions import Book, Execution, Funding, PathBar, Tick
+from trading.record.ledger_rows import dump_trip, load_trip, upsert_trades
+from trading.record.positions import Book, Funding, PathBar, Tick
 
 D = Decimal
 MINUTE = timedelta(minutes=1)

@@ -10,19 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trading.record.ledger import dump_trip, load_trip
-from trading.record.positions import (
-    Book,
-    Execution,
-    ExitCause,
-    Funding,
-    PathBar,
-    Reconciled,
-    Side,
-    Tick,
-    Trip,
-    in_order,
-)
+from trading.record.executions import Execution, in_order
+from trading.record.ledger_rows import dump_trip, load_trip
+from trading.record.positions import Book, ExitCause, Funding, PathBar, Reconciled, Side, Tick, Trip
 
 NOON = datetime(2026, 6, 1, 12, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)

@@ -27,8 +27,9 @@ from trading.record.deployment_queries import DeploymentNotFound
 from trading.record.deployments import carry_out, request_command
 from trading.record.ledger import TickOutOfTime
 from trading.runs.brokers.paper import Costs
+from trading.runs.commands import carry_out_commands
 from trading.runs.due import list_due, run_due
-from trading.runs.runner import Outcome, Ticker, carry_out_commands
+from trading.runs.runner import Outcome, Ticker
 from trading.skills.queries import SkillNotFound
 
 D = Decimal

@@ -8,8 +8,7 @@ from config.lib.owned import owned_tx
 from config.lib.work.commands import KeelCommand
 from trading.management.owners import add_optional_user_argument, owner_of_deployment
 from trading.record.deployments import get_pushed_deployment
-from trading.record.fills_import import CSV_COLUMNS, read_fills
-from trading.record.ledger import import_fills
+from trading.record.fills_import import CSV_COLUMNS, import_fills, read_fills
 
 
 class Command(KeelCommand):

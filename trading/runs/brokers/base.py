@@ -6,7 +6,8 @@ from datetime import datetime
 from decimal import Decimal
 from typing import Literal, Protocol
 
-from trading.record.positions import Execution, Funding
+from trading.record.executions import Execution
+from trading.record.positions import Funding
 
 Side = Literal["long", "short", "close"]
 

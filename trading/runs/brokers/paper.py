@@ -10,7 +10,8 @@ from datetime import UTC, datetime, timedelta
 from decimal import ROUND_DOWN, Decimal
 from typing import Any, Final
 
-from trading.record.positions import Execution, Funding
+from trading.record.executions import Execution
+from trading.record.positions import Funding
 from trading.runs.brokers.base import OrderRequest, Report
 
 ZERO: Final = Decimal(0)

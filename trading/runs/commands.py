@@ -1,0 +1,83 @@
+"""Carry out what a user told a deployment to do."""
+
+import logging
+from datetime import datetime
+from uuid import UUID, uuid4
+
+from django.db import OperationalError, transaction
+
+from config.lib.errors import DomainError
+from config.lib.owned import owned_tx
+from trading.models import (
+    CommandKind,
+    Deployment,
+    DeploymentCommand,
+    Order,
+    OrderOrigin,
+    OrderSide,
+    OrderState,
+    Trade,
+)
+from trading.record.deployment_queries import DeploymentNotFound
+from trading.record.deployments import carry_out, claim_command, finish_command
+from trading.record.ledger import lock_deployment
+from trading.runs.runner import LEASE, submit_orders
+
+logger = logging.getLogger(__name__)
+
+
+def carry_out_commands(deployment_id: UUID, *, user_id: int, now: datetime) -> list[DeploymentCommand]:
+    """Do what the user told a deployment to do, oldest first; opens its own doors.
+
+    A command that cannot be done ends as failed and changes nothing else; those after it are done. Only a database
+    that is busy or gone leaves it to the next round.
+    """
+    done: list[DeploymentCommand] = []
+    lease = uuid4()
+    while True:
+        with owned_tx(user_id):
+            deployment = lock_deployment(deployment_id)
+            command = claim_command(deployment_id=deployment_id, lease=lease, until=now + LEASE, now=now)
+            if command is None:
+                return done
+            outcome, has_failed = _outcome_of(command, deployment, now)
+            finish_command(command_id=command.pk, lease=lease, outcome=outcome, has_failed=has_failed, now=now)
+            command.refresh_from_db()
+            done.append(command)
+
+
+def _outcome_of(command: DeploymentCommand, deployment: Deployment, now: datetime) -> tuple[str, bool]:
+    """Do what a command says, or none of it; return what came of it in words, and whether it failed."""
+    try:
+        with transaction.atomic():
+            outcome = carry_out(command=command, now=now)
+            if command.kind == CommandKind.FLATTEN:
+                _flatten(deployment, now)
+    except (OperationalError, DeploymentNotFound):
+        raise
+    except DomainError as error:
+        logger.warning("Command %s of deployment %s was refused: %s", command.pk, deployment.pk, error)
+        return f"It could not be done: {error}", True
+    except Exception:
+        logger.exception("Command %s of deployment %s failed", command.pk, deployment.pk)
+        return "It could not be done. Nothing was changed; the log of the runner says why.", True
+    return outcome, False
+
+
+def _flatten(deployment: Deployment, now: datetime) -> None:
+    """Order all positions closed; they are at the next bar's open."""
+    orders = [
+        Order.objects.create(
+            deployment=deployment,
+            tick=deployment.last_tick,
+            origin=OrderOrigin.COMMAND,
+            symbol=symbol,
+            side=OrderSide.CLOSE,
+            reason="Closed at your command.",
+            state=OrderState.PENDING,
+            proposed_at=now,
+            updated_at=now,
+        )
+        for symbol in sorted(Trade.objects.open().filter(deployment=deployment).values_list("symbol", flat=True))
+    ]
+    submit_orders(deployment, orders, at=now)
