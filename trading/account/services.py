@@ -2,10 +2,7 @@
 
 from config.lib.errors import DomainError
 from config.lib.owned import owner_id
-from trading.models import (
-    ExperienceTier,
-    Trader,
-)
+from trading.models import ExperienceTier, Trader
 
 
 class TierUnknown(DomainError):

@@ -12,10 +12,7 @@ from config.lib.owned import owned_tx
 from config.lib.paging import page_of
 from config.lib.rest.views import ApiRequest, ApiView, page_serializer, paged
 from trading.api.serializers.backtests import BacktestInput, BacktestQuery, BacktestSerializer
-from trading.models import (
-    BacktestRun,
-    Deployment,
-)
+from trading.models import BacktestRun, Deployment
 from trading.record.backtests import cancel_backtest, get_backtest, start_backtest
 
 

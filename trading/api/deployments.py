@@ -37,14 +37,7 @@ from trading.api.serializers.deployments import (
 from trading.api.serializers.fields import AmountField
 from trading.api.serializers.trades import TradeSerializer
 from trading.market.queries import find_marks
-from trading.models import (
-    BrokerKind,
-    DecisionSnapshot,
-    Deployment,
-    DeploymentCommand,
-    EquityPoint,
-    ReflectionNote,
-)
+from trading.models import BrokerKind, DecisionSnapshot, Deployment, DeploymentCommand, EquityPoint, ReflectionNote
 from trading.record.decisions import get_decision
 from trading.record.deployment_queries import get_deployment
 from trading.record.deployments import deploy_skill, request_command

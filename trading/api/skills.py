@@ -33,13 +33,7 @@ from trading.api.serializers.skills import (
     WholeSkillSerializer,
     WholeVersionSerializer,
 )
-from trading.models import (
-    DraftStatus,
-    ReflectionNote,
-    Skill,
-    SkillDraft,
-    SkillVersion,
-)
+from trading.models import DraftStatus, ReflectionNote, Skill, SkillDraft, SkillVersion
 from trading.record.deployments import deploy_skill
 from trading.record.trade_queries import skill_performance
 from trading.skills.queries import DraftNotFound, compare_versions, get_skill, get_version

@@ -10,16 +10,7 @@ from django.db.models import Count, Max, Q
 
 from config.lib.errors import DomainError
 from config.lib.owned import owner_id
-from trading.models import (
-    BacktestRun,
-    BrokerKind,
-    Deployment,
-    DraftStatus,
-    Skill,
-    SkillDraft,
-    SkillVersion,
-    Trader,
-)
+from trading.models import BacktestRun, BrokerKind, Deployment, DraftStatus, Skill, SkillDraft, SkillVersion, Trader
 from trading.skills.patches import changed_fields
 
 

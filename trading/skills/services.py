@@ -10,14 +10,7 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 
 from config.lib.errors import DomainError
-from trading.models import (
-    BrokerKind,
-    Deployment,
-    DraftStatus,
-    Skill,
-    SkillDraft,
-    SkillVersion,
-)
+from trading.models import BrokerKind, Deployment, DraftStatus, Skill, SkillDraft, SkillVersion
 from trading.skills.patches import default_payload, merge_patch
 from trading.skills.queries import DraftNotFound, get_skill, get_version
 from trading.skills.schemas import FieldError, PayloadInvalid, SkillPayload, list_problems, parse_payload

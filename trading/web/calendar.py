@@ -7,15 +7,9 @@ from typing import Final
 from zoneinfo import ZoneInfo
 
 from trading.market.queries import list_events
-from trading.models import (
-    MarketEvent,
-    Trade,
-)
+from trading.models import MarketEvent, Trade
 from trading.record.exposure import Exposure, list_exposures
-from trading.record.trade_queries import (
-    TradeFilter,
-    trades_that_fit,
-)
+from trading.record.trade_queries import TradeFilter, trades_that_fit
 
 EVENTS_SHOWN: Final = 200
 POSITIONS_WEIGHED: Final = 50  # against events; each symbol of theirs costs a few queries

@@ -9,15 +9,7 @@ from uuid import UUID
 from django.db.models import Count, Q
 
 from config.lib.paging import Page, page_of
-from trading.models import (
-    BacktestRun,
-    BrokerKind,
-    Deployment,
-    Fill,
-    ReconcileState,
-    Skill,
-    Trade,
-)
+from trading.models import BacktestRun, BrokerKind, Deployment, Fill, ReconcileState, Skill, Trade
 from trading.record.trade_queries import (
     TradeFilter,
     TradePage,
