@@ -99,11 +99,12 @@ class AgentPrompt:
 
 def write_prompt(payload: SkillPayload, inputs: ContextInputs, note: ReflectionNote | None) -> AgentPrompt:
     """Return the prompt of a tick. Equal arguments give equal bytes."""
-    segments = system_segments(payload, None if note is None else _lessons(note))
+    segments = system_segments(payload, None if note is None else lessons_of_note(note))
     return AgentPrompt(segments, assemble_context(inputs), None if note is None else note.pk)
 
 
-def _lessons(note: ReflectionNote) -> Lessons:
+def lessons_of_note(note: ReflectionNote) -> Lessons:
+    """Return the lessons of a note, with the sample they rest on."""
     return Lessons(note.lessons_text, note.trades_considered, note.window_start, note.window_end)
 
 

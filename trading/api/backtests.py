@@ -3,14 +3,15 @@
 from http import HTTPStatus
 from uuid import UUID
 
-from django.db.models import Prefetch, QuerySet
+from django.db.models import Prefetch
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.response import Response
 
 from config.lib.owned import owned_tx
 from config.lib.paging import page_of
-from config.lib.rest.views import ApiRequest, ApiView, page_serializer, paged
+from config.lib.rest.views import ApiRequest, ApiView, paged
+from trading.api.schema import describe_list
 from trading.api.serializers.backtests import BacktestInput, BacktestQuery, BacktestSerializer
 from trading.models import BacktestRun, Deployment
 from trading.record.backtests import cancel_backtest, get_backtest, start_backtest
@@ -19,23 +20,20 @@ from trading.record.backtests import cancel_backtest, get_backtest, start_backte
 class BacktestsView(ApiView):
     """The backtests."""
 
-    @extend_schema(
-        operation_id="list_backtests",
-        tags=["backtests"],
-        parameters=[BacktestQuery],
-        responses=page_serializer(BacktestSerializer),
-    )
+    @describe_list("list_backtests", "backtests", BacktestSerializer, BacktestQuery)
     def get(self, request: ApiRequest) -> Response:
         """List backtests, the newest first."""
         query = self.query(BacktestQuery)
-        rows = select_backtests(skill_id=query.pop("skill_id"), status=query.pop("status"))
+        rows = BacktestRun.objects.all()
+        rows = rows.prefetch_related(Prefetch("deployment", Deployment.objects.select_related("version")))
+        if status := query.pop("status"):
+            rows = rows.filter(status=status)
+        if skill_id := query.pop("skill_id"):
+            rows = rows.filter(deployment__in=Deployment.objects.filter(skill=skill_id).values("pk"))
         return paged(page_of(rows, by=("-created_at", "id"), **query), BacktestSerializer)
 
     @extend_schema(
-        operation_id="start_backtest",
-        tags=["backtests"],
-        request=BacktestInput,
-        responses={201: BacktestSerializer},
+        operation_id="start_backtest", tags=["backtests"], request=BacktestInput, responses={201: BacktestSerializer}
     )
     def post(self, request: ApiRequest) -> Response:
         """Queue a backtest of a skill's newest version; the job worker plays it."""
@@ -63,13 +61,3 @@ class CancelBacktestView(ApiView):
         with owned_tx(request.user):
             run = cancel_backtest(run_id=run_id, now=timezone.now())
         return Response(BacktestSerializer(run).data)
-
-
-def select_backtests(*, skill_id: UUID | None = None, status: str = "") -> "QuerySet[BacktestRun]":
-    """Return the backtests that fit, with their deployments and versions; an empty filter fits all."""
-    rows: QuerySet[BacktestRun] = BacktestRun.objects.all()
-    if status:
-        rows = rows.filter(status=status)
-    if skill_id is not None:
-        rows = rows.filter(deployment__in=Deployment.objects.filter(skill=skill_id).values("pk"))
-    return rows.prefetch_related(Prefetch("deployment", Deployment.objects.select_related("version")))

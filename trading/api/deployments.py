@@ -2,7 +2,7 @@
 
 from datetime import datetime
 from http import HTTPStatus
-from typing import Any
+from typing import Any, Final, TypeVar
 from uuid import UUID
 
 from django.db.models import QuerySet
@@ -13,11 +13,12 @@ from rest_framework.response import Response
 from config.lib.llm.tokens import count_tokens
 from config.lib.owned import owned_tx
 from config.lib.paging import page_of
-from config.lib.rest.views import ApiRequest, ApiView, PageQuery, page_serializer, paged
-from trading.agent.context import ContextInputs, Portfolio, memory_sections, preview, read_record
+from config.lib.rest.views import ApiRequest, ApiView, PageQuery, paged
+from trading.agent.context import ContextInputs, Portfolio, lessons_of_note, memory_sections, preview, read_record
 from trading.agent.cost import cost_of
 from trading.agent.decide import tools_of
-from trading.agent.prompts import Lessons, lessons_text
+from trading.agent.prompts import lessons_text
+from trading.api.schema import describe_list
 from trading.api.serializers.deployments import (
     CommandInput,
     CommandSerializer,
@@ -45,23 +46,26 @@ from trading.record.notes import find_active_note, get_note, keep_note_for_skill
 from trading.record.trade_queries import latest_equity, list_open
 from trading.skills.schemas import parse_payload
 
-_NEWEST = ("-created_at", "id")
+_NEWEST: Final = ("-created_at", "id")
+
+Rows = TypeVar("Rows", bound=QuerySet[Any])
+
+
+def _narrow(rows: Rows, **filters: object) -> Rows:
+    """Return the rows that fit; a filter without a value fits all."""
+    return rows.filter(**{name: value for name, value in filters.items() if value not in (None, "")})
 
 
 class DeploymentsView(ApiView):
     """The deployments."""
 
-    @extend_schema(
-        operation_id="list_deployments",
-        tags=["deployments"],
-        parameters=[DeploymentQuery],
-        responses=page_serializer(DeploymentSerializer),
-    )
+    @describe_list("list_deployments", "deployments", DeploymentSerializer, DeploymentQuery)
     def get(self, request: ApiRequest) -> Response:
         """List deployments, the newest first."""
         query = self.query(DeploymentQuery)
-        page = {name: query.pop(name) for name in ("cursor", "limit")}
-        return paged(page_of(select_deployments(**query), by=_NEWEST, **page), DeploymentSerializer)
+        rows = Deployment.objects.exclude(broker_kind=BrokerKind.BACKTEST).select_related("version")
+        rows = _narrow(rows, skill=query["skill_id"], broker_kind=query["broker_kind"], status=query["status"])
+        return paged(page_of(rows, by=_NEWEST, cursor=query["cursor"], limit=query["limit"]), DeploymentSerializer)
 
     @extend_schema(
         operation_id="add_deployment",
@@ -94,15 +98,10 @@ class DeploymentView(ApiView):
 class NotesView(ApiView):
     """The lessons of a deployment."""
 
-    @extend_schema(
-        operation_id="list_notes",
-        tags=["deployments"],
-        parameters=[PageQuery],
-        responses=page_serializer(NoteSerializer),
-    )
+    @describe_list("list_notes", "deployments", NoteSerializer)
     def get(self, request: ApiRequest, deployment_id: UUID) -> Response:
         """List what was learned, the newest first; at most one is active."""
-        rows = select_notes(deployment_id)
+        rows = ReflectionNote.objects.filter(deployment=get_deployment(deployment_id, or_backtest=True))
         return paged(page_of(rows, by=("-generated_at", "id"), **self.query(PageQuery)), NoteSerializer)
 
 
@@ -121,16 +120,12 @@ class KeepNoteView(ApiView):
 class DecisionsView(ApiView):
     """What the ticks of a deployment decided."""
 
-    @extend_schema(
-        operation_id="list_decisions",
-        tags=["deployments"],
-        parameters=[DecisionQuery],
-        responses=page_serializer(DecisionSerializer),
-    )
+    @describe_list("list_decisions", "deployments", DecisionSerializer, DecisionQuery)
     def get(self, request: ApiRequest, deployment_id: UUID) -> Response:
         """List decisions, the newest first."""
         query = self.query(DecisionQuery)
-        rows = select_decisions(deployment_id, verdict=query.pop("verdict"))
+        rows = DecisionSnapshot.objects.filter(deployment=get_deployment(deployment_id, or_backtest=True))
+        rows = _narrow(rows.defer("system_prompt", "context", "steps"), verdict=query.pop("verdict"))
         return paged(page_of(rows, by=("-tick", "id"), **query), DecisionSerializer)
 
 
@@ -146,31 +141,22 @@ class DecisionView(ApiView):
 class EquityView(ApiView):
     """The equity curve of a deployment."""
 
-    @extend_schema(
-        operation_id="list_equity",
-        tags=["deployments"],
-        parameters=[EquityQuery],
-        responses=page_serializer(EquitySerializer),
-    )
+    @describe_list("list_equity", "deployments", EquitySerializer, EquityQuery)
     def get(self, request: ApiRequest, deployment_id: UUID) -> Response:
         """List what the account was worth after each tick, the newest first."""
         query = self.query(EquityQuery)
-        rows = select_equity(deployment_id, since=query.pop("since"), until=query.pop("until"))
+        rows = EquityPoint.objects.filter(deployment=get_deployment(deployment_id, or_backtest=True))
+        rows = _narrow(rows, at__gte=query.pop("since"), at__lte=query.pop("until"))
         return paged(page_of(rows, by=("-at", "-id"), **query), EquitySerializer)
 
 
 class CommandsView(ApiView):
     """What a deployment was told."""
 
-    @extend_schema(
-        operation_id="list_commands",
-        tags=["deployments"],
-        parameters=[PageQuery],
-        responses=page_serializer(CommandSerializer),
-    )
+    @describe_list("list_commands", "deployments", CommandSerializer)
     def get(self, request: ApiRequest, deployment_id: UUID) -> Response:
         """List commands and what came of them, the newest first."""
-        rows = select_commands(deployment_id)
+        rows = DeploymentCommand.objects.filter(deployment=get_deployment(deployment_id))
         return paged(page_of(rows, by=_NEWEST, **self.query(PageQuery)), CommandSerializer)
 
     @extend_schema(
@@ -188,6 +174,15 @@ class CommandsView(ApiView):
         return Response(CommandSerializer(command).data, status=status)
 
 
+def _gather_memory(deployment: Deployment, at: datetime) -> ContextInputs:
+    """Return as much of what an agent sees as its memory is made of; an agent elsewhere has the market from there."""
+    payload = parse_payload(deployment.version.payload)
+    record, equity = read_record(deployment.pk, payload), latest_equity(deployment)
+    found = find_marks({trade.symbol for trade in record.open_trades}, at)
+    marks = {symbol: mark.price for symbol, mark in found.items()}
+    return ContextInputs(at=at, payload=payload, portfolio=Portfolio(equity, equity), marks=marks, record=record)
+
+
 class MemoryView(ApiView):
     """What the agent of a deployment remembers."""
 
@@ -196,24 +191,11 @@ class MemoryView(ApiView):
         """Return the memory as text, for the prompts of an agent that another program runs."""
         deployment, at = get_deployment(deployment_id), timezone.now()
         note = find_active_note(deployment)
-        lessons = "" if note is None else lessons_text(_lessons(note))
-        trades = "\n\n".join("\n".join(section) for section in memory_sections(_inputs(deployment, at)))
+        lessons = "" if note is None else lessons_text(lessons_of_note(note))
+        trades = "\n\n".join("\n".join(section) for section in memory_sections(_gather_memory(deployment, at)))
         text = "\n\n".join(part for part in (lessons, trades) if part)
         shown = {"at": at, "lessons": lessons, "trades": trades, "text": text, "note_id": note.pk if note else None}
         return Response(MemorySerializer({**shown, "tokens": count_tokens(text)}).data)
-
-
-def _lessons(note: ReflectionNote) -> Lessons:
-    return Lessons(note.lessons_text, note.trades_considered, note.window_start, note.window_end)
-
-
-def _inputs(deployment: Deployment, at: datetime) -> ContextInputs:
-    """Return as much of what an agent sees as its memory is made of; an agent elsewhere has the market from there."""
-    payload = parse_payload(deployment.version.payload)
-    record, equity = read_record(deployment.pk, payload), latest_equity(deployment)
-    found = find_marks({trade.symbol for trade in record.open_trades}, at)
-    marks = {symbol: mark.price for symbol, mark in found.items()}
-    return ContextInputs(at=at, payload=payload, portfolio=Portfolio(equity, equity), marks=marks, record=record)
 
 
 class PromptView(ApiView):
@@ -239,38 +221,3 @@ class PromptView(ApiView):
             "note_id": prompt.note_id,
         }
         return Response(PromptSerializer(shown).data)
-
-
-def select_deployments(*, skill_id: UUID | None, broker_kind: str, status: str) -> "QuerySet[Deployment]":
-    """Return the deployments that fit and are not backtests', with their versions; an empty filter fits all."""
-    rows: QuerySet[Deployment] = Deployment.objects.exclude(broker_kind=BrokerKind.BACKTEST)
-    return rows.filter(**_given(skill=skill_id, broker_kind=broker_kind, status=status)).select_related("version")
-
-
-def select_notes(deployment_id: UUID) -> "QuerySet[ReflectionNote]":
-    """Return the lessons of a deployment or a backtest's, those of the past too. Raises DeploymentNotFound."""
-    deployment = get_deployment(deployment_id, or_backtest=True)
-    return ReflectionNote.objects.filter(deployment=deployment)
-
-
-def select_decisions(deployment_id: UUID, *, verdict: str) -> "QuerySet[DecisionSnapshot]":
-    """Return what the ticks of a deployment or a backtest's decided, without texts. Raises DeploymentNotFound."""
-    deployment = get_deployment(deployment_id, or_backtest=True)
-    rows = DecisionSnapshot.objects.filter(deployment=deployment, **_given(verdict=verdict))
-    return rows.defer("system_prompt", "context", "steps")
-
-
-def select_equity(deployment_id: UUID, *, since: datetime | None, until: datetime | None) -> "QuerySet[EquityPoint]":
-    """Return the curve of a deployment or a backtest's, from one instant to another. Raises DeploymentNotFound."""
-    deployment = get_deployment(deployment_id, or_backtest=True)
-    rows: QuerySet[EquityPoint] = EquityPoint.objects.filter(deployment=deployment)
-    return rows.filter(**_given(at__gte=since, at__lte=until))
-
-
-def select_commands(deployment_id: UUID) -> "QuerySet[DeploymentCommand]":
-    """Return what a deployment was told. Raises DeploymentNotFound."""
-    return DeploymentCommand.objects.filter(deployment=get_deployment(deployment_id))
-
-
-def _given(**filters: Any) -> dict[str, Any]:
-    return {name: value for name, value in filters.items() if value not in (None, "")}

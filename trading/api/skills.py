@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from http import HTTPStatus
 from uuid import UUID
 
-from django.db.models import QuerySet
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.exceptions import ErrorDetail, ParseError, ValidationError
@@ -14,7 +13,8 @@ from rest_framework.response import Response
 
 from config.lib.owned import owned_tx
 from config.lib.paging import page_of
-from config.lib.rest.views import ApiRequest, ApiView, PageQuery, page_serializer, paged
+from config.lib.rest.views import ApiRequest, ApiView, PageQuery, paged
+from trading.api.schema import describe_list
 from trading.api.serializers.deployments import DeploymentSerializer, NoteSerializer
 from trading.api.serializers.fields import skill_schema
 from trading.api.serializers.skills import (
@@ -54,13 +54,11 @@ _PATCH = {"application/json": skill_schema(is_patch=True)}
 class SkillsView(ApiView):
     """The skills."""
 
-    @extend_schema(
-        operation_id="list_skills", tags=["skills"], parameters=[SkillQuery], responses=page_serializer(SkillSerializer)
-    )
+    @describe_list("list_skills", "skills", SkillSerializer, SkillQuery)
     def get(self, request: ApiRequest) -> Response:
         """List skills, the last changed first."""
         query = self.query(SkillQuery)
-        rows = select_skills(archived=query.pop("archived"))
+        rows = Skill.objects.filter(archived_at__isnull=not query.pop("archived"))
         return paged(page_of(rows, by=_CHANGED, **query), SkillSerializer)
 
 
@@ -78,15 +76,10 @@ class SkillView(ApiView):
 class VersionsView(ApiView):
     """The versions of a skill."""
 
-    @extend_schema(
-        operation_id="list_skill_versions",
-        tags=["skills"],
-        parameters=[PageQuery],
-        responses=page_serializer(VersionSerializer),
-    )
+    @describe_list("list_skill_versions", "skills", VersionSerializer)
     def get(self, request: ApiRequest, skill_id: UUID) -> Response:
         """List the versions of a skill, the newest first."""
-        rows = select_versions(skill_id)
+        rows = SkillVersion.objects.filter(skill=get_skill(skill_id)).defer("payload")
         return paged(page_of(rows, by=("-version", "id"), **self.query(PageQuery)), VersionSerializer)
 
 
@@ -103,10 +96,7 @@ class CompareView(ApiView):
     """The difference between two versions."""
 
     @extend_schema(
-        operation_id="compare_skill_versions",
-        tags=["skills"],
-        parameters=[CompareQuery],
-        responses=ComparedSerializer,
+        operation_id="compare_skill_versions", tags=["skills"], parameters=[CompareQuery], responses=ComparedSerializer
     )
     def get(self, request: ApiRequest, skill_id: UUID) -> Response:
         """Return each field that two versions of a skill differ in."""
@@ -156,30 +146,40 @@ class SkillPerformanceView(ApiView):
 class SkillNotesView(ApiView):
     """The lessons kept for a skill."""
 
-    @extend_schema(
-        operation_id="list_skill_notes",
-        tags=["skills"],
-        parameters=[PageQuery],
-        responses=page_serializer(NoteSerializer),
-    )
+    @describe_list("list_skill_notes", "skills", NoteSerializer)
     def get(self, request: ApiRequest, skill_id: UUID) -> Response:
         """List what deployments of the skill start with until they have lessons of their own, the newest first."""
-        rows = select_skill_notes(skill_id)
+        rows = ReflectionNote.objects.filter(skill=get_skill(skill_id), deployment__isnull=True)
         return paged(page_of(rows, by=("-generated_at", "id"), **self.query(PageQuery)), NoteSerializer)
 
 
-# --- Drafts ---
+def _respond_draft(draft: SkillDraft, status: int = HTTPStatus.OK) -> Response:
+    problems = [{"field": error.field, "problem": error.problem} for error in list_problems(draft.payload)]
+    whole = {**DraftSerializer(draft).data, "payload": draft.payload, "problems": problems}
+    return Response(whole, status=status)
+
+
+@contextmanager
+def _point_at_fields() -> Iterator[None]:
+    """Say what is wrong with a payload as with any body: by pointers to its fields."""
+    try:
+        yield
+    except PayloadInvalid as error:
+        found: dict[str, list[ErrorDetail]] = {}
+        for one in error.errors:
+            pointer = "/".join(re.findall(r"[^.\[\]]+", one.field)) or "non_field_errors"
+            found.setdefault(pointer, []).append(ErrorDetail(one.problem, code="invalid"))
+        raise ValidationError(found) from error
 
 
 class DraftsView(ApiView):
     """The drafts that could be resumed."""
 
-    @extend_schema(
-        operation_id="list_drafts", tags=["drafts"], parameters=[PageQuery], responses=page_serializer(DraftSerializer)
-    )
+    @describe_list("list_drafts", "drafts", DraftSerializer)
     def get(self, request: ApiRequest) -> Response:
         """List the drafts that are being edited, the last changed first."""
-        return paged(page_of(select_drafts(), by=_CHANGED, **self.query(PageQuery)), DraftSerializer)
+        rows = SkillDraft.objects.filter(status=DraftStatus.EDITING)
+        return paged(page_of(rows, by=_CHANGED, **self.query(PageQuery)), DraftSerializer)
 
     @extend_schema(
         operation_id="start_draft",
@@ -192,7 +192,7 @@ class DraftsView(ApiView):
         fields, now = self.body(DraftInput), timezone.now()
         with owned_tx(request.user):
             draft = start_draft(**fields, now=now)
-        return _shown(draft, HTTPStatus.CREATED if draft.created_at == now else HTTPStatus.OK)
+        return _respond_draft(draft, HTTPStatus.CREATED if draft.created_at == now else HTTPStatus.OK)
 
 
 class DraftView(ApiView):
@@ -201,22 +201,20 @@ class DraftView(ApiView):
     @extend_schema(operation_id="get_draft", tags=["drafts"], responses=WholeDraftSerializer)
     def get(self, request: ApiRequest, draft_id: UUID) -> Response:
         """Return a draft with what still keeps it from being saved."""
-        return _shown(get_draft(draft_id))
+        draft = SkillDraft.objects.filter(pk=draft_id, status=DraftStatus.EDITING).first()
+        if draft is None:
+            raise DraftNotFound("There is no such draft any more.")
+        return _respond_draft(draft)
 
-    @extend_schema(
-        operation_id="patch_draft",
-        tags=["drafts"],
-        request=_PATCH,
-        responses=WholeDraftSerializer,
-    )
+    @extend_schema(operation_id="patch_draft", tags=["drafts"], request=_PATCH, responses=WholeDraftSerializer)
     def patch(self, request: ApiRequest, draft_id: UUID) -> Response:
         """Set fields of a draft: blocks are merged, values and lists replaced. One wrong field, and none is set."""
         patch = request.data
         if not isinstance(patch, dict):
             raise ParseError("A patch is an object.")
-        with _errors_by_field(), owned_tx(request.user):
+        with _point_at_fields(), owned_tx(request.user):
             draft = patch_draft(draft_id=draft_id, patch=patch, now=timezone.now())
-        return _shown(draft)
+        return _respond_draft(draft)
 
     @extend_schema(operation_id="discard_draft", tags=["drafts"], responses={204: None})
     def delete(self, request: ApiRequest, draft_id: UUID) -> Response:
@@ -238,7 +236,7 @@ class SaveDraftView(ApiView):
     def post(self, request: ApiRequest, draft_id: UUID) -> Response:
         """Make a draft a version of its skill, or a new skill; 200 with the newest one when it changes nothing."""
         fields, now = self.body(SaveInput), timezone.now()
-        with _errors_by_field(), owned_tx(request.user):
+        with _point_at_fields(), owned_tx(request.user):
             version = save_draft(draft_id=draft_id, **fields, now=now)
         status = HTTPStatus.CREATED if version.created_at == now else HTTPStatus.OK
         return Response(WholeVersionSerializer(version).data, status=status)
@@ -253,53 +251,6 @@ class TemplateView(ApiView):
     def post(self, request: ApiRequest, draft_id: UUID) -> Response:
         """Fill a draft from a skill that Keel ships; a name that it has is kept."""
         fields = self.body(TemplateInput)
-        with _errors_by_field(), owned_tx(request.user):
+        with _point_at_fields(), owned_tx(request.user):
             draft = apply_template_to_draft(draft_id=draft_id, **fields, now=timezone.now())
-        return _shown(draft)
-
-
-def _shown(draft: SkillDraft, status: int = HTTPStatus.OK) -> Response:
-    problems = [{"field": error.field, "problem": error.problem} for error in list_problems(draft.payload)]
-    whole = {**DraftSerializer(draft).data, "payload": draft.payload, "problems": problems}
-    return Response(whole, status=status)
-
-
-@contextmanager
-def _errors_by_field() -> Iterator[None]:
-    """Say what is wrong with a payload as with any body: by pointers to its fields."""
-    try:
-        yield
-    except PayloadInvalid as error:
-        found: dict[str, list[ErrorDetail]] = {}
-        for one in error.errors:
-            pointer = "/".join(re.findall(r"[^.\[\]]+", one.field)) or "non_field_errors"
-            found.setdefault(pointer, []).append(ErrorDetail(one.problem, code="invalid"))
-        raise ValidationError(found) from error
-
-
-def select_skills(*, archived: bool) -> "QuerySet[Skill]":
-    """Return the skills that are archived, or those that are not."""
-    return Skill.objects.filter(archived_at__isnull=not archived)
-
-
-def select_versions(skill_id: UUID) -> "QuerySet[SkillVersion]":
-    """Return the versions of a skill, without their payloads. Raises SkillNotFound."""
-    return SkillVersion.objects.filter(skill=get_skill(skill_id)).defer("payload")
-
-
-def select_drafts() -> "QuerySet[SkillDraft]":
-    """Return the drafts that are being edited."""
-    return SkillDraft.objects.filter(status=DraftStatus.EDITING)
-
-
-def get_draft(draft_id: UUID) -> SkillDraft:
-    """Return a draft that is being edited. Raises DraftNotFound."""
-    draft = select_drafts().filter(pk=draft_id).first()
-    if draft is None:
-        raise DraftNotFound("There is no such draft any more.")
-    return draft
-
-
-def select_skill_notes(skill_id: UUID) -> "QuerySet[ReflectionNote]":
-    """Return the lessons kept for a skill, those of the past too. Raises SkillNotFound."""
-    return ReflectionNote.objects.filter(skill=get_skill(skill_id), deployment__isnull=True)
+        return _respond_draft(draft)

@@ -9,7 +9,8 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.response import Response
 
 from config.lib.paging import Page, page_of
-from config.lib.rest.views import ApiRequest, ApiView, page_serializer, paged
+from config.lib.rest.views import ApiRequest, ApiView, paged
+from trading.api.schema import describe_list
 from trading.api.serializers.trades import (
     AllTradesQuery,
     CalendarSerializer,
@@ -38,12 +39,7 @@ _ORDERS: Final = {
 class TradesView(ApiView):
     """The trades of all deployments."""
 
-    @extend_schema(
-        operation_id="list_trades",
-        tags=["trades"],
-        parameters=[AllTradesQuery],
-        responses=page_serializer(TradeSerializer),
-    )
+    @describe_list("list_trades", "trades", TradeSerializer, AllTradesQuery)
     def get(self, request: ApiRequest) -> Response:
         """List trades, by default all but those of backtests, the newest entry first."""
         return paged(_page(self.query(AllTradesQuery)), TradeSerializer)
@@ -52,12 +48,7 @@ class TradesView(ApiView):
 class DeploymentTradesView(ApiView):
     """The trades of one deployment."""
 
-    @extend_schema(
-        operation_id="list_deployment_trades",
-        tags=["deployments"],
-        parameters=[TradeQuery],
-        responses=page_serializer(TradeSerializer),
-    )
+    @describe_list("list_deployment_trades", "deployments", TradeSerializer, TradeQuery)
     def get(self, request: ApiRequest, deployment_id: UUID) -> Response:
         """List the trades of a deployment, or of a backtest by its deployment, the newest entry first."""
         deployment = get_deployment(deployment_id, or_backtest=True)

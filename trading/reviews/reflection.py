@@ -21,8 +21,8 @@ from config.lib.llm import door
 from config.lib.llm.door import Completion, LLMUnavailable, cost_usd
 from config.lib.owned import owned, owned_tx, system_tx
 from config.lib.text import prompt_line
-from trading.agent.context import trade_line
-from trading.agent.prompts import REFLECTION, Lessons, reflection_request
+from trading.agent.context import lessons_of_note, trade_line
+from trading.agent.prompts import REFLECTION, reflection_request
 from trading.models import (
     BrokerKind,
     Deployment,
@@ -337,13 +337,10 @@ def _fail(claim: _Claim, error: str, *, user_id: int, clock: Clock) -> Reflected
 
 
 async def _ask(work: _Work) -> Completion:
-    before = work.before
     request = reflection_request(
         work.payload,
         trade_lines=[review_line(trade) for trade in work.trades],
-        before=None
-        if before is None
-        else Lessons(before.lessons_text, before.trades_considered, before.window_start, before.window_end),
+        before=None if work.before is None else lessons_of_note(work.before),
     )
     messages = [{"role": "system", "content": REFLECTION}, {"role": "user", "content": request}]
     try:
