@@ -1,9 +1,7 @@
-from typing import Any
-
 from rest_framework import serializers
 
 from config.lib.rest.views import InputSerializer, PageQuery
-from trading.api.serializers.fields import AmountField, RowSerializer, usd_field
+from trading.api.serializers.fields import AmountField, RowSerializer, ValueSerializer, usd_field
 from trading.api.serializers.trades import TradeSerializer
 from trading.models import (
     BrokerKind,
@@ -137,7 +135,7 @@ class CommandSerializer(RowSerializer):
         read_only_fields = fields
 
 
-class MemorySerializer(serializers.Serializer[Any]):
+class MemorySerializer(ValueSerializer):
     """What an agent remembers, as text for its next prompt: lessons for the system prompt, trades for the context."""
 
     at = serializers.DateTimeField()
@@ -148,14 +146,14 @@ class MemorySerializer(serializers.Serializer[Any]):
     note_id = serializers.UUIDField(allow_null=True)
 
 
-class SegmentSerializer(serializers.Serializer[Any]):
+class SegmentSerializer(ValueSerializer):
     """A part of the system prompt."""
 
     name = serializers.CharField()
     text = serializers.CharField()
 
 
-class PromptSerializer(serializers.Serializer[Any]):
+class PromptSerializer(ValueSerializer):
     """What the agent would be sent if it ticked now."""
 
     at = serializers.DateTimeField()

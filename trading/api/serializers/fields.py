@@ -11,6 +11,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from config.lib.text import one_line
+from trading.skills.patches import Json
 from trading.skills.schemas import SkillPayload, symbol_name
 
 MAX_QUANTITY: Final = Decimal("1e12")
@@ -26,7 +27,7 @@ class AmountField(serializers.DecimalField):
     def __init__(self, max_digits: int | None = 36, decimal_places: int | None = 12, **options: Any) -> None:
         super().__init__(max_digits, decimal_places, **options)
 
-    def to_representation(self, value: Any) -> str:
+    def to_representation(self, value: Decimal | float | str) -> str:
         """Return every digit that there is, none in the form of a power of ten."""
         text = f"{value if isinstance(value, Decimal) else Decimal(str(value)):f}"
         return (text.rstrip("0").rstrip(".") or "0") if "." in text else text
@@ -47,10 +48,14 @@ def usd_field(**options: Any) -> AmountField:
     return AmountField(**{"min_value": -MAX_USD, "max_value": MAX_USD, **options})
 
 
+class ValueSerializer(serializers.Serializer[Any]):
+    """Values that are no row."""
+
+
 class RowSerializer(serializers.ModelSerializer[Any]):
     """A row as the API shows it; its money and quantities lose no digit."""
 
-    serializer_field_mapping: ClassVar[Any] = {
+    serializer_field_mapping: ClassVar = {
         **serializers.ModelSerializer.serializer_field_mapping,
         models.DecimalField: AmountField,
     }
@@ -59,14 +64,14 @@ class RowSerializer(serializers.ModelSerializer[Any]):
 class PastField(serializers.DateTimeField):
     """An instant of something that has happened, in ISO 8601; UTC unless it says otherwise."""
 
-    default_error_messages: ClassVar[dict[str, Any]] = {
+    default_error_messages: ClassVar = {
         "early": "This lies before the year 2000.",
         "ahead": "This lies in the future.",
     }
 
     def to_internal_value(self, value: Any) -> datetime:
         """Read the instant. Raises ValidationError."""
-        at: datetime = super().to_internal_value(value)
+        at = super().to_internal_value(value)
         if at < EARLIEST:
             self.fail("early")
         if at > timezone.now() + CLOCK_SKEW:
@@ -79,8 +84,7 @@ class SymbolField(serializers.CharField):
 
     def to_internal_value(self, data: Any) -> str:
         """Return the symbol in its stored form. Raises ValidationError."""
-        text: str = super().to_internal_value(data)
-        return _symbol(text)
+        return _parse_symbol(super().to_internal_value(data))
 
 
 class LineField(serializers.CharField):
@@ -88,49 +92,46 @@ class LineField(serializers.CharField):
 
     def to_internal_value(self, data: Any) -> str:
         """Return the text as one line."""
-        text: str = super().to_internal_value(data)
-        return one_line(text)
+        return one_line(super().to_internal_value(data))
 
 
 class BySymbolField(serializers.DictField):
     """Numbers by their symbols."""
 
-    default_error_messages: ClassVar[dict[str, Any]] = {"long": "There may be {limit} symbols at most."}
+    default_error_messages: ClassVar = {"long": "There may be {limit} symbols at most."}
     limit: ClassVar[int] = 200
 
     def to_internal_value(self, data: Any) -> dict[str, Decimal]:
         """Return the numbers by symbols in their stored form. Raises ValidationError."""
         if isinstance(data, Mapping) and len(data) > self.limit:
             self.fail("long", limit=self.limit)
-        found: dict[Any, Any] = super().to_internal_value(data)
-        return {_symbol(str(name)): value for name, value in found.items()}
+        return {_parse_symbol(str(name)): number for name, number in super().to_internal_value(data).items()}
 
 
-def _symbol(text: str) -> str:
+def _parse_symbol(text: str) -> str:
     try:
         return symbol_name(text)
     except ValueError as error:
         raise serializers.ValidationError(f"{text[:40]!r}: {error}.") from error
 
 
-def skill_schema(*, is_patch: bool = False) -> dict[str, Any]:
+def skill_schema(*, is_patch: bool = False) -> Json:
     """Return the JSON schema of a skill's payload, in one piece; of a patch, in which every field may be missing."""
     schema = SkillPayload.model_json_schema(by_alias=False, mode="serialization")
     definitions = schema.pop("$defs")
     dropped = {"required", "default"} if is_patch else set()
 
-    def whole(part: Any) -> Any:
+    def inline(part: Any) -> Any:
         match part:
             case {"$ref": str(name), **rest}:
-                return {**whole(definitions[name.rpartition("/")[2]]), **whole(rest)}
+                return {**inline(definitions[name.rpartition("/")[2]]), **inline(rest)}
             case dict():
-                return {key: whole(value) for key, value in part.items() if key not in dropped}
+                return {key: inline(value) for key, value in part.items() if key not in dropped}
             case list():
-                return [whole(value) for value in part]
+                return [inline(value) for value in part]
         return part
 
-    found: dict[str, Any] = whole(schema)
-    return found
+    return {key: inline(value) for key, value in schema.items() if key not in dropped}
 
 
 @extend_schema_field(skill_schema())

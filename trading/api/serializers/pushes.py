@@ -1,3 +1,4 @@
+from decimal import Decimal
 from typing import Any, Final
 
 from rest_framework import serializers
@@ -9,6 +10,7 @@ from trading.api.serializers.fields import (
     LineField,
     PastField,
     SymbolField,
+    ValueSerializer,
     price_field,
     quantity_field,
     usd_field,
@@ -46,7 +48,7 @@ class FillInput(InputSerializer):
         required=False, allow_null=True, help_text="The position before it, where the venue says so."
     )
 
-    def validate_quantity(self, value: Any) -> Any:
+    def validate_quantity(self, value: Decimal) -> Decimal:
         """Refuse a fill that moves nothing."""
         if not value:
             raise serializers.ValidationError("This may not be zero.")
@@ -59,7 +61,7 @@ class FillsInput(InputSerializer):
     fills = serializers.ListField(child=FillInput(), max_length=MAX_FILLS)
 
 
-class PushedSerializer(serializers.Serializer[Any]):
+class PushedSerializer(ValueSerializer):
     """What a push of fills did, and what there is now."""
 
     new_fills = serializers.IntegerField()
@@ -119,7 +121,7 @@ class TickInput(InputSerializer):
     reasons = serializers.ListField(child=ReasonInput(), default=list, max_length=MAX_FILLS)
 
 
-class TickedSerializer(serializers.Serializer[Any]):
+class TickedSerializer(ValueSerializer):
     """What a tick did."""
 
     number = serializers.IntegerField()

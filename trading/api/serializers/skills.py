@@ -1,15 +1,12 @@
-from typing import Any
-
 from rest_framework import serializers
 
 from config.lib.rest.views import InputSerializer, PageQuery
-from trading.api.serializers.fields import AmountField, PayloadField, RowSerializer, usd_field
+from trading.api.serializers.fields import AmountField, PayloadField, RowSerializer, ValueSerializer, usd_field
 from trading.models import Skill, SkillDraft, SkillVersion
+from trading.record.performance import Performance
 from trading.skills.templates import TEMPLATES
 
 MAX_VERSION = 2**31 - 1
-
-# --- Skills ---
 
 
 class SkillQuery(PageQuery):
@@ -65,7 +62,7 @@ class CompareQuery(InputSerializer):
     new = serializers.IntegerField(min_value=1, max_value=MAX_VERSION)
 
 
-class ChangeSerializer(serializers.Serializer[Any]):
+class ChangeSerializer(ValueSerializer):
     """A field that two versions differ in."""
 
     field = serializers.CharField(help_text="Such as `risk.max_leverage`.")
@@ -73,7 +70,7 @@ class ChangeSerializer(serializers.Serializer[Any]):
     after = serializers.JSONField(allow_null=True)
 
 
-class ComparedSerializer(serializers.Serializer[Any]):
+class ComparedSerializer(ValueSerializer):
     """What two versions of a skill differ in, in the order of the fields."""
 
     old = serializers.IntegerField()
@@ -87,14 +84,14 @@ class DeployInput(InputSerializer):
     starting_equity_usd = usd_field(required=False, min_value=1)
 
 
-class DrawdownSerializer(serializers.Serializer[Any]):
+class DrawdownSerializer(ValueSerializer):
     """The deepest fall of an account from a peak."""
 
     usd = AmountField()
     fraction = serializers.FloatField(help_text="0..1 of the peak; above 1 if the account went below zero.")
 
 
-class PerformanceSerializer(serializers.Serializer[Any]):
+class PerformanceSerializer(ValueSerializer):
     """What a record of closed trades comes to. Null: there is not enough to say."""
 
     trades = serializers.IntegerField()
@@ -114,25 +111,22 @@ class PerformanceSerializer(serializers.Serializer[Any]):
     max_drawdown = DrawdownSerializer(allow_null=True)
     is_too_few = serializers.BooleanField(help_text="Fewer than five trades say nothing.")
 
-    def get_mean_holding_minutes(self, numbers: Any) -> float | None:
+    def get_mean_holding_minutes(self, numbers: Performance) -> float | None:
         """Return how long a trade lasted."""
         return None if numbers.mean_held is None else numbers.mean_held.total_seconds() / 60
 
 
-class KindPerformanceSerializer(serializers.Serializer[Any]):
+class KindPerformanceSerializer(ValueSerializer):
     """What a skill's trades of one kind of deployment come to."""
 
     broker_kind = serializers.CharField()
     performance = PerformanceSerializer()
 
 
-class SkillPerformanceSerializer(serializers.Serializer[Any]):
+class SkillPerformanceSerializer(ValueSerializer):
     """What a skill's trades come to, by the kind of deployment; never backtests and real trades in one number."""
 
     kinds = KindPerformanceSerializer(many=True)
-
-
-# --- Drafts ---
 
 
 class DraftSerializer(RowSerializer):
@@ -146,7 +140,7 @@ class DraftSerializer(RowSerializer):
         read_only_fields = fields
 
 
-class ProblemSerializer(serializers.Serializer[Any]):
+class ProblemSerializer(ValueSerializer):
     """What still keeps a draft from being saved."""
 
     field = serializers.CharField(allow_blank=True, help_text="Such as `context.symbols[0]`; empty: the whole.")

@@ -1,9 +1,7 @@
-from typing import Any
-
 from rest_framework import serializers
 
 from config.lib.rest.views import InputSerializer, PageQuery
-from trading.api.serializers.fields import AmountField, RowSerializer, SymbolsField
+from trading.api.serializers.fields import AmountField, RowSerializer, SymbolsField, ValueSerializer
 from trading.models import ExitKind, Fill, MarketEvent, ReconcileState, RegimeTag, Trade, TradeSide, TradeStatus
 from trading.models.choices import EventKind
 
@@ -72,9 +70,6 @@ class WholeTradeSerializer(TradeSerializer):
         read_only_fields = fields
 
 
-# --- The calendar ---
-
-
 class EventQuery(InputSerializer):
     """Which scheduled events to list, from now on."""
 
@@ -96,7 +91,7 @@ class MarketEventSerializer(serializers.ModelSerializer[MarketEvent]):
         read_only_fields = fields
 
 
-class ExposureSerializer(serializers.Serializer[Any]):
+class ExposureSerializer(ValueSerializer):
     """An open position against an event, and what such events did before; null below three of them."""
 
     symbol = serializers.CharField(source="trade.symbol")
@@ -120,7 +115,7 @@ class ExposedEventSerializer(MarketEventSerializer):
         read_only_fields = fields
 
 
-class CalendarSerializer(serializers.Serializer[Any]):
+class CalendarSerializer(ValueSerializer):
     """The events, in order."""
 
     events = ExposedEventSerializer(many=True)
