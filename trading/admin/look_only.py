@@ -1,6 +1,6 @@
 """Lists of rows that staff look at and do not touch."""
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from django.contrib import admin
 from django.contrib.admin.views.main import ChangeList
@@ -25,7 +25,7 @@ class LookOnlyAdmin(admin.ModelAdmin):
         """Refuse."""
         return False
 
-    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+    def get_changelist(self, request: HttpRequest, **kwargs: object) -> type[ChangeList]:
         """Return the list that leaves the large columns out."""
         return LeanChangeList
 
@@ -33,7 +33,7 @@ class LookOnlyAdmin(admin.ModelAdmin):
 class LeanChangeList(ChangeList):
     """A list that does not load what it does not show."""
 
-    def get_queryset(self, request: HttpRequest, exclude_parameters: Any = None) -> "QuerySet[Any]":
+    def get_queryset(self, request: HttpRequest, exclude_parameters: list[str | None] | None = None) -> QuerySet[Model]:
         """Return the rows without their large columns."""
-        rows: QuerySet[Any] = super().get_queryset(request, exclude_parameters)
+        rows: QuerySet[Model] = super().get_queryset(request, exclude_parameters)
         return rows.defer(*self.model_admin.heavy)  # type: ignore[attr-defined]

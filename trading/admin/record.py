@@ -1,5 +1,7 @@
 """Skills, deployments and their record: each user's own, for staff to look at."""
 
+from typing import ClassVar
+
 from django.contrib import admin
 
 from trading.admin.look_only import LookOnlyAdmin
@@ -19,7 +21,21 @@ from trading.models import (
     Trade,
 )
 
-# No drill-down by date where rows are many: no index over everybody's begins with the instant.
+
+class DeploymentRowAdmin(LookOnlyAdmin):
+    """Rows of a deployment."""
+
+    list_select_related: ClassVar[tuple[str, ...]] = ("user", "deployment")
+    heavy: ClassVar[tuple[str, ...]] = ("deployment__account",)
+
+
+class TickRowAdmin(DeploymentRowAdmin):
+    """Rows that each tick adds.
+
+    They are too many to count, or to drill down by date: no index over all users begins with the instant.
+    """
+
+    show_full_result_count = False
 
 
 @admin.register(Skill)
@@ -76,16 +92,14 @@ class DeploymentAdmin(LookOnlyAdmin):
 
 
 @admin.register(DeploymentCommand)
-class DeploymentCommandAdmin(LookOnlyAdmin):
+class DeploymentCommandAdmin(DeploymentRowAdmin):
     """What users told their deployments."""
 
     list_display = ("kind", "deployment", "user", "status", "outcome", "created_at", "finished_at", "lease_until")
     list_filter = ("kind", "status")
-    list_select_related = ("user", "deployment")
     search_fields = ("outcome", "=deployment__id", "user__email")
     date_hierarchy = "created_at"
     ordering = ("-created_at", "id")
-    heavy = ("deployment__account",)
 
 
 @admin.register(BacktestRun)
@@ -102,7 +116,7 @@ class BacktestRunAdmin(LookOnlyAdmin):
 
 
 @admin.register(DecisionSnapshot)
-class DecisionSnapshotAdmin(LookOnlyAdmin):
+class DecisionSnapshotAdmin(TickRowAdmin):
     """What each tick saw, proposed and decided; the texts stand on its page."""
 
     list_display = (
@@ -110,15 +124,13 @@ class DecisionSnapshotAdmin(LookOnlyAdmin):
         *("input_tokens", "output_tokens", "cost_usd", "tick_at"),
     )
     list_filter = ("verdict", "verdict_code")
-    list_select_related = ("user", "deployment")
     search_fields = ("verdict_text", "=deployment__id", "user__email")
     ordering = ("-tick_at", "id")
-    show_full_result_count = False
     heavy = ("system_prompt", "context", "steps", "proposal", "deployment__account")
 
 
 @admin.register(Order)
-class OrderAdmin(LookOnlyAdmin):
+class OrderAdmin(TickRowAdmin):
     """What was wanted, and what came of it."""
 
     list_display = (
@@ -126,40 +138,31 @@ class OrderAdmin(LookOnlyAdmin):
         *("verdict_code", "reason", "error", "proposed_at"),
     )
     list_filter = ("state", "origin", "side", "verdict_code")
-    list_select_related = ("user", "deployment")
     search_fields = ("symbol__exact", "reason", "venue_order_id__exact", "=deployment__id", "user__email")
     ordering = ("-proposed_at", "id")
-    show_full_result_count = False
-    heavy = ("deployment__account",)
 
 
 @admin.register(EquityPoint)
-class EquityPointAdmin(LookOnlyAdmin):
+class EquityPointAdmin(TickRowAdmin):
     """What accounts were worth, tick by tick."""
 
     list_display = ("at", "equity_usd", "tick", "deployment", "user")
-    list_select_related = ("user", "deployment")
     search_fields = ("=deployment__id", "user__email")
     ordering = ("-id",)
-    show_full_result_count = False
-    heavy = ("deployment__account",)
 
 
 @admin.register(Fill)
-class FillAdmin(LookOnlyAdmin):
+class FillAdmin(TickRowAdmin):
     """Executions, as brokers reported them."""
 
     list_display = ("at", "symbol", "quantity", "price", "fee_usd", "is_liquidation", "fill_id", "deployment", "user")
     list_filter = ("is_liquidation",)
-    list_select_related = ("user", "deployment")
     search_fields = ("fill_id__exact", "symbol__exact", "=deployment__id", "user__email")
     ordering = ("-id",)
-    show_full_result_count = False
-    heavy = ("deployment__account",)
 
 
 @admin.register(Trade)
-class TradeAdmin(LookOnlyAdmin):
+class TradeAdmin(TickRowAdmin):
     """Round trips."""
 
     list_display = (
@@ -167,15 +170,13 @@ class TradeAdmin(LookOnlyAdmin):
         *("realized_pnl_usd", "reconciled", "entry_reason", "deployment", "user"),
     )
     list_filter = ("status", "side", "exit_kind", "reconciled", "entry_regime_tag")
-    list_select_related = ("user", "deployment")
     search_fields = ("symbol__exact", "entry_reason", "exit_reason", "=deployment__id", "user__email")
     ordering = ("-entry_tick_at", "id")
-    show_full_result_count = False
     heavy = ("state", "deployment__account")
 
 
 @admin.register(ReflectionNote)
-class ReflectionNoteAdmin(LookOnlyAdmin):
+class ReflectionNoteAdmin(DeploymentRowAdmin):
     """Lessons that were drawn from records; the text stands on its page."""
 
     list_display = (
@@ -191,13 +192,11 @@ class ReflectionNoteAdmin(LookOnlyAdmin):
 
 
 @admin.register(ReflectionRun)
-class ReflectionRunAdmin(LookOnlyAdmin):
+class ReflectionRunAdmin(DeploymentRowAdmin):
     """Reflections that were claimed, and how they ended."""
 
     list_display = ("started_at", "deployment", "user", "status", "error", "finished_at", "lease_until")
     list_filter = ("status",)
-    list_select_related = ("user", "deployment")
     search_fields = ("error", "=deployment__id", "user__email")
     date_hierarchy = "started_at"
     ordering = ("-started_at", "id")
-    heavy = ("deployment__account",)
