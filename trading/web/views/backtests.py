@@ -33,7 +33,8 @@ from trading.record.backtests import (
 )
 from trading.record.notes import list_notes
 from trading.skills.queries import SkillNotFound
-from trading.web.forms import DAY, BacktestForm, BacktestRangeForm, PageOfForm, range_of
+from trading.web.filters import DAY, BacktestRangeForm, PageOfForm, range_of
+from trading.web.forms import BacktestForm
 from trading.web.views.deployments import decisions_of
 from trading.web.views.fragments import PageRequest, goes_into
 

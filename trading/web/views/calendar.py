@@ -13,7 +13,7 @@ from django.views.decorators.vary import vary_on_headers
 
 from config.lib.web import owned_view, zone_named
 from trading.web.calendar import EVENTS_SHOWN, show_calendar
-from trading.web.forms import DAY, CalendarForm
+from trading.web.filters import DAY, CalendarForm
 from trading.web.views.fragments import PageRequest, goes_into, results
 
 

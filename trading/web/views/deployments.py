@@ -1,12 +1,10 @@
 """Deployments: the list, one with its record, what its agent sees and decided, and what it is told to do."""
 
-from collections.abc import Iterator
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
 from django.contrib import messages
-from django.contrib.auth.base_user import AbstractBaseUser
 from django.http import HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
 from django.shortcuts import redirect
@@ -18,11 +16,10 @@ from django.views.decorators.http import require_POST, require_safe
 
 from config.lib.owned import owned, owned_tx
 from config.lib.paging import ways_on
-from config.lib.streaming import streamed
 from config.lib.web import AuthedRequest, owned_view
 from trading.agent.context import preview
 from trading.agent.cost import context_parts, cost_of, stored_parts, system_parts, tools_part
-from trading.models import BrokerKind, CommandKind, DecisionSnapshot, Deployment, WorkStatus
+from trading.models import BrokerKind, CommandKind, Deployment, WorkStatus
 from trading.record.decisions import decisions_after, get_decision, list_orders, neighbouring_ticks, page_of_decisions
 from trading.record.deployment_queries import (
     find_backtest_of,
@@ -44,8 +41,10 @@ from trading.record.trade_queries import (
 from trading.runs.risk import RiskCode
 from trading.skills.queries import get_version
 from trading.skills.schemas import parse_payload
-from trading.web.forms import CommandForm, DecisionFilterForm, ExportForm
+from trading.web.filters import DecisionFilterForm
+from trading.web.forms import CommandForm
 from trading.web.trades import get_trades_page
+from trading.web.views.exports import export_rows
 from trading.web.views.skills import or_404
 
 TRADES_SHOWN: Final = 10
@@ -241,21 +240,12 @@ def export_decisions(request: AuthedRequest, deployment_id: UUID) -> HttpRespons
     with or_404(), owned(request.user):
         shown = get_deployment(deployment_id, or_backtest=True)
     verdict = DecisionFilterForm(request.GET).known.get("verdict", "")
-    shape = ExportForm(request.GET).shape()
-    write, kind = (decisions_as_json, "application/json") if shape == "json" else (decisions_as_csv, "text/csv")
-    filename = f"keel-decisions-{timezone.now():%Y-%m-%d}.{shape}"
-    lines = write(_read_on(request.user, shown.pk, verdict))
-    return streamed(request, lines, content_type=kind, filename=filename)
-
-
-# As for trades: the answer outlives the view, so the door is opened anew for some hundred at once.
-def _read_on(user: AbstractBaseUser, deployment_id: UUID, verdict: str) -> Iterator[DecisionSnapshot]:
-    cursor, is_first = "", True
-    while cursor or is_first:
-        with owned(user):
-            found = decisions_after(deployment_id, cursor, verdict=verdict)
-        yield from found.items
-        cursor, is_first = found.next_cursor, False
+    return export_rows(
+        request,
+        "decisions",
+        read=lambda cursor: decisions_after(shown.pk, cursor, verdict=verdict),
+        writers={"csv": decisions_as_csv, "json": decisions_as_json},
+    )
 
 
 @require_safe

@@ -1,28 +1,25 @@
 """The ledger over all deployments, as a page and as a file, and each trade's own page."""
 
-from collections.abc import Iterator
 from typing import Any
 from uuid import UUID
 
-from django.contrib.auth.base_user import AbstractBaseUser
 from django.http import Http404, HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import reverse
-from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from config.lib.owned import owned
 from config.lib.paging import ways_on
-from config.lib.streaming import streamed
 from config.lib.web import AuthedRequest, owned_view
-from trading.models import ReconcileState, Trade
+from trading.models import ReconcileState
 from trading.record.exports import trades_as_csv, trades_as_json
-from trading.record.trade_queries import TradeFilter, TradeNotFound
-from trading.web.forms import ExportForm, TradeFilterForm
+from trading.record.trade_queries import TradeNotFound
+from trading.web.filters import TradeFilterForm
 from trading.web.trades import get_trade_details, get_trades_page, list_trade_choices, read_trades_after
+from trading.web.views.exports import export_rows
 from trading.web.views.fragments import PageRequest, goes_into, results
 
 
@@ -65,10 +62,8 @@ def export_trades(request: AuthedRequest) -> HttpResponseBase:
     """Give all trades that the address asks for as a file, newest entry first."""
     with owned(request.user):
         which = _filters(request.GET).wanted()
-    shape = ExportForm(request.GET).shape()
-    write, kind = (trades_as_json, "application/json") if shape == "json" else (trades_as_csv, "text/csv")
-    filename = f"keel-trades-{timezone.now():%Y-%m-%d}.{shape}"
-    return streamed(request, write(_read_on(request.user, which)), content_type=kind, filename=filename)
+    writers = {"csv": trades_as_csv, "json": trades_as_json}
+    return export_rows(request, "trades", read=lambda cursor: read_trades_after(which, cursor), writers=writers)
 
 
 @require_safe
@@ -81,17 +76,6 @@ def trade(request: AuthedRequest, trade_id: UUID) -> HttpResponse:
     except TradeNotFound as error:
         raise Http404 from error
     return TemplateResponse(request, "trading/trade.html", {"shown": shown, "trade": shown.trade})
-
-
-# The answer is sent after the view is over, to a reader who may take their time: the door is opened anew for some
-# hundred trades and closed before they are handed on, so that no transaction lasts as long as a download.
-def _read_on(user: AbstractBaseUser, which: TradeFilter) -> Iterator[Trade]:
-    cursor, is_first = "", True
-    while cursor or is_first:
-        with owned(user):
-            found = read_trades_after(which, cursor)
-        yield from found.items
-        cursor, is_first = found.next_cursor, False
 
 
 def _filters(query: QueryDict) -> TradeFilterForm:

@@ -38,7 +38,8 @@ from trading.skills.queries import (
 from trading.skills.schemas import PayloadInvalid, parse_payload
 from trading.skills.services import SkillInUse, archive_skill
 from trading.skills.templates import TEMPLATES
-from trading.web.forms import CompareForm, DeployForm
+from trading.web.filters import CompareForm
+from trading.web.forms import DeployForm
 
 REFUSED: Final = HTTPStatus.UNPROCESSABLE_ENTITY
 

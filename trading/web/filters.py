@@ -1,0 +1,264 @@
+"""What a page shows, from its address."""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any, ClassVar, Final
+from urllib.parse import urlencode
+from uuid import UUID
+
+from django import forms
+from django.core.validators import MaxValueValidator, MinValueValidator
+from django.http import QueryDict
+
+from trading.models import ExitKind, MarketEvent, ReconcileState, RegimeTag, TradeSide, TradeStatus, Verdict
+from trading.record.trade_queries import TradeFilter
+from trading.skills.schemas import symbol_name
+
+Choices = list[tuple[str, str]]
+
+DAY: Final = timedelta(days=1)
+
+
+class AddressForm(forms.Form):
+    """What a page shows, from its address. A value it does not know is said to be wrong and changes nothing."""
+
+    @property
+    def known(self) -> dict[str, Any]:
+        """The values that were given and make sense."""
+        self.is_valid()
+        return {name: value for name, value in self.cleaned_data.items() if value}
+
+    def query(self, **changes: Any) -> str:
+        """Return the shortest query string of what is shown, with some values changed (None: left out)."""
+        values = {name: value for name, value in {**self.known, **changes}.items() if value}
+        return f"?{urlencode(values, doseq=True)}" if values else ""
+
+
+class PageOfForm(AddressForm):
+    """Which page of a list."""
+
+    page = forms.IntegerField(required=False, min_value=1, widget=forms.HiddenInput)
+
+
+class DayField(forms.DateField):
+    """A day within living memory, so that a day can be added to it or taken off."""
+
+    default_validators: ClassVar[list[Any]] = [  # type: ignore[misc]
+        MinValueValidator(date(2000, 1, 1)),
+        MaxValueValidator(date(2100, 1, 1)),
+    ]
+    widget = forms.DateInput(attrs={"type": "date"}, format="%Y-%m-%d")
+
+
+class DecisionFilterForm(PageOfForm):
+    """Which decisions of a deployment."""
+
+    verdict = forms.ChoiceField(label="Verdict", required=False, choices=[("", "Any"), *Verdict.choices])
+
+
+class TradeFilterForm(PageOfForm):
+    """Which trades, and in which order."""
+
+    WITH_BACKTESTS: ClassVar = "with"
+    NARROWING: ClassVar = (
+        *("q", "deployment", "skill", "symbol", "side", "status", "exit", "regime"),
+        *("reconciled", "since", "until", "backtests"),
+    )
+
+    q = forms.CharField(
+        label="Words in the reasons",
+        required=False,
+        max_length=200,
+        widget=forms.SearchInput(attrs={"autocomplete": "off"}),
+    )
+    skill = forms.ChoiceField(label="Skill", required=False)
+    deployment = forms.ChoiceField(label="Deployment", required=False)
+    symbol = forms.ChoiceField(label="Symbol", required=False)
+    side = forms.ChoiceField(label="Side", required=False, choices=[("", "Any"), *TradeSide.choices])
+    status = forms.ChoiceField(label="Status", required=False, choices=[("", "Any"), *TradeStatus.choices])
+    exit = forms.ChoiceField(label="Ended by", required=False, choices=[("", "Anything"), *ExitKind.choices])
+    regime = forms.ChoiceField(label="Regime at entry", required=False, choices=[("", "Any"), *RegimeTag.choices])
+    reconciled = forms.ChoiceField(label="Fills", required=False, choices=[("", "Any"), *ReconcileState.choices])
+    since = DayField(label="Entered from (UTC)", required=False)
+    until = DayField(label="Entered until (UTC)", required=False)
+    backtests = forms.ChoiceField(label="Backtests", required=False)
+    sort = forms.ChoiceField(
+        label="Order",
+        required=False,
+        choices=[
+            ("", "Newest entry"),
+            ("oldest", "Oldest entry"),
+            ("best", "Most won"),
+            ("worst", "Most lost"),
+            ("longest", "Held longest"),
+            ("symbol", "Symbol"),
+        ],
+    )
+
+    def __init__(
+        self,
+        data: QueryDict,
+        *,
+        skills: Choices,
+        deployments: Choices,
+        symbols: Iterable[str],
+        runs: Mapping[str, tuple[str, UUID]],
+    ) -> None:
+        """Offer what the owner has; `runs` are the backtests, by id, as (what they are called, their deployment)."""
+        super().__init__(data, auto_id="filter-%s")
+        self.runs = runs
+        asked = data.get("symbol", "")
+        # A link to a symbol that was never traded finds nothing, which is an answer too.
+        names = sorted({*symbols, *([asked] if _is_symbol(asked) else [])})
+        given: dict[str, Choices] = {
+            "skill": [("", "Any"), *skills],
+            "deployment": [("", "Any"), *deployments],
+            "symbol": [("", "Any"), *((name, name) for name in names)],
+            "backtests": [
+                ("", "Left out"),
+                (self.WITH_BACKTESTS, "With all"),
+                *((run, label) for run, (label, _) in runs.items()),
+            ],
+        }
+        for name, choices in given.items():
+            field = self.fields[name]
+            field.choices = choices  # type: ignore[attr-defined]
+            field.error_messages["invalid_choice"] = f"You have no such {name.removesuffix('s')}."
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse days in the wrong order."""
+        since, until = self.cleaned_data.get("since"), self.cleaned_data.get("until")
+        if since and until and until < since:
+            self.add_error("until", "The last day is before the first one.")
+        return self.cleaned_data
+
+    def wanted(self) -> TradeFilter:
+        """Return which trades to list."""
+        known = self.known
+        backtests = known.get("backtests", "")
+        deployment = known.get("deployment")
+        if backtests in self.runs:
+            deployment = self.runs[backtests][1]
+        return TradeFilter(
+            deployment_id=deployment and UUID(str(deployment)),
+            skill_id=UUID(known["skill"]) if "skill" in known else None,
+            symbol=known.get("symbol", ""),
+            side=known.get("side", ""),
+            status=known.get("status", ""),
+            exit_kind=known.get("exit", ""),
+            regime=known.get("regime", ""),
+            words=known.get("q", ""),
+            reconciled=known.get("reconciled", ""),
+            since=known.get("since"),
+            until=known.get("until"),
+            with_backtests=bool(backtests),
+            order=known.get("sort", "newest"),
+        )
+
+    def is_narrowed(self) -> bool:
+        """Tell whether anything but the order and the page was asked for."""
+        return not self.known.keys().isdisjoint(self.NARROWING)
+
+
+def _is_symbol(text: str) -> bool:
+    try:
+        return symbol_name(text) == text
+    except ValueError:
+        return False
+
+
+class CompareForm(forms.Form):
+    """Which two versions to compare, from the address: `2..3`."""
+
+    compare = forms.RegexField(
+        r"^\d{1,6}\.\.\d{1,6}$",
+        required=False,
+        error_messages={"invalid": "Two versions are compared as in ?compare=2..3."},
+    )
+
+    def pair(self) -> tuple[int, int] | None:
+        """Return the two numbers; None if nothing, or nothing that makes sense, was asked for."""
+        self.is_valid()
+        text = self.cleaned_data.get("compare") or ""
+        old, _, new = text.partition("..")
+        return (int(old), int(new)) if text else None
+
+
+class ExportForm(forms.Form):
+    """In which shape a file is written."""
+
+    format = forms.ChoiceField(required=False, choices=[("csv", "CSV"), ("json", "JSON")])
+
+    def shape(self) -> str:
+        """Return the shape; CSV for anything that is none."""
+        self.is_valid()
+        return self.cleaned_data.get("format") or "csv"
+
+
+class BacktestRangeForm(forms.Form):
+    """For which backtest the bars are counted, while its form is filled in. What is no day is no answer."""
+
+    skill = forms.UUIDField(required=False)
+    first_day = DayField(required=False)
+    last_day = DayField(required=False)
+
+
+def range_of(first_day: date, last_day: date, now: datetime) -> tuple[datetime, datetime]:
+    """Return the instants that two days of UTC begin and end at; a day that is not over ends now."""
+    starts_at = datetime.combine(first_day, time(), UTC)
+    return starts_at, min(datetime.combine(last_day, time(), UTC) + DAY, max(now, starts_at))
+
+
+class CalendarForm(AddressForm):
+    """Which days and events the calendar shows."""
+
+    IMPORTANCE: ClassVar = (("", "Any"), ("0.4", "Medium and high"), ("0.7", "High"))
+    MAX_DAYS: ClassVar = 92
+
+    first_day = DayField(label="From", required=False)
+    last_day = DayField(label="To", required=False)
+    importance = forms.ChoiceField(label="Importance", required=False, choices=IMPORTANCE)
+    symbols = forms.CharField(
+        label="Symbols",
+        required=False,
+        max_length=200,
+        widget=forms.TextInput(
+            attrs={"autocomplete": "off", "autocapitalize": "characters", "placeholder": "BTC, ETH"}
+        ),
+    )
+    kind = forms.MultipleChoiceField(
+        label="Kinds",
+        required=False,
+        choices=MarketEvent._meta.get_field("kind").flatchoices,
+        widget=forms.CheckboxSelectMultiple,
+    )
+
+    def __init__(self, data: QueryDict, *, today: date) -> None:
+        """Show four weeks from `today` on, in the reader's zone, unless the address says otherwise."""
+        super().__init__(data, auto_id="filter-%s")
+        self.today = today
+
+    def clean_symbols(self) -> str:
+        """Return the symbols as they are stored, in one line."""
+        try:
+            names = [symbol_name(text) for text in self.cleaned_data["symbols"].replace(",", " ").split()]
+        except ValueError as error:
+            raise forms.ValidationError(f"That is no symbol: {error}.") from error
+        return " ".join(dict.fromkeys(names))
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse days in the wrong order, and more of them than a page holds."""
+        first, last = self.days(self.cleaned_data)
+        if last < first:
+            self.add_error("last_day", "The last day is before the first one.")
+        elif last - first >= timedelta(days=self.MAX_DAYS):
+            self.add_error("last_day", f"The calendar shows {self.MAX_DAYS} days at most.")
+        return self.cleaned_data
+
+    def days(self, known: Mapping[str, Any]) -> tuple[date, date]:
+        """Return the first and the last day to show; four weeks, of which one end may be given."""
+        first, last = known.get("first_day"), known.get("last_day")
+        four_weeks = 27 * DAY  # the shipped calendar has something in nearly every four
+        if first is None:
+            first = self.today if last is None or last >= self.today else last - four_weeks
+        return first, last or first + four_weeks

@@ -1,0 +1,44 @@
+"""A list of the record as a file, read page by page while it is sent."""
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final, TypeVar
+
+from django.contrib.auth.base_user import AbstractBaseUser
+from django.db.models import Model
+from django.http.response import HttpResponseBase
+from django.utils import timezone
+
+from config.lib.owned import owned
+from config.lib.paging import Page
+from config.lib.streaming import streamed
+from config.lib.web import AuthedRequest
+from trading.web.filters import ExportForm
+
+Row = TypeVar("Row", bound=Model)
+
+CONTENT_TYPES: Final = {"csv": "text/csv", "json": "application/json"}
+
+
+def export_rows(
+    request: AuthedRequest,
+    noun: str,
+    *,
+    read: Callable[[str], Page[Row]],
+    writers: Mapping[str, Callable[[Iterator[Row]], Iterator[str]]],
+) -> HttpResponseBase:
+    """Send rows as CSV or JSON, as the address asks; `read` returns the page after a cursor."""
+    shape = ExportForm(request.GET).shape()
+    filename = f"keel-{noun}-{timezone.now():%Y-%m-%d}.{shape}"
+    lines = writers[shape](_iter_rows(request.user, read))
+    return streamed(request, lines, content_type=CONTENT_TYPES[shape], filename=filename)
+
+
+# The file is sent after the view has returned, to a reader who may be slow. Open the scope for one page at a time and
+# close it before its rows are sent, so that no transaction lasts as long as a download.
+def _iter_rows(user: AbstractBaseUser, read: Callable[[str], Page[Row]]) -> Iterator[Row]:
+    cursor, is_first = "", True
+    while cursor or is_first:
+        with owned(user):
+            page = read(cursor)
+        yield from page.items
+        cursor, is_first = page.next_cursor, False
