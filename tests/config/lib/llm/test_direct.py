@@ -61,10 +61,10 @@ import asyncio, sys
 from django.conf import settings
 settings.configure(LLM_DIRECT=["openai"], LLM_CONNECT_TIMEOUT_SECONDS=2, LLM_READ_TIMEOUT_SECONDS=2)
 sys.modules["litellm"] = None  # an import of it would raise
-from config.lib import llm
+from config.lib.llm import door
 async def ask():
-    said = [chunk.text async for chunk in llm.stream([{"role": "user", "content": "hi"}], models=["openai/wire"])]
-    await llm.close()
+    said = [chunk.text async for chunk in door.stream([{"role": "user", "content": "hi"}], models=["openai/wire"])]
+    await door.close()
     return "".join(said)
 print(asyncio.run(ask()))
 """
@@ -78,7 +78,7 @@ print(asyncio.run(ask()))
 
 
 @pytest.mark.parametrize(
-    ("model", "direct", "is_read"),
+    ("model", "providers", "is_read"),
     [
         ("openai/wire", ["openai"], True),
         ("openrouter/anthropic/claude", ["openai"], False),
@@ -89,8 +89,8 @@ print(asyncio.run(ask()))
         ("offline/keel", ["openai"], False),
     ],
 )
-def test_only_named_providers_are_read_here(settings, model, direct, is_read):
-    settings.LLM_DIRECT = direct
+def test_only_named_providers_are_read_here(settings, model, providers, is_read):
+    settings.LLM_DIRECT = providers
 
     assert direct.reads(model) == is_read
 

@@ -99,7 +99,7 @@ def in_fresh_python(code):
 
 
 def test_import_does_not_import_litellm():
-    code = "import sys, config.lib.llm, config.lib.offline; print('litellm' in sys.modules, 'httpx' in sys.modules)"
+    code = "import sys, config.lib.llm.door, config.offline.provider; print('litellm' in sys.modules, 'httpx' in sys.modules)"
 
     assert in_fresh_python(code).split() == ["False", "False"]
 
@@ -111,7 +111,7 @@ def test_warm_reaches_for_no_network():
         "    if name.startswith('LITELLM'): del os.environ[name]\n"
         "def refuse(*args, **kwargs): raise SystemExit('network')\n"
         "socket.socket.connect = socket.getaddrinfo = refuse\n"
-        "from config.lib import llm; llm.warm(); print('warm')"
+        "from config.lib.llm import door; door.warm(); print('warm')"
     )
 
     assert in_fresh_python(code).strip() == "warm"
@@ -755,13 +755,13 @@ def test_another_handler_of_its_name_is_asked_instead(scripted):
 def test_own_model_answers_without_importing_litellm():
     code = (
         "import asyncio, sys\n"
-        "from django.conf import settings; settings.configure()\n"
+        "import django; django.setup()\n"
         "sys.modules['litellm'] = None  # an import of it would raise\n"
-        "from config.lib import llm\n"
+        "from config.lib.llm import door\n"
         "hold = {'type': 'function', 'function': {'name': 'hold', 'parameters': {}}}\n"
         "async def ask():\n"
-        "    answer = await llm.complete([{'role': 'user', 'content': ''}], models=['offline/keel'], tools=[hold])\n"
-        "    await llm.close()\n"
+        "    answer = await door.complete([{'role': 'user', 'content': ''}], models=['offline/keel'], tools=[hold])\n"
+        "    await door.close()\n"
         "    return answer\n"
         "print(asyncio.run(ask()).tool_calls[0].name, 'httpx' in sys.modules)"
     )

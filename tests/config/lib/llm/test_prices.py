@@ -67,7 +67,7 @@ def test_cost_usd_agrees_with_litellm_and_needs_neither_it_nor_the_network():
         "import socket, sys\n"
         "def refuse(*args, **kwargs): raise SystemExit('network')\n"
         "socket.socket.connect = socket.getaddrinfo = refuse\n"
-        "from config.lib.llm import Usage, cost_usd, warm\n"
+        "from config.lib.llm.door import Usage, cost_usd, warm\n"
         "names = ['claude-sonnet-4-6', 'gpt-4o-mini', 'deepseek/deepseek-chat']\n"
         "mine = [cost_usd(name, Usage(1200, 340)) for name in names]\n"
         "assert 'litellm' not in sys.modules\n"

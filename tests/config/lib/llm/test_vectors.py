@@ -160,7 +160,7 @@ def test_texts_that_ids_stand_for_are_read_once():
 
 def test_only_a_search_loads_the_weights():
     late = "{'numpy', 'tokenizers', 'safetensors', 'wordllama', 'litellm', 'snowballstemmer'}"
-    script = f"import sys; import config.lib.vectors, config.lib.fields; print(*{late} & set(sys.modules))"
+    script = f"import sys; import config.lib.llm.vectors, config.lib.fields; print(*{late} & set(sys.modules))"
 
     done = subprocess.run([sys.executable, "-c", script], cwd=ROOT, capture_output=True, text=True, check=True)
 
