@@ -1,7 +1,7 @@
 """What a process keeps because it takes long to make."""
 
 import threading
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from typing import Generic, TypeVar
 
@@ -31,10 +31,10 @@ class RecentCache(Generic[Key, Value]):
         with self._lock:
             return list(map(self._values.get, keys))
 
-    def keep(self, values: Mapping[Key, Value | None]) -> None:
+    def keep(self, values: Iterable[tuple[Key, Value | None]]) -> None:
         """Keep values by key; a None is not kept."""
         with self._lock:
-            for key, value in values.items():
+            for key, value in values:
                 if value is not None:
                     self._values[key] = value
             for key in list(islice(self._values, max(0, len(self._values) - self.most))):

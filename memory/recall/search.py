@@ -182,7 +182,7 @@ def _terms_of(keys: Sequence[Key], now: datetime) -> tuple[dict[Key, str], dict[
         return known, {}
     rows = list(_READ.current(now) if len(missing) > MAX_NAMED else _READ.filter(pk__in=missing))
     met = {key: terms for key, terms, _, _ in rows if key in missing}
-    _terms.keep(met)
+    _terms.keep(met.items())
     return known | met, _said(rows)
 
 

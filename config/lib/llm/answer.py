@@ -6,10 +6,12 @@ Everything here is bounded and total: whatever comes in, clean values come out a
 
 import json
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
 from uuid import uuid4
+
+Message = Mapping[str, object]  # of a conversation, as providers take it
+ToolSchema = Mapping[str, object]  # a tool as providers take it
 
 MAX_TEXT = 2 * 1024 * 1024  # characters of one answer
 MAX_ARGUMENTS = 256 * 1024  # characters of all tool arguments of one answer
@@ -44,7 +46,7 @@ class Usage:
     estimated: bool = False
 
     @classmethod
-    def of(cls, sent: Any, *, estimated: bool = False) -> "Usage | None":
+    def of(cls, sent: object, *, estimated: bool = False) -> "Usage | None":
         """Return the usage that a provider sent (LiteLLM's object or a dict); None: it says nothing, or zeros."""
         if not _count(sent, "prompt_tokens"):
             return None
@@ -80,8 +82,8 @@ class Chunk:
 class Piece:
     """What one event of a stream brought, as the provider sent it: nothing in it is clean or bounded yet."""
 
-    content: Any = None
-    calls: Any = ()  # fragments of tool calls
+    content: object = None
+    calls: object = ()  # fragments of tool calls
     finish_reason: str | None = None  # that the provider gave; None: more will come
     usage: Usage | None = None
 
@@ -119,7 +121,7 @@ class Answer:
         self._current: dict[int, _Call] = {}  # the call that fragments of an index go to
         self._argument_length = 0
 
-    def take_text(self, content: Any) -> str:
+    def take_text(self, content: object) -> str:
         """Return the text to pass on for this content: clean, within the limit, nothing until something shows."""
         text: str = self._held + (content if type(content) is str else _as_text(content))
         self._held = ""
@@ -140,7 +142,7 @@ class Answer:
         self.length += len(text)
         return text
 
-    def take_calls(self, fragments: Any) -> None:
+    def take_calls(self, fragments: object) -> None:
         """Add fragments of tool calls (LiteLLM's objects or dicts), in the order they came."""
         if not isinstance(fragments, Iterable) or isinstance(fragments, str):
             return
@@ -179,7 +181,7 @@ class Answer:
         """Return whether there is neither a visible character nor a tool call."""
         return not self.visible and not self._calls
 
-    def _take_call(self, fragment: Any, function: Any) -> None:
+    def _take_call(self, fragment: object, function: object) -> None:
         index = _get(fragment, "index")
         index = index if isinstance(index, int) else 0
         id_, name = _string(_get(fragment, "id")), _string(_get(function, "name"))
@@ -226,20 +228,20 @@ class _Call:
         return True
 
 
-def _get(value: Any, name: str) -> Any:
+def _get(value: object, name: str) -> object:
     return value.get(name) if isinstance(value, dict) else getattr(value, name, None)
 
 
-def _count(holder: Any, name: str) -> int:
+def _count(holder: object, name: str) -> int:
     value = _get(holder, name)
     return max(0, value) if isinstance(value, int) else 0
 
 
-def _string(value: Any) -> str:
+def _string(value: object) -> str:
     return clean(value) if isinstance(value, str) else ""
 
 
-def _as_text(content: Any) -> str:
+def _as_text(content: object) -> str:
     """Return the text of content that is no string: a list of text parts, or nothing we could show."""
     if not isinstance(content, list):
         return ""

@@ -1,11 +1,14 @@
 """What can go wrong between us and a model, in words fit for the user."""
 
+import logging
 import re
 from collections.abc import Iterator
 from http import HTTPStatus
-from typing import Any, Literal
+from typing import Literal
 
 from config.lib.errors import DomainError
+
+logger = logging.getLogger(__name__)
 
 Kind = Literal["timeout", "rate_limited", "refused", "unreachable", "interrupted", "empty", "misconfigured"]
 
@@ -41,6 +44,17 @@ class LLMUnavailable(DomainError):
         self.kind: Kind = kind
 
 
+def report_failure(model: str, error: Exception | None, *, otherwise: Kind) -> LLMUnavailable:
+    """Turn a failure of a model into ours and log it.
+
+    The log gets names and the status only: the text may contain keys and prompts.
+    """
+    failure = LLMUnavailable(otherwise) if error is None else unavailable(error, otherwise=otherwise)
+    name, status = (type(error).__name__, status_of(error)) if error is not None else (None, None)
+    logger.warning("Model %s: %s (%s, status %s)", model, failure.kind, name, status)
+    return failure
+
+
 def unavailable(error: BaseException, *, otherwise: Kind) -> LLMUnavailable:
     """Say what an exception of LiteLLM means; `otherwise` is the kind of what it does not explain.
 
@@ -65,7 +79,7 @@ def unavailable(error: BaseException, *, otherwise: Kind) -> LLMUnavailable:
 def status_of(error: BaseException) -> int | None:
     """Return the HTTP status of the first exception in the chain of causes that has one."""
     for link in _chain(error):
-        status: Any = getattr(link, "status_code", None)
+        status = getattr(link, "status_code", None)
         if isinstance(status, int):
             return status
     return None
@@ -91,7 +105,7 @@ def _by_status(status: int | None, names: list[str], otherwise: Kind) -> LLMUnav
 def _chain(error: BaseException) -> Iterator[BaseException]:
     """Yield an exception and what it came from, each once, at most a dozen."""
     seen: list[BaseException] = []
-    waiting: list[Any] = [error]
+    waiting: list[object] = [error]
     while waiting and len(seen) < 12:
         link = waiting.pop(0)
         if isinstance(link, BaseException) and all(link is not known for known in seen):

@@ -4,7 +4,7 @@ import json
 import logging
 from decimal import Decimal
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from config.lib.llm.answer import Usage
 from config.lib.llm.tokens import vocabulary_folder
@@ -67,7 +67,7 @@ def _prices() -> dict[str, _Price]:
     return {name: price for name, price in prices.items() if price is not None}
 
 
-def _price(entry: Any) -> _Price | None:
+def _price(entry: object) -> _Price | None:
     """Return the price of an entry; None: it is not billed by the token, or not only."""
     if not isinstance(entry, dict) or entry.get("mode") not in _BILLED_BY_TOKEN:
         return None
@@ -78,5 +78,5 @@ def _price(entry: Any) -> _Price | None:
     return _Price(prompt, completion, prompt if cached is None else cached, str(entry.get("litellm_provider")))
 
 
-def _usd(value: Any) -> Decimal | None:
+def _usd(value: object) -> Decimal | None:
     return Decimal(value) if isinstance(value, Decimal | int) and value >= 0 else None

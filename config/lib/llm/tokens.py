@@ -1,11 +1,13 @@
 """How many tokens a text costs: estimated on the hot path, counted where a limit is enforced."""
 
-import importlib
 import importlib.util
 import os
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from tiktoken import Encoding
 
 CHARS_PER_TOKEN = 4
 # What LiteLLM counts with for every model whose vocabulary it does not carry; tiktoken names the file by the
@@ -28,12 +30,14 @@ def count_tokens(text: str) -> int:
 
 
 @cache
-def _encoding() -> Any:
+def _encoding() -> "Encoding":
     folder = vocabulary_folder()
     if not (folder / VOCABULARY_FILE).is_file():
         raise FileNotFoundError(f"LiteLLM no longer brings {VOCABULARY}; tiktoken would fetch it from the network.")
     os.environ["TIKTOKEN_CACHE_DIR"] = str(folder)
-    return importlib.import_module("tiktoken").get_encoding(VOCABULARY)
+    import tiktoken  # noqa: PLC0415 - reads the variable
+
+    return tiktoken.get_encoding(VOCABULARY)
 
 
 def vocabulary_folder() -> Path:

@@ -6,7 +6,8 @@ Vectors are kept in this process alone, by a keyed hash of their text or by the 
 there is nothing that erasure has to look for; those of single words by the word, which is nobody's.
 """
 
-import importlib
+from __future__ import annotations
+
 import importlib.util
 import logging
 import threading
@@ -14,10 +15,18 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from config.lib.cache import RecentCache
 from config.lib.llm.door import LLMUnavailable, embed
+
+if TYPE_CHECKING:
+    from numpy import floating
+    from numpy.typing import NDArray
+    from tokenizers import Tokenizer
+
+    Vector = NDArray[floating]  # of length 1
+    Table = NDArray[floating]  # a vector a row
 
 logger = logging.getLogger(__name__)
 
@@ -28,10 +37,10 @@ MAX_WORD: Final = 32  # characters; what is longer is none that comes again, as 
 _WEIGHTS: Final = "weights/l2_supercat_256.safetensors"
 _TOKENIZER: Final = "tokenizers/l2_supercat_tokenizer_config.json"
 
-Vector = Any  # a numpy array of length 1; numpy takes a third of a second to import, so only a search does
+Key = TypeVar("Key", int, str)
 Read = Callable[[Sequence[str]], Mapping[str, str]]  # the texts that ids stand for, without those that are gone
 
-_kept: Final = RecentCache[int | str, Vector](CACHED)
+_kept: Final[RecentCache[int | str, Vector]] = RecentCache(CACHED)
 
 
 def cosines(query: str, texts: Sequence[str], *, model: str) -> list[float] | None:
@@ -72,12 +81,12 @@ def _compare(asked: Vector | None, vectors: Sequence[Vector | None]) -> list[flo
         return None
     if not vectors:
         return []
-    numpy = importlib.import_module("numpy")
+    import numpy  # noqa: PLC0415 - takes 0.3 s
+
     none = numpy.full_like(asked, numpy.nan)
     table = numpy.array([none if vector is None else vector for vector in vectors])
     # Row by row, and rounded: in a product of matrices the last bits depend on how many rows there are.
-    found: list[float] = numpy.einsum("ij,j->i", table, asked).astype(float).round(6).tolist()
-    return found
+    return [float(cosine) for cosine in numpy.einsum("ij,j->i", table, asked).astype(float).round(6)]
 
 
 def fetch(texts: Sequence[str], *, model: str) -> bool:
@@ -96,8 +105,10 @@ def fetch(texts: Sequence[str], *, model: str) -> bool:
     except LLMUnavailable as failure:
         logger.warning("Search goes by words alone: %s", failure.kind)
         return False
-    units = _units(importlib.import_module("numpy").asarray(values, dtype="float32"))
-    _kept.keep(dict(zip(_keys(dict.fromkeys(missing), model), units, strict=True)))
+    import numpy  # noqa: PLC0415 - takes 0.3 s
+
+    units = _units(numpy.asarray(values, dtype="float32"))
+    _kept.keep(zip(_keys(dict.fromkeys(missing), model), units, strict=True))
     return True
 
 
@@ -112,9 +123,10 @@ def forget() -> None:
     _kept.clear()
 
 
-def _units(table: Any) -> list[Vector | None]:
+def _units(table: Table) -> list[Vector | None]:
     """Return the rows of a table at length 1; None for one without a direction."""
-    numpy = importlib.import_module("numpy")
+    import numpy  # noqa: PLC0415 - takes 0.3 s
+
     lengths = numpy.sqrt(numpy.einsum("ij,ij->i", table, table))
     has_direction = lengths > 1e-9
     table = table / numpy.where(has_direction, lengths, 1)[:, None]
@@ -122,7 +134,7 @@ def _units(table: Any) -> list[Vector | None]:
     return [row.copy() if is_one else None for row, is_one in zip(table, has_direction.tolist(), strict=True)]
 
 
-def _static_vectors(keys: Sequence[Any], read: Callable[[Sequence[Any]], Sequence[str]]) -> list[Vector | None] | None:
+def _static_vectors(keys: Sequence[Key], read: Callable[[list[Key]], Sequence[str]]) -> list[Vector | None] | None:
     """Return the static vectors of the texts that keys stand for; `read` gives the texts of those not kept."""
     if _static_files() is None:
         return None
@@ -131,7 +143,7 @@ def _static_vectors(keys: Sequence[Any], read: Callable[[Sequence[Any]], Sequenc
     if not missing:
         return vectors
     made = dict(zip(missing, _sums_of_words(read(missing)), strict=True))
-    _kept.keep(made)
+    _kept.keep(made.items())
     return [made[key] if vector is None else vector for key, vector in zip(keys, vectors, strict=True)]
 
 
@@ -141,7 +153,8 @@ def _sums_of_words(texts: Sequence[str]) -> list[Vector | None]:
     distinct = dict.fromkeys(chain.from_iterable(words))
     if not distinct:
         return [None] * len(texts)
-    numpy = importlib.import_module("numpy")
+    import numpy  # noqa: PLC0415 - takes 0.3 s
+
     table, rows = _words.rows_of(distinct)
     sums = numpy.zeros((len(texts), table.shape[1]), dtype=table.dtype)
     # Texts of as many words at a time: numpy adds a block of rows much faster than it goes from text to text.
@@ -160,12 +173,13 @@ class _Words:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._table: Any = None
+        self._table: Table | None = None
         self._rows: dict[str, int] = {}
 
-    def rows_of(self, words: Collection[str]) -> tuple[Any, Mapping[str, int]]:
+    def rows_of(self, words: Collection[str]) -> tuple[Table, Mapping[str, int]]:
         """Return a table, and which of its rows are those of the words. No row changes in a table that was given."""
-        numpy = importlib.import_module("numpy")
+        import numpy  # noqa: PLC0415 - takes 0.3 s
+
         with self._lock:
             new = [word for word in words if word not in self._rows and len(word) <= MAX_WORD]
             if self._table is None or len(self._rows) + len(new) > CACHED_WORDS:
@@ -194,7 +208,9 @@ def _sum_of_pieces(word: str) -> Vector:
     files = _static_files()
     assert files
     tokenizer, weights = files
-    return weights.take(tokenizer.encode(_encodable(word), add_special_tokens=False).ids, axis=0).sum(axis=0)
+    pieces = tokenizer.encode(_encodable(word), add_special_tokens=False).ids
+    vector: Vector = weights.take(pieces, axis=0).sum(axis=0)
+    return vector
 
 
 def _encodable(text: str) -> str:
@@ -202,17 +218,16 @@ def _encodable(text: str) -> str:
 
 
 @cache
-def _static_files() -> tuple[Any, Any] | None:
+def _static_files() -> tuple[Tokenizer, Table] | None:
     """Return the tokenizer and the weights, or None where the package cannot be used: search then goes by words."""
     try:
+        from safetensors.numpy import load_file  # noqa: PLC0415 - brings numpy
+        from tokenizers import Tokenizer  # noqa: PLC0415 - only a search needs it
+
         spec = importlib.util.find_spec("wordllama")
         folder = Path(spec.origin or "").parent if spec else Path()
-        tokenizer = importlib.import_module("tokenizers").Tokenizer.from_file(str(folder / _TOKENIZER))
-        weights = (
-            importlib.import_module("safetensors.numpy")
-            .load_file(folder / _WEIGHTS)["embedding.weight"]
-            .astype("float32")
-        )
+        tokenizer = Tokenizer.from_file(str(folder / _TOKENIZER))
+        weights = load_file(folder / _WEIGHTS)["embedding.weight"].astype("float32")
     except Exception:
         logger.exception("Static word vectors cannot be loaded; search goes by words alone")
         return None

@@ -92,7 +92,7 @@ print(asyncio.run(ask()))
 def test_only_named_providers_are_read_here(settings, model, providers, is_read):
     settings.LLM_DIRECT = providers
 
-    assert direct.reads(model) == is_read
+    assert direct.can_read(model) == is_read
 
 
 def test_request_says_what_the_protocol_wants(wire):

@@ -99,7 +99,10 @@ def in_fresh_python(code):
 
 
 def test_import_does_not_import_litellm():
-    code = "import sys, config.lib.llm.door, config.offline.provider; print('litellm' in sys.modules, 'httpx' in sys.modules)"
+    code = (
+        "import sys, config.lib.llm.door, config.offline.provider\n"
+        "print('litellm' in sys.modules, 'httpx' in sys.modules)"
+    )
 
     assert in_fresh_python(code).split() == ["False", "False"]
 

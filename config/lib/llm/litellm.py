@@ -1,0 +1,255 @@
+"""LiteLLM: the only module that imports it, and the registry of our own providers.
+
+LiteLLM takes four seconds to import, so nothing here imports it before the first call or `load_litellm()`.
+"""
+
+import asyncio
+import logging
+import math
+import os
+import sys
+import threading
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any, Final, Protocol
+
+from django.conf import settings
+from django.utils.module_loading import import_string
+
+from config.lib.llm.answer import Message, Piece, ToolSchema, Usage
+from config.lib.llm.errors import LLMUnavailable, report_failure
+
+logger = logging.getLogger(__name__)
+
+OFFLINE: Final = "offline"  # our own model; it estimates its usage
+
+# Read by LiteLLM when it is imported: no network but the calls, no .env of its own, no prompts in logs.
+_ENVIRONMENT: Final = {
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+    "LITELLM_LOCAL_ANTHROPIC_BETA_HEADERS": "True",
+    "LITELLM_MODE": "PRODUCTION",
+    "LITELLM_LOG": "ERROR",
+    # Its redaction adds filters to the loggers of asyncio and uvicorn, which break them when its import fails
+    # half-way. We log no text of a provider, so there is nothing to redact.
+    "LITELLM_DISABLE_REDACT_SECRETS": "true",
+}
+
+_lock = threading.RLock()
+_litellm: Any = None  # mypy skips LiteLLM's types: they take minutes to read
+_providers: dict[str, Callable[[], Any]] = {}  # by name; loaded from LLM_PROVIDERS or registered
+
+
+class _Choice(Protocol):
+    delta: object
+    finish_reason: str | None
+
+
+class _Chunk(Protocol):
+    choices: Sequence[_Choice]
+
+
+class Stream(Protocol):
+    """A streamed response of LiteLLM."""
+
+    chunks: Sequence[object]
+
+    def __aiter__(self) -> AsyncIterator[_Chunk]:
+        """Read the chunks as they arrive."""
+
+    async def aclose(self) -> None:
+        """Close the connection."""
+
+
+def register_provider(name: str, handler_factory: Callable[[], Any]) -> None:
+    """Send models named `<name>/...` to a handler of ours.
+
+    The handler answers `astreaming` and `acompletion` as LiteLLM's CustomLLM does. It replaces an earlier one of that
+    name. The factory is called when LiteLLM is loaded, at once if it is already.
+    """
+    with _lock:
+        _providers[name] = handler_factory
+        if _litellm is not None:
+            _install_provider(name)
+
+
+def find_provider(name: str) -> Callable[[], Any] | None:
+    """Return the factory of our own provider of that name, if there is one."""
+    with _lock:
+        if name not in _providers and name in settings.LLM_PROVIDERS:
+            _providers[name] = import_string(settings.LLM_PROVIDERS[name])
+        return _providers.get(name)
+
+
+async def open_stream(model: str, messages: Sequence[Message], tools: Sequence[ToolSchema] | None) -> Stream:
+    """Ask for a streamed answer and return the response, whose body is still to come; close it.
+
+    Raises:
+        LLMUnavailable: the provider did not answer.
+    """
+    options = {"stream": True, "stream_options": {"include_usage": True}}
+    response: Stream = await _ask(model, messages, tools, options)
+    return response
+
+
+async def read_pieces(model: str, response: Stream) -> AsyncGenerator[Piece, None]:
+    """Yield the pieces of a streamed answer; usage arrives after the finish reason."""
+    has_ended = False
+    async for raw in response:
+        piece = Piece()
+        if raw.choices:
+            choice = raw.choices[0]
+            piece.content, piece.calls = getattr(choice.delta, "content", None), getattr(choice.delta, "tool_calls", ())
+            # LiteLLM makes up a "stop" when the stream ends without one: then the answer is incomplete.
+            if choice.finish_reason and getattr(response, "received_finish_reason", True):
+                piece.finish_reason = choice.finish_reason
+        usage = getattr(raw, "usage", None) if has_ended else None
+        if usage is not None:
+            piece.usage = _parse_usage(model, usage, is_counted=_has_provider_usage(response))
+        yield piece
+        if usage is not None:
+            return  # reading on would only make LiteLLM count everything a second time
+        has_ended = has_ended or piece.finish_reason is not None
+
+
+async def fetch_answer(
+    model: str, messages: Sequence[Message], tools: Sequence[ToolSchema] | None, options: Mapping[str, object]
+) -> Piece:
+    """Return a whole answer as one piece.
+
+    Raises:
+        LLMUnavailable: the provider did not answer, or not in the expected shape.
+    """
+    response = await _ask(model, messages, tools, options)
+    try:
+        choice = response.choices[0]
+        return Piece(
+            content=choice.message.content or "",
+            calls=choice.message.tool_calls or (),
+            finish_reason=choice.finish_reason or "stop",
+            usage=_parse_usage(model, getattr(response, "usage", None), is_counted=True),
+        )
+    except Exception as error:  # noqa: BLE001 - an answer of any other shape is no answer
+        raise report_failure(model, error, otherwise="interrupted") from None
+
+
+async def _ask(
+    model: str, messages: Sequence[Message], tools: Sequence[ToolSchema] | None, options: Mapping[str, object]
+) -> Any:
+    """Open the request; LiteLLM's own retries are off, its time-outs would be of 6,000 s."""
+    import httpx  # noqa: PLC0415 - takes 0.2 s
+
+    timeout = httpx.Timeout(settings.LLM_CONNECT_TIMEOUT_SECONDS, read=settings.LLM_READ_TIMEOUT_SECONDS)
+    try:
+        return await _litellm.acompletion(
+            model=model,
+            messages=messages,
+            timeout=timeout,
+            max_retries=0,
+            # One set of options for all providers: an option that a provider does not know is left out.
+            drop_params=True,
+            **({"tools": list(tools)} if tools else {}),
+            **options,
+        )
+    except Exception as error:  # noqa: BLE001 - providers' clients raise anything; it becomes our one exception
+        raise report_failure(model, error, otherwise="unreachable") from None
+
+
+def embed_batch(texts: list[str], *, model: str) -> list[list[float]]:
+    """Return a vector for each of a few texts, in their order.
+
+    Raises:
+        LLMUnavailable: the model did not answer, or not in the expected shape.
+    """
+    try:
+        response = _litellm.embedding(
+            model=model, input=texts, timeout=settings.LLM_READ_TIMEOUT_SECONDS, max_retries=0, drop_params=True
+        )
+    except Exception as error:  # noqa: BLE001 - as above
+        raise report_failure(model, error, otherwise="unreachable") from None
+    try:
+        by_index = {int(item["index"]): [float(value) for value in item["embedding"]] for item in response.data}
+        vectors = [by_index[index] for index in range(len(texts))]
+    except Exception as error:  # noqa: BLE001 - an answer of any other shape is no answer
+        raise report_failure(model, error, otherwise="empty") from None
+    if not all(vector and all(map(math.isfinite, vector)) for vector in vectors):
+        raise report_failure(model, None, otherwise="empty")
+    return vectors
+
+
+@lru_cache(maxsize=64)
+def can_cache(model: str) -> bool:
+    """Tell whether a model takes cache marks: some providers refuse a request that carries one."""
+    return bool(_litellm.utils.supports_prompt_caching(model))
+
+
+def _has_provider_usage(response: Stream) -> bool:
+    """Tell the provider's usage from one that LiteLLM has counted itself because none came."""
+    return any(getattr(raw, "usage", None) is not None for raw in response.chunks[-4:])
+
+
+def _parse_usage(model: str, usage: object, *, is_counted: bool) -> Usage | None:
+    # LiteLLM fills in zeros where the provider says nothing.
+    return Usage.of(usage, estimated=not is_counted or model.startswith(f"{OFFLINE}/"))
+
+
+async def close_clients() -> None:
+    """Close the connections of this event loop."""
+    if _litellm is None:
+        return
+    # LiteLLM keys its clients by event loop; a client of another loop must not be touched from here.
+    mine = f"-{id(asyncio.get_running_loop())}"
+    clients = _litellm.in_memory_llm_clients_cache.cache_dict
+    for key in [key for key in clients if key.endswith(mine)]:
+        client = clients.pop(key)
+        with suppress(Exception):
+            await client.close()
+
+
+async def ensure_loaded() -> None:
+    """Load LiteLLM in a thread, unless it is loaded."""
+    if _litellm is None:
+        await asyncio.to_thread(load_litellm)
+
+
+def load_litellm() -> None:
+    """Import LiteLLM and register our providers; idempotent. Takes seconds of CPU."""
+    global _litellm
+    with _lock:
+        if _litellm is not None:
+            return
+        os.environ.update(_ENVIRONMENT)
+        litellm = _import_litellm()
+        litellm.suppress_debug_info = True
+        litellm.disable_hf_tokenizer_download = True
+        litellm.disable_streaming_logging = True  # saves 6 to 10 % of the CPU of a streamed chunk
+        # A stream's finaliser sets context variables. The collector may run it in the middle of setting another one,
+        # which crashes Python 3.11. It only undoes what `request_correlation_in_logs` does, which is off.
+        with suppress(AttributeError):
+            del litellm.CustomStreamWrapper.__del__
+        # LiteLLM logs exceptions with the provider's answer in them; httpx logs addresses, some with keys.
+        logging.getLogger("LiteLLM").setLevel(logging.CRITICAL)
+        logging.getLogger("httpx").setLevel(logging.WARNING)
+        _litellm = litellm
+        for name in {*settings.LLM_PROVIDERS, *_providers}:
+            _install_provider(name)
+
+
+def _import_litellm() -> Any:
+    try:
+        import litellm  # noqa: PLC0415, TID251 - takes four seconds; this is the one module that imports it
+    except Exception as error:
+        # The next attempt would take a half-imported module for a whole one.
+        for name in [name for name in sys.modules if name.partition(".")[0] == "litellm"]:
+            del sys.modules[name]
+        logger.exception("LiteLLM cannot be imported")
+        raise LLMUnavailable("misconfigured") from error
+    return litellm
+
+
+def _install_provider(name: str) -> None:
+    factory = find_provider(name)
+    assert factory is not None, "the name is registered or in LLM_PROVIDERS"
+    others = [entry for entry in _litellm.custom_provider_map if entry["provider"] != name]
+    _litellm.custom_provider_map = [*others, {"provider": name, "custom_handler": factory()}]
+    _litellm.utils.custom_llm_setup()
