@@ -28,20 +28,9 @@ from memory.api.serializers import (
     RecallQuery,
     WrittenSerializer,
 )
+from memory.facts import services
 from memory.facts.history import list_versions
 from memory.facts.queries import find_last_version, list_links
-from memory.facts.services import (
-    archive_fact,
-    confirm_fact,
-    delete_fact,
-    demote_fact,
-    link_facts,
-    promote_fact,
-    remember_fact,
-    restore_fact,
-    supersede_fact,
-    unlink_facts,
-)
 from memory.facts.versions import Written
 from memory.models import Confidence, FactSource, UserFact, UserFactQuerySet
 from memory.recall.search import recall
@@ -73,7 +62,7 @@ class FactsView(ApiView):
         """Add a fact; 200 when it is known already."""
         fields = self.body(FactInput)
         with owned_tx(request.user):
-            written = remember_fact(
+            written = services.remember_fact(
                 **fields, confidence=Confidence.ASSERTED, source=FactSource.PROFILE, now=timezone.now()
             )
         status = HTTPStatus.OK if written.event is None else HTTPStatus.CREATED
@@ -106,14 +95,14 @@ class FactView(ApiView):
         fields = self.body(FactChange)
         with owned_tx(request.user):
             given = {"content": _newest(fact_id).content, **fields}
-            written = supersede_fact(fact_id=fact_id, **given, now=timezone.now())
+            written = services.supersede_fact(fact_id=fact_id, **given, now=timezone.now())
         return Response(WrittenSerializer(written).data)
 
     @extend_schema(operation_id="delete_fact", tags=["facts"], responses=WrittenSerializer)
     def delete(self, request: ApiRequest, fact_id: UUID) -> Response:
         """Put a fact into the trash, from which it can be restored for 30 days."""
         with owned_tx(request.user):
-            written = delete_fact(fact_id=fact_id, now=timezone.now())
+            written = services.delete_fact(fact_id=fact_id, now=timezone.now())
         return Response(WrittenSerializer(written).data)
 
 
@@ -145,11 +134,11 @@ def _act_view(name: str, act: Act) -> type[ActView]:
     return extend_schema_view(post=schema)(view)
 
 
-ConfirmView = _act_view("confirm", confirm_fact)
-PromoteView = _act_view("promote", promote_fact)
-DemoteView = _act_view("demote", demote_fact)
-ArchiveView = _act_view("archive", archive_fact)
-RestoreView = _act_view("restore", restore_fact)
+ConfirmView = _act_view("confirm", services.confirm_fact)
+PromoteView = _act_view("promote", services.promote_fact)
+DemoteView = _act_view("demote", services.demote_fact)
+ArchiveView = _act_view("archive", services.archive_fact)
+RestoreView = _act_view("restore", services.restore_fact)
 
 
 class LinksView(ApiView):
@@ -171,7 +160,7 @@ class LinksView(ApiView):
         fields = self.body(LinkInput)
         with owned_tx(request.user):
             fact = _newest(fact_id)
-            event = link_facts(
+            event = services.link_facts(
                 from_id=str(fact.pk), to_id=fields["to"], relation=fields["relation"], now=timezone.now()
             )
             links = list_links(fact)
@@ -186,7 +175,7 @@ class LinkView(ApiView):
     def delete(self, request: ApiRequest, link_id: UUID) -> Response:
         """Take a relation away."""
         with owned_tx(request.user):
-            event = unlink_facts(link_id=link_id, now=timezone.now())
+            event = services.unlink_facts(link_id=link_id, now=timezone.now())
         return Response(EventSerializer(event).data)
 
 

@@ -18,8 +18,6 @@ from memory.wording import (
     MAX_TOPIC,
 )
 
-# --- Facts ---
-
 
 class FactSerializer(serializers.ModelSerializer[UserFact]):
     """One version of a fact. `id` is the version's, `lineage` the same for all versions of the fact."""
@@ -107,9 +105,6 @@ class FactsSerializer(serializers.Serializer[Any]):
     versions = FactSerializer(many=True)
 
 
-# --- Links ---
-
-
 class LinkInput(InputSerializer):
     """A relation to another fact."""
 
@@ -130,9 +125,6 @@ class LinksSerializer(serializers.Serializer[Any]):
     """The relations of a fact, in either direction."""
 
     links = LinkSerializer(many=True)
-
-
-# --- The undo log, the block, the document, the switches ---
 
 
 class EventSerializer(serializers.ModelSerializer[MemoryEvent]):
@@ -205,9 +197,6 @@ class SwitchesSerializer(serializers.Serializer[Any]):
     learns = serializers.BooleanField()
 
 
-# --- Proposals ---
-
-
 class ProposalQuery(PageQuery):
     """Which proposals to list."""
 
@@ -224,9 +213,6 @@ class ProposalSerializer(serializers.ModelSerializer[MemoryProposal]):
             *("batch_id", "created_at", "decided_at"),
         )
         read_only_fields = fields
-
-
-# --- Places ---
 
 
 class PlaceInput(InputSerializer):

@@ -90,8 +90,7 @@ def _erase(lineages: set[UUID]) -> Erased:
     fact_ids = frozenset(rows.values_list("pk", flat=True))
     about = _events_about(fact_ids, lineages)
     erased = Erased(fact_ids, frozenset(about.values_list("pk", flat=True)), _sources(rows, about))
-    keys = set(rows.values_list("content_key", flat=True))
-    _erase_proposals(keys, fact_ids)
+    _erase_proposals(set(rows.values_list("content_key", flat=True)), fact_ids)
     about.delete()
     rows.delete()
     return erased
@@ -113,17 +112,13 @@ def _with_the_same_words(lineages: set[UUID]) -> set[UUID]:
         found = grown
 
 
-def _erase_proposals(keys: Iterable[str], fact_ids: frozenset[UUID]) -> None:
+def _erase_proposals(keys: set[str], fact_ids: frozenset[UUID]) -> None:
     ids = {str(fact_id) for fact_id in fact_ids}
-    wanted = set(keys)
     for proposal in MemoryProposal.objects.all():
         named = {proposal.payload.get("fact_id"), proposal.payload.get("into_id"), str(proposal.target_id)}
-        if named & ids or _content_key_of(proposal) in wanted:
+        content = proposal.payload.get("content", "")
+        if named & ids or (content and content_key(content) in keys):
             proposal.delete()
-
-
-def _content_key_of(proposal: MemoryProposal) -> str:
-    return content_key(proposal.payload["content"]) if "content" in proposal.payload else ""
 
 
 def _events_about(fact_ids: Collection[UUID], lineages: Collection[UUID]) -> Any:

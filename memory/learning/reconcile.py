@@ -74,13 +74,14 @@ def reconcile(
     """
     if not is_learning():
         return Reconciled(dropped=sum(1 for _ in candidates))
+    last_said_at = max(said_at.values(), default=now)
     scene = _Scene(
         said_at=said_at,
         is_tainted=is_tainted,
         origin=origin,
         now=now,
         topics=frozenset(list_topics()),
-        said_since=_said_since(max(said_at.values(), default=now), now),
+        said_since=tuple(UserFact.objects.current(now).filter(score__isnull=True, created_at__gte=last_said_at)),
     )
     total = Reconciled()
     for candidate in candidates:
@@ -91,10 +92,6 @@ def reconcile(
     return total
 
 
-def _said_since(moment: datetime, now: datetime) -> tuple[UserFact, ...]:
-    return tuple(UserFact.objects.current(now).filter(score__isnull=True, created_at__gte=moment))
-
-
 def _reconcile(candidate: Candidate, scene: _Scene) -> Reconciled:
     if candidate.op == "skip":
         return Reconciled(known=1)
@@ -103,7 +100,8 @@ def _reconcile(candidate: Candidate, scene: _Scene) -> Reconciled:
     candidate = replace(candidate, topic=own_topic(candidate.topic, candidate.content, scene.topics))
     quotes = tuple({"message_id": q.message_id, "start": q.start, "end": q.end} for q in candidate.quotes)
     origin = replace(scene.origin, message_id=None, quotes=quotes)
-    against = candidate.conflicts_with or _find_conflict(candidate, scene.said_since)
+    conflicts = (fact.pk for fact in scene.said_since if contradicts(fact.content, candidate.content))
+    against = candidate.conflicts_with or next(conflicts, None)
     if not candidate.is_supported:
         return _propose(candidate, ProposalKind.UNTRUSTED, against or candidate.target_id, origin, scene)
     if against is not None:
@@ -125,10 +123,6 @@ def _reconcile(candidate: Candidate, scene: _Scene) -> Reconciled:
     if written.event is None:
         return Reconciled(known=1)
     return Reconciled(updated=1) if written.event.before_id else Reconciled(saved=1)
-
-
-def _find_conflict(candidate: Candidate, said_since: Iterable[UserFact]) -> UUID | None:
-    return next((fact.pk for fact in said_since if contradicts(fact.content, candidate.content)), None)
 
 
 def _propose(

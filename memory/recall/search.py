@@ -117,15 +117,13 @@ def recall_facts(*, query: str, limit: int = 10, now: datetime) -> Recalled:
     ranks = blend(ranked.scores, near, only=ranked.scores.keys() | similar)
     best = sorted(ranks, key=lambda key: (-ranks[key], key))[:limit]
     facts = {fact.pk: fact for fact in _FACTS.filter(pk__in=best)}
-    return Recalled(
-        [_recalled(facts[pk], ranks[key]) for key in best if (pk := UUID(key)) in facts],  # or it was erased meanwhile
-        ranked.total + len(similar - ranked.scores.keys()),
-    )
-
-
-def _recalled(fact: UserFact, rank: float) -> RecalledFact:
-    origin = "inferred" if fact.confidence == Confidence.INFERRED else "stated"
-    return RecalledFact(fact, rank, origin, fact.score)
+    rows = []
+    for key in best:
+        fact = facts.get(UUID(key))
+        if fact is not None:  # or it was erased meanwhile
+            origin = "inferred" if fact.confidence == Confidence.INFERRED else "stated"
+            rows.append(RecalledFact(fact, ranks[key], origin, fact.score))
+    return Recalled(rows, ranked.total + len(similar - ranked.scores.keys()))
 
 
 @dataclass(frozen=True, slots=True)

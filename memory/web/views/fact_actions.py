@@ -11,17 +11,7 @@ from django.views.decorators.http import require_POST
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
 from config.lib.web import owned_view
-from memory.facts.services import (
-    archive_fact,
-    confirm_fact,
-    delete_fact,
-    demote_fact,
-    link_facts,
-    promote_fact,
-    restore_fact,
-    supersede_fact,
-    unlink_facts,
-)
+from memory.facts import services
 from memory.facts.versions import FactAmbiguous, FactChanged, FactNotFound, Written
 from memory.models import UserFact
 from memory.web.forms import EditFactForm, LinkForm
@@ -39,7 +29,7 @@ def edit(request: PageRequest, fact_id: UUID) -> HttpResponse:
     if form.is_valid():
         try:
             with writing(request, FactNotFound):
-                done = supersede_fact(fact_id=fact_id, **form.cleaned_data, now=now)
+                done = services.supersede_fact(fact_id=fact_id, **form.cleaned_data, now=now)
         except FactChanged:
             # The form now stands on the newest version: who saves again does so knowing it.
             form = EditFactForm(last_version(fact_id), request.POST)
@@ -72,12 +62,12 @@ def _action_view(write: Callable[..., Written]) -> Callable[..., HttpResponseBas
     return view
 
 
-promote = _action_view(promote_fact)
-demote = _action_view(demote_fact)
-confirm = _action_view(confirm_fact)
-archive = _action_view(archive_fact)
-delete = _action_view(delete_fact)
-restore = _action_view(restore_fact)
+promote = _action_view(services.promote_fact)
+demote = _action_view(services.demote_fact)
+confirm = _action_view(services.confirm_fact)
+archive = _action_view(services.archive_fact)
+delete = _action_view(services.delete_fact)
+restore = _action_view(services.restore_fact)
 
 
 @require_POST
@@ -90,7 +80,7 @@ def link(request: PageRequest, fact_id: UUID) -> HttpResponse:
     if form.is_valid():
         try:
             with owned_tx(request.user):
-                event = link_facts(
+                event = services.link_facts(
                     from_id=str(last.pk),
                     to_id=request.POST.get("pick") or form.cleaned_data["to"],
                     relation=form.cleaned_data["relation"],
@@ -113,7 +103,7 @@ def unlink(request: PageRequest, fact_id: UUID, link_id: UUID) -> HttpResponse:
     now = timezone.now()
     last = last_version(fact_id)
     with writing(request, FactNotFound):
-        event = unlink_facts(link_id=link_id, now=now)
+        event = services.unlink_facts(link_id=link_id, now=now)
     return answer(request, last.pk, now, event=event)
 
 
