@@ -168,7 +168,7 @@ def report(claim: str, questions: list[tuple[int, str]]) -> None:
     What was made of facts is kept, so it is measured both ways: as when a process has not met the user, and afterwards.
     """
     from config.lib.llm.vectors import forget  # noqa: PLC0415
-    from memory.recall.search import drop_kept  # noqa: PLC0415
+    from memory.recall.search import clear_caches  # noqa: PLC0415
 
     for ask in (by_hand, ours):
         time_each(ask, questions[:5])
@@ -178,7 +178,7 @@ def report(claim: str, questions: list[tuple[int, str]]) -> None:
         with embedding_model(""):
             words += time_each(ours, [question])
         forget()
-        drop_kept()
+        clear_caches()
         cold += time_each(ours, [question])
         warm += time_each(ours, [question])
     ratio = statistics.median(words) / statistics.median(hand)

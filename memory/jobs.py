@@ -9,17 +9,17 @@ from config.lib.work.per_user import for_each_user
 from memory.facts.limits import enforce_token_limit
 from memory.facts.versions import lock_memory
 from memory.learning.consolidation import propose_merges
-from memory.learning.decay import report_faded
+from memory.learning.decay import report_faded_facts
 
 
 def decay_facts(now: datetime) -> str:
     """Report the learned facts that have faded out of the prompts since the last report."""
-    return _swept("facts faded", lambda: report_faded(now=now))
+    return _run_for_users("facts faded", lambda: report_faded_facts(now=now))
 
 
 def consolidate_facts(now: datetime) -> str:
     """Propose to merge the facts that say the same."""
-    return _swept("merges proposed", lambda: propose_merges(now=now))
+    return _run_for_users("merges proposed", lambda: propose_merges(now=now))
 
 
 def enforce_token_limits(now: datetime) -> str:
@@ -29,10 +29,10 @@ def enforce_token_limits(now: datetime) -> str:
         lock_memory()
         return enforce_token_limit(now=now)
 
-    return _swept("facts evicted", enforce)
+    return _run_for_users("facts evicted", enforce)
 
 
-def _swept(what: str, work: Callable[[], Sized]) -> str:
+def _run_for_users(what: str, work: Callable[[], Sized]) -> str:
     results = list(for_each_user(what, work))
     failed = sum(result.has_failed for result in results)
     said = f"{sum(len(result.result or ()) for result in results)} {what}, {len(results)} users"

@@ -82,7 +82,7 @@ class FactRefused(DomainError):
     """The text cannot be a fact; the message says why and what to do."""
 
 
-def fact_text(text: str) -> str:
+def parse_content(text: str) -> str:
     """Return the text as it is stored: one line of 4 to 500 characters.
 
     Raises:
@@ -95,7 +95,7 @@ def fact_text(text: str) -> str:
     return line
 
 
-def summary_text(text: str) -> str:
+def parse_summary(text: str) -> str:
     """Return the shorter line as it is stored, maybe empty. Raises FactRefused: too long, or it holds a secret."""
     line = one_line(text)
     if len(line) > MAX_SUMMARY:
@@ -104,7 +104,7 @@ def summary_text(text: str) -> str:
     return line
 
 
-def detail_text(text: str) -> str:
+def parse_detail(text: str) -> str:
     """Return the longer detail as it is stored, maybe empty. Raises FactRefused: too long, or it holds a secret."""
     body = clean_text(text).strip()
     if len(body) > MAX_BODY:
@@ -132,7 +132,7 @@ def _passes_luhn(digits: str) -> bool:
     return (sum(doubled) + sum(int(digit) for digit in digits[::-2])) % 10 == 0
 
 
-def topic_slug(text: str) -> str:
+def parse_topic(text: str) -> str:
     """Return the topic as stored: a slug of at most 32 characters, maybe empty.
 
     Raises:
@@ -142,16 +142,16 @@ def topic_slug(text: str) -> str:
     return slug(text, max_length=MAX_TOPIC)
 
 
-def category_for(topic: str) -> str:
+def find_category(topic: str) -> str:
     """Return the category that a topic belongs to; `fact` for any other."""
     return _CATEGORY_BY_TOPIC.get(topic, "fact")
 
 
-def own_topic(topic: str, content: str, in_use: Collection[str]) -> str:
+def filter_topic(topic: str, content: str, in_use: Collection[str]) -> str:
     """Return the topic, or "" if it holds words that nobody weighed: it stands in the prompt before the fact.
 
     Known topics, those in use, and words of the content itself pass.
     """
     words = slug(content, max_length=MAX_CONTENT).split("-")
-    is_known = category_for(topic) != "fact" or topic in in_use
+    is_known = find_category(topic) != "fact" or topic in in_use
     return topic if is_known or set(topic.split("-")) <= set(words) else ""

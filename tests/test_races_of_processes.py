@@ -13,7 +13,7 @@ from chat.models import Conversation, ConversationStatus, Message
 from config.lib.owned import owned, owned_tx
 from memory.facts.services import remember_fact, supersede_fact
 from memory.facts.undo import UndoRefused, undo_event
-from memory.facts.versions import FactChanged, Written
+from memory.facts.versions import FactChanged, FactWrite
 from memory.models import ArchivedReason, EventKind, MemoryEvent, UserFact
 from tests.chat.closings import make_chat
 from tests.factories.memory import JULY, JUNE, UserFactFactory
@@ -86,8 +86,8 @@ def test_one_of_twenty_supersedes_wins_and_the_others_are_told(traders, racers):
 
         results = racers.race(*[partial(change, content=f"Retires at {51 + n}", now=moment(n)) for n in range(RACERS)])
 
-        assert Counter(map(type, results)) == {Written: 1, FactChanged: RACERS - 1}
-        winner = next(result for result in results if isinstance(result, Written))
+        assert Counter(map(type, results)) == {FactWrite: 1, FactChanged: RACERS - 1}
+        winner = next(result for result in results if isinstance(result, FactWrite))
         with owned(trader):
             assert list(UserFact.objects.believed()) == [winner.fact]
             assert list(MemoryEvent.objects.all()) == [winner.event]
@@ -109,11 +109,11 @@ def test_twenty_identical_saves_leave_one_row_and_one_event(traders, racers):
         assert event.kind == EventKind.SAVE
 
 
-def save() -> Written:
+def save() -> FactWrite:
     return remember_fact(content="Retires at 50", now=JUNE)
 
 
-def update() -> Written:
+def update() -> FactWrite:
     return supersede_fact(fact_id=save().fact.pk, content="Retires at 55", now=JUNE)
 
 
@@ -121,7 +121,7 @@ def update() -> Written:
 def test_undo_of_an_event_and_a_supersede_of_its_fact_never_both_act(traders, racers, event_of, restored):
     half = RACERS // 2
     undo_won = {MemoryEvent: half, FactChanged: half}
-    supersede_won = {Written: 1, FactChanged: half - 1, UndoRefused: half}
+    supersede_won = {FactWrite: 1, FactChanged: half - 1, UndoRefused: half}
     for trader in traders:
         with owned_tx(trader):
             written = event_of()
@@ -141,7 +141,7 @@ def test_undo_of_an_event_and_a_supersede_of_its_fact_never_both_act(traders, ra
         )
 
         assert Counter(map(type, results)) in (undo_won, supersede_won)
-        changed = [result.fact.content for result in results if isinstance(result, Written)]
+        changed = [result.fact.content for result in results if isinstance(result, FactWrite)]
         with owned(trader):
             assert [row.content for row in UserFact.objects.believed()] == (changed or restored)
             assert list(UserFact.objects.filter(pk__in=[row["id"] for row in closed]).values()) == closed

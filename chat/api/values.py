@@ -32,7 +32,7 @@ from chat.turns.events import (
     TurnFailed,
 )
 from chat.web.rendering import view_part
-from memory.facts.queries import undone_events
+from memory.facts.queries import find_undone_events
 
 Values = dict[str, Any]
 
@@ -68,7 +68,7 @@ def _known(parts: Sequence[Part]) -> Known:
     events = [UUID(part["event_id"]) for part in parts if part["kind"] == "memory"]
     cards = [UUID(part["card_id"]) for part in parts if part["kind"] == "card"]
     return Known(
-        frozenset(undone_events(events)) if events else frozenset(),
+        frozenset(find_undone_events(events)) if events else frozenset(),
         list_cards(cards),
     )
 

@@ -32,15 +32,23 @@ from config.lib.llm.door import LLMUnavailable
 from config.lib.owned import owned, owned_tx, system_tx
 from memory.facts.queries import is_learning
 from memory.facts.versions import Origin
-from memory.learning.extraction import CHUNK_TOKENS, Extraction, KnownFact, Turn, chunk_turns, extract, strip_block
-from memory.learning.reconcile import Reconciled, list_known_facts, reconcile
+from memory.learning.extraction import (
+    CHUNK_TOKENS,
+    Extraction,
+    KnownFact,
+    Turn,
+    chunk_turns,
+    extract_facts,
+    strip_block,
+)
+from memory.learning.reconcile import ReconcileCounts, list_known_facts, reconcile_candidates
 
 logger = logging.getLogger(__name__)
 
 MAX_PER_RUN: Final = 50
 BROKE: Final = "broke"
 
-_NOTHING_LEARNED: Final = Reconciled()
+_NOTHING_LEARNED: Final = ReconcileCounts()
 
 Clock = Callable[[], datetime]
 
@@ -62,7 +70,7 @@ class Closed:
     """What became of one try to close a chat, and of what it had to teach until then."""
 
     outcome: Outcome
-    learned: Reconciled = _NOTHING_LEARNED
+    learned: ReconcileCounts = _NOTHING_LEARNED
 
     @property
     def has_failed(self) -> bool:
@@ -188,12 +196,12 @@ def _batches(turns: Sequence[Turn]) -> list[_Batch]:
 
 async def _extract(turns: Sequence[Turn], known: Sequence[KnownFact], summary: str) -> Extraction:
     try:
-        return await extract(turns, known, summary, models=settings.EXTRACT_MODELS)
+        return await extract_facts(turns, known, summary, models=settings.EXTRACT_MODELS)
     finally:
         await door.close()  # this loop ends here, and its connections with it
 
 
-def _keep(work: _Work, found: Extraction, *, now: datetime) -> Reconciled | None:
+def _keep(work: _Work, found: Extraction, *, now: datetime) -> ReconcileCounts | None:
     """Write what was found in a batch; None: the chat was taken back meanwhile, and nothing is written."""
     if not hold_closing(work.claim, now=now):
         return None
@@ -203,7 +211,7 @@ def _keep(work: _Work, found: Extraction, *, now: datetime) -> Reconciled | None
         keep_watermark(work.claim, through=found.through_message_id, summary=work.claim.summary)
         return _NOTHING_LEARNED
     keep_watermark(work.claim, through=found.through_message_id, summary=found.summary)
-    return reconcile(
+    return reconcile_candidates(
         found.candidates,
         said_at=work.said_at,
         is_tainted=work.is_tainted or found.is_tainted,
@@ -212,7 +220,7 @@ def _keep(work: _Work, found: Extraction, *, now: datetime) -> Reconciled | None
     )
 
 
-def _put_off(claim: Claim, kind: str, learned: Reconciled, *, user_id: int, now: datetime) -> Closed:
+def _put_off(claim: Claim, kind: str, learned: ReconcileCounts, *, user_id: int, now: datetime) -> Closed:
     with owned_tx(user_id):
         if not hold_closing(claim, now=now):
             return Closed(Outcome.TAKEN_BACK, learned)

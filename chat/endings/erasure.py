@@ -21,7 +21,7 @@ from chat.models import Bookmark, Conversation, ConversationSummary, MemorySnaps
 from chat.parts import Part
 from config.lib.owned import owned_tx, system_tx
 from memory.facts import trash
-from memory.facts.trash import Erased, drop_quotes, purge_facts
+from memory.facts.trash import Erasure, drop_quotes, purge_facts
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +37,7 @@ class Purged:
     facts: int
 
 
-def erase_fact(*, fact_id: UUID, with_messages: bool = False) -> Erased:
+def erase_fact(*, fact_id: UUID, with_messages: bool = False) -> Erasure:
     """Erase a fact of the trash, and every trace of it in chats; with `with_messages` those it came from, too.
 
     A message goes with the replies to it and what the journal keeps of them. Call it inside `owned_tx(user)`.
@@ -79,7 +79,7 @@ def purge_trash(*, now: datetime) -> Purged:
     return Purged(len(users), conversations, facts)
 
 
-def scrub(erased: Erased, *, with_messages: bool = False) -> None:
+def scrub(erased: Erasure, *, with_messages: bool = False) -> None:
     """Take the text out of whatever in the chats of the owner in scope names what was erased."""
     if not erased.fact_ids:
         return

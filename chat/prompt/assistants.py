@@ -16,9 +16,9 @@ from chat.prompt.texts import (
     Segment,
     compose_prefix,
 )
-from memory.facts.queries import block_of
+from memory.facts.queries import get_block
 from memory.facts.services import render_coach_block
-from memory.recall.blocks import Block, empty_block
+from memory.recall.blocks import Block, build_empty_block
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,13 +34,13 @@ class Assistant:
     def render_block(self, *, now: datetime, uses_facts: bool) -> Block:
         """Return the memory block of a chat that begins at `now`; empty for a user who lets no prompt hold a fact."""
         if not uses_facts:
-            return empty_block()
+            return build_empty_block()
         # Only the coach's render notes what it referenced (settled 7); the others read.
-        return render_coach_block(now=now) if self.name == "coach" else block_of(self.name, now)
+        return render_coach_block(now=now) if self.name == "coach" else get_block(self.name, now)
 
     def preview_block(self, *, now: datetime, uses_facts: bool) -> Block:
         """Return what `render_block` would; changes nothing."""
-        return block_of(self.name, now) if uses_facts else empty_block()
+        return get_block(self.name, now) if uses_facts else build_empty_block()
 
     def prefix(self, *, tier: str | None, memory_block: str, mode: str) -> tuple[Segment, ...]:
         """Return the part of the system prompt that stays the same through a conversation."""

@@ -5,7 +5,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from chat.tools.base import Tool, ToolContext
 from chat.tools.gate import WriteRefused, admit, admit_change, hold_for_review
 from chat.tools.memory_lines import OVERRIDES, ambiguous, memory_event
-from memory.facts.document import memory_document
+from memory.facts.document import build_document
 from memory.facts.places import add_place
 from memory.facts.services import forget_fact, remember_fact, resolve_fact
 from memory.facts.versions import FactAmbiguous
@@ -87,7 +87,7 @@ def manage_user_memory_tool(context: ToolContext) -> Tool[ManageUserMemoryArgs]:
         return result if written.event is None else {**result, "memoryEvent": memory_event(written.event)}
 
     def get_memory(args: ManageUserMemoryArgs) -> dict[str, Any]:
-        return memory_document(now=context.now).model_dump(mode="json")
+        return build_document(now=context.now).model_dump(mode="json")
 
     operations = {
         "add_fact": add_fact,

@@ -10,12 +10,12 @@ from uuid import UUID
 from chat.conversations.queries import list_typed
 from chat.tools.base import ToolContext
 from config.lib.errors import DomainError
-from memory.claims.support import Quote, TypedMessage, find_support, shares_a_word
+from memory.claims.support import Quote, TypedMessage, find_support, has_shared_word
 from memory.facts.queries import list_topics
 from memory.facts.review import propose_fact
 from memory.facts.versions import Origin
 from memory.models import ProposalKind
-from memory.wording import own_topic, topic_slug
+from memory.wording import filter_topic, parse_topic
 
 LAST_MESSAGES: Final = 50  # of the user's, in which words are looked for
 HELD: Final = (
@@ -51,7 +51,7 @@ def admit_topic(context: ToolContext, topic: str, content: str) -> str:
     """Return the topic that a write may carry: with untrusted text in view, no words that the content does not hold."""
     if not context.window.is_untrusted:
         return topic
-    return own_topic(topic_slug(topic), content, list_topics())
+    return filter_topic(parse_topic(topic), content, list_topics())
 
 
 def admit_change(context: ToolContext, *contents: str) -> Origin:
@@ -64,7 +64,7 @@ def admit_change(context: ToolContext, *contents: str) -> Origin:
         raise WriteRefused(TEMPORARY)
     if context.window.is_untrusted:
         typed = _typed(context, last=1)
-        if not typed or not any(shares_a_word(content, typed[-1].text) for content in contents):
+        if not typed or not any(has_shared_word(content, typed[-1].text) for content in contents):
             raise WriteRefused(NOT_ASKED)
     return origin_of(context)
 

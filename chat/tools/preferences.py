@@ -8,7 +8,7 @@ from chat.tools.gate import admit, admit_change, hold_for_review
 from chat.tools.memory_lines import ambiguous, memory_event
 from memory.facts.queries import list_current
 from memory.facts.services import confirm_fact, forget_fact, link_facts, remember_fact, resolve_fact, supersede_fact
-from memory.facts.versions import FactAmbiguous, Written
+from memory.facts.versions import FactAmbiguous, FactWrite
 from memory.models import Confidence, FactCategory, FactSource, UserFact
 from memory.recall.search import recall_facts
 
@@ -257,7 +257,7 @@ def _on_one(
     return run
 
 
-def _told(written: Written, message: str) -> dict[str, Any]:
+def _told(written: FactWrite, message: str) -> dict[str, Any]:
     result = {"id": str(written.fact.pk), "content": written.fact.content}
     if written.event is None:
         return {**result, "message": "It was so already; nothing changed."}

@@ -14,7 +14,7 @@ from chat.models import ActionCard, Message, MessageStatus, Role
 from chat.parts import Part
 from chat.tools.calls import _MEMORY_TOOLS, MAX_DETAIL, ToolPart, is_quiet
 from chat.web.markdown import render
-from memory.facts.queries import undone_events
+from memory.facts.queries import find_undone_events
 from memory.models import EventKind
 
 _TOOL_LABELS: Final[Mapping[str, str]] = {
@@ -107,7 +107,7 @@ def view_messages(
         summarised_through: id of the last message that a summary stands for.
     """
     event_ids = [UUID(part["event_id"]) for message in messages for part in message.parts if part["kind"] == "memory"]
-    undone = undone_events(event_ids) if event_ids else set()
+    undone = find_undone_events(event_ids) if event_ids else set()
     cards = list_cards(
         [UUID(part["card_id"]) for message in messages for part in message.parts if part["kind"] == "card"]
     )

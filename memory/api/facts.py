@@ -31,11 +31,11 @@ from memory.api.serializers import (
 from memory.facts import services
 from memory.facts.history import list_versions
 from memory.facts.queries import find_last_version, list_links
-from memory.facts.versions import Written
+from memory.facts.versions import FactWrite
 from memory.models import Confidence, FactSource, UserFact, UserFactQuerySet
-from memory.recall.search import recall
+from memory.recall.search import recall_for_user
 
-Act = Callable[..., Written]
+Act = Callable[..., FactWrite]
 
 
 class FactsView(ApiView):
@@ -77,7 +77,7 @@ class RecallView(ApiView):
         """Find current facts by words and by meaning, best first; also those that no prompt carries."""
         query = self.query(RecallQuery)
         with self.door_closed():
-            found = recall(request.user.pk, **query, now=timezone.now())
+            found = recall_for_user(request.user.pk, **query, now=timezone.now())
         return Response(RecalledSerializer(found).data)
 
 
@@ -87,14 +87,14 @@ class FactView(ApiView):
     @extend_schema(operation_id="get_fact", tags=["facts"], responses=FactSerializer)
     def get(self, request: ApiRequest, fact_id: UUID) -> Response:
         """Return the newest version of a fact."""
-        return Response(FactSerializer(_newest(fact_id)).data)
+        return Response(FactSerializer(_get_newest(fact_id)).data)
 
     @extend_schema(operation_id="change_fact", tags=["facts"], request=FactChange, responses=WrittenSerializer)
     def patch(self, request: ApiRequest, fact_id: UUID) -> Response:
         """Correct a fact: a new version takes the place of the one named, which must be the newest."""
         fields = self.body(FactChange)
         with owned_tx(request.user):
-            given = {"content": _newest(fact_id).content, **fields}
+            given = {"content": _get_newest(fact_id).content, **fields}
             written = services.supersede_fact(fact_id=fact_id, **given, now=timezone.now())
         return Response(WrittenSerializer(written).data)
 
@@ -112,7 +112,7 @@ class HistoryView(ApiView):
     @extend_schema(operation_id="list_fact_history", tags=["facts"], responses=FactsSerializer)
     def get(self, request: ApiRequest, fact_id: UUID) -> Response:
         """List all versions of a fact, oldest first."""
-        return Response(FactsSerializer({"versions": list_versions(_newest(fact_id).lineage)}).data)
+        return Response(FactsSerializer({"versions": list_versions(_get_newest(fact_id).lineage)}).data)
 
 
 class ActView(ApiView):
@@ -127,18 +127,18 @@ class ActView(ApiView):
         return Response(WrittenSerializer(written).data)
 
 
-def _act_view(name: str, act: Act) -> type[ActView]:
+def _make_act_view(name: str, act: Act) -> type[ActView]:
     schema = extend_schema(operation_id=f"{name}_fact", tags=["facts"], request=None, responses=WrittenSerializer)
     docstring = (act.__doc__ or "").partition("\n")[0]
     view = type(f"{name.capitalize()}View", (ActView,), {"act": staticmethod(act), "__doc__": docstring})
     return extend_schema_view(post=schema)(view)
 
 
-ConfirmView = _act_view("confirm", services.confirm_fact)
-PromoteView = _act_view("promote", services.promote_fact)
-DemoteView = _act_view("demote", services.demote_fact)
-ArchiveView = _act_view("archive", services.archive_fact)
-RestoreView = _act_view("restore", services.restore_fact)
+ConfirmView = _make_act_view("confirm", services.confirm_fact)
+PromoteView = _make_act_view("promote", services.promote_fact)
+DemoteView = _make_act_view("demote", services.demote_fact)
+ArchiveView = _make_act_view("archive", services.archive_fact)
+RestoreView = _make_act_view("restore", services.restore_fact)
 
 
 class LinksView(ApiView):
@@ -147,7 +147,7 @@ class LinksView(ApiView):
     @extend_schema(operation_id="list_links", tags=["facts"], responses=LinksSerializer)
     def get(self, request: ApiRequest, fact_id: UUID) -> Response:
         """List the relations of a fact to facts that are held true."""
-        return Response(LinksSerializer({"links": list_links(_newest(fact_id))}).data)
+        return Response(LinksSerializer({"links": list_links(_get_newest(fact_id))}).data)
 
     @extend_schema(
         operation_id="link_facts",
@@ -159,7 +159,7 @@ class LinksView(ApiView):
         """Relate a fact to another; 200 when they are so related already."""
         fields = self.body(LinkInput)
         with owned_tx(request.user):
-            fact = _newest(fact_id)
+            fact = _get_newest(fact_id)
             event = services.link_facts(
                 from_id=str(fact.pk), to_id=fields["to"], relation=fields["relation"], now=timezone.now()
             )
@@ -179,7 +179,7 @@ class LinkView(ApiView):
         return Response(EventSerializer(event).data)
 
 
-def _newest(fact_id: UUID) -> UserFact:
+def _get_newest(fact_id: UUID) -> UserFact:
     fact = find_last_version(fact_id)
     if fact is None:
         raise Http404

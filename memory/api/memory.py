@@ -23,9 +23,9 @@ from memory.api.serializers import (
     SwitchesInput,
     SwitchesSerializer,
 )
-from memory.facts.document import memory_document
+from memory.facts.document import build_document
 from memory.facts.exchange import import_document, import_list
-from memory.facts.queries import get_switches, next_block
+from memory.facts.queries import get_next_block, get_switches
 from memory.facts.schemas import MAX_DOCUMENT
 from memory.facts.services import (
     set_switches,
@@ -78,7 +78,7 @@ class BlockView(ApiView):
     @extend_schema(operation_id="get_memory_block", tags=["memory"], parameters=[BlockQuery], responses=BlockSerializer)
     def get(self, request: ApiRequest) -> Response:
         """Return the block that the next chat with an assistant starts with."""
-        block = next_block(assistant=self.query(BlockQuery)["assistant"], now=timezone.now())
+        block = get_next_block(assistant=self.query(BlockQuery)["assistant"], now=timezone.now())
         return Response(BlockSerializer({**asdict(block), "tokens": count_tokens(block.text)}).data)
 
 
@@ -90,7 +90,7 @@ class DocumentView(ApiView):
     @extend_schema(operation_id="export_memory", tags=["memory"], responses=DocumentInput)
     def get(self, request: ApiRequest) -> Response:
         """Return everything Keel knows, as one document."""
-        return Response(memory_document(now=timezone.now()).model_dump(mode="json"))
+        return Response(build_document(now=timezone.now()).model_dump(mode="json"))
 
     @extend_schema(operation_id="import_memory", tags=["memory"], request=DocumentInput, responses=ImportedSerializer)
     def post(self, request: ApiRequest) -> Response:

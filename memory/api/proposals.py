@@ -47,7 +47,7 @@ class DecideView(ApiView):
         return Response(ProposalSerializer(proposal).data)
 
 
-def _decide_view(name: str, decide: Callable[..., MemoryProposal]) -> type[DecideView]:
+def _make_decision_view(name: str, decide: Callable[..., MemoryProposal]) -> type[DecideView]:
     schema = extend_schema(
         operation_id=f"{name}_proposal", tags=["proposals"], request=None, responses=ProposalSerializer
     )
@@ -56,10 +56,10 @@ def _decide_view(name: str, decide: Callable[..., MemoryProposal]) -> type[Decid
     return extend_schema_view(post=schema)(view)
 
 
-AcceptView = _decide_view("accept", accept_proposal)
+AcceptView = _make_decision_view("accept", accept_proposal)
 
 
-DismissView = _decide_view("dismiss", dismiss_proposal)
+DismissView = _make_decision_view("dismiss", dismiss_proposal)
 
 
-ReopenView = _decide_view("reopen", reopen_proposal)
+ReopenView = _make_decision_view("reopen", reopen_proposal)

@@ -111,12 +111,12 @@ class _Item:
     is_used: bool = False  # a negation that turned a comparison round
 
 
-def read(text: str) -> Reading:
-    """Read a text; what `own_words` has blanked out says nothing, and nothing reaches across it."""
-    items = _classified(list(_scanned(text)))
+def read_claims(text: str) -> Reading:
+    """Read a text; what `keep_statements` has blanked out says nothing, and nothing reaches across it."""
+    items = _classify_items(list(_scan_items(text)))
     _set_clauses(items)
     _turn_comparisons(items)
-    polarities = _polarities(items)
+    polarities = _find_polarities(items)
     begun, place, terms = -1, 0, []
     for item in items:
         place += item.kind not in _MARKS_ONLY
@@ -143,15 +143,15 @@ _TERM_KINDS: Final[dict[str, Kind]] = {
 }
 
 
-def _scanned(text: str) -> Iterator[_Item]:
-    folded, offsets = _folded(text)
+def _scan_items(text: str) -> Iterator[_Item]:
+    folded, offsets = _fold_text(text)
     for match in _SCAN.finditer(folded):
         kind = str(match.lastgroup)
         start, end = match.span()
         if kind == "unspaced":
-            yield from _unspaced(match[0], [offsets[at] for at in range(start, end + 1)])
+            yield from _scan_unspaced(match[0], [offsets[at] for at in range(start, end + 1)])
         elif kind == "number":
-            yield from _number(match[0], offsets, start)
+            yield from _scan_number(match[0], offsets, start)
         elif kind == "word" and match[0].endswith(("n't", "n’t")):
             # The verb is no content of its own in any of them.
             yield _Item("word", "n't", offsets[start], offsets[end - 1] + 1)
@@ -159,7 +159,7 @@ def _scanned(text: str) -> Iterator[_Item]:
             yield _Item(kind, match[0].replace("’", "'"), offsets[start], offsets[end - 1] + 1)
 
 
-def _folded(text: str) -> tuple[str, list[int]]:
+def _fold_text(text: str) -> tuple[str, list[int]]:
     """Return the text in compatible form and lower case, and for each of its characters where it came from."""
     if text.isascii():
         return text.lower(), [*range(len(text) + 1)]
@@ -171,20 +171,20 @@ def _folded(text: str) -> tuple[str, list[int]]:
     return "".join(pieces), [*offsets, len(text)]
 
 
-def _unspaced(run: str, offsets: Sequence[int]) -> Iterator[_Item]:
+def _scan_unspaced(run: str, offsets: Sequence[int]) -> Iterator[_Item]:
     """Yield pairs of neighbours of a script without spaces, between the characters that deny or restrict."""
     plain: list[int] = []
     for match in _UNSPACED_PARTS.finditer(run):
         if match.lastgroup == "plain":
             plain.append(match.start())
             continue
-        yield from _pairs(run, plain, offsets)
+        yield from _pair_neighbours(run, plain, offsets)
         plain = []
         yield _Item(str(match.lastgroup), match[0], offsets[match.start()], offsets[match.end() - 1] + 1)
-    yield from _pairs(run, plain, offsets)
+    yield from _pair_neighbours(run, plain, offsets)
 
 
-def _pairs(run: str, places: Sequence[int], offsets: Sequence[int]) -> Iterator[_Item]:
+def _pair_neighbours(run: str, places: Sequence[int], offsets: Sequence[int]) -> Iterator[_Item]:
     for first in places[:-1] or places:
         last = min(first + 1, places[-1])
         yield _Item("unspaced", run[first : last + 1], offsets[first], offsets[last] + 1)
@@ -195,11 +195,11 @@ _NUMBER_PARTS: Final = re.compile(
 )
 
 
-def _number(written: str, offsets: Sequence[int], at: int) -> Iterator[_Item]:
+def _scan_number(written: str, offsets: Sequence[int], at: int) -> Iterator[_Item]:
     """Yield a number with its unit; a word behind it that is no unit is a word of its own."""
     match = _NUMBER_PARTS.fullmatch(written)
     assert match is not None, "the scanner lets nothing else through"
-    value = _value(match["digits"])
+    value = _parse_digits(match["digits"])
     tail = match["unit"].strip().replace("×", "x").replace("per cent", "percent")
     unit, end, scale = UNITS.get(match["money"] or "", ""), len(written), 1
     is_attached = match.end("digits") == match.start("unit")
@@ -223,7 +223,7 @@ def _number(written: str, offsets: Sequence[int], at: int) -> Iterator[_Item]:
         yield _Item("word", tail, offsets[start], offsets[at + len(written) - 1] + 1)
 
 
-def _value(digits: str) -> Fraction | str:
+def _parse_digits(digits: str) -> Fraction | str:
     if len(digits) > _LONGEST_NUMBER or not digits.isascii():
         return digits
     if re.fullmatch(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?", digits):
@@ -235,7 +235,7 @@ def _value(digits: str) -> Fraction | str:
     return Fraction(digits) if re.fullmatch(r"\d+(?:\.\d+)?", digits) else digits
 
 
-def _classified(items: list[_Item]) -> list[_Item]:
+def _classify_items(items: list[_Item]) -> list[_Item]:
     """Give each word its kind and join phrases, and numbers in words with their units."""
     done: list[_Item] = []
     at = 0
@@ -243,18 +243,18 @@ def _classified(items: list[_Item]) -> list[_Item]:
         item = items[at]
         length = 1
         if item.kind == "word":
-            length = _phrase(items, at, done)
+            length = _classify_word(items, at, done)
         elif item.kind == "unspaced":
             item.kind, item.key = "word", item.text
         elif item.kind == "number":
-            length = _with_unit(items, at)
+            length = _join_unit(items, at)
         if length:
             done.append(item)
         at += max(1, length)
     return done
 
 
-def _with_unit(items: Sequence[_Item], at: int) -> int:
+def _join_unit(items: Sequence[_Item], at: int) -> int:
     """Let a number take over the unit that stands behind its scale: "10k usd"."""
     number, following = items[at], items[at + 1] if at + 1 < len(items) else None
     if not number.unit and [item.text for item in items[at + 1 : at + 3]] == ["per", "cent"]:
@@ -271,32 +271,32 @@ def _with_unit(items: Sequence[_Item], at: int) -> int:
     return 2
 
 
-def _phrase(items: Sequence[_Item], at: int, done: Sequence[_Item]) -> int:
+def _classify_word(items: Sequence[_Item], at: int, done: Sequence[_Item]) -> int:
     """Classify the word at a place; return how many items it takes up."""
     item = items[at]
     words = [other.text if other.kind == "word" else "" for other in items[at : at + 3]]
     for length in (3, 2):
         meaning = PHRASES.get(tuple(words[:length])) if length <= len(words) else None
         if meaning is not None and not (meaning in NEGATABLE and not _has_number(items, at + length)):
-            _mean(item, meaning)
+            _set_meaning(item, meaning)
             item.end = items[at + length - 1].end
             return length
     if words[:2] == ["used", "to"] and not (done and done[-1].text in USED_TO_PRECEDED):
-        _mean(item, NOT)
+        _set_meaning(item, NOT)
         return 2
     if words[0] in {"stop", "stops", "stopped", "quit", "quits"} and len(words) > 1 and words[1].endswith("ing"):
-        _mean(item, NOT)
+        _set_meaning(item, NOT)
         return 1
     if words[0] in BEFORE_NUMBERS and _has_number(items, at + 1):
-        _mean(item, BEFORE_NUMBERS[words[0]])
+        _set_meaning(item, BEFORE_NUMBERS[words[0]])
         return 1
     if words[0] in NUMBER_WORDS and not (done and done[-1].text in NO_NUMBER_AFTER):
         item.kind, item.key = "number", NUMBER_WORDS[words[0]]
-        return _with_unit(items, at)
+        return _join_unit(items, at)
     if words[0] in {"no", "nope"} and (at + 1 == len(items) or items[at + 1].kind in {"soft", "hard", "sentence"}):
         item.kind = "stop"  # an answer, it denies nothing that follows
         return 1
-    _mean(item, WORDS.get(words[0], ""))
+    _set_meaning(item, WORDS.get(words[0], ""))
     return 1
 
 
@@ -305,7 +305,7 @@ def _has_number(items: Sequence[_Item], at: int) -> bool:
     return any(item.kind == "number" or item.text in NUMBER_WORDS for item in near)
 
 
-def _mean(item: _Item, meaning: str) -> None:
+def _set_meaning(item: _Item, meaning: str) -> None:
     if meaning in {NOT, OPENS_NOT, PARTLY, ONLY}:
         item.kind = meaning
     elif meaning:
@@ -315,7 +315,7 @@ def _mean(item: _Item, meaning: str) -> None:
     else:
         word = item.text.split("'")[0]
         is_stop = word in FILLER_WORDS or item.text in RESETS - {"always", "usually", "mostly"}
-        item.kind, item.key = ("stop", "") if is_stop else ("word", stem(word))
+        item.kind, item.key = ("stop", "") if is_stop else ("word", stem_word(word))
 
 
 def _set_clauses(items: Sequence[_Item]) -> None:
@@ -349,7 +349,7 @@ def _turn_comparisons(items: Sequence[_Item]) -> None:
                 break
 
 
-def _polarities(items: Sequence[_Item]) -> dict[int, Polarity]:
+def _find_polarities(items: Sequence[_Item]) -> dict[int, Polarity]:
     """Return for each clause whether it denies.
 
     Unclear is what "and" or a comma joins to a clause that does: "no alts, memes and NFTs".
@@ -373,7 +373,7 @@ def _polarities(items: Sequence[_Item]) -> dict[int, Polarity]:
 
 
 @lru_cache(maxsize=4096)
-def stem(word: str) -> str:
+def stem_word(word: str) -> str:
     """Return the stem under which forms of an English word are one; other words as they are, in one normal form."""
     normal = unicodedata.normalize("NFKC", word)
     if not normal.isascii():

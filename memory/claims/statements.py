@@ -76,16 +76,16 @@ _SUPPOSES: Final = re.compile(
 )
 
 
-def own_words(text: str) -> str:
+def keep_statements(text: str) -> str:
     """Return the text with what is not the user's own statement blanked out by MASK; of the same length.
 
-    Blanked are what `typed_words` blanks, questions and suppositions. A request ("can you remember that ...?") is a
-    statement.
+    Blanked are what `keep_typed_words` blanks, questions and suppositions. A request ("can you remember that ...?") is
+    a statement.
     """
-    return _SENTENCE.sub(lambda match: _statement(match[0]), typed_words(text))
+    return _SENTENCE.sub(lambda match: _mask_questions(match[0]), keep_typed_words(text))
 
 
-def typed_words(text: str) -> str:
+def keep_typed_words(text: str) -> str:
     """Return the text with the words of others blanked out by MASK; of the same length.
 
     Blanked are block quotes, fenced and inline code, quotations, and what somebody else is reported to say.
@@ -94,11 +94,11 @@ def typed_words(text: str) -> str:
     for pattern in (_FENCE, _QUOTED_LINE, _MARKUP, _CODE):
         masked = pattern.sub(lambda match: MASK * len(match[0]), masked)
     for pattern in _QUOTATIONS:
-        masked = pattern.sub(_quotation, masked)
-    return _without_reports(masked)
+        masked = pattern.sub(_mask_quotation, masked)
+    return _mask_reports(masked)
 
 
-def _quotation(match: re.Match[str]) -> str:
+def _mask_quotation(match: re.Match[str]) -> str:
     if _STRESSED.fullmatch(match["inside"]) or _OWN_QUOTATION.search(
         match.string, max(0, match.start() - 80), match.start()
     ):
@@ -106,18 +106,18 @@ def _quotation(match: re.Match[str]) -> str:
     return MASK * len(match[0])
 
 
-def _without_reports(text: str) -> str:
+def _mask_reports(text: str) -> str:
     """Blank out what follows "he said": the rest of the sentence; after a colon, the rest of the paragraph."""
     pieces, done = [], 0
-    while (report := _next_report(text, done)) is not None:
+    while (report := _find_report(text, done)) is not None:
         start, begins, is_announced = report
-        end = _paragraph_end(text, begins) if is_announced else _sentence_end(text, begins)
+        end = _find_paragraph_end(text, begins) if is_announced else _find_sentence_end(text, begins)
         pieces += [text[done:start], MASK * (end - start)]
         done = end
     return "".join(pieces) + text[done:]
 
 
-def _next_report(text: str, done: int) -> tuple[int, int, bool] | None:
+def _find_report(text: str, done: int) -> tuple[int, int, bool] | None:
     """Return where the next report begins, where its words do, and whether a colon announces them."""
     found = [match for pattern in (_REPORTED, _ACCORDING) if (match := pattern.search(text, done))]
     if not found:
@@ -127,19 +127,19 @@ def _next_report(text: str, done: int) -> tuple[int, int, bool] | None:
     return match.start(), match.end(), bool(given.get("colon") or given.get("announced"))
 
 
-def _paragraph_end(text: str, at: int) -> int:
+def _find_paragraph_end(text: str, at: int) -> int:
     # The words announced may begin below an empty line.
     begins = _WHITE.match(text, at)
     end = _ENDS_PARAGRAPH.search(text, begins.end() if begins else at)
     return end.start() if end else len(text)
 
 
-def _sentence_end(text: str, at: int) -> int:
+def _find_sentence_end(text: str, at: int) -> int:
     end = _ENDS_SENTENCE.search(text, at)
     return end.end() if end else len(text)
 
 
-def _statement(sentence: str) -> str:
+def _mask_questions(sentence: str) -> str:
     """Return the sentence, blanked out as far as it asks or supposes."""
     if _SUPPOSES.match(sentence):
         return MASK * len(sentence)

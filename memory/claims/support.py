@@ -10,8 +10,8 @@ from functools import cached_property
 from math import ceil
 from typing import Any, Final
 
-from memory.claims.claims import Reading, Term, read
-from memory.claims.statements import own_words, typed_words
+from memory.claims.claims import Reading, Term, read_claims
+from memory.claims.statements import keep_statements, keep_typed_words
 from memory.claims.vocabulary import LIGHT_WORDS
 
 MIN_SHARE: Final = 0.6  # of the content words; settled 13
@@ -34,7 +34,7 @@ class TypedMessage:
     @cached_property
     def reading(self) -> Reading:
         """What the message says in the user's own words."""
-        return read(own_words(self.text))
+        return read_claims(keep_statements(self.text))
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -52,8 +52,8 @@ def find_support(content: str, messages: Sequence[TypedMessage]) -> Quote | None
     Text in quotation marks, block quotes or code, what others are reported to say, questions and suppositions are
     not the user's statement and support nothing.
     """
-    claim = _Claim(read(content))
-    spans = [(span[1] - span[0], at, span) for at, m in enumerate(messages) if (span := claim.find(m.reading))]
+    claim = _Claim(read_claims(content))
+    spans = [(span[1] - span[0], at, span) for at, m in enumerate(messages) if (span := claim.find_span(m.reading))]
     if not spans:
         return None
     _, at, (start, end) = min(spans)
@@ -66,11 +66,11 @@ def verify_quotes(content: str, quotes: Sequence[object], messages: Sequence[Typ
     A claimed quote is a Quote, a mapping `{message_id, text}` or `{message_id, start, end}` with the message id
     optional beside a text, or literal text; anything else is passed over.
     """
-    claim = _Claim(read(content))
+    claim = _Claim(read_claims(content))
     verified: dict[Quote, None] = {}
     for quote in quotes:
-        for message, start, end in _located(quote, messages):
-            span = claim.find(message.reading, start, end)
+        for message, start, end in _locate_quote(quote, messages):
+            span = claim.find_span(message.reading, start, end)
             if span is not None:
                 kept = (start, end) if end - start <= LONGEST_QUOTE else span
                 verified[Quote(message.id, *kept)] = None
@@ -81,10 +81,10 @@ def verify_quotes(content: str, quotes: Sequence[object], messages: Sequence[Typ
     return (found,) if found else ()
 
 
-def shares_a_word(content: str, text: str) -> bool:
+def has_shared_word(content: str, text: str) -> bool:
     """Tell whether a user's message, a question too, names what the content is about, in words that are their own."""
-    named = {term.key for term in read(typed_words(text)).of_kind("word", "number")} - LIGHT_WORDS
-    return not named.isdisjoint(term.key for term in read(content).of_kind("word", "number"))
+    named = {term.key for term in read_claims(keep_typed_words(text)).of_kind("word", "number")} - LIGHT_WORDS
+    return not named.isdisjoint(term.key for term in read_claims(content).of_kind("word", "number"))
 
 
 def contradicts(one: str, other: str) -> bool:
@@ -92,7 +92,7 @@ def contradicts(one: str, other: str) -> bool:
 
     Sure cases only; what needs an understanding of the words is the model's to say.
     """
-    a, b = read(one), read(other)
+    a, b = read_claims(one), read_claims(other)
     ours, theirs = ({term.key: term.polarity for term in reading.of_kind("word")} for reading in (a, b))
     shared = ours.keys() & theirs.keys()
     if not shared - LIGHT_WORDS or len(shared) < MIN_SHARE * max(len(ours), len(theirs)):
@@ -113,8 +113,8 @@ class _Claim:
     """What a span must hold for a content to be supported."""
 
     def __init__(self, reading: Reading) -> None:
-        self.words = _distinct(reading.of_kind("word", "bound"))
-        self.figures = _distinct(reading.of_kind("number"))
+        self.words = _list_distinct(reading.of_kind("word", "bound"))
+        self.figures = _list_distinct(reading.of_kind("number"))
         self.indispensable = [*self.figures, *(term for term in self.words if term.kind == "bound" or term.is_name)]
         self.is_exclusive = bool(reading.of_kind("only"))
         self.is_denying = bool(reading.of_kind("not"))
@@ -133,12 +133,12 @@ class _Claim:
             groups.append([term for term in terms if term.key not in LIGHT_WORDS] or terms)
         return [group for group in groups if group]
 
-    def find(self, message: Reading, low: int = 0, high: int | None = None) -> tuple[int, int] | None:
+    def find_span(self, message: Reading, low: int = 0, high: int | None = None) -> tuple[int, int] | None:
         """Return the tightest span (offsets) within the bounds that holds all that is needed."""
         if not self.words:
             return None
         given = [
-            (term, self._met_by(term))
+            (term, self._list_met(term))
             for term in message.terms
             if low <= term.start and (high is None or term.end <= high)
         ]
@@ -147,12 +147,12 @@ class _Claim:
             return None
         best: tuple[int, int] | None = None
         for first in range(len(useful)):
-            span = self._shortest_from(useful, first)
+            span = self._find_shortest(useful, first)
             if span is not None and (best is None or span[1] - span[0] < best[1] - best[0]):
                 best = span
         return best
 
-    def _shortest_from(self, useful: Sequence[Held], first: int) -> tuple[int, int] | None:
+    def _find_shortest(self, useful: Sequence[Held], first: int) -> tuple[int, int] | None:
         start = useful[first][0]
         for last in range(first, len(useful)):
             end = useful[last][0]
@@ -172,26 +172,26 @@ class _Claim:
         told = {term.sentence for term, met in held if met and term.kind != "number"}
         met = frozenset().union(*(names for term, names in held if term.sentence in told))
         return (
-            sum(_name(term) in met for term in self.words) >= self.needed
-            and all(_name(term) in met for term in self.indispensable)
+            sum(_term_key(term) in met for term in self.words) >= self.needed
+            and all(_term_key(term) in met for term in self.indispensable)
             and (not self.is_exclusive or any(term.kind == "only" for term, _ in held))
-            and self._denies(held)
+            and self._has_denials(held)
         )
 
-    def _denies(self, held: Sequence[Held]) -> bool:
+    def _has_denials(self, held: Sequence[Held]) -> bool:
         denying = {term.clause for term, _ in held if term.kind == "not"}
         if self.is_denying and not denying:
             return False
         denied = frozenset().union(*(names for term, names in held if term.clause in denying))
-        return all(any(_name(term) in denied for term in group) for group in self.denied)
+        return all(any(_term_key(term) in denied for term in group) for group in self.denied)
 
-    def _met_by(self, given: Term) -> frozenset[Content]:
+    def _list_met(self, given: Term) -> frozenset[Content]:
         """Return which terms of the claim a term of a message meets."""
-        met = [term for at, term in enumerate(self.words) if _meets(given, term, is_relaxed=at in self.relaxed)]
-        return frozenset(map(_name, [*met, *(term for term in self.figures if _meets(given, term))]))
+        met = [term for at, term in enumerate(self.words) if _is_match(given, term, is_relaxed=at in self.relaxed)]
+        return frozenset(map(_term_key, [*met, *(term for term in self.figures if _is_match(given, term))]))
 
 
-def _meets(given: Term, wanted: Term, *, is_relaxed: bool = False) -> bool:
+def _is_match(given: Term, wanted: Term, *, is_relaxed: bool = False) -> bool:
     if given.kind != wanted.kind or given.key != wanted.key:
         return False
     # A claim may leave the unit out, and write the x of a multiple; it may not put another one in.
@@ -201,15 +201,15 @@ def _meets(given: Term, wanted: Term, *, is_relaxed: bool = False) -> bool:
     return given.polarity == wanted.polarity or (is_relaxed and (wanted.polarity, given.polarity) == ("-", "+"))
 
 
-def _name(term: Term) -> Content:
+def _term_key(term: Term) -> Content:
     return term.kind, term.key, term.unit, term.polarity
 
 
-def _distinct(terms: Sequence[Term]) -> list[Term]:
-    return list({_name(term): term for term in terms}.values())
+def _list_distinct(terms: Sequence[Term]) -> list[Term]:
+    return list({_term_key(term): term for term in terms}.values())
 
 
-def _located(quote: object, messages: Sequence[TypedMessage]) -> list[tuple[TypedMessage, int, int]]:
+def _locate_quote(quote: object, messages: Sequence[TypedMessage]) -> list[tuple[TypedMessage, int, int]]:
     """Return where a claimed quote stands in the typed messages: several places when its text does."""
     if isinstance(quote, Quote):
         quote = {"message_id": quote.message_id, "start": quote.start, "end": quote.end}

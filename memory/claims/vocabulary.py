@@ -6,31 +6,31 @@ from typing import Final
 from config.lib.search.terms import STOP_WORDS
 
 
-def _set(words: str) -> frozenset[str]:
+def _set_of(words: str) -> frozenset[str]:
     return frozenset(words.split())
 
 
-def _all(meaning: str, words: str) -> dict[str, str]:
+def _words_to(meaning: str, words: str) -> dict[str, str]:
     return dict.fromkeys(words.split(), meaning)
 
 
-def _phrases(meaning: str, phrases: str) -> dict[tuple[str, ...], str]:
+def _phrases_to(meaning: str, phrases: str) -> dict[tuple[str, ...], str]:
     return {tuple(phrase.split()): meaning for phrase in phrases.split(",")}
 
 
 # Stop words of the search that claim something: they restrict, deny or give a time.
-_CLAIMING: Final = _set(
+_CLAIMING: Final = _set_of(
     "after arent because before cant couldnt didnt doesnt dont further hadnt hasnt havent herself himself id ill im"
     " isnt ive no nor not only ourselves shouldnt thats theres theyre through wasnt werent whats wont wouldnt youre"
     " yourselves"
 )
-FILLER_WORDS: Final = (STOP_WORDS - _CLAIMING) | _set(
+FILLER_WORDS: Final = (STOP_WORDS - _CLAIMING) | _set_of(
     "anymore d done each else ever get gets getting going gonna got keel know like ll longer m make makes many may"
     " maybe might mine more most much must need needs one ones per person quite rather re really s said say still t"
     " thing things think trader up user users usually ve wanna want wants whether whose yes yet"
 )
 # A verb said once for several things: "I trade BTC and ETH, never alts".
-LIGHT_WORDS: Final = _set("trade use take")
+LIGHT_WORDS: Final = _set_of("trade use take")
 
 NOT: Final = "not"
 OPENS_NOT: Final = "opens"  # denies what follows it in the clause, not what stands before
@@ -39,66 +39,74 @@ ONLY: Final = "only"
 UP, DOWN, MAX, MIN, BEFORE, AFTER = "up", "down", "max", "min", "before", "after"
 
 PHRASES: Final[dict[tuple[str, ...], str]] = {
-    **_phrases(NOT, "no longer,not any more,not anymore,gave up,give up,stay away from,stays away from,steer clear of"),
-    **_phrases(OPENS_NOT, "rather than,instead of,other than,except for"),
-    **_phrases(PARTLY, "not always,not every,not all,not only,not just,not necessarily,not exclusively,not everything"),
-    **_phrases(PARTLY, "n't always,n't every,n't all,n't only,n't just,n't necessarily,n't exclusively"),
-    **_phrases(ONLY, "nothing but,nothing except"),
-    **_phrases(MAX, "at most,up to,no more than,not more than"),
-    **_phrases(MIN, "at least,no less than,not less than"),
-    **_phrases(UP, "more than,higher than,greater than,bigger than,larger than,longer than"),
-    **_phrases(DOWN, "less than,fewer than,lower than,smaller than,shorter than"),
+    **_phrases_to(
+        NOT, "no longer,not any more,not anymore,gave up,give up,stay away from,stays away from,steer clear of"
+    ),
+    **_phrases_to(OPENS_NOT, "rather than,instead of,other than,except for"),
+    **_phrases_to(
+        PARTLY, "not always,not every,not all,not only,not just,not necessarily,not exclusively,not everything"
+    ),
+    **_phrases_to(PARTLY, "n't always,n't every,n't all,n't only,n't just,n't necessarily,n't exclusively"),
+    **_phrases_to(ONLY, "nothing but,nothing except"),
+    **_phrases_to(MAX, "at most,up to,no more than,not more than"),
+    **_phrases_to(MIN, "at least,no less than,not less than"),
+    **_phrases_to(UP, "more than,higher than,greater than,bigger than,larger than,longer than"),
+    **_phrases_to(DOWN, "less than,fewer than,lower than,smaller than,shorter than"),
 }
 WORDS: Final[dict[str, str]] = {
-    **_all(NOT, "not n't never cannot nobody none nothing nor neither avoid avoids avoided avoiding refuse refuses"),
-    **_all(NOT, "dont doesnt didnt cant couldnt wont wouldnt shouldnt isnt arent wasnt aint mustnt"),
+    **_words_to(
+        NOT, "not n't never cannot nobody none nothing nor neither avoid avoids avoided avoiding refuse refuses"
+    ),
+    **_words_to(NOT, "dont doesnt didnt cant couldnt wont wouldnt shouldnt isnt arent wasnt aint mustnt"),
     # The other languages whose speakers write to a coach most.
-    **_all(
+    **_words_to(
         NOT, "nicht nie niemals kein keine keinen keiner jamais pas aucun aucune nunca jamás ningún ninguna non mai"
     ),
-    **_all(NOT, "nessun não nem niet nooit geen не нет никогда"),
-    **_all(OPENS_NOT, "no without except excluding ohne sans sin senza sem zonder без"),
-    **_all(ONLY, "only solely exclusively nur seulement uniquement solo sólo solamente apenas alleen только"),
-    **_all(MAX, "max maximum limit limits limited cap caps capped ceiling"),
-    **_all(MIN, "min minimum floor"),
+    **_words_to(NOT, "nessun não nem niet nooit geen не нет никогда"),
+    **_words_to(OPENS_NOT, "no without except excluding ohne sans sin senza sem zonder без"),
+    **_words_to(ONLY, "only solely exclusively nur seulement uniquement solo sólo solamente apenas alleen только"),
+    **_words_to(MAX, "max maximum limit limits limited cap caps capped ceiling"),
+    **_words_to(MIN, "min minimum floor"),
 }
 # These compare only before a number: "over 5x", not "over the weekend".
 BEFORE_NUMBERS: Final[dict[str, str]] = {
-    **_all(UP, "above over past beyond exceed exceeds exceeding"),
-    **_all(DOWN, "below under"),
-    **_all(BEFORE, "before until till"),
-    **_all(AFTER, "after since"),
+    **_words_to(UP, "above over past beyond exceed exceeds exceeding"),
+    **_words_to(DOWN, "below under"),
+    **_words_to(BEFORE, "before until till"),
+    **_words_to(AFTER, "after since"),
 }
-EXCEPTIONS: Final = _set("except excluding other")  # the first words of what is taken out of what stands before
+EXCEPTIONS: Final = _set_of("except excluding other")  # the first words of what is taken out of what stands before
 NEGATABLE: Final = {UP: (MIN, MAX), DOWN: (MAX, MIN)}  # as it stands, and under a negation
-BREAKS: Final = _set("but because although though whereas however instead yet so unless")  # a clause ends here
-RESETS: Final = _set("i i'm i've my always only usually mostly instead then just")  # what begins so is not denied too
-USED_TO_PRECEDED: Final = _set("am is are was were be been being get got getting i'm")  # "I am used to" is no past
+BREAKS: Final = _set_of("but because although though whereas however instead yet so unless")  # a clause ends here
+RESETS: Final = _set_of(
+    "i i'm i've my always only usually mostly instead then just"
+)  # what begins so is not denied too
+USED_TO_PRECEDED: Final = _set_of("am is are was were be been being get got getting i'm")  # "I am used to" is no past
 
 SCALES: Final = {
-    **dict.fromkeys(_set("k thousand"), 1_000),
-    **dict.fromkeys(_set("mn mln mio million millions"), 1_000_000),
-    **dict.fromkeys(_set("bn billion billions"), 1_000_000_000),
+    **dict.fromkeys(_set_of("k thousand"), 1_000),
+    **dict.fromkeys(_set_of("mn mln mio million millions"), 1_000_000),
+    **dict.fromkeys(_set_of("bn billion billions"), 1_000_000_000),
 }
 UNITS: Final = {
-    **_all("%", "% percent pct"),
-    **_all("x", "x times fold"),
-    **_all("$", "$ usd dollar dollars bucks"),
-    **_all("€", "€ eur euro euros"),
-    **_all("£", "£ gbp pound pounds"),
-    **_all("h", "h hr hrs hour hours"),
-    **_all("min", "m min mins minute minutes"),
-    **_all("d", "d day days"),
-    **_all("w", "w week weeks"),
-    **_all("mo", "mo month months"),
-    **_all("y", "y yr yrs year years"),
-    **_all("bp", "bp bps"),
+    **_words_to("%", "% percent pct"),
+    **_words_to("x", "x times fold"),
+    **_words_to("$", "$ usd dollar dollars bucks"),
+    **_words_to("€", "€ eur euro euros"),
+    **_words_to("£", "£ gbp pound pounds"),
+    **_words_to("h", "h hr hrs hour hours"),
+    **_words_to("min", "m min mins minute minutes"),
+    **_words_to("d", "d day days"),
+    **_words_to("w", "w week weeks"),
+    **_words_to("mo", "mo month months"),
+    **_words_to("y", "y yr yrs year years"),
+    **_words_to("bp", "bp bps"),
 }
-MONEY: Final = _set("$ € £")
+MONEY: Final = _set_of("$ € £")
 NUMBER_WORDS: Final = {
     word: Fraction(value)
     for value, word in enumerate(
         ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"), start=1
     )
 }
-NO_NUMBER_AFTER: Final = _set("no the this that which any every each some last first")  # "no one", "the one"
+NO_NUMBER_AFTER: Final = _set_of("no the this that which any every each some last first")  # "no one", "the one"

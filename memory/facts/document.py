@@ -15,7 +15,7 @@ from memory.models import Place, PlaceMention, UserFact
 EMPTY_SINCE: Final = datetime(1970, 1, 1, tzinfo=UTC)  # `last_updated` of a document that holds nothing
 
 
-def memory_document(*, now: datetime) -> MemoryDocument:
+def build_document(*, now: datetime) -> MemoryDocument:
     """Return the owner's document: all current facts, and as many earlier ones as the limit lets in, newest first.
 
     Facts and places stand in the order in which they were added.
@@ -24,47 +24,47 @@ def memory_document(*, now: datetime) -> MemoryDocument:
     # What its owner deleted is on its way out; it can be restored, but nobody is told of it.
     rows = list(UserFact.objects.exclude(lineage__in=UserFact.objects.in_trash().values("lineage")))
     active = [row for row in rows if row.pk in current]
-    ended = sorted((row for row in rows if row.pk not in current), key=_position, reverse=True)
-    places = _places()
-    room = settings.MEMORY_TOKEN_LIMIT - count_tokens(_body(map(_fact, active), places))
+    ended = sorted((row for row in rows if row.pk not in current), key=_sort_key, reverse=True)
+    places = _list_places()
+    room = settings.MEMORY_TOKEN_LIMIT - count_tokens(_format_body(map(_build_fact, active), places))
     shown = []
     for row in ended:
-        fact = _fact(row, is_active=False)
+        fact = _build_fact(row, is_active=False)
         room -= count_tokens(f"{fact.model_dump_json()},")
         if room < 0:
             break
         shown.append(row)
-    entries = sorted([*active, *shown], key=_position)
-    facts = [_fact(row, is_active=row.pk in current) for row in entries]
+    entries = sorted([*active, *shown], key=_sort_key)
+    facts = [_build_fact(row, is_active=row.pk in current) for row in entries]
     return MemoryDocument(
         facts=facts,
         placer_user_datapoints=places,
         metadata=DocumentMetadata(
-            last_updated=_instant(max([EMPTY_SINCE, *map(_touched_at, entries), *_places_touched_at()])),
+            last_updated=_format_instant(max([EMPTY_SINCE, *map(_touched_at, entries), *_places_touched_at()])),
             total_facts=len(facts),
             total_active_facts=len(active),
             total_pois=len(places),
-            token_count=count_tokens(_body(facts, places)),
+            token_count=count_tokens(_format_body(facts, places)),
         ),
     )
 
 
 def count_document_tokens(active: Iterable[UserFact]) -> int:
     """Count the tokens of a document that holds these facts and all places; its limit is on them."""
-    return count_tokens(_body(map(_fact, active), _places()))
+    return count_tokens(_format_body(map(_build_fact, active), _list_places()))
 
 
 def count_fact_tokens(row: UserFact) -> int:
     """Count the tokens that a fact takes in the document."""
-    return count_tokens(f"{_fact(row).model_dump_json()},")
+    return count_tokens(f"{_build_fact(row).model_dump_json()},")
 
 
-def document_text(document: MemoryDocument) -> str:
+def format_document(document: MemoryDocument) -> str:
     """Return the document as it is exported."""
     return json.dumps(document.model_dump(mode="json"), ensure_ascii=False, indent=2) + "\n"
 
 
-def _body(facts: Iterable[DocumentFact], places: Iterable[DocumentPlace]) -> str:
+def _format_body(facts: Iterable[DocumentFact], places: Iterable[DocumentPlace]) -> str:
     body = {
         "facts": [fact.model_dump(mode="json") for fact in facts],
         "placer_user_datapoints": [place.model_dump(mode="json") for place in places],
@@ -72,14 +72,14 @@ def _body(facts: Iterable[DocumentFact], places: Iterable[DocumentPlace]) -> str
     return json.dumps(body, ensure_ascii=False, separators=(",", ":"))
 
 
-def _fact(row: UserFact, *, is_active: bool = True) -> DocumentFact:
+def _build_fact(row: UserFact, *, is_active: bool = True) -> DocumentFact:
     quoted = str(row.quotes[0]["message_id"]) if row.quotes else None
     conversation = str(row.conversation_id) if row.conversation_id else None
     brought: dict[str, Any] = row.external  # what an imported document said of it
     return DocumentFact(
         id=_document_id(row),
         content=row.content,
-        added_at=_instant(_added_at(row)),
+        added_at=_format_instant(_added_at(row)),
         source_conversation_id=brought.get("conversation_id") or conversation,
         source_message_id=brought.get("message_id") or quoted,
         is_active=is_active,
@@ -99,22 +99,24 @@ def _touched_at(row: UserFact) -> datetime:
     return max(_added_at(row), row.archived_at or EMPTY_SINCE)
 
 
-def _position(row: UserFact) -> tuple[datetime, str]:
+def _sort_key(row: UserFact) -> tuple[datetime, str]:
     return _added_at(row), _document_id(row)
 
 
-def _places() -> list[DocumentPlace]:
+def _list_places() -> list[DocumentPlace]:
     mentions: dict[UUID, dict[str, list[tuple[str, str]]]] = {}
     for mention in PlaceMention.objects.order_by("conversation_ref", "mentioned_at", "message_ref"):
         of_place = mentions.setdefault(mention.place_id, {})
-        of_place.setdefault(mention.conversation_ref, []).append((mention.message_ref, _instant(mention.mentioned_at)))
+        of_place.setdefault(mention.conversation_ref, []).append(
+            (mention.message_ref, _format_instant(mention.mentioned_at))
+        )
     return [
         DocumentPlace(
             place_id=place.place_id,
             place_name=place.name,
             notes=place.notes or None,
             mentioned_in=mentions.get(place.pk, {}),
-            added_at=_instant(place.added_at),
+            added_at=_format_instant(place.added_at),
         )
         for place in Place.objects.filter(removed_at__isnull=True).order_by("added_at", "place_id")
     ]
@@ -126,5 +128,5 @@ def _places_touched_at() -> list[datetime]:
     return [*places.values_list("updated_at", flat=True), *mentions.values_list("mentioned_at", flat=True)]
 
 
-def _instant(moment: datetime) -> str:
+def _format_instant(moment: datetime) -> str:
     return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")

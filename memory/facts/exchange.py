@@ -14,12 +14,12 @@ from pydantic import ValidationError
 from config.lib.errors import DomainError
 from config.lib.fields import content_key
 from config.lib.text import one_line
-from memory.facts.document import document_text, memory_document
+from memory.facts.document import build_document, format_document
 from memory.facts.limits import enforce_token_limit
-from memory.facts.places import place_texts
+from memory.facts.places import parse_place
 from memory.facts.review import propose_fact
 from memory.facts.schemas import MAX_DOCUMENT, MAX_ITEMS, SCHEMA_VERSION, DocumentFact, DocumentPlace, MemoryDocument
-from memory.facts.versions import LogEntry, Origin, insert, lock_memory, log
+from memory.facts.versions import LogEntry, Origin, insert_version, lock_memory, log_event
 from memory.models import (
     ArchivedReason,
     Confidence,
@@ -31,7 +31,7 @@ from memory.models import (
     ProposalKind,
     UserFact,
 )
-from memory.wording import FactRefused, category_for, fact_text
+from memory.wording import FactRefused, find_category, parse_content
 
 _BULLET: Final = re.compile(r"^\s*(?:[-*•–]|\d+[.)])\s+")
 _DATE: Final = re.compile(r"^\[\d{4}-\d{2}-\d{2}\]\s*(?:-\s*)?")
@@ -43,7 +43,7 @@ class DocumentRefused(DomainError):
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class ImportResult:
     """What an import did. Its writes are one batch that can be undone; None when it wrote nothing."""
 
     batch_id: UUID | None
@@ -54,10 +54,10 @@ class Imported:
 
 def export_document(*, now: datetime) -> str:
     """Return the owner's memory document as JSON text; the same rows give the same bytes."""
-    return document_text(memory_document(now=now))
+    return format_document(build_document(now=now))
 
 
-def import_document(*, text: str, now: datetime) -> Imported:
+def import_document(*, text: str, now: datetime) -> ImportResult:
     """Bring in a memory document; what is known already, by id or by words, is left as it is.
 
     A fact that cannot be kept is left out and named in the result. Current facts come in as asserted, ended ones as
@@ -66,24 +66,24 @@ def import_document(*, text: str, now: datetime) -> Imported:
     Raises:
         DocumentRefused: it is no memory document of a version that this one reads.
     """
-    document = _parsed(text)
+    document = _parse_document(text)
     lock_memory()
-    arrival = _Arrival(document, now)
-    added = sum(arrival.take_fact(fact) for fact in document.facts)
-    added += sum(arrival.take_place(place) for place in document.placer_user_datapoints)
+    arrival = _DocumentImport(document, now)
+    added = sum(arrival.add_fact(fact) for fact in document.facts)
+    added += sum(arrival.import_place(place) for place in document.placer_user_datapoints)
     if added:
         enforce_token_limit(now=now, batch_id=arrival.origin.batch_id)
     known = len(document.facts) + len(document.placer_user_datapoints) - added - len(arrival.refused)
-    return Imported(arrival.origin.batch_id if added else None, added, known, arrival.refused)
+    return ImportResult(arrival.origin.batch_id if added else None, added, known, arrival.refused)
 
 
-def import_list(*, text: str, now: datetime) -> Imported:
+def import_list(*, text: str, now: datetime) -> ImportResult:
     """Propose each line of a plain list, or each text of a JSON list, as a fact: nothing is kept until accepted.
 
     Raises:
         DocumentRefused: there is nothing in it, or too much.
     """
-    lines = _listed(text)
+    lines = _parse_list(text)
     if not 0 < len(lines) <= MAX_ITEMS:
         raise DocumentRefused(f"A list needs 1 to {MAX_ITEMS} facts, one a line; this one has {len(lines)}.")
     added, refused = 0, []
@@ -93,20 +93,20 @@ def import_list(*, text: str, now: datetime) -> Imported:
                 kind=ProposalKind.IMPORT, content=line, why="From the list you brought in.", origin=Origin(), now=now
             )
         except FactRefused as error:
-            refused.append(f"{_shortened(line)}: {error}")
+            refused.append(f"{_shorten_text(line)}: {error}")
         else:
             added += proposal is not None
-    return Imported(None, added, len(lines) - added - len(refused), refused)
+    return ImportResult(None, added, len(lines) - added - len(refused), refused)
 
 
-class _Arrival:
+class _DocumentImport:
     """One import under way: what is known already, and where the new rows come from."""
 
     def __init__(self, document: MemoryDocument, now: datetime) -> None:
         self.now = now
         self.origin = Origin(batch_id=uuid4())
         self.refused: list[str] = []
-        self._updated_at = min(_moment(document.metadata.last_updated), now)
+        self._updated_at = min(_parse_instant(document.metadata.last_updated), now)
         taken_back = MemoryEvent.objects.filter(kind=EventKind.IMPORT, undone_at__isnull=False).values("lineage")
         gone = UserFact.objects.in_trash().filter(lineage__in=taken_back).values("lineage")
         known = UserFact.objects.exclude(lineage__in=gone)
@@ -114,14 +114,14 @@ class _Arrival:
         self._ids = {str(row.external.get("id") or row.pk) for row in rows} | {str(row.pk) for row in rows}
         self._words = {row.content_key for row in rows if not row.is_archived}
 
-    def take_fact(self, fact: DocumentFact) -> bool:
+    def add_fact(self, fact: DocumentFact) -> bool:
         """Write a fact that is not known; tell whether it was."""
         if fact.id in self._ids:
             return False
         try:
-            content = fact_text(fact.content)
+            content = parse_content(fact.content)
         except FactRefused as error:
-            self.refused.append(f"{_shortened(fact.content)}: {error}")
+            self.refused.append(f"{_shorten_text(fact.content)}: {error}")
             return False
         key = content_key(content)
         if fact.is_active and key in self._words:
@@ -131,16 +131,16 @@ class _Arrival:
         if fact.is_active:
             self._words.add(key)
         entry = LogEntry(after=row, detail={} if fact.is_active else {"is_ended": True})
-        log(EventKind.IMPORT, entry, origin=self.origin, now=self.now)
+        log_event(EventKind.IMPORT, entry, origin=self.origin, now=self.now)
         return True
 
     def _insert(self, fact: DocumentFact, content: str) -> UserFact:
-        added_at = _moment(fact.added_at)
+        added_at = _parse_instant(fact.added_at)
         brought = {"id": fact.id, "conversation_id": fact.source_conversation_id, "message_id": fact.source_message_id}
         archived = {"archived_at": self._updated_at, "archived_reason": ArchivedReason.USER_ARCHIVED}
-        return insert(
+        return insert_version(
             content=content,
-            category=category_for(""),
+            category=find_category(""),
             confidence=Confidence.ASSERTED,
             source=FactSource.IMPORTED,
             external={name: value for name, value in brought.items() if value},
@@ -152,29 +152,31 @@ class _Arrival:
             **({} if fact.is_active else archived),
         )
 
-    def take_place(self, place: DocumentPlace) -> bool:
+    def import_place(self, place: DocumentPlace) -> bool:
         """Write a place that is not known, with its mentions; tell whether it was."""
         try:
-            texts = place_texts(place_id=place.place_id, name=place.place_name, notes=place.notes or "")
+            texts = parse_place(place_id=place.place_id, name=place.place_name, notes=place.notes or "")
         except FactRefused as error:
-            self.refused.append(f"{_shortened(one_line(place.place_name))}: {error}")
+            self.refused.append(f"{_shorten_text(one_line(place.place_name))}: {error}")
             return False
         known = Place.objects.filter(place_id=texts["place_id"]).first()
         if known is not None:
             if known.removed_at is None or MemoryEvent.objects.filter(place=known, undone_at__isnull=True).exists():
                 return False
             known.delete()  # all that was done to it was undone
-        row = Place.objects.create(**texts, added_at=_moment(place.added_at), updated_at=self._updated_at)
+        row = Place.objects.create(**texts, added_at=_parse_instant(place.added_at), updated_at=self._updated_at)
         PlaceMention.objects.bulk_create(
-            PlaceMention(place=row, conversation_ref=conversation, message_ref=message, mentioned_at=_moment(moment))
-            for conversation, message, moment in _mentions(place)
+            PlaceMention(
+                place=row, conversation_ref=conversation, message_ref=message, mentioned_at=_parse_instant(moment)
+            )
+            for conversation, message, moment in _iter_mentions(place)
         )
         detail = {"before": None, "updated_at": None, "stamp": row.updated_at.isoformat()}
-        log(EventKind.PLACE, LogEntry(place=row, detail=detail), origin=self.origin, now=self.now)
+        log_event(EventKind.PLACE, LogEntry(place=row, detail=detail), origin=self.origin, now=self.now)
         return True
 
 
-def _mentions(place: DocumentPlace) -> Iterator[tuple[str, str, str]]:
+def _iter_mentions(place: DocumentPlace) -> Iterator[tuple[str, str, str]]:
     seen = set()
     for conversation, mentions in place.mentioned_in.items():
         for message, moment in mentions[:_MENTIONS_MOST]:
@@ -183,7 +185,7 @@ def _mentions(place: DocumentPlace) -> Iterator[tuple[str, str, str]]:
                 yield conversation, message, moment
 
 
-def _parsed(text: str) -> MemoryDocument:
+def _parse_document(text: str) -> MemoryDocument:
     if len(text) > MAX_DOCUMENT:
         raise DocumentRefused(f"This file is too long; a memory document has at most {MAX_DOCUMENT:,} characters.")
     try:
@@ -199,17 +201,17 @@ def _parsed(text: str) -> MemoryDocument:
     return document
 
 
-def _moment(text: str) -> datetime:
+def _parse_instant(text: str) -> datetime:
     try:
         moment = parse_datetime(text)
         if moment is not None:
             return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
         pass
-    raise DocumentRefused(f"“{_shortened(text)}” is no time as the document needs it, such as 2026-05-01T12:00:00Z.")
+    raise DocumentRefused(f"“{_shorten_text(text)}” is no time as the document needs it, such as 2026-05-01T12:00:00Z.")
 
 
-def _listed(text: str) -> list[str]:
+def _parse_list(text: str) -> list[str]:
     if len(text) > MAX_DOCUMENT:
         raise DocumentRefused(f"This list is too long; at most {MAX_DOCUMENT:,} characters.")
     try:
@@ -221,5 +223,5 @@ def _listed(text: str) -> list[str]:
     return [stripped for line in texts if (stripped := _DATE.sub("", _BULLET.sub("", line)).strip())]
 
 
-def _shortened(text: str) -> str:
+def _shorten_text(text: str) -> str:
     return text if len(text) <= 60 else f"{text[:59]}…"

@@ -60,7 +60,7 @@ def list_history(lineage: UUID) -> list[HistoryEntry]:
     return sorted(entries, key=lambda entry: entry.at)
 
 
-def word_changes(old: str, new: str) -> list[WordRun]:
+def list_word_changes(old: str, new: str) -> list[WordRun]:
     """Return how the words of one line became those of another, in reading order, removed before added."""
     before, after = old.split(), new.split()
     runs: list[WordRun] = []
@@ -82,8 +82,8 @@ def _version_entry(version: UserFact, before: UserFact | None, event: MemoryEven
         at=version.created_at,
         label=label,
         version=version,
-        words=[] if before is None or same_words else word_changes(before.content, version.content),
-        changes=[] if before is None else _changed_attributes(before, version),
+        words=[] if before is None or same_words else list_word_changes(before.content, version.content),
+        changes=[] if before is None else _list_changes(before, version),
         merged_into=None,
         conversation_id=event.conversation_id if event else None,
         message_id=event.message_id if event else None,
@@ -105,7 +105,7 @@ def _act_entry(event: MemoryEvent) -> HistoryEntry:
     )
 
 
-def _changed_attributes(before: UserFact, after: UserFact) -> list[tuple[str, str, str]]:
+def _list_changes(before: UserFact, after: UserFact) -> list[tuple[str, str, str]]:
     pairs = (
         ("Topic", before.topic or "none", after.topic or "none"),
         ("Category", before.get_category_display(), after.get_category_display()),

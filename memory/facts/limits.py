@@ -12,7 +12,7 @@ from django.db.models.functions import Length
 
 from config.lib.owned import owner_id
 from memory.facts.document import count_document_tokens, count_fact_tokens
-from memory.facts.versions import LogEntry, Origin, archive, log
+from memory.facts.versions import LogEntry, Origin, archive_version, log_event
 from memory.models import ArchivedReason, EventKind, Place, PlaceMention, UserFact
 
 logger = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ def enforce_token_limit(*, now: datetime, is_dry_run: bool = False, batch_id: UU
     """
     if _is_surely_small(now):
         return []
-    facts = sorted(UserFact.objects.current(now), key=_leaves_first)
+    facts = sorted(UserFact.objects.current(now), key=_eviction_order)
     # Places make room for themselves at the cost of facts, but half of it stays the facts'.
     room = max(settings.MEMORY_TOKEN_LIMIT, count_document_tokens([]) + settings.MEMORY_TOKEN_LIMIT // 2)
     kept = deque(facts)
@@ -43,8 +43,8 @@ def enforce_token_limit(*, now: datetime, is_dry_run: bool = False, batch_id: UU
     evicted = facts[: len(facts) - len(kept)]
     if evicted and not is_dry_run:
         for fact in evicted:
-            archive(fact, ArchivedReason.EVICTED, now)
-            log(EventKind.EVICT, LogEntry(before=fact), origin=Origin(batch_id=batch_id), now=now)
+            archive_version(fact, ArchivedReason.EVICTED, now)
+            log_event(EventKind.EVICT, LogEntry(before=fact), origin=Origin(batch_id=batch_id), now=now)
         logger.warning(
             "Evicted %d facts for user %s due to token limit: %s",
             len(evicted),
@@ -63,5 +63,5 @@ def _is_surely_small(now: datetime) -> bool:
     return bool(size <= settings.MEMORY_TOKEN_LIMIT)
 
 
-def _leaves_first(fact: UserFact) -> tuple[bool, datetime, datetime, str]:
+def _eviction_order(fact: UserFact) -> tuple[bool, datetime, datetime, str]:
     return fact.score is None, fact.last_referenced_at, fact.created_at, str(fact.pk)

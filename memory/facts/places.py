@@ -9,7 +9,7 @@ from django.db.models import Count, Max
 
 from config.lib.text import one_line
 from memory.facts.limits import enforce_token_limit
-from memory.facts.versions import PAGE, FactNotFound, LogEntry, Origin, lock_memory, log, refuse_when_paused
+from memory.facts.versions import PAGE, FactNotFound, LogEntry, Origin, lock_memory, log_event, refuse_when_paused
 from memory.models import (
     EventKind,
     MemoryEvent,
@@ -20,7 +20,7 @@ from memory.wording import MAX_PLACE_ID, MAX_PLACE_NAME, MAX_PLACE_NOTES, FactRe
 
 
 @dataclass(frozen=True, slots=True)
-class PlaceWritten:
+class PlaceWrite:
     """What a write did: the place as it now stands, and the event that undoes it; no event when nothing changed."""
 
     place: Place
@@ -32,7 +32,7 @@ _COLUMNS: Final = ("name", "notes", "removed_at")
 
 def add_place(
     *, place_id: str, name: str, notes: str | None = None, origin: Origin = PAGE, now: datetime
-) -> PlaceWritten:
+) -> PlaceWrite:
     """Save a place, or bring a known one up to date; from a chat this also counts as a mention.
 
     `notes` of None are kept. A place that was removed comes back.
@@ -41,71 +41,71 @@ def add_place(
         FactRefused: an id or name is missing, a text is too long or holds a secret.
         MemoryPaused: it comes from a chat, and its owner lets chats teach nothing.
     """
-    texts = place_texts(place_id=place_id, name=name, notes=notes)
+    texts = parse_place(place_id=place_id, name=name, notes=notes)
     key, wanted = texts.pop("place_id"), texts
     refuse_when_paused(origin)
     lock_memory()
     place = Place.objects.filter(place_id=key).first()
-    before = _as_it_was(place)
+    before = _describe_before(place)
     if place is None:
         place = Place.objects.create(place_id=key, **wanted, added_at=now, updated_at=now)
     elif place.removed_at is None and all(getattr(place, column) == value for column, value in wanted.items()):
         return mention_place(place_id=key, origin=origin, now=now)
     else:
-        for column, value in {**wanted, "removed_at": None, "updated_at": _after(place, now)}.items():
+        for column, value in {**wanted, "removed_at": None, "updated_at": _next_update(place, now)}.items():
             setattr(place, column, value)
         place.save(update_fields=["name", "notes", "removed_at", "updated_at"])
-    detail = {**before, "stamp": place.updated_at.isoformat(), "mention": _mention(place, origin, now)}
+    detail = {**before, "stamp": place.updated_at.isoformat(), "mention": _add_mention(place, origin, now)}
     enforce_token_limit(now=now, batch_id=origin.batch_id)
-    return PlaceWritten(place, log(EventKind.PLACE, LogEntry(place=place, detail=detail), origin=origin, now=now))
+    return PlaceWrite(place, log_event(EventKind.PLACE, LogEntry(place=place, detail=detail), origin=origin, now=now))
 
 
-def mention_place(*, place_id: str, origin: Origin, now: datetime) -> PlaceWritten:
+def mention_place(*, place_id: str, origin: Origin, now: datetime) -> PlaceWrite:
     """Note that a message spoke of a known place, once a message. Raises FactNotFound, MemoryPaused."""
     refuse_when_paused(origin)
     lock_memory()
     place = Place.objects.filter(place_id=one_line(place_id), removed_at__isnull=True).first()
     if place is None:
         raise FactNotFound("There is no such place.")
-    mention = _mention(place, origin, now)
+    mention = _add_mention(place, origin, now)
     if mention is None:
-        return PlaceWritten(place, None)
+        return PlaceWrite(place, None)
     entry = LogEntry(place=place, detail={"mention": mention})
-    return PlaceWritten(place, log(EventKind.MENTION, entry, origin=origin, now=now))
+    return PlaceWrite(place, log_event(EventKind.MENTION, entry, origin=origin, now=now))
 
 
-def remove_place(*, id: UUID, now: datetime) -> PlaceWritten:
+def remove_place(*, id: UUID, now: datetime) -> PlaceWrite:
     """Take a place out of what assistants see; undoing brings it back. Raises FactNotFound."""
     lock_memory()
     place = Place.objects.filter(pk=id, removed_at__isnull=True).first()
     if place is None:
         raise FactNotFound("There is no such place.")
-    before = _as_it_was(place)
-    place.removed_at, place.updated_at = now, _after(place, now)
+    before = _describe_before(place)
+    place.removed_at, place.updated_at = now, _next_update(place, now)
     place.save(update_fields=["removed_at", "updated_at"])
     detail = {**before, "stamp": place.updated_at.isoformat()}
-    return PlaceWritten(place, log(EventKind.PLACE, LogEntry(place=place, detail=detail), origin=PAGE, now=now))
+    return PlaceWrite(place, log_event(EventKind.PLACE, LogEntry(place=place, detail=detail), origin=PAGE, now=now))
 
 
-def place_texts(*, place_id: str, name: str, notes: str | None) -> dict[str, str]:
+def parse_place(*, place_id: str, name: str, notes: str | None) -> dict[str, str]:
     """Return the texts of a place as they are stored, by column; without notes if they are None.
 
     Raises:
         FactRefused: an id or name is missing, a text is too long or holds a secret.
     """
     texts = {
-        "place_id": _line("place id", place_id, MAX_PLACE_ID),
-        "name": _line("place name", name, MAX_PLACE_NAME),
+        "place_id": _parse_line("place id", place_id, MAX_PLACE_ID),
+        "name": _parse_line("place name", name, MAX_PLACE_NAME),
     }
-    return texts if notes is None else {**texts, "notes": _line("note", notes, MAX_PLACE_NOTES, needed=False)}
+    return texts if notes is None else {**texts, "notes": _parse_line("note", notes, MAX_PLACE_NOTES, needed=False)}
 
 
-def _after(place: Place, now: datetime) -> datetime:
+def _next_update(place: Place, now: datetime) -> datetime:
     # Writes of one turn share their time; the undo of each must know whether it was the last.
     return max(now, place.updated_at + timedelta(microseconds=1))
 
 
-def _line(what: str, text: str, most: int, *, needed: bool = True) -> str:
+def _parse_line(what: str, text: str, most: int, *, needed: bool = True) -> str:
     line = one_line(text)
     if needed and not line:
         raise FactRefused(f"The {what} is missing.")
@@ -115,7 +115,7 @@ def _line(what: str, text: str, most: int, *, needed: bool = True) -> str:
     return line
 
 
-def _as_it_was(place: Place | None) -> dict[str, Any]:
+def _describe_before(place: Place | None) -> dict[str, Any]:
     if place is None:
         return {"before": None, "updated_at": None}
     before = {column: getattr(place, column) for column in _COLUMNS}
@@ -124,7 +124,7 @@ def _as_it_was(place: Place | None) -> dict[str, Any]:
     return {"before": before, "updated_at": place.updated_at.isoformat()}
 
 
-def _mention(place: Place, origin: Origin, now: datetime) -> int | None:
+def _add_mention(place: Place, origin: Origin, now: datetime) -> int | None:
     """Note the message as one that spoke of the place; return the mention's id if it is new."""
     if origin.conversation_id is None:
         return None

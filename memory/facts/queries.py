@@ -29,12 +29,12 @@ from memory.recall.blocks import (
     Block,
     BlockFact,
     BlockPlace,
-    Explained,
-    advisor_block,
-    coach_block,
-    companion_block,
-    empty_block,
-    explain,
+    Explanation,
+    build_advisor_block,
+    build_coach_block,
+    build_companion_block,
+    build_empty_block,
+    explain_facts,
 )
 
 PAGE_SIZE: Final = 50
@@ -127,7 +127,7 @@ def iter_block_facts(now: datetime) -> Iterator[BlockFact]:
 
     Decay only lowers a score, so the database drops what starts below the floor and the planner the rest.
     """
-    return _block_facts(UserFact.objects.current(now).filter(Q(score__isnull=True) | Q(score__gte=INJECTION_FLOOR)))
+    return _iter_facts(UserFact.objects.current(now).filter(Q(score__isnull=True) | Q(score__gte=INJECTION_FLOOR)))
 
 
 def iter_block_places() -> Iterator[BlockPlace]:
@@ -139,29 +139,29 @@ def iter_block_places() -> Iterator[BlockPlace]:
         yield BlockPlace(id=row.pk, name=row.name, notes=row.notes, conversations=row.conversations)
 
 
-def explain_block(*, assistant: str, now: datetime) -> list[Explained]:
+def explain_block(*, assistant: str, now: datetime) -> list[Explanation]:
     """Say of each current fact whether the assistant's next chat holds it and why; most recently referenced first."""
-    return explain(_block_facts(UserFact.objects.current(now)), assistant=assistant, now=now)
+    return explain_facts(_iter_facts(UserFact.objects.current(now)), assistant=assistant, now=now)
 
 
-def next_block(*, assistant: str, now: datetime) -> Block:
+def get_next_block(*, assistant: str, now: datetime) -> Block:
     """Return the block that the assistant's next chat starts with; empty while its owner lets no prompt hold a fact."""
-    return block_of(assistant, now) if uses_facts() else empty_block()
+    return get_block(assistant, now) if uses_facts() else build_empty_block()
 
 
-def block_of(assistant: str, now: datetime) -> Block:
+def get_block(assistant: str, now: datetime) -> Block:
     """Return the assistant's block, whether or not prompts may hold facts; notes nothing."""
     return _BLOCKS[assistant](now)
 
 
 _BLOCKS: Final[dict[str, Callable[[datetime], Block]]] = {
-    "coach": lambda now: coach_block(iter_block_facts(now), now=now),
-    "advisor": lambda now: advisor_block(iter_block_facts(now), now=now),
-    "companion": lambda now: companion_block(iter_block_facts(now), iter_block_places(), now=now),
+    "coach": lambda now: build_coach_block(iter_block_facts(now), now=now),
+    "advisor": lambda now: build_advisor_block(iter_block_facts(now), now=now),
+    "companion": lambda now: build_companion_block(iter_block_facts(now), iter_block_places(), now=now),
 }
 
 
-def _block_facts(facts: UserFactQuerySet) -> Iterator[BlockFact]:
+def _iter_facts(facts: UserFactQuerySet) -> Iterator[BlockFact]:
     for row in facts.by_reference().only(*_BLOCK_COLUMNS).iterator(chunk_size=50):
         yield BlockFact(
             id=row.pk,
@@ -211,7 +211,7 @@ def find_current_version(fact_id: UUID, now: datetime) -> UserFact | None:
     return UserFact.objects.current(now).filter(lineage=row.lineage).first()
 
 
-def undone_events(event_ids: list[UUID]) -> set[UUID]:
+def find_undone_events(event_ids: list[UUID]) -> set[UUID]:
     """Return those of the events that were undone."""
     return set(MemoryEvent.objects.filter(pk__in=event_ids, undone_at__isnull=False).values_list("pk", flat=True))
 
@@ -221,7 +221,7 @@ def list_facts(wanted: FactFilter, *, page: int, now: datetime) -> FactPage:
 
     Held true means not archived: what has ended or has not begun yet is listed too.
     """
-    rows = _shelf(wanted)
+    rows = _select_facts(wanted)
     rows = rows.filter(has_words(wanted.words, "normalised", "topic"))
     for column in ("source", "confidence", "category"):
         value = getattr(wanted, column)
@@ -232,7 +232,7 @@ def list_facts(wanted: FactFilter, *, page: int, now: datetime) -> FactPage:
     total = sum(totals.values())
     place = place_of(page, total=total, size=PAGE_SIZE)
     order = (_BY_CATEGORY, *_ORDERS[wanted.order]) if wanted.grouped else _ORDERS[wanted.order]
-    shown = list_as_shown(rows.order_by(*order)[place.rows], now)
+    shown = list_shown_facts(rows.order_by(*order)[place.rows], now)
     groups = [FactGroup("", total, shown)] if shown else []
     if wanted.grouped:
         by_category = groupby(shown, key=lambda listed: FactCategory(listed.fact.category))
@@ -240,9 +240,9 @@ def list_facts(wanted: FactFilter, *, page: int, now: datetime) -> FactPage:
     return FactPage(shown, total, place.number, place.pages, groups)
 
 
-def list_as_shown(facts: Iterable[UserFact], now: datetime) -> list[ListedFact]:
+def list_shown_facts(facts: Iterable[UserFact], now: datetime) -> list[ListedFact]:
     """Return the facts with what the page says of them; looks up once which ones the coach's next chat holds."""
-    block_ids = frozenset(coach_block(iter_block_facts(now), now=now).fact_ids)
+    block_ids = frozenset(build_coach_block(iter_block_facts(now), now=now).fact_ids)
     return [
         ListedFact(
             fact=fact,
@@ -304,7 +304,7 @@ def find_event(event_id: UUID) -> MemoryEvent | None:
     return MemoryEvent.objects.select_related("before", "after").filter(pk=event_id).first()
 
 
-def _shelf(wanted: FactFilter) -> UserFactQuerySet:
+def _select_facts(wanted: FactFilter) -> UserFactQuerySet:
     if wanted.trashed:
         return UserFact.objects.in_trash()
     if wanted.archived:

@@ -12,9 +12,9 @@ from config.lib.errors import DomainError
 from config.lib.fields import content_key
 from memory.facts.services import merge_facts, remember_fact, supersede_fact
 from memory.facts.undo import undo_batch
-from memory.facts.versions import FactChanged, Origin, Written, get_last_version, lock_memory
+from memory.facts.versions import FactChanged, FactWrite, Origin, get_last_version, lock_memory
 from memory.models import Confidence, FactSource, MemoryProposal, ProposalKind, ProposalStatus, UserFact
-from memory.wording import category_for, fact_text, topic_slug
+from memory.wording import find_category, parse_content, parse_topic
 
 
 class ProposalNotFound(DomainError):
@@ -52,16 +52,16 @@ def propose_fact(
         FactRefused: the text is too short, too long, or holds a secret.
         FactNotFound: the owner has no such target.
     """
-    text, tag = fact_text(content), topic_slug(topic)
+    text, tag = parse_content(content), parse_topic(topic)
     lock_memory()
     key = content_key(text)
     if UserFact.objects.believed().filter(content_key=key).exists():
         return None
     target = get_last_version(target_id) if target_id else None
-    payload = {"content": text, "topic": tag, "category": category or category_for(tag)}
+    payload = {"content": text, "topic": tag, "category": category or find_category(tag)}
     evidence = {"why": why, "quotes": list(origin.quotes), "message_id": origin.message_id}
-    fingerprint = _fingerprint(key, target.lineage if target else None)
-    return _propose(kind, payload, target, evidence, fingerprint, origin=origin, now=now)
+    fingerprint = _hash_parts(key, target.lineage if target else None)
+    return _insert_proposal(kind, payload, target, evidence, fingerprint, origin=origin, now=now)
 
 
 def propose_merge(*, fact_id: UUID, into_id: UUID, why: str, now: datetime) -> MemoryProposal | None:
@@ -73,8 +73,8 @@ def propose_merge(*, fact_id: UUID, into_id: UUID, why: str, now: datetime) -> M
     lock_memory()
     old, into = get_last_version(fact_id), get_last_version(into_id)
     payload = {"fact_id": str(old.pk), "into_id": str(into.pk)}
-    fingerprint = _fingerprint(*sorted([old.content_key, into.content_key]))
-    return _propose(ProposalKind.MERGE, payload, into, {"why": why}, fingerprint, origin=Origin(), now=now)
+    fingerprint = _hash_parts(*sorted([old.content_key, into.content_key]))
+    return _insert_proposal(ProposalKind.MERGE, payload, into, {"why": why}, fingerprint, origin=Origin(), now=now)
 
 
 def accept_proposal(*, proposal_id: UUID, now: datetime) -> MemoryProposal:
@@ -85,7 +85,7 @@ def accept_proposal(*, proposal_id: UUID, now: datetime) -> MemoryProposal:
         ProposalDecided: it was decided before.
         FactNotFound, FactChanged: what it is about changed meanwhile.
     """
-    proposal = _pending(proposal_id)
+    proposal = _get_pending(proposal_id)
     origin = Origin(
         conversation_id=proposal.conversation_id,
         message_id=proposal.evidence.get("message_id"),
@@ -93,13 +93,13 @@ def accept_proposal(*, proposal_id: UUID, now: datetime) -> MemoryProposal:
         batch_id=uuid4(),
         is_click=True,
     )
-    written = _apply(proposal, origin, now)
-    return _decide(proposal, ProposalStatus.ACCEPTED, origin.batch_id if written.event else None, now)
+    written = _apply_proposal(proposal, origin, now)
+    return _set_decision(proposal, ProposalStatus.ACCEPTED, origin.batch_id if written.event else None, now)
 
 
 def dismiss_proposal(*, proposal_id: UUID, now: datetime) -> MemoryProposal:
     """Decide against a proposal; it is not made again. Raises ProposalNotFound, ProposalDecided."""
-    return _decide(_pending(proposal_id), ProposalStatus.DISMISSED, None, now)
+    return _set_decision(_get_pending(proposal_id), ProposalStatus.DISMISSED, None, now)
 
 
 def reopen_proposal(*, proposal_id: UUID, now: datetime) -> MemoryProposal:
@@ -110,7 +110,7 @@ def reopen_proposal(*, proposal_id: UUID, now: datetime) -> MemoryProposal:
         UndoRefused: a later write stands on what accepting wrote.
     """
     lock_memory()
-    proposal = _get(proposal_id)
+    proposal = _get_proposal(proposal_id)
     if proposal.batch_id is not None:
         undo_batch(batch_id=proposal.batch_id, now=now)
     proposal.status, proposal.decided_at, proposal.batch_id = ProposalStatus.PENDING, None, None
@@ -118,7 +118,7 @@ def reopen_proposal(*, proposal_id: UUID, now: datetime) -> MemoryProposal:
     return proposal
 
 
-def _apply(proposal: MemoryProposal, origin: Origin, now: datetime) -> Written:
+def _apply_proposal(proposal: MemoryProposal, origin: Origin, now: datetime) -> FactWrite:
     payload: Mapping[str, Any] = proposal.payload
     if proposal.kind == ProposalKind.MERGE:
         ends = [get_last_version(UUID(payload[end])) for end in ("fact_id", "into_id")]
@@ -134,7 +134,7 @@ def _apply(proposal: MemoryProposal, origin: Origin, now: datetime) -> Written:
     return remember_fact(**words, confidence=Confidence.ASSERTED, source=source, origin=origin, now=now)
 
 
-def _propose(
+def _insert_proposal(
     kind: ProposalKind,
     payload: dict[str, Any],
     target: UserFact | None,
@@ -158,26 +158,28 @@ def _propose(
     return proposal if is_new else None
 
 
-def _pending(proposal_id: UUID) -> MemoryProposal:
+def _get_pending(proposal_id: UUID) -> MemoryProposal:
     lock_memory()
-    proposal = _get(proposal_id)
+    proposal = _get_proposal(proposal_id)
     if proposal.status != ProposalStatus.PENDING:
         raise ProposalDecided("You decided about this before.")
     return proposal
 
 
-def _get(proposal_id: UUID) -> MemoryProposal:
+def _get_proposal(proposal_id: UUID) -> MemoryProposal:
     proposal = MemoryProposal.objects.select_related("target").filter(pk=proposal_id).first()
     if proposal is None:
         raise ProposalNotFound("There is no such proposal.")
     return proposal
 
 
-def _decide(proposal: MemoryProposal, status: ProposalStatus, batch_id: UUID | None, now: datetime) -> MemoryProposal:
+def _set_decision(
+    proposal: MemoryProposal, status: ProposalStatus, batch_id: UUID | None, now: datetime
+) -> MemoryProposal:
     proposal.status, proposal.decided_at, proposal.batch_id = status, now, batch_id
     proposal.save(update_fields=["status", "decided_at", "batch_id"])
     return proposal
 
 
-def _fingerprint(*parts: object) -> str:
+def _hash_parts(*parts: object) -> str:
     return hashlib.sha256(json.dumps([str(part) for part in parts]).encode()).hexdigest()

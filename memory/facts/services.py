@@ -12,30 +12,30 @@ from config.lib.errors import DomainError
 from config.lib.fields import content_key
 from config.lib.text import one_line
 from memory.facts.limits import enforce_token_limit
-from memory.facts.queries import block_of, find_current_version, list_matching
+from memory.facts.queries import find_current_version, get_block, list_matching
 from memory.facts.versions import (
     PAGE,
     FactAmbiguous,
     FactChanged,
     FactNotFound,
+    FactWrite,
     LogEntry,
     Origin,
-    Written,
-    archive,
-    bury,
+    add_tombstone,
+    archive_version,
     find_twin,
     get_believed,
     get_last_version,
-    hold_again,
-    holds,
-    insert,
+    insert_version,
+    is_valid_at,
     lock_memory,
-    log,
-    merge,
+    log_event,
+    merge_versions,
     refuse_when_paused,
-    revive,
-    supersede,
-    unbury,
+    remove_tombstones,
+    revalidate_fact,
+    revive_version,
+    supersede_version,
 )
 from memory.models import (
     ArchivedReason,
@@ -48,7 +48,15 @@ from memory.models import (
     UserFact,
 )
 from memory.recall.blocks import Block
-from memory.wording import MAX_RELATION, category_for, detail_text, fact_text, refuse_secrets, summary_text, topic_slug
+from memory.wording import (
+    MAX_RELATION,
+    find_category,
+    parse_content,
+    parse_detail,
+    parse_summary,
+    parse_topic,
+    refuse_secrets,
+)
 
 
 class LinkRefused(DomainError):
@@ -65,7 +73,7 @@ def remember_fact(
     detail: str = "",
     origin: Origin = PAGE,
     now: datetime,
-) -> Written:
+) -> FactWrite:
     """Save a fact, once: the same words again return the row that stands.
 
     The same words with another category or topic move the fact, and said outright they promote an inferred one;
@@ -76,14 +84,14 @@ def remember_fact(
         FactRefused: a text is too short, too long, or holds a secret.
         MemoryPaused: it comes from a chat, and its owner lets chats teach nothing.
     """
-    text, tag, body = fact_text(content), topic_slug(topic), detail_text(detail)
-    kind = category or category_for(tag)
+    text, tag, body = parse_content(content), parse_topic(topic), parse_detail(detail)
+    kind = category or find_category(tag)
     refuse_when_paused(origin)
     lock_memory()
-    unbury(text)
+    remove_tombstones(text)
     known = UserFact.objects.believed().filter(content_key=content_key(text)).first()
     if known is None:
-        fact = insert(
+        fact = insert_version(
             content=text,
             topic=tag,
             category=kind,
@@ -95,7 +103,7 @@ def remember_fact(
             origin=origin,
         )
         enforce_token_limit(now=now, batch_id=origin.batch_id)
-        return Written(fact, log(EventKind.SAVE, LogEntry(after=fact), origin=origin, now=now))
+        return FactWrite(fact, log_event(EventKind.SAVE, LogEntry(after=fact), origin=origin, now=now))
     tags = {"topic": tag, "category": kind if category or tag else "", "body": body}
     return _remember_again(known, text, tags, confidence=confidence, source=source, origin=origin, now=now)
 
@@ -112,7 +120,7 @@ def supersede_fact(
     detail: str | None = None,
     origin: Origin = PAGE,
     now: datetime,
-) -> Written:
+) -> FactWrite:
     """Replace a fact by a corrected one; a topic or category of None is kept.
 
     The old row is archived at `now` and kept; the new one starts at the same moment, so an as-of query never finds
@@ -125,33 +133,33 @@ def supersede_fact(
         FactRefused: a text is too short, too long, or holds a secret.
         MemoryPaused: it comes from a chat, and its owner lets chats teach nothing.
     """
-    text = fact_text(content)
+    text = parse_content(content)
     refuse_when_paused(origin)
     lock_memory()
     old = get_believed(fact_id)
     wanted: dict[str, Any] = {
         "content": text,
-        "topic": old.topic if topic is None else topic_slug(topic),
+        "topic": old.topic if topic is None else parse_topic(topic),
         "category": category or old.category,
         "confidence": confidence,
         "score": None,
     }
     if summary is not None:
-        wanted["summary"] = summary_text(summary)
+        wanted["summary"] = parse_summary(summary)
     if detail is not None:
-        wanted["body"] = detail_text(detail)
+        wanted["body"] = parse_detail(detail)
     if all(getattr(old, name) == value for name, value in wanted.items()):
-        return Written(old, None)
-    unbury(text)
+        return FactWrite(old, None)
+    remove_tombstones(text)
     if old.content != text:
         # The shorter line and the longer detail were about the old words.
         wanted = {"summary": "", "body": "", "quotes": list(origin.quotes), **wanted}
     if origin.conversation_id:
         wanted["conversation_id"] = origin.conversation_id
-    return supersede(old, EventKind.UPDATE, {**wanted, "source": source}, origin=origin, now=now)
+    return supersede_version(old, EventKind.UPDATE, {**wanted, "source": source}, origin=origin, now=now)
 
 
-def confirm_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> Written:
+def confirm_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> FactWrite:
     """Note that the user affirmed a fact; resets its decay clock and changes nothing else. Never sets it back.
 
     Raises:
@@ -163,20 +171,20 @@ def confirm_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> Writ
     lock_memory()
     fact = get_believed(fact_id)
     if fact.last_confirmed_at is not None and fact.last_confirmed_at >= now:
-        return Written(fact, None)
+        return FactWrite(fact, None)
     entry = LogEntry(before=fact, after=fact, previous_confirmed_at=fact.last_confirmed_at)
-    event = log(EventKind.CONFIRM, entry, origin=origin, now=now)
+    event = log_event(EventKind.CONFIRM, entry, origin=origin, now=now)
     fact.last_confirmed_at = now
     fact.save(update_fields=["last_confirmed_at"])
-    return Written(fact, event)
+    return FactWrite(fact, event)
 
 
-def promote_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> Written:
+def promote_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> FactWrite:
     """Turn an inferred fact into an asserted one; idempotent. Raises FactNotFound, FactChanged."""
     return _set_confidence(fact_id, Confidence.ASSERTED, EventKind.PROMOTE, origin=origin, now=now)
 
 
-def demote_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> Written:
+def demote_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> FactWrite:
     """Turn an asserted fact into an inferred one; idempotent. Raises FactNotFound, FactChanged."""
     return _set_confidence(fact_id, Confidence.INFERRED, EventKind.DEMOTE, origin=origin, now=now)
 
@@ -187,7 +195,7 @@ def forget_fact(
     reason: str = ArchivedReason.AGENT_FORGET,
     origin: Origin = PAGE,
     now: datetime,
-) -> Written:
+) -> FactWrite:
     """Archive the current fact of that id, or the only one that holds these words; the row is kept for audit.
 
     A tombstone keeps extraction from bringing it back.
@@ -198,16 +206,16 @@ def forget_fact(
     """
     lock_memory()
     fact = resolve_fact(id_or_substring, now)
-    return _end(fact, reason, EventKind.FORGET, origin=origin, now=now)
+    return _end_fact(fact, reason, EventKind.FORGET, origin=origin, now=now)
 
 
-def archive_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> Written:
+def archive_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> FactWrite:
     """Archive a fact from the page; it stays visible there and can be restored. Raises FactNotFound, FactChanged."""
     lock_memory()
-    return _end(get_believed(fact_id), ArchivedReason.USER_ARCHIVED, EventKind.ARCHIVE, origin=origin, now=now)
+    return _end_fact(get_believed(fact_id), ArchivedReason.USER_ARCHIVED, EventKind.ARCHIVE, origin=origin, now=now)
 
 
-def delete_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> Written:
+def delete_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> FactWrite:
     """Put a fact, archived or not, into the trash: restorable for 30 days, then gone for good; idempotent.
 
     Raises:
@@ -216,19 +224,21 @@ def delete_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> Writt
     lock_memory()
     last = get_last_version(fact_id)
     if last.trashed_at is not None:
-        return Written(last, None)
+        return FactWrite(last, None)
     if last.is_archived:
-        event = log(EventKind.DELETE, LogEntry(before=last, detail={"was_archived": True}), origin=origin, now=now)
-        bury(last, event, now)
-        written = Written(last, event)
+        event = log_event(
+            EventKind.DELETE, LogEntry(before=last, detail={"was_archived": True}), origin=origin, now=now
+        )
+        add_tombstone(last, event, now)
+        written = FactWrite(last, event)
     else:
-        written = _end(last, ArchivedReason.USER_DELETED, EventKind.DELETE, origin=origin, now=now)
+        written = _end_fact(last, ArchivedReason.USER_DELETED, EventKind.DELETE, origin=origin, now=now)
     last.trashed_at = now
     last.save(update_fields=["trashed_at"])
     return written
 
 
-def restore_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> Written:
+def restore_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> FactWrite:
     """Bring an archived fact back, also from the trash: a new row on top of its lineage's last one, in its words.
 
     If the same words are held true already, that row is returned and nothing changes; if they were, until they
@@ -242,17 +252,17 @@ def restore_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> Writ
     last = get_last_version(fact_id)
     if not last.is_archived:
         raise FactChanged("This fact is not archived any more.")
-    unbury(last.content)
+    remove_tombstones(last.content)
     twin = find_twin(last)
     if twin is not None:
-        return Written(twin, None) if holds(twin, now) else hold_again(twin, now, origin=origin, now=now)
-    fact = revive(last, values=last, valid_from=last.valid_from, now=now)
+        return FactWrite(twin, None) if is_valid_at(twin, now) else revalidate_fact(twin, now, origin=origin, now=now)
+    fact = revive_version(last, values=last, valid_from=last.valid_from, now=now)
     detail = {} if last.trashed_at is None else {"trashed_at": last.trashed_at.isoformat()}
     entry = LogEntry(before=last, after=fact, detail=detail)
-    return Written(fact, log(EventKind.RESTORE, entry, origin=origin, now=now))
+    return FactWrite(fact, log_event(EventKind.RESTORE, entry, origin=origin, now=now))
 
 
-def merge_facts(*, fact_id: UUID, into_id: UUID, origin: Origin = PAGE, now: datetime) -> Written:
+def merge_facts(*, fact_id: UUID, into_id: UUID, origin: Origin = PAGE, now: datetime) -> FactWrite:
     """End a fact because another one says the same; that one takes over its links.
 
     Raises:
@@ -264,7 +274,7 @@ def merge_facts(*, fact_id: UUID, into_id: UUID, origin: Origin = PAGE, now: dat
     old, into = get_believed(fact_id), get_believed(into_id)
     if old.pk == into.pk:
         raise LinkRefused("A fact cannot be merged into itself.")
-    return merge(old, into, origin=origin, now=now)
+    return merge_versions(old, into, origin=origin, now=now)
 
 
 def link_facts(*, from_id: str, to_id: str, relation: str, origin: Origin = PAGE, now: datetime) -> MemoryEvent | None:
@@ -287,7 +297,7 @@ def link_facts(*, from_id: str, to_id: str, relation: str, origin: Origin = PAGE
         raise LinkRefused("A fact cannot be linked to itself.")
     if FactLink.objects.filter(**ends, relation=label).exists():
         return None
-    event = log(EventKind.LINK, _link_entry(**ends, relation=label), origin=origin, now=now)
+    event = log_event(EventKind.LINK, _link_entry(**ends, relation=label), origin=origin, now=now)
     FactLink.objects.create(**ends, relation=label, event=event, created_at=now)
     return event
 
@@ -301,7 +311,7 @@ def unlink_facts(*, link_id: UUID, now: datetime) -> MemoryEvent:
     entry = _link_entry(from_fact=link.from_fact, to_fact=link.to_fact, relation=link.relation)
     entry.detail["event"] = str(link.event_id or "")
     link.delete()
-    return log(EventKind.UNLINK, entry, origin=PAGE, now=now)
+    return log_event(EventKind.UNLINK, entry, origin=PAGE, now=now)
 
 
 def set_switches(*, uses_facts: bool | None = None, learns: bool | None = None) -> MemorySwitches:
@@ -320,7 +330,7 @@ def render_coach_block(*, now: datetime) -> Block:
     """Render the coach's memory block and mark exactly the facts in it as referenced at `now`."""
     # Or a row that is being replaced would be marked in vain, and its successor not at all.
     lock_memory()
-    block = block_of("coach", now)
+    block = get_block("coach", now)
     if block.fact_ids:
         # Never backwards: another conversation may have rendered a later one meanwhile.
         UserFact.objects.filter(pk__in=block.fact_ids, last_referenced_at__lt=now).update(last_referenced_at=now)
@@ -357,11 +367,11 @@ def _uuid_or_none(text: str) -> UUID | None:
         return None
 
 
-def _end(fact: UserFact, reason: str, kind: EventKind, *, origin: Origin, now: datetime) -> Written:
-    archive(fact, reason, now)
-    event = log(kind, LogEntry(before=fact), origin=origin, now=now)
-    bury(fact, event, now)
-    return Written(fact, event)
+def _end_fact(fact: UserFact, reason: str, kind: EventKind, *, origin: Origin, now: datetime) -> FactWrite:
+    archive_version(fact, reason, now)
+    event = log_event(kind, LogEntry(before=fact), origin=origin, now=now)
+    add_tombstone(fact, event, now)
+    return FactWrite(fact, event)
 
 
 def _link_entry(*, from_fact: UserFact, to_fact: UserFact, relation: str) -> LogEntry:
@@ -370,7 +380,7 @@ def _link_entry(*, from_fact: UserFact, to_fact: UserFact, relation: str) -> Log
 
 def _remember_again(
     known: UserFact, text: str, tags: dict[str, str], *, confidence: str, source: str, origin: Origin, now: datetime
-) -> Written:
+) -> FactWrite:
     """Supersede a known fact by what its repetition changes; an empty tag changes nothing."""
     changes: dict[str, Any] = {name: tag for name, tag in tags.items() if tag and tag != getattr(known, name)}
     if confidence == Confidence.ASSERTED and known.confidence != confidence:
@@ -378,20 +388,22 @@ def _remember_again(
     if known.score is not None:
         # What was learned before is now saved outright, and from here (settled 4).
         changes |= {"score": None, "source": source, "conversation_id": origin.conversation_id or known.conversation_id}
-    if not holds(known, now):
+    if not is_valid_at(known, now):
         # Said again after its end, or before its beginning: it holds from now on.
         changes |= {"content": text, "source": source, "valid_from": now}
     if not changes:
-        return Written(known, None)
+        return FactWrite(known, None)
     is_promotion = "confidence" in changes and changes.keys().isdisjoint({"topic", "category", "valid_from"})
-    return supersede(known, EventKind.PROMOTE if is_promotion else EventKind.UPDATE, changes, origin=origin, now=now)
+    return supersede_version(
+        known, EventKind.PROMOTE if is_promotion else EventKind.UPDATE, changes, origin=origin, now=now
+    )
 
 
 def _set_confidence(
     fact_id: UUID, confidence: Confidence, kind: EventKind, *, origin: Origin, now: datetime
-) -> Written:
+) -> FactWrite:
     lock_memory()
     old = get_believed(fact_id)
     if old.confidence == confidence:
-        return Written(old, None)
-    return supersede(old, kind, {"confidence": confidence, "score": None}, origin=origin, now=now)
+        return FactWrite(old, None)
+    return supersede_version(old, kind, {"confidence": confidence, "score": None}, origin=origin, now=now)

@@ -16,20 +16,20 @@ _LINKINGS: Final = (EventKind.LINK, EventKind.UNLINK)
 
 
 @dataclass(frozen=True, slots=True)
-class Erased:
+class Erasure:
     """What was erased: the ids by which others may still name it, and the messages that its words came from."""
 
     fact_ids: frozenset[UUID] = frozenset()
     event_ids: frozenset[UUID] = frozenset()
     message_ids: frozenset[int] = frozenset()
 
-    def __or__(self, other: "Erased") -> "Erased":
-        return Erased(
+    def __or__(self, other: "Erasure") -> "Erasure":
+        return Erasure(
             self.fact_ids | other.fact_ids, self.event_ids | other.event_ids, self.message_ids | other.message_ids
         )
 
 
-def erase_fact(*, fact_id: UUID) -> Erased:
+def erase_fact(*, fact_id: UUID) -> Erasure:
     """Erase a fact of the trash at once: every version, and what was merged into it or says the same words.
 
     The caller scrubs what names the ids elsewhere (prompt snapshots, replies).
@@ -42,21 +42,21 @@ def erase_fact(*, fact_id: UUID) -> Erased:
     last = get_last_version(fact_id)
     if last.trashed_at is None:
         raise FactChanged("Only a fact in the trash can be deleted for good.")
-    return _erase({last.lineage})
+    return _erase_lineages({last.lineage})
 
 
 def list_sources(*, fact_id: UUID) -> frozenset[int]:
     """Return the messages that the words of a fact came from, as `erase_fact` would. Raises FactNotFound."""
-    lineages = _with_the_same_words({get_last_version(fact_id).lineage})
+    lineages = _add_same_words({get_last_version(fact_id).lineage})
     rows = UserFact.objects.filter(lineage__in=lineages)
-    return _sources(rows, _events_about(frozenset(rows.values_list("pk", flat=True)), lineages))
+    return _list_messages(rows, _events_about(frozenset(rows.values_list("pk", flat=True)), lineages))
 
 
-def purge_facts(*, now: datetime) -> Erased:
+def purge_facts(*, now: datetime) -> Erasure:
     """Erase the facts of the owner in scope that have been in the trash for 30 days."""
     lock_memory()
     due = UserFact.objects.in_trash().filter(trashed_at__lte=now - TRASH_KEPT)
-    return _erase(set(due.values_list("lineage", flat=True)))
+    return _erase_lineages(set(due.values_list("lineage", flat=True)))
 
 
 def list_owners_of_old_trash(*, now: datetime) -> set[int]:
@@ -82,21 +82,21 @@ def drop_quotes(*, message_ids: Collection[int]) -> None:
             MemoryProposal.objects.filter(pk=proposal.pk).update(evidence={**proposal.evidence, "quotes": kept})
 
 
-def _erase(lineages: set[UUID]) -> Erased:
+def _erase_lineages(lineages: set[UUID]) -> Erasure:
     if not lineages:
-        return Erased()
-    lineages = _with_the_same_words(lineages)
+        return Erasure()
+    lineages = _add_same_words(lineages)
     rows = UserFact.objects.filter(lineage__in=lineages)
     fact_ids = frozenset(rows.values_list("pk", flat=True))
     about = _events_about(fact_ids, lineages)
-    erased = Erased(fact_ids, frozenset(about.values_list("pk", flat=True)), _sources(rows, about))
+    erased = Erasure(fact_ids, frozenset(about.values_list("pk", flat=True)), _list_messages(rows, about))
     _erase_proposals(set(rows.values_list("content_key", flat=True)), fact_ids)
     about.delete()
     rows.delete()
     return erased
 
 
-def _with_the_same_words(lineages: set[UUID]) -> set[UUID]:
+def _add_same_words(lineages: set[UUID]) -> set[UUID]:
     """Add the archived lineages that were merged into these or say what these said: words are erased everywhere."""
     found = set(lineages)
     words = set(UserFact.objects.filter(lineage__in=lineages).values_list("content_key", flat=True))
@@ -130,7 +130,7 @@ def _events_about(fact_ids: Collection[UUID], lineages: Collection[UUID]) -> Any
     )
 
 
-def _sources(rows: Iterable[UserFact], about: Any) -> frozenset[int]:
+def _list_messages(rows: Iterable[UserFact], about: Any) -> frozenset[int]:
     """Return the messages that rows quote, and those in which their events were asked for."""
     quoted = {quote["message_id"] for row in rows for quote in row.quotes}
     asked = about.filter(message_id__isnull=False).values_list("message_id", flat=True)

@@ -11,7 +11,14 @@ from django.db.models import Q
 
 from config.lib.errors import DomainError
 from memory.facts.history import list_versions
-from memory.facts.versions import FactNotFound, archive, find_twin, get_last_version, lock_memory, revive
+from memory.facts.versions import (
+    FactNotFound,
+    archive_version,
+    find_twin,
+    get_last_version,
+    lock_memory,
+    revive_version,
+)
 from memory.models import (
     ArchivedReason,
     EventKind,
@@ -53,9 +60,9 @@ def undo_event(*, event_id: UUID, now: datetime) -> MemoryEvent:
     if event is None:
         raise FactNotFound("There is nothing to undo.")
     if event.undone_at is None:
-        _take_back(event, now)
+        _undo_event(event, now)
         if event.batch_id is not None:
-            _let_wait_again(event.batch_id)
+            _reopen_proposal(event.batch_id)
     return event
 
 
@@ -74,12 +81,12 @@ def undo_batch(*, batch_id: UUID, now: datetime) -> list[MemoryEvent]:
         raise FactNotFound("There is nothing to undo.")
     standing = [event for event in events if event.undone_at is None]
     with transaction.atomic():  # a refusal comes when some are taken back already
-        _take_all_back(standing, now)
-    _let_wait_again(batch_id)
+        _undo_events(standing, now)
+    _reopen_proposal(batch_id)
     return standing
 
 
-def _let_wait_again(batch_id: UUID) -> None:
+def _reopen_proposal(batch_id: UUID) -> None:
     """Reopen the proposal whose own words are taken back; what was evicted to make room for them may stay so."""
     standing = MemoryEvent.objects.filter(batch_id=batch_id, undone_at__isnull=True).exclude(kind=EventKind.EVICT)
     if not standing.exists():
@@ -88,14 +95,14 @@ def _let_wait_again(batch_id: UUID) -> None:
         )
 
 
-def _take_all_back(events: list[MemoryEvent], now: datetime) -> None:
+def _undo_events(events: list[MemoryEvent], now: datetime) -> None:
     """Take events back in an order that each allows: they share their time, so it does not tell which was last."""
     waiting = events
     while waiting:
         refused = []
         for event in waiting:
             try:
-                _take_back(event, now)
+                _undo_event(event, now)
             except UndoRefused:
                 # Refusals come before the first write, so nothing is half done.
                 refused.append(event)
@@ -104,13 +111,13 @@ def _take_all_back(events: list[MemoryEvent], now: datetime) -> None:
         waiting = refused
 
 
-def _take_back(event: MemoryEvent, now: datetime) -> None:
+def _undo_event(event: MemoryEvent, now: datetime) -> None:
     _UNDO[EventKind(event.kind)](event, now)
     event.undone_at = now
     event.save(update_fields=["undone_at"])
 
 
-def _last_row_since(event: MemoryEvent) -> UserFact:
+def _get_last_row(event: MemoryEvent) -> UserFact:
     """Return the last row of the event's lineage, which is as the event left it.
 
     Raises:
@@ -123,12 +130,15 @@ def _last_row_since(event: MemoryEvent) -> UserFact:
     later = standing.exclude(pk=event.pk).exclude(kind__in=_BESIDE_VERSIONS)
     last = versions[-1]
     left_archived = event.kind in _ENDINGS or event.detail.get("is_ended", False)
-    if any(_place(other, places) > _place(event, places) for other in later) or last.is_archived != left_archived:
+    if (
+        any(_event_position(other, places) > _event_position(event, places) for other in later)
+        or last.is_archived != left_archived
+    ):
         raise UndoRefused(_CHANGED_SINCE)
     return last
 
 
-def _place(event: MemoryEvent, places: dict[UUID, int]) -> tuple[int, int]:
+def _event_position(event: MemoryEvent, places: dict[UUID, int]) -> tuple[int, int]:
     """Return where an event stands among those of a lineage: writes of one turn share their time, so it cannot tell."""
     if event.kind in _ENDINGS and event.before_id in places:
         # What was archived already can be deleted, too.
@@ -139,38 +149,38 @@ def _place(event: MemoryEvent, places: dict[UUID, int]) -> tuple[int, int]:
 
 
 def _undo_save(event: MemoryEvent, now: datetime) -> None:
-    archive(_last_row_since(event), ArchivedReason.UNDONE, now)
+    archive_version(_get_last_row(event), ArchivedReason.UNDONE, now)
 
 
 def _undo_restore(event: MemoryEvent, now: datetime) -> None:
-    last = _last_row_since(event)
-    archive(last, ArchivedReason.UNDONE, now)
+    last = _get_last_row(event)
+    archive_version(last, ArchivedReason.UNDONE, now)
     # Back into the trash, if it came from there: its owner had deleted it then.
     UserFact.objects.filter(pk=last.pk).update(trashed_at=event.detail.get("trashed_at"))
 
 
 def _undo_import(event: MemoryEvent, now: datetime) -> None:
-    last = _last_row_since(event)
+    last = _get_last_row(event)
     if not last.is_archived:
-        archive(last, ArchivedReason.UNDONE, now)
+        archive_version(last, ArchivedReason.UNDONE, now)
     # What was brought in as ended cannot end: all of it leaves by the trash.
     UserFact.objects.filter(pk=last.pk).update(trashed_at=now)
 
 
 def _undo_change(event: MemoryEvent, now: datetime) -> None:
-    last, before = _last_row_since(event), event.before
+    last, before = _get_last_row(event), event.before
     assert before is not None, "a change has a row before it"
-    archive(last, ArchivedReason.UNDONE, now)
+    archive_version(last, ArchivedReason.UNDONE, now)
     if find_twin(last, before.content_key) is not None:
         return
     # From where the wrong row began: what held before it held until then. What had ended by then has its own time.
     valid_from = max(before.valid_from, last.valid_from)
     has_ended = before.valid_until is not None and before.valid_until <= valid_from
-    revive(last, values=before, valid_from=before.valid_from if has_ended else valid_from, now=now)
+    revive_version(last, values=before, valid_from=before.valid_from if has_ended else valid_from, now=now)
 
 
 def _undo_confirm(event: MemoryEvent, now: datetime) -> None:
-    last = _last_row_since(event)
+    last = _get_last_row(event)
     if last.last_confirmed_at != event.created_at:
         raise UndoRefused("This fact was confirmed again since; there is nothing left to undo.")
     last.last_confirmed_at = event.previous_confirmed_at
@@ -180,14 +190,14 @@ def _undo_confirm(event: MemoryEvent, now: datetime) -> None:
 def _undo_ending(event: MemoryEvent, now: datetime) -> None:
     ended = event.before
     assert ended is not None, "an ending has a row before it"
-    last = _last_row_since(event)
+    last = _get_last_row(event)
     Tombstone.objects.filter(event=event).delete()
     if event.kind == EventKind.MERGE:
         FactLink.objects.filter(event=event).delete()
     if event.kind == EventKind.DELETE:
         UserFact.objects.filter(lineage=ended.lineage).update(trashed_at=None)
     if not event.detail.get("was_archived") and find_twin(ended) is None:
-        revive(last, values=ended, valid_from=ended.valid_from, now=now)
+        revive_version(last, values=ended, valid_from=ended.valid_from, now=now)
 
 
 def _undo_link(event: MemoryEvent, now: datetime) -> None:

@@ -67,7 +67,7 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class FactWrite:
     """What a write did: the row as it now stands, and the event that undoes it; no event when nothing changed."""
 
     fact: UserFact
@@ -125,7 +125,7 @@ def get_last_version(fact_id: UUID) -> UserFact:
     return UserFact.objects.filter(lineage=row.lineage).last_of_lineage().get()
 
 
-def holds(fact: UserFact, now: datetime) -> bool:
+def is_valid_at(fact: UserFact, now: datetime) -> bool:
     """Tell whether a fact holds at `now`, or did when it was written."""
     # A turn keeps the time at which it began; what was written meanwhile is not of the future.
     moment = max(now, fact.created_at)
@@ -138,7 +138,7 @@ def find_twin(fact: UserFact, key: str | None = None) -> UserFact | None:
     return rows.exclude(lineage=fact.lineage).first()
 
 
-def insert(*, now: datetime, origin: Origin, **values: Any) -> UserFact:
+def insert_version(*, now: datetime, origin: Origin, **values: Any) -> UserFact:
     """Insert a version; on top of `supersedes`, its links follow to it."""
     fact_id = uuid4()
     defaults = {
@@ -155,7 +155,7 @@ def insert(*, now: datetime, origin: Origin, **values: Any) -> UserFact:
     return fact
 
 
-def archive(fact: UserFact, reason: str, now: datetime) -> None:
+def archive_version(fact: UserFact, reason: str, now: datetime) -> None:
     """End a believed row. Raises FactChanged when somebody else has."""
     ended = UserFact.objects.believed().filter(pk=fact.pk).update(archived_at=now, archived_reason=reason)
     if not ended:
@@ -163,28 +163,30 @@ def archive(fact: UserFact, reason: str, now: datetime) -> None:
     fact.archived_at, fact.archived_reason = now, reason
 
 
-def supersede(old: UserFact, kind: EventKind, changes: dict[str, Any], *, origin: Origin, now: datetime) -> Written:
+def supersede_version(
+    old: UserFact, kind: EventKind, changes: dict[str, Any], *, origin: Origin, now: datetime
+) -> FactWrite:
     """Replace a row by one that differs in `changes`; words that are held true already merge it into those."""
     twin = find_twin(old, content_key(changes.get("content", old.content)))
     if twin is not None:
-        return merge(old, twin, origin=origin, now=now)
-    archive(old, ArchivedReason.SUPERSEDED, now)
+        return merge_versions(old, twin, origin=origin, now=now)
+    archive_version(old, ArchivedReason.SUPERSEDED, now)
     # A fact that begins later keeps its beginning; one that had ended holds again, without an end.
     values = {name: getattr(old, name) for name in INHERITED} | {"valid_from": max(now, old.valid_from)} | changes
     if values["valid_until"] is not None and values["valid_until"] <= values["valid_from"]:
         values["valid_until"] = None
-    new = insert(now=now, origin=origin, supersedes=old, **values)
-    return Written(new, log(kind, LogEntry(before=old, after=new), origin=origin, now=now))
+    new = insert_version(now=now, origin=origin, supersedes=old, **values)
+    return FactWrite(new, log_event(kind, LogEntry(before=old, after=new), origin=origin, now=now))
 
 
-def merge(old: UserFact, into: UserFact, *, origin: Origin, now: datetime) -> Written:
+def merge_versions(old: UserFact, into: UserFact, *, origin: Origin, now: datetime) -> FactWrite:
     """End a row because another one says it; that one takes over its links."""
-    archive(old, ArchivedReason.MERGED, now)
-    if not holds(into, now):
-        into = hold_again(into, max(now, old.valid_from), origin=origin, now=now).fact
-    event = log(EventKind.MERGE, LogEntry(before=old, after=into), origin=origin, now=now)
+    archive_version(old, ArchivedReason.MERGED, now)
+    if not is_valid_at(into, now):
+        into = revalidate_fact(into, max(now, old.valid_from), origin=origin, now=now).fact
+    event = log_event(EventKind.MERGE, LogEntry(before=old, after=into), origin=origin, now=now)
     _copy_links(old, into, event)
-    return Written(into, event)
+    return FactWrite(into, event)
 
 
 def _copy_links(old: UserFact, twin: UserFact, event: MemoryEvent) -> None:
@@ -201,12 +203,12 @@ def _copy_links(old: UserFact, twin: UserFact, event: MemoryEvent) -> None:
             )
 
 
-def hold_again(fact: UserFact, valid_from: datetime, *, origin: Origin, now: datetime) -> Written:
+def revalidate_fact(fact: UserFact, valid_from: datetime, *, origin: Origin, now: datetime) -> FactWrite:
     """Let words that ended, or have not begun, hold from `valid_from` on."""
-    return supersede(fact, EventKind.UPDATE, {"valid_from": valid_from}, origin=origin, now=now)
+    return supersede_version(fact, EventKind.UPDATE, {"valid_from": valid_from}, origin=origin, now=now)
 
 
-def revive(last: UserFact, *, values: UserFact, valid_from: datetime, now: datetime) -> UserFact:
+def revive_version(last: UserFact, *, values: UserFact, valid_from: datetime, now: datetime) -> UserFact:
     """Put a new row with the content of `values` on top of the archived `last` row of the lineage."""
     inherited = {name: getattr(values, name) for name in INHERITED}
     # Instants only move on: what happened to these words since `values` was written is kept.
@@ -215,10 +217,10 @@ def revive(last: UserFact, *, values: UserFact, valid_from: datetime, now: datet
         inherited["last_confirmed_at"] = last.last_confirmed_at
     if last.trashed_at is not None:
         UserFact.objects.filter(lineage=last.lineage).update(trashed_at=None)
-    return insert(now=now, origin=PAGE, **{**inherited, "supersedes": last, "valid_from": valid_from})
+    return insert_version(now=now, origin=PAGE, **{**inherited, "supersedes": last, "valid_from": valid_from})
 
 
-def log(kind: EventKind, entry: LogEntry, *, origin: Origin, now: datetime) -> MemoryEvent:
+def log_event(kind: EventKind, entry: LogEntry, *, origin: Origin, now: datetime) -> MemoryEvent:
     """Write down what happened, so that it can be undone."""
     row = entry.before or entry.after
     assert row is not None or entry.place is not None, "an event is about a fact or a place"
@@ -237,28 +239,28 @@ def log(kind: EventKind, entry: LogEntry, *, origin: Origin, now: datetime) -> M
     )
 
 
-def digest_of(content: str) -> str:
+def digest_content(content: str) -> str:
     """Return what a tombstone keeps of words: a digest keyed by the owner, equal for equal normal forms."""
     return salted_hmac(f"memory.tombstone.{owner_id()}", normal_form(content), algorithm="sha256").hexdigest()
 
 
-def topic_mark(topic: str) -> str:
+def digest_topic(topic: str) -> str:
     """Return what a tombstone keeps of a topic, which its owner may have named: a digest too; empty for none."""
-    return digest_of(topic)[:MAX_TOPIC] if topic else ""
+    return digest_content(topic)[:MAX_TOPIC] if topic else ""
 
 
-def bury(fact: UserFact, event: MemoryEvent, now: datetime) -> None:
+def add_tombstone(fact: UserFact, event: MemoryEvent, now: datetime) -> None:
     """Leave a tombstone, so that no extraction brings the fact back."""
     Tombstone.objects.create(
         category=fact.category,
-        topic=topic_mark(fact.topic),
-        digest=digest_of(fact.content),
+        topic=digest_topic(fact.topic),
+        digest=digest_content(fact.content),
         message_ids=sorted({quote["message_id"] for quote in fact.quotes}),
         event=event,
         created_at=now,
     )
 
 
-def unbury(content: str) -> None:
+def remove_tombstones(content: str) -> None:
     """Lift the tombstones of words that their owner has said again."""
-    Tombstone.objects.filter(digest=digest_of(content)).delete()
+    Tombstone.objects.filter(digest=digest_content(content)).delete()

@@ -10,7 +10,7 @@ from typing import Any, Final, Literal
 from uuid import UUID
 
 from config.lib.text import clean_text
-from memory.wording import FactRefused, category_for, fact_text, topic_slug
+from memory.wording import FactRefused, find_category, parse_content, parse_topic
 
 MISSING_CONFIDENCE: Final = 0.5
 LEAST_CONFIDENCE: Final = 0.3  # below it a fact is not even kept for recall
@@ -55,23 +55,25 @@ def parse_answer(text: str) -> ExtractionAnswer | None:
     A fact with a wrong type, a null or a number that is none in a needed place, or a key given twice, is left out
     alone; so is one below LEAST_CONFIDENCE. Confidence is clamped to 0..1 and 0.5 when missing.
     """
-    for value in islice(_objects(text), MAX_OBJECTS):
+    for value in islice(_iter_objects(text), MAX_OBJECTS):
         if "facts" in value or "summary" in value:
             given, summary = value.get("facts"), value.get("summary")
-            facts = [_answered(fact) for fact in given[: 4 * MAX_FACTS]] if isinstance(given, list) else []
+            facts = [_parse_fact(fact) for fact in given[: 4 * MAX_FACTS]] if isinstance(given, list) else []
             kept = [fact for fact in facts if fact is not None]
             said = clean_text(summary).strip()[:MAX_SUMMARY] if isinstance(summary, str) else ""
             return ExtractionAnswer(said, tuple(kept[:MAX_FACTS]))
     return None
 
 
-class _Doubled(dict[str, Any]):
+class _DuplicateKeys(dict[str, Any]):
     """An object in which a key was given twice: nobody knows which value was meant."""
 
 
-def _objects(text: str) -> Iterator[dict[str, Any]]:
+def _iter_objects(text: str) -> Iterator[dict[str, Any]]:
     """Yield the JSON objects that begin at the braces of a text, one inside another not again."""
-    decoder = json.JSONDecoder(object_pairs_hook=_object, parse_constant=lambda _: math.nan, parse_int=_integer)
+    decoder = json.JSONDecoder(
+        object_pairs_hook=_build_object, parse_constant=lambda _: math.nan, parse_int=_parse_integer
+    )
     at = text.find("{")
     for _ in range(MAX_OBJECTS):
         if at < 0:
@@ -85,27 +87,27 @@ def _objects(text: str) -> Iterator[dict[str, Any]]:
         at = text.find("{", end)
 
 
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _build_object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     value = dict(pairs)
-    return value if len(value) == len(pairs) else _Doubled(value)
+    return value if len(value) == len(pairs) else _DuplicateKeys(value)
 
 
-def _integer(digits: str) -> float:
+def _parse_integer(digits: str) -> float:
     return int(digits) if len(digits) < 20 else math.inf
 
 
-def _answered(fact: object) -> AnsweredFact | None:
+def _parse_fact(fact: object) -> AnsweredFact | None:
     """Return a fact of the answer; None if it cannot be used."""
-    if not isinstance(fact, dict) or isinstance(fact, _Doubled):
+    if not isinstance(fact, dict) or isinstance(fact, _DuplicateKeys):
         return None
     op, content, topic = fact.get("op"), fact.get("content"), fact.get("topic", "")
-    confidence = _confidence(fact.get("confidence"))
+    confidence = _parse_confidence(fact.get("confidence"))
     if not isinstance(op, str) or op not in _OPS or confidence is None or not isinstance(topic, str | None):
         return None
-    target_id = _uuid(fact.get("target_id"))
+    target_id = _parse_uuid(fact.get("target_id"))
     try:
-        text = fact_text(content) if isinstance(content, str) and (content.strip() or op != "skip") else ""
-        tag = topic_slug(topic or "")
+        text = parse_content(content) if isinstance(content, str) and (content.strip() or op != "skip") else ""
+        tag = parse_topic(topic or "")
     except FactRefused:
         return None
     if not text and (op != "skip" or target_id is None):
@@ -115,18 +117,18 @@ def _answered(fact: object) -> AnsweredFact | None:
     return AnsweredFact(
         op=_OPS[op],
         target_id=target_id,
-        category=category if category in CATEGORIES else category_for(tag),
+        category=category if category in CATEGORIES else find_category(tag),
         topic=tag,
         content=text,
         confidence=confidence,
-        conflicts_with=_uuid(fact.get("conflicts_with")),
+        conflicts_with=_parse_uuid(fact.get("conflicts_with")),
         quotes=tuple(quote for quote in quotes if isinstance(quote, str | dict))[:MAX_QUOTES]
         if isinstance(quotes, list)
         else (),
     )
 
 
-def _confidence(value: object) -> float | None:
+def _parse_confidence(value: object) -> float | None:
     if value is None:
         return MISSING_CONFIDENCE
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
@@ -135,7 +137,7 @@ def _confidence(value: object) -> float | None:
     return clamped if clamped >= LEAST_CONFIDENCE else None
 
 
-def _uuid(value: object) -> UUID | None:
+def _parse_uuid(value: object) -> UUID | None:
     if not isinstance(value, str) or not re.fullmatch(r"[0-9a-fA-F-]{32,36}", value.strip()):
         return None
     try:

@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db import transaction
 
 from config.lib.llm.vectors import STATIC, cosines
-from memory.claims.claims import Reading, read
+from memory.claims.claims import Reading, read_claims
 from memory.claims.support import contradicts
 from memory.facts.review import propose_merge
 from memory.models import UserFact
@@ -28,21 +28,21 @@ def propose_merges(*, now: datetime, is_dry_run: bool = False) -> list[tuple[UUI
     facts = list(UserFact.objects.current(now).by_reference()[:MOST])
     proposed: list[tuple[UUID, UUID]] = []
     with transaction.atomic():
-        for one, other in _alike(facts):
+        for one, other in _iter_pairs(facts):
             if len(proposed) == MAX_PROPOSED:
                 break
-            old, into = _ordered(one, other)
-            if propose_merge(fact_id=old.pk, into_id=into.pk, why=_why(old, into), now=now) is not None:
+            old, into = _order_pair(one, other)
+            if propose_merge(fact_id=old.pk, into_id=into.pk, why=_explain_merge(old, into), now=now) is not None:
                 proposed.append((old.pk, into.pk))
         # A dry run does all of it, and takes it back: so it cannot say anything else.
         transaction.set_rollback(is_dry_run)
     return proposed
 
 
-def say_the_same(one: str, other: str) -> bool:
+def is_same_claim(one: str, other: str) -> bool:
     """Tell whether two lines say the same: alike in meaning, and equal in every number, bound, negation and name."""
     near = cosines(one, [other], model=STATIC)
-    return _is_one(_Line.of(one), _Line.of(other), near[0] if near else math.nan)
+    return _is_same(_Line.from_text(one), _Line.from_text(other), near[0] if near else math.nan)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,15 +54,15 @@ class _Line:
     exact: frozenset[object]  # figures, bounds, negations, exclusions, tickers and names
 
     @classmethod
-    def of(cls, text: str) -> Self:
+    def from_text(cls, text: str) -> Self:
         """Read a line."""
-        reading = read(text)
-        return cls(text, frozenset(term.key for term in reading.of_kind("word")), frozenset(_exact(reading)))
+        reading = read_claims(text)
+        return cls(text, frozenset(term.key for term in reading.of_kind("word")), frozenset(_list_exact_terms(reading)))
 
 
-def _alike(facts: list[UserFact]) -> Iterator[tuple[UserFact, UserFact]]:
+def _iter_pairs(facts: list[UserFact]) -> Iterator[tuple[UserFact, UserFact]]:
     """Yield the pairs that say the same; what is part of a pair is in no second one."""
-    lines = {fact.pk: _Line.of(fact.content) for fact in facts}
+    lines = {fact.pk: _Line.from_text(fact.content) for fact in facts}
     taken: set[UUID] = set()
     for at, fact in enumerate(facts):
         others = [other for other in facts[at + 1 :] if other.pk not in taken]
@@ -70,31 +70,31 @@ def _alike(facts: list[UserFact]) -> Iterator[tuple[UserFact, UserFact]]:
             continue
         near = cosines(fact.content, [other.content for other in others], model=STATIC)
         for other, cosine in zip(others, near or [math.nan] * len(others), strict=True):
-            if _is_one(lines[fact.pk], lines[other.pk], cosine):
+            if _is_same(lines[fact.pk], lines[other.pk], cosine):
                 taken |= {fact.pk, other.pk}
                 yield fact, other
                 break
 
 
-def _is_one(one: _Line, other: _Line, cosine: float) -> bool:
+def _is_same(one: _Line, other: _Line, cosine: float) -> bool:
     is_near = cosine >= ALIKE or one.words == other.words
     return is_near and one.exact == other.exact and not contradicts(one.text, other.text)
 
 
-def _exact(reading: Reading) -> set[object]:
+def _list_exact_terms(reading: Reading) -> set[object]:
     """Return what must be equal to the letter: figures, bounds, negations, exclusions, tickers and names."""
     exact: set[object] = {(term.kind, term.key, term.unit) for term in reading.of_kind("number", "bound")}
     exact |= {term.kind for term in reading.of_kind("only", "not")}
     return exact | {term.key for term in reading.terms if term.is_name}
 
 
-def _ordered(one: UserFact, other: UserFact) -> tuple[UserFact, UserFact]:
+def _order_pair(one: UserFact, other: UserFact) -> tuple[UserFact, UserFact]:
     """Return which of two is to end, and into which: learned into said outright, else the older into the newer."""
     into = max(one, other, key=lambda fact: (fact.score is None, fact.created_at, str(fact.pk)))
     return (other, into) if into is one else (one, into)
 
 
-def _why(old: UserFact, into: UserFact) -> str:
+def _explain_merge(old: UserFact, into: UserFact) -> str:
     if old.score is not None and into.score is None:
         return "Keel learned from a chat what you had said outright."
     return "These two seem to say the same."

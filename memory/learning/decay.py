@@ -9,7 +9,7 @@ from memory.recall.blocks import INJECTION_FLOOR, effective_score
 
 
 @dataclass(frozen=True, slots=True)
-class Faded:
+class FadedFact:
     """A fact whose effective score (0..1) has fallen below what a prompt may carry."""
 
     fact_id: UUID
@@ -17,7 +17,7 @@ class Faded:
     score: float
 
 
-def report_faded(*, now: datetime, is_dry_run: bool = False) -> list[Faded]:
+def report_faded_facts(*, now: datetime, is_dry_run: bool = False) -> list[FadedFact]:
     """Return the learned facts of the owner that crossed the floor since the last report, and note that it was made.
 
     Twice at the same time: the second report is empty.
@@ -26,9 +26,10 @@ def report_faded(*, now: datetime, is_dry_run: bool = False) -> list[Faded]:
     since = switches.decay_reported_at if switches is not None else None
     learned = UserFact.objects.current(now).filter(score__gte=INJECTION_FLOOR).order_by("created_at", "id")
     faded = [
-        Faded(fact.pk, fact.content, _score_at(fact, now))
+        FadedFact(fact.pk, fact.content, _get_score_at(fact, now))
         for fact in learned
-        if _score_at(fact, now) < INJECTION_FLOOR and (since is None or _score_at(fact, since) >= INJECTION_FLOOR)
+        if _get_score_at(fact, now) < INJECTION_FLOOR
+        and (since is None or _get_score_at(fact, since) >= INJECTION_FLOOR)
     ]
     if not is_dry_run:
         if switches is None:
@@ -38,7 +39,7 @@ def report_faded(*, now: datetime, is_dry_run: bool = False) -> list[Faded]:
     return faded
 
 
-def _score_at(fact: UserFact, moment: datetime) -> float:
+def _get_score_at(fact: UserFact, moment: datetime) -> float:
     assert fact.score is not None, "only learned facts are looked at"
     affirmed_at = max(fact.valid_from, fact.last_confirmed_at or fact.valid_from)
     return effective_score(fact.score, unconfirmed_for=moment - affirmed_at)

@@ -15,7 +15,7 @@ from config.lib.llm.tokens import CHARS_PER_TOKEN, estimate_tokens
 from config.lib.text import clean_text, normal_form
 from memory.claims.support import Quote, TypedMessage, contradicts, verify_quotes
 from memory.learning.answers import AnsweredFact, ExtractionAnswer, Op, parse_answer
-from memory.learning.prompts import EXTRACTOR, UNREADABLE, extraction_request, turn_line
+from memory.learning.prompts import EXTRACTOR, UNREADABLE, format_request, format_turn
 
 CHUNK_TOKENS: Final = 8_000  # estimated, of the transcript in one call
 ANSWER_TOKENS: Final = 4_000
@@ -89,7 +89,7 @@ class Extraction:
     is_tainted: bool = False
 
 
-async def extract(
+async def extract_facts(
     turns: Sequence[Turn],
     known_facts: Sequence[KnownFact],
     summary: str,
@@ -110,15 +110,15 @@ async def extract(
     done: list[Chunk] = []
     for chunk in chunk_turns(turns, chunk_tokens):
         try:
-            answer = await _ask(chunk, known_facts, summary, models)
+            answer = await _ask_model(chunk, known_facts, summary, models)
         except LLMUnavailable:
             if not done or done[-1].through_message_id is None:
                 raise
-            return _extraction(candidates, summary, done, is_complete=False)
-        candidates = _later_wins(candidates, _candidates(answer, known_facts, typed))
+            return _build_extraction(candidates, summary, done, is_complete=False)
+        candidates = _join_candidates(candidates, _list_candidates(answer, known_facts, typed))
         summary = answer.summary or summary
         done.append(chunk)
-    return _extraction(candidates, summary, done, is_complete=True)
+    return _build_extraction(candidates, summary, done, is_complete=True)
 
 
 def chunk_turns(turns: Sequence[Turn], max_tokens: int) -> list[Chunk]:
@@ -131,9 +131,9 @@ def chunk_turns(turns: Sequence[Turn], max_tokens: int) -> list[Chunk]:
     used = 0
     through: int | None = None
     for turn in turns:
-        pieces = list(_pieces(turn, max_tokens))
+        pieces = list(_split_turn(turn, max_tokens))
         for number, piece in enumerate(pieces, start=1):
-            size = _size(piece)
+            size = _estimate_turn(piece)
             if held and used + size > max_tokens:
                 chunks.append(Chunk(tuple(held), through))
                 held, used = [], 0
@@ -153,8 +153,10 @@ def strip_block(text: str, block_text: str) -> str:
     return clean_text(text).replace(block, "").strip() if block else text
 
 
-async def _ask(chunk: Chunk, known_facts: Sequence[KnownFact], summary: str, models: Sequence[str]) -> ExtractionAnswer:
-    request = extraction_request(
+async def _ask_model(
+    chunk: Chunk, known_facts: Sequence[KnownFact], summary: str, models: Sequence[str]
+) -> ExtractionAnswer:
+    request = format_request(
         known_facts=[
             {
                 "id": str(fact.id),
@@ -166,7 +168,7 @@ async def _ask(chunk: Chunk, known_facts: Sequence[KnownFact], summary: str, mod
             for fact in known_facts
         ],
         summary=summary,
-        turns=[_turn_data(turn) for turn in chunk.turns],
+        turns=[_describe_turn(turn) for turn in chunk.turns],
     )
     messages = [{"role": "system", "content": EXTRACTOR}, {"role": "user", "content": request}]
     for attempt in range(TRIES):
@@ -178,7 +180,7 @@ async def _ask(chunk: Chunk, known_facts: Sequence[KnownFact], summary: str, mod
     raise LLMUnavailable("empty", "The model's answers could not be read. Please try again in a moment.")
 
 
-def _extraction(
+def _build_extraction(
     candidates: Sequence[Candidate], summary: str, done: Sequence[Chunk], *, is_complete: bool
 ) -> Extraction:
     return Extraction(
@@ -190,41 +192,41 @@ def _extraction(
     )
 
 
-def _pieces(turn: Turn, max_tokens: int) -> Iterator[Turn]:
+def _split_turn(turn: Turn, max_tokens: int) -> Iterator[Turn]:
     """Yield the turn, or pieces of it that fit one chunk each."""
-    if _size(turn) <= max_tokens:
+    if _estimate_turn(turn) <= max_tokens:
         yield turn
         return
     rest = turn.text
-    overhead = _size(replace(turn, text=""))
+    overhead = _estimate_turn(replace(turn, text=""))
     while rest:
         length = max(1, (max_tokens - overhead - 1) * CHARS_PER_TOKEN)
         # Escapes take up to twelve characters for one; a piece is made smaller until it fits.
-        while length > 1 and _size(replace(turn, text=rest[:length])) > max_tokens:
+        while length > 1 and _estimate_turn(replace(turn, text=rest[:length])) > max_tokens:
             length //= 2
         yield replace(turn, text=rest[:length])
         rest = rest[length:]
 
 
-def _size(turn: Turn) -> int:
-    return estimate_tokens(turn_line(_turn_data(turn)) + "\n")
+def _estimate_turn(turn: Turn) -> int:
+    return estimate_tokens(format_turn(_describe_turn(turn)) + "\n")
 
 
-def _turn_data(turn: Turn) -> dict[str, Any]:
+def _describe_turn(turn: Turn) -> dict[str, Any]:
     untrusted = {"untrusted": True} if turn.is_tainted or turn.role == "tool" else {}
     return {"id": turn.message_id, "role": turn.role, **untrusted, "text": turn.text}
 
 
-def _candidates(
+def _list_candidates(
     answer: ExtractionAnswer, known_facts: Sequence[KnownFact], typed: Sequence[TypedMessage]
 ) -> list[Candidate]:
     known = {fact.id: fact for fact in known_facts}
     by_words = {normal_form(fact.content): fact for fact in known_facts}
-    found = (_candidate(fact, known, by_words, typed) for fact in answer.facts)
+    found = (_check_fact(fact, known, by_words, typed) for fact in answer.facts)
     return [candidate for candidate in found if candidate is not None]
 
 
-def _candidate(
+def _check_fact(
     fact: AnsweredFact,
     known: Mapping[UUID, KnownFact],
     by_words: Mapping[str, KnownFact],
@@ -264,7 +266,7 @@ def _candidate(
     )
 
 
-def _later_wins(earlier: Sequence[Candidate], later: Sequence[Candidate]) -> list[Candidate]:
+def _join_candidates(earlier: Sequence[Candidate], later: Sequence[Candidate]) -> list[Candidate]:
     """Join the candidates: equal ones are one, and what the user said later replaces what it goes against."""
     joined = list(earlier)
     for candidate in later:

@@ -64,7 +64,7 @@ UNREADABLE: Final = (
 )
 
 
-def extraction_request(
+def format_request(
     *, known_facts: Iterable[Mapping[str, Any]], summary: str, turns: Iterable[Mapping[str, Any]]
 ) -> str:
     """Return the data of one extraction: known facts, earlier summary and turns, each as one line of JSON.
@@ -72,19 +72,19 @@ def extraction_request(
     A known fact is `{id, category, topic, explicit, content}`, a turn `{id, role, text, untrusted}`.
     """
     parts = [
-        ("known_facts", [_data({**fact, "content": prompt_line(str(fact["content"]))}) for fact in known_facts]),
-        ("earlier_summary", [_data(summary)] if summary else []),
-        ("transcript", [_data(turn) for turn in turns]),
+        ("known_facts", [_format_json({**fact, "content": prompt_line(str(fact["content"]))}) for fact in known_facts]),
+        ("earlier_summary", [_format_json(summary)] if summary else []),
+        ("transcript", [_format_json(turn) for turn in turns]),
     ]
     return "\n\n".join("\n".join([f"<{name}>", *lines, f"</{name}>"]) for name, lines in parts)
 
 
-def turn_line(turn: Mapping[str, Any]) -> str:
+def format_turn(turn: Mapping[str, Any]) -> str:
     """Return the line of the transcript that a turn takes."""
-    return _data(turn)
+    return _format_json(turn)
 
 
-def _data(value: object) -> str:
+def _format_json(value: object) -> str:
     # Escaped, no text in it can end its line or close what it stands in.
     return (
         json.dumps(value, ensure_ascii=False)

@@ -15,9 +15,9 @@ from memory.facts.queries import is_learning, list_topics
 from memory.facts.review import propose_fact
 from memory.facts.versions import FactChanged, FactNotFound, Origin
 from memory.learning.extraction import Candidate, KnownFact
-from memory.learning.writes import Buried, TrustRefused, learn_fact, refuse_buried
+from memory.learning.writes import FactForgotten, TrustRefused, learn_fact, refuse_forgotten
 from memory.models import ProposalKind, UserFact
-from memory.wording import FactRefused, own_topic
+from memory.wording import FactRefused, filter_topic
 
 MAX_KNOWN: Final = 200  # facts that an extractor is told, the most recently referenced first
 CONFLICTS: Final = "You said something else outright."
@@ -25,7 +25,7 @@ NOT_YOURS: Final = "This came up in a chat with news or other text in view, and 
 
 
 @dataclass(frozen=True, slots=True)
-class Reconciled:
+class ReconcileCounts:
     """How many candidates became what."""
 
     saved: int = 0  # new facts
@@ -34,8 +34,8 @@ class Reconciled:
     known: int = 0  # nothing new in them
     dropped: int = 0  # unsupported, forgotten, refused, or changed meanwhile
 
-    def __add__(self, other: "Reconciled") -> "Reconciled":
-        return Reconciled(*(a + b for a, b in zip(asdict(self).values(), asdict(other).values(), strict=True)))
+    def __add__(self, other: "ReconcileCounts") -> "ReconcileCounts":
+        return ReconcileCounts(*(a + b for a, b in zip(asdict(self).values(), asdict(other).values(), strict=True)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +58,14 @@ def list_known_facts(now: datetime) -> list[KnownFact]:
     ]
 
 
-def reconcile(
+def reconcile_candidates(
     candidates: Iterable[Candidate],
     *,
     said_at: Mapping[int, datetime],
     is_tainted: bool,
     origin: Origin,
     now: datetime,
-) -> Reconciled:
+) -> ReconcileCounts:
     """Write what the candidates of one extraction deserve; call it inside `owned_tx(user)`. It refuses nothing.
 
     `said_at` gives the time of each message that a candidate may quote; `is_tainted` says that text the user did not
@@ -73,7 +73,7 @@ def reconcile(
     paused all are dropped.
     """
     if not is_learning():
-        return Reconciled(dropped=sum(1 for _ in candidates))
+        return ReconcileCounts(dropped=sum(1 for _ in candidates))
     last_said_at = max(said_at.values(), default=now)
     scene = _Scene(
         said_at=said_at,
@@ -83,29 +83,29 @@ def reconcile(
         topics=frozenset(list_topics()),
         said_since=tuple(UserFact.objects.current(now).filter(score__isnull=True, created_at__gte=last_said_at)),
     )
-    total = Reconciled()
+    total = ReconcileCounts()
     for candidate in candidates:
         try:
-            total += _reconcile(candidate, scene)
-        except (Buried, FactRefused, FactNotFound, FactChanged):
-            total += Reconciled(dropped=1)
+            total += _reconcile_candidate(candidate, scene)
+        except (FactForgotten, FactRefused, FactNotFound, FactChanged):
+            total += ReconcileCounts(dropped=1)
     return total
 
 
-def _reconcile(candidate: Candidate, scene: _Scene) -> Reconciled:
+def _reconcile_candidate(candidate: Candidate, scene: _Scene) -> ReconcileCounts:
     if candidate.op == "skip":
-        return Reconciled(known=1)
+        return ReconcileCounts(known=1)
     if not candidate.is_supported and not scene.is_tainted:
-        return Reconciled(dropped=1)
-    candidate = replace(candidate, topic=own_topic(candidate.topic, candidate.content, scene.topics))
+        return ReconcileCounts(dropped=1)
+    candidate = replace(candidate, topic=filter_topic(candidate.topic, candidate.content, scene.topics))
     quotes = tuple({"message_id": q.message_id, "start": q.start, "end": q.end} for q in candidate.quotes)
     origin = replace(scene.origin, message_id=None, quotes=quotes)
     conflicts = (fact.pk for fact in scene.said_since if contradicts(fact.content, candidate.content))
     against = candidate.conflicts_with or next(conflicts, None)
     if not candidate.is_supported:
-        return _propose(candidate, ProposalKind.UNTRUSTED, against or candidate.target_id, origin, scene)
+        return _propose_candidate(candidate, ProposalKind.UNTRUSTED, against or candidate.target_id, origin, scene)
     if against is not None:
-        return _propose(candidate, ProposalKind.CONFLICT, against, origin, scene)
+        return _propose_candidate(candidate, ProposalKind.CONFLICT, against, origin, scene)
     try:
         written = learn_fact(
             content=candidate.content,
@@ -119,16 +119,16 @@ def _reconcile(candidate: Candidate, scene: _Scene) -> Reconciled:
         )
     except TrustRefused:
         # It was said outright since the extractor was told of it.
-        return _propose(candidate, ProposalKind.CONFLICT, candidate.target_id, origin, scene)
+        return _propose_candidate(candidate, ProposalKind.CONFLICT, candidate.target_id, origin, scene)
     if written.event is None:
-        return Reconciled(known=1)
-    return Reconciled(updated=1) if written.event.before_id else Reconciled(saved=1)
+        return ReconcileCounts(known=1)
+    return ReconcileCounts(updated=1) if written.event.before_id else ReconcileCounts(saved=1)
 
 
-def _propose(
+def _propose_candidate(
     candidate: Candidate, kind: ProposalKind, target_id: UUID | None, origin: Origin, scene: _Scene
-) -> Reconciled:
-    refuse_buried(
+) -> ReconcileCounts:
+    refuse_forgotten(
         content=candidate.content,
         topic=candidate.topic,
         category=candidate.category,
@@ -145,4 +145,4 @@ def _propose(
         origin=origin,
         now=scene.now,
     )
-    return Reconciled(proposed=1) if proposal is not None else Reconciled(known=1)
+    return ReconcileCounts(proposed=1) if proposal is not None else ReconcileCounts(known=1)

@@ -12,20 +12,20 @@ from config.lib.errors import DomainError
 from config.lib.fields import content_key
 from memory.facts.limits import enforce_token_limit
 from memory.facts.versions import (
+    FactWrite,
     LogEntry,
     Origin,
-    Written,
-    digest_of,
+    digest_content,
+    digest_topic,
     get_believed,
-    holds,
-    insert,
+    insert_version,
+    is_valid_at,
     lock_memory,
-    log,
-    supersede,
-    topic_mark,
+    log_event,
+    supersede_version,
 )
 from memory.models import ArchivedReason, Confidence, EventKind, FactSource, Tombstone, UserFact
-from memory.wording import category_for, fact_text, topic_slug
+from memory.wording import find_category, parse_content, parse_topic
 
 # Ended by their owner or in favour of other words: an older quote does not bring them back.
 _CORRECTED: Final = (ArchivedReason.SUPERSEDED, ArchivedReason.USER_CORRECTED, ArchivedReason.UNDONE)
@@ -35,7 +35,7 @@ class TrustRefused(DomainError):
     """What was extracted may not replace what was said outright."""
 
 
-class Buried(DomainError):
+class FactForgotten(DomainError):
     """The user had this forgotten, or corrected, after they said it."""
 
 
@@ -49,7 +49,7 @@ def learn_fact(
     target_id: UUID | None = None,
     origin: Origin,
     now: datetime,
-) -> Written:
+) -> FactWrite:
     """Save what was extracted from a chat, with its score (0..1), or let it replace the extracted fact `target_id`.
 
     `said_at` gives the time of each message that `origin.quotes` point to. The same words again change nothing, but
@@ -61,22 +61,24 @@ def learn_fact(
         TrustRefused: the target was said outright.
         FactNotFound, FactChanged: the owner has no such target, or it changed meanwhile.
     """
-    text, tag = fact_text(content), topic_slug(topic)
-    kind = category or category_for(tag)
+    text, tag = parse_content(content), parse_topic(topic)
+    kind = category or find_category(tag)
     lock_memory()
-    refuse_buried(content=text, topic=tag, category=kind, quotes=origin.quotes, said_at=said_at)
+    refuse_forgotten(content=text, topic=tag, category=kind, quotes=origin.quotes, said_at=said_at)
     values = {"score": score, "source": FactSource.EXTRACTED, "confidence": Confidence.INFERRED}
     known = UserFact.objects.believed().filter(content_key=content_key(text)).first()
-    if known is not None and (target_id in (None, known.pk) or not holds(known, now)):
+    if known is not None and (target_id in (None, known.pk) or not is_valid_at(known, now)):
         if known.score is None or known.score >= score:
-            return Written(known, None)
-        return supersede(known, EventKind.UPDATE, {**values, "quotes": list(origin.quotes)}, origin=origin, now=now)
+            return FactWrite(known, None)
+        return supersede_version(
+            known, EventKind.UPDATE, {**values, "quotes": list(origin.quotes)}, origin=origin, now=now
+        )
     if target_id is None:
-        fact = insert(content=text, topic=tag, category=kind, valid_from=now, now=now, origin=origin, **values)
+        fact = insert_version(content=text, topic=tag, category=kind, valid_from=now, now=now, origin=origin, **values)
         enforce_token_limit(now=now, batch_id=origin.batch_id)
-        return Written(fact, log(EventKind.SAVE, LogEntry(after=fact), origin=origin, now=now))
+        return FactWrite(fact, log_event(EventKind.SAVE, LogEntry(after=fact), origin=origin, now=now))
     old = get_believed(target_id)
-    if old.score is None or not holds(old, now):
+    if old.score is None or not is_valid_at(old, now):
         raise TrustRefused("What the user said outright is not replaced by what was extracted.")
     _refuse_outdated(old, quotes=origin.quotes, said_at=said_at)
     changes = {
@@ -88,30 +90,30 @@ def learn_fact(
         "quotes": list(origin.quotes),
         "conversation_id": origin.conversation_id,
     }
-    return supersede(old, EventKind.UPDATE, {**values, **changes}, origin=origin, now=now)
+    return supersede_version(old, EventKind.UPDATE, {**values, **changes}, origin=origin, now=now)
 
 
-def refuse_buried(
+def refuse_forgotten(
     *, content: str, topic: str, category: str, quotes: Sequence[Mapping[str, int]], said_at: Mapping[int, datetime]
 ) -> None:
     """Raise Buried for words that were forgotten, or corrected, after the messages that `quotes` point to.
 
     Without quotes only the words themselves count.
     """
-    if Tombstone.objects.filter(digest=digest_of(content)).exists():
-        raise Buried("The user had this forgotten.")
+    if Tombstone.objects.filter(digest=digest_content(content)).exists():
+        raise FactForgotten("The user had this forgotten.")
     if not quotes:
         return
     quoted = {quote["message_id"] for quote in quotes}
     newest = max(said_at[message_id] for message_id in quoted)
-    kind = (category, topic_mark(topic))
+    kind = (category, digest_topic(topic))
     for tombstone in Tombstone.objects.all():
         is_older = newest <= tombstone.created_at and (tombstone.category, tombstone.topic) == kind
         if is_older or quoted <= set(tombstone.message_ids):
-            raise Buried("The user had this forgotten.")
+            raise FactForgotten("The user had this forgotten.")
     corrected = UserFact.objects.filter(content_key=content_key(content), archived_reason__in=_CORRECTED)
     if corrected.filter(archived_at__gte=newest).exists():
-        raise Buried("The user changed this since they said it.")
+        raise FactForgotten("The user changed this since they said it.")
 
 
 def _refuse_outdated(target: UserFact, *, quotes: Sequence[Mapping[str, int]], said_at: Mapping[int, datetime]) -> None:
@@ -126,4 +128,4 @@ def _refuse_outdated(target: UserFact, *, quotes: Sequence[Mapping[str, int]], s
     is_older = max(quoted) < max((quote["message_id"] for quote in target.quotes), default=0)
     confirmed_at = target.last_confirmed_at
     if is_older or (confirmed_at is not None and max(said_at[pk] for pk in quoted) <= confirmed_at):
-        raise Buried("The user said or confirmed something else since they said this.")
+        raise FactForgotten("The user said or confirmed something else since they said this.")

@@ -136,7 +136,7 @@ class UserFact(OwnedModel):
     external = models.JSONField(default=dict, blank=True)
     search_terms = SearchTermsField(sources=("content", "summary", "body"))
 
-    # A change of content is a new row (`memory.services`); the derived columns would go stale.
+    # A change of content is a new row (`memory.facts.services`); the derived columns would go stale.
     frozen_columns: ClassVar[frozenset[str]] = frozenset(
         {"content", "summary", "body", "normalised", "content_key", "search_terms"}
     )
@@ -246,7 +246,7 @@ class Tombstone(OwnedModel):
     """What must not be learned again from a chat until its owner says it again: a keyed digest, no words."""
 
     category = models.CharField(max_length=20, choices=FactCategory)
-    topic = models.CharField(max_length=MAX_TOPIC, blank=True)  # a digest as well (`versions.topic_mark`)
+    topic = models.CharField(max_length=MAX_TOPIC, blank=True)  # a digest as well (`versions.digest_topic`)
     digest = models.CharField(max_length=64)  # keyed by the user: equal words of two users look unlike
     message_ids = models.JSONField(default=list, blank=True)  # the messages that the forgotten fact quoted
     event = models.ForeignKey("MemoryEvent", on_delete=models.SET_NULL, null=True, blank=True, related_name="+")

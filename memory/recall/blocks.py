@@ -64,7 +64,7 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Explained:
+class Explanation:
     """Whether a face's block holds a fact, why or why not, and what its line costs or would cost there."""
 
     fact_id: UUID
@@ -100,63 +100,63 @@ def is_injectable(fact: BlockFact, now: datetime) -> bool:
     return fact.score is None or effective_score(fact.score, unconfirmed_for=now - fact.affirmed_at) >= INJECTION_FLOOR
 
 
-def coach_block(facts: Iterable[BlockFact], *, now: datetime) -> Block:
+def build_coach_block(facts: Iterable[BlockFact], *, now: datetime) -> Block:
     """Render the coach's block from facts in order of reference: the first ten that may be injected."""
-    chosen = _first_ten(_injectable(facts, _coach_line, now))
-    return _block([[COACH_HEADING, "", *_texts(chosen)]] if chosen else [], chosen)
+    chosen = _take_first_ten(_iter_lines(facts, _format_coach_line, now))
+    return _build_block([[COACH_HEADING, "", *_list_texts(chosen)]] if chosen else [], chosen)
 
 
-def advisor_block(facts: Iterable[BlockFact], *, now: datetime) -> Block:
+def build_advisor_block(facts: Iterable[BlockFact], *, now: datetime) -> Block:
     """Render the advisor's block: by category, as many facts of each as its budget holds.
 
     What may be injected and found no room is counted in a last line; the order of `facts` does not matter.
     """
-    candidates = list(_injectable(facts, _plain_line, now))
+    candidates = list(_iter_lines(facts, _format_plain_line, now))
     if not candidates:
-        return empty_block()
-    chosen = _within_budgets(candidates)
+        return build_empty_block()
+    chosen = _fit_budgets(candidates)
     lines = [ADVISOR_HEADING]
     for category, section in _ADVISOR_SECTIONS.items():
         said = [line for line in chosen if line.fact.category == category]
-        lines += [f"### {section.heading}", *_texts(said)] if said else []
+        lines += [f"### {section.heading}", *_list_texts(said)] if said else []
     left_out = len(candidates) - len(chosen)
     overflow = [f"{left_out} more stored; recall them with recall_preferences."] if left_out else []
-    return _block([lines, overflow], chosen)
+    return _build_block([lines, overflow], chosen)
 
 
-def companion_block(facts: Iterable[BlockFact], places: Iterable[BlockPlace], *, now: datetime) -> Block:
+def build_companion_block(facts: Iterable[BlockFact], places: Iterable[BlockPlace], *, now: datetime) -> Block:
     """Render the companion's block: every fact that may be injected, first learned first, then the places as given."""
-    chosen = _by_date(_injectable(facts, _dated_line, now))
-    memories = [COMPANION_FACTS_HEADING, *_texts(chosen)] if chosen else []
-    known = [_place_line(place) for place in places]
-    return _block([memories, [COMPANION_PLACES_HEADING, *known] if known else []], chosen)
+    chosen = _sort_by_date(_iter_lines(facts, _format_dated_line, now))
+    memories = [COMPANION_FACTS_HEADING, *_list_texts(chosen)] if chosen else []
+    known = [_format_place(place) for place in places]
+    return _build_block([memories, [COMPANION_PLACES_HEADING, *known] if known else []], chosen)
 
 
-def empty_block() -> Block:
+def build_empty_block() -> Block:
     """Return the block that says nothing."""
-    return _block([], [])
+    return _build_block([], [])
 
 
-def explain(facts: Iterable[BlockFact], *, assistant: str, now: datetime) -> list[Explained]:
+def explain_facts(facts: Iterable[BlockFact], *, assistant: str, now: datetime) -> list[Explanation]:
     """Say of each fact whether the assistant's block holds it, and why; facts and answers in order of reference.
 
     `facts` are all current ones, those below the floor included.
     """
-    draw, choose = _FACES[assistant]
+    draw, choose = _ASSISTANTS[assistant]
     lines = [_Line(fact, draw(fact)) for fact in facts]
     chosen = {line.fact.id for line in choose(line for line in lines if is_injectable(line.fact, now))}
     return [
-        Explained(
+        Explanation(
             fact_id=line.fact.id,
             is_in=line.fact.id in chosen,
-            reason="in the block" if line.fact.id in chosen else _why_out(line.fact, assistant, now),
-            tokens=_cost(line),
+            reason="in the block" if line.fact.id in chosen else _explain_omission(line.fact, assistant, now),
+            tokens=_estimate_line(line),
         )
         for line in lines
     ]
 
 
-def _why_out(fact: BlockFact, assistant: str, now: datetime) -> str:
+def _explain_omission(fact: BlockFact, assistant: str, now: datetime) -> str:
     if fact.score is not None and not is_injectable(fact, now):
         left = effective_score(fact.score, unconfirmed_for=now - fact.affirmed_at)
         # 0.699 is below the floor and must not read as 0.70.
@@ -173,19 +173,19 @@ class _Line:
     text: str  # as a face draws it
 
 
-def _injectable(facts: Iterable[BlockFact], draw: Callable[[BlockFact], str], now: datetime) -> Iterator[_Line]:
+def _iter_lines(facts: Iterable[BlockFact], draw: Callable[[BlockFact], str], now: datetime) -> Iterator[_Line]:
     return (_Line(fact, draw(fact)) for fact in facts if is_injectable(fact, now))
 
 
-def _first_ten(lines: Iterable[_Line]) -> list[_Line]:
+def _take_first_ten(lines: Iterable[_Line]) -> list[_Line]:
     return list(islice(lines, COACH_LIMIT))
 
 
-def _within_budgets(lines: Iterable[_Line]) -> list[_Line]:
+def _fit_budgets(lines: Iterable[_Line]) -> list[_Line]:
     left = {category: section.budget for category, section in _ADVISOR_SECTIONS.items()}
     chosen = []
     for line in sorted(lines, key=_advisor_rank, reverse=True):
-        cost = _cost(line)
+        cost = _estimate_line(line)
         # A line too long for what is left makes way for shorter ones: the budget is to be used.
         if cost <= left[line.fact.category]:
             left[line.fact.category] -= cost
@@ -198,51 +198,51 @@ def _advisor_rank(line: _Line) -> tuple[bool, datetime, UUID]:
     return (line.fact.score is None, line.fact.created_at, line.fact.id)  # said outright, then newest
 
 
-def _by_date(lines: Iterable[_Line]) -> list[_Line]:
+def _sort_by_date(lines: Iterable[_Line]) -> list[_Line]:
     return sorted(lines, key=lambda line: (line.fact.learned_at, line.fact.id))
 
 
-def _coach_line(fact: BlockFact) -> str:
+def _format_coach_line(fact: BlockFact) -> str:
     topic = f"[{prompt_line(fact.topic)}] " if fact.topic else ""
     mark = " (inferred)" if fact.is_inferred else ""
-    return f"- {topic}{_data(fact.line)}{mark}"
+    return f"- {topic}{_format_text(fact.line)}{mark}"
 
 
-def _plain_line(fact: BlockFact) -> str:
-    return f"- {_data(fact.line)}"
+def _format_plain_line(fact: BlockFact) -> str:
+    return f"- {_format_text(fact.line)}"
 
 
-def _dated_line(fact: BlockFact) -> str:
-    return f"- [{fact.learned_at:%Y-%m-%d}] {_data(fact.line)}"
+def _format_dated_line(fact: BlockFact) -> str:
+    return f"- [{fact.learned_at:%Y-%m-%d}] {_format_text(fact.line)}"
 
 
-def _place_line(place: BlockPlace) -> str:
-    said = ": ".join(filter(None, [_data(place.name), _data(place.notes)]))
+def _format_place(place: BlockPlace) -> str:
+    said = ": ".join(filter(None, [_format_text(place.name), _format_text(place.notes)]))
     number = "1 conversation" if place.conversations == 1 else f"{place.conversations} conversations"
     return f"- {said} (mentioned in {number})"
 
 
-def _data(text: str) -> str:
+def _format_text(text: str) -> str:
     # A list's dash stands before it: dashes alone would draw a rule there, and "- #" a list with a heading in it.
     line = _LAST_MARK.sub("", prompt_line(text))
     return line if line.strip("- ") else ""
 
 
-_FACES: Final[dict[str, tuple[Callable[[BlockFact], str], Callable[[Iterable[_Line]], list[_Line]]]]] = {
-    "coach": (_coach_line, _first_ten),
-    "advisor": (_plain_line, _within_budgets),
-    "companion": (_dated_line, _by_date),
+_ASSISTANTS: Final[dict[str, tuple[Callable[[BlockFact], str], Callable[[Iterable[_Line]], list[_Line]]]]] = {
+    "coach": (_format_coach_line, _take_first_ten),
+    "advisor": (_format_plain_line, _fit_budgets),
+    "companion": (_format_dated_line, _sort_by_date),
 }
 
 
-def _cost(line: _Line) -> int:
+def _estimate_line(line: _Line) -> int:
     return estimate_tokens(line.text + "\n")
 
 
-def _texts(lines: Iterable[_Line]) -> list[str]:
+def _list_texts(lines: Iterable[_Line]) -> list[str]:
     return [line.text for line in lines]
 
 
-def _block(parts: Sequence[Sequence[str]], chosen: Sequence[_Line]) -> Block:
+def _build_block(parts: Sequence[Sequence[str]], chosen: Sequence[_Line]) -> Block:
     text = "\n\n".join("\n".join(lines) for lines in parts if lines)
     return Block(text, hashlib.sha256(text.encode()).hexdigest(), tuple(line.fact.id for line in chosen))

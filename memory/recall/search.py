@@ -60,7 +60,7 @@ class RecalledFact:
 
 
 @dataclass(frozen=True, slots=True)
-class Recalled:
+class RecallResult:
     """The best answers out of `total`, best first; a total above MAX_RANKED may count some that hold no longer."""
 
     rows: list[RecalledFact]
@@ -72,7 +72,7 @@ class Recalled:
         return self.total > len(self.rows)
 
 
-def recall(user_id: int, *, query: str, limit: int = 10, now: datetime) -> Recalled:
+def recall_for_user(user_id: int, *, query: str, limit: int = 10, now: datetime) -> RecallResult:
     """Return what `recall_facts` does, with the vectors of a remote embedding model if one is set.
 
     Opens the doors itself and calls the model between them: call it outside of any.
@@ -83,7 +83,7 @@ def recall(user_id: int, *, query: str, limit: int = 10, now: datetime) -> Recal
         return recall_facts(query=query, limit=limit, now=now)
 
 
-def drop_kept() -> None:
+def clear_caches() -> None:
     """Forget what was kept of facts, as a process that meets everybody for the first time."""
     _terms.clear()
     _owners_of_many.clear()
@@ -92,16 +92,17 @@ def drop_kept() -> None:
 def _fetch_vectors(user_id: int, query: str, now: datetime) -> None:
     with owned(user_id):
         ranked = _rank_by_words(query, now)
-        texts = _texts(ranked.to_compare(), ranked.read)
+        texts = _read_texts(ranked.to_compare(), ranked.read)
     fetch([query, *texts.values()], model=settings.MEMORY_EMBEDDING_MODEL)
 
 
-def recall_facts(*, query: str, limit: int = 10, now: datetime) -> Recalled:
+def recall_facts(*, query: str, limit: int = 10, now: datetime) -> RecallResult:
     """Return the current facts of the owner in scope that answer a query, best first; of a blank query none.
 
     Any word of the query counts, in content, summary or body; a fact without one comes in when its meaning is clearly
     near. Facts of low confidence are found, too, which no prompt carries. A door is open here, so of a remote model's
-    vectors only those are used that `recall` has fetched; without that of the query, static ones take their place.
+    vectors only those are used that `recall_for_user` has fetched; without that of the query, static ones take their
+    place.
 
     Args:
         query: as typed; nothing in it is an operator.
@@ -111,9 +112,9 @@ def recall_facts(*, query: str, limit: int = 10, now: datetime) -> Recalled:
     if not 1 <= limit <= MAX_RECALLED:
         raise ValueError(f"a limit of {limit} is not between 1 and {MAX_RECALLED}")
     if not query_terms(query):
-        return Recalled([], 0)
+        return RecallResult([], 0)
     ranked = _rank_by_words(query, now)
-    near, similar = _compare(query, ranked)
+    near, similar = _compare_facts(query, ranked)
     ranks = blend(ranked.scores, near, only=ranked.scores.keys() | similar)
     best = sorted(ranks, key=lambda key: (-ranks[key], key))[:limit]
     facts = {fact.pk: fact for fact in _FACTS.filter(pk__in=best)}
@@ -123,7 +124,7 @@ def recall_facts(*, query: str, limit: int = 10, now: datetime) -> Recalled:
         if fact is not None:  # or it was erased meanwhile
             origin = "inferred" if fact.confidence == Confidence.INFERRED else "stated"
             rows.append(RecalledFact(fact, ranks[key], origin, fact.score))
-    return Recalled(rows, ranked.total + len(similar - ranked.scores.keys()))
+    return RecallResult(rows, ranked.total + len(similar - ranked.scores.keys()))
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +158,7 @@ def _rank_by_words(query: str, now: datetime) -> _Ranked:
     found = find_any(_READ.current(now), wanted, held=held, most=MAX_RANKED)
     indexed = {key: terms for key, terms, _, _ in found.rows}
     scores = bm25(indexed, wanted, total=held, frequencies=found.frequencies)
-    return _Ranked(scores, indexed, _said(found.rows), found.total, held)
+    return _Ranked(scores, indexed, _join_texts(found.rows), found.total, held)
 
 
 def _rank_all(wanted: Sequence[str], now: datetime) -> _Ranked | None:
@@ -166,12 +167,12 @@ def _rank_all(wanted: Sequence[str], now: datetime) -> _Ranked | None:
     believed = list(_BELIEVED.values_list(_KEY, holds)[: MAX_COMPARED + 1])
     if len(believed) > MAX_COMPARED:
         return None
-    facts, read = _terms_of([key for key, is_current in believed if is_current], now)
+    facts, read = _look_up_terms([key for key, is_current in believed if is_current], now)
     indexed = {key: terms for token in wanted for key, terms in facts.items() if token in terms}
     return _Ranked(bm25(indexed, wanted, total=len(believed)), facts, read, len(indexed), len(believed))
 
 
-def _terms_of(keys: Sequence[Key], now: datetime) -> tuple[dict[Key, str], dict[Key, str]]:
+def _look_up_terms(keys: Sequence[Key], now: datetime) -> tuple[dict[Key, str], dict[Key, str]]:
     """Return the search terms of current facts, without those that went meanwhile; and what was read for it."""
     found = dict(zip(keys, _terms.look_up(keys), strict=True))
     known = {key: terms for key, terms in found.items() if terms is not None}
@@ -181,35 +182,35 @@ def _terms_of(keys: Sequence[Key], now: datetime) -> tuple[dict[Key, str], dict[
     rows = list(_READ.current(now) if len(missing) > MAX_NAMED else _READ.filter(pk__in=missing))
     met = {key: terms for key, terms, _, _ in rows if key in missing}
     _terms.keep(met.items())
-    return known | met, _said(rows)
+    return known | met, _join_texts(rows)
 
 
-def _said(rows: Iterable[_Row]) -> dict[Key, str]:
+def _join_texts(rows: Iterable[_Row]) -> dict[Key, str]:
     # Without the body: a vector of much text is near to everything and to nothing.
     return {key: f"{content} {summary}" if summary else content for key, _, content, summary in rows}
 
 
-def _texts(keys: Sequence[Key], read: Mapping[Key, str]) -> dict[Key, str]:
+def _read_texts(keys: Sequence[Key], read: Mapping[Key, str]) -> dict[Key, str]:
     """Return what facts say, of which some was `read` before."""
     missing = [key for key in keys if key not in read]
-    said = {**read, **(_said(_READ.filter(pk__in=missing)) if missing else {})}
+    said = {**read, **(_join_texts(_READ.filter(pk__in=missing)) if missing else {})}
     return {key: said[key] for key in keys if key in said}
 
 
-def _compare(query: str, ranked: _Ranked) -> tuple[dict[Key, float], set[Key]]:
+def _compare_facts(query: str, ranked: _Ranked) -> tuple[dict[Key, float], set[Key]]:
     """Return the cosines of the facts to compare with the query, and which of them are clearly similar."""
     keys = ranked.to_compare()
     if not keys:
         return {}, set()
     model = settings.MEMORY_EMBEDDING_MODEL
     if model != STATIC:
-        texts = _texts(keys, ranked.read)
+        texts = _read_texts(keys, ranked.read)
         if found := cosines(query, list(texts.values()), model=model):
-            near = _without_nan(texts, found)
+            near = _drop_nan(texts, found)
             return near, {key for key, z in z_scores(near).items() if z >= SIMILAR_DEVIATIONS}
-    near = _without_nan(keys, static_cosines(query, keys, lambda missing: _texts(missing, ranked.read)) or [])
+    near = _drop_nan(keys, static_cosines(query, keys, lambda missing: _read_texts(missing, ranked.read)) or [])
     return near, {key for key, cosine in near.items() if cosine >= SIMILAR_COSINE}
 
 
-def _without_nan(keys: Iterable[Key], found: Iterable[float]) -> dict[Key, float]:
+def _drop_nan(keys: Iterable[Key], found: Iterable[float]) -> dict[Key, float]:
     return {key: cosine for key, cosine in zip(keys, found, strict=False) if not math.isnan(cosine)}

@@ -20,8 +20,8 @@ from memory.wording import (
     MAX_SUMMARY,
     MAX_TOPIC,
     MIN_CONTENT,
-    detail_text,
-    summary_text,
+    parse_detail,
+    parse_summary,
 )
 
 SUGGESTED_TOPICS: Final = ("account", "goal", "risk", "session", "style", "symbols", "tax")
@@ -54,7 +54,7 @@ class FactForm(forms.Form):
         label="Category", required=False, choices=[("", "As the topic suggests"), *FactCategory.choices]
     )
 
-    def begin_here(self) -> None:
+    def focus_first_field(self) -> None:
         """Give the keyboard to the first field when the form appears."""
         self.fields["content"].widget.attrs["autofocus"] = True
 
@@ -85,13 +85,13 @@ class EditFactForm(FactForm):
 
     def clean_summary(self) -> str | None:
         """Return the shorter line; None, which keeps it with the words, if the form that was sent has none."""
-        return self._text("summary", summary_text)
+        return self._parse_text("summary", parse_summary)
 
     def clean_detail(self) -> str | None:
         """Return the detail; None, which keeps it with the words, if the form that was sent has none."""
-        return self._text("detail", detail_text)
+        return self._parse_text("detail", parse_detail)
 
-    def _text(self, name: str, as_stored: Callable[[str], str]) -> str | None:
+    def _parse_text(self, name: str, as_stored: Callable[[str], str]) -> str | None:
         if name not in self.data:
             return None
         try:
@@ -147,7 +147,7 @@ class PlaceForm(forms.Form):
     place: Place | None = None  # the one being corrected
 
     @classmethod
-    def of(cls, place: Place, data: QueryDict | None = None) -> Self:
+    def for_place(cls, place: Place, data: QueryDict | None = None) -> Self:
         """Return the form to correct a place, with its values or what was typed over them."""
         form = cls(data, initial={"name": place.name, "notes": place.notes}, auto_id=f"edit-{place.pk}-%s")
         form.place = place
@@ -160,7 +160,7 @@ class PageForm(forms.Form):
 
     page = forms.IntegerField(required=False, min_value=1)
 
-    def number(self) -> int:
+    def page_number(self) -> int:
         """Return the page that is asked for; the first for anything that is none."""
         self.is_valid()
         return self.cleaned_data.get("page") or 1
@@ -173,9 +173,9 @@ class PreviewForm(PageForm):
 
     assistant = forms.ChoiceField(required=False, choices=ASSISTANTS)
 
-    def asked(self) -> tuple[str, int]:
+    def read_choice(self) -> tuple[str, int]:
         """Return the assistant and the page; the coach and the first for anything that is none."""
-        number = self.number()
+        number = self.page_number()
         return self.cleaned_data.get("assistant") or "coach", number
 
 
@@ -245,7 +245,7 @@ class FactFilterForm(forms.Form):
         names = sorted({*topics, asked} - {"", NO_TOPIC})
         self.fields["topic"].choices = [("", "Any"), *((name, name) for name in names), (NO_TOPIC, "None")]  # type: ignore[attr-defined]
         shelf = data.get("show", "")
-        self.fields["sort"].choices = _orders(shelf)  # type: ignore[attr-defined]
+        self.fields["sort"].choices = _list_orders(shelf)  # type: ignore[attr-defined]
         if shelf in _FIRST_ORDERS:
             # What ended is looked for by when it did.
             del self.fields["group"]
@@ -256,7 +256,7 @@ class FactFilterForm(forms.Form):
         self.is_valid()
         return {name: value for name, value in self.cleaned_data.items() if value}
 
-    def wanted(self) -> FactFilter:
+    def build_filter(self) -> FactFilter:
         """Return what to list."""
         known = self.known
         shelf = known.get("show", "")
@@ -277,13 +277,13 @@ class FactFilterForm(forms.Form):
         """Tell whether anything but the order, the groups, the page and the shelf was asked for."""
         return not self.known.keys().isdisjoint(self.NARROWING)
 
-    def query(self, **changes: Any) -> str:
+    def query_string(self, **changes: Any) -> str:
         """Return the shortest query string of this list, with some values changed (None: left out)."""
         values = {name: value for name, value in {**self.known, **changes}.items() if value}
         return f"?{urlencode(values)}" if values else ""
 
 
-def _orders(shelf: str) -> list[tuple[str, str]]:
+def _list_orders(shelf: str) -> list[tuple[str, str]]:
     """Return the orders to choose from; the first one is what an address without one means."""
     rest = [("newest", "Newest"), ("oldest", "Oldest"), ("topic", "Topic"), ("text", "Text")]
     if shelf not in _FIRST_ORDERS:

@@ -11,8 +11,8 @@ from django.db.models import F
 
 from config.lib.llm.tokens import count_tokens
 from config.lib.paging import place_of
-from memory.facts.history import WordRun, word_changes
-from memory.facts.queries import Switches, explain_block, get_switches, list_links, next_block
+from memory.facts.history import WordRun, list_word_changes
+from memory.facts.queries import Switches, explain_block, get_next_block, get_switches, list_links
 from memory.models import (
     ArchivedReason,
     Confidence,
@@ -68,7 +68,7 @@ class LinkedFact:
 
 
 @dataclass(frozen=True, slots=True)
-class AskedFacts:
+class ReviewPage:
     """Inferred facts to ask their owner about, on one of `pages` pages (`number`, from 1), of `total` in all."""
 
     facts: list[UserFact]
@@ -131,7 +131,7 @@ def find_batch(batch_id: UUID) -> Batch | None:
     return Batch(batch_id, kinds, is_undone=all(undone_at for _, undone_at in rows))
 
 
-def list_forgotten(now: datetime) -> list[UserFact]:
+def list_forgotten_facts(now: datetime) -> list[UserFact]:
     """Return the facts that ended in the last 30 days and are not in the trash, the last one first; at most ten."""
     rows = UserFact.objects.last_of_lineage().filter(
         archived_at__gt=now - FORGOTTEN_FOR, archived_reason__in=_FORGOTTEN, trashed_at__isnull=True
@@ -160,16 +160,16 @@ def list_linked_facts(fact: UserFact) -> list[LinkedFact]:
     return linked
 
 
-def list_asked(page: int, now: datetime) -> AskedFacts:
+def list_review_facts(page: int, now: datetime) -> ReviewPage:
     """Return one page of the current facts that Keel concluded, those never affirmed first, then the last learned."""
     rows = UserFact.objects.current(now).filter(confidence=Confidence.INFERRED)
     total = rows.count()
     place = place_of(page, total=total, size=ASKED_AT_ONCE)
     ordered = rows.order_by(F("last_confirmed_at").asc(nulls_first=True), "-learned_at", "id")
-    return AskedFacts(list(ordered[place.rows]), total, place.number, place.pages)
+    return ReviewPage(list(ordered[place.rows]), total, place.number, place.pages)
 
 
-def list_with_last(fact_ids: Iterable[UUID]) -> list[tuple[UserFact, UserFact]]:
+def list_with_last_versions(fact_ids: Iterable[UUID]) -> list[tuple[UserFact, UserFact]]:
     """Return each row of these ids with the newest one of its lineage, in the order of the ids, as far as there."""
     wanted = list(fact_ids)
     rows = {row.pk: row for row in UserFact.objects.filter(pk__in=wanted)}
@@ -182,16 +182,16 @@ def list_proposals() -> list[ShownProposal]:
     """Return what waits for its owner, by kind, the newest of each first; at most 50."""
     rows = MemoryProposal.objects.filter(status=ProposalStatus.PENDING).select_related("target")
     waiting = rows.order_by("-created_at", "id")[:PROPOSALS_SHOWN]
-    return _as_shown(sorted(waiting, key=lambda row: ProposalKind.values.index(row.kind)))
+    return _describe_proposals(sorted(waiting, key=lambda row: ProposalKind.values.index(row.kind)))
 
 
-def list_decided() -> list[ShownProposal]:
+def list_decided_proposals() -> list[ShownProposal]:
     """Return the last ten proposals that were accepted or dismissed, the last one first."""
     rows = MemoryProposal.objects.exclude(status=ProposalStatus.PENDING).select_related("target")
-    return _as_shown(rows.order_by("-decided_at", "id")[:DECIDED_SHOWN])
+    return _describe_proposals(rows.order_by("-decided_at", "id")[:DECIDED_SHOWN])
 
 
-def list_decided_at(moment: datetime) -> list[tuple[UUID, str]]:
+def list_decisions_at(moment: datetime) -> list[tuple[UUID, str]]:
     """Return the ids of the proposals that were decided together at that moment, with what was decided."""
     rows = MemoryProposal.objects.filter(decided_at=moment).order_by("created_at", "id")
     return list(rows.values_list("pk", "status"))
@@ -199,12 +199,12 @@ def list_decided_at(moment: datetime) -> list[tuple[UUID, str]]:
 
 def find_proposal(proposal_id: UUID) -> ShownProposal | None:
     """Return one proposal in words, or None."""
-    return next(iter(_as_shown(MemoryProposal.objects.filter(pk=proposal_id).select_related("target"))), None)
+    return next(iter(_describe_proposals(MemoryProposal.objects.filter(pk=proposal_id).select_related("target"))), None)
 
 
-def preview(*, assistant: str, page: int, now: datetime) -> Preview:
+def get_preview(*, assistant: str, page: int, now: datetime) -> Preview:
     """Return what the next chat with an assistant is given, and why each other current fact is left out of it."""
-    block = next_block(assistant=assistant, now=now)
+    block = get_next_block(assistant=assistant, now=now)
     explained = explain_block(assistant=assistant, now=now)
     out = [entry for entry in explained if not entry.is_in]
     place = place_of(page, total=len(out), size=SEEN_SHOWN)
@@ -221,14 +221,14 @@ def preview(*, assistant: str, page: int, now: datetime) -> Preview:
     return Preview(block.text, tokens, seen(shown_in), len(used), seen(shown_out), len(out), place.number, place.pages)
 
 
-def _as_shown(proposals: Iterable[MemoryProposal]) -> list[ShownProposal]:
+def _describe_proposals(proposals: Iterable[MemoryProposal]) -> list[ShownProposal]:
     rows = list(proposals)
     merged = {row.payload["fact_id"] for row in rows if row.kind == ProposalKind.MERGE}
     facts = {str(fact.pk): fact for fact in UserFact.objects.filter(pk__in=merged)} if merged else {}
-    return [_shown_merge(row, facts) if row.kind == ProposalKind.MERGE else _shown_words(row) for row in rows]
+    return [_describe_merge(row, facts) if row.kind == ProposalKind.MERGE else _describe_words(row) for row in rows]
 
 
-def _shown_merge(row: MemoryProposal, facts: dict[str, UserFact]) -> ShownProposal:
+def _describe_merge(row: MemoryProposal, facts: dict[str, UserFact]) -> ShownProposal:
     ending = facts[row.payload["fact_id"]]
     return ShownProposal(
         proposal=row,
@@ -242,7 +242,7 @@ def _shown_merge(row: MemoryProposal, facts: dict[str, UserFact]) -> ShownPropos
     )
 
 
-def _shown_words(row: MemoryProposal) -> ShownProposal:
+def _describe_words(row: MemoryProposal) -> ShownProposal:
     content = row.payload["content"]
     return ShownProposal(
         proposal=row,
@@ -250,7 +250,7 @@ def _shown_words(row: MemoryProposal) -> ShownProposal:
         topic=row.payload.get("topic", ""),
         category=FactCategory(row.payload["category"]).label,
         target=row.target,
-        words=word_changes(row.target.content, content) if row.target else [],
+        words=list_word_changes(row.target.content, content) if row.target else [],
         why=row.evidence.get("why", ""),
         message_id=row.evidence.get("message_id"),
     )

@@ -3,7 +3,7 @@ from hypothesis import given, reject
 from hypothesis import strategies as st
 
 from config.lib.text import one_line
-from memory.wording import MAX_CONTENT, MAX_TOPIC, MIN_CONTENT, FactRefused, category_for, fact_text, topic_slug
+from memory.wording import MAX_CONTENT, MAX_TOPIC, MIN_CONTENT, FactRefused, find_category, parse_content, parse_topic
 
 SECRETS = [
     "My password is hunter2",
@@ -122,14 +122,14 @@ ORDINARY = [
 @pytest.mark.parametrize("text", SECRETS)
 def test_fact_text_refuses_a_secret(text):
     with pytest.raises(FactRefused, match="Keel never keeps those") as refusal:
-        fact_text(text)
+        parse_content(text)
 
     assert text not in str(refusal.value)
 
 
 @pytest.mark.parametrize("text", ORDINARY)
 def test_fact_text_takes_what_traders_say(text):
-    assert fact_text(text) == one_line(text)
+    assert parse_content(text) == one_line(text)
 
 
 @given(
@@ -144,7 +144,7 @@ def test_fact_text_refuses_every_card_number(prefix, rest, separator, around):
     number = digits + str(-total % 10)
 
     with pytest.raises(FactRefused):
-        fact_text(around.format(separator.join(number[start : start + 4] for start in range(0, 16, 4))))
+        parse_content(around.format(separator.join(number[start : start + 4] for start in range(0, 16, 4))))
 
 
 @pytest.mark.parametrize("text", [secret for secret in SECRETS if "4111" in secret])
@@ -152,7 +152,7 @@ def test_fact_text_finds_a_secret_in_any_spelling(text):
     spelled = text.replace("4", "\uff14").replace(" ", "\u00a0") + "\u200b"
 
     with pytest.raises(FactRefused):
-        fact_text(spelled)
+        parse_content(spelled)
 
 
 @pytest.mark.parametrize(
@@ -172,35 +172,35 @@ def test_fact_text_finds_a_secret_in_any_spelling(text):
     ],
 )
 def test_topic_slug_makes_a_short_tag(text, topic):
-    assert topic_slug(text) == topic
+    assert parse_topic(text) == topic
 
 
 @pytest.mark.parametrize("text", ["4111 1111 1111 1111", "password: hunter2", "sk-abcdefghijklmnopqrstuvwx"])
 def test_topic_slug_refuses_a_secret(text):
     with pytest.raises(FactRefused):
-        topic_slug(text)
+        parse_topic(text)
 
 
 @given(st.text(max_size=60))
 def test_topic_slug_stays_what_it_is(text):
-    topic = topic_slug(text)
+    topic = parse_topic(text)
 
     assert len(topic) <= MAX_TOPIC
-    assert topic_slug(topic) == topic
+    assert parse_topic(topic) == topic
 
 
 def test_category_for_an_unknown_topic_is_the_last_one():
-    assert [category_for(topic) for topic in ("family", "", "Risk")] == ["fact"] * 3
+    assert [find_category(topic) for topic in ("family", "", "Risk")] == ["fact"] * 3
 
 
 @given(st.text(st.characters(), max_size=80))
 def test_fact_text_is_one_clean_line_of_its_length_or_refused(text):
     try:
-        line = fact_text(text)
+        line = parse_content(text)
     except FactRefused:
         reject()
 
     assert MIN_CONTENT <= len(line) <= MAX_CONTENT
     assert line.isprintable()
     assert line == " ".join(line.split())
-    assert fact_text(line) == line
+    assert parse_content(line) == line

@@ -1,7 +1,7 @@
 from datetime import datetime
 
 from config.lib.work.sweeps import SweepCommand
-from memory.learning.decay import report_faded
+from memory.learning.decay import report_faded_facts
 
 
 class Command(SweepCommand):
@@ -11,7 +11,7 @@ class Command(SweepCommand):
 
     def sweep(self, now: datetime, is_dry_run: bool) -> int:
         """Report one user's."""
-        faded = report_faded(now=now, is_dry_run=is_dry_run)
+        faded = report_faded_facts(now=now, is_dry_run=is_dry_run)
         for fact in faded:
             # Not its words: what a command prints ends up in logs.
             self.say(f"{fact.fact_id}: {fact.score:.2f}", fact_id=fact.fact_id, score=fact.score)

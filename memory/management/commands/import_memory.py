@@ -21,7 +21,7 @@ class Command(KeelCommand):
 
     def run(self, *, user: str, file: str, is_list: bool, **options: Any) -> None:
         """Read the file and say what came of it."""
-        text = _read(file)
+        text = _read_file(file)
         with owned_tx(user_by_email(user)):
             done = (import_list if is_list else import_document)(text=text, now=timezone.now())
         for line in done.refused:
@@ -38,7 +38,7 @@ class Command(KeelCommand):
             raise CommandError("Nothing of it could be kept.")
 
 
-def _read(file: str) -> str:
+def _read_file(file: str) -> str:
     try:
         return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

@@ -17,19 +17,19 @@ from config.lib.owned import owned_tx
 from config.lib.web import owned_view
 from memory.facts.queries import PAGE_SIZE
 from memory.facts.services import archive_fact, delete_fact, demote_fact, promote_fact, restore_fact
-from memory.facts.versions import FactNotFound, Origin, Written
-from memory.web.views.fact_list import batch_listing, facts_page, listing
+from memory.facts.versions import FactNotFound, FactWrite, Origin
+from memory.web.views.fact_list import build_batch_listing, build_listing, show_facts_page
 from memory.web.views.responses import (
     REFUSED,
     UNCHANGED,
     PageRequest,
-    back_with,
-    goes_into,
-    shown_query,
-    uuids,
+    is_for_element,
+    parse_source_query,
+    parse_uuids,
+    redirect_back,
 )
 
-_ACTS: Final[dict[str, Callable[..., Written]]] = {
+_ACTS: Final[dict[str, Callable[..., FactWrite]]] = {
     "promote": promote_fact,
     "demote": demote_fact,
     "archive": archive_fact,
@@ -40,22 +40,22 @@ _ACTS: Final[dict[str, Callable[..., Written]]] = {
 
 @require_POST
 @owned_view
-def bulk(request: PageRequest) -> HttpResponse:
+def change_facts(request: PageRequest) -> HttpResponse:
     """Do one thing to all the facts that were selected; what cannot be changed is left alone, and said."""
     now = timezone.now()
     write = _ACTS.get(request.POST.get("act", ""))
-    fact_ids = uuids(request.POST.getlist("fact"), PAGE_SIZE)
+    fact_ids = parse_uuids(request.POST.getlist("fact"), PAGE_SIZE)
     if write is None or not fact_ids:
-        return _refused(request, "Select at least one fact first, then say what to do with it.", now)
+        return _show_refusal(request, "Select at least one fact first, then say what to do with it.", now)
     batch_id = uuid4()
     counted = _write_all(request, write, fact_ids, batch_id, now)
     if counted["missing"] == len(fact_ids):
         raise Http404
-    return _answer(request, batch_id if counted["changed"] else None, _notice(counted), now)
+    return _show_result(request, batch_id if counted["changed"] else None, _format_notice(counted), now)
 
 
 def _write_all(
-    request: PageRequest, write: Callable[..., Written], fact_ids: list[UUID], batch_id: UUID, now: datetime
+    request: PageRequest, write: Callable[..., FactWrite], fact_ids: list[UUID], batch_id: UUID, now: datetime
 ) -> dict[str, int]:
     counted = dict.fromkeys(("changed", "unchanged", "refused", "missing"), 0)
     origin = Origin(batch_id=batch_id)
@@ -73,24 +73,24 @@ def _write_all(
     return counted
 
 
-def _notice(counted: dict[str, int]) -> str:
+def _format_notice(counted: dict[str, int]) -> str:
     left = counted["refused"] + counted["missing"]
     if left:
         return f"{left} changed meanwhile and {'was' if left == 1 else 'were'} left alone. Look at them again."
     return "" if counted["changed"] else UNCHANGED
 
 
-def _answer(request: PageRequest, batch_id: UUID | None, notice: str, now: datetime) -> HttpResponse:
-    if goes_into(request, "results"):
-        shown = batch_listing(request, batch_id, now, notice=notice)
+def _show_result(request: PageRequest, batch_id: UUID | None, notice: str, now: datetime) -> HttpResponse:
+    if is_for_element(request, "results"):
+        shown = build_batch_listing(request, batch_id, now, notice=notice)
         return TemplateResponse(request, "memory/_found.html", {**shown, "focus": True})
     if notice:
         messages.warning(request, notice)
-    return back_with(request, reverse("memory:facts"), batch=batch_id)
+    return redirect_back(request, reverse("memory:facts"), batch=batch_id)
 
 
-def _refused(request: PageRequest, refusal: str, now: datetime) -> HttpResponse:
-    shown = listing(shown_query(request), now, notice=refusal)
-    if goes_into(request, "results"):
+def _show_refusal(request: PageRequest, refusal: str, now: datetime) -> HttpResponse:
+    shown = build_listing(parse_source_query(request), now, notice=refusal)
+    if is_for_element(request, "results"):
         return TemplateResponse(request, "memory/_found.html", shown, status=REFUSED)
-    return facts_page(request, shown, status=REFUSED)
+    return show_facts_page(request, shown, status=REFUSED)

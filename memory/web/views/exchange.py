@@ -13,9 +13,9 @@ from django.views.decorators.http import require_POST, require_safe
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
 from config.lib.web import owned_view
-from memory.facts.exchange import Imported, export_document, import_document, import_list
+from memory.facts.exchange import ImportResult, export_document, import_document, import_list
 from memory.web.forms import ImportForm
-from memory.web.views.responses import REFUSED, PageRequest, around, back_with
+from memory.web.views.responses import REFUSED, PageRequest, get_page_frame, redirect_back
 
 _REFUSED_SHOWN = 5
 
@@ -23,7 +23,7 @@ _REFUSED_SHOWN = 5
 @require_safe
 @never_cache
 @owned_view
-def export(request: HttpRequest) -> HttpResponse:
+def export_memory(request: HttpRequest) -> HttpResponse:
     """Give the memory document as a file."""
     now = timezone.now()
     response = HttpResponse(export_document(now=now), content_type="application/json; charset=utf-8")
@@ -33,7 +33,7 @@ def export(request: HttpRequest) -> HttpResponse:
 
 @require_POST
 @owned_view
-def bring_in(request: PageRequest) -> HttpResponse:
+def import_memory(request: PageRequest) -> HttpResponse:
     """Bring in a memory document, or propose the facts of a list."""
     form = ImportForm(request.POST, request.FILES)
     if form.is_valid():
@@ -45,14 +45,14 @@ def bring_in(request: PageRequest) -> HttpResponse:
         except DomainError as error:
             form.add_error("text", str(error))
         else:
-            return _brought(request, done, page, done.batch_id)
-    context = {**around("settings"), "form": form}
+            return _redirect_with_result(request, done, page, done.batch_id)
+    context = {**get_page_frame("settings"), "form": form}
     return TemplateResponse(request, "memory/settings.html", context, status=REFUSED)
 
 
-def _brought(request: PageRequest, done: Imported, page: str, batch_id: UUID | None) -> HttpResponse:
+def _redirect_with_result(request: PageRequest, done: ImportResult, page: str, batch_id: UUID | None) -> HttpResponse:
     what = "to review" if page == "memory:review" else "new"
     messages.success(request, f"{done.added} {what}, {done.known} known already, {len(done.refused)} left out.")
     for refusal in done.refused[:_REFUSED_SHOWN]:
         messages.warning(request, f"Left out: {refusal}")
-    return back_with(request, reverse(page), batch=batch_id)
+    return redirect_back(request, reverse(page), batch=batch_id)

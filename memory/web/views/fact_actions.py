@@ -12,40 +12,47 @@ from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
 from config.lib.web import owned_view
 from memory.facts import services
-from memory.facts.versions import FactAmbiguous, FactChanged, FactNotFound, Written
+from memory.facts.versions import FactAmbiguous, FactChanged, FactNotFound, FactWrite
 from memory.models import UserFact
 from memory.web.forms import EditFactForm, LinkForm
-from memory.web.views.fact_list import answer, editing, fact_page, last_version, refused, written
-from memory.web.views.responses import CONFLICT, REFUSED, UNCHANGED, PageRequest, goes_into, writing
+from memory.web.views.fact_list import (
+    get_last_version_or_404,
+    show_edit_form,
+    show_fact_page,
+    show_refusal,
+    show_result,
+    show_write,
+)
+from memory.web.views.responses import CONFLICT, REFUSED, UNCHANGED, PageRequest, is_for_element, write_or_404
 
 
 @require_POST
 @owned_view
-def edit(request: PageRequest, fact_id: UUID) -> HttpResponse:
+def edit_fact(request: PageRequest, fact_id: UUID) -> HttpResponse:
     """Correct a fact's words, topic, category, shorter line or detail."""
     now = timezone.now()
-    form = EditFactForm(last_version(fact_id), request.POST)
+    form = EditFactForm(get_last_version_or_404(fact_id), request.POST)
     status = REFUSED
     if form.is_valid():
         try:
-            with writing(request, FactNotFound):
+            with write_or_404(request, FactNotFound):
                 done = services.supersede_fact(fact_id=fact_id, **form.cleaned_data, now=now)
         except FactChanged:
             # The form now stands on the newest version: who saves again does so knowing it.
-            form = EditFactForm(last_version(fact_id), request.POST)
-            form.add_error(None, _conflict(form.fact))
+            form = EditFactForm(get_last_version_or_404(fact_id), request.POST)
+            form.add_error(None, _format_conflict(form.fact))
             status = CONFLICT
         except DomainError as error:
             form.add_error("content", str(error))
         else:
-            return written(request, fact_id, done, now)
-    form.begin_here()
-    if goes_into(request, "slot-"):
-        return editing(request, form, status=status)
-    return fact_page(request, form.fact, now, form=form, status=status)
+            return show_write(request, fact_id, done, now)
+    form.focus_first_field()
+    if is_for_element(request, "slot-"):
+        return show_edit_form(request, form, status=status)
+    return show_fact_page(request, form.fact, now, form=form, status=status)
 
 
-def _action_view(write: Callable[..., Written]) -> Callable[..., HttpResponseBase]:
+def _action_view(write: Callable[..., FactWrite]) -> Callable[..., HttpResponseBase]:
     """Return the view that does `write` to one fact."""
 
     @require_POST
@@ -53,11 +60,11 @@ def _action_view(write: Callable[..., Written]) -> Callable[..., HttpResponseBas
     def view(request: PageRequest, fact_id: UUID) -> HttpResponse:
         now = timezone.now()
         try:
-            with writing(request, FactNotFound):
+            with write_or_404(request, FactNotFound):
                 done = write(fact_id=fact_id, now=now)
         except DomainError as error:
-            return refused(request, fact_id, str(error), now)
-        return written(request, fact_id, done, now)
+            return show_refusal(request, fact_id, str(error), now)
+        return show_write(request, fact_id, done, now)
 
     return view
 
@@ -72,10 +79,10 @@ restore = _action_view(services.restore_fact)
 
 @require_POST
 @owned_view
-def link(request: PageRequest, fact_id: UUID) -> HttpResponse:
+def link_fact(request: PageRequest, fact_id: UUID) -> HttpResponse:
     """Relate a fact to another one, named by its words or picked among those that fit."""
     now = timezone.now()
-    last = last_version(fact_id)
+    last = get_last_version_or_404(fact_id)
     form = LinkForm(request.POST)
     if form.is_valid():
         try:
@@ -92,22 +99,22 @@ def link(request: PageRequest, fact_id: UUID) -> HttpResponse:
         except DomainError as error:
             form.add_error("to", str(error))
         else:
-            return answer(request, last.pk, now, event=event, notice=UNCHANGED)
-    return fact_page(request, last, now, link_form=form, status=REFUSED)
+            return show_result(request, last.pk, now, event=event, notice=UNCHANGED)
+    return show_fact_page(request, last, now, link_form=form, status=REFUSED)
 
 
 @require_POST
 @owned_view
-def unlink(request: PageRequest, fact_id: UUID, link_id: UUID) -> HttpResponse:
+def unlink_fact(request: PageRequest, fact_id: UUID, link_id: UUID) -> HttpResponse:
     """Take a link away; the page of the fact of that id is shown."""
     now = timezone.now()
-    last = last_version(fact_id)
-    with writing(request, FactNotFound):
+    last = get_last_version_or_404(fact_id)
+    with write_or_404(request, FactNotFound):
         event = services.unlink_facts(link_id=link_id, now=now)
-    return answer(request, last.pk, now, event=event)
+    return show_result(request, last.pk, now, event=event)
 
 
-def _conflict(last: UserFact) -> str:
+def _format_conflict(last: UserFact) -> str:
     if last.is_archived:
         return "This fact was archived meanwhile, so nothing was saved. Restore it first; your words are kept below."
     return f"This fact changed meanwhile. It now reads: “{last.content}” Your words are kept; save again to replace it."

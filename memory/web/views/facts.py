@@ -15,21 +15,29 @@ from django.views.decorators.vary import vary_on_headers
 from config.lib.errors import DomainError
 from config.lib.web import owned_view
 from memory.facts.services import remember_fact
-from memory.facts.versions import FactNotFound, Written
+from memory.facts.versions import FactNotFound, FactWrite
 from memory.models import Confidence, FactSource
 from memory.web.forms import EditFactForm, FactForm
 from memory.web.views.fact_list import (
-    address,
-    answer,
-    editing,
-    fact_page,
-    facts_page,
-    last_version,
-    listing,
-    new_form,
-    slot,
+    build_listing,
+    get_fact_address,
+    get_last_version_or_404,
+    make_fact_form,
+    show_edit_form,
+    show_fact_page,
+    show_facts_page,
+    show_result,
+    show_slot,
 )
-from memory.web.views.responses import REFUSED, PageRequest, came_from, event_of, goes_into, shown_query, writing
+from memory.web.views.responses import (
+    REFUSED,
+    PageRequest,
+    find_query_event,
+    get_source_address,
+    is_for_element,
+    parse_source_query,
+    write_or_404,
+)
 
 KNOWN: Final = "Keel knows this already."
 
@@ -39,18 +47,18 @@ KNOWN: Final = "Keel knows this already."
 @never_cache
 @vary_on_headers("HX-Request", "HX-Target")
 @owned_view
-def facts(request: PageRequest) -> HttpResponse:
+def show_facts(request: PageRequest) -> HttpResponse:
     """Show the facts, and take a new one."""
     if request.method == "POST":
-        return _add(request)
-    if goes_into(request, "add"):
-        form = new_form() if "add" in request.GET else None
-        return TemplateResponse(request, "memory/_adding.html", {"form": form, "here": came_from(request)})
-    shown = listing(request.GET, timezone.now())
-    if not goes_into(request, "results"):
-        return facts_page(request, shown)
+        return _add_fact(request)
+    if is_for_element(request, "add"):
+        form = make_fact_form() if "add" in request.GET else None
+        return TemplateResponse(request, "memory/_adding.html", {"form": form, "here": get_source_address(request)})
+    shown = build_listing(request.GET, timezone.now())
+    if not is_for_element(request, "results"):
+        return show_facts_page(request, shown)
     response = TemplateResponse(request, "memory/_found.html", shown)
-    before, after = shown_query(request).get("q"), request.GET.get("q")
+    before, after = parse_source_query(request).get("q"), request.GET.get("q")
     # Typing on stays in one entry of the browser's history; anything else makes a new one.
     is_typing_on = bool(before and after) and before != after
     response["HX-Replace-Url" if is_typing_on else "HX-Push-Url"] = shown["here"]
@@ -61,28 +69,28 @@ def facts(request: PageRequest) -> HttpResponse:
 @never_cache
 @vary_on_headers("HX-Request", "HX-Target")
 @owned_view
-def fact(request: PageRequest, fact_id: UUID) -> HttpResponse:
+def show_fact(request: PageRequest, fact_id: UUID) -> HttpResponse:
     """Show one fact with its history; to htmx in the list, the fact alone or its form."""
     now = timezone.now()
-    last = last_version(fact_id)
-    if goes_into(request, "slot-"):
+    last = get_last_version_or_404(fact_id)
+    if is_for_element(request, "slot-"):
         if "edit" not in request.GET or last.is_archived:
-            return slot(request, last, now)
+            return show_slot(request, last, now)
         form = EditFactForm(last)
-        form.begin_here()
-        return editing(request, form)
+        form.focus_first_field()
+        return show_edit_form(request, form)
     if last.pk != fact_id:
         # The address of an older version, from a chat or a bookmark, leads to the newest.
-        return redirect(address(last, request.GET))
-    return fact_page(request, last, now, event=event_of(request.GET))
+        return redirect(get_fact_address(last, request.GET))
+    return show_fact_page(request, last, now, event=find_query_event(request.GET))
 
 
-def _add(request: PageRequest) -> HttpResponse:
+def _add_fact(request: PageRequest) -> HttpResponse:
     now = timezone.now()
     form = FactForm(request.POST, auto_id="add-%s")
     if form.is_valid():
         try:
-            with writing(request, FactNotFound):
+            with write_or_404(request, FactNotFound):
                 written = remember_fact(
                     content=form.cleaned_data["content"],
                     topic=form.cleaned_data["topic"],
@@ -94,17 +102,17 @@ def _add(request: PageRequest) -> HttpResponse:
         except DomainError as error:
             form.add_error("content", str(error))
         else:
-            return _added(request, written, now)
-    form.begin_here()
-    if goes_into(request, "add"):
-        context = {"form": form, "here": came_from(request)}
+            return _show_added_fact(request, written, now)
+    form.focus_first_field()
+    if is_for_element(request, "add"):
+        context = {"form": form, "here": get_source_address(request)}
         return TemplateResponse(request, "memory/_add.html", context, status=REFUSED)
-    return facts_page(request, listing(shown_query(request), now), form, status=REFUSED)
+    return show_facts_page(request, build_listing(parse_source_query(request), now), form, status=REFUSED)
 
 
-def _added(request: PageRequest, written: Written, now: datetime) -> HttpResponse:
-    if not goes_into(request, "add"):
-        return answer(request, written.fact.pk, now, event=written.event, notice=KNOWN)
-    shown = listing(shown_query(request), now, event=written.event)
-    context = {**shown, "form": new_form(), "known": None if written.event else written.fact}
+def _show_added_fact(request: PageRequest, written: FactWrite, now: datetime) -> HttpResponse:
+    if not is_for_element(request, "add"):
+        return show_result(request, written.fact.pk, now, event=written.event, notice=KNOWN)
+    shown = build_listing(parse_source_query(request), now, event=written.event)
+    context = {**shown, "form": make_fact_form(), "known": None if written.event else written.fact}
     return TemplateResponse(request, "memory/_added.html", context)

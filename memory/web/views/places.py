@@ -24,11 +24,11 @@ from memory.web.views.responses import (
     REFUSED,
     UNCHANGED,
     PageRequest,
-    around,
-    back_with,
-    goes_into,
-    uuid_or_none,
-    writing,
+    get_page_frame,
+    is_for_element,
+    parse_uuid,
+    redirect_back,
+    write_or_404,
 )
 from memory.wording import MAX_PLACE_ID
 
@@ -37,16 +37,16 @@ from memory.wording import MAX_PLACE_ID
 @never_cache
 @vary_on_headers("HX-Request", "HX-Target")
 @owned_view
-def places(request: PageRequest) -> HttpResponse:
+def show_places(request: PageRequest) -> HttpResponse:
     """Show the places, and take a new one."""
     if request.method != "POST":
-        event_id = uuid_or_none(request.GET.get("event", ""))
+        event_id = parse_uuid(request.GET.get("event", ""))
         event = find_place_event(event_id) if event_id else None
-        editing = uuid_or_none(request.GET.get("edit", ""))
+        editing = parse_uuid(request.GET.get("edit", ""))
         place = find_place(editing) if editing else None
-        return _page(request, event=event, edit_form=PlaceForm.of(place) if place else None)
+        return _show_page(request, event=event, edit_form=PlaceForm.for_place(place) if place else None)
     form = PlaceForm(request.POST)
-    return _save(request, form, key=slug(request.POST.get("name", ""), max_length=MAX_PLACE_ID), add_form=form)
+    return _save_place(request, form, key=slug(request.POST.get("name", ""), max_length=MAX_PLACE_ID), add_form=form)
 
 
 @require_POST
@@ -56,44 +56,44 @@ def edit_place(request: PageRequest, place_id: UUID) -> HttpResponse:
     place = find_place(place_id)
     if place is None:
         raise Http404
-    form = PlaceForm.of(place, request.POST)
-    return _save(request, form, key=place.place_id, edit_form=form)
+    form = PlaceForm.for_place(place, request.POST)
+    return _save_place(request, form, key=place.place_id, edit_form=form)
 
 
 @require_POST
 @owned_view
 def drop_place(request: PageRequest, place_id: UUID) -> HttpResponse:
     """Take a place out of what assistants see."""
-    with writing(request, FactNotFound):
+    with write_or_404(request, FactNotFound):
         done = remove_place(id=place_id, now=timezone.now())
-    return places_answer(request, event=done.event)
+    return show_places_result(request, event=done.event)
 
 
-def places_answer(request: PageRequest, *, event: MemoryEvent | None, refusal: str = "") -> HttpResponse:
+def show_places_result(request: PageRequest, *, event: MemoryEvent | None, refusal: str = "") -> HttpResponse:
     """Show the places after a write, with its undo line, or why it was refused."""
-    if goes_into(request, "places") or refusal:
+    if is_for_element(request, "places") or refusal:
         shown = find_place_event(event.pk) if event else None
-        return _page(request, event=shown, refusal=refusal, status=CONFLICT if refusal else 200)
-    return back_with(request, reverse("memory:places"), event=event.pk if event else None)
+        return _show_page(request, event=shown, refusal=refusal, status=CONFLICT if refusal else 200)
+    return redirect_back(request, reverse("memory:places"), event=event.pk if event else None)
 
 
-def _save(request: PageRequest, form: PlaceForm, *, key: str, **forms: PlaceForm) -> HttpResponse:
+def _save_place(request: PageRequest, form: PlaceForm, *, key: str, **forms: PlaceForm) -> HttpResponse:
     if form.is_valid():
         try:
-            with writing(request, FactNotFound):
+            with write_or_404(request, FactNotFound):
                 # A name without a letter or digit is its own id.
                 place_id = key or one_line(form.cleaned_data["name"])
                 done = add_place(place_id=place_id, **form.cleaned_data, now=timezone.now())
         except DomainError as error:
             form.add_error("name", str(error))
         else:
-            if done.event is None and not goes_into(request, "places"):
+            if done.event is None and not is_for_element(request, "places"):
                 messages.info(request, UNCHANGED)
-            return places_answer(request, event=done.event)
-    return _page(request, status=REFUSED, **forms)
+            return show_places_result(request, event=done.event)
+    return _show_page(request, status=REFUSED, **forms)
 
 
-def _page(
+def _show_page(
     request: PageRequest,
     *,
     add_form: PlaceForm | None = None,
@@ -108,6 +108,6 @@ def _page(
         "edited": edit_form.place if edit_form else None,
         **said,
     }
-    if goes_into(request, "places"):
+    if is_for_element(request, "places"):
         return TemplateResponse(request, "memory/_places.html", context, status=status)
-    return TemplateResponse(request, "memory/places.html", {**context, **around("places")}, status=status)
+    return TemplateResponse(request, "memory/places.html", {**context, **get_page_frame("places")}, status=status)

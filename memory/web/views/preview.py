@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 from config.lib.web import owned_view
 from memory.web import queries
 from memory.web.forms import PreviewForm
-from memory.web.views.responses import PageRequest, around
+from memory.web.views.responses import PageRequest, get_page_frame
 
 ABOUT: Final = {
     "coach": "The ten facts it used last, whatever their category. Inferred ones are marked as such.",
@@ -23,15 +23,15 @@ ABOUT: Final = {
 @require_safe
 @never_cache
 @owned_view
-def preview(request: PageRequest) -> HttpResponse:
+def show_preview(request: PageRequest) -> HttpResponse:
     """Show the block that an assistant's next chat starts with, and what is left out of it and why."""
     form = PreviewForm(request.GET)
-    assistant, page = form.asked()
+    assistant, page = form.read_choice()
     context = {
-        "preview": queries.preview(assistant=assistant, page=page, now=timezone.now()),
+        "preview": queries.get_preview(assistant=assistant, page=page, now=timezone.now()),
         "assistant": assistant,
         "assistants": PreviewForm.ASSISTANTS,
         "about": ABOUT[assistant],
-        **around("preview"),
+        **get_page_frame("preview"),
     }
     return TemplateResponse(request, "memory/preview.html", context)

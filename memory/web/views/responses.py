@@ -52,7 +52,7 @@ class PageRequest(AuthedRequest):
 
 
 @contextmanager
-def writing(request: PageRequest, missing: type[DomainError]) -> Iterator[None]:
+def write_or_404(request: PageRequest, missing: type[DomainError]) -> Iterator[None]:
     """Open the door to write; what is not there, or not theirs, raises `missing` inside and is a 404."""
     try:
         with owned_tx(request.user):
@@ -61,37 +61,37 @@ def writing(request: PageRequest, missing: type[DomainError]) -> Iterator[None]:
         raise Http404 from error
 
 
-def refusal_of(request: PageRequest, missing: type[DomainError], write: Callable[..., object], **values: object) -> str:
+def try_write(request: PageRequest, missing: type[DomainError], write: Callable[..., object], **values: object) -> str:
     """Do a write behind the door; return why it was refused, or an empty text."""
     try:
-        with writing(request, missing):
+        with write_or_404(request, missing):
             write(**values)
     except DomainError as error:
         return str(error)
     return ""
 
 
-def goes_into(request: PageRequest, element_id: str) -> bool:
+def is_for_element(request: PageRequest, element_id: str) -> bool:
     """Tell whether htmx will put the answer into an element whose id begins like this."""
     return bool(request.htmx) and (request.htmx.target or "").startswith(element_id)
 
 
-def around(tab: str) -> dict[str, Any]:
+def get_page_frame(tab: str) -> dict[str, Any]:
     """Return what the frame of a whole page of memory needs: which tab is open, the switches, how much waits."""
     return {"tab": tab, "surroundings": get_surroundings()}
 
 
-def came_from(request: PageRequest) -> str:
+def get_source_address(request: PageRequest) -> str:
     """Return the address of the page a request came from, on this site, or an empty text."""
     return (request.htmx.current_url_abs_path or "") if request.htmx else safe_next(request, "")
 
 
-def shown_query(request: PageRequest) -> QueryDict:
+def parse_source_query(request: PageRequest) -> QueryDict:
     """Return what the address of the page a request came from asks for."""
-    return QueryDict(urlsplit(came_from(request)).query)
+    return QueryDict(urlsplit(get_source_address(request)).query)
 
 
-def back_with(request: PageRequest, default: str, **said: UUID | str | None) -> HttpResponse:
+def redirect_back(request: PageRequest, default: str, **said: UUID | str | None) -> HttpResponse:
     """Redirect to the page a form came from; `event`, `batch` or `decided` brings its undo line along."""
     back = urlsplit(safe_next(request, default))
     query = QueryDict(back.query, mutable=True)
@@ -102,20 +102,20 @@ def back_with(request: PageRequest, default: str, **said: UUID | str | None) -> 
     return redirect(f"{back.path}?{query.urlencode()}{'#done' if has_line else ''}" if query else back.path)
 
 
-def event_of(query: QueryDict) -> MemoryEvent | None:
+def find_query_event(query: QueryDict) -> MemoryEvent | None:
     """Return the event of a fact whose undo line an address asks for; those of places have a page of their own."""
-    event_id = uuid_or_none(query.get("event", ""))
+    event_id = parse_uuid(query.get("event", ""))
     event = find_event(event_id) if event_id else None
     return event if event is not None and event.lineage is not None else None
 
 
-def batch_of(query: QueryDict) -> Batch | None:
+def find_query_batch(query: QueryDict) -> Batch | None:
     """Return the batch whose undo line an address asks for."""
-    batch_id = uuid_or_none(query.get("batch", ""))
+    batch_id = parse_uuid(query.get("batch", ""))
     return find_batch(batch_id) if batch_id else None
 
 
-def said_of(batch: Batch | None) -> str:
+def describe_batch(batch: Batch | None) -> str:
     """Return what a batch did, such as "3 facts archived, 1 corrected"; empty without one."""
     if batch is None:
         return ""
@@ -126,13 +126,13 @@ def said_of(batch: Batch | None) -> str:
     return f"Undone: {said}" if batch.is_undone else said
 
 
-def uuids(texts: Iterable[str], most: int) -> list[UUID]:
+def parse_uuids(texts: Iterable[str], most: int) -> list[UUID]:
     """Return the ids among the texts, each once, at most so many; what is no id is left out."""
-    found = dict.fromkeys(fact_id for text in texts if (fact_id := uuid_or_none(text)))
+    found = dict.fromkeys(fact_id for text in texts if (fact_id := parse_uuid(text)))
     return list(found)[:most]
 
 
-def uuid_or_none(text: str) -> UUID | None:
+def parse_uuid(text: str) -> UUID | None:
     """Return the id that a text is, or None."""
     try:
         return UUID(text)

@@ -22,30 +22,30 @@ from config.lib.text import one_line
 from config.lib.web import owned_view
 from memory.facts.review import ProposalNotFound, accept_proposal, dismiss_proposal, reopen_proposal
 from memory.facts.services import forget_fact, promote_fact, supersede_fact
-from memory.facts.versions import Origin, Written
+from memory.facts.versions import FactWrite, Origin
 from memory.models import ArchivedReason, MemoryProposal, UserFact
 from memory.web.forms import PageForm
 from memory.web.queries import (
     ASKED_AT_ONCE,
     PROPOSALS_SHOWN,
     find_proposal,
-    list_asked,
-    list_decided,
-    list_decided_at,
+    list_decided_proposals,
+    list_decisions_at,
     list_proposals,
-    list_with_last,
+    list_review_facts,
+    list_with_last_versions,
 )
 from memory.web.views.responses import (
     CONFLICT,
     REFUSED,
     PageRequest,
-    around,
-    back_with,
-    batch_of,
-    goes_into,
-    refusal_of,
-    said_of,
-    uuids,
+    describe_batch,
+    find_query_batch,
+    get_page_frame,
+    is_for_element,
+    parse_uuids,
+    redirect_back,
+    try_write,
 )
 
 RIGHT: Final = "right"
@@ -57,7 +57,7 @@ _DECISIONS: Final[dict[str, Callable[..., MemoryProposal]]] = {"accept": accept_
 
 
 @dataclass
-class Asked:
+class ReviewEntry:
     """One inferred fact with what its owner answered so far."""
 
     fact: UserFact  # as it now is
@@ -66,7 +66,7 @@ class Asked:
     error: str = ""
 
     @classmethod
-    def of(cls, seen: UserFact, last: UserFact, data: QueryDict) -> Self:
+    def from_answer(cls, seen: UserFact, last: UserFact, data: QueryDict) -> Self:
         """Read the answer to a fact as it was seen; one that changed since is to be answered again."""
         entry = cls(last, data.get(f"answer-{seen.pk}", LATER), data.get(f"content-{seen.pk}", seen.content))
         if last.pk != seen.pk or last.is_archived:
@@ -84,11 +84,11 @@ class _Rejected(Exception):
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 @owned_view
-def review(request: PageRequest) -> HttpResponse:
+def show_review(request: PageRequest) -> HttpResponse:
     """Show what waits, and take the answers to "Are these right?"."""
     if request.method == "POST":
-        return _answered(request)
-    return _page(request, _asked(request))
+        return _save_answers(request)
+    return _show_page(request, _list_entries(request))
 
 
 def _decision_view(decide: Callable[..., MemoryProposal]) -> Callable[..., HttpResponseBase]:
@@ -97,16 +97,16 @@ def _decision_view(decide: Callable[..., MemoryProposal]) -> Callable[..., HttpR
     @require_POST
     @owned_view
     def view(request: PageRequest, proposal_id: UUID) -> HttpResponse:
-        refusal = refusal_of(request, ProposalNotFound, decide, proposal_id=proposal_id, now=timezone.now())
+        refusal = try_write(request, ProposalNotFound, decide, proposal_id=proposal_id, now=timezone.now())
         shown = find_proposal(proposal_id)
         if shown is None:
             raise Http404
-        if goes_into(request, "proposal-"):
+        if is_for_element(request, "proposal-"):
             context = {"shown": shown, "refusal": refusal, "focus": True}
             return TemplateResponse(request, "memory/_proposal.html", context, status=CONFLICT if refusal else 200)
         if refusal:
             messages.error(request, refusal)
-        return back_with(request, reverse("memory:review"))
+        return redirect_back(request, reverse("memory:review"))
 
     return view
 
@@ -121,7 +121,7 @@ reopen = _decision_view(reopen_proposal)
 def decide_all(request: PageRequest) -> HttpResponse:
     """Accept or dismiss many proposals at once; what cannot be is left waiting, and said."""
     decide = _DECISIONS.get(request.POST.get("decision", ""))
-    proposal_ids = uuids(request.POST.getlist("proposal"), PROPOSALS_SHOWN)
+    proposal_ids = parse_uuids(request.POST.getlist("proposal"), PROPOSALS_SHOWN)
     if decide is None or not proposal_ids:
         return HttpResponseBadRequest("Say which proposals, and accept or dismiss.")
     now = timezone.now()
@@ -140,14 +140,14 @@ def decide_all(request: PageRequest) -> HttpResponse:
     for refusal in dict.fromkeys(refusals):
         messages.warning(request, f"{refusals.count(refusal)} left as they were: {refusal}")
     is_done = missing + len(refusals) < len(proposal_ids)
-    return back_with(request, reverse("memory:review"), decided=now.isoformat() if is_done else None)
+    return redirect_back(request, reverse("memory:review"), decided=now.isoformat() if is_done else None)
 
 
 @require_POST
 @owned_view
 def reopen_all(request: PageRequest) -> HttpResponse:
     """Take back what was decided at once, all or nothing."""
-    decided = _decided_together(request.POST)
+    decided = _list_decided_together(request.POST)
     if not decided:
         raise Http404
     try:
@@ -156,21 +156,21 @@ def reopen_all(request: PageRequest) -> HttpResponse:
                 reopen_proposal(proposal_id=proposal_id, now=timezone.now())
     except DomainError as error:
         messages.error(request, f"Nothing was undone. {error}")
-    return back_with(request, reverse("memory:review"))
+    return redirect_back(request, reverse("memory:review"))
 
 
-def _decided_together(data: QueryDict) -> list[tuple[UUID, str]]:
+def _list_decided_together(data: QueryDict) -> list[tuple[UUID, str]]:
     try:
         moment = parse_datetime(data.get("decided", ""))
-        return list_decided_at(moment.astimezone(UTC)) if moment is not None and moment.tzinfo else []
+        return list_decisions_at(moment.astimezone(UTC)) if moment is not None and moment.tzinfo else []
     except (ValueError, OverflowError):
         return []
 
 
-def _answered(request: PageRequest) -> HttpResponse:
+def _save_answers(request: PageRequest) -> HttpResponse:
     now = timezone.now()
-    fact_ids = uuids(request.POST.getlist("fact"), ASKED_AT_ONCE)
-    asked = [Asked.of(seen, last, request.POST) for seen, last in list_with_last(fact_ids)]
+    fact_ids = parse_uuids(request.POST.getlist("fact"), ASKED_AT_ONCE)
+    asked = [ReviewEntry.from_answer(seen, last, request.POST) for seen, last in list_with_last_versions(fact_ids)]
     if fact_ids and not asked:
         raise Http404
     batch_id = uuid4()
@@ -178,13 +178,13 @@ def _answered(request: PageRequest) -> HttpResponse:
         with owned_tx(request.user):
             has_written = _write_answers(asked, Origin(batch_id=batch_id), now)
     except _Rejected:
-        return _page(request, {"asked": asked}, status=REFUSED)
+        return _show_page(request, {"asked": asked}, status=REFUSED)
     if not has_written:
         messages.info(request, "Nothing was answered, so nothing changed.")
-    return back_with(request, reverse("memory:review"), batch=batch_id if has_written else None)
+    return redirect_back(request, reverse("memory:review"), batch=batch_id if has_written else None)
 
 
-def _write_answers(asked: list[Asked], origin: Origin, now: datetime) -> bool:
+def _write_answers(asked: list[ReviewEntry], origin: Origin, now: datetime) -> bool:
     written = []
     for entry in asked:
         if entry.error:
@@ -198,7 +198,7 @@ def _write_answers(asked: list[Asked], origin: Origin, now: datetime) -> bool:
     return any(done is not None and done.event is not None for done in written)
 
 
-def _write_answer(entry: Asked, origin: Origin, now: datetime) -> Written | None:
+def _write_answer(entry: ReviewEntry, origin: Origin, now: datetime) -> FactWrite | None:
     if entry.answer == FORGET:
         # Never true, as its owner says now, rather than true until now (settled 3).
         reason = ArchivedReason.USER_CORRECTED
@@ -208,20 +208,20 @@ def _write_answer(entry: Asked, origin: Origin, now: datetime) -> Written | None
     return promote_fact(fact_id=entry.fact.pk, origin=origin, now=now) if entry.answer == RIGHT else None
 
 
-def _asked(request: PageRequest) -> dict[str, Any]:
-    found = list_asked(PageForm(request.GET).number(), timezone.now())
-    return {"asked": [Asked(fact, LATER, fact.content) for fact in found.facts], "found": found}
+def _list_entries(request: PageRequest) -> dict[str, Any]:
+    found = list_review_facts(PageForm(request.GET).page_number(), timezone.now())
+    return {"asked": [ReviewEntry(fact, LATER, fact.content) for fact in found.facts], "found": found}
 
 
-def _page(request: PageRequest, asked: dict[str, Any], *, status: int = 200) -> HttpResponse:
-    batch = batch_of(request.GET)
+def _show_page(request: PageRequest, asked: dict[str, Any], *, status: int = 200) -> HttpResponse:
+    batch = find_query_batch(request.GET)
     context = {
         **asked,
         "proposals": list_proposals(),
-        "decided": list_decided(),
+        "decided": list_decided_proposals(),
         "batch": batch,
-        "batch_said": said_of(batch),
-        "decided_together": _decided_together(request.GET),
-        **around("review"),
+        "batch_said": describe_batch(batch),
+        "decided_together": _list_decided_together(request.GET),
+        **get_page_frame("review"),
     }
     return TemplateResponse(request, "memory/review.html", context, status=status)

@@ -14,50 +14,50 @@ from memory.facts.queries import find_event, find_last_version
 from memory.facts.undo import undo_batch, undo_event
 from memory.facts.versions import FactNotFound
 from memory.models import EventKind, MemoryEvent
-from memory.web.views.fact_list import answer, batch_listing, refused
-from memory.web.views.places import places_answer
-from memory.web.views.responses import CONFLICT, PageRequest, back_with, goes_into, refusal_of, uuid_or_none
+from memory.web.views.fact_list import build_batch_listing, show_refusal, show_result
+from memory.web.views.places import show_places_result
+from memory.web.views.responses import CONFLICT, PageRequest, is_for_element, parse_uuid, redirect_back, try_write
 
 
 @require_POST
 @owned_view
-def undo(request: PageRequest, event_id: UUID) -> HttpResponse:
+def undo_write(request: PageRequest, event_id: UUID) -> HttpResponse:
     """Take a write back, from these pages or from a line in a chat."""
     now = timezone.now()
-    refusal = refusal_of(request, FactNotFound, undo_event, event_id=event_id, now=now)
+    refusal = try_write(request, FactNotFound, undo_event, event_id=event_id, now=now)
     event = find_event(event_id)
     if event is None:
         raise Http404
-    if goes_into(request, "memory-") or (request.htmx and request.POST.get("surface") == "chat"):
+    if is_for_element(request, "memory-") or (request.htmx and request.POST.get("surface") == "chat"):
         context = {"event": event, "refusal": refusal}
         status = CONFLICT if refusal else 200
         return TemplateResponse(request, "memory/_memory_line.html", context, status=status)
     if event.lineage is None:
-        return places_answer(request, event=event, refusal=refusal)
-    shown_id = _shown_id(request, event, event.lineage)
+        return show_places_result(request, event=event, refusal=refusal)
+    shown_id = _find_shown_id(request, event, event.lineage)
     if refusal:
-        return refused(request, shown_id, refusal, now)
-    return answer(request, shown_id, now, event=event)
+        return show_refusal(request, shown_id, refusal, now)
+    return show_result(request, shown_id, now, event=event)
 
 
 @require_POST
 @owned_view
-def undo_many(request: PageRequest, batch_id: UUID) -> HttpResponse:
+def undo_writes(request: PageRequest, batch_id: UUID) -> HttpResponse:
     """Take back what was done to many facts at once, all or nothing."""
     now = timezone.now()
-    refusal = refusal_of(request, FactNotFound, undo_batch, batch_id=batch_id, now=now)
+    refusal = try_write(request, FactNotFound, undo_batch, batch_id=batch_id, now=now)
     refusal = f"Nothing was undone. {refusal}" if refusal else ""
-    if goes_into(request, "results"):
-        shown = batch_listing(request, batch_id, now, notice=refusal)
+    if is_for_element(request, "results"):
+        shown = build_batch_listing(request, batch_id, now, notice=refusal)
         return TemplateResponse(request, "memory/_found.html", shown, status=CONFLICT if refusal else 200)
     if refusal:
         messages.error(request, refusal)
-    return back_with(request, reverse("memory:facts"), batch=batch_id)
+    return redirect_back(request, reverse("memory:facts"), batch=batch_id)
 
 
-def _shown_id(request: PageRequest, event: MemoryEvent, lineage: UUID) -> UUID:
+def _find_shown_id(request: PageRequest, event: MemoryEvent, lineage: UUID) -> UUID:
     """Return the fact to show afterwards: a link is undone on the page of either end."""
-    page_of = uuid_or_none(request.POST.get("of", ""))
+    page_of = parse_uuid(request.POST.get("of", ""))
     if event.kind in (EventKind.LINK, EventKind.UNLINK) and page_of and find_last_version(page_of):
         return page_of
     return lineage

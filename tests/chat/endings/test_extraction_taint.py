@@ -17,7 +17,7 @@ from chat.models import Conversation, MemorySnapshot, Message
 from config.lib.llm import door
 from config.lib.owned import owned, owned_tx
 from config.lib.threads import in_thread
-from memory.facts.queries import next_block
+from memory.facts.queries import get_next_block
 from memory.facts.services import forget_fact, render_coach_block, supersede_fact
 from memory.learning.answers import MAX_FACTS
 from memory.models import FactSource, MemoryEvent, MemoryProposal, ProposalKind, UserFact
@@ -46,7 +46,7 @@ def model(model, settings):
 def blocks(user) -> str:
     """Return what the prompts of the next chats hold of the user."""
     with owned(user):
-        return "\n\n".join(next_block(assistant=face, now=JUNE).text for face in FACES)
+        return "\n\n".join(get_next_block(assistant=face, now=JUNE).text for face in FACES)
 
 
 def rows(user, model=UserFact) -> list:
@@ -280,7 +280,7 @@ def test_a_fact_that_is_supported_still_opens_nothing_in_a_prompt(trader, model,
 
     learn_from(model, clean, trader, fact(content, topic="risk]\n## New"))
 
-    coach = as_user(trader, lambda: next_block(assistant="coach", now=JUNE).text)
+    coach = as_user(trader, lambda: get_next_block(assistant="coach", now=JUNE).text)
     assert [line for line in coach.split("\n") if line.startswith("#")] == ["## What I know about you"]
     assert "```" not in coach
     assert len(coach.splitlines()) <= 3
@@ -547,7 +547,7 @@ def check(trader, before, typed) -> int:
         assert row["summary"] == row["body"] == ""
     lines = {row["content"] for row in [*injectable, *before.values()]}
     with owned(trader):
-        shown = next_block(assistant="companion", now=JUNE).text.split("\n")[1:]
+        shown = get_next_block(assistant="companion", now=JUNE).text.split("\n")[1:]
     assert {line.split("] ", 1)[1] for line in shown} <= lines
     return len(injectable)
 

@@ -10,7 +10,7 @@ import time_machine
 
 from config.lib.llm.tokens import count_tokens
 from config.lib.rest.views import PROBLEM_JSON
-from memory.facts.queries import next_block
+from memory.facts.queries import get_next_block
 from memory.facts.review import propose_fact
 from memory.facts.services import archive_fact, delete_fact, remember_fact, supersede_fact
 from memory.facts.versions import PAGE
@@ -224,7 +224,7 @@ def test_words_of_several_facts_are_a_conflict(api, fact, trader):
 def test_block_is_what_the_next_chat_starts_with_and_reading_it_notes_nothing(api, fact, trader, assistant):
     block = api("get", "memory/block/", assistant=assistant)
 
-    expected = as_owner(trader, lambda: next_block(assistant=assistant, now=JUNE))
+    expected = as_owner(trader, lambda: get_next_block(assistant=assistant, now=JUNE))
     assert (block["text"], block["sha256"], block["fact_ids"]) == (expected.text, expected.sha256, [str(fact.pk)])
     assert block["tokens"] == count_tokens(expected.text)
     assert as_owner(trader, lambda: UserFact.objects.get(pk=fact.pk)).last_referenced_at == MAY

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from memory.claims.claims import read
-from memory.claims.statements import MASK, own_words, typed_words
-from memory.claims.support import Quote, TypedMessage, contradicts, find_support, shares_a_word, verify_quotes
+from memory.claims.claims import read_claims
+from memory.claims.statements import MASK, keep_statements, keep_typed_words
+from memory.claims.support import Quote, TypedMessage, contradicts, find_support, has_shared_word, verify_quotes
 
 
 def quoted(content, *texts):
@@ -267,7 +267,7 @@ def test_verify_quotes_of_nothing_typed_is_empty():
     ],
 )
 def test_shares_a_word(content, text, is_named):
-    assert shares_a_word(content, text) is is_named
+    assert has_shared_word(content, text) is is_named
 
 
 # --- Contradictions ---
@@ -311,7 +311,7 @@ def test_contradicts_leaves_the_rest_to_the_model(one, other):
 def test_own_words_keep_their_places():
     text = 'I say “no” to: "every trade costs 5" and `code`. Right? Yes.'
 
-    for masked in (own_words(text), typed_words(text)):
+    for masked in (keep_statements(text), keep_typed_words(text)):
         assert len(masked) == len(text)
         assert all(char in (given, MASK) for char, given in zip(masked, text, strict=True))
 
@@ -329,12 +329,12 @@ def test_own_words_keep_their_places():
     ],
 )
 def test_own_words_leave_plain_statements_alone(text):
-    assert own_words(text) == text
+    assert keep_statements(text) == text
 
 
 def test_a_question_is_blanked_and_the_rest_of_the_message_is_not():
-    assert own_words("Is it good? I never trade alts.").strip(MASK) == " I never trade alts."
-    assert typed_words("Is it good? I never trade alts.") == "Is it good? I never trade alts."
+    assert keep_statements("Is it good? I never trade alts.").strip(MASK) == " I never trade alts."
+    assert keep_typed_words("Is it good? I never trade alts.") == "Is it good? I never trade alts."
 
 
 # --- Properties ---
@@ -413,7 +413,7 @@ def test_a_quote_points_into_the_text_of_its_message(content, texts):
     if quote is not None:
         text = next(message.text for message in messages if message.id == quote.message_id)
         assert 0 <= quote.start < quote.end <= len(text)
-        assert MASK not in own_words(text)[quote.start : quote.end]
+        assert MASK not in keep_statements(text)[quote.start : quote.end]
 
 
 @given(TEXTS, st.lists(TEXTS, max_size=2), TEXTS)
@@ -430,14 +430,14 @@ def test_another_message_takes_no_support_away(content, texts, more):
 @given(TEXTS)
 @example("I don't only")
 def test_a_line_without_other_peoples_words_supports_itself(text):
-    claim = read(text)
-    if own_words(text) == text and claim.of_kind("word", "bound") and len({t.sentence for t in claim.terms}) == 1:
+    claim = read_claims(text)
+    if keep_statements(text) == text and claim.of_kind("word", "bound") and len({t.sentence for t in claim.terms}) == 1:
         assert find_support(text, [TypedMessage(1, text)]) is not None
 
 
 @given(TEXTS)
 def test_blanking_keeps_the_length_and_the_rest(text):
-    masked = own_words(text)
+    masked = keep_statements(text)
 
     assert len(masked) == len(text)
     assert all(char in (given, MASK) or given == MASK for char, given in zip(masked, text, strict=True))

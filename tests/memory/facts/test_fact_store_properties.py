@@ -41,8 +41,8 @@ from memory.facts.services import (
     unlink_facts,
 )
 from memory.facts.undo import UndoRefused, undo_batch, undo_event
-from memory.facts.versions import FactAmbiguous, FactChanged, FactNotFound, Origin, Written
-from memory.learning.writes import Buried, TrustRefused, learn_fact
+from memory.facts.versions import FactAmbiguous, FactChanged, FactNotFound, FactWrite, Origin
+from memory.learning.writes import FactForgotten, TrustRefused, learn_fact
 from memory.models import (
     ArchivedReason,
     Confidence,
@@ -244,7 +244,7 @@ class FactStore(RuleBasedStateMachine):
         target_id = target.pk if target else None
         self.write_any(
             lambda: learn_fact(**values, said_at=said_at, target_id=target_id, origin=origin, now=self.now),
-            Buried,
+            FactForgotten,
             TrustRefused,
         )
         self.load()
@@ -379,13 +379,13 @@ class FactStore(RuleBasedStateMachine):
             assert [self.is_current(row) for row in self.believed()] == [self.is_current(row) for row in before]
         del self.trail[-1 - step.place :]
 
-    def write_to(self, step: Step, work: Callable[[UserFact], Written]) -> Written | None:
+    def write_to(self, step: Step, work: Callable[[UserFact], FactWrite]) -> FactWrite | None:
         if not self.rows:
             return None
         fact = self.pick(self.rows, step)
         return self.write(lambda: work(fact), refusal=FactChanged if fact.is_archived else None)
 
-    def write(self, work: Callable[[], Written], refusal: type[DomainError] | None = None) -> Written | None:
+    def write(self, work: Callable[[], FactWrite], refusal: type[DomainError] | None = None) -> FactWrite | None:
         """Do it, and note on the stacks what it wrote; without an event, nothing may have changed."""
         if refusal is not None:
             with pytest.raises(refusal):

@@ -5,7 +5,7 @@ from uuid import uuid4
 import pytest
 
 from config.lib.llm.tokens import count_tokens
-from memory.facts.document import count_document_tokens, memory_document
+from memory.facts.document import build_document, count_document_tokens
 from memory.facts.limits import enforce_token_limit
 from memory.facts.places import add_place
 from memory.facts.services import confirm_fact, remember_fact, restore_fact, supersede_fact
@@ -101,7 +101,7 @@ def test_inactive_versions_leave_the_document_before_any_fact_is_evicted(as_trad
         fact = supersede_fact(fact_id=fact.pk, content=f"Version {number} {'gold and silver ' * 8}", now=JUNE).fact
 
     assert enforce_token_limit(now=JULY) == []
-    document = memory_document(now=JULY)
+    document = build_document(now=JULY)
     assert document.metadata.token_count <= LIMIT
     assert document.metadata.total_active_facts == 4
     assert 4 <= document.metadata.total_facts < 8

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from memory.facts.history import WordRun, list_history, word_changes
+from memory.facts.history import WordRun, list_history, list_word_changes
 from memory.facts.queries import (
     PAGE_SIZE,
     FactCounts,
@@ -13,8 +13,8 @@ from memory.facts.queries import (
     count_facts,
     find_event,
     find_last_version,
-    list_as_shown,
     list_facts,
+    list_shown_facts,
     list_topics,
 )
 from memory.facts.services import archive_fact, confirm_fact, demote_fact, remember_fact, supersede_fact
@@ -132,7 +132,7 @@ def test_list_facts_takes_as_many_queries_for_one_fact_as_for_many(as_trader, dj
 def test_list_as_shown_marks_the_ten_that_the_next_chat_starts_with(as_trader):
     facts = [UserFactFactory(last_referenced_at=MAY + timedelta(hours=hour)) for hour in range(12)]
 
-    shown = list_as_shown(facts, JUNE)
+    shown = list_shown_facts(facts, JUNE)
 
     assert [one.is_in_block for one in shown] == [False, False, *[True] * 10]
 
@@ -150,7 +150,7 @@ def test_list_as_shown_tells_what_is_stale(as_trader, unused_for, confirmed_befo
     confirmed_at = confirmed_before and JUNE - confirmed_before
     fact = UserFactFactory(last_referenced_at=JUNE - unused_for, last_confirmed_at=confirmed_at)
 
-    (shown,) = list_as_shown([fact], JUNE)
+    (shown,) = list_shown_facts([fact], JUNE)
 
     assert (shown.is_stale, shown.is_affirmed) == (is_stale, is_affirmed)
 
@@ -158,7 +158,7 @@ def test_list_as_shown_tells_what_is_stale(as_trader, unused_for, confirmed_befo
 def test_list_as_shown_never_warns_of_an_archived_fact(as_trader):
     fact = UserFactFactory(archived=True, last_referenced_at=JUNE - 90 * DAY)
 
-    (shown,) = list_as_shown([fact], JUNE)
+    (shown,) = list_shown_facts([fact], JUNE)
 
     assert not shown.is_stale
 
@@ -169,7 +169,7 @@ def test_list_as_shown_never_warns_of_an_archived_fact(as_trader):
     ids=["holds", "ended", "begins later"],
 )
 def test_list_as_shown_tells_when_it_holds(as_trader, traits, has_begun, has_ended):
-    (shown,) = list_as_shown([UserFactFactory(**traits)], JUNE)
+    (shown,) = list_shown_facts([UserFactFactory(**traits)], JUNE)
 
     assert (shown.has_begun, shown.has_ended) == (has_begun, has_ended)
 
@@ -290,7 +290,7 @@ def test_list_history_takes_two_queries(as_trader, django_assert_num_queries):
     ],
 )
 def test_word_changes(old, new, expected):
-    assert word_changes(old, new) == [WordRun(*run) for run in expected]
+    assert list_word_changes(old, new) == [WordRun(*run) for run in expected]
 
 
 LINES = st.lists(st.sampled_from(["a", "b", "c", "dd", "5x"]), max_size=12).map(" ".join)
@@ -298,7 +298,7 @@ LINES = st.lists(st.sampled_from(["a", "b", "c", "dd", "5x"]), max_size=12).map(
 
 @given(LINES, LINES)
 def test_word_changes_hold_both_lines_whole(old, new):
-    runs = word_changes(old, new)
+    runs = list_word_changes(old, new)
 
     assert " ".join(run.text for run in runs if run.kind != "added") == old
     assert " ".join(run.text for run in runs if run.kind != "removed") == new

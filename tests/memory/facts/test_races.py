@@ -28,9 +28,9 @@ from memory.facts.services import (
     set_switches,
     supersede_fact,
 )
-from memory.facts.trash import Erased, purge_facts
+from memory.facts.trash import Erasure, purge_facts
 from memory.facts.undo import undo_batch, undo_event
-from memory.facts.versions import FactChanged, FactNotFound, Origin, Written
+from memory.facts.versions import FactChanged, FactNotFound, FactWrite, Origin
 from memory.learning.writes import learn_fact
 from memory.models import (
     TRASH_KEPT,
@@ -171,7 +171,7 @@ def test_twenty_restores_bring_a_fact_back_once_and_the_others_are_told(trader, 
 
     results = race(*[(trader.pk, lambda: restore_fact(fact_id=fact.pk, now=JULY))] * RACERS)
 
-    assert Counter(map(type, results)) == {Written: 1, FactChanged: RACERS - 1}
+    assert Counter(map(type, results)) == {FactWrite: 1, FactChanged: RACERS - 1}
     with owned(trader):
         assert UserFact.objects.believed().count() == 1
         assert UserFact.objects.count() == 2
@@ -265,7 +265,7 @@ def test_extraction_and_its_owner_at_once_leave_what_the_owner_said(trader, fact
 
     results = race(*[(trader.pk, work) for work in [learn, say] * (RACERS // 2)])
 
-    winners = [result for result in results if isinstance(result, Written)]
+    winners = [result for result in results if isinstance(result, FactWrite)]
     with owned(trader):
         last = UserFact.objects.believed().get(lineage=learned.lineage)
         assert [winner.fact for winner in winners] == [last]
@@ -284,8 +284,8 @@ def test_purges_and_restores_at_once_leave_the_fact_whole_or_gone(trader):
         *[(trader.pk, lambda: purge_facts(now=JUNE + TRASH_KEPT))] * len(works),
     )
 
-    restored = {result.fact.lineage for result in results if isinstance(result, Written)}
-    assert {type(result) for result in results} <= {Written, Erased, FactNotFound}
+    restored = {result.fact.lineage for result in results if isinstance(result, FactWrite)}
+    assert {type(result) for result in results} <= {FactWrite, Erasure, FactNotFound}
     with owned(trader):
         assert set(UserFact.objects.values_list("lineage", flat=True)) == restored
         assert UserFact.objects.count() == 2 * len(restored)

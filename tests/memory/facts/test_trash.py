@@ -5,7 +5,7 @@ from uuid import uuid4
 import pytest
 from django.db import connection
 
-from memory.facts.document import memory_document
+from memory.facts.document import build_document
 from memory.facts.review import propose_fact, propose_merge
 from memory.facts.services import (
     archive_fact,
@@ -18,7 +18,7 @@ from memory.facts.services import (
     supersede_fact,
     unlink_facts,
 )
-from memory.facts.trash import Erased, drop_quotes, erase_fact, purge_facts
+from memory.facts.trash import Erasure, drop_quotes, erase_fact, purge_facts
 from memory.facts.undo import undo_event
 from memory.facts.versions import FactChanged, FactNotFound, Origin
 from memory.learning.writes import learn_fact
@@ -145,7 +145,7 @@ def test_what_is_in_the_trash_is_not_in_the_document(as_trader):
     fact = UserFactFactory(content="Retires at 50")
     delete(supersede_fact(fact_id=fact.pk, content="Retires at 55", now=MAY).fact)
 
-    assert memory_document(now=JULY).facts == []
+    assert build_document(now=JULY).facts == []
 
 
 # --- Gone for good ---
@@ -174,7 +174,7 @@ def test_purge_leaves_what_was_restored_archived_or_forgotten(as_trader):
     archive_fact(fact_id=UserFactFactory(content="Archived").pk, now=JUNE)
     forget_fact(id_or_substring=str(UserFactFactory(content="Forgotten").pk), now=JUNE)
 
-    assert purge_facts(now=JUNE + 2 * TRASH_KEPT) == Erased()
+    assert purge_facts(now=JUNE + 2 * TRASH_KEPT) == Erasure()
     assert contents() == {"Restored", "Archived", "Forgotten"}
 
 
@@ -189,7 +189,7 @@ def test_erase_fact_takes_nothing_that_is_not_in_the_trash(as_trader):
 def test_purge_leaves_the_trash_of_a_stranger(stranger, as_trader):
     as_owner(stranger, lambda: delete(UserFactFactory(), now=MAY))
 
-    assert purge_facts(now=JULY) == Erased()
+    assert purge_facts(now=JULY) == Erasure()
     assert as_owner(stranger, UserFact.objects.count) == 1
 
 

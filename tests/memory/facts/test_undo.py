@@ -17,57 +17,57 @@ from memory.facts.services import (
     supersede_fact,
 )
 from memory.facts.undo import UndoRefused, undo_event
-from memory.facts.versions import FactNotFound, Written
+from memory.facts.versions import FactNotFound, FactWrite
 from memory.models import ArchivedReason, MemoryEvent, UserFact
 from tests.factories.memory import JULY, JUNE, MAY, UserFactFactory
 
-Write = Callable[[UserFact, datetime], Written]
+Write = Callable[[UserFact, datetime], FactWrite]
 DAY = timedelta(days=1)
 BOOKKEEPING = {"id", "supersedes_id", "created_at", "valid_from"}  # what tells a row that came back from the one it was
 
 
-def save(words: str, now: datetime = JUNE) -> Written:
+def save(words: str, now: datetime = JUNE) -> FactWrite:
     return remember_fact(content=words, topic="risk", now=now)
 
 
-def edit(fact: UserFact, now: datetime) -> Written:
+def edit(fact: UserFact, now: datetime) -> FactWrite:
     return supersede_fact(fact_id=fact.pk, content="Corrected", topic="goal", now=now)
 
 
-def move(fact: UserFact, now: datetime) -> Written:
+def move(fact: UserFact, now: datetime) -> FactWrite:
     return remember_fact(content=fact.content, topic="style", now=now)
 
 
-def promote(fact: UserFact, now: datetime) -> Written:
+def promote(fact: UserFact, now: datetime) -> FactWrite:
     return promote_fact(fact_id=fact.pk, now=now)
 
 
-def demote(fact: UserFact, now: datetime) -> Written:
+def demote(fact: UserFact, now: datetime) -> FactWrite:
     return demote_fact(fact_id=fact.pk, now=now)
 
 
-def confirm(fact: UserFact, now: datetime) -> Written:
+def confirm(fact: UserFact, now: datetime) -> FactWrite:
     return confirm_fact(fact_id=fact.pk, now=now)
 
 
-def forget(fact: UserFact, now: datetime) -> Written:
+def forget(fact: UserFact, now: datetime) -> FactWrite:
     return forget_fact(id_or_substring=str(fact.pk), now=now)
 
 
-def archive(fact: UserFact, now: datetime) -> Written:
+def archive(fact: UserFact, now: datetime) -> FactWrite:
     return archive_fact(fact_id=fact.pk, now=now)
 
 
-def restore(fact: UserFact, now: datetime) -> Written:
+def restore(fact: UserFact, now: datetime) -> FactWrite:
     return restore_fact(fact_id=fact.pk, now=now)
 
 
-def merge(fact: UserFact, now: datetime) -> Written:
+def merge(fact: UserFact, now: datetime) -> FactWrite:
     save("What another fact says", now=MAY)
     return supersede_fact(fact_id=fact.pk, content="What another fact says", now=now)
 
 
-def undo(written: Written, now: datetime = JULY) -> MemoryEvent:
+def undo(written: FactWrite, now: datetime = JULY) -> MemoryEvent:
     return undo_event(event_id=written.event.pk, now=now)
 
 

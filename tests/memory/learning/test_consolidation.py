@@ -7,7 +7,7 @@ import pytest
 from memory.facts.review import accept_proposal, dismiss_proposal
 from memory.facts.undo import undo_batch
 from memory.learning import consolidation
-from memory.learning.consolidation import propose_merges, say_the_same
+from memory.learning.consolidation import is_same_claim, propose_merges
 from memory.models import MemoryEvent, MemoryProposal, ProposalKind, UserFact
 from tests.factories.memory import JUNE, MAY, UserFactFactory
 
@@ -23,8 +23,8 @@ from tests.factories.memory import JUNE, MAY, UserFactFactory
     ],
 )
 def test_these_say_the_same(one, other):
-    assert say_the_same(one, other)
-    assert say_the_same(other, one)
+    assert is_same_claim(one, other)
+    assert is_same_claim(other, one)
 
 
 @pytest.mark.parametrize(
@@ -44,8 +44,8 @@ def test_these_say_the_same(one, other):
     ],
 )
 def test_these_do_not(one, other):
-    assert not say_the_same(one, other)
-    assert not say_the_same(other, one)
+    assert not is_same_claim(one, other)
+    assert not is_same_claim(other, one)
 
 
 def test_what_was_learned_is_to_end_in_favour_of_what_was_said_outright(as_trader):

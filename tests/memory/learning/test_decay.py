@@ -6,9 +6,9 @@ import pytest
 
 from memory.facts.queries import iter_block_facts
 from memory.facts.services import confirm_fact
-from memory.learning.decay import report_faded
+from memory.learning.decay import report_faded_facts
 from memory.models import MemorySwitches, UserFact
-from memory.recall.blocks import coach_block
+from memory.recall.blocks import build_coach_block
 from tests.factories.memory import MAY, UserFactFactory
 
 PERIOD = timedelta(days=30)
@@ -26,16 +26,16 @@ def names(faded):
 
 
 def test_a_fact_is_reported_when_its_score_falls_below_what_a_prompt_may_carry(learned):
-    assert report_faded(now=MAY + 3 * PERIOD - SECOND) == []
+    assert report_faded_facts(now=MAY + 3 * PERIOD - SECOND) == []
 
-    [faded] = report_faded(now=MAY + 3 * PERIOD)
+    [faded] = report_faded_facts(now=MAY + 3 * PERIOD)
 
     assert (faded.fact_id, faded.content, faded.score) == (learned.pk, "Prefers gold", 0.6)
 
 
 def test_what_is_reported_has_left_the_prompt(learned):
     def block(now):
-        return coach_block(iter_block_facts(now), now=now).fact_ids
+        return build_coach_block(iter_block_facts(now), now=now).fact_ids
 
     assert block(MAY + 3 * PERIOD - SECOND) == (learned.pk,)
     assert block(MAY + 3 * PERIOD) == ()
@@ -44,24 +44,24 @@ def test_what_is_reported_has_left_the_prompt(learned):
 def test_running_it_twice_reports_nothing_more(learned):
     now = MAY + 3 * PERIOD
 
-    assert names(report_faded(now=now)) == ["Prefers gold"]
-    assert report_faded(now=now) == []
-    assert report_faded(now=now + PERIOD) == []
+    assert names(report_faded_facts(now=now)) == ["Prefers gold"]
+    assert report_faded_facts(now=now) == []
+    assert report_faded_facts(now=now + PERIOD) == []
 
 
 def test_a_report_of_an_earlier_time_does_not_set_the_clock_back(learned):
-    report_faded(now=MAY + 3 * PERIOD)
-    report_faded(now=MAY)
+    report_faded_facts(now=MAY + 3 * PERIOD)
+    report_faded_facts(now=MAY)
 
     assert MemorySwitches.objects.get().decay_reported_at == MAY + 3 * PERIOD
 
 
 def test_a_fact_confirmed_and_faded_again_is_reported_again(learned):
-    report_faded(now=MAY + 3 * PERIOD)
+    report_faded_facts(now=MAY + 3 * PERIOD)
     confirm_fact(fact_id=learned.pk, now=MAY + 4 * PERIOD)
 
-    assert report_faded(now=MAY + 7 * PERIOD - SECOND) == []
-    assert names(report_faded(now=MAY + 7 * PERIOD)) == ["Prefers gold"]
+    assert report_faded_facts(now=MAY + 7 * PERIOD - SECOND) == []
+    assert names(report_faded_facts(now=MAY + 7 * PERIOD)) == ["Prefers gold"]
 
 
 def test_only_current_learned_facts_fade(as_trader):
@@ -70,13 +70,13 @@ def test_only_current_learned_facts_fade(as_trader):
     UserFactFactory(content="Archived", learned=True, archived=True)
     UserFactFactory(content="Over", learned=True, ended=True)
 
-    assert report_faded(now=MAY + 10 * PERIOD) == []
+    assert report_faded_facts(now=MAY + 10 * PERIOD) == []
 
 
 def test_decay_writes_nothing_to_facts(learned):
     before = list(UserFact.objects.values())
 
-    report_faded(now=MAY + 3 * PERIOD)
+    report_faded_facts(now=MAY + 3 * PERIOD)
 
     assert list(UserFact.objects.values()) == before
 
@@ -84,6 +84,6 @@ def test_decay_writes_nothing_to_facts(learned):
 def test_a_dry_run_reports_and_notes_nothing(learned):
     now = MAY + 3 * PERIOD
 
-    assert names(report_faded(now=now, is_dry_run=True)) == ["Prefers gold"]
+    assert names(report_faded_facts(now=now, is_dry_run=True)) == ["Prefers gold"]
     assert not MemorySwitches.objects.exists()
-    assert names(report_faded(now=now)) == ["Prefers gold"]
+    assert names(report_faded_facts(now=now)) == ["Prefers gold"]

@@ -20,8 +20,8 @@ from config.lib.llm.tokens import estimate_tokens
 from config.offline.tasks.extraction import TASK
 from memory.claims.support import Quote
 from memory.learning.answers import MAX_FACTS, ExtractionAnswer, parse_answer
-from memory.learning.extraction import Candidate, KnownFact, Turn, chunk_turns, extract, strip_block
-from memory.learning.prompts import EXTRACTOR, UNREADABLE, extraction_request, turn_line
+from memory.learning.extraction import Candidate, KnownFact, Turn, chunk_turns, extract_facts, strip_block
+from memory.learning.prompts import EXTRACTOR, UNREADABLE, format_request, format_turn
 from tests.fakes import ScriptedModel
 
 LEVERAGE = KnownFact(UUID(int=1), "profile", "risk", "Max leverage is 5x", is_explicit=True)
@@ -58,7 +58,7 @@ def answer(*facts, summary="They talked."):
 
 
 def run(turns=CHAT, known=KNOWN, summary="", **options):
-    return asyncio.run(extract(turns, known, summary, models=["scripted/model"], **options))
+    return asyncio.run(extract_facts(turns, known, summary, models=["scripted/model"], **options))
 
 
 def candidates_of(model, *facts, **options):
@@ -249,7 +249,9 @@ TURNS = st.lists(
 
 def tokens(chunk):
     lines = [
-        turn_line({"id": t.message_id, "role": t.role, "text": t.text} | ({"untrusted": True} if t.is_tainted else {}))
+        format_turn(
+            {"id": t.message_id, "role": t.role, "text": t.text} | ({"untrusted": True} if t.is_tainted else {})
+        )
         for t in chunk.turns
     ]
     return estimate_tokens("\n".join(lines))
@@ -621,7 +623,7 @@ def test_the_extractor_is_told(instruction):
 
 
 def test_an_empty_part_of_the_request_stays_marked_as_empty():
-    text = extraction_request(known_facts=[], summary="", turns=[])
+    text = format_request(known_facts=[], summary="", turns=[])
 
     assert (
         text == "<known_facts>\n</known_facts>\n\n<earlier_summary>\n</earlier_summary>\n\n<transcript>\n</transcript>"
@@ -664,7 +666,7 @@ def test_extraction_falls_back_to_the_models_of_titles_and_those_to_the_offline_
 
 
 def offline(turns, known=(), summary=""):
-    return asyncio.run(extract(turns, known, summary, models=[settings.OFFLINE_MODEL]))
+    return asyncio.run(extract_facts(turns, known, summary, models=[settings.OFFLINE_MODEL]))
 
 
 @pytest.mark.usefixtures("_warm")

@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 
 from memory.claims.support import TypedMessage, verify_quotes
-from memory.facts.queries import next_block
+from memory.facts.queries import get_next_block
 from memory.facts.review import accept_proposal, dismiss_proposal
 from memory.facts.services import (
     archive_fact,
@@ -23,7 +23,14 @@ from memory.facts.services import (
 from memory.facts.undo import undo_batch, undo_event
 from memory.facts.versions import Origin
 from memory.learning.extraction import Candidate
-from memory.learning.reconcile import CONFLICTS, MAX_KNOWN, NOT_YOURS, Reconciled, list_known_facts, reconcile
+from memory.learning.reconcile import (
+    CONFLICTS,
+    MAX_KNOWN,
+    NOT_YOURS,
+    ReconcileCounts,
+    list_known_facts,
+    reconcile_candidates,
+)
 from memory.models import (
     ArchivedReason,
     Confidence,
@@ -64,9 +71,9 @@ def candidate(content: str, **values) -> Candidate:
     return Candidate(**{**given, "content": content, "confidence": 0.9, "quotes": quotes, **values})
 
 
-def weigh(*candidates: Candidate, is_tainted: bool = False, now=JULY) -> Reconciled:
+def weigh(*candidates: Candidate, is_tainted: bool = False, now=JULY) -> ReconcileCounts:
     origin = Origin(conversation_id=CHAT, batch_id=uuid4())
-    return reconcile(candidates, said_at=SAID_AT, is_tainted=is_tainted, origin=origin, now=now)
+    return reconcile_candidates(candidates, said_at=SAID_AT, is_tainted=is_tainted, origin=origin, now=now)
 
 
 def believed() -> list[str]:
@@ -75,7 +82,7 @@ def believed() -> list[str]:
 
 def blocks() -> str:
     """Return what the prompts of the next chats, whoever answers in them, hold of the user."""
-    return "\n\n".join(next_block(assistant=name, now=JULY).text for name in ("coach", "advisor", "companion"))
+    return "\n\n".join(get_next_block(assistant=name, now=JULY).text for name in ("coach", "advisor", "companion"))
 
 
 def proposals() -> list[tuple[str, str, object]]:
@@ -87,7 +94,9 @@ def proposals() -> list[tuple[str, str, object]]:
 
 
 def test_new_words_of_the_user_become_a_learned_fact(as_trader):
-    assert weigh(candidate(PERPS, topic="symbols", category="finance_context", confidence=0.8)) == Reconciled(saved=1)
+    assert weigh(candidate(PERPS, topic="symbols", category="finance_context", confidence=0.8)) == ReconcileCounts(
+        saved=1
+    )
 
     fact = UserFact.objects.get()
     assert (fact.content, fact.topic, fact.category) == (PERPS, "symbols", "finance_context")
@@ -132,7 +141,7 @@ def test_learned_fact_is_injected_from_070_and_kept_for_recall_below(as_trader, 
     weigh(candidate(PERPS, confidence=score))
 
     assert believed() == [PERPS]
-    assert [PERPS in next_block(assistant=name, now=JULY).text for name in ("coach", "advisor", "companion")] == (
+    assert [PERPS in get_next_block(assistant=name, now=JULY).text for name in ("coach", "advisor", "companion")] == (
         [is_injected] * 3
     )
 
@@ -143,7 +152,7 @@ def test_learned_fact_is_injected_from_070_and_kept_for_recall_below(as_trader, 
 def test_update_replaces_a_learned_fact_and_its_quotes(as_trader):
     old = UserFactFactory(content="Max leverage is 5x", learned=True, topic="risk", summary="5x")
 
-    assert weigh(candidate(LEVERAGE, target_id=old.pk, confidence=0.7)) == Reconciled(updated=1)
+    assert weigh(candidate(LEVERAGE, target_id=old.pk, confidence=0.7)) == ReconcileCounts(updated=1)
 
     fact = UserFact.objects.believed().get()
     (quote,) = fact.quotes
@@ -164,7 +173,7 @@ def test_update_with_less_confidence_takes_the_fact_out_of_the_prompt(as_trader)
 def test_update_that_says_what_another_fact_says_merges_into_it(as_trader):
     old, said = UserFactFactory(content="Max leverage is 5x", learned=True), UserFactFactory(content=LEVERAGE)
 
-    assert weigh(candidate(LEVERAGE, target_id=old.pk)) == Reconciled(updated=1)
+    assert weigh(candidate(LEVERAGE, target_id=old.pk)) == ReconcileCounts(updated=1)
 
     assert UserFact.objects.believed().get() == said
     assert MemoryEvent.objects.get().kind == EventKind.MERGE
@@ -173,7 +182,7 @@ def test_update_that_says_what_another_fact_says_merges_into_it(as_trader):
 def test_the_same_words_with_more_confidence_raise_the_score(as_trader):
     weigh(candidate(PERPS, confidence=0.5))
 
-    assert weigh(candidate(PERPS.upper(), confidence=0.8)) == Reconciled(updated=1)
+    assert weigh(candidate(PERPS.upper(), confidence=0.8)) == ReconcileCounts(updated=1)
 
     assert (believed(), UserFact.objects.believed().get().score) == ([PERPS], 0.8)
 
@@ -186,7 +195,7 @@ def test_the_same_words_with_more_confidence_raise_the_score(as_trader):
 def test_words_that_are_known_change_nothing(as_trader, made, content):
     known = UserFactFactory(content=PERPS, **made)
 
-    assert weigh(candidate(content, topic="risk", category="profile")) == Reconciled(known=1)
+    assert weigh(candidate(content, topic="risk", category="profile")) == ReconcileCounts(known=1)
 
     assert list(UserFact.objects.values()) == list(UserFact.objects.filter(pk=known.pk).values())
     known_before = (known.topic, known.category, known.score)
@@ -205,7 +214,7 @@ def test_skip_writes_nothing_whatever_else_the_candidate_says(as_trader, is_tain
         candidate(RISK, op="skip", target_id=None, confidence=1.0),
     ]
 
-    assert weigh(*skips, is_tainted=is_tainted) == Reconciled(known=3)
+    assert weigh(*skips, is_tainted=is_tainted) == ReconcileCounts(known=3)
 
     assert believed() == ["Likes calm markets", "Trades gold only"]
     assert not MemoryEvent.objects.exists()
@@ -215,10 +224,10 @@ def test_skip_writes_nothing_whatever_else_the_candidate_says(as_trader, is_tain
 def test_the_same_candidates_again_change_nothing(as_trader):
     said = UserFactFactory(content="Journals in the morning")
     all_kinds = [candidate(PERPS), candidate(JOURNAL, conflicts_with=said.pk), candidate(PLANTED)]
-    assert weigh(*all_kinds, is_tainted=True) == Reconciled(saved=1, proposed=2)
+    assert weigh(*all_kinds, is_tainted=True) == ReconcileCounts(saved=1, proposed=2)
     before = (believed(), proposals(), MemoryEvent.objects.count())
 
-    assert weigh(*all_kinds, is_tainted=True) == Reconciled(known=3)
+    assert weigh(*all_kinds, is_tainted=True) == ReconcileCounts(known=3)
 
     assert (believed(), proposals(), MemoryEvent.objects.count()) == before
 
@@ -233,7 +242,7 @@ def test_update_of_what_was_said_outright_waits_and_is_not_injected(as_trader, m
     # As the extractor sends it, and as one that took the fact for a learned one.
     for conflict in (said.pk, None):
         counted = weigh(candidate(LEVERAGE, target_id=said.pk, conflicts_with=conflict, confidence=1.0))
-        assert counted in (Reconciled(proposed=1), Reconciled(known=1))
+        assert counted in (ReconcileCounts(proposed=1), ReconcileCounts(known=1))
 
     assert proposals() == [(ProposalKind.CONFLICT, LEVERAGE, said.pk)]
     assert MemoryProposal.objects.get().evidence["why"] == CONFLICTS
@@ -245,7 +254,7 @@ def test_update_of_what_was_said_outright_waits_and_is_not_injected(as_trader, m
 def test_candidate_in_conflict_with_what_was_said_outright_waits_with_the_users_words(as_trader, is_tainted):
     said = UserFactFactory(content="Trades anything that moves")
 
-    assert weigh(candidate(PERPS, conflicts_with=said.pk), is_tainted=is_tainted) == Reconciled(proposed=1)
+    assert weigh(candidate(PERPS, conflicts_with=said.pk), is_tainted=is_tainted) == ReconcileCounts(proposed=1)
 
     proposal = MemoryProposal.objects.get()
     (quote,) = proposal.evidence["quotes"]
@@ -258,7 +267,7 @@ def test_candidate_in_conflict_with_what_was_said_outright_waits_with_the_users_
 def test_learned_fact_stays_while_its_update_waits_for_the_conflict(as_trader):
     learned, said = UserFactFactory(content="Trades perps", learned=True), UserFactFactory(content="Trades gold only")
 
-    assert weigh(candidate(PERPS, target_id=learned.pk, conflicts_with=said.pk)) == Reconciled(proposed=1)
+    assert weigh(candidate(PERPS, target_id=learned.pk, conflicts_with=said.pk)) == ReconcileCounts(proposed=1)
 
     assert believed() == ["Trades gold only", "Trades perps"]
     assert proposals() == [(ProposalKind.CONFLICT, PERPS, said.pk)]
@@ -268,7 +277,7 @@ def test_target_that_was_said_outright_meanwhile_is_not_replaced(as_trader):
     target = UserFactFactory(content="Max leverage is 5x", learned=True)
     promoted = promote_fact(fact_id=target.pk, now=MAY + DAY).fact
 
-    assert weigh(candidate(LEVERAGE, target_id=promoted.pk)) == Reconciled(proposed=1)
+    assert weigh(candidate(LEVERAGE, target_id=promoted.pk)) == ReconcileCounts(proposed=1)
 
     assert proposals() == [(ProposalKind.CONFLICT, LEVERAGE, promoted.pk)]
     assert believed() == ["Max leverage is 5x"]
@@ -277,7 +286,7 @@ def test_target_that_was_said_outright_meanwhile_is_not_replaced(as_trader):
 def test_words_that_go_against_what_was_said_outright_meanwhile_wait(as_trader):
     said = remember_fact(content="Max leverage is 2x", now=JULY - DAY).fact  # while the extractor was at it
 
-    assert weigh(candidate(LEVERAGE)) == Reconciled(proposed=1)
+    assert weigh(candidate(LEVERAGE)) == ReconcileCounts(proposed=1)
 
     assert proposals() == [(ProposalKind.CONFLICT, LEVERAGE, said.pk)]
     assert "3x" not in blocks()
@@ -294,7 +303,7 @@ def test_accepted_conflict_replaces_the_fact_and_a_dismissed_one_is_not_made_aga
 
     assert believed() == ["Journals in the morning", LEVERAGE]
     again = weigh(candidate(LEVERAGE, conflicts_with=said.pk), candidate(JOURNAL, conflicts_with=other.pk))
-    assert again == Reconciled(known=2)
+    assert again == ReconcileCounts(known=2)
     assert not MemoryProposal.objects.filter(status=ProposalStatus.PENDING).exists()
 
 
@@ -305,7 +314,7 @@ def test_accepted_conflict_replaces_the_fact_and_a_dismissed_one_is_not_made_aga
 def test_words_that_nobody_typed_are_dropped(as_trader, values):
     given = plant_targets(values)
 
-    assert weigh(candidate(PLANTED, confidence=1.0, **given)) == Reconciled(dropped=1)
+    assert weigh(candidate(PLANTED, confidence=1.0, **given)) == ReconcileCounts(dropped=1)
 
     assert believed() == ["Likes calm markets", "Trades gold only"]
     assert not MemoryProposal.objects.exists()
@@ -325,7 +334,7 @@ def test_words_that_nobody_typed_wait_for_the_user_when_other_text_was_in_view(a
 
     counted = weigh(candidate(PLANTED, confidence=1.0, **given), is_tainted=True)
 
-    assert counted == Reconciled(proposed=1)
+    assert counted == ReconcileCounts(proposed=1)
     assert proposals() == [(ProposalKind.UNTRUSTED, PLANTED, next(iter(given.values()), None))]
     assert MemoryProposal.objects.get().evidence == {"why": NOT_YOURS, "quotes": [], "message_id": None}
     assert believed() == ["Likes calm markets", "Trades gold only"]
@@ -333,7 +342,7 @@ def test_words_that_nobody_typed_wait_for_the_user_when_other_text_was_in_view(a
 
 
 def test_words_of_the_user_are_learned_also_when_other_text_was_in_view(as_trader):
-    assert weigh(candidate(PERPS), candidate(PLANTED), is_tainted=True) == Reconciled(saved=1, proposed=1)
+    assert weigh(candidate(PERPS), candidate(PLANTED), is_tainted=True) == ReconcileCounts(saved=1, proposed=1)
 
     assert believed() == [PERPS]
 
@@ -395,7 +404,7 @@ def test_forgotten_words_are_dropped_and_not_even_proposed(forgotten, is_tainted
 
     for conflict in (None, said.pk):
         again = candidate("wants to RETIRE at 50.", quotes=quoting(*quotes), conflicts_with=conflict)
-        assert weigh(again, is_tainted=is_tainted) == Reconciled(dropped=1)
+        assert weigh(again, is_tainted=is_tainted) == ReconcileCounts(dropped=1)
 
     assert believed() == ["Works forever"]
     assert not MemoryProposal.objects.exists()
@@ -405,25 +414,25 @@ def test_other_words_said_before_the_forget_are_dropped_for_its_category_and_top
     older = candidate("Stops working at fifty", topic="goal", category="profile")
     assert older.quotes[0].message_id == 3
 
-    assert weigh(older) == Reconciled(dropped=1)
+    assert weigh(older) == ReconcileCounts(dropped=1)
     assert believed() == []
 
 
 @pytest.mark.parametrize(("topic", "category"), [("risk", "profile"), ("goal", "fact"), ("", "profile")])
 def test_other_words_said_before_the_forget_are_learned_under_another_category_or_topic(forgotten, topic, category):
-    assert weigh(candidate("Stops working at fifty", topic=topic, category=category)) == Reconciled(saved=1)
+    assert weigh(candidate("Stops working at fifty", topic=topic, category=category)) == ReconcileCounts(saved=1)
 
 
 def test_words_said_after_the_forget_are_learned_for_its_category_and_topic(forgotten):
-    assert weigh(candidate("Trades from Lisbon", topic="goal", category="profile")) == Reconciled(saved=1)
+    assert weigh(candidate("Trades from Lisbon", topic="goal", category="profile")) == ReconcileCounts(saved=1)
 
 
 @pytest.mark.parametrize("topic", ["goal", "risk", ""])
 def test_words_of_the_message_that_the_forgotten_fact_quoted_are_dropped_under_any_topic(forgotten, topic):
     said = UserFactFactory(content="Trades anything that moves")
 
-    assert weigh(candidate(PERPS, topic=topic)) == Reconciled(dropped=1)
-    assert weigh(candidate(PERPS, topic=topic, conflicts_with=said.pk)) == Reconciled(dropped=1)
+    assert weigh(candidate(PERPS, topic=topic)) == ReconcileCounts(dropped=1)
+    assert weigh(candidate(PERPS, topic=topic, conflicts_with=said.pk)) == ReconcileCounts(dropped=1)
 
 
 def test_forgotten_words_are_learned_once_their_owner_says_them_again(forgotten):
@@ -432,16 +441,16 @@ def test_forgotten_words_are_learned_once_their_owner_says_them_again(forgotten)
     undo_event(event_id=again.event.pk, now=JULY)  # an undo is no forget, but a correction
 
     newer = candidate(RETIRES, quotes=quoting(4))
-    assert weigh(newer) == Reconciled(dropped=1)
-    assert reconcile(
+    assert weigh(newer) == ReconcileCounts(dropped=1)
+    assert reconcile_candidates(
         [newer], said_at={**SAID_AT, 4: JULY + DAY}, is_tainted=False, origin=Origin(CHAT), now=JULY + DAY
-    ) == Reconciled(saved=1)
+    ) == ReconcileCounts(saved=1)
 
 
 def test_a_strangers_tombstone_buries_nothing(stranger, as_trader):
     as_owner(stranger, lambda: FORGETS["forget"](UserFactFactory(content=PERPS, topic="symbols")))
 
-    assert weigh(candidate(PERPS, topic="symbols")) == Reconciled(saved=1)
+    assert weigh(candidate(PERPS, topic="symbols")) == ReconcileCounts(saved=1)
 
 
 CORRECTIONS = {
@@ -456,7 +465,7 @@ def test_corrected_words_are_not_learned_from_what_was_said_before(as_trader, ho
     fact = remember_fact(content=LEVERAGE, now=MAY).fact
     CORRECTIONS[how](fact)
 
-    assert weigh(candidate(LEVERAGE), is_tainted=is_tainted) == Reconciled(dropped=1)
+    assert weigh(candidate(LEVERAGE), is_tainted=is_tainted) == ReconcileCounts(dropped=1)
 
     assert LEVERAGE not in believed()
     assert not MemoryProposal.objects.exists()
@@ -467,14 +476,14 @@ def test_words_corrected_by_name_are_not_learned_from_what_was_said_before(as_tr
     forget_fact(id_or_substring="leverage", reason=ArchivedReason.USER_CORRECTED, now=JUNE)
     Tombstone.objects.all().delete()  # so that the reason alone decides
 
-    assert weigh(candidate(LEVERAGE)) == Reconciled(dropped=1)
+    assert weigh(candidate(LEVERAGE)) == ReconcileCounts(dropped=1)
 
 
 def test_merged_words_are_no_correction(as_trader):
     into = UserFactFactory(content="Trades perps of BTC and ETH and nothing else")
     merge_facts(fact_id=UserFactFactory(content=PERPS).pk, into_id=into.pk, now=JULY)
 
-    assert weigh(candidate(PERPS)) == Reconciled(saved=1)
+    assert weigh(candidate(PERPS)) == ReconcileCounts(saved=1)
 
 
 def test_what_was_said_earlier_does_not_replace_what_was_said_later(as_trader):
@@ -483,7 +492,7 @@ def test_what_was_said_earlier_does_not_replace_what_was_said_later(as_trader):
         content="Never risks more than 2% per trade", learned=True, quotes=[{"message_id": 3, "start": 0, "end": 9}]
     )
 
-    assert weigh(candidate(RISK, target_id=later.pk)) == Reconciled(dropped=1)
+    assert weigh(candidate(RISK, target_id=later.pk)) == ReconcileCounts(dropped=1)
     assert believed() == ["Never risks more than 2% per trade"]
 
 
@@ -491,8 +500,8 @@ def test_what_was_said_before_a_confirmation_does_not_replace_what_was_confirmed
     old = UserFactFactory(content="Never risks more than 2% per trade", learned=True)
     confirm_fact(fact_id=old.pk, now=JUNE)
 
-    assert weigh(candidate(RISK, target_id=old.pk)) == Reconciled(dropped=1)
-    assert weigh(candidate("Trades from Lisbon", target_id=old.pk)) == Reconciled(updated=1)  # said since
+    assert weigh(candidate(RISK, target_id=old.pk)) == ReconcileCounts(dropped=1)
+    assert weigh(candidate("Trades from Lisbon", target_id=old.pk)) == ReconcileCounts(updated=1)  # said since
 
 
 # --- Refused, changed meanwhile, paused ---
@@ -517,7 +526,7 @@ def test_secrets_are_refused_and_counted_and_stop_no_other(as_trader, secret, is
         candidate(PERPS),
     ]
 
-    assert weigh(*hostile, is_tainted=is_tainted) == Reconciled(saved=1, dropped=2)
+    assert weigh(*hostile, is_tainted=is_tainted) == ReconcileCounts(saved=1, dropped=2)
 
     assert believed() == ["Keeps secrets", PERPS]
     assert not MemoryProposal.objects.exists()
@@ -527,7 +536,7 @@ def test_secrets_are_refused_and_counted_and_stop_no_other(as_trader, secret, is
 def test_what_cannot_be_a_fact_is_refused_and_counted(as_trader, content):
     quotes = candidate(PERPS).quotes
 
-    assert weigh(candidate(content, quotes=quotes), candidate(RISK)) == Reconciled(saved=1, dropped=1)
+    assert weigh(candidate(content, quotes=quotes), candidate(RISK)) == ReconcileCounts(saved=1, dropped=1)
 
 
 MEANWHILE = {
@@ -546,7 +555,7 @@ def test_candidate_whose_target_changed_meanwhile_is_dropped(as_trader, how):
     before = believed()
 
     update, other = candidate(LEVERAGE, target_id=target.pk), candidate(PERPS, topic="symbols")
-    assert weigh(update, other) == Reconciled(saved=1, dropped=1)
+    assert weigh(update, other) == ReconcileCounts(saved=1, dropped=1)
 
     assert believed() == sorted([*before, PERPS])
 
@@ -558,7 +567,7 @@ def test_facts_of_others_are_nobodys(stranger, as_trader, field, which, content)
     theirs = as_owner(stranger, lambda: UserFactFactory(content="Stranger's own words", learned=True))
     named = {field: theirs.pk if which == "foreign" else uuid4()}
 
-    assert weigh(candidate(content, **named), is_tainted=True) == Reconciled(dropped=1)
+    assert weigh(candidate(content, **named), is_tainted=True) == ReconcileCounts(dropped=1)
 
     assert believed() == []
     assert not MemoryProposal.objects.exists()
@@ -572,7 +581,7 @@ def test_paused_learning_drops_all(as_trader):
 
     counted = weigh(candidate(PERPS), candidate(RISK, conflicts_with=said.pk), candidate(PLANTED), is_tainted=True)
 
-    assert counted == Reconciled(dropped=3)
+    assert counted == ReconcileCounts(dropped=3)
     assert believed() == ["Trades gold only"]
     assert not MemoryProposal.objects.exists()
 
@@ -580,7 +589,7 @@ def test_paused_learning_drops_all(as_trader):
 def test_a_strangers_pause_stops_nobody_else(stranger, as_trader):
     as_owner(stranger, lambda: set_switches(learns=False))
 
-    assert weigh(candidate(PERPS)) == Reconciled(saved=1)
+    assert weigh(candidate(PERPS)) == ReconcileCounts(saved=1)
 
 
 # --- All together ---
@@ -608,19 +617,19 @@ def test_every_candidate_is_counted_once_and_no_bad_one_stops_another(as_trader)
 
     counted = weigh(*mixed, is_tainted=True)
 
-    assert counted == Reconciled(saved=2, updated=1, proposed=2, known=1, dropped=4)
+    assert counted == ReconcileCounts(saved=2, updated=1, proposed=2, known=1, dropped=4)
     assert sum(astuple(counted)) == len(mixed)
     assert believed() == sorted(["Max leverage is 5x", RISK, PERPS, JOURNAL])
 
 
 def test_no_candidate_is_no_work(as_trader):
-    assert weigh() == Reconciled()
+    assert weigh() == ReconcileCounts()
 
 
 def test_reconciled_adds_up():
-    parts = Reconciled(1, 2, 3, 4, 5) + Reconciled(known=10, saved=1)
+    parts = ReconcileCounts(1, 2, 3, 4, 5) + ReconcileCounts(known=10, saved=1)
 
-    assert parts == Reconciled(saved=2, updated=2, proposed=3, known=14, dropped=5)
+    assert parts == ReconcileCounts(saved=2, updated=2, proposed=3, known=14, dropped=5)
 
 
 def test_known_facts_are_the_current_ones_and_say_who_said_them(stranger, as_trader):

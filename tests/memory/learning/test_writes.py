@@ -21,7 +21,7 @@ from memory.facts.services import (
 )
 from memory.facts.undo import undo_event
 from memory.facts.versions import FactChanged, FactNotFound, MemoryPaused, Origin
-from memory.learning.writes import Buried, TrustRefused, learn_fact, refuse_buried
+from memory.learning.writes import FactForgotten, TrustRefused, learn_fact, refuse_forgotten
 from memory.models import ArchivedReason, Confidence, EventKind, FactSource, MemoryEvent, Tombstone, UserFact
 from memory.wording import FactRefused
 from tests.factories.memory import JULY, JUNE, MAY, MemorySwitchesFactory, PlaceFactory, UserFactFactory
@@ -175,7 +175,7 @@ def test_forgotten_words_are_not_learned_again_however_late_they_are_said(fact, 
     FORGETS[how](fact)
 
     for content in ("Retires at 50", "retires AT 50!"):
-        with pytest.raises(Buried, match="forgotten"):
+        with pytest.raises(FactForgotten, match="forgotten"):
             learn(content, topic="style", messages=(4,), now=JULY)
     assert believed() == []
 
@@ -184,7 +184,7 @@ def test_older_quotes_of_the_same_category_and_topic_are_not_learned(fact):
     FORGETS["forget"](fact)
 
     for messages in [(2,), (3,), (2, 3)]:
-        with pytest.raises(Buried):
+        with pytest.raises(FactForgotten):
             learn("Stops working at fifty", topic="goal", messages=messages, now=JULY)
 
 
@@ -208,7 +208,7 @@ def test_newer_quotes_of_the_same_topic_are_learned(fact, messages):
 def test_quotes_of_the_forgotten_fact_are_not_learned_under_any_topic(fact, topic):
     FORGETS["forget"](fact)
 
-    with pytest.raises(Buried):
+    with pytest.raises(FactForgotten):
         learn("Wants to stop at fifty", topic=topic, messages=(1,), now=JULY)
 
 
@@ -264,7 +264,7 @@ def test_corrected_words_are_not_learned_again_from_what_was_said_before(as_trad
         forget_fact(id_or_substring="Retires", reason=ArchivedReason.USER_CORRECTED, now=JUNE)
         Tombstone.objects.all().delete()  # so that the reason alone decides
 
-    with pytest.raises(Buried, match="since they said it"):
+    with pytest.raises(FactForgotten, match="since they said it"):
         learn("Retires at 50", messages=(3,), now=JULY)
     assert learn("Retires at 50", messages=(4,), now=JULY).event.kind == EventKind.SAVE
 
@@ -280,9 +280,9 @@ def test_without_quotes_only_the_words_themselves_are_buried(fact):
     FORGETS["forget"](fact)
     given = {"topic": "goal", "category": "profile", "quotes": [], "said_at": {}}
 
-    refuse_buried(content="Stops working at fifty", **given)
-    with pytest.raises(Buried):
-        refuse_buried(content="Retires at 50", **given)
+    refuse_forgotten(content="Stops working at fifty", **given)
+    with pytest.raises(FactForgotten):
+        refuse_forgotten(content="Retires at 50", **given)
 
 
 # --- The switches ---

@@ -84,7 +84,7 @@ def test_dry_run_says_the_same_and_changes_nothing(name, rows_of_both, trader):
 
 
 def test_one_user_that_fails_stops_no_other_and_is_counted(rows_of_both, trader, monkeypatch, caplog):
-    report = jobs.report_faded
+    report = jobs.report_faded_facts
 
     def failing(**values):
         from config.lib.owned import owner_id  # noqa: PLC0415
@@ -93,7 +93,7 @@ def test_one_user_that_fails_stops_no_other_and_is_counted(rows_of_both, trader,
             raise RuntimeError("broken")
         return report(**values)
 
-    monkeypatch.setattr("memory.management.commands.decay_facts.report_faded", failing)
+    monkeypatch.setattr("memory.management.commands.decay_facts.report_faded_facts", failing)
 
     summary = lines_of("decay_facts")[-1]
 
@@ -105,7 +105,7 @@ def test_exit_code_tells_when_everything_failed(rows_of_both, monkeypatch, caplo
     def failing(**values):
         raise RuntimeError("broken")
 
-    monkeypatch.setattr("memory.management.commands.decay_facts.report_faded", failing)
+    monkeypatch.setattr("memory.management.commands.decay_facts.report_faded_facts", failing)
 
     with pytest.raises(CommandError, match="It failed for every user"):
         run("decay_facts")

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from config.lib.llm.tokens import estimate_tokens
 from memory.facts.queries import iter_block_facts, iter_block_places
 from memory.models import FactCategory, Place, PlaceMention, UserFact
-from memory.recall.blocks import advisor_block, companion_block, empty_block
+from memory.recall.blocks import build_advisor_block, build_companion_block, build_empty_block
 from tests.factories.memory import JULY, JUNE, MAY, UserFactFactory
 from tests.memory.blocks import CATEGORIES, FACTS, LINES, assert_opens_nothing, block_fact, block_place, numbers
 
@@ -35,7 +35,7 @@ def test_advisor_block_in_its_exact_bytes():
         block_fact(5, category="fact", line="wife's name is Sarah", is_inferred=True),
     ]
 
-    block = advisor_block(facts, now=JUNE)
+    block = build_advisor_block(facts, now=JUNE)
 
     assert block.text == (
         "## Your stored preferences\n"
@@ -54,16 +54,16 @@ def test_advisor_block_in_its_exact_bytes():
 
 
 def test_advisor_block_omits_empty_categories():
-    block = advisor_block([block_fact(category="response_style", line="be concise")], now=JUNE)
+    block = build_advisor_block([block_fact(category="response_style", line="be concise")], now=JUNE)
 
     assert block.text == "## Your stored preferences\n### Response style\n- be concise"
 
 
 @pytest.mark.parametrize("facts", [[], [block_fact(score=0.69)]], ids=["none", "none that may be injected"])
-@pytest.mark.parametrize("render", [advisor_block, lambda facts, now: companion_block(facts, [], now=now)])
+@pytest.mark.parametrize("render", [build_advisor_block, lambda facts, now: build_companion_block(facts, [], now=now)])
 def test_block_of_no_facts_is_no_section(render, facts):
-    assert render(facts, now=JUNE) == empty_block()
-    assert empty_block().text == ""
+    assert render(facts, now=JUNE) == build_empty_block()
+    assert build_empty_block().text == ""
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_advisor_block_holds_what_fits_the_budget_of_a_category(category, budget
     facts = [long_fact(number, 100, category=category) for number in range(8)]
     others = [block_fact(100 + index, category=other) for index, other in enumerate(CATEGORIES) if other != category]
 
-    block = advisor_block(facts + others, now=JUNE)
+    block = build_advisor_block(facts + others, now=JUNE)
 
     fits = budget // 100
     assert len([number for number in numbers(block) if number < 100]) == fits
@@ -85,21 +85,21 @@ def test_advisor_block_fills_a_budget_to_the_last_token():
     exact = [long_fact(1, 100, category="response_style"), long_fact(2, 100, category="response_style")]
     over = [exact[0], long_fact(2, 101, category="response_style")]
 
-    assert numbers(advisor_block(exact, now=JUNE)) == [1, 2]
-    assert len(numbers(advisor_block(over, now=JUNE))) == 1
+    assert numbers(build_advisor_block(exact, now=JUNE)) == [1, 2]
+    assert len(numbers(build_advisor_block(over, now=JUNE))) == 1
 
 
 def test_advisor_block_takes_what_was_said_outright_before_what_is_newer_and_learned():
     said = [long_fact(number, 100, category="response_style", created_at=MAY) for number in (1, 2)]
     learned = long_fact(3, 100, category="response_style", score=1.0, is_inferred=True)
 
-    assert numbers(advisor_block([learned, *said], now=JUNE)) == [1, 2]
+    assert numbers(build_advisor_block([learned, *said], now=JUNE)) == [1, 2]
 
 
 def test_advisor_block_takes_the_newest_first():
     facts = [long_fact(number, 100, category="response_style", created_at=MAY + number * DAY) for number in range(4)]
 
-    assert numbers(advisor_block(facts, now=JUNE)) == [2, 3]
+    assert numbers(build_advisor_block(facts, now=JUNE)) == [2, 3]
 
 
 def test_advisor_block_passes_over_a_line_that_is_too_long_for_what_is_left():
@@ -108,7 +108,7 @@ def test_advisor_block_passes_over_a_line_that_is_too_long_for_what_is_left():
         for number, tokens in enumerate([120, 90, 80])
     ]
 
-    assert numbers(advisor_block(facts, now=JUNE)) == [0, 2]
+    assert numbers(build_advisor_block(facts, now=JUNE)) == [0, 2]
 
 
 def test_advisor_block_counts_what_did_not_fit_over_all_categories_in_one_line():
@@ -119,7 +119,7 @@ def test_advisor_block_counts_what_did_not_fit_over_all_categories_in_one_line()
     ]
     weak = [block_fact(100, score=0.5)]  # kept for recall whatever the room
 
-    text = advisor_block(facts + weak, now=JUNE).text
+    text = build_advisor_block(facts + weak, now=JUNE).text
 
     assert text.count("more stored") == 1
     assert text.endswith("\n\n25 more stored; recall them with recall_preferences.")
@@ -128,7 +128,7 @@ def test_advisor_block_counts_what_did_not_fit_over_all_categories_in_one_line()
 def test_advisors_categories_are_those_that_facts_have():
     facts = [block_fact(number, category=category) for number, category in enumerate(FactCategory.values)]
 
-    block = advisor_block(facts, now=JUNE)
+    block = build_advisor_block(facts, now=JUNE)
 
     assert numbers(block) == [0, 1, 2, 3]
     assert [line.removeprefix("### ") for line in block.text.splitlines() if "###" in line] == FactCategory.labels
@@ -141,7 +141,7 @@ def test_nothing_in_a_fact_opens_a_line_or_a_section_of_the_advisors_block(said,
         for number, (values, category) in enumerate(zip(said, categories, strict=False))
     ]
 
-    block = advisor_block(facts, now=JUNE)
+    block = build_advisor_block(facts, now=JUNE)
 
     used = {fact.category for fact in facts if fact.id in block.fact_ids}
     lines = block.text.splitlines()
@@ -160,9 +160,9 @@ def test_advisor_block_keeps_its_budgets_and_gives_the_same_bytes_in_any_order(r
         for number, (category, length, score) in enumerate(rows)
     ]
 
-    block = advisor_block(facts, now=JUNE)
+    block = build_advisor_block(facts, now=JUNE)
 
-    assert advisor_block(shuffler.sample(facts, len(facts)), now=JUNE) == block
+    assert build_advisor_block(shuffler.sample(facts, len(facts)), now=JUNE) == block
     for category, budget in zip(CATEGORIES, (300, 500, 200, 500), strict=True):
         said = [f"- {fact.line}" for fact in facts if fact.category == category and fact.id in block.fact_ids]
         assert estimate_tokens("\n".join(said)) <= budget
@@ -183,7 +183,7 @@ def test_companion_block_in_its_exact_bytes():
         block_place("Pike Place", "for lunch", conversations=0),
     ]
 
-    block = companion_block(facts, places, now=JUNE)
+    block = build_companion_block(facts, places, now=JUNE)
 
     assert block.text == (
         "USER'S STORED MEMORIES:\n"
@@ -201,16 +201,16 @@ def test_companion_block_in_its_exact_bytes():
 
 
 def test_companion_block_omits_an_empty_section():
-    assert companion_block([block_fact(1, learned_at=SAID)], [], now=JUNE).text == (
+    assert build_companion_block([block_fact(1, learned_at=SAID)], [], now=JUNE).text == (
         "USER'S STORED MEMORIES:\n- [2024-11-20] Fact number 1"
     )
-    assert companion_block([], [block_place()], now=JUNE).text == (
+    assert build_companion_block([], [block_place()], now=JUNE).text == (
         "PLACES OF INTEREST:\n- Home (mentioned in 1 conversation)"
     )
 
 
 def test_companion_block_breaks_a_tie_by_id():
-    assert numbers(companion_block([block_fact(number) for number in (3, 1, 2)], [], now=JUNE)) == [1, 2, 3]
+    assert numbers(build_companion_block([block_fact(number) for number in (3, 1, 2)], [], now=JUNE)) == [1, 2, 3]
 
 
 @given(FACTS, st.lists(st.tuples(LINES, LINES), max_size=3))
@@ -218,7 +218,7 @@ def test_nothing_in_a_fact_or_a_place_opens_a_line_or_a_section_of_the_companion
     facts = [block_fact(number, **values) for number, values in enumerate(said)]
     places = [block_place(name, notes) for name, notes in visited]
 
-    text = companion_block(facts, places, now=JUNE).text
+    text = build_companion_block(facts, places, now=JUNE).text
 
     sections = bool(facts) + bool(places)
     lines = text.splitlines()
@@ -236,8 +236,8 @@ def test_nothing_in_a_fact_or_a_place_opens_a_line_or_a_section_of_the_companion
 def rendered(now=JUNE):
     """The advisor's and the companion's blocks."""
     return (
-        advisor_block(iter_block_facts(now), now=now),
-        companion_block(iter_block_facts(now), iter_block_places(), now=now),
+        build_advisor_block(iter_block_facts(now), now=now),
+        build_companion_block(iter_block_facts(now), iter_block_places(), now=now),
     )
 
 

@@ -13,7 +13,7 @@ from config.lib.text import one_line
 from memory.facts.queries import iter_block_facts
 from memory.facts.services import render_coach_block
 from memory.models import MemoryEvent, UserFact
-from memory.recall.blocks import coach_block, effective_score, is_injectable
+from memory.recall.blocks import build_coach_block, effective_score, is_injectable
 from tests.factories.memory import JUNE, MAY, UserFactFactory
 from tests.memory.blocks import FACTS, HOSTILE, assert_opens_nothing, block_fact
 
@@ -29,7 +29,7 @@ def test_coach_block_in_its_exact_bytes():
         block_fact(4, topic="goal", line="Seems to favour mean reversion", is_inferred=True, score=0.7),
     ]
 
-    block = coach_block(facts, now=JUNE)
+    block = build_coach_block(facts, now=JUNE)
 
     assert block.text == (
         "## What I know about you\n"
@@ -45,7 +45,7 @@ def test_coach_block_in_its_exact_bytes():
 
 @pytest.mark.parametrize("facts", [[], [block_fact(score=0.69)]], ids=["none", "none that may be injected"])
 def test_coach_block_of_no_facts_is_no_section(facts):
-    block = coach_block(facts, now=JUNE)
+    block = build_coach_block(facts, now=JUNE)
 
     assert (block.text, block.fact_ids) == ("", ())
     assert block.sha256 == hashlib.sha256(b"").hexdigest()
@@ -54,7 +54,7 @@ def test_coach_block_of_no_facts_is_no_section(facts):
 def test_coach_block_takes_the_first_ten_that_may_be_injected():
     facts = [block_fact(number, score=0.2 if number % 3 == 0 else None) for number in range(30)]
 
-    block = coach_block(facts, now=JUNE)
+    block = build_coach_block(facts, now=JUNE)
 
     assert [fact_id.int for fact_id in block.fact_ids] == [1, 2, 4, 5, 7, 8, 10, 11, 13, 14]
     assert block.text.count("\n- ") == 10
@@ -63,7 +63,7 @@ def test_coach_block_takes_the_first_ten_that_may_be_injected():
 def test_coach_block_reads_no_more_facts_than_it_needs():
     facts = iter([block_fact(number) for number in range(30)])
 
-    coach_block(facts, now=JUNE)
+    build_coach_block(facts, now=JUNE)
 
     assert next(facts).id == UUID(int=10)
 
@@ -127,7 +127,7 @@ def test_is_injectable_from_the_floor_up(score, days, may_be):
 def test_nothing_in_a_fact_opens_a_line_a_heading_or_a_rule(said, is_inferred):
     facts = [block_fact(number, is_inferred=is_inferred, **values) for number, values in enumerate(said)]
 
-    text = coach_block(facts, now=JUNE).text
+    text = build_coach_block(facts, now=JUNE).text
 
     lines = text.splitlines()
     assert len(lines) == (len(facts) + 2 if facts else 0)
@@ -139,7 +139,7 @@ def test_nothing_in_a_fact_opens_a_line_a_heading_or_a_rule(said, is_inferred):
 def test_coach_block_says_of_a_fact_what_its_line_says(text):
     plain = "".join(char if char.isalnum() else " " for char in one_line(text))
 
-    line = coach_block([block_fact(line=plain)], now=JUNE).text.removeprefix(HEADING)
+    line = build_coach_block([block_fact(line=plain)], now=JUNE).text.removeprefix(HEADING)
 
     assert line == f"- {one_line(plain)}"
 
@@ -161,11 +161,11 @@ def test_coach_block_says_of_a_fact_what_its_line_says(text):
     ],
 )
 def test_coach_block_neutralises_marks_and_keeps_words(line, shown):
-    assert coach_block([block_fact(line=line)], now=JUNE).text == f"{HEADING}- {shown}"
+    assert build_coach_block([block_fact(line=line)], now=JUNE).text == f"{HEADING}- {shown}"
 
 
 def rendered(now=JUNE):
-    return coach_block(iter_block_facts(now), now=now)
+    return build_coach_block(iter_block_facts(now), now=now)
 
 
 def test_same_rows_give_the_same_bytes(as_trader):

@@ -6,20 +6,20 @@ from hypothesis import strategies as st
 
 from config.lib.llm.tokens import estimate_tokens
 from memory.facts.queries import explain_block, iter_block_facts
-from memory.recall.blocks import advisor_block, coach_block, companion_block, explain
+from memory.recall.blocks import build_advisor_block, build_coach_block, build_companion_block, explain_facts
 from tests.factories.memory import JUNE, MAY, UserFactFactory
 from tests.memory.blocks import CATEGORIES, block_fact
 
 DAY = timedelta(days=1)
 RENDERERS = {
-    "coach": coach_block,
-    "advisor": advisor_block,
-    "companion": lambda facts, now: companion_block(facts, [], now=now),
+    "coach": build_coach_block,
+    "advisor": build_advisor_block,
+    "companion": lambda facts, now: build_companion_block(facts, [], now=now),
 }
 
 
 def reasons(facts, assistant: str) -> list[str]:
-    return [explained.reason for explained in explain(facts, assistant=assistant, now=JUNE)]
+    return [explained.reason for explained in explain_facts(facts, assistant=assistant, now=JUNE)]
 
 
 @pytest.mark.parametrize("assistant", RENDERERS)
@@ -76,7 +76,7 @@ def test_explain_counts_the_tokens_of_the_line_as_the_face_draws_it(assistant, l
         block_fact(2, topic="risk", line="Max 5x leverage", is_inferred=True, learned_at=MAY, score=0.1),
     ]
 
-    costs = [explained.tokens for explained in explain(facts, assistant=assistant, now=JUNE)]
+    costs = [explained.tokens for explained in explain_facts(facts, assistant=assistant, now=JUNE)]
 
     assert costs == [estimate_tokens(line)] * 2  # what is out says what it would cost
 
@@ -93,7 +93,7 @@ def test_explain_and_the_block_agree(assistant, rows):
         for number, (category, length, score) in enumerate(rows)
     ]
 
-    explained = explain(facts, assistant=assistant, now=JUNE)
+    explained = explain_facts(facts, assistant=assistant, now=JUNE)
 
     assert [each.fact_id for each in explained] == [fact.id for fact in facts]
     assert {each.fact_id for each in explained if each.is_in} == set(RENDERERS[assistant](facts, now=JUNE).fact_ids)

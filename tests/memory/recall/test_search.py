@@ -10,7 +10,7 @@ from config.lib.search.terms import blend, bm25, query_terms, tokens
 from memory.facts.services import supersede_fact
 from memory.models import UserFact
 from memory.recall import search as recall_module
-from memory.recall.search import MAX_RECALLED, recall, recall_facts
+from memory.recall.search import MAX_RECALLED, recall_facts, recall_for_user
 from tests.embeddings import EmbeddingModel
 from tests.factories.memory import JULY, JUNE, MAY, UserFactFactory
 from tests.owners import as_owner
@@ -31,7 +31,7 @@ BY_WORDS = {
 def _nothing_is_kept():
     """Let each test begin like a process that met nobody: ids of users come again."""
     vectors.forget()
-    recall_module.drop_kept()
+    recall_module.clear_caches()
 
 
 @pytest.fixture
@@ -304,7 +304,7 @@ def fruit(trader):
 
 
 def test_recall_asks_a_remote_model_once_for_each_text(remote, fruit, trader):
-    answers = [recall(trader.pk, query="fruit", now=JUNE) for _ in range(2)]
+    answers = [recall_for_user(trader.pk, query="fruit", now=JUNE) for _ in range(2)]
 
     assert [{row.fact.content for row in answer.rows} for answer in answers] == [{"Likes apples", "Likes pears"}] * 2
     assert sorted(remote.asked) == sorted(
@@ -315,7 +315,7 @@ def test_recall_asks_a_remote_model_once_for_each_text(remote, fruit, trader):
 def test_recall_goes_by_words_when_the_remote_model_fails(remote, fruit, trader):
     remote.fails = True
 
-    answer = recall(trader.pk, query="apples", now=JUNE)
+    answer = recall_for_user(trader.pk, query="apples", now=JUNE)
 
     assert answer.rows[0].fact.content == "Likes apples"
 
@@ -329,14 +329,14 @@ def test_recall_inside_of_a_door_calls_no_model(remote, fruit, trader):
 
 
 def test_recall_calls_the_model_while_no_door_is_open(remote, fruit, trader):
-    recall(trader.pk, query="fruit", now=JUNE)
+    recall_for_user(trader.pk, query="fruit", now=JUNE)
 
     assert remote.asked
     assert not remote.was_asked_in_a_scope
 
 
 def test_recall_of_a_blank_query_asks_no_model(remote, fruit, trader):
-    assert recall(trader.pk, query=" ?", now=JUNE).rows == []
+    assert recall_for_user(trader.pk, query=" ?", now=JUNE).rows == []
     assert remote.asked == []
 
 
@@ -496,6 +496,6 @@ def test_a_fact_erased_while_it_is_ranked_is_left_out(as_trader, words_alone, mo
         UserFact.objects.filter(pk=gone.pk).delete()
         return {}, set()
 
-    monkeypatch.setattr(recall_module, "_compare", erase)
+    monkeypatch.setattr(recall_module, "_compare_facts", erase)
 
     assert contents("btc") == ["Holds BTC"]

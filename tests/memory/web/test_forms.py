@@ -3,7 +3,7 @@ from django.http import QueryDict
 
 from memory.facts.queries import FactFilter
 from memory.web.forms import SUGGESTED_TOPICS, EditFactForm, FactFilterForm, FactForm, PreviewForm, SwitchForm
-from memory.wording import category_for
+from memory.wording import find_category
 from tests.factories.memory import UserFactFactory
 
 
@@ -31,13 +31,13 @@ def filters(query: str = "", topics: tuple[str, ...] = ("risk",)) -> FactFilterF
     ],
 )
 def test_wanted_reads_the_address(query, expected):
-    assert filters(query).wanted() == expected
+    assert filters(query).build_filter() == expected
 
 
 def test_a_value_it_does_not_know_is_said_to_be_wrong():
     form = filters("source=zzz&q=btc")
 
-    assert form.wanted().words == "btc"
+    assert form.build_filter().words == "btc"
     assert list(form.errors) == ["source"]
 
 
@@ -61,7 +61,7 @@ def test_is_narrowed(query, is_narrowed):
     ],
 )
 def test_query_is_the_shortest_address(query, changes, expected):
-    assert filters(query).query(**changes) == expected
+    assert filters(query).query_string(**changes) == expected
 
 
 def test_topics_to_filter_by_are_those_in_use_and_none():
@@ -72,7 +72,7 @@ def test_topics_to_filter_by_are_those_in_use_and_none():
 
 @pytest.mark.parametrize("topic", SUGGESTED_TOPICS)
 def test_each_suggested_topic_has_a_category_of_its_own(topic):
-    assert category_for(topic) != "fact"
+    assert find_category(topic) != "fact"
 
 
 def test_a_fact_needs_words():
@@ -151,7 +151,7 @@ def test_two_forms_to_edit_share_no_id(as_trader):
     [("", ("coach", 1)), ("assistant=advisor&page=3", ("advisor", 3)), ("assistant=root&page=-1", ("coach", 1))],
 )
 def test_preview_form_reads_the_address(query, expected):
-    assert PreviewForm(QueryDict(query)).asked() == expected
+    assert PreviewForm(QueryDict(query)).read_choice() == expected
 
 
 def test_a_switch_is_one_of_two_and_on_or_off():

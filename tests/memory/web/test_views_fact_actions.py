@@ -6,7 +6,7 @@ from django.test import Client
 from django.utils import timezone
 
 from memory.facts.services import archive_fact, remember_fact, render_coach_block, supersede_fact
-from memory.facts.versions import Written
+from memory.facts.versions import FactWrite
 from memory.models import MemoryEvent, UserFact
 from tests.memory.browsing import FACTS, SECRET, act, into, is_page, slot, text_of
 from tests.owners import as_owner
@@ -197,7 +197,7 @@ def test_an_act_needs_the_token(trader, know, verb):
 
 
 @pytest.fixture
-def saved(trader) -> Written:
+def saved(trader) -> FactWrite:
     """A fact of the trader, just saved."""
     return as_owner(trader, lambda: remember_fact(content="trades BTC only", now=timezone.now()))
 
