@@ -98,7 +98,8 @@ async def whole_turn(user_id: int) -> Sample:
 
     from chat.turns import live  # noqa: PLC0415
     from chat.turns.accept import accept_message  # noqa: PLC0415
-    from chat.web.frames_html import opening  # noqa: PLC0415
+    from chat.turns.events import MessageAccepted  # noqa: PLC0415
+    from chat.web.rooms import Subscription, enter_room, leave_room  # noqa: PLC0415
     from config.lib.owned import owned_tx  # noqa: PLC0415
     from config.lib.threads import in_thread  # noqa: PLC0415
 
@@ -107,14 +108,15 @@ async def whole_turn(user_id: int) -> Sample:
             accepted = accept_message(
                 conversation_id=conversation_id, client_id=uuid4(), text=QUESTION, now=timezone.now()
             )
-            return opening(None, [accepted.message, accepted.reply]), accepted
+            return accepted
 
     conversation_id = await in_thread(make_conversation, user_id)
-    subscription = live.Subscription()
-    room = live.join(conversation_id, subscription)
+    subscription = Subscription()
+    room = enter_room(conversation_id, subscription)
+    room.subscriptions.add(subscription)
     cpu, began, first = time.process_time(), time.perf_counter(), 0.0
-    shown, accepted = await in_thread(accept)
-    turn = live.start_turn(accepted.turn, shown, accepted.title)
+    accepted = await in_thread(accept)
+    turn = live.start_turn(accepted.turn, MessageAccepted(tuple(accepted.rows)), accepted.title)
     while True:
         frame = await subscription.frames.get()
         json.dumps(frame, ensure_ascii=False)
@@ -124,7 +126,7 @@ async def whole_turn(user_id: int) -> Sample:
             assert frame["type"] == "done", frame["text"]
             break
     await asyncio.wait({turn.task})
-    live.leave(room, subscription)
+    leave_room(room, subscription)
     return first, (time.process_time() - cpu) / CHUNKS
 
 
@@ -163,8 +165,7 @@ async def compare(user_id: int) -> dict[str, list[Sample]]:
     from django.utils import timezone  # noqa: PLC0415
 
     from chat.prompt.compose import preview_prompt  # noqa: PLC0415
-    from chat.tools import build_tools  # noqa: PLC0415
-    from chat.tools.base import ToolContext  # noqa: PLC0415
+    from chat.tools import TOOLS  # noqa: PLC0415
     from config.lib.llm import door  # noqa: PLC0415
     from config.lib.owned import owned  # noqa: PLC0415
     from config.lib.threads import in_thread  # noqa: PLC0415
@@ -174,8 +175,7 @@ async def compare(user_id: int) -> dict[str, list[Sample]]:
             return preview_prompt(assistant="coach", now=timezone.now())
 
     system = await in_thread(prompt)
-    context = ToolContext(user_id=user_id, now=timezone.now())
-    tools = [tool.schema for tool in build_tools("coach", context).values()]
+    tools = [tool.schema for tool in TOOLS["coach"]]
     messages = [
         {"role": "system", "content": system},
         {"role": "user", "content": EARLIER[0]},

@@ -9,8 +9,8 @@ from uuid import UUID, uuid4
 from chat.conversations.services import start_conversation
 from chat.models import Conversation, ConversationStatus, MessageStatus
 from chat.parts import Reply
-from chat.tools import build_tools
 from chat.tools.base import ToolContext
+from chat.tools.facts import REMEMBER
 from chat.turns.accept import accept_message
 from chat.turns.replies import finish_reply
 from config.lib.llm.door import ToolCall
@@ -120,12 +120,11 @@ def _reply(
     user_id: int, conversation_id: UUID, message_id: int, answer: str, facts: list[dict[str, Any]], now: datetime
 ) -> Reply:
     context = ToolContext(user_id=user_id, now=now, conversation_id=conversation_id, message_id=message_id)
-    remember: Callable[[str], dict[str, Any]] = build_tools("coach", context)["remember"].call
     reply = Reply()
     for number, fact in enumerate(facts):
         arguments = json.dumps(fact)
-        part = reply.start_tool(ToolCall(id=f"call_{message_id}_{number}", name="remember", arguments=arguments))
-        result = remember(arguments)
+        part = reply.start_tool(ToolCall(id=f"call_{message_id}_{number}", name=REMEMBER.name, arguments=arguments))
+        result = REMEMBER.call(context, arguments)
         reply.finish_tool(part, result)
         reply.add_memory(result["memoryEvent"])
     reply.step = 1

@@ -51,6 +51,7 @@ MODEL_CALLERS = {
     "chat.conversations.summaries": "sums up the older part of a chat",
     "chat.endings.closing": "closes the client when its loop ends",
     "chat.turns.live": "closes the client when the server stops",
+    "chat.web.rooms": "sockets, and the HTML of replies that are being written",
     "memory.learning.extraction": "reads a chat that has ended",
     "trading.agent.decide": "decides on a tick",
     "trading.reviews.reflection": "distils a record into lessons",
@@ -74,6 +75,7 @@ MODEL_VALUES = {
 STORES = {
     "chat.web.consumers": "the sockets of this process, by user",
     "chat.turns.live": "the turns that run in this process",
+    "chat.web.rooms": "sockets, and the HTML of replies that are being written",
     "memory.recall.search": "digests by the id of a fact, whose words never change; the facts are read each time",
     "config.lib.llm.litellm": "providers by name",
     "config.lib.llm.direct": "HTTP clients by event loop",

@@ -20,8 +20,9 @@ from django.test import Client
 from django.urls import URLPattern, get_resolver, reverse
 from django.utils import timezone
 
-from chat.tools import FACTORIES, build_tools
-from chat.tools.base import Tool, ToolContext
+from chat.tools import TOOLS as CATALOGUE
+from chat.tools import find_tool
+from chat.tools.base import ToolContext
 from config.lib.rest.views import ApiView
 from tests.factories.memory import JULY
 from tests.strangers import (
@@ -533,8 +534,7 @@ OURS = {entry.name: entry for entry in ENTRIES if entry.group is None}
 
 
 def tool_names() -> set[str]:
-    context = ToolContext(user_id=0, now=timezone.now())
-    return {name for assistant in FACTORIES for name in build_tools(assistant, context)}
+    return {tool.name for tools in CATALOGUE.values() for tool in tools}
 
 
 def commands_that_take_an_id() -> set[str]:
@@ -784,38 +784,27 @@ def test_account_pages_tell_ann_nothing_of_bob(client, ann, bob):
 def test_tool_says_the_same_of_bobs_rows_as_of_none(name, ann, bob, nobody):
     before = dump(bob.user)
     context = ToolContext(user_id=ann.user.pk, now=timezone.now(), conversation_id=ann.conversations[0].pk)
-    tool = tool_of(name, context)
     for arguments in TOOLS[name]:
         with undone():
-            of_nobody = Answer(call(tool, arguments, nobody), nobody)
+            of_nobody = Answer(call(name, context, arguments, nobody), nobody)
         for names in bob.names():
             with undone():
-                of_bob = Answer(call(tool, arguments, names), names)
+                of_bob = Answer(call(name, context, arguments, names), names)
                 assert dump(bob.user) == before
             assert of_bob.gives_away(bob) == []
             assert of_bob.comparable == of_nobody.comparable
 
 
-def tool_of(name: str, context: ToolContext) -> Tool:
-    """Make the tool; whichever assistant has it, it is the same."""
-    [tool] = {
-        tool.args: tool
-        for assistant in FACTORIES
-        for tool in build_tools(assistant, context).values()
-        if tool.name == name
-    }.values()
-    return tool
-
-
-def call(tool: Tool, arguments: dict[str, object], names: Names) -> str:
-    return json.dumps(tool.call(filled(json.dumps(arguments), names)))
+def call(name: str, context: ToolContext, arguments: dict[str, object], names: Names) -> str:
+    tool = find_tool(name)
+    assert tool is not None
+    return json.dumps(tool.call(context, filled(json.dumps(arguments), names)))
 
 
 @pytest.mark.parametrize("name", sorted(TOOLS.keys() & tool_names()))
 def test_tool_works_on_rows_of_its_own_user(name, ann):
     context = ToolContext(user_id=ann.user.pk, now=timezone.now(), conversation_id=ann.conversations[0].pk)
-    tool = tool_of(name, context)
-    results = [call(tool, arguments, names) for arguments in TOOLS[name] for names in ann.names()]
+    results = [call(name, context, arguments, names) for arguments in TOOLS[name] for names in ann.names()]
 
     assert any(LOOKING.get(name, '"memoryEvent"') in result for result in results)
 

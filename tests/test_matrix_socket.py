@@ -1,14 +1,13 @@
 """The matrix for sockets: each frame a browser may send, sent as Ann to Bob's chats or with his ids."""
 
-import ast
-import inspect
 import json
 from uuid import UUID
 
 import pytest
 from django.test import Client
 
-from chat.web.consumers import NOT_FOUND, SIGNED_OUT, ChatConsumer
+from chat.turns.frames import CLIENT_FRAMES
+from chat.web.consumers import NOT_FOUND, SIGNED_OUT
 from chat.web.routing import websocket_urlpatterns
 from config.lib.threads import in_thread
 from tests.chat.tabs import open_tab, signed_in
@@ -39,14 +38,8 @@ FRAMES = {
 
 
 def frame_types() -> set[str]:
-    """Return the types of frame that the consumer's `match` knows."""
-    patterns = [
-        node for node in ast.walk(ast.parse(inspect.getsource(ChatConsumer))) if isinstance(node, ast.MatchMapping)
-    ]
-    types = [
-        value for node in patterns for key, value in zip(node.keys, node.patterns, strict=True) if key.value == "type"
-    ]
-    return {pattern.value.value for value in types for pattern in getattr(value, "patterns", [value])}
+    """Return the types of frame that a browser may send."""
+    return set(CLIENT_FRAMES)
 
 
 @pytest.mark.parametrize(

@@ -26,6 +26,7 @@ from chat.turns.events import (
     EVENT_NAMES,
     CardDrawn,
     MemoryWritten,
+    MessageAccepted,
     Noticed,
     TextAdded,
     Titled,
@@ -179,6 +180,8 @@ def _reply_now(asked: Asked) -> Message | None:
 async def _content(asked: Asked, event: TurnEvent) -> Values | None:
     """Return what a client is told of an event; None for what is not shown."""
     match event:
+        case MessageAccepted():
+            return None  # each stream begins with its own
         case TextAdded(text):
             return {"text": text}
         case Titled(title):

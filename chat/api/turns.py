@@ -23,13 +23,12 @@ from chat.conversations.services import start_conversation
 from chat.models import Message, Role
 from chat.turns import live
 from chat.turns.accept import accept_message
+from chat.turns.events import MessageAccepted
 from chat.turns.start import Accepted
-from chat.web.frames_html import opening
 from config.lib.errors import DomainError
 from config.lib.locks import lock_owner
 from config.lib.owned import owned_tx
 from config.lib.rest.views import ApiRequest, ApiView
-from config.lib.web import zone_named
 
 EVENT_STREAM = "text/event-stream"
 
@@ -64,12 +63,12 @@ class TurnsView(ApiView):
         fields = self.body(TurnInput)
         # The message is stored for good before its turn begins, and nothing is held while that runs.
         with self.door_closed():
-            accepted, shown = _accept(request.user, fields)
+            accepted = _accept(request.user, fields)
             asked = _asked(request.user.pk, accepted)
             if _wants_stream(request, fields):
-                return _event_stream(request, asked, accepted, shown)
+                return _event_stream(request, asked, accepted)
             release_connection()
-            async_to_sync(_answer)(asked, accepted, shown)
+            async_to_sync(_answer)(asked, accepted)
         return Response(_answered(asked))
 
 
@@ -80,13 +79,12 @@ def _wants_stream(request: ApiRequest, fields: dict[str, Any]) -> bool:
     return EVENT_STREAM in accepted or "application/json" not in accepted
 
 
-def _accept(user: Any, fields: dict[str, Any]) -> tuple[Accepted, live.Frame]:
-    """Store the message, in a new conversation if need be; return it with what sockets are shown of it."""
+def _accept(user: Any, fields: dict[str, Any]) -> Accepted:
+    """Store the message, in a new conversation if need be."""
     now, client_id = timezone.now(), fields["client_id"] or uuid4()
-    with owned_tx(user), timezone.override(zone_named(user.time_zone)):
+    with owned_tx(user):
         conversation_id = fields["conversationId"] or _conversation_for(fields, now)
-        accepted = accept_message(conversation_id=conversation_id, client_id=client_id, text=fields["text"], now=now)
-        return accepted, opening(str(client_id), accepted.rows)
+        return accept_message(conversation_id=conversation_id, client_id=client_id, text=fields["text"], now=now)
 
 
 def _conversation_for(fields: dict[str, Any], now: datetime) -> UUID:
@@ -111,33 +109,34 @@ def _asked(user_id: int, accepted: Accepted) -> Asked:
     return Asked(user_id, message.conversation_id, message.client_id, message.pk, reply.pk)
 
 
-def _event_stream(request: ApiRequest, asked: Asked, accepted: Accepted, shown: live.Frame) -> StreamingHttpResponse:
+def _event_stream(request: ApiRequest, asked: Asked, accepted: Accepted) -> StreamingHttpResponse:
     if isinstance(request._request, ASGIRequest):
         # Begun here and now, on the loop of the server: a client that is gone already stops nothing.
-        content: Any = lines(asked, async_to_sync(_begin)(asked, accepted, shown))
+        content: Any = lines(asked, async_to_sync(_begin)(asked, accepted))
     else:
         # A server without a loop can only wait for the whole.
-        content = async_to_sync(_all_lines)(asked, accepted, shown)
+        content = async_to_sync(_all_lines)(asked, accepted)
     response = StreamingHttpResponse(content, content_type=EVENT_STREAM)
     response["X-Accel-Buffering"] = "no"  # or proxies would keep it until its end
     return response
 
 
-async def _begin(asked: Asked, accepted: Accepted, shown: live.Frame) -> live.LiveTurn | None:
+async def _begin(asked: Asked, accepted: Accepted) -> live.LiveTurn | None:
     """Run the turn of a new message, or find that of one sent before; None if it does not run in this process."""
     if accepted.turn is not None:
+        event = MessageAccepted(tuple(accepted.rows), str(asked.client_id))
         # In a context of its own: the turn outlives the request, and has none of its state.
-        return Context().run(live.start_turn, accepted.turn, shown, accepted.title)
+        return Context().run(live.start_turn, accepted.turn, event, accepted.title)
     turn = live.find_turn(asked.conversation_id)
     return turn if turn is not None and turn.start.reply_id == asked.reply_id else None
 
 
-async def _all_lines(asked: Asked, accepted: Accepted, shown: live.Frame) -> list[str]:
-    return [line async for line in lines(asked, await _begin(asked, accepted, shown))]
+async def _all_lines(asked: Asked, accepted: Accepted) -> list[str]:
+    return [line async for line in lines(asked, await _begin(asked, accepted))]
 
 
-async def _answer(asked: Asked, accepted: Accepted, shown: live.Frame) -> None:
-    await wait_for_end(asked, await _begin(asked, accepted, shown))
+async def _answer(asked: Asked, accepted: Accepted) -> None:
+    await wait_for_end(asked, await _begin(asked, accepted))
 
 
 def _answered(asked: Asked) -> dict[str, Any]:

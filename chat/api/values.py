@@ -20,7 +20,7 @@ from django.urls import reverse
 from chat.cards import list_cards
 from chat.models import ActionCard, Message, MessageStatus
 from chat.parts import Part
-from chat.tools.calls import MAX_DETAIL, ToolPart, is_quiet
+from chat.tools.calls import is_hidden, view_call
 from chat.turns.events import (
     CardDrawn,
     MemoryWritten,
@@ -31,7 +31,6 @@ from chat.turns.events import (
     TurnEvent,
     TurnFailed,
 )
-from chat.web.rendering import view_part
 from memory.facts.queries import find_undone_events
 
 Values = dict[str, Any]
@@ -58,7 +57,7 @@ def message_values(messages: Sequence[Message]) -> list[Values]:
         {
             **{name: getattr(message, name) for name in _OWN_COLUMNS},
             "reply_to": message.reply_to_id,
-            "parts": [part_values(part, known) for part in message.parts if not is_quiet(part)],
+            "parts": [part_values(part, known) for part in message.parts if not is_hidden(part)],
         }
         for message in messages
     ]
@@ -93,15 +92,14 @@ def part_values(part: Part, known: Known) -> Values:
 
 
 def _tool(part: Part) -> Values:
-    shown = view_part(part)
-    assert isinstance(shown, ToolPart), "the part is a tool's"
+    call = view_call(part)
     return {
         "part": "tool",
-        "call_id": part["call_id"],
-        "name": part["name"],
-        "status": part["status"],
-        "summary": shown.summary,
-        "arguments": part["arguments"][:MAX_DETAIL],
+        "call_id": call.call_id,
+        "name": call.name,
+        "status": call.status,
+        "summary": call.summary,
+        "arguments": call.detail,
     }
 
 
@@ -121,7 +119,7 @@ def _card(part: Part, card: ActionCard | None) -> Values:
 
 def shown_part(part: Part) -> Values | None:
     """Return what the event of a part says; None for a tool that works in silence."""
-    if is_quiet(part):
+    if is_hidden(part):
         return None
     values = part_values(part, _known([part]))
     del values["part"]

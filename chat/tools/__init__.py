@@ -1,76 +1,78 @@
-"""The catalogue: which tools each assistant has."""
+"""The catalogue: the tools of each assistant."""
 
-from collections.abc import Callable
 from typing import Any, Final
 
-from chat.tools.actions import prepare_action_tool
-from chat.tools.base import Tool, ToolContext
-from chat.tools.deployments import get_my_deployments_tool
-from chat.tools.document import manage_user_memory_tool
+from chat.tools.actions import PREPARE_ACTION
+from chat.tools.base import Tool
+from chat.tools.deployments import GET_MY_DEPLOYMENTS
+from chat.tools.document import MANAGE_USER_MEMORY
 from chat.tools.drafts import (
-    critique_draft_tool,
-    set_basics_tool,
-    set_context_tool,
-    set_risk_tool,
-    set_schedule_tool,
-    set_strategy_tool,
-    set_tools_tool,
+    CRITIQUE_DRAFT,
+    SET_BASICS,
+    SET_CONTEXT,
+    SET_RISK,
+    SET_SCHEDULE,
+    SET_STRATEGY,
+    SET_TOOLS,
 )
-from chat.tools.facts import forget_tool, remember_tool
-from chat.tools.market import get_market_overview_tool, get_recent_news_tool, get_upcoming_events_tool
+from chat.tools.facts import FORGET, REMEMBER
+from chat.tools.market import GET_MARKET_OVERVIEW, GET_RECENT_NEWS, GET_UPCOMING_EVENTS
 from chat.tools.preferences import (
-    confirm_preference_tool,
-    forget_preference_tool,
-    link_preferences_tool,
-    list_preferences_tool,
-    recall_preferences_tool,
-    save_preference_tool,
-    update_preference_tool,
+    CONFIRM_PREFERENCE,
+    FORGET_PREFERENCE,
+    LINK_PREFERENCES,
+    LIST_PREFERENCES,
+    RECALL_PREFERENCES,
+    SAVE_PREFERENCE,
+    UPDATE_PREFERENCE,
 )
-from chat.tools.skills import get_skill_performance_tool, list_my_skills_tool
+from chat.tools.skills import GET_SKILL_PERFORMANCE, LIST_MY_SKILLS
 
-MAX_TOOLS: Final = 17  # seed 003: a discipline, relaxed one tool at a time
+MAX_TOOLS: Final = 17  # an assistant's; seed 003 relaxes the cap one tool at a time
 
-ToolFactory = Callable[[ToolContext], Tool[Any]]
-
-_READS: Final[tuple[ToolFactory, ...]] = (  # of the record and the market
-    list_my_skills_tool,
-    get_skill_performance_tool,
-    get_my_deployments_tool,
-    get_market_overview_tool,
-    get_recent_news_tool,
-    get_upcoming_events_tool,
+_READS: Final[tuple[Tool[Any], ...]] = (  # of the record and the market
+    LIST_MY_SKILLS,
+    GET_SKILL_PERFORMANCE,
+    GET_MY_DEPLOYMENTS,
+    GET_MARKET_OVERVIEW,
+    GET_RECENT_NEWS,
+    GET_UPCOMING_EVENTS,
 )
 
-FACTORIES: Final[dict[str, tuple[ToolFactory, ...]]] = {
+# In the order in which a model is sent them.
+TOOLS: Final[dict[str, tuple[Tool[Any], ...]]] = {
     "coach": (
-        set_basics_tool,
-        set_strategy_tool,
-        set_context_tool,
-        set_risk_tool,
-        set_schedule_tool,
-        set_tools_tool,
-        critique_draft_tool,
+        SET_BASICS,
+        SET_STRATEGY,
+        SET_CONTEXT,
+        SET_RISK,
+        SET_SCHEDULE,
+        SET_TOOLS,
+        CRITIQUE_DRAFT,
         *_READS,
-        remember_tool,
-        forget_tool,
-        prepare_action_tool,
+        REMEMBER,
+        FORGET,
+        PREPARE_ACTION,
     ),
     "advisor": (
-        save_preference_tool,
-        update_preference_tool,
-        forget_preference_tool,
-        confirm_preference_tool,
-        link_preferences_tool,
-        list_preferences_tool,
-        recall_preferences_tool,
+        SAVE_PREFERENCE,
+        UPDATE_PREFERENCE,
+        FORGET_PREFERENCE,
+        CONFIRM_PREFERENCE,
+        LINK_PREFERENCES,
+        LIST_PREFERENCES,
+        RECALL_PREFERENCES,
         *_READS,
     ),
-    "companion": (manage_user_memory_tool,),
+    "companion": (MANAGE_USER_MEMORY,),
 }
 
 
-def build_tools(assistant: str, context: ToolContext) -> dict[str, Tool[Any]]:
-    """Return the assistant's tools for one turn, by name, in the order of the catalogue."""
-    tools = [factory(context) for factory in FACTORIES[assistant]]
-    return {tool.name: tool for tool in tools}
+def find_tool(name: str) -> Tool[Any] | None:
+    """Return the tool of that name, whichever assistant has it."""
+    return next((tool for tools in TOOLS.values() for tool in tools if tool.name == name), None)
+
+
+def tools_by_name(assistant: str) -> dict[str, Tool[Any]]:
+    """Return an assistant's tools by name, in the order of the catalogue."""
+    return {tool.name: tool for tool in TOOLS[assistant]}

@@ -1,3 +1,6 @@
+"""The tool that draws a confirm card."""
+
+from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
 from typing import Any, Final, Literal, Self
@@ -6,7 +9,7 @@ from uuid import UUID
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from chat.cards import TITLES, draw_card
-from chat.tools.base import Tool, ToolContext
+from chat.tools.base import Result, Tool, ToolContext
 from config.lib.text import prompt_line
 from trading.models.deployments import ActionType
 from trading.record.actions import Action, ActionImpossible
@@ -77,31 +80,34 @@ class PrepareActionArgs(BaseModel):
         )
 
 
-def prepare_action_tool(context: ToolContext) -> Tool[PrepareActionArgs]:
-    """Make the `prepare_action` tool for one turn. It draws a card, and never does what the card says."""
+def _prepare_action(context: ToolContext, args: PrepareActionArgs) -> Result:
+    if context.conversation_id is None:
+        raise ActionImpossible("A card stands in a chat, and there is none here. Name the chat it belongs to.")
+    card = draw_card(conversation_id=context.conversation_id, action=args.action(), now=context.now)
+    return {
+        "card_id": str(card.pk),
+        "type": str(card.type),
+        "title": TITLES[card.type],
+        "lines": [[label, prompt_line(text)] for label, text in card.lines],
+        "expires_at": card.expires_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "note": NOTHING_YET,
+    }
 
-    def run(args: PrepareActionArgs) -> dict[str, Any]:
-        if context.conversation_id is None:
-            raise ActionImpossible("A card stands in a chat, and there is none here. Name the chat it belongs to.")
-        card = draw_card(conversation_id=context.conversation_id, action=args.action(), now=context.now)
-        return {
-            "card_id": str(card.pk),
-            "type": str(card.type),
-            "title": TITLES[card.type],
-            "lines": [[label, prompt_line(text)] for label, text in card.lines],
-            "expires_at": card.expires_at.strftime("%Y-%m-%dT%H:%M:%SZ"),
-            "note": NOTHING_YET,
-        }
 
-    return Tool(
-        name="prepare_action",
-        description=(
-            "Prepare one action for the user to confirm: deploy a skill on paper, move a deployment to its skill's "
-            "newest version (redeploy), stop, pause or resume it, close all its positions (flatten), or start a "
-            "backtest. It shows the user a card with Confirm and Cancel and does nothing itself: only their click "
-            "does. Never say that it is done."
-        ),
-        args=PrepareActionArgs,
-        run=run,
-        context=context,
-    )
+def _summarise_card(result: Mapping[str, Any]) -> str:
+    return str(result.get("title", ""))
+
+
+PREPARE_ACTION = Tool(
+    name="prepare_action",
+    label="Prepare an action",
+    description=(
+        "Prepare one action for the user to confirm: deploy a skill on paper, move a deployment to its skill's "
+        "newest version (redeploy), stop, pause or resume it, close all its positions (flatten), or start a "
+        "backtest. It shows the user a card with Confirm and Cancel and does nothing itself: only their click "
+        "does. Never say that it is done."
+    ),
+    args=PrepareActionArgs,
+    run=_prepare_action,
+    summarise=_summarise_card,
+)

@@ -1,7 +1,7 @@
-"""What a tool is: a factory of the turn's context, an arguments model, one call of a query or a service.
+"""`Tool`, one function that a model may call, and `ToolContext`, what it knows of its turn.
 
-The law: a tool sees the rows of its turn's user and no others, its arguments are checked before it runs, and whatever
-goes wrong in it comes back as `{"error": ...}`, with nothing half written.
+A tool sees the rows of its turn's user only. Its arguments are validated before it runs. A failure comes back as
+`{"error": ...}`, with nothing half written.
 """
 
 import json
@@ -25,6 +25,7 @@ MAX_RESULT: Final = 64 * 1024  # characters of JSON; more would drown the conver
 TOOL_FAILED: Final = "This tool failed. Tell the user; do not try it again."
 
 A = TypeVar("A", bound=BaseModel)
+Result = dict[str, Any]  # JSON
 
 
 class ResultTooLong(DomainError):
@@ -53,26 +54,29 @@ class ToolContext:
 
 @dataclass(frozen=True, slots=True)
 class Tool(Generic[A]):
-    """One function the model may call."""
+    """One function the model may call: everything about it that other code needs."""
 
     name: str
+    label: str  # heads the call in the chat
     description: str
     args: type[A]
-    run: Callable[[A], dict[str, Any]]
-    context: ToolContext
+    run: Callable[[ToolContext, A], Result]
+    summarise: Callable[[Result], str] | None = None  # one line of the call's card; None: a general one
+    acts: frozenset[str] = frozenset()  # on the memory: remember, forget, update, confirm, link; empty: writes none
     reads_untrusted: bool = False  # its results hold text that the user did not type
     asks_model: bool = False  # it opens its own doors, since no model is called inside a transaction
 
     @property
     def schema(self) -> dict[str, Any]:
-        """The tool as a model is told of it."""
+        """The tool in the form a model is sent."""
         function = {"name": self.name, "description": self.description, "parameters": _parameters(self.args)}
         return {"type": "function", "function": function}
 
-    def call(self, arguments: str) -> dict[str, Any]:
-        """Run the tool on the model's JSON text, as its user and, unless it asks a model, in one transaction.
+    def call(self, context: ToolContext, arguments: str) -> Result:
+        """Run the tool on the model's JSON text, as the turn's user.
 
-        What the model got wrong, what the data refuse and what broke come back as `error`; then nothing is kept.
+        It runs in one transaction, unless it asks a model. Invalid arguments, refusals and failures come back as
+        `error`; then nothing is kept.
         """
         if len(arguments) > MAX_ARGUMENTS:
             return {"error": f"The arguments are too long; at most {MAX_ARGUMENTS} characters."}
@@ -82,9 +86,9 @@ class Tool(Generic[A]):
             return {"error": _problems(error)}
         try:
             if self.asks_model:
-                return _bounded(self.run(args))
-            with owned_tx(self.context.user_id):
-                return _bounded(self.run(args))
+                return _bounded(self.run(context, args))
+            with owned_tx(context.user_id):
+                return _bounded(self.run(context, args))
         except DomainError as error:
             return {"error": str(error)}
         except Exception:

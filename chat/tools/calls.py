@@ -1,30 +1,17 @@
-"""Show a stored tool call: its label, its summary, and whether it is hidden."""
+"""A stored tool call as shown: label, summary, hidden or not."""
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
 from chat.parts import Part
-
-# Keel looks things up in sight, and remembers silently.
-_MEMORY_TOOLS: Final[Mapping[str, str]] = {
-    "remember": "Remember",
-    "forget": "Forget",
-    "save_preference": "Save a fact",
-    "update_preference": "Update a fact",
-    "forget_preference": "Forget a fact",
-    "confirm_preference": "Confirm a fact",
-    "link_preferences": "Link two facts",
-    "manage_user_memory": "Memory",
-}
-
+from chat.tools import find_tool
 
 MAX_DETAIL: Final = 4_000
 
 
 @dataclass(frozen=True, slots=True)
 class ToolPart:
-    """A tool call, as a one-line card with details."""
+    """A tool call as a one-line card with details."""
 
     call_id: str
     name: str
@@ -35,9 +22,40 @@ class ToolPart:
     kind: str = "tool"
 
 
-def is_quiet(part: Part) -> bool:
-    """Tell whether a part is not shown: Keel remembers silently, and the memory line says all there is to say."""
-    if part["kind"] != "tool" or part["name"] not in _MEMORY_TOOLS or part["status"] == "error":
+def view_call(part: Part) -> ToolPart:
+    """Return a stored call with its label and its summary."""
+    tool = find_tool(part["name"])
+    return ToolPart(
+        call_id=part["call_id"],
+        name=part["name"],
+        label=tool.label if tool else part["name"],
+        status=part["status"],
+        summary=_summarise(part),
+        detail=part["arguments"][:MAX_DETAIL],
+    )
+
+
+def is_hidden(part: Part) -> bool:
+    """Tell whether a part is not shown: a memory tool that worked, since the memory line says what it did."""
+    if part["kind"] != "tool" or part["status"] == "error":
         return False
-    # What was held back shows in no memory line.
+    tool = find_tool(part["name"])
+    if tool is None or not tool.acts:
+        return False
+    # A write that waits for review has no memory line.
     return "held_for_review" not in (part["result"] or {})
+
+
+def _summarise(part: Part) -> str:
+    result = part["result"] or {}
+    error = result.get("error")
+    if isinstance(error, str):
+        return error
+    if error:
+        return "The model gave arguments that do not fit."
+    tool = find_tool(part["name"])
+    if result and tool is not None and tool.summarise is not None:
+        return tool.summarise(result)
+    if "total" in result:
+        return f"{result['total']} found"
+    return str(result.get("saved") or result.get("forgotten") or result.get("message") or result.get("note") or "")

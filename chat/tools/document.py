@@ -1,10 +1,12 @@
-from typing import Any, Literal
+"""The companion's tool `manage_user_memory` (seed 004)."""
+
+from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from chat.tools.base import Tool, ToolContext
+from chat.tools.base import Result, Tool, ToolContext
 from chat.tools.gate import WriteRefused, admit, admit_change, hold_for_review
-from chat.tools.memory_lines import OVERRIDES, ambiguous, memory_event
+from chat.tools.memory_lines import OVERRIDES, list_candidates, memory_event
 from memory.facts.document import build_document
 from memory.facts.places import add_place
 from memory.facts.services import forget_fact, remember_fact, resolve_fact
@@ -46,62 +48,70 @@ class ManageUserMemoryArgs(BaseModel):
     notes: str | None = Field(None, description="For add_poi: additional context")
 
 
-def manage_user_memory_tool(context: ToolContext) -> Tool[ManageUserMemoryArgs]:
-    """Make the `manage_user_memory` tool for one turn."""
-
-    def add_fact(args: ManageUserMemoryArgs) -> dict[str, Any]:
-        content = _needed(args.content, "content", "add_fact")
-        origin = admit(context, content)
-        if origin is None:
-            return hold_for_review(context, content=content)
-        written = remember_fact(
-            content=content, confidence=Confidence.ASSERTED, source=FactSource.CHAT, origin=origin, now=context.now
-        )
-        result = {"fact_id": str(written.fact.pk), "content": written.fact.content}
-        if written.event is None:
-            return {**result, "message": "This was known already; nothing changed."}
-        return {**result, "message": f"Saved. {OVERRIDES}", "memoryEvent": memory_event(written.event)}
-
-    def deactivate_fact(args: ManageUserMemoryArgs) -> dict[str, Any]:
-        try:
-            fact = resolve_fact(_needed(args.fact_id, "fact_id", "deactivate_fact"), context.now)
-        except FactAmbiguous as error:
-            return ambiguous(error)
-        written = forget_fact(id_or_substring=str(fact.pk), origin=admit_change(context, fact.content), now=context.now)
-        assert written.event is not None, "a forget always changes something"
-        return {
-            "fact_id": str(written.fact.pk),
-            "message": f"Deactivated. {OVERRIDES}",
-            "memoryEvent": memory_event(written.event),
-        }
-
-    def add_poi(args: ManageUserMemoryArgs) -> dict[str, Any]:
-        place_id = _needed(args.place_id, "place_id", "add_poi")
-        name = _needed(args.place_name, "place_name", "add_poi")
-        said = f"{name}: {args.notes}" if args.notes else name
-        origin = admit(context, said)
-        if origin is None:
-            return hold_for_review(context, content=f"Place: {said}")
-        written = add_place(place_id=place_id, name=name, notes=args.notes, origin=origin, now=context.now)
-        result: dict[str, Any] = {"place_id": written.place.place_id, "message": "Saved."}
-        return result if written.event is None else {**result, "memoryEvent": memory_event(written.event)}
-
-    def get_memory(args: ManageUserMemoryArgs) -> dict[str, Any]:
-        return build_document(now=context.now).model_dump(mode="json")
-
-    operations = {
-        "add_fact": add_fact,
-        "deactivate_fact": deactivate_fact,
-        "add_poi": add_poi,
-        "get_memory": get_memory,
-    }
-    return Tool(
-        name="manage_user_memory",
-        description=DESCRIPTION,
-        args=ManageUserMemoryArgs,
-        run=lambda args: operations[args.operation](args),
-        context=context,
+def _add_fact(context: ToolContext, args: ManageUserMemoryArgs) -> Result:
+    content = _needed(args.content, "content", "add_fact")
+    origin = admit(context, content)
+    if origin is None:
+        return hold_for_review(context, content=content)
+    written = remember_fact(
+        content=content, confidence=Confidence.ASSERTED, source=FactSource.CHAT, origin=origin, now=context.now
     )
+    result = {"fact_id": str(written.fact.pk), "content": written.fact.content}
+    if written.event is None:
+        return {**result, "message": "This was known already; nothing changed."}
+    return {**result, "message": f"Saved. {OVERRIDES}", "memoryEvent": memory_event(written.event)}
+
+
+def _deactivate_fact(context: ToolContext, args: ManageUserMemoryArgs) -> Result:
+    try:
+        fact = resolve_fact(_needed(args.fact_id, "fact_id", "deactivate_fact"), context.now)
+    except FactAmbiguous as error:
+        return list_candidates(error)
+    written = forget_fact(id_or_substring=str(fact.pk), origin=admit_change(context, fact.content), now=context.now)
+    assert written.event is not None, "a forget always changes something"
+    return {
+        "fact_id": str(written.fact.pk),
+        "message": f"Deactivated. {OVERRIDES}",
+        "memoryEvent": memory_event(written.event),
+    }
+
+
+def _add_poi(context: ToolContext, args: ManageUserMemoryArgs) -> Result:
+    place_id = _needed(args.place_id, "place_id", "add_poi")
+    name = _needed(args.place_name, "place_name", "add_poi")
+    place = f"{name}: {args.notes}" if args.notes else name
+    origin = admit(context, place)
+    if origin is None:
+        return hold_for_review(context, content=f"Place: {place}")
+    written = add_place(place_id=place_id, name=name, notes=args.notes, origin=origin, now=context.now)
+    result: dict[str, Any] = {"place_id": written.place.place_id, "message": "Saved."}
+    return result if written.event is None else {**result, "memoryEvent": memory_event(written.event)}
+
+
+def _get_memory(context: ToolContext, args: ManageUserMemoryArgs) -> Result:
+    return build_document(now=context.now).model_dump(mode="json")
+
+
+_OPERATIONS: Final = {
+    "add_fact": _add_fact,
+    "deactivate_fact": _deactivate_fact,
+    "add_poi": _add_poi,
+    "get_memory": _get_memory,
+}
+
+
+def _manage_user_memory(context: ToolContext, args: ManageUserMemoryArgs) -> Result:
+    return _OPERATIONS[args.operation](context, args)
+
+
+MANAGE_USER_MEMORY = Tool(
+    name="manage_user_memory",
+    label="Memory",
+    description=DESCRIPTION,
+    args=ManageUserMemoryArgs,
+    run=_manage_user_memory,
+    acts=frozenset({"remember", "forget"}),
+)
 
 
 def _needed(value: str | None, name: str, operation: str) -> str:

@@ -12,7 +12,8 @@ from django.db import transaction
 from django.urls import reverse
 from pydantic import BaseModel, ConfigDict
 
-from chat.tools.base import Tool, ToolContext
+from chat.tools.base import Result, Tool, ToolContext
+from chat.tools.records import count_rows, join_counts
 from config.lib.owned import owned
 from config.lib.text import prompt_line
 from trading.models import SkillDraft
@@ -105,101 +106,11 @@ class CritiqueDraftArgs(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
-def set_basics_tool(context: ToolContext) -> Tool[SetBasicsArgs]:
-    """Make the `set_basics` tool for one turn."""
-    return _patching(
-        context,
-        SetBasicsArgs,
-        "Set name, description, model, trading style and steps of the draft. The trading style (day, swing,"
-        " position) cannot change once the skill was saved.",
-    )
-
-
-def set_strategy_tool(context: ToolContext) -> Tool[SetStrategyArgs]:
-    """Make the `set_strategy` tool for one turn."""
-    return _patching(
-        context,
-        SetStrategyArgs,
-        "Set what the draft trades on: mode (thesis or rules), style, leash, thesis, entry, exit, risk management"
-        " and the hard rules in avoid, in the person's own words where they gave them. avoid replaces the whole"
-        " list.",
-    )
-
-
-def set_context_tool(context: ToolContext) -> Tool[SetContextArgs]:
-    """Make the `set_context` tool for one turn."""
-    return _patching(
-        context,
-        SetContextArgs,
-        "Set what the agent of the draft sees at each tick: symbols, bars, higher timeframes (longer than"
-        " barsInterval), news, its own memory, and events. Lists are replaced, memory and events merged.",
-    )
-
-
-def set_risk_tool(context: ToolContext) -> Tool[SetRiskArgs]:
-    """Make the `set_risk` tool for one turn."""
-    return _patching(
-        context,
-        SetRiskArgs,
-        "Set the limits that the engine holds whatever the agent says. Percents are 0..100 of the account's equity;"
-        " maxPositionPct is at most maxTotalExposurePct.",
-    )
-
-
-def set_schedule_tool(context: ToolContext) -> Tool[SetScheduleArgs]:
-    """Make the `set_schedule` tool for one turn."""
-    return _patching(
-        context,
-        SetScheduleArgs,
-        'Set when the agent of the draft ticks, in UTC: type interval with a value such as "15m", "1h", "4h" or'
-        ' "1d", or type daily with a time such as "13:30". Give both together.',
-    )
-
-
-def set_tools_tool(context: ToolContext) -> Tool[SetToolsArgs]:
-    """Make the `set_tools` tool for one turn."""
-    return _patching(
-        context,
-        SetToolsArgs,
-        "Set what the agent of the draft may call. builtIn replaces the list, and needs propose_order to trade at"
-        " all; mcpServers are kept with the skill, and not called yet.",
-    )
-
-
-def _patching(context: ToolContext, args: type[P], description: str) -> Tool[P]:
-    return Tool(
-        name=f"set_{args.part}",
-        description=f"{description} {_AGREED}",
-        args=args,
-        run=lambda given: _set(context, given),
-        context=context,
-    )
-
-
-def critique_draft_tool(context: ToolContext) -> Tool[CritiqueDraftArgs]:
-    """Make the `critique_draft` tool for one turn."""
-
-    def run(args: CritiqueDraftArgs) -> dict[str, Any]:
-        with owned(context.user_id):
-            payload, tier = _to_review(context), experience_tier()
-        found = critique(payload, tier)
-        return {"summary": found.summary, "findings": [_finding(finding) for finding in found.findings]}
-
-    return Tool(
-        name="critique_draft",
-        description=(
-            "Review the draft as a senior portfolio manager would: a summary, and findings by severity with what to do"
-            " about them. Call it when the person asks for a review, or before they save. It changes nothing."
-        ),
-        args=CritiqueDraftArgs,
-        run=run,
-        context=context,
-        reads_untrusted=True,
-        asks_model=True,
-    )
-
-
-# --- Which draft ---
+def _critique_draft(context: ToolContext, args: CritiqueDraftArgs) -> Result:
+    with owned(context.user_id):
+        payload, tier = _payload_to_review(context), experience_tier()
+    found = critique(payload, tier)
+    return {"summary": found.summary, "findings": [_finding(finding) for finding in found.findings]}
 
 
 def _skill_id(context: ToolContext) -> UUID | None:
@@ -211,13 +122,13 @@ def _skill_id(context: ToolContext) -> UUID | None:
     return draft.base_skill_id if draft else None
 
 
-def _begin(context: ToolContext) -> SkillDraft:
+def _open_draft(context: ToolContext) -> SkillDraft:
     # Nothing of a temporary chat is kept, so no draft names it.
     noted = None if context.is_temporary else context.conversation_id
     return start_draft(skill_id=_skill_id(context), conversation_id=noted, now=context.now)
 
 
-def _to_review(context: ToolContext) -> Mapping[str, Any]:
+def _payload_to_review(context: ToolContext) -> Mapping[str, Any]:
     """Return what the draft says, or what the skill says of which there is none yet."""
     skill_id = _skill_id(context)
     draft = find_open_draft(skill_id)
@@ -230,10 +141,7 @@ def _to_review(context: ToolContext) -> Mapping[str, Any]:
     return newest
 
 
-# --- What a call comes to ---
-
-
-def _set(context: ToolContext, args: PatchArgs) -> dict[str, Any]:
+def _patch_draft(context: ToolContext, args: PatchArgs) -> dict[str, Any]:
     given = args.given
     template = given.pop("template", None) if isinstance(args, SetStrategyArgs) else None
     try:
@@ -242,24 +150,24 @@ def _set(context: ToolContext, args: PatchArgs) -> dict[str, Any]:
             if not given and template is None:
                 raise PayloadInvalid([FieldError("", "give at least one field to set")])
             patch = parse_part(args.part, given)
-            draft = _begin(context)
+            draft = _open_draft(context)
             before = draft.payload
             if template is not None:
-                draft = apply_template_to_draft(draft_id=draft.pk, template=_known(template), now=context.now)
+                draft = apply_template_to_draft(draft_id=draft.pk, template=_check_template(template), now=context.now)
             if given:
                 draft = patch_draft(draft_id=draft.pk, patch=patch, now=context.now)
     except PayloadInvalid as refusal:
         return {"error": _problems(refusal.errors)}
-    return _written(draft, before)
+    return _describe_patch(draft, before)
 
 
-def _known(template: Any) -> str:
+def _check_template(template: Any) -> str:
     if not isinstance(template, str) or template not in TEMPLATES:
         raise PayloadInvalid([FieldError("template", f"is one of {', '.join(TEMPLATES)}")])
     return template
 
 
-def _written(draft: SkillDraft, before: Mapping[str, Any]) -> dict[str, Any]:
+def _describe_patch(draft: SkillDraft, before: Mapping[str, Any]) -> dict[str, Any]:
     base = draft.base_skill_id
     return {
         "draft_id": str(draft.pk),
@@ -272,10 +180,84 @@ def _written(draft: SkillDraft, before: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _problems(errors: Iterable[FieldError]) -> list[dict[str, str]]:
-    told = [{"field": prompt_line(error.field)[:120], "problem": prompt_line(error.problem)[:300]} for error in errors]
-    return told[:MAX_ERRORS]
+    rows = [{"field": prompt_line(error.field)[:120], "problem": prompt_line(error.problem)[:300]} for error in errors]
+    return rows[:MAX_ERRORS]
 
 
 def _finding(finding: DraftFinding) -> dict[str, str]:
-    told = {"severity": str(finding.severity), "title": finding.title, "detail": finding.detail}
-    return {**told, "suggestion": finding.suggestion} if finding.suggestion else told
+    row = {"severity": str(finding.severity), "title": finding.title, "detail": finding.detail}
+    return {**row, "suggestion": finding.suggestion} if finding.suggestion else row
+
+
+def _summarise_patch(result: Mapping[str, Any]) -> str:
+    missing = len(result.get("still_missing", ()))
+    changes = count_rows(result, "changed", "change", or_none=True)
+    return join_counts(changes, f"{missing} still missing" if missing else "")
+
+
+def _summarise_review(result: Mapping[str, Any]) -> str:
+    return count_rows(result, "findings", "finding", or_none=True)
+
+
+def _patch_tool(args: type[P], label: str, description: str) -> Tool[P]:
+    """Return the tool that patches the part of the draft that `args` names."""
+    return Tool(
+        name=f"set_{args.part}",
+        label=label,
+        description=f"{description} {_AGREED}",
+        args=args,
+        run=_patch_draft,
+        summarise=_summarise_patch,
+    )
+
+
+SET_BASICS = _patch_tool(
+    SetBasicsArgs,
+    "Draft, basics",
+    "Set name, description, model, trading style and steps of the draft. The trading style (day, swing,"
+    " position) cannot change once the skill was saved.",
+)
+SET_STRATEGY = _patch_tool(
+    SetStrategyArgs,
+    "Draft, strategy",
+    "Set what the draft trades on: mode (thesis or rules), style, leash, thesis, entry, exit, risk management"
+    " and the hard rules in avoid, in the person's own words where they gave them. avoid replaces the whole"
+    " list.",
+)
+SET_CONTEXT = _patch_tool(
+    SetContextArgs,
+    "Draft, context",
+    "Set what the agent of the draft sees at each tick: symbols, bars, higher timeframes (longer than"
+    " barsInterval), news, its own memory, and events. Lists are replaced, memory and events merged.",
+)
+SET_RISK = _patch_tool(
+    SetRiskArgs,
+    "Draft, risk",
+    "Set the limits that the engine holds whatever the agent says. Percents are 0..100 of the account's equity;"
+    " maxPositionPct is at most maxTotalExposurePct.",
+)
+SET_SCHEDULE = _patch_tool(
+    SetScheduleArgs,
+    "Draft, schedule",
+    'Set when the agent of the draft ticks, in UTC: type interval with a value such as "15m", "1h", "4h" or'
+    ' "1d", or type daily with a time such as "13:30". Give both together.',
+)
+SET_TOOLS = _patch_tool(
+    SetToolsArgs,
+    "Draft, tools",
+    "Set what the agent of the draft may call. builtIn replaces the list, and needs propose_order to trade at"
+    " all; mcpServers are kept with the skill, and not called yet.",
+)
+CRITIQUE_DRAFT = Tool(
+    name="critique_draft",
+    label="Review of the draft",
+    description=(
+        "Review the draft as a senior portfolio manager would: a summary, and findings by severity with what to do"
+        " about them. Call it when the person asks for a review, or before they save. It changes nothing."
+    ),
+    args=CritiqueDraftArgs,
+    run=_critique_draft,
+    reads_untrusted=True,
+    asks_model=True,
+    summarise=_summarise_review,
+)

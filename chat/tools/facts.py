@@ -1,10 +1,12 @@
+"""The coach's tools for facts: remember and forget (seed 000)."""
+
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from chat.tools.base import Tool, ToolContext
+from chat.tools.base import Result, Tool, ToolContext
 from chat.tools.gate import admit, admit_change, admit_topic, hold_for_review
-from chat.tools.memory_lines import OVERRIDES, ambiguous, memory_event
+from chat.tools.memory_lines import OVERRIDES, list_candidates, memory_event
 from memory.facts.services import forget_fact, remember_fact, resolve_fact
 from memory.facts.versions import FactAmbiguous
 from memory.models import ArchivedReason, FactSource
@@ -38,68 +40,66 @@ class ForgetArgs(BaseModel):
     )
 
 
-def remember_tool(context: ToolContext) -> Tool[RememberArgs]:
-    """Make the `remember` tool for one turn."""
-
-    def run(args: RememberArgs) -> dict[str, Any]:
-        origin = admit(context, args.fact)
-        if origin is None:
-            return hold_for_review(context, content=args.fact, topic=args.topic)
-        written = remember_fact(
-            content=args.fact,
-            topic=admit_topic(context, args.topic, args.fact),
-            confidence=args.confidence,
-            source=FactSource.CHAT,
-            origin=origin,
-            now=context.now,
-        )
-        result: dict[str, Any] = {"fact_id": str(written.fact.pk), "saved": written.fact.content, "note": OVERRIDES}
-        if written.event is None:
-            return {**result, "note": "This was known already; nothing changed."}
-        return {**result, "memoryEvent": memory_event(written.event)}
-
-    return Tool(
-        name="remember",
-        description=(
-            "Save one durable fact about the user that will plausibly matter in future sessions: a trading preference, "
-            "a limit, a goal, a recurring constraint. Not for ephemeral state such as today's positions or this week's "
-            "PnL. Saved silently; the user can see, edit and undo it."
-        ),
-        args=RememberArgs,
-        run=run,
-        context=context,
+def _remember(context: ToolContext, args: RememberArgs) -> Result:
+    origin = admit(context, args.fact)
+    if origin is None:
+        return hold_for_review(context, content=args.fact, topic=args.topic)
+    written = remember_fact(
+        content=args.fact,
+        topic=admit_topic(context, args.topic, args.fact),
+        confidence=args.confidence,
+        source=FactSource.CHAT,
+        origin=origin,
+        now=context.now,
     )
+    result: dict[str, Any] = {"fact_id": str(written.fact.pk), "saved": written.fact.content, "note": OVERRIDES}
+    if written.event is None:
+        return {**result, "note": "This was known already; nothing changed."}
+    return {**result, "memoryEvent": memory_event(written.event)}
 
 
-def forget_tool(context: ToolContext) -> Tool[ForgetArgs]:
-    """Make the `forget` tool for one turn."""
+REMEMBER = Tool(
+    name="remember",
+    label="Remember",
+    description=(
+        "Save one durable fact about the user that will plausibly matter in future sessions: a trading preference, "
+        "a limit, a goal, a recurring constraint. Not for ephemeral state such as today's positions or this week's "
+        "PnL. Saved silently; the user can see, edit and undo it."
+    ),
+    args=RememberArgs,
+    run=_remember,
+    acts=frozenset({"remember"}),
+)
 
-    def run(args: ForgetArgs) -> dict[str, Any]:
-        try:
-            fact = resolve_fact(args.fact_id, context.now)
-        except FactAmbiguous as error:
-            return ambiguous(error)
-        written = forget_fact(
-            id_or_substring=str(fact.pk),
-            reason=ArchivedReason(args.reason),
-            origin=admit_change(context, fact.content),
-            now=context.now,
-        )
-        assert written.event is not None, "a forget always changes something"
-        return {
-            "fact_id": str(written.fact.pk),
-            "forgotten": written.fact.content,
-            "note": OVERRIDES,
-            "memoryEvent": memory_event(written.event),
-        }
 
-    return Tool(
-        name="forget",
-        description=(
-            "End one fact about the user, when they contradict it, correct it or ask for it. Give its id, or words "
-            "that stand in that fact alone; if several fit, nothing changes and you get the candidates to ask about."
-        ),
-        args=ForgetArgs,
-        run=run,
-        context=context,
+def _forget(context: ToolContext, args: ForgetArgs) -> Result:
+    try:
+        fact = resolve_fact(args.fact_id, context.now)
+    except FactAmbiguous as error:
+        return list_candidates(error)
+    written = forget_fact(
+        id_or_substring=str(fact.pk),
+        reason=ArchivedReason(args.reason),
+        origin=admit_change(context, fact.content),
+        now=context.now,
     )
+    assert written.event is not None, "a forget always changes something"
+    return {
+        "fact_id": str(written.fact.pk),
+        "forgotten": written.fact.content,
+        "note": OVERRIDES,
+        "memoryEvent": memory_event(written.event),
+    }
+
+
+FORGET = Tool(
+    name="forget",
+    label="Forget",
+    description=(
+        "End one fact about the user, when they contradict it, correct it or ask for it. Give its id, or words "
+        "that stand in that fact alone; if several fit, nothing changes and you get the candidates to ask about."
+    ),
+    args=ForgetArgs,
+    run=_forget,
+    acts=frozenset({"forget"}),
+)

@@ -1,4 +1,4 @@
-"""What the memory tools of every assistant say alike: the memory line, candidates, notes."""
+"""Parts of memory tools' results: the memory line, the candidates, the note."""
 
 from typing import Any, Final
 
@@ -20,7 +20,7 @@ def memory_event(event: MemoryEvent) -> dict[str, Any]:
     return _event(event, _row(event.before) or None, _row(event.after) or None)
 
 
-def ambiguous(error: FactAmbiguous, id_name: str = "fact_id") -> dict[str, Any]:
+def list_candidates(error: FactAmbiguous, id_name: str = "fact_id") -> dict[str, Any]:
     """Return a tool's result when its words fit several facts: nothing changed, these are the candidates."""
     candidates = [{id_name: str(fact.pk), "fact": fact.content} for fact in error.candidates]
     return {"error": str(error), "candidates": candidates}

@@ -134,3 +134,19 @@ def _entry(trade: Trade) -> Row:
 
 def _share(amount: Decimal, size: Decimal) -> float | None:
     return round_pct(amount / size) if size else None
+
+
+def count_rows(result: Mapping[str, Any], name: str, noun: str, *, or_none: bool = False) -> str:
+    """Return how many rows of a kind a result has, those left out included; empty if there are none."""
+    count = len(result.get(name, ())) + result.get("left_out", {}).get(name, 0)
+    return format_count(count, noun) if count or or_none else ""
+
+
+def format_count(count: int, noun: str) -> str:
+    """Return `no skills`, `1 skill` or `3 skills`."""
+    return f"{count or 'no'} {noun}{'' if count == 1 else 's'}"
+
+
+def join_counts(*counts: str) -> str:
+    """Join the counts that are not empty."""
+    return ", ".join(count for count in counts if count)

@@ -3,7 +3,18 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
+from chat.models import Message
 from chat.parts import Part
+
+
+@dataclass(frozen=True, slots=True)
+class MessageAccepted:
+    """The turn's messages are stored: the user's, and the reply that now begins."""
+
+    messages: tuple[Message, ...]
+    client_id: str | None = None
+    replaces: int | None = None  # the reply that a retry replaces
+    removes: tuple[int, ...] = ()  # the messages that an edit removes
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +84,16 @@ class Titled:
 
 
 TurnEvent = (
-    TextAdded | ToolStarted | ToolFinished | MemoryWritten | CardDrawn | Noticed | Titled | TurnDone | TurnFailed
+    MessageAccepted
+    | TextAdded
+    | ToolStarted
+    | ToolFinished
+    | MemoryWritten
+    | CardDrawn
+    | Noticed
+    | Titled
+    | TurnDone
+    | TurnFailed
 )
 
 # As the frames of a socket are called, so that a stream of events reads alike everywhere.

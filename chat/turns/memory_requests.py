@@ -22,18 +22,6 @@ _FORGET: Final = re.compile(
     r"(?:forget\s+(?!(?:about )?it\b)\S|stop remembering\b|(?:delete|remove|erase) .{0,60}\bmemory\b)", re.IGNORECASE
 )
 
-# What each memory tool does of what a user can ask for outright.
-MEMORY_TOOLS: Final[dict[str, frozenset[str]]] = {
-    "remember": frozenset({"remember"}),
-    "forget": frozenset({"forget"}),
-    "save_preference": frozenset({"remember"}),
-    "update_preference": frozenset(),
-    "confirm_preference": frozenset(),
-    "link_preferences": frozenset(),
-    "forget_preference": frozenset({"forget"}),
-    "manage_user_memory": frozenset({"remember", "forget"}),
-}
-
 
 def wanted_acts(text: str) -> frozenset[str]:
     """Return what a message asks for outright: to `remember`, to `forget`, both or neither."""

@@ -21,7 +21,7 @@ from chat.conversations.titles import write_title
 from chat.models import MessageStatus
 from chat.parts import INTERRUPTED, Part, Reply, model_messages, said_tokens
 from chat.prompt.receipts import keep_receipt, request_messages
-from chat.tools import build_tools
+from chat.tools import tools_by_name
 from chat.tools.base import TOOL_FAILED, Tool, ToolContext, Window
 from chat.turns.events import (
     CardDrawn,
@@ -34,7 +34,7 @@ from chat.turns.events import (
     TurnEvent,
     TurnFailed,
 )
-from chat.turns.memory_requests import MEMORY_TOOLS, wanted_acts
+from chat.turns.memory_requests import wanted_acts
 from chat.turns.replies import finish_reply, save_progress
 from chat.turns.start import TurnStart
 from config.lib.llm import door
@@ -140,7 +140,7 @@ class _Turn:
         self.usage: Usage | None = None
         self.is_cut = False  # the reply reached its greatest length
         self.window = Window(is_untrusted=start.is_untrusted)
-        context = ToolContext(
+        self.context = ToolContext(
             user_id=start.user_id,
             now=start.now,
             conversation_id=start.conversation_id,
@@ -149,7 +149,7 @@ class _Turn:
             opening=start.opening,
             window=self.window,
         )
-        self.tools: dict[str, Tool[Any]] = build_tools(start.assistant, context)
+        self.tools: dict[str, Tool[Any]] = tools_by_name(start.assistant)
         self.schemas = [tool.schema for tool in self.tools.values()]
         self.messages: list[dict[str, Any]] = request_messages(start.sent.segments, start.sent.messages)
         self.models = [settings.CHAT_AGENT_MODEL, *settings.CHAT_FALLBACK_MODELS]
@@ -250,10 +250,12 @@ class _Turn:
         self.reply.parts = [part for part in self.reply.parts if not _is_failed_force(part, self.reply.step)]
 
     def _owed_tool(self) -> Tool[Any] | None:
-        if self.start.is_temporary or any(part.get("name") in MEMORY_TOOLS for part in self.reply.parts):
+        writers = [tool for tool in self.tools.values() if tool.acts]
+        called = {part.get("name") for part in self.reply.parts}
+        if self.start.is_temporary or any(tool.name in called for tool in writers):
             return None
         acts = wanted_acts(self.start.text)
-        return next((tool for name, tool in self.tools.items() if acts & MEMORY_TOOLS.get(name, frozenset())), None)
+        return next((tool for tool in writers if tool.acts & acts), None)
 
     async def _texts(self, pump: _Pump) -> AsyncGenerator[TurnEvent, None]:
         """Pass on what the model says, about thirty times a second, and save it every second."""
@@ -322,7 +324,7 @@ class _Turn:
         if tool.reads_untrusted:
             # From here on, and before the next call of the same step: the model may call several at once.
             self.window.is_untrusted = True
-        task = asyncio.create_task(in_tool_thread(tool.call, call.arguments))
+        task = asyncio.create_task(in_tool_thread(tool.call, self.context, call.arguments))
         end = time.monotonic() + min(TOOL_SECONDS, self.seconds_left)
         while not task.done() and (left := end - time.monotonic()) > 0:
             # In slices: the turn goes on showing that it lives while a tool works.

@@ -1,4 +1,4 @@
-"""The socket of one chat: it carries frames between a browser and the turns of its conversation. No logic here."""
+"""The socket of one chat: frames in, frames out."""
 
 import asyncio
 import json
@@ -21,10 +21,25 @@ from chat.conversations.queries import find_last_reply, get_conversation, is_str
 from chat.models import Message
 from chat.turns import live
 from chat.turns.accept import accept_message, continue_reply, edit_message, retry_reply
+from chat.turns.events import MessageAccepted
+from chat.turns.frames import (
+    Continue,
+    Edit,
+    Failed,
+    JsonFrame,
+    Resume,
+    Retry,
+    SendMessage,
+    ServerFrame,
+    Snapshot,
+    Stop,
+    parse_frame,
+)
 from chat.turns.replies import interrupt_dead_turns, request_stop
 from chat.turns.start import Accepted
-from chat.web.frames_html import opening
+from chat.web.frames_html import accepted_frame
 from chat.web.rendering import part_html
+from chat.web.rooms import Room, Subscription, enter_room, leave_room
 from config.lib.errors import DomainError
 from config.lib.owned import owned, owned_tx
 from config.lib.threads import in_thread
@@ -34,34 +49,19 @@ logger = logging.getLogger(__name__)
 
 
 MAX_FRAME: Final = 52 * 1024  # characters; a message of 16 KiB fits also where JSON escapes its every letter
-
-
 RECHECK_SECONDS: Final = 30.0
-
-
 UNREADABLE: Final = "That message cannot be read."
-
-
 BROKE: Final = "Something went wrong on our side. Your text is kept; send it again."
 
-
+# Close codes.
 SIGNED_OUT: Final = 4401
-
-
 NOT_FOUND: Final = 4404
-
-
 TOO_MANY: Final = 4409
-
-
 TOO_LARGE: Final = 4400
-
-
 TOO_SLOW: Final = 1013
-
-
 BROKEN: Final = 1011
 
+Begun = tuple[Accepted, MessageAccepted]  # a stored message or reply, and the event that shows it
 
 _open_sockets: defaultdict[int, list["ChatConsumer"]] = defaultdict(list)
 
@@ -70,8 +70,8 @@ class ChatConsumer(AsyncWebsocketConsumer):
     """Carry one conversation between a browser and its turns."""
 
     user_id = 0
-    subscription: live.Subscription | None = None
-    room: live.Room | None = None
+    has_joined = False
+    room: Room | None = None
     carrier: asyncio.Task[None] | None = None
     closer: asyncio.Task[None] | None = None
     checked_at = 0.0
@@ -111,18 +111,20 @@ class ChatConsumer(AsyncWebsocketConsumer):
             get_conversation(self.conversation_id)
 
     async def _join(self) -> None:
+        self.subscription = Subscription()
+        self.room = room = enter_room(self.conversation_id, self.subscription)
         mine = _open_sockets[self.user_id]
         mine.append(self)
         while len(mine) > settings.SOCKETS_PER_USER:
             mine[0].end(TOO_MANY)
         await self._tell_layer(self.channel_layer.group_add)
         self.checked_at = time.monotonic()
-        snapshot = await self._snapshot()
+        snapshot = await self._snapshot(room)
         if self.has_left:
             return
-        # Without a wait in between: what is published from here on comes after the snapshot, and nothing comes twice.
-        self.subscription = live.Subscription()
-        self.room = live.join(self.conversation_id, self.subscription)
+        # Without a wait in between: frames published from here on follow the snapshot, and nothing comes twice.
+        room.subscriptions.add(self.subscription)
+        self.has_joined = True
         self._put(snapshot)
         self.carrier = asyncio.create_task(self._carry())
 
@@ -139,8 +141,8 @@ class ChatConsumer(AsyncWebsocketConsumer):
         self.has_left = True
         if self.carrier is not None and self.carrier is not asyncio.current_task():
             self.carrier.cancel()
-        if self.room is not None and self.subscription is not None:
-            live.leave(self.room, self.subscription)
+        if self.room is not None:
+            leave_room(self.room, self.subscription)
         mine = _open_sockets.get(self.user_id, [])
         if self in mine:
             mine.remove(self)
@@ -180,7 +182,6 @@ class ChatConsumer(AsyncWebsocketConsumer):
             self.end(BROKEN)
 
     async def _carry_one(self) -> None:
-        assert self.subscription is not None
         try:
             left = self.checked_at + RECHECK_SECONDS - time.monotonic()
             frame = await asyncio.wait_for(self.subscription.frames.get(), max(left, 0))
@@ -194,71 +195,76 @@ class ChatConsumer(AsyncWebsocketConsumer):
 
     async def receive(self, text_data: str | None = None, bytes_data: bytes | None = None) -> None:
         """Take one frame of the browser."""
-        if self.room is None or self.has_left:
+        if not self.has_joined or self.has_left:
             return
         if text_data is None or len(text_data) > MAX_FRAME:
             self.end(TOO_LARGE)
             return
-        match _parsed(text_data):
-            case {"type": "message", "client_id": str(client_id), "text": str(text)} if _is_uuid(client_id):
-                await self._message(UUID(client_id), text)
-            case {"type": "resume"}:
+        match parse_frame(text_data):
+            case SendMessage(client_id, text):
+                await self._message(client_id, text)
+            case Resume():
                 await self._put_snapshot()
-            case {"type": "stop"}:
+            case Stop():
                 await self._stop()
-            case {"type": "retry"}:
-                await self._begin(self._begin_again)
-            case {"type": "continue"}:
-                await self._begin(self._begin_on)
-            case {"type": "edit", "message_id": str(message_id), "text": str(text)} if _is_id(message_id):
-                await self._begin(self._begin_anew, int(message_id), text)
-            case _:
+            case Retry():
+                await self._begin(self._retry)
+            case Continue():
+                await self._begin(self._continue)
+            case Edit(message_id, text):
+                await self._begin(self._edit, message_id, text)
+            case None:
                 self._refuse(None, UNREADABLE)
 
     async def _message(self, client_id: UUID, text: str) -> None:
-        accepted = await self._guarded(str(client_id), self._accept, client_id, text)
-        if accepted is None:
+        stored = await self._guarded(str(client_id), self._accept, client_id, text)
+        if stored is None:
             return
-        shown, stored = accepted
-        if stored.turn is not None:
-            live.start_turn(stored.turn, shown, stored.title)
+        accepted, event = stored
+        if accepted.turn is not None:
+            live.start_turn(accepted.turn, event, accepted.title)
             return
-        self._put({"type": "accepted", "seq": self._seq, **shown})
-        if stored.reply is not None and is_streaming(stored.reply):
-            # The row is up to a second behind what the room will hear next.
+        self._send(await in_thread(self._show_again, event))
+        if accepted.reply is not None and is_streaming(accepted.reply):
+            # The row is up to a second behind the frames that follow.
             await self._put_snapshot()
 
-    def _accept(self, client_id: UUID, text: str) -> tuple[live.Frame, Accepted]:
-        with owned_tx(self.user_id), timezone.override(self.zone):
+    def _accept(self, client_id: UUID, text: str) -> Begun:
+        with owned_tx(self.user_id):
             accepted = accept_message(
                 conversation_id=self.conversation_id, client_id=client_id, text=text, now=timezone.now()
             )
-            return opening(str(client_id), accepted.rows), accepted
+            return accepted, MessageAccepted(tuple(accepted.rows), str(client_id))
 
-    async def _begin(self, work: Callable[..., tuple[live.Frame, Accepted]], *args: Any) -> None:
-        """Run the turn that something else than a message begins."""
+    def _show_again(self, event: MessageAccepted) -> ServerFrame:
+        """Render a message that was stored before, with its reply as it is by now."""
+        with owned(self.user_id), timezone.override(self.zone):
+            return accepted_frame(event)
+
+    async def _begin(self, work: Callable[..., Begun], *args: Any) -> None:
+        """Run the turn that a retry, a continuation or an edit begins."""
         begun = await self._guarded(None, work, *args)
         if begun is not None:
-            shown, accepted = begun
+            accepted, event = begun
             assert accepted.turn is not None, "this always begins a turn"
-            live.start_turn(accepted.turn, shown, None)
+            live.start_turn(accepted.turn, event, None)
 
-    def _begin_again(self) -> tuple[live.Frame, Accepted]:
-        with owned_tx(self.user_id), timezone.override(self.zone):
+    def _retry(self) -> Begun:
+        with owned_tx(self.user_id):
             old, accepted = retry_reply(conversation_id=self.conversation_id, now=timezone.now())
-            return {**opening(None, accepted.rows[1:]), "replaces": str(old.pk)}, accepted
+            return accepted, MessageAccepted(tuple(accepted.rows[1:]), replaces=old.pk)
 
-    def _begin_on(self) -> tuple[live.Frame, Accepted]:
-        with owned_tx(self.user_id), timezone.override(self.zone):
+    def _continue(self) -> Begun:
+        with owned_tx(self.user_id):
             accepted = continue_reply(conversation_id=self.conversation_id, now=timezone.now())
-            return opening(None, accepted.rows[1:]), accepted
+            return accepted, MessageAccepted(tuple(accepted.rows[1:]))
 
-    def _begin_anew(self, message_id: int, text: str) -> tuple[live.Frame, Accepted]:
-        with owned_tx(self.user_id), timezone.override(self.zone):
+    def _edit(self, message_id: int, text: str) -> Begun:
+        with owned_tx(self.user_id):
             removed, accepted = edit_message(
                 conversation_id=self.conversation_id, message_id=message_id, text=text, now=timezone.now()
             )
-            return {**opening(None, accepted.rows), "removes": [str(pk) for pk in removed]}, accepted
+            return accepted, MessageAccepted(tuple(accepted.rows), removes=tuple(removed))
 
     async def _stop(self) -> None:
         turn = live.find_turn(self.conversation_id)
@@ -287,37 +293,38 @@ class ChatConsumer(AsyncWebsocketConsumer):
         return None
 
     def _refuse(self, client_id: str | None, text: str) -> None:
-        frame = {"reply_id": None, "client_id": client_id, "text": text, "retry": False, "html": None}
-        self._put({"type": "failed", "seq": self._seq, **frame})
+        self._send(Failed(None, client_id, text, retry=False, html=None))
 
-    def _put(self, frame: live.Frame) -> None:
-        assert self.subscription is not None
+    def _send(self, frame: ServerFrame) -> None:
+        """Send a frame to this socket alone."""
+        assert self.room is not None, "only a socket that joined is sent frames"
+        self._put(frame.to_json(self.room.seq))
+
+    def _put(self, frame: JsonFrame) -> None:
         self.subscription.put(frame)
 
-    @property
-    def _seq(self) -> int:
-        turn = live.find_turn(self.conversation_id)
-        return turn.seq if turn is not None else 0
-
     async def _put_snapshot(self) -> None:
+        assert self.room is not None, "only a socket that joined asks"
         try:
-            snapshot = await self._snapshot()
+            snapshot = await self._snapshot(self.room)
         except Exception:
             # A browser that gets no answer asks again, or connects again.
             logger.exception("No snapshot of conversation %s", self.conversation_id)
             return
         self._put(snapshot)
 
-    async def _snapshot(self) -> live.Frame:
+    async def _snapshot(self, room: Room) -> JsonFrame:
         while True:
             turn = live.find_turn(self.conversation_id)
             stored = await in_thread(self._stored_snapshot)
+            if turn is not None:
+                await room.show_news(turn)
             if turn is live.find_turn(self.conversation_id):
                 break  # else one began or ended while the rows were read
         # What runs here knows more than the rows.
-        reply = turn.snapshot() if turn is not None else stored["reply"]
+        reply = room.snapshot(turn) if turn is not None else stored["reply"]
         last = max(stored["last_message_id"], turn.start.reply_id if turn is not None else 0)
-        return {"type": "snapshot", "seq": self._seq, "last_message_id": str(last or ""), "reply": reply}
+        return Snapshot(str(last or ""), reply).to_json(room.seq)
 
     def _stored_snapshot(self) -> dict[str, Any]:
         with owned_tx(self.user_id):
@@ -332,7 +339,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
 
     async def conversation_news(self, event: dict[str, Any]) -> None:
         """Read the rows again when another process has written them."""
-        if self.room is not None and not self.has_left and live.find_turn(self.conversation_id) is None:
+        if self.has_joined and not self.has_left and live.find_turn(self.conversation_id) is None:
             await self._put_snapshot()
 
     async def session_recheck(self, event: dict[str, Any]) -> None:
@@ -367,25 +374,6 @@ class ChatConsumer(AsyncWebsocketConsumer):
 
     async def _is_signed_in(self) -> bool:
         return await in_thread(_has_session, self.session_key, self.user_id)
-
-
-def _parsed(text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-
-
-def _is_uuid(text: str) -> bool:
-    try:
-        UUID(text)
-    except ValueError:
-        return False
-    return True
-
-
-def _is_id(text: str) -> bool:
-    return text.isascii() and text.isdecimal() and len(text) < 19
 
 
 def _body(reply: Message) -> str:

@@ -1,17 +1,190 @@
-"""Render what the socket's frames show."""
+"""Render the events of a turn as frames with HTML."""
 
-from chat.models import Message
-from chat.turns import live
-from chat.web.rendering import message_html, view_messages
+import asyncio
+import logging
+from collections.abc import Callable
+from typing import Final
+
+from django.utils import timezone
+
+from chat.conversations.queries import list_messages
+from chat.models import MessageStatus
+from chat.parts import Part
+from chat.tools.calls import is_hidden
+from chat.turns.events import (
+    CardDrawn,
+    MemoryWritten,
+    MessageAccepted,
+    Noticed,
+    TextAdded,
+    Titled,
+    ToolFinished,
+    ToolStarted,
+    TurnDone,
+    TurnEvent,
+    TurnFailed,
+)
+from chat.turns.frames import (
+    Accepted,
+    Card,
+    Done,
+    Failed,
+    JsonFrame,
+    Memory,
+    Notice,
+    ReplySoFar,
+    ServerFrame,
+    Snapshot,
+    Text,
+    Title,
+)
+from chat.turns.frames import ToolFinished as ToolFinishedFrame
+from chat.turns.frames import ToolStarted as ToolStartedFrame
+from chat.turns.live import LiveTurn
+from chat.turns.start import TurnStart
+from chat.web.markdown import close_blocks, render
+from chat.web.rendering import card_html, memory_html, message_html, tool_html, view_messages
+from config.lib.owned import owned
+from config.lib.threads import in_thread
+from config.lib.web import zone_named
+
+logger = logging.getLogger(__name__)
+
+_TOOL_FRAMES: Final = {ToolStarted: ToolStartedFrame, ToolFinished: ToolFinishedFrame}
 
 
-def opening(client_id: str | None, messages: list[Message]) -> live.Frame:
-    """Return what the `accepted` frame says of stored messages: their ids and their HTML."""
-    views = view_messages(messages)
-    ids = {view.role: str(view.pk) for view in views}
-    return {
-        "client_id": client_id,
-        "message_id": ids.get("user"),
-        "reply_id": ids.get("assistant"),
-        "html": "".join(message_html(view) for view in views),
-    }
+class TurnScreen:
+    """One turn as the sockets of a room see it: renders each event once and keeps the reply so far."""
+
+    def __init__(self, turn: LiveTurn, publish: Callable[[JsonFrame], None], *, has_ended: bool) -> None:
+        self.start = turn.start
+        self.seq = 0
+        self._log = turn.log
+        self._publish = publish
+        # Of a turn that has ended, the rows have all but a title or a notice that is still to come.
+        self._shown = len(turn.log.list_after(0)) if has_ended else 0
+        self._has_ended = has_ended
+        self._closed: dict[str, str] = {}  # element key -> safe HTML, in the order of the reply
+        self._open = ""  # plain text of the block that still grows
+        self._lock = asyncio.Lock()  # a socket that joins reads the log at the same time as the turn writes it
+
+    @property
+    def reply_id(self) -> str:
+        """The id of the turn's reply, as frames name it."""
+        return str(self.start.reply_id)
+
+    def snapshot(self) -> ReplySoFar:
+        """Return the reply so far."""
+        html = "".join(self._closed.values())
+        return {"message_id": self.reply_id, "html": html, "tail": self._open, "status": "streaming"}
+
+    async def show_news(self) -> None:
+        """Send the frames of the events that were not shown yet."""
+        async with self._lock:
+            for event in self._log.list_after(self._shown):
+                self._shown += 1
+                try:
+                    await self._show(event)
+                except Exception:
+                    # The turn goes on: its reply is saved, and the end brings all of it.
+                    logger.exception("Showing %s of reply %s failed", type(event).__name__, self.reply_id)
+
+    def _send(self, frame: ServerFrame) -> None:
+        # A title or a summary may come after the end of the turn, when the next one counts already.
+        if not self._has_ended:
+            self.seq += 1
+        self._publish(frame.to_json(0 if self._has_ended else self.seq))
+
+    async def _show(self, event: TurnEvent) -> None:
+        match event:
+            case MessageAccepted():
+                self._send(await asyncio.to_thread(accepted_frame, event, self.start))
+            case TextAdded(text):
+                await self._show_text(text)
+            case ToolStarted(part) | ToolFinished(part):
+                await self._close_text()
+                if not is_hidden(part):
+                    html = self._keep(f"tool-{part['call_id']}", tool_html(part))
+                    self._send(_TOOL_FRAMES[type(event)](self.reply_id, html, part["call_id"]))
+            case MemoryWritten(part):
+                html = self._keep(f"memory-{part['event_id']}", memory_html(part))
+                self._send(Memory(self.reply_id, html, part["event_id"]))
+            case CardDrawn(part):
+                html = self._keep(f"card-{part['card_id']}", await in_thread(_card_html, self.start, part))
+                self._send(Card(self.reply_id, html, part["card_id"]))
+            case Noticed(text, level):
+                self._send(Notice(None if self._has_ended else self.reply_id, level, text))
+            case Titled(title):
+                self._send(Title(title))
+            case TurnDone() | TurnFailed():
+                await self._show_end(event)
+
+    async def _show_text(self, text: str) -> None:
+        # Kept only when it is sent, or a socket that joins in between would be shown it twice.
+        grown = self._open + text
+        # A block ends where the next one begins, in a new line; elsewhere there is nothing to look for.
+        is_new_line = "\n" in text or self._open.endswith("\n")
+        html, rest = await asyncio.to_thread(close_blocks, grown) if is_new_line else ("", grown)
+        self._open = rest
+        if html:
+            self._keep(f"text-{len(self._closed)}", html)
+            self._send(Text(self.reply_id, html=html, tail=rest))
+        else:
+            self._send(Text(self.reply_id, text=text))
+
+    async def _close_text(self) -> None:
+        if self._open:
+            html = await asyncio.to_thread(render, self._open)
+            self._keep(f"text-{len(self._closed)}", html)
+            self._open = ""
+            self._send(Text(self.reply_id, html=html, tail=""))
+
+    def _keep(self, key: str, html: str) -> str:
+        self._closed[key] = html
+        return html
+
+    async def _show_end(self, event: TurnDone | TurnFailed) -> None:
+        html = await self._final_html()
+        if isinstance(event, TurnFailed):
+            self._send(Failed(self.reply_id, None, event.text, event.may_retry, html))
+        elif html is not None:
+            self._send(Done(self.reply_id, event.status, html))
+        self._has_ended = True
+        if isinstance(event, TurnDone) and html is None:
+            # A page that sees that nothing runs any more fetches the messages.
+            self._send(Snapshot(self.reply_id, None))
+
+    async def _final_html(self) -> str | None:
+        """Return the article of the closed reply; None if it is not closed, or cannot be read now."""
+        try:
+            return await in_thread(_reply_html, self.start) or None
+        except Exception:
+            logger.exception("Reply %s could not be read to be shown", self.reply_id)
+            return None
+
+
+def accepted_frame(event: MessageAccepted, start: TurnStart | None = None) -> Accepted:
+    """Return the `accepted` frame of stored messages; `start` is the turn that answers, None if none begins."""
+    with timezone.override(zone_named(start.time_zone) if start else timezone.get_current_timezone()):
+        views = view_messages(event.messages)
+        ids = {view.role: str(view.pk) for view in views}
+        return Accepted(
+            client_id=event.client_id,
+            message_id=ids.get("user"),
+            reply_id=str(start.reply_id) if start else ids.get("assistant"),
+            html="".join(message_html(view) for view in views),
+            replaces=None if event.replaces is None else str(event.replaces),
+            removes=[str(pk) for pk in event.removes] or None,
+        )
+
+
+def _card_html(start: TurnStart, part: Part) -> str:
+    with owned(start.user_id), timezone.override(zone_named(start.time_zone)):
+        return card_html(part)
+
+
+def _reply_html(start: TurnStart) -> str:
+    with owned(start.user_id), timezone.override(zone_named(start.time_zone)):
+        views = view_messages(list_messages(start.conversation_id, after=start.reply_id - 1))
+        closed = [view for view in views if view.pk == start.reply_id and view.status != MessageStatus.STREAMING]
+        return "".join(map(message_html, closed))

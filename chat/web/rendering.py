@@ -1,9 +1,9 @@
 """Messages as values for the templates, and as HTML for the frames of a socket."""
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from django.template.loader import render_to_string
@@ -12,34 +12,10 @@ from django.utils.safestring import SafeString
 from chat.cards import CardView, list_cards, view_card
 from chat.models import ActionCard, Message, MessageStatus, Role
 from chat.parts import Part
-from chat.tools.calls import _MEMORY_TOOLS, MAX_DETAIL, ToolPart, is_quiet
+from chat.tools.calls import ToolPart, is_hidden, view_call
 from chat.web.markdown import render
 from memory.facts.queries import find_undone_events
 from memory.models import EventKind
-
-_TOOL_LABELS: Final[Mapping[str, str]] = {
-    **_MEMORY_TOOLS,
-    "list_preferences": "Look through what Keel knows",
-    "recall_preferences": "Search what Keel knows",
-    "set_basics": "Draft, basics",
-    "set_strategy": "Draft, strategy",
-    "set_context": "Draft, context",
-    "set_risk": "Draft, risk",
-    "set_schedule": "Draft, schedule",
-    "set_tools": "Draft, tools",
-    "critique_draft": "Review of the draft",
-    "list_my_skills": "Your skills",
-    "get_skill_performance": "How a skill does",
-    "get_my_deployments": "Your deployments",
-    "get_market_overview": "Markets",
-    "get_recent_news": "News",
-    "get_upcoming_events": "Upcoming events",
-    "prepare_action": "Prepare an action",
-}
-
-
-_MODES: Final = {"backtest": "in backtests", "paper": "on paper", "live": "live"}
-
 
 _BROKEN_OFF: Final = frozenset({MessageStatus.INTERRUPTED, MessageStatus.FAILED})
 
@@ -160,7 +136,7 @@ def _view(
         has_receipt=is_reply and has_turn,
         ends_summary=ends_summary,
         model_label=message.model,
-        parts=[view_part(part, undone=undone, cards=cards) for part in message.parts if not is_quiet(part)],
+        parts=[view_part(part, undone=undone, cards=cards) for part in message.parts if not is_hidden(part)],
     )
 
 
@@ -169,7 +145,7 @@ def view_part(part: Part, *, undone: Iterable[UUID] = (), cards: Mapping[UUID, A
     if part["kind"] == "text":
         return TextPart(render(part["text"]))
     if part["kind"] == "tool":
-        return _tool(part)
+        return view_call(part)
     if part["kind"] == "card":
         card = (cards or {}).get(UUID(part["card_id"]))
         return CardPart(None if card is None else view_card(card))
@@ -181,104 +157,6 @@ def view_part(part: Part, *, undone: Iterable[UUID] = (), cards: Mapping[UUID, A
         fact_id=part["fact_id"],
         undone=event_id in set(undone),
     )
-
-
-def _tool(part: Part) -> ToolPart:
-    return ToolPart(
-        call_id=part["call_id"],
-        name=part["name"],
-        label=_TOOL_LABELS.get(part["name"]) or str(part["name"]),
-        status=part["status"],
-        summary=_summary(part),
-        detail=part["arguments"][:MAX_DETAIL],
-    )
-
-
-def _summary(part: Part) -> str:
-    result: dict[str, Any] = part["result"] or {}
-    error = result.get("error")
-    if isinstance(error, str):
-        return error
-    if error:
-        return "The model gave arguments that do not fit."
-    if result and (summarise := _SUMMARIES.get(part["name"])):
-        return summarise(result)
-    if "total" in result:
-        return f"{result['total']} found"
-    return str(result.get("saved") or result.get("forgotten") or result.get("message") or result.get("note") or "")
-
-
-def _count(result: Mapping[str, Any], name: str, one: str, *, also_none: bool = False) -> str:
-    """Return how many rows of a kind there were, with those that were left out; empty if there are none."""
-    count = len(result.get(name, ())) + result.get("left_out", {}).get(name, 0)
-    return _plural(count, one) if count or also_none else ""
-
-
-def _plural(count: int, one: str) -> str:
-    """Return `no skills`, `1 skill` or `3 skills`."""
-    return f"{count or 'no'} {one}{'' if count == 1 else 's'}"
-
-
-def _joined(*counts: str) -> str:
-    return ", ".join(count for count in counts if count)
-
-
-def _list_of_skills(result: Mapping[str, Any]) -> str:
-    return _joined(_count(result, "skills", "skill", also_none=True), _count(result, "open_drafts", "draft"))
-
-
-def _performance(result: Mapping[str, Any]) -> str:
-    modes = result.get("summary", {}).items()
-    found = _joined(
-        *(f"{_plural(numbers['sample_size'], 'trade')} {_MODES[mode]}" for mode, numbers in modes if numbers),
-        _count(result, "trades", "closed trade"),
-        _count(result, "lessons", "note"),
-    )
-    return _joined(str(result.get("name", "")), found or "nothing yet")
-
-
-def _deployments(result: Mapping[str, Any]) -> str:
-    positions = sum(one["open_positions"] for one in result.get("deployments", ()))
-    return _joined(
-        _count(result, "deployments", "deployment", also_none=True),
-        _plural(positions, "position") if positions else "",
-        _count(result, "trades", "closed trade"),
-        _count(result, "lessons", "note"),
-    )
-
-
-def _markets(result: Mapping[str, Any]) -> str:
-    return ", ".join(seen["symbol"] for seen in result.get("markets", ())) or "no symbols"
-
-
-def _news(result: Mapping[str, Any]) -> str:
-    return f"{_count(result, 'news', 'headline', also_none=True)} in {result.get('lookback_hours')} hours"
-
-
-def _events(result: Mapping[str, Any]) -> str:
-    return f"{_count(result, 'events', 'event', also_none=True)} in {result.get('lookahead_hours')} hours"
-
-
-def _patch(result: Mapping[str, Any]) -> str:
-    missing = len(result.get("still_missing", ()))
-    return _joined(_count(result, "changed", "change", also_none=True), f"{missing} still missing" if missing else "")
-
-
-def _review(result: Mapping[str, Any]) -> str:
-    return _count(result, "findings", "finding", also_none=True)
-
-
-_SUMMARIES: Final[Mapping[str, Callable[[Mapping[str, Any]], str]]] = {
-    **dict.fromkeys(("set_basics", "set_strategy", "set_context", "set_risk", "set_schedule", "set_tools"), _patch),
-    "critique_draft": _review,
-    "list_my_skills": _list_of_skills,
-    "get_skill_performance": _performance,
-    "get_my_deployments": _deployments,
-    "get_market_overview": _markets,
-    "get_recent_news": _news,
-    "get_upcoming_events": _events,
-    "prepare_action": lambda result: str(result.get("title", "")),
-}
 
 
 def message_html(view: MessageView) -> str:
@@ -310,4 +188,4 @@ def part_html(part: Part) -> str:
         return memory_html(part)
     if part["kind"] == "card":
         return card_html(part)
-    return "" if is_quiet(part) else tool_html(part)
+    return "" if is_hidden(part) else tool_html(part)

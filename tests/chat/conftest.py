@@ -3,6 +3,7 @@ from django.utils import timezone
 
 from chat.conversations.services import start_conversation
 from chat.turns import live
+from chat.web import rooms
 from config.lib.llm import door
 from config.lib.owned import owned_tx
 from tests.chat.desk import Desk
@@ -55,6 +56,7 @@ def desk(as_trader):
 def _no_turn_left():
     """Fail the test that leaves a room or a turn behind in this process."""
     yield
-    left = list(live._rooms)
-    live._rooms.clear()
-    assert left == [], "a room was left behind"
+    left = [*rooms._rooms, *live._turns]
+    for known in (rooms._rooms, live._turns, live._viewers):
+        known.clear()
+    assert left == [], "a room or a turn was left behind"

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from chat.conversations.queries import get_conversation
 from chat.prompt.assistants import ASSISTANTS
-from chat.tools import FACTORIES, build_tools
+from chat.tools import TOOLS, tools_by_name
 from chat.tools.base import ToolContext
 from config.lib.owned import owned
 from config.lib.work.commands import KeelCommand, add_user_argument, json_object, user_by_email
@@ -27,19 +27,18 @@ class Command(KeelCommand):
     def run(
         self, *, user: str, assistant: str, conversation: UUID | None, name: str, arguments: str, **options: Any
     ) -> None:
-        """Build the tools of one turn and call one."""
+        """Call the tool."""
         trader = user_by_email(user)
         if conversation is not None:
             with owned(trader):
                 get_conversation(conversation)
         context = ToolContext(user_id=trader.pk, now=timezone.now(), conversation_id=conversation)
-        tools = build_tools(assistant, context)
+        tools = tools_by_name(assistant)
         if name not in tools:
             raise CommandError(f"The {assistant} has no tool {name}. It has: {', '.join(tools)}.")
-        result = tools[name].call(arguments)
+        result = tools[name].call(context, arguments)
         self.stdout.write(json.dumps(result, indent=None if self.is_json else 2, ensure_ascii=False))
 
 
 def _catalogue() -> list[str]:
-    context = ToolContext(user_id=0, now=timezone.now())
-    return [f"{name}: {', '.join(build_tools(name, context))}" for name in FACTORIES]
+    return [f"{assistant}: {', '.join(tool.name for tool in tools)}" for assistant, tools in TOOLS.items()]

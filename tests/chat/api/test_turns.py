@@ -15,7 +15,7 @@ from chat.conversations.services import MessageRefused
 from chat.models import ActionCard, Conversation, Message, MessageStatus
 from chat.turns import live
 from chat.turns.accept import MAX_MESSAGE_BYTES
-from chat.turns.events import Noticed, ToolFinished, ToolStarted
+from chat.turns.events import MessageAccepted, Noticed, ToolFinished, ToolStarted
 from config.lib.owned import owned_tx
 from config.lib.threads import in_thread
 from tests.chat.asking import headers_of, open_exchange, post
@@ -283,7 +283,7 @@ async def test_client_that_goes_away_does_not_stop_the_turn(model, me, talk):
         await exchange.until("text")
         await exchange.hang_up()
 
-    assert len(live.running()) == 1
+    assert len(live.list_running()) == 1
     task = live.find_turn(talk.conversation_id).task
     gate.open()
     await task
@@ -670,8 +670,8 @@ async def test_turn_that_breaks_ends_its_log(model, talk, monkeypatch, caplog):
         yield
 
     monkeypatch.setattr(live, "run_turn", broken)
-    turn = live.start_turn(await talk.say(), {"client_id": None, "reply_id": "1", "html": ""}, None)
-    [failed] = await read_all(turn.log)
+    turn = live.start_turn(await talk.say(), MessageAccepted(()), None)
+    [_, failed] = await read_all(turn.log)
 
     assert failed.text == live.BROKE
     assert "broke" in caplog.text

@@ -11,6 +11,7 @@ from chat.models import ConversationSummary, Message
 from chat.prompt.texts import SUMMARY_TASK, earlier_part
 from chat.turns import live
 from chat.turns.accept import edit_message
+from chat.turns.events import MessageAccepted
 from chat.turns.turn import Control, tidy_up
 from config.lib.owned import owned_tx
 from config.lib.threads import in_thread
@@ -193,7 +194,7 @@ async def test_page_is_told_when_a_chat_was_summarised(model, trader, talk):
 
 async def run_live(start):
     """Run a turn as a socket begins it, with what follows it."""
-    turn = live.start_turn(start, {"client_id": None, "reply_id": str(start.reply_id), "html": ""}, None)
+    turn = live.start_turn(start, MessageAccepted(()), None)
     await turn.task
 
 

@@ -13,7 +13,6 @@ from chat.endings.closing import close_conversation
 from chat.endings.erasure import ERASED, erase_fact, erase_user, list_source_messages, purge_trash
 from chat.models import Conversation, ConversationSummary, MemorySnapshot, Message
 from chat.prompt.compose import sent_prompt
-from chat.tools import build_tools
 from chat.tools.base import ToolContext
 from chat.turns.accept import accept_message
 from chat.turns.replies import finish_reply
@@ -23,6 +22,7 @@ from memory.facts.versions import FactChanged, FactNotFound, Origin
 from memory.models import MemoryEvent, UserFact
 from tests.chat.closings import answer, as_user, make_chat
 from tests.chat.closings import fact as found
+from tests.chat.tools.binding import bind_tools
 from tests.factories.chat import (
     ConversationFactory,
     ConversationSummaryFactory,
@@ -64,7 +64,7 @@ def save_with_the_coach(user, text, typed):
         accepted = accept_message(conversation_id=chat.pk, client_id=uuid4(), text=typed, now=JUNE)
     context = ToolContext(user_id=user.pk, now=JUNE, conversation_id=chat.pk, message_id=accepted.message.pk)
     arguments = json.dumps({"fact": text, "topic": "goal", "confidence": "asserted"})
-    result = build_tools("coach", context)["remember"].call(arguments)
+    result = bind_tools("coach", context)["remember"].call(arguments)
     event = result["memoryEvent"]
     parts = [
         {"kind": "tool", "step": 0, "call_id": "a", "name": "remember", "arguments": arguments, "status": "done",

@@ -22,7 +22,7 @@ from memory.facts.services import forget_fact, render_coach_block, supersede_fac
 from memory.learning.answers import MAX_FACTS
 from memory.models import FactSource, MemoryEvent, MemoryProposal, ProposalKind, UserFact
 from tests.chat.closings import add_exchange, answer, as_user, asked, close, fact, make_chat
-from tests.chat.turns.test_taint import news_tool
+from tests.chat.turns.test_taint import NEWS
 from tests.factories.chat import MemorySnapshotFactory, MessageFactory
 from tests.factories.memory import JUNE, MAY, UserFactFactory
 from tests.fakes import ScriptedModel
@@ -132,7 +132,7 @@ def test_the_same_claims_are_learned_when_the_user_says_so(trader, model):
 
 @pytest.mark.django_db(transaction=True)
 async def test_what_a_tool_brought_in_is_not_learned_when_the_chat_ends(model, talk, trader, monkeypatch):
-    monkeypatch.setitem(tools.FACTORIES, "coach", (*tools.FACTORIES["coach"], news_tool))
+    monkeypatch.setitem(tools.TOOLS, "coach", (*tools.TOOLS["coach"], NEWS))
     model.call("get_news", {})
     model.say("It says: always use 50x leverage.")
     await talk.ask(f"{BTC} What is new?")

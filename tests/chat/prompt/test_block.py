@@ -9,7 +9,6 @@ from chat.conversations.services import start_conversation
 from chat.models import Conversation, MemorySnapshot, Message, MessageStatus
 from chat.prompt.compose import preview_prompt, sent_prompt
 from chat.prompt.texts import SEPARATOR
-from chat.tools import build_tools
 from chat.tools.base import ToolContext
 from chat.turns.accept import accept_message, retry_reply
 from chat.turns.replies import finish_reply
@@ -17,6 +16,7 @@ from chat.turns.start import Accepted, TurnStart
 from config.lib.owned import owned_tx
 from memory.facts.services import archive_fact, forget_fact, promote_fact, remember_fact, supersede_fact
 from memory.models import UserFact
+from tests.chat.tools.binding import bind_tools
 from tests.factories.memory import UserFactFactory
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
@@ -79,7 +79,7 @@ def test_fact_of_a_chats_first_turn_is_in_the_next_chat_though_that_turn_marked_
     for number in range(10):
         UserFactFactory(content=f"Old fact {number}")
     turn = ask(start_conversation(now=NOW), NOW)
-    tools = build_tools("coach", ToolContext(as_trader.pk, now=turn.now, conversation_id=turn.conversation_id))
+    tools = bind_tools("coach", ToolContext(as_trader.pk, now=turn.now, conversation_id=turn.conversation_id))
     tools["remember"].call(json.dumps({"fact": "The new fact", "confidence": "asserted"}))
 
     lines = block(ask(start_conversation(now=NOW), NOW + MINUTE))

@@ -4,8 +4,8 @@ import pytest
 
 from chat.prompt.assistants import ASSISTANTS
 from chat.prompt.texts import DEFAULT_TIER, MODE_ADDENDA, SEPARATOR, TIER_ADDENDA, clock_segment, joined
-from chat.tools import build_tools
 from chat.tools.base import ToolContext
+from tests.chat.tools.binding import bind_tools
 from trading.models import Trader
 from trading.models.users import ExperienceTier
 
@@ -226,6 +226,6 @@ def test_clock_segment_is_the_time_in_utc_to_the_second():
     ],
 )
 def test_tools_say_what_they_are_for(tool, words):
-    description = build_tools("coach", CONTEXT)[tool].description
+    description = bind_tools("coach", CONTEXT)[tool].description
 
     assert [word for word in words if word not in description] == []

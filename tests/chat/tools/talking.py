@@ -4,9 +4,9 @@ import json
 from datetime import UTC, datetime
 from typing import Any
 
-from chat.tools import build_tools
-from chat.tools.base import Tool, ToolContext, Window
+from chat.tools.base import ToolContext, Window
 from memory.models import UserFact
+from tests.chat.tools.binding import BoundTool, bind_tools
 from tests.factories.chat import ConversationFactory, MessageFactory
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
@@ -19,7 +19,7 @@ class Toolbox:
         self.conversation = ConversationFactory(assistant=assistant)
         self.messages = [MessageFactory(conversation=self.conversation, content=text) for text in typed]
         self.window = Window()
-        self.tools: dict[str, Tool] = build_tools(
+        self.tools: dict[str, BoundTool] = bind_tools(
             assistant,
             ToolContext(
                 user.pk,

@@ -8,11 +8,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import BaseModel, ConfigDict, Field
 
-from chat.tools import FACTORIES, MAX_TOOLS, build_tools
+from chat.tools import MAX_TOOLS, TOOLS, tools_by_name
 from chat.tools.base import MAX_ARGUMENTS, MAX_RESULT, TOOL_FAILED, Tool, ToolContext
 from config.lib.errors import DomainError
 from config.lib.owned import current_owner, owned
 from memory.models import UserFact
+from tests.chat.tools.binding import BoundTool
 from tests.factories.memory import UserFactFactory
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
@@ -31,7 +32,7 @@ class NotToday(DomainError):
     """A refusal that was foreseen."""
 
 
-def probe(trader, *, result: Any = None, error: Exception | None = None) -> Tool[ProbeArgs]:
+def probe(trader, *, result: Any = None, error: Exception | None = None) -> BoundTool:
     """A tool that writes a row, then fails with `error` or returns `result`, or else what it was given."""
 
     def run(args: ProbeArgs) -> dict[str, Any]:
@@ -40,7 +41,8 @@ def probe(trader, *, result: Any = None, error: Exception | None = None) -> Tool
             raise error
         return {"word": args.word, "number": args.number, "owner": current_owner()} if result is None else result
 
-    return Tool("probe", "Probe.", ProbeArgs, run, ToolContext(user_id=trader.pk, now=NOW))
+    tool = Tool("probe", "Probe", "Probe.", ProbeArgs, lambda context, args: run(args))
+    return BoundTool(tool, ToolContext(user_id=trader.pk, now=NOW))
 
 
 def rows(trader) -> int:
@@ -217,18 +219,9 @@ def test_schema_is_what_a_model_is_told(trader):
     }
 
 
-@pytest.mark.parametrize("assistant", FACTORIES)
+@pytest.mark.parametrize("assistant", TOOLS)
 def test_catalogue_keeps_the_cap_and_no_two_names(assistant):
-    tools = build_tools(assistant, ToolContext(user_id=1, now=NOW))
+    tools = tools_by_name(assistant)
 
-    assert len(tools) == len(FACTORIES[assistant]) <= MAX_TOOLS == 17
+    assert len(tools) == len(TOOLS[assistant]) <= MAX_TOOLS == 17
     assert [tool.schema["function"]["name"] for tool in tools.values()] == list(tools)
-
-
-@pytest.mark.parametrize("assistant", FACTORIES)
-def test_catalogue_is_the_same_bytes_in_each_turn(assistant):
-    def schemas(user_id: int) -> str:
-        tools = build_tools(assistant, ToolContext(user_id=user_id, now=datetime.now(UTC)))
-        return json.dumps([tool.schema for tool in tools.values()])
-
-    assert schemas(1) == schemas(2)

@@ -4,10 +4,10 @@ from copy import deepcopy
 
 import pytest
 
-from chat.tools import build_tools
 from chat.tools.base import ToolContext
 from memory.facts.undo import undo_event
 from memory.models import MemoryEvent, Place, PlaceMention, UserFact
+from tests.chat.tools.binding import bind_tools
 from tests.chat.tools.talking import NOW, Toolbox, row
 from tests.factories.memory import UserFactFactory
 
@@ -33,7 +33,7 @@ def manage(box, operation, **arguments):
 
 
 def test_the_companion_has_one_tool_with_the_signature_of_the_seed():
-    tools = build_tools("companion", ToolContext(user_id=1, now=NOW))
+    tools = bind_tools("companion", ToolContext(user_id=1, now=NOW))
 
     assert list(tools) == ["manage_user_memory"]
     parameters = deepcopy(tools["manage_user_memory"].schema["function"]["parameters"])
@@ -56,7 +56,7 @@ def test_the_companion_has_one_tool_with_the_signature_of_the_seed():
     ],
 )
 def test_description_tells_when_to_use_it_and_what_to_store(line):
-    tool = build_tools("companion", ToolContext(user_id=1, now=NOW))["manage_user_memory"]
+    tool = bind_tools("companion", ToolContext(user_id=1, now=NOW))["manage_user_memory"]
 
     assert line in tool.schema["function"]["description"]
 

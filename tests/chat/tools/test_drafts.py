@@ -7,15 +7,16 @@ from django.db import connection
 
 from chat.tools.base import Tool, ToolContext
 from chat.tools.drafts import (
-    critique_draft_tool,
-    set_basics_tool,
-    set_context_tool,
-    set_risk_tool,
-    set_schedule_tool,
-    set_strategy_tool,
-    set_tools_tool,
+    CRITIQUE_DRAFT,
+    SET_BASICS,
+    SET_CONTEXT,
+    SET_RISK,
+    SET_SCHEDULE,
+    SET_STRATEGY,
+    SET_TOOLS,
 )
 from config.lib.llm import door
+from tests.chat.tools.binding import BoundTool
 from tests.factories.record import WHOLE, SkillDraftFactory, SkillVersionFactory
 from tests.fakes import ScriptedModel
 from tests.owners import as_owner
@@ -28,14 +29,9 @@ NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 CHAT = UUID("7d1d1f4e-8d0b-4c44-9f3c-0c9f1a2b3c4d")
 NOBODYS = UUID("00000000-0000-4000-8000-000000000000")
 
-FACTORIES = {
-    "set_basics": set_basics_tool,
-    "set_strategy": set_strategy_tool,
-    "set_context": set_context_tool,
-    "set_risk": set_risk_tool,
-    "set_schedule": set_schedule_tool,
-    "set_tools": set_tools_tool,
-    "critique_draft": critique_draft_tool,
+TOOLS = {
+    tool.name: tool
+    for tool in (SET_BASICS, SET_STRATEGY, SET_CONTEXT, SET_RISK, SET_SCHEDULE, SET_TOOLS, CRITIQUE_DRAFT)
 }
 # seed 003, and what its dots stand for: each field of the schema, in the seed's spelling.
 SIGNATURES = {
@@ -53,7 +49,7 @@ SIGNATURES = {
 
 
 def tool(user, name: str, **context) -> Tool:
-    return FACTORIES[name](ToolContext(**{"user_id": user.pk, "now": NOW, "conversation_id": CHAT, **context}))
+    return BoundTool(TOOLS[name], ToolContext(**{"user_id": user.pk, "now": NOW, "conversation_id": CHAT, **context}))
 
 
 def call(user, name: str, arguments: dict, **context) -> dict:
@@ -73,7 +69,7 @@ def drafts() -> list[SkillDraft]:
 
 @pytest.mark.parametrize("name", SIGNATURES)
 def test_schema_has_the_names_of_the_seed_and_forbids_others(name):
-    function = FACTORIES[name](ToolContext(user_id=1, now=NOW)).schema["function"]
+    function = TOOLS[name].schema["function"]
 
     assert (function["name"], list(function["parameters"].get("properties", {}))) == (name, SIGNATURES[name])
     assert function["parameters"]["additionalProperties"] is False
@@ -83,17 +79,15 @@ def test_schema_has_the_names_of_the_seed_and_forbids_others(name):
 
 @pytest.mark.parametrize("name", sorted(SIGNATURES.keys() - {"critique_draft"}))
 def test_schema_of_a_patch_says_nothing_that_a_patch_does_not_do(name):
-    text = json.dumps(FACTORIES[name](ToolContext(user_id=1, now=NOW)).schema["function"]["parameters"])
+    text = json.dumps(TOOLS[name].schema["function"]["parameters"])
 
     assert all(word not in text for word in ('"$ref"', '"$defs"', '"title"', '"default"', "settled"))
 
 
 def test_schema_bounds_numbers_and_names_choices():
-    context = ToolContext(user_id=1, now=NOW)
-
-    risk = set_risk_tool(context).schema["function"]["parameters"]["properties"]
-    events = set_context_tool(context).schema["function"]["parameters"]["properties"]["events"]
-    template = set_strategy_tool(context).schema["function"]["parameters"]["properties"]["template"]
+    risk = SET_RISK.schema["function"]["parameters"]["properties"]
+    events = SET_CONTEXT.schema["function"]["parameters"]["properties"]["events"]
+    template = SET_STRATEGY.schema["function"]["parameters"]["properties"]["template"]
     assert risk["maxLeverage"] == {"type": "number", "minimum": 1, "maximum": 100}
     assert events["properties"]["lookaheadHours"] == {"type": "integer", "minimum": 0, "maximum": 72}
     assert events["additionalProperties"] is False
@@ -441,7 +435,7 @@ def test_no_model_is_asked_while_a_door_is_open(trader, settings):
 
 
 def test_critique_is_marked_as_asking_a_model_and_reading_untrusted_text():
-    made = {name: factory(ToolContext(user_id=1, now=NOW)) for name, factory in FACTORIES.items()}
+    made = TOOLS
 
     assert [name for name, one in made.items() if one.asks_model] == ["critique_draft"]
     assert [name for name, one in made.items() if one.reads_untrusted] == ["critique_draft"]

@@ -5,11 +5,11 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from chat.tools import build_tools
 from chat.tools.base import Tool, ToolContext
 from memory.facts.services import supersede_fact
 from memory.facts.undo import undo_event
 from memory.models import ArchivedReason, EventKind, MemoryEvent, UserFact
+from tests.chat.tools.binding import bind_tools
 from tests.factories.memory import UserFactFactory
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
@@ -33,7 +33,7 @@ SIGNATURES = {
 def tools(as_trader) -> dict[str, Tool]:
     """The coach's tools in one turn."""
     context = ToolContext(as_trader.pk, now=NOW, conversation_id=CONVERSATION, message_id=MESSAGE)
-    return build_tools("coach", context)
+    return bind_tools("coach", context)
 
 
 def remember(tools, **arguments):
@@ -50,7 +50,7 @@ def row(fact: UserFact) -> dict[str, str]:
 
 @pytest.mark.parametrize("name", SIGNATURES)
 def test_schema_is_the_signature_of_the_seed(name):
-    function = build_tools("coach", ToolContext(user_id=1, now=NOW))[name].schema["function"]
+    function = bind_tools("coach", ToolContext(user_id=1, now=NOW))[name].schema["function"]
 
     parameters = deepcopy(function["parameters"])
     described = [field.pop("description") for field in parameters["properties"].values()]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from chat.tools import FACTORIES
+from chat.tools import TOOLS
 from chat.tools.gate import HELD, NOT_ASKED, TEMPORARY
 from memory.facts.services import set_switches
 from memory.models import MemoryEvent, MemoryProposal, Place, ProposalKind, UserFact
@@ -178,15 +178,7 @@ def test_paused_learning_saves_nothing_and_says_so(as_trader, case):
 
 
 def test_every_tool_that_writes_to_the_memory_is_among_the_cases():
-    writing = {name for _, name, _ in TEMPORARY_WRITES}
-    reading = {"list_preferences", "recall_preferences"}
-    of_the_record = {"list_my_skills", "get_skill_performance", "get_my_deployments"}
-    of_the_market = {"get_market_overview", "get_recent_news", "get_upcoming_events"}
-    of_drafts = {"set_basics", "set_strategy", "set_context", "set_risk", "set_schedule", "set_tools", "critique_draft"}
-    box_names = {
-        factory.__name__.removesuffix("_tool")
-        for name in ("coach", "advisor", "companion")
-        for factory in FACTORIES[name]
-    }
+    cases = {name for _, name, _ in TEMPORARY_WRITES}
+    writing = {tool.name for tools in TOOLS.values() for tool in tools if tool.acts}
 
-    assert box_names - writing == reading | of_the_record | of_the_market | of_drafts | {"prepare_action"}
+    assert writing == cases

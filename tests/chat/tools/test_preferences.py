@@ -5,9 +5,9 @@ from datetime import timedelta
 
 import pytest
 
-from chat.tools import build_tools
 from chat.tools.base import ToolContext
 from memory.models import FactLink, MemoryEvent, UserFact
+from tests.chat.tools.binding import bind_tools
 from tests.chat.tools.talking import NOW, Toolbox, row
 from tests.factories.memory import UserFactFactory
 
@@ -51,12 +51,12 @@ def box(as_trader) -> Toolbox:
 
 
 def test_the_advisors_seven_tools_come_first():
-    assert list(build_tools("advisor", ToolContext(user_id=1, now=NOW)))[:7] == list(SIGNATURES)
+    assert list(bind_tools("advisor", ToolContext(user_id=1, now=NOW)))[:7] == list(SIGNATURES)
 
 
 @pytest.mark.parametrize("name", SIGNATURES)
 def test_schema_is_the_signature_of_the_seed(name):
-    function = build_tools("advisor", ToolContext(user_id=1, now=NOW))[name].schema["function"]
+    function = bind_tools("advisor", ToolContext(user_id=1, now=NOW))[name].schema["function"]
     properties, required = SIGNATURES[name]
 
     parameters = deepcopy(function["parameters"])

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from chat.prompt.assistants import ASSISTANTS
-from chat.tools import FACTORIES, MAX_TOOLS, build_tools
-from chat.tools.base import Tool, ToolContext
-from tests.chat.tools.talking import NOW
+from chat.tools import MAX_TOOLS, TOOLS, tools_by_name
+from chat.tools.base import Tool
 
 Schema = dict[str, Any]
 NO_MORE = {"additionalProperties": False, "type": "object"}
@@ -198,7 +197,7 @@ UNTRUSTED = {*READS, "critique_draft"} - {"list_my_skills", "get_market_overview
 
 
 def tools_of(assistant: str) -> dict[str, Tool]:
-    return build_tools(assistant, ToolContext(user_id=1, now=NOW))
+    return tools_by_name(assistant)
 
 
 def without_descriptions(schema: Any) -> Any:
@@ -229,10 +228,10 @@ def test_advisor_has_its_seven_and_the_reads_and_the_companion_one():
 
 
 def test_every_assistant_has_its_tools():
-    assert FACTORIES.keys() == ASSISTANTS.keys()
+    assert TOOLS.keys() == ASSISTANTS.keys()
 
 
-@pytest.mark.parametrize("assistant", FACTORIES)
+@pytest.mark.parametrize("assistant", TOOLS)
 def test_no_assistant_can_propose_an_order(assistant):
     assert "propose_order" not in tools_of(assistant)
 

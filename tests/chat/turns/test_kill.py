@@ -55,9 +55,9 @@ def database_url() -> str:
 FORKER = """
 import os, signal, sys
 import config.asgi
-from config.lib import llm
+from config.lib.llm import door
 from django.core.management import call_command
-llm.warm()
+door.warm()
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the dead are gone at once
 for line in sys.stdin:
     pid = os.fork()

@@ -7,7 +7,11 @@ from channels.layers import InMemoryChannelLayer
 
 from chat.models import MessageStatus
 from chat.turns import live, turn
+from chat.turns.events import MessageAccepted
 from chat.turns.replies import RESTARTED
+from chat.web import frames_html, rooms
+from chat.web.markdown import close_blocks
+from chat.web.rooms import QUEUE_SIZE, Subscription, enter_room, leave_room
 from tests.chat.tabs import Page
 from tests.chat.talk import until
 from tests.fakes import Gate
@@ -19,8 +23,9 @@ class Listener:
     """A place in a room without a socket."""
 
     def __init__(self, conversation_id) -> None:
-        self.subscription = live.Subscription()
-        self.room = live.join(conversation_id, self.subscription)
+        self.subscription = Subscription()
+        self.room = enter_room(conversation_id, self.subscription)
+        self.room.subscriptions.add(self.subscription)
         self.frames = []
 
     def hear(self):
@@ -30,16 +35,24 @@ class Listener:
         return self.frames
 
     def leave(self) -> None:
-        live.leave(self.room, self.subscription)
+        leave_room(self.room, self.subscription)
 
     @property
     def types(self):
         return [frame["type"] for frame in self.hear()]
 
 
+async def snapshot_of(listener, running):
+    """Return the snapshot that a socket gets which joins now."""
+    await listener.room.show_news(running)
+    listener.hear()
+    listener.frames.clear()
+    return {"type": "snapshot", "reply": listener.room.snapshot(running)}
+
+
 async def begin(talk, text="Hello"):
     start = await talk.say(text)
-    return live.start_turn(start, {"client_id": None, "reply_id": str(start.reply_id), "html": ""}, None)
+    return live.start_turn(start, MessageAccepted(()), None)
 
 
 # --- Rooms ---
@@ -51,10 +64,10 @@ def test_room_is_there_as_long_as_somebody_is_in_it():
 
     assert first.room is second.room
     first.leave()
-    assert live.room_of(conversation_id) is second.room
+    assert rooms._rooms[conversation_id] is second.room
     second.leave()
     second.leave()
-    assert live._rooms == {}
+    assert rooms._rooms == {}
 
 
 def test_frame_goes_to_everybody_in_the_room_and_to_nobody_else():
@@ -70,12 +83,12 @@ def test_frame_goes_to_everybody_in_the_room_and_to_nobody_else():
 
 
 def test_subscription_that_falls_behind_keeps_no_more():
-    subscription = live.Subscription()
+    subscription = Subscription()
 
-    for number in range(live.QUEUE_SIZE + 10):
+    for number in range(QUEUE_SIZE + 10):
         subscription.put({"seq": number})
 
-    assert subscription.frames.qsize() == live.QUEUE_SIZE
+    assert subscription.frames.qsize() == QUEUE_SIZE
     assert subscription.is_overrun.is_set()
 
 
@@ -84,11 +97,11 @@ async def test_running_turns_are_known_until_they_end(model, talk):
     model.say("Wait", gate)
 
     running = await begin(talk)
-    assert (live.running(), live.find_turn(talk.conversation_id)) == ([running], running)
+    assert (live.list_running(), live.find_turn(talk.conversation_id)) == ([running], running)
     gate.open()
     await running.task
 
-    assert (live.running(), live.find_turn(talk.conversation_id), live._rooms) == ([], None, {})
+    assert (live.list_running(), live.find_turn(talk.conversation_id), rooms._rooms) == ([], None, {})
 
 
 # --- Showing ---
@@ -99,10 +112,10 @@ async def test_snapshot_and_what_follows_are_the_whole_reply(model, talk):
     model.say("One.\n\nTwo ", gate, "and a half.\n\nThree.")
     running = await begin(talk)
     await until(gate.reached.is_set)
-    await until(lambda: running.seq >= 2)
+    await until(lambda: len(running.log.list_after(0)) >= 2)
 
     late, page = Listener(talk.conversation_id), Page()
-    page.take({"type": "snapshot", "reply": running.snapshot()})
+    page.take(await snapshot_of(late, running))
     gate.open()
     await running.task
     for frame in late.hear():
@@ -117,22 +130,26 @@ async def test_snapshot_taken_while_blocks_are_rendered_doubles_nothing(model, t
     in_rendering, go_on = asyncio.Event(), asyncio.Event()
 
     async def slowly(work, *args):
-        in_rendering.set()
-        await go_on.wait()
+        if work is close_blocks:
+            in_rendering.set()
+            await go_on.wait()
         return work(*args)
 
-    monkeypatch.setattr(live.asyncio, "to_thread", slowly)
+    monkeypatch.setattr(frames_html.asyncio, "to_thread", slowly)
     model.say("One line\nand another")
+    early = Listener(talk.conversation_id)
     running = await begin(talk)
     await in_rendering.wait()
 
     late, page = Listener(talk.conversation_id), Page()
-    page.take({"type": "snapshot", "reply": running.snapshot()})
+    joining = asyncio.create_task(snapshot_of(late, running))
     go_on.set()
+    page.take(await joining)
     await running.task
     for frame in late.hear():
         page.take(frame)
 
+    early.leave()
     late.leave()
     assert page.text == "Onelineandanother"
 
@@ -141,12 +158,12 @@ async def test_part_that_cannot_be_shown_does_not_end_the_turn(model, talk, monk
     def broken(part):
         raise ValueError("a template is broken")
 
-    monkeypatch.setattr(live, "memory_html", broken)
+    monkeypatch.setattr(frames_html, "memory_html", broken)
     model.call("remember", {"fact": "Never trades alts"})
     model.say("Saved.")
     listener = Listener(talk.conversation_id)
 
-    with caplog.at_level(logging.ERROR, "chat.turns.live"):
+    with caplog.at_level(logging.ERROR, "chat.web.frames_html"):
         await (await begin(talk)).task
 
     assert listener.types == ["accepted", "text", "done"]
@@ -179,7 +196,7 @@ async def test_reply_that_cannot_be_saved_is_one_clear_message(model, talk, outa
     listener = Listener(talk.conversation_id)
     start = await talk.say()
     outage.begin('UPDATE "agent_messages"')
-    await live.start_turn(start, {"reply_id": str(start.reply_id)}, None).task
+    await live.start_turn(start, MessageAccepted(()), None).task
     outage.end()
 
     failed = [frame for frame in listener.hear() if frame["type"] == "failed"]
@@ -191,7 +208,7 @@ async def test_turn_that_breaks_as_nothing_should_is_one_clear_message(model, ta
     def broken(*args):
         raise RuntimeError("a canary of the inside")
 
-    monkeypatch.setattr(turn, "build_tools", broken)
+    monkeypatch.setattr(turn, "tools_by_name", broken)
     listener = Listener(talk.conversation_id)
 
     with caplog.at_level(logging.ERROR):
@@ -199,7 +216,7 @@ async def test_turn_that_breaks_as_nothing_should_is_one_clear_message(model, ta
 
     (failed,) = [frame for frame in listener.hear() if frame["type"] == "failed"]
     assert failed["text"] == turn.BROKE
-    assert live.running() == []
+    assert live.list_running() == []
     listener.leave()
 
 

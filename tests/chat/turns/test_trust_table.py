@@ -11,12 +11,13 @@ from chat.conversations.services import start_conversation
 from chat.models import ActionCard, CardStatus
 from chat.prompt.assistants import ASSISTANTS
 from chat.prompt.texts import joined
-from chat.tools import FACTORIES, build_tools
+from chat.tools import TOOLS
 from chat.tools.base import ToolContext
 from chat.turns.accept import accept_message
 from config.lib.owned import owned_tx
 from config.lib.threads import in_thread
 from memory.models import MemoryProposal, UserFact
+from tests.chat.tools.binding import bind_tools
 from tests.factories.memory import JUNE, UserFactFactory
 from tests.factories.record import DeploymentFactory, NewsItemFactory, SkillVersionFactory, TradeFactory
 from tests.owners import as_owner
@@ -27,7 +28,7 @@ CANARY = "Bandersnatch"
 
 
 def tools(user, assistant="coach", **context):
-    return build_tools(assistant, ToolContext(user_id=user.pk, now=JUNE, **context))
+    return bind_tools(assistant, ToolContext(user_id=user.pk, now=JUNE, **context))
 
 
 def commanded(user) -> int:
@@ -68,7 +69,7 @@ def test_user_sees_only_their_own_data(trader, strangers_deployment, name):
 
 
 def test_chat_cannot_place_an_order():
-    offered = {tool.name for assistant in FACTORIES for tool in build_tools(assistant, ToolContext(1, JUNE)).values()}
+    offered = {tool.name for tools in TOOLS.values() for tool in tools}
 
     assert "propose_order" not in offered
     assert not [name for name in offered if "order" in name or "trade" in name]

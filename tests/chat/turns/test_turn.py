@@ -7,7 +7,6 @@ from django.utils import timezone
 
 from chat.conversations.services import start_conversation
 from chat.models import Message, MessageStatus, Role
-from chat.tools import build_tools
 from chat.tools.base import ToolContext
 from chat.turns import turn
 from chat.turns.events import MemoryWritten, TextAdded, ToolFinished, ToolStarted, TurnDone
@@ -17,6 +16,7 @@ from config.lib.owned import owned_tx
 from config.lib.threads import in_thread
 from memory.models import UserFact
 from tests.chat.talk import Talk, answer, until
+from tests.chat.tools.binding import bind_tools
 from tests.fakes import Gate
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -80,7 +80,7 @@ async def test_model_is_given_prompt_history_and_tools(model, talk):
     assert "You are Keel" in request["messages"][0]["content"]
     assert "Current datetime: " in request["messages"][0]["content"]
     assert [tool["function"]["name"] for tool in request["tools"]] == list(
-        build_tools("coach", ToolContext(user_id=talk.user_id, now=timezone.now()))
+        bind_tools("coach", ToolContext(user_id=talk.user_id, now=timezone.now()))
     )
 
 

@@ -17,6 +17,7 @@ from pydantic import BaseModel
 from chat import tools
 from chat.models import MessageStatus
 from chat.tools.base import TOOL_FAILED, Tool, ToolContext
+from chat.tools.facts import REMEMBER
 from chat.turns import turn
 from chat.turns.events import TurnDone, TurnFailed
 from chat.turns.replies import interrupt_dead_turns
@@ -324,10 +325,10 @@ def give_tool(monkeypatch):
     """A function that adds a tool `probe` to the coach's."""
 
     def give(run) -> None:
-        def factory(context) -> Tool[NoArgs]:
-            return Tool(name="probe", description="A probe.", args=NoArgs, run=run, context=context)
-
-        monkeypatch.setitem(tools.FACTORIES, "coach", (*tools.FACTORIES["coach"], factory))
+        probe = Tool(
+            name="probe", label="Probe", description="A probe.", args=NoArgs, run=lambda context, args: run(args)
+        )
+        monkeypatch.setitem(tools.TOOLS, "coach", (*tools.TOOLS["coach"], probe))
 
     return give
 
@@ -375,7 +376,7 @@ async def test_result_of_a_tool_that_no_database_takes_is_cleaned(model, talk, g
 
 async def test_broken_tool_leaves_nothing_half_written(model, talk, give_tool):
     def write_and_break(args: NoArgs) -> dict[str, Any]:
-        tools.build_tools("coach", context)["remember"].call('{"fact": "written inside"}')
+        REMEMBER.call(context, '{"fact": "written inside"}')
         raise RuntimeError
 
     context = ToolContext(user_id=talk.user_id, now=datetime.now(UTC))

@@ -14,7 +14,7 @@ from django.utils import timezone
 from chat.models import Message, MessageStatus
 from chat.turns import live
 from chat.turns.replies import finish_reply, save_progress
-from chat.web import consumers
+from chat.web import consumers, rooms
 from config.lib.owned import owned_tx
 from config.lib.threads import in_thread
 from tests.chat.conftest import new_talk
@@ -223,7 +223,7 @@ async def test_turn_without_any_socket_ends_well(model, ann, talk):
     await turn.task
 
     assert (await talk.reply()).content == "Nobody listens."
-    assert live._rooms == {}
+    assert rooms._rooms == {}
 
 
 async def test_tabs_that_join_at_any_moment_show_the_same(model, ann, talk, settings):
@@ -702,7 +702,7 @@ async def test_session_is_looked_at_while_a_reply_streams(trader, ann, model, ta
 
         assert await asyncio.wait_for(tab.closed_with(), 3) == 4401
     live.find_turn(talk.conversation_id).control.stop()
-    await until(lambda: not live._rooms)
+    await until(lambda: not rooms._rooms)
 
 
 # --- Slow browsers, other processes, broken parts ---
@@ -714,10 +714,9 @@ async def test_browser_that_falls_behind_is_dropped_and_resumes(model, ann, talk
     async with open_tab(ann, talk.conversation_id) as slow:
         await slow.say()
         await slow.until("text")
-        turn = live.find_turn(talk.conversation_id)
         # All at once: the carrier gets no turn in between.
-        for _ in range(live.QUEUE_SIZE + 1):
-            turn.publish("notice", reply_id=str(turn.start.reply_id), level="info", text="x")
+        for _ in range(rooms.QUEUE_SIZE + 1):
+            rooms._rooms[talk.conversation_id].publish({"type": "notice", "seq": 0, "text": "x"})
 
         assert await slow.closed_with() == 1013
 
@@ -796,7 +795,7 @@ async def test_words_flow_without_the_channel_layer(model, ann, talk, settings, 
         await tab.say()
         done = await asyncio.wait_for(tab.until("done"), 3)
 
-    await until(lambda: not live._rooms)
+    await until(lambda: not rooms._rooms)
     assert done["status"] == "complete"
 
 

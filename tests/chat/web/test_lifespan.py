@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from chat.models import Message, MessageStatus
 from chat.turns import live
+from chat.turns.events import MessageAccepted
 from chat.turns.replies import RESTARTED
 from chat.web import lifespan
 from chat.web.lifespan import Lifespan
@@ -152,9 +153,9 @@ async def test_stop_ends_running_turns_with_their_text(talk, model):
     model.say("Half an answer", gate)
     server = Server()
     await server.start()
-    turn = live.start_turn(await talk.say(), {}, None)
+    turn = live.start_turn(await talk.say(), MessageAccepted(()), None)
     await until(gate.reached.is_set)
-    await until(lambda: turn.seq >= 2)
+    await until(lambda: len(turn.log.list_after(0)) >= 2)
 
     await server.stop()
 

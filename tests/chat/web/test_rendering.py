@@ -2,15 +2,14 @@ from uuid import uuid4
 
 import pytest
 
-from chat.tools import FACTORIES, build_tools
-from chat.tools.base import ToolContext
-from chat.tools.calls import MAX_DETAIL, is_quiet
+from chat.tools import TOOLS as CATALOGUE
+from chat.tools.calls import MAX_DETAIL, is_hidden
 from chat.web.rendering import memory_html, message_html, part_html, tool_html, view_messages, view_part
 from tests.factories.chat import ConversationFactory, MessageFactory, ReplyFactory
 from tests.factories.memory import JUNE, MemoryEventFactory
 from tests.owners import as_owner
 
-TOOLS = sorted({name for one in FACTORIES for name in build_tools(one, ToolContext(user_id=1, now=JUNE))})
+TOOLS = sorted({tool.name for tools in CATALOGUE.values() for tool in tools})
 NASTY = "\"><img src=x onerror=alert(1)>'"
 
 
@@ -131,7 +130,7 @@ def test_event_of_a_stranger_is_not_told_to_be_undone(stranger, as_trader):
     ids=["saved", "forgetting", "refused", "another tool", "text"],
 )
 def test_memory_tools_that_work_are_quiet(part, quiet):
-    assert is_quiet(part) is quiet
+    assert is_hidden(part) is quiet
 
 
 def test_quiet_parts_are_not_shown(as_trader):
@@ -214,7 +213,7 @@ def test_every_tool_has_a_label_and_no_summary_before_its_result(name):
     "name", ["list_my_skills", "get_my_deployments", "set_risk", "prepare_action", "recall_preferences"]
 )
 def test_what_is_looked_up_or_drafted_is_shown(name):
-    assert not is_quiet(tool(name, result={"deployments": []}))
+    assert not is_hidden(tool(name, result={"deployments": []}))
 
 
 def test_detail_of_a_tool_is_bounded():

@@ -1,0 +1,250 @@
+"""Every frame of the socket, typed: what the server sends and what a browser may send.
+
+The page's type definitions in `static/chat/frames.js` name the same fields; a test compares them.
+"""
+
+import json
+from dataclasses import dataclass, fields
+from typing import Any, ClassVar, Final, TypedDict
+from uuid import UUID
+
+JsonFrame = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class ServerFrame:
+    """What the server sends; every frame goes out with a `seq`."""
+
+    type: ClassVar[str]
+    optional: ClassVar[frozenset[str]] = frozenset()  # fields that are left out while they are None
+
+    def to_json(self, seq: int) -> JsonFrame:
+        """Return the frame as it is sent; `seq` grows by one within a turn and is 0 outside of turns."""
+        values = {field.name: getattr(self, field.name) for field in fields(self)}
+        sent = {name: value for name, value in values.items() if value is not None or name not in self.optional}
+        return {"type": self.type, "seq": seq, **sent}
+
+
+class ReplySoFar(TypedDict):
+    """A reply in a snapshot: closed blocks as HTML, the block that still grows as plain text."""
+
+    message_id: str
+    html: str
+    tail: str
+    status: str
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot(ServerFrame):
+    """What a socket that joins needs to go on from here."""
+
+    type = "snapshot"
+
+    last_message_id: str
+    reply: ReplySoFar | None
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted(ServerFrame):
+    """A message is stored; `html` has its article and the reply's."""
+
+    type = "accepted"
+    optional = frozenset({"replaces", "removes"})
+
+    client_id: str | None
+    message_id: str | None
+    reply_id: str | None
+    html: str
+    replaces: str | None = None  # the reply that a retry replaces
+    removes: list[str] | None = None  # the messages that an edit removes
+
+
+@dataclass(frozen=True, slots=True)
+class Text(ServerFrame):
+    """More text: plain text to append, or the HTML of a block that ended and the plain text after it."""
+
+    type = "text"
+    optional = frozenset({"text", "html", "tail"})
+
+    reply_id: str
+    text: str | None = None
+    html: str | None = None
+    tail: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolStarted(ServerFrame):
+    """A tool is being called."""
+
+    type = "tool_started"
+
+    reply_id: str
+    html: str
+    call_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFinished(ServerFrame):
+    """A tool answered or failed."""
+
+    type = "tool_finished"
+
+    reply_id: str
+    html: str
+    call_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Memory(ServerFrame):
+    """A memory line."""
+
+    type = "memory"
+
+    reply_id: str
+    html: str
+    event_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Card(ServerFrame):
+    """A confirm card."""
+
+    type = "card"
+
+    reply_id: str
+    html: str
+    card_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Title(ServerFrame):
+    """The conversation got a title."""
+
+    type = "title"
+
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class Notice(ServerFrame):
+    """One sentence that is no part of the reply."""
+
+    type = "notice"
+
+    reply_id: str | None
+    level: str  # info | warn
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Done(ServerFrame):
+    """The reply is complete, or its user stopped it; `html` is its whole article."""
+
+    type = "done"
+
+    reply_id: str
+    status: str
+    html: str
+
+
+@dataclass(frozen=True, slots=True)
+class Failed(ServerFrame):
+    """A reply ended early, or a frame of the browser was refused (then `reply_id` is None)."""
+
+    type = "failed"
+
+    reply_id: str | None
+    client_id: str | None
+    text: str
+    retry: bool
+    html: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SendMessage:
+    """Store a message and answer it; sent again with the same `client_id`, it is stored once."""
+
+    client_id: UUID
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """Send a snapshot."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """Stop the running turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class Retry:
+    """Replace the newest reply by a new one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Continue:
+    """Go on where the newest reply broke off."""
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """Replace an earlier message and all that follows it."""
+
+    message_id: int
+    text: str
+
+
+ClientFrame = SendMessage | Resume | Stop | Retry | Continue | Edit
+
+SERVER_FRAMES: Final[tuple[type[ServerFrame], ...]] = (
+    Snapshot,
+    Accepted,
+    Text,
+    ToolStarted,
+    ToolFinished,
+    Memory,
+    Card,
+    Title,
+    Notice,
+    Done,
+    Failed,
+)
+CLIENT_FRAMES: Final[dict[str, type[Any]]] = {
+    "message": SendMessage,
+    "resume": Resume,
+    "stop": Stop,
+    "retry": Retry,
+    "continue": Continue,
+    "edit": Edit,
+}
+
+
+def parse_frame(text: str) -> ClientFrame | None:
+    """Return the browser's frame, None if it is not valid."""
+    try:
+        frame = json.loads(text)
+    except (ValueError, RecursionError):
+        return None
+    match frame:
+        case {"type": "message", "client_id": str(client_id), "text": str(content)}:
+            return SendMessage(UUID(client_id), content) if _is_uuid(client_id) else None
+        case {"type": "edit", "message_id": str(message_id), "text": str(content)}:
+            return Edit(int(message_id), content) if _is_id(message_id) else None
+        case {"type": "resume" | "stop" | "retry" | "continue" as name}:
+            plain: ClientFrame = CLIENT_FRAMES[name]()
+            return plain
+    return None
+
+
+def _is_uuid(text: str) -> bool:
+    try:
+        UUID(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _is_id(text: str) -> bool:
+    return text.isascii() and text.isdecimal() and len(text) < 19

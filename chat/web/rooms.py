@@ -1,0 +1,85 @@
+"""The sockets of a conversation in this process: they see its turns, each frame rendered once for all of them."""
+
+import asyncio
+from typing import Final
+from uuid import UUID
+from weakref import WeakKeyDictionary
+
+from chat.turns.frames import JsonFrame, ReplySoFar
+from chat.turns.live import LiveTurn, find_turn, set_viewer
+from chat.web.frames_html import TurnScreen
+
+QUEUE_SIZE: Final = 256  # frames a socket may lag behind: eight seconds of text
+
+
+class Subscription:
+    """A socket's place in a room: a bounded queue. A socket that falls behind is dropped and reads the rows again."""
+
+    def __init__(self) -> None:
+        self.frames: asyncio.Queue[JsonFrame] = asyncio.Queue(QUEUE_SIZE)
+        self.is_overrun = asyncio.Event()
+
+    def put(self, frame: JsonFrame) -> None:
+        """Hand over a frame without waiting for the socket."""
+        try:
+            self.frames.put_nowait(frame)
+        except asyncio.QueueFull:
+            self.is_overrun.set()
+
+
+class Room:
+    """A conversation's sockets in this process."""
+
+    def __init__(self, conversation_id: UUID) -> None:
+        self.conversation_id = conversation_id
+        self.members: set[Subscription] = set()  # all sockets, those that wait for their snapshot included
+        self.subscriptions: set[Subscription] = set()  # those that get frames
+        # A turn that has ended may still write a title while the next one runs: each has a screen of its own.
+        self._screens: WeakKeyDictionary[LiveTurn, TurnScreen] = WeakKeyDictionary()
+
+    def publish(self, frame: JsonFrame) -> None:
+        """Hand a frame to every socket of the room."""
+        for subscription in self.subscriptions:
+            subscription.put(frame)
+
+    async def show_news(self, turn: LiveTurn) -> None:
+        """Show the events of a turn that its log got since the last call."""
+        await self._screen_of(turn).show_news()
+
+    def snapshot(self, turn: LiveTurn) -> ReplySoFar:
+        """Return the reply of a running turn as far as it was shown."""
+        return self._screen_of(turn).snapshot()
+
+    @property
+    def seq(self) -> int:
+        """The number of the last frame of the running turn, 0 without one."""
+        turn = find_turn(self.conversation_id)
+        return self._screen_of(turn).seq if turn is not None else 0
+
+    def _screen_of(self, turn: LiveTurn) -> TurnScreen:
+        if turn not in self._screens:
+            has_ended = turn is not find_turn(self.conversation_id)
+            self._screens[turn] = TurnScreen(turn, self.publish, has_ended=has_ended)
+        return self._screens[turn]
+
+
+_rooms: dict[UUID, Room] = {}
+
+
+def enter_room(conversation_id: UUID, subscription: Subscription) -> Room:
+    """Return the conversation's room with this socket in it; frames come once it is in `subscriptions`."""
+    room = _rooms.get(conversation_id)
+    if room is None:
+        room = _rooms[conversation_id] = Room(conversation_id)
+        set_viewer(conversation_id, room)
+    room.members.add(subscription)
+    return room
+
+
+def leave_room(room: Room, subscription: Subscription) -> None:
+    """Take a socket out of its room; its turn goes on. Calling it twice does no harm."""
+    room.members.discard(subscription)
+    room.subscriptions.discard(subscription)
+    if not room.members and _rooms.get(room.conversation_id) is room:
+        del _rooms[room.conversation_id]
+        set_viewer(room.conversation_id, None)
