@@ -466,7 +466,7 @@ def test_command_that_fails_is_over_and_keeps_no_other_waiting(desk, monkeypatch
         raise error
 
     before = desk.row.account
-    monkeypatch.setattr("trading.runs.runner.carry_out", half_done)
+    monkeypatch.setattr("trading.runs.commands.carry_out", half_done)
     (ran,) = run_due(at(3))
 
     assert [(one.kind, one.status) for one in ran.commands] == [("pause", "failed"), ("stop", "done")]
@@ -482,7 +482,7 @@ def test_command_waits_for_a_database_that_is_busy(desk, monkeypatch):
         raise OperationalError("database is locked")
 
     with monkeypatch.context() as patched:
-        patched.setattr("trading.runs.runner.carry_out", locked)
+        patched.setattr("trading.runs.commands.carry_out", locked)
         with pytest.raises(OperationalError):
             carry_out_commands(desk.deployment_id, user_id=desk.user.pk, now=at(2))
 

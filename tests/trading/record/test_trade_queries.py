@@ -7,21 +7,17 @@ import pytest
 from tests.factories.memory import JUNE, MAY
 from tests.factories.record import (
     BacktestRunFactory,
-    DecisionSnapshotFactory,
     DeploymentFactory,
     EquityPointFactory,
     FillFactory,
     ReflectionNoteFactory,
     SkillFactory,
-    SkillVersionFactory,
     TradeFactory,
 )
 from tests.owners import as_owner
 from trading.models import Trade
-from trading.record.deployment_queries import DeploymentNotFound, list_deployments
 from trading.record.executions import Execution
 from trading.record.fills_import import import_fills
-from trading.record.notes import find_active_note, list_active_notes
 from trading.record.trade_queries import (
     TradeFilter,
     TradeNotFound,
@@ -37,72 +33,10 @@ from trading.record.trade_queries import (
     record_of_skill,
     skill_performance,
 )
-from trading.skills.queries import SkillNotFound, compare_versions, get_version, list_skills
+from trading.skills.queries import SkillNotFound
 
 HOUR = timedelta(hours=1)
 D = Decimal
-
-
-def test_list_of_skills_says_what_became_of_each(as_trader):
-    deployment = DeploymentFactory()
-    run = BacktestRunFactory(done=True, deployment__version=deployment.version)
-    SkillFactory(archived_at=JUNE)
-
-    (listed,) = list_skills()
-
-    assert (listed.skill, listed.running, listed.backtest) == (deployment.skill, 1, run)
-    assert listed.deployed_at == deployment.created_at
-
-
-def test_list_of_skills_takes_as_many_queries_for_many(as_trader, django_assert_max_num_queries):
-    for _ in range(5):
-        BacktestRunFactory(done=True, deployment__version=DeploymentFactory().version)
-
-    with django_assert_max_num_queries(5):
-        assert len(list_skills()) == 5
-
-
-def test_versions_are_compared_field_by_field(as_trader):
-    version = SkillVersionFactory()
-    risk = {**version.payload["risk"], "max_leverage": 5.0}
-    SkillVersionFactory(skill=version.skill, version=2, payload={**version.payload, "risk": risk})
-
-    assert compare_versions(version.skill_id, 1, 2) == [("risk.max_leverage", 3.0, 5.0)]
-    with pytest.raises(SkillNotFound):
-        get_version(version.skill_id, 3)
-
-
-def test_list_of_deployments_holds_positions_and_refusals_but_no_backtest(as_trader, django_assert_max_num_queries):
-    stopped, running = DeploymentFactory(status="stopped", created_at=JUNE), DeploymentFactory()
-    BacktestRunFactory()
-    TradeFactory(deployment=running)
-    position = TradeFactory(deployment=running, still_open=True, symbol="ETH")
-    DecisionSnapshotFactory(deployment=running, tick=1, tick_at=JUNE - 30 * HOUR, verdict="refused", verdict_code="R1")
-    refused = DecisionSnapshotFactory(deployment=running, tick=2, tick_at=JUNE, verdict="refused", verdict_code="R1")
-
-    with django_assert_max_num_queries(4):
-        listed = list_deployments(JUNE)
-
-    assert [one.deployment for one in listed] == [running, stopped]
-    assert (listed[0].positions, listed[0].refusals, listed[0].decided_at) == ([position], [refused], JUNE)
-    assert (listed[0].closed_trades, listed[0].net_usd) == (1, 19)
-    assert (listed[1].positions, listed[1].net_usd) == ([], 0)
-
-
-def test_list_of_deployments_can_be_of_one(as_trader, stranger):
-    deployment, other = DeploymentFactory(), DeploymentFactory()
-    for one in (deployment, other):
-        TradeFactory(deployment=one)
-        TradeFactory(deployment=one, still_open=True)
-        DecisionSnapshotFactory(deployment=one, tick_at=JUNE, verdict="refused", verdict_code="R1")
-
-    (listed,) = list_deployments(JUNE, deployment_id=deployment.pk)
-
-    assert (listed.deployment, listed.closed_trades, listed.net_usd) == (deployment, 1, 19)
-    assert [one.deployment_id for one in (*listed.positions, *listed.refusals)] == [deployment.pk] * 2
-    for unknown in (as_owner(stranger, DeploymentFactory), BacktestRunFactory().deployment):
-        with pytest.raises(DeploymentNotFound):
-            list_deployments(JUNE, deployment_id=unknown.pk)
 
 
 def test_symbols_in_use_are_those_held_then_those_of_what_runs(as_trader):
@@ -113,9 +47,6 @@ def test_symbols_in_use_are_those_held_then_those_of_what_runs(as_trader):
     TradeFactory(deployment=BacktestRunFactory().deployment, still_open=True, symbol="ADA")
 
     assert list_symbols_in_use() == ["ETH", "SOL", "BTC"]
-
-
-# --- Trades ---
 
 
 @pytest.fixture
@@ -224,9 +155,6 @@ def test_fill_belongs_to_the_trades_that_it_moved(as_trader, told, expected):
     assert sorted(found) == sorted(expected)
 
 
-# --- Performance ---
-
-
 def test_performance_of_a_deployment(as_trader):
     deployment = DeploymentFactory()
     for hours, gross in enumerate((20, -15, 3)):
@@ -279,9 +207,6 @@ def test_equity_at_midnight_is_the_last_before_it_or_the_start(as_trader):
     assert equity_at_midnight(deployment, MAY + 48 * HOUR) == 8_000
 
 
-# --- The record and its lessons ---
-
-
 def test_last_closed_are_the_newest_of_those_that_fit(trades):
     first, second = trades[:2]
 
@@ -309,20 +234,3 @@ def test_record_of_a_strangers_skill_is_not_there(as_trader, stranger):
 
     with pytest.raises(SkillNotFound):
         record_of_skill(theirs.pk, 9)
-
-
-def test_active_notes_of_many_are_those_that_each_prompt_carries(as_trader, django_assert_num_queries):
-    with_own = DeploymentFactory()
-    with_skills = DeploymentFactory(version=with_own.version)
-    without = DeploymentFactory()
-    ReflectionNoteFactory(deployment=with_own, generated_at=JUNE)
-    ReflectionNoteFactory(deployment=None, skill=with_own.skill)
-    deployments = [with_own, with_skills, without]
-
-    with django_assert_num_queries(1):
-        notes = list_active_notes(deployments)
-
-    assert notes == [find_active_note(with_own), find_active_note(with_skills)]
-    assert find_active_note(without) is None
-    assert list_active_notes([with_own]) == notes[:1]
-    assert list_active_notes([]) == []

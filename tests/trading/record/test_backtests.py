@@ -1,0 +1,32 @@
+from datetime import timedelta
+
+import pytest
+
+from tests.factories.memory import JULY, JUNE, MAY
+from tests.trading.drafting import SOON, save_skill
+from trading.models import Deployment
+from trading.record.backtests import BacktestRefused, start_backtest
+from trading.record.deployment_queries import DeploymentNotFound, get_deployment
+
+
+def test_backtest_has_a_deployment_of_its_own_that_no_list_shows(as_trader):
+    version = save_skill()
+
+    run = start_backtest(skill_id=version.skill_id, starts_at=MAY, ends_at=JUNE, now=SOON)
+
+    assert (run.status, run.deployment.broker_kind, run.deployment.version) == ("pending", "backtest", version)
+    with pytest.raises(DeploymentNotFound):
+        get_deployment(run.deployment_id)
+
+
+@pytest.mark.parametrize(
+    ("starts_at", "ends_at"),
+    [(JUNE, MAY), (MAY, MAY), (MAY, JULY), (MAY - timedelta(days=1200), MAY)],
+    ids=["backwards", "empty", "in the future", "too long"],
+)
+def test_backtest_of_an_impossible_range_is_refused(as_trader, starts_at, ends_at):
+    version = save_skill()
+
+    with pytest.raises(BacktestRefused):
+        start_backtest(skill_id=version.skill_id, starts_at=starts_at, ends_at=ends_at, now=JUNE)
+    assert not Deployment.objects.exists()

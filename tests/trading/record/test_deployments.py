@@ -1,0 +1,153 @@
+from decimal import Decimal
+from uuid import uuid4
+
+import pytest
+
+from tests.factories.memory import JULY, JUNE
+from tests.factories.record import (
+    DeploymentFactory,
+    TradeFactory,
+)
+from tests.trading.drafting import SOON, edit_skill, save_skill
+from trading.models import Deployment
+from trading.record.deployment_queries import DeploymentNotFound, get_deployment
+from trading.record.deployments import (
+    CommandRefused,
+    LeaseLost,
+    carry_out,
+    claim_command,
+    claim_deployment,
+    deploy_skill,
+    finish_command,
+    halt_deployment,
+    lift_halt,
+    release_deployment,
+    request_command,
+)
+from trading.skills.services import (
+    save_draft,
+)
+
+
+def test_deployment_runs_the_newest_version(as_trader):
+    version = save_skill()
+
+    deployment = deploy_skill(skill_id=version.skill_id, now=SOON)
+
+    assert (deployment.version, deployment.broker_kind, deployment.status) == (version, "paper", "running")
+    assert deployment.starting_equity_usd == Decimal(10_000)
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "is_allowed"),
+    [
+        ("running", "pause", True),
+        ("paused", "pause", False),
+        ("running", "resume", False),
+        ("paused", "resume", True),
+        ("stopped", "resume", False),
+        ("paused", "stop", True),
+        ("stopped", "stop", False),
+        ("running", "flatten", False),
+        ("running", "redeploy", False),
+        ("stopped", "redeploy", False),
+    ],
+)
+def test_command_fits_the_state(as_trader, status, kind, is_allowed):
+    deployment = DeploymentFactory(status=status)
+
+    if is_allowed:
+        assert request_command(deployment_id=deployment.pk, kind=kind, now=JUNE).status == "pending"
+    else:
+        with pytest.raises(CommandRefused):
+            request_command(deployment_id=deployment.pk, kind=kind, now=JUNE)
+
+
+def test_flatten_needs_a_position_and_works_even_when_stopped(as_trader):
+    deployment = DeploymentFactory(status="stopped")
+    TradeFactory(deployment=deployment, still_open=True)
+
+    assert request_command(deployment_id=deployment.pk, kind="flatten", now=JUNE).kind == "flatten"
+
+
+def test_two_clicks_are_one_command(as_trader):
+    deployment = DeploymentFactory()
+
+    commands = [request_command(deployment_id=deployment.pk, kind="stop", now=JUNE) for _ in range(2)]
+
+    assert commands[0] == commands[1]
+
+
+def test_backtest_takes_no_commands(as_trader):
+    deployment = DeploymentFactory(broker_kind="backtest")
+
+    with pytest.raises(DeploymentNotFound):
+        request_command(deployment_id=deployment.pk, kind="stop", now=JUNE)
+
+
+def test_command_is_claimed_once_and_again_when_its_runner_went_away(as_trader):
+    deployment = DeploymentFactory()
+    command = request_command(deployment_id=deployment.pk, kind="pause", now=JUNE)
+    first, second = uuid4(), uuid4()
+
+    claimed = claim_command(deployment_id=deployment.pk, lease=first, until=SOON, now=JUNE)
+    assert (claimed, claimed.lease) == (command, first)
+    assert claim_command(deployment_id=deployment.pk, lease=second, until=SOON, now=JUNE) is None
+
+    again = claim_command(deployment_id=deployment.pk, lease=second, until=JULY, now=SOON)
+    assert again.lease == second
+    with pytest.raises(LeaseLost):
+        finish_command(command_id=command.pk, lease=first, outcome="Done", now=SOON)
+    finish_command(command_id=command.pk, lease=second, outcome="Done", now=SOON)
+    command.refresh_from_db()
+    assert (command.status, command.outcome, command.finished_at) == ("done", "Done", SOON)
+
+
+@pytest.mark.parametrize(
+    ("kind", "before", "after"),
+    [("pause", "running", "paused"), ("resume", "paused", "running"), ("stop", "running", "stopped")],
+)
+def test_carrying_out_a_command_changes_the_row(as_trader, kind, before, after):
+    deployment = DeploymentFactory(status=before)
+    command = request_command(deployment_id=deployment.pk, kind=kind, now=JUNE)
+
+    carry_out(command=command, now=SOON)
+
+    assert get_deployment(deployment.pk).status == after
+
+
+def test_redeploy_moves_to_the_newest_version_and_keeps_positions(as_trader):
+    version = save_skill()
+    deployment = deploy_skill(skill_id=version.skill_id, now=JUNE)
+    trade = TradeFactory(deployment=deployment, still_open=True)
+    newest = save_draft(draft_id=edit_skill(version, description="Better").pk, now=SOON)
+
+    carry_out(command=request_command(deployment_id=deployment.pk, kind="redeploy", now=SOON), now=SOON)
+
+    trade.refresh_from_db()
+    assert get_deployment(deployment.pk).version == newest
+    assert trade.status == "open"
+
+
+def test_one_runner_holds_a_deployment(as_trader):
+    deployment = DeploymentFactory()
+    mine, theirs = uuid4(), uuid4()
+
+    assert claim_deployment(deployment_id=deployment.pk, lease=mine, until=SOON, now=JUNE)
+    assert not claim_deployment(deployment_id=deployment.pk, lease=theirs, until=SOON, now=JUNE)
+    release_deployment(deployment_id=deployment.pk, lease=theirs)
+    assert not claim_deployment(deployment_id=deployment.pk, lease=theirs, until=SOON, now=JUNE)
+    assert claim_deployment(deployment_id=deployment.pk, lease=theirs, until=JULY, now=SOON)
+    release_deployment(deployment_id=deployment.pk, lease=theirs)
+    assert Deployment.objects.get().lease is None
+
+
+def test_halt_ends_by_the_clock_and_is_never_shortened(as_trader):
+    deployment = DeploymentFactory()
+    halt_deployment(deployment_id=deployment.pk, code="R6_DAILY_LOSS_HALT", until=JULY)
+    halt_deployment(deployment_id=deployment.pk, code="R6_DAILY_LOSS_HALT", until=SOON)
+
+    assert not lift_halt(deployment_id=deployment.pk, now=SOON)
+    assert get_deployment(deployment.pk).halted_until == JULY
+    assert lift_halt(deployment_id=deployment.pk, now=JULY)
+    assert get_deployment(deployment.pk).halt_code == ""

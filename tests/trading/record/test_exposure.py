@@ -1,0 +1,75 @@
+from datetime import timedelta
+from decimal import Decimal
+
+import pytest
+
+from tests.factories.memory import MAY
+from tests.factories.record import (
+    BarFactory,
+    DeploymentFactory,
+    MarketEventFactory,
+    TradeFactory,
+)
+from tests.owners import as_owner
+from trading.record.deployment_queries import DeploymentNotFound
+from trading.record.exposure import list_deployment_exposures
+
+HOUR = timedelta(hours=1)
+D = Decimal
+
+
+def past_event(days: int, before: int, after: int) -> None:
+    at = MAY - timedelta(days=days)
+    MarketEventFactory(starts_at=at)
+    for minute, price in ((-1, before), (59, after)):
+        BarFactory(
+            interval="1m",
+            opened_at=at + timedelta(minutes=minute),
+            open=D(price),
+            high=D(price),
+            low=D(price),
+            close=D(price),
+        )
+
+
+def test_exposure_of_a_position_to_an_event(as_trader, django_assert_max_num_queries):
+    for days, after in ((10, 103), (20, 98), (30, 101)):
+        past_event(days, 100, after)
+    MarketEventFactory(starts_at=MAY - timedelta(days=40))  # without bars
+    coming = MarketEventFactory(starts_at=MAY + HOUR)
+    elsewhere = MarketEventFactory(kind="token_unlock", symbols=["ARB"], starts_at=MAY + HOUR)
+    deployment = DeploymentFactory()
+    TradeFactory(deployment=deployment, still_open=True)
+
+    with django_assert_max_num_queries(12):
+        (found,) = list_deployment_exposures(deployment.pk, [coming, elsewhere], MAY)
+
+    assert (found.event.pk, found.trade.symbol, found.trade.side) == (coming.pk, "BTC", "long")
+    assert (found.notional_usd, found.past.events) == (206, 3)
+    assert (found.past.median_abs_move_fraction, found.past.worst_move_fraction) == pytest.approx((0.02, -0.02))
+
+
+def test_exposure_with_few_past_events_says_how_few(as_trader):
+    past_event(10, 100, 90)
+    deployment = DeploymentFactory()
+    TradeFactory(deployment=deployment, still_open=True, side="short", quantity=D(-2))
+
+    (found,) = list_deployment_exposures(deployment.pk, [MarketEventFactory(starts_at=MAY + HOUR)], MAY)
+
+    assert (found.past.events, found.past.median_abs_move_fraction, found.past.worst_move_fraction) == (1, None, None)
+
+
+def test_exposure_to_many_events_asks_for_each_price_once(as_trader, django_assert_max_num_queries):
+    deployment = DeploymentFactory()
+    TradeFactory(deployment=deployment, still_open=True)
+    events = [MarketEventFactory(starts_at=MAY + HOUR) for _ in range(9)]
+
+    with django_assert_max_num_queries(12):
+        assert len(list_deployment_exposures(deployment.pk, events, MAY)) == 9
+
+
+def test_exposure_of_somebody_elses_deployment_is_not_there(as_trader, stranger):
+    theirs = as_owner(stranger, DeploymentFactory)
+
+    with pytest.raises(DeploymentNotFound):
+        list_deployment_exposures(theirs.pk, [], MAY)

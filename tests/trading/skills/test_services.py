@@ -1,0 +1,260 @@
+from uuid import uuid4
+
+import pytest
+
+from tests.factories.memory import JULY, JUNE
+from tests.factories.record import (
+    WHOLE,
+    DeploymentFactory,
+    SkillDraftFactory,
+    SkillVersionFactory,
+)
+from tests.owners import as_owner
+from tests.trading.drafting import BASICS, SOON, edit_skill, save_skill
+from trading.models import Deployment, Skill, SkillDraft, SkillVersion
+from trading.record.deployment_queries import DeploymentNotFound
+from trading.record.deployments import (
+    claim_deployment,
+    deploy_skill,
+    request_command,
+)
+from trading.skills.queries import DraftNotFound, SkillNotFound, find_draft_of_chat, list_open_drafts
+from trading.skills.schemas import PayloadInvalid, parse_payload
+from trading.skills.services import (
+    DraftOutdated,
+    SkillArchived,
+    SkillInUse,
+    SkillNameTaken,
+    agent_models,
+    allowed_models,
+    apply_template_to_draft,
+    archive_skill,
+    discard_draft,
+    list_save_problems,
+    patch_draft,
+    reflection_models,
+    save_draft,
+    start_draft,
+)
+
+
+def test_draft_becomes_a_skill(as_trader):
+    version = save_skill()
+
+    skill = Skill.objects.get()
+    assert (skill.name, skill.trading_style, skill.latest_version) == ("Dips", "swing", 1)
+    assert version.payload["strategy"]["thesis"] == "Dips are bought"
+    assert list_open_drafts() == []
+
+
+def test_draft_of_a_new_skill_is_taken_up_again(as_trader):
+    first = start_draft(now=JUNE)
+
+    assert start_draft(now=SOON) == first
+    assert SkillDraft.objects.get().created_at == JUNE
+
+
+def test_draft_notes_the_chat_that_writes_it_last(as_trader):
+    first, second = uuid4(), uuid4()
+
+    start_draft(conversation_id=first, now=JUNE)
+    start_draft(conversation_id=second, now=JUNE)
+    start_draft(now=JUNE)
+
+    assert (find_draft_of_chat(second), find_draft_of_chat(first)) == (SkillDraft.objects.get(), None)
+
+
+def test_draft_of_an_archived_skill_is_not_begun(as_trader):
+    version = save_skill()
+    archive_skill(skill_id=version.skill_id, now=SOON)
+
+    with pytest.raises(SkillArchived):
+        start_draft(skill_id=version.skill_id, now=SOON)
+    assert list_open_drafts() == []
+
+
+def test_save_problems_name_what_is_missing_and_then_the_models(as_trader):
+    missing = list_save_problems({"name": "Dips", "model": "other/model"})
+    models = list_save_problems({**WHOLE, "model": "other/model"})
+
+    assert ("trading_style", "is missing") in [(one.field, one.problem) for one in missing]
+    assert [one.field for one in models] == ["model"]
+    assert list_save_problems(WHOLE) == []
+
+
+def test_draft_of_a_skill_starts_from_its_newest_version(as_trader):
+    version = save_skill()
+
+    draft = edit_skill(version, description="Better")
+
+    assert (draft.base_skill_id, draft.base_version) == (version.skill_id, 1)
+    assert draft.payload == {**version.payload, "description": "Better"}
+
+
+def test_unfinished_draft_says_what_is_missing_and_stays(as_trader):
+    draft = start_draft(now=JUNE)
+
+    with pytest.raises(PayloadInvalid, match="name: is missing"):
+        save_draft(draft_id=draft.pk, now=JUNE)
+
+    assert list_open_drafts() == [draft]
+
+
+def test_patch_that_is_wrong_changes_nothing(as_trader):
+    draft = start_draft(now=JUNE)
+
+    with pytest.raises(PayloadInvalid):
+        patch_draft(draft_id=draft.pk, patch={"name": "x", "maxSteps": 0}, now=SOON)
+
+    assert "name" not in SkillDraft.objects.get().payload
+
+
+@pytest.mark.parametrize(
+    ("patch", "field"),
+    [
+        ({"model": "other/model"}, "model"),
+        ({"context": {"memory": {"reflection": {"model": "other/model"}}}}, "context.memory.reflection.model"),
+    ],
+    ids=["agent", "reflection"],
+)
+def test_skill_with_a_model_that_is_not_allowed_is_not_saved(as_trader, settings, patch, field):
+    settings.ALLOWED_MODELS = ["site/model", "offline/keel"]
+    draft = start_draft(now=JUNE)
+    patch_draft(
+        draft_id=draft.pk,
+        patch={**BASICS, **patch, "context": {**BASICS["context"], **patch.get("context", {})}},
+        now=JUNE,
+    )
+
+    with pytest.raises(
+        PayloadInvalid, match="other/model is not allowed here; choose one of site/model, offline/keel"
+    ) as caught:
+        save_draft(draft_id=draft.pk, now=JUNE)
+    assert [error.field for error in caught.value.errors] == [field]
+    assert list_open_drafts() == [draft]
+    assert not Skill.objects.exists()
+
+
+def test_skill_with_allowed_models_is_saved(as_trader, settings):
+    settings.ALLOWED_MODELS = ["site/model"]
+    memory = {"reflection": {"model": "site/model"}}
+
+    version = save_skill(model="site/model", context={"symbols": ["BTC"], "memory": memory})
+
+    assert version.payload["model"] == "site/model"
+    assert allowed_models() == ["site/model"]
+
+
+@pytest.mark.parametrize(
+    ("named", "tried"),
+    [
+        (None, ["site/own"]),
+        ("site/other", ["site/other", "site/own"]),
+        ("site/own", ["site/own"]),
+        ("gone/model", ["site/own"]),
+    ],
+    ids=["none", "its own", "the site's", "no longer allowed"],
+)
+def test_models_of_a_skill_are_its_own_while_allowed_and_then_the_sites(settings, named, tried):
+    settings.ALLOWED_MODELS = ["site/own", "site/other"]
+    settings.TRADING_AGENT_MODEL = settings.REFLECTION_MODEL = "site/own"
+    payload = parse_payload({**BASICS, "model": named})
+    dial = {"reflection": {"model": named}}
+
+    assert agent_models(payload) == tried
+    assert reflection_models(payload) == ["site/own"]
+    assert reflection_models(parse_payload({**BASICS, "context": {"symbols": ["BTC"], "memory": dial}})) == tried
+
+
+def test_style_is_fixed_once_saved(as_trader):
+    version = save_skill()
+
+    with pytest.raises(PayloadInvalid, match="trading_style: is fixed as swing"):
+        edit_skill(version, trading_style="day")
+    assert (
+        apply_template_to_draft(draft_id=list_open_drafts()[0].pk, template="range_fade", now=SOON).payload[
+            "trading_style"
+        ]
+        == "swing"
+    )
+
+
+def test_saved_again_is_the_next_version_and_the_old_one_stays(as_trader):
+    first = save_skill()
+
+    second = save_draft(draft_id=edit_skill(first, name="Dips 2").pk, now=SOON)
+
+    assert (second.version, Skill.objects.get().name, Skill.objects.get().latest_version) == (2, "Dips 2", 2)
+    assert SkillVersion.objects.get(version=1).payload["name"] == "Dips"
+
+
+def test_saved_without_a_change_makes_no_version(as_trader):
+    first = save_skill()
+
+    assert save_draft(draft_id=edit_skill(first).pk, now=SOON) == first
+    assert SkillVersion.objects.count() == 1
+
+
+def test_draft_of_an_old_version_is_refused_unless_it_is_meant(as_trader):
+    first = save_skill()
+    draft = edit_skill(first, description="Mine")
+    SkillVersionFactory(skill=first.skill, version=2, payload=first.payload)
+    Skill.objects.update(latest_version=2)
+
+    with pytest.raises(DraftOutdated, match="at version 2 by now"):
+        save_draft(draft_id=draft.pk, now=SOON)
+
+    assert save_draft(draft_id=draft.pk, over_newer=True, now=SOON).version == 3
+
+
+def test_name_of_another_skill_is_refused(as_trader):
+    save_skill()
+
+    with pytest.raises(SkillNameTaken):
+        save_skill(name="dips")
+
+    assert Skill.objects.count() == 1
+    assert len(list_open_drafts()) == 1
+
+
+def test_draft_that_was_given_up_is_gone(as_trader):
+    draft = start_draft(now=JUNE)
+    discard_draft(draft_id=draft.pk, now=SOON)
+
+    with pytest.raises(DraftNotFound):
+        patch_draft(draft_id=draft.pk, patch={}, now=SOON)
+    assert start_draft(now=SOON) != draft
+
+
+def test_rows_of_somebody_else_are_not_there(as_trader, stranger):
+    draft = as_owner(stranger, SkillDraftFactory)
+    theirs = as_owner(stranger, DeploymentFactory)
+
+    for work in (
+        lambda: patch_draft(draft_id=draft.pk, patch={}, now=JUNE),
+        lambda: save_draft(draft_id=draft.pk, now=JUNE),
+        lambda: discard_draft(draft_id=draft.pk, now=JUNE),
+    ):
+        with pytest.raises(DraftNotFound):
+            work()
+    for work in (
+        lambda: start_draft(skill_id=theirs.skill_id, now=JUNE),
+        lambda: deploy_skill(skill_id=theirs.skill_id, now=JUNE),
+        lambda: archive_skill(skill_id=theirs.skill_id, now=JUNE),
+    ):
+        with pytest.raises(SkillNotFound):
+            work()
+    with pytest.raises(DeploymentNotFound):
+        request_command(deployment_id=theirs.pk, kind="stop", now=JUNE)
+    assert claim_deployment(deployment_id=theirs.pk, lease=uuid4(), until=SOON, now=JUNE) is False
+
+
+def test_skill_that_runs_cannot_be_archived(as_trader):
+    deployment = DeploymentFactory()
+
+    with pytest.raises(SkillInUse):
+        archive_skill(skill_id=deployment.skill_id, now=JUNE)
+    Deployment.objects.update(status="stopped")
+
+    assert archive_skill(skill_id=deployment.skill_id, now=JUNE).archived_at == JUNE
+    assert archive_skill(skill_id=deployment.skill_id, now=JULY).archived_at == JUNE
