@@ -36,7 +36,7 @@ from config.lib.llm.door import Completion  # noqa: E402
 from config.lib.owned import owned_tx  # noqa: E402
 from config.offline.provider import OfflineProvider  # noqa: E402
 from tests.trading.ticking import make_deployment  # noqa: E402
-from trading.market.imports.bars import in_pages, longer_than, read_bars, store_bars  # noqa: E402
+from trading.market.imports.bars import list_longer_intervals, read_bars, split_pages, store_bars  # noqa: E402
 from trading.models import BacktestRun, Bar, Trade, Trader  # noqa: E402
 from trading.runs.backtest import run_backtest  # noqa: E402
 
@@ -48,7 +48,7 @@ GOAL_SECONDS = 60
 def fill_market() -> None:
     path = os.environ.get("BENCH_BARS")
     bars = read_bars(Path(path), symbol="BTC", interval="1m", source="benchmark") if path else walk()
-    store_bars(in_pages(bars), aggregate=longer_than("1m"))
+    store_bars(split_pages(bars), aggregate=list_longer_intervals("1m"))
 
 
 def walk() -> Iterator[Bar]:

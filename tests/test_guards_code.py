@@ -24,8 +24,8 @@ RAW_SQL = {
     "config.lib.search.index.count_holders": "no model has the table of the index; its tokens are of one owner",
     "chat.conversations.queries.get_standing": "one round trip before the first token",
     "chat.conversations.queries.history": "before the first token, too",
-    "trading.record.ledger_rows._write": "twenty times as fast, for a backtest and a tick of many symbols",
-    "trading.market.imports.bars._write": "a month of minutes in seconds; nobody's rows",
+    "trading.record.ledger_rows._write_rows": "twenty times as fast, for a backtest and a tick of many symbols",
+    "trading.market.imports.bars._write_bars": "a month of minutes in seconds; nobody's rows",
 }
 CLOCKS = {
     "chat.turns.turn._clock": "the turn is the interface of its own background work",
@@ -497,7 +497,7 @@ def test_nothing_waits_while_a_door_is_open():
 
 DEEDS = {"run_action"}  # queues what a card says
 # Queue a deed in another way, or mark one as done.
-OTHER_DEEDS = {"request_command", "deploy_skill", "start_backtest", "carry_out", "claim_command", "finish_command"}
+OTHER_DEEDS = {"request_command", "deploy_skill", "start_backtest", "apply_command", "claim_command", "finish_command"}
 OTHER_DEEDS |= {"claim_backtest", "finish_backtest", "cancel_backtest"}
 ROWS_OF_DEEDS = {"DeploymentCommand", "BacktestRun", "Deployment", "Order", "Trade", "Fill"}
 WRITES = {"create", "get_or_create", "bulk_create", "update_or_create", "update", "bulk_update", "delete", "save"}

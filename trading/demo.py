@@ -18,9 +18,9 @@ from django.conf import settings
 from config.lib.owned import owned, owned_tx
 from trading.agent.decide import Ask, asking
 from trading.market.imports.bars import aggregate_bars
-from trading.market.imports.events import shipped_events, store_events
+from trading.market.imports.events import iter_shipped_events, store_events
 from trading.market.imports.news import store_news
-from trading.market.simulation import HISTORY, SEED, SYMBOLS, extend_market, list_simulated_symbols, simulated_bars
+from trading.market.simulation import HISTORY, SEED, SYMBOLS, extend_market, iter_simulated_bars, list_simulated_symbols
 from trading.market.tape import ReplayTape
 from trading.models import Bar, NewsItem, Skill, SkillVersion, Trade
 from trading.record.backtests import claim_backtest, start_backtest
@@ -107,7 +107,7 @@ _NEWS: Final[list[tuple[float, str, list[str], float | None]]] = [
 ]
 
 
-def seed(user_id: int, *, clock: Clock, report: Report = lambda _: None, lengths: Lengths = ALL) -> dict[str, int]:
+def seed_demo(user_id: int, *, clock: Clock, report: Report = lambda _: None, lengths: Lengths = ALL) -> dict[str, int]:
     """Give a new user the demo's skills and their record up to now; return how many of what.
 
     Does nothing for a user who has skills already. Opens its own doors.
@@ -116,9 +116,9 @@ def seed(user_id: int, *, clock: Clock, report: Report = lambda _: None, lengths
     with owned(user_id):
         if Skill.objects.exists():
             return {"skills": 0}
-    store_events(shipped_events())
+    store_events(iter_shipped_events())
     _publish_news(now)
-    first = SEED if list_simulated_symbols() else _seed_of_a_breakout(now)
+    first = SEED if list_simulated_symbols() else _find_breakout_seed(now)
     skipped = extend_market(now=now, history=lengths.history, seed=first, report=report).skipped
     with owned_tx(user_id):
         made = _make_skills(now, lengths, is_played=not skipped)
@@ -127,7 +127,7 @@ def seed(user_id: int, *, clock: Clock, report: Report = lambda _: None, lengths
         return {"skills": 2, "trades": 0}
     with asking([settings.OFFLINE_MODEL]) as ask:
         for deployment_id in made.deployment_ids:
-            _play(deployment_id, made.lease, user_id=user_id, ask=ask, clock=clock, report=report)
+            _play_deployment(deployment_id, made.lease, user_id=user_id, ask=ask, clock=clock, report=report)
         _play_backtest(made, user_id=user_id, ask=ask, clock=clock, report=report)
     with owned(user_id):
         return {"skills": 2, "trades": Trade.objects.filter(deployment__in=made.deployment_ids).count()}
@@ -156,7 +156,7 @@ def _publish_news(now: datetime) -> None:
     store_news(items)
 
 
-def _seed_of_a_breakout(now: datetime) -> int:
+def _find_breakout_seed(now: datetime) -> int:
     """Return the first seed of whose market a symbol has just left its range upwards: there is a position to show."""
     seeds = islice(count(SEED), _SEEDS_TRIED)
     return next((seed for seed in seeds if any(_breaks_out(symbol, seed, now) for symbol in SYMBOLS)), SEED)
@@ -167,7 +167,7 @@ def _breaks_out(symbol: str, seed: int, now: datetime) -> bool:
 
     There are two bars at least to buy at: at one of them it may have been busy with another symbol.
     """
-    bars = list(aggregate_bars(simulated_bars(symbol, now - timedelta(days=6), now, seed=seed), "4h"))
+    bars = list(aggregate_bars(iter_simulated_bars(symbol, now - timedelta(days=6), now, seed=seed), "4h"))
     return sum(_holds_since(bars, entry) for entry in range(len(bars) - 6, len(bars) - 1)) > 1
 
 
@@ -222,7 +222,7 @@ def _save_skill(template: str, patch: dict[str, Any], now: datetime) -> SkillVer
 # --- What they did ---
 
 
-def _play(deployment_id: UUID, lease: UUID, *, user_id: int, ask: Ask, clock: Clock, report: Report) -> None:
+def _play_deployment(deployment_id: UUID, lease: UUID, *, user_id: int, ask: Ask, clock: Clock, report: Report) -> None:
     """Do the ticks of a deployment from its beginning up to now, lessons and all; then the worker goes on with it."""
     with owned(user_id):
         deployment = get_deployment(deployment_id)

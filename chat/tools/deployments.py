@@ -23,9 +23,9 @@ from config.lib.figures import format_instant, round_usd
 from config.lib.text import prompt_line
 from trading.market.queries import Mark, find_marks
 from trading.models import DecisionSnapshot
-from trading.record.deployment_queries import ListedDeployment, list_deployments, positions_of
+from trading.record.deployment_queries import ListedDeployment, list_deployments, list_open_positions
 from trading.record.notes import list_active_notes
-from trading.record.trade_queries import TradeFilter, last_closed
+from trading.record.trade_queries import TradeFilter, list_last_closed
 
 POSITIONS: Final = 20  # of one deployment, the newest; others it has are counted
 REFUSALS: Final = 3  # of one deployment, the newest of the last day
@@ -52,7 +52,7 @@ def _get_my_deployments(context: ToolContext, args: GetMyDeploymentsArgs) -> Res
     result: Row = {"deployments": rows}
     if with_trades:
         which = TradeFilter(deployment_id=args.deployment_id)
-        result["trades"] = [trade_row(trade) for trade in last_closed(which, TRADES)]
+        result["trades"] = [trade_row(trade) for trade in list_last_closed(which, TRADES)]
     if with_lessons:
         notes = list_active_notes([one.deployment for one in listed])
         result["lessons"] = [lesson_row(note) for note in notes]
@@ -88,7 +88,7 @@ GET_MY_DEPLOYMENTS = Tool(
 
 def _deployment(listed: ListedDeployment, marks: Mapping[str, Mark], now: datetime, *, with_reasons: bool) -> Row:
     deployment = listed.deployment
-    positions = positions_of(deployment, listed.positions[:POSITIONS], marks)
+    positions = list_open_positions(deployment, listed.positions[:POSITIONS], marks)
     return {
         "deployment_id": str(deployment.pk),
         "skill_id": str(deployment.skill_id),

@@ -12,7 +12,7 @@ from chat.tools.base import Result, Tool, ToolContext
 from chat.tools.records import Row, count_rows, within_limits
 from config.lib.figures import format_instant, round_number, round_pct, round_price, round_usd
 from config.lib.text import prompt_line
-from trading.market.queries import Overview, list_events, list_news, list_symbols, overview
+from trading.market.queries import Overview, get_overview, list_events, list_news, list_symbols
 from trading.models import MarketEvent, NewsItem
 from trading.models.choices import EventKind
 from trading.record.exposure import Exposure, list_deployment_exposures
@@ -66,7 +66,7 @@ def _get_market_overview(context: ToolContext, args: GetMarketOverviewArgs) -> R
     symbols = list(dict.fromkeys(args.symbols)) or list_symbols_in_use()[:MARKETS] or list_symbols(MARKETS)
     return {
         "as_of": format_instant(context.now),
-        "markets": [_market(overview(symbol, context.now)) for symbol in symbols],
+        "markets": [_market(get_overview(symbol, context.now)) for symbol in symbols],
     }
 
 

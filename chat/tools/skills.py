@@ -22,7 +22,7 @@ from chat.tools.records import (
 from config.lib.figures import format_instant, round_number, round_pct, round_usd
 from config.lib.text import prompt_line
 from trading.models import BacktestRun, BrokerKind, SkillDraft
-from trading.record.trade_queries import record_of_skill, skill_performance
+from trading.record.trade_queries import get_skill_performance, get_skill_record
 from trading.skills.queries import ListedSkill, get_skill, list_open_drafts, list_skills
 
 _MODES: Final = {"backtest": "in backtests", "paper": "on paper", "live": "live"}
@@ -77,12 +77,12 @@ def _get_skill_performance(context: ToolContext, args: GetSkillPerformanceArgs) 
         "latest_version": skill.latest_version,
     }
     if args.detail in ("summary", "full"):
-        by_kind = skill_performance(skill.pk)
+        by_kind = get_skill_performance(skill.pk)
         result["summary"] = {
             kind.value: performance_row(by_kind[kind]) if kind in by_kind else None for kind in BrokerKind
         }
     if args.detail != "summary":
-        record = record_of_skill(skill.pk, TRADES)
+        record = get_skill_record(skill.pk, TRADES)
         result["record_of"] = "backtest" if record.backtest else "deployments"
         if args.detail in ("trades", "full"):
             result["trades"] = [trade_row(trade) for trade in record.trades]

@@ -6,7 +6,7 @@ from django.db import transaction
 from config.lib.owned import owned
 from tests.factories.record import BarFactory
 from tests.factories.trading import TraderFactory
-from trading.demo import NEWS_SOURCE, Lengths, seed
+from trading.demo import NEWS_SOURCE, Lengths, seed_demo
 from trading.models import (
     BacktestRun,
     Bar,
@@ -23,7 +23,7 @@ from trading.models import (
     Trade,
     WorkStatus,
 )
-from trading.runs.due import due_at, list_due
+from trading.runs.due import find_due_instant, list_due
 from trading.skills.queries import compare_versions
 
 NOW = datetime(2026, 3, 5, 6, 42, 17, tzinfo=UTC)
@@ -46,7 +46,7 @@ class Demo:
         self.made = self.seed()
 
     def seed(self, at=NOW):
-        return seed(self.user.pk, clock=lambda: at, report=self.told.append, lengths=SHORT)
+        return seed_demo(self.user.pk, clock=lambda: at, report=self.told.append, lengths=SHORT)
 
     def counts(self):
         models = (Skill, SkillDraft, Deployment, BacktestRun, DecisionSnapshot, Trade, Fill, ReflectionNote)
@@ -128,7 +128,7 @@ def test_lessons_were_written_and_superseded(scope):
 def test_it_goes_on_live(demo):
     assert [due.deployment_id for due in list_due(NOW)] == []
     with owned(demo.user):
-        assert due_at(deployed("Funding fade"), NOW + timedelta(hours=1, minutes=5)) == NOW.replace(
+        assert find_due_instant(deployed("Funding fade"), NOW + timedelta(hours=1, minutes=5)) == NOW.replace(
             hour=7, minute=0, second=0
         )
 
@@ -158,7 +158,7 @@ def test_where_the_market_is_real_nothing_is_played(trader):
     Bar.objects.all().delete()  # those of the demo above, if it stands
     BarFactory(symbol="BTC", opened_at=NOW - timedelta(days=1))
 
-    made = seed(trader.pk, clock=clock, report=told.append, lengths=Lengths(history=timedelta(hours=1)))
+    made = seed_demo(trader.pk, clock=clock, report=told.append, lengths=Lengths(history=timedelta(hours=1)))
 
     assert made == {"skills": 2, "trades": 0}
     assert told[-1].startswith("BTC have a market from elsewhere")

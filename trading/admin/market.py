@@ -10,7 +10,7 @@ from django.http import HttpRequest
 
 from config.lib.text import one_line
 from trading.admin.look_only import LookOnlyAdmin
-from trading.market.imports.events import symbols_of
+from trading.market.imports.events import parse_symbols
 from trading.models import Bar, FundingRate, MarketEvent, NewsItem
 
 
@@ -56,7 +56,7 @@ class _Lines(forms.ModelForm):
         if not isinstance(given, list):
             raise ValidationError('A list of symbols, such as ["BTC", "ETH"]; empty for all.')
         try:
-            return symbols_of(given)
+            return parse_symbols(given)
         except ValueError as error:
             raise ValidationError(f"This cannot be a symbol: {error}.") from error
 

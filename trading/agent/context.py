@@ -28,12 +28,12 @@ from config.lib.figures import (
 )
 from config.lib.text import prompt_line
 from trading.agent.prompts import Lessons, system_segments
-from trading.market.queries import Overview, find_marks, list_events, list_news, overview
+from trading.market.queries import Overview, find_marks, get_overview, list_events, list_news
 from trading.market.tape import STORED, Tape
 from trading.models import Bar, DecisionSnapshot, Deployment, MarketEvent, NewsItem, ReflectionNote, Trade
 from trading.record.deployment_queries import find_last_decision
 from trading.record.notes import find_active_note
-from trading.record.trade_queries import equity_at_midnight, latest_equity, list_closed, list_open
+from trading.record.trade_queries import get_equity_at_midnight, get_latest_equity, list_closed, list_open
 from trading.skills.schemas import MemoryDial, SkillPayload, parse_payload
 
 HIGHER_BARS: Final = 12  # of each higher timeframe
@@ -111,8 +111,8 @@ def lessons_of_note(note: ReflectionNote) -> Lessons:
 def preview(deployment: Deployment, *, at: datetime) -> AgentPrompt:
     """Return what the agent would see if it ticked at an instant, with the account as its last tick left it."""
     payload = parse_payload(deployment.version.payload)
-    equity = latest_equity(deployment)
-    portfolio = Portfolio(equity, equity_at_midnight(deployment, at), is_halted=deployment.is_halted_at(at))
+    equity = get_latest_equity(deployment)
+    portfolio = Portfolio(equity, get_equity_at_midnight(deployment, at), is_halted=deployment.is_halted_at(at))
     before = find_last_decision(deployment)
     last = None if before is None else last_decision_of(before)
     record = read_record(deployment.pk, payload)
@@ -158,7 +158,7 @@ def gather_context(
             symbol: {interval: tape.last_bars(symbol, interval, at, HIGHER_BARS) for interval in dial.higher_timeframes}
             for symbol in symbols
         },
-        overviews=[overview(symbol, at, tape) for symbol in symbols],
+        overviews=[get_overview(symbol, at, tape) for symbol in symbols],
         news=list_news(
             symbols, since=at - timedelta(hours=dial.news_lookback_hours), now=at, limit=dial.news_top_k, tape=tape
         ),

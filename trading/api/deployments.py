@@ -43,7 +43,7 @@ from trading.record.decisions import get_decision
 from trading.record.deployment_queries import get_deployment
 from trading.record.deployments import deploy_skill, request_command
 from trading.record.notes import find_active_note, get_note, keep_note_for_skill
-from trading.record.trade_queries import latest_equity, list_open
+from trading.record.trade_queries import get_latest_equity, list_open
 from trading.skills.schemas import parse_payload
 
 _NEWEST: Final = ("-created_at", "id")
@@ -89,7 +89,7 @@ class DeploymentView(ApiView):
         """Return a deployment with its account after the last tick."""
         deployment = get_deployment(deployment_id)
         account = {
-            "equity_usd": AmountField().to_representation(latest_equity(deployment)),
+            "equity_usd": AmountField().to_representation(get_latest_equity(deployment)),
             "positions": TradeSerializer(list_open(deployment_id), many=True).data,
         }
         return Response({**DeploymentSerializer(deployment).data, **account})
@@ -177,7 +177,7 @@ class CommandsView(ApiView):
 def _gather_memory(deployment: Deployment, at: datetime) -> ContextInputs:
     """Return as much of what an agent sees as its memory is made of; an agent elsewhere has the market from there."""
     payload = parse_payload(deployment.version.payload)
-    record, equity = read_record(deployment.pk, payload), latest_equity(deployment)
+    record, equity = read_record(deployment.pk, payload), get_latest_equity(deployment)
     found = find_marks({trade.symbol for trade in record.open_trades}, at)
     marks = {symbol: mark.price for symbol, mark in found.items()}
     return ContextInputs(at=at, payload=payload, portfolio=Portfolio(equity, equity), marks=marks, record=record)

@@ -12,7 +12,7 @@ from rest_framework.response import Response
 from config.lib.owned import owned_tx
 from config.lib.rest.views import ApiRequest, ApiView
 from trading.api.serializers.pushes import FillsInput, PushedSerializer, TickedSerializer, TickInput
-from trading.market.queries import regime_at
+from trading.market.queries import get_regime
 from trading.models import OrderOrigin
 from trading.record.deployments import get_pushed_deployment
 from trading.record.executions import Execution
@@ -62,7 +62,7 @@ class TicksView(ApiView):
                 skill_version=deployment.version.version,
                 intents={one["fill_id"]: _intent(one) for one in fields["reasons"] if "fill_id" in one},
                 symbol_intents={one["symbol"]: _intent(one) for one in fields["reasons"] if "symbol" in one},
-                regimes={symbol: regime_at(symbol, tick.at) for symbol in _named(tick)},
+                regimes={symbol: get_regime(symbol, tick.at) for symbol in _named(tick)},
                 equity_usd=fields["equity_usd"],
                 now=now,
             )

@@ -35,7 +35,7 @@ from trading.api.serializers.skills import (
 )
 from trading.models import DraftStatus, ReflectionNote, Skill, SkillDraft, SkillVersion
 from trading.record.deployments import deploy_skill
-from trading.record.trade_queries import skill_performance
+from trading.record.trade_queries import get_skill_performance
 from trading.skills.queries import DraftNotFound, compare_versions, get_skill, get_version
 from trading.skills.schemas import PayloadInvalid, list_problems
 from trading.skills.services import (
@@ -139,7 +139,9 @@ class SkillPerformanceView(ApiView):
     @extend_schema(operation_id="get_skill_performance", tags=["skills"], responses=SkillPerformanceSerializer)
     def get(self, request: ApiRequest, skill_id: UUID) -> Response:
         """Return what a skill's closed trades come to, by the kind of deployment."""
-        kinds = [{"broker_kind": kind, "performance": numbers} for kind, numbers in skill_performance(skill_id).items()]
+        kinds = [
+            {"broker_kind": kind, "performance": numbers} for kind, numbers in get_skill_performance(skill_id).items()
+        ]
         return Response(SkillPerformanceSerializer({"kinds": kinds}).data)
 
 

@@ -26,7 +26,7 @@ from trading.market.queries import list_events
 from trading.models import Trade
 from trading.record.deployment_queries import get_deployment
 from trading.record.exposure import list_deployment_exposures
-from trading.record.trade_queries import TradeFilter, get_trade, list_fills, trades_that_fit
+from trading.record.trade_queries import TradeFilter, get_trade, list_fills, select_trades
 
 # Of columns that are never null and that every database compares exactly.
 _ORDERS: Final = {
@@ -58,7 +58,7 @@ class DeploymentTradesView(ApiView):
 
 def _page(query: dict[str, Any]) -> Page[Trade]:
     page = {name: query.pop(name) for name in ("cursor", "limit")}
-    return page_of(trades_that_fit(TradeFilter(**query)).defer("state"), by=_ORDERS[query["order"]], **page)
+    return page_of(select_trades(TradeFilter(**query)).defer("state"), by=_ORDERS[query["order"]], **page)
 
 
 class TradeView(ApiView):

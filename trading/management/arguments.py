@@ -4,7 +4,7 @@ from argparse import ArgumentTypeError
 from datetime import datetime
 from decimal import Decimal
 
-from trading.market.imports.rows import instant
+from trading.market.imports.rows import parse_instant
 from trading.models.choices import INTERVALS
 from trading.skills.schemas import symbol_name
 
@@ -20,7 +20,7 @@ def symbol_argument(text: str) -> str:
 def instant_argument(text: str) -> datetime:
     """Return an instant of ISO 8601, in UTC unless it says otherwise."""
     try:
-        return instant(text)
+        return parse_instant(text)
     except ValueError as error:
         raise ArgumentTypeError(f"{error}; write 2026-01-31 or 2026-01-31T12:00") from error
 

@@ -17,7 +17,7 @@ def add_optional_user_argument(parser: CommandParser) -> None:
     parser.add_argument("--user", metavar="EMAIL", help="whose it is; by default the owner of the deployment")
 
 
-def owner_of_deployment(deployment_id: UUID, *, email: str | None) -> AbstractBaseUser:
+def find_deployment_owner(deployment_id: UUID, *, email: str | None) -> AbstractBaseUser:
     """Return whose the deployment is; with an address, of that user's alone. Raises DeploymentNotFound."""
     if email is not None:
         user = user_by_email(email)
@@ -33,7 +33,7 @@ def owner_of_deployment(deployment_id: UUID, *, email: str | None) -> AbstractBa
     return deployment.user
 
 
-def skill_named(name: str | None) -> Skill:
+def find_skill(name: str | None) -> Skill:
     """Return a skill of the owner in scope by its name or id; without either, the only one.
 
     Raises:

@@ -30,7 +30,7 @@ class Impact:
     worst_move_fraction: float | None  # for the side asked about: below zero is against it
 
 
-def event_move(closes: Sequence[Close], at: datetime, now: datetime) -> float | None:
+def measure_move(closes: Sequence[Close], at: datetime, now: datetime) -> float | None:
     """Return the move (a fraction) in the hour after an event; None if its window is not past or has holes.
 
     From the close of the last bar that had ended when it happened, to that of the last one that ended an hour later.
@@ -51,7 +51,7 @@ def _last_close(closes: Sequence[Close], at: datetime) -> Close | None:
     return closes[number - 1]
 
 
-def impact(moves: Iterable[float | None], *, is_long: bool) -> Impact:
+def measure_impact(moves: Iterable[float | None], *, is_long: bool) -> Impact:
     """Return what past events did to a side; unknown moves do not count."""
     known = [move for move in moves if move is not None]
     if len(known) < MIN_EVENTS:

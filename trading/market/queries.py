@@ -10,8 +10,8 @@ from typing import Final
 
 from django.db.models import Q
 
-from trading.market.moves import WINDOW, Close, event_move
-from trading.market.regime import VOLATILITY_BARS, WARM_BARS, Candle, Regime, classify, realised_volatility
+from trading.market.moves import WINDOW, Close, measure_move
+from trading.market.regime import VOLATILITY_BARS, WARM_BARS, Candle, Regime, classify_regime, realised_volatility
 from trading.market.tape import STORED, Tape
 from trading.models import Bar, MarketEvent, NewsItem
 from trading.models.choices import INTERVALS
@@ -55,19 +55,19 @@ def find_marks(symbols: Collection[str], now: datetime, tape: Tape = STORED) -> 
     return marks
 
 
-def regime_at(symbol: str, now: datetime, tape: Tape = STORED) -> Regime:
+def get_regime(symbol: str, now: datetime, tape: Tape = STORED) -> Regime:
     """Return the regime on the closed hourly bars; unknown if some are missing or the last is old (settled 33)."""
-    return _regime(tape.last_bars(symbol, "1h", now, WARM_BARS), now)
+    return _classify_hours(tape.last_bars(symbol, "1h", now, WARM_BARS), now)
 
 
-def _regime(hours: Sequence[Bar], now: datetime) -> Regime:
+def _classify_hours(hours: Sequence[Bar], now: datetime) -> Regime:
     if len(hours) < WARM_BARS or not _is_whole(hours, now):
         return Regime.UNKNOWN
-    return _classified(tuple(Candle(float(bar.high), float(bar.low), float(bar.close)) for bar in hours))
+    return _classify_cached(tuple(Candle(float(bar.high), float(bar.low), float(bar.close)) for bar in hours))
 
 
 # Within an hour, every tick of every deployment asks about the same bars.
-_classified = lru_cache(maxsize=64)(classify)
+_classify_cached = lru_cache(maxsize=64)(classify_regime)
 
 
 def _is_whole(hours: Sequence[Bar], now: datetime) -> bool:
@@ -79,7 +79,7 @@ def _closed_at(bar: Bar) -> datetime:
     return bar.opened_at + INTERVALS[bar.interval]
 
 
-def overview(symbol: str, now: datetime, tape: Tape = STORED) -> Overview:
+def get_overview(symbol: str, now: datetime, tape: Tape = STORED) -> Overview:
     """Return what a symbol does at an instant."""
     mark, hours = find_marks([symbol], now, tape).get(symbol), tape.last_bars(symbol, "1h", now, WARM_BARS)
     day = hours[-VOLATILITY_BARS - 1 :]
@@ -95,7 +95,7 @@ def overview(symbol: str, now: datetime, tape: Tape = STORED) -> Overview:
         funding_hours=funding.hours if funding else None,
         basis_fraction=float(bar.mark / bar.index - 1) if bar and bar.mark and bar.index else None,
         realised_volatility_fraction=realised_volatility(closes) if closes else None,
-        regime=_regime(hours, now),
+        regime=_classify_hours(hours, now),
         is_simulated=bool(bar and bar.is_simulated),
     )
 
@@ -141,14 +141,14 @@ def is_about(named: Collection[str], symbols: Collection[str]) -> bool:
     return not named or not symbols or not set(named).isdisjoint(symbols)
 
 
-def past_moves(kind: str, symbol: str, now: datetime) -> list[float]:
+def list_past_moves(kind: str, symbol: str, now: datetime) -> list[float]:
     """Return what a symbol did in the hour after each past event of a kind, as far as there are bars for it."""
     events = MarketEvent.objects.filter(kind=kind, starts_at__lte=now - WINDOW).order_by("starts_at")
     instants = [event.starts_at for event in events if is_about(event.symbols, [symbol])]
     closes = _closes_around(symbol, instants)
     found = []
     for at in instants:
-        moves = (event_move(closes.get(interval, []), at, now) for interval in _FINE)
+        moves = (measure_move(closes.get(interval, []), at, now) for interval in _FINE)
         move = next((move for move in moves if move is not None), None)
         if move is not None:
             found.append(move)

@@ -43,7 +43,7 @@ class Candle:
     close: float
 
 
-def classify(candles: Sequence[Candle]) -> Regime:
+def classify_regime(candles: Sequence[Candle]) -> Regime:
     """Return the regime at the end of the last candle; they are hourly, closed, in order and without holes."""
     if len(candles) < WARM_BARS:
         return Regime.UNKNOWN
@@ -52,9 +52,9 @@ def classify(candles: Sequence[Candle]) -> Regime:
     if is_shock(closes):
         return Regime.SHOCK
     signs = (
-        adx(candles) >= TREND_ADX,
-        choppiness(candles) <= TREND_CHOP,
-        efficiency(closes) >= TREND_EFFICIENCY,
+        compute_adx(candles) >= TREND_ADX,
+        compute_choppiness(candles) <= TREND_CHOP,
+        compute_efficiency(closes) >= TREND_EFFICIENCY,
     )
     return Regime.TREND if sum(signs) >= 2 else Regime.CHOP
 
@@ -64,7 +64,7 @@ def simple_returns(values: Sequence[float]) -> list[float]:
     return [after / before - 1 for before, after in pairwise(values)]
 
 
-def deviation(values: Sequence[float]) -> float:
+def sample_deviation(values: Sequence[float]) -> float:
     """Return the sample standard deviation; in floats, since a backtest asks for it at every bar."""
     mean = sum(values) / len(values)
     return sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1))
@@ -77,12 +77,12 @@ def is_shock(closes: Sequence[float]) -> bool:
     if any(abs(move) > SHOCK_SIZE * usual for move in moves[-SHOCK_BARS:]):
         return True
     volatilities = [
-        deviation(moves[end - VOLATILITY_BARS : end]) for end in range(len(moves) - TRAILING, len(moves) + 1)
+        sample_deviation(moves[end - VOLATILITY_BARS : end]) for end in range(len(moves) - TRAILING, len(moves) + 1)
     ]
     return volatilities[-1] > SHOCK_VOLATILITY * median(volatilities[:-1])
 
 
-def adx(candles: Sequence[Candle], period: int = PERIOD) -> float:
+def compute_adx(candles: Sequence[Candle], period: int = PERIOD) -> float:
     """Return Wilder's average directional index (0..100) at the last candle; it takes 2 x `period` candles."""
     up = down = ranged = 0.0
     strengths: list[float] = []
@@ -100,7 +100,7 @@ def adx(candles: Sequence[Candle], period: int = PERIOD) -> float:
     return index
 
 
-def choppiness(candles: Sequence[Candle], period: int = PERIOD) -> float:
+def compute_choppiness(candles: Sequence[Candle], period: int = PERIOD) -> float:
     """Return Dreiss's choppiness index at the last candle: 100 goes nowhere, 0 goes straight."""
     last = candles[-period:]
     reach = max(candle.high for candle in last) - min(candle.low for candle in last)
@@ -108,7 +108,7 @@ def choppiness(candles: Sequence[Candle], period: int = PERIOD) -> float:
     return 100 * log10(walked / reach) / log10(period) if reach and walked else 100.0
 
 
-def efficiency(closes: Sequence[float], bars: int = EFFICIENCY_BARS) -> float:
+def compute_efficiency(closes: Sequence[float], bars: int = EFFICIENCY_BARS) -> float:
     """Return Kaufman's efficiency ratio (0..1): the way made over the way walked."""
     last = closes[-bars - 1 :]
     walked = sum(abs(after - before) for before, after in pairwise(last))
@@ -123,4 +123,4 @@ def true_range(before: Candle, candle: Candle) -> float:
 def realised_volatility(closes: Sequence[float]) -> float | None:
     """Return the annualised volatility (a fraction) of the last 24 hourly returns; None with fewer (settled 33)."""
     moves = simple_returns(closes[-VOLATILITY_BARS - 1 :])
-    return deviation(moves) * sqrt(HOURS_PER_YEAR) if len(moves) == VOLATILITY_BARS else None
+    return sample_deviation(moves) * sqrt(HOURS_PER_YEAR) if len(moves) == VOLATILITY_BARS else None

@@ -21,7 +21,7 @@ from math import exp, pi, sin
 from random import Random
 from typing import Final
 
-from trading.market.imports.bars import longer_than, store_bars
+from trading.market.imports.bars import floor_instant, list_longer_intervals, store_bars
 from trading.market.imports.news import store_funding
 from trading.models import Bar, FundingRate
 
@@ -80,7 +80,7 @@ class Extended:
 # --- In the database ---
 
 
-def source_of(seed: int) -> str:
+def format_source(seed: int) -> str:
     """Return what simulated rows name as their source."""
     return f"{MODEL}, seed {seed}"
 
@@ -100,21 +100,23 @@ def extend_market(
         seed: of a market that is to begin; one that is there goes on with its own.
         report: told now and then how far it is.
     """
-    ends_at = _floor(now, _STEP)
+    ends_at = floor_instant(now, _STEP)
     last = {symbol: _last_simulated(symbol) for symbol in symbols}
-    seed = next((found for bar in last.values() if bar and (found := _seed_of(bar))), seed)
-    begins = {symbol: bar.opened_at + _STEP if bar else _floor(ends_at - history, _DAY) for symbol, bar in last.items()}
+    seed = next((found for bar in last.values() if bar and (found := _parse_seed(bar))), seed)
+    begins = {
+        symbol: bar.opened_at + _STEP if bar else floor_instant(ends_at - history, _DAY) for symbol, bar in last.items()
+    }
     begins = {symbol: at for symbol, at in begins.items() if at < ends_at}
     skipped = [symbol for symbol in begins if _has_another_market(symbol)]
     begins = {symbol: at for symbol, at in begins.items() if symbol not in skipped}
     if not begins:
         return Extended(skipped=skipped)
     rates = store_funding(
-        rate for symbol, at in begins.items() for rate in simulated_rates(symbol, at, ends_at, seed=seed)
+        rate for symbol, at in begins.items() for rate in iter_simulated_rates(symbol, at, ends_at, seed=seed)
     )
     bars = store_bars(
-        _pages(begins, ends_at, seed),
-        aggregate=longer_than(INTERVAL),
+        _iter_days(begins, ends_at, seed),
+        aggregate=list_longer_intervals(INTERVAL),
         progress=lambda count, bar: report(f"{count} bars simulated, up to {bar.opened_at:%Y-%m-%d}"),
     )
     return Extended(bars, rates, skipped)
@@ -130,7 +132,7 @@ def _last_simulated(symbol: str) -> Bar | None:
     return rows.order_by("-opened_at").first()
 
 
-def _seed_of(bar: Bar) -> int | None:
+def _parse_seed(bar: Bar) -> int | None:
     found = _SOURCE.fullmatch(bar.source)
     return int(found[1]) if found else None
 
@@ -140,56 +142,58 @@ def _has_another_market(symbol: str) -> bool:
     return any(rows.filter(symbol=symbol).exclude(source__startswith=MODEL).exists() for rows in tables)
 
 
-def _pages(begins: dict[str, datetime], ends_at: datetime, seed: int) -> Iterator[list[Bar]]:
+def _iter_days(begins: dict[str, datetime], ends_at: datetime, seed: int) -> Iterator[list[Bar]]:
     """Yield the bars by the day, those of all symbols together: none of them is ever ahead of the others."""
-    day = _floor(min(begins.values()), _DAY)
+    day = floor_instant(min(begins.values()), _DAY)
     while day < ends_at:
         until = min(day + _DAY, ends_at)
-        yield [bar for symbol, at in begins.items() for bar in simulated_bars(symbol, max(at, day), until, seed=seed)]
+        yield [
+            bar for symbol, at in begins.items() for bar in iter_simulated_bars(symbol, max(at, day), until, seed=seed)
+        ]
         day += _DAY
 
 
 # --- The model ---
 
 
-def simulated_bars(symbol: str, begins_at: datetime, ends_at: datetime, *, seed: int = SEED) -> Iterator[Bar]:
+def iter_simulated_bars(symbol: str, begins_at: datetime, ends_at: datetime, *, seed: int = SEED) -> Iterator[Bar]:
     """Yield the bars of five minutes that begin at or after one instant and end by another."""
-    at = _floor(begins_at + _STEP - timedelta.resolution, _STEP)
+    at = floor_instant(begins_at + _STEP - timedelta.resolution, _STEP)
     while at + _STEP <= ends_at:
-        day = _floor(at, _DAY)
+        day = floor_instant(at, _DAY)
         first, last = (at - day) // _STEP, min((ends_at - day) // _STEP, _STEPS)
-        yield from _bars_of_day(symbol, (day - _EPOCH) // _DAY, seed)[first:last]
+        yield from _make_day_bars(symbol, (day - _EPOCH) // _DAY, seed)[first:last]
         at = day + _DAY
 
 
-def simulated_rates(symbol: str, after: datetime, until: datetime, *, seed: int = SEED) -> Iterator[FundingRate]:
+def iter_simulated_rates(symbol: str, after: datetime, until: datetime, *, seed: int = SEED) -> Iterator[FundingRate]:
     """Yield the funding payments after one instant and up to another: the premium of the hours before, and a base."""
     every = timedelta(hours=_FUNDING_HOURS)
-    at = _floor(after, every) + every
+    at = floor_instant(after, every) + every
     while at <= until:
         hour = (at - _EPOCH) // timedelta(hours=1)
-        premium = sum(_basis(symbol, seed, hour - back) for back in range(_FUNDING_HOURS)) / _FUNDING_HOURS
+        premium = sum(_basis_at(symbol, seed, hour - back) for back in range(_FUNDING_HOURS)) / _FUNDING_HOURS
         yield FundingRate(
             symbol=symbol,
             at=at,
-            rate=_decimal(0.00004 + 0.4 * premium, 8),
+            rate=_round_decimal(0.00004 + 0.4 * premium, 8),
             hours=_FUNDING_HOURS,
-            source=source_of(seed),
+            source=format_source(seed),
             is_simulated=True,
         )
         at += every
 
 
-def _bars_of_day(symbol: str, day: int, seed: int) -> list[Bar]:
+def _make_day_bars(symbol: str, day: int, seed: int) -> list[Bar]:
     kind = _KINDS[symbol]
-    shared, own = _path(seed, _MARKET, day), _path(seed, symbol, day)
+    shared, own = _day_path(seed, _MARKET, day), _day_path(seed, symbol, day)
     prices = [
         kind.level * exp(kind.beta * market + kind.own * alone) for market, alone in zip(shared, own, strict=True)
     ]
-    waves = [_volatility(seed, _MARKET, day * _HOURS + hour) for hour in range(_HOURS)]
-    basis = [_basis(symbol, seed, day * _HOURS + hour) for hour in range(_HOURS + 1)]
-    draws = _draws(seed, symbol, "bars", day)
-    began, source = _EPOCH + day * _DAY, source_of(seed)
+    waves = [_hour_volatility(seed, _MARKET, day * _HOURS + hour) for hour in range(_HOURS)]
+    basis = [_basis_at(symbol, seed, day * _HOURS + hour) for hour in range(_HOURS + 1)]
+    draws = _seeded_random(seed, symbol, "bars", day)
+    began, source = _EPOCH + day * _DAY, format_source(seed)
     bars = []
     for number, (first, last) in enumerate(pairwise(prices)):
         hour, part = divmod(number, _STEPS_AN_HOUR)
@@ -204,13 +208,13 @@ def _bars_of_day(symbol: str, day: int, seed: int) -> list[Bar]:
                 symbol=symbol,
                 interval=INTERVAL,
                 opened_at=began + number * _STEP,
-                open=_decimal(first, kind.digits),
-                high=_decimal(high, kind.digits),
-                low=_decimal(low, kind.digits),
-                close=_decimal(last, kind.digits),
-                volume=_decimal(volume, 3),
-                mark=_decimal(mark, kind.digits + 1),
-                index=_decimal(mark / (1 + premium), kind.digits + 1),
+                open=_round_decimal(first, kind.digits),
+                high=_round_decimal(high, kind.digits),
+                low=_round_decimal(low, kind.digits),
+                close=_round_decimal(last, kind.digits),
+                volume=_round_decimal(volume, 3),
+                mark=_round_decimal(mark, kind.digits + 1),
+                index=_round_decimal(mark / (1 + premium), kind.digits + 1),
                 source=source,
                 is_simulated=True,
             )
@@ -219,19 +223,19 @@ def _bars_of_day(symbol: str, day: int, seed: int) -> list[Bar]:
 
 
 @lru_cache(maxsize=16)
-def _path(seed: int, name: str, day: int) -> tuple[float, ...]:
+def _day_path(seed: int, name: str, day: int) -> tuple[float, ...]:
     """Return the logarithm of a price, relative to its level, at each step of a day; the last is the next day's first.
 
     Noise begins and ends a day at zero: what a price makes of a day is in its levels.
     """
-    hours = [_level(seed, name, day + hour / _HOURS) for hour in range(_HOURS + 1)]
-    draws = _draws(seed, name, "noise", day)
+    hours = [_level_at(seed, name, day + hour / _HOURS) for hour in range(_HOURS + 1)]
+    draws = _seeded_random(seed, name, "noise", day)
     noise = [0.0]
     for hour in range(_HOURS):
-        size = _STEP_NOISE * _volatility(seed, name, day * _HOURS + hour)
+        size = _STEP_NOISE * _hour_volatility(seed, name, day * _HOURS + hour)
         noise += [draws.gauss(0, size) for _ in range(_STEPS_AN_HOUR)]
     walked = list(accumulate(noise))
-    jumps = [shock for number in (-1, 0) if (shock := _shock(seed, name, day // _STRETCH + number))]
+    jumps = [shock for number in (-1, 0) if (shock := _make_shock(seed, name, day // _STRETCH + number))]
     path = []
     for step in range(_STEPS + 1):
         hour, part = divmod(step, _STEPS_AN_HOUR)
@@ -242,18 +246,18 @@ def _path(seed: int, name: str, day: int) -> tuple[float, ...]:
     return tuple(path)
 
 
-def _level(seed: int, name: str, day: float) -> float:
+def _level_at(seed: int, name: str, day: float) -> float:
     """Return where a price is going, without noise and shocks; it has no steps."""
     return (
-        _TIDE_SIZE * _smooth(seed, name, "tide", day / 32)
-        + _DAYS_SIZE * _smooth(seed, name, "days", day)
-        + _stretched(seed, name, day)
+        _TIDE_SIZE * _smooth_noise(seed, name, "tide", day / 32)
+        + _DAYS_SIZE * _smooth_noise(seed, name, "days", day)
+        + _stretch_level(seed, name, day)
     )
 
 
-def _stretched(seed: int, name: str, day: float) -> float:
+def _stretch_level(seed: int, name: str, day: float) -> float:
     number = int(day // _STRETCH)
-    return _stretch(seed, name, number).level(day / _STRETCH - number)
+    return _make_stretch(seed, name, number).level(day / _STRETCH - number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,9 +281,9 @@ class _Stretch:
 
 
 @lru_cache(maxsize=64)
-def _stretch(seed: int, name: str, number: int) -> _Stretch:
-    begins, ends = (_STRETCH_SIZE * _draws(seed, name, "stretch", n).gauss(0, 1) for n in (number, number + 1))
-    draws = _draws(seed, name, "order", number)
+def _make_stretch(seed: int, name: str, number: int) -> _Stretch:
+    begins, ends = (_STRETCH_SIZE * _seeded_random(seed, name, "stretch", n).gauss(0, 1) for n in (number, number + 1))
+    draws = _seeded_random(seed, name, "order", number)
     return _Stretch(
         begins,
         ends,
@@ -307,49 +311,49 @@ class _Shock:
 
 
 @lru_cache(maxsize=64)
-def _shock(seed: int, name: str, stretch: int) -> _Shock | None:
-    draws = _draws(seed, name, "shock", stretch)
+def _make_shock(seed: int, name: str, stretch: int) -> _Shock | None:
+    draws = _seeded_random(seed, name, "shock", stretch)
     if draws.random() >= _SHOCK_ODDS:
         return None
     at = (stretch + draws.random()) * _STRETCH
     return _Shock(at, draws.uniform(0.025, 0.045) * (1 if draws.random() < 0.4 else -1))
 
 
-def _volatility(seed: int, name: str, hour: int) -> float:
+def _hour_volatility(seed: int, name: str, hour: int) -> float:
     """Return by how many times the noise of an hour is louder than it mostly is."""
-    waves = exp(0.3 * _smooth(seed, name, "slow waves", hour / 36) + 0.25 * _smooth(seed, name, "waves", hour / 6))
+    waves = exp(
+        0.3 * _smooth_noise(seed, name, "slow waves", hour / 36) + 0.25 * _smooth_noise(seed, name, "waves", hour / 6)
+    )
     session = 1.25 if 13 <= hour % _HOURS < 20 else 0.92
-    shock = _shock(seed, name, hour // (_HOURS * _STRETCH))
+    shock = _make_shock(seed, name, hour // (_HOURS * _STRETCH))
     return waves * session * (1 + (shock.waves(hour / _HOURS) if shock else 0.0))
 
 
-def _basis(symbol: str, seed: int, hour: int) -> float:
+def _basis_at(symbol: str, seed: int, hour: int) -> float:
     """Return mark over index, less one, at the beginning of an hour."""
     return (
-        0.00022 + 0.0005 * _smooth(seed, symbol, "basis", hour / 30) + 0.00008 * _smooth(seed, symbol, "premium", hour)
+        0.00022
+        + 0.0005 * _smooth_noise(seed, symbol, "basis", hour / 30)
+        + 0.00008 * _smooth_noise(seed, symbol, "premium", hour)
     )
 
 
-def _smooth(seed: int, name: str, what: str, at: float) -> float:
+def _smooth_noise(seed: int, name: str, what: str, at: float) -> float:
     """Return noise that goes from one draw, at whole numbers, smoothly to the next; its size there is one."""
     number = int(at // 1)
     part = at - number
-    before, after = (_normal(seed, name, what, n) for n in (number, number + 1))
+    before, after = (_draw_normal(seed, name, what, n) for n in (number, number + 1))
     return before + (after - before) * part * part * (3 - 2 * part)
 
 
 @lru_cache(maxsize=4096)
-def _normal(seed: int, name: str, what: str, number: int) -> float:
-    return _draws(seed, name, what, number).gauss(0, 1)
+def _draw_normal(seed: int, name: str, what: str, number: int) -> float:
+    return _seeded_random(seed, name, what, number).gauss(0, 1)
 
 
-def _draws(seed: int, name: str, what: str, number: int) -> Random:
+def _seeded_random(seed: int, name: str, what: str, number: int) -> Random:
     return Random(f"{MODEL}/{seed}/{name}/{what}/{number}")  # noqa: S311  a market, no secret
 
 
-def _decimal(value: float, digits: int) -> Decimal:
+def _round_decimal(value: float, digits: int) -> Decimal:
     return Decimal(f"{value:.{digits}f}")
-
-
-def _floor(at: datetime, length: timedelta) -> datetime:
-    return at - (at - _EPOCH) % length

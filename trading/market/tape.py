@@ -188,16 +188,16 @@ class _Window(Generic[Row]):
 
     def last(self, at: datetime, limit: int) -> list[Row]:
         """Return the last rows of an instant."""
-        self._reach(at, since=at)
+        self._read_until(at, since=at)
         end = bisect_right(self._instants, at)
         return self._rows[max(0, end - limit) : end]
 
     def between(self, after: datetime, until: datetime) -> list[Row]:
         """Return the rows after one instant and up to another."""
-        self._reach(until, since=after)
+        self._read_until(until, since=after)
         return self._rows[bisect_right(self._instants, after) : bisect_right(self._instants, until)]
 
-    def _reach(self, at: datetime, *, since: datetime) -> None:
+    def _read_until(self, at: datetime, *, since: datetime) -> None:
         kept_since = min(since, at - self._keeps)
         while self._known_until < at:
             page = list(self._source.filter(**{f"{self._column}__gt": self._known_until})[:PAGE])

@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import Q
 
 
-def amount(**options: Any) -> "models.DecimalField[Any, Any]":
+def amount_column(**options: Any) -> "models.DecimalField[Any, Any]":
     """Return a column for money, prices and quantities.
 
     PostgreSQL keeps all twelve places, SQLite fifteen significant digits; exact sums stand beside (`Trade.state`).
@@ -14,6 +14,6 @@ def amount(**options: Any) -> "models.DecimalField[Any, Any]":
     return models.DecimalField(max_digits=36, decimal_places=12, **options)
 
 
-def one_of(field: str, values: list[str], name: str) -> models.CheckConstraint:
+def one_of_rule(field: str, values: list[str], name: str) -> models.CheckConstraint:
     """Return the rule that a column holds one of the values: choices alone constrain nothing."""
     return models.CheckConstraint(condition=Q(**{f"{field}__in": values}), name=name)

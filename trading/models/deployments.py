@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from config.lib.owned import OwnedModel
-from trading.models.columns import amount, one_of
+from trading.models.columns import amount_column, one_of_rule
 from trading.models.skills import Skill, SkillVersion
 
 
@@ -101,7 +101,7 @@ class Deployment(OwnedModel):
     version = models.ForeignKey(SkillVersion, on_delete=models.RESTRICT, related_name="+", db_index=False)
     broker_kind = models.CharField(max_length=8, choices=BrokerKind)
     status = models.CharField(max_length=7, choices=DeploymentStatus, default=DeploymentStatus.RUNNING)
-    starting_equity_usd = amount()
+    starting_equity_usd = amount_column()
     excursion_from = models.CharField(max_length=8, choices=ExcursionFrom, default=ExcursionFrom.HIGH_LOW)
     halt_code = models.CharField(max_length=32, blank=True)  # a RiskCode; empty: not halted
     halted_until = models.DateTimeField(null=True, blank=True)
@@ -123,9 +123,9 @@ class Deployment(OwnedModel):
             models.Index(fields=("status", "lease_until"), name="deployments_to_tick", condition=Q(status="running")),
         )
         constraints = (
-            one_of("broker_kind", BrokerKind.values, "deployment_broker_known"),
-            one_of("status", DeploymentStatus.values, "deployment_status_known"),
-            one_of("excursion_from", ExcursionFrom.values, "deployment_excursion_known"),
+            one_of_rule("broker_kind", BrokerKind.values, "deployment_broker_known"),
+            one_of_rule("status", DeploymentStatus.values, "deployment_status_known"),
+            one_of_rule("excursion_from", ExcursionFrom.values, "deployment_excursion_known"),
             models.CheckConstraint(condition=Q(starting_equity_usd__gt=0), name="deployment_starts_with_money"),
             models.CheckConstraint(
                 condition=Q(halt_code="", halted_until__isnull=True)
@@ -168,8 +168,8 @@ class DeploymentCommand(OwnedModel):
         db_table = "deployment_commands"
         indexes = (models.Index(fields=("user", "deployment", "-created_at"), name="commands_by_deployment"),)
         constraints = (
-            one_of("kind", CommandKind.values, "command_kind_known"),
-            one_of("status", WorkStatus.values, "command_status_known"),
+            one_of_rule("kind", CommandKind.values, "command_kind_known"),
+            one_of_rule("status", WorkStatus.values, "command_status_known"),
             models.UniqueConstraint(
                 fields=("deployment", "kind"),
                 condition=Q(status__in=["pending", "running"]),
@@ -211,7 +211,7 @@ class BacktestRun(OwnedModel):
         db_table = "backtest_runs"
         indexes = (models.Index(fields=("user", "-created_at"), name="backtests_by_time"),)
         constraints = (
-            one_of("status", WorkStatus.values, "backtest_status_known"),
+            one_of_rule("status", WorkStatus.values, "backtest_status_known"),
             models.CheckConstraint(condition=Q(ends_at__gt=F("starts_at")), name="backtest_ends_after_start"),
             models.CheckConstraint(condition=Q(ticks_done__lte=F("ticks_total")), name="backtest_progress_is_a_share"),
             models.CheckConstraint(condition=Q(slippage_bps__gte=0), name="backtest_slippage_costs"),
@@ -245,14 +245,14 @@ class DecisionSnapshot(OwnedModel):
     model = models.CharField(max_length=120, blank=True)  # that answered
     input_tokens = models.PositiveIntegerField(default=0)
     output_tokens = models.PositiveIntegerField(default=0)
-    cost_usd = amount(default=0)
+    cost_usd = amount_column(default=0)
 
     class Meta(OwnedModel.Meta):
         db_table = "decision_snapshots"
         indexes = (models.Index(fields=("user", "deployment", "-tick"), name="decisions_by_deployment"),)
         constraints = (
             models.UniqueConstraint(fields=("deployment", "tick"), name="decision_once_per_tick"),
-            one_of("verdict", Verdict.values, "decision_verdict_known"),
+            one_of_rule("verdict", Verdict.values, "decision_verdict_known"),
             models.CheckConstraint(
                 condition=(Q(verdict="refused") & ~Q(verdict_code="")) | (~Q(verdict="refused") & Q(verdict_code="")),
                 name="decision_refused_by_a_rule",
@@ -275,9 +275,9 @@ class Order(OwnedModel):
     origin = models.CharField(max_length=7, choices=OrderOrigin, default=OrderOrigin.AGENT)
     symbol = models.CharField(max_length=32)
     side = models.CharField(max_length=5, choices=OrderSide)
-    size_usd = amount(null=True, blank=True)  # None: the whole position, to close it
-    leverage = amount(default=1)
-    stop_price = amount(null=True, blank=True)
+    size_usd = amount_column(null=True, blank=True)  # None: the whole position, to close it
+    leverage = amount_column(default=1)
+    stop_price = amount_column(null=True, blank=True)
     reason = models.CharField(max_length=280)
     state = models.CharField(max_length=13, choices=OrderState)
     verdict_code = models.CharField(max_length=32, blank=True)  # a RiskCode
@@ -290,9 +290,9 @@ class Order(OwnedModel):
         db_table = "orders"
         indexes = (models.Index(fields=("user", "deployment", "-proposed_at"), name="orders_by_deployment"),)
         constraints = (
-            one_of("origin", OrderOrigin.values, "order_origin_known"),
-            one_of("side", OrderSide.values, "order_side_known"),
-            one_of("state", OrderState.values, "order_state_known"),
+            one_of_rule("origin", OrderOrigin.values, "order_origin_known"),
+            one_of_rule("side", OrderSide.values, "order_side_known"),
+            one_of_rule("state", OrderState.values, "order_state_known"),
             models.CheckConstraint(
                 condition=(Q(state="refused") & ~Q(verdict_code="")) | (~Q(state="refused") & Q(verdict_code="")),
                 name="order_refused_by_a_rule",
@@ -315,7 +315,7 @@ class EquityPoint(OwnedModel):
     deployment = models.ForeignKey(Deployment, on_delete=models.CASCADE, related_name="equity", db_index=False)
     tick = models.PositiveIntegerField()
     at = models.DateTimeField()
-    equity_usd = amount()
+    equity_usd = amount_column()
 
     class Meta(OwnedModel.Meta):
         db_table = "equity_points"

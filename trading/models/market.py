@@ -6,7 +6,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from trading.models.choices import INTERVALS, EventKind
-from trading.models.columns import amount, one_of
+from trading.models.columns import amount_column, one_of_rule
 
 _EVENT_LABELS = {
     EventKind.FOMC: "Fed decision",
@@ -27,13 +27,13 @@ class Bar(models.Model):
     symbol = models.CharField(max_length=32)
     interval = models.CharField(max_length=3)  # a key of schemas.INTERVALS
     opened_at = models.DateTimeField()
-    open = amount()
-    high = amount()
-    low = amount()
-    close = amount()
-    volume = amount(default=0)
-    mark = amount(null=True, blank=True)  # the venue's mark at the close
-    index = amount(null=True, blank=True)  # the spot index at the close
+    open = amount_column()
+    high = amount_column()
+    low = amount_column()
+    close = amount_column()
+    volume = amount_column(default=0)
+    mark = amount_column(null=True, blank=True)  # the venue's mark at the close
+    index = amount_column(null=True, blank=True)  # the spot index at the close
     source = models.CharField(max_length=80)
     is_simulated = models.BooleanField(default=False)
 
@@ -41,7 +41,7 @@ class Bar(models.Model):
         db_table = "bars"
         constraints = (
             models.UniqueConstraint(fields=("symbol", "interval", "opened_at"), name="bar_once"),
-            one_of("interval", list(INTERVALS), "bar_interval_known"),
+            one_of_rule("interval", list(INTERVALS), "bar_interval_known"),
             models.CheckConstraint(
                 condition=Q(low__gt=0, high__gte=F("low"), volume__gte=0)
                 & Q(open__gte=F("low"), open__lte=F("high"), close__gte=F("low"), close__lte=F("high")),
@@ -115,7 +115,7 @@ class MarketEvent(models.Model):
         db_table = "market_events"
         indexes = (models.Index(fields=("starts_at",), name="events_by_time"),)
         constraints = (
-            one_of("kind", [kind.value for kind in EventKind], "event_kind_known"),
+            one_of_rule("kind", [kind.value for kind in EventKind], "event_kind_known"),
             models.CheckConstraint(condition=Q(importance__gte=0, importance__lte=1), name="event_importance_in_range"),
         )
 

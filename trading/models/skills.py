@@ -8,7 +8,7 @@ from django.db.models import Q
 from django.db.models.functions import Lower
 
 from config.lib.owned import OwnedModel
-from trading.models.columns import one_of
+from trading.models.columns import one_of_rule
 
 
 class TradingStyle(models.TextChoices):
@@ -47,7 +47,7 @@ class Skill(OwnedModel):
             models.UniqueConstraint(
                 "user", Lower("name"), condition=Q(archived_at__isnull=True), name="skill_name_unique"
             ),
-            one_of("trading_style", TradingStyle.values, "skill_style_known"),
+            one_of_rule("trading_style", TradingStyle.values, "skill_style_known"),
             models.CheckConstraint(condition=Q(latest_version__gte=1), name="skill_has_a_version"),
         )
 
@@ -95,7 +95,7 @@ class SkillDraft(OwnedModel):
         db_table = "skill_drafts"
         indexes = (models.Index(fields=("user", "status", "-updated_at"), name="skill_drafts_by_status"),)
         constraints = (
-            one_of("status", DraftStatus.values, "skill_draft_status_known"),
+            one_of_rule("status", DraftStatus.values, "skill_draft_status_known"),
             models.CheckConstraint(
                 condition=Q(base_skill__isnull=True, base_version__isnull=True)
                 | Q(base_skill__isnull=False, base_version__isnull=False),

@@ -7,7 +7,7 @@ from django.db.models.functions import Length
 from django.db.models.lookups import LessThanOrEqual
 
 from config.lib.owned import OwnedManager, OwnedModel, OwnedQuerySet
-from trading.models.columns import amount, one_of
+from trading.models.columns import amount_column, one_of_rule
 from trading.models.deployments import DecisionSnapshot, Deployment, Order, WorkStatus
 from trading.models.skills import Skill
 
@@ -72,11 +72,11 @@ class Fill(OwnedModel):
     fill_id = models.CharField(max_length=120)
     symbol = models.CharField(max_length=32)
     at = models.DateTimeField()
-    quantity = amount()  # bought above zero, sold below
-    price = amount()
-    fee_usd = amount(default=0)  # a rebate is negative
+    quantity = amount_column()  # bought above zero, sold below
+    price = amount_column()
+    fee_usd = amount_column(default=0)  # a rebate is negative
     is_liquidation = models.BooleanField(default=False)
-    start_quantity = amount(null=True, blank=True)  # the position before it, where the venue says so
+    start_quantity = amount_column(null=True, blank=True)  # the position before it, where the venue says so
     tick = models.PositiveIntegerField(default=0)  # in which it came; 0: imported
 
     class Meta(OwnedModel.Meta):
@@ -122,14 +122,14 @@ class Trade(OwnedModel):
     symbol = models.CharField(max_length=32)
     side = models.CharField(max_length=5, choices=TradeSide)
     status = models.CharField(max_length=6, choices=TradeStatus)
-    quantity = amount()  # held now, signed; 0 once closed
-    peak_quantity = amount()  # the most it held, absolute
+    quantity = amount_column()  # held now, signed; 0 once closed
+    peak_quantity = amount_column()  # the most it held, absolute
     # Entry
     entry_tick_at = models.DateTimeField()
     entry_at = models.DateTimeField()  # of the first fill
-    entry_price = amount()  # average cost after the last add
-    entry_size_usd = amount()  # the largest cost it held at once
-    entry_leverage = amount(null=True, blank=True)
+    entry_price = amount_column()  # average cost after the last add
+    entry_size_usd = amount_column()  # the largest cost it held at once
+    entry_leverage = amount_column(null=True, blank=True)
     entry_reason = models.CharField(max_length=280, blank=True)
     entry_snapshot = models.ForeignKey(
         DecisionSnapshot, on_delete=models.SET_NULL, related_name="+", null=True, blank=True, db_index=False
@@ -138,20 +138,20 @@ class Trade(OwnedModel):
     # Exit; the price also while partly out
     exit_tick_at = models.DateTimeField(null=True, blank=True)
     exit_at = models.DateTimeField(null=True, blank=True)  # of the last fill
-    exit_price = amount(null=True, blank=True)  # mean of the exits, by quantity
+    exit_price = amount_column(null=True, blank=True)  # mean of the exits, by quantity
     exit_reason = models.CharField(max_length=280, blank=True)
     exit_snapshot = models.ForeignKey(
         DecisionSnapshot, on_delete=models.SET_NULL, related_name="+", null=True, blank=True, db_index=False
     )
     exit_kind = models.CharField(max_length=11, choices=ExitKind, blank=True)
     # Outcome, so far while it is open
-    holding_minutes = amount(null=True, blank=True)
-    realized_pnl_usd = amount()  # net: gross - fees + funding
-    gross_pnl_usd = amount()
-    fees_usd = amount()  # rebates are negative
-    funding_usd = amount()  # received above zero
-    mfe_usd = amount()  # best gross on the way; never below zero
-    mae_usd = amount()  # worst; never above zero
+    holding_minutes = amount_column(null=True, blank=True)
+    realized_pnl_usd = amount_column()  # net: gross - fees + funding
+    gross_pnl_usd = amount_column()
+    fees_usd = amount_column()  # rebates are negative
+    funding_usd = amount_column()  # received above zero
+    mfe_usd = amount_column()  # best gross on the way; never below zero
+    mae_usd = amount_column()  # worst; never above zero
     reconciled = models.CharField(max_length=9, choices=ReconcileState)
     # Bookkeeping
     first_fill_id = models.CharField(max_length=140)
@@ -178,10 +178,10 @@ class Trade(OwnedModel):
                 fields=("deployment", "symbol"), condition=Q(status="open"), name="trade_one_open_per_symbol"
             ),
             models.UniqueConstraint(fields=("deployment", "symbol", "first_fill_id"), name="trade_once_per_first_fill"),
-            one_of("side", TradeSide.values, "trade_side_known"),
-            one_of("status", TradeStatus.values, "trade_status_known"),
-            one_of("reconciled", ReconcileState.values, "trade_reconciled_known"),
-            one_of("entry_regime_tag", RegimeTag.values, "trade_regime_known"),
+            one_of_rule("side", TradeSide.values, "trade_side_known"),
+            one_of_rule("status", TradeStatus.values, "trade_status_known"),
+            one_of_rule("reconciled", ReconcileState.values, "trade_reconciled_known"),
+            one_of_rule("entry_regime_tag", RegimeTag.values, "trade_regime_known"),
             models.CheckConstraint(
                 condition=Q(status="open", exit_kind="", exit_tick_at__isnull=True, exit_at__isnull=True)
                 | Q(
@@ -234,7 +234,7 @@ class ReflectionNote(OwnedModel):
     model_used = models.CharField(max_length=120)
     input_tokens = models.PositiveIntegerField(null=True, blank=True)
     output_tokens = models.PositiveIntegerField(null=True, blank=True)
-    cost_usd = amount(null=True, blank=True)
+    cost_usd = amount_column(null=True, blank=True)
 
     class Meta(OwnedModel.Meta):
         db_table = "reflection_notes"
@@ -243,7 +243,7 @@ class ReflectionNote(OwnedModel):
             models.Index(fields=("user", "skill", "-generated_at"), name="notes_by_skill"),
         )
         constraints = (
-            one_of("status", NoteStatus.values, "note_status_known"),
+            one_of_rule("status", NoteStatus.values, "note_status_known"),
             models.UniqueConstraint(
                 fields=("deployment",), condition=Q(status="active"), name="note_one_active_per_deployment"
             ),
@@ -286,7 +286,7 @@ class ReflectionRun(OwnedModel):
         db_table = "reflection_runs"
         indexes = (models.Index(fields=("user", "deployment", "-started_at"), name="reflections_by_time"),)
         constraints = (
-            one_of("status", WorkStatus.values, "reflection_status_known"),
+            one_of_rule("status", WorkStatus.values, "reflection_status_known"),
             models.UniqueConstraint(
                 fields=("deployment",), condition=Q(status="running"), name="reflection_one_at_a_time"
             ),

@@ -30,12 +30,12 @@ from trading.models.deployments import ActionType
 from trading.record.backtests import (
     BacktestRefused,
     BarsInRange,
-    backtest_range,
     count_bars,
     count_ticks,
+    resolve_range,
     start_backtest,
 )
-from trading.record.deployment_queries import OpenPosition, find_last_backtest, get_deployment, positions_of
+from trading.record.deployment_queries import OpenPosition, find_last_backtest, get_deployment, list_open_positions
 from trading.record.deployments import (
     STARTING_EQUITY_USD,
     deploy_skill,
@@ -44,7 +44,7 @@ from trading.record.deployments import (
     list_possible_commands,
     request_command,
 )
-from trading.record.trade_queries import TradeFilter, list_open, page_of_trades
+from trading.record.trade_queries import TradeFilter, get_trade_page, list_open
 from trading.skills.queries import compare_versions, get_skill
 from trading.skills.schemas import RiskCaps, Schedule, parse_payload
 
@@ -127,7 +127,9 @@ def lock_state(action_type: str, payload: Mapping[str, str]) -> dict[str, Any]:
         skill_id = UUID(payload["skill_id"])
         Skill.objects.select_for_update().filter(pk=skill_id).first()
         skill = get_skill(skill_id)
-        return _deploy_state(skill, _alive(skill_id)) if action_type == ActionType.DEPLOY else _skill_state(skill)
+        return (
+            _deploy_state(skill, _list_live_ids(skill_id)) if action_type == ActionType.DEPLOY else _skill_state(skill)
+        )
     deployment_id = UUID(payload["deployment_id"])
     # In the order in which lessons are written, or the two could wait for each other: the deployment, then its skill.
     Deployment.objects.select_for_update().filter(pk=deployment_id).first()
@@ -172,20 +174,22 @@ def _draw_deploy(action: Action) -> Drawing:
     version = get_deployable_version(action.skill_id)
     payload, running, backtest = (
         parse_payload(version.payload),
-        _alive(action.skill_id),
+        _list_live_ids(action.skill_id),
         find_last_backtest(version=version),
     )
     lines = [
-        ("Skill", _named(version)),
+        ("Skill", _format_version(version)),
         ("Broker", "Paper: play money, at the market’s prices"),
         ("Starting equity", format_usd(action.starting_equity_usd)),
         ("Symbols", ", ".join(payload.context.symbols)),
-        ("Schedule", _schedule(payload.schedule)),
-        ("Limits", _limits(payload.risk)),
-        ("Backtest", _backtest(backtest) if backtest else "None of this version is finished"),
+        ("Schedule", _format_schedule(payload.schedule)),
+        ("Limits", _format_limits(payload.risk)),
+        ("Backtest", _format_backtest(backtest) if backtest else "None of this version is finished"),
     ]
     if running:
-        lines.append((NOTE, f"This skill is deployed already, {_counted(len(running), 'time')}. This makes one more."))
+        lines.append(
+            (NOTE, f"This skill is deployed already, {_format_count(len(running), 'time')}. This makes one more.")
+        )
     if backtest is None and _is_novice():
         lines.append((NOTE, BACKTEST_FIRST))
     stored = {
@@ -200,7 +204,7 @@ def _draw_backtest(action: Action, now: datetime) -> Drawing:
     assert action.skill_id is not None, "a backtest names its skill"
     version = get_deployable_version(action.skill_id)
     payload = parse_payload(version.payload)
-    starts_at, ends_at = backtest_range(action.skill_id, action.starts_on, action.ends_on, now)
+    starts_at, ends_at = resolve_range(action.skill_id, action.starts_on, action.ends_on, now)
     if starts_at == ends_at:
         raise BacktestRefused("This day has only begun. Choose an earlier one.")
     ticks = count_ticks(payload, starts_at, ends_at, now)
@@ -209,8 +213,8 @@ def _draw_backtest(action: Action, now: datetime) -> Drawing:
         symbols = ", ".join(payload.context.symbols)
         raise BacktestRefused(f"There are no bars of {bars.interval} for {symbols} on these days. Choose other days.")
     lines = [
-        ("Skill", _named(version)),
-        ("Period", f"{_minute(starts_at)} to {_minute(ends_at)} UTC"),
+        ("Skill", _format_version(version)),
+        ("Period", f"{_format_minute(starts_at)} to {_format_minute(ends_at)} UTC"),
         ("Bars", f"{bars.interval}: {', '.join(f'{one.symbol} {one.bars:,}' for one in bars.symbols)}"),
         ("Ticks", f"About {ticks:,}, each of which asks the agent’s model"),
         ("Lessons", "Drawn at the skill’s own cadence"),
@@ -233,31 +237,31 @@ def _draw_command(action: Action, now: datetime) -> Drawing:
     assert action.deployment_id is not None, "a command names its deployment"
     kind, deployment = CommandKind(action.type), get_deployment(action.deployment_id)
     if kind not in list_possible_commands(deployment):
-        raise ActionImpossible(_why_not(deployment))
+        raise ActionImpossible(_describe_impossibility(deployment))
     if find_waiting_command(deployment, kind):
         raise ActionImpossible("That is asked for already. The runner does it at its next round.")
     is_live = deployment.broker_kind == BrokerKind.LIVE
     lines = [
         ("Skill", str(deployment.skill.name)),
-        ("Deployment", f"{deployment.get_broker_kind_display()} since {_minute(deployment.created_at)} UTC"),
+        ("Deployment", f"{deployment.get_broker_kind_display()} since {_format_minute(deployment.created_at)} UTC"),
         ("Now", f"{deployment.get_status_display()}, version {deployment.version.version}"),
     ]
     if kind == CommandKind.FLATTEN:
-        lines += _positions(deployment, now)
+        lines += _position_lines(deployment, now)
     if kind == CommandKind.REDEPLOY:
-        lines += _changes(deployment)
+        lines += _change_lines(deployment)
     lines.append((NOTE, (_LIVE_NOTES if is_live else _NOTES)[kind]))
     if kind == CommandKind.FLATTEN and deployment.status == DeploymentStatus.RUNNING:
         lines.append((NOTE, _GOES_ON))
     return Drawing({"deployment_id": str(deployment.pk)}, lines, _command_state(deployment, kind))
 
 
-def _why_not(deployment: Deployment) -> str:
+def _describe_impossibility(deployment: Deployment) -> str:
     version, newest = deployment.version.version, deployment.skill.latest_version
     runs = f"version {version}, the newest" if version == newest else f"version {version} of {newest}"
     status = deployment.get_status_display().lower()
     kind = "run by another program" if deployment.broker_kind == BrokerKind.LIVE else "on paper"
-    held = _counted(len(list_open(deployment.pk)), "open position")
+    held = _format_count(len(list_open(deployment.pk)), "open position")
     possible = ", ".join(list_possible_commands(deployment)) or "nothing any more"
     return f"Not possible now. The deployment is {status}, {kind}, at {runs}, with {held}. Possible: {possible}."
 
@@ -285,12 +289,12 @@ def _command_state(deployment: Deployment, kind: CommandKind) -> dict[str, Any]:
     return state
 
 
-def _alive(skill_id: UUID) -> list[UUID]:
+def _list_live_ids(skill_id: UUID) -> list[UUID]:
     rows = Deployment.objects.filter(skill=skill_id).exclude(broker_kind=BrokerKind.BACKTEST)
     return list(rows.exclude(status=DeploymentStatus.STOPPED).values_list("pk", flat=True))
 
 
-def _named(version: SkillVersion) -> str:
+def _format_version(version: SkillVersion) -> str:
     return f"{version.skill.name}, version {version.version}"
 
 
@@ -298,10 +302,10 @@ def _is_novice() -> bool:
     return Trader.objects.filter(pk=owner_id(), experience_tier=ExperienceTier.NOVICE).exists()
 
 
-def _backtest(run: BacktestRun) -> str:
-    trades = page_of_trades(TradeFilter(deployment_id=run.deployment_id, with_backtests=True))
+def _format_backtest(run: BacktestRun) -> str:
+    trades = get_trade_page(TradeFilter(deployment_id=run.deployment_id, with_backtests=True))
     days = f"{run.starts_at:%Y-%m-%d} to {run.ends_at:%Y-%m-%d}"
-    return f"{format_signed_usd(trades.net_usd)} net of {_counted(trades.total, 'trade')}, {days}"
+    return f"{format_signed_usd(trades.net_usd)} net of {_format_count(trades.total, 'trade')}, {days}"
 
 
 def _notes_of_bars(bars: BarsInRange) -> list[str]:
@@ -309,54 +313,54 @@ def _notes_of_bars(bars: BarsInRange) -> list[str]:
     return [*missing, *(["The market of these days is simulated."] if bars.is_simulated else [])]
 
 
-def _schedule(schedule: Schedule) -> str:
+def _format_schedule(schedule: Schedule) -> str:
     return f"Daily at {schedule.value} UTC" if schedule.type == "daily" else f"Every {schedule.value}"
 
 
-def _limits(risk: RiskCaps) -> str:
+def _format_limits(risk: RiskCaps) -> str:
     return (
         f"{format_quantity(risk.max_position_pct)}% of equity in a position,"
         f" {format_quantity(risk.max_total_exposure_pct)}% in all,"
-        f" leverage {format_quantity(risk.max_leverage)}x, {_counted(risk.max_orders_per_day, 'order')} a day,"
+        f" leverage {format_quantity(risk.max_leverage)}x, {_format_count(risk.max_orders_per_day, 'order')} a day,"
         f" a halt at {format_quantity(risk.daily_loss_halt_pct)}% lost in a day"
     )
 
 
-def _positions(deployment: Deployment, now: datetime) -> list[Line]:
+def _position_lines(deployment: Deployment, now: datetime) -> list[Line]:
     trades = list_open(deployment.pk)
     marks = find_marks({trade.symbol for trade in trades}, now)
-    held = positions_of(deployment, trades, marks)
-    return [(f"{one.trade.symbol} {one.trade.side}", _position(one)) for one in held]
+    held = list_open_positions(deployment, trades, marks)
+    return [(f"{one.trade.symbol} {one.trade.side}", _format_position(one)) for one in held]
 
 
-def _position(one: OpenPosition) -> str:
+def _format_position(one: OpenPosition) -> str:
     held = f"{format_quantity(abs(one.trade.quantity))} at {format_price(one.trade.entry_price)}"
     if one.mark is None or one.unrealised_usd is None:
         return f"{held}; no price is known now"
     return f"{held}, now {format_price(one.mark.price)}: {format_signed_usd(one.unrealised_usd)} unrealised"
 
 
-def _changes(deployment: Deployment) -> list[Line]:
+def _change_lines(deployment: Deployment) -> list[Line]:
     old, new = deployment.version.version, deployment.skill.latest_version
     changes = compare_versions(deployment.skill_id, old, new)
     lines = [("Version", f"{old} → {new}")]
-    lines += [(_field(path), _change(before, after)) for path, before, after in changes[:MAX_CHANGES]]
+    lines += [(_format_field(path), _format_change(before, after)) for path, before, after in changes[:MAX_CHANGES]]
     if len(changes) > MAX_CHANGES:
-        lines.append(("Also changed", f"{_counted(len(changes) - MAX_CHANGES, 'field')} more"))
+        lines.append(("Also changed", f"{_format_count(len(changes) - MAX_CHANGES, 'field')} more"))
     return lines
 
 
-def _field(path: str) -> str:
+def _format_field(path: str) -> str:
     *blocks, name = path.replace("_", " ").split(".")
     return " ".join([*(f"{block}:" for block in blocks), name]).capitalize()
 
 
-def _change(before: Any, after: Any) -> str:
-    texts = _value(before), _value(after)
+def _format_change(before: Any, after: Any) -> str:
+    texts = _format_value(before), _format_value(after)
     return " → ".join(texts) if max(map(len, texts)) <= MAX_VALUE else "The text differs"
 
 
-def _value(value: Any) -> str:
+def _format_value(value: Any) -> str:
     if isinstance(value, bool):
         return "yes" if value else "no"
     if value is None or value in ("", []):
@@ -364,9 +368,9 @@ def _value(value: Any) -> str:
     return ", ".join(map(str, value)) if isinstance(value, list) else str(value)
 
 
-def _minute(at: datetime) -> str:
+def _format_minute(at: datetime) -> str:
     return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
 
 
-def _counted(number: int, noun: str) -> str:
+def _format_count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")

@@ -26,7 +26,7 @@ from trading.models import (
 from trading.models.choices import INTERVALS
 from trading.record.deployments import STARTING_EQUITY_USD, LeaseLost, deploy_skill
 from trading.record.performance import Performance
-from trading.record.trade_queries import deployment_performance, latest_equity
+from trading.record.trade_queries import get_deployment_performance, get_latest_equity
 from trading.skills.queries import get_version
 from trading.skills.schemas import SkillPayload, parse_payload
 
@@ -179,7 +179,7 @@ def count_ticks(payload: SkillPayload, starts_at: datetime, ends_at: datetime, n
     return ticks
 
 
-def backtest_range(
+def resolve_range(
     skill_id: UUID, starts_on: date | None, ends_on: date | None, now: datetime
 ) -> tuple[datetime, datetime]:
     """Return the instants of the given days; by default of the last thirty days that have bars.
@@ -189,7 +189,7 @@ def backtest_range(
         BacktestRefused: the range is in the future or empty.
     """
     today = now.astimezone(UTC).date()
-    span = span_of_bars(skill_id)
+    span = find_bar_span(skill_id)
     if ends_on is None:
         ends_on = (min(span[1], now) - timedelta(microseconds=1)).astimezone(UTC).date() if span else today
     if starts_on is None:
@@ -203,7 +203,7 @@ def backtest_range(
     return midnight(starts_on), ends_at
 
 
-def span_of_bars(skill_id: UUID) -> tuple[datetime, datetime] | None:
+def find_bar_span(skill_id: UUID) -> tuple[datetime, datetime] | None:
     """Return when the first bar of the newest version's symbols and interval begins and the last ends; None for none.
 
     Raises:
@@ -298,7 +298,7 @@ def list_backtests_to_run(now: datetime) -> list[tuple[UUID, int]]:
     return list(rows.values_list("pk", "user_id"))
 
 
-def page_of_backtests(number: int = 1) -> BacktestPage:
+def get_backtest_page(number: int = 1) -> BacktestPage:
     """Return one page of backtests; a number beyond the last page gives the last."""
     rows = BacktestRun.objects.select_related("deployment").order_by("-created_at", "id")
     place = place_of(number, total=rows.count(), size=RUNS_ON_A_PAGE)
@@ -336,13 +336,13 @@ def show_backtest(run_id: UUID) -> ShownBacktest:
         run,
         skill=deployment.skill,
         version=deployment.version.version,
-        numbers=None if is_under_way(run) else deployment_performance(deployment),
+        numbers=None if is_under_way(run) else get_deployment_performance(deployment),
         open_trades=Trade.objects.open().filter(deployment=deployment).count(),
-        equity_usd=latest_equity(deployment),
+        equity_usd=get_latest_equity(deployment),
     )
 
 
-def backtest_skills() -> list[tuple[str, str]]:
+def list_backtest_skills() -> list[tuple[str, str]]:
     """Return the skills that can be backtested, last changed first, as (id, what it is called)."""
     skills = Skill.objects.filter(archived_at__isnull=True).order_by("-updated_at", "id")
     return [(str(skill.pk), f"{skill.name}, version {skill.latest_version}") for skill in skills]

@@ -44,25 +44,27 @@ def get_decision(deployment_id: UUID, tick: int) -> DecisionSnapshot:
     return decision
 
 
-def page_of_decisions(deployment_id: UUID, number: int = 1, *, verdict: str = "") -> DecisionPage:
+def get_decision_page(deployment_id: UUID, number: int = 1, *, verdict: str = "") -> DecisionPage:
     """Return one page of decisions, newest first, by default of any verdict; beyond the last page is the last."""
-    rows = _decisions(deployment_id, verdict)
+    rows = _select_decisions(deployment_id, verdict)
     total = rows.count()
     place = place_of(number, total=total, size=DECISIONS_PER_PAGE)
     return DecisionPage(list(rows.order_by("-tick")[place.rows]), total, place.number, place.pages)
 
 
-def decisions_after(deployment_id: UUID, cursor: str = "", *, verdict: str = "") -> Page[DecisionSnapshot]:
+def list_decisions_after(deployment_id: UUID, cursor: str = "", *, verdict: str = "") -> Page[DecisionSnapshot]:
     """Return the next decisions without their texts, newest first, some hundred at once. Raises CursorRefused."""
-    return page_of(_decisions(deployment_id, verdict), by=("-tick", "id"), cursor=cursor, limit=_EXPORTED_AT_ONCE)
+    return page_of(
+        _select_decisions(deployment_id, verdict), by=("-tick", "id"), cursor=cursor, limit=_EXPORTED_AT_ONCE
+    )
 
 
-def _decisions(deployment_id: UUID, verdict: str) -> "QuerySet[DecisionSnapshot]":
+def _select_decisions(deployment_id: UUID, verdict: str) -> "QuerySet[DecisionSnapshot]":
     rows = DecisionSnapshot.objects.filter(deployment=deployment_id).defer("system_prompt", "context", "steps")
     return rows.filter(verdict=verdict) if verdict else rows
 
 
-def neighbouring_ticks(decision: DecisionSnapshot) -> tuple[int | None, int | None]:
+def find_neighbouring_ticks(decision: DecisionSnapshot) -> tuple[int | None, int | None]:
     """Return the ticks of the decisions before and after one; None: there is none."""
     ticks = DecisionSnapshot.objects.filter(deployment=decision.deployment_id).values_list("tick", flat=True)
     before = ticks.filter(tick__lt=decision.tick).order_by("-tick").first()

@@ -179,12 +179,14 @@ def mark_positions(held: Iterable[tuple[Deployment, Sequence[Trade]]], now: date
     traded = {symbol for deployment, _ in given for symbol in deployment.version.payload["context"]["symbols"]}
     marks = find_marks({*traded, *(trade.symbol for _, trades in given for trade in trades)}, now)
     return Marked(
-        {deployment.pk: positions_of(deployment, trades, marks) for deployment, trades in given},
+        {deployment.pk: list_open_positions(deployment, trades, marks) for deployment, trades in given},
         sorted(symbol for symbol, mark in marks.items() if mark.bar.is_simulated),
     )
 
 
-def positions_of(deployment: Deployment, trades: Iterable[Trade], marks: Mapping[str, Mark]) -> list[OpenPosition]:
+def list_open_positions(
+    deployment: Deployment, trades: Iterable[Trade], marks: Mapping[str, Mark]
+) -> list[OpenPosition]:
     """Return the open trades of a deployment with their marks, and the stops that its account keeps."""
     holdings = deployment.account.get("holdings", {})  # as `brokers.paper` states it
     stops = {symbol: holding["stop_price"] for symbol, holding in holdings.items()}

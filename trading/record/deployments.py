@@ -102,7 +102,7 @@ def request_command(*, deployment_id: UUID, kind: str, now: datetime) -> Deploym
     Deployment.objects.select_for_update().get(pk=deployment.pk)
     if waiting := find_waiting_command(deployment, kind):
         return waiting
-    if refusal := _refusal(deployment, CommandKind(kind)):
+    if refusal := _find_refusal(deployment, CommandKind(kind)):
         raise CommandRefused(refusal)
     return DeploymentCommand.objects.create(deployment=deployment, kind=kind, created_at=now)
 
@@ -114,10 +114,10 @@ def find_waiting_command(deployment: Deployment, kind: str) -> DeploymentCommand
 
 def list_possible_commands(deployment: Deployment) -> list[CommandKind]:
     """Return what a deployment could be told now."""
-    return [kind for kind in CommandKind if not _refusal(deployment, kind)]
+    return [kind for kind in CommandKind if not _find_refusal(deployment, kind)]
 
 
-def _refusal(deployment: Deployment, kind: CommandKind) -> str:
+def _find_refusal(deployment: Deployment, kind: CommandKind) -> str:
     if deployment.broker_kind == BrokerKind.LIVE and kind not in {CommandKind.STOP, CommandKind.REDEPLOY}:
         return "Another program runs this deployment; tell it there."
     status = deployment.status
@@ -148,14 +148,14 @@ def claim_command(*, deployment_id: UUID, lease: UUID, until: datetime, now: dat
     return None
 
 
-def carry_out(*, command: DeploymentCommand, now: datetime) -> str:
+def apply_command(*, command: DeploymentCommand, now: datetime) -> str:
     """Do what a command asks of the deployment's row, and say so in words; positions are the runner's business.
 
     Raises:
         DeploymentNotFound: the deployment is gone.
     """
     deployment = get_deployment(command.deployment_id)
-    if refusal := _refusal(deployment, CommandKind(command.kind)):
+    if refusal := _find_refusal(deployment, CommandKind(command.kind)):
         return refusal  # another command came before it
     match CommandKind(command.kind):
         case CommandKind.PAUSE:

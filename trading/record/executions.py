@@ -27,7 +27,7 @@ class Execution:
     start_quantity: Decimal | None = None  # the position before it, where the venue says so
 
 
-def in_order(fills: Sequence[Execution], held: Decimal) -> list[Execution]:
+def sort_fills(fills: Sequence[Execution], held: Decimal) -> list[Execution]:
     """Return the fills of one symbol in the order in which the venue made them.
 
     By time; those of one instant by the chain of positions that the venue reports, which begins with what was held,
@@ -41,16 +41,16 @@ def in_order(fills: Sequence[Execution], held: Decimal) -> list[Execution]:
         groups[fill.at].append(fill)
     for group in groups.values():
         is_chained = len(group) > 1 and all(fill.start_quantity is not None for fill in group)
-        ordered += _chain(group, held) if is_chained else group
-        held = _end(ordered[-1], held)
+        ordered += _chain_fills(group, held) if is_chained else group
+        held = _end_quantity(ordered[-1], held)
     return ordered
 
 
-def _end(fill: Execution, held: Decimal) -> Decimal:
+def _end_quantity(fill: Execution, held: Decimal) -> Decimal:
     return (held if fill.start_quantity is None else fill.start_quantity) + fill.quantity
 
 
-def _chain(fills: list[Execution], held: Decimal) -> list[Execution]:
+def _chain_fills(fills: list[Execution], held: Decimal) -> list[Execution]:
     """Return the fills as a walk over positions: each leads from its start to its end, and is used once.
 
     Hierholzer's algorithm; where the walk has holes, one walk follows the other.
@@ -60,22 +60,22 @@ def _chain(fills: list[Execution], held: Decimal) -> list[Execution]:
         leaving[fill.start_quantity or ZERO].append(fill)
     ordered: list[Execution] = []
     while any(leaving.values()):
-        ordered += _walk(leaving, _head(leaving, held))
-        held = _end(ordered[-1], held)
+        ordered += _walk_chain(leaving, _find_head(leaving, held))
+        held = _end_quantity(ordered[-1], held)
     return ordered
 
 
-def _head(leaving: Mapping[Decimal, list[Execution]], held: Decimal) -> Decimal:
+def _find_head(leaving: Mapping[Decimal, list[Execution]], held: Decimal) -> Decimal:
     """Return where a walk must begin: what is held, if it may; else where more fills leave than arrive."""
     surplus = Counter({start: len(fills) for start, fills in leaving.items()})
-    surplus.subtract(_end(fill, ZERO) for fills in leaving.values() for fill in fills)
+    surplus.subtract(_end_quantity(fill, ZERO) for fills in leaving.values() for fill in fills)
     heads = [start for start, count in surplus.items() if count > 0]
     if leaving.get(held) and (held in heads or not heads):
         return held
     return heads[0] if heads else next(start for start, fills in leaving.items() if fills)
 
 
-def _walk(leaving: Mapping[Decimal, list[Execution]], start: Decimal) -> list[Execution]:
+def _walk_chain(leaving: Mapping[Decimal, list[Execution]], start: Decimal) -> list[Execution]:
     stack: list[tuple[Decimal, Execution | None]] = [(start, None)]
     path: list[Execution] = []
     while stack:
@@ -90,7 +90,7 @@ def _walk(leaving: Mapping[Decimal, list[Execution]], start: Decimal) -> list[Ex
     return path[::-1]
 
 
-def in_whole_grains(fill: Execution) -> Execution:
+def round_quantities(fill: Execution) -> Execution:
     """Return the fill in whole grains; a computed quantity may carry more digits than any venue counts."""
     start = fill.start_quantity
     if _is_whole(fill.quantity) and (start is None or _is_whole(start)):

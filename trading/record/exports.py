@@ -88,7 +88,7 @@ def _decision_row(decision: DecisionSnapshot) -> dict[str, Any]:
 def _as_json(rows: Iterable[dict[str, Any]]) -> Iterator[str]:
     separator = "[\n"
     for row in rows:
-        yield separator + json.dumps({name: _plain(value) for name, value in row.items()}, ensure_ascii=False)
+        yield separator + json.dumps({name: _format_value(value) for name, value in row.items()}, ensure_ascii=False)
         separator = ",\n"
     yield "[]\n" if separator == "[\n" else "\n]\n"
 
@@ -98,24 +98,24 @@ def _as_csv(columns: Sequence[str], rows: Iterable[dict[str, Any]]) -> Iterator[
     writer = csv.writer(line, lineterminator="\n")
     writer.writerow(columns)
     for row in rows:
-        yield _taken(line)
-        writer.writerow([_cell(row[name]) for name in columns])
-    yield _taken(line)
+        yield _take_text(line)
+        writer.writerow([_format_cell(row[name]) for name in columns])
+    yield _take_text(line)
 
 
-def _taken(line: StringIO) -> str:
+def _take_text(line: StringIO) -> str:
     text = line.getvalue()
     line.seek(0)
     line.truncate()
     return text
 
 
-def _cell(value: Any) -> Any:
+def _format_cell(value: Any) -> Any:
     # What is text as it is kept may be written by people, models and venues; numbers and instants are ours.
-    return csv_cell(value) if isinstance(value, str) else _plain(value)
+    return csv_cell(value) if isinstance(value, str) else _format_value(value)
 
 
-def _plain(value: Any) -> Any:
+def _format_value(value: Any) -> Any:
     if isinstance(value, Decimal):
         text = f"{value:f}"
         return (text.rstrip("0").rstrip(".") or "0") if "." in text else text

@@ -6,8 +6,8 @@ from datetime import datetime
 from decimal import Decimal
 from uuid import UUID
 
-from trading.market.moves import Impact, impact
-from trading.market.queries import find_marks, is_about, past_moves
+from trading.market.moves import Impact, measure_impact
+from trading.market.queries import find_marks, is_about, list_past_moves
 from trading.models import MarketEvent, Trade
 from trading.record.deployment_queries import get_deployment
 
@@ -33,9 +33,9 @@ def list_exposures(events: Iterable[MarketEvent], positions: Sequence[Trade], no
                 continue
             key = (event.kind, trade.symbol)
             if key not in moves:
-                moves[key] = past_moves(event.kind, trade.symbol, now)
+                moves[key] = list_past_moves(event.kind, trade.symbol, now)
             price = marks[trade.symbol].price if trade.symbol in marks else trade.entry_price
-            past = impact(moves[key], is_long=trade.side == "long")
+            past = measure_impact(moves[key], is_long=trade.side == "long")
             exposures.append(Exposure(event, trade, abs(trade.quantity) * price, past))
     return exposures
 

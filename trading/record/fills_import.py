@@ -11,7 +11,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from config.lib.errors import DomainError
-from trading.market.imports.rows import FileRefused, Row, instant, number, read_csv, read_json, yes
+from trading.market.imports.rows import FileRefused, Row, parse_flag, parse_instant, parse_number, read_csv, read_json
 from trading.models import Deployment, Fill, ReconcileState, Trade, TradeStatus
 from trading.record.executions import Execution
 from trading.record.ledger import Ledger, lock_deployment
@@ -49,18 +49,18 @@ def read_fills(path: Path, *, account: str = "") -> list[Execution]:
     Raises:
         FileRefused: the file cannot be read; the message names the line.
     """
-    rows: Iterable[tuple[int, Row]]
     if path.name.removesuffix(".gz").endswith(".csv"):
         needed = set(CSV_COLUMNS) - {"fee_usd", "liquidation"}
-        return [_parsed(path, "line", place, row, _csv_fill) for place, row in read_csv(path, needed)]
+        return [_parse_fill(path, "line", place, row, _parse_csv_fill) for place, row in read_csv(path, needed)]
     rows = read_json(path)
     fills = [
-        _parsed(path, "fill", place, {**row, "account": account}, _hyperliquid_fill) for place, row in reversed(rows)
+        _parse_fill(path, "fill", place, {**row, "account": account}, _parse_hyperliquid_fill)
+        for place, row in reversed(rows)
     ]
-    return _with_self_trades(fills)
+    return _chain_self_trades(fills)
 
 
-def _parsed(path: Path, what: str, place: int, row: Row, parse: Any) -> Execution:
+def _parse_fill(path: Path, what: str, place: int, row: Row, parse: Any) -> Execution:
     try:
         fill: Execution = parse(row)
     except KeyError as error:
@@ -70,45 +70,45 @@ def _parsed(path: Path, what: str, place: int, row: Row, parse: Any) -> Executio
     return fill
 
 
-def _fill(**values: Any) -> Execution:
+def _make_fill(**values: Any) -> Execution:
     fill = Execution(**values)
     if not fill.quantity or fill.price <= 0:
         raise ValueError("quantity and price must be above zero")
     return fill
 
 
-def _csv_fill(row: Row) -> Execution:
+def _parse_csv_fill(row: Row) -> Execution:
     sign = {"buy": 1, "sell": -1}.get(str(row["side"]).strip().lower())
     fill_id = str(row["fill_id"] or "").strip()
     if sign is None:
         raise ValueError("side is neither buy nor sell")
     if not 0 < len(fill_id) <= 120:
         raise ValueError("fill_id is empty or longer than 120 characters")
-    return _fill(
+    return _make_fill(
         fill_id=fill_id,
         symbol=symbol_name(str(row["symbol"])),
-        at=instant(row["time"]),
-        quantity=sign * abs(number(row["quantity"])),
-        price=number(row["price"]),
-        fee_usd=number(row.get("fee_usd") or 0),
-        is_liquidation=yes(row.get("liquidation")),
+        at=parse_instant(row["time"]),
+        quantity=sign * abs(parse_number(row["quantity"])),
+        price=parse_number(row["price"]),
+        fee_usd=parse_number(row.get("fee_usd") or 0),
+        is_liquidation=parse_flag(row.get("liquidation")),
     )
 
 
-def _hyperliquid_fill(row: Row) -> Execution:
+def _parse_hyperliquid_fill(row: Row) -> Execution:
     sign = {"B": 1, "A": -1}.get(str(row["side"]))
     if sign is None:
         raise ValueError("side is neither B nor A")
-    price = number(row["px"])
-    return _fill(
+    price = parse_number(row["px"])
+    return _make_fill(
         fill_id=_hyperliquid_id(row),
         symbol=symbol_name(str(row["coin"])),
-        at=instant(row["time"]),
-        quantity=sign * number(row["sz"]),
+        at=parse_instant(row["time"]),
+        quantity=sign * parse_number(row["sz"]),
         price=price,
-        fee_usd=_fee(row, price),
+        fee_usd=_parse_fee(row, price),
         is_liquidation=_is_ours(row),
-        start_quantity=number(row["startPosition"]) if "startPosition" in row else None,
+        start_quantity=parse_number(row["startPosition"]) if "startPosition" in row else None,
     )
 
 
@@ -120,8 +120,8 @@ def _hyperliquid_id(row: Row) -> str:
     return sha256("|".join(str(row.get(part)) for part in parts).encode()).hexdigest()[:32]
 
 
-def _fee(row: Row, price: Decimal) -> Decimal:
-    fee, token = number(row.get("fee") or 0), str(row.get("feeToken") or "USDC").upper()
+def _parse_fee(row: Row, price: Decimal) -> Decimal:
+    fee, token = parse_number(row.get("fee") or 0), str(row.get("feeToken") or "USDC").upper()
     if not fee or token in _DOLLARS:
         return fee
     if token == str(row["coin"]).split("/")[0].upper():
@@ -137,7 +137,7 @@ def _is_ours(row: Row) -> bool:
     return str(row.get("dir", "")).startswith("Liquidated")
 
 
-def _with_self_trades(fills: list[Execution]) -> list[Execution]:
+def _chain_self_trades(fills: list[Execution]) -> list[Execution]:
     """Return the fills, both sides of each self-trade in one chain.
 
     The venue gives them the same start, though one follows on the other. The side that adds comes first, so that a
@@ -176,7 +176,7 @@ def import_fills(*, deployment_id: UUID, fills: Iterable[Execution], now: dateti
     if new:
         ledger = Ledger(deployment, Book())
         insert_fills([ledger.fill_row(fill, 0, None) for fill in new])
-        _rebuild(deployment, now)
+        _rebuild_trades(deployment, now)
     trades = Trade.objects.filter(deployment=deployment)
     return ImportRecord(
         new_fills=len(new),
@@ -187,7 +187,7 @@ def import_fills(*, deployment_id: UUID, fills: Iterable[Execution], now: dateti
     )
 
 
-def _rebuild(deployment: Deployment, now: datetime) -> None:
+def _rebuild_trades(deployment: Deployment, now: datetime) -> None:
     """Make the trades of a deployment anew from its fills; a trade that begins with the same fill keeps its id."""
     instants: dict[datetime, list[Execution]] = {}
     for values in Fill.objects.filter(deployment=deployment).order_by("at", "id").values(*FILL_COLUMNS):

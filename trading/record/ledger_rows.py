@@ -94,40 +94,40 @@ def load_trip(state: Mapping[str, Any]) -> Trip:
     return Trip(**values, estimates=estimates)
 
 
-def _kinds() -> dict[str, type]:
+def _field_types() -> dict[str, type]:
     """Return the type of each plain field of a trip, None aside."""
     hints = {name: hint for name, hint in get_type_hints(Trip).items() if name != "estimates"}
     return {name: getattr(hint, "__args__", (hint,))[0] for name, hint in hints.items()}
 
 
-def _writer(kind: type) -> Callable[[Any], Any]:
+def _choose_writer(kind: type) -> Callable[[Any], Any]:
     return datetime.isoformat if kind is datetime else bool if kind is bool else str
 
 
-_WRITERS: Final = [(name, _writer(kind)) for name, kind in _kinds().items()]
+_WRITERS: Final = [(name, _choose_writer(kind)) for name, kind in _field_types().items()]
 _READERS: Final[dict[str, Callable[[Any], Any]]] = {
-    name: datetime.fromisoformat if kind is datetime else kind for name, kind in _kinds().items()
+    name: datetime.fromisoformat if kind is datetime else kind for name, kind in _field_types().items()
 }
 
 
 def upsert_trades(rows: Sequence[Mapping[str, Any]]) -> None:
     """Insert trades of the owner in scope, or update those that began with the same fill; rows name every column."""
-    _write(Trade, _upsert_statement(), rows)
+    _write_rows(Trade, _upsert_statement(), rows)
 
 
 def insert_fills(rows: Sequence[Mapping[str, Any]]) -> None:
     """Insert fills of the owner in scope that are not there yet; rows name every column but the id."""
-    columns = [field.column for field in _columns(Fill)]
+    columns = [field.column for field in _written_columns(Fill)]
     values = ", ".join(["%s"] * len(columns))
-    _write(Fill, _INSERT.format(table="fills", columns=", ".join(columns), values=values), rows)
+    _write_rows(Fill, _INSERT.format(table="fills", columns=", ".join(columns), values=values), rows)
 
 
-def _write(model: type[OwnedModel], statement: str, rows: Sequence[Mapping[str, Any]]) -> None:
+def _write_rows(model: type[OwnedModel], statement: str, rows: Sequence[Mapping[str, Any]]) -> None:
     owner = owner_id()
     if any(row["user_id"] != owner for row in rows):
         raise ScopeError("foreign row")
     if rows:
-        columns = _converters(model, connection.vendor)
+        columns = _column_converters(model, connection.vendor)
         values = [
             [None if (value := row[name]) is None else convert(value) for name, convert in columns] for row in rows
         ]
@@ -137,7 +137,7 @@ def _write(model: type[OwnedModel], statement: str, rows: Sequence[Mapping[str, 
 
 @cache
 def _upsert_statement() -> str:
-    names = [field.column for field in _columns(Trade)]
+    names = [field.column for field in _written_columns(Trade)]
     changes = [f"{name} = EXCLUDED.{name}" for name in names if name not in _KEPT and name not in NO_EXIT]
     changes += [
         f"{name} = CASE WHEN trade_history.status = 'closed' THEN trade_history.{name} ELSE EXCLUDED.{name} END"
@@ -147,46 +147,46 @@ def _upsert_statement() -> str:
     return _UPSERT.format(columns=", ".join(names), values=values, changes=", ".join(changes))
 
 
-def _columns(model: type[models.Model]) -> "list[models.Field[Any, Any]]":
+def _written_columns(model: type[models.Model]) -> "list[models.Field[Any, Any]]":
     """Return the columns that are written; an automatic id is the database's to give."""
     return [field for field in model._meta.concrete_fields if not isinstance(field, models.AutoField)]
 
 
 @cache
-def _converters(model: type[models.Model], vendor: str) -> list[tuple[str, Callable[[Any], Any]]]:
+def _column_converters(model: type[models.Model], vendor: str) -> list[tuple[str, Callable[[Any], Any]]]:
     """Return each column with how its values go to the database."""
-    return [(field.attname, _converter(field, vendor)) for field in _columns(model)]
+    return [(field.attname, _choose_converter(field, vendor)) for field in _written_columns(model)]
 
 
-def _converter(field: "models.Field[Any, Any]", vendor: str) -> Callable[[Any], Any]:
+def _choose_converter(field: "models.Field[Any, Any]", vendor: str) -> Callable[[Any], Any]:
     is_sqlite = vendor == "sqlite"
     column = field.target_field if isinstance(field, models.ForeignKey) else field
     match column:
         case models.DecimalField():
-            return _as_text if is_sqlite else _rounded
+            return _as_text if is_sqlite else _round_amount
         case models.DateTimeField():
             # Many rows share an instant.
             return lru_cache(4096)(connection.ops.adapt_datetimefield_value)
         case models.UUIDField():
-            return _hex if is_sqlite else _same
+            return _hex_text if is_sqlite else _keep_value
         case models.JSONField():
             return json.dumps
         case models.CharField():
             return str  # of an enum, too
-    return _same
+    return _keep_value
 
 
-def _rounded(value: Decimal) -> Decimal:
+def _round_amount(value: Decimal) -> Decimal:
     return value.quantize(_GRAIN, rounding=ROUND_HALF_EVEN, context=EXACT_MATHS)
 
 
 def _as_text(value: Decimal) -> str:
-    return str(_rounded(value))
+    return str(_round_amount(value))
 
 
-def _hex(value: UUID) -> str:
+def _hex_text(value: UUID) -> str:
     return value.hex
 
 
-def _same(value: Any) -> Any:
+def _keep_value(value: Any) -> Any:
     return value

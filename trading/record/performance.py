@@ -67,12 +67,12 @@ class Performance:
     is_too_few: bool
 
 
-def summarise(
+def summarise_trades(
     trades: Sequence[ClosedTrade], equity: Iterable[EquityAt] = (), *, starting_equity_usd: Decimal | None = None
 ) -> Performance:
     """Return the numbers of a record; the equity curve is in order of time, read once and not kept."""
     ends: list[EquityAt] = []
-    drawdown = max_drawdown(_noting_ends(equity, ends), starting_equity_usd)
+    drawdown = max_drawdown(_note_ends(equity, ends), starting_equity_usd)
     nets = [trade.net_usd for trade in trades]
     won = sum((net for net in nets if net > 0), ZERO)
     lost = -sum((net for net in nets if net < 0), ZERO)
@@ -89,7 +89,7 @@ def summarise(
         expectancy_usd=float(sum(nets, ZERO) / len(nets)) if nets else None,
         expectancy_interval_usd=mean_interval([float(net) for net in nets]),
         mean_held=sum((trade.held for trade in trades), timedelta(0)) / len(nets) if nets else None,
-        sharpe=sharpe(daily_equity(ends, starting_equity_usd)),
+        sharpe=compute_sharpe(daily_equity(ends, starting_equity_usd)),
         max_drawdown=drawdown,
         is_too_few=len(nets) < MIN_TRADES,
     )
@@ -110,7 +110,7 @@ def daily_equity(points: Sequence[EquityAt], starting_equity_usd: Decimal | None
     return values
 
 
-def sharpe(daily: Sequence[float]) -> float | None:
+def compute_sharpe(daily: Sequence[float]) -> float | None:
     """Return the yearly Sharpe ratio of daily equity; None below 20 days, without a deviation, or once wiped out."""
     if len(daily) <= MIN_DAYS or any(value <= 0 for value in daily):
         return None
@@ -131,7 +131,7 @@ def max_drawdown(points: Iterable[EquityAt], starting_equity_usd: Decimal | None
     return deepest
 
 
-def _noting_ends(points: Iterable[EquityAt], ends: list[EquityAt]) -> Iterator[EquityAt]:
+def _note_ends(points: Iterable[EquityAt], ends: list[EquityAt]) -> Iterator[EquityAt]:
     """Hand points on, and note the first and the last of each UTC day: all that daily equity asks of them."""
     day = None
     for point in points:

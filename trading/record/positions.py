@@ -17,7 +17,7 @@ from decimal import Decimal, localcontext
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from trading.record.executions import EXACT_MATHS, QUANTITY_GRAIN, ZERO, Execution, in_order, in_whole_grains
+from trading.record.executions import EXACT_MATHS, QUANTITY_GRAIN, ZERO, Execution, round_quantities, sort_fills
 
 DUST: Final = Decimal("1e-9")  # a snapshot may differ by this much of a coin before anybody asks why
 GAP_PREFIX: Final = "gap:"  # before a fill's id: the change that must have come before it unseen
@@ -149,12 +149,12 @@ class Trip:
         """Return what the quantity held would bring at a price, over its cost."""
         return EXACT_MATHS.subtract(EXACT_MATHS.multiply(self.quantity, price), self.cost_usd)
 
-    def see(self, price: Decimal) -> bool:
+    def follow_price(self, price: Decimal) -> bool:
         """Note that the path came by a price; tell whether that was further than ever."""
         value = self.gross_usd + self.quantity * price - self.cost_usd
-        return self._widen(value)
+        return self._widen_excursion(value)
 
-    def _widen(self, gross: Decimal) -> bool:
+    def _widen_excursion(self, gross: Decimal) -> bool:
         if gross > self.mfe_usd:
             self.mfe_usd = gross
         elif gross < self.mae_usd:
@@ -175,7 +175,7 @@ class Trip:
             self.peak_quantity = max(self.peak_quantity, abs(self.quantity))
             self.entry_size_usd = max(self.entry_size_usd, abs(self.cost_usd))
             return
-        removed = _share(self.cost_usd, -quantity, self.quantity)
+        removed = _take_share(self.cost_usd, -quantity, self.quantity)
         self.gross_usd -= value + removed
         self.cost_usd -= removed
         self.quantity += quantity
@@ -186,7 +186,7 @@ class Trip:
         """Close it; it holds nothing any more."""
         self.exit_tick_at, self.exit_at, self.exit_cause = tick_at, at, cause
 
-    def correct(self, estimate: Estimate, quantity: Decimal, fill: Execution, fee_usd: Decimal) -> None:
+    def correct_estimate(self, estimate: Estimate, quantity: Decimal, fill: Execution, fee_usd: Decimal) -> None:
         """Put a late fill in the place of (part of) an estimate of the same sign."""
         self.fees_usd += fee_usd
         off = quantity * (fill.price - estimate.price)
@@ -202,7 +202,7 @@ class Trip:
             self.gross_usd -= off
             self.entry_price += (fill.price - estimate.price) * abs(quantity) / self.peak_quantity
         if not self.is_open:
-            self._widen(self.gross_usd)
+            self._widen_excursion(self.gross_usd)
             self.exit_at = fill.at if self.exit_at == estimate.at else self.exit_at
         self.entry_at = fill.at if self.entry_at == estimate.at and estimate.is_entry else self.entry_at
         at = self.estimates.index(estimate)
@@ -248,7 +248,7 @@ class Book:
 
     def unseen(self, fills: Iterable[Execution]) -> list[Execution]:
         """Return the fills that are in no trip yet, each once."""
-        named = {(fill.symbol, fill.fill_id): in_whole_grains(fill) for fill in fills}
+        named = {(fill.symbol, fill.fill_id): round_quantities(fill) for fill in fills}
         return [fill for key, fill in named.items() if key not in self._seen and fill.quantity]
 
     def apply(self, tick: Tick) -> list[Trip]:
@@ -263,52 +263,52 @@ class Book:
             funding[payment.symbol].append(payment)
         with localcontext(EXACT_MATHS):
             for symbol in sorted({*fills, *funding, *self.open, *(tick.positions or ())}):
-                self._follow(tick, symbol, fills.get(symbol, []), funding.get(symbol, []))
-                self._control(tick, symbol, fills.get(symbol, []))
+                self._follow_symbol(tick, symbol, fills.get(symbol, []), funding.get(symbol, []))
+                self._book_difference(tick, symbol, fills.get(symbol, []))
         return list(self._touched.values())
 
-    def _follow(self, tick: Tick, symbol: str, fills: list[Execution], funding: list[Funding]) -> None:
+    def _follow_symbol(self, tick: Tick, symbol: str, fills: list[Execution], funding: list[Funding]) -> None:
         """Go through what happened to a symbol in the order of time."""
         bars = tick.bars.get(symbol, ())
         if not bars and not funding:
-            for fill in in_order(fills, self.held(symbol)):
-                self._fill(tick, fill)
+            for fill in sort_fills(fills, self.held(symbol)):
+                self._apply_fill(tick, fill)
             return
         # A bar ends before what happens at its end; a stable sort keeps the venue's order of fills.
         steps: list[tuple[datetime, int, PathBar | Funding | Execution]] = [(bar.closed_at, 0, bar) for bar in bars]
         steps += [(payment.at, 1, payment) for payment in funding]
-        steps += [(fill.at, 2, fill) for fill in in_order(fills, self.held(symbol))]
+        steps += [(fill.at, 2, fill) for fill in sort_fills(fills, self.held(symbol))]
         for _, _, step in sorted(steps, key=lambda step: step[:2]):
             if isinstance(step, PathBar):
-                self._bar(symbol, step)
+                self._apply_bar(symbol, step)
             elif isinstance(step, Funding):
-                self._funding(step)
+                self._apply_funding(step)
             else:
-                self._fill(tick, step)
+                self._apply_fill(tick, step)
 
-    def _touch(self, trip: Trip) -> None:
+    def _mark_touched(self, trip: Trip) -> None:
         self._touched[id(trip)] = trip
 
-    def _bar(self, symbol: str, bar: PathBar) -> None:
+    def _apply_bar(self, symbol: str, bar: PathBar) -> None:
         trip = self.open.get(symbol)
         if trip is None or bar.closed_at <= trip.last_fill_at:
             return  # it was looked at before that fill
         # Highs and lows count only if the position was the same all the way: not in the bar of an entry or an add.
         is_whole = trip.last_fill_at <= bar.opened_at
         prices = (bar.high, bar.low) if is_whole and not self._uses_closes else (bar.close,)
-        if any([trip.see(price) for price in prices]):
-            self._touch(trip)
+        if any([trip.follow_price(price) for price in prices]):
+            self._mark_touched(trip)
 
-    def _funding(self, payment: Funding) -> None:
+    def _apply_funding(self, payment: Funding) -> None:
         trip = self.open.get(payment.symbol)
         if trip is None or payment.at <= (trip.last_funding_at or trip.entry_at):
             return
         trip.last_funding_at = payment.at
         trip.funding_usd += payment.amount_usd
-        self._touch(trip)
+        self._mark_touched(trip)
 
-    def _fill(self, tick: Tick, fill: Execution) -> None:
-        left = self._explain(fill)
+    def _apply_fill(self, tick: Tick, fill: Execution) -> None:
+        left = self._explain_estimates(fill)
         if left is None:
             return
         if left.start_quantity is not None and left.start_quantity != (held := self.held(fill.symbol)):
@@ -320,11 +320,11 @@ class Book:
                 is_liquidation=False,
                 start_quantity=None,
             )
-            for leg in self._take(tick.at, missing, ExitCause.UNEXPLAINED):
+            for leg in self._take_fill(tick.at, missing, ExitCause.UNEXPLAINED):
                 leg.trip.has_gap = True
-        self._take(tick.at, left, ExitCause.LIQUIDATION if fill.is_liquidation else ExitCause.FILL)
+        self._take_fill(tick.at, left, ExitCause.LIQUIDATION if fill.is_liquidation else ExitCause.FILL)
 
-    def _explain(self, fill: Execution) -> Execution | None:
+    def _explain_estimates(self, fill: Execution) -> Execution | None:
         """Let a fill that comes late explain what was estimated in its absence; return what is left of it."""
         symbol = fill.symbol
         if not self._provisional.get(symbol) and not (symbol in self.open and self.open[symbol].estimates):
@@ -335,27 +335,27 @@ class Book:
                 if fill.at > estimate.at or fill.quantity * estimate.quantity <= 0:
                     continue
                 part = min(fill.quantity, estimate.quantity, key=abs)
-                fee = _share(fill.fee_usd, part, fill.quantity)
-                trip.correct(estimate, part, fill, fee)
-                self._touch(trip)
+                fee = _take_share(fill.fee_usd, part, fill.quantity)
+                trip.correct_estimate(estimate, part, fill, fee)
+                self._mark_touched(trip)
                 if part == fill.quantity:
                     return None
                 fill = replace(fill, quantity=fill.quantity - part, fee_usd=fill.fee_usd - fee, start_quantity=None)
         self._provisional[symbol] = [trip for trip in self._provisional[symbol] if trip.estimates]
         return fill
 
-    def _take(self, tick_at: datetime, fill: Execution, cause: ExitCause) -> list[_Leg]:
+    def _take_fill(self, tick_at: datetime, fill: Execution, cause: ExitCause) -> list[_Leg]:
         """Apply a fill to its symbol's trip; return its parts, two if it crosses zero."""
         trip, quantity, fee = self.open.get(fill.symbol), fill.quantity, fill.fee_usd
         legs = []
         if trip is not None and trip.quantity * quantity < 0:
             out = quantity if abs(quantity) <= abs(trip.quantity) else -trip.quantity
-            part = _share(fee, out, quantity)
+            part = _take_share(fee, out, quantity)
             quantity, fee = quantity - out, fee - part
             legs.append(_Leg(trip, out, is_entry=False))
-            trip.see(fill.price)
+            trip.follow_price(fill.price)
             trip.take(fill, out, part)
-            self._touch(trip)
+            self._mark_touched(trip)
             if not trip.quantity:
                 has_crossed = quantity and cause is not ExitCause.LIQUIDATION
                 trip.end(tick_at, fill.at, ExitCause.FLIP if has_crossed else cause)
@@ -368,12 +368,12 @@ class Book:
             trip = self.open[fill.symbol] = Trip(
                 fill.symbol, side, fill.fill_id, tick_at, fill.at, fill.fill_id, fill.at
             )
-        trip.see(fill.price)
+        trip.follow_price(fill.price)
         trip.take(fill, quantity, fee)
-        self._touch(trip)
+        self._mark_touched(trip)
         return [*legs, _Leg(trip, quantity, is_entry=True)]
 
-    def _control(self, tick: Tick, symbol: str, fills: list[Execution]) -> None:
+    def _book_difference(self, tick: Tick, symbol: str, fills: list[Execution]) -> None:
         """Book what the snapshot shows beyond the fills, at the mark; without a mark it waits for one."""
         if tick.positions is None or not (symbol in tick.positions or tick.is_complete):
             return
@@ -383,12 +383,12 @@ class Book:
         if not missing or (actual and abs(missing) <= DUST) or is_ahead or mark is None:
             return
         fill = Execution(f"estimate:{tick.at.isoformat()}", symbol, tick.at, missing, mark)
-        for trip, quantity, is_entry in self._take(tick.at, fill, ExitCause.UNEXPLAINED):
+        for trip, quantity, is_entry in self._take_fill(tick.at, fill, ExitCause.UNEXPLAINED):
             trip.estimates.append(Estimate(is_entry, quantity, mark, tick.at))
             if not trip.is_open:
                 self._provisional[symbol].append(trip)
 
 
-def _share(amount: Decimal, part: Decimal, whole: Decimal) -> Decimal:
+def _take_share(amount: Decimal, part: Decimal, whole: Decimal) -> Decimal:
     """Return the part's share of an amount; the whole's share is all of it, so that no rounding is ever lost."""
     return amount if part == whole else (amount * part / whole).quantize(_GRAIN)

@@ -30,8 +30,8 @@ from trading.models import (
 )
 from trading.models.choices import INTERVALS
 from trading.record.deployment_queries import find_last_backtest
-from trading.record.executions import Execution, in_order
-from trading.record.performance import ClosedTrade, EquityAt, Performance, summarise
+from trading.record.executions import Execution, sort_fills
+from trading.record.performance import ClosedTrade, EquityAt, Performance, summarise_trades
 from trading.record.positions import GAP_PREFIX
 from trading.skills.queries import get_skill
 
@@ -109,9 +109,9 @@ def find_trades(trade_ids: Iterable[UUID]) -> list[Trade]:
     return list(Trade.objects.filter(pk__in=set(trade_ids)).newest_first())
 
 
-def page_of_trades(which: TradeFilter, number: int = 1) -> TradePage:
+def get_trade_page(which: TradeFilter, number: int = 1) -> TradePage:
     """Return one page of the trades that fit; a number beyond the last page gives the last."""
-    rows = trades_that_fit(which)
+    rows = select_trades(which)
     count = rows.aggregate(total=Count("pk"), net=Sum("realized_pnl_usd"))
     place = place_of(number, total=count["total"], size=PAGE_SIZE)
     order = _ORDERS.get(which.order, _ORDERS["newest"])
@@ -119,7 +119,7 @@ def page_of_trades(which: TradeFilter, number: int = 1) -> TradePage:
     return TradePage(found, count["total"], place.number, place.pages, count["net"] or Decimal(0))
 
 
-def trades_that_fit(which: TradeFilter) -> TradeQuerySet:
+def select_trades(which: TradeFilter) -> TradeQuerySet:
     """Return the trades that fit, in no order; what pages, sums and exports are cut from."""
     rows: TradeQuerySet = Trade.objects.all()
     if not which.with_backtests:
@@ -144,7 +144,7 @@ def trades_that_fit(which: TradeFilter) -> TradeQuerySet:
 
 def iter_trades(deployment_id: UUID | None = None) -> Iterator[Trade]:
     """Yield the trades of a deployment, or all but those of backtests; newest entry first."""
-    rows = trades_that_fit(TradeFilter(deployment_id=deployment_id, with_backtests=deployment_id is not None))
+    rows = select_trades(TradeFilter(deployment_id=deployment_id, with_backtests=deployment_id is not None))
     yield from rows.newest_first().iterator(chunk_size=500)
 
 
@@ -158,14 +158,14 @@ def list_closed(deployment_id: UUID, limit: int) -> list[Trade]:
     return list(Trade.objects.closed().filter(deployment=deployment_id).newest_first().defer("state")[:limit])
 
 
-def last_closed(which: TradeFilter, limit: int) -> list[Trade]:
+def list_last_closed(which: TradeFilter, limit: int) -> list[Trade]:
     """Return the last closed trades that fit, newest entry first."""
-    return list(trades_that_fit(which).closed().newest_first().defer("state")[:limit])
+    return list(select_trades(which).closed().newest_first().defer("state")[:limit])
 
 
 def list_symbols_in_use() -> list[str]:
     """Return the symbols of open positions, then those of what runs; of backtests none."""
-    held = trades_that_fit(TradeFilter(status=TradeStatus.OPEN)).order_by("symbol").values_list("symbol", flat=True)
+    held = select_trades(TradeFilter(status=TradeStatus.OPEN)).order_by("symbol").values_list("symbol", flat=True)
     running = Deployment.objects.exclude(broker_kind=BrokerKind.BACKTEST).filter(status="running")
     versions = SkillVersion.objects.filter(pk__in=running.values("version")).order_by("-created_at", "id")
     payloads = versions.values_list("payload", flat=True)
@@ -178,20 +178,20 @@ def list_fills(trade: Trade) -> list[Fill]:
     Fills of one instant may be of several trades: a trade runs from its own first fill to that of the next. A trade
     that began without a fill is cut by time alone.
     """
-    fills = _fills_in_order(trade)
+    fills = _sort_trade_fills(trade)
     numbers = {fill.fill_id: number for number, fill in enumerate(fills)}
     rows = Trade.objects.filter(deployment=trade.deployment_id, symbol=trade.symbol, entry_at__gte=trade.entry_at)
     if trade.exit_at:
         rows = rows.filter(entry_at__lte=trade.exit_at)
-    begun = sorted(_beginning(name, numbers) for name in rows.values_list("first_fill_id", flat=True))
-    own = _beginning(trade.first_fill_id, numbers)
+    begun = sorted(_find_beginning(name, numbers) for name in rows.values_list("first_fill_id", flat=True))
+    own = _find_beginning(trade.first_fill_id, numbers)
     following, is_by_fill = next((one for one in begun if one > own), (len(fills), False))
     # What crossed zero began the next trade itself; what is reported after a gap found that trade open.
     is_shared = is_by_fill and (trade.exit_kind == ExitKind.FLIP or fills[following].is_liquidation)
     return fills[max(own[0], 0) : following + is_shared]
 
 
-def _fills_in_order(trade: Trade) -> list[Fill]:
+def _sort_trade_fills(trade: Trade) -> list[Fill]:
     """Return the fills of a trade's symbol between its ends, both included, in the order in which the venue made them.
 
     The order is found from the instant before on: what was held then tells where the chain of the first one begins.
@@ -205,40 +205,40 @@ def _fills_in_order(trade: Trade) -> list[Fill]:
         Execution(fill.fill_id, fill.symbol, fill.at, fill.quantity, fill.price, start_quantity=fill.start_quantity)
         for fill in by_id.values()
     ]
-    ordered = [by_id[one.fill_id] for one in in_order(executions, Decimal(0))]
+    ordered = [by_id[one.fill_id] for one in sort_fills(executions, Decimal(0))]
     return [fill for fill in ordered if fill.at >= trade.entry_at]
 
 
-def _beginning(first_fill_id: str, numbers: Mapping[str, int]) -> tuple[int, bool]:
+def _find_beginning(first_fill_id: str, numbers: Mapping[str, int]) -> tuple[int, bool]:
     """Return where a trade begins among numbered fills, and whether by that fill or by the gap before it."""
     name = first_fill_id.removeprefix(GAP_PREFIX)
     return numbers.get(name, -1), name in numbers and name == first_fill_id
 
 
-def record_of_skill(skill_id: UUID, limit: int) -> SkillRecord:
+def get_skill_record(skill_id: UUID, limit: int) -> SkillRecord:
     """Return the last closed trades of a skill and its lessons; before its deployments closed one, its last backtest's.
 
     What is kept for the skill is part of either. Raises SkillNotFound.
     """
     skill = get_skill(skill_id)
-    trades = last_closed(TradeFilter(skill_id=skill.pk), limit)
+    trades = list_last_closed(TradeFilter(skill_id=skill.pk), limit)
     run = None if trades else find_last_backtest(skill=skill)
     if run is not None:
-        trades = last_closed(TradeFilter(deployment_id=run.deployment_id, with_backtests=True), limit)
+        trades = list_last_closed(TradeFilter(deployment_id=run.deployment_id, with_backtests=True), limit)
     of_backtests = Deployment.objects.filter(skill=skill, broker_kind=BrokerKind.BACKTEST).values("pk")
     which = Q(deployment__isnull=True) | (Q(deployment=run.deployment_id) if run else ~Q(deployment__in=of_backtests))
     notes = ReflectionNote.objects.filter(which, skill=skill, status="active").order_by("-generated_at", "id")
     return SkillRecord(trades, list(notes), run)
 
 
-def simulated_symbols_of(skill_id: UUID) -> list[str]:
+def find_symbols_simulated_for_skill(skill_id: UUID) -> list[str]:
     """Return the symbols that a skill has closed trades of, in backtests too, whose prices were made."""
     rows = Trade.objects.filter(skill=skill_id, status="closed").order_by().values("symbol")
     # A symbol that is real once is never simulated again, so its first trade tells.
-    return simulated_symbols({row["symbol"]: row["first"] for row in rows.annotate(first=Min("entry_at"))})
+    return find_simulated_symbols({row["symbol"]: row["first"] for row in rows.annotate(first=Min("entry_at"))})
 
 
-def simulated_symbols(seen_at: Mapping[str, datetime]) -> list[str]:
+def find_simulated_symbols(seen_at: Mapping[str, datetime]) -> list[str]:
     """Return the symbols, of those given with an instant, whose bars of the day up to then were made by a model."""
     day = timedelta(days=1)
     windows = [Q(symbol=symbol, opened_at__range=(at - day, at)) for symbol, at in seen_at.items()]
@@ -248,13 +248,15 @@ def simulated_symbols(seen_at: Mapping[str, datetime]) -> list[str]:
     return sorted(rows.order_by().values_list("symbol", flat=True).distinct())
 
 
-def deployment_performance(deployment: Deployment) -> Performance:
+def get_deployment_performance(deployment: Deployment) -> Performance:
     """Return the numbers of one deployment."""
     points = _iter_equity(deployment)
-    return summarise(_closed(Q(deployment=deployment)), points, starting_equity_usd=deployment.starting_equity_usd)
+    return summarise_trades(
+        _read_closed(Q(deployment=deployment)), points, starting_equity_usd=deployment.starting_equity_usd
+    )
 
 
-def skill_performance(skill_id: UUID) -> dict[str, Performance]:
+def get_skill_performance(skill_id: UUID) -> dict[str, Performance]:
     """Return a skill's numbers by broker kind, for those with a trade. Raises SkillNotFound.
 
     Sharpe and drawdown are of an account, so they stand only where the kind has one deployment.
@@ -266,13 +268,13 @@ def skill_performance(skill_id: UUID) -> dict[str, Performance]:
     found = {}
     for kind, deployments in by_kind.items():
         if len(deployments) == 1:
-            found[kind] = deployment_performance(deployments[0])
+            found[kind] = get_deployment_performance(deployments[0])
         else:
-            found[kind] = summarise(_closed(Q(deployment__in=[one.pk for one in deployments])))
+            found[kind] = summarise_trades(_read_closed(Q(deployment__in=[one.pk for one in deployments])))
     return {kind: numbers for kind, numbers in found.items() if numbers.trades}
 
 
-def _closed(which: Q) -> list[ClosedTrade]:
+def _read_closed(which: Q) -> list[ClosedTrade]:
     rows = Trade.objects.filter(which, status=TradeStatus.CLOSED).values_list(
         "realized_pnl_usd", "gross_pnl_usd", "fees_usd", "funding_usd", "holding_minutes"
     )
@@ -287,14 +289,14 @@ def _iter_equity(deployment: Deployment) -> Iterator[EquityAt]:
     return (EquityAt(at, equity) for at, equity in rows.iterator(chunk_size=_POINTS_AT_ONCE))
 
 
-def latest_equity(deployment: Deployment) -> Decimal:
+def get_latest_equity(deployment: Deployment) -> Decimal:
     """Return the equity after the last tick, or what the deployment started with."""
     point: EquityPoint | None = EquityPoint.objects.filter(deployment=deployment).order_by("-at").first()
     equity: Decimal = point.equity_usd if point else deployment.starting_equity_usd
     return equity
 
 
-def equity_at_midnight(deployment: Deployment, now: datetime) -> Decimal:
+def get_equity_at_midnight(deployment: Deployment, now: datetime) -> Decimal:
     """Return the equity at 00:00 UTC of the day of `now`, or what the deployment started with."""
     rows = EquityPoint.objects.filter(deployment=deployment, at__lte=utc_midnight(now)).order_by("-at")
     point: EquityPoint | None = rows.first()

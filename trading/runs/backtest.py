@@ -20,9 +20,9 @@ from trading.models import BacktestRun, Deployment, WorkStatus
 from trading.record.backtests import claim_backtest, finish_backtest, get_backtest, list_backtests_to_run, note_progress
 from trading.record.deployment_queries import count_failed
 from trading.record.deployments import LeaseLost
-from trading.record.trade_queries import deployment_performance
+from trading.record.trade_queries import get_deployment_performance
 from trading.reviews.reflection import reflect_if_due
-from trading.runs.due import last_instant
+from trading.runs.due import find_last_instant
 from trading.runs.runner import ON_PAPER, Outcome, Ticker
 from trading.skills.schemas import Schedule, parse_payload
 from trading.skills.services import agent_models
@@ -78,7 +78,7 @@ def run_backtest(
     if run.lease != lease:
         return WorkStatus(run.status)
     try:
-        _play(run, lease, user_id=user_id, clock=clock, ask=ask, report=report)
+        _play_ticks(run, lease, user_id=user_id, clock=clock, ask=ask, report=report)
         with owned_tx(user_id):
             summary, failed = summarise_run(run.deployment), count_failed(run.deployment)
             problem = FAILED_TICKS.format(failed) if failed else ""
@@ -100,7 +100,7 @@ class NoBars(Exception):
     """There is nothing to play."""
 
 
-def _play(
+def _play_ticks(
     run: BacktestRun, lease: UUID, *, user_id: int, clock: Clock, ask: Ask | None, report: Callable[[Progress], None]
 ) -> None:
     deployment = run.deployment
@@ -134,7 +134,7 @@ def _play(
 
 def schedule_instants(schedule: Schedule, starts_at: datetime, ends_at: datetime) -> Iterator[datetime]:
     """Yield the instants of a schedule from one instant up to another, both included."""
-    at = last_instant(schedule, starts_at)
+    at = find_last_instant(schedule, starts_at)
     if at < starts_at:
         at += schedule.every
     while at <= ends_at:
@@ -144,23 +144,23 @@ def schedule_instants(schedule: Schedule, starts_at: datetime, ends_at: datetime
 
 def summarise_run(deployment: Deployment) -> dict[str, Any]:
     """Return the numbers of a backtest as JSON: amounts as text, durations in seconds, None where too few to say."""
-    return _json(asdict(deployment_performance(deployment)))
+    return _plain_values(asdict(get_deployment_performance(deployment)))
 
 
-def _json(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: _plain(value) for name, value in values.items()}
+def _plain_values(values: dict[str, Any]) -> dict[str, Any]:
+    return {name: _plain_value(value) for name, value in values.items()}
 
 
-def _plain(value: Any) -> Any:
+def _plain_value(value: Any) -> Any:
     match value:
         case Decimal():
             return str(value)
         case timedelta():
             return value.total_seconds()
         case dict():
-            return _json(value)
+            return _plain_values(value)
         case list() | tuple():
-            return [_plain(one) for one in value]
+            return [_plain_value(one) for one in value]
     return value
 
 

@@ -19,7 +19,7 @@ from trading.models import (
     Trade,
 )
 from trading.record.deployment_queries import DeploymentNotFound
-from trading.record.deployments import carry_out, claim_command, finish_command
+from trading.record.deployments import apply_command, claim_command, finish_command
 from trading.record.ledger import lock_deployment
 from trading.runs.runner import LEASE, submit_orders
 
@@ -40,19 +40,19 @@ def carry_out_commands(deployment_id: UUID, *, user_id: int, now: datetime) -> l
             command = claim_command(deployment_id=deployment_id, lease=lease, until=now + LEASE, now=now)
             if command is None:
                 return done
-            outcome, has_failed = _outcome_of(command, deployment, now)
+            outcome, has_failed = _run_command(command, deployment, now)
             finish_command(command_id=command.pk, lease=lease, outcome=outcome, has_failed=has_failed, now=now)
             command.refresh_from_db()
             done.append(command)
 
 
-def _outcome_of(command: DeploymentCommand, deployment: Deployment, now: datetime) -> tuple[str, bool]:
+def _run_command(command: DeploymentCommand, deployment: Deployment, now: datetime) -> tuple[str, bool]:
     """Do what a command says, or none of it; return what came of it in words, and whether it failed."""
     try:
         with transaction.atomic():
-            outcome = carry_out(command=command, now=now)
+            outcome = apply_command(command=command, now=now)
             if command.kind == CommandKind.FLATTEN:
-                _flatten(deployment, now)
+                _close_positions(deployment, now)
     except (OperationalError, DeploymentNotFound):
         raise
     except DomainError as error:
@@ -64,7 +64,7 @@ def _outcome_of(command: DeploymentCommand, deployment: Deployment, now: datetim
     return outcome, False
 
 
-def _flatten(deployment: Deployment, now: datetime) -> None:
+def _close_positions(deployment: Deployment, now: datetime) -> None:
     """Order all positions closed; they are at the next bar's open."""
     orders = [
         Order.objects.create(

@@ -51,7 +51,7 @@ def list_due(now: datetime, *, user_id: int | None = None) -> list[Due]:
     due = []
     for deployment, has_command in found:
         try:
-            at = due_at(deployment, now)
+            at = find_due_instant(deployment, now)
         except Exception:
             logger.exception("When deployment %s is due cannot be told", deployment.pk)
             continue
@@ -60,12 +60,12 @@ def list_due(now: datetime, *, user_id: int | None = None) -> list[Due]:
     return due
 
 
-def due_at(deployment: Deployment, now: datetime) -> datetime | None:
+def find_due_instant(deployment: Deployment, now: datetime) -> datetime | None:
     """Return the instant of the tick that is due, of several that were missed the last; None: not yet, or not ours."""
     if deployment.broker_kind != BrokerKind.PAPER:
         return None
     payload = parse_payload(deployment.version.payload)
-    at = last_instant(payload.schedule, now)
+    at = find_last_instant(payload.schedule, now)
     if _is_cut_off(deployment, at) and now - at < RETRIED_FOR:
         return at
     if at <= (deployment.last_tick_at or deployment.created_at):
@@ -82,7 +82,7 @@ def _is_cut_off(deployment: Deployment, at: datetime) -> bool:
         return not DecisionSnapshot.objects.filter(deployment=deployment, tick=deployment.last_tick).exists()
 
 
-def last_instant(schedule: Schedule, now: datetime) -> datetime:
+def find_last_instant(schedule: Schedule, now: datetime) -> datetime:
     """Return the last instant of a schedule up to now; every schedule divides the day (UTC)."""
     first = utc_midnight(now) + schedule.offset
     return first + (now - first) // schedule.every * schedule.every
@@ -115,11 +115,11 @@ def run_due(now: datetime, *, user_id: int | None = None, workers: int = 1) -> I
         waiting.put(due)
     for _ in range(min(workers, len(found))):
         # Daemons, unlike those of an executor: a model that is slow must not keep the process from ending.
-        Thread(target=_work, args=(waiting, done, clock), name="runner", daemon=True).start()
+        Thread(target=_run_waiting, args=(waiting, done, clock), name="runner", daemon=True).start()
     yield from (done.get() for _ in found)
 
 
-def _work(waiting: "SimpleQueue[Due]", done: "SimpleQueue[Ran]", clock: Clock) -> None:
+def _run_waiting(waiting: "SimpleQueue[Due]", done: "SimpleQueue[Ran]", clock: Clock) -> None:
     with suppress(Empty):
         while True:
             due = waiting.get_nowait()
@@ -130,13 +130,13 @@ def _work(waiting: "SimpleQueue[Due]", done: "SimpleQueue[Ran]", clock: Clock) -
 
 def _run_safely(due: Due, clock: Clock) -> Ran:
     try:
-        return _run(due, clock())
+        return _run_deployment(due, clock())
     except Exception:
         logger.exception("Deployment %s failed", due.deployment_id)
         return Ran(due, has_failed=True)
 
 
-def _run(due: Due, now: datetime) -> Ran:
+def _run_deployment(due: Due, now: datetime) -> Ran:
     """Do what one deployment has to do, unless another runner does it; opens its own doors."""
     commands = carry_out_commands(due.deployment_id, user_id=due.user_id, now=now)
     if due.at is None:

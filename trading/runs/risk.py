@@ -72,12 +72,12 @@ def check_order(
 ) -> RiskVerdict:
     """Return the first rule that an order breaks, in the order of their numbers; ACCEPTED if none."""
     if order.symbol not in symbols and not account.positions.get(order.symbol):
-        return _refuse(RiskCode.SYMBOL, f"{order.symbol} is not among this skill's symbols: {', '.join(symbols)}")
+        return RiskVerdict(RiskCode.SYMBOL, f"{order.symbol} is not among this skill's symbols: {', '.join(symbols)}")
     if not account.marks.get(order.symbol):
-        return _refuse(RiskCode.SYMBOL, f"{order.symbol} has no price now")
+        return RiskVerdict(RiskCode.SYMBOL, f"{order.symbol} has no price now")
     held = account.notional_usd(order.symbol)
     if order.side == "close":
-        return ACCEPTED if held else _refuse(RiskCode.MIN_SIZE, f"there is no {order.symbol} position to close")
+        return ACCEPTED if held else RiskVerdict(RiskCode.MIN_SIZE, f"there is no {order.symbol} position to close")
     size = order.size_usd or ZERO
     after = held + (size if order.side == "long" else -size)
     if abs(after) <= abs(held) and after * held >= 0:
@@ -102,13 +102,13 @@ def _refusal_of_risk(
         (
             abs(after) > equity * caps.max_position_pct / 100,
             RiskCode.POSITION_CAP,
-            f"{order.symbol} would be {format_usd(abs(after))}, above {_limit(caps.max_position_pct, equity)}",
+            f"{order.symbol} would be {format_usd(abs(after))}, above {_format_limit(caps.max_position_pct, equity)}",
         ),
         (
             abs(after) + others > equity * caps.max_total_exposure_pct / 100,
             RiskCode.TOTAL_EXPOSURE,
             f"all positions would be {format_usd(abs(after) + others)},"
-            f" above {_limit(caps.max_total_exposure_pct, equity)}",
+            f" above {_format_limit(caps.max_total_exposure_pct, equity)}",
         ),
         (
             order.leverage > caps.max_leverage,
@@ -119,7 +119,7 @@ def _refusal_of_risk(
             account.day_start_equity_usd - equity >= account.day_start_equity_usd * caps.daily_loss_halt_pct / 100,
             RiskCode.DAILY_LOSS_HALT,
             f"the account lost {format_usd(account.day_start_equity_usd - equity)} since 00:00 UTC; the limit is"
-            f" {_limit(caps.daily_loss_halt_pct, account.day_start_equity_usd)}",
+            f" {_format_limit(caps.daily_loss_halt_pct, account.day_start_equity_usd)}",
         ),
         (
             account.orders_today >= caps.max_orders_per_day,
@@ -132,12 +132,8 @@ def _refusal_of_risk(
             f"{format_usd(order.size_usd or ZERO)} is below the smallest order, {format_usd(min_size_usd)}",
         ),
     )
-    return next((_refuse(code, text) for is_broken, code, text in rules if is_broken), None)
+    return next((RiskVerdict(code, text) for is_broken, code, text in rules if is_broken), None)
 
 
-def _limit(share_pct: Decimal, equity: Decimal) -> str:
+def _format_limit(share_pct: Decimal, equity: Decimal) -> str:
     return f"{format_pct(share_pct / 100)} of equity, {format_usd(equity * share_pct / 100)}"
-
-
-def _refuse(code: RiskCode, text: str) -> RiskVerdict:
-    return RiskVerdict(code, text)

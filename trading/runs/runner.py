@@ -26,7 +26,7 @@ from trading.agent.context import (
     write_prompt,
 )
 from trading.agent.decide import Ask, Decision, decide
-from trading.market.queries import regime_at
+from trading.market.queries import get_regime
 from trading.market.tape import STORED, Tape, finest_bars
 from trading.models import (
     Bar,
@@ -46,7 +46,7 @@ from trading.record.deployments import halt_deployment, lift_halt
 from trading.record.ledger import Intent, Ledger, TickOutOfTime, TickRecord, lock_deployment
 from trading.record.notes import find_active_note
 from trading.record.positions import PathBar, Tick
-from trading.record.trade_queries import equity_at_midnight, list_open, utc_midnight
+from trading.record.trade_queries import get_equity_at_midnight, list_open, utc_midnight
 from trading.runs.brokers.base import OrderRequest, Report, Side
 from trading.runs.brokers.paper import Costs, MarketBar, PaperBroker, Rate
 from trading.runs.risk import Account, RiskCode, RiskVerdict, check_order
@@ -128,7 +128,7 @@ class Ticker:
         """
         with owned_tx(self.user_id):
             deployment = lock_deployment(self.deployment_id)
-            settled, carried = self._settle(deployment, at)
+            settled, carried = self._settle_tick(deployment, at)
         number, record = settled.number, settled.record
         if settled.prompt is None:
             self._carried = None
@@ -136,7 +136,7 @@ class Ticker:
             return Ticked(self.deployment_id, number, at, outcome, record.closed)
         decision = decide(settled.prompt, settled.payload, at=at, tape=self._tape, ask=self._ask)
         with owned_tx(self.user_id):
-            snapshot = _act(lock_deployment(self.deployment_id), settled, decision, at=at)
+            snapshot = _act_on_decision(lock_deployment(self.deployment_id), settled, decision, at=at)
         if snapshot is None:
             self._carried = None
             return Ticked(self.deployment_id, number, at, Outcome.REPEATED, record.closed)
@@ -148,19 +148,19 @@ class Ticker:
         """Read everything anew at the next tick: somebody else wrote lessons."""
         self._carried = None
 
-    def _settle(self, deployment: Deployment, at: datetime) -> tuple[_Settled, _Carried]:
+    def _settle_tick(self, deployment: Deployment, at: datetime) -> tuple[_Settled, _Carried]:
         """Write what happened up to an instant, and return what the agent shall decide on."""
         if deployment.last_tick_at is not None and at < deployment.last_tick_at:
             raise TickOutOfTime(f"This deployment has ticked at {deployment.last_tick_at:%Y-%m-%d %H:%M} already.")
         version, payload = deployment.version.version, parse_payload(deployment.version.payload)
-        broker = _broker(deployment, self._costs)
+        broker = _restore_broker(deployment, self._costs)
         sent = {order.order_id for order in broker.pending}
         after = deployment.last_tick_at or at - payload.schedule.every
-        bars = _feed(broker, payload, after=after, until=at, tape=self._tape)
+        bars = _feed_broker(broker, payload, after=after, until=at, tape=self._tape)
         report = broker.report(at)
         gone = sent - {order.order_id for order in broker.pending}
-        tick = _tick_of(report, bars)
-        carried = self._known(deployment, payload, tick)
+        tick = _make_tick(report, bars)
+        carried = self._read_carried(deployment, payload, tick)
         record = TickRecord(is_applied=False)
         if deployment.last_tick_at != at:
             record = carried.ledger.apply(
@@ -168,14 +168,14 @@ class Ticker:
                 tick,
                 skill_version=version,
                 intents=_settle_orders(report, gone, at),
-                regimes={fill.symbol: regime_at(fill.symbol, at, self._tape).value for fill in report.fills},
+                regimes={fill.symbol: get_regime(fill.symbol, at, self._tape).value for fill in report.fills},
                 equity_usd=report.equity_usd,
             )
             carried.ledger.flush(at, account=broker.state())
             deployment.last_tick, deployment.last_tick_at = deployment.last_tick + 1, at
             if record.closed:
                 carried.closed_trades = read_closed(deployment.pk, payload)
-        portfolio = _portfolio(deployment, payload, report, carried, at)
+        portfolio = _update_portfolio(deployment, payload, report, carried, at)
         settled = _Settled(deployment.last_tick, payload, version, report, portfolio, record)
         last = carried.last_decision
         has_decided = last is not None and last.at == at
@@ -191,7 +191,7 @@ class Ticker:
         )
         return replace(settled, prompt=write_prompt(payload, inputs, carried.note)), carried
 
-    def _known(self, deployment: Deployment, payload: SkillPayload, tick: Tick) -> _Carried:
+    def _read_carried(self, deployment: Deployment, payload: SkillPayload, tick: Tick) -> _Carried:
         """Return what the tick before carried over, if that was the last one; else read it."""
         if self._carried is not None and self._carried[0] == deployment.last_tick:
             return self._carried[1]
@@ -204,12 +204,12 @@ class Ticker:
         )
 
 
-def _broker(deployment: Deployment, costs: Costs) -> PaperBroker:
+def _restore_broker(deployment: Deployment, costs: Costs) -> PaperBroker:
     """Return the broker as the last tick of a deployment left it."""
     return PaperBroker.restored(deployment.account, starting_equity_usd=deployment.starting_equity_usd, costs=costs)
 
 
-def _feed(
+def _feed_broker(
     broker: PaperBroker, payload: SkillPayload, *, after: datetime, until: datetime, tape: Tape
 ) -> Mapping[str, list[Bar]]:
     """Give the broker the market between two instants, of what it trades and of what it holds; return the bars.
@@ -240,7 +240,7 @@ def _path_bar(bar: Bar) -> PathBar:
     return PathBar(bar.opened_at, bar.opened_at + INTERVALS[bar.interval], bar.high, bar.low, bar.close)
 
 
-def _tick_of(report: Report, bars: Mapping[str, list[Bar]]) -> Tick:
+def _make_tick(report: Report, bars: Mapping[str, list[Bar]]) -> Tick:
     """Return a report as the ledger takes it, with the path of what is or was held."""
     held = {*report.positions, *(fill.symbol for fill in report.fills)}
     return Tick(
@@ -263,11 +263,11 @@ def _settle_orders(report: Report, gone: Collection[str], at: datetime) -> dict[
         order.error = "" if is_filled else "There was nothing left to trade."
         order.updated_at = at
         order.save(update_fields=["state", "error", "updated_at"])
-    intents = {fill_id: _intent_of(orders[order_id]) for fill_id, order_id in report.order_ids.items()}
+    intents = {fill_id: _make_intent(orders[order_id]) for fill_id, order_id in report.order_ids.items()}
     return intents | {fill_id: Intent(OrderOrigin.STOP, "The stop price was reached.") for fill_id in report.stopped}
 
 
-def _intent_of(order: Order) -> Intent:
+def _make_intent(order: Order) -> Intent:
     return Intent(
         OrderOrigin(order.origin),
         order.reason,
@@ -277,12 +277,12 @@ def _intent_of(order: Order) -> Intent:
     )
 
 
-def _portfolio(
+def _update_portfolio(
     deployment: Deployment, payload: SkillPayload, report: Report, carried: _Carried, at: datetime
 ) -> Portfolio:
     """Return the account at a tick; a loss beyond the day's limit halts the deployment until the day is over."""
     if carried.day != utc_midnight(at):
-        carried.day, carried.day_start_equity_usd = utc_midnight(at), equity_at_midnight(deployment, at)
+        carried.day, carried.day_start_equity_usd = utc_midnight(at), get_equity_at_midnight(deployment, at)
     day_start = carried.day_start_equity_usd
     if not deployment.is_halted_at(at) and deployment.halt_code:
         lift_halt(deployment_id=deployment.pk, now=at)
@@ -295,14 +295,16 @@ def _portfolio(
     return Portfolio(report.equity_usd, day_start, is_halted=deployment.is_halted_at(at))
 
 
-def _act(deployment: Deployment, settled: _Settled, decision: Decision, *, at: datetime) -> DecisionSnapshot | None:
+def _act_on_decision(
+    deployment: Deployment, settled: _Settled, decision: Decision, *, at: datetime
+) -> DecisionSnapshot | None:
     """Let risk speak, write the decision down, and give the broker what was accepted; None: it is not our turn."""
     number, prompt = settled.number, settled.prompt
     rows = DecisionSnapshot.objects.filter(deployment=deployment, tick=number)
     if prompt is None or deployment.last_tick != number or rows.exists():
         return None
-    broker = _broker(deployment, ON_PAPER)  # asking what waits costs nothing
-    verdict = _verdict(deployment, broker, settled, decision, at)
+    broker = _restore_broker(deployment, ON_PAPER)  # asking what waits costs nothing
+    verdict = _check_risk(deployment, broker, settled, decision, at)
     snapshot: DecisionSnapshot = DecisionSnapshot.objects.create(
         deployment=deployment,
         tick=number,
@@ -312,7 +314,7 @@ def _act(deployment: Deployment, settled: _Settled, decision: Decision, *, at: d
         context=prompt.context,
         steps=decision.steps,
         proposal=None if decision.order is None else decision.order.model_dump(mode="json"),
-        verdict=_kind(decision, verdict),
+        verdict=_choose_verdict(decision, verdict),
         verdict_code=verdict.code or "",
         verdict_text=(verdict.text or decision.reason)[:500],
         note_id=prompt.note_id,
@@ -343,7 +345,7 @@ def _act(deployment: Deployment, settled: _Settled, decision: Decision, *, at: d
     return snapshot
 
 
-def _verdict(
+def _check_risk(
     deployment: Deployment, broker: PaperBroker, settled: _Settled, decision: Decision, at: datetime
 ) -> RiskVerdict:
     """Return what risk says, on the account as it is if all fills that was sent before."""
@@ -377,7 +379,7 @@ def _positions_to_come(broker: PaperBroker, report: Report) -> dict[str, Decimal
     return positions
 
 
-def _kind(decision: Decision, verdict: RiskVerdict) -> Verdict:
+def _choose_verdict(decision: Decision, verdict: RiskVerdict) -> Verdict:
     if decision.has_failed:
         return Verdict.FAILED
     if decision.order is None:
@@ -387,7 +389,7 @@ def _kind(decision: Decision, verdict: RiskVerdict) -> Verdict:
 
 def submit_orders(deployment: Deployment, orders: list[Order], *, at: datetime) -> None:
     """Give orders to the broker of a deployment and save its state."""
-    broker = _broker(deployment, ON_PAPER)  # sending costs nothing
+    broker = _restore_broker(deployment, ON_PAPER)  # sending costs nothing
     for order in orders:
         broker.submit(
             OrderRequest(

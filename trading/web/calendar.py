@@ -9,7 +9,7 @@ from zoneinfo import ZoneInfo
 from trading.market.queries import list_events
 from trading.models import MarketEvent, Trade
 from trading.record.exposure import Exposure, list_exposures
-from trading.record.trade_queries import TradeFilter, trades_that_fit
+from trading.record.trade_queries import TradeFilter, select_trades
 
 EVENTS_SHOWN: Final = 200
 POSITIONS_WEIGHED: Final = 50  # against events; each symbol of theirs costs a few queries
@@ -84,5 +84,5 @@ def show_calendar(
 
 def _positions() -> list[Trade]:
     """Return the open positions, also of deployments that are paused or stopped: neither closes any (settled 32)."""
-    rows = trades_that_fit(TradeFilter(status="open")).select_related("skill").defer("state")
+    rows = select_trades(TradeFilter(status="open")).select_related("skill").defer("state")
     return list(rows.order_by("symbol", "entry_at", "id")[:POSITIONS_WEIGHED])

@@ -13,11 +13,11 @@ from trading.models import BacktestRun, BrokerKind, Deployment, Fill, ReconcileS
 from trading.record.trade_queries import (
     TradeFilter,
     TradePage,
+    find_simulated_symbols,
     get_trade,
+    get_trade_page,
     list_fills,
-    page_of_trades,
-    simulated_symbols,
-    trades_that_fit,
+    select_trades,
 )
 
 RUNS_OFFERED: Final = 50  # backtests to choose from in a filter, the newest
@@ -76,8 +76,8 @@ def list_trade_choices(*, run_id: UUID | None = None) -> TradeChoices:
 
 def get_trades_page(which: TradeFilter, number: int = 1) -> TradesPage:
     """Return one page of the trades that fit; a number beyond the last page gives the last."""
-    page = page_of_trades(which, number)
-    counts = trades_that_fit(which).aggregate(
+    page = get_trade_page(which, number)
+    counts = select_trades(which).aggregate(
         still_open=Count("pk", filter=Q(status="open")),
         estimated=Count("pk", filter=Q(reconciled=ReconcileState.ESTIMATED)),
         gaps=Count("pk", filter=Q(reconciled=ReconcileState.GAP)),
@@ -99,13 +99,13 @@ def get_trades_page(which: TradeFilter, number: int = 1) -> TradesPage:
         open_trades=counts["still_open"],
         estimated=counts["estimated"],
         gaps=counts["gaps"],
-        simulated=simulated_symbols({trade.symbol: trade.entry_at for trade in page.trades}),
+        simulated=find_simulated_symbols({trade.symbol: trade.entry_at for trade in page.trades}),
     )
 
 
 def read_trades_after(which: TradeFilter, cursor: str = "") -> Page[Trade]:
     """Return the next trades that fit, newest entry first, some hundred at once. Raises CursorRefused."""
-    rows = trades_that_fit(which).defer("state")
+    rows = select_trades(which).defer("state")
     return page_of(rows, by=("-entry_tick_at", "-entry_at", "id"), cursor=cursor, limit=_EXPORTED_AT_ONCE)
 
 
@@ -146,5 +146,5 @@ def get_trade_details(trade_id: UUID) -> TradeDetails:
         run=BacktestRun.objects.filter(deployment=trade.deployment_id).first(),
         net_fraction=_get_net_fraction(trade),
         held=_get_holding_time(trade),
-        simulated=simulated_symbols({trade.symbol: trade.entry_at}),
+        simulated=find_simulated_symbols({trade.symbol: trade.entry_at}),
     )

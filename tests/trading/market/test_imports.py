@@ -11,7 +11,7 @@ from django.core.management import CommandError, call_command
 
 from tests.trading.data import BARS, needs_bars, real_hours
 from trading.market.imports.bars import aggregate_bars, read_bars, store_bars
-from trading.market.imports.events import SHIPPED, shipped_events, to_utc
+from trading.market.imports.events import SHIPPED, iter_shipped_events, to_utc
 from trading.models import Bar, FundingRate, MarketEvent, NewsItem
 from trading.models.choices import INTERVALS, EventKind
 
@@ -231,7 +231,7 @@ def test_shipped_calendar_comes_in_once():
     ],
 )
 def test_shipped_calendar_knows_summer_and_winter(kind, at):
-    assert at in {event.starts_at for event in shipped_events() if event.kind == kind}
+    assert at in {event.starts_at for event in iter_shipped_events() if event.kind == kind}
 
 
 NOT_ON_A_WEDNESDAY = {date(2024, 11, 7)}  # after the election
@@ -270,12 +270,12 @@ def test_shipped_consumer_prices_come_each_month_at_half_past_eight_in_new_york(
 
 def new_york_times(kind: str) -> set[time]:
     zone = ZoneInfo("America/New_York")
-    return {event.starts_at.astimezone(zone).time() for event in shipped_events() if event.kind == kind}
+    return {event.starts_at.astimezone(zone).time() for event in iter_shipped_events() if event.kind == kind}
 
 
 def test_shipped_calendar_says_what_it_covers_and_who_says_so():
     assert "2021 to 2027" in json.loads(SHIPPED.read_text())["covers"]
-    assert all(5 < len(event.source) <= 160 for event in shipped_events())
+    assert all(5 < len(event.source) <= 160 for event in iter_shipped_events())
     assert SHIPPED_SERIES["fomc"]["source"].startswith("Federal Reserve Board, ")
     assert SHIPPED_SERIES["cpi"]["source"].startswith("US Bureau of Labor Statistics, ")
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.trading.data import needs_bars, real_minutes
-from trading.market.moves import Close, event_move, impact
+from trading.market.moves import Close, measure_impact, measure_move
 
 T = datetime(2026, 6, 1, 13, 30, tzinfo=UTC)
 LATER = T + timedelta(days=1)
@@ -19,7 +19,7 @@ def closes(prices: dict[int, str], length: timedelta = MINUTE) -> list[Close]:
 
 
 def test_move_is_from_the_bar_that_ended_at_the_event_to_the_one_an_hour_later():
-    assert event_move(closes({-1: "90", 0: "100", 1: "150", 60: "103", 61: "1"}), T, LATER) == pytest.approx(0.03)
+    assert measure_move(closes({-1: "90", 0: "100", 1: "150", 60: "103", 61: "1"}), T, LATER) == pytest.approx(0.03)
 
 
 @pytest.mark.parametrize(
@@ -36,13 +36,13 @@ def test_move_is_from_the_bar_that_ended_at_the_event_to_the_one_an_hour_later()
     ids=["not past", "no bar before", "no bar after", "hole before", "hole after", "no price", "no bars"],
 )
 def test_no_move_without_a_whole_window(prices, now):
-    assert event_move(closes(prices), T, now) is None
+    assert measure_move(closes(prices), T, now) is None
 
 
 def test_hourly_bars_end_before_the_event():
     bars = closes({-90: "90", -30: "100", 30: "98", 90: "1"}, timedelta(hours=1))
 
-    assert event_move(bars, T, LATER) == pytest.approx(-0.02)
+    assert measure_move(bars, T, LATER) == pytest.approx(-0.02)
 
 
 @pytest.mark.parametrize(
@@ -57,14 +57,14 @@ def test_hourly_bars_end_before_the_event():
     ],
 )
 def test_impact(moves, is_long, expected):
-    found = impact(moves, is_long=is_long)
+    found = measure_impact(moves, is_long=is_long)
 
     assert (found.events, found.median_abs_move_fraction, found.worst_move_fraction) == pytest.approx(expected)
 
 
 @given(st.lists(st.floats(-0.5, 0.5), min_size=3, max_size=30))
 def test_worst_move_for_one_side_is_the_best_for_the_other(moves):
-    long, short = impact(moves, is_long=True), impact(moves, is_long=False)
+    long, short = measure_impact(moves, is_long=True), measure_impact(moves, is_long=False)
 
     assert long.worst_move_fraction == min(moves)
     assert short.worst_move_fraction == -max(moves)
@@ -76,9 +76,9 @@ def test_real_prints_of_january_2022():
     bars = [Close(at + MINUTE, MINUTE, close) for at, _, _, _, close in real_minutes()]
     now = datetime(2022, 2, 1, tzinfo=UTC)
 
-    cpi = event_move(bars, datetime(2022, 1, 12, 13, 30, tzinfo=UTC), now)
-    fomc = event_move(bars, datetime(2022, 1, 26, 19, tzinfo=UTC), now)
+    cpi = measure_move(bars, datetime(2022, 1, 12, 13, 30, tzinfo=UTC), now)
+    fomc = measure_move(bars, datetime(2022, 1, 26, 19, tzinfo=UTC), now)
 
     assert 0 < cpi < 0.05
     assert abs(fomc) < 0.05
-    assert event_move(bars, datetime(2022, 1, 31, 23, 30, tzinfo=UTC), now) is None
+    assert measure_move(bars, datetime(2022, 1, 31, 23, 30, tzinfo=UTC), now) is None

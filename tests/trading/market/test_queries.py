@@ -12,7 +12,15 @@ from tests.factories.record import (
     NewsItemFactory,
 )
 from tests.trading.data import BARS, needs_bars
-from trading.market.queries import find_marks, list_events, list_news, list_symbols, overview, past_moves, regime_at
+from trading.market.queries import (
+    find_marks,
+    get_overview,
+    get_regime,
+    list_events,
+    list_news,
+    list_past_moves,
+    list_symbols,
+)
 from trading.market.regime import WARM_BARS, Regime
 from trading.market.tape import STORED
 from trading.models import Bar
@@ -61,16 +69,16 @@ def test_mark_is_the_close_of_the_bar_that_ended_last():
 def test_regime_needs_whole_and_fresh_history():
     hours(WARM_BARS)
 
-    assert regime_at("BTC", MAY) is Regime.TREND
-    assert regime_at("BTC", MAY + HOUR / 2) is Regime.TREND
-    assert regime_at("BTC", MAY + HOUR) is Regime.UNKNOWN
-    assert regime_at("BTC", MAY - HOUR) is Regime.UNKNOWN
+    assert get_regime("BTC", MAY) is Regime.TREND
+    assert get_regime("BTC", MAY + HOUR / 2) is Regime.TREND
+    assert get_regime("BTC", MAY + HOUR) is Regime.UNKNOWN
+    assert get_regime("BTC", MAY - HOUR) is Regime.UNKNOWN
 
 
 def test_regime_of_a_history_with_a_hole_is_unknown():
     hours(WARM_BARS + 1, skip=90)
 
-    assert regime_at("BTC", MAY) is Regime.UNKNOWN
+    assert get_regime("BTC", MAY) is Regime.UNKNOWN
 
 
 def test_overview_of_a_symbol():
@@ -79,7 +87,7 @@ def test_overview_of_a_symbol():
     FundingRateFactory(at=MAY + HOUR, rate=D("0.9"))
     Bar.objects.filter(opened_at=MAY - HOUR).update(mark=D("1010"), index=D("1000"))
 
-    found = overview("BTC", MAY)
+    found = get_overview("BTC", MAY)
 
     last, before = 1000 + WARM_BARS, 1000 + WARM_BARS - 24
     assert (found.price, found.at, found.regime) == (last, MAY, Regime.TREND)
@@ -89,7 +97,7 @@ def test_overview_of_a_symbol():
 
 
 def test_overview_of_an_unknown_symbol_says_so():
-    found = overview("XYZ", MAY)
+    found = get_overview("XYZ", MAY)
 
     assert (found.price, found.change_24h_fraction, found.basis_fraction, found.regime) == (
         None,
@@ -139,7 +147,7 @@ def test_real_moves_around_the_events_of_january_2022():
     call_command("import_events", "--json")
     now = datetime(2022, 2, 1, tzinfo=UTC)
 
-    (cpi,), (fomc,) = past_moves("cpi", "BTC", now), past_moves("fomc", "BTC", now)
+    (cpi,), (fomc,) = list_past_moves("cpi", "BTC", now), list_past_moves("fomc", "BTC", now)
 
     assert 0 < cpi < 0.05
     assert 0 < abs(fomc) < 0.05

@@ -11,10 +11,10 @@ from trading.market.regime import (
     WARM_BARS,
     Candle,
     Regime,
-    adx,
-    choppiness,
-    classify,
-    efficiency,
+    classify_regime,
+    compute_adx,
+    compute_choppiness,
+    compute_efficiency,
     is_shock,
     realised_volatility,
 )
@@ -49,7 +49,7 @@ def climb(bars: int, step: float = 1.0) -> list[float]:
     ids=["cold", "up", "down", "noise", "jump", "jump three bars ago", "restless day", "dead"],
 )
 def test_classify(closes, regime):
-    assert classify(candles(closes)) is regime
+    assert classify_regime(candles(closes)) is regime
 
 
 def test_jump_counts_by_its_size_for_three_bars():
@@ -66,20 +66,20 @@ def test_adx_is_full_on_a_straight_way_and_low_on_a_zigzag():
     straight = candles([100.0 + number for number in range(60)])
     zigzag = candles([100.0 + number % 2 for number in range(60)])
 
-    assert adx(straight) == pytest.approx(100)
-    assert adx(zigzag) < 10
+    assert compute_adx(straight) == pytest.approx(100)
+    assert compute_adx(zigzag) < 10
 
 
 def test_adx_of_a_market_that_stands_still_is_zero():
-    assert adx(candles([100.0] * 40, wick=0)) == 0
+    assert compute_adx(candles([100.0] * 40, wick=0)) == 0
 
 
 def test_choppiness_of_straight_and_dead_markets():
     # Fourteen candles that follow on each other without overlap walk exactly their reach.
     straight = [Candle(101.0 + number, 100.0 + number, 101.0 + number) for number in range(15)]
 
-    assert choppiness(straight) == pytest.approx(0)
-    assert choppiness(candles([100.0] * 15, wick=0)) == 100
+    assert compute_choppiness(straight) == pytest.approx(0)
+    assert compute_choppiness(candles([100.0] * 15, wick=0)) == 100
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_choppiness_of_straight_and_dead_markets():
     ],
 )
 def test_efficiency(closes, ratio):
-    assert efficiency(closes) == ratio
+    assert compute_efficiency(closes) == ratio
 
 
 def test_realised_volatility_is_of_24_hours_and_annual():
@@ -113,15 +113,15 @@ def test_regime_depends_neither_on_the_unit_nor_on_older_history(seed, unit, old
     whole = candles(closes)
     scaled = [Candle(candle.high * unit, candle.low * unit, candle.close * unit) for candle in whole]
 
-    assert classify(whole[older:]) is classify(whole)
-    assert classify(scaled) is classify(whole)
+    assert classify_regime(whole[older:]) is classify_regime(whole)
+    assert classify_regime(scaled) is classify_regime(whole)
 
 
 @needs_bars
 def test_real_month_has_every_regime_and_its_crash_is_a_shock():
     hours = [(at, Candle(float(high), float(low), float(close))) for at, _, high, low, close in real_hours()]
     found = {
-        at: classify([candle for _, candle in hours[: number + 1]])
+        at: classify_regime([candle for _, candle in hours[: number + 1]])
         for number, (at, _) in enumerate(hours)
         if number >= WARM_BARS - 1
     }

@@ -7,17 +7,17 @@ import pytest
 
 from tests.factories.record import BarFactory, FundingRateFactory
 from trading import jobs
-from trading.market.imports.bars import aggregate_bars, longer_than
-from trading.market.queries import overview
+from trading.market.imports.bars import aggregate_bars, list_longer_intervals
+from trading.market.queries import get_overview
 from trading.market.regime import Regime
 from trading.market.simulation import (
     SYMBOLS,
     Extended,
     extend_market,
+    format_source,
+    iter_simulated_bars,
+    iter_simulated_rates,
     list_simulated_symbols,
-    simulated_bars,
-    simulated_rates,
-    source_of,
 )
 from trading.models import Bar, FundingRate
 from trading.models.choices import INTERVALS
@@ -46,34 +46,34 @@ def rates():
 @pytest.mark.parametrize("symbol", SYMBOLS)
 def test_the_same_bars_come_in_pieces_and_in_one_go(symbol):
     cuts = [NOW - DAY, NOW - 20 * STEP, NOW - DAY / 3, NOW - 3 * STEP, NOW]
-    whole = values(simulated_bars(symbol, cuts[0], NOW))
+    whole = values(iter_simulated_bars(symbol, cuts[0], NOW))
 
     pieces = []
     for begins_at, ends_at in pairwise(sorted(cuts)):
         last = pieces[-1][2] + STEP if pieces else begins_at
-        pieces += values(simulated_bars(symbol, last, ends_at))
+        pieces += values(iter_simulated_bars(symbol, last, ends_at))
 
     assert pieces == whole
     assert len(whole) == 287
 
 
 def test_the_order_in_which_symbols_and_days_are_asked_about_changes_nothing():
-    forwards = [values(simulated_bars(symbol, NOW - DAY, NOW)) for symbol in SYMBOLS]
-    list(simulated_bars("SOL", NOW - 40 * DAY, NOW - 20 * DAY))
-    backwards = [values(simulated_bars(symbol, NOW - DAY, NOW)) for symbol in reversed(SYMBOLS)]
+    forwards = [values(iter_simulated_bars(symbol, NOW - DAY, NOW)) for symbol in SYMBOLS]
+    list(iter_simulated_bars("SOL", NOW - 40 * DAY, NOW - 20 * DAY))
+    backwards = [values(iter_simulated_bars(symbol, NOW - DAY, NOW)) for symbol in reversed(SYMBOLS)]
 
     assert backwards[::-1] == forwards
 
 
 def test_another_seed_is_another_market():
-    first, second = (values(simulated_bars("BTC", NOW - DAY, NOW, seed=seed)) for seed in (1, 2))
+    first, second = (values(iter_simulated_bars("BTC", NOW - DAY, NOW, seed=seed)) for seed in (1, 2))
 
     assert not {row[6] for row in first} & {row[6] for row in second}
 
 
 @pytest.mark.parametrize("symbol", SYMBOLS)
 def test_bars_follow_on_each_other_and_lie_within_their_range(symbol):
-    bars = list(simulated_bars(symbol, NOW - 9 * DAY, NOW, seed=3))
+    bars = list(iter_simulated_bars(symbol, NOW - 9 * DAY, NOW, seed=3))
 
     assert all(bar.low <= min(bar.open, bar.close) <= max(bar.open, bar.close) <= bar.high for bar in bars)
     assert all(bar.low > 0 and bar.volume > 0 and bar.is_simulated for bar in bars)
@@ -86,13 +86,13 @@ def test_no_bar_is_made_before_it_has_ended():
     for minute in range(11):
         now = datetime(2026, 3, 5, 23, 55, tzinfo=UTC) + timedelta(minutes=minute)
 
-        bars = list(simulated_bars("ETH", now - timedelta(hours=1), now))
+        bars = list(iter_simulated_bars("ETH", now - timedelta(hours=1), now))
 
         assert bars[-1].opened_at + STEP <= now < bars[-1].opened_at + 2 * STEP
 
 
 def test_funding_is_paid_each_eight_hours_and_not_ahead():
-    paid = list(simulated_rates("BTC", NOW - 2 * DAY, NOW))
+    paid = list(iter_simulated_rates("BTC", NOW - 2 * DAY, NOW))
 
     assert [rate.at.hour for rate in paid] == [8, 16, 0, 8, 16, 0]
     assert paid[-1].at <= NOW
@@ -101,7 +101,7 @@ def test_funding_is_paid_each_eight_hours_and_not_ahead():
 
 def test_symbols_move_together():
     def moves(symbol):
-        closes = [float(bar.close) for bar in simulated_bars(symbol, NOW - 20 * DAY, NOW)][::12]
+        closes = [float(bar.close) for bar in iter_simulated_bars(symbol, NOW - 20 * DAY, NOW)][::12]
         return [after / before - 1 for before, after in pairwise(closes)]
 
     both = list(zip(moves("BTC"), moves("ETH"), strict=True))
@@ -136,7 +136,7 @@ def test_a_market_that_is_there_changes_no_more_and_keeps_its_seed():
     assert made.bars["5m"] == Bar.objects.filter(interval="5m").count() - 3
     assert again == Extended()
     assert (later.bars["5m"], set(later.skipped)) == (3, set())
-    assert {bar[-1] for bar in stored()} == {source_of(5)}
+    assert {bar[-1] for bar in stored()} == {format_source(5)}
     assert set(before) <= set(stored())
 
 
@@ -146,7 +146,7 @@ def test_longer_bars_are_those_that_imports_would_make():
 
     for symbol in SYMBOLS:
         shorter = list(Bar.objects.filter(symbol=symbol, interval="5m").order_by("opened_at"))
-        for interval in longer_than("5m"):
+        for interval in list_longer_intervals("5m"):
             assert stored(symbol=symbol, interval=interval) == values(aggregate_bars(shorter, interval))
     assert Counter(Bar.objects.values_list("interval", flat=True))["1d"] == 2 * len(SYMBOLS)
 
@@ -189,7 +189,7 @@ def test_the_market_can_be_read_like_a_real_one():
     extend_market(now=NOW, history=9 * DAY)
 
     for symbol in SYMBOLS:
-        seen = overview(symbol, NOW)
+        seen = get_overview(symbol, NOW)
 
         assert seen.is_simulated
         assert seen.regime != Regime.UNKNOWN

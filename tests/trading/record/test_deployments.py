@@ -14,7 +14,7 @@ from trading.record.deployment_queries import DeploymentNotFound, get_deployment
 from trading.record.deployments import (
     CommandRefused,
     LeaseLost,
-    carry_out,
+    apply_command,
     claim_command,
     claim_deployment,
     deploy_skill,
@@ -111,7 +111,7 @@ def test_carrying_out_a_command_changes_the_row(as_trader, kind, before, after):
     deployment = DeploymentFactory(status=before)
     command = request_command(deployment_id=deployment.pk, kind=kind, now=JUNE)
 
-    carry_out(command=command, now=SOON)
+    apply_command(command=command, now=SOON)
 
     assert get_deployment(deployment.pk).status == after
 
@@ -122,7 +122,7 @@ def test_redeploy_moves_to_the_newest_version_and_keeps_positions(as_trader):
     trade = TradeFactory(deployment=deployment, still_open=True)
     newest = save_draft(draft_id=edit_skill(version, description="Better").pk, now=SOON)
 
-    carry_out(command=request_command(deployment_id=deployment.pk, kind="redeploy", now=SOON), now=SOON)
+    apply_command(command=request_command(deployment_id=deployment.pk, kind="redeploy", now=SOON), now=SOON)
 
     trade.refresh_from_db()
     assert get_deployment(deployment.pk).version == newest

@@ -11,11 +11,11 @@ from hypothesis import strategies as st
 from trading.record.performance import (
     ClosedTrade,
     EquityAt,
+    compute_sharpe,
     daily_equity,
     max_drawdown,
     mean_interval,
-    sharpe,
-    summarise,
+    summarise_trades,
 )
 
 DAY = datetime(2026, 6, 1, tzinfo=UTC)
@@ -31,7 +31,7 @@ def trades(*nets: float) -> list[ClosedTrade]:
 
 
 def test_summary_of_a_small_record():
-    found = summarise(trades(10, -5, 0, 20, -5))
+    found = summarise_trades(trades(10, -5, 0, 20, -5))
 
     assert (found.trades, found.wins, found.net_usd, found.is_too_few) == (5, 2, 20, False)
     assert (found.win_rate_fraction, found.profit_factor, found.expectancy_usd) == (0.4, 3.0, 4.0)
@@ -41,18 +41,18 @@ def test_summary_of_a_small_record():
 
 
 def test_record_without_trades_says_nothing():
-    found = summarise([])
+    found = summarise_trades([])
 
     assert (found.win_rate_fraction, found.profit_factor, found.expectancy_usd, found.mean_held) == (None,) * 4
     assert found.is_too_few
 
 
 def test_without_losses_there_is_no_profit_factor():
-    assert summarise(trades(1, 2, 0)).profit_factor is None
+    assert summarise_trades(trades(1, 2, 0)).profit_factor is None
 
 
 def test_four_trades_are_too_few_to_say():
-    found = summarise(trades(1, 2, 3, 4))
+    found = summarise_trades(trades(1, 2, 3, 4))
 
     assert found.is_too_few
     assert found.expectancy_interval_usd is None
@@ -90,7 +90,7 @@ def test_sharpe_by_hand():
         daily.append(daily[-1] * (1.02 if number % 2 else 1.00))
 
     deviation = math.sqrt(20 * 0.01**2 / 19)
-    assert sharpe(daily) == pytest.approx(0.01 / deviation * math.sqrt(365))
+    assert compute_sharpe(daily) == pytest.approx(0.01 / deviation * math.sqrt(365))
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_sharpe_by_hand():
     ids=["19 returns", "never moved", "wiped out", "nothing"],
 )
 def test_no_sharpe(daily):
-    assert sharpe(daily) is None
+    assert compute_sharpe(daily) is None
 
 
 def test_drawdown_counts_the_start_as_a_peak():
@@ -119,7 +119,7 @@ def test_drawdown_of_a_climb_is_zero():
     st.lists(st.decimals("-100", "10000", places=2), max_size=60),
 )
 def test_numbers_fit_into_json_whatever_the_record(nets, values):
-    found = summarise([ClosedTrade(net) for net in nets], curve(*values), starting_equity_usd=D(1000))
+    found = summarise_trades([ClosedTrade(net) for net in nets], curve(*values), starting_equity_usd=D(1000))
 
     json.dumps(asdict(found), default=str, allow_nan=False)
     assert found.net_usd == sum(nets)
@@ -130,9 +130,9 @@ def test_numbers_of_a_curve_read_once_are_those_of_the_whole(start):
     values = [1000 + 7 * number - 60 * (number % 5) for number in range(200)]
     points = curve(*values, every=timedelta(hours=5))
 
-    found = summarise([], iter(points), starting_equity_usd=start)
+    found = summarise_trades([], iter(points), starting_equity_usd=start)
 
-    assert found.sharpe == sharpe(daily_equity(points, start))
+    assert found.sharpe == compute_sharpe(daily_equity(points, start))
     assert found.sharpe is not None
     assert found.max_drawdown == max_drawdown(points, start)
-    assert summarise([], iter(())).max_drawdown is None
+    assert summarise_trades([], iter(())).max_drawdown is None

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from trading.record.executions import Execution, in_order
+from trading.record.executions import Execution, sort_fills
 from trading.record.ledger_rows import dump_trip, load_trip
 from trading.record.positions import Book, ExitCause, Funding, PathBar, Reconciled, Side, Tick, Trip
 
@@ -308,20 +308,20 @@ def test_fills_of_one_instant_follow_the_venues_chain():
 
     for seed in range(10):
         shuffled = Random(seed).sample(chain, 4)
-        assert in_order(shuffled, D(0)) == chain
+        assert sort_fills(shuffled, D(0)) == chain
 
 
 def test_chain_that_comes_by_the_same_position_twice_uses_every_fill():
     chain = [fill("5", "100", start="0", name="c"), fill("-5", "99", start="5", name="b")]
     chain += [fill("-3", "98", start="0", name="a")]
 
-    assert in_order(chain[::-1], D(0)) == chain
+    assert sort_fills(chain[::-1], D(0)) == chain
 
 
 def test_fills_without_a_chain_go_by_time_and_then_by_number():
     fills = [fill("1", "1", name="10"), fill("1", "1", name="9"), fill("1", "1", name="1", minute=1)]
 
-    assert [one.fill_id for one in in_order(fills[::-1], D(0))] == ["9", "10", "1"]
+    assert [one.fill_id for one in sort_fills(fills[::-1], D(0))] == ["9", "10", "1"]
 
 
 # --- The path ---

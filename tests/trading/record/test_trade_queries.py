@@ -21,17 +21,17 @@ from trading.record.fills_import import import_fills
 from trading.record.trade_queries import (
     TradeFilter,
     TradeNotFound,
-    deployment_performance,
-    equity_at_midnight,
+    get_deployment_performance,
+    get_equity_at_midnight,
+    get_skill_performance,
+    get_skill_record,
     get_trade,
+    get_trade_page,
     iter_trades,
-    last_closed,
     list_closed,
     list_fills,
+    list_last_closed,
     list_symbols_in_use,
-    page_of_trades,
-    record_of_skill,
-    skill_performance,
 )
 from trading.skills.queries import SkillNotFound
 
@@ -85,7 +85,7 @@ def trades(as_trader):
     ],
 )
 def test_page_lists_the_trades_that_fit(trades, which, expected):
-    page = page_of_trades(TradeFilter(**which))
+    page = get_trade_page(TradeFilter(**which))
 
     found = [trades.index(trade) for trade in page.trades]
     assert sorted(found) == sorted(expected)
@@ -95,8 +95,8 @@ def test_page_lists_the_trades_that_fit(trades, which, expected):
 
 
 def test_page_beyond_the_last_is_the_last(trades):
-    assert page_of_trades(TradeFilter(), 99).number == 1
-    assert page_of_trades(TradeFilter(), -1).number == 1
+    assert get_trade_page(TradeFilter(), 99).number == 1
+    assert get_trade_page(TradeFilter(), -1).number == 1
 
 
 def test_export_reads_all_but_backtests_or_the_deployment_named(trades):
@@ -163,7 +163,7 @@ def test_performance_of_a_deployment(as_trader):
     for tick, equity in enumerate((10_100, 9_898, 9_950), start=1):
         EquityPointFactory(deployment=deployment, tick=tick, at=MAY + tick * HOUR, equity_usd=equity)
 
-    found = deployment_performance(deployment)
+    found = get_deployment_performance(deployment)
 
     assert (found.trades, found.wins, found.net_usd, found.is_too_few) == (3, 2, 5, True)
     assert (found.max_drawdown.usd, found.sharpe) == (202, None)
@@ -178,7 +178,7 @@ def test_performance_sees_the_whole_curve_in_order_however_it_is_read(as_trader,
         equity = 10_000 if tick == 1 else 5_000 + tick
         EquityPointFactory(deployment=deployment, tick=tick, at=MAY + tick * 24 * HOUR, equity_usd=equity)
 
-    found = deployment_performance(deployment)
+    found = get_deployment_performance(deployment)
 
     assert (found.max_drawdown.usd, found.max_drawdown.fraction) == (4_998, 0.4998)
     assert found.sharpe < 0
@@ -192,7 +192,7 @@ def test_performance_of_a_skill_is_by_broker_kind(as_trader):
     TradeFactory(deployment=BacktestRunFactory(deployment__version=deployment.version).deployment)
     DeploymentFactory(version=deployment.version, broker_kind="live")
 
-    found = skill_performance(deployment.skill_id)
+    found = get_skill_performance(deployment.skill_id)
 
     assert {kind: numbers.trades for kind, numbers in found.items()} == {"paper": 2, "backtest": 1}
 
@@ -202,17 +202,17 @@ def test_equity_at_midnight_is_the_last_before_it_or_the_start(as_trader):
     EquityPointFactory(deployment=deployment, at=MAY, equity_usd=9_000)
     EquityPointFactory(deployment=deployment, at=MAY + 13 * HOUR, equity_usd=8_000)
 
-    assert equity_at_midnight(deployment, MAY) == 10_000
-    assert equity_at_midnight(deployment, MAY + 14 * HOUR) == 9_000
-    assert equity_at_midnight(deployment, MAY + 48 * HOUR) == 8_000
+    assert get_equity_at_midnight(deployment, MAY) == 10_000
+    assert get_equity_at_midnight(deployment, MAY + 14 * HOUR) == 9_000
+    assert get_equity_at_midnight(deployment, MAY + 48 * HOUR) == 8_000
 
 
 def test_last_closed_are_the_newest_of_those_that_fit(trades):
     first, second = trades[:2]
 
-    assert last_closed(TradeFilter(), 9) == [second, first]
-    assert last_closed(TradeFilter(), 1) == [second]
-    assert last_closed(TradeFilter(deployment_id=trades[3].deployment_id, with_backtests=True), 9) == [trades[3]]
+    assert list_last_closed(TradeFilter(), 9) == [second, first]
+    assert list_last_closed(TradeFilter(), 1) == [second]
+    assert list_last_closed(TradeFilter(deployment_id=trades[3].deployment_id, with_backtests=True), 9) == [trades[3]]
 
 
 def test_record_of_a_skill_is_of_its_deployments_once_one_closed_a_trade(as_trader):
@@ -220,10 +220,10 @@ def test_record_of_a_skill_is_of_its_deployments_once_one_closed_a_trade(as_trad
     run = BacktestRunFactory(done=True, deployment__version=deployment.version)
     of_backtest = TradeFactory(deployment=run.deployment)
     note = ReflectionNoteFactory(deployment=run.deployment)
-    before = record_of_skill(deployment.skill_id, 9)
+    before = get_skill_record(deployment.skill_id, 9)
 
     trade, own = TradeFactory(deployment=deployment), ReflectionNoteFactory(deployment=deployment)
-    after = record_of_skill(deployment.skill_id, 9)
+    after = get_skill_record(deployment.skill_id, 9)
 
     assert (before.trades, before.notes, before.backtest) == ([of_backtest], [note], run)
     assert (after.trades, after.notes, after.backtest) == ([trade], [own], None)
@@ -233,4 +233,4 @@ def test_record_of_a_strangers_skill_is_not_there(as_trader, stranger):
     theirs = as_owner(stranger, SkillFactory)
 
     with pytest.raises(SkillNotFound):
-        record_of_skill(theirs.pk, 9)
+        get_skill_record(theirs.pk, 9)

@@ -11,7 +11,7 @@ from tests.owners import as_owner
 from tests.trading.ticking import Desk, at, bar, store_prices
 from trading.models import Bar, Deployment
 from trading.record.deployments import claim_deployment, request_command
-from trading.runs.due import PATIENCE, Due, Ran, due_at, last_instant, list_due, run_due
+from trading.runs.due import PATIENCE, Due, Ran, find_due_instant, find_last_instant, list_due, run_due
 from trading.runs.runner import Outcome
 from trading.skills.schemas import Schedule
 
@@ -34,14 +34,14 @@ def test_last_instant_of_a_schedule(kind, value, now, last):
 
     expected = on(1, last.removesuffix(" before")) if last.endswith("before") else on(2, last)
 
-    assert last_instant(Schedule(type=kind, value=value), on(2, now)) == expected
+    assert find_last_instant(Schedule(type=kind, value=value), on(2, now)) == expected
 
 
 def test_tick_waits_for_its_bar_but_not_for_ever(desk):
     store_prices(*[100] * 2)
 
     def due(now):
-        return as_owner(desk.user, lambda: due_at(Deployment.objects.select_related("version").get(), now))
+        return as_owner(desk.user, lambda: find_due_instant(Deployment.objects.select_related("version").get(), now))
 
     assert due(at(1) + PATIENCE / 2) is None
     assert due(at(1) + PATIENCE) == at(1)

@@ -24,7 +24,7 @@ from tests.trading.ticking import (
 )
 from trading.models import Bar, DecisionSnapshot, Deployment, DeploymentCommand, EquityPoint, Fill, OrderState, Verdict
 from trading.record.deployment_queries import DeploymentNotFound
-from trading.record.deployments import carry_out, request_command
+from trading.record.deployments import apply_command, request_command
 from trading.record.ledger import TickOutOfTime
 from trading.runs.brokers.paper import Costs
 from trading.runs.commands import carry_out_commands
@@ -459,14 +459,14 @@ def test_command_that_fails_is_over_and_keeps_no_other_waiting(desk, monkeypatch
     desk.ask(lambda: request_command(deployment_id=desk.deployment_id, kind="stop", now=at(2)))
 
     def half_done(*, command, now):
-        said = carry_out(command=command, now=now)
+        said = apply_command(command=command, now=now)
         if command.kind == "stop":
             return said
         Deployment.objects.filter(pk=command.deployment_id).update(account={"half": "done"})
         raise error
 
     before = desk.row.account
-    monkeypatch.setattr("trading.runs.commands.carry_out", half_done)
+    monkeypatch.setattr("trading.runs.commands.apply_command", half_done)
     (ran,) = run_due(at(3))
 
     assert [(one.kind, one.status) for one in ran.commands] == [("pause", "failed"), ("stop", "done")]
@@ -482,7 +482,7 @@ def test_command_waits_for_a_database_that_is_busy(desk, monkeypatch):
         raise OperationalError("database is locked")
 
     with monkeypatch.context() as patched:
-        patched.setattr("trading.runs.commands.carry_out", locked)
+        patched.setattr("trading.runs.commands.apply_command", locked)
         with pytest.raises(OperationalError):
             carry_out_commands(desk.deployment_id, user_id=desk.user.pk, now=at(2))
 

@@ -9,7 +9,7 @@ from django.utils import timezone
 from config.lib.owned import owned, owned_tx
 from config.lib.work.commands import KeelCommand, add_user_argument, user_by_email
 from trading.management.arguments import instant_argument, number_argument, positive_argument
-from trading.management.owners import skill_named
+from trading.management.owners import find_skill
 from trading.models import WorkStatus
 from trading.record.backtests import claim_backtest, get_backtest, start_backtest
 from trading.record.deployments import STARTING_EQUITY_USD
@@ -36,7 +36,7 @@ class Command(KeelCommand):
         now = timezone.now()
         with owned_tx(owner):
             run = start_backtest(
-                skill_id=skill_named(skill).pk,
+                skill_id=find_skill(skill).pk,
                 starts_at=since,
                 ends_at=until or now,
                 starting_equity_usd=options["equity"],
@@ -48,7 +48,7 @@ class Command(KeelCommand):
             # Claimed with it, or a worker could be faster.
             lease = uuid4()
             claim_backtest(run_id=run.pk, lease=lease, until=now + LEASE, now=now)
-        status = run_backtest(run.pk, user_id=owner.pk, clock=timezone.now, report=self._tell, lease=lease)
+        status = run_backtest(run.pk, user_id=owner.pk, clock=timezone.now, report=self._show_progress, lease=lease)
         if self.stderr.isatty():
             self.stderr.write("")
         with owned(owner):
@@ -64,7 +64,7 @@ class Command(KeelCommand):
             summary=numbers,
         )
 
-    def _tell(self, progress: Progress) -> None:
+    def _show_progress(self, progress: Progress) -> None:
         # On a terminal only: a log needs no progress.
         if self.stderr.isatty():
             done, total = progress.ticks_done, progress.ticks_total

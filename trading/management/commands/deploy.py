@@ -7,7 +7,7 @@ from django.utils import timezone
 from config.lib.owned import owned_tx
 from config.lib.work.commands import KeelCommand, add_user_argument, user_by_email
 from trading.management.arguments import positive_argument
-from trading.management.owners import skill_named
+from trading.management.owners import find_skill
 from trading.models import BrokerKind
 from trading.record.deployments import STARTING_EQUITY_USD, deploy_skill
 
@@ -29,7 +29,7 @@ class Command(KeelCommand):
         """Deploy the skill."""
         with owned_tx(user_by_email(user)):
             deployment = deploy_skill(
-                skill_id=skill_named(skill).pk, broker_kind=broker, starting_equity_usd=equity, now=timezone.now()
+                skill_id=find_skill(skill).pk, broker_kind=broker, starting_equity_usd=equity, now=timezone.now()
             )
             name, version = deployment.skill.name, deployment.version.version
         self.say(

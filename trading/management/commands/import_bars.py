@@ -13,7 +13,14 @@ from django.utils import timezone
 
 from config.lib.work.commands import KeelCommand
 from trading.management.arguments import instant_argument, intervals_argument, symbol_argument
-from trading.market.imports.bars import CSV_COLUMNS, in_pages, last_stored, longer_than, read_bars, store_bars
+from trading.market.imports.bars import (
+    CSV_COLUMNS,
+    find_newest_bar,
+    list_longer_intervals,
+    read_bars,
+    split_pages,
+    store_bars,
+)
 from trading.market.imports.venue import SETTLING, VenueUnavailable, fetch_bars, find_market, open_venue
 from trading.models import Bar
 from trading.models.choices import INTERVALS
@@ -51,8 +58,8 @@ class Command(KeelCommand):
         if (file is None) == (exchange is None):
             raise CommandError("Name either a file or an --exchange.")
         if options["aggregate"] is None:
-            options["aggregate"] = longer_than(interval)
-        if not set(options["aggregate"]) <= set(longer_than(interval)):
+            options["aggregate"] = list_longer_intervals(interval)
+        if not set(options["aggregate"]) <= set(list_longer_intervals(interval)):
             raise CommandError(f"Bars of {interval} can only be made into longer ones.")
         if exchange is None:
             self._import_file(file or Path(), **options)
@@ -65,10 +72,12 @@ class Command(KeelCommand):
     def _import_file(
         self, file: Path, *, symbol: str, interval: str, source: str, aggregate: Sequence[str], resume: bool, **_: Any
     ) -> None:
-        since = last_stored(symbol, interval) if resume else None
+        since = find_newest_bar(symbol, interval) if resume else None
         bars = read_bars(file, symbol=symbol, interval=interval, source=(source or file.name)[:80])
         fresh = dropwhile(lambda bar: since is not None and bar.opened_at <= since, bars)
-        self._report(symbol, interval, store_bars(in_pages(fresh), aggregate=aggregate, progress=self._tell))
+        self._say_written(
+            symbol, interval, store_bars(split_pages(fresh), aggregate=aggregate, progress=self._show_progress)
+        )
 
     def _import_venue(
         self,
@@ -93,22 +102,22 @@ class Command(KeelCommand):
             now = timezone.now()
             pages = fetch(since=begins_at, until=until or now, now=now)
             try:
-                written = store_bars(pages, aggregate=aggregate, progress=self._tell)
+                written = store_bars(pages, aggregate=aggregate, progress=self._show_progress)
             except VenueUnavailable as error:
                 if not follow:
                     raise
                 self.stderr.write(str(error))
             else:
                 if written or not follow:
-                    self._report(symbol, interval, written)
+                    self._say_written(symbol, interval, written)
             if not follow:
                 return
             begins_at = max(begins_at, self.goes_on_at)
             close_old_connections()
             time.sleep(_seconds_to_next(interval, timezone.now()))
 
-    def _report(self, symbol: str, interval: str, written: Counter[str]) -> None:
-        longer = {name: written[name] for name in longer_than(interval) if written[name]}
+    def _say_written(self, symbol: str, interval: str, written: Counter[str]) -> None:
+        longer = {name: written[name] for name in list_longer_intervals(interval) if written[name]}
         more = "".join(f", {count} of {name}" for name, count in longer.items())
         self.say(
             f"{written[interval]} bars of {symbol} {interval}{more}",
@@ -118,14 +127,14 @@ class Command(KeelCommand):
             aggregated=longer,
         )
 
-    def _tell(self, count: int, last: Bar) -> None:
+    def _show_progress(self, count: int, last: Bar) -> None:
         self.goes_on_at = last.opened_at + INTERVALS[last.interval]
         if not self.is_json:
             self.stderr.write(f"{count} bars, up to {last.opened_at:%Y-%m-%d %H:%M}")
 
 
 def _after_newest(symbol: str, interval: str) -> datetime:
-    newest = last_stored(symbol, interval, is_simulated=False)  # what the demo made up is no history
+    newest = find_newest_bar(symbol, interval, is_simulated=False)  # what the demo made up is no history
     if newest is None:
         raise CommandError(f"Nothing of {symbol} {interval} is stored yet. Say with --since where to begin.")
     return newest + INTERVALS[interval]

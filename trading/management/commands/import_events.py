@@ -3,7 +3,7 @@ from pathlib import Path
 from django.core.management.base import CommandParser
 
 from config.lib.work.commands import KeelCommand
-from trading.market.imports.events import CSV_COLUMNS, read_events, shipped_events, store_events
+from trading.market.imports.events import CSV_COLUMNS, iter_shipped_events, read_events, store_events
 
 
 class Command(KeelCommand):
@@ -18,5 +18,5 @@ class Command(KeelCommand):
 
     def run(self, *, file: Path | None, **options: object) -> None:
         """Read all, then write."""
-        count = store_events(shipped_events() if file is None else list(read_events(file)))
+        count = store_events(iter_shipped_events() if file is None else list(read_events(file)))
         self.say(f"{count} events", events=count)

@@ -6,7 +6,7 @@ from django.utils import timezone
 
 from config.lib.owned import owned_tx
 from config.lib.work.commands import KeelCommand
-from trading.management.owners import add_optional_user_argument, owner_of_deployment
+from trading.management.owners import add_optional_user_argument, find_deployment_owner
 from trading.record.deployments import get_pushed_deployment
 from trading.record.fills_import import CSV_COLUMNS, import_fills, read_fills
 
@@ -28,7 +28,7 @@ class Command(KeelCommand):
 
     def run(self, *, file: Path, user: str | None, deployment: UUID, account: str, **options: object) -> None:
         """Read the file, then write in one transaction."""
-        owner = owner_of_deployment(deployment, email=user)
+        owner = find_deployment_owner(deployment, email=user)
         fills = read_fills(file, account=account)
         with owned_tx(owner):
             get_pushed_deployment(deployment)

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from config.lib.work.commands import KeelCommand
 from trading.management.arguments import instant_argument, symbol_argument
-from trading.market.imports.news import FUNDING_COLUMNS, last_funding, read_funding, store_funding
+from trading.market.imports.news import FUNDING_COLUMNS, find_newest_funding, read_funding, store_funding
 from trading.market.imports.venue import fetch_funding, find_market, open_venue
 from trading.models import FundingRate
 
@@ -60,7 +60,7 @@ def _import_venue(
         raise CommandError("Say with --symbol whose funding.")
     begins_at = since or _day_before_newest(symbol)
     venue = open_venue(exchange)
-    return _store(
+    return _store_rates(
         fetch_funding(
             venue,
             market=find_market(venue, symbol, market=market),
@@ -73,13 +73,13 @@ def _import_venue(
 
 
 def _day_before_newest(symbol: str) -> datetime:
-    newest = last_funding(symbol)
+    newest = find_newest_funding(symbol)
     if newest is None:
         raise CommandError(f"No funding of {symbol} is stored yet. Say with --since where to begin.")
     return newest - timedelta(days=1)  # by the last payments one sees how far apart they are
 
 
-def _store(rates: Iterable[FundingRate]) -> int:
+def _store_rates(rates: Iterable[FundingRate]) -> int:
     found: list[FundingRate] = []
     try:
         for rate in rates:

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from config.lib.owned import owned
 from config.lib.work.commands import KeelCommand, user_by_email
-from trading.management.owners import add_optional_user_argument, owner_of_deployment
+from trading.management.owners import add_optional_user_argument, find_deployment_owner
 from trading.reviews.reflection import Outcome, Reflected, list_due, list_everybodys_due, list_reviewable, reflect_all
 
 
@@ -28,7 +28,7 @@ class Command(KeelCommand):
         now = timezone.now()
         if force and user is None and deployment is None:
             raise CommandError("Name a user or a deployment with --force.")
-        due = self._due(user, deployment, force, now)
+        due = self._list_due(user, deployment, force, now)
         if dry_run:
             for _, deployment_id in due:
                 self.say(f"{deployment_id}: due", deployment=deployment_id, outcome="due")
@@ -37,24 +37,24 @@ class Command(KeelCommand):
         outcomes: Counter[Outcome] = Counter()
         for reflected in reflect_all(due, now=now, clock=timezone.now, is_forced=force):
             outcomes[reflected.outcome] += 1
-            self._tell(reflected)
+            self._say_outcome(reflected)
         self._sum_up(outcomes, len(due), dry_run=False)
         if due and outcomes[Outcome.FAILED] == len(due):
             raise CommandError("Every reflection failed.")
 
-    def _due(
+    def _list_due(
         self, email: str | None, deployment_id: UUID | None, is_forced: bool, now: datetime
     ) -> list[tuple[int, UUID]]:
         if email is None and deployment_id is None:
             return list_everybodys_due(now)
-        user = owner_of_deployment(deployment_id, email=email) if deployment_id else user_by_email(email or "")
+        user = find_deployment_owner(deployment_id, email=email) if deployment_id else user_by_email(email or "")
         with owned(user):
             listed = list_reviewable() if is_forced else list_due(now)
         if deployment_id is not None:
             listed = [deployment_id] if is_forced or deployment_id in listed else []
         return [(user.pk, listed_id) for listed_id in listed]
 
-    def _tell(self, reflected: Reflected) -> None:
+    def _say_outcome(self, reflected: Reflected) -> None:
         note = reflected.note
         words = f"{reflected.deployment_id}: {reflected.outcome}"
         if note is not None:

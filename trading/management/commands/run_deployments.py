@@ -42,10 +42,10 @@ class Command(KeelCommand):
         ran = []
         for one in run_due(timezone.now(), user_id=user_id, workers=settings.AGENT_WORKERS):
             ran.append(one)
-            self._tell(one)
+            self._say_outcome(one)
         return ran
 
-    def _tell(self, ran: Ran) -> None:
+    def _say_outcome(self, ran: Ran) -> None:
         deployment_id = ran.due.deployment_id
         for command in ran.commands:
             kind, came_to = command.get_kind_display(), command.get_status_display().lower()

@@ -9,7 +9,7 @@ from config.lib.owned import owned
 from config.lib.work.commands import KeelCommand
 from trading.agent.context import preview
 from trading.management.arguments import instant_argument
-from trading.management.owners import add_optional_user_argument, owner_of_deployment
+from trading.management.owners import add_optional_user_argument, find_deployment_owner
 from trading.models import DecisionSnapshot
 from trading.record.deployment_queries import get_deployment
 
@@ -29,7 +29,7 @@ class Command(KeelCommand):
     def run(self, *, deployment: UUID, at: datetime | None, user: str | None, **options: Any) -> None:
         """Print the system prompt and the context."""
         at = at or timezone.now()
-        with owned(owner_of_deployment(deployment, email=user)):
+        with owned(find_deployment_owner(deployment, email=user)):
             sent = DecisionSnapshot.objects.filter(deployment=deployment, tick_at=at).first()
             if sent is not None:
                 system, context = sent.system_prompt, sent.context

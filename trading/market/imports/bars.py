@@ -10,7 +10,7 @@ from typing import Final
 
 from django.db import connection, transaction
 
-from trading.market.imports.rows import FileRefused, Row, instant, number, read_csv
+from trading.market.imports.rows import FileRefused, Row, parse_instant, parse_number, read_csv
 from trading.models import Bar
 from trading.models.choices import INTERVALS
 
@@ -35,12 +35,12 @@ def read_bars(path: Path, *, symbol: str, interval: str, source: str) -> Iterato
 
 def parse_bar(row: Row, *, symbol: str, interval: str, source: str) -> Bar:
     """Return the bar of a row with CSV_COLUMNS. Raises ValueError if there cannot be such a bar."""
-    opened_at = instant(row["timestamp"])
+    opened_at = parse_instant(row["timestamp"])
     if (opened_at - _EPOCH) % INTERVALS[interval]:
         raise ValueError(f"{opened_at:%Y-%m-%d %H:%M:%S} is not the beginning of a bar of {interval}")
-    prices = [number(row[name]) for name in ("open", "high", "low", "close")]
+    prices = [parse_number(row[name]) for name in ("open", "high", "low", "close")]
     first, high, low, last = prices
-    volume = number(row.get("volume") or 0)
+    volume = parse_number(row.get("volume") or 0)
     if low <= 0 or volume < 0 or not (low <= min(first, last) <= max(first, last) <= high):
         raise ValueError("the prices do not lie between low and high, or something is below zero")
     return Bar(
@@ -52,13 +52,13 @@ def parse_bar(row: Row, *, symbol: str, interval: str, source: str) -> Bar:
         low=low,
         close=last,
         volume=volume,
-        mark=number(row["mark"]) if row.get("mark") else None,
-        index=number(row["index"]) if row.get("index") else None,
+        mark=parse_number(row["mark"]) if row.get("mark") else None,
+        index=parse_number(row["index"]) if row.get("index") else None,
         source=source,
     )
 
 
-def in_pages(bars: Iterable[Bar]) -> Iterator[list[Bar]]:
+def split_pages(bars: Iterable[Bar]) -> Iterator[list[Bar]]:
     """Yield the bars in lists of a good size to store."""
     bars = iter(bars)
     while page := list(islice(bars, CHUNK)):
@@ -82,11 +82,11 @@ def store_bars(
     """
     written, count, before = Counter[str](), 0, set[Key]()
     for page in filter(None, pages):
-        unique = {_key(bar): bar for bar in page}
+        unique = {_bar_key(bar): bar for bar in page}
         with transaction.atomic():
-            _write(unique.values())
-            longer = {_key(bar): bar for bar in _longer_bars(unique.values(), aggregate)} if aggregate else {}
-            _write(longer.values())
+            _write_bars(unique.values())
+            longer = {_bar_key(bar): bar for bar in _longer_bars(unique.values(), aggregate)} if aggregate else {}
+            _write_bars(longer.values())
         # One that reaches over several pages is made again with each, and counts once.
         written.update(bar.interval for key, bar in chain(unique.items(), longer.items()) if key not in before)
         before, count = set(longer), count + len(page)
@@ -94,11 +94,11 @@ def store_bars(
     return written
 
 
-def _key(bar: Bar) -> Key:
+def _bar_key(bar: Bar) -> Key:
     return bar.symbol, bar.interval, bar.opened_at
 
 
-def _write(bars: Iterable[Bar]) -> None:
+def _write_bars(bars: Iterable[Bar]) -> None:
     """Insert bars over those that are there; raw, since Django takes most of an import's time to say the same."""
     quote, amount = connection.ops.quote_name, connection.ops.adapt_decimalfield_value
     names = {name: quote(name) for name in _COLUMNS}
@@ -125,7 +125,7 @@ def _write(bars: Iterable[Bar]) -> None:
             cursor.executemany(statement, rows)
 
 
-def last_stored(symbol: str, interval: str, *, is_simulated: bool | None = None) -> datetime | None:
+def find_newest_bar(symbol: str, interval: str, *, is_simulated: bool | None = None) -> datetime | None:
     """Return the beginning of the newest bar that is stored; of the real or the simulated ones alone, if said."""
     rows = Bar.objects.filter(symbol=symbol, interval=interval)
     if is_simulated is not None:
@@ -133,7 +133,7 @@ def last_stored(symbol: str, interval: str, *, is_simulated: bool | None = None)
     return rows.order_by("-opened_at").values_list("opened_at", flat=True).first()
 
 
-def longer_than(interval: str) -> list[str]:
+def list_longer_intervals(interval: str) -> list[str]:
     """Return the longer intervals, the shortest first."""
     return [name for name, length in INTERVALS.items() if length > INTERVALS[interval]]
 
@@ -141,17 +141,18 @@ def longer_than(interval: str) -> list[str]:
 def aggregate_bars(bars: Iterable[Bar], interval: str) -> Iterator[Bar]:
     """Yield longer bars out of shorter ones in order; one of which a part is missing is left out."""
     length = INTERVALS[interval]
-    for opened_at, group in groupby(bars, lambda bar: _floor(bar.opened_at, length)):
+    for opened_at, group in groupby(bars, lambda bar: floor_instant(bar.opened_at, length)):
         parts = list(group)
         if len(parts) * INTERVALS[parts[0].interval] == length:
-            yield _joined(parts, opened_at, interval)
+            yield _join_bars(parts, opened_at, interval)
 
 
-def _floor(at: datetime, length: timedelta) -> datetime:
+def floor_instant(at: datetime, length: timedelta) -> datetime:
+    """Return the beginning of the interval of a length that an instant is in."""
     return at - (at - _EPOCH) % length
 
 
-def _joined(parts: list[Bar], opened_at: datetime, interval: str) -> Bar:
+def _join_bars(parts: list[Bar], opened_at: datetime, interval: str) -> Bar:
     last = parts[-1]
     return Bar(
         symbol=last.symbol,
@@ -175,13 +176,13 @@ def _longer_bars(written: Collection[Bar], intervals: Collection[str]) -> list[B
     for symbol, interval in dict.fromkeys((bar.symbol, bar.interval) for bar in written):
         instants = [bar.opened_at for bar in written if (bar.symbol, bar.interval) == (symbol, interval)]
         first, last = min(instants), max(instants)
-        days = (_floor(first, DAY), _floor(last, DAY) + DAY)
+        days = (floor_instant(first, DAY), floor_instant(last, DAY) + DAY)
         rows = Bar.objects.filter(symbol=symbol, interval=interval, opened_at__gte=days[0], opened_at__lt=days[1])
         parts = list(rows.order_by("opened_at"))
-        for longer in longer_than(interval):
+        for longer in list_longer_intervals(interval):
             if longer not in intervals:
                 continue
             # Out of the next shorter ones: a whole bar of whole bars is whole.
             parts = list(aggregate_bars(parts, longer))
-            found += [bar for bar in parts if _floor(first, INTERVALS[longer]) <= bar.opened_at <= last]
+            found += [bar for bar in parts if floor_instant(first, INTERVALS[longer]) <= bar.opened_at <= last]
     return found

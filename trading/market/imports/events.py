@@ -9,7 +9,7 @@ from typing import Any, Final
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from config.lib.text import one_line
-from trading.market.imports.rows import FileRefused, Row, instant, number, read_csv, read_json
+from trading.market.imports.rows import FileRefused, Row, parse_instant, parse_number, read_csv, read_json
 from trading.models import MarketEvent
 from trading.models.choices import EventKind
 from trading.skills.schemas import symbol_name
@@ -23,12 +23,12 @@ def to_utc(day: date, clock: time, zone: str) -> datetime:
     return datetime.combine(day, clock, ZoneInfo(zone)).astimezone(UTC)
 
 
-def shipped_events() -> Iterator[MarketEvent]:
+def iter_shipped_events() -> Iterator[MarketEvent]:
     """Yield the events of the calendar that Keel ships; the file says what it covers."""
     for series in json.loads(SHIPPED.read_text())["series"]:
         clock = time.fromisoformat(series["time"])
         for day in map(date.fromisoformat, series["dates"]):
-            yield _event(
+            yield _make_event(
                 kind=series["kind"],
                 title=series["title"],
                 starts_at=to_utc(day, clock, series["zone"]),
@@ -47,12 +47,12 @@ def read_events(path: Path) -> Iterator[MarketEvent]:
     rows: Iterable[tuple[int, Row]] = read_csv(path, {"kind", "title", "starts_at"}) if is_csv else read_json(path)
     for place, row in rows:
         try:
-            yield _event(
+            yield _make_event(
                 kind=EventKind(str(row["kind"]).strip().lower()).value,
                 title=one_line(str(row["title"]))[:160],
-                starts_at=_starts_at(row),
-                importance=float(number(row.get("importance") or "0.5")),
-                symbols=symbols_of(row.get("symbols")),
+                starts_at=_parse_start(row),
+                importance=float(parse_number(row.get("importance") or "0.5")),
+                symbols=parse_symbols(row.get("symbols")),
                 source=one_line(str(row.get("source") or path.name))[:160],
             )
         except KeyError as error:
@@ -61,20 +61,20 @@ def read_events(path: Path) -> Iterator[MarketEvent]:
             raise FileRefused(f"{path.name}, row {place}: {error}.") from error
 
 
-def _starts_at(row: Row) -> datetime:
+def _parse_start(row: Row) -> datetime:
     if not row.get("zone"):
-        return instant(row["starts_at"])
+        return parse_instant(row["starts_at"])
     local = datetime.fromisoformat(str(row["starts_at"]))
     return to_utc(local.date(), local.time(), str(row["zone"]))
 
 
-def symbols_of(value: Any) -> list[str]:
+def parse_symbols(value: Any) -> list[str]:
     """Return the symbols of a cell or a list, each once. Raises ValueError."""
     names = value if isinstance(value, list) else str(value or "").replace(",", " ").split()
     return list(dict.fromkeys(symbol_name(str(name)) for name in names))
 
 
-def _event(**values: Any) -> MarketEvent:
+def _make_event(**values: Any) -> MarketEvent:
     if not values["title"]:
         raise ValueError("title is empty")
     if not 0 <= values["importance"] <= 1:

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Final
 
 from config.lib.text import one_line
-from trading.market.imports.events import symbols_of
-from trading.market.imports.rows import FileRefused, Row, instant, number, read_csv, read_json
+from trading.market.imports.events import parse_symbols
+from trading.market.imports.rows import FileRefused, Row, parse_instant, parse_number, read_csv, read_json
 from trading.models import FundingRate, NewsItem
 from trading.skills.schemas import symbol_name
 
@@ -16,26 +16,26 @@ NEWS_COLUMNS: Final = ("headline", "source", "published_at", "symbols", "sentime
 FUNDING_COLUMNS: Final = ("symbol", "time", "rate", "hours")
 
 
-def _rows(path: Path, columns: set[str]) -> Iterable[tuple[int, Row]]:
+def _read_rows(path: Path, columns: set[str]) -> Iterable[tuple[int, Row]]:
     is_csv = path.name.removesuffix(".gz").endswith(".csv")
     return read_csv(path, columns) if is_csv else read_json(path)
 
 
 def read_news(path: Path) -> Iterator[NewsItem]:
     """Yield the headlines of a CSV or JSON file with NEWS_COLUMNS, the last two optional. Raises FileRefused."""
-    for place, row in _rows(path, {"headline", "source", "published_at"}):
+    for place, row in _read_rows(path, {"headline", "source", "published_at"}):
         try:
-            yield _item(row)
+            yield _parse_item(row)
         except KeyError as error:
             raise FileRefused(f"{path.name}, row {place}: {error.args[0]} is missing.") from error
         except ValueError as error:
             raise FileRefused(f"{path.name}, row {place}: {error}.") from error
 
 
-def _item(row: Row) -> NewsItem:
+def _parse_item(row: Row) -> NewsItem:
     headline, source = one_line(str(row["headline"] or ""))[:300], one_line(str(row["source"] or ""))[:80]
-    published_at, sentiment = instant(row["published_at"]), row.get("sentiment")
-    rated = None if sentiment in (None, "") else float(number(sentiment))
+    published_at, sentiment = parse_instant(row["published_at"]), row.get("sentiment")
+    rated = None if sentiment in (None, "") else float(parse_number(sentiment))
     if not headline or not source:
         raise ValueError("headline or source is empty")
     if rated is not None and not -1 <= rated <= 1:
@@ -45,7 +45,7 @@ def _item(row: Row) -> NewsItem:
         headline=headline,
         source=source,
         published_at=published_at,
-        symbols=symbols_of(row.get("symbols")),
+        symbols=parse_symbols(row.get("symbols")),
         sentiment=rated,
     )
 
@@ -69,13 +69,17 @@ def read_funding(path: Path, *, source: str) -> Iterator[FundingRate]:
     Raises:
         FileRefused: a row cannot be read.
     """
-    for place, row in _rows(path, {"symbol", "time", "rate"}):
+    for place, row in _read_rows(path, {"symbol", "time", "rate"}):
         try:
-            rate, hours = number(row["rate"]), int(number(row.get("hours") or 8))
+            rate, hours = parse_number(row["rate"]), int(parse_number(row.get("hours") or 8))
             if abs(rate) > 1 or not 1 <= hours <= 24:
                 raise ValueError("rate is a fraction, hours lie between 1 and 24")
             yield FundingRate(
-                symbol=symbol_name(str(row["symbol"])), at=instant(row["time"]), rate=rate, hours=hours, source=source
+                symbol=symbol_name(str(row["symbol"])),
+                at=parse_instant(row["time"]),
+                rate=rate,
+                hours=hours,
+                source=source,
             )
         except KeyError as error:
             raise FileRefused(f"{path.name}, row {place}: {error.args[0]} is missing.") from error
@@ -96,7 +100,7 @@ def store_funding(rates: Iterable[FundingRate]) -> int:
     return len(unique)
 
 
-def last_funding(symbol: str) -> datetime | None:
+def find_newest_funding(symbol: str) -> datetime | None:
     """Return the instant of the newest rate that is stored and real."""
     rows = FundingRate.objects.filter(symbol=symbol, is_simulated=False).order_by("-at")
     return rows.values_list("at", flat=True).first()

@@ -54,7 +54,7 @@ def read_json(path: Path) -> list[tuple[int, Row]]:
     return rows
 
 
-def number(value: object) -> Decimal:
+def parse_number(value: object) -> Decimal:
     """Return a finite number. Raises ValueError."""
     try:
         found = Decimal(str(value).strip())
@@ -65,7 +65,7 @@ def number(value: object) -> Decimal:
     return found
 
 
-def instant(value: object) -> datetime:
+def parse_instant(value: object) -> datetime:
     """Return an instant from ISO 8601 (UTC unless it says otherwise) or from seconds or milliseconds since 1970."""
     text = str(value).strip()
     try:
@@ -78,7 +78,7 @@ def instant(value: object) -> datetime:
     return (found.replace(tzinfo=UTC) if found.tzinfo is None else found).astimezone(UTC)
 
 
-def yes(value: object) -> bool:
+def parse_flag(value: object) -> bool:
     """Return whether a cell says yes; empty says no. Raises ValueError."""
     text = str("" if value is None else value).strip().lower()
     if text not in ("", "0", "1", "true", "false", "yes", "no"):

@@ -14,7 +14,7 @@ from typing import Any, Final, TypeVar
 from config.lib.errors import DomainError
 from config.lib.text import one_line
 from trading.market.imports.bars import CSV_COLUMNS, parse_bar
-from trading.market.imports.rows import instant, number
+from trading.market.imports.rows import parse_instant, parse_number
 from trading.models import Bar, FundingRate
 from trading.models.choices import INTERVALS
 
@@ -41,7 +41,7 @@ class VenueUnavailable(DomainError):
 
 def open_venue(name: str) -> Any:
     """Return ccxt's client of a venue, such as "hyperliquid", that keeps to its rate limit. Raises VenueRefused."""
-    ccxt = _ccxt()
+    ccxt = _import_ccxt()
     if name not in ccxt.exchanges:
         near = get_close_matches(name, ccxt.exchanges, n=3)
         hint = f" Did you mean {' or '.join(near)}?" if near else ""
@@ -56,7 +56,7 @@ def find_market(venue: Any, symbol: str, *, market: str = "") -> str:
         VenueRefused: there is none.
         VenueUnavailable: the venue does not answer.
     """
-    markets: Mapping[str, Mapping[str, Any]] = _ask(venue, venue.load_markets)
+    markets: Mapping[str, Mapping[str, Any]] = _ask_venue(venue, venue.load_markets)
     named = market or symbol
     if named in markets:
         return named
@@ -64,7 +64,7 @@ def find_market(venue: Any, symbol: str, *, market: str = "") -> str:
     if not perpetuals:
         what = f"market {market}" if market else f"perpetual of {symbol}; name the market with --market"
         raise VenueRefused(f"{venue.id} has no {what}.")
-    return str(min(perpetuals, key=_rank)["symbol"])
+    return str(min(perpetuals, key=_rank_market)["symbol"])
 
 
 def _is_perpetual_of(market: Mapping[str, Any], symbol: str) -> bool:
@@ -72,7 +72,7 @@ def _is_perpetual_of(market: Mapping[str, Any], symbol: str) -> bool:
     return bool(market.get("swap")) and is_alive and str(market.get("base")).upper() == symbol
 
 
-def _rank(market: Mapping[str, Any]) -> tuple[bool, int, str]:
+def _rank_market(market: Mapping[str, Any]) -> tuple[bool, int, str]:
     settle = market.get("settle")
     place = SETTLED_IN.index(settle) if settle in SETTLED_IN else len(SETTLED_IN)
     return not market.get("linear"), place, str(market["symbol"])
@@ -102,14 +102,14 @@ def fetch_bars(
         # Both ends are named and hold no more than a page, since some venues give the newest of a range and others
         # the oldest.
         end = min(since + limit * length, until)
-        rows = _ask(venue, venue.fetch_ohlcv, market, interval, _ms(since), limit, {"until": _ms(end) - 1})
-        page = [_bar(row, symbol, interval, source) for row in rows if None not in row[:5]]
+        rows = _ask_venue(venue, venue.fetch_ohlcv, market, interval, _to_ms(since), limit, {"until": _to_ms(end) - 1})
+        page = [_parse_venue_bar(row, symbol, interval, source) for row in rows if None not in row[:5]]
         found = {bar.opened_at: bar for bar in page if since <= bar.opened_at < end}
         yield [found[at] for at in sorted(found)]
         since = max(found) + length if found else end
 
 
-def _bar(row: list[Any], symbol: str, interval: str, source: str) -> Bar:
+def _parse_venue_bar(row: list[Any], symbol: str, interval: str, source: str) -> Bar:
     try:
         return parse_bar(dict(zip(CSV_COLUMNS, row, strict=False)), symbol=symbol, interval=interval, source=source)
     except ValueError as error:
@@ -131,7 +131,7 @@ def fetch_funding(
     """
     if not venue.has.get("fetchFundingRateHistory"):
         raise VenueRefused(f"{venue.id} gives no history of funding.")
-    paid = _payments(venue, market, since, until)
+    paid = _fetch_payments(venue, market, since, until)
     before, current = None, next(paid, None)
     while current is not None:
         after = next(paid, None)
@@ -139,24 +139,24 @@ def fetch_funding(
         if hours is None and not gaps:
             raise VenueRefused(f"{venue.id} has one payment in that range. Say with --hours how far apart they are.")
         apart = hours or min(24, round(min(gaps) / timedelta(hours=1)))  # more: the venue lost some
-        yield _funding(current, apart, symbol, f"{venue.id} {market}"[:80])
+        yield _make_rate(current, apart, symbol, f"{venue.id} {market}"[:80])
         before, current = current, after
 
 
-def _payments(venue: Any, market: str, since: datetime, until: datetime) -> Iterator[tuple[datetime, Any]]:
+def _fetch_payments(venue: Any, market: str, since: datetime, until: datetime) -> Iterator[tuple[datetime, Any]]:
     while since < until:
         end = min(since + timedelta(hours=HOURS_A_PAGE), until)
         history = venue.fetch_funding_rate_history
-        rows = _ask(venue, history, market, _ms(since), HOURS_A_PAGE, {"until": _ms(end) - 1})
-        rates = {instant(row["timestamp"]): row["fundingRate"] for row in rows}
+        rows = _ask_venue(venue, history, market, _to_ms(since), HOURS_A_PAGE, {"until": _to_ms(end) - 1})
+        rates = {parse_instant(row["timestamp"]): row["fundingRate"] for row in rows}
         yield from sorted((at, rate) for at, rate in rates.items() if since <= at < end)
         since = end
 
 
-def _funding(payment: tuple[datetime, Any], hours: int, symbol: str, source: str) -> FundingRate:
+def _make_rate(payment: tuple[datetime, Any], hours: int, symbol: str, source: str) -> FundingRate:
     at, found = payment
     try:
-        rate = round(number(found), 12)  # what the column holds
+        rate = round(parse_number(found), 12)  # what the column holds
     except ValueError as error:
         raise VenueRefused(f"{source} sent a funding rate that cannot be: {error}.") from error
     if abs(rate) > 1 or not 1 <= hours <= 24:
@@ -164,31 +164,33 @@ def _funding(payment: tuple[datetime, Any], hours: int, symbol: str, source: str
     return FundingRate(symbol=symbol, at=at, rate=rate, hours=hours, source=source)
 
 
-def _ask(venue: Any, call: Callable[..., T], *arguments: Any) -> T:
+def _ask_venue(venue: Any, call: Callable[..., T], *arguments: Any) -> T:
     """Ask a venue, again after a pause if it fails to answer."""
-    ccxt = _ccxt()
+    ccxt = _import_ccxt()
     for tries, pause in enumerate((*PAUSES, None), start=1):
         try:
             return call(*arguments)
         except ccxt.OperationFailed as error:  # the network, a rate limit, an answer cut short: may pass
             if pause is None:
-                raise VenueUnavailable(f"{venue.id} did not answer in {tries} tries. {_reason(error)}") from error
+                raise VenueUnavailable(
+                    f"{venue.id} did not answer in {tries} tries. {_describe_error(error)}"
+                ) from error
             logger.warning("%s did not answer (%s); again in %g seconds", venue.id, type(error).__name__, pause)
             time.sleep(pause)
         except ccxt.BaseError as error:
-            raise VenueRefused(f"{venue.id} refused. {_reason(error)}") from error
+            raise VenueRefused(f"{venue.id} refused. {_describe_error(error)}") from error
     raise AssertionError("the last try returns or raises")
 
 
-def _reason(error: Exception) -> str:
+def _describe_error(error: Exception) -> str:
     return f"{type(error).__name__}: {one_line(str(error))[:200]}"
 
 
-def _ms(at: datetime) -> int:
+def _to_ms(at: datetime) -> int:
     return (at - _EPOCH) // timedelta(milliseconds=1)
 
 
-def _ccxt() -> Any:
+def _import_ccxt() -> Any:
     import ccxt  # noqa: PLC0415, TID251 - takes three seconds
 
     return ccxt

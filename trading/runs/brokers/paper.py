@@ -107,12 +107,12 @@ class PaperBroker:
                     quantity=Decimal(one["quantity"]),
                     entry_price=Decimal(one["entry_price"]),
                     leverage=Decimal(one["leverage"]),
-                    stop_price=_decimal(one["stop_price"]),
+                    stop_price=_parse_decimal(one["stop_price"]),
                     paid_until=datetime.fromisoformat(one["paid_until"]),
                 )
                 for symbol, one in state["holdings"].items()
             },
-            pending=[_order_of(order) for order in state["pending"]],
+            pending=[_load_order(order) for order in state["pending"]],
             marks={symbol: Decimal(mark) for symbol, mark in state["marks"].items()},
             seen_until={symbol: datetime.fromisoformat(at) for symbol, at in state["seen_until"].items()},
         )
@@ -131,20 +131,20 @@ class PaperBroker:
                 }
                 for symbol, one in self.holdings.items()
             },
-            "pending": [_state_of(order) for order in self.pending],
+            "pending": [_dump_order(order) for order in self.pending],
             "marks": {symbol: str(mark) for symbol, mark in self.marks.items()},
             "seen_until": {symbol: at.isoformat() for symbol, at in self.seen_until.items()},
         }
 
     def report(self, until: datetime) -> Report:
         """Go through the market up to an instant; return what happened, each thing once."""
-        known = [one for one in self._market if _known_at(one) <= until]
-        self._market = [one for one in self._market if _known_at(one) > until]
-        for one in sorted(known, key=_order):
+        known = [one for one in self._market if _ends_at(one) <= until]
+        self._market = [one for one in self._market if _ends_at(one) > until]
+        for one in sorted(known, key=_sort_key):
             if isinstance(one, Rate):
-                self._pay(one)
+                self._pay_funding(one)
             else:
-                self._trade(one)
+                self._trade_bar(one)
         report = Report(
             at=until,
             fills=self._fills,
@@ -167,7 +167,7 @@ class PaperBroker:
         )
         return self.cash_usd + sum(gains, ZERO)
 
-    def _pay(self, rate: Rate) -> None:
+    def _pay_funding(self, rate: Rate) -> None:
         holding = self.holdings.get(rate.symbol)
         if holding is None or rate.at <= holding.paid_until:
             return
@@ -176,7 +176,7 @@ class PaperBroker:
         self.cash_usd += amount
         self._funding.append(Funding(rate.symbol, rate.at, amount))
 
-    def _trade(self, bar: MarketBar) -> None:
+    def _trade_bar(self, bar: MarketBar) -> None:
         """Fill what waits at the bar's open, then what its prices reach, then mark at its close."""
         if bar.opened_at < self.seen_until.get(bar.symbol, bar.opened_at):
             return  # a longer bar over a time that shorter ones have told already
@@ -184,25 +184,25 @@ class PaperBroker:
         due = [order for order in self.pending if order.symbol == bar.symbol and order.at <= bar.opened_at]
         self.pending = [order for order in self.pending if order not in due]
         for order in due:
-            self._execute(order, bar)
+            self._execute_order(order, bar)
         holding = self.holdings.get(bar.symbol)
         if holding is not None:
-            self._reach(holding, bar)
+            self._reach_levels(holding, bar)
         self.marks[bar.symbol] = bar.close
 
-    def _execute(self, order: OrderRequest, bar: MarketBar) -> None:
-        quantity = self._quantity(order, bar.open)
+    def _execute_order(self, order: OrderRequest, bar: MarketBar) -> None:
+        quantity = self._order_quantity(order, bar.open)
         if not quantity:
             return
         self._orders[order.order_id] = order.order_id
-        self._fill(order.order_id, bar.symbol, bar.opened_at, quantity, self._slipped(bar.open, quantity))
+        self._book_fill(order.order_id, bar.symbol, bar.opened_at, quantity, self._slip_price(bar.open, quantity))
         holding = self.holdings.get(order.symbol)
         if holding is not None and order.side != "close":
             self.holdings[order.symbol] = replace(
                 holding, leverage=order.leverage, stop_price=order.stop_price or holding.stop_price
             )
 
-    def _quantity(self, order: OrderRequest, price: Decimal) -> Decimal:
+    def _order_quantity(self, order: OrderRequest, price: Decimal) -> Decimal:
         """Return the signed quantity that an order trades at a price."""
         held = self.holdings[order.symbol].quantity if order.symbol in self.holdings else ZERO
         if order.side == "close" and order.size_usd is None:
@@ -212,7 +212,7 @@ class PaperBroker:
             return -min(size, abs(held)).copy_sign(held)
         return size if order.side == "long" else -size
 
-    def _reach(self, holding: Holding, bar: MarketBar) -> None:
+    def _reach_levels(self, holding: Holding, bar: MarketBar) -> None:
         """Fill the stop, or the liquidation, that the bar came by; of two the one that the price met first."""
         is_long = holding.quantity > 0
         levels = [(holding.liquidation_price, True)]
@@ -229,15 +229,15 @@ class PaperBroker:
         if not is_liquidation:
             self._stopped.add(fill_id)
         quantity = -holding.quantity
-        self._fill(
-            fill_id, bar.symbol, bar.closed_at - _A_MOMENT, quantity, self._slipped(price, quantity), is_liquidation
+        self._book_fill(
+            fill_id, bar.symbol, bar.closed_at - _A_MOMENT, quantity, self._slip_price(price, quantity), is_liquidation
         )
 
-    def _slipped(self, price: Decimal, quantity: Decimal) -> Decimal:
+    def _slip_price(self, price: Decimal, quantity: Decimal) -> Decimal:
         worse = price * self.costs.slippage_bps / BPS
         return price + (worse if quantity > 0 else -worse)
 
-    def _fill(
+    def _book_fill(
         self,
         fill_id: str,
         symbol: str,
@@ -266,7 +266,7 @@ class PaperBroker:
             del self.holdings[symbol]
 
 
-def _known_at(one: MarketBar | Rate) -> datetime:
+def _ends_at(one: MarketBar | Rate) -> datetime:
     return one.at if isinstance(one, Rate) else one.closed_at
 
 
@@ -274,29 +274,29 @@ def _begins_at(one: MarketBar | Rate) -> datetime:
     return one.at if isinstance(one, Rate) else one.opened_at
 
 
-def _order(one: MarketBar | Rate) -> tuple[datetime, bool, str]:
+def _sort_key(one: MarketBar | Rate) -> tuple[datetime, bool, str]:
     # A payment at the instant in which a bar opens is for what was held before it.
     return _begins_at(one), isinstance(one, MarketBar), one.symbol
 
 
-def _state_of(order: OrderRequest) -> dict[str, Any]:
+def _dump_order(order: OrderRequest) -> dict[str, Any]:
     values = {column.name: getattr(order, column.name) for column in fields(order)}
     return {name: value if value is None else str(value) for name, value in values.items()} | {
         "at": order.at.isoformat()
     }
 
 
-def _order_of(state: Mapping[str, Any]) -> OrderRequest:
+def _load_order(state: Mapping[str, Any]) -> OrderRequest:
     return OrderRequest(
         order_id=state["order_id"],
         symbol=state["symbol"],
         side=state["side"],
-        size_usd=_decimal(state["size_usd"]),
+        size_usd=_parse_decimal(state["size_usd"]),
         leverage=Decimal(state["leverage"]),
-        stop_price=_decimal(state["stop_price"]),
+        stop_price=_parse_decimal(state["stop_price"]),
         at=datetime.fromisoformat(state["at"]),
     )
 
 
-def _decimal(text: str | None) -> Decimal | None:
+def _parse_decimal(text: str | None) -> Decimal | None:
     return None if text is None else Decimal(text)

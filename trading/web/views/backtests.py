@@ -23,12 +23,12 @@ from trading.record.backtests import (
     BacktestNotFound,
     BacktestRefused,
     BarsInRange,
-    backtest_skills,
     cancel_backtest,
     count_bars,
-    page_of_backtests,
+    find_bar_span,
+    get_backtest_page,
+    list_backtest_skills,
     show_backtest,
-    span_of_bars,
     start_backtest,
 )
 from trading.record.notes import list_notes
@@ -94,7 +94,7 @@ def cancel(request: AuthedRequest, run_id: UUID) -> HttpResponse:
 
 
 def _start(request: PageRequest, now: datetime) -> HttpResponse:
-    form = BacktestForm(request.POST, skills=backtest_skills())
+    form = BacktestForm(request.POST, skills=list_backtest_skills())
     if form.is_valid():
         try:
             run = _started(request, form, now)
@@ -132,7 +132,7 @@ def _started(request: PageRequest, form: BacktestForm, now: datetime) -> Backtes
 
 def _page(request: PageRequest, now: datetime, form: BacktestForm | None = None, *, status: int = 200) -> HttpResponse:
     if form is None:
-        skills = backtest_skills()
+        skills = list_backtest_skills()
         initial = _usual(skills, _asked(request.GET), now)
         form, bars = BacktestForm(skills=skills, initial=initial), _bars(initial, now)
     else:
@@ -144,7 +144,7 @@ def _page(request: PageRequest, now: datetime, form: BacktestForm | None = None,
 
 def _listing(request: PageRequest) -> dict[str, Any]:
     asked = PageOfForm(request.GET)
-    page = page_of_backtests(asked.known.get("page", 1))
+    page = get_backtest_page(asked.known.get("page", 1))
     home = reverse("trading:backtests")
     here = home + (f"?page={page.number}" if page.number > 1 else "")
     return {"page": page, "links": {"here": here, **ways_on(page, lambda number: f"{home}?page={number}")}}
@@ -156,7 +156,7 @@ def _usual(skills: list[tuple[str, str]], asked: dict[str, Any], now: datetime) 
     skill_id = str(asked["skill"]) if str(asked.get("skill")) in known else next(iter(known), "")
     if not skill_id:
         return {}
-    span = span_of_bars(UUID(skill_id))
+    span = find_bar_span(UUID(skill_id))
     first, end = span or (now - USUAL_DAYS * DAY, now)
     last_day = (min(end, now) - timedelta(microseconds=1)).astimezone(UTC).date()
     first_day = max(first.astimezone(UTC).date(), last_day - (USUAL_DAYS - 1) * DAY)

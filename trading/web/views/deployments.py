@@ -20,7 +20,13 @@ from config.lib.web import AuthedRequest, owned_view
 from trading.agent.context import preview
 from trading.agent.cost import context_parts, cost_of, stored_parts, system_parts, tools_part
 from trading.models import BrokerKind, CommandKind, Deployment, WorkStatus
-from trading.record.decisions import decisions_after, get_decision, list_orders, neighbouring_ticks, page_of_decisions
+from trading.record.decisions import (
+    find_neighbouring_ticks,
+    get_decision,
+    get_decision_page,
+    list_decisions_after,
+    list_orders,
+)
 from trading.record.deployment_queries import (
     find_backtest_of,
     get_deployment,
@@ -33,10 +39,10 @@ from trading.record.exports import decisions_as_csv, decisions_as_json
 from trading.record.notes import find_active_note, get_note, keep_note_for_skill, list_notes
 from trading.record.trade_queries import (
     TradeFilter,
-    deployment_performance,
-    latest_equity,
+    find_simulated_symbols,
+    get_deployment_performance,
+    get_latest_equity,
     list_open,
-    simulated_symbols,
 )
 from trading.runs.risk import RiskCode
 from trading.skills.queries import get_version
@@ -143,8 +149,8 @@ def deployment(request: AuthedRequest, deployment_id: UUID) -> HttpResponse:
         "is_behind": shown.version.version < shown.skill.latest_version,
         "positions": marked.positions[shown.pk],
         "simulated": marked.simulated,
-        "numbers": deployment_performance(shown),
-        "equity_usd": latest_equity(shown),
+        "numbers": get_deployment_performance(shown),
+        "equity_usd": get_latest_equity(shown),
         "trades": trades.trades[:TRADES_SHOWN],
         "trades_total": trades.page.total,
         "notes": list_notes(shown.pk),
@@ -197,13 +203,13 @@ def decision(request: AuthedRequest, deployment_id: UUID, tick: int) -> HttpResp
     """Show one decision: what was sent, what came back and what was said to it, as stored."""
     with or_404():
         shown, found = get_deployment(deployment_id, or_backtest=True), get_decision(deployment_id, tick)
-    before, after = neighbouring_ticks(found)
+    before, after = find_neighbouring_ticks(found)
     traded = get_version(shown.skill_id, found.skill_version).payload["context"]["symbols"]
     context = {
         "deployment": shown,
         "run": find_backtest_of(shown),
         "decision": found,
-        "simulated": simulated_symbols(dict.fromkeys(traded, found.tick_at)),
+        "simulated": find_simulated_symbols(dict.fromkeys(traded, found.tick_at)),
         "refusal": REFUSALS.get(found.verdict_code, ""),
         "orders": list_orders(found),
         "system": stored_parts(found.system_prompt, has_lessons=found.note_id is not None),
@@ -218,7 +224,7 @@ def decisions_of(deployment_id: UUID, query: QueryDict, *, here: str) -> dict[st
     """Return what `trading/_decisions.html` shows on the page at `here`: the decisions that its address asks for."""
     asked = DecisionFilterForm(query, auto_id="decisions-%s")
     verdict = asked.known.get("verdict", "")
-    page = page_of_decisions(deployment_id, asked.known.get("page", 1), verdict=verdict)
+    page = get_decision_page(deployment_id, asked.known.get("page", 1), verdict=verdict)
     export = reverse("trading:export_decisions", args=[deployment_id])
     return {
         "decisions": page,
@@ -243,7 +249,7 @@ def export_decisions(request: AuthedRequest, deployment_id: UUID) -> HttpRespons
     return export_rows(
         request,
         "decisions",
-        read=lambda cursor: decisions_after(shown.pk, cursor, verdict=verdict),
+        read=lambda cursor: list_decisions_after(shown.pk, cursor, verdict=verdict),
         writers={"csv": decisions_as_csv, "json": decisions_as_json},
     )
 

@@ -23,7 +23,7 @@ from trading.models import BrokerKind, Skill
 from trading.record.deployment_queries import list_skill_deployments
 from trading.record.deployments import deploy_skill
 from trading.record.notes import list_skill_notes
-from trading.record.trade_queries import simulated_symbols_of, skill_performance
+from trading.record.trade_queries import find_symbols_simulated_for_skill, get_skill_performance
 from trading.skills.form import changes_in_words, described
 from trading.skills.queries import (
     compare_versions,
@@ -143,8 +143,8 @@ def _skill(
         "versions": versions,
         "compare": compare,
         "compared": _compared(compare, shown, {one.version for one in versions}),
-        "simulated": simulated_symbols_of(skill_id),
-        "performance": [(BrokerKind(kind).label, one) for kind, one in skill_performance(skill_id).items()],
+        "simulated": find_symbols_simulated_for_skill(skill_id),
+        "performance": [(BrokerKind(kind).label, one) for kind, one in get_skill_performance(skill_id).items()],
         "deployments": list_skill_deployments(skill_id),
         "notes": list_skill_notes(skill_id),
         "draft": find_open_draft(skill_id),
