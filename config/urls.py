@@ -12,7 +12,7 @@ from config.lib.rest.views import NowhereView
 # Staff sign in by the same door, with the same limits.
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
 
-handler500 = "config.lib.rest.views.server_error"
+handler500 = "config.lib.rest.problems.server_error"
 
 api_patterns: list[URLPattern | URLResolver] = [
     path("schema/", SchemaView.as_view(), name="schema"),

@@ -18,7 +18,7 @@ class DerivedField(models.CharField):  # type: ignore[type-arg]
         kwargs.setdefault("editable", False)
         super().__init__(*args, **kwargs)
 
-    def deconstruct(self) -> Any:
+    def deconstruct(self) -> tuple[str, str, Sequence[Any], dict[str, Any]]:
         """Return what a migration needs to make the field again."""
         name, path, args, kwargs = super().deconstruct()
         return name, path, args, {**kwargs, "source": self.source}
@@ -63,7 +63,7 @@ class SearchTermsField(models.TextField):  # type: ignore[type-arg]
         kwargs.setdefault("default", "")
         super().__init__(*args, **kwargs)
 
-    def deconstruct(self) -> Any:
+    def deconstruct(self) -> tuple[str, str, Sequence[Any], dict[str, Any]]:
         """Return what a migration needs to make the field again."""
         name, path, args, kwargs = super().deconstruct()
         return name, path, args, {**kwargs, "sources": self.sources}

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from contextlib import suppress
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Final
 
 from django.core.checks import CheckMessage, Error
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, connections
@@ -30,7 +30,7 @@ class OldDatabase(DomainError):
         super().__init__(f"{_REASON} {_REMEDY}")
 
 
-def check_databases(*, databases: Collection[str] | None = None, **kwargs: Any) -> list[CheckMessage]:
+def check_databases(*, databases: Collection[str] | None = None, **kwargs: object) -> list[CheckMessage]:
     """Report old databases: a system check that `migrate` runs."""
     return [Error(_REASON, hint=_REMEDY, id="keel.E001") for alias in databases or () if _is_old(alias)]
 

@@ -12,7 +12,7 @@ import logging
 from collections.abc import Collection, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any, ClassVar, Final, Self, TypeVar, final
+from typing import TYPE_CHECKING, Any, ClassVar, Final, NoReturn, Self, TypeVar, final
 
 from django.conf import settings
 from django.core.exceptions import FullResultSet
@@ -126,7 +126,7 @@ class OwnedBy(Func):
         function: str | None = None,
         template: str | None = None,
         arg_joiner: str | None = None,
-        **context: Any,
+        **context: object,
     ) -> tuple[str, tuple[str | int, ...]]:
         """Compile the comparison for the owner in scope; the system's scope filters nothing."""
         owner = current_owner()
@@ -180,12 +180,12 @@ class OwnedQuerySet(models.QuerySet[M]):
         self.model.refuse_columns(fields)
         return super().bulk_update(self._guarded(objs), fields, batch_size)
 
-    def update(self, **kwargs: Any) -> int:
+    def update(self, **kwargs: object) -> int:
         """Update columns of the selected rows, but for those that never change."""
         self.model.refuse_columns(kwargs)
         return super().update(**kwargs)
 
-    def raw(self, *args: Any, **kwargs: Any) -> Any:
+    def raw(self, *args: object, **kwargs: object) -> NoReturn:
         """Refuse: no expression can be added to raw SQL."""
         raise ScopeError("raw() is not scoped")
 
@@ -230,13 +230,13 @@ class OwnedModel(models.Model):
         super().save(*args, **kwargs)
         self._stored_owner = self.user_id
 
-    def delete(self, *args: Any, **kwargs: Any) -> tuple[int, dict[str, int]]:
+    def delete(self, using: str | None = None, keep_parents: bool = False) -> tuple[int, dict[str, int]]:
         """Delete a row of the owner in scope."""
         self.guard()
         if self._state.adding:
             # It goes by the id alone, which may be that of a foreign row.
             raise ScopeError("only a row that was read or saved can be deleted")
-        return super().delete(*args, **kwargs)
+        return super().delete(using, keep_parents)
 
     @classmethod
     def refuse_columns(cls, columns: Iterable[str]) -> None:
@@ -259,7 +259,7 @@ class OwnedModel(models.Model):
             raise ScopeError("foreign row")
 
     @classmethod
-    def from_db(cls, db: str | None, field_names: Collection[str], values: Collection[Any]) -> Self:
+    def from_db(cls, db: str | None, field_names: Collection[str], values: Collection[object]) -> Self:
         """Build the row, unless a join brought a foreign one: joins use no manager."""
         names = list(field_names)
         row = super().from_db(db, names, list(values))

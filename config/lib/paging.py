@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
-from typing import Any, Final, Generic, Protocol, TypeVar
+from typing import Final, Generic, Protocol, TypeVar
 
 from django.core import signing
 from django.db.models import Model, Q, QuerySet
@@ -100,7 +100,7 @@ def _cursor(row: Model, by: Sequence[str]) -> str:
     return signing.dumps(values, salt=_salt(type(row), by))
 
 
-def _read(model: type[Model], by: Sequence[str], cursor: str) -> list[Any]:
+def _read(model: type[Model], by: Sequence[str], cursor: str) -> list[object]:
     try:
         values = signing.loads(cursor, salt=_salt(model, by))
     except signing.BadSignature as error:
@@ -109,7 +109,7 @@ def _read(model: type[Model], by: Sequence[str], cursor: str) -> list[Any]:
     return [field.to_python(value) for field, value in zip(fields, values, strict=True)]  # type: ignore[union-attr]
 
 
-def _after(model: type[Model], by: Sequence[str], values: Sequence[Any]) -> Q:
+def _after(model: type[Model], by: Sequence[str], values: Sequence[object]) -> Q:
     # Equal in the first columns and beyond in the next one: a place in an order of mixed directions.
     names = [name.removeprefix("-") for name in by]
     places = []

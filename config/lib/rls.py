@@ -1,10 +1,9 @@
 """Row-level security on PostgreSQL, as migration operations: the belt below the owner in scope."""
 
-from typing import Any
-
-from django.db.backends.base.schema import BaseDatabaseSchemaEditor
+from django.db.backends.base.schema import BaseDatabaseSchemaEditor as Editor
 from django.db.migrations.operations import RunPython
 from django.db.migrations.operations.base import Operation
+from django.db.migrations.state import ProjectState as State
 
 # Loud on purpose: without a door opened, `app.user_id` is unset or empty and the cast fails. NULLIF would hide that.
 _OWNER = "current_setting('app.user_id')::bigint"
@@ -31,19 +30,19 @@ class EnableOwnerPolicy(Operation):
     def __init__(self, model: str) -> None:
         self.model = model
 
-    def state_forwards(self, app_label: str, state: Any) -> None:
+    def state_forwards(self, app_label: str, state: State) -> None:
         """Change no state: a policy is no part of a model."""
 
-    def _run(self, sql: str, app_label: str, editor: BaseDatabaseSchemaEditor, state: Any) -> None:
+    def _run(self, sql: str, app_label: str, editor: Editor, state: State) -> None:
         if editor.connection.vendor == "postgresql":
             table = editor.quote_name(state.apps.get_model(app_label, self.model)._meta.db_table)
             editor.execute(sql.format(table=table, condition=_CONDITION), params=None)
 
-    def database_forwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
+    def database_forwards(self, app_label: str, schema_editor: Editor, from_state: State, to_state: State) -> None:
         """Enable and force the policy."""
         self._run(_ENABLE, app_label, schema_editor, to_state)
 
-    def database_backwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
+    def database_backwards(self, app_label: str, schema_editor: Editor, from_state: State, to_state: State) -> None:
         """Drop the policy."""
         self._run(_DISABLE, app_label, schema_editor, from_state)
 
@@ -60,17 +59,17 @@ class EnableOwnerPolicy(Operation):
 class RunPythonOnOwnedRows(RunPython):
     """A data migration over everybody's rows: under the policies a plain RunPython is refused, for want of a scope."""
 
-    def database_forwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
+    def database_forwards(self, app_label: str, schema_editor: Editor, from_state: State, to_state: State) -> None:
         """Run the code with the system's setting."""
         _see_everything(schema_editor)
         super().database_forwards(app_label, schema_editor, from_state, to_state)
 
-    def database_backwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
+    def database_backwards(self, app_label: str, schema_editor: Editor, from_state: State, to_state: State) -> None:
         """Run the reverse code with the system's setting."""
         _see_everything(schema_editor)
         super().database_backwards(app_label, schema_editor, from_state, to_state)
 
 
-def _see_everything(editor: BaseDatabaseSchemaEditor) -> None:
+def _see_everything(editor: Editor) -> None:
     if editor.connection.vendor == "postgresql":
         editor.execute("SELECT set_config('app.user_id', '0', true)", params=None)

@@ -34,7 +34,7 @@ def owned_view(view: View) -> View:
     """Run the view and its template inside the door to read; a write inside opens `owned_tx` itself."""
 
     @functools.wraps(view)
-    def inner(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+    def inner(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
         with owned(request.user):
             return rendered(view(request, *args, **kwargs))
 
@@ -58,7 +58,7 @@ class OwnedAdminSite(admin.AdminSite):
     def admin_view(self, view: View, cacheable: bool = False) -> Any:
         """Run each admin view, and its template, in the system's scope once the user is known to be staff."""
 
-        def scoped(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
+        def scoped(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
             with system_tx(f"admin: {request.method} {request.path} by user {request.user.pk}"):
                 return rendered(view(request, *args, **kwargs))
 
@@ -72,7 +72,7 @@ def safe_next(request: HttpRequest, default: str) -> str:
     return target if is_ours else default
 
 
-def appearance(request: HttpRequest) -> dict[str, Any]:
+def appearance(request: HttpRequest) -> dict[str, object]:
     """Tell every template the theme and whether the coach is the offline model."""
     theme = request.COOKIES.get(THEME_COOKIE, "auto")
     return {
@@ -129,7 +129,7 @@ def is_same_origin(headers: Mapping[bytes, bytes]) -> bool:
     return scheme_fits and bool(host) and parts.netloc == host
 
 
-def user_or_none(scope: Mapping[str, Any]) -> AbstractBaseUser | None:
+def user_or_none(scope: Mapping[str, object]) -> AbstractBaseUser | None:
     """Return the signed-in, active user of a socket, or None."""
     user = scope.get("user")
-    return user if user is not None and user.is_authenticated and user.is_active else None
+    return user if isinstance(user, AbstractBaseUser) and user.is_active else None

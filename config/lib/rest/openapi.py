@@ -10,7 +10,8 @@ from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.renderers import OpenApiJsonRenderer
 from rest_framework.response import Response
 
-from config.lib.rest.views import PROBLEM_JSON, ApiRequest, ApiView
+from config.lib.rest.problems import PROBLEM_JSON
+from config.lib.rest.views import ApiRequest, ApiView
 
 _TEXT = {"type": "string"}
 _PROBLEM = {
@@ -36,7 +37,7 @@ _PROBLEM = {
 }
 
 
-def describe_problems(result: dict[str, Any], generator: Any, request: Any, public: bool) -> dict[str, Any]:
+def describe_problems(result: dict[str, Any], generator: object, request: object, public: bool) -> dict[str, Any]:
     """Add to each operation what it answers when it refuses."""
     result.setdefault("components", {}).setdefault("schemas", {})["Problem"] = _PROBLEM
     content = {PROBLEM_JSON: {"schema": {"$ref": "#/components/schemas/Problem"}}}
@@ -51,8 +52,11 @@ def describe_problems(result: dict[str, Any], generator: Any, request: Any, publ
 
 
 @cache
-def _description() -> Any:
-    return SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
+def _describe_api() -> dict[str, object]:
+    description: dict[str, object] = SchemaGenerator().get_schema(  # type: ignore[no-untyped-call]
+        request=None, public=True
+    )
+    return description
 
 
 class SchemaView(ApiView):
@@ -63,7 +67,7 @@ class SchemaView(ApiView):
 
     def get(self, request: ApiRequest) -> Response:
         """Answer with the description."""
-        return Response(_description())
+        return Response(_describe_api())
 
 
 @require_safe

@@ -8,13 +8,14 @@ reach, since tokens differ between owners, and ids are looked up in the table th
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Generic, TypeVar
+from typing import Final, Generic, TypeVar
 
 from django.core.exceptions import EmptyResultSet
 from django.db import connection, models
 from django.db.backends.base.base import BaseDatabaseWrapper
-from django.db.backends.base.schema import BaseDatabaseSchemaEditor
+from django.db.backends.base.schema import BaseDatabaseSchemaEditor as Editor
 from django.db.migrations.operations.base import Operation
+from django.db.migrations.state import ProjectState as State
 from django.db.models.expressions import Col, F, Func
 from django.db.models.sql.compiler import SQLCompiler
 
@@ -141,7 +142,7 @@ class HoldsAny(Func):
         function: str | None = None,
         template: str | None = None,
         arg_joiner: str | None = None,
-        **context: Any,
+        **context: object,
     ) -> tuple[str, tuple[str, ...]]:
         """Compile the look-up in the table beside the searched one."""
         any_holders = newest = _HOLDERS[connection.vendor]
@@ -184,7 +185,7 @@ class Found(Generic[Row]):
     frequencies: dict[str, int]
 
 
-def find_any(rows: models.QuerySet[Any, Row], wanted: Sequence[str], *, held: int, most: int) -> Found[Row]:
+def find_any(rows: models.QuerySet[models.Model, Row], wanted: Sequence[str], *, held: int, most: int) -> Found[Row]:
     """Return what a queryset yields of rows that hold any of some tokens, the best candidates if too many do.
 
     These are all that hold a rare token, and of those with nothing but common ones, by which one is as good as the
@@ -244,10 +245,10 @@ class _OnIndex(Operation):
         self.unless = unless
         self.column = column
 
-    def state_forwards(self, app_label: str, state: Any) -> None:
+    def state_forwards(self, app_label: str, state: State) -> None:
         """Change no state: the index is no part of a model."""
 
-    def _run(self, app_label: str, editor: BaseDatabaseSchemaEditor, state: Any, *scripts: _Script) -> None:
+    def _run(self, app_label: str, editor: Editor, state: State, *scripts: _Script) -> None:
         model = state.apps.get_model(app_label, self.model)
         names = {
             "table": model._meta.db_table,
@@ -264,11 +265,11 @@ class _OnIndex(Operation):
 class AddSearchIndex(_OnIndex):
     """Look up a model's rows by its `SearchTermsField`."""
 
-    def database_forwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
+    def database_forwards(self, app_label: str, schema_editor: Editor, from_state: State, to_state: State) -> None:
         """Make the index and the triggers that keep it."""
         self._run(app_label, schema_editor, to_state, _CREATE, _TAKE_IN, _FOLLOW)
 
-    def database_backwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
+    def database_backwards(self, app_label: str, schema_editor: Editor, from_state: State, to_state: State) -> None:
         """Drop both."""
         self._run(app_label, schema_editor, to_state, _UNFOLLOW, _DROP)
 
@@ -289,11 +290,11 @@ class KeepSearchIndex(_OnIndex):
     model ends with this (and begins with it, for the way back).
     """
 
-    def database_forwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
+    def database_forwards(self, app_label: str, schema_editor: Editor, from_state: State, to_state: State) -> None:
         """Make the triggers, in place of those that are left."""
         self._run(app_label, schema_editor, to_state, _UNFOLLOW, _FOLLOW)
 
-    def database_backwards(self, app_label: str, schema_editor: Any, from_state: Any, to_state: Any) -> None:
+    def database_backwards(self, app_label: str, schema_editor: Editor, from_state: State, to_state: State) -> None:
         """Make the triggers, in place of those that are left."""
         self._run(app_label, schema_editor, to_state, _UNFOLLOW, _FOLLOW)
 

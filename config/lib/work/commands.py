@@ -26,7 +26,7 @@ class KeelCommand(BaseCommand):
     def add_own_arguments(self, parser: CommandParser) -> None:
         """Add the arguments of this command."""
 
-    def handle(self, *args: Any, **options: Any) -> None:
+    def handle(self, *args: object, **options: Any) -> None:
         """Run the command; a refusal that was foreseen becomes one line on stderr and exit code 1."""
         self.is_json = options["json"]
         try:
@@ -34,7 +34,7 @@ class KeelCommand(BaseCommand):
         except DomainError as error:
             raise CommandError(str(error)) from error
 
-    def say(self, text: str, /, **values: Any) -> None:
+    def say(self, text: str, /, **values: object) -> None:
         """Print a line: `text` for people, or the values as one JSON object."""
         self.stdout.write(json.dumps(values, default=str, ensure_ascii=False) if self.is_json else text)
 

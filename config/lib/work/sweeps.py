@@ -1,7 +1,6 @@
 """Commands that do one job over all users: with a dry run, a progress line, a summary, and a true exit code."""
 
 from datetime import datetime
-from typing import Any
 
 from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
@@ -24,7 +23,7 @@ class SweepCommand(KeelCommand):
         """Add `--dry-run`."""
         parser.add_argument("--dry-run", action="store_true", help="say what would be done, and do nothing")
 
-    def run(self, *, dry_run: bool, **options: Any) -> None:
+    def run(self, *, dry_run: bool, **options: object) -> None:
         """Sweep user after user; one that fails is logged and counted, and stops no other."""
         now = timezone.now()
         touched = failed = users = 0

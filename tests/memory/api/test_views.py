@@ -9,7 +9,7 @@ import pytest
 import time_machine
 
 from config.lib.llm.tokens import count_tokens
-from config.lib.rest.views import PROBLEM_JSON
+from config.lib.rest.problems import PROBLEM_JSON
 from memory.facts.queries import get_next_block
 from memory.facts.review import propose_fact
 from memory.facts.services import archive_fact, delete_fact, remember_fact, supersede_fact

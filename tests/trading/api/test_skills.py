@@ -7,7 +7,7 @@ from uuid import uuid4
 import pytest
 import time_machine
 
-from config.lib.rest.views import PROBLEM_JSON
+from config.lib.rest.problems import PROBLEM_JSON
 from tests.factories.memory import JUNE
 from tests.factories.record import (
     WHOLE,

@@ -22,8 +22,8 @@ from rest_framework.response import Response
 from config.lib.errors import DomainError
 from config.lib.owned import ScopeError, current_owner, owned_tx
 from config.lib.paging import page_of
+from config.lib.rest.parsing import MAX_DEPTH, parse_json
 from config.lib.rest.views import (
-    MAX_DEPTH,
     ApiRequest,
     ApiView,
     InputSerializer,
@@ -31,7 +31,6 @@ from config.lib.rest.views import (
     PageQuery,
     page_serializer,
     paged,
-    parse_json,
 )
 from tests.owners import as_owner
 from trading.account.tokens import TokenNotFound, create_token, revoke_token
@@ -138,7 +137,7 @@ urlpatterns = [
     path("api/moment/", Moment.as_view()),
     re_path("^api/", NowhereView.as_view()),
 ]
-handler500 = "config.lib.rest.views.server_error"
+handler500 = "config.lib.rest.problems.server_error"
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls(__name__)]
 
