@@ -1,4 +1,4 @@
-"""Run every benchmark, each in a process of its own: `make bench`."""
+"""Run every benchmark in its own process: `make bench`."""
 
 import subprocess
 import sys

@@ -1,8 +1,9 @@
-"""A month of one-minute bars in ticks of fifteen minutes: ticks a second, and how a tick's time grows with history.
+"""Measure the speed of a backtest: ticks per second, and growth with history.
 
-The bars are those of the CSV in BENCH_BARS, else a random walk of the same length. The growth exponent is that of the
-time of a tick over the number of ticks before it, by the median tick of the second quarter and of the last: 0 means
-that history costs nothing. The reference in the same run is the offline model alone, asked the same.
+The backtest runs a month of one-minute bars in ticks of fifteen minutes. The bars come from the CSV file in BENCH_BARS,
+else from a random walk of the same length. The growth exponent relates the time of a tick to the number of ticks before
+it, by the median ticks of the second and the last quarter: 0 means that history costs nothing. The reference in the
+same run is the offline model alone, with the same requests.
 """
 
 import math
@@ -68,7 +69,7 @@ def walk() -> Iterator[Bar]:
 
 
 class Timed:
-    """The offline model, which notes when it was asked: once a tick."""
+    """The offline model, with the time and content of each request: one per tick."""
 
     def __init__(self) -> None:
         self.asked: list[float] = []
@@ -107,7 +108,7 @@ def main() -> None:
     lengths = [later - earlier for earlier, later in pairwise(model.asked)]
     quarter = ticks // 4
     second, last = (statistics.median(lengths[at : at + quarter]) for at in (quarter, ticks - 1 - quarter))
-    exponent = math.log(last / second) / math.log(3.5 / 1.5)  # of the middles of these quarters
+    exponent = math.log(last / second) / math.log(3.5 / 1.5)  # between the middles of these quarters
     began = time.perf_counter()
     for messages, tools in model.seen:
         OfflineProvider().answer("offline/keel", messages, tools)

@@ -1,4 +1,7 @@
-"""The ledger: deltas a second, against a save per delta and against the core in memory. One run, ratios."""
+"""Measure the ledger: deltas per second, as ratios within one run.
+
+The references are one save per delta, and the core in memory.
+"""
 
 import os
 import tempfile

@@ -1,8 +1,9 @@
-"""How soon recall answers, against SQL written by hand in the same database; and how well kinds of ranking find.
+"""Measure the latency of recall against hand-written SQL, and the quality of rankings.
 
-The reference is what one writes without any of our code: on SQLite an FTS5 table of its own with Porter's stems and the
-user as a word of the match, on PostgreSQL `to_tsvector('english')` in a table without policies, both ordered by the
-engine's rank and joined to the ten facts. Texts are of words drawn as languages draw them: few of them very often.
+The hand-written SQL uses the same database and none of our code. On SQLite it is a separate FTS5 table with Porter
+stems and the user as a word of the match; on PostgreSQL it is `to_tsvector('english')` in a table without policies.
+Both order by the engine's rank and join the ten facts. The words of the texts follow Zipf's law: few words are very
+frequent.
 """
 
 import os
@@ -19,11 +20,11 @@ from benchmarks.dialogue import dialogue
 
 USERS = 790
 FACTS_EACH = 100
-MORE = 1_000  # facts of one more user
-LARGE = 20_000  # and of another: 100,000 altogether
+MORE = 1_000  # facts of another user
+LARGE = 20_000  # facts of a third: 100,000 in total
 ROUNDS = 200
 WORDS = 8_000  # in the vocabulary
-ASKED_FROM = 40  # nobody asks for the commonest words, which are those that say nothing
+ASKED_FROM = 40  # queries skip the most frequent words, which carry no meaning
 GOAL_RATIO = 1.5
 GOAL_P95_MS = 20.0
 
@@ -46,18 +47,21 @@ def set_up(folder: str) -> None:
 
 
 def vocabulary(pick: random.Random) -> list[str]:
-    """Return made-up words; those at the front are to be used most."""
+    """Return invented words, most frequent first."""
     syllables = [c + v for c in "bdfgklmnprstvz" for v in "aeiou"]
     return ["".join(pick.choices(syllables, k=pick.randrange(2, 5))) for _ in range(WORDS)]
 
 
 def text(pick: random.Random, words: list[str], count: int) -> str:
-    """Return a text whose words are used by Zipf's law."""
+    """Return a text whose words follow Zipf's law."""
     return " ".join(words[int(len(words) ** pick.random()) - 1] for _ in range(count))
 
 
 def make_facts(pick: random.Random, words: list[str], count: int) -> int:
-    """Make a user with facts of 6 to 20 words, every fifth with a body; return the id."""
+    """Create a user with facts; return the user's id.
+
+    Each fact has 6 to 20 words; every fifth has a body.
+    """
     from django.contrib.auth import get_user_model  # noqa: PLC0415
     from django.utils import timezone  # noqa: PLC0415
 
@@ -80,7 +84,7 @@ def make_facts(pick: random.Random, words: list[str], count: int) -> int:
 
 
 def make_reference() -> None:
-    """Fill the tables of the SQL written by hand, and let the engine look at everything."""
+    """Fill the tables of the hand-written SQL and analyse the database."""
     from django.db import connection  # noqa: PLC0415
 
     from config.lib.owned import system_tx  # noqa: PLC0415
@@ -101,12 +105,12 @@ def make_reference() -> None:
             cursor.execute("CREATE INDEX ON by_hand USING gin (terms)")
             cursor.execute("CREATE INDEX ON by_hand (user_id)")
     with connection.cursor() as cursor:
-        # Until a table is vacuumed, PostgreSQL counts no rows by an index alone.
+        # PostgreSQL uses index-only scans only after a VACUUM.
         cursor.execute("ANALYZE" if connection.vendor == "sqlite" else "VACUUM ANALYZE")
 
 
 def by_hand(user_id: int, query: str) -> object:
-    """Return the ten best facts by hand-written SQL."""
+    """Return the ten best facts, found by hand-written SQL."""
     from django.db import connection  # noqa: PLC0415
 
     from config.lib.owned import owned  # noqa: PLC0415
@@ -133,7 +137,7 @@ def by_hand(user_id: int, query: str) -> object:
 
 
 def ours(user_id: int, query: str) -> object:
-    """Return the ten best facts by recall."""
+    """Return the ten best facts, found by recall."""
     from django.utils import timezone  # noqa: PLC0415
 
     from config.lib.owned import owned  # noqa: PLC0415
@@ -145,7 +149,7 @@ def ours(user_id: int, query: str) -> object:
 
 @contextmanager
 def embedding_model(name: str) -> Iterator[None]:
-    """Set what makes the vectors; empty: nothing does."""
+    """Set the embedding model; an empty name turns vectors off."""
     from django.test import override_settings  # noqa: PLC0415
 
     with override_settings(MEMORY_EMBEDDING_MODEL=name):
@@ -153,7 +157,7 @@ def embedding_model(name: str) -> Iterator[None]:
 
 
 def time_each(ask: Ask, questions: list[tuple[int, str]]) -> list[float]:
-    """Return the milliseconds of each question."""
+    """Return the time of each question in milliseconds."""
     took = []
     for user_id, query in questions:
         began = time.perf_counter()
@@ -163,9 +167,9 @@ def time_each(ask: Ask, questions: list[tuple[int, str]]) -> list[float]:
 
 
 def report(claim: str, questions: list[tuple[int, str]]) -> None:
-    """Ask everything of both in turns, and print the ratio of the medians and the slowest of twenty.
+    """Alternate both searches; print the ratio of medians and the p95.
 
-    What was made of facts is kept, so it is measured both ways: as when a process has not met the user, and afterwards.
+    Recall caches terms and vectors of facts, so both cases are measured: the first recall for a user, and later ones.
     """
     from config.lib.llm.vectors import forget  # noqa: PLC0415
     from memory.recall.search import clear_caches  # noqa: PLC0415
@@ -198,7 +202,7 @@ def report(claim: str, questions: list[tuple[int, str]]) -> None:
 
 
 def measure_speed() -> None:
-    """Fill the database, and time one user among many, and one who has very many facts."""
+    """Measure recall for users with 100, 1,000 and 20,000 facts."""
     from django.db import connection  # noqa: PLC0415
 
     pick = random.Random(11)
@@ -219,7 +223,11 @@ def measure_speed() -> None:
 
 
 def measure_quality() -> None:
-    """Ask a made-up talk 40 questions, and print in how many the turn that answers is among the first five and ten."""
+    """Print recall@5 and recall@10 of each ranking.
+
+    The 40 questions are about an invented chat. A question counts when the turn that answers it is among the first five
+    or ten.
+    """
     from config.lib.llm.vectors import STATIC, cosines  # noqa: PLC0415
     from config.lib.search.terms import blend, bm25, index_text, query_terms, tokens  # noqa: PLC0415
 
@@ -268,7 +276,7 @@ def measure_quality() -> None:
 
 
 def main() -> None:
-    """Measure, and print each claim with its goal."""
+    """Measure and print each claim with its goal."""
     with tempfile.TemporaryDirectory() as folder:
         set_up(folder)
         measure_quality()

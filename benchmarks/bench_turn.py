@@ -1,9 +1,10 @@
-"""First token and CPU per chunk of a whole turn, as ratios to bare LiteLLM on the same local server.
+"""Measure the first token and the CPU time per chunk of a whole turn.
 
-A whole turn is everything between a socket's frame and the frames that answer it: the message stored, prompt and
-history read, the model streamed through the door, text coalesced, Markdown rendered, frames encoded, progress and end
-saved. Bare LiteLLM is its own `acompletion(stream=True)` with the same prompt. A turn is run through LiteLLM, and with
-the provider in LLM_DIRECT. All run in this process in turns.
+The results are ratios to bare LiteLLM on the same local server. A whole turn is everything between the frame of a
+user's message and the frames that answer it: storing the message, reading prompt and history, streaming the model
+through the door, coalescing text, rendering Markdown, encoding frames, saving progress and end. Bare LiteLLM is its own
+`acompletion(stream=True)` with the same prompt. The turn runs through LiteLLM, and again with the provider in
+LLM_DIRECT. All of them alternate in this process.
 """
 
 import asyncio
@@ -28,7 +29,7 @@ EARLIER = ("What am I holding?", "One position: BTC long, 3x, entered at 42,150.
 Sample = tuple[float, float]  # seconds to the first token, CPU seconds per chunk
 TURN, DIRECT, BARE = "a turn", "a direct turn", "bare LiteLLM"
 FIRST, CPU = 0, 1
-# What is compared with what, and the goal of the ratio.
+# Claim, sample index, measured run, reference run, goal of the ratio.
 CLAIMS = (
     ("first token", FIRST, TURN, BARE, 1.6),
     ("first token", FIRST, DIRECT, BARE, 0.6),
@@ -57,7 +58,7 @@ def set_up(base: str, folder: str) -> None:
 
 
 def make_user() -> int:
-    """Make a user with ten facts; return the id."""
+    """Create a user with ten facts; return the user's id."""
     from django.contrib.auth import get_user_model  # noqa: PLC0415
     from django.utils import timezone  # noqa: PLC0415
 
@@ -72,7 +73,10 @@ def make_user() -> int:
 
 
 def make_conversation(user_id: int) -> Any:
-    """Make a conversation with one exchange in it, so that its memory block is frozen; return its id."""
+    """Create a conversation with one exchange; return its id.
+
+    The exchange freezes the memory block.
+    """
     from django.utils import timezone  # noqa: PLC0415
 
     from chat.conversations.services import start_conversation  # noqa: PLC0415
@@ -93,7 +97,7 @@ def make_conversation(user_id: int) -> Any:
 
 
 async def whole_turn(user_id: int) -> Sample:
-    """Run one turn as the consumer does, with one socket's worth of frames encoded."""
+    """Run one turn as the consumer does; encode its frames for one socket."""
     from django.utils import timezone  # noqa: PLC0415
 
     from chat.turns import live  # noqa: PLC0415
@@ -131,7 +135,7 @@ async def whole_turn(user_id: int) -> Sample:
 
 
 async def bare_litellm(messages: list[dict[str, Any]], tools: list[dict[str, Any]]) -> Sample:
-    """Stream the same answer with LiteLLM alone."""
+    """Stream the same answer with bare LiteLLM."""
     import litellm  # noqa: PLC0415
 
     cpu, began, first = time.process_time(), time.perf_counter(), 0.0
@@ -153,7 +157,7 @@ async def bare_litellm(messages: list[dict[str, Any]], tools: list[dict[str, Any
 
 
 async def direct_turn(user_id: int) -> Sample:
-    """Run one turn that does without LiteLLM."""
+    """Run one turn without LiteLLM."""
     from django.test import override_settings  # noqa: PLC0415
 
     with override_settings(LLM_DIRECT=["openai"]):
@@ -161,7 +165,7 @@ async def direct_turn(user_id: int) -> Sample:
 
 
 async def compare(user_id: int) -> dict[str, list[Sample]]:
-    """Return samples of each kind, taken in turns after a warm-up of each."""
+    """Return the samples of each kind; the kinds alternate after a warm-up."""
     from django.utils import timezone  # noqa: PLC0415
 
     from chat.prompt.compose import preview_prompt  # noqa: PLC0415
@@ -197,7 +201,7 @@ async def compare(user_id: int) -> dict[str, list[Sample]]:
 
 
 def main() -> None:
-    """Measure, and print each claim with its goal."""
+    """Measure and print each claim with its goal."""
     with answering_server(CHUNK_SECONDS) as base, tempfile.TemporaryDirectory() as folder:
         set_up(base, folder)
         samples = asyncio.run(compare(make_user()))

@@ -1,13 +1,14 @@
-"""A long talk between a trader and Keel, made up, and questions about it whose answer is one of its turns.
+"""An invented long chat between a trader and Keel, with questions about it.
 
-People answer in the words of the question before ("Two percent, never more."), or come back to a thing in other words;
-around that stands a lot of talk about the same markets. `dialogue()` puts it together, always alike.
+One turn of the chat answers each question. Users answer in the words of the previous question ("Two percent, never
+more.") or return to a subject in other words; many turns about the same markets surround these answers. `dialogue()`
+builds the chat; the same arguments give the same chat.
 """
 
 import random
 from dataclasses import dataclass
 
-# Keel's turn, the user's that holds the answer, Keel's after it, and what is asked months later.
+# Keel's turn, the user's turn with the answer, Keel's next turn, and the question asked months later.
 EVIDENCE = [
     ("What is the most you want to risk on one trade?", "Two percent of the account, never more.",
      "Noted, two percent it is.", "What is my maximum risk per trade?"),
@@ -115,14 +116,14 @@ ANSWERS = [
 
 @dataclass(frozen=True, slots=True)
 class Dialogue:
-    """The turns in order, and the questions: each with the index of the turn that answers it."""
+    """The turns in order, and each question with the index of its answer."""
 
     turns: list[str]
     questions: list[tuple[str, int]]
 
 
 def dialogue(*, fillers: int, seed: int = 7) -> Dialogue:
-    """Return a talk in which about `fillers` exchanges stand between the pieces of evidence."""
+    """Return a chat with about `fillers` exchanges between the pieces of evidence."""
     pick = random.Random(seed)
     turns: list[str] = []
     questions: list[tuple[str, int]] = []

@@ -1,4 +1,4 @@
-"""A local server that streams one long answer in OpenAI's protocol, in a process of its own."""
+"""A local server process that streams one long answer in OpenAI's protocol."""
 
 import asyncio
 import json
@@ -16,7 +16,7 @@ CHUNKS = 400
 
 
 def chunks() -> list[str]:
-    """Return the answer as a provider would cut it: about a word a chunk."""
+    """Return the answer in chunks of about one word, as providers send it."""
     words = WORDS.replace(" ", " \0").split("\0")
     return [words[number % len(words)] for number in range(CHUNKS)]
 
@@ -66,7 +66,7 @@ async def _serve(delay: float) -> None:
 
 @contextmanager
 def answering_server(delay: float) -> Iterator[str]:
-    """Run the server with `delay` seconds after each chunk; yield its API base."""
+    """Run the server, with `delay` seconds after each chunk; yield its API base."""
     process = subprocess.Popen(
         [sys.executable, "-m", "benchmarks.server", str(delay)], stdout=subprocess.PIPE, text=True
     )
