@@ -1,13 +1,13 @@
-# Keel: what a person or a machine runs here. `make` alone lists it. Needs Python 3.11 or newer with pip, nothing else.
+# The commands for people and CI. `make` alone lists them. They need Python 3.11 or newer with pip, nothing else.
 
 VENV := .venv
 BIN := $(VENV)/bin
 RUN := $(BIN)/python
 ARGS ?=
-# The first interpreter that is new enough; only looked for while there is no virtualenv.
+# The first interpreter that is new enough. It is used only to create the virtualenv.
 PYTHON ?= $(shell for python in python3.11 python3.12 python3.13 python3 python; do \
 	$$python -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 && echo $$python && break; done)
-# What the checks run on: nothing of the machine's own, and settings fit for production.
+# The environment of the checks: none of this machine's settings, and production settings.
 BARE = env READ_DOT_ENV=false DATABASE_URL=sqlite://:memory: REDIS_URL=
 PRODUCTION = $(BARE) DEBUG=false ALLOWED_HOSTS=keel.example SECRET_KEY=for-checks-alone-0123456789-abcdefghijklmnopqrstuvwxyz
 COMPILE = uv pip compile -q --system-certs --universal --python-version 3.11 --generate-hashes --no-header
@@ -21,7 +21,7 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo "ARGS passes arguments on: make test ARGS='tests/chat -k resume', make migrations ARGS=memory"
 
-demo: $(VENV)/.base ## install, fill a database with an example, serve it on this machine
+demo: $(VENV)/.base ## install, create an example database, serve it on this machine
 	@$(RUN) manage.py migrate -v 0
 	@$(RUN) manage.py seed_demo
 	@$(RUN) manage.py up
@@ -45,17 +45,17 @@ check-django: $(VENV)/.dev
 bench: $(VENV)/.dev ## run the benchmarks, each a ratio to a reference in the same run
 	@$(RUN) -m benchmarks $(ARGS)
 
-fix: $(VENV)/.dev ## format, and mend what ruff can mend
+fix: $(VENV)/.dev ## format, and fix what ruff can fix
 	@$(RUN) -m ruff check --fix . ; $(RUN) -m ruff format .
 
-run: $(VENV)/.base ## migrate and serve, with the data that is there
+run: $(VENV)/.base ## migrate and serve the existing data
 	@$(RUN) manage.py migrate -v 0
 	@$(RUN) manage.py up $(ARGS)
 
-install: $(VENV)/.dev ## set up for work: development dependencies, and the hooks that run before a commit
+install: $(VENV)/.dev ## install the development dependencies and the pre-commit hooks
 	@$(RUN) -m pre_commit install
 
-migrations: $(VENV)/.dev ## write the migrations that the models ask for
+migrations: $(VENV)/.dev ## write the missing migrations of the models
 	@$(RUN) manage.py makemigrations $(ARGS)
 	@$(RUN) -m ruff check --fix --quiet */migrations; $(RUN) -m ruff format --quiet */migrations
 
@@ -68,9 +68,9 @@ clean: ## remove the virtualenv and all caches; the database stays
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis test-results staticfiles
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
-# --- How things get here ---
+# --- Installation ---
 
-# A Python without ensurepip (Debian without python3-venv) still makes one, with its own pip as the installer.
+# A Python without ensurepip (Debian without python3-venv) creates the virtualenv without pip and installs pip with its own.
 $(VENV)/.made:
 	@test -n "$(PYTHON)" || { echo "Keel needs Python 3.11 or newer; name one: make PYTHON=/path/to/python3.11"; exit 1; }
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
@@ -82,7 +82,7 @@ $(VENV)/.made:
 		echo "uv cannot be had here: pip installs instead, which takes a minute longer"
 	@touch $@
 
-# With uv where it is, else with pip: the same files, every package checked against its hash.
+# Install with uv if it is there, else with pip: from the same files, with a hash check of every package.
 define install_from
 	@test -x $(BIN)/uv && $(BIN)/uv pip install --quiet --system-certs --python $(RUN) --require-hashes -r $(1) || \
 		$(RUN) -m pip install --quiet --disable-pip-version-check --require-hashes -r $(1)
