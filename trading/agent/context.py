@@ -284,9 +284,6 @@ def event_line(event: MarketEvent) -> str:
     return f"- {at} {event.kind} {title} (importance {format_ratio(event.importance)})"
 
 
-# --- Memory (seed 002) ---
-
-
 def memory_sections(inputs: ContextInputs) -> list[list[str]]:
     """Return the sections of the agent's own record that the dial asks for; other programs may inject them, too."""
     dial = inputs.payload.context.memory

@@ -4,12 +4,14 @@ The sample is as full as the skill lets it be, so that a warning comes before th
 """
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from itertools import pairwise
 from typing import Final
+
+from django.conf import settings
 
 from config.lib.llm.door import Usage, cost_usd
 from config.lib.llm.tokens import count_tokens
@@ -28,7 +30,7 @@ from trading.market.queries import Overview
 from trading.market.regime import Regime
 from trading.models import Bar, MarketEvent, NewsItem, Trade, TradeSide, TradeStatus
 from trading.models.choices import INTERVALS
-from trading.skills.schemas import SkillPayload
+from trading.skills.schemas import PayloadInvalid, SkillPayload, parse_payload
 from trading.skills.services import agent_models
 
 LESSONS_SEGMENT: Final = "LESSONS"
@@ -74,6 +76,11 @@ class PromptCost:
     def tokens_per_day(self) -> int:
         """What all ticks of a day send."""
         return self.tokens * self.ticks_per_day
+
+    @property
+    def is_costly(self) -> bool:
+        """Whether a day sends more than the site warns about."""
+        return self.tokens_per_day > settings.AGENT_DAILY_PROMPT_TOKENS_WARNING
 
     @property
     def memory_tokens_per_day(self) -> int:
@@ -136,6 +143,14 @@ def sample_cost(payload: SkillPayload) -> PromptCost:
     )
     memory = bare - count_tokens(assemble_context(_inputs(without, has_bars=False)))
     return _cost(payload, full + context + tools_part(payload).tokens, memory + full - lean)
+
+
+def find_sample_cost(payload: Mapping[str, object]) -> PromptCost | None:
+    """Return the sample cost of a stored payload; None for a draft that is not complete."""
+    try:
+        return sample_cost(parse_payload(payload))
+    except PayloadInvalid:
+        return None
 
 
 def _cost(payload: SkillPayload, tokens: int, memory_tokens: int) -> PromptCost:

@@ -44,7 +44,8 @@ MAX_TEXT: Final = 4_000  # characters that are kept of what it said
 MAX_LOOKUP: Final = 100  # lines
 MAX_PROBLEM: Final = 1_000  # characters that it is told of what was wrong with a call
 
-Ask = Callable[[Sequence[Mapping[str, Any]], Sequence[Mapping[str, Any]]], Completion]  # messages, tools
+Message = Mapping[str, Any]  # as JSON; the definition of a tool, too
+Ask = Callable[[Sequence[Message], Sequence[Message]], Completion]  # messages, tools
 
 
 @dataclass(slots=True)
@@ -112,7 +113,7 @@ def decide(prompt: AgentPrompt, payload: SkillPayload, *, at: datetime, tape: Ta
     decision = Decision()
     tools = tools_of(payload)
     names = [tool["function"]["name"] for tool in tools]
-    messages: list[Mapping[str, Any]] = [
+    messages: list[Message] = [
         {"role": "system", "content": prompt.system},
         {"role": "user", "content": prompt.context},
     ]
@@ -143,7 +144,7 @@ def asking(models: Sequence[str], *, within: timedelta | None = None) -> Iterato
     """
     ends_at = math.inf
 
-    async def within_time(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]) -> Completion:
+    async def within_time(messages: Sequence[Message], tools: Sequence[Message]) -> Completion:
         left = ends_at - asyncio.get_running_loop().time()
         try:
             async with asyncio.timeout(min(settings.TURN_TIMEOUT_SECONDS, left)):
@@ -251,13 +252,13 @@ def _sent_back(arguments: str) -> str:
     return arguments if len(arguments) <= MAX_ARGUMENTS else "{}"
 
 
-def _continued(answer: Completion, results: Sequence[str]) -> list[Mapping[str, Any]]:
+def _continued(answer: Completion, results: Sequence[str]) -> list[Message]:
     """Return the messages that tell the model what it called and what came of it."""
     calls = [
         {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": _sent_back(call.arguments)}}
         for call in answer.tool_calls
     ]
-    told: list[Mapping[str, Any]] = [{"role": "assistant", "content": answer.text[:MAX_TEXT], "tool_calls": calls}]
+    told: list[Message] = [{"role": "assistant", "content": answer.text[:MAX_TEXT], "tool_calls": calls}]
     for call, result in zip(answer.tool_calls, results, strict=True):
         told.append({"role": "tool", "tool_call_id": call.id, "content": result})
     return told

@@ -9,7 +9,7 @@ import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from django.conf import settings
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
@@ -18,10 +18,9 @@ from config.lib.figures import format_count
 from config.lib.llm import door
 from config.lib.llm.door import LLMUnavailable
 from config.lib.text import normal_form, prompt_line
-from trading.agent.cost import sample_cost
+from trading.agent.cost import find_sample_cost
 from trading.agent.prompts import CRITIQUE, critique_request
 from trading.skills.lint import DraftFinding, Severity, by_weight, lint_draft
-from trading.skills.schemas import PayloadInvalid, parse_payload
 from trading.skills.services import list_save_problems
 
 logger = logging.getLogger(__name__)
@@ -42,7 +41,7 @@ class Critique:
     findings: list[DraftFinding]  # heaviest first, at most MAX_FINDINGS
 
 
-def critique(payload: Mapping[str, Any], tier: str | None) -> Critique:
+def critique(payload: Mapping[str, object], tier: str | None) -> Critique:
     """Return a review of a draft, by rules and by a model; without the model's answer, by rules alone.
 
     Opens an event loop of its own: call it outside of any, and outside of transactions.
@@ -63,30 +62,21 @@ def critique(payload: Mapping[str, Any], tier: str | None) -> Critique:
     return Critique(read.summary, _merged(found, read.as_findings()))
 
 
-def list_warnings(payload: Mapping[str, Any]) -> list[str]:
+def list_warnings(payload: Mapping[str, object]) -> list[str]:
     """Return in a sentence or two each what is doubtful in a draft: by rule, and by what it costs a day."""
     findings = [finding for finding in lint_draft(payload) if finding.severity != Severity.INFO]
     return [*(f"{finding.title}. {finding.detail}" for finding in findings), *_cost_warnings(payload)]
 
 
-def _cost_warnings(payload: Mapping[str, Any]) -> list[str]:
-    try:
-        tokens = sample_cost(parse_payload(payload)).tokens_per_day
-    except PayloadInvalid:
-        return []  # counted once it is whole
-    limit = settings.AGENT_DAILY_PROMPT_TOKENS_WARNING
-    if tokens <= limit:
+def _cost_warnings(payload: Mapping[str, object]) -> list[str]:
+    cost = find_sample_cost(payload)
+    if cost is None or not cost.is_costly:
         return []
-    return [
-        f"It takes about {format_count(tokens)} tokens of prompt a day, above {format_count(limit)}."
-        " Fewer ticks, symbols or bars save most."
-    ]
+    tokens, limit = format_count(cost.tokens_per_day), format_count(settings.AGENT_DAILY_PROMPT_TOKENS_WARNING)
+    return [f"It takes about {tokens} tokens of prompt a day, above {limit}. Fewer ticks, symbols or bars save most."]
 
 
-# --- By rules ---
-
-
-def _by_rules(payload: Mapping[str, Any], tier: str | None) -> list[DraftFinding]:
+def _by_rules(payload: Mapping[str, object], tier: str | None) -> list[DraftFinding]:
     problems = [f"{error.field}: {error.problem}".removeprefix(": ") for error in list_save_problems(payload)]
     missing = _cut(prompt_line("; ".join(problems)), MAX_TEXT)
     unsaved = [DraftFinding(Severity.ERROR, "It cannot be saved yet", missing)] if missing else []
@@ -100,10 +90,7 @@ def _by_rules_alone(found: Sequence[DraftFinding], why: str) -> Critique:
     return Critique(f"Checked by rules alone, since {why}: {said}.", list(found[:MAX_FINDINGS]))
 
 
-# --- By a model ---
-
-
-async def _ask(payload: Mapping[str, Any], tier: str | None, found: Sequence[DraftFinding]) -> str:
+async def _ask(payload: Mapping[str, object], tier: str | None, found: Sequence[DraftFinding]) -> str:
     draft = json.dumps(payload, ensure_ascii=False)
     request = critique_request(draft, tier=tier, known=[finding.title for finding in found])
     messages = [{"role": "system", "content": CRITIQUE}, {"role": "user", "content": request}]

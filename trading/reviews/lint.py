@@ -91,8 +91,6 @@ def _findings(
         yield Code.UNKNOWN_TRADE, f"Names {symbol} {side}, of which there is no trade in the window."
 
 
-# --- Words ---
-
 BULLET_MARK: Final = re.compile(r"^(?:[-*+•–—]|\d{1,2}[.)])(?:\s+|$)")
 # What every line about trading holds, and what only says that something is forbidden.
 _LIGHT: Final = """
@@ -118,8 +116,6 @@ def _content_words(text: str) -> frozenset[str]:
 def _light_words() -> frozenset[str]:
     return frozenset(term.text for term in iter_terms(_LIGHT))
 
-
-# --- The window ---
 
 _MONTHS: Final = (
     "jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|(?-i:May)|june?|july?|aug(?:ust)?|sept?(?:ember)?|oct(?:ober)?"

@@ -98,9 +98,6 @@ class _Claim:
     work: _Work
 
 
-# --- When ---
-
-
 def is_due(
     dial: MemoryDial,
     *,
@@ -203,9 +200,6 @@ def _find_work(deployment: Deployment, *, now: datetime, is_forced: bool = False
 def _failed_at(deployment: Deployment) -> datetime | None:
     last: ReflectionRun | None = ReflectionRun.objects.filter(deployment=deployment).order_by("-started_at").first()
     return last.finished_at if last is not None and last.status == WorkStatus.FAILED else None
-
-
-# --- One reflection ---
 
 
 def reflect_if_due(deployment_id: UUID, *, user_id: int, now: datetime, clock: Clock) -> Reflected:
@@ -331,9 +325,6 @@ def _fail(claim: _Claim, error: str, *, user_id: int, clock: Clock) -> Reflected
             return Reflected(claim.deployment_id, Outcome.TAKEN_OVER)
         _end(run, WorkStatus.FAILED, _now(claim, clock), error=error[:280])
     return Reflected(claim.deployment_id, Outcome.FAILED, error=error)
-
-
-# --- What is asked, and what is kept of the answer ---
 
 
 async def _ask(work: _Work) -> Completion:

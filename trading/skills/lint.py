@@ -40,7 +40,7 @@ class DraftFinding:
     is_basic: bool = False  # what an expert left out on purpose
 
 
-def lint_draft(payload: Mapping[str, Any]) -> list[DraftFinding]:
+def lint_draft(payload: Mapping[str, object]) -> list[DraftFinding]:
     """Return what is to be said against a draft, heaviest first; what it does not say yet is not held against it."""
     found = [finding for check in _CHECKS for finding in check(_Draft(payload))]
     return by_weight(found)
@@ -55,7 +55,7 @@ def by_weight(findings: Iterable[DraftFinding]) -> list[DraftFinding]:
 class _Draft:
     """A payload in which anything may be missing."""
 
-    def __init__(self, payload: Mapping[str, Any]) -> None:
+    def __init__(self, payload: Mapping[str, object]) -> None:
         self._payload = payload
 
     def get(self, path: str, otherwise: Any = None) -> Any:

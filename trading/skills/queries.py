@@ -3,7 +3,6 @@
 from dataclasses import dataclass
 from datetime import datetime
 from http import HTTPStatus
-from typing import Any
 from uuid import UUID
 
 from django.db.models import Count, Max, Q
@@ -58,7 +57,7 @@ def list_versions(skill_id: UUID) -> list[SkillVersion]:
     return list(SkillVersion.objects.filter(skill=get_skill(skill_id)).order_by("-version"))
 
 
-def compare_versions(skill_id: UUID, old: int, new: int) -> list[tuple[str, Any, Any]]:
+def compare_versions(skill_id: UUID, old: int, new: int) -> list[tuple[str, object, object]]:
     """Return (path, before, after) for each field that two versions differ in. Raises SkillNotFound."""
     return changed_fields(get_version(skill_id, old).payload, get_version(skill_id, new).payload)
 

@@ -72,7 +72,7 @@ def start_draft(*, skill_id: UUID | None = None, conversation_id: UUID | None = 
     return started
 
 
-def patch_draft(*, draft_id: UUID, patch: Mapping[str, Any], now: datetime) -> SkillDraft:
+def patch_draft(*, draft_id: UUID, patch: Mapping[str, object], now: datetime) -> SkillDraft:
     """Set fields of a draft; what it says may still be incomplete.
 
     Raises:
@@ -136,7 +136,7 @@ def archive_skill(*, skill_id: UUID, now: datetime) -> Skill:
     return skill
 
 
-def list_save_problems(payload: Mapping[str, Any]) -> list[FieldError]:
+def list_save_problems(payload: Mapping[str, object]) -> list[FieldError]:
     """Return what keeps a draft from being saved: what is missing or wrong, then models that are not allowed."""
     return list_problems(payload) or _model_problems(parse_payload(payload))
 

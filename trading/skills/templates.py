@@ -1,17 +1,17 @@
 """The skills that Keel ships: whole strategies to start a draft from (settled 23)."""
 
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 from config.lib.errors import DomainError
-from trading.skills.patches import merge_patch
+from trading.skills.patches import Json, merge_patch
 
 
 class TemplateUnknown(DomainError):
     """There is no template of that name."""
 
 
-_FUNDING_MEAN_REVERSION: Final[dict[str, Any]] = {
+_FUNDING_MEAN_REVERSION: Final[Json] = {
     "name": "Funding mean reversion",
     "description": "Fades crowded perpetuals when funding is extreme and price has stopped moving.",
     "trading_style": "swing",
@@ -47,7 +47,7 @@ _FUNDING_MEAN_REVERSION: Final[dict[str, Any]] = {
     "schedule": {"type": "interval", "value": "1h"},
 }
 
-_TREND_BREAKOUT: Final[dict[str, Any]] = {
+_TREND_BREAKOUT: Final[Json] = {
     "name": "Trend breakout",
     "description": "Buys strength and sells weakness after a tight range, and lets winners run.",
     "trading_style": "position",
@@ -79,7 +79,7 @@ _TREND_BREAKOUT: Final[dict[str, Any]] = {
     "schedule": {"type": "interval", "value": "4h"},
 }
 
-_RANGE_FADE: Final[dict[str, Any]] = {
+_RANGE_FADE: Final[Json] = {
     "name": "Range fade",
     "description": "Sells the top and buys the bottom of a quiet range, in and out within the day.",
     "trading_style": "day",
@@ -108,14 +108,14 @@ _RANGE_FADE: Final[dict[str, Any]] = {
     "schedule": {"type": "interval", "value": "15m"},
 }
 
-TEMPLATES: Final[dict[str, dict[str, Any]]] = {
+TEMPLATES: Final[dict[str, Json]] = {
     "funding_mean_reversion": _FUNDING_MEAN_REVERSION,
     "trend_breakout": _TREND_BREAKOUT,
     "range_fade": _RANGE_FADE,
 }
 
 
-def apply_template(payload: Mapping[str, Any], name: str) -> dict[str, Any]:
+def apply_template(payload: Mapping[str, object], name: str) -> Json:
     """Return a draft's payload with a template's fields set; a name the draft already has is kept.
 
     Raises:

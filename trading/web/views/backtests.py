@@ -67,7 +67,7 @@ def backtest(request: PageRequest, run_id: UUID) -> HttpResponse:
         shown = show_backtest(run_id)
     except BacktestNotFound as error:
         raise Http404 from error
-    context: dict[str, Any] = {"shown": shown, "run": shown.run}
+    context: dict[str, object] = {"shown": shown, "run": shown.run}
     is_piece = goes_into(request, "backtest-run")
     # The piece is asked for every few seconds; the record comes with the last, when it is whole.
     if not is_piece or shown.numbers is not None:
@@ -142,7 +142,7 @@ def _page(request: PageRequest, now: datetime, form: BacktestForm | None = None,
     return TemplateResponse(request, "trading/backtests.html", context, status=status)
 
 
-def _listing(request: PageRequest) -> dict[str, Any]:
+def _listing(request: PageRequest) -> dict[str, object]:
     asked = PageOfForm(request.GET)
     page = get_backtest_page(asked.known.get("page", 1))
     home = reverse("trading:backtests")
@@ -150,7 +150,7 @@ def _listing(request: PageRequest) -> dict[str, Any]:
     return {"page": page, "links": {"here": here, **ways_on(page, lambda number: f"{home}?page={number}")}}
 
 
-def _usual(skills: list[tuple[str, str]], asked: dict[str, Any], now: datetime) -> dict[str, Any]:
+def _usual(skills: list[tuple[str, str]], asked: dict[str, Any], now: datetime) -> dict[str, object]:
     """Return what the form begins with: the skill of the address, or the last changed, and its last days with bars."""
     known = {skill_id for skill_id, _ in skills}
     skill_id = str(asked["skill"]) if str(asked.get("skill")) in known else next(iter(known), "")
@@ -164,7 +164,7 @@ def _usual(skills: list[tuple[str, str]], asked: dict[str, Any], now: datetime) 
     return {**usual, **{name: value for name, value in asked.items() if value and name != "skill"}}
 
 
-def _asked(query: QueryDict) -> dict[str, Any]:
+def _asked(query: QueryDict) -> dict[str, object]:
     form = BacktestRangeForm(query)
     form.is_valid()
     return form.cleaned_data

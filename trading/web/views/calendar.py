@@ -1,7 +1,6 @@
 """Scheduled events by day, and what those before did to what is held now."""
 
 from datetime import datetime, time
-from typing import Any
 
 from django.http import HttpResponse
 from django.template.response import TemplateResponse
@@ -38,7 +37,7 @@ def calendar(request: PageRequest) -> HttpResponse:
         now=now,
     )
     home, days = reverse("trading:calendar"), last - first + DAY
-    context: dict[str, Any] = {
+    context: dict[str, object] = {
         "filters": filters,
         "shown": shown,
         "first": first,

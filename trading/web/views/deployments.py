@@ -1,7 +1,7 @@
 """Deployments: the list, one with its record, what its agent sees and decided, and what it is told to do."""
 
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from django.contrib import messages
@@ -220,7 +220,7 @@ def decision(request: AuthedRequest, deployment_id: UUID, tick: int) -> HttpResp
     return TemplateResponse(request, "trading/decision.html", context)
 
 
-def decisions_of(deployment_id: UUID, query: QueryDict, *, here: str) -> dict[str, Any]:
+def decisions_of(deployment_id: UUID, query: QueryDict, *, here: str) -> dict[str, object]:
     """Return what `trading/_decisions.html` shows on the page at `here`: the decisions that its address asks for."""
     asked = DecisionFilterForm(query, auto_id="decisions-%s")
     verdict = asked.known.get("verdict", "")
@@ -267,7 +267,7 @@ def agent_prompt(request: AuthedRequest, deployment_id: UUID) -> HttpResponse:
     )
 
 
-def _prompt(shown: Deployment, now: datetime) -> dict[str, Any]:
+def _prompt(shown: Deployment, now: datetime) -> dict[str, object]:
     payload = parse_payload(shown.version.payload)
     prompt = preview(shown, at=now)
     system, context = system_parts(prompt), context_parts(prompt.context)

@@ -6,9 +6,10 @@ Both stand at one address. `view=form`, in the address or in what is posted, ask
 from collections.abc import Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
+from django.conf import settings
 from django.contrib import messages
 from django.core.exceptions import NON_FIELD_ERRORS
 from django.http import Http404, HttpResponse
@@ -22,6 +23,7 @@ from django.views.decorators.http import require_http_methods, require_safe
 from config.lib.figures import format_count
 from config.lib.owned import owned_tx
 from config.lib.web import AuthedRequest, owned_view
+from trading.agent.cost import find_sample_cost
 from trading.models import Skill, SkillDraft, SkillVersion
 from trading.skills.form import SkillForm, described, problems_in_words
 from trading.skills.lint import Severity, lint_draft
@@ -71,7 +73,7 @@ class _Edited:
     draft: SkillDraft | None
 
     @property
-    def payload(self) -> Mapping[str, Any]:
+    def payload(self) -> Mapping[str, object]:
         """What the page shows: the draft, or the newest version, or what every skill begins with."""
         if self.draft is not None:
             return merge_patch(default_payload(), self.draft.payload)
@@ -172,9 +174,6 @@ def _edit(request: AuthedRequest, skill: Skill | None) -> HttpResponse:
         return _act(request, edited, act, template, is_fresh=is_fresh)
 
 
-# --- The preview ---
-
-
 def _act(request: AuthedRequest, edited: _Edited, act: str, template: str, *, is_fresh: bool) -> HttpResponse:
     """Do what is asked of a draft as it stands."""
     match act:
@@ -219,7 +218,7 @@ def _piece(request: AuthedRequest, skill: Skill | None) -> HttpResponse:
     return TemplateResponse(request, "trading/_draft_preview.html", _shown(edited))
 
 
-def _shown(edited: _Edited) -> dict[str, Any]:
+def _shown(edited: _Edited) -> dict[str, object]:
     """Return what the preview shows, for its template."""
     payload = edited.payload
     weighty = [finding for finding in lint_draft(payload) if finding.severity != Severity.INFO]
@@ -233,9 +232,6 @@ def _shown(edited: _Edited) -> dict[str, Any]:
         "templates": TEMPLATES,
         **prompt_cost(payload),
     }
-
-
-# --- The form ---
 
 
 def _write(request: AuthedRequest, edited: _Edited, act: str, template: str, *, is_fresh: bool) -> HttpResponse:
@@ -318,7 +314,7 @@ def _editor(
     return TemplateResponse(request, "trading/skill_form.html", context, status=status)
 
 
-def _typed(edited: _Edited, form: SkillForm) -> Mapping[str, Any]:
+def _typed(edited: _Edited, form: SkillForm) -> Mapping[str, object]:
     """Return what the form shows, as far as it can be read: the fields that are wrong say what they said before."""
     if not form.is_bound:
         return edited.payload
@@ -326,9 +322,6 @@ def _typed(edited: _Edited, form: SkillForm) -> Mapping[str, Any]:
         return merge_patch(edited.payload, form.patch())
     except PayloadInvalid:
         return edited.payload
-
-
-# --- What both do ---
 
 
 def _saved(request: AuthedRequest, draft: SkillDraft, version: SkillVersion) -> HttpResponse:
@@ -357,10 +350,10 @@ def _discard(request: AuthedRequest, edited: _Edited) -> HttpResponse:
     return redirect(edited.place)
 
 
-def _warn_of_cost(request: AuthedRequest, payload: Mapping[str, Any]) -> None:
-    cost = prompt_cost(payload)
-    if cost["is_costly"]:
-        tokens, limit = format_count(cost["cost"].tokens_per_day), format_count(cost["cost_limit"])
+def _warn_of_cost(request: AuthedRequest, payload: Mapping[str, object]) -> None:
+    cost = find_sample_cost(payload)
+    if cost is not None and cost.is_costly:
+        tokens, limit = format_count(cost.tokens_per_day), format_count(settings.AGENT_DAILY_PROMPT_TOKENS_WARNING)
         messages.warning(
             request,
             f"That is a lot: about {tokens} tokens of prompt a day, above {limit}."

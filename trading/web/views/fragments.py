@@ -1,6 +1,5 @@
 """How a view of the record tells which piece of its page htmx asks for: by the id of the element it goes into."""
 
-from typing import Any
 from urllib.parse import urlsplit
 
 from django.http import HttpResponse, QueryDict
@@ -21,7 +20,7 @@ def goes_into(request: PageRequest, element_id: str) -> bool:
     return bool(request.htmx) and request.htmx.target == element_id
 
 
-def results(request: PageRequest, template: str, context: dict[str, Any], *, here: str, typed: str) -> HttpResponse:
+def results(request: PageRequest, template: str, context: dict[str, object], *, here: str, typed: str) -> HttpResponse:
     """Answer a bar of filters with the list alone, and have the browser show the address `here`.
 
     Typing on in the field named `typed` stays in one entry of the browser's history; anything else makes a new one.

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from django.conf import settings
@@ -18,7 +18,7 @@ from django.views.decorators.http import require_POST, require_safe
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
 from config.lib.web import AuthedRequest, owned_view
-from trading.agent.cost import PromptCost, sample_cost
+from trading.agent.cost import find_sample_cost
 from trading.models import BrokerKind, Skill
 from trading.record.deployment_queries import list_skill_deployments
 from trading.record.deployments import deploy_skill
@@ -35,7 +35,6 @@ from trading.skills.queries import (
     list_skills,
     list_versions,
 )
-from trading.skills.schemas import PayloadInvalid, parse_payload
 from trading.skills.services import SkillInUse, archive_skill
 from trading.skills.templates import TEMPLATES
 from trading.web.filters import CompareForm
@@ -55,9 +54,6 @@ def or_404() -> Iterator[None]:
         raise
 
 
-# --- The list ---
-
-
 @require_safe
 @never_cache
 @owned_view
@@ -73,9 +69,6 @@ def skills(request: AuthedRequest) -> HttpResponse:
         "templates": TEMPLATES,
     }
     return TemplateResponse(request, "trading/skills.html", context)
-
-
-# --- One skill ---
 
 
 @require_safe
@@ -154,7 +147,7 @@ def _skill(
     return TemplateResponse(request, "trading/skill.html", context, status=status)
 
 
-def _compared(form: CompareForm, shown: Skill, versions: set[int]) -> dict[str, Any] | None:
+def _compared(form: CompareForm, shown: Skill, versions: set[int]) -> dict[str, object] | None:
     """Return the two versions that the address names and their differences; None without two that are there."""
     pair = form.pair()
     if pair is None:
@@ -166,12 +159,8 @@ def _compared(form: CompareForm, shown: Skill, versions: set[int]) -> dict[str, 
     return {"old": old, "new": new, "changes": changes_in_words(compare_versions(shown.pk, old, new))}
 
 
-def prompt_cost(payload: Mapping[str, Any]) -> dict[str, Any]:
+def prompt_cost(payload: Mapping[str, object]) -> dict[str, object]:
     """Return what a skill's prompt costs and whether that is a lot, for a template; no cost before it is whole."""
+    cost = find_sample_cost(payload)
     limit = settings.AGENT_DAILY_PROMPT_TOKENS_WARNING
-    cost: PromptCost | None
-    try:
-        cost = sample_cost(parse_payload(payload))
-    except PayloadInvalid:
-        cost = None
-    return {"cost": cost, "cost_limit": limit, "is_costly": cost is not None and cost.tokens_per_day > limit}
+    return {"cost": cost, "cost_limit": limit, "is_costly": cost is not None and cost.is_costly}
