@@ -55,7 +55,7 @@ def create_token(
     if ApiToken.objects.live(now).count() >= MAX_TOKENS:
         raise TokenRefused(f"There are {MAX_TOKENS} tokens already. Revoke one that is not used any more.")
     token = token_text(owner, secret := secrets.token_urlsafe(SECRET_BYTES))
-    row: ApiToken = ApiToken.objects.create(
+    row = ApiToken.objects.create(
         name=text,
         scope=scope,
         digest=token_digest(token),
@@ -73,7 +73,7 @@ def revoke_token(*, token_id: UUID, now: datetime) -> ApiToken:
         TokenNotFound: the owner has no token of that id.
     """
     ApiToken.objects.filter(pk=token_id, revoked_at__isnull=True).update(revoked_at=now)
-    token: ApiToken | None = ApiToken.objects.filter(pk=token_id).first()
+    token = ApiToken.objects.filter(pk=token_id).first()
     if token is None:
         raise TokenNotFound("There is no such token.")
     return token

@@ -11,10 +11,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
-from typing import Any, Final
+from typing import Final
 from uuid import UUID, uuid4
 
-from django.db.models import Count, Exists, Min, OuterRef, Q, Subquery
+from django.db.models import Count, Exists, Min, OuterRef, Q, QuerySet, Subquery
 
 from config.lib.figures import format_signed_whole_usd, format_usd
 from config.lib.llm import door
@@ -33,10 +33,10 @@ from trading.models import (
     Trade,
     WorkStatus,
 )
-from trading.record.deployment_queries import DeploymentNotFound
+from trading.record.deployment_queries import DeploymentNotFound, get_deployment
 from trading.record.notes import write_note
 from trading.reviews.lessons import lessons_of
-from trading.reviews.lint import Finding, WindowTrade, lint_lessons
+from trading.reviews.lint import WindowTrade, lint_lessons
 from trading.skills.schemas import MemoryDial, SkillPayload, parse_payload
 from trading.skills.services import reflection_models
 
@@ -135,14 +135,14 @@ def _last_hour(hour: int, now: datetime) -> datetime:
 
 def list_due(now: datetime) -> list[UUID]:
     """Return the deployments of the owner in scope whose record is to be reflected on now; none of a backtest."""
-    waiting = _waiting().select_related("version").order_by("created_at", "id")
+    waiting = _select_waiting().select_related("version").order_by("created_at", "id")
     return [deployment.pk for deployment in waiting if _find_work(deployment, now=now) is not None]
 
 
 def list_everybodys_due(now: datetime, *, limit: int | None = None) -> list[tuple[int, UUID]]:
     """Return (user id, deployment) of all that is due; a user whose rows cannot be read is logged and left out."""
     with system_tx("whose trades wait for a reflection"):
-        owners = list(_waiting().order_by("user_id").values_list("user_id", flat=True).distinct())
+        owners = list(_select_waiting().order_by("user_id").values_list("user_id", flat=True).distinct())
     due: list[tuple[int, UUID]] = []
     for user_id in owners:
         if limit is not None and len(due) >= limit:
@@ -157,10 +157,10 @@ def list_everybodys_due(now: datetime, *, limit: int | None = None) -> list[tupl
 
 def list_reviewable() -> list[UUID]:
     """Return the deployments of the owner in scope with trades that no reflection has read, due or not."""
-    return list(_waiting().order_by("created_at", "id").values_list("pk", flat=True))
+    return list(_select_waiting().order_by("created_at", "id").values_list("pk", flat=True))
 
 
-def _waiting() -> Any:
+def _select_waiting() -> QuerySet[Deployment]:
     """Return the deployments that live and have a closed trade beyond their last reflection."""
     notes = ReflectionNote.objects.filter(deployment=OuterRef("pk"), status=NoteStatus.ACTIVE)
     closed = Trade.objects.closed().filter(deployment=OuterRef("pk"))
@@ -177,17 +177,13 @@ def _find_work(deployment: Deployment, *, now: datetime, is_forced: bool = False
     dial = payload.context.memory
     if not is_forced and dial.reflection.cadence == "off":
         return None
-    before: ReflectionNote | None
     before = ReflectionNote.objects.filter(deployment=deployment, status=NoteStatus.ACTIVE).first()
     closed = Trade.objects.closed().filter(deployment=deployment)
     unread = closed if before is None else closed.filter(exit_tick_at__gt=before.window_end)
     counted = unread.aggregate(closed=Count("pk"), waiting_since=Min("exit_tick_at"))
+    reflected_at = before.generated_at if before else None
     if not is_forced and not is_due(
-        dial,
-        **counted,
-        reflected_at=before.generated_at if before else None,
-        failed_at=_failed_at(deployment),
-        now=now,
+        dial, **counted, reflected_at=reflected_at, failed_at=_failed_at(deployment), now=now
     ):
         return None
     length = min(max(counted["closed"], dial.reflection.every_n_trades), MAX_WINDOW)
@@ -198,14 +194,14 @@ def _find_work(deployment: Deployment, *, now: datetime, is_forced: bool = False
 
 
 def _failed_at(deployment: Deployment) -> datetime | None:
-    last: ReflectionRun | None = ReflectionRun.objects.filter(deployment=deployment).order_by("-started_at").first()
+    last = ReflectionRun.objects.filter(deployment=deployment).order_by("-started_at").first()
     return last.finished_at if last is not None and last.status == WorkStatus.FAILED else None
 
 
 def reflect_if_due(deployment_id: UUID, *, user_id: int, now: datetime, clock: Clock) -> Reflected:
     """Reflect on a deployment's record if it is due; where it is not, nothing is locked. Raises DeploymentNotFound."""
     with owned(user_id):
-        is_waiting = _find_work(_get(deployment_id), now=now) is not None
+        is_waiting = _find_work(get_deployment(deployment_id, or_backtest=True), now=now) is not None
     if not is_waiting:
         return Reflected(deployment_id, Outcome.NOT_DUE)
     return reflect(deployment_id, user_id=user_id, now=now, clock=clock)
@@ -255,27 +251,19 @@ def reflect_all(
             yield Reflected(deployment_id, Outcome.FAILED, error=_BROKE)
 
 
-def _get(deployment_id: UUID) -> Deployment:
-    rows = Deployment.objects.filter(pk=deployment_id).select_related("version")
-    deployment: Deployment | None = rows.first()
-    if deployment is None:
-        raise DeploymentNotFound("You have no such deployment.")
-    return deployment
-
-
-def _lock(deployment_id: UUID) -> None:
-    """Be alone among those who claim and write this deployment's lessons, until the transaction ends."""
-    if not Deployment.objects.select_for_update().filter(pk=deployment_id):
-        raise DeploymentNotFound("You have no such deployment.")
+def _lock_deployment(deployment_id: UUID) -> bool:
+    """Serialise claims and writes of a deployment's lessons until the transaction ends; False: it is gone."""
+    return bool(Deployment.objects.select_for_update().filter(pk=deployment_id))
 
 
 def _claim(deployment_id: UUID, *, now: datetime, claimed_at: datetime, is_forced: bool) -> _Claim | Outcome:
     """Take the right to reflect: of a new run, or of one whose worker went away."""
-    _lock(deployment_id)
+    _lock_deployment(deployment_id)
+    deployment = get_deployment(deployment_id, or_backtest=True)
     running = ReflectionRun.objects.filter(deployment=deployment_id, status=WorkStatus.RUNNING)
     if running.filter(lease_until__gt=claimed_at).exists():
         return Outcome.UNDER_WAY
-    work = _find_work(_get(deployment_id), now=now, is_forced=is_forced)
+    work = _find_work(deployment, now=now, is_forced=is_forced)
     run: ReflectionRun | None = running.first()
     if work is None:
         if run is not None:
@@ -296,13 +284,12 @@ def _now(claim: _Claim, clock: Clock) -> datetime:
 
 def _find_held(claim: _Claim) -> ReflectionRun | None:
     """Return the run of a claim, locked with its deployment; None if somebody else has it by now, or it is gone."""
-    if not Deployment.objects.select_for_update().filter(pk=claim.deployment_id):
+    if not _lock_deployment(claim.deployment_id):
         return None
-    rows = ReflectionRun.objects.filter(pk=claim.run_id, lease=claim.lease, status=WorkStatus.RUNNING)
-    return rows.first()
+    return ReflectionRun.objects.filter(pk=claim.run_id, lease=claim.lease, status=WorkStatus.RUNNING).first()
 
 
-def _end(run: ReflectionRun, status: WorkStatus, at: datetime, **values: Any) -> None:
+def _end(run: ReflectionRun, status: WorkStatus, at: datetime, **values: object) -> None:
     rows = ReflectionRun.objects.filter(pk=run.pk)
     rows.update(status=status, finished_at=at, lease=None, lease_until=None, **values)
 
@@ -366,7 +353,7 @@ def _note(claim: _Claim, completion: Completion, lessons: str) -> ReflectionNote
         window_end=max(trade.exit_tick_at for trade in work.trades if trade.exit_tick_at),
         trades_considered=len(work.trades),
         lessons_text=lessons,
-        findings=[_stored(finding) for finding in findings],
+        findings=[{name: str(value) for name, value in asdict(finding).items()} for finding in findings],
         model_used=completion.model[:120],
         input_tokens=completion.usage.prompt_tokens,
         output_tokens=completion.usage.completion_tokens,
@@ -374,16 +361,8 @@ def _note(claim: _Claim, completion: Completion, lessons: str) -> ReflectionNote
     )
 
 
-def _stored(finding: Finding) -> dict[str, str]:
-    return {name: str(value) for name, value in asdict(finding).items()}
-
-
 def as_window_trade(trade: Trade) -> WindowTrade:
     """Return what the linter needs of a closed trade."""
     times = (trade.entry_tick_at, trade.entry_at, trade.exit_tick_at, trade.exit_at)
-    return WindowTrade(
-        trade.symbol,
-        trade.side,
-        tuple(at for at in times if at is not None),
-        (trade.entry_reason, trade.exit_reason),
-    )
+    reasons = (trade.entry_reason, trade.exit_reason)
+    return WindowTrade(trade.symbol, trade.side, tuple(at for at in times if at is not None), reasons)

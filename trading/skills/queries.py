@@ -37,7 +37,7 @@ class ListedSkill:
 
 def get_skill(skill_id: UUID) -> Skill:
     """Return a skill. Raises SkillNotFound."""
-    skill: Skill | None = Skill.objects.filter(pk=skill_id).first()
+    skill = Skill.objects.filter(pk=skill_id).first()
     if skill is None:
         raise SkillNotFound("You have no such skill.")
     return skill
@@ -46,7 +46,7 @@ def get_skill(skill_id: UUID) -> Skill:
 def get_version(skill_id: UUID, version: int | None = None) -> SkillVersion:
     """Return a version of a skill, by default the newest. Raises SkillNotFound."""
     number = get_skill(skill_id).latest_version if version is None else version
-    found: SkillVersion | None = SkillVersion.objects.filter(skill=skill_id, version=number).first()
+    found = SkillVersion.objects.filter(skill=skill_id, version=number).first()
     if found is None:
         raise SkillNotFound("This skill has no such version.")
     return found

@@ -65,11 +65,10 @@ def start_draft(*, skill_id: UUID | None = None, conversation_id: UUID | None = 
             "updated_at": now,
         },
     )
-    started: SkillDraft = draft
-    if conversation_id is not None and started.conversation_id != conversation_id:
-        started.conversation_id = conversation_id
-        started.save(update_fields=["conversation_id"])
-    return started
+    if conversation_id is not None and draft.conversation_id != conversation_id:
+        draft.conversation_id = conversation_id
+        draft.save(update_fields=["conversation_id"])
+    return draft
 
 
 def patch_draft(*, draft_id: UUID, patch: Mapping[str, object], now: datetime) -> SkillDraft:
@@ -175,7 +174,7 @@ def _model_problems(payload: SkillPayload) -> list[FieldError]:
 
 def _lock_draft(draft_id: UUID) -> SkillDraft:
     rows = SkillDraft.objects.select_for_update().filter(pk=draft_id, status=DraftStatus.EDITING)
-    draft: SkillDraft | None = rows.first()
+    draft = rows.first()
     if draft is None:
         raise DraftNotFound("There is no such draft any more.")
     return draft
@@ -209,7 +208,7 @@ def _create_skill(payload: SkillPayload, now: datetime) -> SkillVersion:
 def _add_version(
     draft: SkillDraft, skill_id: UUID, payload: SkillPayload, *, over_newer: bool, now: datetime
 ) -> SkillVersion:
-    skill: Skill = Skill.objects.select_for_update().get(pk=skill_id)
+    skill = Skill.objects.select_for_update().get(pk=skill_id)
     if skill.latest_version != draft.base_version and not over_newer:
         raise DraftOutdated(
             f"The skill is at version {skill.latest_version} by now; this draft is of version {draft.base_version}."
