@@ -16,7 +16,7 @@ from uuid import UUID, uuid4
 from django.conf import settings
 
 from config.lib.owned import owned, owned_tx
-from trading.agent.decide import Ask, asking
+from trading.agent.decide import Ask, model_client
 from trading.market.imports.bars import aggregate_bars
 from trading.market.imports.events import iter_shipped_events, store_events
 from trading.market.imports.news import store_news
@@ -30,7 +30,13 @@ from trading.reviews.reflection import Outcome, reflect_if_due
 from trading.runs.backtest import Progress, run_backtest, schedule_instants
 from trading.runs.runner import LEASE, Ticker
 from trading.skills.schemas import SkillPayload, parse_payload
-from trading.skills.services import apply_template_to_draft, patch_draft, reflection_models, save_draft, start_draft
+from trading.skills.services import (
+    apply_template_to_draft,
+    list_reflection_models,
+    patch_draft,
+    save_draft,
+    start_draft,
+)
 
 Clock = Callable[[], datetime]
 Report = Callable[[str], None]
@@ -125,7 +131,7 @@ def seed_demo(user_id: int, *, clock: Clock, report: Report = lambda _: None, le
     if made is None:
         report(f"{', '.join(skipped)} have a market from elsewhere, so nothing is simulated and no skill runs.")
         return {"skills": 2, "trades": 0}
-    with asking([settings.OFFLINE_MODEL]) as ask:
+    with model_client([settings.OFFLINE_MODEL]) as ask:
         for deployment_id in made.deployment_ids:
             _play_deployment(deployment_id, made.lease, user_id=user_id, ask=ask, clock=clock, report=report)
         _play_backtest(made, user_id=user_id, ask=ask, clock=clock, report=report)
@@ -254,4 +260,4 @@ def _play_backtest(made: _Made, *, user_id: int, ask: Ask, clock: Clock, report:
 
 def _is_offline(payload: SkillPayload) -> bool:
     """Tell whether lessons cost nothing: a backtest asks for many."""
-    return reflection_models(payload) == [settings.OFFLINE_MODEL]
+    return list_reflection_models(payload) == [settings.OFFLINE_MODEL]

@@ -8,7 +8,7 @@ from django.conf import settings
 
 from config.lib.work.jobs import Job, clock_from
 from trading.market.simulation import extend_market, list_simulated_symbols
-from trading.reviews.reflection import MAX_PER_RUN, Outcome, list_everybodys_due, reflect_all
+from trading.reviews.reflection import MAX_PER_RUN, Outcome, list_all_due, reflect_all
 from trading.runs.backtest import run_waiting_backtests
 from trading.runs.due import run_due
 
@@ -19,7 +19,7 @@ def reflect_due(now: datetime) -> str:
     Ends early when one fails: that one is tried again later, and the others do not wait for a model in vain.
     """
     outcomes: Counter[Outcome] = Counter()
-    due = list_everybodys_due(now, limit=MAX_PER_RUN)
+    due = list_all_due(now, limit=MAX_PER_RUN)
     for reflected in reflect_all(due, now=now, clock=clock_from(now), is_forced=False):
         outcomes[reflected.outcome] += 1
         if reflected.outcome == Outcome.FAILED:

@@ -17,9 +17,9 @@ from chat.tools.records import count_rows, join_counts
 from config.lib.owned import owned
 from config.lib.text import prompt_line
 from trading.models import SkillDraft
-from trading.reviews.critique import critique, list_warnings
+from trading.reviews.critique import critique_draft, list_warnings
 from trading.skills.lint import DraftFinding
-from trading.skills.patches import BASICS_PART, changed_fields, parse_part, part_schema
+from trading.skills.patches import BASICS_PART, list_changes, parse_part, part_schema
 from trading.skills.queries import DraftNotFound, experience_tier, find_draft_of_chat, find_open_draft, get_version
 from trading.skills.schemas import FieldError, PayloadInvalid
 from trading.skills.services import apply_template_to_draft, list_save_problems, patch_draft, start_draft
@@ -109,7 +109,7 @@ class CritiqueDraftArgs(BaseModel):
 def _critique_draft(context: ToolContext, args: CritiqueDraftArgs) -> Result:
     with owned(context.user_id):
         payload, tier = _payload_to_review(context), experience_tier()
-    found = critique(payload, tier)
+    found = critique_draft(payload, tier)
     return {"summary": found.summary, "findings": [_finding(finding) for finding in found.findings]}
 
 
@@ -172,7 +172,7 @@ def _describe_patch(draft: SkillDraft, before: Mapping[str, Any]) -> dict[str, A
     return {
         "draft_id": str(draft.pk),
         "name": prompt_line(str(draft.payload.get("name") or "")),
-        "changed": [path for path, _, _ in changed_fields(before, draft.payload)],
+        "changed": [path for path, _, _ in list_changes(before, draft.payload)],
         "still_missing": _problems(list_save_problems(draft.payload)),
         "warnings": list_warnings(draft.payload),
         "url": reverse("trading:edit_skill", args=[base]) if base else reverse("trading:new_skill"),

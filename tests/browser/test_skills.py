@@ -20,7 +20,7 @@ from tests.factories.record import (
     SkillVersionFactory,
     TradeFactory,
 )
-from trading.agent.context import preview
+from trading.agent.context import preview_prompt
 from trading.models import Deployment, DeploymentCommand, Skill, SkillDraft
 from trading.skills.services import apply_template_to_draft, patch_draft, save_draft, start_draft
 
@@ -81,7 +81,7 @@ def _saved(skill, patch, now):
 
 
 def _decisions(deployment, note, now) -> None:
-    prompt = preview(deployment, at=now)
+    prompt = preview_prompt(deployment, at=now)
     refused = {
         "verdict": "refused",
         "verdict_code": "R3_POSITION_CAP",

@@ -24,14 +24,14 @@ from trading.agent.context import (
     Record,
     assemble_context,
 )
-from trading.agent.decide import tools_of
+from trading.agent.decide import define_tools
 from trading.agent.prompts import LESSONS_HEADER, Lessons, system_prompt
 from trading.market.queries import Overview
 from trading.market.regime import Regime
 from trading.models import Bar, MarketEvent, NewsItem, Trade, TradeSide, TradeStatus
 from trading.models.choices import INTERVALS
 from trading.skills.schemas import PayloadInvalid, SkillPayload, parse_payload
-from trading.skills.services import agent_models
+from trading.skills.services import list_agent_models
 
 LESSONS_SEGMENT: Final = "LESSONS"
 TOOLS: Final = "Tools"
@@ -117,20 +117,20 @@ def context_parts(context: str) -> list[PromptPart]:
 
 def tools_part(payload: SkillPayload) -> PromptPart:
     """Return the definitions of the tools that are sent with each call, one a line."""
-    text = "\n".join(json.dumps(tool, separators=(",", ":")) for tool in tools_of(payload))
+    text = "\n".join(json.dumps(tool, separators=(",", ":")) for tool in define_tools(payload))
     return PromptPart(TOOLS, text, count_tokens(text), is_memory=False)
 
 
 def cost_of(prompt: AgentPrompt, parts: Sequence[PromptPart], payload: SkillPayload) -> PromptCost:
     """Return what a prompt costs with the tools of its skill; `parts` are those of its system prompt and context."""
     tokens = count_tokens(prompt.system) + count_tokens(prompt.context) + tools_part(payload).tokens
-    return _cost(payload, tokens, sum(part.tokens for part in parts if part.is_memory))
+    return _price_prompt(payload, tokens, sum(part.tokens for part in parts if part.is_memory))
 
 
 def sample_cost(payload: SkillPayload) -> PromptCost:
     """Return what a skill's prompt would cost once all it asks for is there."""
     # Each symbol has the same bars, so those of one are counted.
-    bare, with_bars = (count_tokens(assemble_context(_inputs(payload, has_bars=has))) for has in (False, True))
+    bare, with_bars = (count_tokens(assemble_context(_sample_inputs(payload, has_bars=has))) for has in (False, True))
     context = bare + (with_bars - bare) * len(payload.context.symbols)
     reflects = payload.context.memory.reflection.cadence != "off"
     lean, full = (count_tokens(system_prompt(payload, note)) for note in (None, _LESSONS if reflects else None))
@@ -141,8 +141,8 @@ def sample_cost(payload: SkillPayload) -> PromptCost:
             )
         }
     )
-    memory = bare - count_tokens(assemble_context(_inputs(without, has_bars=False)))
-    return _cost(payload, full + context + tools_part(payload).tokens, memory + full - lean)
+    memory = bare - count_tokens(assemble_context(_sample_inputs(without, has_bars=False)))
+    return _price_prompt(payload, full + context + tools_part(payload).tokens, memory + full - lean)
 
 
 def find_sample_cost(payload: Mapping[str, object]) -> PromptCost | None:
@@ -153,8 +153,8 @@ def find_sample_cost(payload: Mapping[str, object]) -> PromptCost | None:
         return None
 
 
-def _cost(payload: SkillPayload, tokens: int, memory_tokens: int) -> PromptCost:
-    model = agent_models(payload)[0]
+def _price_prompt(payload: SkillPayload, tokens: int, memory_tokens: int) -> PromptCost:
+    model = list_agent_models(payload)[0]
     return PromptCost(
         tokens,
         memory_tokens,
@@ -164,28 +164,28 @@ def _cost(payload: SkillPayload, tokens: int, memory_tokens: int) -> PromptCost:
     )
 
 
-def _inputs(payload: SkillPayload, *, has_bars: bool) -> ContextInputs:
+def _sample_inputs(payload: SkillPayload, *, has_bars: bool) -> ContextInputs:
     dial = payload.context
     first = dial.symbols[0]
     return ContextInputs(
         at=_AT,
         payload=payload,
         portfolio=Portfolio(Decimal("10123.40"), Decimal("10094.75")),
-        bars={first: _bars(dial.bars_interval, dial.bars_lookback)} if has_bars else {},
-        higher={first: {one: _bars(one, HIGHER_BARS) for one in dial.higher_timeframes}} if has_bars else {},
-        overviews=[_overview(symbol) for symbol in dial.symbols],
-        news=[_news(number) for number in range(dial.news_top_k)],
-        events=[_event(hours) for hours in range(4)],
+        bars={first: _sample_bars(dial.bars_interval, dial.bars_lookback)} if has_bars else {},
+        higher={first: {one: _sample_bars(one, HIGHER_BARS) for one in dial.higher_timeframes}} if has_bars else {},
+        overviews=[_sample_overview(symbol) for symbol in dial.symbols],
+        news=[_sample_news(number) for number in range(dial.news_top_k)],
+        events=[_sample_event(hours) for hours in range(4)],
         marks=dict.fromkeys(dial.symbols, _PRICE),
         record=Record(
-            open_trades=[_trade(symbol, TradeStatus.OPEN) for symbol in dial.symbols[:2]],
-            closed_trades=[_trade(first, TradeStatus.CLOSED)] * dial.memory.recent_trades_k,
+            open_trades=[_sample_trade(symbol, TradeStatus.OPEN) for symbol in dial.symbols[:2]],
+            closed_trades=[_sample_trade(first, TradeStatus.CLOSED)] * dial.memory.recent_trades_k,
         ),
         last_decision=LastDecision(_AT - payload.schedule.every, "accepted"),
     )
 
 
-def _bars(interval: str, count: int) -> list[Bar]:
+def _sample_bars(interval: str, count: int) -> list[Bar]:
     length = INTERVALS[interval]
     prices = {"open": _PRICE, "high": _PRICE + 61, "low": _PRICE - 87, "close": _PRICE - 12}
     return [
@@ -194,7 +194,7 @@ def _bars(interval: str, count: int) -> list[Bar]:
     ]
 
 
-def _overview(symbol: str) -> Overview:
+def _sample_overview(symbol: str) -> Overview:
     return Overview(
         symbol=symbol,
         at=_AT,
@@ -209,16 +209,16 @@ def _overview(symbol: str) -> Overview:
     )
 
 
-def _news(number: int) -> NewsItem:
+def _sample_news(number: int) -> NewsItem:
     headline = "Exchange reserves fall to a three-year low as long-term holders keep accumulating into the weekend"
     return NewsItem(headline=headline, source="newswire", published_at=_AT - timedelta(hours=number), sentiment=0.25)
 
 
-def _event(hours: int) -> MarketEvent:
+def _sample_event(hours: int) -> MarketEvent:
     return MarketEvent(kind="cpi", title="US consumer prices", starts_at=_AT + timedelta(hours=hours), importance=0.8)
 
 
-def _trade(symbol: str, status: str) -> Trade:
+def _sample_trade(symbol: str, status: str) -> Trade:
     is_open = status == TradeStatus.OPEN
     return Trade(
         symbol=symbol,

@@ -111,7 +111,7 @@ _ALWAYS: Final = ("close_position", "hold")
 def decide(prompt: AgentPrompt, payload: SkillPayload, *, at: datetime, tape: Tape, ask: Ask) -> Decision:
     """Return the first valid decision of the model, in at most `payload.max_steps` calls of it."""
     decision = Decision()
-    tools = tools_of(payload)
+    tools = define_tools(payload)
     names = [tool["function"]["name"] for tool in tools]
     messages: list[Message] = [
         {"role": "system", "content": prompt.system},
@@ -121,22 +121,22 @@ def decide(prompt: AgentPrompt, payload: SkillPayload, *, at: datetime, tape: Ta
         try:
             answer = ask(messages, tools)
         except LLMUnavailable as problem:
-            return _failed(decision, str(problem))
-        _count(decision, answer)
+            return _record_failure(decision, str(problem))
+        _add_usage(decision, answer)
         results = _answer_calls(decision, answer, names, payload, at=at, tape=tape)
         if decision.order is not None or decision.reason:
             return decision
-        messages = [*messages, *_continued(answer, results)]
-    return _failed(decision, f"No decision in {payload.max_steps} calls of the model.")
+        messages = [*messages, *_continue_messages(answer, results)]
+    return _record_failure(decision, f"No decision in {payload.max_steps} calls of the model.")
 
 
-def tools_of(payload: SkillPayload) -> list[dict[str, Any]]:
+def define_tools(payload: SkillPayload) -> list[dict[str, Any]]:
     """Return the definitions of the tools that a skill's agent is offered; they are sent with each call."""
-    return [_tool(name) for name in _TOOLS if name in {*payload.tools.built_in, *_ALWAYS}]
+    return [_define_tool(name) for name in _TOOLS if name in {*payload.tools.built_in, *_ALWAYS}]
 
 
 @contextmanager
-def asking(models: Sequence[str], *, within: timedelta | None = None) -> Iterator[Ask]:
+def model_client(models: Sequence[str], *, within: timedelta | None = None) -> Iterator[Ask]:
     """Give a way to ask models, on an event loop of its own that ends with the context; use it outside of any loop.
 
     Args:
@@ -162,7 +162,7 @@ def asking(models: Sequence[str], *, within: timedelta | None = None) -> Iterato
 
 
 @cache
-def _tool(name: str) -> dict[str, Any]:
+def _define_tool(name: str) -> dict[str, Any]:
     model, description = _TOOLS[name]
     # Amounts are numbers to a model, although they are exact in Python.
     schema = model.model_json_schema(by_alias=False, mode="serialization")
@@ -170,14 +170,14 @@ def _tool(name: str) -> dict[str, Any]:
     return {"type": "function", "function": {"name": name, "description": description, "parameters": schema}}
 
 
-def _count(decision: Decision, answer: Completion) -> None:
+def _add_usage(decision: Decision, answer: Completion) -> None:
     decision.model = answer.model
     decision.input_tokens += answer.usage.prompt_tokens
     decision.output_tokens += answer.usage.completion_tokens
     decision.cost_usd += door.cost_usd(answer.model, answer.usage) or 0
 
 
-def _failed(decision: Decision, problem: str) -> Decision:
+def _record_failure(decision: Decision, problem: str) -> Decision:
     decision.has_failed, decision.reason = True, problem[:MAX_REASON]
     return decision
 
@@ -247,15 +247,19 @@ def _look_up(asked: Block, payload: SkillPayload, *, at: datetime, tape: Tape) -
     raise TypeError(f"{type(asked).__name__} is no lookup")
 
 
-def _sent_back(arguments: str) -> str:
+def _repeat_arguments(arguments: str) -> str:
     """Return a call's arguments as the model sees them again: cut off they would be no JSON."""
     return arguments if len(arguments) <= MAX_ARGUMENTS else "{}"
 
 
-def _continued(answer: Completion, results: Sequence[str]) -> list[Message]:
+def _continue_messages(answer: Completion, results: Sequence[str]) -> list[Message]:
     """Return the messages that tell the model what it called and what came of it."""
     calls = [
-        {"id": call.id, "type": "function", "function": {"name": call.name, "arguments": _sent_back(call.arguments)}}
+        {
+            "id": call.id,
+            "type": "function",
+            "function": {"name": call.name, "arguments": _repeat_arguments(call.arguments)},
+        }
         for call in answer.tool_calls
     ]
     told: list[Message] = [{"role": "assistant", "content": answer.text[:MAX_TEXT], "tool_calls": calls}]

@@ -14,9 +14,16 @@ from config.lib.llm.tokens import count_tokens
 from config.lib.owned import owned_tx
 from config.lib.paging import page_of
 from config.lib.rest.views import ApiRequest, ApiView, PageQuery, paged
-from trading.agent.context import ContextInputs, Portfolio, lessons_of_note, memory_sections, preview, read_record
+from trading.agent.context import (
+    ContextInputs,
+    Portfolio,
+    lessons_of_note,
+    memory_sections,
+    preview_prompt,
+    read_record,
+)
 from trading.agent.cost import cost_of
-from trading.agent.decide import tools_of
+from trading.agent.decide import define_tools
 from trading.agent.prompts import lessons_text
 from trading.api.schema import describe_list
 from trading.api.serializers.deployments import (
@@ -206,14 +213,14 @@ class PromptView(ApiView):
         """Return what the agent would be sent if it ticked now."""
         at = timezone.now()
         deployment = get_deployment(deployment_id)
-        payload, prompt = parse_payload(deployment.version.payload), preview(deployment, at=at)
+        payload, prompt = parse_payload(deployment.version.payload), preview_prompt(deployment, at=at)
         cost = cost_of(prompt, [], payload)
         shown = {
             "at": at,
             "segments": [{"name": name, "text": text} for name, text in prompt.segments],
             "system": prompt.system,
             "context": prompt.context,
-            "tools": tools_of(payload),
+            "tools": define_tools(payload),
             "tokens": cost.tokens,
             "tokens_per_day": cost.tokens_per_day,
             "model": cost.model,

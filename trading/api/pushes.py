@@ -54,15 +54,15 @@ class TicksView(ApiView):
             deployment = get_pushed_deployment(deployment_id)
             before = lock_deployment(deployment.pk)
             number = fields.get("number") or before.last_tick + 1
-            tick = _tick(fields)
+            tick = _build_tick(fields)
             record = record_tick(
                 deployment_id=deployment.pk,
                 number=number,
                 tick=tick,
                 skill_version=deployment.version.version,
-                intents={one["fill_id"]: _intent(one) for one in fields["reasons"] if "fill_id" in one},
-                symbol_intents={one["symbol"]: _intent(one) for one in fields["reasons"] if "symbol" in one},
-                regimes={symbol: get_regime(symbol, tick.at) for symbol in _named(tick)},
+                intents={one["fill_id"]: _build_intent(one) for one in fields["reasons"] if "fill_id" in one},
+                symbol_intents={one["symbol"]: _build_intent(one) for one in fields["reasons"] if "symbol" in one},
+                regimes={symbol: get_regime(symbol, tick.at) for symbol in _list_symbols(tick)},
                 equity_usd=fields["equity_usd"],
                 now=now,
             )
@@ -76,7 +76,7 @@ class TicksView(ApiView):
         return Response(TickedSerializer(done).data, status=HTTPStatus.CREATED if record.is_applied else HTTPStatus.OK)
 
 
-def _tick(fields: dict[str, Any]) -> Tick:
+def _build_tick(fields: dict[str, Any]) -> Tick:
     at, marks = fields["at"], fields["marks"]
     return Tick(
         at=at,
@@ -90,10 +90,10 @@ def _tick(fields: dict[str, Any]) -> Tick:
     )
 
 
-def _named(tick: Tick) -> set[str]:
+def _list_symbols(tick: Tick) -> set[str]:
     """Return the symbols in which a trade may begin."""
     return {fill.symbol for fill in tick.fills} | {symbol for symbol, held in (tick.positions or {}).items() if held}
 
 
-def _intent(given: dict[str, Any]) -> Intent:
+def _build_intent(given: dict[str, Any]) -> Intent:
     return Intent(OrderOrigin(given["origin"]), given["reason"], leverage=given.get("leverage"))

@@ -42,7 +42,7 @@ class TradesView(ApiView):
     @describe_list("list_trades", "trades", TradeSerializer, AllTradesQuery)
     def get(self, request: ApiRequest) -> Response:
         """List trades, by default all but those of backtests, the newest entry first."""
-        return paged(_page(self.query(AllTradesQuery)), TradeSerializer)
+        return paged(_page_of_trades(self.query(AllTradesQuery)), TradeSerializer)
 
 
 class DeploymentTradesView(ApiView):
@@ -53,10 +53,10 @@ class DeploymentTradesView(ApiView):
         """List the trades of a deployment, or of a backtest by its deployment, the newest entry first."""
         deployment = get_deployment(deployment_id, or_backtest=True)
         query = {**self.query(TradeQuery), "deployment_id": deployment.pk, "with_backtests": True}
-        return paged(_page(query), TradeSerializer)
+        return paged(_page_of_trades(query), TradeSerializer)
 
 
-def _page(query: dict[str, Any]) -> Page[Trade]:
+def _page_of_trades(query: dict[str, Any]) -> Page[Trade]:
     page = {name: query.pop(name) for name in ("cursor", "limit")}
     return page_of(select_trades(TradeFilter(**query)).defer("state"), by=_ORDERS[query["order"]], **page)
 

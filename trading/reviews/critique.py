@@ -20,7 +20,7 @@ from config.lib.llm.door import LLMUnavailable
 from config.lib.text import normal_form, prompt_line
 from trading.agent.cost import find_sample_cost
 from trading.agent.prompts import CRITIQUE, critique_request
-from trading.skills.lint import DraftFinding, Severity, by_weight, lint_draft
+from trading.skills.lint import DraftFinding, Severity, lint_draft, sort_by_weight
 from trading.skills.services import list_save_problems
 
 logger = logging.getLogger(__name__)
@@ -41,7 +41,7 @@ class Critique:
     findings: list[DraftFinding]  # heaviest first, at most MAX_FINDINGS
 
 
-def critique(payload: Mapping[str, object], tier: str | None) -> Critique:
+def critique_draft(payload: Mapping[str, object], tier: str | None) -> Critique:
     """Return a review of a draft, by rules and by a model; without the model's answer, by rules alone.
 
     Opens an event loop of its own: call it outside of any, and outside of transactions.
@@ -50,16 +50,16 @@ def critique(payload: Mapping[str, object], tier: str | None) -> Critique:
         payload: a stored one, whole or not.
         tier: how much its author has traded; None counts as intermediate.
     """
-    found = _by_rules(payload, tier)
+    found = _find_by_rules(payload, tier)
     try:
-        answer = asyncio.run(_ask(payload, tier, found))
+        answer = asyncio.run(_ask_model(payload, tier, found))
     except (LLMUnavailable, TimeoutError) as problem:
         logger.info("No critique by a model: %s", type(problem).__name__)
-        return _by_rules_alone(found, "the reviewing model did not answer")
-    read = _read(answer)
+        return _critique_by_rules(found, "the reviewing model did not answer")
+    read = _parse_answer(answer)
     if read is None:
-        return _by_rules_alone(found, "the reviewing model's answer could not be read")
-    return Critique(read.summary, _merged(found, read.as_findings()))
+        return _critique_by_rules(found, "the reviewing model's answer could not be read")
+    return Critique(read.summary, _merge_findings(found, read.as_findings()))
 
 
 def list_warnings(payload: Mapping[str, object]) -> list[str]:
@@ -76,21 +76,21 @@ def _cost_warnings(payload: Mapping[str, object]) -> list[str]:
     return [f"It takes about {tokens} tokens of prompt a day, above {limit}. Fewer ticks, symbols or bars save most."]
 
 
-def _by_rules(payload: Mapping[str, object], tier: str | None) -> list[DraftFinding]:
+def _find_by_rules(payload: Mapping[str, object], tier: str | None) -> list[DraftFinding]:
     problems = [f"{error.field}: {error.problem}".removeprefix(": ") for error in list_save_problems(payload)]
-    missing = _cut(prompt_line("; ".join(problems)), MAX_TEXT)
+    missing = _cut_text(prompt_line("; ".join(problems)), MAX_TEXT)
     unsaved = [DraftFinding(Severity.ERROR, "It cannot be saved yet", missing)] if missing else []
     costly = [DraftFinding(Severity.WARNING, "A lot of tokens", warning) for warning in _cost_warnings(payload)]
-    found = by_weight([*unsaved, *lint_draft(payload), *costly])
+    found = sort_by_weight([*unsaved, *lint_draft(payload), *costly])
     return [finding for finding in found if not (finding.is_basic and tier == "expert")]
 
 
-def _by_rules_alone(found: Sequence[DraftFinding], why: str) -> Critique:
+def _critique_by_rules(found: Sequence[DraftFinding], why: str) -> Critique:
     said = f"{len(found)} finding{'' if len(found) == 1 else 's'}" if found else "nothing to say against it"
     return Critique(f"Checked by rules alone, since {why}: {said}.", list(found[:MAX_FINDINGS]))
 
 
-async def _ask(payload: Mapping[str, object], tier: str | None, found: Sequence[DraftFinding]) -> str:
+async def _ask_model(payload: Mapping[str, object], tier: str | None, found: Sequence[DraftFinding]) -> str:
     draft = json.dumps(payload, ensure_ascii=False)
     request = critique_request(draft, tier=tier, known=[finding.title for finding in found])
     messages = [{"role": "system", "content": CRITIQUE}, {"role": "user", "content": request}]
@@ -102,7 +102,7 @@ async def _ask(payload: Mapping[str, object], tier: str | None, found: Sequence[
     return answer.text
 
 
-def _clean(text: str) -> str:
+def _clean_line(text: str) -> str:
     if "\0" in text:
         raise ValueError("NUL stands in no sentence")
     line = prompt_line(text)
@@ -111,18 +111,20 @@ def _clean(text: str) -> str:
     return line
 
 
-def _cut(text: str, length: int) -> str:
+def _cut_text(text: str, length: int) -> str:
     return text if len(text) <= length else f"{text[: length - 1].rstrip()}…"
 
 
-_Text = Annotated[str, AfterValidator(_clean), AfterValidator(lambda text: _cut(text, MAX_TEXT))]
-_Title = Annotated[str, AfterValidator(_clean), AfterValidator(lambda text: _cut(text.rstrip("."), MAX_TITLE))]
+_Text = Annotated[str, AfterValidator(_clean_line), AfterValidator(lambda text: _cut_text(text, MAX_TEXT))]
+_Title = Annotated[
+    str, AfterValidator(_clean_line), AfterValidator(lambda text: _cut_text(text.rstrip("."), MAX_TITLE))
+]
 _Severity = Annotated[
     Severity, BeforeValidator(lambda value: value.strip().lower() if isinstance(value, str) else value)
 ]
 
 
-class _Given(BaseModel):
+class _AnswerFinding(BaseModel):
     """A finding as a model writes it; what it adds beyond the contract is left out."""
 
     model_config = ConfigDict(extra="ignore", strict=False)
@@ -140,13 +142,13 @@ class _Answer(BaseModel):
     """A review as a model writes it."""
 
     summary: _Text
-    findings: list[_Given] = Field(max_length=MAX_GIVEN)
+    findings: list[_AnswerFinding] = Field(max_length=MAX_GIVEN)
 
     def as_findings(self) -> list[DraftFinding]:
         return [given.as_finding() for given in self.findings]
 
 
-def _read(answer: str) -> _Answer | None:
+def _parse_answer(answer: str) -> _Answer | None:
     """Return the JSON of an answer, also of one with a fence or a word around it; None: it is no review."""
     start, end = answer.find("{"), answer.rfind("}")
     if len(answer) > MAX_ANSWER or start < 0 or end < start:
@@ -158,8 +160,8 @@ def _read(answer: str) -> _Answer | None:
         return None
 
 
-def _merged(found: Sequence[DraftFinding], given: Sequence[DraftFinding]) -> list[DraftFinding]:
+def _merge_findings(found: Sequence[DraftFinding], given: Sequence[DraftFinding]) -> list[DraftFinding]:
     """Return both, the rules' own words where both say the same."""
     by_title = {normal_form(finding.title): finding for finding in [*given, *found]}
     ordered = [by_title[normal_form(finding.title)] for finding in [*found, *given]]
-    return by_weight(dict.fromkeys(ordered))[:MAX_FINDINGS]
+    return sort_by_weight(dict.fromkeys(ordered))[:MAX_FINDINGS]

@@ -13,7 +13,7 @@ MAX_BULLETS: Final = 100
 MAX_BULLET: Final = 400  # characters
 
 
-def lessons_of(answer: str, *, is_torn: bool = False) -> str:
+def parse_lessons(answer: str, *, is_torn: bool = False) -> str:
     """Return the bullets of a model's answer, each one line that begins with `- `; empty if there are none.
 
     At most MAX_LESSONS characters and MAX_LESSON_TOKENS tokens, cut between bullets. Of an answer without bullets
@@ -22,7 +22,7 @@ def lessons_of(answer: str, *, is_torn: bool = False) -> str:
     Args:
         is_torn: the answer broke off, so that its last bullet may lack its end.
     """
-    bullets = list(dict.fromkeys(map(_bullet, _read(answer[:MAX_READ])[:MAX_BULLETS])))
+    bullets = list(dict.fromkeys(map(_clean_bullet, _split_bullets(answer[:MAX_READ])[:MAX_BULLETS])))
     bullets = [bullet for bullet in bullets if any(map(str.isalnum, bullet))]
     if (is_torn or len(answer) > MAX_READ) and len(bullets) > 1:
         bullets.pop()
@@ -35,7 +35,7 @@ def lessons_of(answer: str, *, is_torn: bool = False) -> str:
     return "\n".join(kept)
 
 
-def _read(answer: str) -> list[str]:
+def _split_bullets(answer: str) -> list[str]:
     """Return the bullets as they were written, those that run over several lines joined."""
     bullets: list[str] = []
     prose: list[str] = []
@@ -54,7 +54,7 @@ def _read(answer: str) -> list[str]:
     return bullets or prose
 
 
-def _bullet(text: str) -> str:
+def _clean_bullet(text: str) -> str:
     line = prompt_line(text.replace("**", "").replace("__", ""))
     if len(line) <= MAX_BULLET and count_tokens(line) < MAX_LESSON_TOKENS:
         return line

@@ -49,7 +49,7 @@ class WindowTrade:
     reasons: tuple[str, ...] = ()  # of the agent, which a line of the record quotes
 
 
-def bullets_of(text: str) -> list[str]:
+def list_bullets(text: str) -> list[str]:
     """Return the lessons one by one, without their marks."""
     return [bullet for line in text.splitlines() if (bullet := BULLET_MARK.sub("", line.strip()).strip())]
 
@@ -68,8 +68,8 @@ def lint_lessons(
     window = _Window(trades, symbols)
     found = [
         Finding(code, bullet, said)
-        for bullet in bullets_of(text)
-        for code, said in _findings(window.without_quotes(bullet), rules, window)
+        for bullet in list_bullets(text)
+        for code, said in _iter_findings(window.without_quotes(bullet), rules, window)
     ]
     if len(trades) < LEAST_TRADES:
         counted = "one trade" if len(trades) == 1 else f"{len(trades)} trades"
@@ -77,7 +77,7 @@ def lint_lessons(
     return found
 
 
-def _findings(
+def _iter_findings(
     bullet: str, rules: Sequence[tuple[str, frozenset[str]]], window: "_Window"
 ) -> Iterator[tuple[Code, str]]:
     if not _NEGATION.search(bullet):
@@ -175,7 +175,7 @@ class _Window:
         for symbol in chain(symbols, (trade.symbol for trade in trades)):
             for name in {symbol, re.split(r"[/:_-]", symbol)[0]}:
                 self._named.setdefault(name, set()).add(symbol)
-        quoted = {_as_quoted(reason) for trade in trades for reason in trade.reasons}
+        quoted = {_quote_reason(reason) for trade in trades for reason in trade.reasons}
         self._quotes = sorted((f'"{reason}"' for reason in quoted if reason), key=len, reverse=True)
 
     def without_quotes(self, bullet: str) -> str:
@@ -192,24 +192,24 @@ class _Window:
             one, other = named[at], named[at + 1] if at + 1 < len(named) else None
             if other is not None and _TO.fullmatch(bullet, one.end(), other.start()) and _same_kind(one, other):
                 # An "and" may also list two times.
-                if not self._has_any_between(one, other) and not (self._has(one) and self._has(other)):
+                if not self._has_any_between(one, other) and not (self._has_moment(one) and self._has_moment(other)):
                     yield bullet[one.start() : other.end()]
                 at += 2
             else:
-                if not self._has(one):
+                if not self._has_moment(one):
                     yield one[0]
                 at += 1
 
-    def _has(self, named: re.Match[str]) -> bool:
-        return any(_fits(moment, named) for moment in self._moments)
+    def _has_moment(self, named: re.Match[str]) -> bool:
+        return any(_matches_moment(moment, named) for moment in self._moments)
 
     def _has_any_between(self, one: re.Match[str], other: re.Match[str]) -> bool:
         if one["date"] and other["date"]:
-            first, last = _instant(one, time.min), _instant(other, time.max)
+            first, last = _parse_instant(one, time.min), _parse_instant(other, time.max)
             return any(first <= moment <= last for moment in self._moments)
-        first_clock, last_clock = _clock(one), _clock(other)
+        first_clock, last_clock = _parse_clock(one), _parse_clock(other)
         if first_clock is None or last_clock is None:
-            return self._has(one) and self._has(other)
+            return self._has_moment(one) and self._has_moment(other)
         clocks = [moment.time().replace(second=0, microsecond=0) for moment in self._moments]
         if first_clock <= last_clock:
             return any(first_clock <= clock <= last_clock for clock in clocks)
@@ -218,23 +218,23 @@ class _Window:
     def unknown_trades(self, bullet: str) -> Iterator[tuple[str, Side]]:
         """Yield the symbol and side of each kind of trade that a bullet names and that the window lacks."""
         for clause in _CLAUSE.split(_NO_SIDE.sub(" ", bullet)):
-            for name, side in _pairs(list(_words(clause, self._named)), self._named):
+            for name, side in _pair_sides(list(_split_words(clause, self._named)), self._named):
                 if all((symbol, side) not in self._traded for symbol in self._named.get(name, ())):
                     yield name, side
 
 
-def _as_quoted(reason: str) -> str:
+def _quote_reason(reason: str) -> str:
     return prompt_line(reason).replace('"', "'")
 
 
-def _words(clause: str, known: Collection[str]) -> Iterator[str]:
+def _split_words(clause: str, known: Collection[str]) -> Iterator[str]:
     """Yield the words of a clause; of "BTC/ETH" and "BTC-long" each half, unless the whole is a symbol."""
     for written in _WORD.findall(clause):
         word = written.rstrip("/:_-")
         yield from [word] if word in known else re.split(r"[/-]", word)
 
 
-def _pairs(words: Sequence[str], known: Collection[str]) -> Iterator[tuple[str, Side]]:
+def _pair_sides(words: Sequence[str], known: Collection[str]) -> Iterator[tuple[str, Side]]:
     """Yield the symbols of a clause, each with the side it is named with: the nearest one."""
     sides = {at: _SIDE_WORDS[word.lower()] for at, word in enumerate(words) if word.lower() in _SIDE_WORDS}
     sides = {at: side for at, side in sides.items() if words[at] not in known}
@@ -253,10 +253,10 @@ def _looks_like_symbol(word: str) -> bool:
 def _same_kind(one: re.Match[str], other: re.Match[str]) -> bool:
     if one["date"] or other["date"]:
         return bool(one["date"] and other["date"])
-    return _clock(one) is not None and _clock(other) is not None
+    return _parse_clock(one) is not None and _parse_clock(other) is not None
 
 
-def _fits(moment: datetime, named: re.Match[str]) -> bool:
+def _matches_moment(moment: datetime, named: re.Match[str]) -> bool:
     if named["weekday"]:
         return _DAYS[moment.weekday()] == named["weekday"].lower()
     if month := named["month"] or named["month_last"]:
@@ -264,33 +264,33 @@ def _fits(moment: datetime, named: re.Match[str]) -> bool:
         return (moment.month, moment.day) == (_MONTH_NUMBERS.index(month[:3].lower()) + 1, day)
     if named["date"] and moment.date().isoformat() != named["date"]:
         return False
-    clock = _clock(named)
+    clock = _parse_clock(named)
     return clock is None or moment.time().replace(second=0, microsecond=0) == clock
 
 
-def _clock(named: re.Match[str]) -> time | None:
+def _parse_clock(named: re.Match[str]) -> time | None:
     """Return the time of day that a match names; None: it names a day alone."""
     if named["hour"]:
-        return time(_hour(int(named["hour"]), named["hour_half"]))
+        return time(_parse_hour(int(named["hour"]), named["hour_half"]))
     written = named["clock"] or named["date_clock"]
     if not written:
         return None
     hour, minute = map(int, written.split(":"))
-    return time(_hour(hour, named["clock_half"]), minute)
+    return time(_parse_hour(hour, named["clock_half"]), minute)
 
 
-def _hour(hour: int, half: str | None) -> int:
+def _parse_hour(hour: int, half: str | None) -> int:
     if half is None or hour > 12:
         return hour
     return hour % 12 + (12 if half.lower() == "pm" else 0)
 
 
-def _instant(named: re.Match[str], otherwise: time) -> datetime:
+def _parse_instant(named: re.Match[str], otherwise: time) -> datetime:
     try:
         day = date.fromisoformat(named["date"])
     except ValueError:
         day = date.min if otherwise == time.min else date.max  # there is no such day: it bounds nothing
-    clock = _clock(named)
+    clock = _parse_clock(named)
     if clock is not None and otherwise == time.max:
         clock = clock.replace(second=59)
     return datetime.combine(day, otherwise if clock is None else clock, tzinfo=UTC)

@@ -35,10 +35,10 @@ from trading.models import (
 )
 from trading.record.deployment_queries import DeploymentNotFound, get_deployment
 from trading.record.notes import write_note
-from trading.reviews.lessons import lessons_of
+from trading.reviews.lessons import parse_lessons
 from trading.reviews.lint import WindowTrade, lint_lessons
 from trading.skills.schemas import MemoryDial, SkillPayload, parse_payload
-from trading.skills.services import reflection_models
+from trading.skills.services import list_reflection_models
 
 logger = logging.getLogger(__name__)
 
@@ -66,7 +66,7 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Reflected:
+class ReflectionResult:
     """What became of one try; the note if one was written, else why it failed."""
 
     deployment_id: UUID
@@ -123,11 +123,11 @@ def is_due(
         case "per_n_trades":
             return closed >= dial.reflection.every_n_trades
         case "daily":
-            return (reflected_at or waiting_since) < _last_hour(dial.reflection.daily_hour_utc, now)
+            return (reflected_at or waiting_since) < _get_last_hour(dial.reflection.daily_hour_utc, now)
     return False
 
 
-def _last_hour(hour: int, now: datetime) -> datetime:
+def _get_last_hour(hour: int, now: datetime) -> datetime:
     """Return when that hour of the day last began, in UTC."""
     today = now.astimezone(UTC).replace(hour=hour, minute=0, second=0, microsecond=0)
     return today if today <= now else today - timedelta(days=1)
@@ -139,7 +139,7 @@ def list_due(now: datetime) -> list[UUID]:
     return [deployment.pk for deployment in waiting if _find_work(deployment, now=now) is not None]
 
 
-def list_everybodys_due(now: datetime, *, limit: int | None = None) -> list[tuple[int, UUID]]:
+def list_all_due(now: datetime, *, limit: int | None = None) -> list[tuple[int, UUID]]:
     """Return (user id, deployment) of all that is due; a user whose rows cannot be read is logged and left out."""
     with system_tx("whose trades wait for a reflection"):
         owners = list(_select_waiting().order_by("user_id").values_list("user_id", flat=True).distinct())
@@ -183,7 +183,7 @@ def _find_work(deployment: Deployment, *, now: datetime, is_forced: bool = False
     counted = unread.aggregate(closed=Count("pk"), waiting_since=Min("exit_tick_at"))
     reflected_at = before.generated_at if before else None
     if not is_forced and not is_due(
-        dial, **counted, reflected_at=reflected_at, failed_at=_failed_at(deployment), now=now
+        dial, **counted, reflected_at=reflected_at, failed_at=_get_failed_at(deployment), now=now
     ):
         return None
     length = min(max(counted["closed"], dial.reflection.every_n_trades), MAX_WINDOW)
@@ -193,21 +193,23 @@ def _find_work(deployment: Deployment, *, now: datetime, is_forced: bool = False
     return _Work(payload, deployment.skill_id, deployment.version.version, newest[::-1], before)
 
 
-def _failed_at(deployment: Deployment) -> datetime | None:
+def _get_failed_at(deployment: Deployment) -> datetime | None:
     last = ReflectionRun.objects.filter(deployment=deployment).order_by("-started_at").first()
     return last.finished_at if last is not None and last.status == WorkStatus.FAILED else None
 
 
-def reflect_if_due(deployment_id: UUID, *, user_id: int, now: datetime, clock: Clock) -> Reflected:
+def reflect_if_due(deployment_id: UUID, *, user_id: int, now: datetime, clock: Clock) -> ReflectionResult:
     """Reflect on a deployment's record if it is due; where it is not, nothing is locked. Raises DeploymentNotFound."""
     with owned(user_id):
         is_waiting = _find_work(get_deployment(deployment_id, or_backtest=True), now=now) is not None
     if not is_waiting:
-        return Reflected(deployment_id, Outcome.NOT_DUE)
+        return ReflectionResult(deployment_id, Outcome.NOT_DUE)
     return reflect(deployment_id, user_id=user_id, now=now, clock=clock)
 
 
-def reflect(deployment_id: UUID, *, user_id: int, now: datetime, clock: Clock, is_forced: bool = False) -> Reflected:
+def reflect(
+    deployment_id: UUID, *, user_id: int, now: datetime, clock: Clock, is_forced: bool = False
+) -> ReflectionResult:
     """Reflect on a deployment's record, a backtest's too, if it is due; what fails leaves the old lessons active.
 
     Opens its own doors and an event loop of its own: call it outside of any.
@@ -219,36 +221,36 @@ def reflect(deployment_id: UUID, *, user_id: int, now: datetime, clock: Clock, i
         DeploymentNotFound: the user has no such deployment.
     """
     with owned_tx(user_id):
-        claim = _claim(deployment_id, now=now, claimed_at=clock(), is_forced=is_forced)
+        claim = _claim_run(deployment_id, now=now, claimed_at=clock(), is_forced=is_forced)
     if isinstance(claim, Outcome):
-        return Reflected(deployment_id, claim)
+        return ReflectionResult(deployment_id, claim)
     try:
-        completion = asyncio.run(_ask(claim.work))
-        lessons = lessons_of(completion.text, is_torn=completion.finish_reason == "length")
+        completion = asyncio.run(_ask_model(claim.work))
+        lessons = parse_lessons(completion.text, is_torn=completion.finish_reason == "length")
         if not lessons:
-            return _fail(claim, _NO_LESSONS, user_id=user_id, clock=clock)
+            return _fail_run(claim, _NO_LESSONS, user_id=user_id, clock=clock)
         with owned_tx(user_id):
-            note = _finish(claim, _note(claim, completion, lessons), at=_now(claim, clock))
+            note = _finish_run(claim, _make_note(claim, completion, lessons), at=_get_now(claim, clock))
     except LLMUnavailable as problem:
-        return _fail(claim, str(problem), user_id=user_id, clock=clock)
+        return _fail_run(claim, str(problem), user_id=user_id, clock=clock)
     except Exception:
         logger.exception("Reflection on deployment %s failed", deployment_id)
-        return _fail(claim, _BROKE, user_id=user_id, clock=clock)
-    return Reflected(deployment_id, Outcome.WRITTEN if note else Outcome.TAKEN_OVER, note)
+        return _fail_run(claim, _BROKE, user_id=user_id, clock=clock)
+    return ReflectionResult(deployment_id, Outcome.WRITTEN if note else Outcome.TAKEN_OVER, note)
 
 
 def reflect_all(
     due: Iterable[tuple[int, UUID]], *, now: datetime, clock: Clock, is_forced: bool
-) -> Iterator[Reflected]:
+) -> Iterator[ReflectionResult]:
     """Reflect on one record after another, each as its owner; one that breaks stops no other."""
     for user_id, deployment_id in due:
         try:
             yield reflect(deployment_id, user_id=user_id, now=now, clock=clock, is_forced=is_forced)
         except DeploymentNotFound:
-            yield Reflected(deployment_id, Outcome.NOT_DUE)  # deleted since it was listed
+            yield ReflectionResult(deployment_id, Outcome.NOT_DUE)  # deleted since it was listed
         except Exception:
             logger.exception("Reflection on deployment %s cannot begin", deployment_id)
-            yield Reflected(deployment_id, Outcome.FAILED, error=_BROKE)
+            yield ReflectionResult(deployment_id, Outcome.FAILED, error=_BROKE)
 
 
 def _lock_deployment(deployment_id: UUID) -> bool:
@@ -256,7 +258,7 @@ def _lock_deployment(deployment_id: UUID) -> bool:
     return bool(Deployment.objects.select_for_update().filter(pk=deployment_id))
 
 
-def _claim(deployment_id: UUID, *, now: datetime, claimed_at: datetime, is_forced: bool) -> _Claim | Outcome:
+def _claim_run(deployment_id: UUID, *, now: datetime, claimed_at: datetime, is_forced: bool) -> _Claim | Outcome:
     """Take the right to reflect: of a new run, or of one whose worker went away."""
     _lock_deployment(deployment_id)
     deployment = get_deployment(deployment_id, or_backtest=True)
@@ -267,7 +269,7 @@ def _claim(deployment_id: UUID, *, now: datetime, claimed_at: datetime, is_force
     run: ReflectionRun | None = running.first()
     if work is None:
         if run is not None:
-            _end(run, WorkStatus.CANCELLED, now, error=_WENT_AWAY)
+            _end_run(run, WorkStatus.CANCELLED, now, error=_WENT_AWAY)
         return Outcome.NOT_DUE
     if run is None:
         run = ReflectionRun(deployment_id=deployment_id, started_at=now)
@@ -277,7 +279,7 @@ def _claim(deployment_id: UUID, *, now: datetime, claimed_at: datetime, is_force
     return _Claim(deployment_id, run.pk, lease, now, claimed_at, work)
 
 
-def _now(claim: _Claim, clock: Clock) -> datetime:
+def _get_now(claim: _Claim, clock: Clock) -> datetime:
     """Return what time it is for the deployment, by the time that has passed since the claim."""
     return claim.now + (clock() - claim.claimed_at)
 
@@ -289,32 +291,32 @@ def _find_held(claim: _Claim) -> ReflectionRun | None:
     return ReflectionRun.objects.filter(pk=claim.run_id, lease=claim.lease, status=WorkStatus.RUNNING).first()
 
 
-def _end(run: ReflectionRun, status: WorkStatus, at: datetime, **values: object) -> None:
+def _end_run(run: ReflectionRun, status: WorkStatus, at: datetime, **values: object) -> None:
     rows = ReflectionRun.objects.filter(pk=run.pk)
     rows.update(status=status, finished_at=at, lease=None, lease_until=None, **values)
 
 
-def _finish(claim: _Claim, note: ReflectionNote, *, at: datetime) -> ReflectionNote | None:
+def _finish_run(claim: _Claim, note: ReflectionNote, *, at: datetime) -> ReflectionNote | None:
     """Make the note the active one; None: the lease was lost, and nothing is written."""
     run = _find_held(claim)
     if run is None:
         return None
     written = write_note(note=note, now=claim.now)
-    _end(run, WorkStatus.DONE, at, note=written)
+    _end_run(run, WorkStatus.DONE, at, note=written)
     return written
 
 
-def _fail(claim: _Claim, error: str, *, user_id: int, clock: Clock) -> Reflected:
+def _fail_run(claim: _Claim, error: str, *, user_id: int, clock: Clock) -> ReflectionResult:
     logger.warning("Reflection on deployment %s: %s", claim.deployment_id, error)
     with owned_tx(user_id):
         run = _find_held(claim)
         if run is None:
-            return Reflected(claim.deployment_id, Outcome.TAKEN_OVER)
-        _end(run, WorkStatus.FAILED, _now(claim, clock), error=error[:280])
-    return Reflected(claim.deployment_id, Outcome.FAILED, error=error)
+            return ReflectionResult(claim.deployment_id, Outcome.TAKEN_OVER)
+        _end_run(run, WorkStatus.FAILED, _get_now(claim, clock), error=error[:280])
+    return ReflectionResult(claim.deployment_id, Outcome.FAILED, error=error)
 
 
-async def _ask(work: _Work) -> Completion:
+async def _ask_model(work: _Work) -> Completion:
     request = reflection_request(
         work.payload,
         trade_lines=[review_line(trade) for trade in work.trades],
@@ -322,7 +324,7 @@ async def _ask(work: _Work) -> Completion:
     )
     messages = [{"role": "system", "content": REFLECTION}, {"role": "user", "content": request}]
     try:
-        return await door.complete(messages, models=reflection_models(work.payload), max_tokens=ANSWER_TOKENS)
+        return await door.complete(messages, models=list_reflection_models(work.payload), max_tokens=ANSWER_TOKENS)
     finally:
         await door.close()  # this loop ends here, and its connections with it
 
@@ -337,7 +339,7 @@ def review_line(trade: Trade) -> str:
     )
 
 
-def _note(claim: _Claim, completion: Completion, lessons: str) -> ReflectionNote:
+def _make_note(claim: _Claim, completion: Completion, lessons: str) -> ReflectionNote:
     work = claim.work
     findings = lint_lessons(
         lessons,

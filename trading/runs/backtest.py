@@ -14,7 +14,7 @@ from typing import Any, Final
 from uuid import UUID, uuid4
 
 from config.lib.owned import owned, owned_tx, system_tx
-from trading.agent.decide import Ask, asking
+from trading.agent.decide import Ask, model_client
 from trading.market.tape import ReplayTape
 from trading.models import BacktestRun, Deployment, WorkStatus
 from trading.record.backtests import claim_backtest, finish_backtest, get_backtest, list_backtests_to_run, note_progress
@@ -25,7 +25,7 @@ from trading.reviews.reflection import reflect_if_due
 from trading.runs.due import find_last_instant
 from trading.runs.runner import ON_PAPER, Outcome, Ticker
 from trading.skills.schemas import Schedule, parse_payload
-from trading.skills.services import agent_models
+from trading.skills.services import list_agent_models
 
 logger = logging.getLogger(__name__)
 
@@ -115,7 +115,7 @@ def _play_ticks(
     costs = replace(ON_PAPER, fee_bps=run.fee_bps, slippage_bps=run.slippage_bps)
     told_at: datetime | None = None
     with ExitStack() as stack:
-        ask = ask or stack.enter_context(asking(agent_models(payload)))
+        ask = ask or stack.enter_context(model_client(list_agent_models(payload)))
         ticker = Ticker(deployment.pk, user_id=user_id, ask=ask, tape=tape, costs=costs)
         for number, at in enumerate(left, start=len(instants) - len(left) + 1):
             ticked = ticker.tick(at)

@@ -14,7 +14,7 @@ from django.db import connections
 
 from config.lib.owned import owned, owned_tx, system_tx
 from config.lib.work.jobs import clock_from
-from trading.agent.decide import asking
+from trading.agent.decide import model_client
 from trading.market.tape import STORED
 from trading.models import BrokerKind, DecisionSnapshot, Deployment, DeploymentCommand, DeploymentStatus
 from trading.models.choices import INTERVALS
@@ -24,7 +24,7 @@ from trading.record.trade_queries import utc_midnight
 from trading.runs.commands import carry_out_commands
 from trading.runs.runner import LEASE, Ticked, Ticker
 from trading.skills.schemas import Schedule, parse_payload
-from trading.skills.services import agent_models
+from trading.skills.services import list_agent_models
 
 logger = logging.getLogger(__name__)
 
@@ -144,11 +144,11 @@ def _run_deployment(due: Due, now: datetime) -> Ran:
     lease = uuid4()
     with owned_tx(due.user_id):
         is_ours = claim_deployment(deployment_id=due.deployment_id, lease=lease, until=now + LEASE, now=now)
-        models = agent_models(parse_payload(get_deployment(due.deployment_id).version.payload))
+        models = list_agent_models(parse_payload(get_deployment(due.deployment_id).version.payload))
     if not is_ours:
         return Ran(due, commands)
     # What raises here leaves the lease to run out: that is how long it is before it is tried again.
-    with asking(models, within=DECISION_LIMIT) as ask:
+    with model_client(models, within=DECISION_LIMIT) as ask:
         ticked = Ticker(due.deployment_id, user_id=due.user_id, ask=ask).tick(due.at)
     with owned_tx(due.user_id):
         release_deployment(deployment_id=due.deployment_id, lease=lease)

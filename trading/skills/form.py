@@ -71,7 +71,7 @@ GROUPS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
 }
 
 
-def group_of(path: str) -> str:
+def find_group(path: str) -> str:
     """Return the name of the group that a field stands in."""
     fitting = [
         (len(start), name)
@@ -82,16 +82,16 @@ def group_of(path: str) -> str:
     return max(fitting)[1]
 
 
-def label_of(path: str) -> str:
+def format_label(path: str) -> str:
     """Return a field's name in words, with its group's: `Memory: Closed trades shown`."""
     label = LABELS.get(path, path)
-    return f"{GROUPS[group_of(path)][0]}: {label}" if path in LABELS else label
+    return f"{GROUPS[find_group(path)][0]}: {label}" if path in LABELS else label
 
 
-def words_of(path: str, value: object) -> str:
+def format_value(path: str, value: object) -> str:
     """Return a field's stored value in words; an empty text for none."""
     if isinstance(value, list):
-        lines = [words_of(path, item) for item in value]
+        lines = [format_value(path, item) for item in value]
         return "\n".join(lines) if path in _LINES else ", ".join(lines)
     if isinstance(value, bool):
         return "Yes" if value else "No"
@@ -100,7 +100,7 @@ def words_of(path: str, value: object) -> str:
     if value is None:
         return ""
     if isinstance(value, float):
-        return str(_plain(value))
+        return str(_trim_number(value))
     return _choice_label(path, str(value)) if path in _FIELDS and _is_choice(_FIELDS[path]) else str(value)
 
 
@@ -111,7 +111,7 @@ class LinesField(forms.CharField):
 
     def prepare_value(self, value: object) -> object:
         """Return the text of a list; what was typed stays as it is."""
-        return words_of("strategy.avoid", value) if isinstance(value, list) else value
+        return format_value("strategy.avoid", value) if isinstance(value, list) else value
 
     def to_python(self, value: object) -> Any:
         """Return the lines that are not empty."""
@@ -167,7 +167,7 @@ class _Options(TypedDict):
 
 
 def _build_field(path: str, info: FieldInfo) -> forms.Field:
-    label = _label_of(info)
+    label = _get_label(info)
     options: _Options = {"label": label.text, "help_text": label.hint or info.description or "", "required": False}
     annotation = info.annotation
     if get_origin(annotation) in (Union, UnionType):
@@ -218,7 +218,7 @@ def _find_bound(info: FieldInfo, name: str) -> Any:
     return next((getattr(rule, name) for rule in info.metadata if getattr(rule, name, None) is not None), None)
 
 
-def _label_of(info: FieldInfo) -> Label:
+def _get_label(info: FieldInfo) -> Label:
     return next(rule for rule in info.metadata if isinstance(rule, Label))
 
 
@@ -233,7 +233,7 @@ def _in_page_order(infos: Mapping[str, FieldInfo]) -> Iterator[str]:
 
 _INFOS: Final = dict(_iter_infos(SkillPayload))
 _FIELDS: Final = {path: _build_field(path, info) for path, info in _INFOS.items()}
-LABELS: Final = {path: _label_of(_INFOS[path]).text for path in _in_page_order(_INFOS)}
+LABELS: Final = {path: _get_label(_INFOS[path]).text for path in _in_page_order(_INFOS)}
 
 
 class SkillForm(forms.Form):
@@ -242,7 +242,7 @@ class SkillForm(forms.Form):
     def __init__(self, data: QueryDict | None = None, *, payload: Mapping[str, object], fixed_style: str = "") -> None:
         """Show a draft's payload, or what was typed over it. `fixed_style`: the skill was saved before."""
         self.payload = payload
-        shown = {path: _plain(value) for path, value in iter_leaves(payload)}
+        shown = {path: _trim_number(value) for path, value in iter_leaves(payload)}
         super().__init__(data, initial=shown, auto_id="skill-%s")
         self.fields.update(deepcopy(_FIELDS))
         for path in _MODELS:
@@ -253,11 +253,11 @@ class SkillForm(forms.Form):
             style.disabled, style.initial = True, fixed_style
             style.help_text = "Fixed since the skill was first saved."
 
-    def groups(self) -> list[FieldGroup]:
+    def list_groups(self) -> list[FieldGroup]:
         """Return the fields under their headings."""
         by_group: dict[str, list[forms.BoundField]] = {name: [] for name in GROUPS}
         for path in LABELS:
-            by_group[group_of(path)].append(self[path])
+            by_group[find_group(path)].append(self[path])
         return [FieldGroup(name, GROUPS[name][0], fields) for name, fields in by_group.items()]
 
     def patch(self) -> Json:
@@ -265,7 +265,7 @@ class SkillForm(forms.Form):
         patch: Json = {}
         for path in filter(self.cleaned_data.__contains__, _FIELDS):
             value = self.cleaned_data[path]
-            if value in (None, "", []) and (value := self._empty(path)) is _NOTHING:
+            if value in (None, "", []) and (value := self._empty_value(path)) is _NOTHING:
                 continue
             *blocks, name = path.split(".")
             place = patch
@@ -274,7 +274,7 @@ class SkillForm(forms.Form):
             place[name] = value
         return patch
 
-    def _empty(self, path: str) -> object:
+    def _empty_value(self, path: str) -> object:
         """Return what a field that was left empty stands for; _NOTHING: it was empty before, too."""
         info = _INFOS[path]
         if info.is_required():
@@ -286,8 +286,8 @@ class SkillForm(forms.Form):
         """Put what the schema found beside the fields it is about."""
         mode = str(self.cleaned_data.get("strategy.mode"))
         for problem in problems:
-            field = _field_of(problem, mode)
-            self.add_error(field if field in self.fields else None, _in_words(problem.problem))
+            field = _find_field(problem, mode)
+            self.add_error(field if field in self.fields else None, _format_problem(problem.problem))
 
 
 _LISTS: Final = (LinesField, WordsField, forms.MultipleChoiceField)
@@ -295,7 +295,7 @@ _NOTHING: Final = object()
 _LEAVES: Final = {path.rpartition(".")[2]: label for path, label in LABELS.items() if "_" in path.rpartition(".")[2]}
 
 
-def _field_of(problem: FieldError, mode: str) -> str:
+def _find_field(problem: FieldError, mode: str) -> str:
     """Return the field beside which to show a problem; `mode` is the strategy's."""
     path = re.sub(r"\[.*", "", problem.field)
     if not path:
@@ -303,12 +303,12 @@ def _field_of(problem: FieldError, mode: str) -> str:
     return _SPEAKS_FOR.get(path, path)
 
 
-def _plain(value: object) -> object:
+def _trim_number(value: object) -> object:
     """Return a number as a person writes it: 10 for 10.0."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
-def _in_words(problem: str) -> str:
+def _format_problem(problem: str) -> str:
     """Return a problem as a sentence, with the fields called as the page calls them."""
     text = re.sub(r"\w+", lambda word: f"“{_LEAVES[word[0]]}”" if word[0] in _LEAVES else word[0], problem)
     text = "This " + text if text.startswith(("is ", "must ")) else text[:1].upper() + text[1:]
@@ -316,7 +316,7 @@ def _in_words(problem: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
+class FieldText:
     """A field of a payload, in words."""
 
     label: str
@@ -324,23 +324,23 @@ class Said:
     is_long: bool
 
 
-def described(payload: Mapping[str, object]) -> list[tuple[str, list[Said]]]:
+def describe_payload(payload: Mapping[str, object]) -> list[tuple[str, list[FieldText]]]:
     """Return what a stored payload says as (title of the group, fields), without the name and what is empty."""
     values = dict(iter_leaves(payload))
-    groups: dict[str, list[Said]] = {name: [] for name in GROUPS}
+    groups: dict[str, list[FieldText]] = {name: [] for name in GROUPS}
     for path in LABELS:
-        text = words_of(path, values.get(path))
+        text = format_value(path, values.get(path))
         if path == _SERVERS:
             text = "\n".join(f"{line} (kept, not called yet)" for line in text.splitlines())
         if text and path != "name" and not _is_idle(path, values):
             field = _FIELDS[path]
             is_long = isinstance(field.widget, forms.Textarea) or getattr(field, "is_wide", False)
-            groups[group_of(path)].append(Said(LABELS[path], text, is_long))
+            groups[find_group(path)].append(FieldText(LABELS[path], text, is_long))
     return [(GROUPS[name][0], said) for name, said in groups.items() if said]
 
 
 @dataclass(frozen=True, slots=True)
-class Mending:
+class ProblemText:
     """A problem of a draft, in words, and where in the form it is mended."""
 
     label: str
@@ -348,12 +348,16 @@ class Mending:
     anchor: str  # the id of the field
 
 
-def problems_in_words(problems: Iterable[FieldError], payload: Mapping[str, object]) -> list[Mending]:
+def describe_problems(problems: Iterable[FieldError], payload: Mapping[str, object]) -> list[ProblemText]:
     """Return what keeps a stored payload from being saved as people read it, one a field."""
     mode = str(dict(iter_leaves(payload)).get("strategy.mode", "thesis"))
-    by_field = {_field_of(problem, mode): problem for problem in reversed(list(problems))}
+    by_field = {_find_field(problem, mode): problem for problem in reversed(list(problems))}
     return [
-        Mending(label_of(field), "" if problem.problem == MISSING else _in_words(problem.problem), f"skill-{field}")
+        ProblemText(
+            format_label(field),
+            "" if problem.problem == MISSING else _format_problem(problem.problem),
+            f"skill-{field}",
+        )
         for field, problem in reversed(by_field.items())
     ]
 
@@ -376,6 +380,9 @@ class Change:
     after: str
 
 
-def changes_in_words(changes: Iterable[tuple[str, object, object]]) -> list[Change]:
+def describe_changes(changes: Iterable[tuple[str, object, object]]) -> list[Change]:
     """Return the differences between two payloads as people read them."""
-    return [Change(label_of(path), words_of(path, before), words_of(path, after)) for path, before, after in changes]
+    return [
+        Change(format_label(path), format_value(path, before), format_value(path, after))
+        for path, before, after in changes
+    ]

@@ -43,10 +43,10 @@ class DraftFinding:
 def lint_draft(payload: Mapping[str, object]) -> list[DraftFinding]:
     """Return what is to be said against a draft, heaviest first; what it does not say yet is not held against it."""
     found = [finding for check in _CHECKS for finding in check(_Draft(payload))]
-    return by_weight(found)
+    return sort_by_weight(found)
 
 
-def by_weight(findings: Iterable[DraftFinding]) -> list[DraftFinding]:
+def sort_by_weight(findings: Iterable[DraftFinding]) -> list[DraftFinding]:
     """Return findings with the heaviest first, else in their order."""
     weights = list(Severity)
     return sorted(findings, key=lambda finding: weights.index(finding.severity))
@@ -58,34 +58,34 @@ class _Draft:
     def __init__(self, payload: Mapping[str, object]) -> None:
         self._payload = payload
 
-    def get(self, path: str, otherwise: Any = None) -> Any:
+    def get_field(self, path: str, otherwise: Any = None) -> Any:
         """Return what stands at a path such as `risk.max_leverage`."""
         value: Any = self._payload
         for name in path.split("."):
             value = value.get(name) if isinstance(value, Mapping) else None
         return otherwise if value is None else value
 
-    def text(self, *names: str) -> str:
+    def strategy_text(self, *names: str) -> str:
         """Return what the strategy says in these fields."""
-        return "\n".join(filter(None, (str(self.get(f"strategy.{name}", "")) for name in names)))
+        return "\n".join(filter(None, (str(self.get_field(f"strategy.{name}", "")) for name in names)))
 
     @property
     def is_begun(self) -> bool:
         """Whether its strategy says anything yet."""
-        return bool(self.text("thesis", "entry", "exit", "risk_management"))
+        return bool(self.strategy_text("thesis", "entry", "exit", "risk_management"))
 
     @property
     def schedule(self) -> Schedule | None:
         """When it ticks; None if type and value do not fit."""
         try:
-            return Schedule.model_validate(self.get("schedule", {}))
+            return Schedule.model_validate(self.get_field("schedule", {}))
         except ValidationError:
             return None
 
     @property
     def bar(self) -> timedelta | None:
         """The length of the bars it sees."""
-        return INTERVALS.get(self.get("context.bars_interval", ""))
+        return INTERVALS.get(self.get_field("context.bars_interval", ""))
 
 
 _EXIT: Final = re.compile(
@@ -100,9 +100,9 @@ _STOP: Final = re.compile(
 )
 
 
-def _exit(draft: _Draft) -> Iterator[DraftFinding]:
-    mode = draft.get("strategy.mode")
-    entry, exit_ = draft.text("entry"), draft.text("exit")
+def _check_exit(draft: _Draft) -> Iterator[DraftFinding]:
+    mode = draft.get_field("strategy.mode")
+    entry, exit_ = draft.strategy_text("entry"), draft.strategy_text("exit")
     if mode == "rules" and draft.is_begun and not (entry and exit_):
         missing = " and ".join(name for name, text in (("entry", entry), ("exit", exit_)) if not text)
         yield DraftFinding(
@@ -111,7 +111,7 @@ def _exit(draft: _Draft) -> Iterator[DraftFinding]:
             f"The strategy is written as rules, but its {missing} is empty: the agent would have to make them up.",
             "Spell the missing rules out, or write the strategy as a thesis.",
         )
-    elif draft.is_begun and not exit_ and not _EXIT.search(draft.text("thesis")):
+    elif draft.is_begun and not exit_ and not _EXIT.search(draft.strategy_text("thesis")):
         yield DraftFinding(
             Severity.ERROR,
             "No exit",
@@ -120,8 +120,8 @@ def _exit(draft: _Draft) -> Iterator[DraftFinding]:
         )
 
 
-def _stop(draft: _Draft) -> Iterator[DraftFinding]:
-    if draft.is_begun and not _STOP.search(draft.text("exit", "risk_management")):
+def _check_stop(draft: _Draft) -> Iterator[DraftFinding]:
+    if draft.is_begun and not _STOP.search(draft.strategy_text("exit", "risk_management")):
         yield DraftFinding(
             Severity.WARNING,
             "No stop",
@@ -130,11 +130,11 @@ def _stop(draft: _Draft) -> Iterator[DraftFinding]:
         )
 
 
-def _rhythm(draft: _Draft) -> Iterator[DraftFinding]:
+def _check_rhythm(draft: _Draft) -> Iterator[DraftFinding]:
     schedule, bar = draft.schedule, draft.bar
     if schedule is None or bar is None:
         return
-    name, lookback = draft.get("context.bars_interval"), draft.get("context.bars_lookback", 0)
+    name, lookback = draft.get_field("context.bars_interval"), draft.get_field("context.bars_lookback", 0)
     if schedule.every < bar:
         yield DraftFinding(
             Severity.WARNING,
@@ -152,8 +152,8 @@ def _rhythm(draft: _Draft) -> Iterator[DraftFinding]:
         )
 
 
-def _style(draft: _Draft) -> Iterator[DraftFinding]:
-    schedule, style = draft.schedule, draft.get("trading_style")
+def _check_style(draft: _Draft) -> Iterator[DraftFinding]:
+    schedule, style = draft.schedule, draft.get_field("trading_style")
     if schedule is None:
         return
     if style == "day" and schedule.every >= LONG_BETWEEN_TICKS:
@@ -172,9 +172,9 @@ def _style(draft: _Draft) -> Iterator[DraftFinding]:
         )
 
 
-def _leverage(draft: _Draft) -> Iterator[DraftFinding]:
-    position, exposure = draft.get("risk.max_position_pct"), draft.get("risk.max_total_exposure_pct")
-    leverage = draft.get("risk.max_leverage")
+def _check_leverage(draft: _Draft) -> Iterator[DraftFinding]:
+    position, exposure = draft.get_field("risk.max_position_pct"), draft.get_field("risk.max_total_exposure_pct")
+    leverage = draft.get_field("risk.max_leverage")
     if None in (position, exposure, leverage) or position * leverage <= exposure:
         return
     yield DraftFinding(
@@ -186,8 +186,8 @@ def _leverage(draft: _Draft) -> Iterator[DraftFinding]:
     )
 
 
-def _halt(draft: _Draft) -> Iterator[DraftFinding]:
-    halt, exposure = draft.get("risk.daily_loss_halt_pct"), draft.get("risk.max_total_exposure_pct")
+def _check_halt(draft: _Draft) -> Iterator[DraftFinding]:
+    halt, exposure = draft.get_field("risk.daily_loss_halt_pct"), draft.get_field("risk.max_total_exposure_pct")
     if halt is None or exposure is None:
         return
     if halt >= exposure:
@@ -214,11 +214,11 @@ _FILLER: Final = (
 )
 
 
-def _avoided(draft: _Draft) -> Iterator[DraftFinding]:
-    for symbol in draft.get("context.symbols", []):
+def _check_avoided(draft: _Draft) -> Iterator[DraftFinding]:
+    for symbol in draft.get_field("context.symbols", []):
         names = "|".join(re.escape(name) for name in {symbol, re.split(r"[/:_-]", symbol)[0]})
         blanket = re.compile(_BLANKET.format(filler=_FILLER, symbol=f"(?:{names})"), re.IGNORECASE)
-        for rule in draft.get("strategy.avoid", []):
+        for rule in draft.get_field("strategy.avoid", []):
             if blanket.fullmatch(rule.strip()):
                 yield DraftFinding(
                     Severity.WARNING,
@@ -228,8 +228,8 @@ def _avoided(draft: _Draft) -> Iterator[DraftFinding]:
                 )
 
 
-def _tools(draft: _Draft) -> Iterator[DraftFinding]:
-    built_in = draft.get("tools.built_in")
+def _check_tools(draft: _Draft) -> Iterator[DraftFinding]:
+    built_in = draft.get_field("tools.built_in")
     if built_in is not None and BuiltInTool.PROPOSE_ORDER not in built_in:
         yield DraftFinding(
             Severity.ERROR,
@@ -237,7 +237,7 @@ def _tools(draft: _Draft) -> Iterator[DraftFinding]:
             "The tool to propose an order is switched off, so that every tick ends without one.",
             "Switch it on again.",
         )
-    if draft.get("tools.mcp_servers"):
+    if draft.get_field("tools.mcp_servers"):
         yield DraftFinding(
             Severity.INFO,
             "Its own servers are not called yet",
@@ -245,15 +245,15 @@ def _tools(draft: _Draft) -> Iterator[DraftFinding]:
         )
 
 
-def _sight(draft: _Draft) -> Iterator[DraftFinding]:
-    if draft.get("strategy.style") == "event" and draft.get("context.events.lookahead_hours") == 0:
+def _check_sight(draft: _Draft) -> Iterator[DraftFinding]:
+    if draft.get_field("strategy.style") == "event" and draft.get_field("context.events.lookahead_hours") == 0:
         yield DraftFinding(
             Severity.WARNING,
             "An event strategy that sees no events",
             "It looks zero hours ahead in the calendar.",
             "Let it see the next 24 hours at least.",
         )
-    if draft.get("context.memory.enabled") is False:
+    if draft.get_field("context.memory.enabled") is False:
         yield DraftFinding(
             Severity.INFO,
             "It does not see its own record",
@@ -262,8 +262,8 @@ def _sight(draft: _Draft) -> Iterator[DraftFinding]:
         )
 
 
-def _rules(draft: _Draft) -> Iterator[DraftFinding]:
-    if draft.is_begun and not draft.get("strategy.avoid"):
+def _check_rules(draft: _Draft) -> Iterator[DraftFinding]:
+    if draft.is_begun and not draft.get_field("strategy.avoid"):
         yield DraftFinding(
             Severity.INFO,
             "No hard rules",
@@ -274,14 +274,14 @@ def _rules(draft: _Draft) -> Iterator[DraftFinding]:
 
 
 _CHECKS: Final[tuple[Callable[[_Draft], Iterator[DraftFinding]], ...]] = (
-    _exit,
-    _stop,
-    _rhythm,
-    _style,
-    _leverage,
-    _halt,
-    _avoided,
-    _tools,
-    _sight,
-    _rules,
+    _check_exit,
+    _check_stop,
+    _check_rhythm,
+    _check_style,
+    _check_leverage,
+    _check_halt,
+    _check_avoided,
+    _check_tools,
+    _check_sight,
+    _check_rules,
 )

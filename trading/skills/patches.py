@@ -74,7 +74,7 @@ def default_payload() -> Json:
     return _collect_defaults(SkillPayload)
 
 
-def changed_fields(old: Mapping[str, object], new: Mapping[str, object]) -> list[tuple[str, object, object]]:
+def list_changes(old: Mapping[str, object], new: Mapping[str, object]) -> list[tuple[str, object, object]]:
     """Return (path, before, after) for each field that differs between two stored payloads; None: not there."""
     before, after = dict(iter_leaves(old)), dict(iter_leaves(new))
     paths = dict.fromkeys([*before, *after])

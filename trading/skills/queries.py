@@ -10,7 +10,7 @@ from django.db.models import Count, Max, Q
 from config.lib.errors import DomainError
 from config.lib.owned import owner_id
 from trading.models import BacktestRun, BrokerKind, Deployment, DraftStatus, Skill, SkillDraft, SkillVersion, Trader
-from trading.skills.patches import changed_fields
+from trading.skills.patches import list_changes
 
 
 class SkillNotFound(DomainError):
@@ -59,7 +59,7 @@ def list_versions(skill_id: UUID) -> list[SkillVersion]:
 
 def compare_versions(skill_id: UUID, old: int, new: int) -> list[tuple[str, object, object]]:
     """Return (path, before, after) for each field that two versions differ in. Raises SkillNotFound."""
-    return changed_fields(get_version(skill_id, old).payload, get_version(skill_id, new).payload)
+    return list_changes(get_version(skill_id, old).payload, get_version(skill_id, new).payload)
 
 
 def list_skills() -> list[ListedSkill]:

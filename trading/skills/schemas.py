@@ -51,7 +51,7 @@ def _without_repeats(values: list[Item]) -> list[Item]:
     return list(dict.fromkeys(values))
 
 
-def _filled(text: str) -> str:
+def _require_text(text: str) -> str:
     if not text:
         raise ValueError("write at least a word")
     return text
@@ -64,7 +64,7 @@ Text = Annotated[str, AfterValidator(clean_text), AfterValidator(str.strip)]
 Number = Annotated[Decimal, Field(allow_inf_nan=False), PlainSerializer(float, when_used="json")]
 Amount = Annotated[Number, Field(gt=0, max_digits=18)]
 Pct = Annotated[Number, Field(gt=0, le=100)]  # 0..100, of the account's equity
-Reason = Annotated[Line, AfterValidator(_filled), Field(max_length=MAX_REASON)]
+Reason = Annotated[Line, AfterValidator(_require_text), Field(max_length=MAX_REASON)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,13 +223,13 @@ class Schedule(Block):
         if self.type == "daily" and not _CLOCK.fullmatch(self.value):
             raise ValueError('a daily schedule takes a time of day in UTC such as "13:30"')
         if self.type == "interval" and self.value not in _EVERY:
-            raise ValueError(f"an interval is one of {', '.join(sorted(_EVERY, key=_span))}")
+            raise ValueError(f"an interval is one of {', '.join(sorted(_EVERY, key=_parse_interval))}")
         return self
 
     @property
     def every(self) -> timedelta:
         """The time between two ticks."""
-        return timedelta(days=1) if self.type == "daily" else _span(self.value)
+        return timedelta(days=1) if self.type == "daily" else _parse_interval(self.value)
 
     @property
     def offset(self) -> timedelta:
@@ -245,7 +245,7 @@ class Schedule(Block):
         return timedelta(days=1) // self.every
 
 
-def _span(interval: str) -> timedelta:
+def _parse_interval(interval: str) -> timedelta:
     unit = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1)}[interval[-1]]
     return int(interval[:-1]) * unit
 
@@ -253,7 +253,7 @@ def _span(interval: str) -> timedelta:
 class McpServer(Block):
     """A server of further tools; kept with the skill, not run yet (settled 31)."""
 
-    name: Annotated[Line, AfterValidator(_filled)] = Field(max_length=64)
+    name: Annotated[Line, AfterValidator(_require_text)] = Field(max_length=64)
     url: str = Field(pattern=r"^https://[^\s/@]+(/\S*)?$", max_length=300)
 
 
@@ -276,7 +276,7 @@ class Tools(Block):
 class SkillPayload(Block):
     """A whole skill, as a version holds it."""
 
-    name: Annotated[Line, AfterValidator(_filled), Label("Name")] = Field(max_length=80)
+    name: Annotated[Line, AfterValidator(_require_text), Label("Name")] = Field(max_length=80)
     description: Annotated[Line, Label("Description", "One line for your list of skills.")] = Field(
         default="", max_length=500
     )

@@ -140,29 +140,29 @@ def list_save_problems(payload: Mapping[str, object]) -> list[FieldError]:
     return list_problems(payload) or _model_problems(parse_payload(payload))
 
 
-def allowed_models() -> list[str]:
+def list_allowed_models() -> list[str]:
     """Return the models that a skill may name (settled 31)."""
     return list(settings.ALLOWED_MODELS)
 
 
-def agent_models(payload: SkillPayload) -> list[str]:
+def list_agent_models(payload: SkillPayload) -> list[str]:
     """Return the models of a skill's agent, tried in turn: its own while it is allowed, then the site's."""
-    return _models(payload.model, settings.TRADING_AGENT_MODEL)
+    return _choose_models(payload.model, settings.TRADING_AGENT_MODEL)
 
 
-def reflection_models(payload: SkillPayload) -> list[str]:
+def list_reflection_models(payload: SkillPayload) -> list[str]:
     """Return the models that write a skill's lessons, tried in turn: its own while it is allowed, then the site's."""
-    return _models(payload.context.memory.reflection.model, settings.REFLECTION_MODEL)
+    return _choose_models(payload.context.memory.reflection.model, settings.REFLECTION_MODEL)
 
 
-def _models(own: str | None, of_site: str) -> list[str]:
-    is_allowed = own is not None and own in allowed_models()  # an old version may name one that is allowed no more
+def _choose_models(own: str | None, of_site: str) -> list[str]:
+    is_allowed = own is not None and own in list_allowed_models()  # an old version may name one that is allowed no more
     return list(dict.fromkeys([own, of_site])) if own and is_allowed else [of_site]
 
 
 def _model_problems(payload: SkillPayload) -> list[FieldError]:
     named = {"model": payload.model, "context.memory.reflection.model": payload.context.memory.reflection.model}
-    allowed = allowed_models()
+    allowed = list_allowed_models()
     return [
         FieldError(
             field, f"the model {model} is not allowed here; choose one of {', '.join(allowed)}, or none for the site's"

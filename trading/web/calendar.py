@@ -43,7 +43,7 @@ class Calendar:
     is_simulated: bool  # whether an event is of the simulated market
 
 
-def show_calendar(
+def get_calendar(
     starts_at: datetime,
     ends_at: datetime,
     *,
@@ -65,7 +65,7 @@ def show_calendar(
         min_importance=min_importance,
     )
     events = found[:EVENTS_SHOWN]
-    positions = _positions()
+    positions = _list_positions()
     exposures: dict[int, list[Exposure]] = {}
     for exposure in list_exposures((event for event in events if event.starts_at >= now), positions, now):
         exposures.setdefault(exposure.event.pk, []).append(exposure)
@@ -82,7 +82,7 @@ def show_calendar(
     )
 
 
-def _positions() -> list[Trade]:
+def _list_positions() -> list[Trade]:
     """Return the open positions, also of deployments that are paused or stopped: neither closes any (settled 32)."""
     rows = select_trades(TradeFilter(status="open")).select_related("skill").defer("state")
     return list(rows.order_by("symbol", "entry_at", "id")[:POSITIONS_WEIGHED])

@@ -28,7 +28,7 @@ class AddressForm(forms.Form):
         self.is_valid()
         return {name: value for name, value in self.cleaned_data.items() if value}
 
-    def query(self, **changes: Any) -> str:
+    def build_query(self, **changes: Any) -> str:
         """Return the shortest query string of what is shown, with some values changed (None: left out)."""
         values = {name: value for name, value in {**self.known, **changes}.items() if value}
         return f"?{urlencode(values, doseq=True)}" if values else ""
@@ -132,7 +132,7 @@ class TradeFilterForm(PageOfForm):
             self.add_error("until", "The last day is before the first one.")
         return self.cleaned_data
 
-    def wanted(self) -> TradeFilter:
+    def to_trade_filter(self) -> TradeFilter:
         """Return which trades to list."""
         known = self.known
         backtests = known.get("backtests", "")
@@ -176,7 +176,7 @@ class CompareForm(forms.Form):
         error_messages={"invalid": "Two versions are compared as in ?compare=2..3."},
     )
 
-    def pair(self) -> tuple[int, int] | None:
+    def parse_pair(self) -> tuple[int, int] | None:
         """Return the two numbers; None if nothing, or nothing that makes sense, was asked for."""
         self.is_valid()
         text = self.cleaned_data.get("compare") or ""
@@ -189,7 +189,7 @@ class ExportForm(forms.Form):
 
     format = forms.ChoiceField(required=False, choices=[("csv", "CSV"), ("json", "JSON")])
 
-    def shape(self) -> str:
+    def get_shape(self) -> str:
         """Return the shape; CSV for anything that is none."""
         self.is_valid()
         return self.cleaned_data.get("format") or "csv"
@@ -203,7 +203,7 @@ class BacktestRangeForm(forms.Form):
     last_day = DayField(required=False)
 
 
-def range_of(first_day: date, last_day: date, now: datetime) -> tuple[datetime, datetime]:
+def get_instants(first_day: date, last_day: date, now: datetime) -> tuple[datetime, datetime]:
     """Return the instants that two days of UTC begin and end at; a day that is not over ends now."""
     starts_at = datetime.combine(first_day, time(), UTC)
     return starts_at, min(datetime.combine(last_day, time(), UTC) + DAY, max(now, starts_at))
@@ -248,14 +248,14 @@ class CalendarForm(AddressForm):
 
     def clean(self) -> dict[str, Any]:
         """Refuse days in the wrong order, and more of them than a page holds."""
-        first, last = self.days(self.cleaned_data)
+        first, last = self.get_days(self.cleaned_data)
         if last < first:
             self.add_error("last_day", "The last day is before the first one.")
         elif last - first >= timedelta(days=self.MAX_DAYS):
             self.add_error("last_day", f"The calendar shows {self.MAX_DAYS} days at most.")
         return self.cleaned_data
 
-    def days(self, known: Mapping[str, Any]) -> tuple[date, date]:
+    def get_days(self, known: Mapping[str, Any]) -> tuple[date, date]:
         """Return the first and the last day to show; four weeks, of which one end may be given."""
         first, last = known.get("first_day"), known.get("last_day")
         four_weeks = 27 * DAY  # the shipped calendar has something in nearly every four

@@ -151,7 +151,7 @@ class DraftActForm(forms.Form):
     act = forms.ChoiceField(choices=[(act, act) for act in (*ACTS, *(f"template:{name}" for name in TEMPLATES))])
     seen = forms.CharField(required=False, max_length=64)  # the draft's fingerprint; empty: there was none
 
-    def asked(self) -> tuple[str, str]:
+    def parse_act(self) -> tuple[str, str]:
         """Return the act, and the name of a template; to keep the draft for anything that is none."""
         self.is_valid()
         act, _, template = self.cleaned_data.get("act", "keep").partition(":")

@@ -21,7 +21,7 @@ from tests.factories.record import WHOLE, SkillDraftFactory, SkillVersionFactory
 from tests.fakes import ScriptedModel
 from tests.owners import as_owner
 from trading.models import DraftStatus, SkillDraft
-from trading.skills.patches import changed_fields, default_payload
+from trading.skills.patches import default_payload, list_changes
 from trading.skills.schemas import parse_payload
 from trading.skills.templates import TEMPLATES
 
@@ -255,7 +255,7 @@ def test_a_chat_about_a_skill_writes_its_next_version(as_trader):
 
     [draft] = drafts()
     assert (draft.base_skill_id, draft.base_version) == (version.skill_id, 1)
-    assert changed_fields(version.payload, draft.payload) == [("description", "", "Calmer")]
+    assert list_changes(version.payload, draft.payload) == [("description", "", "Calmer")]
     assert result["url"] == f"/skills/{version.skill_id}/edit/"
 
 

@@ -5,7 +5,7 @@ import pytest
 from config.offline.tasks.critique import CRITIQUE, DRAFT, critique_answer
 from trading.agent.prompts import CRITIQUE as PROMPT
 from trading.agent.prompts import critique_request
-from trading.reviews.critique import _read
+from trading.reviews.critique import _parse_answer
 from trading.skills.patches import merge_patch
 from trading.skills.schemas import parse_payload
 from trading.skills.templates import TEMPLATES
@@ -30,7 +30,7 @@ def test_it_answers_the_task_by_which_it_is_asked():
 def test_its_answer_is_what_the_task_asks_for():
     answer = review({"strategy": {"thesis": "Up", "entry": "When it looks good", "exit": "Later"}})
 
-    read = _read(json.dumps(answer))
+    read = _parse_answer(json.dumps(answer))
     assert [finding.title for finding in read.findings] == [finding["title"] for finding in answer["findings"]]
     assert "without a language model" in answer["summary"]
 

@@ -9,8 +9,8 @@ from config.offline.model import decide
 from config.offline.tasks.reflection import REVIEW, reflection_answer
 from tests.factories.record import WHOLE, TradeFactory
 from trading.agent.prompts import REFLECTION, Lessons, reflection_request
-from trading.reviews.lessons import lessons_of
-from trading.reviews.lint import Code, bullets_of, lint_lessons
+from trading.reviews.lessons import parse_lessons
+from trading.reviews.lint import Code, lint_lessons, list_bullets
 from trading.reviews.reflection import as_window_trade, review_line
 from trading.skills.schemas import parse_payload
 
@@ -38,7 +38,7 @@ def request(*trades, avoid=(), before=None):
 
 
 def bullets(*trades, **given):
-    return bullets_of(reflection_answer(request(*trades, **given)))
+    return list_bullets(reflection_answer(request(*trades, **given)))
 
 
 RECORD = [
@@ -152,7 +152,7 @@ def test_lessons_are_true_bounded_and_against_no_rule(trades):
 
     found = lint_lessons(answer, avoid=AVOID, trades=[as_window_trade(row) for row in trades])
     assert [finding for finding in found if finding.code != Code.SMALL_SAMPLE] == []
-    assert lessons_of(answer) == answer
+    assert parse_lessons(answer) == answer
     won, net = sum(row.realized_pnl_usd > 0 for row in trades), sum(row.realized_pnl_usd for row in trades)
     assert answer.startswith(f"- Won {won} of {len(trades)} trades")
     assert f"net {'-' if net < 0 else ''}${abs(net):,.2f} after fees" in answer

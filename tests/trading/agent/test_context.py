@@ -28,7 +28,7 @@ from trading.agent.context import (
     last_decision_of,
     memory_sections,
     position_line,
-    preview,
+    preview_prompt,
     read_record,
     trade_line,
     write_prompt,
@@ -333,12 +333,12 @@ def test_prompt_carries_the_lessons_of_its_note():
 
 
 def test_preview_of_a_new_deployment_has_its_starting_equity(deployment):
-    prompt = preview(deployment, at=MAY)
+    prompt = preview_prompt(deployment, at=MAY)
 
     assert "Equity: $10,000.00; since 00:00 UTC $0.00\n" in prompt.context
     assert "## Last decision" not in prompt.context
     assert (prompt.note_id, "LESSONS" in dict(prompt.segments)) == (None, False)
-    assert preview(deployment, at=MAY) == prompt
+    assert preview_prompt(deployment, at=MAY) == prompt
 
 
 def test_preview_shows_the_account_as_the_last_tick_left_it(deployment):
@@ -357,18 +357,18 @@ def test_preview_shows_the_account_as_the_last_tick_left_it(deployment):
     deployment.halt_code, deployment.halted_until = "R6_DAILY_LOSS_HALT", MAY + HOUR
     note = ReflectionNoteFactory(deployment=deployment)
 
-    prompt = preview(deployment, at=MAY)
+    prompt = preview_prompt(deployment, at=MAY)
 
     assert "Equity: $9,876.50; since 00:00 UTC -$123.50\nHalted: positions may only be reduced\n" in prompt.context
     assert "## Last decision\n- 2026-05-01T11:00 refused R3_POSITION_CAP: Too large Portfolio\n" in prompt.context
     assert (prompt.note_id, "Longs after a flush paid" in prompt.system) == (note.pk, True)
-    assert "Halted" not in preview(deployment, at=MAY + HOUR).context
+    assert "Halted" not in preview_prompt(deployment, at=MAY + HOUR).context
 
 
 def test_preview_is_made_of_the_version_that_is_deployed(deployment):
     deployment.version.payload = payload(symbols=["BTC"], bars_lookback=5).stored()
 
-    prompt = preview(deployment, at=MAY)
+    prompt = preview_prompt(deployment, at=MAY)
 
     assert prompt.context.replace("$0.00", "-$100.00") == text_of(deployment)
 
@@ -387,7 +387,7 @@ def test_preview_shows_nothing_of_another_user(deployment, stranger):
         ReflectionNoteFactory(lessons_text="- The stranger's")
         TradeFactory(symbol="DOGE")
 
-    before = preview(deployment, at=MAY)
+    before = preview_prompt(deployment, at=MAY)
     as_owner(stranger, strangers)
 
-    assert preview(deployment, at=MAY) == before
+    assert preview_prompt(deployment, at=MAY) == before

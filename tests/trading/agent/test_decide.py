@@ -13,7 +13,16 @@ from tests.factories.memory import MAY
 from tests.factories.record import WHOLE, BarFactory, MarketEventFactory, NewsItemFactory
 from tests.fakes import Gate, ScriptedModel
 from trading.agent.context import AgentPrompt
-from trading.agent.decide import MAX_ARGUMENTS, MAX_CALLS, MAX_LOOKUP, MAX_PROBLEM, MAX_TEXT, Decision, asking, decide
+from trading.agent.decide import (
+    MAX_ARGUMENTS,
+    MAX_CALLS,
+    MAX_LOOKUP,
+    MAX_PROBLEM,
+    MAX_TEXT,
+    Decision,
+    decide,
+    model_client,
+)
 from trading.market.tape import STORED
 from trading.skills.schemas import MAX_REASON, BuiltInTool, ProposedOrder, parse_payload
 
@@ -525,7 +534,7 @@ def hold_tool():
 
 
 def test_offline_model_decides_through_the_door():
-    with asking(["offline/keel"]) as ask:
+    with model_client(["offline/keel"]) as ask:
         decision = decided(ask)
 
     assert (decision.order, decision.has_failed, decision.model) == (None, False, "offline/keel")
@@ -537,7 +546,7 @@ def test_asking_falls_back_and_keeps_the_tools(scripted):
     scripted.say(RuntimeError("gone"))
     scripted.call("hold", {"reason": "Wait"})
 
-    with asking(["scripted/first", "scripted/second"]) as ask:
+    with model_client(["scripted/first", "scripted/second"]) as ask:
         decision = decided(ask)
 
     assert (decision.reason, decision.model) == ("Wait", "scripted/second")
@@ -559,7 +568,7 @@ def test_loop_is_one_and_ends_with_the_context(scripted):
     model.say("Two")
 
     def break_off():
-        with asking(["scripted/model"]) as ask:
+        with model_client(["scripted/model"]) as ask:
             ask([], [])
             first = model.loop
             ask([], [])
@@ -577,7 +586,7 @@ def test_model_that_hangs_is_given_up_and_may_be_asked_again(scripted, settings)
     scripted.say(Gate())
     scripted.say("Here again")
 
-    with asking(["scripted/model"]) as ask:
+    with model_client(["scripted/model"]) as ask:
         with pytest.raises(LLMUnavailable) as failure:
             ask([{"role": "user", "content": "hi"}], hold_tool())
         again = ask([{"role": "user", "content": "hi"}], hold_tool())

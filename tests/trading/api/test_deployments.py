@@ -22,7 +22,7 @@ from tests.factories.record import (
     TradeFactory,
 )
 from tests.owners import as_owner
-from trading.agent.context import preview
+from trading.agent.context import preview_prompt
 from trading.agent.prompts import LESSONS_HEADER
 from trading.api.serializers.deployments import WholeDeploymentSerializer
 from trading.models import ReflectionNote, SkillVersion
@@ -329,7 +329,7 @@ def test_memory_is_the_same_text_as_in_the_agents_own_prompt(api, trader, deploy
         TradeFactory(deployment=deployment)
         TradeFactory(deployment=deployment, still_open=True, symbol="ETH")
         ReflectionNoteFactory(deployment=deployment)
-        return preview(get_deployment(deployment.pk), at=JUNE)
+        return preview_prompt(get_deployment(deployment.pk), at=JUNE)
 
     prompt = as_owner(trader, make)
 
@@ -365,7 +365,7 @@ def test_reading_memory_writes_nothing(api, trader, deployment):
 
 
 def test_prompt_is_what_the_agent_would_be_sent(api, trader, deployment):
-    expected = as_owner(trader, lambda: preview(get_deployment(deployment.pk), at=JUNE))
+    expected = as_owner(trader, lambda: preview_prompt(get_deployment(deployment.pk), at=JUNE))
 
     prompt = api("get", f"deployments/{deployment.pk}/prompt/")
 

@@ -7,7 +7,7 @@ from tests.factories.memory import JUNE
 from tests.factories.record import WHOLE
 from trading.agent.prompts import Lessons, lessons_text, reflection_request
 from trading.models.trades import MAX_LESSONS
-from trading.reviews.lessons import MAX_BULLET, MAX_LESSON_TOKENS, lessons_of
+from trading.reviews.lessons import MAX_BULLET, MAX_LESSON_TOKENS, parse_lessons
 from trading.skills.schemas import parse_payload
 
 
@@ -33,18 +33,18 @@ from trading.skills.schemas import parse_payload
     ],
 )
 def test_lessons_are_the_bullets_of_an_answer_each_on_a_line(answer, lessons):
-    assert lessons_of(answer) == lessons
+    assert parse_lessons(answer) == lessons
 
 
 def test_the_last_bullet_of_a_torn_answer_goes_unless_it_is_all():
-    assert lessons_of("- One\n- Tw", is_torn=True) == "- One"
-    assert lessons_of("- On", is_torn=True) == "- On"
+    assert parse_lessons("- One\n- Tw", is_torn=True) == "- One"
+    assert parse_lessons("- On", is_torn=True) == "- On"
 
 
 def test_lessons_are_cut_between_bullets():
     lines = [f"- Lesson number {number} of a long answer that goes on" for number in range(100)]
 
-    kept = lessons_of("\n".join(lines))
+    kept = parse_lessons("\n".join(lines))
 
     assert kept.splitlines() == lines[: len(kept.splitlines())]
     assert MAX_LESSON_TOKENS - 20 < count_tokens(kept) <= MAX_LESSON_TOKENS
@@ -52,7 +52,7 @@ def test_lessons_are_cut_between_bullets():
 
 @pytest.mark.parametrize("text", ["word " * 2000, "x" * 30_000, "語" * 3000, "🧨a" * 3000])
 def test_one_endless_bullet_is_cut_where_it_fits(text):
-    kept = lessons_of(f"- {text}")
+    kept = parse_lessons(f"- {text}")
 
     assert kept.startswith(f"- {text[:20]}")
     assert kept.endswith("…")
@@ -63,7 +63,7 @@ def test_one_endless_bullet_is_cut_where_it_fits(text):
     answer=st.text(max_size=3000) | st.lists(st.sampled_from(["- ", "\n", "a", "# ", "```", " ", "語"])).map("".join)
 )
 def test_lessons_of_any_answer_are_bounded_lines_of_data(answer):
-    kept = lessons_of(answer)
+    kept = parse_lessons(answer)
 
     assert len(kept) <= MAX_LESSONS
     assert count_tokens(kept) <= MAX_LESSON_TOKENS

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from tests.factories.record import TradeFactory
 from trading.agent.context import trade_line
-from trading.reviews.lint import LEAST_TRADES, Code, WindowTrade, bullets_of, lint_lessons
+from trading.reviews.lint import LEAST_TRADES, Code, WindowTrade, lint_lessons, list_bullets
 from trading.reviews.reflection import as_window_trade
 
 THURSDAY = datetime(2026, 6, 4, 10, tzinfo=UTC)
@@ -159,7 +159,7 @@ def test_without_a_bullet_there_is_nothing_to_find(text):
 def test_bullets_are_read_without_their_marks():
     text = "- One\n* Two\n  • Three\n1. Four\n12) Five\n\n-5% was the worst\n**Six** is bold"
 
-    assert bullets_of(text) == ["One", "Two", "Three", "Four", "Five", "-5% was the worst", "**Six** is bold"]
+    assert list_bullets(text) == ["One", "Two", "Three", "Four", "Five", "-5% was the worst", "**Six** is bold"]
 
 
 ROWS = st.lists(
@@ -199,4 +199,4 @@ def test_nothing_is_found_in_text_made_of_the_windows_own_rows(trades):
 @given(text=st.text(max_size=300), rule=st.text(max_size=80))
 def test_any_text_can_be_linted(text, rule):
     for finding in findings(text, avoid=[rule]):
-        assert finding.bullet in bullets_of(text)
+        assert finding.bullet in list_bullets(text)

@@ -30,15 +30,15 @@ from trading.jobs import reflect_due
 from trading.models import Deployment, ReflectionNote, ReflectionRun
 from trading.record.deployment_queries import DeploymentNotFound
 from trading.reviews import reflection
-from trading.reviews.lint import bullets_of
+from trading.reviews.lint import list_bullets
 from trading.reviews.reflection import (
     LEASE,
     MAX_WINDOW,
     RETRY_AFTER,
     Outcome,
     is_due,
+    list_all_due,
     list_due,
-    list_everybodys_due,
     reflect,
     reflect_if_due,
 )
@@ -184,10 +184,10 @@ def test_due_are_the_living_deployments_of_the_owner_that_are_no_backtests(as_tr
 def test_everybodys_due_are_listed_with_their_owners(trader, stranger):
     one, other = made_for(trader), made_for(stranger)
 
-    due = list_everybodys_due(JUNE + 24 * HOUR)
+    due = list_all_due(JUNE + 24 * HOUR)
 
     assert sorted(due) == sorted([(trader.pk, one.pk), (stranger.pk, other.pk)])
-    assert len(list_everybodys_due(JUNE + 24 * HOUR, limit=1)) == 1
+    assert len(list_all_due(JUNE + 24 * HOUR, limit=1)) == 1
 
 
 def test_a_user_whose_rows_cannot_be_read_keeps_no_other_waiting(trader, stranger, caplog):
@@ -195,7 +195,7 @@ def test_a_user_whose_rows_cannot_be_read_keeps_no_other_waiting(trader, strange
     as_owner(trader, lambda: close_trades(broken, 10))
     fine = made_for(stranger)
 
-    assert list_everybodys_due(JUNE + 24 * HOUR) == [(stranger.pk, fine.pk)]
+    assert list_all_due(JUNE + 24 * HOUR) == [(stranger.pk, fine.pk)]
     assert "cannot be read" in caplog.text
 
 
@@ -662,5 +662,5 @@ def test_the_offline_model_reflects_through_the_same_door(trader, settings):
     command()
 
     note = active(of)
-    assert bullets_of(note.lessons_text)[0] == "Won 10 of 10 trades (100%), net $190.00 after fees."
+    assert list_bullets(note.lessons_text)[0] == "Won 10 of 10 trades (100%), net $190.00 after fees."
     assert (note.model_used, note.cost_usd, note.findings) == (settings.OFFLINE_MODEL, 0, [])

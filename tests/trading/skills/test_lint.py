@@ -1,6 +1,6 @@
 import pytest
 
-from trading.skills.lint import DraftFinding, Severity, by_weight, lint_draft
+from trading.skills.lint import DraftFinding, Severity, lint_draft, sort_by_weight
 from trading.skills.patches import default_payload, merge_patch
 from trading.skills.schemas import parse_payload
 from trading.skills.templates import TEMPLATES
@@ -100,4 +100,4 @@ def test_findings_stand_with_the_heaviest_first_and_else_in_their_order():
         for severity in [{"w": Severity.WARNING, "i": Severity.INFO, "e": Severity.ERROR}[severity]]
     ]
 
-    assert [finding.title for finding in by_weight(found)] == ["c", "a", "d", "b"]
+    assert [finding.title for finding in sort_by_weight(found)] == ["c", "a", "d", "b"]

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from trading.models.choices import INTERVALS, EventKind
-from trading.skills.patches import BASICS, BLOCKS, changed_fields, default_payload, merge_patch, parse_partial
+from trading.skills.patches import BASICS, BLOCKS, default_payload, list_changes, merge_patch, parse_partial
 from trading.skills.schemas import (
     BuiltInTool,
     Interval,
@@ -197,7 +197,7 @@ def test_changed_fields_names_paths_and_both_values():
     old = parse_payload(WHOLE).stored()
     new = merge_patch(old, {"risk": {"max_leverage": 5}, "context": {"symbols": ["BTC", "ETH"]}})
 
-    assert changed_fields(old, new) == [
+    assert list_changes(old, new) == [
         ("context.symbols", ["BTC"], ["BTC", "ETH"]),
         ("risk.max_leverage", 3.0, 5.0),
     ]

@@ -25,14 +25,14 @@ from trading.skills.services import (
     SkillArchived,
     SkillInUse,
     SkillNameTaken,
-    agent_models,
-    allowed_models,
     apply_template_to_draft,
     archive_skill,
     discard_draft,
+    list_agent_models,
+    list_allowed_models,
+    list_reflection_models,
     list_save_problems,
     patch_draft,
-    reflection_models,
     save_draft,
     start_draft,
 )
@@ -142,7 +142,7 @@ def test_skill_with_allowed_models_is_saved(as_trader, settings):
     version = save_skill(model="site/model", context={"symbols": ["BTC"], "memory": memory})
 
     assert version.payload["model"] == "site/model"
-    assert allowed_models() == ["site/model"]
+    assert list_allowed_models() == ["site/model"]
 
 
 @pytest.mark.parametrize(
@@ -161,9 +161,9 @@ def test_models_of_a_skill_are_its_own_while_allowed_and_then_the_sites(settings
     payload = parse_payload({**BASICS, "model": named})
     dial = {"reflection": {"model": named}}
 
-    assert agent_models(payload) == tried
-    assert reflection_models(payload) == ["site/own"]
-    assert reflection_models(parse_payload({**BASICS, "context": {"symbols": ["BTC"], "memory": dial}})) == tried
+    assert list_agent_models(payload) == tried
+    assert list_reflection_models(payload) == ["site/own"]
+    assert list_reflection_models(parse_payload({**BASICS, "context": {"symbols": ["BTC"], "memory": dial}})) == tried
 
 
 def test_style_is_fixed_once_saved(as_trader):

@@ -23,7 +23,7 @@ from tests.factories.record import (
     TradeFactory,
 )
 from tests.owners import as_owner
-from trading.agent.context import preview
+from trading.agent.context import preview_prompt
 from trading.models import Deployment, DeploymentCommand, ReflectionNote, Skill
 from trading.record.decisions import DECISIONS_PER_PAGE
 from trading.record.deployment_queries import MAX_COMMANDS
@@ -467,7 +467,7 @@ def test_agent_prompt_shows_each_part_to_the_letter_and_what_memory_takes(client
     def write():
         TradeFactory(deployment=deployment, entry_reason="Bought the flush")
         ReflectionNoteFactory(deployment=deployment, lessons_text="- Wait for the close")
-        return preview(Deployment.objects.select_related("version", "skill").get(), at=timezone.now())
+        return preview_prompt(Deployment.objects.select_related("version", "skill").get(), at=timezone.now())
 
     prompt = as_owner(trader, write)
 

@@ -20,7 +20,7 @@ from tests.factories.record import (
 from tests.owners import as_owner
 from trading.agent.cost import MEMORY_HEADINGS, context_parts, sample_cost, stored_parts
 from trading.models import Deployment, Skill, SkillDraft, SkillVersion
-from trading.skills.form import GROUPS, LABELS, SkillForm, changes_in_words, described, group_of
+from trading.skills.form import GROUPS, LABELS, SkillForm, describe_changes, describe_payload, find_group
 from trading.skills.patches import BASICS, default_payload
 from trading.skills.schemas import BuiltInTool, SkillPayload, parse_payload
 from trading.skills.services import patch_draft, save_draft, start_draft
@@ -55,7 +55,7 @@ def typed(payload=None, *, seen: str = "", **values) -> dict[str, object]:
     """Return what a browser sends of the form that shows a payload, with some fields typed over."""
     form = SkillForm(payload=payload or default_payload())
     shown = {}
-    for group in form.groups():
+    for group in form.list_groups():
         for field in group.fields:
             value = field.field.prepare_value(field.value()) if hasattr(field.field, "prepare_value") else field.value()
             if value not in (None, False):
@@ -155,13 +155,13 @@ def test_skills_takes_as_many_queries_for_many_as_for_one(client, trader, django
 
 def test_form_has_each_field_of_the_schema_under_a_heading_once():
     form = SkillForm(payload=default_payload())
-    shown = [field.name for group in form.groups() for field in group.fields]
+    shown = [field.name for group in form.list_groups() for field in group.fields]
 
     assert sorted(shown) == sorted(LABELS)
     assert {path.split(".")[0] for path in shown} == SkillPayload.model_fields.keys()
-    assert {group_of(path) for path in BASICS} == {"basics"}
-    assert all(group.fields for group in form.groups())
-    assert [group.name for group in form.groups()] == [*GROUPS]
+    assert {find_group(path) for path in BASICS} == {"basics"}
+    assert all(group.fields for group in form.list_groups())
+    assert [group.name for group in form.list_groups()] == [*GROUPS]
 
 
 def test_form_of_a_payload_says_the_payload():
@@ -744,7 +744,7 @@ def test_described_leaves_out_what_is_switched_off():
     payload = parse_payload({**WHOLE, "context": {"symbols": ["BTC"]}}).stored()
     payload["context"]["memory"]["reflection"]["cadence"] = "daily"
 
-    labels = {said.label for _, fields in described(payload) for said in fields}
+    labels = {said.label for _, fields in describe_payload(payload) for said in fields}
 
     assert "Hour of the daily reflection (UTC)" in labels
     assert "Closed trades between two reflections" not in labels
@@ -754,13 +754,13 @@ def test_described_says_that_servers_of_tools_are_not_called_yet():
     servers = [{"name": name, "url": f"https://{name.lower()}.example/mcp"} for name in ("Charts", "Flows")]
     payload = parse_payload({**WHOLE, "tools": {"mcp_servers": servers}}).stored()
 
-    [text] = [said.text for _, fields in described(payload) for said in fields if said.label == LABELS[SERVERS]]
+    [text] = [said.text for _, fields in describe_payload(payload) for said in fields if said.label == LABELS[SERVERS]]
 
     assert text.splitlines() == [f"{one['name']} {one['url']} (kept, not called yet)" for one in servers]
 
 
 def test_changes_in_words_names_an_unknown_field_by_its_path():
-    [change] = changes_in_words([("context.gone", 2.0, None)])
+    [change] = describe_changes([("context.gone", 2.0, None)])
 
     assert (change.label, change.before, change.after) == ("context.gone", "2", "")
 

@@ -8,7 +8,7 @@ from django.utils import timezone
 from config.lib.owned import owned
 from config.lib.work.commands import KeelCommand, user_by_email
 from trading.management.owners import add_optional_user_argument, find_deployment_owner
-from trading.reviews.reflection import Outcome, Reflected, list_due, list_everybodys_due, list_reviewable, reflect_all
+from trading.reviews.reflection import Outcome, ReflectionResult, list_all_due, list_due, list_reviewable, reflect_all
 
 
 class Command(KeelCommand):
@@ -46,7 +46,7 @@ class Command(KeelCommand):
         self, email: str | None, deployment_id: UUID | None, is_forced: bool, now: datetime
     ) -> list[tuple[int, UUID]]:
         if email is None and deployment_id is None:
-            return list_everybodys_due(now)
+            return list_all_due(now)
         user = find_deployment_owner(deployment_id, email=email) if deployment_id else user_by_email(email or "")
         with owned(user):
             listed = list_reviewable() if is_forced else list_due(now)
@@ -54,7 +54,7 @@ class Command(KeelCommand):
             listed = [deployment_id] if is_forced or deployment_id in listed else []
         return [(user.pk, listed_id) for listed_id in listed]
 
-    def _say_outcome(self, reflected: Reflected) -> None:
+    def _say_outcome(self, reflected: ReflectionResult) -> None:
         note = reflected.note
         words = f"{reflected.deployment_id}: {reflected.outcome}"
         if note is not None:

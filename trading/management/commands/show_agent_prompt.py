@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from config.lib.owned import owned
 from config.lib.work.commands import KeelCommand
-from trading.agent.context import preview
+from trading.agent.context import preview_prompt
 from trading.management.arguments import instant_argument
 from trading.management.owners import add_optional_user_argument, find_deployment_owner
 from trading.models import DecisionSnapshot
@@ -34,6 +34,6 @@ class Command(KeelCommand):
             if sent is not None:
                 system, context = sent.system_prompt, sent.context
             else:
-                prompt = preview(get_deployment(deployment), at=at)
+                prompt = preview_prompt(get_deployment(deployment), at=at)
                 system, context = prompt.system, prompt.context
         self.say(f"{system}\n\n{context}", system=system, context=context, was_sent=sent is not None)

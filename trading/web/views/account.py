@@ -24,19 +24,19 @@ TIER_SKIPPED = "tier_skipped"  # in the session
 
 @require_http_methods(["GET", "POST"])
 @owned_view
-def profile(request: AuthedRequest) -> HttpResponse:
+def edit_profile(request: AuthedRequest) -> HttpResponse:
     """Show and save the trader's own settings."""
     form = ProfileForm(request.POST or None, instance=request.user)
     if request.method == "POST" and form.is_valid():
         form.save()
         messages.success(request, "Saved.")
         return redirect("trading:profile")
-    return _profile(request, form=form, status=422 if form.errors else 200)
+    return _render_profile(request, form=form, status=422 if form.errors else 200)
 
 
 @require_POST
 @owned_view
-def tier(request: AuthedRequest) -> HttpResponse:
+def set_tier(request: AuthedRequest) -> HttpResponse:
     """Note how much the trader has traded, or that they do not want to be asked in this session."""
     chosen = request.POST.get("tier", "")
     if not chosen:
@@ -67,7 +67,7 @@ def add_token(request: AuthedRequest) -> HttpResponse:
     now = timezone.now()
     form = TokenForm(request.POST)
     if not form.is_valid():
-        return _profile(request, token_form=form, status=422)
+        return _render_profile(request, token_form=form, status=422)
     try:
         with owned_tx(request.user):
             row, token = create_token(
@@ -78,13 +78,13 @@ def add_token(request: AuthedRequest) -> HttpResponse:
             )
     except DomainError as error:
         form.add_error(None, str(error))
-        return _profile(request, token_form=form, status=error.http_status)
-    return _profile(request, made=row, token=token, status=201)
+        return _render_profile(request, token_form=form, status=error.http_status)
+    return _render_profile(request, made=row, token=token, status=201)
 
 
 @require_POST
 @owned_view
-def revoke(request: AuthedRequest, token_id: UUID) -> HttpResponse:
+def end_token(request: AuthedRequest, token_id: UUID) -> HttpResponse:
     """End a token."""
     try:
         with owned_tx(request.user):
@@ -95,7 +95,7 @@ def revoke(request: AuthedRequest, token_id: UUID) -> HttpResponse:
     return redirect(f"{reverse('trading:profile')}#tokens")
 
 
-def _profile(
+def _render_profile(
     request: AuthedRequest,
     *,
     form: ProfileForm | None = None,
@@ -117,7 +117,7 @@ def _profile(
 
 @require_POST
 @login_not_required
-def theme(request: AuthedRequest) -> HttpResponse:
+def set_theme(request: AuthedRequest) -> HttpResponse:
     """Keep the theme in a cookie, so that the server draws the page in it and nothing flashes."""
     chosen = request.POST.get("theme", "auto")
     response = redirect(safe_next(request, reverse("home")))

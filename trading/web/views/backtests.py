@@ -33,9 +33,9 @@ from trading.record.backtests import (
 )
 from trading.record.notes import list_notes
 from trading.skills.queries import SkillNotFound
-from trading.web.filters import DAY, BacktestRangeForm, PageOfForm, range_of
+from trading.web.filters import DAY, BacktestRangeForm, PageOfForm, get_instants
 from trading.web.forms import BacktestForm
-from trading.web.views.deployments import decisions_of
+from trading.web.views.deployments import list_decisions
 from trading.web.views.fragments import PageRequest, goes_into
 
 USUAL_DAYS = 30
@@ -45,23 +45,25 @@ USUAL_DAYS = 30
 @never_cache
 @vary_on_headers("HX-Request", "HX-Target")
 @owned_view
-def backtests(request: PageRequest) -> HttpResponse:
+def show_backtests(request: PageRequest) -> HttpResponse:
     """List the runs, and start one; to htmx, the list alone while something runs, or what bars a range has."""
     now = timezone.now()
     if request.method == "POST":
-        return _start(request, now)
+        return _start_run(request, now)
     if goes_into(request, "backtest-bars"):
-        return TemplateResponse(request, "trading/_backtest_bars.html", {"bars": _bars(_asked(request.GET), now)})
+        return TemplateResponse(
+            request, "trading/_backtest_bars.html", {"bars": _count_bars(_parse_query(request.GET), now)}
+        )
     if goes_into(request, "backtest-runs"):
-        return TemplateResponse(request, "trading/_backtest_runs.html", _listing(request))
-    return _page(request, now)
+        return TemplateResponse(request, "trading/_backtest_runs.html", _list_runs(request))
+    return _render_page(request, now)
 
 
 @require_safe
 @never_cache
 @vary_on_headers("HX-Request", "HX-Target")
 @owned_view
-def backtest(request: PageRequest, run_id: UUID) -> HttpResponse:
+def show_run(request: PageRequest, run_id: UUID) -> HttpResponse:
     """Show one run; to htmx, the part that changes while it is under way."""
     try:
         shown = show_backtest(run_id)
@@ -72,14 +74,14 @@ def backtest(request: PageRequest, run_id: UUID) -> HttpResponse:
     # The piece is asked for every few seconds; the record comes with the last, when it is whole.
     if not is_piece or shown.numbers is not None:
         here = reverse("trading:backtest", args=[run_id])
-        decisions = decisions_of(shown.run.deployment_id, request.GET, here=here)
+        decisions = list_decisions(shown.run.deployment_id, request.GET, here=here)
         context |= {**decisions, "notes": list_notes(shown.run.deployment_id), "is_piece": is_piece}
     return TemplateResponse(request, "trading/_backtest_run.html" if is_piece else "trading/backtest.html", context)
 
 
 @require_POST
 @owned_view
-def cancel(request: AuthedRequest, run_id: UUID) -> HttpResponse:
+def cancel_run(request: AuthedRequest, run_id: UUID) -> HttpResponse:
     """End a run that waits or runs."""
     try:
         with owned_tx(request.user):
@@ -93,23 +95,23 @@ def cancel(request: AuthedRequest, run_id: UUID) -> HttpResponse:
     return redirect("trading:backtest", run_id)
 
 
-def _start(request: PageRequest, now: datetime) -> HttpResponse:
+def _start_run(request: PageRequest, now: datetime) -> HttpResponse:
     form = BacktestForm(request.POST, skills=list_backtest_skills())
     if form.is_valid():
         try:
-            run = _started(request, form, now)
+            run = _queue_run(request, form, now)
         except (BacktestRefused, SkillNotFound) as error:
             form.add_error(None, str(error))
         else:
             messages.success(request, "The backtest waits for its runner. This page shows how far it is.")
             return redirect("trading:backtest", run.pk)
-    return _page(request, now, form, status=422)
+    return _render_page(request, now, form, status=422)
 
 
-def _started(request: PageRequest, form: BacktestForm, now: datetime) -> BacktestRun:
+def _queue_run(request: PageRequest, form: BacktestForm, now: datetime) -> BacktestRun:
     given = form.cleaned_data
     skill_id = UUID(given["skill"])
-    starts_at, ends_at = range_of(given["first_day"], given["last_day"], now)
+    starts_at, ends_at = get_instants(given["first_day"], given["last_day"], now)
     bars = count_bars(skill_id, starts_at, ends_at)
     if starts_at < ends_at and not bars.total:
         symbols = ", ".join(one.symbol for one in bars.symbols)
@@ -130,19 +132,21 @@ def _started(request: PageRequest, form: BacktestForm, now: datetime) -> Backtes
         )
 
 
-def _page(request: PageRequest, now: datetime, form: BacktestForm | None = None, *, status: int = 200) -> HttpResponse:
+def _render_page(
+    request: PageRequest, now: datetime, form: BacktestForm | None = None, *, status: int = 200
+) -> HttpResponse:
     if form is None:
         skills = list_backtest_skills()
-        initial = _usual(skills, _asked(request.GET), now)
-        form, bars = BacktestForm(skills=skills, initial=initial), _bars(initial, now)
+        initial = _suggest_values(skills, _parse_query(request.GET), now)
+        form, bars = BacktestForm(skills=skills, initial=initial), _count_bars(initial, now)
     else:
-        bars = _bars(form.cleaned_data, now)
+        bars = _count_bars(form.cleaned_data, now)
     has_skills = bool(list(form["skill"].subwidgets))
-    context = {**_listing(request), "form": form, "bars": bars, "has_skills": has_skills}
+    context = {**_list_runs(request), "form": form, "bars": bars, "has_skills": has_skills}
     return TemplateResponse(request, "trading/backtests.html", context, status=status)
 
 
-def _listing(request: PageRequest) -> dict[str, object]:
+def _list_runs(request: PageRequest) -> dict[str, object]:
     asked = PageOfForm(request.GET)
     page = get_backtest_page(asked.known.get("page", 1))
     home = reverse("trading:backtests")
@@ -150,7 +154,7 @@ def _listing(request: PageRequest) -> dict[str, object]:
     return {"page": page, "links": {"here": here, **ways_on(page, lambda number: f"{home}?page={number}")}}
 
 
-def _usual(skills: list[tuple[str, str]], asked: dict[str, Any], now: datetime) -> dict[str, object]:
+def _suggest_values(skills: list[tuple[str, str]], asked: dict[str, Any], now: datetime) -> dict[str, object]:
     """Return what the form begins with: the skill of the address, or the last changed, and its last days with bars."""
     known = {skill_id for skill_id, _ in skills}
     skill_id = str(asked["skill"]) if str(asked.get("skill")) in known else next(iter(known), "")
@@ -164,18 +168,18 @@ def _usual(skills: list[tuple[str, str]], asked: dict[str, Any], now: datetime) 
     return {**usual, **{name: value for name, value in asked.items() if value and name != "skill"}}
 
 
-def _asked(query: QueryDict) -> dict[str, object]:
+def _parse_query(query: QueryDict) -> dict[str, object]:
     form = BacktestRangeForm(query)
     form.is_valid()
     return form.cleaned_data
 
 
-def _bars(given: dict[str, Any], now: datetime) -> BarsInRange | None:
+def _count_bars(given: dict[str, Any], now: datetime) -> BarsInRange | None:
     """Count the bars for what a form says; None if it does not say enough."""
     skill_id, first, last = given.get("skill"), given.get("first_day"), given.get("last_day")
     if not (skill_id and first and last) or last < first:
         return None
     try:
-        return count_bars(UUID(str(skill_id)), *range_of(first, last, now))
+        return count_bars(UUID(str(skill_id)), *get_instants(first, last, now))
     except SkillNotFound:
         return None

@@ -11,23 +11,23 @@ from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from config.lib.web import owned_view, zone_named
-from trading.web.calendar import EVENTS_SHOWN, show_calendar
+from trading.web.calendar import EVENTS_SHOWN, get_calendar
 from trading.web.filters import DAY, CalendarForm
-from trading.web.views.fragments import PageRequest, goes_into, results
+from trading.web.views.fragments import PageRequest, goes_into, render_results
 
 
 @require_safe
 @never_cache
 @vary_on_headers("HX-Request", "HX-Target")
 @owned_view
-def calendar(request: PageRequest) -> HttpResponse:
+def show_calendar(request: PageRequest) -> HttpResponse:
     """Show the events of the days that are asked for, by default four weeks; to the filters, the days alone."""
     now, zone = timezone.now(), zone_named(request.user.time_zone)
     today = now.astimezone(zone).date()
     filters = CalendarForm(request.GET, today=today)
     known = filters.known
-    first, last = filters.days(known)
-    shown = show_calendar(
+    first, last = filters.get_days(known)
+    shown = get_calendar(
         datetime.combine(first, time(), zone),
         datetime.combine(last + DAY, time(), zone),
         kinds=known.get("kind", ()),
@@ -47,10 +47,12 @@ def calendar(request: PageRequest) -> HttpResponse:
         "is_narrowed": bool(known),
         "links": {
             "clear": home,
-            "before": home + filters.query(first_day=first - days, last_day=first - DAY),
-            "after": home + filters.query(first_day=last + DAY, last_day=last + days),
+            "before": home + filters.build_query(first_day=first - days, last_day=first - DAY),
+            "after": home + filters.build_query(first_day=last + DAY, last_day=last + days),
         },
     }
     if goes_into(request, "results"):
-        return results(request, "trading/_calendar_days.html", context, here=home + filters.query(), typed="symbols")
+        return render_results(
+            request, "trading/_calendar_days.html", context, here=home + filters.build_query(), typed="symbols"
+        )
     return TemplateResponse(request, "trading/calendar.html", context)

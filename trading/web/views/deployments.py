@@ -17,7 +17,7 @@ from django.views.decorators.http import require_POST, require_safe
 from config.lib.owned import owned, owned_tx
 from config.lib.paging import ways_on
 from config.lib.web import AuthedRequest, owned_view
-from trading.agent.context import preview
+from trading.agent.context import preview_prompt
 from trading.agent.cost import context_parts, cost_of, stored_parts, system_parts, tools_part
 from trading.models import BrokerKind, CommandKind, Deployment, WorkStatus
 from trading.record.decisions import (
@@ -108,7 +108,7 @@ LIVE_COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
 @require_safe
 @never_cache
 @owned_view
-def deployments(request: AuthedRequest) -> HttpResponse:
+def show_deployments(request: AuthedRequest) -> HttpResponse:
     """List the deployments, with what they hold and what they were refused."""
     now = timezone.now()
     listed = list_deployments(now)
@@ -132,7 +132,7 @@ def deployments(request: AuthedRequest) -> HttpResponse:
 @require_safe
 @never_cache
 @owned_view
-def deployment(request: AuthedRequest, deployment_id: UUID) -> HttpResponse:
+def show_deployment(request: AuthedRequest, deployment_id: UUID) -> HttpResponse:
     """Show a deployment and its record."""
     now = timezone.now()
     with or_404():
@@ -155,7 +155,7 @@ def deployment(request: AuthedRequest, deployment_id: UUID) -> HttpResponse:
         "trades_total": trades.page.total,
         "notes": list_notes(shown.pk),
         "note": find_active_note(shown),
-        **decisions_of(shown.pk, request.GET, here=reverse("trading:deployment", args=[shown.pk])),
+        **list_decisions(shown.pk, request.GET, here=reverse("trading:deployment", args=[shown.pk])),
         "is_live": is_live,
         "commands": commands,
         "has_waiting": any(one.status in {WorkStatus.PENDING, WorkStatus.RUNNING} for one in commands),
@@ -166,7 +166,7 @@ def deployment(request: AuthedRequest, deployment_id: UUID) -> HttpResponse:
 
 @require_POST
 @owned_view
-def command(request: AuthedRequest, deployment_id: UUID) -> HttpResponse:
+def send_command(request: AuthedRequest, deployment_id: UUID) -> HttpResponse:
     """Tell the runner what to do with a deployment."""
     with or_404():
         shown = get_deployment(deployment_id)
@@ -199,7 +199,7 @@ def keep_note(request: AuthedRequest, deployment_id: UUID, note_id: UUID) -> Htt
 @require_safe
 @never_cache
 @owned_view
-def decision(request: AuthedRequest, deployment_id: UUID, tick: int) -> HttpResponse:
+def show_decision(request: AuthedRequest, deployment_id: UUID, tick: int) -> HttpResponse:
     """Show one decision: what was sent, what came back and what was said to it, as stored."""
     with or_404():
         shown, found = get_deployment(deployment_id, or_backtest=True), get_decision(deployment_id, tick)
@@ -220,7 +220,7 @@ def decision(request: AuthedRequest, deployment_id: UUID, tick: int) -> HttpResp
     return TemplateResponse(request, "trading/decision.html", context)
 
 
-def decisions_of(deployment_id: UUID, query: QueryDict, *, here: str) -> dict[str, object]:
+def list_decisions(deployment_id: UUID, query: QueryDict, *, here: str) -> dict[str, object]:
     """Return what `trading/_decisions.html` shows on the page at `here`: the decisions that its address asks for."""
     asked = DecisionFilterForm(query, auto_id="decisions-%s")
     verdict = asked.known.get("verdict", "")
@@ -232,9 +232,9 @@ def decisions_of(deployment_id: UUID, query: QueryDict, *, here: str) -> dict[st
         "is_narrowed": bool(verdict),
         "links": {
             "here": f"{here}#decisions",
-            **ways_on(page, lambda number: f"{here}{asked.query(page=number)}#decisions"),
-            "csv": export + asked.query(format="csv", page=None),
-            "json": export + asked.query(format="json", page=None),
+            **ways_on(page, lambda number: f"{here}{asked.build_query(page=number)}#decisions"),
+            "csv": export + asked.build_query(format="csv", page=None),
+            "json": export + asked.build_query(format="json", page=None),
         },
     }
 
@@ -257,19 +257,19 @@ def export_decisions(request: AuthedRequest, deployment_id: UUID) -> HttpRespons
 @require_safe
 @never_cache
 @owned_view
-def agent_prompt(request: AuthedRequest, deployment_id: UUID) -> HttpResponse:
+def show_prompt(request: AuthedRequest, deployment_id: UUID) -> HttpResponse:
     """Show what the agent would see if it ticked now, part by part, with what each costs."""
     now = timezone.now()
     with or_404():
         shown = get_deployment(deployment_id)
     return TemplateResponse(
-        request, "trading/agent_prompt.html", {"deployment": shown, "at": now, **_prompt(shown, now)}
+        request, "trading/agent_prompt.html", {"deployment": shown, "at": now, **_describe_prompt(shown, now)}
     )
 
 
-def _prompt(shown: Deployment, now: datetime) -> dict[str, object]:
+def _describe_prompt(shown: Deployment, now: datetime) -> dict[str, object]:
     payload = parse_payload(shown.version.payload)
-    prompt = preview(shown, at=now)
+    prompt = preview_prompt(shown, at=now)
     system, context = system_parts(prompt), context_parts(prompt.context)
     return {
         "simulated": mark_positions([(shown, [])], now).simulated,

@@ -25,7 +25,7 @@ from config.lib.owned import owned_tx
 from config.lib.web import AuthedRequest, owned_view
 from trading.agent.cost import find_sample_cost
 from trading.models import Skill, SkillDraft, SkillVersion
-from trading.skills.form import SkillForm, described, problems_in_words
+from trading.skills.form import SkillForm, describe_payload, describe_problems
 from trading.skills.lint import Severity, lint_draft
 from trading.skills.patches import default_payload, merge_patch
 from trading.skills.queries import find_open_draft, get_skill, get_version
@@ -44,7 +44,7 @@ from trading.skills.services import (
 from trading.skills.templates import TEMPLATES
 from trading.web.forms import DraftActForm
 from trading.web.views.account import asks_for_tier
-from trading.web.views.skills import REFUSED, or_404, prompt_cost
+from trading.web.views.skills import REFUSED, describe_cost, or_404
 
 CONFLICT: Final = HTTPStatus.CONFLICT
 CHANGED_ELSEWHERE: Final = (
@@ -119,7 +119,7 @@ class _Edited:
 @owned_view
 def new_skill(request: AuthedRequest) -> HttpResponse:
     """Show the draft of a new skill, and do what is asked of it."""
-    return _edit(request, None)
+    return _edit_draft(request, None)
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -131,7 +131,7 @@ def edit_skill(request: AuthedRequest, skill_id: UUID) -> HttpResponse:
         skill = get_skill(skill_id)
     try:
         if skill.archived_at is None:
-            return _edit(request, skill)
+            return _edit_draft(request, skill)
     except SkillArchived:
         pass  # in another tab, meanwhile
     messages.info(request, ARCHIVED)
@@ -143,7 +143,7 @@ def edit_skill(request: AuthedRequest, skill_id: UUID) -> HttpResponse:
 @owned_view
 def new_preview(request: AuthedRequest) -> HttpResponse:
     """Show the draft of a new skill alone, unless it is as it was seen."""
-    return _piece(request, None)
+    return _render_piece(request, None)
 
 
 @require_safe
@@ -155,95 +155,97 @@ def edit_preview(request: AuthedRequest, skill_id: UUID) -> HttpResponse:
         skill = get_skill(skill_id)
     if skill.archived_at is not None:
         raise Http404
-    return _piece(request, skill)
+    return _render_piece(request, skill)
 
 
-def _edit(request: AuthedRequest, skill: Skill | None) -> HttpResponse:
+def _edit_draft(request: AuthedRequest, skill: Skill | None) -> HttpResponse:
     edited = _Edited(skill, find_open_draft(skill.pk if skill else None))
     is_form = "form" in (request.GET.get("view"), request.POST.get("view"))
     if request.method != "POST":
-        return _editor(request, edited, _form(edited)) if is_form else _previewed(request, edited)
+        return _render_form(request, edited, _build_form(edited)) if is_form else _render_preview(request, edited)
     asked = DraftActForm(request.POST)
-    act, template = asked.asked()
+    act, template = asked.parse_act()
     if act == "discard":
-        return _discard(request, edited)
+        return _discard_open(request, edited)
     is_fresh = asked.cleaned_data.get("seen", "") == edited.seen
     with or_404():  # the draft may be saved or discarded in another tab meanwhile
         if is_form:
-            return _write(request, edited, act, template, is_fresh=is_fresh)
-        return _act(request, edited, act, template, is_fresh=is_fresh)
+            return _act_on_form(request, edited, act, template, is_fresh=is_fresh)
+        return _act_on_preview(request, edited, act, template, is_fresh=is_fresh)
 
 
-def _act(request: AuthedRequest, edited: _Edited, act: str, template: str, *, is_fresh: bool) -> HttpResponse:
+def _act_on_preview(
+    request: AuthedRequest, edited: _Edited, act: str, template: str, *, is_fresh: bool
+) -> HttpResponse:
     """Do what is asked of a draft as it stands."""
     match act:
         case "template":
             return _start_from(request, edited, template)
         case "save" | "save_over":
-            return _save_seen(request, edited, over_newer=act == "save_over", is_fresh=is_fresh)
+            return _save_preview(request, edited, over_newer=act == "save_over", is_fresh=is_fresh)
     if edited.draft is not None:
         messages.success(request, "Draft kept.")
     return redirect(edited.place)
 
 
-def _save_seen(request: AuthedRequest, edited: _Edited, *, over_newer: bool, is_fresh: bool) -> HttpResponse:
+def _save_preview(request: AuthedRequest, edited: _Edited, *, over_newer: bool, is_fresh: bool) -> HttpResponse:
     """Make the draft a version, if it says what the page has shown."""
     if edited.draft is None:
-        return _previewed(request, edited, problem="There is no draft to save.", status=CONFLICT)
+        return _render_preview(request, edited, problem="There is no draft to save.", status=CONFLICT)
     if not is_fresh:
-        return _previewed(request, edited, problem=CHANGED_MEANWHILE, status=CONFLICT)
+        return _render_preview(request, edited, problem=CHANGED_MEANWHILE, status=CONFLICT)
     try:
         with owned_tx(request.user):
             version = save_draft(draft_id=edited.draft.pk, over_newer=over_newer, now=timezone.now())
     except PayloadInvalid:
-        return _previewed(request, edited, problem=NOT_WHOLE, status=REFUSED)
+        return _render_preview(request, edited, problem=NOT_WHOLE, status=REFUSED)
     except SkillNameTaken as error:
-        return _previewed(request, edited, problem=f"{error} Nothing was saved.", status=CONFLICT)
+        return _render_preview(request, edited, problem=f"{error} Nothing was saved.", status=CONFLICT)
     except DraftOutdated:  # the preview says so, and offers to save nevertheless
-        return _previewed(request, edited, status=CONFLICT)
-    return _saved(request, edited.draft, version)
+        return _render_preview(request, edited, status=CONFLICT)
+    return _redirect_saved(request, edited.draft, version)
 
 
-def _previewed(
+def _render_preview(
     request: AuthedRequest, edited: _Edited, *, problem: str = "", status: int = HTTPStatus.OK
 ) -> HttpResponse:
-    context = {**_shown(edited), "problem": problem, "asks_for_tier": asks_for_tier(request)}
+    context = {**_describe_draft(edited), "problem": problem, "asks_for_tier": asks_for_tier(request)}
     return TemplateResponse(request, "trading/skill_draft.html", context, status=status)
 
 
-def _piece(request: AuthedRequest, skill: Skill | None) -> HttpResponse:
+def _render_piece(request: AuthedRequest, skill: Skill | None) -> HttpResponse:
     edited = _Edited(skill, find_open_draft(skill.pk if skill else None))
     if request.GET.get("seen") == edited.seen:
         return HttpResponse(status=HTTPStatus.NO_CONTENT)
-    return TemplateResponse(request, "trading/_draft_preview.html", _shown(edited))
+    return TemplateResponse(request, "trading/_draft_preview.html", _describe_draft(edited))
 
 
-def _shown(edited: _Edited) -> dict[str, object]:
+def _describe_draft(edited: _Edited) -> dict[str, object]:
     """Return what the preview shows, for its template."""
     payload = edited.payload
     weighty = [finding for finding in lint_draft(payload) if finding.severity != Severity.INFO]
     return {
         "edited": edited,
         "name": payload.get("name", ""),
-        "groups": described(payload),
-        "missing": problems_in_words(list_save_problems(payload), payload) if edited.draft else [],
+        "groups": describe_payload(payload),
+        "missing": describe_problems(list_save_problems(payload), payload) if edited.draft else [],
         "findings": weighty if edited.draft else [],
         "starters": STARTERS,
         "templates": TEMPLATES,
-        **prompt_cost(payload),
+        **describe_cost(payload),
     }
 
 
-def _write(request: AuthedRequest, edited: _Edited, act: str, template: str, *, is_fresh: bool) -> HttpResponse:
+def _act_on_form(request: AuthedRequest, edited: _Edited, act: str, template: str, *, is_fresh: bool) -> HttpResponse:
     """Keep what was typed as a draft, then do what is asked of it."""
-    form = _form(edited, request)
+    form = _build_form(edited, request)
     if not form.is_valid():
         if act in {"save", "save_over"}:
-            form.add_problems(_problems(edited, form))  # all that is wrong at once
-        return _editor(request, edited, form, status=REFUSED)
+            form.add_problems(_list_form_problems(edited, form))  # all that is wrong at once
+        return _render_form(request, edited, form, status=REFUSED)
     if not is_fresh:
         form.add_error(None, CHANGED_ELSEWHERE)
-        return _editor(request, edited, form, status=CONFLICT)
+        return _render_form(request, edited, form, status=CONFLICT)
     try:
         with owned_tx(request.user):
             now = timezone.now()
@@ -251,26 +253,26 @@ def _write(request: AuthedRequest, edited: _Edited, act: str, template: str, *, 
             draft = patch_draft(draft_id=draft.pk, patch=form.patch(), now=now)
     except PayloadInvalid as error:
         form.add_problems(error.errors)
-        return _editor(request, edited, form, status=REFUSED)
+        return _render_form(request, edited, form, status=REFUSED)
     kept = _Edited(edited.skill, draft)
     match act:
         case "template":
             return _start_from(request, kept, template, back_to=kept.form)
         case "save" | "save_over":
-            return _save(request, kept, form, over_newer=act == "save_over")
+            return _save_form(request, kept, form, over_newer=act == "save_over")
     messages.success(request, "Kept as a draft.")
     _warn_of_cost(request, kept.payload)
     return redirect("trading:skills")
 
 
-def _problems(edited: _Edited, form: SkillForm) -> list[FieldError]:
+def _list_form_problems(edited: _Edited, form: SkillForm) -> list[FieldError]:
     try:
         return list_problems(merge_patch(edited.payload, form.patch()))
     except PayloadInvalid as error:
         return error.errors
 
 
-def _save(request: AuthedRequest, kept: _Edited, form: SkillForm, *, over_newer: bool) -> HttpResponse:
+def _save_form(request: AuthedRequest, kept: _Edited, form: SkillForm, *, over_newer: bool) -> HttpResponse:
     """Make the draft a version; what keeps it from being one stands beside its field, and the draft stays."""
     assert kept.draft is not None
     try:
@@ -278,21 +280,21 @@ def _save(request: AuthedRequest, kept: _Edited, form: SkillForm, *, over_newer:
             version = save_draft(draft_id=kept.draft.pk, over_newer=over_newer, now=timezone.now())
     except PayloadInvalid as error:
         form.add_problems(error.errors)
-        return _editor(request, kept, form, is_kept=True, status=REFUSED)
+        return _render_form(request, kept, form, is_kept=True, status=REFUSED)
     except SkillNameTaken as error:
         form.add_error("name", str(error))
-        return _editor(request, kept, form, is_kept=True, status=CONFLICT)
+        return _render_form(request, kept, form, is_kept=True, status=CONFLICT)
     except DraftOutdated as error:
-        return _editor(request, kept, form, is_kept=True, outdated=str(error), status=CONFLICT)
-    return _saved(request, kept.draft, version)
+        return _render_form(request, kept, form, is_kept=True, outdated=str(error), status=CONFLICT)
+    return _redirect_saved(request, kept.draft, version)
 
 
-def _form(edited: _Edited, request: AuthedRequest | None = None) -> SkillForm:
+def _build_form(edited: _Edited, request: AuthedRequest | None = None) -> SkillForm:
     fixed = edited.skill.trading_style if edited.skill else ""
     return SkillForm(request.POST if request else None, payload=edited.payload, fixed_style=fixed)
 
 
-def _editor(
+def _render_form(
     request: AuthedRequest,
     edited: _Edited,
     form: SkillForm,
@@ -304,17 +306,17 @@ def _editor(
     context = {
         "edited": edited,
         "form": form,
-        "groups": form.groups(),
+        "groups": form.list_groups(),
         "is_kept": is_kept,
         "has_field_errors": any(name != NON_FIELD_ERRORS for name in form.errors),
         "outdated": outdated,
         "templates": TEMPLATES,
-        **prompt_cost(_typed(edited, form)),
+        **describe_cost(_merge_input(edited, form)),
     }
     return TemplateResponse(request, "trading/skill_form.html", context, status=status)
 
 
-def _typed(edited: _Edited, form: SkillForm) -> Mapping[str, object]:
+def _merge_input(edited: _Edited, form: SkillForm) -> Mapping[str, object]:
     """Return what the form shows, as far as it can be read: the fields that are wrong say what they said before."""
     if not form.is_bound:
         return edited.payload
@@ -324,7 +326,7 @@ def _typed(edited: _Edited, form: SkillForm) -> Mapping[str, object]:
         return edited.payload
 
 
-def _saved(request: AuthedRequest, draft: SkillDraft, version: SkillVersion) -> HttpResponse:
+def _redirect_saved(request: AuthedRequest, draft: SkillDraft, version: SkillVersion) -> HttpResponse:
     if version.version == draft.base_version:
         messages.info(request, f"Nothing had changed: version {version.version} stands.")
     else:
@@ -342,7 +344,7 @@ def _start_from(request: AuthedRequest, edited: _Edited, template: str, *, back_
     return redirect(back_to or edited.home)
 
 
-def _discard(request: AuthedRequest, edited: _Edited) -> HttpResponse:
+def _discard_open(request: AuthedRequest, edited: _Edited) -> HttpResponse:
     if edited.draft is not None:
         with or_404(), owned_tx(request.user):
             discard_draft(draft_id=edited.draft.pk, now=timezone.now())

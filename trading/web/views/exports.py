@@ -27,7 +27,7 @@ def export_rows(
     writers: Mapping[str, Callable[[Iterator[Row]], Iterator[str]]],
 ) -> HttpResponseBase:
     """Send rows as CSV or JSON, as the address asks; `read` returns the page after a cursor."""
-    shape = ExportForm(request.GET).shape()
+    shape = ExportForm(request.GET).get_shape()
     filename = f"keel-{noun}-{timezone.now():%Y-%m-%d}.{shape}"
     lines = writers[shape](_iter_rows(request.user, read))
     return streamed(request, lines, content_type=CONTENT_TYPES[shape], filename=filename)

@@ -20,7 +20,9 @@ def goes_into(request: PageRequest, element_id: str) -> bool:
     return bool(request.htmx) and request.htmx.target == element_id
 
 
-def results(request: PageRequest, template: str, context: dict[str, object], *, here: str, typed: str) -> HttpResponse:
+def render_results(
+    request: PageRequest, template: str, context: dict[str, object], *, here: str, typed: str
+) -> HttpResponse:
     """Answer a bar of filters with the list alone, and have the browser show the address `here`.
 
     Typing on in the field named `typed` stays in one entry of the browser's history; anything else makes a new one.

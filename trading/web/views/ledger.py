@@ -20,17 +20,17 @@ from trading.record.trade_queries import TradeNotFound
 from trading.web.filters import TradeFilterForm
 from trading.web.trades import get_trade_details, get_trades_page, list_trade_choices, read_trades_after
 from trading.web.views.exports import export_rows
-from trading.web.views.fragments import PageRequest, goes_into, results
+from trading.web.views.fragments import PageRequest, goes_into, render_results
 
 
 @require_safe
 @never_cache
 @vary_on_headers("HX-Request", "HX-Target")
 @owned_view
-def trades(request: PageRequest) -> HttpResponse:
+def show_trades(request: PageRequest) -> HttpResponse:
     """List the trades that the address asks for; to the bar of filters, the list alone."""
-    filters = _filters(request.GET)
-    ledger = get_trades_page(filters.wanted(), filters.known.get("page", 1))
+    filters = _build_filters(request.GET)
+    ledger = get_trades_page(filters.to_trade_filter(), filters.known.get("page", 1))
     page, home = ledger.page, reverse("trading:trades")
     export = reverse("trading:export_trades")
     context: dict[str, Any] = {
@@ -39,20 +39,20 @@ def trades(request: PageRequest) -> HttpResponse:
         "page": page,
         "is_narrowed": filters.is_narrowed(),
         "links": {
-            "clear": home + filters.query(**dict.fromkeys(filters.NARROWING), page=None),
-            **ways_on(page, lambda number: home + filters.query(page=number)),
-            "csv": export + filters.query(format="csv", page=None),
-            "json": export + filters.query(format="json", page=None),
+            "clear": home + filters.build_query(**dict.fromkeys(filters.NARROWING), page=None),
+            **ways_on(page, lambda number: home + filters.build_query(page=number)),
+            "csv": export + filters.build_query(format="csv", page=None),
+            "json": export + filters.build_query(format="json", page=None),
             # Where the list is of one kind alone, its words lead nowhere else.
             **{
-                state: "" if "reconciled" in filters.known else home + filters.query(reconciled=state, page=None)
+                state: "" if "reconciled" in filters.known else home + filters.build_query(reconciled=state, page=None)
                 for state in (ReconcileState.ESTIMATED, ReconcileState.GAP)
             },
         },
     }
     if goes_into(request, "results"):
-        here = home + filters.query(page=page.number if page.number > 1 else None)
-        return results(request, "trading/_trades_results.html", context, here=here, typed="q")
+        here = home + filters.build_query(page=page.number if page.number > 1 else None)
+        return render_results(request, "trading/_trades_results.html", context, here=here, typed="q")
     return TemplateResponse(request, "trading/trades.html", context)
 
 
@@ -61,7 +61,7 @@ def trades(request: PageRequest) -> HttpResponse:
 def export_trades(request: AuthedRequest) -> HttpResponseBase:
     """Give all trades that the address asks for as a file, newest entry first."""
     with owned(request.user):
-        which = _filters(request.GET).wanted()
+        which = _build_filters(request.GET).to_trade_filter()
     writers = {"csv": trades_as_csv, "json": trades_as_json}
     return export_rows(request, "trades", read=lambda cursor: read_trades_after(which, cursor), writers=writers)
 
@@ -69,7 +69,7 @@ def export_trades(request: AuthedRequest) -> HttpResponseBase:
 @require_safe
 @never_cache
 @owned_view
-def trade(request: AuthedRequest, trade_id: UUID) -> HttpResponse:
+def show_trade(request: AuthedRequest, trade_id: UUID) -> HttpResponse:
     """Show one trade."""
     try:
         shown = get_trade_details(trade_id)
@@ -78,7 +78,7 @@ def trade(request: AuthedRequest, trade_id: UUID) -> HttpResponse:
     return TemplateResponse(request, "trading/trade.html", {"shown": shown, "trade": shown.trade})
 
 
-def _filters(query: QueryDict) -> TradeFilterForm:
+def _build_filters(query: QueryDict) -> TradeFilterForm:
     try:
         run_id = UUID(query.get("backtests", ""))
     except ValueError:

@@ -24,7 +24,7 @@ from trading.record.deployment_queries import list_skill_deployments
 from trading.record.deployments import deploy_skill
 from trading.record.notes import list_skill_notes
 from trading.record.trade_queries import find_symbols_simulated_for_skill, get_skill_performance
-from trading.skills.form import changes_in_words, described
+from trading.skills.form import describe_changes, describe_payload
 from trading.skills.queries import (
     compare_versions,
     find_open_draft,
@@ -57,7 +57,7 @@ def or_404() -> Iterator[None]:
 @require_safe
 @never_cache
 @owned_view
-def skills(request: AuthedRequest) -> HttpResponse:
+def show_skills(request: AuthedRequest) -> HttpResponse:
     """List the skills and the drafts to resume."""
     listed, archived, drafts = list_skills(), list_archived_skills(), list_open_drafts()
     names = {skill.pk: skill.name for skill in [*(one.skill for one in listed), *archived]}
@@ -74,19 +74,24 @@ def skills(request: AuthedRequest) -> HttpResponse:
 @require_safe
 @never_cache
 @owned_view
-def skill(request: AuthedRequest, skill_id: UUID) -> HttpResponse:
+def show_skill(request: AuthedRequest, skill_id: UUID) -> HttpResponse:
     """Show a skill: what it says, its versions and what differs, how it did, where it runs."""
-    return _skill(request, skill_id, DeployForm())
+    return _render_skill(request, skill_id, DeployForm())
 
 
 @require_safe
 @never_cache
 @owned_view
-def version(request: AuthedRequest, skill_id: UUID, version: int) -> HttpResponse:
+def show_version(request: AuthedRequest, skill_id: UUID, version: int) -> HttpResponse:
     """Show one version of a skill."""
     with or_404():
         shown, found = get_skill(skill_id), get_version(skill_id, version)
-    context = {"skill": shown, "version": found, "groups": described(found.payload), **prompt_cost(found.payload)}
+    context = {
+        "skill": shown,
+        "version": found,
+        "groups": describe_payload(found.payload),
+        **describe_cost(found.payload),
+    }
     return TemplateResponse(request, "trading/version.html", context)
 
 
@@ -96,7 +101,7 @@ def deploy(request: AuthedRequest, skill_id: UUID) -> HttpResponse:
     """Set the newest version to run on paper."""
     form = DeployForm(request.POST)
     if not form.is_valid():
-        return _skill(request, skill_id, form, status=REFUSED)
+        return _render_skill(request, skill_id, form, status=REFUSED)
     with or_404():
         shown = get_skill(skill_id)
         if shown.archived_at is not None:
@@ -123,7 +128,7 @@ def archive(request: AuthedRequest, skill_id: UUID) -> HttpResponse:
     return redirect("trading:skills")
 
 
-def _skill(
+def _render_skill(
     request: AuthedRequest, skill_id: UUID, deploy_form: DeployForm, *, status: int = HTTPStatus.OK
 ) -> HttpResponse:
     with or_404():
@@ -132,34 +137,34 @@ def _skill(
     context = {
         "skill": shown,
         "version": newest,
-        "groups": described(newest.payload),
+        "groups": describe_payload(newest.payload),
         "versions": versions,
         "compare": compare,
-        "compared": _compared(compare, shown, {one.version for one in versions}),
+        "compared": _compare_pair(compare, shown, {one.version for one in versions}),
         "simulated": find_symbols_simulated_for_skill(skill_id),
         "performance": [(BrokerKind(kind).label, one) for kind, one in get_skill_performance(skill_id).items()],
         "deployments": list_skill_deployments(skill_id),
         "notes": list_skill_notes(skill_id),
         "draft": find_open_draft(skill_id),
         "deploy_form": deploy_form,
-        **prompt_cost(newest.payload),
+        **describe_cost(newest.payload),
     }
     return TemplateResponse(request, "trading/skill.html", context, status=status)
 
 
-def _compared(form: CompareForm, shown: Skill, versions: set[int]) -> dict[str, object] | None:
+def _compare_pair(form: CompareForm, shown: Skill, versions: set[int]) -> dict[str, object] | None:
     """Return the two versions that the address names and their differences; None without two that are there."""
-    pair = form.pair()
+    pair = form.parse_pair()
     if pair is None:
         return None
     if not versions.issuperset(pair):
         form.add_error("compare", "This skill has no such versions to compare.")
         return None
     old, new = pair
-    return {"old": old, "new": new, "changes": changes_in_words(compare_versions(shown.pk, old, new))}
+    return {"old": old, "new": new, "changes": describe_changes(compare_versions(shown.pk, old, new))}
 
 
-def prompt_cost(payload: Mapping[str, object]) -> dict[str, object]:
+def describe_cost(payload: Mapping[str, object]) -> dict[str, object]:
     """Return what a skill's prompt costs and whether that is a lot, for a template; no cost before it is whole."""
     cost = find_sample_cost(payload)
     limit = settings.AGENT_DAILY_PROMPT_TOKENS_WARNING
