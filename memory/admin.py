@@ -1,3 +1,5 @@
+"""The admin of memory: read-only."""
+
 from django.contrib import admin
 from django.db.models import Model
 from django.http import HttpRequest
@@ -19,7 +21,7 @@ from memory.models import (
 
 
 class LookOnlyAdmin(admin.ModelAdmin):
-    """Staff may look, not rewrite history: what changes a fact is a service, and it leaves an event."""
+    """A read-only admin: only services change facts, and they log events."""
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Refuse."""
@@ -36,7 +38,7 @@ class LookOnlyAdmin(admin.ModelAdmin):
 
 @admin.register(UserFact)
 class UserFactAdmin(LookOnlyAdmin):
-    """Facts, each version a row; a fact's page shows all versions of its lineage and what was done to them."""
+    """Facts, one row per version, with their lineage and events."""
 
     list_display = ("content", "topic", "category", "user", "source", "confidence", "score", "believed", "created_at")
     list_filter = (
@@ -61,7 +63,7 @@ class UserFactAdmin(LookOnlyAdmin):
 
     @admin.display(description="versions, oldest first")
     def versions(self, fact: UserFact) -> SafeString:
-        """Return the lineage as links, this one in bold."""
+        """Return the lineage as links, this version bold."""
         rows = (
             (
                 reverse("admin:memory_userfact_change", args=[version.pk]),
@@ -75,7 +77,7 @@ class UserFactAdmin(LookOnlyAdmin):
 
     @admin.display(description="events, newest first")
     def events(self, fact: UserFact) -> SafeString:
-        """Return what was done to the lineage."""
+        """Return the events of the lineage."""
         rows = ((str(event), "undone" if event.undone_at else "") for event in list_events(fact.lineage))
         return format_html("<ul>{}</ul>", format_html_join("", "<li>{} {}</li>", rows))
 
@@ -98,7 +100,7 @@ class MemoryEventAdmin(LookOnlyAdmin):
 
 @admin.register(FactLink)
 class FactLinkAdmin(LookOnlyAdmin):
-    """Relations between facts."""
+    """Links between facts."""
 
     list_display = ("from_fact", "relation", "to_fact", "user", "created_at")
     list_filter = ("relation",)
@@ -110,7 +112,7 @@ class FactLinkAdmin(LookOnlyAdmin):
 
 @admin.register(MemoryProposal)
 class MemoryProposalAdmin(LookOnlyAdmin):
-    """The queue of writes that wait for their owner, and what became of them."""
+    """Proposals and their decisions."""
 
     list_display = ("__str__", "kind", "status", "user", "target", "created_at", "decided_at")
     list_filter = ("kind", "status")
@@ -122,7 +124,7 @@ class MemoryProposalAdmin(LookOnlyAdmin):
 
 @admin.register(Tombstone)
 class TombstoneAdmin(LookOnlyAdmin):
-    """What must not be learned again; it holds no words."""
+    """Tombstones; they contain no text."""
 
     list_display = ("created_at", "category", "user", "event")
     list_filter = ("category",)
@@ -133,7 +135,7 @@ class TombstoneAdmin(LookOnlyAdmin):
 
 
 class PlaceMentionInline(admin.TabularInline):
-    """The messages that spoke of a place."""
+    """The messages that mention a place."""
 
     model = PlaceMention
     fields = ("conversation_ref", "message_ref", "mentioned_at")
@@ -146,7 +148,7 @@ class PlaceMentionInline(admin.TabularInline):
 
 @admin.register(Place)
 class PlaceAdmin(LookOnlyAdmin):
-    """Places, with the messages that spoke of them."""
+    """Places with the messages that mention them."""
 
     list_display = ("name", "place_id", "notes", "user", "added_at", "removed_at")
     list_filter = (("removed_at", admin.EmptyFieldListFilter),)

@@ -1,4 +1,4 @@
-"""What memory does by the clock; each is a command, too, which can also be tried dry."""
+"""The scheduled jobs of memory; each is also a command."""
 
 from collections.abc import Callable, Sized
 from datetime import datetime, timedelta
@@ -13,17 +13,17 @@ from memory.learning.decay import report_faded_facts
 
 
 def decay_facts(now: datetime) -> str:
-    """Report the learned facts that have faded out of the prompts since the last report."""
+    """Report the learned facts that faded from prompts."""
     return _run_for_users("facts faded", lambda: report_faded_facts(now=now))
 
 
 def consolidate_facts(now: datetime) -> str:
-    """Propose to merge the facts that say the same."""
+    """Propose merges of facts that say the same."""
     return _run_for_users("merges proposed", lambda: propose_merges(now=now))
 
 
 def enforce_token_limits(now: datetime) -> str:
-    """Archive what is over the limit of the memory document, after the limit was lowered."""
+    """Evict facts over a lowered token limit."""
 
     def enforce() -> Sized:
         lock_memory()

@@ -1,4 +1,4 @@
-"""What a fact's text may be: its shape, its category by topic, and the secrets that are never kept."""
+"""Limits on a fact's text, its category, and secrets never saved."""
 
 import re
 from collections.abc import Collection
@@ -79,14 +79,13 @@ _CARD_NUMBER = re.compile(
 
 
 class FactRefused(DomainError):
-    """The text cannot be a fact; the message says why and what to do."""
+    """The text cannot be a fact; the message gives the reason and the remedy."""
 
 
 def parse_content(text: str) -> str:
-    """Return the text as it is stored: one line of 4 to 500 characters.
+    """Return a fact's text as stored: one line of 4 to 500 characters.
 
-    Raises:
-        FactRefused: it is too short, too long, or holds a secret.
+    Raises FactRefused if it is too short, too long or contains a secret.
     """
     line = one_line(text)
     if not MIN_CONTENT <= len(line) <= MAX_CONTENT:
@@ -96,7 +95,10 @@ def parse_content(text: str) -> str:
 
 
 def parse_summary(text: str) -> str:
-    """Return the shorter line as it is stored, maybe empty. Raises FactRefused: too long, or it holds a secret."""
+    """Return the shorter line as stored, or an empty text.
+
+    Raises FactRefused if it is too long or contains a secret.
+    """
     line = one_line(text)
     if len(line) > MAX_SUMMARY:
         raise FactRefused(f"A summary has at most {MAX_SUMMARY} characters; this one has {len(line)}.")
@@ -105,7 +107,10 @@ def parse_summary(text: str) -> str:
 
 
 def parse_detail(text: str) -> str:
-    """Return the longer detail as it is stored, maybe empty. Raises FactRefused: too long, or it holds a secret."""
+    """Return the detail as stored, or an empty text.
+
+    Raises FactRefused if it is too long or contains a secret.
+    """
     body = clean_text(text).strip()
     if len(body) > MAX_BODY:
         raise FactRefused(f"The detail of a fact has at most {MAX_BODY} characters; this one has {len(body)}.")
@@ -114,7 +119,10 @@ def parse_detail(text: str) -> str:
 
 
 def refuse_secrets(text: str) -> None:
-    """Raise FactRefused if the text holds a password, key, token, card, account or identity number (settled 12)."""
+    """Raise FactRefused if the text contains a secret (settled 12).
+
+    Secrets are passwords, keys, tokens, and card, account or identity numbers.
+    """
     if any(pattern.search(text) for pattern in _SECRET_PATTERNS) or _has_card_number(text):
         raise FactRefused(
             "This looks like a password, a key or a card, account or identity number. Keel never keeps those. "
@@ -133,24 +141,23 @@ def _passes_luhn(digits: str) -> bool:
 
 
 def parse_topic(text: str) -> str:
-    """Return the topic as stored: a slug of at most 32 characters, maybe empty.
+    """Return the topic as stored: a slug of at most 32 characters, or empty.
 
-    Raises:
-        FactRefused: it holds a secret.
+    Raises FactRefused if it contains a secret.
     """
     refuse_secrets(one_line(text))
     return slug(text, max_length=MAX_TOPIC)
 
 
 def find_category(topic: str) -> str:
-    """Return the category that a topic belongs to; `fact` for any other."""
+    """Return the category of a topic, by default `fact`."""
     return _CATEGORY_BY_TOPIC.get(topic, "fact")
 
 
 def filter_topic(topic: str, content: str, in_use: Collection[str]) -> str:
-    """Return the topic, or "" if it holds words that nobody weighed: it stands in the prompt before the fact.
+    """Return the topic, or "" for unchecked words.
 
-    Known topics, those in use, and words of the content itself pass.
+    The prompt shows the topic before the fact. Known topics, topics in use and words of the content pass.
     """
     words = slug(content, max_length=MAX_CONTENT).split("-")
     is_known = find_category(topic) != "fact" or topic in in_use

@@ -70,11 +70,11 @@ class FactsView(ApiView):
 
 
 class RecallView(ApiView):
-    """Finding facts."""
+    """Recall of facts."""
 
     @extend_schema(operation_id="recall_facts", tags=["facts"], parameters=[RecallQuery], responses=RecalledSerializer)
     def get(self, request: ApiRequest) -> Response:
-        """Find current facts by words and by meaning, best first; also those that no prompt carries."""
+        """Find current facts by words and by meaning, best first. Facts that no prompt carries are included."""
         query = self.query(RecallQuery)
         with self.door_closed():
             found = recall_for_user(request.user.pk, **query, now=timezone.now())
@@ -82,7 +82,7 @@ class RecallView(ApiView):
 
 
 class FactView(ApiView):
-    """One fact; the id of any of its versions leads to the newest."""
+    """One fact; the id of any version leads to the newest."""
 
     @extend_schema(operation_id="get_fact", tags=["facts"], responses=FactSerializer)
     def get(self, request: ApiRequest, fact_id: UUID) -> Response:
@@ -91,7 +91,7 @@ class FactView(ApiView):
 
     @extend_schema(operation_id="change_fact", tags=["facts"], request=FactChange, responses=WrittenSerializer)
     def patch(self, request: ApiRequest, fact_id: UUID) -> Response:
-        """Correct a fact: a new version takes the place of the one named, which must be the newest."""
+        """Correct a fact; the id must be that of the newest version."""
         fields = self.body(FactChange)
         with owned_tx(request.user):
             given = {"content": _get_newest(fact_id).content, **fields}
@@ -100,7 +100,7 @@ class FactView(ApiView):
 
     @extend_schema(operation_id="delete_fact", tags=["facts"], responses=WrittenSerializer)
     def delete(self, request: ApiRequest, fact_id: UUID) -> Response:
-        """Put a fact into the trash, from which it can be restored for 30 days."""
+        """Move a fact to the trash, where it can be restored for 30 days."""
         with owned_tx(request.user):
             written = services.delete_fact(fact_id=fact_id, now=timezone.now())
         return Response(WrittenSerializer(written).data)
@@ -116,7 +116,7 @@ class HistoryView(ApiView):
 
 
 class ActView(ApiView):
-    """Something done to a fact that needs no further word."""
+    """An action on a fact without further input."""
 
     act: ClassVar[Act]
 
@@ -142,11 +142,11 @@ RestoreView = _make_act_view("restore", services.restore_fact)
 
 
 class LinksView(ApiView):
-    """The relations of a fact."""
+    """The links of a fact."""
 
     @extend_schema(operation_id="list_links", tags=["facts"], responses=LinksSerializer)
     def get(self, request: ApiRequest, fact_id: UUID) -> Response:
-        """List the relations of a fact to facts that are held true."""
+        """List the links of a fact to believed facts."""
         return Response(LinksSerializer({"links": list_links(_get_newest(fact_id))}).data)
 
     @extend_schema(
@@ -156,7 +156,7 @@ class LinksView(ApiView):
         responses={200: LinksSerializer, 201: LinksSerializer},
     )
     def post(self, request: ApiRequest, fact_id: UUID) -> Response:
-        """Relate a fact to another; 200 when they are so related already."""
+        """Link a fact to another; 200 when that link exists."""
         fields = self.body(LinkInput)
         with owned_tx(request.user):
             fact = _get_newest(fact_id)
@@ -169,11 +169,11 @@ class LinksView(ApiView):
 
 
 class LinkView(ApiView):
-    """One relation."""
+    """One link."""
 
     @extend_schema(operation_id="unlink_facts", tags=["facts"], responses=EventSerializer)
     def delete(self, request: ApiRequest, link_id: UUID) -> Response:
-        """Take a relation away."""
+        """Remove a link."""
         with owned_tx(request.user):
             event = services.unlink_facts(link_id=link_id, now=timezone.now())
         return Response(EventSerializer(event).data)
@@ -198,7 +198,7 @@ def select_facts(
     known_at: datetime | None,
     now: datetime,
 ) -> UserFactQuerySet:
-    """Return the facts that fit, in no order; an empty filter fits all. An instant wins over `state`."""
+    """Return the matching facts, unordered; empty filters match all. An instant overrides `state`."""
     rows = _in_state(state, now)
     if valid_at or known_at:
         rows = UserFact.objects.as_of(valid_at or now, known_at or now)

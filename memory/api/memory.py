@@ -1,4 +1,4 @@
-"""The undo log, the memory block, the document and the switches over REST."""
+"""The undo log, memory block, document and switches over REST."""
 
 import json
 from dataclasses import asdict
@@ -44,40 +44,40 @@ class EventsView(ApiView):
         responses=page_serializer(EventSerializer),
     )
     def get(self, request: ApiRequest) -> Response:
-        """List what was written to memory, the newest first."""
+        """List the writes to memory, the newest first."""
         return paged(
             page_of(MemoryEvent.objects.all(), by=("-created_at", "id"), **self.query(PageQuery)), EventSerializer
         )
 
 
 class UndoView(ApiView):
-    """Taking a write back."""
+    """Undo of a write."""
 
     @extend_schema(operation_id="undo_memory_event", tags=["memory"], request=None, responses=EventSerializer)
     def post(self, request: ApiRequest, event_id: UUID) -> Response:
-        """Take one write back; a second time changes nothing more."""
+        """Undo one write; a second time changes nothing."""
         with owned_tx(request.user):
             event = undo_event(event_id=event_id, now=timezone.now())
         return Response(EventSerializer(event).data)
 
 
 class UndoBatchView(ApiView):
-    """Taking writes back together."""
+    """Undo of a batch."""
 
     @extend_schema(operation_id="undo_memory_batch", tags=["memory"], request=None, responses=EventsSerializer)
     def post(self, request: ApiRequest, batch_id: UUID) -> Response:
-        """Take all writes of a batch back, or none."""
+        """Undo all writes of a batch, or none."""
         with owned_tx(request.user):
             events = undo_batch(batch_id=batch_id, now=timezone.now())
         return Response(EventsSerializer({"events": events}).data)
 
 
 class BlockView(ApiView):
-    """What prompts carry."""
+    """The memory block of prompts."""
 
     @extend_schema(operation_id="get_memory_block", tags=["memory"], parameters=[BlockQuery], responses=BlockSerializer)
     def get(self, request: ApiRequest) -> Response:
-        """Return the block that the next chat with an assistant starts with."""
+        """Return the block of an assistant's next chat."""
         block = get_next_block(assistant=self.query(BlockQuery)["assistant"], now=timezone.now())
         return Response(BlockSerializer({**asdict(block), "tokens": count_tokens(block.text)}).data)
 
@@ -89,12 +89,12 @@ class DocumentView(ApiView):
 
     @extend_schema(operation_id="export_memory", tags=["memory"], responses=DocumentInput)
     def get(self, request: ApiRequest) -> Response:
-        """Return everything Keel knows, as one document."""
+        """Return everything Keel knows as one document."""
         return Response(build_document(now=timezone.now()).model_dump(mode="json"))
 
     @extend_schema(operation_id="import_memory", tags=["memory"], request=DocumentInput, responses=ImportedSerializer)
     def post(self, request: ApiRequest) -> Response:
-        """Bring a document in; what is known already is left as it is."""
+        """Import a document; known facts and places stay unchanged."""
         self.body(DocumentInput)
         text = json.dumps(request.data, ensure_ascii=False)
         with owned_tx(request.user):
@@ -103,13 +103,13 @@ class DocumentView(ApiView):
 
 
 class ListView(ApiView):
-    """Facts from elsewhere."""
+    """Import of a plain list."""
 
     max_body_bytes = 4 * MAX_DOCUMENT
 
     @extend_schema(operation_id="import_fact_list", tags=["memory"], request=ListInput, responses=ImportedSerializer)
     def post(self, request: ApiRequest) -> Response:
-        """Propose the facts of a plain list; each is saved when its owner accepts it."""
+        """Propose the facts of a plain list; accepting one saves it."""
         fields = self.body(ListInput)
         with owned_tx(request.user):
             done = import_list(**fields, now=timezone.now())
@@ -117,7 +117,7 @@ class ListView(ApiView):
 
 
 class SwitchesView(ApiView):
-    """What memory may do."""
+    """The switches of memory."""
 
     @extend_schema(operation_id="get_memory_switches", tags=["memory"], responses=SwitchesSerializer)
     def get(self, request: ApiRequest) -> Response:
@@ -128,7 +128,7 @@ class SwitchesView(ApiView):
         operation_id="set_memory_switches", tags=["memory"], request=SwitchesInput, responses=SwitchesSerializer
     )
     def patch(self, request: ApiRequest) -> Response:
-        """Set a switch, or both."""
+        """Set one switch or both."""
         fields = self.body(SwitchesInput)
         with owned_tx(request.user):
             switches = set_switches(**fields)

@@ -32,7 +32,7 @@ class PlacesView(ApiView):
         responses={200: PlaceWrittenSerializer, 201: PlaceWrittenSerializer},
     )
     def post(self, request: ApiRequest) -> Response:
-        """Save a place, or bring a known one up to date; 200 when nothing changed."""
+        """Save or update a place; 200 when nothing changed."""
         fields = self.body(PlaceInput)
         with owned_tx(request.user):
             written = add_place(**fields, now=timezone.now())
@@ -45,7 +45,7 @@ class PlaceView(ApiView):
 
     @extend_schema(operation_id="remove_place", tags=["places"], responses=PlaceWrittenSerializer)
     def delete(self, request: ApiRequest, place_id: UUID) -> Response:
-        """Take a place away; undoing the event brings it back."""
+        """Remove a place; undoing the event restores it."""
         with owned_tx(request.user):
             written = remove_place(id=place_id, now=timezone.now())
         return Response(PlaceWrittenSerializer(written).data)

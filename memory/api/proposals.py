@@ -20,7 +20,7 @@ from memory.models import MemoryProposal
 
 
 class ProposalsView(ApiView):
-    """What waits for its owner."""
+    """The proposals."""
 
     @extend_schema(
         operation_id="list_proposals",
@@ -36,12 +36,12 @@ class ProposalsView(ApiView):
 
 
 class DecideView(ApiView):
-    """Deciding about a proposal."""
+    """A decision about a proposal."""
 
     decide: ClassVar[Callable[..., MemoryProposal]]
 
     def post(self, request: ApiRequest, proposal_id: UUID) -> Response:
-        """Do it."""
+        """Decide."""
         with owned_tx(request.user):
             proposal = type(self).decide(proposal_id=proposal_id, now=timezone.now())
         return Response(ProposalSerializer(proposal).data)

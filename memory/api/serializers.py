@@ -1,3 +1,5 @@
+"""The serializers of memory's REST API."""
+
 from typing import Any
 
 from rest_framework import serializers
@@ -20,7 +22,7 @@ from memory.wording import (
 
 
 class FactSerializer(serializers.ModelSerializer[UserFact]):
-    """One version of a fact. `id` is the version's, `lineage` the same for all versions of the fact."""
+    """One version of a fact; all its versions share `lineage`."""
 
     class Meta:
         model = UserFact
@@ -60,7 +62,7 @@ class FactInput(InputSerializer):
 
 
 class FactChange(InputSerializer):
-    """What to change of a fact; what is left out stays."""
+    """Changes to a fact; omitted fields stay unchanged."""
 
     content = serializers.CharField(required=False, max_length=MAX_CONTENT)
     topic = serializers.CharField(required=False, max_length=MAX_TOPIC, allow_blank=True)
@@ -70,14 +72,14 @@ class FactChange(InputSerializer):
 
 
 class WrittenSerializer(serializers.Serializer[Any]):
-    """What a write did: the fact as it now stands, and the event that undoes it; null when nothing changed."""
+    """The written fact and the event that undoes it. The event is null when nothing changed."""
 
     fact = FactSerializer()
     event_id = serializers.UUIDField(source="event.pk", default=None, allow_null=True)
 
 
 class RecallQuery(InputSerializer):
-    """What to look for."""
+    """The query of a recall."""
 
     query = serializers.CharField(max_length=500)
     limit = serializers.IntegerField(default=10, min_value=1, max_value=MAX_RECALLED)
@@ -106,14 +108,14 @@ class FactsSerializer(serializers.Serializer[Any]):
 
 
 class LinkInput(InputSerializer):
-    """A relation to another fact."""
+    """A link to another fact."""
 
     to = serializers.CharField(max_length=MAX_CONTENT, help_text="Its id, or words that stand in it alone.")
     relation = serializers.CharField(max_length=MAX_RELATION, help_text="relates_to, contradicts, ...")
 
 
 class LinkSerializer(serializers.ModelSerializer[FactLink]):
-    """A relation between two facts that are held true."""
+    """A link between two believed facts."""
 
     class Meta:
         model = FactLink
@@ -122,13 +124,13 @@ class LinkSerializer(serializers.ModelSerializer[FactLink]):
 
 
 class LinksSerializer(serializers.Serializer[Any]):
-    """The relations of a fact, in either direction."""
+    """The links of a fact, in either direction."""
 
     links = LinkSerializer(many=True)
 
 
 class EventSerializer(serializers.ModelSerializer[MemoryEvent]):
-    """One write to memory; undone as long as no later one stands on it."""
+    """One write to memory, as the undo log has it."""
 
     class Meta:
         model = MemoryEvent
@@ -146,13 +148,13 @@ class EventsSerializer(serializers.Serializer[Any]):
 
 
 class BlockQuery(InputSerializer):
-    """Whose block."""
+    """The assistant whose block to return."""
 
     assistant = serializers.ChoiceField(["coach", "advisor", "companion"], default="coach")
 
 
 class BlockSerializer(serializers.Serializer[Any]):
-    """The memory block that the next chat with an assistant starts with; reading it notes nothing."""
+    """The memory block of an assistant's next chat. Reading it does not mark facts as referenced."""
 
     text = serializers.CharField(allow_blank=True)
     sha256 = serializers.CharField()
@@ -175,7 +177,7 @@ class ListInput(InputSerializer):
 
 
 class ImportedSerializer(serializers.Serializer[Any]):
-    """What an import did; its writes are one batch."""
+    """The result of an import; its writes are one batch."""
 
     batch_id = serializers.UUIDField(allow_null=True)
     added = serializers.IntegerField()
@@ -184,7 +186,7 @@ class ImportedSerializer(serializers.Serializer[Any]):
 
 
 class SwitchesInput(InputSerializer):
-    """The switches to set; what is left out stays."""
+    """The switches to set; omitted ones stay unchanged."""
 
     uses_facts = serializers.BooleanField(required=False, help_text="Prompts hold facts.")
     learns = serializers.BooleanField(required=False, help_text="Chats save facts.")
@@ -204,7 +206,7 @@ class ProposalQuery(PageQuery):
 
 
 class ProposalSerializer(serializers.ModelSerializer[MemoryProposal]):
-    """A write that waits for its owner."""
+    """A write that needs its owner's decision."""
 
     class Meta:
         model = MemoryProposal
@@ -216,7 +218,7 @@ class ProposalSerializer(serializers.ModelSerializer[MemoryProposal]):
 
 
 class PlaceInput(InputSerializer):
-    """A place to save; one that is known by its `place_id` is brought up to date."""
+    """A place to save; a known `place_id` updates its place."""
 
     place_id = serializers.CharField(max_length=MAX_PLACE_ID)
     name = serializers.CharField(max_length=MAX_PLACE_NAME)
@@ -242,7 +244,7 @@ class PlacesSerializer(serializers.Serializer[Any]):
 
 
 class PlaceWrittenSerializer(serializers.Serializer[Any]):
-    """What a write did: the place's id, and the event that undoes it; null when nothing changed."""
+    """The written place and the event that undoes it. The event is null when nothing changed."""
 
     id = serializers.UUIDField(source="place.pk")
     place_id = serializers.CharField(source="place.place_id")

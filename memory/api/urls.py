@@ -1,3 +1,5 @@
+"""The URLs of memory's REST API."""
+
 from django.urls import path
 
 from memory.api import facts, memory, places, proposals

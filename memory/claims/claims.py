@@ -1,7 +1,7 @@
-"""What a line of text claims: its content words, numbers, bounds, and which of them stand under a negation.
+"""What a line claims: words, numbers, bounds and negations.
 
-No grammar, only what a claim must not lose or turn round: a word belongs to a clause, and a negation anywhere in the
-clause denies all words of it. A clause whose polarity cannot be told denies nothing and supports nothing.
+There is no grammar. Each word belongs to a clause, and a negation denies every word of its clause. A clause with
+unclear polarity denies nothing and supports nothing.
 """
 
 import re
@@ -41,7 +41,7 @@ Polarity = Literal["+", "-", "~", "?"]  # said, denied, denied in part ("not alw
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One thing a text says. `start` and `end` are offsets into the text as it was given."""
+    """One element of a claim; `start` and `end` are text offsets."""
 
     kind: Kind
     key: str | Fraction  # the stem; the value of a number; min, max, before or after
@@ -57,7 +57,7 @@ class Term:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """The terms of a text, in its order."""
+    """The terms of a text, in text order."""
 
     terms: tuple[Term, ...]
     length: int  # in words
@@ -98,7 +98,7 @@ _UNSPACED_PARTS: Final = re.compile(
 
 @dataclass(slots=True)
 class _Item:
-    """A piece of the text while it is read."""
+    """A piece of the text during scanning."""
 
     kind: str  # a kind of Term, or stop, opens, partly, hard, soft, sentence, blank
     text: str
@@ -112,7 +112,10 @@ class _Item:
 
 
 def read_claims(text: str) -> Reading:
-    """Read a text; what `keep_statements` has blanked out says nothing, and nothing reaches across it."""
+    """Read the terms of a text.
+
+    `MASK` characters (see `keep_statements`) yield no term, and no clause reaches across them.
+    """
     items = _classify_items(list(_scan_items(text)))
     _set_clauses(items)
     _turn_comparisons(items)
@@ -160,7 +163,7 @@ def _scan_items(text: str) -> Iterator[_Item]:
 
 
 def _fold_text(text: str) -> tuple[str, list[int]]:
-    """Return the text in compatible form and lower case, and for each of its characters where it came from."""
+    """Return the NFKC lower-case text and the source offset of each character."""
     if text.isascii():
         return text.lower(), [*range(len(text) + 1)]
     pieces, offsets = [], []
@@ -172,7 +175,7 @@ def _fold_text(text: str) -> tuple[str, list[int]]:
 
 
 def _scan_unspaced(run: str, offsets: Sequence[int]) -> Iterator[_Item]:
-    """Yield pairs of neighbours of a script without spaces, between the characters that deny or restrict."""
+    """Yield character pairs of an unspaced script, split at negations and restrictions."""
     plain: list[int] = []
     for match in _UNSPACED_PARTS.finditer(run):
         if match.lastgroup == "plain":
@@ -196,7 +199,7 @@ _NUMBER_PARTS: Final = re.compile(
 
 
 def _scan_number(written: str, offsets: Sequence[int], at: int) -> Iterator[_Item]:
-    """Yield a number with its unit; a word behind it that is no unit is a word of its own."""
+    """Yield a number with its unit; a following word that is no unit comes separately."""
     match = _NUMBER_PARTS.fullmatch(written)
     assert match is not None, "the scanner lets nothing else through"
     value = _parse_digits(match["digits"])
@@ -236,7 +239,7 @@ def _parse_digits(digits: str) -> Fraction | str:
 
 
 def _classify_items(items: list[_Item]) -> list[_Item]:
-    """Give each word its kind and join phrases, and numbers in words with their units."""
+    """Set the kind of each word and join phrases and units."""
     done: list[_Item] = []
     at = 0
     while at < len(items):
@@ -255,7 +258,7 @@ def _classify_items(items: list[_Item]) -> list[_Item]:
 
 
 def _join_unit(items: Sequence[_Item], at: int) -> int:
-    """Let a number take over the unit that stands behind its scale: "10k usd"."""
+    """Give a number the unit behind it ("10k usd"); return the item count."""
     number, following = items[at], items[at + 1] if at + 1 < len(items) else None
     if not number.unit and [item.text for item in items[at + 1 : at + 3]] == ["per", "cent"]:
         number.unit, number.end = "%", items[at + 2].end
@@ -272,7 +275,7 @@ def _join_unit(items: Sequence[_Item], at: int) -> int:
 
 
 def _classify_word(items: Sequence[_Item], at: int, done: Sequence[_Item]) -> int:
-    """Classify the word at a place; return how many items it takes up."""
+    """Classify the word or phrase at an index; return the item count."""
     item = items[at]
     words = [other.text if other.kind == "word" else "" for other in items[at : at + 3]]
     for length in (3, 2):
@@ -319,7 +322,7 @@ def _set_meaning(item: _Item, meaning: str) -> None:
 
 
 def _set_clauses(items: Sequence[_Item]) -> None:
-    """Number the clauses and the sentences."""
+    """Number the clauses and sentences."""
     clause = sentence = 0
     for at, item in enumerate(items):
         before = items[at - 1] if at else None
@@ -335,7 +338,7 @@ def _set_clauses(items: Sequence[_Item]) -> None:
 
 
 def _turn_comparisons(items: Sequence[_Item]) -> None:
-    """Read "never above 5x" as a maximum: the negation is used up by the comparison."""
+    """Turn "never above 5x" into a maximum, which uses the negation up."""
     for at, item in enumerate(items):
         if item.kind != "bound" or item.key not in NEGATABLE:
             continue
@@ -350,9 +353,9 @@ def _turn_comparisons(items: Sequence[_Item]) -> None:
 
 
 def _find_polarities(items: Sequence[_Item]) -> dict[int, Polarity]:
-    """Return for each clause whether it denies.
+    """Return the polarity of each clause.
 
-    Unclear is what "and" or a comma joins to a clause that does: "no alts, memes and NFTs".
+    A clause joined to a denying one by "and" or a comma is unclear: "no alts, memes and NFTs".
     """
     clauses: dict[int, list[_Item]] = {}
     for item in items:
@@ -374,7 +377,7 @@ def _find_polarities(items: Sequence[_Item]) -> dict[int, Polarity]:
 
 @lru_cache(maxsize=4096)
 def stem_word(word: str) -> str:
-    """Return the stem under which forms of an English word are one; other words as they are, in one normal form."""
+    """Return the stem of an English word, or the NFKC form of another."""
     normal = unicodedata.normalize("NFKC", word)
     if not normal.isascii():
         return normal

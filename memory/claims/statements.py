@@ -1,4 +1,4 @@
-"""Which part of what a user typed is their own statement: not a quotation, not what others say, not a question."""
+"""The user's own statements in what they typed, without quotations and questions."""
 
 import re
 from typing import Final
@@ -77,18 +77,18 @@ _SUPPOSES: Final = re.compile(
 
 
 def keep_statements(text: str) -> str:
-    """Return the text with what is not the user's own statement blanked out by MASK; of the same length.
+    """Mask all but the user's own statements, keeping the length.
 
-    Blanked are what `keep_typed_words` blanks, questions and suppositions. A request ("can you remember that ...?") is
-    a statement.
+    This masks questions and suppositions as well as what `keep_typed_words` masks. A request such as "can you remember
+    that ...?" counts as a statement.
     """
     return _SENTENCE.sub(lambda match: _mask_questions(match[0]), keep_typed_words(text))
 
 
 def keep_typed_words(text: str) -> str:
-    """Return the text with the words of others blanked out by MASK; of the same length.
+    """Mask the words of others, keeping the length.
 
-    Blanked are block quotes, fenced and inline code, quotations, and what somebody else is reported to say.
+    Words of others are block quotes, fenced and inline code, quotations and reported speech.
     """
     masked = text.replace(MASK, " ")
     for pattern in (_FENCE, _QUOTED_LINE, _MARKUP, _CODE):
@@ -107,7 +107,7 @@ def _mask_quotation(match: re.Match[str]) -> str:
 
 
 def _mask_reports(text: str) -> str:
-    """Blank out what follows "he said": the rest of the sentence; after a colon, the rest of the paragraph."""
+    """Mask reported speech. The mask covers the rest of the sentence, or after a colon the rest of the paragraph."""
     pieces, done = [], 0
     while (report := _find_report(text, done)) is not None:
         start, begins, is_announced = report
@@ -118,7 +118,7 @@ def _mask_reports(text: str) -> str:
 
 
 def _find_report(text: str, done: int) -> tuple[int, int, bool] | None:
-    """Return where the next report begins, where its words do, and whether a colon announces them."""
+    """Return the start of the next report, of its words, and whether a colon precedes them."""
     found = [match for pattern in (_REPORTED, _ACCORDING) if (match := pattern.search(text, done))]
     if not found:
         return None
@@ -140,7 +140,7 @@ def _find_sentence_end(text: str, at: int) -> int:
 
 
 def _mask_questions(sentence: str) -> str:
-    """Return the sentence, blanked out as far as it asks or supposes."""
+    """Mask the questions and suppositions of a sentence."""
     if _SUPPOSES.match(sentence):
         return MASK * len(sentence)
     ending = re.search(r"[.!?。！？]*\Z", sentence)

@@ -1,7 +1,8 @@
-"""Whether the user's own typed words hold a claim (settled 13). The gate against facts that others put in.
+"""Check that the user's own typed text supports a claim (settled 13).
 
-Support is a span of one typed message that holds 60 % of the claim's content words and all of its numbers, bounds,
-names and negations, each as the claim has it: a word under a negation is another word. Rules only, no model.
+This gate keeps out facts that other people's text suggests. Support is a span of one typed message with 60 % of the
+claim's content words and all of its numbers, bounds, names and negations, each in the same polarity. Only rules decide;
+no model is called.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,20 +27,20 @@ Held = tuple[Term, frozenset[Content]]  # a term of a message with what it meets
 
 @dataclass(frozen=True)
 class TypedMessage:
-    """A message as the user typed it, read once."""
+    """A message as the user typed it."""
 
     id: int
     text: str
 
     @cached_property
     def reading(self) -> Reading:
-        """What the message says in the user's own words."""
+        """The claims of the user's own statements."""
         return read_claims(keep_statements(self.text))
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Quote:
-    """The user's words: offsets into the text of a typed message, end exclusive."""
+    """A span of a typed message; `end` is exclusive."""
 
     message_id: int
     start: int
@@ -47,10 +48,9 @@ class Quote:
 
 
 def find_support(content: str, messages: Sequence[TypedMessage]) -> Quote | None:
-    """Return the tightest span of one message that supports the content, the earliest among equals; None if none does.
+    """Return the tightest supporting span, or None.
 
-    Text in quotation marks, block quotes or code, what others are reported to say, questions and suppositions are
-    not the user's statement and support nothing.
+    The earliest of equal spans wins. Quotations, code, reported speech, questions and suppositions support nothing.
     """
     claim = _Claim(read_claims(content))
     spans = [(span[1] - span[0], at, span) for at, m in enumerate(messages) if (span := claim.find_span(m.reading))]
@@ -61,10 +61,10 @@ def find_support(content: str, messages: Sequence[TypedMessage]) -> Quote | None
 
 
 def verify_quotes(content: str, quotes: Sequence[object], messages: Sequence[TypedMessage]) -> tuple[Quote, ...]:
-    """Return those of the claimed quotes that support the content alone, else what `find_support` finds, if anything.
+    """Return the quotes that support the content, or else any support.
 
-    A claimed quote is a Quote, a mapping `{message_id, text}` or `{message_id, start, end}` with the message id
-    optional beside a text, or literal text; anything else is passed over.
+    A quote is a Quote, literal text, or a mapping `{message_id, text}` or `{message_id, start, end}`; the message id is
+    optional beside a text. Other values are ignored. Without a valid quote the result is that of `find_support`.
     """
     claim = _Claim(read_claims(content))
     verified: dict[Quote, None] = {}
@@ -82,15 +82,16 @@ def verify_quotes(content: str, quotes: Sequence[object], messages: Sequence[Typ
 
 
 def has_shared_word(content: str, text: str) -> bool:
-    """Tell whether a user's message, a question too, names what the content is about, in words that are their own."""
+    """Tell whether a user's message names the content's subject. Questions count; words of others do not."""
     named = {term.key for term in read_claims(keep_typed_words(text)).of_kind("word", "number")} - LIGHT_WORDS
     return not named.isdisjoint(term.key for term in read_claims(content).of_kind("word", "number"))
 
 
 def contradicts(one: str, other: str) -> bool:
-    """Tell whether two lines speak of the same and cannot both hold: other numbers, other bounds, or one denies.
+    """Tell whether two lines about the same subject exclude each other.
 
-    Sure cases only; what needs an understanding of the words is the model's to say.
+    They do if their numbers or bounds differ or one denies the other. Only certain cases count; the model judges the
+    rest.
     """
     a, b = read_claims(one), read_claims(other)
     ours, theirs = ({term.key: term.polarity for term in reading.of_kind("word")} for reading in (a, b))
@@ -110,7 +111,7 @@ def contradicts(one: str, other: str) -> bool:
 
 
 class _Claim:
-    """What a span must hold for a content to be supported."""
+    """The terms that a span must contain to support a content."""
 
     def __init__(self, reading: Reading) -> None:
         self.words = _list_distinct(reading.of_kind("word", "bound"))
@@ -126,7 +127,7 @@ class _Claim:
         self.relaxed = {i for i, term in enumerate(self.words) if term.clause in heavy and term.key in LIGHT_WORDS}
 
     def _denied_clauses(self, reading: Reading) -> list[list[Term]]:
-        """Return, for each clause that denies, those of its terms of which a span must hold one."""
+        """Return per denying clause the terms of which a span needs one."""
         groups = []
         for clause in dict.fromkeys(term.clause for term in reading.of_kind("not")):
             terms = [term for term in reading.of_kind("word", "number", "bound") if term.clause == clause]
@@ -134,7 +135,7 @@ class _Claim:
         return [group for group in groups if group]
 
     def find_span(self, message: Reading, low: int = 0, high: int | None = None) -> tuple[int, int] | None:
-        """Return the tightest span (offsets) within the bounds that holds all that is needed."""
+        """Return the tightest sufficient span in the bounds, if any."""
         if not self.words:
             return None
         given = [
@@ -163,7 +164,7 @@ class _Claim:
         return None
 
     def _is_clear(self, held: Sequence[Held]) -> bool:
-        """Tell whether it is plain which figures belong to the words: "I risk 1% to make 10%" leaves it open."""
+        """Tell whether each figure clearly belongs to the claim. "I risk 1% to make 10%" is unclear."""
         units = {term.unit for term in self.figures}
         return all(met or term.kind != "number" or term.unit not in units for term, met in held)
 
@@ -186,7 +187,7 @@ class _Claim:
         return all(any(_term_key(term) in denied for term in group) for group in self.denied)
 
     def _list_met(self, given: Term) -> frozenset[Content]:
-        """Return which terms of the claim a term of a message meets."""
+        """Return the claim's terms that a message's term meets."""
         met = [term for at, term in enumerate(self.words) if _is_match(given, term, is_relaxed=at in self.relaxed)]
         return frozenset(map(_term_key, [*met, *(term for term in self.figures if _is_match(given, term))]))
 
@@ -210,7 +211,7 @@ def _list_distinct(terms: Sequence[Term]) -> list[Term]:
 
 
 def _locate_quote(quote: object, messages: Sequence[TypedMessage]) -> list[tuple[TypedMessage, int, int]]:
-    """Return where a claimed quote stands in the typed messages: several places when its text does."""
+    """Find all places of a quote in typed messages."""
     if isinstance(quote, Quote):
         quote = {"message_id": quote.message_id, "start": quote.start, "end": quote.end}
     if isinstance(quote, str):

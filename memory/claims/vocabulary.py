@@ -1,4 +1,4 @@
-"""The words that decide what a line claims: negations, bounds, units, numbers, and those that say nothing."""
+"""Words that decide a claim: negations, bounds, units, numbers, fillers."""
 
 from fractions import Fraction
 from typing import Final

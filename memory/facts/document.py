@@ -1,4 +1,4 @@
-"""The memory document as it follows from the rows: the same rows give the same bytes."""
+"""The memory document, built from rows: equal rows give equal bytes."""
 
 import json
 from collections.abc import Iterable
@@ -16,9 +16,10 @@ EMPTY_SINCE: Final = datetime(1970, 1, 1, tzinfo=UTC)  # `last_updated` of a doc
 
 
 def build_document(*, now: datetime) -> MemoryDocument:
-    """Return the owner's document: all current facts, and as many earlier ones as the limit lets in, newest first.
+    """Return the owner's memory document.
 
-    Facts and places stand in the order in which they were added.
+    It has all current facts, and the newest ended facts that fit the token limit. Facts and places are in the order of
+    their addition.
     """
     current = set(UserFact.objects.current(now).values_list("pk", flat=True))
     # What its owner deleted is on its way out; it can be restored, but nobody is told of it.
@@ -50,17 +51,17 @@ def build_document(*, now: datetime) -> MemoryDocument:
 
 
 def count_document_tokens(active: Iterable[UserFact]) -> int:
-    """Count the tokens of a document that holds these facts and all places; its limit is on them."""
+    """Count the tokens of a document with these facts and all places."""
     return count_tokens(_format_body(map(_build_fact, active), _list_places()))
 
 
 def count_fact_tokens(row: UserFact) -> int:
-    """Count the tokens that a fact takes in the document."""
+    """Count the tokens of one fact in the document."""
     return count_tokens(f"{_build_fact(row).model_dump_json()},")
 
 
 def format_document(document: MemoryDocument) -> str:
-    """Return the document as it is exported."""
+    """Return the document as exported JSON text."""
     return json.dumps(document.model_dump(mode="json"), ensure_ascii=False, indent=2) + "\n"
 
 

@@ -1,4 +1,4 @@
-"""Memory in and out: the document of a user, and plain lists of facts from elsewhere."""
+"""Export and import the memory document; import plain lists of facts."""
 
 import json
 import re
@@ -39,12 +39,12 @@ _MENTIONS_MOST: Final = 10_000
 
 
 class DocumentRefused(DomainError):
-    """The text is no memory document; the message says where it is wrong."""
+    """The text is not a valid memory document."""
 
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """What an import did. Its writes are one batch that can be undone; None when it wrote nothing."""
+    """The result of an import. All writes share one batch; `batch_id` is None when nothing was written."""
 
     batch_id: UUID | None
     added: int = 0
@@ -53,18 +53,15 @@ class ImportResult:
 
 
 def export_document(*, now: datetime) -> str:
-    """Return the owner's memory document as JSON text; the same rows give the same bytes."""
+    """Return the owner's memory document as JSON text."""
     return format_document(build_document(now=now))
 
 
 def import_document(*, text: str, now: datetime) -> ImportResult:
-    """Bring in a memory document; what is known already, by id or by words, is left as it is.
+    """Import a memory document; skip facts and places that are known.
 
-    A fact that cannot be kept is left out and named in the result. Current facts come in as asserted, ended ones as
-    archived.
-
-    Raises:
-        DocumentRefused: it is no memory document of a version that this one reads.
+    A fact is known by its id or its text. An invalid fact is skipped and named in `refused`. Current facts become
+    asserted, ended facts archived. Raises DocumentRefused.
     """
     document = _parse_document(text)
     lock_memory()
@@ -78,10 +75,9 @@ def import_document(*, text: str, now: datetime) -> ImportResult:
 
 
 def import_list(*, text: str, now: datetime) -> ImportResult:
-    """Propose each line of a plain list, or each text of a JSON list, as a fact: nothing is kept until accepted.
+    """Propose each line of a plain or JSON list as a fact.
 
-    Raises:
-        DocumentRefused: there is nothing in it, or too much.
+    Nothing is saved until the user accepts. Raises DocumentRefused for an empty or too long list.
     """
     lines = _parse_list(text)
     if not 0 < len(lines) <= MAX_ITEMS:
@@ -100,7 +96,7 @@ def import_list(*, text: str, now: datetime) -> ImportResult:
 
 
 class _DocumentImport:
-    """One import under way: what is known already, and where the new rows come from."""
+    """One import in progress: the known facts and the new rows' origin."""
 
     def __init__(self, document: MemoryDocument, now: datetime) -> None:
         self.now = now
@@ -115,7 +111,7 @@ class _DocumentImport:
         self._words = {row.content_key for row in rows if not row.is_archived}
 
     def add_fact(self, fact: DocumentFact) -> bool:
-        """Write a fact that is not known; tell whether it was."""
+        """Insert a fact unless it is known; tell whether it was inserted."""
         if fact.id in self._ids:
             return False
         try:
@@ -153,7 +149,7 @@ class _DocumentImport:
         )
 
     def import_place(self, place: DocumentPlace) -> bool:
-        """Write a place that is not known, with its mentions; tell whether it was."""
+        """Insert a place and its mentions unless known; tell whether it was inserted."""
         try:
             texts = parse_place(place_id=place.place_id, name=place.place_name, notes=place.notes or "")
         except FactRefused as error:

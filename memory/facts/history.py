@@ -1,4 +1,4 @@
-"""What happened to a fact: its versions, events and word changes."""
+"""The history of a fact: its versions, events and word changes."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,7 +14,7 @@ from memory.models import (
 
 @dataclass(frozen=True, slots=True)
 class WordRun:
-    """Words in a row that an edit kept, added or removed."""
+    """Words that an edit kept, added or removed."""
 
     kind: str  # "kept", "added", "removed"
     text: str
@@ -22,7 +22,7 @@ class WordRun:
 
 @dataclass(frozen=True, slots=True)
 class HistoryEntry:
-    """One thing that happened to a fact, in the order it happened."""
+    """One change of a fact."""
 
     at: datetime
     label: str
@@ -36,7 +36,10 @@ class HistoryEntry:
 
 
 def list_versions(lineage: UUID) -> list[UserFact]:
-    """Return the rows of a lineage, each after the one it replaced; rows of one turn share their time."""
+    """Return the rows of a lineage, oldest first.
+
+    The order follows `supersedes`, because the rows of one turn share their time.
+    """
     successors = {row.supersedes_id: row for row in UserFact.objects.filter(lineage=lineage)}
     versions: list[UserFact] = []
     while row := successors.get(versions[-1].pk if versions else None):
@@ -45,12 +48,12 @@ def list_versions(lineage: UUID) -> list[UserFact]:
 
 
 def list_events(lineage: UUID) -> list[MemoryEvent]:
-    """Return what was done to a lineage, newest first."""
+    """Return the events of a lineage, newest first."""
     return list(MemoryEvent.objects.filter(lineage=lineage).order_by("-created_at", "id"))
 
 
 def list_history(lineage: UUID) -> list[HistoryEntry]:
-    """Return what happened to a fact, oldest first: its versions with their difference, and acts that wrote none."""
+    """Return the versions and other events of a fact, oldest first."""
     versions = list_versions(lineage)
     by_id: dict[UUID | None, UserFact] = {version.pk: version for version in versions}
     events = list(MemoryEvent.objects.filter(lineage=lineage).select_related("after").order_by("created_at", "id"))
@@ -61,7 +64,7 @@ def list_history(lineage: UUID) -> list[HistoryEntry]:
 
 
 def list_word_changes(old: str, new: str) -> list[WordRun]:
-    """Return how the words of one line became those of another, in reading order, removed before added."""
+    """Return the word runs between two versions of a line."""
     before, after = old.split(), new.split()
     runs: list[WordRun] = []
     for tag, i1, i2, j1, j2 in SequenceMatcher(None, before, after, autojunk=False).get_opcodes():

@@ -1,4 +1,4 @@
-"""The limit of the memory document: what has not been referenced for longest makes room, and can be restored."""
+"""The token limit of the memory document, and eviction."""
 
 import logging
 from collections import deque
@@ -25,10 +25,10 @@ _MENTION_BYTES: Final = 600
 
 
 def enforce_token_limit(*, now: datetime, is_dry_run: bool = False, batch_id: UUID | None = None) -> list[UUID]:
-    """Archive current facts as `evicted` until the document holds no more than the limit; return their ids.
+    """Evict current facts until the document fits the limit; return their ids.
 
-    Extracted facts go before those said outright, the least recently referenced first (settled 15). Call it under
-    the lock of the write that made the document grow; if that is one of a batch, these are undone with it.
+    Extracted facts leave before explicit ones, the least recently referenced first (settled 15). Call it under the lock
+    of the write that made the document grow; with the `batch_id` of that write the evictions are undone with it.
     """
     if _is_surely_small(now):
         return []

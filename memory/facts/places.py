@@ -1,4 +1,4 @@
-"""Writing places: what a tool, a document or the page says of somewhere the user cares about."""
+"""Read and write places."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -21,7 +21,7 @@ from memory.wording import MAX_PLACE_ID, MAX_PLACE_NAME, MAX_PLACE_NOTES, FactRe
 
 @dataclass(frozen=True, slots=True)
 class PlaceWrite:
-    """What a write did: the place as it now stands, and the event that undoes it; no event when nothing changed."""
+    """A written place and the event that undoes it. The event is None when nothing changed."""
 
     place: Place
     event: MemoryEvent | None
@@ -33,13 +33,9 @@ _COLUMNS: Final = ("name", "notes", "removed_at")
 def add_place(
     *, place_id: str, name: str, notes: str | None = None, origin: Origin = PAGE, now: datetime
 ) -> PlaceWrite:
-    """Save a place, or bring a known one up to date; from a chat this also counts as a mention.
+    """Save a place or update a known one; from a chat, note a mention too.
 
-    `notes` of None are kept. A place that was removed comes back.
-
-    Raises:
-        FactRefused: an id or name is missing, a text is too long or holds a secret.
-        MemoryPaused: it comes from a chat, and its owner lets chats teach nothing.
+    `notes=None` keeps the notes. A removed place returns. Raises FactRefused, MemoryPaused.
     """
     texts = parse_place(place_id=place_id, name=name, notes=notes)
     key, wanted = texts.pop("place_id"), texts
@@ -61,7 +57,7 @@ def add_place(
 
 
 def mention_place(*, place_id: str, origin: Origin, now: datetime) -> PlaceWrite:
-    """Note that a message spoke of a known place, once a message. Raises FactNotFound, MemoryPaused."""
+    """Note once per message that it mentions a known place. Raises FactNotFound, MemoryPaused."""
     refuse_when_paused(origin)
     lock_memory()
     place = Place.objects.filter(place_id=one_line(place_id), removed_at__isnull=True).first()
@@ -75,7 +71,7 @@ def mention_place(*, place_id: str, origin: Origin, now: datetime) -> PlaceWrite
 
 
 def remove_place(*, id: UUID, now: datetime) -> PlaceWrite:
-    """Take a place out of what assistants see; undoing brings it back. Raises FactNotFound."""
+    """Hide a place from the assistants until undone. Raises FactNotFound."""
     lock_memory()
     place = Place.objects.filter(pk=id, removed_at__isnull=True).first()
     if place is None:
@@ -88,10 +84,9 @@ def remove_place(*, id: UUID, now: datetime) -> PlaceWrite:
 
 
 def parse_place(*, place_id: str, name: str, notes: str | None) -> dict[str, str]:
-    """Return the texts of a place as they are stored, by column; without notes if they are None.
+    """Return a place's texts as stored, by column.
 
-    Raises:
-        FactRefused: an id or name is missing, a text is too long or holds a secret.
+    Without notes if they are None. Raises FactRefused for a missing id or name, a long text or a secret.
     """
     texts = {
         "place_id": _parse_line("place id", place_id, MAX_PLACE_ID),
@@ -125,7 +120,7 @@ def _describe_before(place: Place | None) -> dict[str, Any]:
 
 
 def _add_mention(place: Place, origin: Origin, now: datetime) -> int | None:
-    """Note the message as one that spoke of the place; return the mention's id if it is new."""
+    """Note a mention; return a new one's id."""
     if origin.conversation_id is None:
         return None
     mention, is_new = PlaceMention.objects.get_or_create(
@@ -139,7 +134,7 @@ def _add_mention(place: Place, origin: Origin, now: datetime) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class ListedPlace:
-    """A place with how many conversations mention it and when one last did."""
+    """A place with its mentions in conversations."""
 
     place: Place
     conversations: int
@@ -166,6 +161,6 @@ def find_place(place_pk: UUID) -> Place | None:
 
 
 def find_place_event(event_id: UUID) -> MemoryEvent | None:
-    """Return the event of that id with its place, if it happened to one."""
+    """Return the event of a place with this id, or None."""
     rows = MemoryEvent.objects.filter(pk=event_id, place__isnull=False).select_related("place")
     return rows.first()

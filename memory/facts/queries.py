@@ -1,4 +1,4 @@
-"""Reading facts: every function answers for the owner in scope."""
+"""Read facts, switches and memory blocks of the owner in scope."""
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
@@ -57,7 +57,7 @@ _BY_CATEGORY = Case(*(When(category=name, then=rank) for rank, name in enumerate
 
 @dataclass(frozen=True, slots=True)
 class FactFilter:
-    """Which facts the page lists and in which order; by default all that are held true."""
+    """Which facts the page lists, and their order."""
 
     words: str = ""
     source: str = ""
@@ -72,7 +72,7 @@ class FactFilter:
 
 @dataclass(frozen=True, slots=True)
 class ListedFact:
-    """A fact with what its page says of it at one moment."""
+    """A fact as the page shows it."""
 
     fact: UserFact
     is_in_block: bool  # the coach's next chat starts with it
@@ -85,7 +85,7 @@ class ListedFact:
 
 @dataclass(frozen=True, slots=True)
 class FactGroup:
-    """The facts of one category on a page, of `total` in all; `label` is empty when the page is not grouped."""
+    """The facts of one category on a page, of `total` in all. `label` is empty on a page without groups."""
 
     label: str
     total: int
@@ -94,7 +94,7 @@ class FactGroup:
 
 @dataclass(frozen=True, slots=True)
 class FactPage:
-    """One page of facts: `total` fit the filter, on `pages` pages of which this is `number` (from 1)."""
+    """One page of facts; `number` counts from 1."""
 
     facts: list[ListedFact]
     total: int
@@ -105,7 +105,7 @@ class FactPage:
 
 @dataclass(frozen=True, slots=True)
 class FactCounts:
-    """How many facts are held true, were archived and are in the trash, each lineage once."""
+    """The numbers of believed, archived and trashed facts, per lineage."""
 
     believed: int
     archived: int
@@ -113,25 +113,25 @@ class FactCounts:
 
 
 def uses_facts() -> bool:
-    """Tell whether the owner lets prompts hold facts; they do until it is switched off."""
+    """Tell whether prompts may carry facts (default)."""
     return not MemorySwitches.objects.filter(uses_facts=False).exists()
 
 
 def is_learning() -> bool:
-    """Tell whether the owner lets chats teach Keel anything; they do until it is switched off."""
+    """Tell whether chats may save facts (default)."""
     return not MemorySwitches.objects.filter(learns=False).exists()
 
 
 def iter_block_facts(now: datetime) -> Iterator[BlockFact]:
-    """Yield the current facts that a prompt may carry, most recently referenced first.
+    """Yield the current facts for prompts, most recently referenced first.
 
-    Decay only lowers a score, so the database drops what starts below the floor and the planner the rest.
+    Decay only lowers a score, so the database drops scores below the floor first and the block drops decayed ones.
     """
     return _iter_facts(UserFact.objects.current(now).filter(Q(score__isnull=True) | Q(score__gte=INJECTION_FLOOR)))
 
 
 def iter_block_places() -> Iterator[BlockPlace]:
-    """Yield the places with how many conversations mention each, first added first."""
+    """Yield the places with conversation counts, oldest first."""
     mentions = PlaceMention.objects.filter(place=OuterRef("pk")).order_by().values("place")
     number = mentions.annotate(number=Count("conversation_ref", distinct=True)).values("number")
     rows = Place.objects.filter(removed_at__isnull=True).annotate(conversations=Coalesce(Subquery(number), 0))
@@ -140,17 +140,20 @@ def iter_block_places() -> Iterator[BlockPlace]:
 
 
 def explain_block(*, assistant: str, now: datetime) -> list[Explanation]:
-    """Say of each current fact whether the assistant's next chat holds it and why; most recently referenced first."""
+    """Explain why the assistant's block has each fact or not.
+
+    Facts come most recently referenced first.
+    """
     return explain_facts(_iter_facts(UserFact.objects.current(now)), assistant=assistant, now=now)
 
 
 def get_next_block(*, assistant: str, now: datetime) -> Block:
-    """Return the block that the assistant's next chat starts with; empty while its owner lets no prompt hold a fact."""
+    """Return the block of the assistant's next chat. It is empty while the owner lets no prompt carry facts."""
     return get_block(assistant, now) if uses_facts() else build_empty_block()
 
 
 def get_block(assistant: str, now: datetime) -> Block:
-    """Return the assistant's block, whether or not prompts may hold facts; notes nothing."""
+    """Return the assistant's block, regardless of the switch."""
     return _BLOCKS[assistant](now)
 
 
@@ -177,26 +180,26 @@ def _iter_facts(facts: UserFactQuerySet) -> Iterator[BlockFact]:
 
 
 def count_current_facts(now: datetime) -> int:
-    """Return how many facts hold at `now`."""
+    """Return the number of facts valid at `now`."""
     return UserFact.objects.current(now).count()
 
 
 def list_latest_lines(now: datetime, limit: int) -> list[str]:
-    """Return the text of the most recently referenced current facts."""
+    """Return the lines of the most recently referenced current facts."""
     return [fact.line for fact in UserFact.objects.current(now).by_reference()[:limit]]
 
 
 def list_current(now: datetime, *, category: str | None = None, limit: int) -> tuple[list[UserFact], int]:
-    """Return the most recently referenced current facts, of one category if given, and how many there are."""
+    """Return the most recently referenced current facts, and their count."""
     rows = UserFact.objects.current(now)
     rows = rows.filter(category=category) if category else rows
     return list(rows.by_reference()[:limit]), rows.count()
 
 
 def list_matching(reference: str, now: datetime, limit: int = 10) -> list[UserFact]:
-    """Return the current facts whose content holds `reference` literally, without case; shortest content first.
+    """Return the current facts that contain `reference`, shortest first.
 
-    The shortest text around the words is the likeliest to be meant.
+    The match is literal and ignores case. The shortest text is the likeliest match.
     """
     wanted = normal_form(reference)
     rows = UserFact.objects.current(now).filter(normalised__contains=wanted) if wanted else UserFact.objects.none()
@@ -204,7 +207,7 @@ def list_matching(reference: str, now: datetime, limit: int = 10) -> list[UserFa
 
 
 def find_current_version(fact_id: UUID, now: datetime) -> UserFact | None:
-    """Return the current row of the lineage that `fact_id` is on, or None: an old version's id leads to its heir."""
+    """Return the current row of the lineage of `fact_id`, or None."""
     row = UserFact.objects.filter(pk=fact_id).only("lineage", "user_id").first()
     if row is None:
         return None
@@ -212,14 +215,14 @@ def find_current_version(fact_id: UUID, now: datetime) -> UserFact | None:
 
 
 def find_undone_events(event_ids: list[UUID]) -> set[UUID]:
-    """Return those of the events that were undone."""
+    """Return the ids among these whose events were undone."""
     return set(MemoryEvent.objects.filter(pk__in=event_ids, undone_at__isnull=False).values_list("pk", flat=True))
 
 
 def list_facts(wanted: FactFilter, *, page: int, now: datetime) -> FactPage:
-    """Return one page of the facts that fit; a page out of range is the nearest one.
+    """Return one page of the matching facts.
 
-    Held true means not archived: what has ended or has not begun yet is listed too.
+    Facts that have ended or not begun are listed too unless archived.
     """
     rows = _select_facts(wanted)
     rows = rows.filter(has_words(wanted.words, "normalised", "topic"))
@@ -241,7 +244,7 @@ def list_facts(wanted: FactFilter, *, page: int, now: datetime) -> FactPage:
 
 
 def list_shown_facts(facts: Iterable[UserFact], now: datetime) -> list[ListedFact]:
-    """Return the facts with what the page says of them; looks up once which ones the coach's next chat holds."""
+    """Return the facts as the page shows them."""
     block_ids = frozenset(build_coach_block(iter_block_facts(now), now=now).fact_ids)
     return [
         ListedFact(
@@ -258,7 +261,7 @@ def list_shown_facts(facts: Iterable[UserFact], now: datetime) -> list[ListedFac
 
 
 def count_facts() -> FactCounts:
-    """Return how many facts the page lists, held true, archived and in the trash."""
+    """Count the believed, archived and trashed facts."""
     is_archived, is_trashed = Q(archived_at__isnull=False), Q(trashed_at__isnull=False)
     counts = UserFact.objects.last_of_lineage().aggregate(
         believed=Count("pk", filter=~is_archived),
@@ -269,31 +272,31 @@ def count_facts() -> FactCounts:
 
 
 def list_topics() -> list[str]:
-    """Return the topics in use, archived facts included, in alphabetical order."""
+    """Return the topics in use, alphabetically, archived facts included."""
     topics = UserFact.objects.last_of_lineage().exclude(topic="").order_by("topic").values_list("topic", flat=True)
     return list(topics.distinct())
 
 
 def find_last_version(fact_id: UUID) -> UserFact | None:
-    """Return the newest row, archived or not, of the lineage that `fact_id` is on, or None."""
+    """Return the newest row of the lineage of `fact_id`, or None."""
     lineage = UserFact.objects.filter(pk=fact_id).values("lineage")
     return UserFact.objects.last_of_lineage().filter(lineage__in=lineage).first()
 
 
 def find_version(fact_id: UUID) -> UserFact | None:
-    """Return the very row of a fact, whatever became of it later, or None."""
+    """Return the row with this id, or None."""
     return UserFact.objects.filter(pk=fact_id).first()
 
 
 def find_versions(fact_ids: Iterable[UUID]) -> list[UserFact]:
-    """Return the very rows of facts, in the order of the ids; what was erased is left out."""
+    """Return the rows with these ids, in that order, without erased ones."""
     wanted = list(fact_ids)
     rows = UserFact.objects.in_bulk(wanted)
     return [rows[pk] for pk in wanted if pk in rows]
 
 
 def list_links(fact: UserFact) -> list[FactLink]:
-    """Return the links of a believed fact to other believed facts, first made first."""
+    """Return a fact's links between believed facts, oldest first."""
     believed = UserFact.objects.believed()
     links = FactLink.objects.filter(Q(from_fact=fact) | Q(to_fact=fact), from_fact__in=believed, to_fact__in=believed)
     return list(links.select_related("from_fact", "to_fact").order_by("created_at", "id"))
@@ -321,6 +324,6 @@ class Switches:
 
 
 def get_switches() -> Switches:
-    """Return what the owner lets memory do; without a row, everything."""
+    """Return the owner's switches; without a row both are on."""
     row = MemorySwitches.objects.values_list("uses_facts", "learns").first()
     return Switches(*row) if row else Switches(uses_facts=True, learns=True)

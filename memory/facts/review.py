@@ -1,4 +1,4 @@
-"""The queue of writes that only their owner's click applies: conflicts, untrusted captures, merges, imports."""
+"""The queue of writes that need the owner's click."""
 
 import hashlib
 import json
@@ -24,7 +24,7 @@ class ProposalNotFound(DomainError):
 
 
 class ProposalDecided(DomainError):
-    """It was accepted or dismissed before."""
+    """The proposal was already accepted or dismissed."""
 
     http_status = HTTPStatus.CONFLICT
 
@@ -44,13 +44,9 @@ def propose_fact(
     origin: Origin,
     now: datetime,
 ) -> MemoryProposal | None:
-    """Put words into the queue, to be saved, or to replace the fact `target_id`, when their owner accepts.
+    """Queue a text, to be saved or to replace `target_id` once accepted.
 
-    The same words are proposed once; None: they are known already, or were proposed before.
-
-    Raises:
-        FactRefused: the text is too short, too long, or holds a secret.
-        FactNotFound: the owner has no such target.
+    Returns None when the text is known or was proposed before. Raises FactRefused, FactNotFound.
     """
     text, tag = parse_content(content), parse_topic(topic)
     lock_memory()
@@ -65,10 +61,9 @@ def propose_fact(
 
 
 def propose_merge(*, fact_id: UUID, into_id: UUID, why: str, now: datetime) -> MemoryProposal | None:
-    """Propose to end a fact because another one says the same; None if it was proposed before.
+    """Propose to merge a fact into one that says the same.
 
-    Raises:
-        FactNotFound: the owner has no such fact.
+    Returns None when it was proposed before. Raises FactNotFound.
     """
     lock_memory()
     old, into = get_last_version(fact_id), get_last_version(into_id)
@@ -78,12 +73,9 @@ def propose_merge(*, fact_id: UUID, into_id: UUID, why: str, now: datetime) -> M
 
 
 def accept_proposal(*, proposal_id: UUID, now: datetime) -> MemoryProposal:
-    """Apply a proposal as its owner's own words; its writes are one batch, which can be undone.
+    """Apply a proposal as the owner's own words, in one batch.
 
-    Raises:
-        ProposalNotFound: the owner has no such proposal.
-        ProposalDecided: it was decided before.
-        FactNotFound, FactChanged: what it is about changed meanwhile.
+    Raises ProposalNotFound, ProposalDecided, and FactNotFound or FactChanged when its facts changed since.
     """
     proposal = _get_pending(proposal_id)
     origin = Origin(
@@ -98,16 +90,14 @@ def accept_proposal(*, proposal_id: UUID, now: datetime) -> MemoryProposal:
 
 
 def dismiss_proposal(*, proposal_id: UUID, now: datetime) -> MemoryProposal:
-    """Decide against a proposal; it is not made again. Raises ProposalNotFound, ProposalDecided."""
+    """Dismiss a proposal for good. Raises ProposalNotFound, ProposalDecided."""
     return _set_decision(_get_pending(proposal_id), ProposalStatus.DISMISSED, None, now)
 
 
 def reopen_proposal(*, proposal_id: UUID, now: datetime) -> MemoryProposal:
-    """Take a decision back: what accepting wrote is undone, and the proposal waits again; idempotent.
+    """Undo a decision and its writes; idempotent.
 
-    Raises:
-        ProposalNotFound: the owner has no such proposal.
-        UndoRefused: a later write stands on what accepting wrote.
+    Raises ProposalNotFound, and UndoRefused when a later write depends on an undone one.
     """
     lock_memory()
     proposal = _get_proposal(proposal_id)

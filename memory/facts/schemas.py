@@ -1,4 +1,4 @@
-"""The memory document (seed 004): the one JSON file that holds what Keel knows of a user."""
+"""The pydantic models of the memory document (seed 004)."""
 
 from typing import Annotated, Final
 
@@ -26,7 +26,7 @@ class DocumentFact(BaseModel):
 
 
 class DocumentPlace(BaseModel):
-    """A place of interest, with the messages that spoke of it."""
+    """A place of interest and its mentions."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -38,7 +38,7 @@ class DocumentPlace(BaseModel):
 
 
 class DocumentMetadata(BaseModel):
-    """What the document says of itself; `token_count` is of all but this."""
+    """Counts and version of the document; `token_count` excludes itself."""
 
     model_config = ConfigDict(extra="forbid")
 

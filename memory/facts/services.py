@@ -1,7 +1,7 @@
-"""Writing facts. Each function is one intention of the user; call it inside `owned_tx(user)`.
+"""Write facts: one function per user intention, inside `owned_tx(user)`.
 
-A change of content, category, topic or confidence never touches the old row: it is archived and a new row takes
-its place on the same lineage, in one transaction. Each write leaves a `MemoryEvent`, by which it can be undone.
+A changed content, category, topic or confidence archives the old row and inserts a new one on the same lineage. Each
+write logs a `MemoryEvent` that can undo it.
 """
 
 from datetime import datetime
@@ -60,7 +60,7 @@ from memory.wording import (
 
 
 class LinkRefused(DomainError):
-    """The two facts cannot be linked like this."""
+    """The two facts cannot be linked or merged."""
 
 
 def remember_fact(
@@ -74,15 +74,11 @@ def remember_fact(
     origin: Origin = PAGE,
     now: datetime,
 ) -> FactWrite:
-    """Save a fact, once: the same words again return the row that stands.
+    """Save a fact once; return the known row for the same text.
 
-    The same words with another category or topic move the fact, and said outright they promote an inferred one;
-    either is a supersede. Without a category it follows from the topic (settled 5 and 6). `detail` is the longer text
-    that recall finds and no prompt holds.
-
-    Raises:
-        FactRefused: a text is too short, too long, or holds a secret.
-        MemoryPaused: it comes from a chat, and its owner lets chats teach nothing.
+    A repeated text with another category or topic moves the fact, and an asserted repetition promotes an inferred fact;
+    both supersede it. Without a category the topic decides (settled 5 and 6). `detail` is for recall only, never for
+    prompts. Raises FactRefused, MemoryPaused.
     """
     text, tag, body = parse_content(content), parse_topic(topic), parse_detail(detail)
     kind = category or find_category(tag)
@@ -121,17 +117,11 @@ def supersede_fact(
     origin: Origin = PAGE,
     now: datetime,
 ) -> FactWrite:
-    """Replace a fact by a corrected one; a topic or category of None is kept.
+    """Replace a fact by a corrected one; None keeps a topic or category.
 
-    The old row is archived at `now` and kept; the new one starts at the same moment, so an as-of query never finds
-    a gap or an overlap. Words equal to another fact merge this one into it. Equal in everything: nothing changes.
-    `summary` and `detail` of None are kept with the words and dropped with them.
-
-    Raises:
-        FactNotFound: the owner has no believed fact of that id.
-        FactChanged: another version took its place meanwhile.
-        FactRefused: a text is too short, too long, or holds a secret.
-        MemoryPaused: it comes from a chat, and its owner lets chats teach nothing.
+    The old row is archived at `now` and the new one begins then, so as-of queries find no gap and no overlap. A text
+    equal to another fact merges this fact into that one. Equal values change nothing. `summary` and `detail` of None
+    stay while the text stays. Raises FactNotFound, FactChanged, FactRefused, MemoryPaused.
     """
     text = parse_content(content)
     refuse_when_paused(origin)
@@ -160,12 +150,9 @@ def supersede_fact(
 
 
 def confirm_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> FactWrite:
-    """Note that the user affirmed a fact; resets its decay clock and changes nothing else. Never sets it back.
+    """Note that the user affirmed a fact, which resets its decay.
 
-    Raises:
-        FactNotFound: the owner has no believed fact of that id.
-        FactChanged: another version took its place meanwhile.
-        MemoryPaused: it comes from a chat, and its owner lets chats teach nothing.
+    The time of confirmation never moves back. Raises FactNotFound, FactChanged, MemoryPaused.
     """
     refuse_when_paused(origin)
     lock_memory()
@@ -180,12 +167,12 @@ def confirm_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> Fact
 
 
 def promote_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> FactWrite:
-    """Turn an inferred fact into an asserted one; idempotent. Raises FactNotFound, FactChanged."""
+    """Make a fact asserted; idempotent. Raises FactNotFound, FactChanged."""
     return _set_confidence(fact_id, Confidence.ASSERTED, EventKind.PROMOTE, origin=origin, now=now)
 
 
 def demote_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> FactWrite:
-    """Turn an asserted fact into an inferred one; idempotent. Raises FactNotFound, FactChanged."""
+    """Make a fact inferred; idempotent. Raises FactNotFound, FactChanged."""
     return _set_confidence(fact_id, Confidence.INFERRED, EventKind.DEMOTE, origin=origin, now=now)
 
 
@@ -196,13 +183,9 @@ def forget_fact(
     origin: Origin = PAGE,
     now: datetime,
 ) -> FactWrite:
-    """Archive the current fact of that id, or the only one that holds these words; the row is kept for audit.
+    """Archive the current fact with this id or unique text part.
 
-    A tombstone keeps extraction from bringing it back.
-
-    Raises:
-        FactNotFound: no current fact fits.
-        FactAmbiguous: several do; nothing was changed.
+    A tombstone keeps extraction from saving it again. Raises FactNotFound, FactAmbiguous.
     """
     lock_memory()
     fact = resolve_fact(id_or_substring, now)
@@ -210,17 +193,13 @@ def forget_fact(
 
 
 def archive_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> FactWrite:
-    """Archive a fact from the page; it stays visible there and can be restored. Raises FactNotFound, FactChanged."""
+    """Archive a fact from the page. Raises FactNotFound, FactChanged."""
     lock_memory()
     return _end_fact(get_believed(fact_id), ArchivedReason.USER_ARCHIVED, EventKind.ARCHIVE, origin=origin, now=now)
 
 
 def delete_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> FactWrite:
-    """Put a fact, archived or not, into the trash: restorable for 30 days, then gone for good; idempotent.
-
-    Raises:
-        FactNotFound: the owner has no such fact.
-    """
+    """Move a fact to the trash; idempotent. It can be restored for 30 days, then it is erased. Raises FactNotFound."""
     lock_memory()
     last = get_last_version(fact_id)
     if last.trashed_at is not None:
@@ -239,14 +218,10 @@ def delete_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> FactW
 
 
 def restore_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> FactWrite:
-    """Bring an archived fact back, also from the trash: a new row on top of its lineage's last one, in its words.
+    """Restore an archived or trashed fact.
 
-    If the same words are held true already, that row is returned and nothing changes; if they were, until they
-    ended, they hold again.
-
-    Raises:
-        FactNotFound: the owner has no such fact.
-        FactChanged: the fact is not archived (any more).
+    If another fact has the same text, that fact is returned, revalidated if it had ended. Raises FactNotFound, and
+    FactChanged when the fact is not archived.
     """
     lock_memory()
     last = get_last_version(fact_id)
@@ -263,13 +238,7 @@ def restore_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> Fact
 
 
 def merge_facts(*, fact_id: UUID, into_id: UUID, origin: Origin = PAGE, now: datetime) -> FactWrite:
-    """End a fact because another one says the same; that one takes over its links.
-
-    Raises:
-        FactNotFound: the owner has no believed fact of one of the ids.
-        FactChanged: one of them changed meanwhile.
-        LinkRefused: both are the same fact.
-    """
+    """End a fact in favour of another one, which takes its links. Raises FactNotFound, FactChanged, LinkRefused."""
     lock_memory()
     old, into = get_believed(fact_id), get_believed(into_id)
     if old.pk == into.pk:
@@ -278,13 +247,9 @@ def merge_facts(*, fact_id: UUID, into_id: UUID, origin: Origin = PAGE, now: dat
 
 
 def link_facts(*, from_id: str, to_id: str, relation: str, origin: Origin = PAGE, now: datetime) -> MemoryEvent | None:
-    """Relate two current facts, each named by its id or by words of it; None when they are so related already.
+    """Link two current facts; None means already linked.
 
-    Raises:
-        FactNotFound: no current fact fits.
-        FactAmbiguous: several do; nothing was changed.
-        LinkRefused: a fact and itself, or a relation without words or too long.
-        MemoryPaused: it comes from a chat, and its owner lets chats teach nothing.
+    Each end is an id or a unique text part. Raises FactNotFound, FactAmbiguous, LinkRefused, MemoryPaused.
     """
     label = one_line(relation)
     if not 0 < len(label) <= MAX_RELATION:
@@ -303,7 +268,7 @@ def link_facts(*, from_id: str, to_id: str, relation: str, origin: Origin = PAGE
 
 
 def unlink_facts(*, link_id: UUID, now: datetime) -> MemoryEvent:
-    """Take a relation between two facts away. Raises FactNotFound."""
+    """Remove a link between two facts. Raises FactNotFound."""
     lock_memory()
     link = FactLink.objects.select_related("from_fact", "to_fact").filter(pk=link_id).first()
     if link is None:
@@ -315,7 +280,7 @@ def unlink_facts(*, link_id: UUID, now: datetime) -> MemoryEvent:
 
 
 def set_switches(*, uses_facts: bool | None = None, learns: bool | None = None) -> MemorySwitches:
-    """Set whether prompts hold facts and whether chats may save any; None leaves a switch as it is."""
+    """Set the owner's switches; None leaves one unchanged."""
     lock_memory()
     switches, _ = MemorySwitches.objects.get_or_create()
     if uses_facts is not None:
@@ -327,7 +292,7 @@ def set_switches(*, uses_facts: bool | None = None, learns: bool | None = None) 
 
 
 def render_coach_block(*, now: datetime) -> Block:
-    """Render the coach's memory block and mark exactly the facts in it as referenced at `now`."""
+    """Render the coach's block; mark its facts as referenced at `now`."""
     # Or a row that is being replaced would be marked in vain, and its successor not at all.
     lock_memory()
     block = get_block("coach", now)
@@ -338,13 +303,9 @@ def render_coach_block(*, now: datetime) -> Block:
 
 
 def resolve_fact(id_or_substring: str, now: datetime) -> UserFact:
-    """Return the one current fact that is meant: a uuid is an id, anything else a literal substring without case.
+    """Return the current fact with this id or unique text part.
 
-    The id of a superseded row leads to its lineage's current row (settled 1).
-
-    Raises:
-        FactNotFound: none fits.
-        FactAmbiguous: several do.
+    An old version's id leads to the lineage's current row (settled 1). Raises FactNotFound, FactAmbiguous.
     """
     fact_id = _uuid_or_none(id_or_substring)
     if fact_id is not None:
@@ -381,7 +342,7 @@ def _link_entry(*, from_fact: UserFact, to_fact: UserFact, relation: str) -> Log
 def _remember_again(
     known: UserFact, text: str, tags: dict[str, str], *, confidence: str, source: str, origin: Origin, now: datetime
 ) -> FactWrite:
-    """Supersede a known fact by what its repetition changes; an empty tag changes nothing."""
+    """Supersede a known fact by what its repetition changes. An empty tag changes nothing."""
     changes: dict[str, Any] = {name: tag for name, tag in tags.items() if tag and tag != getattr(known, name)}
     if confidence == Confidence.ASSERTED and known.confidence != confidence:
         changes |= {"confidence": confidence, "score": None}

@@ -1,4 +1,4 @@
-"""Gone for good: what its owner deleted, 30 days later or at once."""
+"""Erase trashed facts for good, after 30 days or at once."""
 
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ _LINKINGS: Final = (EventKind.LINK, EventKind.UNLINK)
 
 @dataclass(frozen=True, slots=True)
 class Erasure:
-    """What was erased: the ids by which others may still name it, and the messages that its words came from."""
+    """The erased ids, and the messages that the erased text came from."""
 
     fact_ids: frozenset[UUID] = frozenset()
     event_ids: frozenset[UUID] = frozenset()
@@ -30,13 +30,10 @@ class Erasure:
 
 
 def erase_fact(*, fact_id: UUID) -> Erasure:
-    """Erase a fact of the trash at once: every version, and what was merged into it or says the same words.
+    """Erase a trashed fact: all versions, merged facts and equal texts.
 
-    The caller scrubs what names the ids elsewhere (prompt snapshots, replies).
-
-    Raises:
-        FactNotFound: the owner has no such fact.
-        FactChanged: it is not in the trash.
+    The caller removes the ids elsewhere (prompt snapshots, replies). Raises FactNotFound, and FactChanged when the fact
+    is not in the trash.
     """
     lock_memory()
     last = get_last_version(fact_id)
@@ -46,27 +43,27 @@ def erase_fact(*, fact_id: UUID) -> Erasure:
 
 
 def list_sources(*, fact_id: UUID) -> frozenset[int]:
-    """Return the messages that the words of a fact came from, as `erase_fact` would. Raises FactNotFound."""
+    """Return the messages that `erase_fact` would name. Raises FactNotFound."""
     lineages = _add_same_words({get_last_version(fact_id).lineage})
     rows = UserFact.objects.filter(lineage__in=lineages)
     return _list_messages(rows, _events_about(frozenset(rows.values_list("pk", flat=True)), lineages))
 
 
 def purge_facts(*, now: datetime) -> Erasure:
-    """Erase the facts of the owner in scope that have been in the trash for 30 days."""
+    """Erase the owner's facts that were in the trash for 30 days."""
     lock_memory()
     due = UserFact.objects.in_trash().filter(trashed_at__lte=now - TRASH_KEPT)
     return _erase_lineages(set(due.values_list("lineage", flat=True)))
 
 
 def list_owners_of_old_trash(*, now: datetime) -> set[int]:
-    """Return the users who have a fact to purge; call it in `system_tx`."""
+    """Return the users with facts to purge; call it in `system_tx`."""
     due = UserFact.objects.in_trash().filter(trashed_at__lte=now - TRASH_KEPT)
     return set(due.values_list("user_id", flat=True))
 
 
 def drop_quotes(*, message_ids: Collection[int]) -> None:
-    """Forget which words of these messages, which are going to be deleted, facts and proposals came from."""
+    """Drop the quotes of messages about to be deleted."""
     if not message_ids:
         return
     lock_memory()
@@ -97,7 +94,7 @@ def _erase_lineages(lineages: set[UUID]) -> Erasure:
 
 
 def _add_same_words(lineages: set[UUID]) -> set[UUID]:
-    """Add the archived lineages that were merged into these or say what these said: words are erased everywhere."""
+    """Add archived lineages that were merged into these or say the same."""
     found = set(lineages)
     words = set(UserFact.objects.filter(lineage__in=lineages).values_list("content_key", flat=True))
     ended = UserFact.objects.last_of_lineage().filter(archived_at__isnull=False)
@@ -131,7 +128,7 @@ def _events_about(fact_ids: Collection[UUID], lineages: Collection[UUID]) -> Any
 
 
 def _list_messages(rows: Iterable[UserFact], about: Any) -> frozenset[int]:
-    """Return the messages that rows quote, and those in which their events were asked for."""
+    """Return the messages that rows quote and that events came from."""
     quoted = {quote["message_id"] for row in rows for quote in row.quotes}
     asked = about.filter(message_id__isnull=False).values_list("message_id", flat=True)
     return frozenset(quoted | set(asked))

@@ -1,4 +1,4 @@
-"""Taking writes back: each kind of event knows its own way, and none reopens a closed row."""
+"""Undo one event or a batch; no archived row is reopened."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -34,7 +34,7 @@ from memory.models import (
 
 
 class UndoRefused(DomainError):
-    """A later write stands on the one to be undone."""
+    """A later write depends on the one to undo."""
 
     http_status = HTTPStatus.CONFLICT
 
@@ -46,14 +46,10 @@ _CHANGED_SINCE: Final = "This fact was changed since; undo the later change firs
 
 
 def undo_event(*, event_id: UUID, now: datetime) -> MemoryEvent:
-    """Take one write back; doing so twice changes nothing more.
+    """Undo one write; idempotent.
 
-    No closed row is reopened: what was there before comes back as a new row on top of the lineage. A later write that
-    was undone itself does not stand in the way. A proposal that wrote it waits again.
-
-    Raises:
-        FactNotFound: the owner has no such event.
-        UndoRefused: a later write stands on it.
+    The previous content returns as a new row on the lineage. Later writes that were undone do not count. The proposal
+    behind the write reopens. Raises FactNotFound, UndoRefused.
     """
     lock_memory()
     event = MemoryEvent.objects.filter(pk=event_id).first()
@@ -67,13 +63,9 @@ def undo_event(*, event_id: UUID, now: datetime) -> MemoryEvent:
 
 
 def undo_batch(*, batch_id: UUID, now: datetime) -> list[MemoryEvent]:
-    """Take back what was written together, the last first, all or nothing; a proposal that wrote it waits again.
+    """Undo all writes of a batch, or none; return the undone events.
 
-    Returns the events taken back; none when it was done before.
-
-    Raises:
-        FactNotFound: the owner has no such batch.
-        UndoRefused: a later write stands on one of them; nothing was taken back.
+    The proposal behind the batch reopens. Raises FactNotFound, UndoRefused.
     """
     lock_memory()
     events = list(MemoryEvent.objects.filter(batch_id=batch_id).order_by("created_at", "id"))
@@ -87,7 +79,7 @@ def undo_batch(*, batch_id: UUID, now: datetime) -> list[MemoryEvent]:
 
 
 def _reopen_proposal(batch_id: UUID) -> None:
-    """Reopen the proposal whose own words are taken back; what was evicted to make room for them may stay so."""
+    """Reopen the proposal once its writes are undone; evictions may stay."""
     standing = MemoryEvent.objects.filter(batch_id=batch_id, undone_at__isnull=True).exclude(kind=EventKind.EVICT)
     if not standing.exists():
         MemoryProposal.objects.filter(batch_id=batch_id, status=ProposalStatus.ACCEPTED).update(
@@ -96,7 +88,7 @@ def _reopen_proposal(batch_id: UUID) -> None:
 
 
 def _undo_events(events: list[MemoryEvent], now: datetime) -> None:
-    """Take events back in an order that each allows: they share their time, so it does not tell which was last."""
+    """Undo events in any possible order, since they share their time."""
     waiting = events
     while waiting:
         refused = []
@@ -118,10 +110,9 @@ def _undo_event(event: MemoryEvent, now: datetime) -> None:
 
 
 def _get_last_row(event: MemoryEvent) -> UserFact:
-    """Return the last row of the event's lineage, which is as the event left it.
+    """Return the last row of the event's lineage, if still unchanged.
 
-    Raises:
-        UndoRefused: a later write, not undone itself, changed the fact or merged another one into it.
+    Raises UndoRefused when a later write changed the fact or merged another fact into it.
     """
     assert event.lineage is not None, "only a place's event has no lineage"
     versions = list_versions(event.lineage)
@@ -139,7 +130,7 @@ def _get_last_row(event: MemoryEvent) -> UserFact:
 
 
 def _event_position(event: MemoryEvent, places: dict[UUID, int]) -> tuple[int, int]:
-    """Return where an event stands among those of a lineage: writes of one turn share their time, so it cannot tell."""
+    """Return an event's position on its lineage. The time cannot tell, because the writes of one turn share it."""
     if event.kind in _ENDINGS and event.before_id in places:
         # What was archived already can be deleted, too.
         return places[event.before_id], 3 if event.detail.get("was_archived") else 2

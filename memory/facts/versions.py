@@ -1,7 +1,7 @@
-"""The mechanics under every write: versions on a lineage, links that follow them, and the undo log.
+"""Versions on a lineage, their links, tombstones and the undo log.
 
-Only the modules that write memory use it; each of its functions runs inside `owned_tx(user)`, under `lock_memory()`.
-A row's content never changes: what replaces it is a new row on the same lineage.
+Only modules that write memory use it, inside `owned_tx(user)` and under `lock_memory()`. A row's content never changes:
+a new row on the same lineage replaces it.
 """
 
 from dataclasses import dataclass, field
@@ -24,19 +24,19 @@ from memory.wording import MAX_TOPIC
 
 
 class FactNotFound(DomainError):
-    """The owner has no such fact, or not in a state that allows this."""
+    """The owner has no such fact."""
 
     http_status = HTTPStatus.NOT_FOUND
 
 
 class FactChanged(DomainError):
-    """Somebody else changed the fact first."""
+    """Another write changed the fact first."""
 
     http_status = HTTPStatus.CONFLICT
 
 
 class FactAmbiguous(DomainError):
-    """Several facts fit the words; nothing was changed. `candidates` are their texts and ids, likeliest first."""
+    """Several facts match; `candidates` has them, likeliest first."""
 
     http_status = HTTPStatus.CONFLICT
 
@@ -46,17 +46,17 @@ class FactAmbiguous(DomainError):
 
 
 class MemoryPaused(DomainError):
-    """The user has switched off that chats teach Keel anything."""
+    """The user does not let chats save facts."""
 
     http_status = HTTPStatus.CONFLICT
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where a write came from, by plain ids; both None for the page.
+    """The source of a write, by plain ids; none for the page.
 
-    `quotes` are the user's own words for it, `[{"message_id": int, "start": int, "end": int}]`; writes of one
-    `batch_id` are undone together.
+    `quotes` are the user's own words, `[{"message_id": int, "start": int, "end": int}]`. Writes with one `batch_id` are
+    undone together.
     """
 
     conversation_id: UUID | None = None
@@ -68,7 +68,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class FactWrite:
-    """What a write did: the row as it now stands, and the event that undoes it; no event when nothing changed."""
+    """A written row and the event that undoes it. The event is None when nothing changed."""
 
     fact: UserFact
     event: MemoryEvent | None
@@ -76,7 +76,7 @@ class FactWrite:
 
 @dataclass(frozen=True, slots=True)
 class LogEntry:
-    """What an event says beside its kind and its time; a fact's row or a place is named."""
+    """The rows and details of an event."""
 
     before: UserFact | None = None
     after: UserFact | None = None
@@ -96,19 +96,19 @@ INHERITED: Final = (
 
 
 def lock_memory() -> None:
-    """Let one write to this user's memory run at a time; the constraints stay the last net."""
+    """Serialise the writes to this user's memory."""
     lock_owner()
 
 
 def refuse_when_paused(origin: Origin) -> None:
-    """Raise MemoryPaused for a write from a chat while its owner lets chats teach nothing."""
+    """Raise MemoryPaused for a chat's write while learning is off."""
     is_from_chat = origin.conversation_id is not None and not origin.is_click
     if is_from_chat and not is_learning():
         raise MemoryPaused("Learning is paused by the user on their page of facts; nothing was saved.")
 
 
 def get_believed(fact_id: UUID) -> UserFact:
-    """Return the fact of that id. Raises FactNotFound; FactChanged when it was archived."""
+    """Return the fact with this id. Raises FactNotFound, FactChanged."""
     row = UserFact.objects.filter(pk=fact_id).first()
     if row is None:
         raise FactNotFound("There is no such fact.")
@@ -118,7 +118,7 @@ def get_believed(fact_id: UUID) -> UserFact:
 
 
 def get_last_version(fact_id: UUID) -> UserFact:
-    """Return the newest row of the lineage that a row is on. Raises FactNotFound."""
+    """Return the newest row of a row's lineage. Raises FactNotFound."""
     row = UserFact.objects.filter(pk=fact_id).only("lineage", "user_id").first()
     if row is None:
         raise FactNotFound("There is no such fact.")
@@ -126,20 +126,20 @@ def get_last_version(fact_id: UUID) -> UserFact:
 
 
 def is_valid_at(fact: UserFact, now: datetime) -> bool:
-    """Tell whether a fact holds at `now`, or did when it was written."""
+    """Tell whether a fact is valid at `now` or was when written."""
     # A turn keeps the time at which it began; what was written meanwhile is not of the future.
     moment = max(now, fact.created_at)
     return fact.valid_from <= moment and (fact.valid_until is None or fact.valid_until > moment)
 
 
 def find_twin(fact: UserFact, key: str | None = None) -> UserFact | None:
-    """Return the believed row of another lineage with the same words, or with the words of `key`."""
+    """Return another lineage's believed row with the same text or `key`."""
     rows = UserFact.objects.believed().filter(content_key=key or fact.content_key)
     return rows.exclude(lineage=fact.lineage).first()
 
 
 def insert_version(*, now: datetime, origin: Origin, **values: Any) -> UserFact:
-    """Insert a version; on top of `supersedes`, its links follow to it."""
+    """Insert a version; the links of the row it supersedes move to it."""
     fact_id = uuid4()
     defaults = {
         "lineage": fact_id,
@@ -156,7 +156,7 @@ def insert_version(*, now: datetime, origin: Origin, **values: Any) -> UserFact:
 
 
 def archive_version(fact: UserFact, reason: str, now: datetime) -> None:
-    """End a believed row. Raises FactChanged when somebody else has."""
+    """Archive a believed row. Raises FactChanged if it already was."""
     ended = UserFact.objects.believed().filter(pk=fact.pk).update(archived_at=now, archived_reason=reason)
     if not ended:
         raise FactChanged("This fact changed meanwhile. Look at it again before you change it.")
@@ -166,7 +166,7 @@ def archive_version(fact: UserFact, reason: str, now: datetime) -> None:
 def supersede_version(
     old: UserFact, kind: EventKind, changes: dict[str, Any], *, origin: Origin, now: datetime
 ) -> FactWrite:
-    """Replace a row by one that differs in `changes`; words that are held true already merge it into those."""
+    """Replace a row by one with `changes`, or merge it into its twin."""
     twin = find_twin(old, content_key(changes.get("content", old.content)))
     if twin is not None:
         return merge_versions(old, twin, origin=origin, now=now)
@@ -180,7 +180,7 @@ def supersede_version(
 
 
 def merge_versions(old: UserFact, into: UserFact, *, origin: Origin, now: datetime) -> FactWrite:
-    """End a row because another one says it; that one takes over its links."""
+    """End a row in favour of another, which takes its links."""
     archive_version(old, ArchivedReason.MERGED, now)
     if not is_valid_at(into, now):
         into = revalidate_fact(into, max(now, old.valid_from), origin=origin, now=now).fact
@@ -190,7 +190,7 @@ def merge_versions(old: UserFact, into: UserFact, *, origin: Origin, now: dateti
 
 
 def _copy_links(old: UserFact, twin: UserFact, event: MemoryEvent) -> None:
-    """Give the twin the links of the row that was merged into it; the undo of `event` takes them away again."""
+    """Copy a merged row's links to its twin, until `event` is undone."""
     for link in FactLink.objects.filter(Q(from_fact=old) | Q(to_fact=old)):
         from_id = twin.pk if link.from_fact_id == old.pk else link.from_fact_id
         to_id = twin.pk if link.to_fact_id == old.pk else link.to_fact_id
@@ -204,12 +204,12 @@ def _copy_links(old: UserFact, twin: UserFact, event: MemoryEvent) -> None:
 
 
 def revalidate_fact(fact: UserFact, valid_from: datetime, *, origin: Origin, now: datetime) -> FactWrite:
-    """Let words that ended, or have not begun, hold from `valid_from` on."""
+    """Make a past or future fact valid from `valid_from`."""
     return supersede_version(fact, EventKind.UPDATE, {"valid_from": valid_from}, origin=origin, now=now)
 
 
 def revive_version(last: UserFact, *, values: UserFact, valid_from: datetime, now: datetime) -> UserFact:
-    """Put a new row with the content of `values` on top of the archived `last` row of the lineage."""
+    """Add a row with the content of `values` on an archived lineage."""
     inherited = {name: getattr(values, name) for name in INHERITED}
     # Instants only move on: what happened to these words since `values` was written is kept.
     inherited["last_referenced_at"] = last.last_referenced_at
@@ -221,7 +221,7 @@ def revive_version(last: UserFact, *, values: UserFact, valid_from: datetime, no
 
 
 def log_event(kind: EventKind, entry: LogEntry, *, origin: Origin, now: datetime) -> MemoryEvent:
-    """Write down what happened, so that it can be undone."""
+    """Log a write so that it can be undone."""
     row = entry.before or entry.after
     assert row is not None or entry.place is not None, "an event is about a fact or a place"
     return MemoryEvent.objects.create(
@@ -240,17 +240,17 @@ def log_event(kind: EventKind, entry: LogEntry, *, origin: Origin, now: datetime
 
 
 def digest_content(content: str) -> str:
-    """Return what a tombstone keeps of words: a digest keyed by the owner, equal for equal normal forms."""
+    """Return a tombstone's digest of a text, keyed by the owner. Equal normal forms have equal digests."""
     return salted_hmac(f"memory.tombstone.{owner_id()}", normal_form(content), algorithm="sha256").hexdigest()
 
 
 def digest_topic(topic: str) -> str:
-    """Return what a tombstone keeps of a topic, which its owner may have named: a digest too; empty for none."""
+    """Return a tombstone's digest of a topic, or an empty text."""
     return digest_content(topic)[:MAX_TOPIC] if topic else ""
 
 
 def add_tombstone(fact: UserFact, event: MemoryEvent, now: datetime) -> None:
-    """Leave a tombstone, so that no extraction brings the fact back."""
+    """Keep extractions from saving this fact again."""
     Tombstone.objects.create(
         category=fact.category,
         topic=digest_topic(fact.topic),
@@ -262,5 +262,5 @@ def add_tombstone(fact: UserFact, event: MemoryEvent, now: datetime) -> None:
 
 
 def remove_tombstones(content: str) -> None:
-    """Lift the tombstones of words that their owner has said again."""
+    """Remove the tombstones of a repeated text."""
     Tombstone.objects.filter(digest=digest_content(content)).delete()

@@ -1,4 +1,4 @@
-"""The extractor's answer: JSON text to checked facts."""
+"""Parse the extractor's answer into checked facts."""
 
 import json
 import math
@@ -29,7 +29,7 @@ _OPS: Final[dict[str, Op]] = {"add": "add", "update": "update", "skip": "skip"}
 
 @dataclass(frozen=True, slots=True)
 class AnsweredFact:
-    """One fact of the model's answer, its shape checked; ids are as the model gave them."""
+    """One fact of the model's answer with a valid shape; ids unchecked."""
 
     op: Op
     target_id: UUID | None
@@ -50,10 +50,10 @@ class ExtractionAnswer:
 
 
 def parse_answer(text: str) -> ExtractionAnswer | None:
-    """Read the first JSON object in the text that is an answer; None when there is none. Raises nothing.
+    """Parse the first JSON object that is an answer, or return None.
 
-    A fact with a wrong type, a null or a number that is none in a needed place, or a key given twice, is left out
-    alone; so is one below LEAST_CONFIDENCE. Confidence is clamped to 0..1 and 0.5 when missing.
+    It raises nothing. A fact is dropped for a wrong type, a null or non-finite number in a required place, a duplicate
+    key or a confidence below LEAST_CONFIDENCE. Confidence is clamped to 0..1 and 0.5 when missing.
     """
     for value in islice(_iter_objects(text), MAX_OBJECTS):
         if "facts" in value or "summary" in value:
@@ -66,11 +66,11 @@ def parse_answer(text: str) -> ExtractionAnswer | None:
 
 
 class _DuplicateKeys(dict[str, Any]):
-    """An object in which a key was given twice: nobody knows which value was meant."""
+    """An object with a duplicate key, so its values are ambiguous."""
 
 
 def _iter_objects(text: str) -> Iterator[dict[str, Any]]:
-    """Yield the JSON objects that begin at the braces of a text, one inside another not again."""
+    """Yield the outermost JSON objects of a text."""
     decoder = json.JSONDecoder(
         object_pairs_hook=_build_object, parse_constant=lambda _: math.nan, parse_int=_parse_integer
     )
@@ -97,7 +97,7 @@ def _parse_integer(digits: str) -> float:
 
 
 def _parse_fact(fact: object) -> AnsweredFact | None:
-    """Return a fact of the answer; None if it cannot be used."""
+    """Return a fact of the answer, or None if it is invalid."""
     if not isinstance(fact, dict) or isinstance(fact, _DuplicateKeys):
         return None
     op, content, topic = fact.get("op"), fact.get("content"), fact.get("topic", "")

@@ -1,4 +1,4 @@
-"""Finding facts that say the same: they are proposed as merges, which only their owner's click applies."""
+"""Find facts that say the same and propose to merge them."""
 
 import math
 from collections.abc import Iterator
@@ -21,9 +21,10 @@ MAX_PROPOSED: Final = 20  # a run; the rest waits for the next one
 
 
 def propose_merges(*, now: datetime, is_dry_run: bool = False) -> list[tuple[UUID, UUID]]:
-    """Propose to merge facts that say the same, the learned one into the explicit one, else the older into the newer.
+    """Propose merges of facts that say the same; return (fact, into) pairs.
 
-    Numbers and negations must be the same: "max 5x" and "max 3x" are two facts. Returns the pairs (fact, into).
+    A learned fact merges into an explicit one, else the older into the newer. Numbers and negations must be equal: "max
+    5x" and "max 3x" are two facts. Only the owner's click applies a merge.
     """
     facts = list(UserFact.objects.current(now).by_reference()[:MOST])
     proposed: list[tuple[UUID, UUID]] = []
@@ -40,14 +41,14 @@ def propose_merges(*, now: datetime, is_dry_run: bool = False) -> list[tuple[UUI
 
 
 def is_same_claim(one: str, other: str) -> bool:
-    """Tell whether two lines say the same: alike in meaning, and equal in every number, bound, negation and name."""
+    """Tell whether two lines have the same meaning and exact terms."""
     near = cosines(one, [other], model=STATIC)
     return _is_same(_Line.from_text(one), _Line.from_text(other), near[0] if near else math.nan)
 
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """What two lines are compared by, read once."""
+    """The parts of a line that are compared."""
 
     text: str
     words: frozenset[object]
@@ -55,13 +56,13 @@ class _Line:
 
     @classmethod
     def from_text(cls, text: str) -> Self:
-        """Read a line."""
+        """Read the parts from a text."""
         reading = read_claims(text)
         return cls(text, frozenset(term.key for term in reading.of_kind("word")), frozenset(_list_exact_terms(reading)))
 
 
 def _iter_pairs(facts: list[UserFact]) -> Iterator[tuple[UserFact, UserFact]]:
-    """Yield the pairs that say the same; what is part of a pair is in no second one."""
+    """Yield pairs of facts that say the same, each fact once."""
     lines = {fact.pk: _Line.from_text(fact.content) for fact in facts}
     taken: set[UUID] = set()
     for at, fact in enumerate(facts):
@@ -82,14 +83,17 @@ def _is_same(one: _Line, other: _Line, cosine: float) -> bool:
 
 
 def _list_exact_terms(reading: Reading) -> set[object]:
-    """Return what must be equal to the letter: figures, bounds, negations, exclusions, tickers and names."""
+    """Return the numbers, bounds, negations, exclusions and names."""
     exact: set[object] = {(term.kind, term.key, term.unit) for term in reading.of_kind("number", "bound")}
     exact |= {term.kind for term in reading.of_kind("only", "not")}
     return exact | {term.key for term in reading.terms if term.is_name}
 
 
 def _order_pair(one: UserFact, other: UserFact) -> tuple[UserFact, UserFact]:
-    """Return which of two is to end, and into which: learned into said outright, else the older into the newer."""
+    """Return the fact to end and the fact to keep.
+
+    An explicit fact stays before a learned one, and the newer before the older.
+    """
     into = max(one, other, key=lambda fact: (fact.score is None, fact.created_at, str(fact.pk)))
     return (other, into) if into is one else (one, into)
 

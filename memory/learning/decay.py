@@ -1,4 +1,4 @@
-"""What fades: learned facts that nobody affirmed drop out of the prompts. Nothing is written to them."""
+"""Report learned facts that faded from prompts."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -10,7 +10,7 @@ from memory.recall.blocks import INJECTION_FLOOR, effective_score
 
 @dataclass(frozen=True, slots=True)
 class FadedFact:
-    """A fact whose effective score (0..1) has fallen below what a prompt may carry."""
+    """A fact whose effective score (0..1) fell below the injection floor."""
 
     fact_id: UUID
     content: str
@@ -18,9 +18,9 @@ class FadedFact:
 
 
 def report_faded_facts(*, now: datetime, is_dry_run: bool = False) -> list[FadedFact]:
-    """Return the learned facts of the owner that crossed the floor since the last report, and note that it was made.
+    """Return the learned facts that fell below the floor since the last report.
 
-    Twice at the same time: the second report is empty.
+    It stores the time of the report, so a second report at the same time is empty. Facts do not change.
     """
     switches = MemorySwitches.objects.first()
     since = switches.decay_reported_at if switches is not None else None

@@ -1,7 +1,7 @@
-"""From the turns of a chat that has ended to candidates for facts. Values in, values out: no row is read or written.
+"""Extract candidate facts from a closed chat; reads and writes no rows.
 
-The model proposes, code decides: ids, limits, secrets and conflicts are checked here, and only words that the user
-typed support a candidate. Call it outside of any transaction.
+The model proposes and code decides: ids, limits, secrets and conflicts are checked here, and only text that the user
+typed supports a candidate. Call it outside any transaction.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -24,7 +24,10 @@ TRIES: Final = 3  # seed 001: on answers that cannot be read
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One entry of a chat. `is_tainted`: text of others (news, trade reasons, imports) was in view or is in it."""
+    """One entry of a chat.
+
+    `is_tainted`: it contains text of others (news, trade reasons, imports), or such text was in view.
+    """
 
     message_id: int
     role: Literal["user", "assistant", "tool"]
@@ -45,10 +48,10 @@ class KnownFact:
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """What the model proposes, after the checks that need no database.
+    """A proposed fact, checked without the database.
 
-    The target of an update or skip is a known fact. `conflicts_with` is a known explicit fact. Without quotes, no
-    words of the user's support it.
+    The target of an update or skip is a known fact; `conflicts_with` is a known explicit fact. Without quotes, nothing
+    the user typed supports it.
     """
 
     op: Op
@@ -62,13 +65,13 @@ class Candidate:
 
     @property
     def is_supported(self) -> bool:
-        """Whether words that the user typed say it."""
+        """Whether text that the user typed supports it."""
         return bool(self.quotes)
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Turns that fit one call. `through_message_id` is the last message sent whole by now; None: not even one."""
+    """Turns that fit one call. `through_message_id` is the last message sent completely so far, or None."""
 
     turns: tuple[Turn, ...]
     through_message_id: int | None
@@ -76,10 +79,10 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """What was found. The watermark may move to `through_message_id`, and no further.
+    """The result of an extraction.
 
-    Not complete: a later part could not be read by a model; the rest is for another try. `is_tainted`: the summary
-    was made from text of others, too.
+    The watermark may move to `through_message_id`. If not complete, no model could read a later part, which needs
+    another try. `is_tainted`: the summary includes text of others.
     """
 
     candidates: tuple[Candidate, ...]
@@ -97,13 +100,11 @@ async def extract_facts(
     models: Sequence[str],
     chunk_tokens: int = CHUNK_TOKENS,
 ) -> Extraction:
-    """Find the durable facts in turns of one chat, in order; `summary` is of the turns before them, or empty.
+    """Extract the durable facts from turns of one chat, in order.
 
-    One call per chunk, a chunk's summary being the next one's context. When a later chunk fails, what was found
-    until then is returned as not complete.
-
-    Raises:
-        LLMUnavailable: no model answered for the first chunk, or none of three answers could be read.
+    `summary` covers the turns before, or is empty. Each chunk takes one call, whose summary is the context of the next
+    one. When a later chunk fails, the result so far is returned as not complete. Raises LLMUnavailable when no model
+    answers for the first chunk, or none of three answers is readable.
     """
     typed = [TypedMessage(turn.message_id, turn.text) for turn in turns if turn.role == "user"]
     candidates: list[Candidate] = []
@@ -122,9 +123,9 @@ async def extract_facts(
 
 
 def chunk_turns(turns: Sequence[Turn], max_tokens: int) -> list[Chunk]:
-    """Cut turns into chunks of at most `max_tokens` estimated tokens; only a turn too long for one is itself cut.
+    """Split turns into chunks of `max_tokens` (estimated).
 
-    Together they hold all text once and in order.
+    A turn is split only if it exceeds one chunk. The chunks contain all text once and in order.
     """
     chunks: list[Chunk] = []
     held: list[Turn] = []
@@ -145,9 +146,9 @@ def chunk_turns(turns: Sequence[Turn], max_tokens: int) -> list[Chunk]:
 
 
 def strip_block(text: str, block_text: str) -> str:
-    """Return an assistant's text without the memory block that was put into the prompt, by the block's stored text.
+    """Remove the memory block, by its stored text, from an assistant's text.
 
-    Not for what the user typed: quotes point into that.
+    Do not use it on user messages, because quotes are offsets into those.
     """
     block = clean_text(block_text).strip()
     return clean_text(text).replace(block, "").strip() if block else text
@@ -232,10 +233,10 @@ def _check_fact(
     by_words: Mapping[str, KnownFact],
     typed: Sequence[TypedMessage],
 ) -> Candidate | None:
-    """Check a fact against what is known: an id that names nothing is dropped, an equal one is a skip.
+    """Check an answered fact against the known facts.
 
-    An update without a known target is something new. What goes against an explicit fact is a conflict, also when
-    the model calls it an update.
+    Unknown ids are dropped, and an equal text becomes a skip. An update without a known target becomes an add. A
+    contradiction of an explicit fact is a conflict, even if the model calls it an update.
     """
     same = by_words.get(normal_form(fact.content)) if fact.content else None
     target = same or (known.get(fact.target_id) if fact.target_id else None)
@@ -267,7 +268,7 @@ def _check_fact(
 
 
 def _join_candidates(earlier: Sequence[Candidate], later: Sequence[Candidate]) -> list[Candidate]:
-    """Join the candidates: equal ones are one, and what the user said later replaces what it goes against."""
+    """Join candidates: equal ones merge, and later statements replace earlier ones."""
     joined = list(earlier)
     for candidate in later:
         replaced = [other for other in joined if _is_replaced(other, candidate)]

@@ -1,4 +1,4 @@
-"""What the extractor is told when a chat has ended, and how its data is written down."""
+"""The extraction prompt and the format of its data."""
 
 import json
 from collections.abc import Iterable, Mapping
@@ -67,7 +67,7 @@ UNREADABLE: Final = (
 def format_request(
     *, known_facts: Iterable[Mapping[str, Any]], summary: str, turns: Iterable[Mapping[str, Any]]
 ) -> str:
-    """Return the data of one extraction: known facts, earlier summary and turns, each as one line of JSON.
+    """Format the known facts, earlier summary and turns as lines of JSON.
 
     A known fact is `{id, category, topic, explicit, content}`, a turn `{id, role, text, untrusted}`.
     """
@@ -80,7 +80,7 @@ def format_request(
 
 
 def format_turn(turn: Mapping[str, Any]) -> str:
-    """Return the line of the transcript that a turn takes."""
+    """Return a turn's line of the transcript."""
     return _format_json(turn)
 
 

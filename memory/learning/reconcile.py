@@ -1,7 +1,7 @@
-"""What becomes of an extraction's candidates: saved, put before the user, or dropped. The rules of trust are kept here.
+"""Save, propose or drop each candidate of an extraction.
 
-An extraction may only replace what was extracted; what goes against the user's outright words, or is not in words that
-they typed, is theirs to decide (seed 001; settled 9, 11, 13).
+An extraction replaces only extracted facts. The user decides about candidates that contradict an explicit fact or have
+no support in text they typed (seed 001; settled 9, 11, 13).
 """
 
 from collections.abc import Iterable, Mapping
@@ -26,7 +26,7 @@ NOT_YOURS: Final = "This came up in a chat with news or other text in view, and 
 
 @dataclass(frozen=True, slots=True)
 class ReconcileCounts:
-    """How many candidates became what."""
+    """The numbers of candidates by outcome."""
 
     saved: int = 0  # new facts
     updated: int = 0  # extracted facts that were replaced
@@ -40,7 +40,7 @@ class ReconcileCounts:
 
 @dataclass(frozen=True, slots=True)
 class _Scene:
-    """What the candidates of one extraction are weighed by."""
+    """The context of one extraction's candidates."""
 
     said_at: Mapping[int, datetime]
     is_tainted: bool
@@ -51,7 +51,7 @@ class _Scene:
 
 
 def list_known_facts(now: datetime) -> list[KnownFact]:
-    """Return the current facts that an extraction is to compare with."""
+    """Return the current facts to compare an extraction with."""
     return [
         KnownFact(fact.pk, fact.category, fact.topic, fact.content, is_explicit=fact.score is None)
         for fact in UserFact.objects.current(now).by_reference()[:MAX_KNOWN]
@@ -66,11 +66,11 @@ def reconcile_candidates(
     origin: Origin,
     now: datetime,
 ) -> ReconcileCounts:
-    """Write what the candidates of one extraction deserve; call it inside `owned_tx(user)`. It refuses nothing.
+    """Save, propose or drop each candidate; never refuse.
 
-    `said_at` gives the time of each message that a candidate may quote; `is_tainted` says that text the user did not
-    type was in view; of `origin` the conversation counts. Doing it twice changes nothing more, and while learning is
-    paused all are dropped.
+    Call it inside `owned_tx(user)`. `said_at` has the time of each quotable message; `is_tainted` means that text of
+    others was in view; only the conversation of `origin` counts. It is idempotent. While learning is off, all are
+    dropped.
     """
     if not is_learning():
         return ReconcileCounts(dropped=sum(1 for _ in candidates))

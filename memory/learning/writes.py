@@ -1,6 +1,6 @@
-"""What extraction may write: facts with a score, under the trust tiers and past the tombstones.
+"""Write extracted facts under the trust tiers and tombstones.
 
-An extracted fact may only ever replace an extracted one; what its owner said outright stands until they change it.
+An extracted fact replaces only extracted facts; explicit facts change only through their owner.
 """
 
 from collections.abc import Mapping, Sequence
@@ -32,11 +32,11 @@ _CORRECTED: Final = (ArchivedReason.SUPERSEDED, ArchivedReason.USER_CORRECTED, A
 
 
 class TrustRefused(DomainError):
-    """What was extracted may not replace what was said outright."""
+    """An extracted fact may not replace an explicit one."""
 
 
 class FactForgotten(DomainError):
-    """The user had this forgotten, or corrected, after they said it."""
+    """The user forgot or corrected this fact since."""
 
 
 def learn_fact(
@@ -50,16 +50,11 @@ def learn_fact(
     origin: Origin,
     now: datetime,
 ) -> FactWrite:
-    """Save what was extracted from a chat, with its score (0..1), or let it replace the extracted fact `target_id`.
+    """Save an extracted fact with its score (0..1), or replace `target_id`.
 
-    `said_at` gives the time of each message that `origin.quotes` point to. The same words again change nothing, but
-    for a higher score; a target that would say them too is merged. What was said outright is left as it is.
-
-    Raises:
-        FactRefused: the text is too short, too long, or holds a secret.
-        Buried: the fact was forgotten or corrected after it was said, or the target was said or confirmed since.
-        TrustRefused: the target was said outright.
-        FactNotFound, FactChanged: the owner has no such target, or it changed meanwhile.
+    `said_at` has the time of each message in `origin.quotes`. A repeated text changes nothing but a lower score. A target
+    with the same text is merged. Explicit facts stay unchanged. Raises FactRefused, FactNotFound, FactChanged, TrustRefused
+    for an explicit target, and FactForgotten when the user forgot, corrected or confirmed it after its quotes.
     """
     text, tag = parse_content(content), parse_topic(topic)
     kind = category or find_category(tag)
@@ -96,9 +91,9 @@ def learn_fact(
 def refuse_forgotten(
     *, content: str, topic: str, category: str, quotes: Sequence[Mapping[str, int]], said_at: Mapping[int, datetime]
 ) -> None:
-    """Raise Buried for words that were forgotten, or corrected, after the messages that `quotes` point to.
+    """Raise FactForgotten for a text forgotten or corrected after its quotes.
 
-    Without quotes only the words themselves count.
+    Without quotes only the text itself counts.
     """
     if Tombstone.objects.filter(digest=digest_content(content)).exists():
         raise FactForgotten("The user had this forgotten.")
@@ -117,9 +112,9 @@ def refuse_forgotten(
 
 
 def _refuse_outdated(target: UserFact, *, quotes: Sequence[Mapping[str, int]], said_at: Mapping[int, datetime]) -> None:
-    """Raise Buried when the owner said, or confirmed, the target after the messages that `quotes` point to.
+    """Raise FactForgotten if the target was said or confirmed after the quotes.
 
-    Chats are not extracted in the order in which they were held.
+    Chats are not extracted in the order in which they took place.
     """
     quoted = [quote["message_id"] for quote in quotes]
     if not quoted:

@@ -1,3 +1,5 @@
+"""The rows of memory."""
+
 from memory.models.events import EventKind, MemoryEvent
 from memory.models.facts import (
     STALE_AFTER,

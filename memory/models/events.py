@@ -1,3 +1,5 @@
+"""The undo log."""
+
 from uuid import uuid4
 
 from django.db import models
@@ -9,7 +11,7 @@ from memory.models.places import Place
 
 
 class EventKind(models.TextChoices):
-    """What happened, in the words of the memory line."""
+    """The kind of an event, with the text of the memory line."""
 
     SAVE = "save", "Memory saved"
     UPDATE = "update", "Memory updated"
@@ -30,7 +32,7 @@ class EventKind(models.TextChoices):
 
 
 class MemoryEvent(OwnedModel):
-    """One write to memory, as the undo log keeps it: which row was there before, and which after."""
+    """A write to memory with rows before and after."""
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
     kind = models.CharField(max_length=10, choices=EventKind)

@@ -1,3 +1,5 @@
+"""Facts, their links and tombstones."""
+
 from datetime import datetime, timedelta
 from typing import ClassVar, Final, Self
 from uuid import uuid4
@@ -16,7 +18,7 @@ TRASH_KEPT: Final = timedelta(days=30)  # seed 001: what its owner deleted can b
 
 
 class FactCategory(models.TextChoices):
-    """What the fact is about; also the advisor's headings and budgets."""
+    """The subject of a fact, also the advisor's headings and budgets."""
 
     PROFILE = "profile", "Profile"
     FINANCE_CONTEXT = "finance_context", "Finance context"
@@ -25,7 +27,7 @@ class FactCategory(models.TextChoices):
 
 
 class FactSource(models.TextChoices):
-    """Who wrote it."""
+    """The source of a fact."""
 
     CHAT = "chat", "Chat"
     PROFILE = "profile", "You"
@@ -42,7 +44,7 @@ class Confidence(models.TextChoices):
 
 
 class ArchivedReason(models.TextChoices):
-    """Why we stopped believing the row."""
+    """Why a row was archived."""
 
     SUPERSEDED = "superseded", "Replaced by a newer version"
     USER_ARCHIVED = "user_archived", "Archived by you"
@@ -55,7 +57,7 @@ class ArchivedReason(models.TextChoices):
 
 
 def hold_at(now: datetime) -> Q:
-    """Return the condition that a fact holds at `now` (aware UTC; its upper bound is exclusive)."""
+    """Return the condition that a fact is valid at `now` (aware UTC). The upper bound is exclusive."""
     return Q(Q(valid_until__isnull=True) | Q(valid_until__gt=now), valid_from__lte=now)
 
 
@@ -63,22 +65,22 @@ class UserFactQuerySet(OwnedQuerySet["UserFact"]):
     """Facts of the owner in scope."""
 
     def current(self, now: datetime) -> Self:
-        """Keep the rows we still believe and that hold at `now` (aware UTC)."""
+        """Keep the believed rows that are valid at `now` (aware UTC)."""
         return self.believed().filter(hold_at(now))
 
     def believed(self) -> Self:
-        """Keep the rows that were not archived, whether they hold now, did once or will."""
+        """Keep the rows that are not archived, valid now or not."""
         return self.filter(archived_at__isnull=True)
 
     def last_of_lineage(self) -> Self:
-        """Keep the newest row of each lineage: the one that nothing superseded."""
+        """Keep the newest row of each lineage."""
         return self.filter(superseded_by__isnull=True)
 
     def as_of(self, valid_at: datetime, known_at: datetime) -> Self:
-        """Keep what was true at `valid_at`, as we knew it at `known_at` (aware UTC both).
+        """Keep the facts true at `valid_at` as known at `known_at` (aware UTC).
 
-        A row that was superseded by then was true until its successor began; one that was archived for any other
-        reason, a correction above all, was not true at all. Now and now: the current rows (settled 3).
+        A row superseded by then was true until its successor began. A row archived for another reason, such as a
+        correction, was never true. With both times now these are the current rows (settled 3).
         """
         successors = UserFact.objects.filter(supersedes=OuterRef("pk"), created_at__lte=known_at)
         is_believed = Q(archived_at__isnull=True) | Q(archived_at__gt=known_at)
@@ -91,7 +93,7 @@ class UserFactQuerySet(OwnedQuerySet["UserFact"]):
         )
 
     def in_trash(self) -> Self:
-        """Keep the newest row of each lineage that its owner deleted; it is gone for good after 30 days."""
+        """Keep the newest row of each trashed lineage."""
         return self.last_of_lineage().filter(trashed_at__isnull=False)
 
     def by_reference(self) -> Self:
@@ -103,7 +105,7 @@ UserFactManager = OwnedManager.from_queryset(UserFactQuerySet)
 
 
 class UserFact(OwnedModel):
-    """One thing held true of a user, in one version: a change of content is a new row on the same lineage."""
+    """One version of a fact about a user. A changed content is a new row on the same lineage."""
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
     lineage = models.UUIDField(editable=False)  # the id of the lineage's first row
@@ -205,21 +207,21 @@ class UserFact(OwnedModel):
 
     @property
     def is_archived(self) -> bool:
-        """Whether we stopped believing it."""
+        """Whether the row is no longer believed."""
         return self.archived_at is not None
 
     @property
     def gone_at(self) -> datetime | None:
-        """When the trash lets go of it for good; None: it is not in the trash."""
+        """When the trash erases the fact, if trashed."""
         return None if self.trashed_at is None else self.trashed_at + TRASH_KEPT
 
     def is_stale(self, now: datetime) -> bool:
-        """Tell whether no coach's prompt has held it for 60 days."""
+        """Tell whether no coach's prompt had it for 60 days."""
         return now - self.last_referenced_at >= STALE_AFTER
 
 
 class FactLink(OwnedModel):
-    """A typed relation between two facts; it points to their newest rows, and shows while both are held true."""
+    """A typed relation between the newest rows of two facts. It shows while both facts are believed."""
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
     from_fact = models.ForeignKey(UserFact, on_delete=models.CASCADE, db_column="from_id", related_name="+")
@@ -243,7 +245,7 @@ class FactLink(OwnedModel):
 
 
 class Tombstone(OwnedModel):
-    """What must not be learned again from a chat until its owner says it again: a keyed digest, no words."""
+    """A keyed digest of a fact that extraction must not save again. It lasts until the owner repeats the fact."""
 
     category = models.CharField(max_length=20, choices=FactCategory)
     topic = models.CharField(max_length=MAX_TOPIC, blank=True)  # a digest as well (`versions.digest_topic`)

@@ -1,3 +1,5 @@
+"""Places and their mentions."""
+
 from uuid import uuid4
 
 from django.db import models
@@ -10,7 +12,7 @@ MAX_REFERENCE = 64
 
 
 class Place(OwnedModel):
-    """A place its owner cares about, with what was said of it (seed 004's datapoint)."""
+    """A place of interest with notes (seed 004's datapoint)."""
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
     place_id = models.CharField(max_length=MAX_PLACE_ID)  # the name by which tools and documents know it
@@ -32,7 +34,7 @@ class Place(OwnedModel):
 
 
 class PlaceMention(OwnedModel):
-    """One message that spoke of a place; the ids are plain, since documents bring those of other systems."""
+    """A message that mentions a place. Its ids are plain text, since imported documents have ids of other systems."""
 
     place = models.ForeignKey(Place, on_delete=models.CASCADE, related_name="mentions")
     conversation_ref = models.CharField(max_length=MAX_REFERENCE)

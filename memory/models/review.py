@@ -1,3 +1,5 @@
+"""The queue of writes that need the owner's decision."""
+
 from uuid import uuid4
 
 from django.db import models
@@ -8,7 +10,7 @@ from memory.models.facts import UserFact
 
 
 class ProposalKind(models.TextChoices):
-    """Why a write waits for its owner."""
+    """Why a write needs the owner's decision."""
 
     CONFLICT = "conflict", "Conflicts with what you said"
     UNTRUSTED = "untrusted", "Not in your own words"
@@ -17,7 +19,7 @@ class ProposalKind(models.TextChoices):
 
 
 class ProposalStatus(models.TextChoices):
-    """What its owner decided."""
+    """The owner's decision."""
 
     PENDING = "pending", "Waiting"
     ACCEPTED = "accepted", "Accepted"
@@ -25,7 +27,7 @@ class ProposalStatus(models.TextChoices):
 
 
 class MemoryProposal(OwnedModel):
-    """A write that only its owner's click applies; no prompt ever holds it."""
+    """A write that only its owner's click applies; prompts never contain it."""
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
     kind = models.CharField(max_length=10, choices=ProposalKind)

@@ -1,10 +1,12 @@
+"""The owner's switches for memory."""
+
 from django.db import models
 
 from config.lib.owned import OwnedModel
 
 
 class MemorySwitches(OwnedModel):
-    """What a user lets memory do; without a row, both."""
+    """What a user lets memory do, by default everything."""
 
     uses_facts = models.BooleanField(default=True)  # off: no prompt holds a fact
     learns = models.BooleanField(default=True)  # off: no chat saves a fact

@@ -1,6 +1,6 @@
-"""From facts to the block a prompt carries: pure, so the same rows give the same bytes in every process.
+"""Render memory blocks for prompts: pure, equal rows give equal bytes.
 
-One planner, three faces: each chooses among the facts that a prompt may carry and says why one is left out.
+Each assistant selects among the injectable facts and explains each omission.
 """
 
 import hashlib
@@ -31,7 +31,7 @@ _LAST_MARK: Final = re.compile(r"\s+#+$")
 
 @dataclass(frozen=True, slots=True)
 class BlockFact:
-    """What the planner needs to know of a fact."""
+    """A fact as the block planner needs it."""
 
     id: UUID
     category: str
@@ -46,7 +46,7 @@ class BlockFact:
 
 @dataclass(frozen=True, slots=True)
 class BlockPlace:
-    """What the companion's block says of a place."""
+    """A place in the companion's block."""
 
     id: UUID
     name: str
@@ -56,7 +56,7 @@ class BlockPlace:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A rendered memory block: the text (empty without facts), its sha256 in hex, the facts in it in order."""
+    """A rendered memory block with its sha256 in hex and its facts in order. The text is empty without facts."""
 
     text: str
     sha256: str
@@ -65,7 +65,7 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Whether a face's block holds a fact, why or why not, and what its line costs or would cost there."""
+    """Whether and why a block contains a fact, and its line's tokens."""
 
     fact_id: UUID
     is_in: bool
@@ -89,27 +89,30 @@ _ADVISOR_SECTIONS: Final = {
 
 
 def effective_score(score: float, *, unconfirmed_for: timedelta) -> float:
-    """Return the score (0..1) left after a time without confirmation; never below DECAY_FLOOR, never above `score`."""
+    """Return the score (0..1) after a time without confirmation.
+
+    It never falls below DECAY_FLOOR or rises above `score`.
+    """
     periods = max(0, unconfirmed_for // DECAY_PERIOD)
     # Rounded: 0.9 - 2 * 0.1 is 0.7000000000000001 or 0.6999999999999999 by the order of operations.
     return min(score, max(DECAY_FLOOR, round(score - DECAY_STEP * periods, 6)))
 
 
 def is_injectable(fact: BlockFact, now: datetime) -> bool:
-    """Tell whether a prompt may carry the fact: said outright, or learned with enough confidence left."""
+    """Tell whether a prompt may carry the fact. It may if the fact is explicit or has enough score left."""
     return fact.score is None or effective_score(fact.score, unconfirmed_for=now - fact.affirmed_at) >= INJECTION_FLOOR
 
 
 def build_coach_block(facts: Iterable[BlockFact], *, now: datetime) -> Block:
-    """Render the coach's block from facts in order of reference: the first ten that may be injected."""
+    """Build the coach's block: the first ten injectable facts. Facts come most recently referenced first."""
     chosen = _take_first_ten(_iter_lines(facts, _format_coach_line, now))
     return _build_block([[COACH_HEADING, "", *_list_texts(chosen)]] if chosen else [], chosen)
 
 
 def build_advisor_block(facts: Iterable[BlockFact], *, now: datetime) -> Block:
-    """Render the advisor's block: by category, as many facts of each as its budget holds.
+    """Build the advisor's block: facts by category, within its token budget.
 
-    What may be injected and found no room is counted in a last line; the order of `facts` does not matter.
+    A last line counts injectable facts without room; the order of `facts` does not matter.
     """
     candidates = list(_iter_lines(facts, _format_plain_line, now))
     if not candidates:
@@ -125,7 +128,10 @@ def build_advisor_block(facts: Iterable[BlockFact], *, now: datetime) -> Block:
 
 
 def build_companion_block(facts: Iterable[BlockFact], places: Iterable[BlockPlace], *, now: datetime) -> Block:
-    """Render the companion's block: every fact that may be injected, first learned first, then the places as given."""
+    """Build the companion's block: injectable facts, then places.
+
+    Facts are sorted by their first learning; places keep their order.
+    """
     chosen = _sort_by_date(_iter_lines(facts, _format_dated_line, now))
     memories = [COMPANION_FACTS_HEADING, *_list_texts(chosen)] if chosen else []
     known = [_format_place(place) for place in places]
@@ -133,14 +139,14 @@ def build_companion_block(facts: Iterable[BlockFact], places: Iterable[BlockPlac
 
 
 def build_empty_block() -> Block:
-    """Return the block that says nothing."""
+    """Return the empty block."""
     return _build_block([], [])
 
 
 def explain_facts(facts: Iterable[BlockFact], *, assistant: str, now: datetime) -> list[Explanation]:
-    """Say of each fact whether the assistant's block holds it, and why; facts and answers in order of reference.
+    """Explain why the assistant's block has each fact or not.
 
-    `facts` are all current ones, those below the floor included.
+    `facts` are all current facts by reference, including those below the floor; the result has the same order.
     """
     draw, choose = _ASSISTANTS[assistant]
     lines = [_Line(fact, draw(fact)) for fact in facts]

@@ -1,4 +1,4 @@
-"""Finding facts by what they say: by their words, and by their meaning where the words differ."""
+"""Find facts by words and by meaning."""
 
 import math
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -61,21 +61,24 @@ class RecalledFact:
 
 @dataclass(frozen=True, slots=True)
 class RecallResult:
-    """The best answers out of `total`, best first; a total above MAX_RANKED may count some that hold no longer."""
+    """The best answers out of `total`, best first.
+
+    A total above MAX_RANKED may include facts that are no longer current.
+    """
 
     rows: list[RecalledFact]
     total: int
 
     @property
     def truncated(self) -> bool:
-        """Whether there are more than the rows."""
+        """Whether there are more answers than rows."""
         return self.total > len(self.rows)
 
 
 def recall_for_user(user_id: int, *, query: str, limit: int = 10, now: datetime) -> RecallResult:
-    """Return what `recall_facts` does, with the vectors of a remote embedding model if one is set.
+    """Recall facts, with a remote embedding model's vectors if one is set.
 
-    Opens the doors itself and calls the model between them: call it outside of any.
+    It opens the owner's scope itself and calls the model outside of it, so call it without a scope.
     """
     if settings.MEMORY_EMBEDDING_MODEL not in {"", STATIC} and query_terms(query):
         _fetch_vectors(user_id, query, now)
@@ -84,7 +87,7 @@ def recall_for_user(user_id: int, *, query: str, limit: int = 10, now: datetime)
 
 
 def clear_caches() -> None:
-    """Forget what was kept of facts, as a process that meets everybody for the first time."""
+    """Clear this process's cached search terms and counts."""
     _terms.clear()
     _owners_of_many.clear()
 
@@ -97,17 +100,12 @@ def _fetch_vectors(user_id: int, query: str, now: datetime) -> None:
 
 
 def recall_facts(*, query: str, limit: int = 10, now: datetime) -> RecallResult:
-    """Return the current facts of the owner in scope that answer a query, best first; of a blank query none.
+    """Return the owner's current facts that answer a query, best first.
 
-    Any word of the query counts, in content, summary or body; a fact without one comes in when its meaning is clearly
-    near. Facts of low confidence are found, too, which no prompt carries. A door is open here, so of a remote model's
-    vectors only those are used that `recall_for_user` has fetched; without that of the query, static ones take their
-    place.
-
-    Args:
-        query: as typed; nothing in it is an operator.
-        limit: 1..50.
-        now: which facts are current.
+    `query` is as typed, without operators; `limit` is 1..50. Any word of the query counts, in content, summary or body;
+    a fact without one needs a clearly similar meaning. Facts of low confidence count too, although no prompt carries
+    them. A blank query has no answers. This calls no remote model: it uses the vectors that `recall_for_user` fetched,
+    or static vectors if the query's is missing.
     """
     if not 1 <= limit <= MAX_RECALLED:
         raise ValueError(f"a limit of {limit} is not between 1 and {MAX_RECALLED}")
@@ -129,7 +127,7 @@ def recall_facts(*, query: str, limit: int = 10, now: datetime) -> RecallResult:
 
 @dataclass(frozen=True, slots=True)
 class _Ranked:
-    """The facts that hold a word, `total` of them, by their BM25 scores."""
+    """Facts with a query word, `total` of them, by BM25 score."""
 
     scores: dict[Key, float]
     facts: Collection[Key]  # all that are current; where that is too many, those that hold a word
@@ -138,7 +136,7 @@ class _Ranked:
     held: int  # facts of the owner
 
     def to_compare(self) -> Sequence[Key]:
-        """Return the facts to compare by meaning: all of them, or where that is too many, the best by words."""
+        """Return the facts to compare by meaning: all, or the best by words."""
         most = {"": 0, STATIC: MAX_COMPARED}.get(settings.MEMORY_EMBEDDING_MODEL, MAX_REMOTE)
         if self.held <= most:
             return list(self.facts)
@@ -162,7 +160,7 @@ def _rank_by_words(query: str, now: datetime) -> _Ranked:
 
 
 def _rank_all(wanted: Sequence[str], now: datetime) -> _Ranked | None:
-    """Rank without the index if there are few facts; the ranks are the same."""
+    """Rank few facts without the index; return None for many. The ranks equal those of the index."""
     holds = ExpressionWrapper(hold_at(now), BooleanField())
     believed = list(_BELIEVED.values_list(_KEY, holds)[: MAX_COMPARED + 1])
     if len(believed) > MAX_COMPARED:
@@ -173,7 +171,7 @@ def _rank_all(wanted: Sequence[str], now: datetime) -> _Ranked | None:
 
 
 def _look_up_terms(keys: Sequence[Key], now: datetime) -> tuple[dict[Key, str], dict[Key, str]]:
-    """Return the search terms of current facts, without those that went meanwhile; and what was read for it."""
+    """Return the search terms of facts, and the texts read for them. Facts that disappeared in between are missing."""
     found = dict(zip(keys, _terms.look_up(keys), strict=True))
     known = {key: terms for key, terms in found.items() if terms is not None}
     missing = found.keys() - known.keys()
@@ -191,14 +189,14 @@ def _join_texts(rows: Iterable[_Row]) -> dict[Key, str]:
 
 
 def _read_texts(keys: Sequence[Key], read: Mapping[Key, str]) -> dict[Key, str]:
-    """Return what facts say, of which some was `read` before."""
+    """Return the texts of facts, known ones from `read`."""
     missing = [key for key in keys if key not in read]
     said = {**read, **(_join_texts(_READ.filter(pk__in=missing)) if missing else {})}
     return {key: said[key] for key in keys if key in said}
 
 
 def _compare_facts(query: str, ranked: _Ranked) -> tuple[dict[Key, float], set[Key]]:
-    """Return the cosines of the facts to compare with the query, and which of them are clearly similar."""
+    """Return the cosines of facts with the query, and the similar facts."""
     keys = ranked.to_compare()
     if not keys:
         return {}, set()

@@ -1,3 +1,5 @@
+"""The forms of memory's pages."""
+
 from collections.abc import Callable, Iterable
 from typing import Any, ClassVar, Final, Self
 from urllib.parse import urlencode
@@ -33,7 +35,7 @@ _FIRST_ORDERS: Final = {"archived": ("archived", "Last archived"), "trash": ("tr
 
 
 class FactForm(forms.Form):
-    """A fact as its owner types it; whether the words can be one is for the service to say."""
+    """A new fact; the service validates its text."""
 
     content = forms.CharField(
         label="Fact",
@@ -55,12 +57,12 @@ class FactForm(forms.Form):
     )
 
     def focus_first_field(self) -> None:
-        """Give the keyboard to the first field when the form appears."""
+        """Focus the first field when the form appears."""
         self.fields["content"].widget.attrs["autofocus"] = True
 
 
 class EditFactForm(FactForm):
-    """A fact that is there already, being corrected."""
+    """A correction of a fact."""
 
     category = forms.ChoiceField(label="Category", choices=FactCategory.choices)
     summary = forms.CharField(
@@ -77,18 +79,18 @@ class EditFactForm(FactForm):
     )
 
     def __init__(self, fact: UserFact, data: QueryDict | None = None) -> None:
-        """Show the values of `fact`, or what was typed over them."""
+        """Show the values of `fact`, or the typed ones."""
         initial = {name: getattr(fact, name) for name in ("content", "topic", "category", "summary")}
         # Several may be open on one page, so the ids name their fact.
         super().__init__(data, initial={**initial, "detail": fact.body}, auto_id=f"edit-{fact.pk}-%s")
         self.fact = fact
 
     def clean_summary(self) -> str | None:
-        """Return the shorter line; None, which keeps it with the words, if the form that was sent has none."""
+        """Return the shorter line; None if the form was sent without it. None keeps it while the text stays."""
         return self._parse_text("summary", parse_summary)
 
     def clean_detail(self) -> str | None:
-        """Return the detail; None, which keeps it with the words, if the form that was sent has none."""
+        """Return the detail; None if the form was sent without it. None keeps it while the text stays."""
         return self._parse_text("detail", parse_detail)
 
     def _parse_text(self, name: str, as_stored: Callable[[str], str]) -> str | None:
@@ -101,12 +103,12 @@ class EditFactForm(FactForm):
 
     @property
     def has_more(self) -> bool:
-        """Whether the shorter line and the detail are to be seen at once: what is there is saved with the rest."""
+        """Whether to show the shorter line and the detail at once."""
         return any(self[name].value() or self[name].errors for name in ("summary", "detail"))
 
 
 class LinkForm(forms.Form):
-    """How a fact relates to another one, which is named by its words."""
+    """A link to another fact, named by its words."""
 
     relation = forms.CharField(
         label="How they relate",
@@ -148,7 +150,7 @@ class PlaceForm(forms.Form):
 
     @classmethod
     def for_place(cls, place: Place, data: QueryDict | None = None) -> Self:
-        """Return the form to correct a place, with its values or what was typed over them."""
+        """Return the form that corrects a place."""
         form = cls(data, initial={"name": place.name, "notes": place.notes}, auto_id=f"edit-{place.pk}-%s")
         form.place = place
         form.fields["name"].widget.attrs["autofocus"] = True
@@ -156,38 +158,38 @@ class PlaceForm(forms.Form):
 
 
 class PageForm(forms.Form):
-    """Which page of a list, from the address."""
+    """The page number in an address."""
 
     page = forms.IntegerField(required=False, min_value=1)
 
     def page_number(self) -> int:
-        """Return the page that is asked for; the first for anything that is none."""
+        """Return the requested page, or the first for invalid input."""
         self.is_valid()
         return self.cleaned_data.get("page") or 1
 
 
 class PreviewForm(PageForm):
-    """Whose view of memory is asked for, from the address."""
+    """The assistant and page of the preview's address."""
 
     ASSISTANTS: ClassVar = (("coach", "Coach"), ("advisor", "Advisor"), ("companion", "Companion"))
 
     assistant = forms.ChoiceField(required=False, choices=ASSISTANTS)
 
     def read_choice(self) -> tuple[str, int]:
-        """Return the assistant and the page; the coach and the first for anything that is none."""
+        """Return the assistant and page, by default the coach and the first."""
         number = self.page_number()
         return self.cleaned_data.get("assistant") or "coach", number
 
 
 class SwitchForm(forms.Form):
-    """Which switch, and on or off."""
+    """A switch and its new state."""
 
     switch = forms.ChoiceField(choices=[("uses_facts", "Uses facts"), ("learns", "Learns")])
     to = forms.ChoiceField(choices=[("on", "On"), ("off", "Off")])
 
 
 class ImportForm(forms.Form):
-    """What is brought in, as a file or as text."""
+    """An import, as a file or as text."""
 
     kind = forms.ChoiceField(
         label="What it is",
@@ -205,7 +207,7 @@ class ImportForm(forms.Form):
         super().__init__(data, files, auto_id="import-%s")
 
     def clean(self) -> dict[str, Any]:
-        """Add `brought`, the text of the file or else what was typed."""
+        """Add `brought`, the file's or else the typed text."""
         file, text = self.cleaned_data.get("file"), self.cleaned_data.get("text", "")
         if file is None and not text.strip() and not self.errors:
             self.add_error("text", "Choose a file, or paste its text here.")
@@ -220,7 +222,7 @@ class ImportForm(forms.Form):
 
 
 class FactFilterForm(forms.Form):
-    """What to list, from the address of the page. A value it does not know is said to be wrong and filters nothing."""
+    """The filters in the address of the list. An unknown value is reported and filters nothing."""
 
     NARROWING: ClassVar = ("q", "source", "confidence", "topic", "category")
 
@@ -252,12 +254,12 @@ class FactFilterForm(forms.Form):
 
     @property
     def known(self) -> dict[str, Any]:
-        """The values that were given and make sense."""
+        """The valid values that were given."""
         self.is_valid()
         return {name: value for name, value in self.cleaned_data.items() if value}
 
     def build_filter(self) -> FactFilter:
-        """Return what to list."""
+        """Return the filter of the list."""
         known = self.known
         shelf = known.get("show", "")
         topic = known.get("topic")
@@ -274,17 +276,17 @@ class FactFilterForm(forms.Form):
         )
 
     def is_narrowed(self) -> bool:
-        """Tell whether anything but the order, the groups, the page and the shelf was asked for."""
+        """Tell whether a filter narrows the list. Order, groups, page and shelf do not count."""
         return not self.known.keys().isdisjoint(self.NARROWING)
 
     def query_string(self, **changes: Any) -> str:
-        """Return the shortest query string of this list, with some values changed (None: left out)."""
+        """Return the shortest query string, with changes (None drops a value)."""
         values = {name: value for name, value in {**self.known, **changes}.items() if value}
         return f"?{urlencode(values)}" if values else ""
 
 
 def _list_orders(shelf: str) -> list[tuple[str, str]]:
-    """Return the orders to choose from; the first one is what an address without one means."""
+    """Return the choices of order, the default first."""
     rest = [("newest", "Newest"), ("oldest", "Oldest"), ("topic", "Topic"), ("text", "Text")]
     if shelf not in _FIRST_ORDERS:
         return [("", "Last used"), *rest]

@@ -1,4 +1,4 @@
-"""What the pages of memory ask beside the list of facts; every function answers for the owner in scope."""
+"""Reads for the pages of memory, for the owner in scope."""
 
 from collections import Counter
 from collections.abc import Iterable
@@ -42,7 +42,7 @@ _FORGOTTEN: Final = (
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What every page of memory shows around its own matter."""
+    """The frame of every page of memory."""
 
     switches: Switches
     proposals: int  # that wait for their owner
@@ -50,7 +50,7 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Writes that were made together: how many of each kind, and whether they were taken back."""
+    """Writes of one batch, counted by kind."""
 
     id: UUID
     kinds: list[tuple[EventKind, int]]
@@ -69,7 +69,7 @@ class LinkedFact:
 
 @dataclass(frozen=True, slots=True)
 class ReviewPage:
-    """Inferred facts to ask their owner about, on one of `pages` pages (`number`, from 1), of `total` in all."""
+    """Inferred facts for the owner's review, on one of `pages` pages."""
 
     facts: list[UserFact]
     total: int
@@ -79,7 +79,7 @@ class ReviewPage:
 
 @dataclass(frozen=True, slots=True)
 class ShownProposal:
-    """A proposal in words: what would be saved, what it would replace, how the words differ, and why it waits."""
+    """A proposal in words."""
 
     proposal: MemoryProposal
     content: str
@@ -93,7 +93,7 @@ class ShownProposal:
 
 @dataclass(frozen=True, slots=True)
 class SeenFact:
-    """A current fact as one assistant's next chat has it: in or out, why, and what its line costs (estimated)."""
+    """A current fact in or outside an assistant's block, and why."""
 
     fact: UserFact
     is_in: bool
@@ -103,7 +103,7 @@ class SeenFact:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """Exactly what an assistant's next chat is given, its cost in tokens, and what it leaves out, one page of that."""
+    """The block of an assistant's next chat, and one page of the omitted facts."""
 
     text: str
     tokens: int  # counted
@@ -116,13 +116,13 @@ class Preview:
 
 
 def get_surroundings() -> Surroundings:
-    """Return what every page shows around its matter."""
+    """Return the frame of every page."""
     waiting = MemoryProposal.objects.filter(status=ProposalStatus.PENDING).count()
     return Surroundings(switches=get_switches(), proposals=waiting)
 
 
 def find_batch(batch_id: UUID) -> Batch | None:
-    """Return what was written under that id, or None."""
+    """Return the batch with this id, or None."""
     rows = list(MemoryEvent.objects.filter(batch_id=batch_id).values_list("kind", "undone_at"))
     if not rows:
         return None
@@ -132,7 +132,7 @@ def find_batch(batch_id: UUID) -> Batch | None:
 
 
 def list_forgotten_facts(now: datetime) -> list[UserFact]:
-    """Return the facts that ended in the last 30 days and are not in the trash, the last one first; at most ten."""
+    """Return up to ten facts that ended in the last 30 days. The newest comes first; trashed facts are excluded."""
     rows = UserFact.objects.last_of_lineage().filter(
         archived_at__gt=now - FORGOTTEN_FOR, archived_reason__in=_FORGOTTEN, trashed_at__isnull=True
     )
@@ -140,7 +140,7 @@ def list_forgotten_facts(now: datetime) -> list[UserFact]:
 
 
 def find_message(fact: UserFact) -> int | None:
-    """Return the id of the message that a fact came from, if it came from a chat that is known."""
+    """Return the message a fact came from, if known."""
     if fact.conversation_id is None:
         return None
     if fact.quotes:
@@ -152,7 +152,7 @@ def find_message(fact: UserFact) -> int | None:
 
 
 def list_linked_facts(fact: UserFact) -> list[LinkedFact]:
-    """Return the believed facts that a believed fact is linked to, first linked first."""
+    """Return the believed facts linked to a believed fact, first linked first."""
     linked = []
     for link in list_links(fact):
         is_outgoing = link.from_fact_id == fact.pk
@@ -161,7 +161,7 @@ def list_linked_facts(fact: UserFact) -> list[LinkedFact]:
 
 
 def list_review_facts(page: int, now: datetime) -> ReviewPage:
-    """Return one page of the current facts that Keel concluded, those never affirmed first, then the last learned."""
+    """Return one page of the current inferred facts. Facts never affirmed come first, then the last learned."""
     rows = UserFact.objects.current(now).filter(confidence=Confidence.INFERRED)
     total = rows.count()
     place = place_of(page, total=total, size=ASKED_AT_ONCE)
@@ -170,7 +170,7 @@ def list_review_facts(page: int, now: datetime) -> ReviewPage:
 
 
 def list_with_last_versions(fact_ids: Iterable[UUID]) -> list[tuple[UserFact, UserFact]]:
-    """Return each row of these ids with the newest one of its lineage, in the order of the ids, as far as there."""
+    """Return each existing row with its lineage's newest row, in id order."""
     wanted = list(fact_ids)
     rows = {row.pk: row for row in UserFact.objects.filter(pk__in=wanted)}
     lineages = {row.lineage for row in rows.values()}
@@ -179,20 +179,20 @@ def list_with_last_versions(fact_ids: Iterable[UUID]) -> list[tuple[UserFact, Us
 
 
 def list_proposals() -> list[ShownProposal]:
-    """Return what waits for its owner, by kind, the newest of each first; at most 50."""
+    """Return up to 50 pending proposals by kind, the newest first."""
     rows = MemoryProposal.objects.filter(status=ProposalStatus.PENDING).select_related("target")
     waiting = rows.order_by("-created_at", "id")[:PROPOSALS_SHOWN]
     return _describe_proposals(sorted(waiting, key=lambda row: ProposalKind.values.index(row.kind)))
 
 
 def list_decided_proposals() -> list[ShownProposal]:
-    """Return the last ten proposals that were accepted or dismissed, the last one first."""
+    """Return the last ten decided proposals, the newest first."""
     rows = MemoryProposal.objects.exclude(status=ProposalStatus.PENDING).select_related("target")
     return _describe_proposals(rows.order_by("-decided_at", "id")[:DECIDED_SHOWN])
 
 
 def list_decisions_at(moment: datetime) -> list[tuple[UUID, str]]:
-    """Return the ids of the proposals that were decided together at that moment, with what was decided."""
+    """Return the ids and decisions of proposals decided at that moment."""
     rows = MemoryProposal.objects.filter(decided_at=moment).order_by("created_at", "id")
     return list(rows.values_list("pk", "status"))
 
@@ -203,7 +203,7 @@ def find_proposal(proposal_id: UUID) -> ShownProposal | None:
 
 
 def get_preview(*, assistant: str, page: int, now: datetime) -> Preview:
-    """Return what the next chat with an assistant is given, and why each other current fact is left out of it."""
+    """Return an assistant's next block and why it omits each other fact."""
     block = get_next_block(assistant=assistant, now=now)
     explained = explain_block(assistant=assistant, now=now)
     out = [entry for entry in explained if not entry.is_in]

@@ -1,3 +1,5 @@
+"""The URLs of memory's pages."""
+
 from django.urls import path
 
 from memory.web.views import bulk, exchange, fact_actions, facts, places, preview, review, switches, undo

@@ -16,7 +16,7 @@ class Command(KeelCommand):
         add_user_argument(parser)
 
     def run(self, *, user: str, **options: Any) -> None:
-        """Print it; `--json` changes nothing, since it is JSON."""
+        """Print the document; `--json` changes nothing."""
         with owned(user_by_email(user)):
             text = export_document(now=timezone.now())
         self.stdout.write(text, ending="")

@@ -20,7 +20,7 @@ class Command(KeelCommand):
         parser.add_argument("file", metavar="FILE", help="the file, or - for the standard input")
 
     def run(self, *, user: str, file: str, is_list: bool, **options: Any) -> None:
-        """Read the file and say what came of it."""
+        """Import the file and print the counts."""
         text = _read_file(file)
         with owned_tx(user_by_email(user)):
             done = (import_list if is_list else import_document)(text=text, now=timezone.now())

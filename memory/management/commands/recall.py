@@ -12,7 +12,7 @@ class Command(KeelCommand):
     help = "Search what Keel knows about a user, by words and by meaning, best first."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
-        """Add whose facts, how many and what to look for."""
+        """Add the user, the limit and the query."""
         add_user_argument(parser)
         parser.add_argument(
             "--limit", type=_parse_limit, default=10, metavar="N", help=f"1 to {MAX_RECALLED}, by default 10"

@@ -1,4 +1,4 @@
-"""One act on many facts: one batch, one undo."""
+"""Change many facts at once: one batch, one undo."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -41,7 +41,7 @@ _ACTS: Final[dict[str, Callable[..., FactWrite]]] = {
 @require_POST
 @owned_view
 def change_facts(request: PageRequest) -> HttpResponse:
-    """Do one thing to all the facts that were selected; what cannot be changed is left alone, and said."""
+    """Do one action on all selected facts; report those left unchanged."""
     now = timezone.now()
     write = _ACTS.get(request.POST.get("act", ""))
     fact_ids = parse_uuids(request.POST.getlist("fact"), PAGE_SIZE)

@@ -1,4 +1,4 @@
-"""Memory in and out: the document to download, and what is brought in."""
+"""Export and import memory."""
 
 from uuid import UUID
 
@@ -24,7 +24,7 @@ _REFUSED_SHOWN = 5
 @never_cache
 @owned_view
 def export_memory(request: HttpRequest) -> HttpResponse:
-    """Give the memory document as a file."""
+    """Send the memory document as a file."""
     now = timezone.now()
     response = HttpResponse(export_document(now=now), content_type="application/json; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="keel-memory-{now:%Y-%m-%d}.json"'
@@ -34,7 +34,7 @@ def export_memory(request: HttpRequest) -> HttpResponse:
 @require_POST
 @owned_view
 def import_memory(request: PageRequest) -> HttpResponse:
-    """Bring in a memory document, or propose the facts of a list."""
+    """Import a memory document, or propose the facts of a list."""
     form = ImportForm(request.POST, request.FILES)
     if form.is_valid():
         kind, text = form.cleaned_data["kind"], form.cleaned_data["brought"]

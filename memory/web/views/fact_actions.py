@@ -1,4 +1,4 @@
-"""What can be done to one fact: correct it, mark it, archive it, put it into the trash, take it back, link it."""
+"""The actions on one fact."""
 
 from collections.abc import Callable
 from uuid import UUID
@@ -29,7 +29,7 @@ from memory.web.views.responses import CONFLICT, REFUSED, UNCHANGED, PageRequest
 @require_POST
 @owned_view
 def edit_fact(request: PageRequest, fact_id: UUID) -> HttpResponse:
-    """Correct a fact's words, topic, category, shorter line or detail."""
+    """Correct a fact's text, topic, category, shorter line or detail."""
     now = timezone.now()
     form = EditFactForm(get_last_version_or_404(fact_id), request.POST)
     status = REFUSED
@@ -53,7 +53,7 @@ def edit_fact(request: PageRequest, fact_id: UUID) -> HttpResponse:
 
 
 def _action_view(write: Callable[..., FactWrite]) -> Callable[..., HttpResponseBase]:
-    """Return the view that does `write` to one fact."""
+    """Return the view of one write to a fact."""
 
     @require_POST
     @owned_view
@@ -80,7 +80,7 @@ restore = _action_view(services.restore_fact)
 @require_POST
 @owned_view
 def link_fact(request: PageRequest, fact_id: UUID) -> HttpResponse:
-    """Relate a fact to another one, named by its words or picked among those that fit."""
+    """Link a fact to another one, found by words or picked."""
     now = timezone.now()
     last = get_last_version_or_404(fact_id)
     form = LinkForm(request.POST)
@@ -106,7 +106,7 @@ def link_fact(request: PageRequest, fact_id: UUID) -> HttpResponse:
 @require_POST
 @owned_view
 def unlink_fact(request: PageRequest, fact_id: UUID, link_id: UUID) -> HttpResponse:
-    """Take a link away; the page of the fact of that id is shown."""
+    """Remove a link and show the address's fact."""
     now = timezone.now()
     last = get_last_version_or_404(fact_id)
     with write_or_404(request, FactNotFound):

@@ -1,4 +1,4 @@
-"""How facts are shown: the list, one fact in it, and a fact's own page."""
+"""How facts are shown: the list, a fact in it, and its own page."""
 
 from datetime import datetime
 from typing import Any
@@ -32,7 +32,7 @@ from memory.web.views.responses import (
 
 
 def get_last_version_or_404(fact_id: UUID) -> UserFact:
-    """Return the newest row of a fact; a 404 if there is none."""
+    """Return a fact's newest row, or raise Http404."""
     last = find_last_version(fact_id)
     if last is None:
         raise Http404
@@ -47,7 +47,7 @@ def get_fact_address(last: UserFact, query: QueryDict | None = None) -> str:
 def build_listing(
     query: QueryDict, now: datetime, *, event: MemoryEvent | None = None, notice: str = ""
 ) -> dict[str, Any]:
-    """Return what the list shows for a query string, and the addresses that lead on from it."""
+    """Return the list's context for a query string."""
     topics = list_topics()
     filters = FactFilterForm(query, topics=topics)
     wanted = filters.build_filter()
@@ -87,7 +87,7 @@ def build_listing(
 
 
 def build_batch_listing(request: PageRequest, batch_id: UUID | None, now: datetime, *, notice: str) -> dict[str, Any]:
-    """Return what the list that is shown shows after a batch, with its undo line."""
+    """Return the context of the shown list after a batch, with its undo line."""
     query = parse_source_query(request).copy()
     for name in ("event", "select"):
         query.pop(name, None)
@@ -96,7 +96,7 @@ def build_batch_listing(request: PageRequest, batch_id: UUID | None, now: dateti
 
 
 def make_fact_form() -> FactForm:
-    """Return the empty form for a new fact, which takes the keyboard."""
+    """Return the empty, focused form for a new fact."""
     form = FactForm(auto_id="add-%s")
     form.focus_first_field()
     return form
@@ -122,7 +122,7 @@ def show_fact_page(
     status: int = 200,
     **said: Any,
 ) -> HttpResponse:
-    """Show a fact's own page, or to htmx the piece of it that changes."""
+    """Show a fact's own page, or for htmx its changing part."""
     context = {
         "shown": list_shown_facts([last], now)[0],
         "history": list_history(last.lineage),
@@ -159,7 +159,7 @@ def show_edit_form(request: PageRequest, form: EditFactForm, *, status: int = 20
 
 
 def show_write(request: PageRequest, fact_id: UUID, done: FactWrite, now: datetime) -> HttpResponse:
-    """Answer a write to the fact of that id; the slot stays with its lineage, a page follows the words into another."""
+    """Show a written fact. A slot stays with its lineage; a page follows a merge to the other fact."""
     shown_id = fact_id if is_for_element(request, "slot-") else done.fact.pk
     return show_result(request, shown_id, now, event=done.event, notice=UNCHANGED)
 
@@ -167,7 +167,7 @@ def show_write(request: PageRequest, fact_id: UUID, done: FactWrite, now: dateti
 def show_result(
     request: PageRequest, fact_id: UUID, now: datetime, *, event: MemoryEvent | None, notice: str = ""
 ) -> HttpResponse:
-    """Show the fact as it now is, with the undo line of `event` or, without one, the notice."""
+    """Show the fact with the undo line of `event`, or the notice."""
     notice = "" if event else notice
     if is_for_element(request, "slot-"):
         return show_slot(request, get_last_version_or_404(fact_id), now, event=event, notice=notice)
@@ -179,7 +179,7 @@ def show_result(
 
 
 def show_refusal(request: PageRequest, fact_id: UUID, refusal: str, now: datetime) -> HttpResponse:
-    """Show the fact as it is, and why it was left so."""
+    """Show the unchanged fact and the refusal."""
     last = get_last_version_or_404(fact_id)
     if is_for_element(request, "slot-"):
         return show_slot(request, last, now, refusal=refusal, status=CONFLICT)

@@ -1,4 +1,4 @@
-"""The page of what Keel knows, and each fact's own."""
+"""The page of all facts and the page of one fact."""
 
 from datetime import datetime
 from typing import Final
@@ -48,7 +48,7 @@ KNOWN: Final = "Keel knows this already."
 @vary_on_headers("HX-Request", "HX-Target")
 @owned_view
 def show_facts(request: PageRequest) -> HttpResponse:
-    """Show the facts, and take a new one."""
+    """Show the facts, or add one."""
     if request.method == "POST":
         return _add_fact(request)
     if is_for_element(request, "add"):
@@ -70,7 +70,7 @@ def show_facts(request: PageRequest) -> HttpResponse:
 @vary_on_headers("HX-Request", "HX-Target")
 @owned_view
 def show_fact(request: PageRequest, fact_id: UUID) -> HttpResponse:
-    """Show one fact with its history; to htmx in the list, the fact alone or its form."""
+    """Show one fact with its history, or for htmx its slot or form."""
     now = timezone.now()
     last = get_last_version_or_404(fact_id)
     if is_for_element(request, "slot-"):

@@ -1,4 +1,4 @@
-"""The places that Keel knows: added, corrected, removed."""
+"""The page of places: add, correct, remove."""
 
 from typing import Any
 from uuid import UUID
@@ -38,7 +38,7 @@ from memory.wording import MAX_PLACE_ID
 @vary_on_headers("HX-Request", "HX-Target")
 @owned_view
 def show_places(request: PageRequest) -> HttpResponse:
-    """Show the places, and take a new one."""
+    """Show the places, or add one."""
     if request.method != "POST":
         event_id = parse_uuid(request.GET.get("event", ""))
         event = find_place_event(event_id) if event_id else None
@@ -63,14 +63,14 @@ def edit_place(request: PageRequest, place_id: UUID) -> HttpResponse:
 @require_POST
 @owned_view
 def drop_place(request: PageRequest, place_id: UUID) -> HttpResponse:
-    """Take a place out of what assistants see."""
+    """Hide a place from the assistants."""
     with write_or_404(request, FactNotFound):
         done = remove_place(id=place_id, now=timezone.now())
     return show_places_result(request, event=done.event)
 
 
 def show_places_result(request: PageRequest, *, event: MemoryEvent | None, refusal: str = "") -> HttpResponse:
-    """Show the places after a write, with its undo line, or why it was refused."""
+    """Show the places with undo line or refusal."""
     if is_for_element(request, "places") or refusal:
         shown = find_place_event(event.pk) if event else None
         return _show_page(request, event=shown, refusal=refusal, status=CONFLICT if refusal else 200)

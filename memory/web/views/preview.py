@@ -1,4 +1,4 @@
-"""What each assistant sees of memory, to the byte."""
+"""The preview of each assistant's memory block."""
 
 from typing import Final
 
@@ -24,7 +24,7 @@ ABOUT: Final = {
 @never_cache
 @owned_view
 def show_preview(request: PageRequest) -> HttpResponse:
-    """Show the block that an assistant's next chat starts with, and what is left out of it and why."""
+    """Show the block of an assistant's next chat, and the omitted facts."""
     form = PreviewForm(request.GET)
     assistant, page = form.read_choice()
     context = {

@@ -1,9 +1,9 @@
-"""How the pages of memory answer.
+"""Shared responses of memory's pages.
 
-A view answers htmx with the piece it asked for, which it tells by the id of the element that the answer goes into:
-`results` the list, `add` the form above it, `slot-<uuid>` one fact in the list, `fact-page` a fact's own page,
-`proposal-<uuid>` a proposal, `places` the list of places, `memory-<uuid>` a line in a chat. Without htmx a write
-redirects to where it came from, with the undo line there.
+A view answers htmx with one part of a page, selected by the id of the target element: `results` is the list, `add` the
+form above it, `slot-<uuid>` one fact in the list, `fact-page` a fact's own page, `proposal-<uuid>` a proposal, `places`
+the list of places, `memory-<uuid>` a line in a chat. Without htmx a write redirects to the page it came from, with the
+undo line there.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -46,14 +46,14 @@ _PAST: Final = {
 
 
 class PageRequest(AuthedRequest):
-    """A request of a signed-in user, with what htmx says of it."""
+    """A signed-in user's request with htmx details."""
 
     htmx: HtmxDetails
 
 
 @contextmanager
 def write_or_404(request: PageRequest, missing: type[DomainError]) -> Iterator[None]:
-    """Open the door to write; what is not there, or not theirs, raises `missing` inside and is a 404."""
+    """Open the owner's transaction; turn `missing` into Http404."""
     try:
         with owned_tx(request.user):
             yield
@@ -62,7 +62,7 @@ def write_or_404(request: PageRequest, missing: type[DomainError]) -> Iterator[N
 
 
 def try_write(request: PageRequest, missing: type[DomainError], write: Callable[..., object], **values: object) -> str:
-    """Do a write behind the door; return why it was refused, or an empty text."""
+    """Do a write; return the text of its refusal, or an empty text."""
     try:
         with write_or_404(request, missing):
             write(**values)
@@ -72,27 +72,27 @@ def try_write(request: PageRequest, missing: type[DomainError], write: Callable[
 
 
 def is_for_element(request: PageRequest, element_id: str) -> bool:
-    """Tell whether htmx will put the answer into an element whose id begins like this."""
+    """Tell whether htmx targets an id with this prefix."""
     return bool(request.htmx) and (request.htmx.target or "").startswith(element_id)
 
 
 def get_page_frame(tab: str) -> dict[str, Any]:
-    """Return what the frame of a whole page of memory needs: which tab is open, the switches, how much waits."""
+    """Return the context of a page's frame: open tab, switches, proposals."""
     return {"tab": tab, "surroundings": get_surroundings()}
 
 
 def get_source_address(request: PageRequest) -> str:
-    """Return the address of the page a request came from, on this site, or an empty text."""
+    """Return the local address of the requesting page, or an empty text."""
     return (request.htmx.current_url_abs_path or "") if request.htmx else safe_next(request, "")
 
 
 def parse_source_query(request: PageRequest) -> QueryDict:
-    """Return what the address of the page a request came from asks for."""
+    """Return the query of the requesting page's address."""
     return QueryDict(urlsplit(get_source_address(request)).query)
 
 
 def redirect_back(request: PageRequest, default: str, **said: UUID | str | None) -> HttpResponse:
-    """Redirect to the page a form came from; `event`, `batch` or `decided` brings its undo line along."""
+    """Redirect to the form's page, with an undo line if there is one."""
     back = urlsplit(safe_next(request, default))
     query = QueryDict(back.query, mutable=True)
     for name in ("event", "batch", "decided", "select"):
@@ -103,20 +103,23 @@ def redirect_back(request: PageRequest, default: str, **said: UUID | str | None)
 
 
 def find_query_event(query: QueryDict) -> MemoryEvent | None:
-    """Return the event of a fact whose undo line an address asks for; those of places have a page of their own."""
+    """Return the fact's event for the undo line that a query names.
+
+    Events of places are shown on the page of places.
+    """
     event_id = parse_uuid(query.get("event", ""))
     event = find_event(event_id) if event_id else None
     return event if event is not None and event.lineage is not None else None
 
 
 def find_query_batch(query: QueryDict) -> Batch | None:
-    """Return the batch whose undo line an address asks for."""
+    """Return the batch for the undo line that a query names."""
     batch_id = parse_uuid(query.get("batch", ""))
     return find_batch(batch_id) if batch_id else None
 
 
 def describe_batch(batch: Batch | None) -> str:
-    """Return what a batch did, such as "3 facts archived, 1 corrected"; empty without one."""
+    """Describe a batch, such as "3 facts archived, 1 corrected"."""
     if batch is None:
         return ""
     parts = [f"{count} {_PAST.get(kind, kind.label.lower())}" for kind, count in batch.kinds]
@@ -127,13 +130,13 @@ def describe_batch(batch: Batch | None) -> str:
 
 
 def parse_uuids(texts: Iterable[str], most: int) -> list[UUID]:
-    """Return the ids among the texts, each once, at most so many; what is no id is left out."""
+    """Return the distinct valid ids, at most `most`."""
     found = dict.fromkeys(fact_id for text in texts if (fact_id := parse_uuid(text)))
     return list(found)[:most]
 
 
 def parse_uuid(text: str) -> UUID | None:
-    """Return the id that a text is, or None."""
+    """Return the text as a UUID, or None."""
     try:
         return UUID(text)
     except ValueError:

@@ -1,4 +1,4 @@
-"""What waits for its owner: inferred facts to look through in one go, and proposals to decide about."""
+"""The review page: inferred facts and proposals."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -58,7 +58,7 @@ _DECISIONS: Final[dict[str, Callable[..., MemoryProposal]]] = {"accept": accept_
 
 @dataclass
 class ReviewEntry:
-    """One inferred fact with what its owner answered so far."""
+    """One inferred fact with its owner's answer."""
 
     fact: UserFact  # as it now is
     answer: str
@@ -67,7 +67,7 @@ class ReviewEntry:
 
     @classmethod
     def from_answer(cls, seen: UserFact, last: UserFact, data: QueryDict) -> Self:
-        """Read the answer to a fact as it was seen; one that changed since is to be answered again."""
+        """Read the answer to a fact; if the fact changed since, ask again."""
         entry = cls(last, data.get(f"answer-{seen.pk}", LATER), data.get(f"content-{seen.pk}", seen.content))
         if last.pk != seen.pk or last.is_archived:
             is_answered = entry.answer != LATER or one_line(entry.content) != seen.content
@@ -78,14 +78,14 @@ class ReviewEntry:
 
 
 class _Rejected(Exception):
-    """Some answers cannot be saved, so none is: it ends the transaction."""
+    """An answer was refused, so the transaction rolls back."""
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 @owned_view
 def show_review(request: PageRequest) -> HttpResponse:
-    """Show what waits, and take the answers to "Are these right?"."""
+    """Show the review, or save its answers."""
     if request.method == "POST":
         return _save_answers(request)
     return _show_page(request, _list_entries(request))
@@ -119,7 +119,7 @@ reopen = _decision_view(reopen_proposal)
 @require_POST
 @owned_view
 def decide_all(request: PageRequest) -> HttpResponse:
-    """Accept or dismiss many proposals at once; what cannot be is left waiting, and said."""
+    """Accept or dismiss many proposals; report those left pending."""
     decide = _DECISIONS.get(request.POST.get("decision", ""))
     proposal_ids = parse_uuids(request.POST.getlist("proposal"), PROPOSALS_SHOWN)
     if decide is None or not proposal_ids:
@@ -146,7 +146,7 @@ def decide_all(request: PageRequest) -> HttpResponse:
 @require_POST
 @owned_view
 def reopen_all(request: PageRequest) -> HttpResponse:
-    """Take back what was decided at once, all or nothing."""
+    """Undo decisions made together, all or none."""
     decided = _list_decided_together(request.POST)
     if not decided:
         raise Http404

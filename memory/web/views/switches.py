@@ -1,4 +1,4 @@
-"""The switches of memory: whether chats use what Keel knows, and whether they teach it anything."""
+"""The settings page: switches and import."""
 
 from django.http import HttpResponse, HttpResponseBadRequest
 from django.template.response import TemplateResponse
@@ -17,7 +17,7 @@ from memory.web.views.responses import PageRequest, get_page_frame, is_for_eleme
 @never_cache
 @owned_view
 def show_settings(request: PageRequest) -> HttpResponse:
-    """Show the switches, and turn one."""
+    """Show the settings, or set a switch."""
     if request.method != "POST":
         return TemplateResponse(request, "memory/settings.html", {**get_page_frame("settings"), "form": ImportForm()})
     form = SwitchForm(request.POST)

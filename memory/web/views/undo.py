@@ -1,4 +1,4 @@
-"""Taking writes back: one by one, or what was done to many facts at once."""
+"""Undo one write or a batch."""
 
 from uuid import UUID
 
@@ -22,7 +22,7 @@ from memory.web.views.responses import CONFLICT, PageRequest, is_for_element, pa
 @require_POST
 @owned_view
 def undo_write(request: PageRequest, event_id: UUID) -> HttpResponse:
-    """Take a write back, from these pages or from a line in a chat."""
+    """Undo a write, from these pages or from a line in a chat."""
     now = timezone.now()
     refusal = try_write(request, FactNotFound, undo_event, event_id=event_id, now=now)
     event = find_event(event_id)
@@ -43,7 +43,7 @@ def undo_write(request: PageRequest, event_id: UUID) -> HttpResponse:
 @require_POST
 @owned_view
 def undo_writes(request: PageRequest, batch_id: UUID) -> HttpResponse:
-    """Take back what was done to many facts at once, all or nothing."""
+    """Undo a batch, all or none."""
     now = timezone.now()
     refusal = try_write(request, FactNotFound, undo_batch, batch_id=batch_id, now=now)
     refusal = f"Nothing was undone. {refusal}" if refusal else ""
@@ -56,7 +56,7 @@ def undo_writes(request: PageRequest, batch_id: UUID) -> HttpResponse:
 
 
 def _find_shown_id(request: PageRequest, event: MemoryEvent, lineage: UUID) -> UUID:
-    """Return the fact to show afterwards: a link is undone on the page of either end."""
+    """Return the fact to show; an undone link shows on either end's page."""
     page_of = parse_uuid(request.POST.get("of", ""))
     if event.kind in (EventKind.LINK, EventKind.UNLINK) and page_of and find_last_version(page_of):
         return page_of
