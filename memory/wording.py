@@ -17,7 +17,7 @@ MAX_PLACE_ID: Final = 100
 MAX_PLACE_NAME: Final = 120
 MAX_PLACE_NOTES: Final = 500
 
-# settled 6: the category follows from the topic when the tool does not give one.
+# settled 6: the topic decides the category when the tool gives none.
 _CATEGORY_BY_TOPIC: Final = {
     "risk": "profile",
     "goal": "profile",
@@ -28,22 +28,22 @@ _CATEGORY_BY_TOPIC: Final = {
     "style": "response_style",
 }
 
-# An amount of money is no account number.
+# An amount of money is not an account number.
 _CURRENCY = (
     r"\s?(?:usd[tc]?|eur|gbp|chf|jpy|aud|cad|sgd|hkd|thb|btc|eth|dollars?|euros?|pounds?|francs?|yen|baht)\b|\s?[$€£¥]"
 )
 
 _SECRET_PATTERNS: Final = (
-    # What is said to be one: "password is hunter2", "my API key for Kraken: ...".
+    # Named secrets: "password is hunter2", "my API key for Kraken: ...".
     re.compile(
         r"\b(?:pass(?:word|phrase|code)|pwd|api[ _-]?(?:key|secret|token)|secret[ _-]?key|access[ _-]?token"
         r"|private[ _-]?key|seed[ _-]?phrase|recovery[ _-]?phrase|mnemonic)\b"
         r"(?: (?:for|to|of|on|at|in)(?: [\w'’.-]+){1,4}?)?\s*(?:\b(?:is|are)\b|=|:)\s*\S",
         re.IGNORECASE,
     ),
-    # A pin with a number: traders also speak of pin bars.
+    # A pin needs a number, because traders also mention pin bars.
     re.compile(r"\bpin\b(?: (?:for|to|of|on|at|in)(?: [\w'’.-]+){1,4}?)?\s*(?:\bis\b|=|:)?\s*\d{4,}", re.IGNORECASE),
-    # What looks like one: keys with a known prefix, JSON web tokens, PEM blocks, raw private keys, keys of exchanges.
+    # Secrets by their form: known key prefixes, JSON web tokens, PEM blocks, raw private keys, exchange keys.
     re.compile(r"\b(?:sk|pk|rk|xox[abpr]|gh[opsu]|glpat)[-_][A-Za-z0-9_-]{16,}\b"),
     re.compile(r"\bkeel_\d+_[\w-]{16,}"),
     re.compile(r"\b(?:AKIA|ASIA)[A-Z0-9]{16}\b"),
@@ -51,7 +51,7 @@ _SECRET_PATTERNS: Final = (
     re.compile(r"BEGIN [A-Z ]*PRIVATE KEY"),
     re.compile(r"\b(?:0x)?[0-9a-fA-F]{64}\b"),
     re.compile(r"\b(?!0x)(?=[a-zA-Z\d+/]*[a-z])(?=[a-zA-Z\d+/]*[A-Z])(?=[a-zA-Z\d+/]*\d)[a-zA-Z\d+/]{40,}"),
-    # Identity and bank account numbers: US social security, IBAN, and what is said to be one.
+    # Identity and bank account numbers: US social security, IBAN, and named ones.
     re.compile(r"\b\d{3}-\d{2}-\d{4}\b"),
     re.compile(r"\b[A-Z]{2}\d{2}(?: ?[A-Z0-9]{4}){3,7}(?: ?[A-Z0-9]{1,4})?\b"),
     re.compile(
@@ -63,7 +63,7 @@ _SECRET_PATTERNS: Final = (
         r"\b(?:routing|passport|ssn|social security|tax id|national id)\b\s*(?:is\b|=|:)?\s*[A-Z]{0,3}\d[\d -]{5,}",
         re.IGNORECASE,
     ),
-    # An account without the word "number" may be followed by its size or by a date.
+    # After "account" without "number" may come its size or a date.
     re.compile(
         r"\b(?:account|acct)\b\s*(?:is\b|=|:)?\s*"
         r"(?:(?!usd|eur|gbp|chf|jpy)[A-Z]{1,3}\d{6,}|\d{8,}|(?!(?:19|20)\d\d-\d\d)\d{2,}(?:-\d{2,}){2,})\b"
@@ -71,7 +71,7 @@ _SECRET_PATTERNS: Final = (
         re.IGNORECASE,
     ),
 )
-# In one piece, in fours, or as American Express prints it; the first digits are those that cards begin with.
+# Card numbers in one piece, in fours, or as American Express prints them, with valid first digits.
 _CARD_NUMBER = re.compile(
     r"(?<![\d.])(?:[3-6]\d{12,18}|2[2-7]\d{14}|(?:[3-6]\d|2[2-7])\d\d(?:[ -]\d{4}){3}(?:[ -]?\d{1,3})?"
     r"|3[47]\d\d[ -]\d{6}[ -]\d{5})(?![\d.]?\d)"
@@ -135,7 +135,7 @@ def _has_card_number(text: str) -> bool:
 
 
 def _passes_luhn(digits: str) -> bool:
-    # ISO/IEC 7812-1: tells a card number from a price or a time stamp of the same length.
+    # ISO/IEC 7812-1: distinguishes a card number from a price or time stamp of equal length.
     doubled = (sum(divmod(2 * int(digit), 10)) for digit in digits[-2::-2])
     return (sum(doubled) + sum(int(digit) for digit in digits[::-2])) % 10 == 0
 

@@ -45,14 +45,14 @@ class Term:
 
     kind: Kind
     key: str | Fraction  # the stem; the value of a number; min, max, before or after
-    unit: str  # of a number; empty when none is given
+    unit: str  # of a number; empty without one
     polarity: Polarity
     clause: int
     sentence: int
-    place: int  # among the terms and stop words of the text
+    place: int  # index among the terms and filler words of the text
     start: int
     end: int
-    is_name: bool = False  # a ticker or a name by its capitals, as far as they tell
+    is_name: bool = False  # its capitals suggest a ticker or a name
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +67,10 @@ class Reading:
         return [term for term in self.terms if term.kind in kinds]
 
 
-REACH: Final = 8  # words between a negation and the comparison it turns round
-BARRIER: Final = 100  # sentences that a blanked part counts for: nothing reaches across it
+REACH: Final = 8  # maximum words between a negation and the comparison it reverses
+BARRIER: Final = 100  # a masked part counts as so many sentences, so no span crosses it
 
-_LONGEST_NUMBER: Final = 40  # digits; longer ones are compared as they are written
+_LONGEST_NUMBER: Final = 40  # digits; longer numbers are compared as text
 
 _MARKS: Final = "".join(chr(code) for code in range(0x300, 0x10000) if unicodedata.category(chr(code))[0] == "M")
 _UNSPACED: Final = (
@@ -108,7 +108,7 @@ class _Item:
     unit: str = ""
     clause: int = 0
     sentence: int = 0
-    is_used: bool = False  # a negation that turned a comparison round
+    is_used: bool = False  # a negation that reversed a comparison
 
 
 def read_claims(text: str) -> Reading:
@@ -126,7 +126,7 @@ def read_claims(text: str) -> Reading:
         kind = _TERM_KINDS.get(item.kind)
         if kind is not None and not item.is_used:
             written = text[item.start : item.end]
-            # The first word of a sentence is written large in any case.
+            # Every sentence begins with a capital, so that one tells nothing.
             is_large = written[:1].isupper() and item.sentence == begun
             is_name = kind == "word" and (is_large or any(map(str.isupper, written[1:])))
             meaning = (kind, item.key, item.unit, polarities[item.clause])
@@ -156,7 +156,7 @@ def _scan_items(text: str) -> Iterator[_Item]:
         elif kind == "number":
             yield from _scan_number(match[0], offsets, start)
         elif kind == "word" and match[0].endswith(("n't", "n’t")):
-            # The verb is no content of its own in any of them.
+            # The verb of a contraction carries no content.
             yield _Item("word", "n't", offsets[start], offsets[end - 1] + 1)
         else:
             yield _Item(kind, match[0].replace("’", "'"), offsets[start], offsets[end - 1] + 1)
@@ -297,7 +297,7 @@ def _classify_word(items: Sequence[_Item], at: int, done: Sequence[_Item]) -> in
         item.kind, item.key = "number", NUMBER_WORDS[words[0]]
         return _join_unit(items, at)
     if words[0] in {"no", "nope"} and (at + 1 == len(items) or items[at + 1].kind in {"soft", "hard", "sentence"}):
-        item.kind = "stop"  # an answer, it denies nothing that follows
+        item.kind = "stop"  # an answer; it does not deny what follows
         return 1
     _set_meaning(item, WORDS.get(words[0], ""))
     return 1

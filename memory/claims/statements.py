@@ -3,13 +3,13 @@
 import re
 from typing import Final
 
-MASK: Final = "\x00"  # no message holds one
+MASK: Final = "\x00"  # occurs in no message
 
 _FENCE: Final = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
 _QUOTED_LINE: Final = re.compile(r"^[ \t]*[>\uff1e].*$", re.MULTILINE)
 _CODE: Final = re.compile(r"`[^`\n]+`")
 _MARKUP: Final = re.compile(r"<blockquote\b.*?(?:</blockquote>|\Z)", re.IGNORECASE | re.DOTALL)
-# An opening mark without its end runs to the end of the paragraph.
+# An unclosed quotation ends with its paragraph.
 _QUOTATIONS: Final = tuple(
     re.compile(rf"{before}{opening}(?P<inside>.*?)(?:{closing}|(?=\n[ \t]*\n)|\Z)", re.DOTALL)
     for before, opening, closing in (
@@ -22,10 +22,10 @@ _QUOTATIONS: Final = tuple(
         (r"(?<![^\s(:,;=—–-])", "[\u2018']", r"[’'](?!\w)"),
     )
 )
-# "no 'alts' for me": one or two words without a number are stressed, not cited.
+# "no 'alts' for me": one or two words without a number are emphasis, not a quotation.
 _LETTERS: Final = "(?:(?![\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u9fff\uac00-\ud7a3])[^\\W\\d])+"
 _STRESSED: Final = re.compile(rf"\s*{_LETTERS}(?:[\s-]+{_LETTERS})?\s*")
-# remember: "..." and my rule is "..." put the user's own words in quotation marks.
+# In remember: "..." and my rule is "..." the quoted words are the user's own.
 _OWN_QUOTATION: Final = re.compile(
     r"(?:\b(?:remember|note|save|store)(?: that| this)?|\bmy (?:[\w-]+ ){0,2}(?:rule|goal|motto|plan|limit|name)"
     r"(?: is)?|\bI (?:always )?(?:say|said|tell myself))\s*[:,]?\s*\Z",
@@ -35,10 +35,10 @@ _OWN_QUOTATION: Final = re.compile(
 _REPORTING: Final = (
     r"(?:(?:says?|said|claimed|stated|writes|wrote|reported|tweeted|posted|argue[sd]|thinks|thought|believe[sd]"
     r"|recommend(?:s|ed)|suggest(?:s|ed)|advise[sd]|tells|told|insist(?:s|ed)|announced)\b"
-    # Nouns, too: "earnings reports", "United States".
+    # These can be nouns: "earnings reports", "United States".
     r"|(?:claims?|states?|reports?|tweets?|posts?|goes|reads|announces)(?=\s+that\b|\s*:))"
 )
-# The speaker is somebody else; "as I said" and "my rule says" are the user.
+# The speaker is another person; "as I said" and "my rule says" are the user.
 _REPORTED: Final = re.compile(
     rf"(?<![\w'’])(?!(?:I|we|and|to|not|never|also|often|always|just|only|rules?|plan|journal|system|strategy|goal)\b)"
     rf"[\w’'.]+\s+(?:(?:also|often|always|just|once|clearly|explicitly)\s+)?{_REPORTING}"
@@ -128,7 +128,7 @@ def _find_report(text: str, done: int) -> tuple[int, int, bool] | None:
 
 
 def _find_paragraph_end(text: str, at: int) -> int:
-    # The words announced may begin below an empty line.
+    # The announced words may begin after an empty line.
     begins = _WHITE.match(text, at)
     end = _ENDS_PARAGRAPH.search(text, begins.end() if begins else at)
     return end.start() if end else len(text)

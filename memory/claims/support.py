@@ -16,13 +16,13 @@ from memory.claims.statements import keep_statements, keep_typed_words
 from memory.claims.vocabulary import LIGHT_WORDS
 
 MIN_SHARE: Final = 0.6  # of the content words; settled 13
-MAX_FOREIGN: Final = 3  # content words of a claim that its support need not hold
-MAX_SENTENCES: Final = 3  # that a span may touch: words from all over a long message support nothing
-SPARE_WORDS: Final = 10  # a span may be three times as long as the claim, and this much longer
-LONGEST_QUOTE: Final = 300  # characters; of a longer claimed quote the tightest span is kept
+MAX_FOREIGN: Final = 3  # content words of a claim that its support may lack
+MAX_SENTENCES: Final = 3  # maximum in a span: words scattered over a long message support nothing
+SPARE_WORDS: Final = 10  # maximum length of a span: three times the claim plus this
+LONGEST_QUOTE: Final = 300  # characters; a longer quote is cut to its tightest span
 
 Content = tuple[str, Any, str, str]
-Held = tuple[Term, frozenset[Content]]  # a term of a message with what it meets of a claim
+Held = tuple[Term, frozenset[Content]]  # a term of a message with the claim's terms it meets
 
 
 @dataclass(frozen=True)
@@ -120,7 +120,7 @@ class _Claim:
         self.is_exclusive = bool(reading.of_kind("only"))
         self.is_denying = bool(reading.of_kind("not"))
         self.denied = self._denied_clauses(reading)
-        # In a long claim, the share alone would leave room for a sentence that nobody said.
+        # In a long claim, the share alone would allow a whole unsupported sentence.
         self.needed = max(ceil(MIN_SHARE * len(self.words) - 1e-9), len(self.words) - MAX_FOREIGN)
         self.longest = 3 * reading.length + SPARE_WORDS
         heavy = {term.clause for term in self.words if term.key not in LIGHT_WORDS}
@@ -169,7 +169,7 @@ class _Claim:
         return all(met or term.kind != "number" or term.unit not in units for term, met in held)
 
     def _is_enough(self, held: Sequence[Held]) -> bool:
-        # A figure counts in a sentence that speaks of the claim: "I like leverage. 50x is mad." says nothing of both.
+        # A figure counts only beside a word of the claim: "I like leverage. 50x is mad." does not combine the two.
         told = {term.sentence for term, met in held if met and term.kind != "number"}
         met = frozenset().union(*(names for term, names in held if term.sentence in told))
         return (
@@ -195,10 +195,10 @@ class _Claim:
 def _is_match(given: Term, wanted: Term, *, is_relaxed: bool = False) -> bool:
     if given.kind != wanted.kind or given.key != wanted.key:
         return False
-    # A claim may leave the unit out, and write the x of a multiple; it may not put another one in.
+    # A claim may omit the unit or add the x of a multiple, but not use another unit.
     if wanted.unit not in {given.unit, ""} and (wanted.unit, given.unit) != ("x", ""):
         return False
-    # "I trade BTC and ETH, never alts": the verb of what is denied was said before.
+    # "I trade BTC and ETH, never alts": the denied clause reuses the verb of the first one.
     return given.polarity == wanted.polarity or (is_relaxed and (wanted.polarity, given.polarity) == ("-", "+"))
 
 
@@ -224,7 +224,7 @@ def _locate_quote(quote: object, messages: Sequence[TypedMessage]) -> list[tuple
         literal = text.strip()
         return [
             (message, at, at + len(literal))
-            # The id may be wrong where the words are right.
+            # The model may give a wrong id with the right text, so search the other messages too.
             for message in [*among, *(message for message in messages if message not in among)]
             if (at := message.text.lower().find(literal.lower())) >= 0
             and len(message.text.lower()) == len(message.text)

@@ -18,7 +18,7 @@ def _phrases_to(meaning: str, phrases: str) -> dict[tuple[str, ...], str]:
     return {tuple(phrase.split()): meaning for phrase in phrases.split(",")}
 
 
-# Stop words of the search that claim something: they restrict, deny or give a time.
+# Stop words of the search that matter in a claim: they restrict, deny or give a time.
 _CLAIMING: Final = _set_of(
     "after arent because before cant couldnt didnt doesnt dont further hadnt hasnt havent herself himself id ill im"
     " isnt ive no nor not only ourselves shouldnt thats theres theyre through wasnt werent whats wont wouldnt youre"
@@ -33,7 +33,7 @@ FILLER_WORDS: Final = (STOP_WORDS - _CLAIMING) | _set_of(
 LIGHT_WORDS: Final = _set_of("trade use take")
 
 NOT: Final = "not"
-OPENS_NOT: Final = "opens"  # denies what follows it in the clause, not what stands before
+OPENS_NOT: Final = "opens"  # denies the words after it in the clause, not those before
 PARTLY: Final = "partly"
 ONLY: Final = "only"
 UP, DOWN, MAX, MIN, BEFORE, AFTER = "up", "down", "max", "min", "before", "after"
@@ -58,7 +58,7 @@ WORDS: Final[dict[str, str]] = {
         NOT, "not n't never cannot nobody none nothing nor neither avoid avoids avoided avoiding refuse refuses"
     ),
     **_words_to(NOT, "dont doesnt didnt cant couldnt wont wouldnt shouldnt isnt arent wasnt aint mustnt"),
-    # The other languages whose speakers write to a coach most.
+    # Other languages that users often write in.
     **_words_to(
         NOT, "nicht nie niemals kein keine keinen keiner jamais pas aucun aucune nunca jamás ningún ninguna non mai"
     ),
@@ -68,20 +68,20 @@ WORDS: Final[dict[str, str]] = {
     **_words_to(MAX, "max maximum limit limits limited cap caps capped ceiling"),
     **_words_to(MIN, "min minimum floor"),
 }
-# These compare only before a number: "over 5x", not "over the weekend".
+# Comparisons only before a number: "over 5x", not "over the weekend".
 BEFORE_NUMBERS: Final[dict[str, str]] = {
     **_words_to(UP, "above over past beyond exceed exceeds exceeding"),
     **_words_to(DOWN, "below under"),
     **_words_to(BEFORE, "before until till"),
     **_words_to(AFTER, "after since"),
 }
-EXCEPTIONS: Final = _set_of("except excluding other")  # the first words of what is taken out of what stands before
-NEGATABLE: Final = {UP: (MIN, MAX), DOWN: (MAX, MIN)}  # as it stands, and under a negation
+EXCEPTIONS: Final = _set_of("except excluding other")  # words that begin an exception to the words before
+NEGATABLE: Final = {UP: (MIN, MAX), DOWN: (MAX, MIN)}  # without and with a negation
 BREAKS: Final = _set_of("but because although though whereas however instead yet so unless")  # a clause ends here
 RESETS: Final = _set_of(
     "i i'm i've my always only usually mostly instead then just"
-)  # what begins so is not denied too
-USED_TO_PRECEDED: Final = _set_of("am is are was were be been being get got getting i'm")  # "I am used to" is no past
+)  # a clause that begins so ends a denial
+USED_TO_PRECEDED: Final = _set_of("am is are was were be been being get got getting i'm")  # "I am used to" is not past
 
 SCALES: Final = {
     **dict.fromkeys(_set_of("k thousand"), 1_000),

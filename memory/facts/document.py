@@ -12,7 +12,7 @@ from config.lib.llm.tokens import count_tokens
 from memory.facts.schemas import DocumentFact, DocumentMetadata, DocumentPlace, MemoryDocument
 from memory.models import Place, PlaceMention, UserFact
 
-EMPTY_SINCE: Final = datetime(1970, 1, 1, tzinfo=UTC)  # `last_updated` of a document that holds nothing
+EMPTY_SINCE: Final = datetime(1970, 1, 1, tzinfo=UTC)  # `last_updated` of an empty document
 
 
 def build_document(*, now: datetime) -> MemoryDocument:
@@ -22,7 +22,7 @@ def build_document(*, now: datetime) -> MemoryDocument:
     their addition.
     """
     current = set(UserFact.objects.current(now).values_list("pk", flat=True))
-    # What its owner deleted is on its way out; it can be restored, but nobody is told of it.
+    # Trashed facts can be restored, but their owner does not want to see them.
     rows = list(UserFact.objects.exclude(lineage__in=UserFact.objects.in_trash().values("lineage")))
     active = [row for row in rows if row.pk in current]
     ended = sorted((row for row in rows if row.pk not in current), key=_sort_key, reverse=True)
@@ -76,7 +76,7 @@ def _format_body(facts: Iterable[DocumentFact], places: Iterable[DocumentPlace])
 def _build_fact(row: UserFact, *, is_active: bool = True) -> DocumentFact:
     quoted = str(row.quotes[0]["message_id"]) if row.quotes else None
     conversation = str(row.conversation_id) if row.conversation_id else None
-    brought: dict[str, Any] = row.external  # what an imported document said of it
+    brought: dict[str, Any] = row.external  # ids from an imported document
     return DocumentFact(
         id=_document_id(row),
         content=row.content,
@@ -92,7 +92,7 @@ def _document_id(row: UserFact) -> str:
 
 
 def _added_at(row: UserFact) -> datetime:
-    # The first version of an imported fact was learned elsewhere, before it was written here.
+    # The first version of an imported fact was learned before its row was written.
     return row.learned_at if row.supersedes_id is None else row.created_at
 
 

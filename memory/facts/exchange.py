@@ -49,7 +49,7 @@ class ImportResult:
     batch_id: UUID | None
     added: int = 0
     known: int = 0
-    refused: list[str] = field(default_factory=list)  # what was left out, and why
+    refused: list[str] = field(default_factory=list)  # skipped entries with their reasons
 
 
 def export_document(*, now: datetime) -> str:
@@ -159,7 +159,7 @@ class _DocumentImport:
         if known is not None:
             if known.removed_at is None or MemoryEvent.objects.filter(place=known, undone_at__isnull=True).exists():
                 return False
-            known.delete()  # all that was done to it was undone
+            known.delete()  # every write to it was undone
         row = Place.objects.create(**texts, added_at=_parse_instant(place.added_at), updated_at=self._updated_at)
         PlaceMention.objects.bulk_create(
             PlaceMention(

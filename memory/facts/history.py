@@ -26,9 +26,9 @@ class HistoryEntry:
 
     at: datetime
     label: str
-    version: UserFact | None  # the version written then; None: an act that wrote none
-    words: list[WordRun]  # against the version before; empty for the first one and for unchanged words
-    changes: list[tuple[str, str, str]]  # what else changed: name, before, after
+    version: UserFact | None  # the version written then, or None
+    words: list[WordRun]  # difference to the version before; empty for the first one and for equal words
+    changes: list[tuple[str, str, str]]  # other changes: name, before, after
     merged_into: UserFact | None
     conversation_id: UUID | None
     message_id: int | None

@@ -17,9 +17,9 @@ from memory.models import ArchivedReason, EventKind, Place, PlaceMention, UserFa
 
 logger = logging.getLogger(__name__)
 
-# A text has at most as many tokens as bytes: characters have up to four, the rest of an entry's JSON up to so many.
+# Upper bounds: a text has at most one token per byte, a character at most four bytes, an entry's JSON so many more.
 _ENTRY_BYTES: Final = 260
-_BROUGHT_BYTES: Final = 800  # more, in the ids that an imported document gave a fact
+_BROUGHT_BYTES: Final = 800  # extra for the ids of an imported fact
 _PLACE_BYTES: Final = 3_000
 _MENTION_BYTES: Final = 600
 
@@ -33,10 +33,10 @@ def enforce_token_limit(*, now: datetime, is_dry_run: bool = False, batch_id: UU
     if _is_surely_small(now):
         return []
     facts = sorted(UserFact.objects.current(now), key=_eviction_order)
-    # Places make room for themselves at the cost of facts, but half of it stays the facts'.
+    # Places may displace facts, but facts keep half of the limit.
     room = max(settings.MEMORY_TOKEN_LIMIT, count_document_tokens([]) + settings.MEMORY_TOKEN_LIMIT // 2)
     kept = deque(facts)
-    # A fact counts a little less among its neighbours than alone: hence again until it is enough.
+    # A fact has fewer tokens in the document than alone, so repeat until it fits.
     while kept and (excess := count_document_tokens(kept) - room) > 0:
         while kept and excess > 0:
             excess -= count_fact_tokens(kept.popleft())

@@ -96,7 +96,7 @@ def parse_place(*, place_id: str, name: str, notes: str | None) -> dict[str, str
 
 
 def _next_update(place: Place, now: datetime) -> datetime:
-    # Writes of one turn share their time; the undo of each must know whether it was the last.
+    # Writes of one turn share their time, but each undo must know whether its write was the last.
     return max(now, place.updated_at + timedelta(microseconds=1))
 
 

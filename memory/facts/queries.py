@@ -42,7 +42,7 @@ _BLOCK_COLUMNS = (
     *("id", "user_id", "category", "topic", "content", "summary", "confidence", "score"),
     *("valid_from", "last_confirmed_at", "learned_at", "created_at"),
 )
-_BY_TOPIC = (ExpressionWrapper(Q(topic=""), output_field=BooleanField()), "topic")  # without a topic: last
+_BY_TOPIC = (ExpressionWrapper(Q(topic=""), output_field=BooleanField()), "topic")  # facts without a topic come last
 _ORDERS: Final[dict[str, tuple[Any, ...]]] = {
     "referenced": ("-last_referenced_at", "-created_at", "id"),
     "newest": ("-learned_at", "id"),
@@ -63,9 +63,9 @@ class FactFilter:
     source: str = ""
     confidence: str = ""
     category: str = ""
-    topic: str | None = None  # None: any; empty: facts without one
+    topic: str | None = None  # None: any; empty: facts without a topic
     archived: bool = False
-    trashed: bool = False  # wins over `archived`
+    trashed: bool = False  # overrides `archived`
     grouped: bool = False  # by category first, then in order
     order: str = "referenced"  # a key of _ORDERS
 
@@ -76,11 +76,11 @@ class ListedFact:
 
     fact: UserFact
     is_in_block: bool  # the coach's next chat starts with it
-    is_stale: bool  # no chat started with it for 60 days
-    is_affirmed: bool  # its owner affirmed it within 60 days, so nobody asks again
+    is_stale: bool  # no coach's chat started with it for 60 days
+    is_affirmed: bool  # affirmed within 60 days, so the page does not ask again
     has_begun: bool
     has_ended: bool
-    days_left: int | None  # until the trash lets go of it; None: it is not there
+    days_left: int | None  # until the trash erases it; None outside the trash
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ class ProposalDecided(DomainError):
     http_status = HTTPStatus.CONFLICT
 
 
-# What accepting makes of the words: an import was not typed here.
+# The source of an accepted fact; imported text was not typed here.
 _SOURCE: Final = {ProposalKind.IMPORT: FactSource.IMPORTED}
 
 

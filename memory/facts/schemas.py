@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 SCHEMA_VERSION: Final = "1.0"
 MAX_DOCUMENT: Final = 2 * 1024 * 1024  # characters
-MAX_ITEMS: Final = 5_000  # facts, and places
+MAX_ITEMS: Final = 5_000  # facts and places each
 
 Text = Annotated[str, Field(max_length=64, pattern=r"^[^\p{Cc}\p{Cf}]*$")]  # an id or a time
 PlaceMentions = dict[Text, list[tuple[Text, Text]]]  # conversation id -> (message id, time)

@@ -142,7 +142,7 @@ def supersede_fact(
         return FactWrite(old, None)
     remove_tombstones(text)
     if old.content != text:
-        # The shorter line and the longer detail were about the old words.
+        # The shorter line and the detail described the old text.
         wanted = {"summary": "", "body": "", "quotes": list(origin.quotes), **wanted}
     if origin.conversation_id:
         wanted["conversation_id"] = origin.conversation_id
@@ -293,11 +293,11 @@ def set_switches(*, uses_facts: bool | None = None, learns: bool | None = None) 
 
 def render_coach_block(*, now: datetime) -> Block:
     """Render the coach's block; mark its facts as referenced at `now`."""
-    # Or a row that is being replaced would be marked in vain, and its successor not at all.
+    # Without the lock a concurrent write could replace a row, and its successor would stay unmarked.
     lock_memory()
     block = get_block("coach", now)
     if block.fact_ids:
-        # Never backwards: another conversation may have rendered a later one meanwhile.
+        # The time never moves back: another conversation may have rendered a later block.
         UserFact.objects.filter(pk__in=block.fact_ids, last_referenced_at__lt=now).update(last_referenced_at=now)
     return block
 
@@ -347,10 +347,10 @@ def _remember_again(
     if confidence == Confidence.ASSERTED and known.confidence != confidence:
         changes |= {"confidence": confidence, "score": None}
     if known.score is not None:
-        # What was learned before is now saved outright, and from here (settled 4).
+        # A learned fact becomes explicit, with this source (settled 4).
         changes |= {"score": None, "source": source, "conversation_id": origin.conversation_id or known.conversation_id}
     if not is_valid_at(known, now):
-        # Said again after its end, or before its beginning: it holds from now on.
+        # A fact repeated after its end or before its beginning is valid from now on.
         changes |= {"content": text, "source": source, "valid_from": now}
     if not changes:
         return FactWrite(known, None)

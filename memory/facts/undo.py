@@ -39,7 +39,7 @@ class UndoRefused(DomainError):
     http_status = HTTPStatus.CONFLICT
 
 
-# They change no version, so they stand in no other undo's way.
+# These change no version, so they never block another undo.
 _BESIDE_VERSIONS: Final = (EventKind.CONFIRM, EventKind.LINK, EventKind.UNLINK)
 _ENDINGS: Final = (EventKind.FORGET, EventKind.ARCHIVE, EventKind.MERGE, EventKind.DELETE, EventKind.EVICT)
 _CHANGED_SINCE: Final = "This fact was changed since; undo the later change first."
@@ -72,7 +72,7 @@ def undo_batch(*, batch_id: UUID, now: datetime) -> list[MemoryEvent]:
     if not events:
         raise FactNotFound("There is nothing to undo.")
     standing = [event for event in events if event.undone_at is None]
-    with transaction.atomic():  # a refusal comes when some are taken back already
+    with transaction.atomic():  # a refusal must roll back the events undone so far
         _undo_events(standing, now)
     _reopen_proposal(batch_id)
     return standing
@@ -96,7 +96,7 @@ def _undo_events(events: list[MemoryEvent], now: datetime) -> None:
             try:
                 _undo_event(event, now)
             except UndoRefused:
-                # Refusals come before the first write, so nothing is half done.
+                # Each undo refuses before its first write, so a retry is safe.
                 refused.append(event)
         if len(refused) == len(waiting):
             raise UndoRefused(_CHANGED_SINCE)
@@ -132,7 +132,7 @@ def _get_last_row(event: MemoryEvent) -> UserFact:
 def _event_position(event: MemoryEvent, places: dict[UUID, int]) -> tuple[int, int]:
     """Return an event's position on its lineage. The time cannot tell, because the writes of one turn share it."""
     if event.kind in _ENDINGS and event.before_id in places:
-        # What was archived already can be deleted, too.
+        # A fact can be deleted after it was archived.
         return places[event.before_id], 3 if event.detail.get("was_archived") else 2
     assert event.after_id is not None, "whatever ends nothing leaves a row"
     is_on_row = event.kind in (EventKind.CONFIRM, EventKind.MERGE)
@@ -146,7 +146,7 @@ def _undo_save(event: MemoryEvent, now: datetime) -> None:
 def _undo_restore(event: MemoryEvent, now: datetime) -> None:
     last = _get_last_row(event)
     archive_version(last, ArchivedReason.UNDONE, now)
-    # Back into the trash, if it came from there: its owner had deleted it then.
+    # A fact restored from the trash returns to it.
     UserFact.objects.filter(pk=last.pk).update(trashed_at=event.detail.get("trashed_at"))
 
 
@@ -154,7 +154,7 @@ def _undo_import(event: MemoryEvent, now: datetime) -> None:
     last = _get_last_row(event)
     if not last.is_archived:
         archive_version(last, ArchivedReason.UNDONE, now)
-    # What was brought in as ended cannot end: all of it leaves by the trash.
+    # A fact imported as archived cannot be archived again, so undo moves all imports to the trash.
     UserFact.objects.filter(pk=last.pk).update(trashed_at=now)
 
 
@@ -164,7 +164,7 @@ def _undo_change(event: MemoryEvent, now: datetime) -> None:
     archive_version(last, ArchivedReason.UNDONE, now)
     if find_twin(last, before.content_key) is not None:
         return
-    # From where the wrong row began: what held before it held until then. What had ended by then has its own time.
+    # The old row was valid until the undone one began, so it resumes there unless it had ended by then.
     valid_from = max(before.valid_from, last.valid_from)
     has_ended = before.valid_until is not None and before.valid_until <= valid_from
     revive_version(last, values=before, valid_from=before.valid_from if has_ended else valid_from, now=now)
@@ -196,7 +196,7 @@ def _undo_link(event: MemoryEvent, now: datetime) -> None:
     if link is None:
         raise UndoRefused("This link was removed since; undo that first.")
     if ArchivedReason.MERGED in (link.from_fact.archived_reason, link.to_fact.archived_reason):
-        raise UndoRefused(_CHANGED_SINCE)  # the other fact has taken the link over
+        raise UndoRefused(_CHANGED_SINCE)  # the other fact has taken the link
     link.delete()
 
 
@@ -217,7 +217,7 @@ def _undo_unlink(event: MemoryEvent, now: datetime) -> None:
 
 def _undo_place(event: MemoryEvent, now: datetime) -> None:
     assert event.place_id is not None, "an event of a place has one"
-    place = Place.objects.get(pk=event.place_id)  # as it is now: the event may have been read before another undo
+    place = Place.objects.get(pk=event.place_id)  # read again: another undo may have changed it
     if place.updated_at.isoformat() != event.detail["stamp"]:
         raise UndoRefused("This place was changed since; undo the later change first.")
     before = event.detail["before"]  # None: the place was not known

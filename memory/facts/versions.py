@@ -63,7 +63,7 @@ class Origin:
     message_id: int | None = None
     quotes: tuple[dict[str, int], ...] = ()
     batch_id: UUID | None = None
-    is_click: bool = False  # its owner decided it on a page: a pause does not hold it back
+    is_click: bool = False  # the owner decided on a page, so a pause does not block it
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +87,7 @@ class LogEntry:
 
 PAGE: Final = Origin()
 
-# What a successor takes over from the row it replaces, unless the change says otherwise (settled 4).
+# The columns that a successor inherits unless the change sets them (settled 4).
 INHERITED: Final = (
     *("lineage", "category", "topic", "content", "summary", "body", "source", "confidence", "score"),
     *("valid_until", "learned_at", "last_referenced_at", "last_confirmed_at"),
@@ -127,7 +127,7 @@ def get_last_version(fact_id: UUID) -> UserFact:
 
 def is_valid_at(fact: UserFact, now: datetime) -> bool:
     """Tell whether a fact is valid at `now` or was when written."""
-    # A turn keeps the time at which it began; what was written meanwhile is not of the future.
+    # `now` is when the turn began; a fact written during the turn is not in the future.
     moment = max(now, fact.created_at)
     return fact.valid_from <= moment and (fact.valid_until is None or fact.valid_until > moment)
 
@@ -171,7 +171,7 @@ def supersede_version(
     if twin is not None:
         return merge_versions(old, twin, origin=origin, now=now)
     archive_version(old, ArchivedReason.SUPERSEDED, now)
-    # A fact that begins later keeps its beginning; one that had ended holds again, without an end.
+    # A future fact keeps its beginning; an ended one becomes valid again without an end.
     values = {name: getattr(old, name) for name in INHERITED} | {"valid_from": max(now, old.valid_from)} | changes
     if values["valid_until"] is not None and values["valid_until"] <= values["valid_from"]:
         values["valid_until"] = None
@@ -211,7 +211,7 @@ def revalidate_fact(fact: UserFact, valid_from: datetime, *, origin: Origin, now
 def revive_version(last: UserFact, *, values: UserFact, valid_from: datetime, now: datetime) -> UserFact:
     """Add a row with the content of `values` on an archived lineage."""
     inherited = {name: getattr(values, name) for name in INHERITED}
-    # Instants only move on: what happened to these words since `values` was written is kept.
+    # Times never move back: keep the references and confirmations since `values` was written.
     inherited["last_referenced_at"] = last.last_referenced_at
     if last.content_key == values.content_key:
         inherited["last_confirmed_at"] = last.last_confirmed_at

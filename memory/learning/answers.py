@@ -13,11 +13,11 @@ from config.lib.text import clean_text
 from memory.wording import FactRefused, find_category, parse_content, parse_topic
 
 MISSING_CONFIDENCE: Final = 0.5
-LEAST_CONFIDENCE: Final = 0.3  # below it a fact is not even kept for recall
-MAX_FACTS: Final = 50  # of one answer
-MAX_QUOTES: Final = 5  # of one fact
+LEAST_CONFIDENCE: Final = 0.3  # below it a fact is not saved at all
+MAX_FACTS: Final = 50  # in one answer
+MAX_QUOTES: Final = 5  # per fact
 MAX_SUMMARY: Final = 2_000  # characters
-MAX_OBJECTS: Final = 100  # places in an answer at which a JSON object is looked for
+MAX_OBJECTS: Final = 100  # maximum parse attempts in one answer
 CATEGORIES: Final = ("profile", "finance_context", "response_style", "fact")
 
 

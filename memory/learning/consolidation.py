@@ -15,9 +15,9 @@ from memory.claims.support import contradicts
 from memory.facts.review import propose_merge
 from memory.models import UserFact
 
-ALIKE: Final = 0.82  # cosine of static vectors; a table of cases pins it
-MOST: Final = 500  # facts compared with one another, the most recently referenced
-MAX_PROPOSED: Final = 20  # a run; the rest waits for the next one
+ALIKE: Final = 0.82  # cosine of static vectors; a table of test cases fixes it
+MOST: Final = 500  # facts compared, the most recently referenced
+MAX_PROPOSED: Final = 20  # per run; the rest follow in the next run
 
 
 def propose_merges(*, now: datetime, is_dry_run: bool = False) -> list[tuple[UUID, UUID]]:
@@ -35,7 +35,7 @@ def propose_merges(*, now: datetime, is_dry_run: bool = False) -> list[tuple[UUI
             old, into = _order_pair(one, other)
             if propose_merge(fact_id=old.pk, into_id=into.pk, why=_explain_merge(old, into), now=now) is not None:
                 proposed.append((old.pk, into.pk))
-        # A dry run does all of it, and takes it back: so it cannot say anything else.
+        # A dry run does the same work and rolls back, so both report the same.
         transaction.set_rollback(is_dry_run)
     return proposed
 

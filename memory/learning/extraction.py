@@ -17,9 +17,9 @@ from memory.claims.support import Quote, TypedMessage, contradicts, verify_quote
 from memory.learning.answers import AnsweredFact, ExtractionAnswer, Op, parse_answer
 from memory.learning.prompts import EXTRACTOR, UNREADABLE, format_request, format_turn
 
-CHUNK_TOKENS: Final = 8_000  # estimated, of the transcript in one call
+CHUNK_TOKENS: Final = 8_000  # estimated tokens of the transcript in one call
 ANSWER_TOKENS: Final = 4_000
-TRIES: Final = 3  # seed 001: on answers that cannot be read
+TRIES: Final = 3  # seed 001: tries for a readable answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +43,7 @@ class KnownFact:
     category: str
     topic: str
     content: str
-    is_explicit: bool  # said outright: no extraction replaces it
+    is_explicit: bool  # said outright, so no extraction replaces it
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +202,7 @@ def _split_turn(turn: Turn, max_tokens: int) -> Iterator[Turn]:
     overhead = _estimate_turn(replace(turn, text=""))
     while rest:
         length = max(1, (max_tokens - overhead - 1) * CHARS_PER_TOKEN)
-        # Escapes take up to twelve characters for one; a piece is made smaller until it fits.
+        # An escaped character takes up to twelve, so halve the piece until it fits.
         while length > 1 and _estimate_turn(replace(turn, text=rest[:length])) > max_tokens:
             length //= 2
         yield replace(turn, text=rest[:length])
@@ -242,7 +242,7 @@ def _check_fact(
     target = same or (known.get(fact.target_id) if fact.target_id else None)
     if same is not None or fact.op == "skip":
         if target is None:
-            return None  # what it would repeat is not there: nobody knows what was meant
+            return None  # the fact to repeat is unknown
         quotes = verify_quotes(target.content, fact.quotes, typed)
         return Candidate("skip", target.id, target.category, target.topic, target.content, fact.confidence, quotes)
     against = known.get(fact.conflicts_with) if fact.conflicts_with else None
@@ -275,7 +275,7 @@ def _join_candidates(earlier: Sequence[Candidate], later: Sequence[Candidate]) -
         joined = [other for other in joined if other not in replaced]
         target = next((other for other in replaced if other.op == "update"), None)
         if candidate.op == "add" and target is not None:
-            # The fact that the earlier words were to replace is as outdated by the later ones.
+            # The later statement replaces the target of the earlier one too.
             against = candidate.conflicts_with or target.conflicts_with
             candidate = replace(candidate, op="update", target_id=target.target_id, conflicts_with=against)
         joined.append(candidate)

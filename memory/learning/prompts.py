@@ -6,7 +6,7 @@ from typing import Any, Final
 
 from config.lib.text import prompt_line
 
-# The offline model knows its task by this line.
+# The offline model recognises the task by this line.
 TASK: Final = "Task: extract durable facts from a conversation that has ended."
 
 EXTRACTOR: Final = f"""\
@@ -85,7 +85,7 @@ def format_turn(turn: Mapping[str, Any]) -> str:
 
 
 def _format_json(value: object) -> str:
-    # Escaped, no text in it can end its line or close what it stands in.
+    # Escaped text can neither end its line nor close its section.
     return (
         json.dumps(value, ensure_ascii=False)
         .replace("<", "\\u003c")

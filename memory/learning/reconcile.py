@@ -19,7 +19,7 @@ from memory.learning.writes import FactForgotten, TrustRefused, learn_fact, refu
 from memory.models import ProposalKind, UserFact
 from memory.wording import FactRefused, filter_topic
 
-MAX_KNOWN: Final = 200  # facts that an extractor is told, the most recently referenced first
+MAX_KNOWN: Final = 200  # facts given to the extractor, the most recently referenced first
 CONFLICTS: Final = "You said something else outright."
 NOT_YOURS: Final = "This came up in a chat with news or other text in view, and not in your own words."
 
@@ -30,9 +30,9 @@ class ReconcileCounts:
 
     saved: int = 0  # new facts
     updated: int = 0  # extracted facts that were replaced
-    proposed: int = 0  # wait for the user
-    known: int = 0  # nothing new in them
-    dropped: int = 0  # unsupported, forgotten, refused, or changed meanwhile
+    proposed: int = 0  # pending for the user
+    known: int = 0  # already known
+    dropped: int = 0  # unsupported, forgotten, refused or changed since
 
     def __add__(self, other: "ReconcileCounts") -> "ReconcileCounts":
         return ReconcileCounts(*(a + b for a, b in zip(asdict(self).values(), asdict(other).values(), strict=True)))
@@ -47,7 +47,7 @@ class _Scene:
     origin: Origin
     now: datetime
     topics: frozenset[str]  # in use
-    said_since: tuple[UserFact, ...]  # outright, since the last of the messages: the extractor may not know of it
+    said_since: tuple[UserFact, ...]  # explicit facts since the last message, which the extractor may not know
 
 
 def list_known_facts(now: datetime) -> list[KnownFact]:
@@ -118,7 +118,7 @@ def _reconcile_candidate(candidate: Candidate, scene: _Scene) -> ReconcileCounts
             now=scene.now,
         )
     except TrustRefused:
-        # It was said outright since the extractor was told of it.
+        # The target became explicit after the extraction began.
         return _propose_candidate(candidate, ProposalKind.CONFLICT, candidate.target_id, origin, scene)
     if written.event is None:
         return ReconcileCounts(known=1)

@@ -27,7 +27,7 @@ from memory.facts.versions import (
 from memory.models import ArchivedReason, Confidence, EventKind, FactSource, Tombstone, UserFact
 from memory.wording import find_category, parse_content, parse_topic
 
-# Ended by their owner or in favour of other words: an older quote does not bring them back.
+# Facts that ended for these reasons do not return because of an older quote.
 _CORRECTED: Final = (ArchivedReason.SUPERSEDED, ArchivedReason.USER_CORRECTED, ArchivedReason.UNDONE)
 
 
@@ -52,8 +52,8 @@ def learn_fact(
 ) -> FactWrite:
     """Save an extracted fact with its score (0..1), or replace `target_id`.
 
-    `said_at` has the time of each message in `origin.quotes`. A repeated text changes nothing but a lower score. A target
-    with the same text is merged. Explicit facts stay unchanged. Raises FactRefused, FactNotFound, FactChanged, TrustRefused
+    `said_at` has the time of each message in `origin.quotes`. A repeated text can only raise the score. A target with
+    the same text is merged. Explicit facts stay unchanged. Raises FactRefused, FactNotFound, FactChanged, TrustRefused
     for an explicit target, and FactForgotten when the user forgot, corrected or confirmed it after its quotes.
     """
     text, tag = parse_content(content), parse_topic(topic)
@@ -119,7 +119,7 @@ def _refuse_outdated(target: UserFact, *, quotes: Sequence[Mapping[str, int]], s
     quoted = [quote["message_id"] for quote in quotes]
     if not quoted:
         return
-    # Ids of messages grow over all chats.
+    # Message ids increase over all chats.
     is_older = max(quoted) < max((quote["message_id"] for quote in target.quotes), default=0)
     confirmed_at = target.last_confirmed_at
     if is_older or (confirmed_at is not None and max(said_at[pk] for pk in quoted) <= confirmed_at):

@@ -36,13 +36,13 @@ class MemoryEvent(OwnedModel):
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
     kind = models.CharField(max_length=10, choices=EventKind)
-    lineage = models.UUIDField(null=True)  # of the fact it happened to; None: it happened to a place
+    lineage = models.UUIDField(null=True)  # of the changed fact; None for a place
     before = models.ForeignKey(UserFact, on_delete=models.CASCADE, null=True, related_name="+")
     after = models.ForeignKey(UserFact, on_delete=models.CASCADE, null=True, related_name="+")
     place = models.ForeignKey(Place, on_delete=models.CASCADE, null=True, related_name="+")
-    detail = models.JSONField(default=dict)  # what its undo needs beside the rows, by kind
-    batch_id = models.UUIDField(null=True)  # writes that are undone together
-    previous_confirmed_at = models.DateTimeField(null=True)  # what a confirm wrote over
+    detail = models.JSONField(default=dict)  # more data for the undo, by kind
+    batch_id = models.UUIDField(null=True)  # events undone together
+    previous_confirmed_at = models.DateTimeField(null=True)  # the value before a confirmation
     conversation_id = models.UUIDField(null=True)
     message_id = models.BigIntegerField(null=True)
     created_at = models.DateTimeField()

@@ -14,7 +14,7 @@ from config.lib.owned import OwnedManager, OwnedModel, OwnedQuerySet
 from memory.wording import MAX_BODY, MAX_CONTENT, MAX_RELATION, MAX_SUMMARY, MAX_TOPIC, MIN_CONTENT
 
 STALE_AFTER: Final = timedelta(days=60)  # seed 000: warn about a fact not referenced for that long
-TRASH_KEPT: Final = timedelta(days=30)  # seed 001: what its owner deleted can be restored for that long
+TRASH_KEPT: Final = timedelta(days=30)  # seed 001: a deleted fact can be restored for that long
 
 
 class FactCategory(models.TextChoices):
@@ -114,31 +114,31 @@ class UserFact(OwnedModel):
     )
     category = models.CharField(max_length=20, choices=FactCategory, default=FactCategory.FACT)
     topic = models.CharField(max_length=MAX_TOPIC, blank=True)  # slug, or empty
-    content = models.CharField(max_length=MAX_CONTENT)  # one line; what is injected
-    summary = models.CharField(max_length=MAX_SUMMARY, blank=True)  # injected in place of content when set
+    content = models.CharField(max_length=MAX_CONTENT)  # one line; injected into prompts
+    summary = models.CharField(max_length=MAX_SUMMARY, blank=True)  # injected instead of content when set
     body = models.TextField(max_length=MAX_BODY, blank=True)  # found by recall, never injected
     normalised = NormalFormField(source="content")
     content_key = ContentKeyField(source="content")
     source = models.CharField(max_length=10, choices=FactSource)
     confidence = models.CharField(max_length=10, choices=Confidence)
-    score = models.FloatField(null=True, blank=True)  # None: said outright; 0..1 as extracted, decay not applied
+    score = models.FloatField(null=True, blank=True)  # None: explicit; 0..1 as extracted, without decay
     valid_from = models.DateTimeField()
-    valid_until = models.DateTimeField(null=True, blank=True)  # exclusive; None: still holds
+    valid_until = models.DateTimeField(null=True, blank=True)  # exclusive; None: no end
     created_at = models.DateTimeField()  # when this version was written
-    learned_at = models.DateTimeField()  # when the lineage's first version was
+    learned_at = models.DateTimeField()  # when the lineage's first version was written
     archived_at = models.DateTimeField(null=True, blank=True)
     archived_reason = models.CharField(max_length=16, choices=ArchivedReason, blank=True)
     trashed_at = models.DateTimeField(null=True, blank=True)
-    last_referenced_at = models.DateTimeField()  # bumped when the coach's block is rendered with it
-    last_confirmed_at = models.DateTimeField(null=True, blank=True)  # bumped by an affirmation only
-    conversation_id = models.UUIDField(null=True, blank=True)  # provenance upwards is a plain id
+    last_referenced_at = models.DateTimeField()  # set when the coach's block is rendered with it
+    last_confirmed_at = models.DateTimeField(null=True, blank=True)  # set by an affirmation only
+    conversation_id = models.UUIDField(null=True, blank=True)  # a plain id: memory may not point to chat
     quotes = models.JSONField(default=list, blank=True)  # [{"message_id": int, "start": int, "end": int}]
     skill_id = models.UUIDField(null=True, blank=True)  # reserved: facts for one skill
-    # What an imported document said of it: {"id", "conversation_id", "message_id"}, each a text, each optional.
+    # Ids from an imported document: {"id", "conversation_id", "message_id"}, optional texts.
     external = models.JSONField(default=dict, blank=True)
     search_terms = SearchTermsField(sources=("content", "summary", "body"))
 
-    # A change of content is a new row (`memory.facts.services`); the derived columns would go stale.
+    # A changed content is a new row (`memory.facts.services`), because the derived columns would go stale.
     frozen_columns: ClassVar[frozenset[str]] = frozenset(
         {"content", "summary", "body", "normalised", "content_key", "search_terms"}
     )
@@ -227,7 +227,7 @@ class FactLink(OwnedModel):
     from_fact = models.ForeignKey(UserFact, on_delete=models.CASCADE, db_column="from_id", related_name="+")
     to_fact = models.ForeignKey(UserFact, on_delete=models.CASCADE, db_column="to_id", related_name="+")
     relation = models.CharField(max_length=MAX_RELATION)  # one line: "relates_to", "contradicts", ...
-    event = models.ForeignKey(  # the write that made it: its undo takes it away
+    event = models.ForeignKey(  # the write that made it; its undo removes it
         "MemoryEvent", on_delete=models.SET_NULL, null=True, blank=True, related_name="+"
     )
     created_at = models.DateTimeField()
@@ -248,8 +248,8 @@ class Tombstone(OwnedModel):
     """A keyed digest of a fact that extraction must not save again. It lasts until the owner repeats the fact."""
 
     category = models.CharField(max_length=20, choices=FactCategory)
-    topic = models.CharField(max_length=MAX_TOPIC, blank=True)  # a digest as well (`versions.digest_topic`)
-    digest = models.CharField(max_length=64)  # keyed by the user: equal words of two users look unlike
+    topic = models.CharField(max_length=MAX_TOPIC, blank=True)  # a digest too (`versions.digest_topic`)
+    digest = models.CharField(max_length=64)  # keyed by the user, so equal texts of two users differ
     message_ids = models.JSONField(default=list, blank=True)  # the messages that the forgotten fact quoted
     event = models.ForeignKey("MemoryEvent", on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
     created_at = models.DateTimeField()

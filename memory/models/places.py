@@ -15,7 +15,7 @@ class Place(OwnedModel):
     """A place of interest with notes (seed 004's datapoint)."""
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
-    place_id = models.CharField(max_length=MAX_PLACE_ID)  # the name by which tools and documents know it
+    place_id = models.CharField(max_length=MAX_PLACE_ID)  # its id in tools and documents
     name = models.CharField(max_length=MAX_PLACE_NAME)
     notes = models.CharField(max_length=MAX_PLACE_NOTES, blank=True)
     added_at = models.DateTimeField()

@@ -35,9 +35,9 @@ class MemoryProposal(OwnedModel):
     payload = models.JSONField()  # {"content", "category", "topic", "confidence", ...}; of a merge: {"fact_ids"}
     target = models.ForeignKey(UserFact, on_delete=models.CASCADE, null=True, blank=True, related_name="+")
     evidence = models.JSONField(default=dict, blank=True)  # {"why": str, "quotes": [...]}
-    fingerprint = models.CharField(max_length=64)  # the same thing is proposed once
+    fingerprint = models.CharField(max_length=64)  # prevents proposing the same twice
     conversation_id = models.UUIDField(null=True, blank=True)
-    batch_id = models.UUIDField(null=True, blank=True)  # of the events that accepting it wrote
+    batch_id = models.UUIDField(null=True, blank=True)  # of the events written on acceptance
     created_at = models.DateTimeField()
     decided_at = models.DateTimeField(null=True, blank=True)
 

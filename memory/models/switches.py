@@ -8,9 +8,9 @@ from config.lib.owned import OwnedModel
 class MemorySwitches(OwnedModel):
     """What a user lets memory do, by default everything."""
 
-    uses_facts = models.BooleanField(default=True)  # off: no prompt holds a fact
-    learns = models.BooleanField(default=True)  # off: no chat saves a fact
-    decay_reported_at = models.DateTimeField(null=True, blank=True)  # until when `decay_facts` has told who faded
+    uses_facts = models.BooleanField(default=True)  # off: prompts carry no facts
+    learns = models.BooleanField(default=True)  # off: chats save no facts
+    decay_reported_at = models.DateTimeField(null=True, blank=True)  # time of the last report of `decay_facts`
 
     class Meta(OwnedModel.Meta):
         db_table = "memory_switches"

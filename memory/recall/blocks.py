@@ -16,7 +16,7 @@ from config.lib.llm.tokens import estimate_tokens
 from config.lib.text import prompt_line
 
 COACH_LIMIT: Final = 10  # seed 000
-INJECTION_FLOOR: Final = 0.7  # seed 001: below it a learned fact is kept for recall, not injected
+INJECTION_FLOOR: Final = 0.7  # seed 001: a learned fact below it is for recall only
 DECAY_STEP: Final = 0.1  # seed 001: lost per DECAY_PERIOD without confirmation
 DECAY_PERIOD: Final = timedelta(days=30)
 DECAY_FLOOR: Final = 0.3
@@ -38,10 +38,10 @@ class BlockFact:
     topic: str
     line: str  # summary or content
     is_inferred: bool
-    score: float | None  # None: said outright; 0..1: learned
+    score: float | None  # None: explicit; 0..1: learned
     affirmed_at: datetime  # the later of valid_from and last_confirmed_at
-    learned_at: datetime  # when the lineage's first version was written, aware UTC
-    created_at: datetime  # when this version was
+    learned_at: datetime  # when the first version was written (aware UTC)
+    created_at: datetime  # when this version was written
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,7 @@ class BlockPlace:
     id: UUID
     name: str
     notes: str
-    conversations: int  # that mention it
+    conversations: int  # number that mention it
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +76,7 @@ class Explanation:
 @dataclass(frozen=True, slots=True)
 class _Section:
     heading: str
-    budget: int  # estimated tokens of its lines
+    budget: int  # estimated tokens
 
 
 # seed 001, in the order of the block.
@@ -165,7 +165,7 @@ def explain_facts(facts: Iterable[BlockFact], *, assistant: str, now: datetime) 
 def _explain_omission(fact: BlockFact, assistant: str, now: datetime) -> str:
     if fact.score is not None and not is_injectable(fact, now):
         left = effective_score(fact.score, unconfirmed_for=now - fact.affirmed_at)
-        # 0.699 is below the floor and must not read as 0.70.
+        # 0.699 is below the floor and must not show as 0.70.
         return f"score: below {INJECTION_FLOOR}, now {min(left, INJECTION_FLOOR - 0.01):.2f}"
     if assistant == "advisor":
         section = _ADVISOR_SECTIONS[fact.category]
@@ -176,7 +176,7 @@ def _explain_omission(fact: BlockFact, assistant: str, now: datetime) -> str:
 @dataclass(frozen=True, slots=True)
 class _Line:
     fact: BlockFact
-    text: str  # as a face draws it
+    text: str  # as the assistant's block shows it
 
 
 def _iter_lines(facts: Iterable[BlockFact], draw: Callable[[BlockFact], str], now: datetime) -> Iterator[_Line]:
@@ -192,7 +192,7 @@ def _fit_budgets(lines: Iterable[_Line]) -> list[_Line]:
     chosen = []
     for line in sorted(lines, key=_advisor_rank, reverse=True):
         cost = _estimate_line(line)
-        # A line too long for what is left makes way for shorter ones: the budget is to be used.
+        # Skip a line that does not fit; shorter ones may still use the budget.
         if cost <= left[line.fact.category]:
             left[line.fact.category] -= cost
             chosen.append(line)
@@ -201,7 +201,7 @@ def _fit_budgets(lines: Iterable[_Line]) -> list[_Line]:
 
 
 def _advisor_rank(line: _Line) -> tuple[bool, datetime, UUID]:
-    return (line.fact.score is None, line.fact.created_at, line.fact.id)  # said outright, then newest
+    return (line.fact.score is None, line.fact.created_at, line.fact.id)  # explicit first, then newest
 
 
 def _sort_by_date(lines: Iterable[_Line]) -> list[_Line]:
@@ -229,7 +229,7 @@ def _format_place(place: BlockPlace) -> str:
 
 
 def _format_text(text: str) -> str:
-    # A list's dash stands before it: dashes alone would draw a rule there, and "- #" a list with a heading in it.
+    # The line follows a list's dash: Markdown would read dashes alone as a rule, and "#" as a heading.
     line = _LAST_MARK.sub("", prompt_line(text))
     return line if line.strip("- ") else ""
 

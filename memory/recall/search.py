@@ -19,34 +19,34 @@ from config.lib.search.terms import blend, bm25, query_terms, tokens, z_scores
 from memory.models import Confidence, UserFact, UserFactQuerySet, hold_at
 
 MAX_RECALLED: Final = 50  # settled 22
-MAX_RANKED: Final = 300  # facts that hold a word of the query
-MAX_COMPARED: Final = 2_000  # whoever has more facts has the best by words compared, and no others
-MAX_REMOTE: Final = 256  # facts whose vectors are asked of a remote model for one query
-MAX_RERANKED: Final = 100  # compared of those who hold more facts than are all compared
-MAX_NAMED: Final = 100  # facts read by their ids; of more, all the current ones are read again, which is faster
+MAX_RANKED: Final = 300  # maximum facts with a word of the query
+MAX_COMPARED: Final = 2_000  # owners with more facts get only the best by words compared
+MAX_REMOTE: Final = 256  # maximum vectors fetched from a remote model per query
+MAX_RERANKED: Final = 100  # facts compared for owners above the maximum
+MAX_NAMED: Final = 100  # facts read by id; above it, reading all current facts is faster
 CACHED: Final = 16_384  # facts; 6 MB of search terms
-# From where on a fact without a word of the query answers it. Cosines of static vectors are 0 for what has nothing to
-# do with each other; other models have scales of their own, so there it must stand out among the facts compared.
+# Thresholds for a fact without a word of the query. Cosines of static vectors are 0 for unrelated texts. Other models
+# have other scales, so there a fact must stand out among the compared ones.
 SIMILAR_COSINE: Final = 0.2
 SIMILAR_DEVIATIONS: Final = 2.0
 
 
-# Facts are known by the text of their id while they are ranked: of most of them no UUID is ever made, which would take
-# longer than all the rest. Texts of ids are in the same order on each engine.
+# Ranking uses the text of a fact's id, because making a UUID per fact would take longer than the rest of the search.
+# Texts of ids sort equally on each engine.
 Key = str
 _KEY: Final = Cast("pk", TextField())
-_Row = tuple[Key, str, str, str]  # with its search terms, content and summary
+_Row = tuple[Key, str, str, str]  # key, search terms, content, summary
 
-# Made once, since Django takes as long to put a query together as SQLite to answer it. They are derived from and never
-# fetched themselves; whose rows they are of is decided when the SQL is compiled (`OwnedBy`).
+# Built once, since Django takes as long to build a query as SQLite to answer it. Only querysets derived from these are
+# fetched; the owner is set when the SQL is compiled (`OwnedBy`).
 _FACTS: Final[UserFactQuerySet] = UserFact.objects.all()
 _BELIEVED: Final = _FACTS.believed()
 _READ: Final[Any] = _FACTS.values_list(_KEY, "search_terms", "content", "summary")
 
-# What a fact says never changes (`UserFact.frozen_columns`), so what was made of it for the search is kept by its id:
-# these terms, which are digests, and its vector. Which facts there are is asked of the database each time.
+# A fact's text never changes (`UserFact.frozen_columns`), so its search terms (digests) and vector are cached by id.
+# The database decides each time which facts there are.
 _terms: Final = RecentCache[Key, str](CACHED)
-_owners_of_many: Final[set[int]] = set()  # who had more facts than are all compared, when last counted
+_owners_of_many: Final[set[int]] = set()  # owners above MAX_COMPARED when last counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +54,9 @@ class RecalledFact:
     """A fact that answers a query."""
 
     fact: UserFact
-    rank: float  # how well, in standard deviations among the facts compared: meaningful within one answer only
+    rank: float  # in standard deviations among the compared facts; comparable within one answer only
     origin: str  # "stated" or "inferred"
-    score: float | None  # as extracted, 0..1; None: said outright
+    score: float | None  # as extracted, 0..1; None: explicit
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ def recall_facts(*, query: str, limit: int = 10, now: datetime) -> RecallResult:
     rows = []
     for key in best:
         fact = facts.get(UUID(key))
-        if fact is not None:  # or it was erased meanwhile
+        if fact is not None:  # it may have been erased since
             origin = "inferred" if fact.confidence == Confidence.INFERRED else "stated"
             rows.append(RecalledFact(fact, ranks[key], origin, fact.score))
     return RecallResult(rows, ranked.total + len(similar - ranked.scores.keys()))
@@ -130,10 +130,10 @@ class _Ranked:
     """Facts with a query word, `total` of them, by BM25 score."""
 
     scores: dict[Key, float]
-    facts: Collection[Key]  # all that are current; where that is too many, those that hold a word
-    read: Mapping[Key, str]  # what some of them say, as far as it was read
+    facts: Collection[Key]  # all current facts; if too many, those with a word
+    read: Mapping[Key, str]  # the texts read so far
     total: int
-    held: int  # facts of the owner
+    held: int  # believed facts of the owner
 
     def to_compare(self) -> Sequence[Key]:
         """Return the facts to compare by meaning: all, or the best by words."""
@@ -184,7 +184,7 @@ def _look_up_terms(keys: Sequence[Key], now: datetime) -> tuple[dict[Key, str], 
 
 
 def _join_texts(rows: Iterable[_Row]) -> dict[Key, str]:
-    # Without the body: a vector of much text is near to everything and to nothing.
+    # Without the body, because the vector of a long text is not specific.
     return {key: f"{content} {summary}" if summary else content for key, _, content, summary in rows}
 
 

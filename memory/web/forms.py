@@ -27,10 +27,10 @@ from memory.wording import (
 )
 
 SUGGESTED_TOPICS: Final = ("account", "goal", "risk", "session", "style", "symbols", "tax")
-NO_TOPIC: Final = "-"  # in the address of a filter; no topic is called that
+NO_TOPIC: Final = "-"  # in the address of a filter; no topic has this name
 
 
-# What lies on a shelf for ended facts, the last one first: the order, and what it is called.
+# The default order of the archive and the trash, with its label.
 _FIRST_ORDERS: Final = {"archived": ("archived", "Last archived"), "trash": ("trashed", "Last deleted")}
 
 
@@ -41,7 +41,7 @@ class FactForm(forms.Form):
         label="Fact",
         help_text=f"One short line, {MIN_CONTENT} to {MAX_CONTENT} characters, as you would say it to Keel.",
         error_messages={"required": "Write the fact first."},
-        # A validator and not `max_length`, by which a browser would cut off what is pasted, without a word.
+        # With `max_length` a browser would cut pasted text silently, so use a validator.
         validators=[MaxLengthValidator(10 * MAX_CONTENT, "This is far too long for one fact.")],
         widget=forms.Textarea(attrs={"rows": 2, "dir": "auto"}),
     )
@@ -81,7 +81,7 @@ class EditFactForm(FactForm):
     def __init__(self, fact: UserFact, data: QueryDict | None = None) -> None:
         """Show the values of `fact`, or the typed ones."""
         initial = {name: getattr(fact, name) for name in ("content", "topic", "category", "summary")}
-        # Several may be open on one page, so the ids name their fact.
+        # Several forms may be open on one page, so the ids contain the fact's id.
         super().__init__(data, initial={**initial, "detail": fact.body}, auto_id=f"edit-{fact.pk}-%s")
         self.fact = fact
 
@@ -127,7 +127,7 @@ class LinkForm(forms.Form):
 
     def __init__(self, data: QueryDict | None = None) -> None:
         super().__init__(data, auto_id="link-%s")
-        self.candidates: list[UserFact] = []  # several that fit the words
+        self.candidates: list[UserFact] = []  # facts that match the words
 
 
 class PlaceForm(forms.Form):
@@ -146,7 +146,7 @@ class PlaceForm(forms.Form):
         help_text="What Keel should know of it, on one line.",
         widget=forms.TextInput(attrs={"dir": "auto", "autocomplete": "off"}),
     )
-    place: Place | None = None  # the one being corrected
+    place: Place | None = None  # the place to correct
 
     @classmethod
     def for_place(cls, place: Place, data: QueryDict | None = None) -> Self:
@@ -243,13 +243,13 @@ class FactFilterForm(forms.Form):
     def __init__(self, data: QueryDict, *, topics: Iterable[str], **kwargs: Any) -> None:
         super().__init__(data, auto_id="filter-%s", **kwargs)
         asked = data.get("topic", "")
-        # A link to a topic that is in use no more finds nothing, which is an answer too.
+        # Accept a topic that is no longer in use; its list is empty.
         names = sorted({*topics, asked} - {"", NO_TOPIC})
         self.fields["topic"].choices = [("", "Any"), *((name, name) for name in names), (NO_TOPIC, "None")]  # type: ignore[attr-defined]
         shelf = data.get("show", "")
         self.fields["sort"].choices = _list_orders(shelf)  # type: ignore[attr-defined]
         if shelf in _FIRST_ORDERS:
-            # What ended is looked for by when it did.
+            # Ended facts are sorted by time, so groups do not apply.
             del self.fields["group"]
 
     @property

@@ -26,12 +26,12 @@ from memory.models import (
     UserFactQuerySet,
 )
 
-FORGOTTEN_FOR: Final = timedelta(days=30)  # how long a fact counts as recently forgotten
+FORGOTTEN_FOR: Final = timedelta(days=30)  # a fact counts as recently forgotten for that long
 FORGOTTEN_SHOWN: Final = 10
-ASKED_AT_ONCE: Final = 20  # inferred facts that the review asks about on one page
+ASKED_AT_ONCE: Final = 20  # inferred facts per page of the review
 PROPOSALS_SHOWN: Final = 50
 DECIDED_SHOWN: Final = 10
-SEEN_SHOWN: Final = 50  # facts in a table of the preview
+SEEN_SHOWN: Final = 50  # facts per table of the preview
 _FORGOTTEN: Final = (
     ArchivedReason.AGENT_FORGET,
     ArchivedReason.USER_ARCHIVED,
@@ -45,7 +45,7 @@ class Surroundings:
     """The frame of every page of memory."""
 
     switches: Switches
-    proposals: int  # that wait for their owner
+    proposals: int  # number of pending proposals
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class LinkedFact:
     link_id: UUID
     relation: str
     other: UserFact
-    is_outgoing: bool  # the relation reads from the fact that was asked about to this one
+    is_outgoing: bool  # the relation points to this fact
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +85,7 @@ class ShownProposal:
     content: str
     topic: str
     category: str  # its label
-    target: UserFact | None  # what it would replace; of a merge the fact that stays
+    target: UserFact | None  # the fact to replace; of a merge the fact that stays
     words: list[WordRun]
     why: str
     message_id: int | None
@@ -107,7 +107,7 @@ class Preview:
 
     text: str
     tokens: int  # counted
-    used: list[SeenFact]  # in the order of reference, at most 50: the text has them all
+    used: list[SeenFact]  # the 50 most recently referenced; the text has all
     used_total: int
     left_out: list[SeenFact]  # one page
     left_out_total: int

@@ -13,6 +13,6 @@ class Command(SweepCommand):
         """Report one user's faded facts."""
         faded = report_faded_facts(now=now, is_dry_run=is_dry_run)
         for fact in faded:
-            # Not its words: what a command prints ends up in logs.
+            # Command output ends up in logs, so do not print the text.
             self.say(f"{fact.fact_id}: {fact.score:.2f}", fact_id=fact.fact_id, score=fact.score)
         return len(faded)

@@ -66,7 +66,7 @@ def _write_all(
             except FactNotFound:
                 counted["missing"] += 1
             except DomainError:
-                # Refusals come before the first write, so the others stand.
+                # Each write refuses before it changes anything, so the others remain valid.
                 counted["refused"] += 1
             else:
                 counted["changed" if written.event else "unchanged"] += 1

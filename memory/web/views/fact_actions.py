@@ -38,7 +38,7 @@ def edit_fact(request: PageRequest, fact_id: UUID) -> HttpResponse:
             with write_or_404(request, FactNotFound):
                 done = services.supersede_fact(fact_id=fact_id, **form.cleaned_data, now=now)
         except FactChanged:
-            # The form now stands on the newest version: who saves again does so knowing it.
+            # The form is now based on the newest version, so a second save replaces it knowingly.
             form = EditFactForm(get_last_version_or_404(fact_id), request.POST)
             form.add_error(None, _format_conflict(form.fact))
             status = CONFLICT

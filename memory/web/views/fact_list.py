@@ -135,7 +135,7 @@ def show_fact_page(
     }
     if not is_for_element(request, "fact-page"):
         return TemplateResponse(request, "memory/fact.html", {**context, **get_page_frame("facts")}, status=status)
-    context["focus"] = form is None and link_form is None  # a form that was refused takes the keyboard itself
+    context["focus"] = form is None and link_form is None  # a refused form takes the focus itself
     response = TemplateResponse(request, "memory/_fact_page.html", context, status=status)
     response["HX-Replace-Url"] = get_fact_address(last)
     return response

@@ -42,7 +42,7 @@ from memory.web.views.responses import (
 KNOWN: Final = "Keel knows this already."
 
 
-# Back must show what was changed meanwhile, and what Keel knows stays out of the browser's cache: hence `never_cache`.
+# The back button must show later changes, and facts must stay out of the browser's cache: hence `never_cache`.
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 @vary_on_headers("HX-Request", "HX-Target")
@@ -59,7 +59,7 @@ def show_facts(request: PageRequest) -> HttpResponse:
         return show_facts_page(request, shown)
     response = TemplateResponse(request, "memory/_found.html", shown)
     before, after = parse_source_query(request).get("q"), request.GET.get("q")
-    # Typing on stays in one entry of the browser's history; anything else makes a new one.
+    # Further typing replaces the browser's history entry; any other change adds one.
     is_typing_on = bool(before and after) and before != after
     response["HX-Replace-Url" if is_typing_on else "HX-Push-Url"] = shown["here"]
     return response
@@ -80,7 +80,7 @@ def show_fact(request: PageRequest, fact_id: UUID) -> HttpResponse:
         form.focus_first_field()
         return show_edit_form(request, form)
     if last.pk != fact_id:
-        # The address of an older version, from a chat or a bookmark, leads to the newest.
+        # An older version's address, from a chat or a bookmark, leads to the newest.
         return redirect(get_fact_address(last, request.GET))
     return show_fact_page(request, last, now, event=find_query_event(request.GET))
 

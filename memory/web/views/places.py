@@ -81,7 +81,7 @@ def _save_place(request: PageRequest, form: PlaceForm, *, key: str, **forms: Pla
     if form.is_valid():
         try:
             with write_or_404(request, FactNotFound):
-                # A name without a letter or digit is its own id.
+                # A name without letters or digits has no slug, so it is its own id.
                 place_id = key or one_line(form.cleaned_data["name"])
                 done = add_place(place_id=place_id, **form.cleaned_data, now=timezone.now())
         except DomainError as error:

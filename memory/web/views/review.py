@@ -60,7 +60,7 @@ _DECISIONS: Final[dict[str, Callable[..., MemoryProposal]]] = {"accept": accept_
 class ReviewEntry:
     """One inferred fact with its owner's answer."""
 
-    fact: UserFact  # as it now is
+    fact: UserFact  # the newest version
     answer: str
     content: str  # as typed
     error: str = ""
@@ -133,7 +133,7 @@ def decide_all(request: PageRequest) -> HttpResponse:
             except ProposalNotFound:
                 missing += 1
             except DomainError as error:
-                # Refusals come before the first write, so the others stand.
+                # Each decision refuses before it changes anything, so the others remain valid.
                 refusals.append(str(error))
     if missing == len(proposal_ids):
         raise Http404
@@ -200,7 +200,7 @@ def _write_answers(asked: list[ReviewEntry], origin: Origin, now: datetime) -> b
 
 def _write_answer(entry: ReviewEntry, origin: Origin, now: datetime) -> FactWrite | None:
     if entry.answer == FORGET:
-        # Never true, as its owner says now, rather than true until now (settled 3).
+        # The owner says it was never true, not that it ended now (settled 3).
         reason = ArchivedReason.USER_CORRECTED
         return forget_fact(id_or_substring=str(entry.fact.pk), reason=reason, origin=origin, now=now)
     if one_line(entry.content) != entry.fact.content:
