@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Decimal
+from functools import partial
 from hashlib import sha256
 from http import HTTPStatus
 from pathlib import Path
@@ -11,7 +12,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from config.lib.errors import DomainError
-from trading.market.imports.rows import FileRefused, Row, parse_flag, parse_instant, parse_number, read_csv, read_json
+from trading.market.imports.rows import Row, parse_flag, parse_instant, parse_number, parse_rows, read_csv, read_json
 from trading.models import Deployment, Fill, ReconcileState, Trade, TradeStatus
 from trading.record.executions import Execution
 from trading.record.ledger import Ledger, lock_deployment
@@ -50,24 +51,10 @@ def read_fills(path: Path, *, account: str = "") -> list[Execution]:
         FileRefused: the file cannot be read; the message names the line.
     """
     if path.name.removesuffix(".gz").endswith(".csv"):
-        needed = set(CSV_COLUMNS) - {"fee_usd", "liquidation"}
-        return [_parse_fill(path, "line", place, row, _parse_csv_fill) for place, row in read_csv(path, needed)]
-    rows = read_json(path)
-    fills = [
-        _parse_fill(path, "fill", place, {**row, "account": account}, _parse_hyperliquid_fill)
-        for place, row in reversed(rows)
-    ]
-    return _chain_self_trades(fills)
-
-
-def _parse_fill(path: Path, what: str, place: int, row: Row, parse: Any) -> Execution:
-    try:
-        fill: Execution = parse(row)
-    except KeyError as error:
-        raise FileRefused(f"{path.name}, {what} {place}: {error.args[0]} is missing.") from error
-    except ValueError as error:
-        raise FileRefused(f"{path.name}, {what} {place}: {error}.") from error
-    return fill
+        rows = read_csv(path, set(CSV_COLUMNS) - {"fee_usd", "liquidation"})
+        return list(parse_rows(path, rows, _parse_csv_fill, what="line"))
+    parse = partial(_parse_hyperliquid_fill, account=account.lower())
+    return _chain_self_trades(list(parse_rows(path, reversed(read_json(path)), parse, what="fill")))
 
 
 def _make_fill(**values: Any) -> Execution:
@@ -95,7 +82,7 @@ def _parse_csv_fill(row: Row) -> Execution:
     )
 
 
-def _parse_hyperliquid_fill(row: Row) -> Execution:
+def _parse_hyperliquid_fill(row: Row, *, account: str) -> Execution:
     sign = {"B": 1, "A": -1}.get(str(row["side"]))
     if sign is None:
         raise ValueError("side is neither B nor A")
@@ -107,7 +94,7 @@ def _parse_hyperliquid_fill(row: Row) -> Execution:
         quantity=sign * parse_number(row["sz"]),
         price=price,
         fee_usd=_parse_fee(row, price),
-        is_liquidation=_is_ours(row),
+        is_liquidation=_is_ours(row, account),
         start_quantity=parse_number(row["startPosition"]) if "startPosition" in row else None,
     )
 
@@ -129,9 +116,9 @@ def _parse_fee(row: Row, price: Decimal) -> Decimal:
     raise ValueError(f"a fee in {token[:12]} has no price in USD here")
 
 
-def _is_ours(row: Row) -> bool:
+def _is_ours(row: Row, account: str) -> bool:
     """Tell whether we were liquidated; the one who takes over has the same mark on their fill."""
-    liquidation, account = row.get("liquidation"), str(row["account"]).lower()
+    liquidation = row.get("liquidation")
     if isinstance(liquidation, Mapping) and account:
         return str(liquidation.get("liquidatedUser", "")).lower() == account
     return str(row.get("dir", "")).startswith("Liquidated")

@@ -25,20 +25,8 @@ NO_EXIT: Final = {"exit_kind": "", "exit_reason": "", "exit_snapshot_id": None, 
 # What an upsert leaves as it was. The exit's reasons it leaves once the trade has closed: a late fill corrects the
 # numbers of an exit, not why there was one.
 _KEPT: Final = {
-    "id",
-    "user_id",
-    "deployment_id",
-    "skill_id",
-    "skill_version",
-    "symbol",
-    "side",
-    "first_fill_id",
-    "entry_tick_at",
-    "entry_regime_tag",
-    "entry_reason",
-    "entry_snapshot_id",
-    "entry_leverage",
-    "created_at",
+    *("id", "user_id", "deployment_id", "skill_id", "skill_version", "symbol", "side", "first_fill_id"),
+    *("entry_tick_at", "entry_regime_tag", "entry_reason", "entry_snapshot_id", "entry_leverage", "created_at"),
 }
 _INSERT: Final = "INSERT INTO {table} ({columns}) VALUES ({values})"
 _UPSERT: Final = """

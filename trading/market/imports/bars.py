@@ -4,13 +4,14 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from itertools import chain, groupby, islice
 from pathlib import Path
 from typing import Final
 
 from django.db import connection, transaction
 
-from trading.market.imports.rows import FileRefused, Row, parse_instant, parse_number, read_csv
+from trading.market.imports.rows import Row, parse_instant, parse_number, parse_rows, read_csv
 from trading.models import Bar
 from trading.models.choices import INTERVALS
 
@@ -26,11 +27,8 @@ _COLUMNS: Final = (*_KEY, *_AMOUNTS, "source", "is_simulated")
 
 def read_bars(path: Path, *, symbol: str, interval: str, source: str) -> Iterator[Bar]:
     """Yield the bars of a CSV file with CSV_COLUMNS, and `mark` and `index` if it has them. Raises FileRefused."""
-    for line, row in read_csv(path, set(CSV_COLUMNS) - {"volume"}):
-        try:
-            yield parse_bar(row, symbol=symbol, interval=interval, source=source)
-        except ValueError as error:
-            raise FileRefused(f"{path.name}, line {line}: {error}.") from error
+    parse = partial(parse_bar, symbol=symbol, interval=interval, source=source)
+    return parse_rows(path, read_csv(path, set(CSV_COLUMNS) - {"volume"}), parse, what="line")
 
 
 def parse_bar(row: Row, *, symbol: str, interval: str, source: str) -> Bar:

@@ -6,10 +6,10 @@ from datetime import UTC, date, datetime, time
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+from zoneinfo import ZoneInfo
 
 from config.lib.text import one_line
-from trading.market.imports.rows import FileRefused, Row, parse_instant, parse_number, read_csv, read_json
+from trading.market.imports.rows import Row, parse_instant, parse_number, parse_rows, read_rows, store_rows
 from trading.models import MarketEvent
 from trading.models.choices import EventKind
 from trading.skills.schemas import symbol_name
@@ -43,22 +43,18 @@ def read_events(path: Path) -> Iterator[MarketEvent]:
 
     `starts_at` is UTC unless it says otherwise, or local to the row's `zone`. Raises FileRefused.
     """
-    is_csv = path.name.removesuffix(".gz").endswith(".csv")
-    rows: Iterable[tuple[int, Row]] = read_csv(path, {"kind", "title", "starts_at"}) if is_csv else read_json(path)
-    for place, row in rows:
-        try:
-            yield _make_event(
-                kind=EventKind(str(row["kind"]).strip().lower()).value,
-                title=one_line(str(row["title"]))[:160],
-                starts_at=_parse_start(row),
-                importance=float(parse_number(row.get("importance") or "0.5")),
-                symbols=parse_symbols(row.get("symbols")),
-                source=one_line(str(row.get("source") or path.name))[:160],
-            )
-        except KeyError as error:
-            raise FileRefused(f"{path.name}, row {place}: {error.args[0]} is missing.") from error
-        except (ValueError, ZoneInfoNotFoundError) as error:
-            raise FileRefused(f"{path.name}, row {place}: {error}.") from error
+
+    def parse(row: Row) -> MarketEvent:
+        return _make_event(
+            kind=EventKind(str(row["kind"]).strip().lower()).value,
+            title=one_line(str(row["title"]))[:160],
+            starts_at=_parse_start(row),
+            importance=float(parse_number(row.get("importance") or "0.5")),
+            symbols=parse_symbols(row.get("symbols")),
+            source=one_line(str(row.get("source") or path.name))[:160],
+        )
+
+    return parse_rows(path, read_rows(path, {"kind", "title", "starts_at"}), parse)
 
 
 def _parse_start(row: Row) -> datetime:
@@ -86,12 +82,5 @@ def _make_event(**values: Any) -> MarketEvent:
 
 def store_events(events: Iterable[MarketEvent]) -> int:
     """Write events, over those of the same kind, title and day; return how many."""
-    unique = {event.key: event for event in events}
-    MarketEvent.objects.bulk_create(
-        unique.values(),
-        batch_size=500,
-        update_conflicts=True,
-        unique_fields=["key"],
-        update_fields=["starts_at", "importance", "source", "is_simulated"],
-    )
-    return len(unique)
+    update = ["starts_at", "importance", "source", "is_simulated"]
+    return store_rows(MarketEvent, events, unique=["key"], update=update)

@@ -8,7 +8,7 @@ from typing import Final
 
 from config.lib.text import one_line
 from trading.market.imports.events import parse_symbols
-from trading.market.imports.rows import FileRefused, Row, parse_instant, parse_number, read_csv, read_json
+from trading.market.imports.rows import Row, parse_instant, parse_number, parse_rows, read_rows, store_rows
 from trading.models import FundingRate, NewsItem
 from trading.skills.schemas import symbol_name
 
@@ -16,20 +16,9 @@ NEWS_COLUMNS: Final = ("headline", "source", "published_at", "symbols", "sentime
 FUNDING_COLUMNS: Final = ("symbol", "time", "rate", "hours")
 
 
-def _read_rows(path: Path, columns: set[str]) -> Iterable[tuple[int, Row]]:
-    is_csv = path.name.removesuffix(".gz").endswith(".csv")
-    return read_csv(path, columns) if is_csv else read_json(path)
-
-
 def read_news(path: Path) -> Iterator[NewsItem]:
     """Yield the headlines of a CSV or JSON file with NEWS_COLUMNS, the last two optional. Raises FileRefused."""
-    for place, row in _read_rows(path, {"headline", "source", "published_at"}):
-        try:
-            yield _parse_item(row)
-        except KeyError as error:
-            raise FileRefused(f"{path.name}, row {place}: {error.args[0]} is missing.") from error
-        except ValueError as error:
-            raise FileRefused(f"{path.name}, row {place}: {error}.") from error
+    return parse_rows(path, read_rows(path, {"headline", "source", "published_at"}), _parse_item)
 
 
 def _parse_item(row: Row) -> NewsItem:
@@ -52,15 +41,7 @@ def _parse_item(row: Row) -> NewsItem:
 
 def store_news(items: Iterable[NewsItem]) -> int:
     """Write headlines, each once; return how many there were."""
-    unique = {item.key: item for item in items}
-    NewsItem.objects.bulk_create(
-        unique.values(),
-        batch_size=500,
-        update_conflicts=True,
-        unique_fields=["key"],
-        update_fields=["symbols", "sentiment", "is_simulated"],
-    )
-    return len(unique)
+    return store_rows(NewsItem, items, unique=["key"], update=["symbols", "sentiment", "is_simulated"])
 
 
 def read_funding(path: Path, *, source: str) -> Iterator[FundingRate]:
@@ -69,35 +50,21 @@ def read_funding(path: Path, *, source: str) -> Iterator[FundingRate]:
     Raises:
         FileRefused: a row cannot be read.
     """
-    for place, row in _read_rows(path, {"symbol", "time", "rate"}):
-        try:
-            rate, hours = parse_number(row["rate"]), int(parse_number(row.get("hours") or 8))
-            if abs(rate) > 1 or not 1 <= hours <= 24:
-                raise ValueError("rate is a fraction, hours lie between 1 and 24")
-            yield FundingRate(
-                symbol=symbol_name(str(row["symbol"])),
-                at=parse_instant(row["time"]),
-                rate=rate,
-                hours=hours,
-                source=source,
-            )
-        except KeyError as error:
-            raise FileRefused(f"{path.name}, row {place}: {error.args[0]} is missing.") from error
-        except ValueError as error:
-            raise FileRefused(f"{path.name}, row {place}: {error}.") from error
+
+    def parse(row: Row) -> FundingRate:
+        rate, hours = parse_number(row["rate"]), int(parse_number(row.get("hours") or 8))
+        if abs(rate) > 1 or not 1 <= hours <= 24:
+            raise ValueError("rate is a fraction, hours lie between 1 and 24")
+        symbol, at = symbol_name(str(row["symbol"])), parse_instant(row["time"])
+        return FundingRate(symbol=symbol, at=at, rate=rate, hours=hours, source=source)
+
+    return parse_rows(path, read_rows(path, {"symbol", "time", "rate"}), parse)
 
 
 def store_funding(rates: Iterable[FundingRate]) -> int:
     """Write funding rates, over those of the same instant; return how many there were."""
-    unique = {(rate.symbol, rate.at): rate for rate in rates}
-    FundingRate.objects.bulk_create(
-        unique.values(),
-        batch_size=500,
-        update_conflicts=True,
-        unique_fields=["symbol", "at"],
-        update_fields=["rate", "hours", "source", "is_simulated"],
-    )
-    return len(unique)
+    update = ["rate", "hours", "source", "is_simulated"]
+    return store_rows(FundingRate, rates, unique=["symbol", "at"], update=update)
 
 
 def find_newest_funding(symbol: str) -> datetime | None:

@@ -2,17 +2,21 @@
 
 import csv
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from gzip import open as open_gzip
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, TextIO, TypeVar
+
+from django.db.models import Model
 
 from config.lib.errors import DomainError
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 Row = Mapping[str, Any]
+T = TypeVar("T")
+M = TypeVar("M", bound=Model)
 
 
 class FileRefused(DomainError):
@@ -54,6 +58,24 @@ def read_json(path: Path) -> list[tuple[int, Row]]:
     return rows
 
 
+def read_rows(path: Path, columns: set[str]) -> Iterable[tuple[int, Row]]:
+    """Return the numbered rows of a CSV file with these columns, or of a JSON file. Raises FileRefused."""
+    return read_csv(path, columns) if path.name.removesuffix(".gz").endswith(".csv") else read_json(path)
+
+
+def parse_rows(
+    path: Path, rows: Iterable[tuple[int, Row]], parse: Callable[[Row], T], *, what: str = "row"
+) -> Iterator[T]:
+    """Yield the parsed rows of a file. Raises FileRefused, which names the row."""
+    for place, row in rows:
+        try:
+            yield parse(row)
+        except KeyError as error:
+            raise FileRefused(f"{path.name}, {what} {place}: {error.args[0]} is missing.") from error
+        except ValueError as error:
+            raise FileRefused(f"{path.name}, {what} {place}: {error}.") from error
+
+
 def parse_number(value: object) -> Decimal:
     """Return a finite number. Raises ValueError."""
     try:
@@ -84,3 +106,12 @@ def parse_flag(value: object) -> bool:
     if text not in ("", "0", "1", "true", "false", "yes", "no"):
         raise ValueError(f"{text[:40]!r} is neither true nor false")
     return text in ("1", "true", "yes")
+
+
+def store_rows(model: type[M], rows: Iterable[M], *, unique: Sequence[str], update: Sequence[str]) -> int:
+    """Insert rows, or update those with the same unique columns; return how many."""
+    by_key = {tuple(getattr(row, column) for column in unique): row for row in rows}
+    model._default_manager.bulk_create(
+        by_key.values(), batch_size=500, update_conflicts=True, unique_fields=unique, update_fields=update
+    )
+    return len(by_key)

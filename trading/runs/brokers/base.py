@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from decimal import Decimal
-from typing import Literal, Protocol
+from typing import Literal
 
 from trading.record.executions import Execution
 from trading.record.positions import Funding
@@ -37,13 +37,3 @@ class Report:
     equity_usd: Decimal = Decimal(0)
     order_ids: Mapping[str, str] = field(default_factory=dict)  # by fill id, the order it filled
     stopped: frozenset[str] = frozenset()  # ids of fills that a stop price made
-
-
-class Broker(Protocol):
-    """Executes orders. The runner alone talks to one."""
-
-    def submit(self, order: OrderRequest) -> None:
-        """Take an order; what comes of it is in a later report."""
-
-    def report(self, until: datetime) -> Report:
-        """Return what happened since the last report."""
