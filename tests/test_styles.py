@@ -21,7 +21,7 @@ SOURCES = {
 FOREIGN = {"htmx-request": "htmx, on the element whose request is under way"}
 CLASS = re.compile(r"\.([a-zA-Z_][\w-]*)")
 # `badge--{{ state }}`, `badge--{% if ... %}`, `${name}--row` in JavaScript, `f"badge--{state}"` in Python.
-COMPOSED = re.compile(r"([a-zA-Z_][\w-]*-)(?:\{\{|\{%|\$?\{)")
+COMPOSED = re.compile(r"([a-zA-Z_][\w-]*[-_])(?:\{\{|\{%|\$?\{)")
 
 
 def classes_of(css: str) -> set[str]:
@@ -76,7 +76,7 @@ def test_stylesheets_hold_nothing_outside_their_layer():
         for path in sorted(STYLES.iterdir())
     }
 
-    assert outside == dict.fromkeys(outside, []), "rules outside a layer win over every layer: move them into the block"
+    assert not any(outside.values()), f"rules outside a layer win over every layer: move them into the block: {outside}"
 
 
 def test_the_order_of_the_layers_is_the_order_of_the_links():
