@@ -14,6 +14,7 @@ COMPILE = uv pip compile -q --system-certs --universal --python-version 3.11 --g
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test check check-format check-lint check-types check-imports check-django \
+	check-templates check-js \
 	bench fix run install lock migrations clean chromium
 
 help: ## list the targets
@@ -29,7 +30,7 @@ demo: $(VENV)/.base ## install, create an example database, serve it on this mac
 test: $(VENV)/.dev chromium ## run the tests, on SQLite and on PostgreSQL with Redis
 	@$(RUN) -m tests $(ARGS)
 
-check: check-format check-lint check-types check-imports check-django ## check format, lint, types, import contracts, migrations, settings
+check: check-format check-lint check-types check-imports check-django check-templates check-js ## check format, lint, types, imports, migrations, settings, scripts
 check-format: $(VENV)/.dev
 	@$(RUN) -m ruff format --check --output-format concise .
 check-lint: $(VENV)/.dev
@@ -42,11 +43,14 @@ check-django: $(VENV)/.dev
 	@$(PRODUCTION) $(RUN) manage.py makemigrations --check --dry-run
 	@$(PRODUCTION) $(RUN) manage.py check --deploy --fail-level WARNING
 
+check-templates: $(VENV)/.dev
+	@$(BIN)/djhtml --tabwidth 2 --check templates
+
 bench: $(VENV)/.dev ## run the benchmarks, each a ratio to a reference in the same run
 	@$(RUN) -m benchmarks $(ARGS)
 
-fix: $(VENV)/.dev ## format, and fix what ruff can fix
-	@$(RUN) -m ruff check --fix . ; $(RUN) -m ruff format .
+fix: $(VENV)/.dev ## format Python and templates, and fix what ruff can fix
+	@$(RUN) -m ruff check --fix . ; $(RUN) -m ruff format . ; $(BIN)/djhtml --tabwidth 2 templates
 
 run: $(VENV)/.base ## migrate and serve the existing data
 	@$(RUN) manage.py migrate -v 0

@@ -107,6 +107,20 @@ def test_no_file_names_a_registry_or_a_path_of_a_machine():
     assert found == []
 
 
+def test_templates_have_lines_of_at_most_120_characters():
+    # A mail is plain text: a line break in its template would be one in the mail.
+    templates = [name for name in tracked_files() if name.startswith("templates/") and name.endswith(".html")]
+    long = [
+        f"{name}:{number}: {len(line)} characters"
+        for name in templates
+        for number, line in enumerate((ROOT / name).read_text().splitlines(), 1)
+        if len(line) > 120
+    ]
+
+    assert len(templates) > 100
+    assert long == [], "break the line inside a tag or at a space; shorten a long `include` by a `with` around it"
+
+
 def test_packages_are_empty_but_for_few():
     packages = (name for name in tracked_files() if name.endswith("__init__.py") and name not in FILLED_PACKAGES)
 

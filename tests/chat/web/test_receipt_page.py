@@ -50,11 +50,15 @@ def page(client, reply):
     return client.get(reverse("chat:receipt", args=[reply.pk]))
 
 
+def on_one_line(response) -> str:
+    return " ".join(response.content.decode().split())
+
+
 def test_receipt_shows_what_the_reply_was_written_from(client, trader):
     reply, fact = as_owner(trader, answered)
     client.force_login(trader)
 
-    html = page(client, reply).content.decode()
+    html = on_one_line(page(client, reply))
 
     assert "Trades BTC only" in html
     assert reverse("memory:fact", args=[fact.pk]) in html
@@ -75,7 +79,7 @@ def test_receipt_links_the_trades_that_tools_brought_in(client, trader):
     reply, trade = as_owner(trader, make)
     client.force_login(trader)
 
-    html = page(client, reply).content.decode()
+    html = on_one_line(page(client, reply))
 
     assert html.count(reverse("trading:trade", args=[trade.pk])) == 1
     assert "1 note of lessons" in html
@@ -132,7 +136,7 @@ def test_usage_shows_the_days_and_what_is_left(client, trader, settings, time_ma
     )
     client.force_login(trader)
 
-    html = client.get(reverse("chat:usage")).content.decode()
+    html = on_one_line(client.get(reverse("chat:usage")))
 
     for said in ("4,500</span> of", "10,000</span> tokens used, 1,000 set aside", "4,500</span> left", "1 Jun 2026"):
         assert said in html

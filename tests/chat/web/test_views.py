@@ -65,7 +65,7 @@ def test_chat_shows_its_messages_in_order(ann, chat):
 def test_chat_is_marked_in_the_list(ann, chat, trader):
     as_owner(trader, lambda: ConversationFactory(title="Another", last_message_at=timezone.now()))
 
-    html = text_of(ann.get(url("conversation", chat)))
+    html = " ".join(text_of(ann.get(url("conversation", chat))).split())
 
     assert "Another" in html
     assert f'data-thread="{chat.pk}" aria-current="page"' in html

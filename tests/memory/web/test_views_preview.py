@@ -63,7 +63,7 @@ def test_preview_lists_the_first_facts_of_a_long_block_and_shows_all_of_it(clien
     response = client.get(PREVIEW, {"assistant": "companion"})
 
     assert block_of(response).count("- [") == SEEN_SHOWN + 1
-    assert response.content.decode().count("<tr><td>") == SEEN_SHOWN
+    assert len(re.findall(r"<tr>\s*<td>", response.content.decode())) == SEEN_SHOWN
     assert f"The first {SEEN_SHOWN} of {SEEN_SHOWN + 1}" in text_of(response)
 
 

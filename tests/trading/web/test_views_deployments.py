@@ -437,7 +437,7 @@ def test_what_it_was_told_is_open_while_a_command_waits(client, trader, deployme
 
     raw = client.get(f"{DEPLOYMENTS}{deployment.pk}/").content.decode()
 
-    assert re.search(r"<details( open)?>\s*<summary[^>]*>What it was told", raw)[1] == (" open" if is_open else None)
+    assert re.search(r"<details( open)?>\s*<summary[^>]*>\s*What it was told", raw)[1] == (" open" if is_open else None)
 
 
 @pytest.mark.parametrize("status", ["running", "stopped"])
