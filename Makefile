@@ -45,6 +45,12 @@ check-django: $(VENV)/.dev
 
 check-templates: $(VENV)/.dev
 	@$(BIN)/djhtml --tabwidth 2 --check templates
+# Node is optional: without it, or without TypeScript (`npm ci`), the target says what it skips.
+check-js:
+	@if ! command -v node >/dev/null; then echo "Skipped: node is not installed, so the scripts are not checked"; exit 0; fi; \
+	output=$$(node --test --test-reporter=spec tests/js/*.test.mjs) || { echo "$$output"; exit 1; }; \
+	if [ -x node_modules/.bin/tsc ]; then npx --no-install tsc --project tsconfig.json; \
+	else echo "Skipped: TypeScript is not installed (npm ci), so the types of the scripts are not checked"; fi
 
 bench: $(VENV)/.dev ## run the benchmarks, each a ratio to a reference in the same run
 	@$(RUN) -m benchmarks $(ARGS)
@@ -69,7 +75,7 @@ lock: $(VENV)/.dev ## compile requirements/ from pyproject.toml again
 	@$(RUN) -m $(COMPILE) pyproject.toml --group dev -o requirements/dev.txt
 
 clean: ## remove the virtualenv and all caches; the database stays
-	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis test-results staticfiles
+	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis test-results staticfiles node_modules
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # --- Installation ---

@@ -1,7 +1,7 @@
 import { Announcer } from "./announcer.js";
 import { Choice } from "./choice.js";
 import { Composer } from "./composer.js";
-import { copyCode, copyReply } from "./copy.js";
+import { copyCode, copyReply } from "../js/copy.js";
 import { Drafts } from "./drafts.js";
 import { Edit } from "./edit.js";
 import { Follow } from "./follow.js";
@@ -244,7 +244,7 @@ export class Chat {
     }
   }
 
-  /** @param {any} frame  "failed", about something this page sent */
+  /** @param {import("./frames.js").FailedFrame} frame  about something this page sent */
   #refused({ client_id, reply_id, text }) {
     this.#putBack(client_id);
     if (reply_id) return; // the reply itself shows what went wrong
@@ -345,7 +345,7 @@ export class Chat {
   /**
    * Ask for another turn about what is there already.
    *
-   * @param {object} frame
+   * @param {import("./frames.js").ClientFrame} frame
    * @param {string} said
    * @returns {boolean} whether it was sent
    */

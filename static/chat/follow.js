@@ -97,7 +97,9 @@ function isFollowingLink() {
  * @returns {Element}
  */
 function scrollerOf(log) {
-  for (let element = log; element && element !== document.body; element = element.parentElement) {
+  /** @type {HTMLElement | null} */
+  let element = log;
+  for (; element && element !== document.body; element = element.parentElement) {
     if (/auto|scroll/.test(getComputedStyle(element).overflowY)) return element;
   }
   return document.scrollingElement ?? document.documentElement;

@@ -1,4 +1,4 @@
-import { addCopyButtons } from "./copy.js";
+import { addCopyButtons } from "../js/copy.js";
 
 /**
  * Parse HTML that the server rendered and sanitised. No other text may be handed in here. Scripts in it
@@ -20,7 +20,7 @@ export function parse(html) {
  */
 export function enliven(element) {
   addCopyButtons(element);
-  window.htmx?.process(element);
+  /** @type {{ htmx?: { process: (element: Element) => void } }} */ (window).htmx?.process(element);
 }
 
 /**

@@ -1,12 +1,5 @@
-/** @typedef {string | number} MessageId */
-
-/**
- * @typedef {object} Frame  one JSON message of the server; see the chat's consumer for its fields
- * @property {string} type
- * @property {number} seq  grows by one within a turn; 0 outside of turns
- * @property {MessageId | null} [reply_id]
- * @property {{message_id: MessageId, html: string, tail: string, status: string} | null} [reply]
- */
+/** @typedef {import("./frames.js").MessageId} MessageId */
+/** @typedef {import("./frames.js").ServerFrame} ServerFrame */
 
 /**
  * Keeps the frames of a turn in order: nothing twice, nothing after a gap.
@@ -28,15 +21,16 @@ export class FrameOrder {
   }
 
   /**
-   * @param {Frame} frame
+   * @param {ServerFrame} frame
    * @returns {"apply" | "ignore" | "gap"}
    */
   judge(frame) {
     if (frame.type === "snapshot") return this.#start(frame.reply?.message_id ?? null, frame.seq);
     if (frame.type === "accepted") return this.#accept(frame);
-    if (!frame.reply_id) return this.#passLoose(frame);
+    const replyId = "reply_id" in frame ? frame.reply_id : null;
+    if (!replyId) return this.#passLoose(frame);
     if (this.waiting) return "ignore";
-    if (frame.reply_id !== this.replyId || frame.seq > this.seq + 1) return "gap";
+    if (replyId !== this.replyId || frame.seq > this.seq + 1) return "gap";
     if (frame.seq <= this.seq) return "ignore";
     this.seq = frame.seq;
     return "apply";
@@ -45,19 +39,19 @@ export class FrameOrder {
   /**
    * An answer to a resend names an older reply or the running one: it must not set the count back.
    *
-   * @param {Frame} frame
+   * @param {import("./frames.js").AcceptedFrame} frame
    * @returns {"apply"}
    */
   #accept(frame) {
     const running = this.replyId === frame.reply_id;
-    return this.#start(frame.reply_id ?? null, running ? Math.max(this.seq, frame.seq) : frame.seq);
+    return this.#start(frame.reply_id, running ? Math.max(this.seq, frame.seq) : frame.seq);
   }
 
   /**
    * Titles, notices and refusals stand alone: a late one does no harm, and a hole before one shows at the
    * next frame of the reply.
    *
-   * @param {Frame} frame
+   * @param {ServerFrame} frame
    * @returns {"apply"}
    */
   #passLoose(frame) {

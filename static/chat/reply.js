@@ -80,10 +80,10 @@ export class Reply {
    * Add an element to the closed part, or put it in place of the one with its id.
    *
    * @param {string} html
-   * @returns {Element | null}
+   * @returns {HTMLElement | null}
    */
   put(html) {
-    const element = parse(html).firstElementChild;
+    const element = /** @type {HTMLElement | null} */ (parse(html).firstElementChild);
     if (!element) return null;
     // Looked for inside this reply: models number their calls, so other replies may use the same ids.
     const old = element.id ? this.closed.querySelector(`#${CSS.escape(element.id)}`) : null;

@@ -11,11 +11,11 @@ const FINAL_CODES = new Set([4401, 4404, 4409]);
 
 /**
  * @typedef {object} Listener
- * @property {(frame: any) => void} onFrame
+ * @property {(frame: import("./frames.js").ServerFrame) => void} onFrame
  * @property {() => void} onOpen
  * @property {(code: number) => void} onLost  closed, and will be opened again
  * @property {(code: number) => void} onRefused  closed for good, until `connect` is called again
- * @property {() => object} probe  a frame that the server answers at once
+ * @property {() => import("./frames.js").ClientFrame} probe  a frame that the server answers at once
  */
 
 /** One conversation's WebSocket: opened again after every loss, with back-off and jitter. */
@@ -62,7 +62,7 @@ export class Socket {
   }
 
   /**
-   * @param {object} frame
+   * @param {import("./frames.js").ClientFrame} frame
    * @returns {boolean} false when there is no connection to send it on
    */
   send(frame) {

@@ -1,7 +1,7 @@
 import { enliven, make, parse, swap } from "./html.js";
 import { Reply } from "./reply.js";
 
-/** @typedef {string | number} MessageId */
+/** @typedef {import("./frames.js").MessageId} MessageId */
 
 /** The log: messages in their order, those not sent yet at the end. */
 export class Thread {

@@ -1,16 +1,23 @@
-import { replyText } from "./copy.js";
+import { replyText } from "../js/copy.js";
 import { FrameOrder } from "./order.js";
 
 /** @type {Record<string, string>} */
 const ENDINGS = { complete: "Answer complete", interrupted: "Stopped", failed: "The answer failed." };
 
+/** @typedef {import("./frames.js").ServerFrame} ServerFrame */
+
+/**
+ * @template {ServerFrame["type"]} T
+ * @typedef {Extract<ServerFrame, { type: T }>} FrameOf
+ */
+
 /**
  * @typedef {object} TurnListener
  * @property {(running: boolean) => void} onRunning
  * @property {(clientId: string | null) => void} onAccepted  the server has this message
- * @property {(frame: any) => void} onRefused  something sent was not taken; no reply is concerned
+ * @property {(frame: FrameOf<"failed">) => void} onRefused  something sent was not taken; no reply is concerned
  * @property {(title: string) => void} onTitle
- * @property {(frame: any) => void} onTaken  a frame was taken in: what waits to be sent may be due
+ * @property {(frame: ServerFrame) => void} onTaken  a frame was taken in: what waits to be sent may be due
  * @property {() => void} onGap  frames were missed, a snapshot is needed
  * @property {() => Promise<void>} onBehind  the page lacks messages: fetch them
  */
@@ -40,13 +47,13 @@ export class Turn {
     this.setRunning(false);
   }
 
-  /** @param {any} frame */
+  /** @param {ServerFrame} frame */
   take(frame) {
     const { order } = this;
     this.#queue = this.#queue.then(() => (order === this.order ? this.#judge(frame) : undefined)).catch(reportError);
   }
 
-  /** @param {any} frame */
+  /** @param {ServerFrame} frame */
   async #judge(frame) {
     const { order } = this;
     const verdict = order.judge(frame);
@@ -54,7 +61,11 @@ export class Turn {
       order.expectSnapshot();
       this.listener.onGap();
     } else if (verdict === "apply") {
-      await this.#handlers[frame.type]?.(frame);
+      // The map pairs each type with its frame; a server that is newer than this page may send an unknown type.
+      const handle = /** @type {((frame: ServerFrame) => void | Promise<void>) | undefined} */ (
+        this.#handlers[frame.type]
+      );
+      await handle?.(frame);
       if (order === this.order) this.listener.onTaken(frame);
     }
   }
@@ -66,7 +77,7 @@ export class Turn {
     this.listener.onRunning(running);
   }
 
-  /** @type {Record<string, (frame: any) => void | Promise<void>>} */
+  /** @type {{ [T in ServerFrame["type"]]: (frame: FrameOf<T>) => void | Promise<void> }} */
   #handlers = {
     snapshot: (frame) => this.#snapshot(frame),
     accepted: (frame) => this.#accepted(frame),
@@ -101,11 +112,11 @@ export class Turn {
     failed: (frame) => this.#failed(frame),
   };
 
-  /** @param {any} frame */
+  /** @param {FrameOf<"snapshot">} frame */
   async #snapshot({ last_message_id, reply }) {
     const streaming = reply?.status === "streaming" ? reply : null;
     const open = this.thread.streamingId;
-    const stale = open !== "" && open !== String(streaming?.message_id);
+    const stale = open !== "" && open !== streaming?.message_id;
     if (stale || (last_message_id && !this.thread.find(last_message_id))) await this.listener.onBehind();
     if (streaming) {
       this.thread.reply(streaming.message_id).restore(streaming.html, streaming.tail ?? "");
@@ -115,7 +126,7 @@ export class Turn {
     }
   }
 
-  /** @param {any} frame */
+  /** @param {FrameOf<"accepted">} frame */
   #accepted({ client_id, reply_id, replaces, removes, html }) {
     this.thread.dropRetries();
     for (const id of removes ?? []) this.thread.remove(id);
@@ -127,7 +138,7 @@ export class Turn {
     this.setRunning(this.thread.reply(reply_id).isStreaming);
   }
 
-  /** @param {any} frame */
+  /** @param {FrameOf<"failed">} frame */
   #failed(frame) {
     const { reply_id, client_id, text, retry, html } = frame;
     if (client_id || !reply_id) this.listener.onRefused(frame);
@@ -138,7 +149,7 @@ export class Turn {
     this.announcer.status(text);
   }
 
-  /** @param {import("./thread.js").MessageId} replyId */
+  /** @param {import("./frames.js").MessageId} replyId */
   #ended(replyId) {
     this.setRunning(false);
     const article = this.thread.find(replyId);

@@ -1,4 +1,6 @@
-/** What every page has: the theme switch, toasts, the list of keys, forms that are sent once. */
+/** Scripts of every page: theme switch, toasts, list of keys, copy buttons, forms that are sent once. */
+
+import { showFieldButtons } from "./copy.js";
 
 const SHOWN_MS = 6_000;
 const SENT_MS = 10_000;
@@ -107,6 +109,10 @@ document.addEventListener("submit", async (event) => {
     showToast("The theme could not be saved. Try again in a moment.", "error");
   }
 });
+
+/* --- Copying a field --- */
+
+showFieldButtons();
 
 /* --- The list of keys --- */
 
