@@ -126,7 +126,7 @@ def test_many_facts_are_archived_together_and_brought_back_by_one_undo(site, lif
     expect(page.locator("#count-archived")).to_have_text("3")
     page.keyboard.press("Enter")  # the keyboard is on Undo
     expect(page.locator(".undo-line")).to_contain_text("Undone: 2 facts archived")
-    expect(fact_of(page, "Never trades alts").get_by_role("button", name="Demote")).to_be_visible()
+    expect(fact_of(page, "Never trades alts").get_by_role("button", name="Keel’s guess")).to_be_visible()
 
 
 def test_all_on_the_page_are_selected_and_let_go_again(site, life, page):
@@ -244,7 +244,7 @@ def test_everything_works_without_scripts(site, life, logged_in, browser, sign_i
 
     page.goto(site + FACTS)
     page.get_by_role("link", name="Select all on this page").click()
-    page.locator("#bulk").get_by_role("button", name="Demote").click()
+    page.locator("#bulk").get_by_role("button", name="Keel’s guess").click()
     expect(page.locator(".undo-line")).to_contain_text("facts marked as inferred")
     page.get_by_role("button", name="Undo all").click()
     expect(page.locator(".undo-line")).to_contain_text("Undone")

@@ -63,8 +63,8 @@ def test_the_full_circle_from_sign_up_to_a_chat_that_follows_the_page(site, page
     editor.get_by_role("button", name="Save").click()
     expect(page.locator("article.fact", has_text="more than 2% per trade")).to_be_visible()
     style = page.locator("article.fact", has_text="mean reversion")
-    style.get_by_role("button", name="Promote").click()
-    expect(style.get_by_role("button", name="Demote")).to_be_visible()
+    style.get_by_role("button", name="I said so").click()
+    expect(style.get_by_role("button", name="Keel’s guess")).to_be_visible()
     known = ask_in_new_chat(page, site, "What do you know about me?")
     assert "more than 2% per trade" in known
     assert "more than 1% per trade" not in known

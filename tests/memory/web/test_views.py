@@ -29,7 +29,7 @@ def test_facts_shows_each_fact_with_what_is_known_of_it(client, know):
     assert "trades &lt;b&gt;BTC&lt;/b&gt; only" in body
     assert f'id="fact-{fact.pk}"' in body
     assert reverse("chat:conversation", args=[conversation_id]) in body
-    for words in ("In the next chat", "symbols", "Inferred", "Source: Chat", "Last used", "Learned", "Held true 1"):
+    for words in ("In the next chat", "symbols", "Inferred", "Source: Chat", "Last used", "Learned", "In use 1"):
         assert words in text_of(response)
 
 
@@ -213,7 +213,7 @@ def test_add_answers_htmx_with_an_empty_form_and_the_list_with_the_fact(client, 
     assert re.search(r"<textarea[^>]*autofocus[^>]*>\s*</textarea>", body)
     assert 'id="results"' in body
     assert 'hx-swap-oob="true"' in body
-    assert "Held true 2" in text_of(response)
+    assert "In use 2" in text_of(response)
     assert "Undo" in text_of(response)
 
 

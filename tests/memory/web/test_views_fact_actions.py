@@ -289,7 +289,7 @@ def test_edit_saves_the_shorter_line_and_the_detail_and_shows_them_in_the_histor
 
     assert (last(fact).summary, last(fact).body) == ("max 5x", "Since 2022.")
     page = text_of(client.get(act("fact", last(fact))))
-    assert "In a chat, Keel says it shorter: max 5x" in page
+    assert "Short form used in chats: max 5x" in page
     assert "Shorter line: was none now max 5x" in page
     assert "Detail: was none now Since 2022." in page
 

@@ -90,7 +90,7 @@ def test_backtests_asks_again_while_one_is_under_way(client, made):
     page = client.get(BACKTESTS)
     piece = client.get(BACKTESTS, headers=into("backtest-runs", BACKTESTS))
 
-    assert "30 of 120 ticks" in text_of(page)
+    assert "30 of 120 decisions" in text_of(page)
     assert '<progress max="120" value="30"' in piece.content.decode()
     assert POLLS in piece.content.decode()
     assert not is_page(piece)
@@ -100,7 +100,7 @@ def test_backtests_says_why_it_is_empty(client):
     text = text_of(client.get(BACKTESTS))
 
     assert "Nothing was played yet" in text
-    assert "There is no skill to play" in text
+    assert "No skill to backtest yet" in text
 
 
 def test_backtests_shows_nothing_of_another_user(client, stranger):
@@ -249,7 +249,7 @@ def test_backtest_under_way_shows_progress_and_asks_again(client, made):
     page, piece = client.get(page_of(run)), client.get(page_of(run), headers=into("backtest-run", page_of(run)))
 
     for response in (page, piece):
-        assert "30 of 120 ticks" in text_of(response)
+        assert "30 of 120 decisions" in text_of(response)
         assert POLLS in response.content.decode()
         assert "Cancel" in text_of(response)
     assert not is_page(piece)
@@ -329,11 +329,11 @@ def test_backtest_under_way_brings_its_record_when_it_is_over(client, made):
     made(lambda: BacktestRun.objects.update(status="done", finished_at=JUNE))
     last = client.get(page_of(run), **asks)
 
-    assert "Tick 1 " in text_of(page)
+    assert "Decision 1 " in text_of(page)
     assert "It is under way" in text_of(page)
-    assert "Tick 1 " not in text_of(piece)
+    assert "Decision 1 " not in text_of(piece)
     assert 'id="backtest-record" hx-swap-oob="true"' in last.content.decode()
-    assert "Tick 1 " in text_of(last)
+    assert "Decision 1 " in text_of(last)
 
 
 def test_backtest_that_failed_says_why(client, made):
@@ -371,7 +371,7 @@ def test_cancel_ends_a_run_that_is_under_way(client, made, status):
 
     made(run.refresh_from_db)
     assert (run.status, run.finished_at, run.lease, run.lease_until) == ("cancelled", JUNE, None, None)
-    assert "It was ended after 3 of 9 ticks" in text_of(response)
+    assert "It was ended after 3 of 9 decisions" in text_of(response)
 
 
 def test_cancel_leaves_a_run_that_is_over_as_it_is(client, made, trader):

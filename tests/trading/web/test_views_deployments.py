@@ -220,8 +220,8 @@ def test_decisions_are_paged_newest_first(client, trader, deployment):
     as_owner(trader, write)
 
     assert "Page 1 of 2" in page(client, deployment)
-    assert "Tick 1 " not in page(client, deployment)
-    assert "Tick 1 " in page(client, deployment, "?page=2")
+    assert "Decision 1 " not in page(client, deployment)
+    assert "Decision 1 " in page(client, deployment, "?page=2")
     assert "Page 2 of 2" in page(client, deployment, "?page=99")
     assert "There is no such page" in page(client, deployment, "?page=x")
 
@@ -238,14 +238,14 @@ def test_decisions_are_filtered_by_verdict_in_the_address(client, trader, deploy
     shown = text_of(response)
 
     assert "Page 1 of 2" in shown
-    assert "Tick 31 " in shown
-    assert "Tick 32 " not in shown
+    assert "Decision 31 " in shown
+    assert "Decision 32 " not in shown
     assert "?verdict=accepted&amp;page=2#decisions" in response.content.decode()
-    assert "Tick 1 " in page(client, deployment, "?verdict=accepted&page=2")
+    assert "Decision 1 " in page(client, deployment, "?verdict=accepted&page=2")
     assert "No decision has this verdict" in page(client, deployment, "?verdict=failed")
     unknown = page(client, deployment, "?verdict=great")
     assert "great is not one of" in unknown
-    assert "Tick 32 " in unknown
+    assert "Decision 32 " in unknown
 
 
 def exported(client, deployment, **query) -> str:

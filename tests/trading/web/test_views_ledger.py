@@ -382,7 +382,11 @@ def test_trade_that_is_open_says_what_is_held(client, made):
 
 @pytest.mark.parametrize(
     ("state", "words"),
-    [("estimated", "the price at the tick stands in"), ("gap", "history is missing"), ("exact", "Explained by fills")],
+    [
+        ("estimated", "the price at the decision stands in"),
+        ("gap", "history is missing"),
+        ("exact", "Explained by fills"),
+    ],
 )
 def test_trade_says_how_far_it_is_explained(client, made, state, words):
     trade = made(lambda: TradeFactory(reconciled=state))
