@@ -217,11 +217,11 @@ def test_the_selection_downloads(site, record, page):
 
 def test_a_backtest_shows_its_progress_until_it_is_over(site, record, logged_in, page):
     page.goto(site + reverse("trading:backtest", args=[record.running.pk]))
-    expect(page.locator("#backtest-run")).to_contain_text("130 of 720 ticks")
+    expect(page.locator("#backtest-run")).to_contain_text("130 of 720 decisions")
 
     with owned_tx(logged_in):
         BacktestRun.objects.filter(pk=record.running.pk).update(ticks_done=500)
-    expect(page.locator("#backtest-run")).to_contain_text("500 of 720 ticks")
+    expect(page.locator("#backtest-run")).to_contain_text("500 of 720 decisions")
     with owned_tx(logged_in):
         BacktestRun.objects.filter(pk=record.running.pk).update(
             ticks_done=720, status="done", finished_at=timezone.now()

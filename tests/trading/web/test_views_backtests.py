@@ -330,7 +330,7 @@ def test_backtest_under_way_brings_its_record_when_it_is_over(client, made):
     last = client.get(page_of(run), **asks)
 
     assert "Decision 1 " in text_of(page)
-    assert "It is under way" in text_of(page)
+    assert "Still running." in text_of(page)
     assert "Decision 1 " not in text_of(piece)
     assert 'id="backtest-record" hx-swap-oob="true"' in last.content.decode()
     assert "Decision 1 " in text_of(last)
