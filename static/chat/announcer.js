@@ -1,8 +1,8 @@
 const SPOKEN_FOR_MS = 15_000;
 
 /**
- * What the chat says about itself: a quiet status line, an alert for what needs the user, and the finished
- * reply for screen readers, sentence by sentence.
+ * Announcements of the chat: a quiet status line, an alert that needs the user, and the finished reply for screen
+ * readers, sentence by sentence.
  */
 export class Announcer {
   #timer = 0;
@@ -44,7 +44,7 @@ export class Announcer {
       return line;
     });
     this.speech.replaceChildren(...lines);
-    // Taken away again, so that reading through the page does not meet the reply twice.
+    // Remove the text again, or a user who reads through the page would hear the reply twice.
     this.#timer = setTimeout(() => this.speech.replaceChildren(), SPOKEN_FOR_MS);
   }
 }

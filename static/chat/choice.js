@@ -1,4 +1,4 @@
-/** Whom a new chat is with and whether it is temporary; later, the badges that say so. */
+/** The choice of assistant and of a temporary chat; once the chat exists, the badges that show both. */
 export class Choice {
   /** @param {HTMLElement} root */
   constructor(root) {

@@ -4,7 +4,7 @@
  * @property {() => void} onStop
  */
 
-/** The box one types into: keys, size, and the draft that outlives the page. */
+/** The input box: keys, size, and the stored draft. */
 export class Composer {
   #conversation = "new";
   #running = false;
@@ -46,7 +46,7 @@ export class Composer {
   }
 
   /**
-   * The new chat got its row: what is in the box now belongs to it.
+   * Move the draft from the new chat to its row.
    *
    * @param {string} conversation
    */
@@ -67,7 +67,7 @@ export class Composer {
   }
 
   /**
-   * Put a text back that could not be sent, before what was typed since.
+   * Put back a text that could not be sent, before newer text.
    *
    * @param {string} text
    */
@@ -104,7 +104,7 @@ export class Composer {
    * @param {HTMLFormElement} form
    */
   #key(event, form) {
-    // While composing (Japanese, Chinese, accents), Enter accepts a word; 229 is how older Safari says so.
+    // During composition (Japanese, Chinese, accents), Enter accepts a word; older Safari reports key code 229 instead.
     const composing = event.isComposing || event.keyCode === 229;
     if (event.key !== "Enter" || event.shiftKey || composing) return;
     event.preventDefault();

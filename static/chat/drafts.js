@@ -1,10 +1,10 @@
 import { drop, read, write } from "./storage.js";
 
 /**
- * What was typed and not yet sent, one text a conversation ("new" is the chat that has no row yet).
+ * Unsent text, one draft per conversation ("new" is the chat without a row).
  *
- * Kept twice: this tab's own text survives a reload even when another tab writes in the same chat, and
- * the shared copy survives closing the tab.
+ * Each draft is stored twice: session storage keeps this tab's text across a reload even when another tab writes in
+ * the same chat, and local storage keeps a copy after the tab is closed.
  */
 export class Drafts {
   /** @param {string} user */

@@ -5,7 +5,7 @@ import { make } from "./html.js";
  * @property {(id: string, text: string) => boolean} onSave  whether it could be sent
  */
 
-/** One of the user's own messages, being changed in its place; what follows it is then answered anew. */
+/** Edit one of the user's messages in place; Keel then answers again from there. */
 export class Edit {
   /** @type {HTMLElement | null} */
   #article = null;
@@ -30,7 +30,7 @@ export class Edit {
     area?.setSelectionRange(words.length, words.length);
   }
 
-  /** Show the message as it was; without effect if none is being changed. */
+  /** Close the form and show the message unchanged. */
   end() {
     const article = this.#article;
     const hadFocus = this.#form?.contains(document.activeElement);
@@ -41,7 +41,7 @@ export class Edit {
     if (hadFocus && button instanceof HTMLElement) button.focus();
   }
 
-  /** What was sent was not taken: let it be sent again. */
+  /** Enable the form again after the server refused the edit. */
   release() {
     this.#setSending(false);
   }

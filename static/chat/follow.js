@@ -2,7 +2,7 @@ import { read, write } from "./storage.js";
 
 const NEAR_PX = 24;
 
-/** Keeps the end of the log in view while the reader is there, and lets go as soon as they scroll up. */
+/** Keeps the end of the log in view until the reader scrolls up. */
 export class Follow {
   /** Names the conversation; its place is kept under this key. */
   key = "";
@@ -71,7 +71,7 @@ export class Follow {
 
   #scrolled() {
     const top = this.scroller.scrollTop;
-    // Upwards lets go at once, even a little; being pressed against the end never does.
+    // Scrolling up, however little, stops following; scrolling against the end never does.
     if (this.#distance <= 2) this.following = true;
     else if (top < this.#lastTop) this.following = false;
     else if (this.#distance < NEAR_PX) this.following = true;

@@ -14,7 +14,7 @@ export function parse(html) {
 }
 
 /**
- * Bring inserted server HTML to life: its htmx forms and the copy buttons of its code.
+ * Activate inserted server HTML: its htmx forms and the copy buttons of its code.
  *
  * @param {Element} element
  */

@@ -2,10 +2,10 @@
 
 const PATIENCE_MS = 15_000;
 
-/** The server asks for a login: the page can only say so. */
+/** The session has ended; the user must sign in. */
 export class SignedOut extends Error {}
 
-/** What was asked for is not there (any more). */
+/** The resource does not exist, or no longer. */
 export class NotFound extends Error {}
 
 /** The server refused; the message is a sentence for the user, or empty. */
@@ -53,7 +53,7 @@ export async function fetchFragment(url, parameters) {
  * @returns {Promise<Response>}
  */
 async function request(url, options) {
-  // A redirect here is always the way to the login page.
+  // The only redirect these URLs give leads to the login page.
   const signal = AbortSignal.timeout(PATIENCE_MS);
   const response = await fetch(url, { ...options, redirect: "manual", signal });
   if (response.type === "opaqueredirect" || response.status === 401) throw new SignedOut();

@@ -1,4 +1,4 @@
-/** Starts what the page has of the chat: the full page, or the panel beside another page. */
+/** Start the chat of this page: the full page, or the panel beside another page. */
 
 import { ChatPage } from "./page.js";
 import { Panel } from "./panel.js";

@@ -1,4 +1,4 @@
-/** Dialogs lie above everything by themselves, and toasts must be heard and dismissed. */
+/** Dialogs are in the top layer anyway; users must be able to hear and dismiss toasts. */
 const EXEMPT = "dialog, script, template, .toasts";
 
 /**

@@ -2,10 +2,10 @@
 /** @typedef {import("./frames.js").ServerFrame} ServerFrame */
 
 /**
- * Keeps the frames of a turn in order: nothing twice, nothing after a gap.
+ * Keeps the frames of a turn in order: applies no frame twice and none after a gap.
  *
- * A snapshot sets the count, an accepted message starts a new one. After a gap nothing is taken until the
- * next of these, since text appended behind a hole would be wrong for good.
+ * A snapshot sets the sequence number, an accepted message starts a new sequence. After a gap the page ignores frames
+ * until the next of these, since text appended after a missing frame would stay wrong.
  */
 export class FrameOrder {
   constructor() {
@@ -15,7 +15,7 @@ export class FrameOrder {
     this.waiting = true;
   }
 
-  /** Take nothing before the next snapshot: a new connection, or frames were missed. */
+  /** Ignore frames of the reply until the next snapshot: the connection is new, or frames were missed. */
   expectSnapshot() {
     this.waiting = true;
   }

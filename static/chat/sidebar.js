@@ -86,7 +86,7 @@ export class Sidebar {
     this.toggle.setAttribute("aria-expanded", String(this.#isOpen));
   }
 
-  /** The server sent the list anew. */
+  /** The server sent a new list. */
   #settled() {
     const title = this.list.querySelector('[aria-current="page"]')?.textContent;
     if (title) this.listener.onTitle(title);

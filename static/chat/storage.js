@@ -1,6 +1,6 @@
 /**
- * Small values kept by the browser. Storage may be full, switched off or hold something old: then the
- * value is simply not there, and the chat goes on without it.
+ * Small values in the browser's storage. Storage may be full, disabled or hold values of an older version: a read then
+ * returns the fallback, and a write does nothing.
  */
 
 /**
@@ -28,7 +28,7 @@ export function write(area, key, value) {
   try {
     area.setItem(key, JSON.stringify(value));
   } catch {
-    // Nothing to be done: the value lives on in the page.
+    // The page keeps its own value until the next load.
   }
 }
 
@@ -40,6 +40,6 @@ export function drop(area, key) {
   try {
     area.removeItem(key);
   } catch {
-    // As above.
+    // As in write().
   }
 }

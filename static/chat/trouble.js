@@ -8,12 +8,12 @@ import { NotFound, Refused, SignedOut } from "./http.js";
  */
 
 /**
- * Put a failed request into words.
+ * Explain a failed request.
  *
  * @param {unknown} error
  * @param {object} options
  * @param {string} options.loginUrl
- * @param {string} options.otherwise  what to say when the error says nothing a user could use
+ * @param {string} options.otherwise  the sentence for an error without a message for the user
  * @returns {Trouble}
  */
 export function explain(error, { loginUrl, otherwise }) {
@@ -26,7 +26,7 @@ export function explain(error, { loginUrl, otherwise }) {
 }
 
 /**
- * Put a socket that was closed for good into words.
+ * Explain why the server closed the socket for good.
  *
  * @param {number} code
  * @param {string} loginUrl

@@ -22,9 +22,9 @@ const ENDINGS = { complete: "Answer complete", interrupted: "Stopped", failed: "
  * @property {() => Promise<void>} onBehind  the page lacks messages: fetch them
  */
 
-/** Takes the server's frames in their order and shows them in the thread. */
+/** Applies the server's frames in order and shows them in the thread. */
 export class Turn {
-  /** Frames are taken one after another, also while one of them waits for a request. */
+  /** Frames are applied one after another, also while one of them waits for a request. */
   #queue = Promise.resolve();
 
   /**
@@ -40,7 +40,7 @@ export class Turn {
     this.order = new FrameOrder();
   }
 
-  /** Begin with another conversation: frames of the last one that still wait are dropped. */
+  /** Start with another conversation; drop waiting frames of the last one. */
   reset() {
     this.order = new FrameOrder();
     this.#queue = Promise.resolve();

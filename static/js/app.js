@@ -14,7 +14,7 @@ const LEVELS = new Map([
 /* --- Toasts --- */
 
 /**
- * Say in passing what happened. Elsewhere: dispatch `keel:toast` on the document with `{text, level}`, or
+ * Show a toast. Elsewhere: dispatch `keel:toast` on the document with `{text, level}`, or
  * answer an htmx request with the header `HX-Trigger: {"keel:toast": {"text": "..."}}`.
  *
  * @param {string} text
@@ -33,7 +33,7 @@ function showToast(text, level = "info") {
 }
 
 /**
- * Give a toast its button, and let it go by itself unless it tells of trouble or is being read.
+ * Give a toast its button; remove it after a while unless it warns or the user points at it.
  *
  * @param {HTMLElement} toast
  */
@@ -65,7 +65,7 @@ document.addEventListener("keel:toast", (event) => {
   if (sentence) showToast(String(sentence), level);
 });
 
-/* --- Requests of htmx that came to nothing --- */
+/* --- Failed htmx requests --- */
 
 const REFUSALS = new Map([
   [401, "You are signed out. Sign in again in another tab; what you typed stays here."],

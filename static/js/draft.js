@@ -1,4 +1,8 @@
-/** A draft beside the chat: its preview keeps up with what is written, and marks what has changed. */
+/**
+ * A draft beside the chat: poll its preview and mark what changed.
+ *
+ * The interval is not an `hx-trigger` filter: htmx evaluates filters with eval, which our CSP and `allowEval` forbid.
+ */
 
 const LOOK_MS = 4_000;
 const MARKED_MS = 2_500;
@@ -7,17 +11,17 @@ const PANEL_MS = 10_000; // how long the chat may take to load
 const place = /** @type {HTMLElement} */ (document.getElementById("draft-place"));
 const told = document.getElementById("draft-told");
 
-/* --- Looking --- */
+/* --- Polling --- */
 
 function look() {
-  const isAsking = place.querySelector("details[open]"); // what it asks would be closed
+  const isAsking = place.querySelector("details[open]"); // a swap would close the question
   if (document.visibilityState === "visible" && !isAsking) document.body.dispatchEvent(new CustomEvent("keel:look"));
 }
 
 setInterval(look, LOOK_MS);
 document.addEventListener("visibilitychange", look);
 
-// One word about trouble is enough; the looking goes on.
+// Report trouble once; polling goes on.
 let isTroubled = false;
 for (const name of ["htmx:responseError", "htmx:sendError", "htmx:timeout"]) {
   place.addEventListener(name, (event) => {
@@ -29,7 +33,7 @@ place.addEventListener("htmx:afterRequest", (event) => {
   if (/** @type {CustomEvent} */ (event).detail.successful) isTroubled = false;
 });
 
-/* --- What has changed --- */
+/* --- Marking changes --- */
 
 /** @returns {Map<string, string>} the words of each card, by its title */
 function read() {
@@ -51,7 +55,7 @@ place.addEventListener("htmx:afterSwap", () => {
   if (told) told.textContent = changed.length ? `The draft has changed: ${changed.join(", ")}.` : "The draft has changed.";
 });
 
-/* --- Beginning a talk --- */
+/* --- Starting a conversation --- */
 
 // A starter goes into the chat beside the page, to be sent or changed; without one, its link opens the chat's own page.
 place.addEventListener("click", (event) => {
