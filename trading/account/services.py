@@ -10,7 +10,7 @@ class TierUnknown(DomainError):
 
 
 def choose_tier(*, tier: str) -> None:
-    """Note how much the owner in scope has traded. Raises TierUnknown."""
+    """Set the owner's experience tier. Raises TierUnknown."""
     if tier not in ExperienceTier.values:
         raise TierUnknown(f"There is no tier {tier}. Take one of {', '.join(ExperienceTier.values)}.")
     Trader.objects.filter(pk=owner_id()).update(experience_tier=tier)

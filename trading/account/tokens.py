@@ -1,4 +1,4 @@
-"""Personal tokens of the API: made, found, noted, revoked. Call each function inside a door of its owner."""
+"""Personal API tokens; call each function in its owner's scope."""
 
 import secrets
 from datetime import datetime
@@ -27,12 +27,12 @@ class TokenRefused(DomainError):
 
 
 def list_tokens() -> list[ApiToken]:
-    """Return the tokens that were not revoked, newest first; the expired ones too."""
+    """Return unrevoked tokens, expired ones too, newest first."""
     return list(ApiToken.objects.filter(revoked_at__isnull=True).order_by("-created_at", "id"))
 
 
 def find_token(token: str, *, now: datetime) -> ApiToken | None:
-    """Return the row of a live token with its user; None for one that is unknown, expired or revoked."""
+    """Return a live token with its user, else None."""
     rows = ApiToken.objects.live(now).select_related("user")
     return rows.filter(digest=token_digest(token)).first()
 
@@ -40,7 +40,7 @@ def find_token(token: str, *, now: datetime) -> ApiToken | None:
 def create_token(
     *, name: str, scope: str = TokenScope.READ, expires_at: datetime | None = None, now: datetime
 ) -> tuple[ApiToken, str]:
-    """Make a token; return its row and the token itself, which nobody can read again.
+    """Create a token; return its row and its secret text.
 
     Raises:
         TokenRefused: it has no name or one too long, would be expired, or there are too many.
@@ -67,7 +67,7 @@ def create_token(
 
 
 def revoke_token(*, token_id: UUID, now: datetime) -> ApiToken:
-    """End a token for good; one that is revoked stays as it is.
+    """Revoke a token; idempotent.
 
     Raises:
         TokenNotFound: the owner has no token of that id.
@@ -80,6 +80,6 @@ def revoke_token(*, token_id: UUID, now: datetime) -> ApiToken:
 
 
 def note_use(*, token: ApiToken, now: datetime) -> None:
-    """Note that a token was used, at most once an hour whoever else does."""
+    """Note a token's use, at most once an hour."""
     due = ApiToken.objects.filter(pk=token.pk).exclude(last_used_at__gt=now - USE_NOTED_EVERY)
     due.update(last_used_at=now)

@@ -10,7 +10,7 @@ from trading.models import ApiToken, Trader
 
 @admin.register(Trader)
 class TraderAdmin(UserAdmin):
-    """Accounts; what a trader owns is looked at in its own lists."""
+    """Accounts; owned rows have their own lists."""
 
     ordering = ("email",)
     list_display = ("email", "experience_tier", "time_zone", "is_staff", "is_active", "last_login")
@@ -27,7 +27,7 @@ class TraderAdmin(UserAdmin):
 
 @admin.register(ApiToken)
 class ApiTokenAdmin(admin.ModelAdmin):
-    """Tokens of everybody: staff look, and revoke one that fell into wrong hands. Nobody reads the token itself."""
+    """Tokens of all users; staff may look and revoke."""
 
     list_display = ("name", "prefix", "user", "scope", "created_at", "last_used_at", "expires_at", "revoked_at")
     list_filter = ("scope", ("revoked_at", admin.EmptyFieldListFilter))
@@ -45,7 +45,7 @@ class ApiTokenAdmin(admin.ModelAdmin):
         self.message_user(request, "Revoked.")
 
     def has_revoke_permission(self, request: HttpRequest) -> bool:
-        """Allow it to who may change tokens, though no page lets them change anything else."""
+        """Allow revoking to staff who may change tokens."""
         return request.user.has_perm("trading.change_apitoken")
 
     def has_add_permission(self, request: HttpRequest) -> bool:

@@ -1,4 +1,4 @@
-"""Lists of rows that staff look at and do not touch."""
+"""Read-only lists for staff."""
 
 from typing import ClassVar
 
@@ -9,7 +9,7 @@ from django.http import HttpRequest
 
 
 class LookOnlyAdmin(admin.ModelAdmin):
-    """Staff may look, not rewrite history: what changes a record is a service or the runner."""
+    """Read-only: only services and the runner change a record."""
 
     heavy: ClassVar[tuple[str, ...]] = ()  # columns that a list does not load, as they are large
 
@@ -31,7 +31,7 @@ class LookOnlyAdmin(admin.ModelAdmin):
 
 
 class LeanChangeList(ChangeList):
-    """A list that does not load what it does not show."""
+    """A list that does not load large columns."""
 
     def get_queryset(self, request: HttpRequest, exclude_parameters: list[str | None] | None = None) -> QuerySet[Model]:
         """Return the rows without their large columns."""

@@ -1,4 +1,4 @@
-"""What belongs to nobody: prices to look at, headlines and events to put right."""
+"""Market data: read-only prices, editable news and events."""
 
 from typing import Any
 
@@ -37,7 +37,7 @@ class FundingRateAdmin(LookOnlyAdmin):
 
 
 class _Lines(forms.ModelForm):
-    """A form whose lines and symbols are kept as an import would keep them."""
+    """A form that stores lines and symbols like an import."""
 
     line: str  # the field that is one line of a prompt
 
@@ -82,7 +82,7 @@ class MarketEventForm(_Lines):
 
 
 class PutRightAdmin(admin.ModelAdmin):
-    """Rows that come by import, which finds them again by a key of its own."""
+    """Imported rows: staff may correct but not add them."""
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Refuse: `import_news` and `import_events` add."""

@@ -1,4 +1,4 @@
-"""Skills, deployments and their record: each user's own, for staff to look at."""
+"""Read-only lists of users' skills, deployments and records."""
 
 from typing import ClassVar
 
@@ -117,7 +117,7 @@ class BacktestRunAdmin(LookOnlyAdmin):
 
 @admin.register(DecisionSnapshot)
 class DecisionSnapshotAdmin(TickRowAdmin):
-    """What each tick saw, proposed and decided; the texts stand on its page."""
+    """Decisions by tick; the detail page shows the texts."""
 
     list_display = (
         *("tick", "deployment", "user", "verdict", "verdict_code", "model"),
@@ -177,7 +177,7 @@ class TradeAdmin(TickRowAdmin):
 
 @admin.register(ReflectionNote)
 class ReflectionNoteAdmin(DeploymentRowAdmin):
-    """Lessons that were drawn from records; the text stands on its page."""
+    """Lessons; the detail page shows the text."""
 
     list_display = (
         *("__str__", "skill", "deployment", "user", "status", "generated_at", "trades_considered"),

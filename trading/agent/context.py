@@ -1,4 +1,4 @@
-"""What the agent sees at a tick, as text: gathered for an instant, then assembled without a clock or a database.
+"""The agent's view of a tick: gathered, then rendered as text.
 
 The law: equal inputs give equal bytes, live and in a backtest. Nothing is read that was not known at the instant.
 """
@@ -50,7 +50,7 @@ class Portfolio:
 
 @dataclass(frozen=True, slots=True)
 class LastDecision:
-    """What came of the tick before, so that the agent does not repeat what was refused."""
+    """The previous decision, so that the agent repeats no refusal."""
 
     at: datetime
     verdict: str
@@ -60,7 +60,7 @@ class LastDecision:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """The trades of one deployment that its agent sees, never those of another one of the skill (settled 27)."""
+    """The trades of one deployment that its agent sees (settled 27)."""
 
     open_trades: Sequence[Trade] = ()  # all of them
     closed_trades: Sequence[Trade] = ()  # newest entry first
@@ -85,7 +85,7 @@ class ContextInputs:
 
 @dataclass(frozen=True, slots=True)
 class AgentPrompt:
-    """What one tick sends to a model, before any tool has answered."""
+    """The first request of a tick to a model."""
 
     segments: Sequence[tuple[str, str]]  # of the system prompt: name and text
     context: str  # the user message
@@ -98,7 +98,7 @@ class AgentPrompt:
 
 
 def write_prompt(payload: SkillPayload, inputs: ContextInputs, note: ReflectionNote | None) -> AgentPrompt:
-    """Return the prompt of a tick. Equal arguments give equal bytes."""
+    """Return a tick's prompt; equal arguments give equal bytes."""
     segments = system_segments(payload, None if note is None else lessons_of_note(note))
     return AgentPrompt(segments, assemble_context(inputs), None if note is None else note.pk)
 
@@ -109,7 +109,10 @@ def lessons_of_note(note: ReflectionNote) -> Lessons:
 
 
 def preview_prompt(deployment: Deployment, *, at: datetime) -> AgentPrompt:
-    """Return what the agent would see if it ticked at an instant, with the account as its last tick left it."""
+    """Return the prompt of a tick at an instant.
+
+    The account is as the last tick left it.
+    """
     payload = parse_payload(deployment.version.payload)
     equity = get_latest_equity(deployment)
     portfolio = Portfolio(equity, get_equity_at_midnight(deployment, at), is_halted=deployment.is_halted_at(at))
@@ -126,12 +129,12 @@ def last_decision_of(snapshot: DecisionSnapshot) -> LastDecision:
 
 
 def read_record(deployment_id: UUID, payload: SkillPayload) -> Record:
-    """Return the trades that the agent of a deployment sees; its owner is in scope."""
+    """Return the trades that a deployment's agent sees."""
     return Record(list_open(deployment_id), read_closed(deployment_id, payload))
 
 
 def read_closed(deployment_id: UUID, payload: SkillPayload) -> list[Trade]:
-    """Return as many closed trades as the skill's memory dial asks for; the deployment's owner is in scope."""
+    """Return as many closed trades as the memory dial asks."""
     dial = payload.context.memory
     return list_closed(deployment_id, dial.recent_trades_k) if dial.shows_trades else []
 
@@ -145,7 +148,7 @@ def gather_context(
     at: datetime,
     tape: Tape = STORED,
 ) -> ContextInputs:
-    """Read what the market shows at an instant, beside the record."""
+    """Read the market at an instant; add the record."""
     dial, symbols = payload.context, payload.context.symbols
     held = [trade.symbol for trade in record.open_trades]
     marks = {symbol: mark.price for symbol, mark in find_marks({*symbols, *held}, at, tape).items()}
@@ -177,7 +180,7 @@ def gather_context(
 
 
 def assemble_context(inputs: ContextInputs) -> str:
-    """Return the user message of a tick. Equal inputs give equal bytes."""
+    """Return a tick's user message; equal inputs give equal bytes."""
     sections = [
         ["## Tick", f"Now: {format_minute(inputs.at)} UTC"],
         *_bar_sections(inputs),
@@ -285,7 +288,7 @@ def event_line(event: MarketEvent) -> str:
 
 
 def memory_sections(inputs: ContextInputs) -> list[list[str]]:
-    """Return the sections of the agent's own record that the dial asks for; other programs may inject them, too."""
+    """Return the sections of the agent's record; API clients inject them."""
     dial = inputs.payload.context.memory
     sections = []
     if dial.shows_trades:

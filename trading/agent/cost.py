@@ -1,4 +1,4 @@
-"""What an agent's prompt costs in tokens and money: one that is there, part by part, or a skill's, on a made-up sample.
+"""Tokens and price of a prompt, real or sample.
 
 The sample is as full as the skill lets it be, so that a warning comes before the bill does.
 """
@@ -49,7 +49,7 @@ _REASON: Final = "Funding is crowded at +0.021 % and price made no new high in s
 
 @dataclass(frozen=True, slots=True)
 class PromptPart:
-    """A segment of the system prompt, a section of the context, or the definitions of the tools."""
+    """A part of the prompt: system segment, context section, tools."""
 
     name: str
     text: str
@@ -59,7 +59,7 @@ class PromptPart:
 
 @dataclass(frozen=True, slots=True)
 class PromptCost:
-    """What is sent to the model at the start of each tick; its answers and what tools say come on top."""
+    """The cost of a tick's first request; answers come on top."""
 
     tokens: int  # of the prompt and the definitions of the tools
     memory_tokens: int  # of them: trades, positions and lessons
@@ -69,7 +69,7 @@ class PromptCost:
 
     @property
     def usd_per_day(self) -> Decimal | None:
-        """What all ticks of a day cost to send; None: the price is not known."""
+        """Price of a day's ticks; None if the price is unknown."""
         return None if self.usd is None else self.usd * self.ticks_per_day
 
     @property
@@ -79,7 +79,7 @@ class PromptCost:
 
     @property
     def is_costly(self) -> bool:
-        """Whether a day sends more than the site warns about."""
+        """Whether a day's tokens exceed the site's warning limit."""
         return self.tokens_per_day > settings.AGENT_DAILY_PROMPT_TOKENS_WARNING
 
     @property
@@ -94,7 +94,7 @@ def system_parts(prompt: AgentPrompt) -> list[PromptPart]:
 
 
 def stored_parts(system_prompt: str, *, has_lessons: bool) -> list[PromptPart]:
-    """Return the segments of a system prompt that was stored as one text, found by how each begins."""
+    """Split a stored system prompt at its segments' first words."""
     starts = {
         "LEASH": system_prompt.find("\n\nLeash: "),
         "STRATEGY": system_prompt.find("\n\n# Strategy: "),
@@ -107,7 +107,7 @@ def stored_parts(system_prompt: str, *, has_lessons: bool) -> list[PromptPart]:
 
 
 def context_parts(context: str) -> list[PromptPart]:
-    """Return the sections of the context, in order; no line of data can begin one."""
+    """Split the context into sections; no data line begins one."""
     parts = []
     for text in filter(None, context.rstrip("\n").split("\n\n")):
         name = text.partition("\n")[0].removeprefix("## ")
@@ -116,19 +116,19 @@ def context_parts(context: str) -> list[PromptPart]:
 
 
 def tools_part(payload: SkillPayload) -> PromptPart:
-    """Return the definitions of the tools that are sent with each call, one a line."""
+    """Return the tool definitions, one a line."""
     text = "\n".join(json.dumps(tool, separators=(",", ":")) for tool in define_tools(payload))
     return PromptPart(TOOLS, text, count_tokens(text), is_memory=False)
 
 
 def cost_of(prompt: AgentPrompt, parts: Sequence[PromptPart], payload: SkillPayload) -> PromptCost:
-    """Return what a prompt costs with the tools of its skill; `parts` are those of its system prompt and context."""
+    """Return a prompt's cost with tools. `parts`: system and context."""
     tokens = count_tokens(prompt.system) + count_tokens(prompt.context) + tools_part(payload).tokens
     return _price_prompt(payload, tokens, sum(part.tokens for part in parts if part.is_memory))
 
 
 def sample_cost(payload: SkillPayload) -> PromptCost:
-    """Return what a skill's prompt would cost once all it asks for is there."""
+    """Return the cost of a skill's full sample prompt."""
     # Each symbol has the same bars, so those of one are counted.
     bare, with_bars = (count_tokens(assemble_context(_sample_inputs(payload, has_bars=has))) for has in (False, True))
     context = bare + (with_bars - bare) * len(payload.context.symbols)
@@ -146,7 +146,7 @@ def sample_cost(payload: SkillPayload) -> PromptCost:
 
 
 def find_sample_cost(payload: Mapping[str, object]) -> PromptCost | None:
-    """Return the sample cost of a stored payload; None for a draft that is not complete."""
+    """Return a payload's sample cost; None while it is incomplete."""
     try:
         return sample_cost(parse_payload(payload))
     except PayloadInvalid:

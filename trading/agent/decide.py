@@ -50,7 +50,7 @@ Ask = Callable[[Sequence[Message], Sequence[Message]], Completion]  # messages, 
 
 @dataclass(slots=True)
 class Decision:
-    """What the model made of a tick. Without an order it holds, or has failed."""
+    """The model's decision: an order, a hold or a failure."""
 
     order: ProposedOrder | None = None
     reason: str = ""  # why it holds, or what went wrong
@@ -109,7 +109,7 @@ _ALWAYS: Final = ("close_position", "hold")
 
 
 def decide(prompt: AgentPrompt, payload: SkillPayload, *, at: datetime, tape: Tape, ask: Ask) -> Decision:
-    """Return the first valid decision of the model, in at most `payload.max_steps` calls of it."""
+    """Return the model's first valid decision, within `max_steps` calls."""
     decision = Decision()
     tools = define_tools(payload)
     names = [tool["function"]["name"] for tool in tools]
@@ -131,13 +131,13 @@ def decide(prompt: AgentPrompt, payload: SkillPayload, *, at: datetime, tape: Ta
 
 
 def define_tools(payload: SkillPayload) -> list[dict[str, Any]]:
-    """Return the definitions of the tools that a skill's agent is offered; they are sent with each call."""
+    """Return the tool definitions that each call sends."""
     return [_define_tool(name) for name in _TOOLS if name in {*payload.tools.built_in, *_ALWAYS}]
 
 
 @contextmanager
 def model_client(models: Sequence[str], *, within: timedelta | None = None) -> Iterator[Ask]:
-    """Give a way to ask models, on an event loop of its own that ends with the context; use it outside of any loop.
+    """Yield a function that asks models, outside any event loop.
 
     Args:
         within: how long all the calls may take together; None: each has its own limit alone.
@@ -185,7 +185,7 @@ def _record_failure(decision: Decision, problem: str) -> Decision:
 def _answer_calls(
     decision: Decision, answer: Completion, names: Sequence[str], payload: SkillPayload, *, at: datetime, tape: Tape
 ) -> list[str]:
-    """Answer the calls of one step in their order, up to the first decision; note all of it in the steps."""
+    """Answer one step's calls up to the first decision; record them."""
     results: list[str] = []
     for number, call in enumerate(answer.tool_calls):
         if decision.order is not None or decision.reason:
@@ -229,7 +229,7 @@ def _answer_call(
 
 
 def _look_up(asked: Block, payload: SkillPayload, *, at: datetime, tape: Tape) -> list[str]:
-    """Return lines of data; nothing is read that was not known at the instant."""
+    """Return data that was known at the instant, as lines."""
     symbols = payload.context.symbols
     match asked:
         case GetBars():
@@ -248,12 +248,12 @@ def _look_up(asked: Block, payload: SkillPayload, *, at: datetime, tape: Tape) -
 
 
 def _repeat_arguments(arguments: str) -> str:
-    """Return a call's arguments as the model sees them again: cut off they would be no JSON."""
+    """Return a call's arguments; `{}` if too long, to stay JSON."""
     return arguments if len(arguments) <= MAX_ARGUMENTS else "{}"
 
 
 def _continue_messages(answer: Completion, results: Sequence[str]) -> list[Message]:
-    """Return the messages that tell the model what it called and what came of it."""
+    """Return the messages with the calls and their results."""
     calls = [
         {
             "id": call.id,

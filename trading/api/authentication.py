@@ -1,4 +1,4 @@
-"""Who sends a request of the API, by the token that it bears."""
+"""Authenticate API requests by bearer token."""
 
 from django.utils import timezone
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
@@ -26,7 +26,7 @@ class BearerAuthentication(BaseAuthentication):
         return token.user, token
 
     def authenticate_header(self, request: Request) -> str:
-        """Return what a 401 asks for; without it there would be a 403."""
+        """Return the challenge; without it DRF answers 403."""
         return 'Bearer realm="Keel"'
 
 

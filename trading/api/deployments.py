@@ -1,4 +1,4 @@
-"""Deployments over REST: what they did, what their agents remember, and what they are told."""
+"""Deployments over REST: record, lessons, commands and prompt."""
 
 from datetime import datetime
 from http import HTTPStatus
@@ -182,7 +182,7 @@ class CommandsView(ApiView):
 
 
 def _gather_memory(deployment: Deployment, at: datetime) -> ContextInputs:
-    """Return as much of what an agent sees as its memory is made of; an agent elsewhere has the market from there."""
+    """Return only the record's inputs; agents elsewhere read the market themselves."""
     payload = parse_payload(deployment.version.payload)
     record, equity = read_record(deployment.pk, payload), get_latest_equity(deployment)
     found = find_marks({trade.symbol for trade in record.open_trades}, at)

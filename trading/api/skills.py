@@ -163,7 +163,7 @@ def _respond_draft(draft: SkillDraft, status: int = HTTPStatus.OK) -> Response:
 
 @contextmanager
 def _point_at_fields() -> Iterator[None]:
-    """Say what is wrong with a payload as with any body: by pointers to its fields."""
+    """Report payload errors like body errors, by field pointer."""
     try:
         yield
     except PayloadInvalid as error:

@@ -1,4 +1,4 @@
-"""Reviewing a draft (seed 003): rules that need no model first, then one question to a model.
+"""Review a draft by rules, then by a model (seed 003).
 
 The law: the draft goes to the model as data, and what comes back is data too, bounded and checked; whatever is wrong
 with it, the findings of the rules stand. The model is called outside of any transaction.
@@ -42,7 +42,7 @@ class Critique:
 
 
 def critique_draft(payload: Mapping[str, object], tier: str | None) -> Critique:
-    """Return a review of a draft, by rules and by a model; without the model's answer, by rules alone.
+    """Review a draft by rules, and by a model if it answers.
 
     Opens an event loop of its own: call it outside of any, and outside of transactions.
 
@@ -63,7 +63,7 @@ def critique_draft(payload: Mapping[str, object], tier: str | None) -> Critique:
 
 
 def list_warnings(payload: Mapping[str, object]) -> list[str]:
-    """Return in a sentence or two each what is doubtful in a draft: by rule, and by what it costs a day."""
+    """Return a draft's warnings: by rules, and by daily cost."""
     findings = [finding for finding in lint_draft(payload) if finding.severity != Severity.INFO]
     return [*(f"{finding.title}. {finding.detail}" for finding in findings), *_cost_warnings(payload)]
 
@@ -125,7 +125,7 @@ _Severity = Annotated[
 
 
 class _AnswerFinding(BaseModel):
-    """A finding as a model writes it; what it adds beyond the contract is left out."""
+    """A finding in a model's answer; extra fields are ignored."""
 
     model_config = ConfigDict(extra="ignore", strict=False)
 
@@ -149,7 +149,7 @@ class _Answer(BaseModel):
 
 
 def _parse_answer(answer: str) -> _Answer | None:
-    """Return the JSON of an answer, also of one with a fence or a word around it; None: it is no review."""
+    """Return the review in an answer, fenced or not; else None."""
     start, end = answer.find("{"), answer.rfind("}")
     if len(answer) > MAX_ANSWER or start < 0 or end < start:
         return None
@@ -161,7 +161,7 @@ def _parse_answer(answer: str) -> _Answer | None:
 
 
 def _merge_findings(found: Sequence[DraftFinding], given: Sequence[DraftFinding]) -> list[DraftFinding]:
-    """Return both, the rules' own words where both say the same."""
+    """Merge both by title; the rules' wording wins."""
     by_title = {normal_form(finding.title): finding for finding in [*given, *found]}
     ordered = [by_title[normal_form(finding.title)] for finding in [*found, *given]]
     return sort_by_weight(dict.fromkeys(ordered))[:MAX_FINDINGS]

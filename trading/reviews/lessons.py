@@ -1,4 +1,4 @@
-"""What is kept of a model's answer as lessons: bounded bullets, each a line of data. Pure."""
+"""Parse and bound the lessons of a model's answer; pure."""
 
 from typing import Final
 
@@ -14,7 +14,7 @@ MAX_BULLET: Final = 400  # characters
 
 
 def parse_lessons(answer: str, *, is_torn: bool = False) -> str:
-    """Return the bullets of a model's answer, each one line that begins with `- `; empty if there are none.
+    """Return the bullets of an answer as `- ` lines.
 
     At most MAX_LESSONS characters and MAX_LESSON_TOKENS tokens, cut between bullets. Of an answer without bullets
     each line is one.
@@ -36,7 +36,7 @@ def parse_lessons(answer: str, *, is_torn: bool = False) -> str:
 
 
 def _split_bullets(answer: str) -> list[str]:
-    """Return the bullets as they were written, those that run over several lines joined."""
+    """Return the bullets as written; join wrapped lines."""
     bullets: list[str] = []
     prose: list[str] = []
     is_open = False  # an indented line goes on with the bullet above it

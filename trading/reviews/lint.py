@@ -1,4 +1,4 @@
-"""What can be said against lessons without understanding them (settled 34): signs for the reader, never a refusal.
+"""Rule-based warnings about lessons (settled 34); they never block them.
 
 Pure: the text, the avoid rules and the trades of the window in, findings out.
 """
@@ -57,7 +57,7 @@ def list_bullets(text: str) -> list[str]:
 def lint_lessons(
     text: str, *, avoid: Iterable[str], trades: Sequence[WindowTrade], symbols: Iterable[str] = ()
 ) -> list[Finding]:
-    """Return what is to be said against lessons, bullet by bullet and then of the whole.
+    """Return the findings by bullet, then those about all lessons.
 
     Args:
         avoid: the hard rules of the strategy.
@@ -107,7 +107,7 @@ _NEGATION: Final = re.compile(
 
 
 def _content_words(text: str) -> frozenset[str]:
-    """Return the stems of the words that say something; numbers alone say nothing."""
+    """Return the stems of content words, without plain numbers."""
     words = {term.text for term in iter_terms(text) if not term.is_stop_word and not term.is_part}
     return frozenset(word for word in words if any(map(str.isalpha, word))) - _light_words()
 
@@ -179,13 +179,13 @@ class _Window:
         self._quotes = sorted((f'"{reason}"' for reason in quoted if reason), key=len, reverse=True)
 
     def without_quotes(self, bullet: str) -> str:
-        """Return a bullet without the reasons that it quotes from the record: data, not advice."""
+        """Return a bullet without reasons that it quotes: they are data."""
         for quote in self._quotes:
             bullet = bullet.replace(quote, " ")
         return bullet
 
     def unknown_times(self, bullet: str) -> Iterator[str]:
-        """Yield the times that a bullet names and at which nothing began or ended; of a range, in which nothing did."""
+        """Yield named times and ranges without an entry or exit."""
         named = list(_TIME.finditer(bullet))
         at = 0
         while at < len(named):
@@ -216,7 +216,7 @@ class _Window:
         return any(clock >= first_clock or clock <= last_clock for clock in clocks)  # over midnight
 
     def unknown_trades(self, bullet: str) -> Iterator[tuple[str, Side]]:
-        """Yield the symbol and side of each kind of trade that a bullet names and that the window lacks."""
+        """Yield the (symbol, side) pairs that the window lacks."""
         for clause in _CLAUSE.split(_NO_SIDE.sub(" ", bullet)):
             for name, side in _pair_sides(list(_split_words(clause, self._named)), self._named):
                 if all((symbol, side) not in self._traded for symbol in self._named.get(name, ())):
@@ -228,14 +228,14 @@ def _quote_reason(reason: str) -> str:
 
 
 def _split_words(clause: str, known: Collection[str]) -> Iterator[str]:
-    """Yield the words of a clause; of "BTC/ETH" and "BTC-long" each half, unless the whole is a symbol."""
+    """Yield a clause's words; split "BTC/ETH" unless it is a symbol."""
     for written in _WORD.findall(clause):
         word = written.rstrip("/:_-")
         yield from [word] if word in known else re.split(r"[/-]", word)
 
 
 def _pair_sides(words: Sequence[str], known: Collection[str]) -> Iterator[tuple[str, Side]]:
-    """Yield the symbols of a clause, each with the side it is named with: the nearest one."""
+    """Yield each symbol of a clause with the nearest side."""
     sides = {at: _SIDE_WORDS[word.lower()] for at, word in enumerate(words) if word.lower() in _SIDE_WORDS}
     sides = {at: side for at, side in sides.items() if words[at] not in known}
     if not sides:
@@ -269,7 +269,7 @@ def _matches_moment(moment: datetime, named: re.Match[str]) -> bool:
 
 
 def _parse_clock(named: re.Match[str]) -> time | None:
-    """Return the time of day that a match names; None: it names a day alone."""
+    """Return a match's time of day; None if it names none."""
     if named["hour"]:
         return time(_parse_hour(int(named["hour"]), named["hour_half"]))
     written = named["clock"] or named["date_clock"]

@@ -1,4 +1,4 @@
-"""Distilling a deployment's closed trades into lessons for its agent (seed 002): on a cadence, never in a tick.
+"""Closed trades to lessons, on a schedule (seed 002).
 
 The law: whoever holds the run's lease reflects, so that a record is read once however many workers look; the model is
 called outside of any transaction; the one that writes asks first whether the lease still holds. Two times run here:
@@ -67,7 +67,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ReflectionResult:
-    """What became of one try; the note if one was written, else why it failed."""
+    """The outcome of one try, with its note or error."""
 
     deployment_id: UUID
     outcome: Outcome
@@ -88,7 +88,7 @@ class _Work:
 
 @dataclass(frozen=True, slots=True)
 class _Claim:
-    """The right to write a deployment's next lessons, while the lease is the one in its run's row."""
+    """The right to write lessons while the lease is ours."""
 
     deployment_id: UUID
     run_id: UUID
@@ -128,19 +128,22 @@ def is_due(
 
 
 def _get_last_hour(hour: int, now: datetime) -> datetime:
-    """Return when that hour of the day last began, in UTC."""
+    """Return when that hour last began, in UTC."""
     today = now.astimezone(UTC).replace(hour=hour, minute=0, second=0, microsecond=0)
     return today if today <= now else today - timedelta(days=1)
 
 
 def list_due(now: datetime) -> list[UUID]:
-    """Return the deployments of the owner in scope whose record is to be reflected on now; none of a backtest."""
+    """Return the owner's deployments due for reflection, without backtests."""
     waiting = _select_waiting().select_related("version").order_by("created_at", "id")
     return [deployment.pk for deployment in waiting if _find_work(deployment, now=now) is not None]
 
 
 def list_all_due(now: datetime, *, limit: int | None = None) -> list[tuple[int, UUID]]:
-    """Return (user id, deployment) of all that is due; a user whose rows cannot be read is logged and left out."""
+    """Return (user id, deployment) of all due reflections.
+
+    A user whose rows cannot be read is logged and left out.
+    """
     with system_tx("whose trades wait for a reflection"):
         owners = list(_select_waiting().order_by("user_id").values_list("user_id", flat=True).distinct())
     due: list[tuple[int, UUID]] = []
@@ -156,12 +159,12 @@ def list_all_due(now: datetime, *, limit: int | None = None) -> list[tuple[int, 
 
 
 def list_reviewable() -> list[UUID]:
-    """Return the deployments of the owner in scope with trades that no reflection has read, due or not."""
+    """Return the owner's deployments with unread trades, due or not."""
     return list(_select_waiting().order_by("created_at", "id").values_list("pk", flat=True))
 
 
 def _select_waiting() -> QuerySet[Deployment]:
-    """Return the deployments that live and have a closed trade beyond their last reflection."""
+    """Return live deployments with closed trades after their last reflection."""
     notes = ReflectionNote.objects.filter(deployment=OuterRef("pk"), status=NoteStatus.ACTIVE)
     closed = Trade.objects.closed().filter(deployment=OuterRef("pk"))
     alive = Deployment.objects.exclude(broker_kind=BrokerKind.BACKTEST).exclude(status=DeploymentStatus.STOPPED)
@@ -172,7 +175,10 @@ def _select_waiting() -> QuerySet[Deployment]:
 
 
 def _find_work(deployment: Deployment, *, now: datetime, is_forced: bool = False) -> _Work | None:
-    """Return what a reflection would read; None if none is due. Forced, there must only be a closed trade."""
+    """Return a reflection's input; None if none is due.
+
+    A forced one needs only a closed trade.
+    """
     payload = parse_payload(deployment.version.payload)
     dial = payload.context.memory
     if not is_forced and dial.reflection.cadence == "off":
@@ -199,7 +205,7 @@ def _get_failed_at(deployment: Deployment) -> datetime | None:
 
 
 def reflect_if_due(deployment_id: UUID, *, user_id: int, now: datetime, clock: Clock) -> ReflectionResult:
-    """Reflect on a deployment's record if it is due; where it is not, nothing is locked. Raises DeploymentNotFound."""
+    """Reflect if due; otherwise lock nothing. Raises DeploymentNotFound."""
     with owned(user_id):
         is_waiting = _find_work(get_deployment(deployment_id, or_backtest=True), now=now) is not None
     if not is_waiting:
@@ -210,7 +216,7 @@ def reflect_if_due(deployment_id: UUID, *, user_id: int, now: datetime, clock: C
 def reflect(
     deployment_id: UUID, *, user_id: int, now: datetime, clock: Clock, is_forced: bool = False
 ) -> ReflectionResult:
-    """Reflect on a deployment's record, a backtest's too, if it is due; what fails leaves the old lessons active.
+    """Reflect on a record if due; failures keep the old lessons.
 
     Opens its own doors and an event loop of its own: call it outside of any.
 
@@ -242,7 +248,7 @@ def reflect(
 def reflect_all(
     due: Iterable[tuple[int, UUID]], *, now: datetime, clock: Clock, is_forced: bool
 ) -> Iterator[ReflectionResult]:
-    """Reflect on one record after another, each as its owner; one that breaks stops no other."""
+    """Reflect on each record as its owner; a failure stops none."""
     for user_id, deployment_id in due:
         try:
             yield reflect(deployment_id, user_id=user_id, now=now, clock=clock, is_forced=is_forced)
@@ -254,12 +260,12 @@ def reflect_all(
 
 
 def _lock_deployment(deployment_id: UUID) -> bool:
-    """Serialise claims and writes of a deployment's lessons until the transaction ends; False: it is gone."""
+    """Lock a deployment until the transaction ends; False: it is gone."""
     return bool(Deployment.objects.select_for_update().filter(pk=deployment_id))
 
 
 def _claim_run(deployment_id: UUID, *, now: datetime, claimed_at: datetime, is_forced: bool) -> _Claim | Outcome:
-    """Take the right to reflect: of a new run, or of one whose worker went away."""
+    """Claim a new run, or one with an expired lease."""
     _lock_deployment(deployment_id)
     deployment = get_deployment(deployment_id, or_backtest=True)
     running = ReflectionRun.objects.filter(deployment=deployment_id, status=WorkStatus.RUNNING)
@@ -280,12 +286,12 @@ def _claim_run(deployment_id: UUID, *, now: datetime, claimed_at: datetime, is_f
 
 
 def _get_now(claim: _Claim, clock: Clock) -> datetime:
-    """Return what time it is for the deployment, by the time that has passed since the claim."""
+    """Return the deployment's time: the claim's plus the time since."""
     return claim.now + (clock() - claim.claimed_at)
 
 
 def _find_held(claim: _Claim) -> ReflectionRun | None:
-    """Return the run of a claim, locked with its deployment; None if somebody else has it by now, or it is gone."""
+    """Lock and return the claim's run; None if it was lost."""
     if not _lock_deployment(claim.deployment_id):
         return None
     return ReflectionRun.objects.filter(pk=claim.run_id, lease=claim.lease, status=WorkStatus.RUNNING).first()
@@ -297,7 +303,7 @@ def _end_run(run: ReflectionRun, status: WorkStatus, at: datetime, **values: obj
 
 
 def _finish_run(claim: _Claim, note: ReflectionNote, *, at: datetime) -> ReflectionNote | None:
-    """Make the note the active one; None: the lease was lost, and nothing is written."""
+    """Activate the note; None if the lease was lost."""
     run = _find_held(claim)
     if run is None:
         return None
@@ -330,7 +336,7 @@ async def _ask_model(work: _Work) -> Completion:
 
 
 def review_line(trade: Trade) -> str:
-    """Return a closed trade as the line that ticks show, and what only a review needs."""
+    """Return a closed trade's line with details for a review."""
     reason = prompt_line(trade.exit_reason).replace('"', "'")
     return (
         f"{trade_line(trade)} | regime={trade.entry_regime_tag} exit={trade.exit_kind}"

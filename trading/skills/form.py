@@ -1,4 +1,4 @@
-"""The form of a skill, built from the schema, and a payload as people read it.
+"""A skill's form, built from the schema; payloads as text.
 
 A field is named by its path in the payload, such as `context.memory.enabled`. The form turns text into values; the
 schema validates them, and `add_problems` puts its errors beside their fields.
@@ -72,7 +72,7 @@ GROUPS: Final[dict[str, tuple[str, tuple[str, ...]]]] = {
 
 
 def find_group(path: str) -> str:
-    """Return the name of the group that a field stands in."""
+    """Return the name of a field's group."""
     fitting = [
         (len(start), name)
         for name, (_, starts) in GROUPS.items()
@@ -83,13 +83,13 @@ def find_group(path: str) -> str:
 
 
 def format_label(path: str) -> str:
-    """Return a field's name in words, with its group's: `Memory: Closed trades shown`."""
+    """Return a field's label with its group: `Memory: Closed trades shown`."""
     label = LABELS.get(path, path)
     return f"{GROUPS[find_group(path)][0]}: {label}" if path in LABELS else label
 
 
 def format_value(path: str, value: object) -> str:
-    """Return a field's stored value in words; an empty text for none."""
+    """Return a stored value as text; empty for None."""
     if isinstance(value, list):
         lines = [format_value(path, item) for item in value]
         return "\n".join(lines) if path in _LINES else ", ".join(lines)
@@ -110,7 +110,7 @@ class LinesField(forms.CharField):
     widget = forms.Textarea
 
     def prepare_value(self, value: object) -> object:
-        """Return the text of a list; what was typed stays as it is."""
+        """Return a list as text; input stays as typed."""
         return format_value("strategy.avoid", value) if isinstance(value, list) else value
 
     def to_python(self, value: object) -> Any:
@@ -131,7 +131,7 @@ class WordsField(forms.CharField):
     """A list on one line, separated by commas or spaces."""
 
     def prepare_value(self, value: object) -> object:
-        """Return the text of a list; what was typed stays as it is."""
+        """Return a list as text; input stays as typed."""
         return ", ".join(value) if isinstance(value, list) else value
 
     def to_python(self, value: object) -> Any:
@@ -223,7 +223,7 @@ def _get_label(info: FieldInfo) -> Label:
 
 
 def _in_page_order(infos: Mapping[str, FieldInfo]) -> Iterator[str]:
-    """Yield the paths as the schema orders them, but the length of a bar before the number of bars."""
+    """Yield paths in schema order, but bar length before bar count."""
     for path in infos:
         if path == "context.bars_lookback":
             yield "context.bars_interval"
@@ -237,10 +237,13 @@ LABELS: Final = {path: _get_label(_INFOS[path]).text for path in _in_page_order(
 
 
 class SkillForm(forms.Form):
-    """A draft as its author fills it in. What is left empty takes its default, or waits for the whole."""
+    """A draft as its author fills it in.
+
+    An empty field takes its default; a required one stays missing.
+    """
 
     def __init__(self, data: QueryDict | None = None, *, payload: Mapping[str, object], fixed_style: str = "") -> None:
-        """Show a draft's payload, or what was typed over it. `fixed_style`: the skill was saved before."""
+        """Show a payload, or the input. `fixed_style`: set once saved."""
         self.payload = payload
         shown = {path: _trim_number(value) for path, value in iter_leaves(payload)}
         super().__init__(data, initial=shown, auto_id="skill-%s")
@@ -261,7 +264,7 @@ class SkillForm(forms.Form):
         return [FieldGroup(name, GROUPS[name][0], fields) for name, fields in by_group.items()]
 
     def patch(self) -> Json:
-        """Return what was typed, as far as it can be read, as a patch of the draft; call it after `is_valid`."""
+        """Return the valid input as a patch; call after `is_valid`."""
         patch: Json = {}
         for path in filter(self.cleaned_data.__contains__, _FIELDS):
             value = self.cleaned_data[path]
@@ -275,7 +278,7 @@ class SkillForm(forms.Form):
         return patch
 
     def _empty_value(self, path: str) -> object:
-        """Return what a field that was left empty stands for; _NOTHING: it was empty before, too."""
+        """Return an empty field's value; _NOTHING if it was empty before."""
         info = _INFOS[path]
         if info.is_required():
             had = dict(iter_leaves(self.payload)).get(path)
@@ -283,7 +286,7 @@ class SkillForm(forms.Form):
         return info.get_default(call_default_factory=True) if not isinstance(self.fields[path], _LISTS) else []
 
     def add_problems(self, problems: Iterable[FieldError]) -> None:
-        """Put what the schema found beside the fields it is about."""
+        """Show the schema's errors beside their fields."""
         mode = str(self.cleaned_data.get("strategy.mode"))
         for problem in problems:
             field = _find_field(problem, mode)
@@ -296,7 +299,7 @@ _LEAVES: Final = {path.rpartition(".")[2]: label for path, label in LABELS.items
 
 
 def _find_field(problem: FieldError, mode: str) -> str:
-    """Return the field beside which to show a problem; `mode` is the strategy's."""
+    """Return the field that shows a problem."""
     path = re.sub(r"\[.*", "", problem.field)
     if not path:
         path = "strategy.thesis" if mode == "thesis" else "strategy.entry"
@@ -304,12 +307,12 @@ def _find_field(problem: FieldError, mode: str) -> str:
 
 
 def _trim_number(value: object) -> object:
-    """Return a number as a person writes it: 10 for 10.0."""
+    """Return 10 for 10.0; other values unchanged."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 
 def _format_problem(problem: str) -> str:
-    """Return a problem as a sentence, with the fields called as the page calls them."""
+    """Return a problem as a sentence that uses page labels."""
     text = re.sub(r"\w+", lambda word: f"“{_LEAVES[word[0]]}”" if word[0] in _LEAVES else word[0], problem)
     text = "This " + text if text.startswith(("is ", "must ")) else text[:1].upper() + text[1:]
     return text if text.endswith((".", "”", "?")) else f"{text}."
@@ -325,7 +328,7 @@ class FieldText:
 
 
 def describe_payload(payload: Mapping[str, object]) -> list[tuple[str, list[FieldText]]]:
-    """Return what a stored payload says as (title of the group, fields), without the name and what is empty."""
+    """Return the filled fields by group title, without the name."""
     values = dict(iter_leaves(payload))
     groups: dict[str, list[FieldText]] = {name: [] for name in GROUPS}
     for path in LABELS:
@@ -341,7 +344,7 @@ def describe_payload(payload: Mapping[str, object]) -> list[tuple[str, list[Fiel
 
 @dataclass(frozen=True, slots=True)
 class ProblemText:
-    """A problem of a draft, in words, and where in the form it is mended."""
+    """A draft's problem and the form field that fixes it."""
 
     label: str
     text: str  # empty: it is merely missing
@@ -349,7 +352,7 @@ class ProblemText:
 
 
 def describe_problems(problems: Iterable[FieldError], payload: Mapping[str, object]) -> list[ProblemText]:
-    """Return what keeps a stored payload from being saved as people read it, one a field."""
+    """Return a draft's problems as text, one per field."""
     mode = str(dict(iter_leaves(payload)).get("strategy.mode", "thesis"))
     by_field = {_find_field(problem, mode): problem for problem in reversed(list(problems))}
     return [
@@ -381,7 +384,7 @@ class Change:
 
 
 def describe_changes(changes: Iterable[tuple[str, object, object]]) -> list[Change]:
-    """Return the differences between two payloads as people read them."""
+    """Return the differences between two payloads as text."""
     return [
         Change(format_label(path), format_value(path, before), format_value(path, after))
         for path, before, after in changes

@@ -1,4 +1,4 @@
-"""What can be said against a draft without understanding it: signs for its author, never a refusal.
+"""Rule-based warnings about a draft; they never block it.
 
 Pure: a draft's payload in, findings out. What merely keeps it from being saved is the schema's to say.
 """
@@ -41,13 +41,13 @@ class DraftFinding:
 
 
 def lint_draft(payload: Mapping[str, object]) -> list[DraftFinding]:
-    """Return what is to be said against a draft, heaviest first; what it does not say yet is not held against it."""
+    """Return findings, most severe first; missing fields raise none."""
     found = [finding for check in _CHECKS for finding in check(_Draft(payload))]
     return sort_by_weight(found)
 
 
 def sort_by_weight(findings: Iterable[DraftFinding]) -> list[DraftFinding]:
-    """Return findings with the heaviest first, else in their order."""
+    """Return findings, most severe first, otherwise in their order."""
     weights = list(Severity)
     return sorted(findings, key=lambda finding: weights.index(finding.severity))
 
@@ -76,7 +76,7 @@ class _Draft:
 
     @property
     def schedule(self) -> Schedule | None:
-        """When it ticks; None if type and value do not fit."""
+        """The schedule; None if type and value do not fit."""
         try:
             return Schedule.model_validate(self.get_field("schedule", {}))
         except ValidationError:

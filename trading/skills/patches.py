@@ -1,4 +1,4 @@
-"""Drafts of a payload: whatever is there is valid by itself, anything may be missing."""
+"""Patches and drafts of a payload; fields may be missing."""
 
 from collections.abc import Iterator, Mapping
 from copy import copy
@@ -35,7 +35,7 @@ Json = dict[str, Any]  # a payload, or a schema, as JSON
 
 
 def parse_partial(payload: Mapping[str, object]) -> Json:
-    """Return a draft's payload in its stored form; rules between fields wait for the whole.
+    """Return a draft's payload as stored, without cross-field rules.
 
     Raises:
         PayloadInvalid: a field that is there is unknown or wrong.
@@ -44,7 +44,9 @@ def parse_partial(payload: Mapping[str, object]) -> Json:
 
 
 def merge_patch(payload: Mapping[str, object], patch: Mapping[str, object]) -> Json:
-    """Return a draft's payload with the fields of `patch` set: blocks are merged, values and lists replaced.
+    """Return the payload with a patch applied.
+
+    Blocks are merged; values and lists are replaced.
 
     Raises:
         PayloadInvalid: a field of the patch is unknown or wrong; `payload` was not changed.
@@ -53,7 +55,7 @@ def merge_patch(payload: Mapping[str, object], patch: Mapping[str, object]) -> J
 
 
 def parse_part(part: str, values: Mapping[str, object]) -> Json:
-    """Return the patch of a draft that sets fields of one part: "basics", or a block of BLOCKS.
+    """Return a patch of one part: "basics" or a block.
 
     Raises:
         PayloadInvalid: a field is unknown or wrong; it is named by its path in the payload.
@@ -64,18 +66,21 @@ def parse_part(part: str, values: Mapping[str, object]) -> Json:
 
 
 def part_schema(part: str) -> Json:
-    """Return the JSON schema of a part for a model: the seeds' spelling, nothing required, no references."""
+    """Return a part's JSON schema for a model.
+
+    It uses the seeds' spelling, requires nothing and has no references.
+    """
     schema = _partial_of_part(part).model_json_schema()
     return _trim_schema(schema, schema.get("$defs", {}))
 
 
 def default_payload() -> Json:
-    """Return a new draft's payload: every field that has a default."""
+    """Return a new draft's payload: all defaults."""
     return _collect_defaults(SkillPayload)
 
 
 def list_changes(old: Mapping[str, object], new: Mapping[str, object]) -> list[tuple[str, object, object]]:
-    """Return (path, before, after) for each field that differs between two stored payloads; None: not there."""
+    """Return (path, before, after) per changed field; None if absent."""
     before, after = dict(iter_leaves(old)), dict(iter_leaves(new))
     paths = dict.fromkeys([*before, *after])
     return [(path, before.get(path), after.get(path)) for path in paths if before.get(path) != after.get(path)]
@@ -106,7 +111,7 @@ def _merge_blocks(payload: Mapping[str, Any], patch: Mapping[str, Any]) -> Json:
 
 
 def find_block(field: FieldInfo) -> type[Block] | None:
-    """Return the block that a field is; None for a field with a value."""
+    """Return a field's block; None for a plain value."""
     annotation = field.annotation
     return annotation if isinstance(annotation, type) and issubclass(annotation, Block) else None
 
@@ -123,7 +128,7 @@ def _collect_defaults(model: type[Block]) -> Json:
 
 @cache
 def _partial_of(model: type[Block]) -> type[BaseModel]:
-    """Return the model with every field optional, its blocks too, and without the rules between fields."""
+    """Return the model with all fields optional, without cross-field rules."""
     return _make_optional(f"Partial{model.__name__}", model.model_fields)
 
 
@@ -146,7 +151,7 @@ def _make_optional(name: str, fields: Mapping[str, FieldInfo]) -> type[BaseModel
 
 
 def _trim_schema(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> Json:
-    """Return a schema without text that helps no model: titles, our docstrings, defaults that a patch ignores."""
+    """Return a schema without titles, docstrings, defaults and references."""
     if name := schema.get("$ref", "").rpartition("/")[2]:
         inner = {key: value for key, value in definitions[name].items() if key != "description"}
         return _trim_schema({**inner, **{key: value for key, value in schema.items() if key != "$ref"}}, definitions)

@@ -14,13 +14,13 @@ from trading.skills.patches import list_changes
 
 
 class SkillNotFound(DomainError):
-    """The owner has no such skill, or no such version of it."""
+    """The owner has no such skill or version."""
 
     http_status = HTTPStatus.NOT_FOUND
 
 
 class DraftNotFound(DomainError):
-    """The owner has no such draft that is still being edited."""
+    """The owner has no such open draft."""
 
     http_status = HTTPStatus.NOT_FOUND
 
@@ -58,12 +58,12 @@ def list_versions(skill_id: UUID) -> list[SkillVersion]:
 
 
 def compare_versions(skill_id: UUID, old: int, new: int) -> list[tuple[str, object, object]]:
-    """Return (path, before, after) for each field that two versions differ in. Raises SkillNotFound."""
+    """Return (path, before, after) per changed field. Raises SkillNotFound."""
     return list_changes(get_version(skill_id, old).payload, get_version(skill_id, new).payload)
 
 
 def list_skills() -> list[ListedSkill]:
-    """Return the skills that are not archived, last changed first."""
+    """Return the active skills, last changed first."""
     skills = list(Skill.objects.filter(archived_at__isnull=True).order_by("-updated_at", "id"))
     deployments = Deployment.objects.exclude(broker_kind=BrokerKind.BACKTEST)
     counted = (
@@ -88,28 +88,28 @@ def list_skills() -> list[ListedSkill]:
 
 
 def list_open_drafts() -> list[SkillDraft]:
-    """Return the drafts that could be resumed, last changed first."""
+    """Return the open drafts, last changed first."""
     return list(SkillDraft.objects.filter(status=DraftStatus.EDITING).order_by("-updated_at", "id"))
 
 
 def experience_tier() -> str | None:
-    """Return how much the owner in scope has traded; None if they were not asked yet."""
+    """Return the owner's experience tier; None if not asked."""
     return Trader.objects.values_list("experience_tier", flat=True).get(pk=owner_id())
 
 
 def list_archived_skills() -> list[Skill]:
-    """Return the skills that are off the list, last archived first."""
+    """Return the archived skills, last archived first."""
     return list(Skill.objects.filter(archived_at__isnull=False).order_by("-archived_at", "id"))
 
 
 def find_open_draft(skill_id: UUID | None) -> SkillDraft | None:
-    """Return the draft being edited of a skill, or of a new one (None)."""
+    """Return a skill's open draft; None means a new skill."""
     rows = SkillDraft.objects.filter(status=DraftStatus.EDITING)
     rows = rows.filter(base_skill__isnull=True) if skill_id is None else rows.filter(base_skill=skill_id)
     return rows.first()
 
 
 def find_draft_of_chat(conversation_id: UUID) -> SkillDraft | None:
-    """Return the draft being edited that a chat wrote last; None if it wrote none."""
+    """Return the open draft that a chat wrote last."""
     rows = SkillDraft.objects.filter(conversation_id=conversation_id, status=DraftStatus.EDITING)
     return rows.order_by("-updated_at", "id").first()

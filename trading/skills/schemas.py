@@ -28,7 +28,7 @@ Interval = Literal["1m", "5m", "15m", "30m", "1h", "4h", "1d"]
 
 
 class BuiltInTool(StrEnum):
-    """What an agent may call in a tick. There is no tool for memory: it is part of every prompt."""
+    """Tools of an agent; memory is always in the prompt."""
 
     PROPOSE_ORDER = "propose_order"
     GET_BARS = "get_bars"
@@ -37,7 +37,7 @@ class BuiltInTool(StrEnum):
 
 
 def symbol_name(text: str) -> str:
-    """Return the form in which a symbol is stored. Raises ValueError if it cannot be one."""
+    """Return a symbol as stored. Raises ValueError."""
     name = one_line(text).upper()
     if not SYMBOL.fullmatch(name):
         raise ValueError("a symbol has letters, digits and / : . _ - @, at most 32")
@@ -69,14 +69,17 @@ Reason = Annotated[Line, AfterValidator(_require_text), Field(max_length=MAX_REA
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A field's name on pages; its hint replaces the description, which models read."""
+    """A field's name on pages, and a hint.
+
+    Without a hint, pages show the description, which models read.
+    """
 
     text: str
     hint: str = ""
 
 
 class Block(BaseModel):
-    """A part of a payload: both spellings of its keys, no unknown ones, never changed in place."""
+    """A frozen part of a payload; both key spellings, no others."""
 
     model_config = ConfigDict(
         alias_generator=to_camel, populate_by_name=True, loc_by_alias=False, extra="forbid", frozen=True
@@ -111,7 +114,7 @@ class Strategy(Block):
 
 
 class ReflectionDial(Block):
-    """When the agent's record is distilled into lessons, and by which model."""
+    """When lessons are drawn, and by which model."""
 
     cadence: Annotated[Literal["off", "per_n_trades", "daily"], Label("Draw lessons")] = "per_n_trades"
     every_n_trades: Annotated[int, Label("Closed trades between two reflections")] = Field(default=10, ge=2, le=100)
@@ -135,7 +138,7 @@ class MemoryDial(Block):
 
     @property
     def shows_trades(self) -> bool:
-        """Whether the prompt has the section of closed trades (settled 29)."""
+        """Whether the prompt shows closed trades (settled 29)."""
         return self.enabled and self.recent_trades_k > 0
 
 
@@ -233,7 +236,7 @@ class Schedule(Block):
 
     @property
     def offset(self) -> timedelta:
-        """The time from 00:00 UTC to the first tick of a day."""
+        """The time from 00:00 UTC to the first tick."""
         if self.type == "interval":
             return timedelta(0)
         hours, minutes = self.value.split(":")
@@ -308,7 +311,7 @@ class SkillPayload(Block):
 
 
 class ProposedOrder(Block):
-    """What the agent asks for, before risk has spoken (settled 32)."""
+    """An order before the risk check (settled 32)."""
 
     symbol: Symbol
     side: Literal["long", "short", "close"] = Field(
@@ -333,7 +336,7 @@ MISSING: Final = "is missing"  # the problem of a missing field
 
 @dataclass(frozen=True, slots=True)
 class FieldError:
-    """What is wrong with one field, in words that a person and a model can act on."""
+    """A problem of one field, for people and models."""
 
     field: str  # such as "context.symbols[0]"; empty: the payload as a whole
     problem: str
@@ -348,7 +351,7 @@ class PayloadInvalid(DomainError):
 
 
 def parse_payload(payload: Mapping[str, object]) -> SkillPayload:
-    """Return a whole skill from JSON; fields that older payloads lack take their default. Raises PayloadInvalid."""
+    """Return a skill from JSON; missing fields take defaults. Raises PayloadInvalid."""
     try:
         return SkillPayload.model_validate(payload)
     except ValidationError as error:
@@ -356,7 +359,7 @@ def parse_payload(payload: Mapping[str, object]) -> SkillPayload:
 
 
 def list_problems(payload: Mapping[str, object]) -> list[FieldError]:
-    """Return what still keeps a draft from being saved, in the order of its fields."""
+    """Return the problems of a draft, in field order."""
     try:
         parse_payload(payload)
     except PayloadInvalid as error:
@@ -376,7 +379,7 @@ def parse_arguments(model: type[BlockType], arguments: str) -> BlockType:
 
 
 def list_field_errors(error: ValidationError, *, within: str = "") -> list[FieldError]:
-    """Return the errors of a validation; `within` names the block that was validated."""
+    """Return a validation's errors; `within` names the validated block."""
     outer = (within,) if within else ()
     return [FieldError(_format_path((*outer, *detail["loc"])), _format_problem(detail)) for detail in error.errors()]
 

@@ -36,13 +36,13 @@ class SkillInUse(DomainError):
 
 
 class SkillArchived(DomainError):
-    """A skill that was taken off the lists runs no more."""
+    """An archived skill cannot run."""
 
     http_status = HTTPStatus.CONFLICT
 
 
 def start_draft(*, skill_id: UUID | None = None, conversation_id: UUID | None = None, now: datetime) -> SkillDraft:
-    """Return the draft being edited of a skill, or of a new one; begin it if there is none (settled 24).
+    """Return the open draft, or start one (settled 24).
 
     Args:
         conversation_id: the chat that writes it; the draft notes the last one.
@@ -72,7 +72,7 @@ def start_draft(*, skill_id: UUID | None = None, conversation_id: UUID | None = 
 
 
 def patch_draft(*, draft_id: UUID, patch: Mapping[str, object], now: datetime) -> SkillDraft:
-    """Set fields of a draft; what it says may still be incomplete.
+    """Set fields of a draft, which may stay incomplete.
 
     Raises:
         DraftNotFound: the owner has no such draft in editing.
@@ -92,7 +92,9 @@ def apply_template_to_draft(*, draft_id: UUID, template: str, now: datetime) -> 
 
 
 def save_draft(*, draft_id: UUID, over_newer: bool = False, now: datetime) -> SkillVersion:
-    """Make a draft a version of its skill, or a new skill; one that changes nothing makes no version.
+    """Save a draft as a version or a new skill.
+
+    A draft without changes makes no version.
 
     Args:
         over_newer: also if the skill got another version since the draft was begun.
@@ -124,7 +126,7 @@ def discard_draft(*, draft_id: UUID, now: datetime) -> None:
 
 
 def archive_skill(*, skill_id: UUID, now: datetime) -> Skill:
-    """Take a skill off the lists, with all it did kept; idempotent. Raises SkillNotFound, SkillInUse."""
+    """Archive a skill, idempotently; keep its record. Raises SkillNotFound, SkillInUse."""
     skill = get_skill(skill_id)
     alive = Deployment.objects.filter(skill=skill, status__in=["running", "paused"])
     if alive.exclude(broker_kind=BrokerKind.BACKTEST).exists():
@@ -136,7 +138,7 @@ def archive_skill(*, skill_id: UUID, now: datetime) -> Skill:
 
 
 def list_save_problems(payload: Mapping[str, object]) -> list[FieldError]:
-    """Return what keeps a draft from being saved: what is missing or wrong, then models that are not allowed."""
+    """Return what prevents saving: invalid fields, then disallowed models."""
     return list_problems(payload) or _model_problems(parse_payload(payload))
 
 
@@ -146,12 +148,12 @@ def list_allowed_models() -> list[str]:
 
 
 def list_agent_models(payload: SkillPayload) -> list[str]:
-    """Return the models of a skill's agent, tried in turn: its own while it is allowed, then the site's."""
+    """Return the agent's models in order: its own, the site's."""
     return _choose_models(payload.model, settings.TRADING_AGENT_MODEL)
 
 
 def list_reflection_models(payload: SkillPayload) -> list[str]:
-    """Return the models that write a skill's lessons, tried in turn: its own while it is allowed, then the site's."""
+    """Return the reflection models in order: its own, the site's."""
     return _choose_models(payload.context.memory.reflection.model, settings.REFLECTION_MODEL)
 
 

@@ -1,4 +1,4 @@
-"""The skills that Keel ships: whole strategies to start a draft from (settled 23)."""
+"""The skills that ship with Keel (settled 23)."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -116,7 +116,7 @@ TEMPLATES: Final[dict[str, Json]] = {
 
 
 def apply_template(payload: Mapping[str, object], name: str) -> Json:
-    """Return a draft's payload with a template's fields set; a name the draft already has is kept.
+    """Return a payload filled from a template; keep its name.
 
     Raises:
         TemplateUnknown: there is none of that name.

@@ -21,7 +21,7 @@ def _or_dash(format_value: Callable[[Value], str]) -> Callable[[Value | None], s
 
 
 def _of_decimal(format_amount: Callable[[Decimal], str]) -> Callable[[Decimal | float | None], str]:
-    """Return the format for a float too: it is taken as it is written."""
+    """Accept floats too, as they are written."""
     return lambda amount: DASH if amount is None else format_amount(Decimal(str(amount)))
 
 
@@ -40,11 +40,11 @@ model_cost = register.filter("model_cost", figures.format_model_cost)
 
 @register.filter
 def gain_or_loss(amount: Decimal | float | None) -> str:
-    """Return `gain` or `loss` for the amount to the cent; empty for zero and for an unknown amount."""
+    """Return `gain` or `loss` to the cent; empty otherwise."""
     return {"+": "gain", "-": "loss"}.get(signed_usd(amount)[0], "")
 
 
 @register.filter
 def last_day(ends_at: datetime) -> date:
-    """Return the last day of a range in UTC; its end is exclusive."""
+    """Return a range's last day in UTC; its end is exclusive."""
     return (ends_at - timedelta(microseconds=1)).astimezone(UTC).date()

@@ -53,7 +53,7 @@ def get_calendar(
     zone: ZoneInfo,
     now: datetime,
 ) -> Calendar:
-    """Return the events from an instant until before another, by day, with the exposure of open positions.
+    """Return a range's events by day, with positions exposed to them.
 
     The queries are bounded by the kinds of events and the symbols of positions, whatever the range.
     """
@@ -83,6 +83,6 @@ def get_calendar(
 
 
 def _list_positions() -> list[Trade]:
-    """Return the open positions, also of deployments that are paused or stopped: neither closes any (settled 32)."""
+    """Return open positions, also of paused or stopped deployments (settled 32)."""
     rows = select_trades(TradeFilter(status="open")).select_related("skill").defer("state")
     return list(rows.order_by("symbol", "entry_at", "id")[:POSITIONS_WEIGHED])

@@ -29,7 +29,7 @@ class AddressForm(forms.Form):
         return {name: value for name, value in self.cleaned_data.items() if value}
 
     def build_query(self, **changes: Any) -> str:
-        """Return the shortest query string of what is shown, with some values changed (None: left out)."""
+        """Return the query string with changes; None removes a value."""
         values = {name: value for name, value in {**self.known, **changes}.items() if value}
         return f"?{urlencode(values, doseq=True)}" if values else ""
 
@@ -41,7 +41,7 @@ class PageOfForm(AddressForm):
 
 
 class DayField(forms.DateField):
-    """A day within living memory, so that a day can be added to it or taken off."""
+    """A day between 2000 and 2100, safe for date arithmetic."""
 
     default_validators: ClassVar[list[Any]] = [  # type: ignore[misc]
         MinValueValidator(date(2000, 1, 1)),
@@ -156,7 +156,7 @@ class TradeFilterForm(PageOfForm):
         )
 
     def is_narrowed(self) -> bool:
-        """Tell whether anything but the order and the page was asked for."""
+        """Tell whether a filter is set."""
         return not self.known.keys().isdisjoint(self.NARROWING)
 
 
@@ -177,7 +177,7 @@ class CompareForm(forms.Form):
     )
 
     def parse_pair(self) -> tuple[int, int] | None:
-        """Return the two numbers; None if nothing, or nothing that makes sense, was asked for."""
+        """Return the two versions; None without a valid pair."""
         self.is_valid()
         text = self.cleaned_data.get("compare") or ""
         old, _, new = text.partition("..")
@@ -196,7 +196,7 @@ class ExportForm(forms.Form):
 
 
 class BacktestRangeForm(forms.Form):
-    """For which backtest the bars are counted, while its form is filled in. What is no day is no answer."""
+    """The range whose bars are counted while typing."""
 
     skill = forms.UUIDField(required=False)
     first_day = DayField(required=False)
@@ -204,7 +204,7 @@ class BacktestRangeForm(forms.Form):
 
 
 def get_instants(first_day: date, last_day: date, now: datetime) -> tuple[datetime, datetime]:
-    """Return the instants that two days of UTC begin and end at; a day that is not over ends now."""
+    """Return the instants of two UTC days; today ends now."""
     starts_at = datetime.combine(first_day, time(), UTC)
     return starts_at, min(datetime.combine(last_day, time(), UTC) + DAY, max(now, starts_at))
 
@@ -234,7 +234,7 @@ class CalendarForm(AddressForm):
     )
 
     def __init__(self, data: QueryDict, *, today: date) -> None:
-        """Show four weeks from `today` on, in the reader's zone, unless the address says otherwise."""
+        """Default to four weeks from `today` in the reader's zone."""
         super().__init__(data, auto_id="filter-%s")
         self.today = today
 
@@ -247,7 +247,7 @@ class CalendarForm(AddressForm):
         return " ".join(dict.fromkeys(names))
 
     def clean(self) -> dict[str, Any]:
-        """Refuse days in the wrong order, and more of them than a page holds."""
+        """Refuse reversed days and ranges that are too long."""
         first, last = self.get_days(self.cleaned_data)
         if last < first:
             self.add_error("last_day", "The last day is before the first one.")
@@ -256,7 +256,7 @@ class CalendarForm(AddressForm):
         return self.cleaned_data
 
     def get_days(self, known: Mapping[str, Any]) -> tuple[date, date]:
-        """Return the first and the last day to show; four weeks, of which one end may be given."""
+        """Return the first and last day; default to four weeks."""
         first, last = known.get("first_day"), known.get("last_day")
         four_weeks = 27 * DAY  # the shipped calendar has something in nearly every four
         if first is None:

@@ -20,7 +20,7 @@ from trading.web.filters import Choices, DayField
 
 @cache
 def time_zone_choices() -> list[tuple[str, str]]:
-    """Return the zones a person would look for: Area/City names and UTC, in order."""
+    """Return UTC and the Area/City time zones, in order."""
     names = sorted(
         name for name in available_timezones() if "/" in name and not name.startswith(("Etc/", "posix", "right"))
     )
@@ -58,7 +58,7 @@ class ProfileForm(forms.ModelForm):
 
 
 class TokenForm(forms.Form):
-    """What a new token is for, what it opens and for how long."""
+    """A new token's name, scope and lifetime."""
 
     DAYS = (("30", "30 days"), ("90", "90 days"), ("365", "A year"), ("never", "Until it is revoked"))
 
@@ -75,12 +75,12 @@ class TokenForm(forms.Form):
 
 
 class SignupForm(AccountSignupForm):
-    """Sign-up, with the browser's time zone in a hidden field that a script fills."""
+    """Sign-up; a script fills in the browser's time zone."""
 
     time_zone = forms.CharField(required=False, max_length=64, widget=forms.HiddenInput)
 
     def clean_time_zone(self) -> str:
-        """Return the zone if it is one; a browser with an odd clock must not keep anybody out."""
+        """Return a known zone, else UTC, to allow any browser."""
         name: str = self.cleaned_data["time_zone"]
         return name if name in available_timezones() else "UTC"
 
@@ -93,7 +93,7 @@ class SignupForm(AccountSignupForm):
 
 
 class BacktestForm(forms.Form):
-    """A backtest to start. The days are in UTC, and both are part of it."""
+    """A backtest to start; days are UTC and inclusive."""
 
     skill = forms.ChoiceField(
         label="Skill",
@@ -144,7 +144,7 @@ class BacktestForm(forms.Form):
 
 
 class DraftActForm(forms.Form):
-    """What to do with a draft, and how old the page is that asks for it."""
+    """An act on a draft, and the version the page showed."""
 
     ACTS: ClassVar = ("save", "save_over", "keep", "close", "discard")
 
@@ -152,7 +152,7 @@ class DraftActForm(forms.Form):
     seen = forms.CharField(required=False, max_length=64)  # the draft's fingerprint; empty: there was none
 
     def parse_act(self) -> tuple[str, str]:
-        """Return the act, and the name of a template; to keep the draft for anything that is none."""
+        """Return (act, template); an invalid act keeps the draft."""
         self.is_valid()
         act, _, template = self.cleaned_data.get("act", "keep").partition(":")
         return act, template

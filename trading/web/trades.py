@@ -28,7 +28,7 @@ _EXPORTED_AT_ONCE: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class TradeChoices:
-    """What a filter of trades offers, as (id, what it is called)."""
+    """The choices of the trade filter, as (id, label)."""
 
     skills: list[tuple[str, str]]
     deployments: list[tuple[str, str]]
@@ -49,7 +49,7 @@ class ListedTrade:
 
 @dataclass(frozen=True, slots=True)
 class TradesPage:
-    """One page of trades, and what is to be said of all that fit."""
+    """One page of trades, with counts over all that fit."""
 
     page: TradePage
     trades: list[ListedTrade]
@@ -60,7 +60,7 @@ class TradesPage:
 
 
 def list_trade_choices(*, run_id: UUID | None = None) -> TradeChoices:
-    """Return what a filter of trades offers: skills with archived ones, and the newest backtests with `run_id`'s."""
+    """Return the filter's choices: all skills, the newest backtests, `run_id`."""
     names = {skill.pk: skill.name for skill in Skill.objects.order_by("name", "id")}
     deployments = Deployment.objects.exclude(broker_kind=BrokerKind.BACKTEST).order_by("-created_at", "id")
     runs = list(BacktestRun.objects.select_related("deployment").order_by("-created_at", "id")[:RUNS_OFFERED])
@@ -75,7 +75,7 @@ def list_trade_choices(*, run_id: UUID | None = None) -> TradeChoices:
 
 
 def get_trades_page(which: TradeFilter, number: int = 1) -> TradesPage:
-    """Return one page of the trades that fit; a number beyond the last page gives the last."""
+    """Return a page of trades; a number too high gives the last."""
     page = get_trade_page(which, number)
     counts = select_trades(which).aggregate(
         still_open=Count("pk", filter=Q(status="open")),
@@ -104,7 +104,7 @@ def get_trades_page(which: TradeFilter, number: int = 1) -> TradesPage:
 
 
 def read_trades_after(which: TradeFilter, cursor: str = "") -> Page[Trade]:
-    """Return the next trades that fit, newest entry first, some hundred at once. Raises CursorRefused."""
+    """Return the trades after a cursor, newest first. Raises CursorRefused."""
     rows = select_trades(which).defer("state")
     return page_of(rows, by=("-entry_tick_at", "-entry_at", "id"), cursor=cursor, limit=_EXPORTED_AT_ONCE)
 
@@ -127,7 +127,7 @@ class ValuedFill:
 
 @dataclass(frozen=True, slots=True)
 class TradeDetails:
-    """A trade with all that its page says of it."""
+    """A trade with everything its page shows."""
 
     trade: Trade
     fills: list[ValuedFill]

@@ -1,4 +1,4 @@
-"""Fields of the trading API: numbers that lose no digit, instants that can be, text on one line, payloads of skills."""
+"""Fields of the trading API: exact numbers, instants, symbols, payloads."""
 
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
@@ -28,7 +28,7 @@ class AmountField(serializers.DecimalField):
         super().__init__(max_digits, decimal_places, **options)
 
     def to_representation(self, value: Decimal | float | str) -> str:
-        """Return every digit that there is, none in the form of a power of ten."""
+        """Return every digit, without an exponent."""
         text = f"{value if isinstance(value, Decimal) else Decimal(str(value)):f}"
         return (text.rstrip("0").rstrip(".") or "0") if "." in text else text
 
@@ -88,7 +88,7 @@ class SymbolField(serializers.CharField):
 
 
 class LineField(serializers.CharField):
-    """Text on one line; its length is that of what is kept."""
+    """Text on one line; its length is checked after cleaning."""
 
     def to_internal_value(self, data: Any) -> str:
         """Return the text as one line."""
@@ -116,7 +116,7 @@ def _parse_symbol(text: str) -> str:
 
 
 def skill_schema(*, is_patch: bool = False) -> Json:
-    """Return the JSON schema of a skill's payload, in one piece; of a patch, in which every field may be missing."""
+    """Return the payload's JSON schema inlined; of a patch, nothing required."""
     schema = SkillPayload.model_json_schema(by_alias=False, mode="serialization")
     definitions = schema.pop("$defs")
     dropped = {"required", "default"} if is_patch else set()

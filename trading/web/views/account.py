@@ -37,7 +37,7 @@ def edit_profile(request: AuthedRequest) -> HttpResponse:
 @require_POST
 @owned_view
 def set_tier(request: AuthedRequest) -> HttpResponse:
-    """Note how much the trader has traded, or that they do not want to be asked in this session."""
+    """Set the experience tier, or skip the question this session."""
     chosen = request.POST.get("tier", "")
     if not chosen:
         request.session[TIER_SKIPPED] = True
@@ -54,7 +54,7 @@ def set_tier(request: AuthedRequest) -> HttpResponse:
 
 
 def asks_for_tier(request: AuthedRequest) -> bool:
-    """Tell whether to ask how much the trader has traded: once, and not again in a session in which they skipped it."""
+    """Tell whether to ask for the tier: unset and not skipped."""
     return request.user.experience_tier is None and not request.session.get(TIER_SKIPPED)
 
 
@@ -118,7 +118,7 @@ def _render_profile(
 @require_POST
 @login_not_required
 def set_theme(request: AuthedRequest) -> HttpResponse:
-    """Keep the theme in a cookie, so that the server draws the page in it and nothing flashes."""
+    """Store the theme in a cookie, so that pages never flash."""
     chosen = request.POST.get("theme", "auto")
     response = redirect(safe_next(request, reverse("home")))
     response.set_cookie(

@@ -1,4 +1,4 @@
-"""Skills played over past bars: the runs, a form to start one, and each run's own page."""
+"""Backtests: the list, the form and each run's page."""
 
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -46,7 +46,7 @@ USUAL_DAYS = 30
 @vary_on_headers("HX-Request", "HX-Target")
 @owned_view
 def show_backtests(request: PageRequest) -> HttpResponse:
-    """List the runs, and start one; to htmx, the list alone while something runs, or what bars a range has."""
+    """List runs or start one; htmx gets the list or bars."""
     now = timezone.now()
     if request.method == "POST":
         return _start_run(request, now)
@@ -64,7 +64,7 @@ def show_backtests(request: PageRequest) -> HttpResponse:
 @vary_on_headers("HX-Request", "HX-Target")
 @owned_view
 def show_run(request: PageRequest, run_id: UUID) -> HttpResponse:
-    """Show one run; to htmx, the part that changes while it is under way."""
+    """Show a run; htmx gets the part that changes."""
     try:
         shown = show_backtest(run_id)
     except BacktestNotFound as error:
@@ -155,7 +155,7 @@ def _list_runs(request: PageRequest) -> dict[str, object]:
 
 
 def _suggest_values(skills: list[tuple[str, str]], asked: dict[str, Any], now: datetime) -> dict[str, object]:
-    """Return what the form begins with: the skill of the address, or the last changed, and its last days with bars."""
+    """Return the form's initial skill and its last days with bars."""
     known = {skill_id for skill_id, _ in skills}
     skill_id = str(asked["skill"]) if str(asked.get("skill")) in known else next(iter(known), "")
     if not skill_id:
@@ -175,7 +175,7 @@ def _parse_query(query: QueryDict) -> dict[str, object]:
 
 
 def _count_bars(given: dict[str, Any], now: datetime) -> BarsInRange | None:
-    """Count the bars for what a form says; None if it does not say enough."""
+    """Count the bars of a form's range; None while incomplete."""
     skill_id, first, last = given.get("skill"), given.get("first_day"), given.get("last_day")
     if not (skill_id and first and last) or last < first:
         return None

@@ -1,4 +1,4 @@
-"""Scheduled events by day, and what those before did to what is held now."""
+"""Scheduled events by day, with positions exposed to them."""
 
 from datetime import datetime, time
 
@@ -21,7 +21,7 @@ from trading.web.views.fragments import PageRequest, goes_into, render_results
 @vary_on_headers("HX-Request", "HX-Target")
 @owned_view
 def show_calendar(request: PageRequest) -> HttpResponse:
-    """Show the events of the days that are asked for, by default four weeks; to the filters, the days alone."""
+    """Show a range's events; the filter bar gets the days alone."""
     now, zone = timezone.now(), zone_named(request.user.time_zone)
     today = now.astimezone(zone).date()
     filters = CalendarForm(request.GET, today=today)

@@ -1,4 +1,4 @@
-"""Deployments: the list, one with its record, what its agent sees and decided, and what it is told to do."""
+"""Deployments: list, record, decisions, prompt and commands."""
 
 from datetime import datetime
 from typing import Final
@@ -109,7 +109,7 @@ LIVE_COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
 @never_cache
 @owned_view
 def show_deployments(request: AuthedRequest) -> HttpResponse:
-    """List the deployments, with what they hold and what they were refused."""
+    """List the deployments with their positions and refusals."""
     now = timezone.now()
     listed = list_deployments(now)
     marked = mark_positions([(one.deployment, one.positions) for one in listed], now)
@@ -200,7 +200,7 @@ def keep_note(request: AuthedRequest, deployment_id: UUID, note_id: UUID) -> Htt
 @never_cache
 @owned_view
 def show_decision(request: AuthedRequest, deployment_id: UUID, tick: int) -> HttpResponse:
-    """Show one decision: what was sent, what came back and what was said to it, as stored."""
+    """Show one decision as stored: prompt, steps and verdict."""
     with or_404():
         shown, found = get_deployment(deployment_id, or_backtest=True), get_decision(deployment_id, tick)
     before, after = find_neighbouring_ticks(found)
@@ -221,7 +221,7 @@ def show_decision(request: AuthedRequest, deployment_id: UUID, tick: int) -> Htt
 
 
 def list_decisions(deployment_id: UUID, query: QueryDict, *, here: str) -> dict[str, object]:
-    """Return what `trading/_decisions.html` shows on the page at `here`: the decisions that its address asks for."""
+    """Return the context of `trading/_decisions.html` on the page `here`."""
     asked = DecisionFilterForm(query, auto_id="decisions-%s")
     verdict = asked.known.get("verdict", "")
     page = get_decision_page(deployment_id, asked.known.get("page", 1), verdict=verdict)
@@ -242,7 +242,7 @@ def list_decisions(deployment_id: UUID, query: QueryDict, *, here: str) -> dict[
 @require_safe
 @never_cache
 def export_decisions(request: AuthedRequest, deployment_id: UUID) -> HttpResponseBase:
-    """Give all decisions that the address asks for as a file, newest first; of a backtest's deployment too."""
+    """Export the filtered decisions, newest first; backtests' too."""
     with or_404(), owned(request.user):
         shown = get_deployment(deployment_id, or_backtest=True)
     verdict = DecisionFilterForm(request.GET).known.get("verdict", "")
@@ -258,7 +258,7 @@ def export_decisions(request: AuthedRequest, deployment_id: UUID) -> HttpRespons
 @never_cache
 @owned_view
 def show_prompt(request: AuthedRequest, deployment_id: UUID) -> HttpResponse:
-    """Show what the agent would see if it ticked now, part by part, with what each costs."""
+    """Show the agent's current prompt by part, with its cost."""
     now = timezone.now()
     with or_404():
         shown = get_deployment(deployment_id)

@@ -1,4 +1,4 @@
-"""A draft beside the chat: a preview that keeps up with what Keel writes, and the form for who writes it by hand.
+"""A draft's pages: a live preview and the form.
 
 Both stand at one address. `view=form`, in the address or in what is posted, asks for the form.
 """
@@ -67,14 +67,14 @@ STARTERS: Final = (
 
 @dataclass(frozen=True, slots=True)
 class _Edited:
-    """What a page is about: a skill or a new one, with the draft that is open, if any."""
+    """A skill, or None for a new one, with its open draft."""
 
     skill: Skill | None
     draft: SkillDraft | None
 
     @property
     def payload(self) -> Mapping[str, object]:
-        """What the page shows: the draft, or the newest version, or what every skill begins with."""
+        """The draft, else the newest version, else the defaults."""
         if self.draft is not None:
             return merge_patch(default_payload(), self.draft.payload)
         if self.skill is not None:
@@ -83,12 +83,12 @@ class _Edited:
 
     @property
     def seen(self) -> str:
-        """What tells this state of the draft from any other; empty without one."""
+        """The draft's fingerprint; empty without a draft."""
         return self.draft.fingerprint if self.draft else ""
 
     @property
     def is_outdated(self) -> bool:
-        """Whether the skill got another version since the draft was begun."""
+        """Whether the skill got a newer version meanwhile."""
         return bool(self.draft and self.skill and self.draft.base_version != self.skill.latest_version)
 
     @property
@@ -103,7 +103,7 @@ class _Edited:
 
     @property
     def preview(self) -> str:
-        """The address of the part that keeps up with the draft."""
+        """The address of the live preview."""
         if self.skill:
             return reverse("trading:edit_preview", args=[self.skill.pk])
         return reverse("trading:draft_preview")
@@ -118,7 +118,7 @@ class _Edited:
 @never_cache
 @owned_view
 def new_skill(request: AuthedRequest) -> HttpResponse:
-    """Show the draft of a new skill, and do what is asked of it."""
+    """Show or change the draft of a new skill."""
     return _edit_draft(request, None)
 
 
@@ -126,7 +126,7 @@ def new_skill(request: AuthedRequest) -> HttpResponse:
 @never_cache
 @owned_view
 def edit_skill(request: AuthedRequest, skill_id: UUID) -> HttpResponse:
-    """Show the draft of a skill's next version, and do what is asked of it."""
+    """Show or change the draft of a skill's next version."""
     with or_404():
         skill = get_skill(skill_id)
     try:
@@ -142,7 +142,7 @@ def edit_skill(request: AuthedRequest, skill_id: UUID) -> HttpResponse:
 @never_cache
 @owned_view
 def new_preview(request: AuthedRequest) -> HttpResponse:
-    """Show the draft of a new skill alone, unless it is as it was seen."""
+    """Return a new skill's preview if it has changed."""
     return _render_piece(request, None)
 
 
@@ -150,7 +150,7 @@ def new_preview(request: AuthedRequest) -> HttpResponse:
 @never_cache
 @owned_view
 def edit_preview(request: AuthedRequest, skill_id: UUID) -> HttpResponse:
-    """Show the draft of a skill's next version alone, unless it is as it was seen."""
+    """Return the preview of a skill's draft if it has changed."""
     with or_404():
         skill = get_skill(skill_id)
     if skill.archived_at is not None:
@@ -177,7 +177,7 @@ def _edit_draft(request: AuthedRequest, skill: Skill | None) -> HttpResponse:
 def _act_on_preview(
     request: AuthedRequest, edited: _Edited, act: str, template: str, *, is_fresh: bool
 ) -> HttpResponse:
-    """Do what is asked of a draft as it stands."""
+    """Run an act on the draft as stored."""
     match act:
         case "template":
             return _start_from(request, edited, template)
@@ -189,7 +189,7 @@ def _act_on_preview(
 
 
 def _save_preview(request: AuthedRequest, edited: _Edited, *, over_newer: bool, is_fresh: bool) -> HttpResponse:
-    """Make the draft a version, if it says what the page has shown."""
+    """Save the draft if it is as the page showed it."""
     if edited.draft is None:
         return _render_preview(request, edited, problem="There is no draft to save.", status=CONFLICT)
     if not is_fresh:
@@ -237,7 +237,7 @@ def _describe_draft(edited: _Edited) -> dict[str, object]:
 
 
 def _act_on_form(request: AuthedRequest, edited: _Edited, act: str, template: str, *, is_fresh: bool) -> HttpResponse:
-    """Keep what was typed as a draft, then do what is asked of it."""
+    """Save the input as a draft, then run the act."""
     form = _build_form(edited, request)
     if not form.is_valid():
         if act in {"save", "save_over"}:
@@ -273,7 +273,7 @@ def _list_form_problems(edited: _Edited, form: SkillForm) -> list[FieldError]:
 
 
 def _save_form(request: AuthedRequest, kept: _Edited, form: SkillForm, *, over_newer: bool) -> HttpResponse:
-    """Make the draft a version; what keeps it from being one stands beside its field, and the draft stays."""
+    """Save the draft as a version, or show errors beside fields."""
     assert kept.draft is not None
     try:
         with owned_tx(request.user):
@@ -317,7 +317,7 @@ def _render_form(
 
 
 def _merge_input(edited: _Edited, form: SkillForm) -> Mapping[str, object]:
-    """Return what the form shows, as far as it can be read: the fields that are wrong say what they said before."""
+    """Return the payload with the input; invalid input is ignored."""
     if not form.is_bound:
         return edited.payload
     try:

@@ -1,4 +1,4 @@
-"""A list of the record as a file, read page by page while it is sent."""
+"""Exports, read page by page while they are sent."""
 
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final, TypeVar

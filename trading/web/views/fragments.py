@@ -1,4 +1,4 @@
-"""How a view of the record tells which piece of its page htmx asks for: by the id of the element it goes into."""
+"""Parts of a page for htmx, chosen by target element."""
 
 from urllib.parse import urlsplit
 
@@ -10,20 +10,20 @@ from config.lib.web import AuthedRequest
 
 
 class PageRequest(AuthedRequest):
-    """A request of a signed-in user, with what htmx says of it."""
+    """A signed-in user's request, with htmx details."""
 
     htmx: HtmxDetails
 
 
 def goes_into(request: PageRequest, element_id: str) -> bool:
-    """Tell whether htmx will put the answer into that element."""
+    """Tell whether htmx targets that element."""
     return bool(request.htmx) and request.htmx.target == element_id
 
 
 def render_results(
     request: PageRequest, template: str, context: dict[str, object], *, here: str, typed: str
 ) -> HttpResponse:
-    """Answer a bar of filters with the list alone, and have the browser show the address `here`.
+    """Return the list alone and set the browser's address to `here`.
 
     Typing on in the field named `typed` stays in one entry of the browser's history; anything else makes a new one.
     """

@@ -1,4 +1,4 @@
-"""The ledger over all deployments, as a page and as a file, and each trade's own page."""
+"""The trades page, its export and each trade's page."""
 
 from typing import Any
 from uuid import UUID
@@ -28,7 +28,7 @@ from trading.web.views.fragments import PageRequest, goes_into, render_results
 @vary_on_headers("HX-Request", "HX-Target")
 @owned_view
 def show_trades(request: PageRequest) -> HttpResponse:
-    """List the trades that the address asks for; to the bar of filters, the list alone."""
+    """List the filtered trades; the filter bar gets the list alone."""
     filters = _build_filters(request.GET)
     ledger = get_trades_page(filters.to_trade_filter(), filters.known.get("page", 1))
     page, home = ledger.page, reverse("trading:trades")
@@ -59,7 +59,7 @@ def show_trades(request: PageRequest) -> HttpResponse:
 @require_safe
 @never_cache
 def export_trades(request: AuthedRequest) -> HttpResponseBase:
-    """Give all trades that the address asks for as a file, newest entry first."""
+    """Export the filtered trades, newest entry first."""
     with owned(request.user):
         which = _build_filters(request.GET).to_trade_filter()
     writers = {"csv": trades_as_csv, "json": trades_as_json}

@@ -45,7 +45,7 @@ REFUSED: Final = HTTPStatus.UNPROCESSABLE_ENTITY
 
 @contextmanager
 def or_404() -> Iterator[None]:
-    """Answer 404 for what is not there or not theirs; other refusals pass."""
+    """Raise Http404 for rows missing or not theirs."""
     try:
         yield
     except DomainError as error:
@@ -75,7 +75,7 @@ def show_skills(request: AuthedRequest) -> HttpResponse:
 @never_cache
 @owned_view
 def show_skill(request: AuthedRequest, skill_id: UUID) -> HttpResponse:
-    """Show a skill: what it says, its versions and what differs, how it did, where it runs."""
+    """Show a skill: payload, versions, performance and deployments."""
     return _render_skill(request, skill_id, DeployForm())
 
 
@@ -153,7 +153,7 @@ def _render_skill(
 
 
 def _compare_pair(form: CompareForm, shown: Skill, versions: set[int]) -> dict[str, object] | None:
-    """Return the two versions that the address names and their differences; None without two that are there."""
+    """Return the compared versions and their changes, or None."""
     pair = form.parse_pair()
     if pair is None:
         return None
@@ -165,7 +165,7 @@ def _compare_pair(form: CompareForm, shown: Skill, versions: set[int]) -> dict[s
 
 
 def describe_cost(payload: Mapping[str, object]) -> dict[str, object]:
-    """Return what a skill's prompt costs and whether that is a lot, for a template; no cost before it is whole."""
+    """Return a payload's prompt cost for a template."""
     cost = find_sample_cost(payload)
     limit = settings.AGENT_DAILY_PROMPT_TOKENS_WARNING
     return {"cost": cost, "cost_limit": limit, "is_costly": cost is not None and cost.is_costly}
