@@ -1,8 +1,9 @@
 """The project's own code, parsed: what the guards read."""
 
 import ast
+import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -19,6 +20,27 @@ def modules() -> dict[str, ast.Module]:
         if ".migrations" not in name:
             found[name] = ast.parse(path.read_text())
     return found
+
+
+def code(*, but: str = "") -> list[tuple[str, ast.Module]]:
+    """Return each module with its name, except those whose whole name matches `but`."""
+    return [(name, tree) for name, tree in modules().items() if not but or not re.fullmatch(but, name)]
+
+
+def match_exception(place: str, exceptions: Mapping[str, str]) -> str:
+    """Return the exception that covers a place, or the place."""
+    return next((name for name in exceptions if place == name or place.startswith(f"{name}.")), place)
+
+
+def differences(places: Collection[str], exceptions: Mapping[str, str], *, table: str, advice: str) -> str:
+    """Say how to bring places and their exceptions together; empty when they agree."""
+    lines = [
+        f"{place}: {advice}, or add it to {table} with its reason" for place in sorted(set(places) - set(exceptions))
+    ]
+    lines += [
+        f"{place}: take it out of {table}, it needs no exception" for place in sorted(set(exceptions) - set(places))
+    ]
+    return "\n".join(lines)
 
 
 def storey_of_interfaces() -> set[str]:

@@ -1,4 +1,4 @@
-"""Rules of ownership that every model keeps, so that the next one cannot forget them."""
+"""Rules of ownership that every model keeps."""
 
 from functools import reduce
 
@@ -10,7 +10,7 @@ from django.db.models import CheckConstraint, Field, Model, Q
 
 from config.lib.owned import OwnedManager, OwnedModel, OwnedQuerySet
 from config.lib.rls import EnableOwnerPolicy
-from tests.source import PROJECT
+from tests.source import PROJECT, differences
 
 MODELS = [model for app in PROJECT if apps.is_installed(app) for model in apps.get_app_config(app).get_models(True)]
 OWNED = [model for model in MODELS if issubclass(model, OwnedModel)]
@@ -36,8 +36,11 @@ INDEXES_OVER_ALL = {
 each_owned_model = pytest.mark.parametrize("model", OWNED, ids=lambda model: model._meta.label)
 
 
-def test_every_model_belongs_to_somebody():
-    assert {model._meta.label for model in MODELS if not issubclass(model, OwnedModel)} == UNOWNED.keys()
+def test_every_model_has_an_owner():
+    labels = {model._meta.label for model in MODELS if not issubclass(model, OwnedModel)}
+    problems = differences(labels, UNOWNED, table="UNOWNED", advice="extend config.lib.owned.OwnedModel")
+
+    assert not problems, problems
 
 
 def test_every_key_to_a_user_is_the_owner():
@@ -48,45 +51,58 @@ def test_every_key_to_a_user_is_the_owner():
         if isinstance(field, Field) and field.is_relation
     ]
     named = {str(field) for field in keys if field.related_model._meta.label == settings.AUTH_USER_MODEL}
+    owners = {f"{model._meta.label}.user" for model in OWNED}
+    others = named - owners - {f"{label}.trader" for label in UNOWNED}
 
-    assert named - {f"{label}.trader" for label in UNOWNED} == {f"{model._meta.label}.user" for model in OWNED}
+    assert not others, f"{sorted(others)}: `user` of OwnedModel is the one key to a user; remove this one"
+    assert owners <= named, f"{sorted(owners - named)}: do not override `user` of OwnedModel"
 
 
 @each_owned_model
-def test_owned_model_answers_through_scoped_managers_alone(model):
+def test_owned_model_has_owned_managers_only(model):
     managers = [*model._meta.managers, model._default_manager, model._base_manager]
 
-    assert (model._meta.base_manager_name, model._meta.default_manager_name) == ("objects", "objects")
-    assert [manager for manager in managers if not isinstance(manager, OwnedManager)] == []
-    assert [manager for manager in managers if not issubclass(manager._queryset_class, OwnedQuerySet)] == []
+    names = (model._meta.base_manager_name, model._meta.default_manager_name)
+    plain = [manager.name for manager in managers if not isinstance(manager, OwnedManager)]
+    querysets = [manager.name for manager in managers if not issubclass(manager._queryset_class, OwnedQuerySet)]
+
+    assert names == ("objects", "objects"), f"{model.__name__}: write `class Meta(OwnedModel.Meta)`"
+    assert not plain, f"{model.__name__}.{plain[0]}: write `OwnedManager.from_queryset(XQuerySet)()`"
+    assert not querysets, f"{model.__name__}.{querysets[0]}: let its queryset extend OwnedQuerySet"
 
 
 @each_owned_model
 def test_owned_model_keeps_the_guards(model):
     guards = ("save", "delete", "from_db", "guard")
 
-    assert [name for name in guards if getattr(model, name).__qualname__ != f"OwnedModel.{name}"] == []
+    overridden = [name for name in guards if getattr(model, name).__qualname__ != f"OwnedModel.{name}"]
+
+    assert not overridden, f"{model.__name__}.{overridden[0]}: do not override it; it checks the owner of the row"
 
 
 @each_owned_model
 def test_owned_model_always_has_an_owner(model):
     user = model._meta.get_field("user")
 
-    assert (user.null, user.column, user.related_model._meta.label) == (False, "user_id", settings.AUTH_USER_MODEL)
+    found = (user.null, user.column, user.related_model._meta.label)
+    assert found == (False, "user_id", settings.AUTH_USER_MODEL), f"{model.__name__}: do not override `user`"
 
 
 @each_owned_model
 def test_index_begins_with_the_owner(model):
     others = {index.name for index in model._meta.indexes if [*index.fields, ""][0] != "user"}
+    found = sorted(others - INDEXES_OVER_ALL.keys())
 
-    assert others - INDEXES_OVER_ALL.keys() == set()
+    assert not found, f"{', '.join(found)}: begin with `user`, or add it to INDEXES_OVER_ALL with its reason"
 
 
 @each_owned_model
 def test_many_to_many_goes_through_an_owned_table(model):
     relations = [field for field in model._meta.get_fields() if field.many_to_many]
 
-    assert [field.name for field in relations if not issubclass(field.remote_field.through, OwnedModel)] == []
+    found = [field.name for field in relations if not issubclass(field.remote_field.through, OwnedModel)]
+
+    assert not found, f"{model.__name__}.{', '.join(found)}: pass `through=` an owned model"
 
 
 def test_every_owned_table_has_its_policy():
@@ -98,7 +114,12 @@ def test_every_owned_table_has_its_policy():
         if isinstance(operation, EnableOwnerPolicy)
     ]
 
-    assert sorted(policies) == sorted((model._meta.app_label, model._meta.model_name) for model in OWNED)
+    tables = [(model._meta.app_label, model._meta.model_name) for model in OWNED]
+    missing, unknown = set(tables) - set(policies), set(policies) - set(tables)
+
+    assert not missing, f"{sorted(missing)}: add `EnableOwnerPolicy(model)` to the migration that creates the table"
+    assert not unknown, f"{sorted(unknown)}: these policies are of no owned model"
+    assert len(policies) == len(set(policies)), f"{sorted(policies)}: a table has two policies"
 
 
 # --- Choices ---
@@ -153,4 +174,7 @@ def test_choices_are_kept_by_the_database_too(model, field):
     known = {value for value, _ in field.flatchoices} | ({""} if field.blank and not field.null else set())
     checks = [rule for rule in model._meta.constraints if isinstance(rule, CheckConstraint)]
 
-    assert known in [allowed(check.condition, field.name) for check in checks]
+    limits = [allowed(check.condition, field.name) for check in checks]
+    rule = f"CheckConstraint(condition=Q({field.name}__in={model.__name__}... .values), name=...)"
+
+    assert known in limits, f"{model.__name__}.{field.name}: add {rule} to Meta.constraints, for {sorted(known)}"

@@ -1,4 +1,4 @@
-"""Rules that the files of the repository keep, whatever they say."""
+"""Rules for the files of the repository: locks, names, settings, commands."""
 
 import ast
 import os
@@ -61,18 +61,20 @@ def asked_for() -> list[tuple[str, Requirement]]:
 
 
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda path: path.name)
-def test_lock_names_no_place(lock):
+def test_lock_names_no_address(lock):
     text = lock.read_text()
 
-    assert "://" not in text
-    assert "index" not in re.sub(r"[\w-]*==.*|# via.*|#   .*", "", text)
+    assert "://" not in text, f"{lock.name} names an address: run `make lock`"
+    assert "index" not in re.sub(r"[\w-]*==.*|# via.*|#   .*", "", text), f"{lock.name} names an index: run `make lock`"
 
 
 @pytest.mark.parametrize("lock", LOCKS, ids=lambda path: path.name)
 def test_lock_has_a_hash_for_each_package(lock):
     packages = re.split(r"^(?=[\w.-]+==)", lock.read_text(), flags=re.MULTILINE)[1:]
 
-    assert [package.split("==")[0] for package in packages if "--hash=sha256:" not in package] == []
+    found = [package.split("==")[0] for package in packages if "--hash=sha256:" not in package]
+
+    assert not found, f"{lock.name}: {', '.join(found)} have no hash: run `make lock`"
 
 
 @pytest.mark.parametrize(("lock", "requirement"), asked_for(), ids=lambda value: getattr(value, "name", value))
@@ -86,7 +88,9 @@ def test_lock_holds_what_the_project_asks_for(lock, requirement):
 def test_development_lock_adds_to_the_base():
     base, development = locked(ROOT / "requirements" / "base.txt"), locked(ROOT / "requirements" / "dev.txt")
 
-    assert {name: development.get(name) for name in base} == base
+    found = [f"{name} {version}" for name, version in base.items() if development.get(name) != version]
+
+    assert not found, f"dev.txt lacks {', '.join(found)} of base.txt: run `make lock`"
 
 
 @pytest.mark.parametrize("version", ["1.82.7", "1.82.8"])
@@ -101,10 +105,12 @@ def test_no_file_names_a_registry_or_a_path_of_a_machine():
     found = []
     for name in tracked_files():
         text = (ROOT / name).read_text(errors="ignore")
-        found += [f"{name}: {host}" for host in REGISTRIES if re.search(rf"\b{re.escape(host)}\b", text)]
-        found += [f"{name}: {match.group()}" for match in MACHINE_PATH.finditer(text)]
+        found += [
+            f"{name}: remove the address {host}" for host in REGISTRIES if re.search(rf"\b{re.escape(host)}\b", text)
+        ]
+        found += [f"{name}: write {match.group()}... relative to the project" for match in MACHINE_PATH.finditer(text)]
 
-    assert found == []
+    assert not found, "\n".join(found)
 
 
 def test_templates_have_lines_of_at_most_120_characters():
@@ -118,13 +124,15 @@ def test_templates_have_lines_of_at_most_120_characters():
     ]
 
     assert len(templates) > 100
-    assert long == [], "break the line inside a tag or at a space; shorten a long `include` by a `with` around it"
+    assert not long, "break these lines inside a tag or at a space:\n" + "\n".join(long)
 
 
-def test_packages_are_empty_but_for_few():
+def test_init_files_are_empty():
     packages = (name for name in tracked_files() if name.endswith("__init__.py") and name not in FILLED_PACKAGES)
 
-    assert [name for name in packages if (ROOT / name).read_text().strip()] == []
+    found = [name for name in packages if (ROOT / name).read_text().strip()]
+
+    assert not found, f"{', '.join(found)}: move its code into a module, or add it to FILLED_PACKAGES with its reason"
 
 
 def variables_read() -> set[str]:
@@ -145,13 +153,17 @@ def variables_listed() -> set[str]:
 
 
 def test_env_example_lists_every_variable_that_is_read():
-    assert variables_read() - variables_listed() == set()
+    missing = sorted(variables_read() - variables_listed())
+
+    assert not missing, f"add {', '.join(missing)} to .env.example, with a line that says what it does"
 
 
 def test_env_example_lists_nothing_else():
     unread = variables_listed() - variables_read()
 
-    assert {name for name in unread if not PROVIDER_VARIABLE.search(name)} == set()
+    found = sorted(name for name in unread if not PROVIDER_VARIABLE.search(name))
+
+    assert not found, f"remove {', '.join(found)} from .env.example: no setting reads it"
 
 
 def test_chat_is_kept_from_the_broker_once_there_is_one():
@@ -171,4 +183,4 @@ def test_make_knows_the_documented_targets():
     listed = subprocess.run(["make"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
 
     for target in ("demo", "test", "check", "bench", "fix", "run", "help"):
-        assert f"make {target} " in listed
+        assert f"make {target} " in listed, f"give the target a line of help in the Makefile: `{target}: ## ...`"

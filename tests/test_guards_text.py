@@ -1,0 +1,47 @@
+"""Files and functions are short, and public functions say what they do."""
+
+import ast
+import re
+from collections import Counter
+
+from tests.source import PROJECT, ROOT, code, functions
+
+MAX_MODULES = 16  # of one folder
+DOCUMENTED = re.compile(
+    r"config\.lib\..*|\w+\.(account|agent|cards|claims|conversations|endings|facts|learning|market|parts|prompt|recall"
+    r"|record|reviews|runs|skills|tools|turns|wording)\b.*"
+)
+
+
+def test_no_folder_has_too_many_modules():
+    paths = [path.relative_to(ROOT) for package in PROJECT for path in (ROOT / package).rglob("*.py")]
+    counts = Counter(path.parent for path in paths if path.name != "__init__.py" and "migrations" not in path.parts)
+    found = [
+        f"{folder} has {n} modules" for folder, n in counts.items() if n > MAX_MODULES and folder.name != "commands"
+    ]
+
+    assert not found, f"{', '.join(found)}; at most {MAX_MODULES}: group modules of one noun in a folder"
+
+
+def public_functions() -> list[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:
+    return [
+        (f"{name}.{function}", node)
+        for name, tree in code()
+        if DOCUMENTED.fullmatch(name)
+        for function, node in functions(tree)
+        if not any(part.startswith("_") for part in function.split("."))
+    ]
+
+
+def test_each_public_function_has_a_docstring():
+    found = [name for name, node in public_functions() if not ast.get_docstring(node)]
+
+    assert not found, f"{', '.join(found)}: write a docstring of one line that says what the function does"
+
+
+def test_each_docstring_begins_with_a_whole_sentence_on_one_line():
+    firsts = {name: (ast.get_docstring(node) or "None.").splitlines()[0] for name, node in public_functions()}
+
+    found = [name for name, first in firsts.items() if not re.fullmatch(r"[A-Z`].*[.:]", first)]
+
+    assert not found, f"{', '.join(found)}: begin the docstring with a whole sentence on one line, ended by a full stop"
