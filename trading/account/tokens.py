@@ -40,11 +40,7 @@ def find_token(token: str, *, now: datetime) -> ApiToken | None:
 def create_token(
     *, name: str, scope: str = TokenScope.READ, expires_at: datetime | None = None, now: datetime
 ) -> tuple[ApiToken, str]:
-    """Create a token; return its row and its secret text.
-
-    Raises:
-        TokenRefused: it has no name or one too long, would be expired, or there are too many.
-    """
+    """Create a token; return its row and its secret text. Raises TokenRefused."""
     text = one_line(name)
     if not 0 < len(text) <= MAX_TOKEN_NAME:
         raise TokenRefused(f"A token needs a name of at most {MAX_TOKEN_NAME} characters.")
@@ -67,11 +63,7 @@ def create_token(
 
 
 def revoke_token(*, token_id: UUID, now: datetime) -> ApiToken:
-    """Revoke a token; idempotent.
-
-    Raises:
-        TokenNotFound: the owner has no token of that id.
-    """
+    """Revoke a token; idempotent. Raises TokenNotFound."""
     ApiToken.objects.filter(pk=token_id, revoked_at__isnull=True).update(revoked_at=now)
     token = ApiToken.objects.filter(pk=token_id).first()
     if token is None:

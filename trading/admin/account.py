@@ -1,3 +1,5 @@
+"""Accounts and API tokens."""
+
 from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin
 from django.db.models import Model, QuerySet

@@ -40,11 +40,7 @@ class Lessons:
 
 def system_segments(payload: SkillPayload, lessons: Lessons | None = None) -> list[tuple[str, str]]:
     """Return the system prompt as (name, text), byte-stable."""
-    segments = [
-        ("HEADER", HEADER),
-        ("LEASH", LEASH[payload.strategy.leash]),
-        ("STRATEGY", strategy_text(payload)),
-    ]
+    segments = [("HEADER", HEADER), ("LEASH", LEASH[payload.strategy.leash]), ("STRATEGY", strategy_text(payload))]
     if lessons is not None:
         segments.append(("LESSONS", lessons_text(lessons)))
     return [*segments, ("FOOTER", FOOTER)]

@@ -1,3 +1,5 @@
+"""The signed-in user over REST."""
+
 from drf_spectacular.utils import extend_schema
 from rest_framework.response import Response
 

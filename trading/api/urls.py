@@ -1,3 +1,5 @@
+"""Addresses of the trading API."""
+
 from django.urls import path
 
 from trading.api import account, backtests, deployments, pushes, skills, trades

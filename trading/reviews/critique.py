@@ -46,9 +46,7 @@ def critique_draft(payload: Mapping[str, object], tier: str | None) -> Critique:
 
     Opens an event loop of its own: call it outside of any, and outside of transactions.
 
-    Args:
-        payload: a stored one, whole or not.
-        tier: how much its author has traded; None counts as intermediate.
+    The payload may be incomplete. A tier of None counts as intermediate.
     """
     found = _find_by_rules(payload, tier)
     try:

@@ -218,13 +218,8 @@ def reflect(
 ) -> ReflectionResult:
     """Reflect on a record if due; failures keep the old lessons.
 
-    Opens its own doors and an event loop of its own: call it outside of any.
-
-    Args:
-        is_forced: whatever the cadence says, as long as there is a closed trade.
-
-    Raises:
-        DeploymentNotFound: the user has no such deployment.
+    Call it outside of any owner scope and event loop: it opens its own. Raises DeploymentNotFound.
+    `is_forced`: whatever the cadence says, as long as there is a closed trade.
     """
     with owned_tx(user_id):
         claim = _claim_run(deployment_id, now=now, claimed_at=clock(), is_forced=is_forced)

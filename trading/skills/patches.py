@@ -35,31 +35,17 @@ Json = dict[str, Any]  # a payload, or a schema, as JSON
 
 
 def parse_partial(payload: Mapping[str, object]) -> Json:
-    """Return a draft's payload as stored, without cross-field rules.
-
-    Raises:
-        PayloadInvalid: a field that is there is unknown or wrong.
-    """
+    """Validate each field of a draft, without cross-field rules. Raises PayloadInvalid."""
     return _dump_valid(_partial_of(SkillPayload), payload)
 
 
 def merge_patch(payload: Mapping[str, object], patch: Mapping[str, object]) -> Json:
-    """Return the payload with a patch applied.
-
-    Blocks are merged; values and lists are replaced.
-
-    Raises:
-        PayloadInvalid: a field of the patch is unknown or wrong; `payload` was not changed.
-    """
+    """Return the payload with blocks merged, values and lists replaced. Raises PayloadInvalid."""
     return _merge_blocks(payload, parse_partial(patch))
 
 
 def parse_part(part: str, values: Mapping[str, object]) -> Json:
-    """Return a patch of one part: "basics" or a block.
-
-    Raises:
-        PayloadInvalid: a field is unknown or wrong; it is named by its path in the payload.
-    """
+    """Return a patch of one part: "basics" or a block. Raises PayloadInvalid, with paths in the payload."""
     if part in BLOCKS:
         return {part: _dump_valid(_partial_of_part(part), values, within=part)}
     return _dump_valid(_partial_of_part(part), values)

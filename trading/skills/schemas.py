@@ -158,9 +158,7 @@ class Context(Block):
     """What the agent sees at each tick."""
 
     symbols: Annotated[
-        list[Symbol],
-        AfterValidator(_without_repeats),
-        Label("Symbols", "Separated by commas, such as BTC, ETH."),
+        list[Symbol], AfterValidator(_without_repeats), Label("Symbols", "Separated by commas, such as BTC, ETH.")
     ] = Field(min_length=1, max_length=20)
     bars_lookback: Annotated[int, Label("Bars of each symbol")] = Field(default=48, ge=5, le=500)
     bars_interval: Annotated[Interval, Label("Length of a bar", "Of the bars the agent sees.")] = "1h"

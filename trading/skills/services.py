@@ -42,14 +42,9 @@ class SkillArchived(DomainError):
 
 
 def start_draft(*, skill_id: UUID | None = None, conversation_id: UUID | None = None, now: datetime) -> SkillDraft:
-    """Return the open draft, or start one (settled 24).
+    """Return the open draft, or start one (settled 24). Raises SkillNotFound, SkillArchived.
 
-    Args:
-        conversation_id: the chat that writes it; the draft notes the last one.
-
-    Raises:
-        SkillNotFound: the owner has no such skill.
-        SkillArchived: it is off the lists.
+    The draft notes the last chat that wrote it, `conversation_id`.
     """
     base = None if skill_id is None else get_version(skill_id)
     if base is not None and base.skill.archived_at is not None:
@@ -72,12 +67,7 @@ def start_draft(*, skill_id: UUID | None = None, conversation_id: UUID | None = 
 
 
 def patch_draft(*, draft_id: UUID, patch: Mapping[str, object], now: datetime) -> SkillDraft:
-    """Set fields of a draft, which may stay incomplete.
-
-    Raises:
-        DraftNotFound: the owner has no such draft in editing.
-        PayloadInvalid: a field is unknown or wrong; nothing was changed.
-    """
+    """Set fields of a draft, which may stay incomplete. Raises DraftNotFound, PayloadInvalid."""
     draft = _lock_draft(draft_id)
     return _write_draft(draft, merge_patch(draft.payload, patch), now)
 
@@ -94,16 +84,8 @@ def apply_template_to_draft(*, draft_id: UUID, template: str, now: datetime) -> 
 def save_draft(*, draft_id: UUID, over_newer: bool = False, now: datetime) -> SkillVersion:
     """Save a draft as a version or a new skill.
 
-    A draft without changes makes no version.
-
-    Args:
-        over_newer: also if the skill got another version since the draft was begun.
-
-    Raises:
-        DraftNotFound: the owner has no such draft in editing.
-        PayloadInvalid: something is missing or wrong, or a model is not allowed.
-        DraftOutdated: the skill has a newer version.
-        SkillNameTaken: another skill has that name.
+    A draft without changes makes no version. `over_newer`: also if the skill got a newer version meanwhile.
+    Raises DraftNotFound, PayloadInvalid (also for a model that is not allowed), DraftOutdated, SkillNameTaken.
     """
     draft = _lock_draft(draft_id)
     payload = parse_payload(draft.payload)
@@ -196,11 +178,7 @@ def _create_skill(payload: SkillPayload, now: datetime) -> SkillVersion:
     try:
         with transaction.atomic():
             skill = Skill.objects.create(
-                name=payload.name,
-                trading_style=payload.trading_style,
-                latest_version=1,
-                created_at=now,
-                updated_at=now,
+                name=payload.name, trading_style=payload.trading_style, latest_version=1, created_at=now, updated_at=now
             )
     except IntegrityError as error:
         raise SkillNameTaken(f"You have a skill named {payload.name} already. Choose another name.") from error

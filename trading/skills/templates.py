@@ -62,11 +62,7 @@ _TREND_BREAKOUT: Final[Json] = {
         ),
         "exit": "A 4-hour close beyond the opposite extreme of the last 20 bars, or the stop at two average ranges.",
         "risk_management": "Risk at most 0.5 % of equity to the stop. Move the stop to entry after one average range.",
-        "avoid": [
-            "No entry in a chop regime",
-            "No entry more than one bar after the breakout",
-            "Never widen a stop",
-        ],
+        "avoid": ["No entry in a chop regime", "No entry more than one bar after the breakout", "Never widen a stop"],
     },
     "context": {
         "symbols": ["BTC", "ETH", "SOL"],
@@ -116,11 +112,7 @@ TEMPLATES: Final[dict[str, Json]] = {
 
 
 def apply_template(payload: Mapping[str, object], name: str) -> Json:
-    """Return a payload filled from a template; keep its name.
-
-    Raises:
-        TemplateUnknown: there is none of that name.
-    """
+    """Return a payload filled from a template; keep its name. Raises TemplateUnknown."""
     if name not in TEMPLATES:
         raise TemplateUnknown(f"There is no template {name}. Take one of {', '.join(TEMPLATES)}.")
     patch = TEMPLATES[name]

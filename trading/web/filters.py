@@ -184,17 +184,6 @@ class CompareForm(forms.Form):
         return (int(old), int(new)) if text else None
 
 
-class ExportForm(forms.Form):
-    """In which shape a file is written."""
-
-    format = forms.ChoiceField(required=False, choices=[("csv", "CSV"), ("json", "JSON")])
-
-    def get_shape(self) -> str:
-        """Return the shape; CSV for anything that is none."""
-        self.is_valid()
-        return self.cleaned_data.get("format") or "csv"
-
-
 class BacktestRangeForm(forms.Form):
     """The range whose bars are counted while typing."""
 

@@ -96,8 +96,7 @@ class BacktestForm(forms.Form):
     """A backtest to start; days are UTC and inclusive."""
 
     skill = forms.ChoiceField(
-        label="Skill",
-        error_messages={"required": "Choose a skill.", "invalid_choice": "You have no such skill."},
+        label="Skill", error_messages={"required": "Choose a skill.", "invalid_choice": "You have no such skill."}
     )
     first_day = DayField(label="First day (UTC)")
     last_day = DayField(label="Last day (UTC)")

@@ -1,3 +1,5 @@
+"""Addresses of the trading pages."""
+
 from django.urls import path
 
 from trading.web.views import account, backtests, calendar, deployments, drafts, ledger, skills

@@ -1,3 +1,5 @@
+"""The signed-in user."""
+
 from rest_framework import serializers
 
 from trading.models import Trader

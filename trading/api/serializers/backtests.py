@@ -1,3 +1,5 @@
+"""Backtests."""
+
 from typing import Any
 
 from rest_framework import serializers

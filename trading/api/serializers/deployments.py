@@ -1,3 +1,5 @@
+"""Deployments, decisions, lessons and commands."""
+
 from rest_framework import serializers
 
 from config.lib.rest.views import InputSerializer, PageQuery

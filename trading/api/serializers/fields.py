@@ -64,10 +64,7 @@ class RowSerializer(serializers.ModelSerializer[Any]):
 class PastField(serializers.DateTimeField):
     """An instant of something that has happened, in ISO 8601; UTC unless it says otherwise."""
 
-    default_error_messages: ClassVar = {
-        "early": "This lies before the year 2000.",
-        "ahead": "This lies in the future.",
-    }
+    default_error_messages: ClassVar = {"early": "This lies before the year 2000.", "ahead": "This lies in the future."}
 
     def to_internal_value(self, value: Any) -> datetime:
         """Read the instant. Raises ValidationError."""

@@ -1,3 +1,5 @@
+"""Fills and ticks that another program pushes."""
+
 from decimal import Decimal
 from typing import Any, Final
 

@@ -1,3 +1,5 @@
+"""Skills, versions and drafts."""
+
 from rest_framework import serializers
 
 from config.lib.rest.views import InputSerializer, PageQuery

@@ -1,3 +1,5 @@
+"""Trades and the calendar."""
+
 from rest_framework import serializers
 
 from config.lib.rest.views import InputSerializer, PageQuery

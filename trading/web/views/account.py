@@ -1,3 +1,5 @@
+"""Profile, experience tier, API tokens and theme."""
+
 from uuid import UUID
 
 from django.contrib import messages

@@ -12,7 +12,6 @@ from config.lib.owned import owned
 from config.lib.paging import Page
 from config.lib.streaming import streamed
 from config.lib.web import AuthedRequest
-from trading.web.filters import ExportForm
 
 Row = TypeVar("Row", bound=Model)
 
@@ -27,7 +26,7 @@ def export_rows(
     writers: Mapping[str, Callable[[Iterator[Row]], Iterator[str]]],
 ) -> HttpResponseBase:
     """Send rows as CSV or JSON, as the address asks; `read` returns the page after a cursor."""
-    shape = ExportForm(request.GET).get_shape()
+    shape = "json" if request.GET.get("format") == "json" else "csv"
     filename = f"keel-{noun}-{timezone.now():%Y-%m-%d}.{shape}"
     lines = writers[shape](_iter_rows(request.user, read))
     return streamed(request, lines, content_type=CONTENT_TYPES[shape], filename=filename)

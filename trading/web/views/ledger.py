@@ -85,9 +85,5 @@ def _build_filters(query: QueryDict) -> TradeFilterForm:
         run_id = None
     choices = list_trade_choices(run_id=run_id)
     return TradeFilterForm(
-        query,
-        skills=choices.skills,
-        deployments=choices.deployments,
-        symbols=choices.symbols,
-        runs=choices.runs,
+        query, skills=choices.skills, deployments=choices.deployments, symbols=choices.symbols, runs=choices.runs
     )
