@@ -24,15 +24,12 @@ class LookOnlyAdmin(admin.ModelAdmin):
     """A read-only admin: only services change facts, and they log events."""
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Refuse."""
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Refuse."""
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Refuse."""
         return False
 
 
@@ -84,8 +81,6 @@ class UserFactAdmin(LookOnlyAdmin):
 
 @admin.register(MemoryEvent)
 class MemoryEventAdmin(LookOnlyAdmin):
-    """The undo log."""
-
     list_display = ("created_at", "kind", "user", "before", "after", "place", "batch_id", "undone_at")
     list_filter = (
         "kind",
@@ -100,8 +95,6 @@ class MemoryEventAdmin(LookOnlyAdmin):
 
 @admin.register(FactLink)
 class FactLinkAdmin(LookOnlyAdmin):
-    """Links between facts."""
-
     list_display = ("from_fact", "relation", "to_fact", "user", "created_at")
     list_filter = ("relation",)
     list_select_related = ("user", "from_fact", "to_fact")

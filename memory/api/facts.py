@@ -39,8 +39,6 @@ Act = Callable[..., FactWrite]
 
 
 class FactsView(ApiView):
-    """The facts."""
-
     @extend_schema(
         operation_id="list_facts", tags=["facts"], parameters=[FactQuery], responses=page_serializer(FactSerializer)
     )
@@ -70,8 +68,6 @@ class FactsView(ApiView):
 
 
 class RecallView(ApiView):
-    """Recall of facts."""
-
     @extend_schema(operation_id="recall_facts", tags=["facts"], parameters=[RecallQuery], responses=RecalledSerializer)
     def get(self, request: ApiRequest) -> Response:
         """Find current facts by words and by meaning, best first. Facts that no prompt carries are included."""
@@ -107,8 +103,6 @@ class FactView(ApiView):
 
 
 class HistoryView(ApiView):
-    """The versions of a fact."""
-
     @extend_schema(operation_id="list_fact_history", tags=["facts"], responses=FactsSerializer)
     def get(self, request: ApiRequest, fact_id: UUID) -> Response:
         """List all versions of a fact, oldest first."""
@@ -121,7 +115,6 @@ class ActView(ApiView):
     act: ClassVar[Act]
 
     def post(self, request: ApiRequest, fact_id: UUID) -> Response:
-        """Do it."""
         with owned_tx(request.user):
             written = type(self).act(fact_id=fact_id, now=timezone.now())
         return Response(WrittenSerializer(written).data)
@@ -142,8 +135,6 @@ RestoreView = _make_act_view("restore", services.restore_fact)
 
 
 class LinksView(ApiView):
-    """The links of a fact."""
-
     @extend_schema(operation_id="list_links", tags=["facts"], responses=LinksSerializer)
     def get(self, request: ApiRequest, fact_id: UUID) -> Response:
         """List the links of a fact to believed facts."""
@@ -169,8 +160,6 @@ class LinksView(ApiView):
 
 
 class LinkView(ApiView):
-    """One link."""
-
     @extend_schema(operation_id="unlink_facts", tags=["facts"], responses=EventSerializer)
     def delete(self, request: ApiRequest, link_id: UUID) -> Response:
         """Remove a link."""

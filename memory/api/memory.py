@@ -35,8 +35,6 @@ from memory.models import MemoryEvent
 
 
 class EventsView(ApiView):
-    """The undo log."""
-
     @extend_schema(
         operation_id="list_memory_events",
         tags=["memory"],
@@ -51,8 +49,6 @@ class EventsView(ApiView):
 
 
 class UndoView(ApiView):
-    """Undo of a write."""
-
     @extend_schema(operation_id="undo_memory_event", tags=["memory"], request=None, responses=EventSerializer)
     def post(self, request: ApiRequest, event_id: UUID) -> Response:
         """Undo one write; a second time changes nothing."""
@@ -62,8 +58,6 @@ class UndoView(ApiView):
 
 
 class UndoBatchView(ApiView):
-    """Undo of a batch."""
-
     @extend_schema(operation_id="undo_memory_batch", tags=["memory"], request=None, responses=EventsSerializer)
     def post(self, request: ApiRequest, batch_id: UUID) -> Response:
         """Undo all writes of a batch, or none."""
@@ -73,8 +67,6 @@ class UndoBatchView(ApiView):
 
 
 class BlockView(ApiView):
-    """The memory block of prompts."""
-
     @extend_schema(operation_id="get_memory_block", tags=["memory"], parameters=[BlockQuery], responses=BlockSerializer)
     def get(self, request: ApiRequest) -> Response:
         """Return the block of an assistant's next chat."""
@@ -83,8 +75,6 @@ class BlockView(ApiView):
 
 
 class DocumentView(ApiView):
-    """The memory document."""
-
     max_body_bytes = 4 * MAX_DOCUMENT
 
     @extend_schema(operation_id="export_memory", tags=["memory"], responses=DocumentInput)
@@ -103,8 +93,6 @@ class DocumentView(ApiView):
 
 
 class ListView(ApiView):
-    """Import of a plain list."""
-
     max_body_bytes = 4 * MAX_DOCUMENT
 
     @extend_schema(operation_id="import_fact_list", tags=["memory"], request=ListInput, responses=ImportedSerializer)
@@ -117,8 +105,6 @@ class ListView(ApiView):
 
 
 class SwitchesView(ApiView):
-    """The switches of memory."""
-
     @extend_schema(operation_id="get_memory_switches", tags=["memory"], responses=SwitchesSerializer)
     def get(self, request: ApiRequest) -> Response:
         """Return the switches."""

@@ -18,8 +18,6 @@ from memory.facts.places import add_place, list_places, remove_place
 
 
 class PlacesView(ApiView):
-    """The places."""
-
     @extend_schema(operation_id="list_places", tags=["places"], responses=PlacesSerializer)
     def get(self, request: ApiRequest) -> Response:
         """List all places, by name."""
@@ -41,8 +39,6 @@ class PlacesView(ApiView):
 
 
 class PlaceView(ApiView):
-    """One place."""
-
     @extend_schema(operation_id="remove_place", tags=["places"], responses=PlaceWrittenSerializer)
     def delete(self, request: ApiRequest, place_id: UUID) -> Response:
         """Remove a place; undoing the event restores it."""

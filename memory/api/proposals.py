@@ -20,8 +20,6 @@ from memory.models import MemoryProposal
 
 
 class ProposalsView(ApiView):
-    """The proposals."""
-
     @extend_schema(
         operation_id="list_proposals",
         tags=["proposals"],
@@ -41,7 +39,6 @@ class DecideView(ApiView):
     decide: ClassVar[Callable[..., MemoryProposal]]
 
     def post(self, request: ApiRequest, proposal_id: UUID) -> Response:
-        """Decide."""
         with owned_tx(request.user):
             proposal = type(self).decide(proposal_id=proposal_id, now=timezone.now())
         return Response(ProposalSerializer(proposal).data)

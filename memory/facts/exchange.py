@@ -19,7 +19,7 @@ from memory.facts.limits import enforce_token_limit
 from memory.facts.places import parse_place
 from memory.facts.review import propose_fact
 from memory.facts.schemas import MAX_DOCUMENT, MAX_ITEMS, SCHEMA_VERSION, DocumentFact, DocumentPlace, MemoryDocument
-from memory.facts.versions import LogEntry, Origin, insert_version, lock_memory, log_event
+from memory.facts.versions import Origin, insert_version, lock_memory, log_event
 from memory.models import (
     ArchivedReason,
     Confidence,
@@ -126,8 +126,8 @@ class _DocumentImport:
         row = self._insert(fact, content)
         if fact.is_active:
             self._words.add(key)
-        entry = LogEntry(after=row, detail={} if fact.is_active else {"is_ended": True})
-        log_event(EventKind.IMPORT, entry, origin=self.origin, now=self.now)
+        detail = {} if fact.is_active else {"is_ended": True}
+        log_event(EventKind.IMPORT, after=row, detail=detail, origin=self.origin, now=self.now)
         return True
 
     def _insert(self, fact: DocumentFact, content: str) -> UserFact:
@@ -168,7 +168,7 @@ class _DocumentImport:
             for conversation, message, moment in _iter_mentions(place)
         )
         detail = {"before": None, "updated_at": None, "stamp": row.updated_at.isoformat()}
-        log_event(EventKind.PLACE, LogEntry(place=row, detail=detail), origin=self.origin, now=self.now)
+        log_event(EventKind.PLACE, place=row, detail=detail, origin=self.origin, now=self.now)
         return True
 
 

@@ -1,6 +1,6 @@
 """The history of a fact: its versions, events and word changes."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from difflib import SequenceMatcher
 from uuid import UUID
@@ -26,13 +26,14 @@ class HistoryEntry:
 
     at: datetime
     label: str
-    version: UserFact | None  # the version written then, or None
-    words: list[WordRun]  # difference to the version before; empty for the first one and for equal words
-    changes: list[tuple[str, str, str]]  # other changes: name, before, after
-    merged_into: UserFact | None
-    conversation_id: UUID | None
-    message_id: int | None
-    undone_at: datetime | None
+    version: UserFact | None = None  # the version written then, or None
+    # The difference to the version before; empty for the first one and for equal words.
+    words: list[WordRun] = field(default_factory=list)
+    changes: list[tuple[str, str, str]] = field(default_factory=list)  # other changes: name, before, after
+    merged_into: UserFact | None = None
+    conversation_id: UUID | None = None
+    message_id: int | None = None
+    undone_at: datetime | None = None
 
 
 def list_versions(lineage: UUID) -> list[UserFact]:
@@ -87,7 +88,6 @@ def _version_entry(version: UserFact, before: UserFact | None, event: MemoryEven
         version=version,
         words=[] if before is None or same_words else list_word_changes(before.content, version.content),
         changes=[] if before is None else _list_changes(before, version),
-        merged_into=None,
         conversation_id=event.conversation_id if event else None,
         message_id=event.message_id if event else None,
         undone_at=event.undone_at if event else None,
@@ -98,9 +98,6 @@ def _act_entry(event: MemoryEvent) -> HistoryEntry:
     return HistoryEntry(
         at=event.created_at,
         label=event.get_kind_display(),
-        version=None,
-        words=[],
-        changes=[],
         merged_into=event.after if event.kind == EventKind.MERGE else None,
         conversation_id=event.conversation_id,
         message_id=event.message_id,

@@ -12,7 +12,7 @@ from django.db.models.functions import Length
 
 from config.lib.owned import owner_id
 from memory.facts.document import count_document_tokens, count_fact_tokens
-from memory.facts.versions import LogEntry, Origin, archive_version, log_event
+from memory.facts.versions import Origin, archive_version, log_event
 from memory.models import ArchivedReason, EventKind, Place, PlaceMention, UserFact
 
 logger = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ def enforce_token_limit(*, now: datetime, is_dry_run: bool = False, batch_id: UU
     if evicted and not is_dry_run:
         for fact in evicted:
             archive_version(fact, ArchivedReason.EVICTED, now)
-            log_event(EventKind.EVICT, LogEntry(before=fact), origin=Origin(batch_id=batch_id), now=now)
+            log_event(EventKind.EVICT, before=fact, origin=Origin(batch_id=batch_id), now=now)
         logger.warning(
             "Evicted %d facts for user %s due to token limit: %s",
             len(evicted),

@@ -9,7 +9,7 @@ from django.db.models import Count, Max
 
 from config.lib.text import one_line
 from memory.facts.limits import enforce_token_limit
-from memory.facts.versions import PAGE, FactNotFound, LogEntry, Origin, lock_memory, log_event, refuse_when_paused
+from memory.facts.versions import PAGE, FactNotFound, Origin, lock_memory, log_event, refuse_when_paused
 from memory.models import (
     EventKind,
     MemoryEvent,
@@ -53,7 +53,7 @@ def add_place(
         place.save(update_fields=["name", "notes", "removed_at", "updated_at"])
     detail = {**before, "stamp": place.updated_at.isoformat(), "mention": _add_mention(place, origin, now)}
     enforce_token_limit(now=now, batch_id=origin.batch_id)
-    return PlaceWrite(place, log_event(EventKind.PLACE, LogEntry(place=place, detail=detail), origin=origin, now=now))
+    return PlaceWrite(place, log_event(EventKind.PLACE, place=place, detail=detail, origin=origin, now=now))
 
 
 def mention_place(*, place_id: str, origin: Origin, now: datetime) -> PlaceWrite:
@@ -66,8 +66,8 @@ def mention_place(*, place_id: str, origin: Origin, now: datetime) -> PlaceWrite
     mention = _add_mention(place, origin, now)
     if mention is None:
         return PlaceWrite(place, None)
-    entry = LogEntry(place=place, detail={"mention": mention})
-    return PlaceWrite(place, log_event(EventKind.MENTION, entry, origin=origin, now=now))
+    event = log_event(EventKind.MENTION, place=place, detail={"mention": mention}, origin=origin, now=now)
+    return PlaceWrite(place, event)
 
 
 def remove_place(*, id: UUID, now: datetime) -> PlaceWrite:
@@ -80,7 +80,7 @@ def remove_place(*, id: UUID, now: datetime) -> PlaceWrite:
     place.removed_at, place.updated_at = now, _next_update(place, now)
     place.save(update_fields=["removed_at", "updated_at"])
     detail = {**before, "stamp": place.updated_at.isoformat()}
-    return PlaceWrite(place, log_event(EventKind.PLACE, LogEntry(place=place, detail=detail), origin=PAGE, now=now))
+    return PlaceWrite(place, log_event(EventKind.PLACE, place=place, detail=detail, origin=PAGE, now=now))
 
 
 def parse_place(*, place_id: str, name: str, notes: str | None) -> dict[str, str]:

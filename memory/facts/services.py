@@ -19,7 +19,6 @@ from memory.facts.versions import (
     FactChanged,
     FactNotFound,
     FactWrite,
-    LogEntry,
     Origin,
     add_tombstone,
     archive_version,
@@ -99,7 +98,7 @@ def remember_fact(
             origin=origin,
         )
         enforce_token_limit(now=now, batch_id=origin.batch_id)
-        return FactWrite(fact, log_event(EventKind.SAVE, LogEntry(after=fact), origin=origin, now=now))
+        return FactWrite(fact, log_event(EventKind.SAVE, after=fact, origin=origin, now=now))
     tags = {"topic": tag, "category": kind if category or tag else "", "body": body}
     return _remember_again(known, text, tags, confidence=confidence, source=source, origin=origin, now=now)
 
@@ -159,8 +158,10 @@ def confirm_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> Fact
     fact = get_believed(fact_id)
     if fact.last_confirmed_at is not None and fact.last_confirmed_at >= now:
         return FactWrite(fact, None)
-    entry = LogEntry(before=fact, after=fact, previous_confirmed_at=fact.last_confirmed_at)
-    event = log_event(EventKind.CONFIRM, entry, origin=origin, now=now)
+    previous = fact.last_confirmed_at
+    event = log_event(
+        EventKind.CONFIRM, before=fact, after=fact, previous_confirmed_at=previous, origin=origin, now=now
+    )
     fact.last_confirmed_at = now
     fact.save(update_fields=["last_confirmed_at"])
     return FactWrite(fact, event)
@@ -205,9 +206,7 @@ def delete_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> FactW
     if last.trashed_at is not None:
         return FactWrite(last, None)
     if last.is_archived:
-        event = log_event(
-            EventKind.DELETE, LogEntry(before=last, detail={"was_archived": True}), origin=origin, now=now
-        )
+        event = log_event(EventKind.DELETE, before=last, detail={"was_archived": True}, origin=origin, now=now)
         add_tombstone(last, event, now)
         written = FactWrite(last, event)
     else:
@@ -233,8 +232,8 @@ def restore_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> Fact
         return FactWrite(twin, None) if is_valid_at(twin, now) else revalidate_fact(twin, now, origin=origin, now=now)
     fact = revive_version(last, values=last, valid_from=last.valid_from, now=now)
     detail = {} if last.trashed_at is None else {"trashed_at": last.trashed_at.isoformat()}
-    entry = LogEntry(before=last, after=fact, detail=detail)
-    return FactWrite(fact, log_event(EventKind.RESTORE, entry, origin=origin, now=now))
+    event = log_event(EventKind.RESTORE, before=last, after=fact, detail=detail, origin=origin, now=now)
+    return FactWrite(fact, event)
 
 
 def merge_facts(*, fact_id: UUID, into_id: UUID, origin: Origin = PAGE, now: datetime) -> FactWrite:
@@ -262,7 +261,8 @@ def link_facts(*, from_id: str, to_id: str, relation: str, origin: Origin = PAGE
         raise LinkRefused("A fact cannot be linked to itself.")
     if FactLink.objects.filter(**ends, relation=label).exists():
         return None
-    event = log_event(EventKind.LINK, _link_entry(**ends, relation=label), origin=origin, now=now)
+    detail = _describe_link(**ends, relation=label)
+    event = log_event(EventKind.LINK, after=ends["from_fact"], detail=detail, origin=origin, now=now)
     FactLink.objects.create(**ends, relation=label, event=event, created_at=now)
     return event
 
@@ -273,10 +273,10 @@ def unlink_facts(*, link_id: UUID, now: datetime) -> MemoryEvent:
     link = FactLink.objects.select_related("from_fact", "to_fact").filter(pk=link_id).first()
     if link is None:
         raise FactNotFound("There is no such link.")
-    entry = _link_entry(from_fact=link.from_fact, to_fact=link.to_fact, relation=link.relation)
-    entry.detail["event"] = str(link.event_id or "")
+    detail = _describe_link(from_fact=link.from_fact, to_fact=link.to_fact, relation=link.relation)
+    detail["event"] = str(link.event_id or "")
     link.delete()
-    return log_event(EventKind.UNLINK, entry, origin=PAGE, now=now)
+    return log_event(EventKind.UNLINK, after=link.from_fact, detail=detail, origin=PAGE, now=now)
 
 
 def set_switches(*, uses_facts: bool | None = None, learns: bool | None = None) -> MemorySwitches:
@@ -330,13 +330,13 @@ def _uuid_or_none(text: str) -> UUID | None:
 
 def _end_fact(fact: UserFact, reason: str, kind: EventKind, *, origin: Origin, now: datetime) -> FactWrite:
     archive_version(fact, reason, now)
-    event = log_event(kind, LogEntry(before=fact), origin=origin, now=now)
+    event = log_event(kind, before=fact, origin=origin, now=now)
     add_tombstone(fact, event, now)
     return FactWrite(fact, event)
 
 
-def _link_entry(*, from_fact: UserFact, to_fact: UserFact, relation: str) -> LogEntry:
-    return LogEntry(after=from_fact, detail={"from": str(from_fact.pk), "to": str(to_fact.pk), "relation": relation})
+def _describe_link(*, from_fact: UserFact, to_fact: UserFact, relation: str) -> dict[str, str]:
+    return {"from": str(from_fact.pk), "to": str(to_fact.pk), "relation": relation}
 
 
 def _remember_again(

@@ -4,7 +4,7 @@ Only modules that write memory use it, inside `owned_tx(user)` and under `lock_m
 a new row on the same lineage replaces it.
 """
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from http import HTTPStatus
 from typing import Any, Final
@@ -72,17 +72,6 @@ class FactWrite:
 
     fact: UserFact
     event: MemoryEvent | None
-
-
-@dataclass(frozen=True, slots=True)
-class LogEntry:
-    """The rows and details of an event."""
-
-    before: UserFact | None = None
-    after: UserFact | None = None
-    place: Place | None = None
-    detail: dict[str, Any] = field(default_factory=dict)
-    previous_confirmed_at: datetime | None = None
 
 
 PAGE: Final = Origin()
@@ -176,7 +165,7 @@ def supersede_version(
     if values["valid_until"] is not None and values["valid_until"] <= values["valid_from"]:
         values["valid_until"] = None
     new = insert_version(now=now, origin=origin, supersedes=old, **values)
-    return FactWrite(new, log_event(kind, LogEntry(before=old, after=new), origin=origin, now=now))
+    return FactWrite(new, log_event(kind, before=old, after=new, origin=origin, now=now))
 
 
 def merge_versions(old: UserFact, into: UserFact, *, origin: Origin, now: datetime) -> FactWrite:
@@ -184,7 +173,7 @@ def merge_versions(old: UserFact, into: UserFact, *, origin: Origin, now: dateti
     archive_version(old, ArchivedReason.MERGED, now)
     if not is_valid_at(into, now):
         into = revalidate_fact(into, max(now, old.valid_from), origin=origin, now=now).fact
-    event = log_event(EventKind.MERGE, LogEntry(before=old, after=into), origin=origin, now=now)
+    event = log_event(EventKind.MERGE, before=old, after=into, origin=origin, now=now)
     _copy_links(old, into, event)
     return FactWrite(into, event)
 
@@ -220,22 +209,30 @@ def revive_version(last: UserFact, *, values: UserFact, valid_from: datetime, no
     return insert_version(now=now, origin=PAGE, **{**inherited, "supersedes": last, "valid_from": valid_from})
 
 
-def log_event(kind: EventKind, entry: LogEntry, *, origin: Origin, now: datetime) -> MemoryEvent:
-    """Log a write so that it can be undone."""
-    row = entry.before or entry.after
-    assert row is not None or entry.place is not None, "an event is about a fact or a place"
+def log_event(
+    kind: EventKind,
+    *,
+    before: UserFact | None = None,
+    after: UserFact | None = None,
+    place: Place | None = None,
+    origin: Origin,
+    now: datetime,
+    **more: Any,
+) -> MemoryEvent:
+    """Log a write so that it can be undone; `more` are other columns of the event."""
+    row = before or after
+    assert row is not None or place is not None, "an event is about a fact or a place"
     return MemoryEvent.objects.create(
         kind=kind,
         lineage=row.lineage if row is not None else None,
-        before=entry.before,
-        after=entry.after,
-        place=entry.place,
-        detail=entry.detail,
-        previous_confirmed_at=entry.previous_confirmed_at,
+        before=before,
+        after=after,
+        place=place,
         conversation_id=origin.conversation_id,
         message_id=origin.message_id,
         batch_id=origin.batch_id,
         created_at=now,
+        **more,
     )
 
 

@@ -13,7 +13,6 @@ from config.lib.fields import content_key
 from memory.facts.limits import enforce_token_limit
 from memory.facts.versions import (
     FactWrite,
-    LogEntry,
     Origin,
     digest_content,
     digest_topic,
@@ -71,7 +70,7 @@ def learn_fact(
     if target_id is None:
         fact = insert_version(content=text, topic=tag, category=kind, valid_from=now, now=now, origin=origin, **values)
         enforce_token_limit(now=now, batch_id=origin.batch_id)
-        return FactWrite(fact, log_event(EventKind.SAVE, LogEntry(after=fact), origin=origin, now=now))
+        return FactWrite(fact, log_event(EventKind.SAVE, after=fact, origin=origin, now=now))
     old = get_believed(target_id)
     if old.score is None or not is_valid_at(old, now):
         raise TrustRefused("What the user said outright is not replaced by what was extracted.")

@@ -79,7 +79,6 @@ class EditFactForm(FactForm):
     )
 
     def __init__(self, fact: UserFact, data: QueryDict | None = None) -> None:
-        """Show the values of `fact`, or the typed ones."""
         initial = {name: getattr(fact, name) for name in ("content", "topic", "category", "summary")}
         # Several forms may be open on one page, so the ids contain the fact's id.
         super().__init__(data, initial={**initial, "detail": fact.body}, auto_id=f"edit-{fact.pk}-%s")

@@ -10,7 +10,6 @@ class Command(SweepCommand):
     summary = "{touched} merges proposed, to {users} users"
 
     def sweep(self, now: datetime, is_dry_run: bool) -> int:
-        """Propose one user's merges."""
         pairs = propose_merges(now=now, is_dry_run=is_dry_run)
         for old, into in pairs:
             self.say(f"{old} into {into}", fact_id=old, into_id=into)

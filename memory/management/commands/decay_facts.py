@@ -10,7 +10,6 @@ class Command(SweepCommand):
     summary = "{touched} facts faded, of {users} users"
 
     def sweep(self, now: datetime, is_dry_run: bool) -> int:
-        """Report one user's faded facts."""
         faded = report_faded_facts(now=now, is_dry_run=is_dry_run)
         for fact in faded:
             # Command output ends up in logs, so do not print the text.

@@ -11,7 +11,6 @@ class Command(SweepCommand):
     summary = "{touched} facts evicted, of {users} users"
 
     def sweep(self, now: datetime, is_dry_run: bool) -> int:
-        """Evict one user's facts over the limit."""
         lock_memory()
         evicted = enforce_token_limit(now=now, is_dry_run=is_dry_run)
         for fact_id in evicted:

@@ -12,7 +12,6 @@ class Command(KeelCommand):
     help = "Print a user's memory document, as JSON."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
-        """Add the user."""
         add_user_argument(parser)
 
     def run(self, *, user: str, **options: Any) -> None:

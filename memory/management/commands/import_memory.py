@@ -14,7 +14,6 @@ class Command(KeelCommand):
     help = "Bring in a memory document; with --list a plain list of facts, which the user then accepts or dismisses."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
-        """Add the user and the file."""
         add_user_argument(parser)
         parser.add_argument("--list", action="store_true", dest="is_list", help="the file is a list, one fact a line")
         parser.add_argument("file", metavar="FILE", help="the file, or - for the standard input")

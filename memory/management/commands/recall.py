@@ -12,7 +12,6 @@ class Command(KeelCommand):
     help = "Search what Keel knows about a user, by words and by meaning, best first."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
-        """Add the user, the limit and the query."""
         add_user_argument(parser)
         parser.add_argument(
             "--limit", type=_parse_limit, default=10, metavar="N", help=f"1 to {MAX_RECALLED}, by default 10"
@@ -20,7 +19,6 @@ class Command(KeelCommand):
         parser.add_argument("query", metavar="QUERY", nargs="+", help="any of its words counts")
 
     def run(self, *, user: str, limit: int, query: list[str], **options: Any) -> None:
-        """Print the facts found, one a line."""
         found = recall_for_user(user_by_email(user).pk, query=" ".join(query), limit=limit, now=timezone.now())
         for row in found.rows:
             self._print_fact(row)
