@@ -1,4 +1,4 @@
-"""The demo's trading: a simulated market, two skills that run on it, and the record they have made by now.
+"""The demo's record: a simulated market and two skills.
 
 Nothing is made up but the market: the skills come of the services, and every trade, lesson and number of the same
 ticks, backtest and reflections as anybody's, decided by the offline model.
@@ -48,7 +48,7 @@ _EVERY_TICKS: Final = 20  # progress is told
 
 @dataclass(frozen=True, slots=True)
 class Lengths:
-    """How far back the demo goes. All of it is played when the demo is made."""
+    """How far back the demo goes."""
 
     history: timedelta = HISTORY
     backtest: timedelta = timedelta(days=30)
@@ -61,7 +61,7 @@ ALL: Final = Lengths()
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """What was written before any of it was played, each claimed so that no worker takes it meanwhile."""
+    """The claimed backtest and deployments to play."""
 
     backtest_id: UUID
     deployment_ids: tuple[UUID, ...]
@@ -114,7 +114,7 @@ _NEWS: Final[list[tuple[float, str, list[str], float | None]]] = [
 
 
 def seed_demo(user_id: int, *, clock: Clock, report: Report = lambda _: None, lengths: Lengths = ALL) -> dict[str, int]:
-    """Give a new user the demo's skills and their record up to now; return how many of what.
+    """Create the demo's skills and record; return the counts.
 
     Does nothing for a user who has skills already. Opens its own doors.
     """
@@ -163,13 +163,13 @@ def _publish_news(now: datetime) -> None:
 
 
 def _find_breakout_seed(now: datetime) -> int:
-    """Return the first seed of whose market a symbol has just left its range upwards: there is a position to show."""
+    """Return the first seed with a breakout at the end."""
     seeds = islice(count(SEED), _SEEDS_TRIED)
     return next((seed for seed in seeds if any(_breaks_out(symbol, seed, now) for symbol in SYMBOLS)), SEED)
 
 
 def _breaks_out(symbol: str, seed: int, now: datetime) -> bool:
-    """Tell whether a breakout skill on bars of four hours would have bought in the last day, and still hold.
+    """Tell whether a four-hour breakout skill would hold now.
 
     There are two bars at least to buy at: at one of them it may have been busy with another symbol.
     """
@@ -190,7 +190,7 @@ def _holds_since(bars: list[Bar], entry: int) -> bool:
 
 
 def _make_skills(now: datetime, lengths: Lengths, *, is_played: bool) -> _Made | None:
-    """Write the skills and the draft, and what is to be played; the owner is in scope."""
+    """Write the demo's skills, draft, backtest and deployments."""
     breakout = _save_skill("trend_breakout", _BREAKOUT, now - lengths.breakout - timedelta(days=9))
     again = start_draft(skill_id=breakout.skill_id, now=now - lengths.breakout - timedelta(days=1))
     patch_draft(draft_id=again.pk, patch=_BREAKOUT_AGAIN, now=again.created_at)
@@ -229,7 +229,7 @@ def _save_skill(template: str, patch: dict[str, Any], now: datetime) -> SkillVer
 
 
 def _play_deployment(deployment_id: UUID, lease: UUID, *, user_id: int, ask: Ask, clock: Clock, report: Report) -> None:
-    """Do the ticks of a deployment from its beginning up to now, lessons and all; then the worker goes on with it."""
+    """Play a deployment's ticks and reflections up to now."""
     with owned(user_id):
         deployment = get_deployment(deployment_id)
         name, began = deployment.skill.name, deployment.created_at
@@ -259,5 +259,5 @@ def _play_backtest(made: _Made, *, user_id: int, ask: Ask, clock: Clock, report:
 
 
 def _is_offline(payload: SkillPayload) -> bool:
-    """Tell whether lessons cost nothing: a backtest asks for many."""
+    """Tell whether reflection uses the offline model."""
     return list_reflection_models(payload) == [settings.OFFLINE_MODEL]

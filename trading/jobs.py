@@ -1,4 +1,4 @@
-"""What trading does by the clock; each is a command, too."""
+"""Scheduled jobs of trading; each is also a command."""
 
 from collections import Counter
 from datetime import datetime, timedelta
@@ -14,7 +14,7 @@ from trading.runs.due import run_due
 
 
 def reflect_due(now: datetime) -> str:
-    """Write the lessons that are due, of everybody.
+    """Run the due reflections of all users.
 
     Ends early when one fails: that one is tried again later, and the others do not wait for a model in vain.
     """
@@ -28,7 +28,7 @@ def reflect_due(now: datetime) -> str:
 
 
 def run_deployments(now: datetime) -> str:
-    """Do the ticks and the commands that are due, of everybody."""
+    """Run the due ticks and commands of all users."""
     ran = list(run_due(now, workers=settings.AGENT_WORKERS))
     if ran and all(one.has_failed for one in ran):
         raise RuntimeError("every deployment that was due failed")
@@ -41,13 +41,13 @@ def run_deployments(now: datetime) -> str:
 
 
 def run_backtests(now: datetime) -> str:
-    """Play the backtests that wait."""
+    """Run the waiting backtests."""
     outcomes = Counter(status for _, status in run_waiting_backtests(clock_from(now)))
     return ", ".join(f"{count} backtests {status}" for status, count in outcomes.items()) or "no backtest waits"
 
 
 def extend_simulation(now: datetime) -> str:
-    """Let the demo's market go on, where there is one."""
+    """Extend the simulated market, if there is one."""
     symbols = list_simulated_symbols()
     extended = extend_market(now=now, symbols=symbols)
     said = [f"{extended.bars.total()} bars simulated"] if extended.bars else []

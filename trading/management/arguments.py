@@ -1,4 +1,4 @@
-"""What commands about the market are given, checked before they begin."""
+"""Parse arguments of commands."""
 
 from argparse import ArgumentTypeError
 from datetime import datetime
@@ -18,7 +18,7 @@ def symbol_argument(text: str) -> str:
 
 
 def instant_argument(text: str) -> datetime:
-    """Return an instant of ISO 8601, in UTC unless it says otherwise."""
+    """Parse an ISO 8601 instant; default UTC."""
     try:
         return parse_instant(text)
     except ValueError as error:
@@ -26,7 +26,7 @@ def instant_argument(text: str) -> datetime:
 
 
 def intervals_argument(text: str) -> list[str]:
-    """Return the intervals of a list such as "1h,1d", or none for "none"."""
+    """Parse a list of intervals such as "1h,1d"."""
     names = [] if text == "none" else [name.strip() for name in text.split(",")]
     if unknown := [name for name in names if name not in INTERVALS]:
         raise ArgumentTypeError(f"{', '.join(unknown)} is none of {', '.join(INTERVALS)}")

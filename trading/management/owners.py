@@ -1,4 +1,4 @@
-"""Which deployment or skill a command was given, and whose it is."""
+"""Find the deployment, skill and owner of a command."""
 
 from uuid import UUID
 
@@ -18,7 +18,7 @@ def add_optional_user_argument(parser: CommandParser) -> None:
 
 
 def find_deployment_owner(deployment_id: UUID, *, email: str | None) -> AbstractBaseUser:
-    """Return whose the deployment is; with an address, of that user's alone. Raises DeploymentNotFound."""
+    """Return a deployment's owner. Raises DeploymentNotFound."""
     if email is not None:
         user = user_by_email(email)
         with owned(user):
@@ -34,7 +34,7 @@ def find_deployment_owner(deployment_id: UUID, *, email: str | None) -> Abstract
 
 
 def find_skill(name: str | None) -> Skill:
-    """Return a skill of the owner in scope by its name or id; without either, the only one.
+    """Return a skill by name or id, or the only one.
 
     Raises:
         SkillNotFound: there is no such skill, or more than one to choose from.

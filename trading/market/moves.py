@@ -1,4 +1,4 @@
-"""How prices moved around scheduled events, and what that means for a position. Pure."""
+"""Price moves around scheduled events. Pure."""
 
 from bisect import bisect_right
 from collections.abc import Iterable, Sequence
@@ -14,7 +14,7 @@ MIN_EVENTS: Final = 3  # below, no numbers (seed 000)
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """The end of a bar: when it was, how long the bar had lasted, and the price."""
+    """The end of a bar: instant, length, price."""
 
     at: datetime
     length: timedelta
@@ -23,7 +23,10 @@ class Close:
 
 @dataclass(frozen=True, slots=True)
 class Impact:
-    """What past events did; the numbers are None below three of them. Fractions of the price."""
+    """The impact of past events, as price fractions.
+
+    The numbers are None below three events.
+    """
 
     events: int
     median_abs_move_fraction: float | None
@@ -31,7 +34,9 @@ class Impact:
 
 
 def measure_move(closes: Sequence[Close], at: datetime, now: datetime) -> float | None:
-    """Return the move (a fraction) in the hour after an event; None if its window is not past or has holes.
+    """Return the move in the hour after an event.
+
+    A fraction; None if the hour is not over or lacks bars.
 
     From the close of the last bar that had ended when it happened, to that of the last one that ended an hour later.
     """
@@ -44,7 +49,7 @@ def measure_move(closes: Sequence[Close], at: datetime, now: datetime) -> float 
 
 
 def _last_close(closes: Sequence[Close], at: datetime) -> Close | None:
-    """Return the last close by an instant; None if a bar is missing between the two."""
+    """Return the last close by an instant, if complete."""
     number = bisect_right(closes, at, key=lambda close: close.at)
     if not number or at - closes[number - 1].at >= closes[number - 1].length:
         return None
@@ -52,7 +57,7 @@ def _last_close(closes: Sequence[Close], at: datetime) -> Close | None:
 
 
 def measure_impact(moves: Iterable[float | None], *, is_long: bool) -> Impact:
-    """Return what past events did to a side; unknown moves do not count."""
+    """Return the impact of known moves on a side."""
     known = [move for move in moves if move is not None]
     if len(known) < MIN_EVENTS:
         return Impact(len(known), None, None)

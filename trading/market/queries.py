@@ -1,4 +1,4 @@
-"""Reading the market at an instant: nothing that was not known then. It belongs to nobody."""
+"""The market as known at an instant; no owner."""
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ _FINE: Final = [name for name, length in INTERVALS.items() if length <= HOUR]  #
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """The last price that was known: the close of the newest bar that had ended."""
+    """The last known price: the newest closed bar's close."""
 
     at: datetime
     price: Decimal
@@ -31,7 +31,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """What a symbol does at an instant. None: there are not the bars to say."""
+    """A symbol's market at an instant; None: missing bars."""
 
     symbol: str
     at: datetime | None  # of the price
@@ -46,7 +46,7 @@ class Overview:
 
 
 def find_marks(symbols: Collection[str], now: datetime, tape: Tape = STORED) -> dict[str, Mark]:
-    """Return the last known price of each symbol that has bars, of any interval."""
+    """Return the last known price of each symbol."""
     marks: dict[str, Mark] = {}
     # Of bars that ended together the shortest counts.
     for bar in sorted(tape.newest_bars(symbols, now), key=lambda bar: INTERVALS[bar.interval]):
@@ -56,7 +56,10 @@ def find_marks(symbols: Collection[str], now: datetime, tape: Tape = STORED) -> 
 
 
 def get_regime(symbol: str, now: datetime, tape: Tape = STORED) -> Regime:
-    """Return the regime on the closed hourly bars; unknown if some are missing or the last is old (settled 33)."""
+    """Return the regime of closed hourly bars (settled 33).
+
+    Unknown if bars are missing or the last one is old.
+    """
     return _classify_hours(tape.last_bars(symbol, "1h", now, WARM_BARS), now)
 
 
@@ -80,7 +83,7 @@ def _closed_at(bar: Bar) -> datetime:
 
 
 def get_overview(symbol: str, now: datetime, tape: Tape = STORED) -> Overview:
-    """Return what a symbol does at an instant."""
+    """Return a symbol's market at an instant."""
     mark, hours = find_marks([symbol], now, tape).get(symbol), tape.last_bars(symbol, "1h", now, WARM_BARS)
     day = hours[-VOLATILITY_BARS - 1 :]
     closes = [float(bar.close) for bar in day] if len(day) > VOLATILITY_BARS and _is_whole(day, now) else []
@@ -101,7 +104,10 @@ def get_overview(symbol: str, now: datetime, tape: Tape = STORED) -> Overview:
 
 
 def list_symbols(limit: int) -> list[str]:
-    """Return the first symbols, by name, that there are bars of; a query each, which is one step into their index."""
+    """Return the first symbols with bars, by name.
+
+    One query each: a step into their index.
+    """
     symbols = Bar.objects.order_by("symbol").values_list("symbol", flat=True)
     found: list[str] = []
     while len(found) < limit and (following := symbols.filter(symbol__gt=found[-1] if found else "").first()):
@@ -112,7 +118,7 @@ def list_symbols(limit: int) -> list[str]:
 def list_news(
     symbols: Collection[str], *, since: datetime, now: datetime, limit: int, tape: Tape = STORED
 ) -> list[NewsItem]:
-    """Return the headlines about the symbols or the whole market, newest first; nothing published after `now`."""
+    """Return known headlines about symbols or all, newest first."""
     newest = sorted(tape.news(since, now), key=lambda item: item.published_at, reverse=True)
     return [item for item in newest if is_about(item.symbols, symbols)][:limit]
 
@@ -126,7 +132,7 @@ def list_events(
     min_importance: float = 0.0,
     tape: Tape = STORED,
 ) -> list[MarketEvent]:
-    """Return the events from `now` up to an instant, in order; without kinds or symbols, of all."""
+    """Return the events from `now` until an instant, in order."""
     return [
         event
         for event in tape.events(now, until)
@@ -137,12 +143,12 @@ def list_events(
 
 
 def is_about(named: Collection[str], symbols: Collection[str]) -> bool:
-    """Tell whether something that names these symbols (none: all of them) is about one of `symbols`."""
+    """Tell whether named symbols (none: all) include one of `symbols`."""
     return not named or not symbols or not set(named).isdisjoint(symbols)
 
 
 def list_past_moves(kind: str, symbol: str, now: datetime) -> list[float]:
-    """Return what a symbol did in the hour after each past event of a kind, as far as there are bars for it."""
+    """Return a symbol's known moves after past events."""
     events = MarketEvent.objects.filter(kind=kind, starts_at__lte=now - WINDOW).order_by("starts_at")
     instants = [event.starts_at for event in events if is_about(event.symbols, [symbol])]
     closes = _closes_around(symbol, instants)
@@ -156,7 +162,7 @@ def list_past_moves(kind: str, symbol: str, now: datetime) -> list[float]:
 
 
 def _closes_around(symbol: str, instants: Iterable[datetime]) -> dict[str, list[Close]]:
-    """Return the ends of the bars around each instant, by interval, in one query."""
+    """Return the closes around each instant, by interval."""
     windows = [Q(opened_at__range=(at - 2 * HOUR, at + WINDOW)) for at in instants]
     if not windows:
         return {}

@@ -1,4 +1,4 @@
-"""What kind of market it is: `regime_v1`, on closed one-hour bars. Pure."""
+"""The market regime `regime_v1` of closed hourly bars. Pure."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -44,7 +44,7 @@ class Candle:
 
 
 def classify_regime(candles: Sequence[Candle]) -> Regime:
-    """Return the regime at the end of the last candle; they are hourly, closed, in order and without holes."""
+    """Return the regime after the last hourly candle."""
     if len(candles) < WARM_BARS:
         return Regime.UNKNOWN
     candles = candles[-WARM_BARS:]
@@ -60,18 +60,18 @@ def classify_regime(candles: Sequence[Candle]) -> Regime:
 
 
 def simple_returns(values: Sequence[float]) -> list[float]:
-    """Return each value over the one before it, less one."""
+    """Return the returns between successive values."""
     return [after / before - 1 for before, after in pairwise(values)]
 
 
 def sample_deviation(values: Sequence[float]) -> float:
-    """Return the sample standard deviation; in floats, since a backtest asks for it at every bar."""
+    """Return the sample standard deviation, in floats for speed."""
     mean = sum(values) / len(values)
     return sqrt(sum((value - mean) ** 2 for value in values) / (len(values) - 1))
 
 
 def is_shock(closes: Sequence[float]) -> bool:
-    """Tell whether one of the last three moves, or the volatility of the last day, is out of all proportion."""
+    """Tell whether recent moves or volatility are extreme."""
     moves = simple_returns(closes)
     usual = median(abs(move) for move in moves[-TRAILING - SHOCK_BARS : -SHOCK_BARS])
     if any(abs(move) > SHOCK_SIZE * usual for move in moves[-SHOCK_BARS:]):
@@ -83,7 +83,7 @@ def is_shock(closes: Sequence[float]) -> bool:
 
 
 def compute_adx(candles: Sequence[Candle], period: int = PERIOD) -> float:
-    """Return Wilder's average directional index (0..100) at the last candle; it takes 2 x `period` candles."""
+    """Return Wilder's ADX (0..100); needs 2 x `period` candles."""
     up = down = ranged = 0.0
     strengths: list[float] = []
     for number, (before, candle) in enumerate(pairwise(candles), start=1):
@@ -101,7 +101,7 @@ def compute_adx(candles: Sequence[Candle], period: int = PERIOD) -> float:
 
 
 def compute_choppiness(candles: Sequence[Candle], period: int = PERIOD) -> float:
-    """Return Dreiss's choppiness index at the last candle: 100 goes nowhere, 0 goes straight."""
+    """Return Dreiss's choppiness index: 100 sideways, 0 straight."""
     last = candles[-period:]
     reach = max(candle.high for candle in last) - min(candle.low for candle in last)
     walked = sum(true_range(before, candle) for before, candle in pairwise(candles[-period - 1 :]))
@@ -109,18 +109,21 @@ def compute_choppiness(candles: Sequence[Candle], period: int = PERIOD) -> float
 
 
 def compute_efficiency(closes: Sequence[float], bars: int = EFFICIENCY_BARS) -> float:
-    """Return Kaufman's efficiency ratio (0..1): the way made over the way walked."""
+    """Return Kaufman's efficiency ratio (0..1)."""
     last = closes[-bars - 1 :]
     walked = sum(abs(after - before) for before, after in pairwise(last))
     return abs(last[-1] - last[0]) / walked if walked else 0.0
 
 
 def true_range(before: Candle, candle: Candle) -> float:
-    """Return the range of a candle, from the close before it if that lies outside."""
+    """Return a candle's range including the previous close."""
     return max(candle.high, before.close) - min(candle.low, before.close)
 
 
 def realised_volatility(closes: Sequence[float]) -> float | None:
-    """Return the annualised volatility (a fraction) of the last 24 hourly returns; None with fewer (settled 33)."""
+    """Return the annualised volatility of 24 hourly returns (settled 33).
+
+    A fraction; None with fewer.
+    """
     moves = simple_returns(closes[-VOLATILITY_BARS - 1 :])
     return sample_deviation(moves) * sqrt(HOURS_PER_YEAR) if len(moves) == VOLATILITY_BARS else None

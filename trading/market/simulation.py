@@ -1,4 +1,4 @@
-"""The demo's market: bars and funding of a seeded model, labelled as simulated wherever they go.
+"""The demo's simulated market: seeded bars and funding.
 
 The law: every number is a function of the seed, the symbol and the instant alone. So the same bars come out whether
 they are made in one go or in pieces, nothing need be carried on from piece to piece, and no bar is made before it has
@@ -70,7 +70,7 @@ SYMBOLS: Final = tuple(_KINDS)
 
 @dataclass(frozen=True, slots=True)
 class Extended:
-    """What was made, and which symbols were left alone since they have a market from elsewhere."""
+    """The counts of an extension, and the skipped symbols."""
 
     bars: Counter[str] = field(default_factory=Counter)  # by interval
     rates: int = 0
@@ -93,7 +93,7 @@ def extend_market(
     seed: int = SEED,
     report: Callable[[str], None] = lambda _: None,
 ) -> Extended:
-    """Make the simulated bars and funding that have ended by `now` and are not there; idempotent.
+    """Add the missing simulated bars and funding; idempotent.
 
     Args:
         history: how far back a symbol without bars begins.
@@ -143,7 +143,7 @@ def _has_another_market(symbol: str) -> bool:
 
 
 def _iter_days(begins: dict[str, datetime], ends_at: datetime, seed: int) -> Iterator[list[Bar]]:
-    """Yield the bars by the day, those of all symbols together: none of them is ever ahead of the others."""
+    """Yield the bars of all symbols, day by day."""
     day = floor_instant(min(begins.values()), _DAY)
     while day < ends_at:
         until = min(day + _DAY, ends_at)
@@ -157,7 +157,7 @@ def _iter_days(begins: dict[str, datetime], ends_at: datetime, seed: int) -> Ite
 
 
 def iter_simulated_bars(symbol: str, begins_at: datetime, ends_at: datetime, *, seed: int = SEED) -> Iterator[Bar]:
-    """Yield the bars of five minutes that begin at or after one instant and end by another."""
+    """Yield the five-minute bars within a range."""
     at = floor_instant(begins_at + _STEP - timedelta.resolution, _STEP)
     while at + _STEP <= ends_at:
         day = floor_instant(at, _DAY)
@@ -167,7 +167,7 @@ def iter_simulated_bars(symbol: str, begins_at: datetime, ends_at: datetime, *, 
 
 
 def iter_simulated_rates(symbol: str, after: datetime, until: datetime, *, seed: int = SEED) -> Iterator[FundingRate]:
-    """Yield the funding payments after one instant and up to another: the premium of the hours before, and a base."""
+    """Yield the funding payments within a range."""
     every = timedelta(hours=_FUNDING_HOURS)
     at = floor_instant(after, every) + every
     while at <= until:
@@ -224,7 +224,9 @@ def _make_day_bars(symbol: str, day: int, seed: int) -> list[Bar]:
 
 @lru_cache(maxsize=16)
 def _day_path(seed: int, name: str, day: int) -> tuple[float, ...]:
-    """Return the logarithm of a price, relative to its level, at each step of a day; the last is the next day's first.
+    """Return the log price at each step of a day.
+
+    The last value is the next day's first.
 
     Noise begins and ends a day at zero: what a price makes of a day is in its levels.
     """
@@ -247,7 +249,7 @@ def _day_path(seed: int, name: str, day: int) -> tuple[float, ...]:
 
 
 def _level_at(seed: int, name: str, day: float) -> float:
-    """Return where a price is going, without noise and shocks; it has no steps."""
+    """Return the log price without noise and shocks."""
     return (
         _TIDE_SIZE * _smooth_noise(seed, name, "tide", day / 32)
         + _DAYS_SIZE * _smooth_noise(seed, name, "days", day)
@@ -262,7 +264,7 @@ def _stretch_level(seed: int, name: str, day: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class _Stretch:
-    """A rest at a level, swinging about it, and a move to another; or first the move."""
+    """A rest at one level and a move, in either order."""
 
     begins: float  # of the logarithm
     ends: float
@@ -306,7 +308,7 @@ class _Shock:
         return self.size * max(0.0, 1 - (day - self.at) / _SHOCK_DAYS) if day >= self.at else 0.0
 
     def waves(self, day: float) -> float:
-        """Return by how many times it makes the noise louder."""
+        """Return the factor on noise."""
         return 3 * exp(-(day - self.at) / _CALM_DAYS) if day >= self.at else 0.0
 
 
@@ -320,7 +322,7 @@ def _make_shock(seed: int, name: str, stretch: int) -> _Shock | None:
 
 
 def _hour_volatility(seed: int, name: str, hour: int) -> float:
-    """Return by how many times the noise of an hour is louder than it mostly is."""
+    """Return the noise factor of an hour."""
     waves = exp(
         0.3 * _smooth_noise(seed, name, "slow waves", hour / 36) + 0.25 * _smooth_noise(seed, name, "waves", hour / 6)
     )
@@ -330,7 +332,7 @@ def _hour_volatility(seed: int, name: str, hour: int) -> float:
 
 
 def _basis_at(symbol: str, seed: int, hour: int) -> float:
-    """Return mark over index, less one, at the beginning of an hour."""
+    """Return mark / index - 1 at an hour's beginning."""
     return (
         0.00022
         + 0.0005 * _smooth_noise(seed, symbol, "basis", hour / 30)
@@ -339,7 +341,7 @@ def _basis_at(symbol: str, seed: int, hour: int) -> float:
 
 
 def _smooth_noise(seed: int, name: str, what: str, at: float) -> float:
-    """Return noise that goes from one draw, at whole numbers, smoothly to the next; its size there is one."""
+    """Return smooth noise between normal draws."""
     number = int(at // 1)
     part = at - number
     before, after = (_draw_normal(seed, name, what, n) for n in (number, number + 1))

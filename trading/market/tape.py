@@ -1,4 +1,4 @@
-"""Where bars and funding come from: the database, or what was read of it before a backtest. Both answer alike.
+"""Market data as known at an instant: stored or replayed.
 
 The law: nothing is returned that had not ended, or been paid, by the instant asked about.
 """
@@ -24,40 +24,43 @@ Row = TypeVar("Row", bound=Model)
 
 
 class Tape(Protocol):
-    """The market's past, as far as it is known at an instant."""
+    """The market's past as known at an instant."""
 
     def last_bars(self, symbol: str, interval: str, at: datetime, limit: int) -> list[Bar]:
-        """Return the last bars that had ended, oldest first; `limit` is at most LONGEST_LOOKBACK."""
+        """Return the last closed bars, oldest first.
+
+        `limit` is at most LONGEST_LOOKBACK.
+        """
 
     def newest_bars(self, symbols: Collection[str], at: datetime) -> list[Bar]:
-        """Return the last bars that had ended, one for each symbol and interval."""
+        """Return the last closed bar per symbol and interval."""
 
     def bars_ended(self, symbol: str, interval: str, after: datetime, until: datetime) -> list[Bar]:
-        """Return the bars that ended after one instant and by another, oldest first."""
+        """Return the bars that ended within a range."""
 
     def last_rate(self, symbol: str, at: datetime) -> FundingRate | None:
         """Return the last funding payment."""
 
     def rates(self, symbol: str, after: datetime, until: datetime) -> list[FundingRate]:
-        """Return the funding payments after one instant and up to another, oldest first."""
+        """Return the funding payments within a range, oldest first."""
 
     def news(self, after: datetime, until: datetime) -> list[NewsItem]:
-        """Return what was published after one instant and up to another, oldest first."""
+        """Return the headlines within a range, oldest first."""
 
     def events(self, since: datetime, until: datetime) -> list[MarketEvent]:
-        """Return what is scheduled between two instants, both included, in order."""
+        """Return the events between two instants, inclusive."""
 
 
 class StoredTape:
-    """The tape that the database holds."""
+    """The tape of the database."""
 
     def last_bars(self, symbol: str, interval: str, at: datetime, limit: int) -> list[Bar]:
-        """Return the last bars that had ended, oldest first."""
+        """Return the last closed bars, oldest first."""
         rows = Bar.objects.filter(symbol=symbol, interval=interval, opened_at__lte=at - INTERVALS[interval])
         return list(rows.order_by("-opened_at")[:limit])[::-1]
 
     def newest_bars(self, symbols: Collection[str], at: datetime) -> list[Bar]:
-        """Return the last bars that had ended, one for each symbol and interval, in one query."""
+        """Return each symbol's last closed bars, in one query."""
         newest = [
             Subquery(
                 Bar.objects.filter(symbol=symbol, interval=interval, opened_at__lte=at - length)
@@ -70,7 +73,7 @@ class StoredTape:
         return list(Bar.objects.filter(pk__in=newest)) if newest else []
 
     def bars_ended(self, symbol: str, interval: str, after: datetime, until: datetime) -> list[Bar]:
-        """Return the bars that ended after one instant and by another, oldest first."""
+        """Return the bars that ended within a range."""
         length = INTERVALS[interval]
         rows = Bar.objects.filter(
             symbol=symbol, interval=interval, opened_at__gt=after - length, opened_at__lte=until - length
@@ -82,16 +85,16 @@ class StoredTape:
         return FundingRate.objects.filter(symbol=symbol, at__lte=at).order_by("-at").first()
 
     def rates(self, symbol: str, after: datetime, until: datetime) -> list[FundingRate]:
-        """Return the funding payments after one instant and up to another, oldest first."""
+        """Return the funding payments within a range, oldest first."""
         return list(FundingRate.objects.filter(symbol=symbol, at__gt=after, at__lte=until).order_by("at"))
 
     def news(self, after: datetime, until: datetime) -> list[NewsItem]:
-        """Return what was published after one instant and up to another, oldest first."""
+        """Return the headlines within a range, oldest first."""
         rows = NewsItem.objects.filter(published_at__gt=after, published_at__lte=until)
         return list(rows.order_by("published_at", "id"))
 
     def events(self, since: datetime, until: datetime) -> list[MarketEvent]:
-        """Return what is scheduled between two instants, both included, in order."""
+        """Return the events between two instants, inclusive."""
         rows = MarketEvent.objects.filter(starts_at__gte=since, starts_at__lte=until)
         return list(rows.order_by("starts_at", "id"))
 
@@ -115,7 +118,7 @@ def finest_bars(tape: Tape, symbol: str, *, after: datetime, until: datetime) ->
 
 
 class ReplayTape:
-    """The tape as a backtest needs it: read page by page while time goes on, and never asked about an earlier time."""
+    """A tape for backtests: read forward, page by page."""
 
     def __init__(self, starts_at: datetime) -> None:
         self._starts_at = starts_at
@@ -125,15 +128,15 @@ class ReplayTape:
         self._events = _Window(MarketEvent.objects.all(), "starts_at", starts_at, LONGEST_AHEAD)
 
     def last_bars(self, symbol: str, interval: str, at: datetime, limit: int) -> list[Bar]:
-        """Return the last bars that had ended, oldest first."""
+        """Return the last closed bars, oldest first."""
         return self._bars_of(symbol, interval).last(at - INTERVALS[interval], limit)
 
     def newest_bars(self, symbols: Collection[str], at: datetime) -> list[Bar]:
-        """Return the last bars that had ended, one for each symbol and interval."""
+        """Return the last closed bar per symbol and interval."""
         return [bar for symbol in symbols for interval in INTERVALS for bar in self.last_bars(symbol, interval, at, 1)]
 
     def bars_ended(self, symbol: str, interval: str, after: datetime, until: datetime) -> list[Bar]:
-        """Return the bars that ended after one instant and by another, oldest first."""
+        """Return the bars that ended within a range."""
         length = INTERVALS[interval]
         return self._bars_of(symbol, interval).between(after - length, until - length)
 
@@ -143,19 +146,19 @@ class ReplayTape:
         return last[0] if last else None
 
     def rates(self, symbol: str, after: datetime, until: datetime) -> list[FundingRate]:
-        """Return the funding payments after one instant and up to another, oldest first."""
+        """Return the funding payments within a range, oldest first."""
         return self._rates_of(symbol).between(after, until)
 
     def news(self, after: datetime, until: datetime) -> list[NewsItem]:
-        """Return what was published after one instant and up to another, oldest first."""
+        """Return the headlines within a range, oldest first."""
         return self._news.between(after, until)
 
     def events(self, since: datetime, until: datetime) -> list[MarketEvent]:
-        """Return what is scheduled between two instants, both included, in order."""
+        """Return the events between two instants, inclusive."""
         return self._events.between(since - timedelta.resolution, until)
 
     def has_bars(self, symbol: str, after: datetime, until: datetime) -> bool:
-        """Tell whether there is any bar of a symbol between two instants."""
+        """Tell whether a symbol has bars within a range."""
         rows = Bar.objects.filter(symbol=symbol, opened_at__gte=after, opened_at__lt=until)
         return rows.exists()
 
@@ -175,7 +178,7 @@ class ReplayTape:
 
 
 class _Window(Generic[Row]):
-    """Rows in the order of time, of which the past is forgotten but for the last few, and the last stretch of time."""
+    """A moving window of ordered rows."""
 
     def __init__(self, rows: "QuerySet[Row]", column: str, starts_at: datetime, keeps: timedelta = _LONGEST) -> None:
         self._column, self._source, self._keeps = column, rows.order_by(column, "id"), keeps
@@ -193,7 +196,7 @@ class _Window(Generic[Row]):
         return self._rows[max(0, end - limit) : end]
 
     def between(self, after: datetime, until: datetime) -> list[Row]:
-        """Return the rows after one instant and up to another."""
+        """Return the rows within a range."""
         self._read_until(until, since=after)
         return self._rows[bisect_right(self._instants, after) : bisect_right(self._instants, until)]
 

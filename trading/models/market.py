@@ -1,4 +1,4 @@
-"""What everybody sees: prices, funding, news and events belong to nobody."""
+"""Market data: prices, funding, news and events; no owner."""
 
 from typing import Any
 

@@ -12,7 +12,7 @@ from trading.models.columns import one_of_rule
 
 
 class TradingStyle(models.TextChoices):
-    """How long positions are meant to last; it never changes once a skill was saved."""
+    """How long positions last; fixed once a skill is saved."""
 
     DAY = "day", "Day"
     SWING = "swing", "Swing"
@@ -20,7 +20,7 @@ class TradingStyle(models.TextChoices):
 
 
 class DraftStatus(models.TextChoices):
-    """What became of a draft; a closed page leaves it in editing, to be resumed."""
+    """The state of a draft."""
 
     EDITING = "editing", "Editing"
     SAVED = "saved", "Saved"
@@ -56,7 +56,7 @@ class Skill(OwnedModel):
 
 
 class SkillVersion(OwnedModel):
-    """A skill's payload, frozen; what deployments run and trades refer to."""
+    """A skill's frozen payload."""
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
     skill = models.ForeignKey(Skill, on_delete=models.CASCADE, related_name="versions", db_index=False)
@@ -78,7 +78,7 @@ class SkillVersion(OwnedModel):
 
 
 class SkillDraft(OwnedModel):
-    """A skill being written: a payload in which anything may still be missing."""
+    """A skill being edited; its payload may be incomplete."""
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
     base_skill = models.ForeignKey(
@@ -118,6 +118,6 @@ class SkillDraft(OwnedModel):
 
     @property
     def fingerprint(self) -> str:
-        """A digest of which draft this is and what it says: two patches of one turn bear the same time."""
+        """A digest of the draft's identity and content."""
         said = json.dumps(self.payload, sort_keys=True)
         return sha256(f"{self.pk} {self.updated_at.isoformat()} {said}".encode()).hexdigest()

@@ -24,7 +24,7 @@ def token_text(owner: int, secret: str) -> str:
 
 
 def token_owner(token: str) -> int | None:
-    """Return the id of the user whose token it claims to be; None for what is no token of ours."""
+    """Return the owner id in a token, if valid."""
     match = _TOKEN.fullmatch(token)
     return int(match[1]) if match else None
 
@@ -39,7 +39,7 @@ def token_digest(token: str) -> str:
 
 
 class TokenScope(models.TextChoices):
-    """What a token lets its bearer do with the owner's rows."""
+    """What a token allows."""
 
     READ = "read", "Read"
     WRITE = "write", "Read and write"
@@ -57,7 +57,7 @@ ApiTokenManager = OwnedManager.from_queryset(ApiTokenQuerySet)
 
 
 class ApiToken(OwnedModel):
-    """A personal token for the API. The token itself is shown once and never kept."""
+    """A personal API token; only its digest is stored."""
 
     frozen_columns = frozenset({"digest", "prefix", "scope", "created_at"})
 
@@ -99,5 +99,5 @@ class ApiToken(OwnedModel):
         return self.expires_at is not None and self.expires_at <= now
 
     def is_use_due(self, now: datetime) -> bool:
-        """Tell whether the last use was noted too long ago."""
+        """Tell whether the last use should be saved again."""
         return self.last_used_at is None or self.last_used_at <= now - USE_NOTED_EVERY

@@ -41,7 +41,7 @@ class ExitKind(models.TextChoices):
 
 
 class ReconcileState(models.TextChoices):
-    """How far fills explain a trade; the values are those of `positions.Reconciled`."""
+    """How far fills explain a trade: `positions.Reconciled`."""
 
     EXACT = "exact", "Explained by fills"
     ESTIMATED = "estimated", "Partly estimated"
@@ -49,7 +49,7 @@ class ReconcileState(models.TextChoices):
 
 
 class RegimeTag(models.TextChoices):
-    """The market at the entry; the values are those of `regime.Regime`."""
+    """The market regime at the entry: `regime.Regime`."""
 
     TREND = "trend", "Trend"
     CHOP = "chop", "Chop"
@@ -112,7 +112,7 @@ TradeManager = OwnedManager.from_queryset(TradeQuerySet)
 
 
 class Trade(OwnedModel):
-    """One round trip, from flat to flat. Written by `trading.ledger` alone."""
+    """One round trip, written by `record.ledger` alone."""
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
     deployment = models.ForeignKey(Deployment, on_delete=models.CASCADE, related_name="trades", db_index=False)
@@ -215,7 +215,7 @@ class Trade(OwnedModel):
 
 
 class ReflectionNote(OwnedModel):
-    """What was distilled from a record; the active one is part of the agent's prompt."""
+    """Lessons from a record; prompts carry the active note."""
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
     skill = models.ForeignKey(Skill, on_delete=models.CASCADE, related_name="notes", db_index=False)
@@ -268,7 +268,7 @@ class ReflectionNote(OwnedModel):
 
 
 class ReflectionRun(OwnedModel):
-    """A reflection that somebody has claimed; at most one of a deployment is under way."""
+    """A claimed reflection; a deployment has one at a time."""
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
     deployment = models.ForeignKey(Deployment, on_delete=models.CASCADE, related_name="reflections", db_index=False)

@@ -8,7 +8,7 @@ from django.db.models.functions import Lower
 
 
 class ExperienceTier(models.TextChoices):
-    """How the coach paces its explanations; it never limits what a user may do."""
+    """How much the coach explains; it limits nothing."""
 
     NOVICE = "novice", "Novice"
     INTERMEDIATE = "intermediate", "Intermediate"
@@ -16,7 +16,7 @@ class ExperienceTier(models.TextChoices):
 
 
 class LowerEmailField(models.EmailField):  # type: ignore[type-arg]
-    """An e-mail address in lower case, whichever way it comes in."""
+    """An e-mail address, always in lower case."""
 
     def get_prep_value(self, value: Any) -> Any:
         """Return the value as stored and as compared."""
@@ -30,17 +30,17 @@ class LowerEmailField(models.EmailField):  # type: ignore[type-arg]
 
 
 class TraderManager(BaseUserManager["Trader"]):
-    """Make traders: they sign in by e-mail and have no user name."""
+    """Create traders, who sign in by e-mail."""
 
     def create_user(self, email: str, password: str | None = None, **fields: Any) -> "Trader":
-        """Create an ordinary trader; without a password the account cannot sign in until one is set."""
+        """Create a trader; without a password no sign-in."""
         trader = self.model(email=email.strip().lower(), **fields)
         trader.set_password(password)
         trader.save(using=self._db)
         return trader
 
     def create_superuser(self, email: str, password: str | None = None, **fields: Any) -> "Trader":
-        """Create a trader who may do everything in the admin."""
+        """Create a trader with all admin rights."""
         return self.create_user(email, password, **{**fields, "is_staff": True, "is_superuser": True})
 
     def get_by_natural_key(self, username: str | None) -> "Trader":

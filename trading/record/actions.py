@@ -1,4 +1,4 @@
-"""What a user can have done to a deployment: draw the action from rows, lock its state, run it.
+"""Actions on skills and deployments: draw, lock, run.
 
 Only `run_action` writes rows.
 """
@@ -76,14 +76,17 @@ Line = tuple[str, str]  # label, text
 
 
 class ActionImpossible(DomainError):
-    """The card could only be refused, so it is not drawn."""
+    """The action would be refused, so no card is drawn."""
 
     http_status = HTTPStatus.CONFLICT
 
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """What a card is wanted for. Some types take a skill (deploy, start_backtest), the others a deployment."""
+    """An action that a card is drawn for.
+
+    Deploy and start_backtest take a skill, the other types a deployment.
+    """
 
     type: str  # an ActionType
     skill_id: UUID | None = None
@@ -104,7 +107,7 @@ class Drawing:
 
 
 def draw_action(action: Action, now: datetime) -> Drawing:
-    """Return what a card for an action is made of.
+    """Return the drawing of an action.
 
     Raises:
         SkillNotFound, DeploymentNotFound: the owner has no such skill or deployment.
@@ -118,7 +121,7 @@ def draw_action(action: Action, now: datetime) -> Drawing:
 
 
 def lock_state(action_type: str, payload: Mapping[str, str]) -> dict[str, Any]:
-    """Lock what an action depends on and return its state.
+    """Lock the rows behind an action; return their state.
 
     Raises:
         SkillNotFound, DeploymentNotFound: it is gone.
@@ -138,7 +141,7 @@ def lock_state(action_type: str, payload: Mapping[str, str]) -> dict[str, Any]:
 
 
 def run_action(action_type: str, payload: Mapping[str, str], now: datetime) -> dict[str, str]:
-    """Queue what the payload says and return the ids of the rows written.
+    """Queue an action; return the ids of the rows.
 
     Raises:
         DomainError: trading refuses the action.

@@ -1,4 +1,4 @@
-"""Backtest runs: start, claim, finish, list."""
+"""Backtests: start, claim, finish, list; the rules of a range."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -55,7 +55,7 @@ class BacktestIsOver(DomainError):
 
 @dataclass(frozen=True, slots=True)
 class ListedBacktest:
-    """A backtest with what a list says of it."""
+    """A backtest with the figures of a list."""
 
     run: BacktestRun
     skill: Skill
@@ -66,7 +66,7 @@ class ListedBacktest:
 
 @dataclass(frozen=True, slots=True)
 class BacktestPage:
-    """One page of backtests, newest first; `number` counts from 1."""
+    """One page of backtests, newest first; pages count from 1."""
 
     runs: list[ListedBacktest]
     number: int
@@ -74,13 +74,13 @@ class BacktestPage:
 
     @property
     def is_under_way(self) -> bool:
-        """Whether one of them waits or runs, so that the page will be another soon."""
+        """Whether a backtest on the page waits or runs."""
         return any(is_under_way(listed.run) for listed in self.runs)
 
 
 @dataclass(frozen=True, slots=True)
 class ShownBacktest:
-    """A backtest with all that its page says of it."""
+    """A backtest with the figures of its page."""
 
     run: BacktestRun
     skill: Skill
@@ -92,7 +92,7 @@ class ShownBacktest:
 
 @dataclass(frozen=True, slots=True)
 class BarCount:
-    """How many bars of a symbol there are in a range."""
+    """The number of a symbol's bars in a range."""
 
     symbol: str
     bars: int
@@ -100,7 +100,7 @@ class BarCount:
 
 @dataclass(frozen=True, slots=True)
 class BarsInRange:
-    """The bars that a backtest would be played over."""
+    """The bars of a backtest's range."""
 
     interval: str
     symbols: list[BarCount]
@@ -136,7 +136,7 @@ def start_backtest(
     reflects: bool = True,
     now: datetime,
 ) -> BacktestRun:
-    """Queue a backtest of a skill's newest version, on a deployment of its own.
+    """Queue a backtest of a skill on its own deployment.
 
     Raises:
         SkillNotFound: the owner has no such skill.
@@ -164,7 +164,7 @@ def start_backtest(
 
 
 def count_ticks(payload: SkillPayload, starts_at: datetime, ends_at: datetime, now: datetime) -> int:
-    """Return how often a backtest of this range would tick.
+    """Return the number of ticks in a range.
 
     Raises:
         BacktestRefused: the range is in the future, empty or too long.
@@ -182,7 +182,7 @@ def count_ticks(payload: SkillPayload, starts_at: datetime, ends_at: datetime, n
 def resolve_range(
     skill_id: UUID, starts_on: date | None, ends_on: date | None, now: datetime
 ) -> tuple[datetime, datetime]:
-    """Return the instants of the given days; by default of the last thirty days that have bars.
+    """Return a range as instants; by default the last thirty days with bars.
 
     Raises:
         SkillNotFound: the owner has no such skill.
@@ -204,7 +204,7 @@ def resolve_range(
 
 
 def find_bar_span(skill_id: UUID) -> tuple[datetime, datetime] | None:
-    """Return when the first bar of the newest version's symbols and interval begins and the last ends; None for none.
+    """Return the first and last instant with bars of the newest version's symbols.
 
     Raises:
         SkillNotFound: the owner has no such skill.
@@ -225,7 +225,7 @@ def find_bar_span(skill_id: UUID) -> tuple[datetime, datetime] | None:
 
 
 def count_bars(skill_id: UUID, starts_at: datetime, ends_at: datetime) -> BarsInRange:
-    """Count the bars of the newest version's symbols and interval that lie within a range. Raises SkillNotFound."""
+    """Count the bars of the newest version within a range. Raises SkillNotFound."""
     context = parse_payload(get_version(skill_id).payload).context
     rows = Bar.objects.filter(
         symbol__in=context.symbols,
@@ -247,7 +247,7 @@ def count_bars(skill_id: UUID, starts_at: datetime, ends_at: datetime) -> BarsIn
 
 
 def cancel_backtest(*, run_id: UUID, now: datetime) -> BacktestRun:
-    """End a backtest that waits or runs; what it did so far is kept, and its runner stops at its next step.
+    """Cancel a backtest; its runner stops at the next step.
 
     Raises:
         BacktestNotFound: the owner has no such backtest.
@@ -262,14 +262,14 @@ def cancel_backtest(*, run_id: UUID, now: datetime) -> BacktestRun:
 
 
 def claim_backtest(*, run_id: UUID, lease: UUID, until: datetime, now: datetime) -> bool:
-    """Take a backtest that waits, or whose runner went away."""
+    """Claim a backtest that waits or whose lease expired."""
     is_free = Q(status=WorkStatus.PENDING) | Q(status=WorkStatus.RUNNING, lease_until__lte=now)
     rows = BacktestRun.objects.filter(is_free, pk=run_id)
     return bool(rows.update(status=WorkStatus.RUNNING, lease=lease, lease_until=until))
 
 
 def note_progress(*, run_id: UUID, lease: UUID, done: int, total: int, until: datetime) -> None:
-    """Note how far a claimed backtest is, and hold it longer. Raises LeaseLost."""
+    """Save a backtest's progress and extend its lease. Raises LeaseLost."""
     rows = BacktestRun.objects.filter(pk=run_id, lease=lease, status=WorkStatus.RUNNING)
     if not rows.update(ticks_done=done, ticks_total=total, lease_until=until):
         raise LeaseLost("This backtest was cancelled, or another runner took it over.")
@@ -284,7 +284,7 @@ def finish_backtest(
     error: str = "",
     now: datetime,
 ) -> None:
-    """Note how a claimed backtest ended. Raises LeaseLost."""
+    """Save the end of a claimed backtest. Raises LeaseLost."""
     rows = BacktestRun.objects.filter(pk=run_id, lease=lease, status=WorkStatus.RUNNING)
     over = {"finished_at": now, "lease": None, "lease_until": None}
     if not rows.update(status=status, summary=summary or {}, error=error[:280], **over):
@@ -292,14 +292,14 @@ def finish_backtest(
 
 
 def list_backtests_to_run(now: datetime) -> list[tuple[UUID, int]]:
-    """Return (run, user) of the backtests that wait, or whose runner went away; oldest first, inside `system_tx`."""
+    """Return (run, user) of claimable backtests, oldest first; needs `system_tx`."""
     is_free = Q(status="pending") | Q(status="running", lease_until__lte=now)
     rows = BacktestRun.objects.filter(is_free, user__is_active=True).order_by("created_at", "id")
     return list(rows.values_list("pk", "user_id"))
 
 
 def get_backtest_page(number: int = 1) -> BacktestPage:
-    """Return one page of backtests; a number beyond the last page gives the last."""
+    """Return one page of backtests, at most the last."""
     rows = BacktestRun.objects.select_related("deployment").order_by("-created_at", "id")
     place = place_of(number, total=rows.count(), size=RUNS_ON_A_PAGE)
     runs = list(rows[place.rows])
@@ -329,7 +329,7 @@ def get_backtest_page(number: int = 1) -> BacktestPage:
 
 
 def show_backtest(run_id: UUID) -> ShownBacktest:
-    """Return a backtest, with its numbers once it is over. Raises BacktestNotFound."""
+    """Return a backtest with its performance once it ended. Raises BacktestNotFound."""
     run = get_backtest(run_id)
     deployment = run.deployment
     return ShownBacktest(
@@ -343,7 +343,7 @@ def show_backtest(run_id: UUID) -> ShownBacktest:
 
 
 def list_backtest_skills() -> list[tuple[str, str]]:
-    """Return the skills that can be backtested, last changed first, as (id, what it is called)."""
+    """Return (id, label) of unarchived skills, last changed first."""
     skills = Skill.objects.filter(archived_at__isnull=True).order_by("-updated_at", "id")
     return [(str(skill.pk), f"{skill.name}, version {skill.latest_version}") for skill in skills]
 

@@ -27,7 +27,7 @@ class DecisionNotFound(DomainError):
 
 @dataclass(frozen=True, slots=True)
 class DecisionPage:
-    """One page of decisions, without their long texts; `number` is from 1."""
+    """One page of decisions without long texts, from 1."""
 
     decisions: list[DecisionSnapshot]
     total: int
@@ -36,7 +36,7 @@ class DecisionPage:
 
 
 def get_decision(deployment_id: UUID, tick: int) -> DecisionSnapshot:
-    """Return a decision with all its texts, of a backtest too. Raises DeploymentNotFound, DecisionNotFound."""
+    """Return a decision, also of a backtest. Raises DeploymentNotFound, DecisionNotFound."""
     deployment = get_deployment(deployment_id, or_backtest=True)
     decision: DecisionSnapshot | None = DecisionSnapshot.objects.filter(deployment=deployment, tick=tick).first()
     if decision is None:
@@ -45,7 +45,7 @@ def get_decision(deployment_id: UUID, tick: int) -> DecisionSnapshot:
 
 
 def get_decision_page(deployment_id: UUID, number: int = 1, *, verdict: str = "") -> DecisionPage:
-    """Return one page of decisions, newest first, by default of any verdict; beyond the last page is the last."""
+    """Return one page of decisions, newest first, at most the last."""
     rows = _select_decisions(deployment_id, verdict)
     total = rows.count()
     place = place_of(number, total=total, size=DECISIONS_PER_PAGE)
@@ -53,7 +53,7 @@ def get_decision_page(deployment_id: UUID, number: int = 1, *, verdict: str = ""
 
 
 def list_decisions_after(deployment_id: UUID, cursor: str = "", *, verdict: str = "") -> Page[DecisionSnapshot]:
-    """Return the next decisions without their texts, newest first, some hundred at once. Raises CursorRefused."""
+    """Return decisions after a cursor, newest first. Raises CursorRefused."""
     return page_of(
         _select_decisions(deployment_id, verdict), by=("-tick", "id"), cursor=cursor, limit=_EXPORTED_AT_ONCE
     )
@@ -65,12 +65,12 @@ def _select_decisions(deployment_id: UUID, verdict: str) -> "QuerySet[DecisionSn
 
 
 def find_neighbouring_ticks(decision: DecisionSnapshot) -> tuple[int | None, int | None]:
-    """Return the ticks of the decisions before and after one; None: there is none."""
+    """Return the ticks before and after a decision, if any."""
     ticks = DecisionSnapshot.objects.filter(deployment=decision.deployment_id).values_list("tick", flat=True)
     before = ticks.filter(tick__lt=decision.tick).order_by("-tick").first()
     return before, ticks.filter(tick__gt=decision.tick).order_by("tick").first()
 
 
 def list_orders(decision: DecisionSnapshot) -> list[Order]:
-    """Return what became of the orders of a decision."""
+    """Return the orders of a decision, oldest first."""
     return list(Order.objects.filter(snapshot=decision).order_by("proposed_at", "id"))

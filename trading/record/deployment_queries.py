@@ -41,7 +41,7 @@ class DeploymentNotFound(DomainError):
 
 @dataclass(frozen=True, slots=True)
 class ListedDeployment:
-    """A deployment with what a list says of it."""
+    """A deployment with the figures of a list."""
 
     deployment: Deployment
     positions: list[Trade]
@@ -53,7 +53,7 @@ class ListedDeployment:
 
 @dataclass(frozen=True, slots=True)
 class OpenPosition:
-    """An open trade with what it is worth now."""
+    """An open trade with its mark and stop."""
 
     trade: Trade
     mark: Mark | None
@@ -61,20 +61,20 @@ class OpenPosition:
 
     @property
     def unrealised_usd(self) -> Decimal | None:
-        """What closing it at the mark would win, before costs; None without a price."""
+        """The PnL of closing at the mark, before costs."""
         return None if self.mark is None else (self.mark.price - self.trade.entry_price) * self.trade.quantity
 
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """What deployments hold at the last prices known."""
+    """Open positions at their marks, by deployment."""
 
     positions: dict[UUID, list[OpenPosition]]  # by deployment
     simulated: list[str]  # the symbols they trade or hold whose prices are made by a model
 
 
 class Newest(list[M]):
-    """The first rows of a list; `is_cut` tells whether there are more."""
+    """The first rows of a query; `is_cut`: there are more."""
 
     def __init__(self, rows: "QuerySet[M]", limit: int) -> None:
         found = list(rows[: limit + 1])
@@ -92,7 +92,7 @@ def get_deployment(deployment_id: UUID, *, or_backtest: bool = False) -> Deploym
 
 
 def list_deployments(now: datetime, *, deployment_id: UUID | None = None) -> list[ListedDeployment]:
-    """Return the deployments that are not backtests', running ones first, then newest; in a handful of queries.
+    """Return deployments without backtests', running ones first, then newest.
 
     Raises:
         DeploymentNotFound: there is none of that id, where one is named.
@@ -136,13 +136,13 @@ def list_deployments(now: datetime, *, deployment_id: UUID | None = None) -> lis
 
 
 def list_skill_deployments(skill_id: UUID) -> list[Deployment]:
-    """Return the deployments of a skill but those of backtests, newest first."""
+    """Return a skill's deployments without backtests', newest first."""
     rows = Deployment.objects.filter(skill=skill_id).exclude(broker_kind=BrokerKind.BACKTEST)
     return list(rows.select_related("version").order_by("-created_at", "id"))
 
 
 def list_deployments_to_tick(user_id: int | None = None) -> list[tuple[Deployment, bool]]:
-    """Return the deployments on paper that run or hold something, and all that are told something.
+    """Return the deployments that the runner has to look at.
 
     Each with whether a command waits. Of what other programs run, only commands are the runner's business.
 
@@ -174,7 +174,7 @@ def list_commands(deployment_id: UUID) -> Newest[DeploymentCommand]:
 
 
 def mark_positions(held: Iterable[tuple[Deployment, Sequence[Trade]]], now: datetime) -> Marked:
-    """Return the open trades of deployments, given with theirs, at the last prices; in one query."""
+    """Return the open trades of deployments at their marks."""
     given = list(held)
     traded = {symbol for deployment, _ in given for symbol in deployment.version.payload["context"]["symbols"]}
     marks = find_marks({*traded, *(trade.symbol for _, trades in given for trade in trades)}, now)
@@ -187,7 +187,7 @@ def mark_positions(held: Iterable[tuple[Deployment, Sequence[Trade]]], now: date
 def list_open_positions(
     deployment: Deployment, trades: Iterable[Trade], marks: Mapping[str, Mark]
 ) -> list[OpenPosition]:
-    """Return the open trades of a deployment with their marks, and the stops that its account keeps."""
+    """Return open trades with their marks and stop prices."""
     holdings = deployment.account.get("holdings", {})  # as `brokers.paper` states it
     stops = {symbol: holding["stop_price"] for symbol, holding in holdings.items()}
     return [
@@ -197,7 +197,7 @@ def list_open_positions(
 
 
 def find_backtest_of(deployment: Deployment) -> BacktestRun | None:
-    """Return the run that a deployment belongs to; None: it is no backtest's."""
+    """Return the backtest of a deployment, if it has one."""
     return BacktestRun.objects.filter(deployment=deployment).first()
 
 
@@ -209,17 +209,17 @@ def find_last_backtest(**which: Skill | SkillVersion) -> BacktestRun | None:
 
 
 def find_last_decision(deployment: Deployment) -> DecisionSnapshot | None:
-    """Return what the last tick decided, without its texts; None before the first."""
+    """Return the last decision without its texts, if any."""
     rows = DecisionSnapshot.objects.filter(deployment=deployment).defer("system_prompt", "context", "steps")
     return rows.order_by("-tick").first()
 
 
 def count_failed(deployment: Deployment) -> int:
-    """Return how many ticks came to no decision."""
+    """Return the number of failed decisions."""
     return DecisionSnapshot.objects.filter(deployment=deployment, verdict=Verdict.FAILED).count()
 
 
 def count_orders(deployment: Deployment, *, since: datetime) -> int:
-    """Return how many orders of the agent risk has let through since an instant."""
+    """Return the number of the agent's accepted orders since an instant."""
     rows = Order.objects.filter(deployment=deployment, origin=OrderOrigin.AGENT, proposed_at__gte=since)
     return rows.exclude(state=OrderState.REFUSED).count()

@@ -1,4 +1,4 @@
-"""Deploy a skill; commands, leases and halts of a deployment."""
+"""Deployments: deploy, commands, leases, halts."""
 
 from datetime import datetime
 from decimal import Decimal
@@ -28,19 +28,19 @@ STARTING_EQUITY_USD: Final = Decimal(10_000)
 
 
 class CommandRefused(DomainError):
-    """The deployment is in no state for that."""
+    """The deployment's state does not allow the command."""
 
     http_status = HTTPStatus.CONFLICT
 
 
 class PushRefused(DomainError):
-    """The record of a deployment is kept by Keel, or is closed; no other program writes to it."""
+    """Another program may not write this deployment's record."""
 
     http_status = HTTPStatus.CONFLICT
 
 
 class LeaseLost(DomainError):
-    """Somebody else took over the work meanwhile."""
+    """The lease expired or was taken over."""
 
     http_status = HTTPStatus.CONFLICT
 
@@ -52,7 +52,7 @@ def deploy_skill(
     starting_equity_usd: Decimal = STARTING_EQUITY_USD,
     now: datetime,
 ) -> Deployment:
-    """Set the newest version of a skill to run; the runner ticks it from now on.
+    """Deploy the newest version of a skill.
 
     Raises:
         SkillNotFound: the owner has no such skill.
@@ -77,7 +77,7 @@ def get_deployable_version(skill_id: UUID) -> SkillVersion:
 
 
 def get_pushed_deployment(deployment_id: UUID) -> Deployment:
-    """Return a deployment that another program runs, and may still push its record to.
+    """Return a running deployment of another program.
 
     Raises:
         DeploymentNotFound: the owner has no such deployment.
@@ -92,7 +92,7 @@ def get_pushed_deployment(deployment_id: UUID) -> Deployment:
 
 
 def request_command(*, deployment_id: UUID, kind: str, now: datetime) -> DeploymentCommand:
-    """Tell the runner what to do with a deployment; the same wish again returns the one that waits.
+    """Queue a command; return the waiting one if asked twice.
 
     Raises:
         DeploymentNotFound: the owner has no such deployment.
@@ -108,12 +108,12 @@ def request_command(*, deployment_id: UUID, kind: str, now: datetime) -> Deploym
 
 
 def find_waiting_command(deployment: Deployment, kind: str) -> DeploymentCommand | None:
-    """Return the unfinished command of a kind; None if the runner has nothing of the kind to do."""
+    """Return the unfinished command of a kind, if any."""
     return DeploymentCommand.objects.filter(deployment=deployment, kind=kind, status__in=UNFINISHED).first()
 
 
 def list_possible_commands(deployment: Deployment) -> list[CommandKind]:
-    """Return what a deployment could be told now."""
+    """Return the commands that a deployment allows now."""
     return [kind for kind in CommandKind if not _find_refusal(deployment, kind)]
 
 
@@ -138,7 +138,10 @@ def _find_refusal(deployment: Deployment, kind: CommandKind) -> str:
 
 
 def claim_command(*, deployment_id: UUID, lease: UUID, until: datetime, now: datetime) -> DeploymentCommand | None:
-    """Take the oldest command of a deployment that waits, or whose runner went away; None if there is none."""
+    """Claim the oldest waiting command, if any.
+
+    A command whose runner's lease expired counts as waiting.
+    """
     is_free = Q(status=WorkStatus.PENDING) | Q(status=WorkStatus.RUNNING, lease_until__lte=now)
     rows = DeploymentCommand.objects.filter(is_free, deployment=deployment_id)
     for command in rows.order_by("created_at", "id"):
@@ -149,7 +152,9 @@ def claim_command(*, deployment_id: UUID, lease: UUID, until: datetime, now: dat
 
 
 def apply_command(*, command: DeploymentCommand, now: datetime) -> str:
-    """Do what a command asks of the deployment's row, and say so in words; positions are the runner's business.
+    """Apply a command to the deployment's row; describe the outcome.
+
+    Positions are the runner's task.
 
     Raises:
         DeploymentNotFound: the deployment is gone.
@@ -173,7 +178,7 @@ def apply_command(*, command: DeploymentCommand, now: datetime) -> str:
 
 
 def finish_command(*, command_id: UUID, lease: UUID, outcome: str, has_failed: bool = False, now: datetime) -> None:
-    """Note how a claimed command ended. Raises LeaseLost."""
+    """Save the end of a claimed command. Raises LeaseLost."""
     status = WorkStatus.FAILED if has_failed else WorkStatus.DONE
     rows = DeploymentCommand.objects.filter(pk=command_id, lease=lease, status=WorkStatus.RUNNING)
     if not rows.update(status=status, outcome=outcome[:280], finished_at=now, lease=None, lease_until=None):
@@ -181,24 +186,24 @@ def finish_command(*, command_id: UUID, lease: UUID, outcome: str, has_failed: b
 
 
 def claim_deployment(*, deployment_id: UUID, lease: UUID, until: datetime, now: datetime) -> bool:
-    """Take a deployment for a tick, unless another runner holds it."""
+    """Claim a deployment for a tick; False if leased."""
     is_free = Q(lease__isnull=True) | Q(lease_until__lte=now)
     rows = Deployment.objects.filter(is_free, pk=deployment_id)
     return bool(rows.update(lease=lease, lease_until=until))
 
 
 def release_deployment(*, deployment_id: UUID, lease: UUID) -> None:
-    """Give a deployment back after a tick; one that another runner holds by now is left alone."""
+    """Release a deployment if the lease is still ours."""
     Deployment.objects.filter(pk=deployment_id, lease=lease).update(lease=None, lease_until=None)
 
 
 def halt_deployment(*, deployment_id: UUID, code: str, until: datetime) -> None:
-    """Keep a deployment from opening positions for a time; a longer halt that stands is kept."""
+    """Halt a deployment; never shorten a longer halt."""
     rows = Deployment.objects.filter(Q(halted_until__isnull=True) | Q(halted_until__lt=until), pk=deployment_id)
     rows.update(halt_code=code, halted_until=until)
 
 
 def lift_halt(*, deployment_id: UUID, now: datetime) -> bool:
-    """End a halt whose time is over; tell whether there was one."""
+    """End an expired halt; tell whether there was one."""
     rows = Deployment.objects.filter(pk=deployment_id, halted_until__lte=now)
     return bool(rows.update(halt_code="", halted_until=None))

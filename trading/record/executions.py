@@ -1,4 +1,4 @@
-"""Executions, and the order in which the venue made them. Pure."""
+"""Executions and the venue's order of them. Pure."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
@@ -28,7 +28,7 @@ class Execution:
 
 
 def sort_fills(fills: Sequence[Execution], held: Decimal) -> list[Execution]:
-    """Return the fills of one symbol in the order in which the venue made them.
+    """Return one symbol's fills in the venue's order.
 
     By time; those of one instant by the chain of positions that the venue reports, which begins with what was held,
     or by their ids where it reports none.
@@ -51,7 +51,9 @@ def _end_quantity(fill: Execution, held: Decimal) -> Decimal:
 
 
 def _chain_fills(fills: list[Execution], held: Decimal) -> list[Execution]:
-    """Return the fills as a walk over positions: each leads from its start to its end, and is used once.
+    """Return the fills as a walk over positions.
+
+    Each fill leads from its start to its end quantity and is used once.
 
     Hierholzer's algorithm; where the walk has holes, one walk follows the other.
     """
@@ -66,7 +68,10 @@ def _chain_fills(fills: list[Execution], held: Decimal) -> list[Execution]:
 
 
 def _find_head(leaving: Mapping[Decimal, list[Execution]], held: Decimal) -> Decimal:
-    """Return where a walk must begin: what is held, if it may; else where more fills leave than arrive."""
+    """Return the quantity at which a walk begins.
+
+    That is the held quantity if possible, else one with more departures than arrivals.
+    """
     surplus = Counter({start: len(fills) for start, fills in leaving.items()})
     surplus.subtract(_end_quantity(fill, ZERO) for fills in leaving.values() for fill in fills)
     heads = [start for start, count in surplus.items() if count > 0]
@@ -91,7 +96,7 @@ def _walk_chain(leaving: Mapping[Decimal, list[Execution]], start: Decimal) -> l
 
 
 def round_quantities(fill: Execution) -> Execution:
-    """Return the fill in whole grains; a computed quantity may carry more digits than any venue counts."""
+    """Return the fill with quantities in whole grains."""
     start = fill.start_quantity
     if _is_whole(fill.quantity) and (start is None or _is_whole(start)):
         return fill

@@ -1,4 +1,4 @@
-"""The record for other programs: trades and decisions as JSON or CSV, every number as it is kept."""
+"""Trades and decisions as JSON and CSV, in exact numbers."""
 
 import csv
 import json
@@ -29,22 +29,22 @@ DECISION_COLUMNS: Final = (
 
 
 def trades_as_json(trades: Iterable[Trade]) -> Iterator[str]:
-    """Yield a JSON list, a trade a line; numbers are strings, so that none loses a digit."""
+    """Yield a JSON list of trades; numbers are strings."""
     return _as_json(_trade_row(trade) for trade in trades)
 
 
 def trades_as_csv(trades: Iterable[Trade]) -> Iterator[str]:
-    """Yield the lines of a CSV file; no cell of text can be read as a formula."""
+    """Yield CSV lines; no cell is a formula."""
     return _as_csv(COLUMNS, (_trade_row(trade) for trade in trades))
 
 
 def decisions_as_json(decisions: Iterable[DecisionSnapshot]) -> Iterator[str]:
-    """Yield a JSON list, a decision a line; numbers are strings, so that none loses a digit."""
+    """Yield a JSON list of decisions; numbers are strings."""
     return _as_json(_decision_row(decision) for decision in decisions)
 
 
 def decisions_as_csv(decisions: Iterable[DecisionSnapshot]) -> Iterator[str]:
-    """Yield the lines of a CSV file; no cell of text can be read as a formula."""
+    """Yield CSV lines; no cell is a formula."""
     return _as_csv(DECISION_COLUMNS, (_decision_row(decision) for decision in decisions))
 
 

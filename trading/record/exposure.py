@@ -14,7 +14,7 @@ from trading.record.deployment_queries import get_deployment
 
 @dataclass(frozen=True, slots=True)
 class Exposure:
-    """An open position against an event that concerns it (seed 000)."""
+    """An open position against a relevant event (seed 000)."""
 
     event: MarketEvent
     trade: Trade
@@ -23,7 +23,7 @@ class Exposure:
 
 
 def list_exposures(events: Iterable[MarketEvent], positions: Sequence[Trade], now: datetime) -> list[Exposure]:
-    """Return each open position against each event that concerns it."""
+    """Return each open position against each relevant event."""
     marks = find_marks({trade.symbol for trade in positions}, now)
     moves: dict[tuple[str, str], list[float]] = {}
     exposures = []
@@ -41,6 +41,6 @@ def list_exposures(events: Iterable[MarketEvent], positions: Sequence[Trade], no
 
 
 def list_deployment_exposures(deployment_id: UUID, events: Iterable[MarketEvent], now: datetime) -> list[Exposure]:
-    """Return each open position of a deployment against each event that concerns it. Raises DeploymentNotFound."""
+    """Return the exposures of a deployment. Raises DeploymentNotFound."""
     deployment = get_deployment(deployment_id)
     return list_exposures(events, list(Trade.objects.open().filter(deployment=deployment).order_by("symbol")), now)

@@ -1,4 +1,4 @@
-"""Fills that another program made: Hyperliquid's JSON, and a CSV of our own."""
+"""Import fills of other programs, from Hyperliquid or CSV."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -25,14 +25,14 @@ _DOLLARS: Final = {"USDC", "USDT", "USDT0", "USDE", "USDH", "USD"}
 
 
 class ImportRefused(DomainError):
-    """A deployment's record cannot take in fills from outside."""
+    """The deployment's own ticks keep its record."""
 
     http_status = HTTPStatus.CONFLICT
 
 
 @dataclass(frozen=True, slots=True)
 class ImportRecord:
-    """What an import did: how many fills were new, and how many trades there are now."""
+    """The counts of an import."""
 
     new_fills: int
     known_fills: int
@@ -42,7 +42,7 @@ class ImportRecord:
 
 
 def read_fills(path: Path, *, account: str = "") -> list[Execution]:
-    """Return the fills of a file: `.csv` with CSV_COLUMNS, or JSON as Hyperliquid's `userFills` answers.
+    """Return the fills of a file: CSV or Hyperliquid's `userFills`.
 
     Args:
         account: our address, by which a liquidation in which we only took part is told from our own.
@@ -117,7 +117,7 @@ def _parse_fee(row: Row, price: Decimal) -> Decimal:
 
 
 def _is_ours(row: Row, account: str) -> bool:
-    """Tell whether we were liquidated; the one who takes over has the same mark on their fill."""
+    """Tell whether this account was liquidated, not its counterparty."""
     liquidation = row.get("liquidation")
     if isinstance(liquidation, Mapping) and account:
         return str(liquidation.get("liquidatedUser", "")).lower() == account
@@ -125,7 +125,7 @@ def _is_ours(row: Row, account: str) -> bool:
 
 
 def _chain_self_trades(fills: list[Execution]) -> list[Execution]:
-    """Return the fills, both sides of each self-trade in one chain.
+    """Chain both sides of each self-trade.
 
     The venue gives them the same start, though one follows on the other. The side that adds comes first, so that a
     trade with oneself never ends a position.
@@ -146,7 +146,7 @@ def _chain_self_trades(fills: list[Execution]) -> list[Execution]:
 
 
 def import_fills(*, deployment_id: UUID, fills: Iterable[Execution], now: datetime) -> ImportRecord:
-    """Take fills that another program made into a deployment's record; call it inside `owned_tx(user)`.
+    """Add another program's fills to a record; needs `owned_tx(user)`.
 
     Idempotent by fill id, whatever the order of files: the trades are made anew from all fills, each instant a tick.
 
@@ -175,7 +175,10 @@ def import_fills(*, deployment_id: UUID, fills: Iterable[Execution], now: dateti
 
 
 def _rebuild_trades(deployment: Deployment, now: datetime) -> None:
-    """Make the trades of a deployment anew from its fills; a trade that begins with the same fill keeps its id."""
+    """Rebuild a deployment's trades from its fills.
+
+    A trade that begins with the same fill keeps its id.
+    """
     instants: dict[datetime, list[Execution]] = {}
     for values in Fill.objects.filter(deployment=deployment).order_by("at", "id").values(*FILL_COLUMNS):
         fill = Execution(**values)

@@ -1,4 +1,4 @@
-"""Writing the record: what a tick did to a deployment's trades, in one transaction.
+"""The ledger: write a tick's trades in one transaction.
 
 The law: ticks are numbered and applied one after the other; the number of the last one stands on the deployment and
 is written in the transaction that writes its trades. A tick that was applied changes nothing when it comes again, one
@@ -41,20 +41,20 @@ LATE_WINDOW: Final = timedelta(days=1)  # how long a fill may take to explain wh
 
 
 class TickMissing(DomainError):
-    """A tick came before the one it follows on."""
+    """The tick before this one is missing."""
 
     http_status = HTTPStatus.CONFLICT
 
 
 class TickOutOfTime(DomainError):
-    """A tick is not later than the one before it."""
+    """A tick is not later than its predecessor."""
 
     http_status = HTTPStatus.CONFLICT
 
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    """Why somebody wanted an order: what its fills say at a trade's entry or exit."""
+    """The reason for an order, copied to entries and exits."""
 
     origin: OrderOrigin
     reason: str = ""
@@ -65,7 +65,7 @@ class Intent:
 
 @dataclass(frozen=True, slots=True)
 class TickRecord:
-    """What a tick did. Not applied: it had been applied before."""
+    """The counts of a tick; not applied if repeated."""
 
     is_applied: bool
     opened: int = 0
@@ -82,7 +82,7 @@ _EXIT_KINDS: Final = {
 
 
 def lock_deployment(deployment_id: UUID) -> Deployment:
-    """Return a deployment, held until the transaction ends. Raises DeploymentNotFound."""
+    """Lock and return a deployment. Raises DeploymentNotFound."""
     rows = Deployment.objects.select_for_update(of=("self",)).select_related("version")
     deployment = rows.filter(pk=deployment_id).first()
     if deployment is None:
@@ -102,7 +102,7 @@ def record_tick(
     equity_usd: Decimal | None = None,
     now: datetime,
 ) -> TickRecord:
-    """Write what a tick did to the trades of a deployment; call it inside `owned_tx(user)`.
+    """Write one tick to the record; needs `owned_tx(user)`.
 
     Idempotent: a number that was applied before changes nothing. The deployment is locked.
 
@@ -135,7 +135,7 @@ def record_tick(
 
 
 class Ledger:
-    """The trades of one deployment while ticks are applied; `flush` writes what they changed.
+    """One deployment's trades in memory, until `flush` writes them.
 
     The deployment is locked by the caller, and the flush stands in the transaction of that lock.
     """
@@ -151,7 +151,7 @@ class Ledger:
 
     @classmethod
     def load(cls, deployment: Deployment, tick: Tick) -> "Ledger":
-        """Return the ledger with what a tick can change: open trades, and those that late fills may explain."""
+        """Load open trades and those late fills may explain."""
         is_provisional = Q(reconciled=ReconcileState.ESTIMATED, exit_tick_at__gte=tick.at - LATE_WINDOW)
         states = (
             Trade.objects.filter(Q(status=TradeStatus.OPEN) | is_provisional, deployment=deployment)
@@ -174,7 +174,7 @@ class Ledger:
         regimes: Mapping[str, str] | None = None,
         equity_usd: Decimal | None = None,
     ) -> TickRecord:
-        """Apply the next tick in memory; as `record_tick`, and raises as it does."""
+        """Apply the next tick in memory; raises as `record_tick`."""
         if number != self._last_tick + 1:
             raise TickMissing(f"Tick {number} came after tick {self._last_tick}; the ones between are missing.")
         if self._last_tick_at is not None and tick.at <= self._last_tick_at:
@@ -205,7 +205,7 @@ class Ledger:
         return TickRecord(is_applied=True, opened=opened, closed=closed, fills=len(fills))
 
     def flush(self, now: datetime, account: Mapping[str, Any] | None = None) -> None:
-        """Write what changed since the last flush, and the number of the last tick.
+        """Write the changes and the last tick's number.
 
         Args:
             account: the broker's state after that tick, if it is on paper.
@@ -224,12 +224,12 @@ class Ledger:
         self._rows, self._fills, self._equity = {}, [], []
 
     def rows(self, now: datetime) -> list[dict[str, Any]]:
-        """Return the trades that changed since the last flush, every column by its name."""
+        """Return the changed trades as rows."""
         stamps = {"created_at": now, "updated_at": now}
         return [row | outcome_columns(row["trip"]) | stamps for row in self._rows.values()]
 
     def _empty_row(self, trip: Trip, skill_version: int) -> dict[str, Any]:
-        """Return a row's columns that no later tick writes over."""
+        """Return the columns of a new trade."""
         return {
             "id": uuid4(),
             "user_id": self._deployment.user_id,
@@ -248,7 +248,7 @@ class Ledger:
         }
 
     def fill_row(self, fill: Execution, number: int, intent: Intent | None) -> dict[str, Any]:
-        """Return a fill's row, every column by its name."""
+        """Return a fill as a row."""
         return {
             "user_id": self._deployment.user_id,
             "deployment_id": self._deployment.pk,

@@ -1,4 +1,4 @@
-"""Rows of the ledger: a trip as columns and as exact JSON, and the SQL that writes them.
+"""Rows of the ledger, and the SQL that writes them.
 
 The SQL is raw: Django takes some twenty times as long, and its upsert is not scoped. Each statement names the owner.
 """
@@ -37,7 +37,7 @@ WHERE trade_history.user_id = EXCLUDED.user_id
 
 
 def outcome_columns(trip: Trip) -> dict[str, Any]:
-    """Return the columns that follow from a trip's numbers."""
+    """Return the columns computed from a trip."""
     held = max(trip.exit_at - trip.entry_at, timedelta(0)) if trip.exit_at else None
     may_change = trip.is_open or bool(trip.estimates)
     return {
@@ -63,7 +63,7 @@ def outcome_columns(trip: Trip) -> dict[str, Any]:
 
 
 def dump_trip(trip: Trip) -> dict[str, Any]:
-    """Return a trip as JSON from which it can be made again, digit for digit."""
+    """Return a trip as exact JSON."""
     dumped = {name: write(value) for name, write in _WRITERS if (value := getattr(trip, name)) is not None}
     if trip.estimates:
         dumped["estimates"] = [
@@ -83,7 +83,7 @@ def load_trip(state: Mapping[str, Any]) -> Trip:
 
 
 def _field_types() -> dict[str, type]:
-    """Return the type of each plain field of a trip, None aside."""
+    """Return the type of each plain field."""
     hints = {name: hint for name, hint in get_type_hints(Trip).items() if name != "estimates"}
     return {name: getattr(hint, "__args__", (hint,))[0] for name, hint in hints.items()}
 
@@ -99,12 +99,12 @@ _READERS: Final[dict[str, Callable[[Any], Any]]] = {
 
 
 def upsert_trades(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Insert trades of the owner in scope, or update those that began with the same fill; rows name every column."""
+    """Insert trades, or update those with the same first fill."""
     _write_rows(Trade, _upsert_statement(), rows)
 
 
 def insert_fills(rows: Sequence[Mapping[str, Any]]) -> None:
-    """Insert fills of the owner in scope that are not there yet; rows name every column but the id."""
+    """Insert new fills of the owner in scope."""
     columns = [field.column for field in _written_columns(Fill)]
     values = ", ".join(["%s"] * len(columns))
     _write_rows(Fill, _INSERT.format(table="fills", columns=", ".join(columns), values=values), rows)
@@ -136,13 +136,13 @@ def _upsert_statement() -> str:
 
 
 def _written_columns(model: type[models.Model]) -> "list[models.Field[Any, Any]]":
-    """Return the columns that are written; an automatic id is the database's to give."""
+    """Return the columns of a model without automatic ids."""
     return [field for field in model._meta.concrete_fields if not isinstance(field, models.AutoField)]
 
 
 @cache
 def _column_converters(model: type[models.Model], vendor: str) -> list[tuple[str, Callable[[Any], Any]]]:
-    """Return each column with how its values go to the database."""
+    """Return each column with its value converter."""
     return [(field.attname, _choose_converter(field, vendor)) for field in _written_columns(model)]
 
 

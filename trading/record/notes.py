@@ -37,7 +37,9 @@ def get_note(deployment_id: UUID, note_id: UUID) -> ReflectionNote:
 
 
 def find_active_note(deployment: Deployment) -> ReflectionNote | None:
-    """Return the lessons that a deployment's prompt carries: its own, else those kept for the skill (settled 28).
+    """Return the note in a deployment's prompt (settled 28).
+
+    That is its own note, else the skill's.
 
     A backtest has its own alone: what is kept for the skill may have been learned after its time.
     """
@@ -49,7 +51,7 @@ def find_active_note(deployment: Deployment) -> ReflectionNote | None:
 
 
 def list_active_notes(deployments: Collection[Deployment]) -> list[ReflectionNote]:
-    """Return the lessons that the prompts of deployments carry, as `find_active_note` does; each once, newest first."""
+    """Return the notes in prompts of deployments, newest first."""
     of_skills = Q(deployment__isnull=True, skill__in={one.skill_id for one in deployments})
     rows = ReflectionNote.objects.filter(
         Q(deployment__in=[one.pk for one in deployments]) | of_skills, status="active"
@@ -61,19 +63,19 @@ def list_active_notes(deployments: Collection[Deployment]) -> list[ReflectionNot
 
 
 def list_notes(deployment_id: UUID) -> Newest[ReflectionNote]:
-    """Return the lessons of a deployment, the active ones first, then the newest."""
+    """Return a deployment's notes: active first, then newest."""
     rows = ReflectionNote.objects.filter(deployment=deployment_id)
     return Newest(rows.order_by("status", "-generated_at", "id"), MAX_NOTES)
 
 
 def list_skill_notes(skill_id: UUID) -> Newest[ReflectionNote]:
-    """Return the lessons kept for a skill, the active ones first, then the newest."""
+    """Return a skill's notes: active first, then newest."""
     rows = ReflectionNote.objects.filter(skill=skill_id, deployment__isnull=True)
     return Newest(rows.order_by("status", "-generated_at", "id"), MAX_NOTES)
 
 
 def write_note(*, note: ReflectionNote, now: datetime) -> ReflectionNote:
-    """Make a new note the active one of its deployment, or of its skill; the one before it is superseded.
+    """Activate a new note and supersede the old one.
 
     The deployment is locked, so that of two reflections one follows on the other.
     """
@@ -89,7 +91,7 @@ def write_note(*, note: ReflectionNote, now: datetime) -> ReflectionNote:
 
 
 def keep_note_for_skill(*, note_id: UUID, now: datetime) -> ReflectionNote:
-    """Keep a deployment's lessons for all deployments of the skill (settled 28). Raises NoteNotFound."""
+    """Copy a note to the skill (settled 28). Raises NoteNotFound."""
     note: ReflectionNote | None = ReflectionNote.objects.filter(pk=note_id, deployment__isnull=False).first()
     if note is None:
         raise NoteNotFound("There are no such lessons.")

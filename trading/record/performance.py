@@ -1,4 +1,4 @@
-"""What a record of trades and an equity curve come to. Pure; no infinity and no NaN ever leaves it."""
+"""Performance of trades and an equity curve; always finite. Pure."""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ ZERO: Final = Decimal(0)
 
 @dataclass(frozen=True, slots=True)
 class ClosedTrade:
-    """A round trip that ended, as far as numbers need it."""
+    """The amounts of a closed trade."""
 
     net_usd: Decimal
     gross_usd: Decimal = ZERO
@@ -33,7 +33,7 @@ class ClosedTrade:
 
 @dataclass(frozen=True, slots=True)
 class EquityAt:
-    """The account's worth at an instant, open positions at their mark."""
+    """The account's equity, open positions at their mark."""
 
     at: datetime
     equity_usd: Decimal
@@ -49,7 +49,7 @@ class Drawdown:
 
 @dataclass(frozen=True, slots=True)
 class Performance:
-    """What a record comes to. None: there is not enough to say."""
+    """The figures of a record; None: too little data."""
 
     trades: int
     wins: int
@@ -70,7 +70,7 @@ class Performance:
 def summarise_trades(
     trades: Sequence[ClosedTrade], equity: Iterable[EquityAt] = (), *, starting_equity_usd: Decimal | None = None
 ) -> Performance:
-    """Return the numbers of a record; the equity curve is in order of time, read once and not kept."""
+    """Return a record's figures; `equity` is read once, in order."""
     ends: list[EquityAt] = []
     drawdown = max_drawdown(_note_ends(equity, ends), starting_equity_usd)
     nets = [trade.net_usd for trade in trades]
@@ -96,7 +96,10 @@ def summarise_trades(
 
 
 def daily_equity(points: Sequence[EquityAt], starting_equity_usd: Decimal | None = None) -> list[float]:
-    """Return the equity at the end of each UTC day, idle days as the day before; first, what it started from."""
+    """Return the equity at each UTC day's end.
+
+    The first value is the starting equity; an idle day repeats the day before.
+    """
     last: dict[date, Decimal] = {point.at.astimezone(UTC).date(): point.equity_usd for point in points}
     if not last:
         return []
@@ -111,7 +114,10 @@ def daily_equity(points: Sequence[EquityAt], starting_equity_usd: Decimal | None
 
 
 def compute_sharpe(daily: Sequence[float]) -> float | None:
-    """Return the yearly Sharpe ratio of daily equity; None below 20 days, without a deviation, or once wiped out."""
+    """Return the annual Sharpe ratio of daily equity.
+
+    None below 20 days, without deviation, or after a wipe-out.
+    """
     if len(daily) <= MIN_DAYS or any(value <= 0 for value in daily):
         return None
     returns = simple_returns(daily)
@@ -120,7 +126,7 @@ def compute_sharpe(daily: Sequence[float]) -> float | None:
 
 
 def max_drawdown(points: Iterable[EquityAt], starting_equity_usd: Decimal | None = None) -> Drawdown | None:
-    """Return the deepest fall, the starting equity being the first peak; None without a curve."""
+    """Return the deepest drawdown; None without a curve."""
     peak, deepest = starting_equity_usd, None
     for point in points:
         peak = point.equity_usd if peak is None else max(peak, point.equity_usd)
@@ -132,7 +138,7 @@ def max_drawdown(points: Iterable[EquityAt], starting_equity_usd: Decimal | None
 
 
 def _note_ends(points: Iterable[EquityAt], ends: list[EquityAt]) -> Iterator[EquityAt]:
-    """Hand points on, and note the first and the last of each UTC day: all that daily equity asks of them."""
+    """Pass points on; collect each UTC day's last point."""
     day = None
     for point in points:
         before, day = day, point.at.astimezone(UTC).date()
@@ -144,7 +150,10 @@ def _note_ends(points: Iterable[EquityAt], ends: list[EquityAt]) -> Iterator[Equ
 
 
 def mean_interval(values: Sequence[float]) -> tuple[float, float] | None:
-    """Return a 90 % interval for the mean, by bootstrap; the same values give the same interval. None below five."""
+    """Return a 90 % bootstrap interval for the mean.
+
+    The same values give the same interval; None below five values.
+    """
     if len(values) < MIN_TRADES:
         return None
     if len(values) > MAX_RESAMPLED:

@@ -1,4 +1,4 @@
-"""Round trips out of fills and position snapshots. Pure: no database, no clock, no rounding of money.
+"""Round trips from fills and position snapshots. Pure.
 
 The law: fills price the trades, snapshots are their control total. A tick's fills are applied in the order in which
 the venue made them; what the snapshot then shows beyond them is booked at the tick's mark and called an estimate,
@@ -40,7 +40,7 @@ class Reconciled(StrEnum):
 
 
 class ExitCause(StrEnum):
-    """What ended a trip, as far as fills can tell."""
+    """The cause of a trip's end."""
 
     FILL = "fill"
     FLIP = "flip"  # one fill closed it and opened the other side
@@ -59,7 +59,7 @@ class Funding:
 
 @dataclass(frozen=True, slots=True)
 class PathBar:
-    """A closed bar of a symbol, for the path between fills."""
+    """A closed bar, for the path between fills."""
 
     opened_at: datetime
     closed_at: datetime
@@ -70,7 +70,10 @@ class PathBar:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """What became known since the tick before: nothing in it lies after `at`, except fills ahead of the snapshot."""
+    """The news of a tick, none later than `at`.
+
+    Only fills may be ahead of the snapshot.
+    """
 
     at: datetime
     fills: Sequence[Execution] = ()
@@ -83,7 +86,7 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A part of a trip that no fill has explained yet."""
+    """An unexplained part of a trip."""
 
     is_entry: bool
     quantity: Decimal  # signed as a fill's
@@ -93,7 +96,10 @@ class Estimate:
 
 @dataclass(slots=True)
 class Trip:
-    """One round trip, as far as it has gone. Money is exact; `quantity` is zero once it has ended."""
+    """One round trip so far, in exact money.
+
+    `quantity` is zero once it has ended.
+    """
 
     symbol: str
     side: Side
@@ -128,7 +134,7 @@ class Trip:
 
     @property
     def exit_price(self) -> Decimal | None:
-        """The mean price of the exits, by quantity; None before the first."""
+        """The mean exit price, if any."""
         if not self.exited_quantity:
             return None
         return EXACT_MATHS.divide(self.exited_value_usd, self.exited_quantity)
@@ -146,11 +152,11 @@ class Trip:
         return Reconciled.ESTIMATED if self.estimates else Reconciled.EXACT
 
     def unrealized_usd(self, price: Decimal) -> Decimal:
-        """Return what the quantity held would bring at a price, over its cost."""
+        """Return the unrealised PnL at a price."""
         return EXACT_MATHS.subtract(EXACT_MATHS.multiply(self.quantity, price), self.cost_usd)
 
     def follow_price(self, price: Decimal) -> bool:
-        """Note that the path came by a price; tell whether that was further than ever."""
+        """Widen the excursion to a price; tell whether it grew."""
         value = self.gross_usd + self.quantity * price - self.cost_usd
         return self._widen_excursion(value)
 
@@ -164,7 +170,7 @@ class Trip:
         return True
 
     def take(self, fill: Execution, quantity: Decimal, fee_usd: Decimal) -> None:
-        """Add the part of a fill to the position, or take it from it, at most down to flat."""
+        """Add or remove a fill's part, down to flat."""
         self.last_fill_id, self.last_fill_at = fill.fill_id, fill.at
         self.fees_usd += fee_usd
         value = quantity * fill.price
@@ -187,7 +193,7 @@ class Trip:
         self.exit_tick_at, self.exit_at, self.exit_cause = tick_at, at, cause
 
     def correct_estimate(self, estimate: Estimate, quantity: Decimal, fill: Execution, fee_usd: Decimal) -> None:
-        """Put a late fill in the place of (part of) an estimate of the same sign."""
+        """Replace (part of) an estimate with a late fill."""
         self.fees_usd += fee_usd
         off = quantity * (fill.price - estimate.price)
         if not estimate.is_entry:
@@ -211,7 +217,7 @@ class Trip:
 
 
 class _Leg(NamedTuple):
-    """The part of a fill that went into one trip."""
+    """A fill's part in one trip."""
 
     trip: Trip
     quantity: Decimal  # signed
@@ -219,12 +225,12 @@ class _Leg(NamedTuple):
 
 
 class Book:
-    """The trips of one deployment: the open one of each symbol, and what a tick does to them."""
+    """The trips of one deployment."""
 
     def __init__(
         self, trips: Iterable[Trip] = (), *, seen: Iterable[tuple[str, str]] = (), uses_closes: bool = False
     ) -> None:
-        """Start from trips that are open, or that ended on an estimate a late fill may still explain.
+        """Start from open trips and those with estimates.
 
         Args:
             seen: (symbol, fill id) of the fills that are in them already.
@@ -247,12 +253,12 @@ class Book:
         return trip.quantity if trip else ZERO
 
     def unseen(self, fills: Iterable[Execution]) -> list[Execution]:
-        """Return the fills that are in no trip yet, each once."""
+        """Return the new fills, each once."""
         named = {(fill.symbol, fill.fill_id): round_quantities(fill) for fill in fills}
         return [fill for key, fill in named.items() if key not in self._seen and fill.quantity]
 
     def apply(self, tick: Tick) -> list[Trip]:
-        """Take in a tick; return the trips it opened, changed or closed, in the order in which it did."""
+        """Apply a tick; return the touched trips in order."""
         self._touched = {}
         fills: dict[str, list[Execution]] = defaultdict(list)
         for fill in self.unseen(tick.fills):
@@ -268,7 +274,7 @@ class Book:
         return list(self._touched.values())
 
     def _follow_symbol(self, tick: Tick, symbol: str, fills: list[Execution], funding: list[Funding]) -> None:
-        """Go through what happened to a symbol in the order of time."""
+        """Apply a symbol's events in order of time."""
         bars = tick.bars.get(symbol, ())
         if not bars and not funding:
             for fill in sort_fills(fills, self.held(symbol)):
@@ -325,7 +331,7 @@ class Book:
         self._take_fill(tick.at, left, ExitCause.LIQUIDATION if fill.is_liquidation else ExitCause.FILL)
 
     def _explain_estimates(self, fill: Execution) -> Execution | None:
-        """Let a fill that comes late explain what was estimated in its absence; return what is left of it."""
+        """Explain estimates with a late fill; return the rest."""
         symbol = fill.symbol
         if not self._provisional.get(symbol) and not (symbol in self.open and self.open[symbol].estimates):
             return fill
@@ -345,7 +351,7 @@ class Book:
         return fill
 
     def _take_fill(self, tick_at: datetime, fill: Execution, cause: ExitCause) -> list[_Leg]:
-        """Apply a fill to its symbol's trip; return its parts, two if it crosses zero."""
+        """Apply a fill; return its parts, two across zero."""
         trip, quantity, fee = self.open.get(fill.symbol), fill.quantity, fill.fee_usd
         legs = []
         if trip is not None and trip.quantity * quantity < 0:
@@ -374,7 +380,10 @@ class Book:
         return [*legs, _Leg(trip, quantity, is_entry=True)]
 
     def _book_difference(self, tick: Tick, symbol: str, fills: list[Execution]) -> None:
-        """Book what the snapshot shows beyond the fills, at the mark; without a mark it waits for one."""
+        """Book the difference to the snapshot at the mark.
+
+        Without a mark the difference waits for one.
+        """
         if tick.positions is None or not (symbol in tick.positions or tick.is_complete):
             return
         actual, mark = tick.positions.get(symbol, ZERO).quantize(QUANTITY_GRAIN), tick.marks.get(symbol)
@@ -390,5 +399,8 @@ class Book:
 
 
 def _take_share(amount: Decimal, part: Decimal, whole: Decimal) -> Decimal:
-    """Return the part's share of an amount; the whole's share is all of it, so that no rounding is ever lost."""
+    """Return the part's share of an amount.
+
+    The whole gets all of it, so rounding loses nothing.
+    """
     return amount if part == whole else (amount * part / whole).quantize(_GRAIN)

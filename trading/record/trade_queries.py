@@ -55,7 +55,7 @@ class TradeNotFound(DomainError):
 
 @dataclass(frozen=True, slots=True)
 class TradeFilter:
-    """Which trades a page lists, and in which order; by default all, newest entry first."""
+    """The filter and order of a list of trades."""
 
     deployment_id: UUID | None = None
     skill_id: UUID | None = None
@@ -74,7 +74,7 @@ class TradeFilter:
 
 @dataclass(frozen=True, slots=True)
 class TradePage:
-    """One page of trades: `total` fit the filter, on `pages` pages of which this is `number` (from 1)."""
+    """One page of trades and the totals of the filter."""
 
     trades: list[Trade]
     total: int
@@ -85,7 +85,7 @@ class TradePage:
 
 @dataclass(frozen=True, slots=True)
 class SkillRecord:
-    """The trades that speak for a skill, newest entry first, and the lessons that are in force, newest first."""
+    """A skill's closed trades and notes, newest first."""
 
     trades: list[Trade]
     notes: list[ReflectionNote]
@@ -105,12 +105,12 @@ def get_trade(trade_id: UUID) -> Trade:
 
 
 def find_trades(trade_ids: Iterable[UUID]) -> list[Trade]:
-    """Return the trades of these ids that there are, newest entry first."""
+    """Return the trades with these ids, newest entry first."""
     return list(Trade.objects.filter(pk__in=set(trade_ids)).newest_first())
 
 
 def get_trade_page(which: TradeFilter, number: int = 1) -> TradePage:
-    """Return one page of the trades that fit; a number beyond the last page gives the last."""
+    """Return one page of trades, at most the last."""
     rows = select_trades(which)
     count = rows.aggregate(total=Count("pk"), net=Sum("realized_pnl_usd"))
     place = place_of(number, total=count["total"], size=PAGE_SIZE)
@@ -120,7 +120,7 @@ def get_trade_page(which: TradeFilter, number: int = 1) -> TradePage:
 
 
 def select_trades(which: TradeFilter) -> TradeQuerySet:
-    """Return the trades that fit, in no order; what pages, sums and exports are cut from."""
+    """Return the trades that fit, unordered."""
     rows: TradeQuerySet = Trade.objects.all()
     if not which.with_backtests:
         rows = rows.exclude(deployment__in=Deployment.objects.filter(broker_kind=BrokerKind.BACKTEST).values("pk"))
@@ -143,28 +143,28 @@ def select_trades(which: TradeFilter) -> TradeQuerySet:
 
 
 def iter_trades(deployment_id: UUID | None = None) -> Iterator[Trade]:
-    """Yield the trades of a deployment, or all but those of backtests; newest entry first."""
+    """Yield a deployment's trades or all without backtests', newest first."""
     rows = select_trades(TradeFilter(deployment_id=deployment_id, with_backtests=deployment_id is not None))
     yield from rows.newest_first().iterator(chunk_size=500)
 
 
 def list_open(deployment_id: UUID) -> list[Trade]:
-    """Return the positions of one deployment, newest entry first."""
+    """Return a deployment's open trades, newest entry first."""
     return list(Trade.objects.open().filter(deployment=deployment_id).newest_first())
 
 
 def list_closed(deployment_id: UUID, limit: int) -> list[Trade]:
-    """Return the last closed trades of one deployment, newest entry first (seed 002)."""
+    """Return a deployment's last closed trades, newest first (seed 002)."""
     return list(Trade.objects.closed().filter(deployment=deployment_id).newest_first().defer("state")[:limit])
 
 
 def list_last_closed(which: TradeFilter, limit: int) -> list[Trade]:
-    """Return the last closed trades that fit, newest entry first."""
+    """Return the last closed trades, newest entry first."""
     return list(select_trades(which).closed().newest_first().defer("state")[:limit])
 
 
 def list_symbols_in_use() -> list[str]:
-    """Return the symbols of open positions, then those of what runs; of backtests none."""
+    """Return symbols held, then those of running deployments."""
     held = select_trades(TradeFilter(status=TradeStatus.OPEN)).order_by("symbol").values_list("symbol", flat=True)
     running = Deployment.objects.exclude(broker_kind=BrokerKind.BACKTEST).filter(status="running")
     versions = SkillVersion.objects.filter(pk__in=running.values("version")).order_by("-created_at", "id")
@@ -173,7 +173,9 @@ def list_symbols_in_use() -> list[str]:
 
 
 def list_fills(trade: Trade) -> list[Fill]:
-    """Return the fills of a trade in the ledger's order; one that crossed zero is part of two trades.
+    """Return a trade's fills in the ledger's order.
+
+    A fill that crossed zero belongs to two trades.
 
     Fills of one instant may be of several trades: a trade runs from its own first fill to that of the next. A trade
     that began without a fill is cut by time alone.
@@ -192,7 +194,7 @@ def list_fills(trade: Trade) -> list[Fill]:
 
 
 def _sort_trade_fills(trade: Trade) -> list[Fill]:
-    """Return the fills of a trade's symbol between its ends, both included, in the order in which the venue made them.
+    """Return the symbol's fills between a trade's ends, in order.
 
     The order is found from the instant before on: what was held then tells where the chain of the first one begins.
     """
@@ -210,13 +212,15 @@ def _sort_trade_fills(trade: Trade) -> list[Fill]:
 
 
 def _find_beginning(first_fill_id: str, numbers: Mapping[str, int]) -> tuple[int, bool]:
-    """Return where a trade begins among numbered fills, and whether by that fill or by the gap before it."""
+    """Return a trade's first fill number; False for a gap."""
     name = first_fill_id.removeprefix(GAP_PREFIX)
     return numbers.get(name, -1), name in numbers and name == first_fill_id
 
 
 def get_skill_record(skill_id: UUID, limit: int) -> SkillRecord:
-    """Return the last closed trades of a skill and its lessons; before its deployments closed one, its last backtest's.
+    """Return a skill's last closed trades and lessons.
+
+    Before its deployments closed a trade, those of its last backtest.
 
     What is kept for the skill is part of either. Raises SkillNotFound.
     """
@@ -232,14 +236,14 @@ def get_skill_record(skill_id: UUID, limit: int) -> SkillRecord:
 
 
 def find_symbols_simulated_for_skill(skill_id: UUID) -> list[str]:
-    """Return the symbols that a skill has closed trades of, in backtests too, whose prices were made."""
+    """Return the skill's traded symbols with simulated prices."""
     rows = Trade.objects.filter(skill=skill_id, status="closed").order_by().values("symbol")
     # A symbol that is real once is never simulated again, so its first trade tells.
     return find_simulated_symbols({row["symbol"]: row["first"] for row in rows.annotate(first=Min("entry_at"))})
 
 
 def find_simulated_symbols(seen_at: Mapping[str, datetime]) -> list[str]:
-    """Return the symbols, of those given with an instant, whose bars of the day up to then were made by a model."""
+    """Return the symbols with simulated bars the day before."""
     day = timedelta(days=1)
     windows = [Q(symbol=symbol, opened_at__range=(at - day, at)) for symbol, at in seen_at.items()]
     if not windows:
@@ -257,7 +261,7 @@ def get_deployment_performance(deployment: Deployment) -> Performance:
 
 
 def get_skill_performance(skill_id: UUID) -> dict[str, Performance]:
-    """Return a skill's numbers by broker kind, for those with a trade. Raises SkillNotFound.
+    """Return a skill's performance by broker kind. Raises SkillNotFound.
 
     Sharpe and drawdown are of an account, so they stand only where the kind has one deployment.
     """
@@ -290,14 +294,14 @@ def _iter_equity(deployment: Deployment) -> Iterator[EquityAt]:
 
 
 def get_latest_equity(deployment: Deployment) -> Decimal:
-    """Return the equity after the last tick, or what the deployment started with."""
+    """Return the equity after the last tick, or at start."""
     point: EquityPoint | None = EquityPoint.objects.filter(deployment=deployment).order_by("-at").first()
     equity: Decimal = point.equity_usd if point else deployment.starting_equity_usd
     return equity
 
 
 def get_equity_at_midnight(deployment: Deployment, now: datetime) -> Decimal:
-    """Return the equity at 00:00 UTC of the day of `now`, or what the deployment started with."""
+    """Return the equity at 00:00 UTC, or at start."""
     rows = EquityPoint.objects.filter(deployment=deployment, at__lte=utc_midnight(now)).order_by("-at")
     point: EquityPoint | None = rows.first()
     equity: Decimal = point.equity_usd if point else deployment.starting_equity_usd
@@ -305,5 +309,5 @@ def get_equity_at_midnight(deployment: Deployment, now: datetime) -> Decimal:
 
 
 def utc_midnight(at: datetime) -> datetime:
-    """Return when the day of an instant began, in UTC."""
+    """Return 00:00 UTC of an instant's day."""
     return at.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)

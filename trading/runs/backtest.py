@@ -1,4 +1,4 @@
-"""Backtests: the ticks of a schedule played over past bars, by the code that runs live.
+"""Backtests: the runner's ticks over past bars.
 
 A run is claimed by lease and goes on after the last tick in the ledger, so one that was cut off is finished by whoever
 claims it next, with the same numbers.
@@ -56,7 +56,7 @@ def run_backtest(
     report: Callable[[Progress], None] = lambda _: None,
     lease: UUID | None = None,
 ) -> WorkStatus:
-    """Play a backtest to its end, or on from where it was cut off; opens its own doors, call it outside of any.
+    """Play or resume a backtest; opens its own scopes.
 
     Args:
         clock: the time of the machine, for leases; the backtest has its own.

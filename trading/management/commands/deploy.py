@@ -19,7 +19,7 @@ class Command(KeelCommand):
     )
 
     def add_own_arguments(self, parser: CommandParser) -> None:
-        """Add whose skill it is, and with what it starts."""
+        """Add the skill and the starting equity."""
         add_user_argument(parser)
         parser.add_argument("--skill", metavar="NAME_OR_ID", help="by default the user's only skill")
         parser.add_argument("--broker", choices=[BrokerKind.PAPER, BrokerKind.LIVE], default=BrokerKind.PAPER)

@@ -18,7 +18,7 @@ class Command(KeelCommand):
     )
 
     def add_own_arguments(self, parser: CommandParser) -> None:
-        """Add the file, whose it is and where it goes."""
+        """Add the file and its deployment."""
         parser.add_argument("file", type=Path)
         parser.add_argument(
             "--deployment", type=UUID, required=True, help="of another program: see `deploy --broker live`"

@@ -35,7 +35,7 @@ class Command(KeelCommand):
         )
 
     def run(self, *, file: Path | None, exchange: str | None, source: str, **options: Any) -> None:
-        """Read all, then write; of a venue that falls silent, what it gave."""
+        """Import rates; keep what a failing venue sent."""
         if (file is None) == (exchange is None):
             raise CommandError("Name either a file or an --exchange.")
         if exchange is None:

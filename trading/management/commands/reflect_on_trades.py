@@ -24,7 +24,7 @@ class Command(KeelCommand):
         parser.add_argument("--dry-run", action="store_true", help="say what would be reflected on, and do nothing")
 
     def run(self, *, user: str | None, deployment: UUID | None, force: bool, dry_run: bool, **options: object) -> None:
-        """Reflect on one record after another, and say how each ended."""
+        """Run the reflections and print each outcome."""
         now = timezone.now()
         if force and user is None and deployment is None:
             raise CommandError("Name a user or a deployment with --force.")

@@ -1,4 +1,4 @@
-"""Bars: read from CSV files, stored, and made longer. Whatever is imported again or goes on, a bar stands once."""
+"""Bars: read, stored, aggregated; each is stored once."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator
@@ -26,13 +26,16 @@ _COLUMNS: Final = (*_KEY, *_AMOUNTS, "source", "is_simulated")
 
 
 def read_bars(path: Path, *, symbol: str, interval: str, source: str) -> Iterator[Bar]:
-    """Yield the bars of a CSV file with CSV_COLUMNS, and `mark` and `index` if it has them. Raises FileRefused."""
+    """Yield the bars of a CSV file. Raises FileRefused.
+
+    The columns are CSV_COLUMNS, and optionally `mark` and `index`.
+    """
     parse = partial(parse_bar, symbol=symbol, interval=interval, source=source)
     return parse_rows(path, read_csv(path, set(CSV_COLUMNS) - {"volume"}), parse, what="line")
 
 
 def parse_bar(row: Row, *, symbol: str, interval: str, source: str) -> Bar:
-    """Return the bar of a row with CSV_COLUMNS. Raises ValueError if there cannot be such a bar."""
+    """Return the bar of a row. Raises ValueError."""
     opened_at = parse_instant(row["timestamp"])
     if (opened_at - _EPOCH) % INTERVALS[interval]:
         raise ValueError(f"{opened_at:%Y-%m-%d %H:%M:%S} is not the beginning of a bar of {interval}")
@@ -57,7 +60,7 @@ def parse_bar(row: Row, *, symbol: str, interval: str, source: str) -> Bar:
 
 
 def split_pages(bars: Iterable[Bar]) -> Iterator[list[Bar]]:
-    """Yield the bars in lists of a good size to store."""
+    """Yield the bars in pages to store."""
     bars = iter(bars)
     while page := list(islice(bars, CHUNK)):
         yield page
@@ -69,7 +72,7 @@ def store_bars(
     aggregate: Collection[str] = (),
     progress: Callable[[int, Bar], None] = lambda count, last: None,
 ) -> Counter[str]:
-    """Write bars, over those of the same beginning; return how many there were and were made, by interval.
+    """Upsert bars; return how many, by interval.
 
     Each page is a transaction. What was written stays if the rest fails, so an import may be begun again.
 
@@ -97,7 +100,7 @@ def _bar_key(bar: Bar) -> Key:
 
 
 def _write_bars(bars: Iterable[Bar]) -> None:
-    """Insert bars over those that are there; raw, since Django takes most of an import's time to say the same."""
+    """Upsert bars in raw SQL: Django is many times slower."""
     quote, amount = connection.ops.quote_name, connection.ops.adapt_decimalfield_value
     names = {name: quote(name) for name in _COLUMNS}
     changes = ", ".join(f"{names[name]} = EXCLUDED.{names[name]}" for name in _COLUMNS if name not in _KEY)
@@ -124,7 +127,7 @@ def _write_bars(bars: Iterable[Bar]) -> None:
 
 
 def find_newest_bar(symbol: str, interval: str, *, is_simulated: bool | None = None) -> datetime | None:
-    """Return the beginning of the newest bar that is stored; of the real or the simulated ones alone, if said."""
+    """Return the beginning of the newest stored bar."""
     rows = Bar.objects.filter(symbol=symbol, interval=interval)
     if is_simulated is not None:
         rows = rows.filter(is_simulated=is_simulated)
@@ -137,7 +140,7 @@ def list_longer_intervals(interval: str) -> list[str]:
 
 
 def aggregate_bars(bars: Iterable[Bar], interval: str) -> Iterator[Bar]:
-    """Yield longer bars out of shorter ones in order; one of which a part is missing is left out."""
+    """Yield longer bars from ordered shorter ones; skip incomplete ones."""
     length = INTERVALS[interval]
     for opened_at, group in groupby(bars, lambda bar: floor_instant(bar.opened_at, length)):
         parts = list(group)
@@ -146,7 +149,7 @@ def aggregate_bars(bars: Iterable[Bar], interval: str) -> Iterator[Bar]:
 
 
 def floor_instant(at: datetime, length: timedelta) -> datetime:
-    """Return the beginning of the interval of a length that an instant is in."""
+    """Round an instant down to a multiple of a length."""
     return at - (at - _EPOCH) % length
 
 
@@ -169,7 +172,7 @@ def _join_bars(parts: list[Bar], opened_at: datetime, interval: str) -> Bar:
 
 
 def _longer_bars(written: Collection[Bar], intervals: Collection[str]) -> list[Bar]:
-    """Return the whole longer bars that have a part in what was written; the other parts were stored before."""
+    """Return the complete longer bars around written ones."""
     found = []
     for symbol, interval in dict.fromkeys((bar.symbol, bar.interval) for bar in written):
         instants = [bar.opened_at for bar in written if (bar.symbol, bar.interval) == (symbol, interval)]

@@ -1,4 +1,4 @@
-"""Scheduled events: the calendar that Keel ships, and files of others."""
+"""Scheduled events: the shipped calendar and files."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -19,12 +19,12 @@ CSV_COLUMNS: Final = ("kind", "title", "starts_at", "importance", "symbols", "so
 
 
 def to_utc(day: date, clock: time, zone: str) -> datetime:
-    """Return the instant in UTC of a local date and time, summer time and all."""
+    """Return a local date and time in UTC."""
     return datetime.combine(day, clock, ZoneInfo(zone)).astimezone(UTC)
 
 
 def iter_shipped_events() -> Iterator[MarketEvent]:
-    """Yield the events of the calendar that Keel ships; the file says what it covers."""
+    """Yield the events of the shipped calendar."""
     for series in json.loads(SHIPPED.read_text())["series"]:
         clock = time.fromisoformat(series["time"])
         for day in map(date.fromisoformat, series["dates"]):
@@ -39,7 +39,7 @@ def iter_shipped_events() -> Iterator[MarketEvent]:
 
 
 def read_events(path: Path) -> Iterator[MarketEvent]:
-    """Yield the events of a CSV or JSON file with CSV_COLUMNS; symbols are joined by spaces or a list.
+    """Yield the events of a CSV or JSON file.
 
     `starts_at` is UTC unless it says otherwise, or local to the row's `zone`. Raises FileRefused.
     """
@@ -65,7 +65,7 @@ def _parse_start(row: Row) -> datetime:
 
 
 def parse_symbols(value: Any) -> list[str]:
-    """Return the symbols of a cell or a list, each once. Raises ValueError."""
+    """Return the distinct symbols of a cell. Raises ValueError."""
     names = value if isinstance(value, list) else str(value or "").replace(",", " ").split()
     return list(dict.fromkeys(symbol_name(str(name)) for name in names))
 
@@ -81,6 +81,6 @@ def _make_event(**values: Any) -> MarketEvent:
 
 
 def store_events(events: Iterable[MarketEvent]) -> int:
-    """Write events, over those of the same kind, title and day; return how many."""
+    """Upsert events by kind, title and day; return how many."""
     update = ["starts_at", "importance", "source", "is_simulated"]
     return store_rows(MarketEvent, events, unique=["key"], update=update)

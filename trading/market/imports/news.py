@@ -1,4 +1,7 @@
-"""Headlines and funding rates from files. Headlines are untrusted text, kept as one line."""
+"""Headlines and funding rates from files.
+
+Headlines are untrusted text, kept as one line.
+"""
 
 from collections.abc import Iterable, Iterator
 from datetime import datetime
@@ -17,7 +20,7 @@ FUNDING_COLUMNS: Final = ("symbol", "time", "rate", "hours")
 
 
 def read_news(path: Path) -> Iterator[NewsItem]:
-    """Yield the headlines of a CSV or JSON file with NEWS_COLUMNS, the last two optional. Raises FileRefused."""
+    """Yield the headlines of a file. Raises FileRefused."""
     return parse_rows(path, read_rows(path, {"headline", "source", "published_at"}), _parse_item)
 
 
@@ -40,12 +43,12 @@ def _parse_item(row: Row) -> NewsItem:
 
 
 def store_news(items: Iterable[NewsItem]) -> int:
-    """Write headlines, each once; return how many there were."""
+    """Upsert headlines; return how many."""
     return store_rows(NewsItem, items, unique=["key"], update=["symbols", "sentiment", "is_simulated"])
 
 
 def read_funding(path: Path, *, source: str) -> Iterator[FundingRate]:
-    """Yield the funding rates of a CSV or JSON file with FUNDING_COLUMNS; `hours` is 8 if left out.
+    """Yield the funding rates of a file; default 8 hours.
 
     Raises:
         FileRefused: a row cannot be read.
@@ -62,12 +65,12 @@ def read_funding(path: Path, *, source: str) -> Iterator[FundingRate]:
 
 
 def store_funding(rates: Iterable[FundingRate]) -> int:
-    """Write funding rates, over those of the same instant; return how many there were."""
+    """Upsert funding rates; return how many."""
     update = ["rate", "hours", "source", "is_simulated"]
     return store_rows(FundingRate, rates, unique=["symbol", "at"], update=update)
 
 
 def find_newest_funding(symbol: str) -> datetime | None:
-    """Return the instant of the newest rate that is stored and real."""
+    """Return the instant of the newest real rate."""
     rows = FundingRate.objects.filter(symbol=symbol, is_simulated=False).order_by("-at")
     return rows.values_list("at", flat=True).first()

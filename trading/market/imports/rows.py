@@ -1,4 +1,4 @@
-"""Reading files of other programs: one clear refusal that names the line, numbers without floats, instants in UTC."""
+"""Read rows of CSV and JSON files; store rows."""
 
 import csv
 import json
@@ -20,11 +20,11 @@ M = TypeVar("M", bound=Model)
 
 
 class FileRefused(DomainError):
-    """A file cannot be read as what it should be; nothing of it was taken in."""
+    """A file cannot be read; nothing was imported."""
 
 
 def open_text(path: Path) -> TextIO:
-    """Open a file of text, compressed if its name ends in `.gz`. Raises FileRefused."""
+    """Open a text file, also `.gz`. Raises FileRefused."""
     try:
         return open_gzip(path, "rt", encoding="utf-8-sig") if path.suffix == ".gz" else path.open(encoding="utf-8-sig")
     except OSError as error:
@@ -32,7 +32,7 @@ def open_text(path: Path) -> TextIO:
 
 
 def read_csv(path: Path, columns: set[str]) -> Iterator[tuple[int, Row]]:
-    """Yield (line number, row) of a CSV file whose header has at least the columns. Raises FileRefused."""
+    """Yield (line number, row) of a CSV file. Raises FileRefused."""
     with open_text(path) as file:
         reader = csv.DictReader(file)
         try:
@@ -45,7 +45,7 @@ def read_csv(path: Path, columns: set[str]) -> Iterator[tuple[int, Row]]:
 
 
 def read_json(path: Path) -> list[tuple[int, Row]]:
-    """Return (position from 1, object) of a JSON list of objects, or of lines of JSON. Raises FileRefused."""
+    """Return numbered objects of JSON or JSON lines. Raises FileRefused."""
     with open_text(path) as file:
         try:
             text = file.read()
@@ -59,14 +59,14 @@ def read_json(path: Path) -> list[tuple[int, Row]]:
 
 
 def read_rows(path: Path, columns: set[str]) -> Iterable[tuple[int, Row]]:
-    """Return the numbered rows of a CSV file with these columns, or of a JSON file. Raises FileRefused."""
+    """Return the numbered rows of a file. Raises FileRefused."""
     return read_csv(path, columns) if path.name.removesuffix(".gz").endswith(".csv") else read_json(path)
 
 
 def parse_rows(
     path: Path, rows: Iterable[tuple[int, Row]], parse: Callable[[Row], T], *, what: str = "row"
 ) -> Iterator[T]:
-    """Yield the parsed rows of a file. Raises FileRefused, which names the row."""
+    """Yield parsed rows. Raises FileRefused, naming the row."""
     for place, row in rows:
         try:
             yield parse(row)
@@ -88,7 +88,7 @@ def parse_number(value: object) -> Decimal:
 
 
 def parse_instant(value: object) -> datetime:
-    """Return an instant from ISO 8601 (UTC unless it says otherwise) or from seconds or milliseconds since 1970."""
+    """Parse ISO 8601 or (milli)seconds since 1970; default UTC."""
     text = str(value).strip()
     try:
         if text.isdecimal():
@@ -101,7 +101,7 @@ def parse_instant(value: object) -> datetime:
 
 
 def parse_flag(value: object) -> bool:
-    """Return whether a cell says yes; empty says no. Raises ValueError."""
+    """Parse a yes or no; empty is no. Raises ValueError."""
     text = str("" if value is None else value).strip().lower()
     if text not in ("", "0", "1", "true", "false", "yes", "no"):
         raise ValueError(f"{text[:40]!r} is neither true nor false")
@@ -109,7 +109,7 @@ def parse_flag(value: object) -> bool:
 
 
 def store_rows(model: type[M], rows: Iterable[M], *, unique: Sequence[str], update: Sequence[str]) -> int:
-    """Insert rows, or update those with the same unique columns; return how many."""
+    """Upsert rows by unique columns; return how many."""
     by_key = {tuple(getattr(row, column) for column in unique): row for row in rows}
     model._default_manager.bulk_create(
         by_key.values(), batch_size=500, update_conflicts=True, unique_fields=unique, update_fields=update

@@ -1,4 +1,4 @@
-"""Bars and funding rates from trading venues. This module alone knows ccxt, and asks only what needs no key.
+"""Bars and funding rates from venues, by ccxt.
 
 ccxt takes seconds to import and brings an HTTP client, so it is imported when a venue is first asked. What may come
 out of here: rows of ours, VenueRefused and VenueUnavailable; never an exception of ccxt's.
@@ -32,15 +32,15 @@ SETTLED_IN: Final = ("USDC", "USDT", "USD")  # the first that a venue has
 
 
 class VenueRefused(DomainError):
-    """The venue has no such thing, or sent what cannot be; trying again would not help."""
+    """The venue lacks the data or sent impossible data."""
 
 
 class VenueUnavailable(DomainError):
-    """The venue did not answer, several times. What came before is stored; begin again to go on."""
+    """The venue did not answer; earlier pages are stored."""
 
 
 def open_venue(name: str) -> Any:
-    """Return ccxt's client of a venue, such as "hyperliquid", that keeps to its rate limit. Raises VenueRefused."""
+    """Return a rate-limited ccxt client. Raises VenueRefused."""
     ccxt = _import_ccxt()
     if name not in ccxt.exchanges:
         near = get_close_matches(name, ccxt.exchanges, n=3)
@@ -50,7 +50,7 @@ def open_venue(name: str) -> Any:
 
 
 def find_market(venue: Any, symbol: str, *, market: str = "") -> str:
-    """Return the venue's name of the perpetual of a symbol, "BTC/USDC:USDC" for BTC, or check the one given.
+    """Return the venue's name of a symbol's perpetual.
 
     Raises:
         VenueRefused: there is none.
@@ -81,7 +81,7 @@ def _rank_market(market: Mapping[str, Any]) -> tuple[bool, int, str]:
 def fetch_bars(
     venue: Any, *, market: str, symbol: str, interval: str, since: datetime, until: datetime, now: datetime
 ) -> Iterator[list[Bar]]:
-    """Yield a page of bars for each answer of the venue, oldest first; none is doubled, none is still forming.
+    """Yield pages of closed bars, oldest first, without repeats.
 
     A venue forgets: where it has nothing any more, a page is empty.
 
@@ -119,7 +119,7 @@ def _parse_venue_bar(row: list[Any], symbol: str, interval: str, source: str) ->
 def fetch_funding(
     venue: Any, *, market: str, symbol: str, since: datetime, until: datetime, hours: int | None = None
 ) -> Iterator[FundingRate]:
-    """Yield the funding that was paid from `since` up to `until`, oldest first.
+    """Yield the funding payments in a range, oldest first.
 
     Args:
         hours: between two payments; None: as far as each is from the nearer of its neighbours. Where there is one
@@ -165,7 +165,7 @@ def _make_rate(payment: tuple[datetime, Any], hours: int, symbol: str, source: s
 
 
 def _ask_venue(venue: Any, call: Callable[..., T], *arguments: Any) -> T:
-    """Ask a venue, again after a pause if it fails to answer."""
+    """Call a venue, with retries after a pause."""
     ccxt = _import_ccxt()
     for tries, pause in enumerate((*PAUSES, None), start=1):
         try:
