@@ -50,8 +50,8 @@ def find_marks(symbols: Collection[str], now: datetime, tape: Tape = STORED) -> 
     marks: dict[str, Mark] = {}
     # Of bars that ended together the shortest counts.
     for bar in sorted(tape.newest_bars(symbols, now), key=lambda bar: INTERVALS[bar.interval]):
-        if bar.symbol not in marks or _closed_at(bar) > marks[bar.symbol].at:
-            marks[bar.symbol] = Mark(_closed_at(bar), bar.close, bar)
+        if bar.symbol not in marks or bar.closed_at > marks[bar.symbol].at:
+            marks[bar.symbol] = Mark(bar.closed_at, bar.close, bar)
     return marks
 
 
@@ -74,12 +74,8 @@ _classify_cached = lru_cache(maxsize=64)(classify_regime)
 
 
 def _is_whole(hours: Sequence[Bar], now: datetime) -> bool:
-    is_fresh = now - _closed_at(hours[-1]) < HOUR
+    is_fresh = now - hours[-1].closed_at < HOUR
     return is_fresh and hours[-1].opened_at - hours[0].opened_at == (len(hours) - 1) * HOUR
-
-
-def _closed_at(bar: Bar) -> datetime:
-    return bar.opened_at + INTERVALS[bar.interval]
 
 
 def get_overview(symbol: str, now: datetime, tape: Tape = STORED) -> Overview:

@@ -107,7 +107,7 @@ def finest_bars(tape: Tape, symbol: str, *, after: datetime, until: datetime) ->
     kept: list[Bar] = []
     covered = timedelta(0)
     for interval, length in INTERVALS.items():
-        taken = [(bar.opened_at, bar.opened_at + INTERVALS[bar.interval]) for bar in kept]
+        taken = [(bar.opened_at, bar.closed_at) for bar in kept]
         for bar in tape.bars_ended(symbol, interval, after, until):
             if all(bar.opened_at + length <= begin or end <= bar.opened_at for begin, end in taken):
                 kept.append(bar)

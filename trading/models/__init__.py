@@ -34,45 +34,12 @@ from trading.models.trades import (
 )
 from trading.models.users import ExperienceTier, Trader
 
-__all__ = [
-    "UNFINISHED",
-    "ApiToken",
-    "BacktestRun",
-    "Bar",
-    "BrokerKind",
-    "CommandKind",
-    "DecisionSnapshot",
-    "Deployment",
-    "DeploymentCommand",
-    "DeploymentStatus",
-    "DraftStatus",
-    "EquityPoint",
-    "ExcursionFrom",
-    "ExitKind",
-    "ExperienceTier",
-    "Fill",
-    "FundingRate",
-    "MarketEvent",
-    "NewsItem",
-    "NoteStatus",
-    "Order",
-    "OrderOrigin",
-    "OrderSide",
-    "OrderState",
-    "ReconcileState",
-    "ReflectionNote",
-    "ReflectionRun",
-    "RegimeTag",
-    "Skill",
-    "SkillDraft",
-    "SkillVersion",
-    "TokenScope",
-    "Trade",
-    "TradeQuerySet",
-    "TradeSide",
-    "TradeStatus",
-    "Trader",
-    "TradingStyle",
-    "Verdict",
-    "WorkStatus",
-]
+__all__ = ["UNFINISHED", "BacktestRun", "BrokerKind", "CommandKind", "DecisionSnapshot", "Deployment"]
+__all__ += ["DeploymentCommand", "DeploymentStatus", "EquityPoint", "ExcursionFrom", "Order", "OrderOrigin"]
+__all__ += ["OrderSide", "OrderState", "Verdict", "WorkStatus"]
+__all__ += ["Bar", "FundingRate", "MarketEvent", "NewsItem"]
+__all__ += ["DraftStatus", "Skill", "SkillDraft", "SkillVersion", "TradingStyle"]
+__all__ += ["ApiToken", "TokenScope"]
+__all__ += ["ExitKind", "Fill", "NoteStatus", "ReconcileState", "ReflectionNote", "ReflectionRun", "RegimeTag"]
+__all__ += ["Trade", "TradeQuerySet", "TradeSide", "TradeStatus"]
+__all__ += ["ExperienceTier", "Trader"]

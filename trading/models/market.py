@@ -1,5 +1,6 @@
 """Market data: prices, funding, news and events; no owner."""
 
+from datetime import datetime
 from typing import Any
 
 from django.db import models
@@ -51,6 +52,11 @@ class Bar(models.Model):
 
     def __str__(self) -> str:
         return f"{self.symbol} {self.interval} {self.opened_at:%Y-%m-%d %H:%M}"
+
+    @property
+    def closed_at(self) -> datetime:
+        """The instant at which the bar ended."""
+        return self.opened_at + INTERVALS[self.interval]
 
 
 class FundingRate(models.Model):

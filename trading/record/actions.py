@@ -109,9 +109,7 @@ class Drawing:
 def draw_action(action: Action, now: datetime) -> Drawing:
     """Return the drawing of an action.
 
-    Raises:
-        SkillNotFound, DeploymentNotFound: the owner has no such skill or deployment.
-        ActionImpossible, SkillArchived, BacktestRefused: the card could only be refused.
+    Raises SkillNotFound, DeploymentNotFound, ActionImpossible, SkillArchived, BacktestRefused.
     """
     if action.type == ActionType.DEPLOY:
         return _draw_deploy(action)
@@ -121,11 +119,7 @@ def draw_action(action: Action, now: datetime) -> Drawing:
 
 
 def lock_state(action_type: str, payload: Mapping[str, str]) -> dict[str, Any]:
-    """Lock the rows behind an action; return their state.
-
-    Raises:
-        SkillNotFound, DeploymentNotFound: it is gone.
-    """
+    """Lock the rows behind an action; return their state. Raises SkillNotFound, DeploymentNotFound."""
     if action_type in (ActionType.DEPLOY, ActionType.START_BACKTEST):
         skill_id = UUID(payload["skill_id"])
         Skill.objects.select_for_update().filter(pk=skill_id).first()
@@ -141,11 +135,7 @@ def lock_state(action_type: str, payload: Mapping[str, str]) -> dict[str, Any]:
 
 
 def run_action(action_type: str, payload: Mapping[str, str], now: datetime) -> dict[str, str]:
-    """Queue an action; return the ids of the rows.
-
-    Raises:
-        DomainError: trading refuses the action.
-    """
+    """Queue an action; return the ids of the rows. Raises DomainError."""
     if action_type == ActionType.DEPLOY:
         deployment = deploy_skill(
             skill_id=UUID(payload["skill_id"]),

@@ -9,7 +9,7 @@ from http import HTTPStatus
 from typing import Any, Final
 from uuid import UUID
 
-from django.db.models import Count, Max, Min, Q, Sum
+from django.db.models import Count, Max, Min, Q
 
 from config.lib.errors import DomainError
 from config.lib.paging import place_of
@@ -24,6 +24,7 @@ from trading.models import (
     WorkStatus,
 )
 from trading.models.choices import INTERVALS
+from trading.record.deployment_queries import sum_trades
 from trading.record.deployments import STARTING_EQUITY_USD, LeaseLost, deploy_skill
 from trading.record.performance import Performance
 from trading.record.trade_queries import get_deployment_performance, get_latest_equity
@@ -204,11 +205,7 @@ def resolve_range(
 
 
 def find_bar_span(skill_id: UUID) -> tuple[datetime, datetime] | None:
-    """Return the first and last instant with bars of the newest version's symbols.
-
-    Raises:
-        SkillNotFound: the owner has no such skill.
-    """
+    """Return the first and last instant with bars of the newest version's symbols. Raises SkillNotFound."""
     context = parse_payload(get_version(skill_id).payload).context
     # A query a symbol: each end is then one step into the index of bars, however many there are.
     ends: list[dict[str, Any]] = [
@@ -247,12 +244,7 @@ def count_bars(skill_id: UUID, starts_at: datetime, ends_at: datetime) -> BarsIn
 
 
 def cancel_backtest(*, run_id: UUID, now: datetime) -> BacktestRun:
-    """Cancel a backtest; its runner stops at the next step.
-
-    Raises:
-        BacktestNotFound: the owner has no such backtest.
-        BacktestIsOver: it has ended already.
-    """
+    """Cancel a backtest; its runner stops at the next step. Raises BacktestNotFound, BacktestIsOver."""
     rows = BacktestRun.objects.filter(pk=run_id, status__in=UNFINISHED)
     is_ended = rows.update(status=WorkStatus.CANCELLED, finished_at=now, lease=None, lease_until=None)
     run = get_backtest(run_id)
@@ -305,27 +297,17 @@ def get_backtest_page(number: int = 1) -> BacktestPage:
     runs = list(rows[place.rows])
     skills = Skill.objects.in_bulk({run.deployment.skill_id for run in runs})
     versions = SkillVersion.objects.defer("payload").in_bulk({run.deployment.version_id for run in runs})
-    totals = {
-        row["deployment"]: row
-        for row in Trade.objects.filter(deployment__in=[run.deployment_id for run in runs])
-        .order_by()
-        .values("deployment")
-        .annotate(net=Sum("realized_pnl_usd"), closed=Count("pk", filter=Q(status="closed")))
-    }
-    return BacktestPage(
-        [
-            ListedBacktest(
-                run,
-                skill=skills[run.deployment.skill_id],
-                version=versions[run.deployment.version_id].version,
-                closed_trades=totals.get(run.deployment_id, {}).get("closed", 0),
-                net_usd=totals.get(run.deployment_id, {}).get("net", Decimal(0)),
-            )
-            for run in runs
-        ],
-        place.number,
-        place.pages,
-    )
+    totals = sum_trades(Trade.objects.filter(deployment__in=[run.deployment_id for run in runs]))
+    listed = [
+        ListedBacktest(
+            run,
+            skills[run.deployment.skill_id],
+            versions[run.deployment.version_id].version,
+            *totals[run.deployment_id],
+        )
+        for run in runs
+    ]
+    return BacktestPage(listed, place.number, place.pages)
 
 
 def show_backtest(run_id: UUID) -> ShownBacktest:

@@ -1,5 +1,6 @@
 """Read deployments, their commands and open positions."""
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -24,6 +25,7 @@ from trading.models import (
     Skill,
     SkillVersion,
     Trade,
+    TradeQuerySet,
     TradeStatus,
     Verdict,
     WorkStatus,
@@ -92,11 +94,7 @@ def get_deployment(deployment_id: UUID, *, or_backtest: bool = False) -> Deploym
 
 
 def list_deployments(now: datetime, *, deployment_id: UUID | None = None) -> list[ListedDeployment]:
-    """Return deployments without backtests', running ones first, then newest.
-
-    Raises:
-        DeploymentNotFound: there is none of that id, where one is named.
-    """
+    """Return deployments without backtests', running ones first, then newest. Raises DeploymentNotFound."""
     decided = DecisionSnapshot.objects.filter(deployment=OuterRef("pk")).order_by("-tick").values("tick_at")[:1]
     which = {} if deployment_id is None else {"deployment": get_deployment(deployment_id)}
     deployments = list(
@@ -106,33 +104,32 @@ def list_deployments(now: datetime, *, deployment_id: UUID | None = None) -> lis
         .annotate(decided_at=Subquery(decided))
         .order_by("-created_at", "id")
     )
-    totals = {
-        row["deployment"]: row
-        for row in Trade.objects.filter(**which)
-        .order_by()
-        .values("deployment")
-        .annotate(net=Sum("realized_pnl_usd"), closed=Count("pk", filter=Q(status="closed")))
-    }
-    positions: dict[UUID, list[Trade]] = {}
+    totals = sum_trades(Trade.objects.filter(**which))
+    positions: dict[UUID, list[Trade]] = defaultdict(list)
     for trade in Trade.objects.open().filter(**which).newest_first():
-        positions.setdefault(trade.deployment_id, []).append(trade)
-    refusals: dict[UUID, list[DecisionSnapshot]] = {}
+        positions[trade.deployment_id].append(trade)
+    refusals: dict[UUID, list[DecisionSnapshot]] = defaultdict(list)
     since = now - timedelta(days=1)
     refused = DecisionSnapshot.objects.filter(**which, verdict=Verdict.REFUSED, tick_at__gte=since)
     for snapshot in refused.defer("system_prompt", "context", "steps").order_by("-tick_at"):
-        refusals.setdefault(snapshot.deployment_id, []).append(snapshot)
-    listed = [
+        refusals[snapshot.deployment_id].append(snapshot)
+    return [
         ListedDeployment(
             deployment,
-            positions=positions.get(deployment.pk, []),
-            closed_trades=totals.get(deployment.pk, {}).get("closed", 0),
-            net_usd=totals.get(deployment.pk, {}).get("net", Decimal(0)),
+            positions[deployment.pk],
+            *totals[deployment.pk],
             decided_at=deployment.decided_at,
-            refusals=refusals.get(deployment.pk, [])[:5],
+            refusals=refusals[deployment.pk][:5],
         )
-        for deployment in deployments
+        for deployment in sorted(deployments, key=lambda one: one.status != "running")
     ]
-    return sorted(listed, key=lambda one: one.deployment.status != "running")
+
+
+def sum_trades(trades: TradeQuerySet) -> Mapping[UUID, tuple[int, Decimal]]:
+    """Return (closed trades, net in USD) by deployment, zeros without trades."""
+    closed = Count("pk", filter=Q(status="closed"))
+    rows = trades.order_by().values_list("deployment").annotate(closed=closed, net=Sum("realized_pnl_usd"))
+    return defaultdict(lambda: (0, Decimal(0)), {deployment: (count, usd) for deployment, count, usd in rows})
 
 
 def list_skill_deployments(skill_id: UUID) -> list[Deployment]:

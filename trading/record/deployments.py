@@ -52,12 +52,7 @@ def deploy_skill(
     starting_equity_usd: Decimal = STARTING_EQUITY_USD,
     now: datetime,
 ) -> Deployment:
-    """Deploy the newest version of a skill.
-
-    Raises:
-        SkillNotFound: the owner has no such skill.
-        SkillArchived: it is off the lists.
-    """
+    """Deploy the newest version of a skill. Raises SkillNotFound, SkillArchived."""
     version = get_deployable_version(skill_id)
     return Deployment.objects.create(
         skill=version.skill,
@@ -92,12 +87,7 @@ def get_pushed_deployment(deployment_id: UUID) -> Deployment:
 
 
 def request_command(*, deployment_id: UUID, kind: str, now: datetime) -> DeploymentCommand:
-    """Queue a command; return the waiting one if asked twice.
-
-    Raises:
-        DeploymentNotFound: the owner has no such deployment.
-        CommandRefused: it is in no state for that.
-    """
+    """Queue a command; return the waiting one if asked twice. Raises DeploymentNotFound, CommandRefused."""
     deployment = get_deployment(deployment_id)
     Deployment.objects.select_for_update().get(pk=deployment.pk)
     if waiting := find_waiting_command(deployment, kind):
@@ -154,10 +144,7 @@ def claim_command(*, deployment_id: UUID, lease: UUID, until: datetime, now: dat
 def apply_command(*, command: DeploymentCommand, now: datetime) -> str:
     """Apply a command to the deployment's row; describe the outcome.
 
-    Positions are the runner's task.
-
-    Raises:
-        DeploymentNotFound: the deployment is gone.
+    Positions are the runner's task. Raises DeploymentNotFound.
     """
     deployment = get_deployment(command.deployment_id)
     if refusal := _find_refusal(deployment, CommandKind(command.kind)):

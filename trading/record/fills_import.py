@@ -47,8 +47,7 @@ def read_fills(path: Path, *, account: str = "") -> list[Execution]:
     Args:
         account: our address, by which a liquidation in which we only took part is told from our own.
 
-    Raises:
-        FileRefused: the file cannot be read; the message names the line.
+    Raises FileRefused.
     """
     if path.name.removesuffix(".gz").endswith(".csv"):
         rows = read_csv(path, set(CSV_COLUMNS) - {"fee_usd", "liquidation"})

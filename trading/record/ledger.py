@@ -112,10 +112,7 @@ def record_tick(
         symbol_intents: by symbol, for changes that came without a fill.
         regimes: by symbol, the regime at the tick; kept by the trades that begin in it.
 
-    Raises:
-        DeploymentNotFound: the owner has no such deployment.
-        TickMissing: the tick before it was not applied.
-        TickOutOfTime: it is not later than the one before it.
+    Raises DeploymentNotFound, TickMissing, TickOutOfTime.
     """
     deployment = lock_deployment(deployment_id)
     if number <= deployment.last_tick:

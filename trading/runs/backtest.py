@@ -67,8 +67,7 @@ def run_backtest(
     Returns:
         How the run stands afterwards; one that another runner holds, or that is over, is left alone.
 
-    Raises:
-        BacktestNotFound: the user has no such backtest.
+    Raises BacktestNotFound.
     """
     with owned_tx(user_id):
         if lease is None:

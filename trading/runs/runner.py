@@ -1,8 +1,8 @@
-"""The tick: what happened goes into the ledger, the agent looks and decides, risk speaks, the broker gets the order.
+"""One tick: settle the ledger, ask the agent, check the risk, send the order.
 
-The law: a tick is two short transactions with the model between them, and each asks whether it is still its turn.
-Numbers, instants and the account of the paper broker are written with the ledger, so whatever is cut off or comes
-twice goes on where the record ends. Live and in a backtest this is the same code; only the tape and the costs differ.
+A tick is two short transactions with the call of the model between them. Each transaction checks that the tick is still
+the deployment's next one. The tick's number, its instant and the paper broker's account are written with the ledger, so
+an interrupted or repeated tick continues where the record ends. A backtest runs the same code on another tape.
 """
 
 import logging
@@ -40,7 +40,6 @@ from trading.models import (
     Trade,
     Verdict,
 )
-from trading.models.choices import INTERVALS
 from trading.record.deployment_queries import count_orders, find_last_decision
 from trading.record.deployments import halt_deployment, lift_halt
 from trading.record.ledger import Intent, Ledger, TickOutOfTime, TickRecord, lock_deployment
@@ -69,7 +68,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Ticked:
-    """What a tick came to."""
+    """The result of a tick."""
 
     deployment_id: UUID
     number: int
@@ -81,7 +80,7 @@ class Ticked:
 
 @dataclass(frozen=True, slots=True)
 class _Settled:
-    """What the first half of a tick leaves for the second; without a prompt there is nothing to decide."""
+    """The result of a tick's first half; no prompt: nothing to decide."""
 
     number: int
     payload: SkillPayload
@@ -94,7 +93,7 @@ class _Settled:
 
 @dataclass(slots=True)
 class _Carried:
-    """What a tick knows that the next one of the same deployment need not read again."""
+    """Rows that the next tick of a deployment need not read."""
 
     ledger: Ledger
     closed_trades: list[Trade]
@@ -105,11 +104,13 @@ class _Carried:
 
 
 class Ticker:
-    """Does the ticks of one deployment on paper, one after another. Opens its own doors: use it outside of any.
+    """Runs the ticks of one deployment on paper, one by one.
+
+    It opens its own scopes: use it outside of any.
 
     Args:
         ask: the model.
-        tape: the market; a backtest's forgets what has gone by.
+        tape: the market; the tape of a backtest reads forward only.
     """
 
     def __init__(
@@ -120,12 +121,7 @@ class Ticker:
         self._carried: tuple[int, _Carried] | None = None  # after which tick
 
     def tick(self, at: datetime) -> Ticked:
-        """Do the tick of an instant. Idempotent: what was done of it before is not done again.
-
-        Raises:
-            DeploymentNotFound: the user has no such deployment.
-            TickOutOfTime: a later tick has been written.
-        """
+        """Run the tick of an instant; idempotent. Raises DeploymentNotFound, TickOutOfTime."""
         with owned_tx(self.user_id):
             deployment = lock_deployment(self.deployment_id)
             settled, carried = self._settle_tick(deployment, at)
@@ -145,11 +141,11 @@ class Ticker:
         return Ticked(self.deployment_id, number, at, Outcome.DECIDED, record.closed, snapshot)
 
     def forget(self) -> None:
-        """Read everything anew at the next tick: somebody else wrote lessons."""
+        """Read all rows again at the next tick."""
         self._carried = None
 
     def _settle_tick(self, deployment: Deployment, at: datetime) -> tuple[_Settled, _Carried]:
-        """Write what happened up to an instant, and return what the agent shall decide on."""
+        """Write the ledger up to an instant; return the agent's input."""
         if deployment.last_tick_at is not None and at < deployment.last_tick_at:
             raise TickOutOfTime(f"This deployment has ticked at {deployment.last_tick_at:%Y-%m-%d %H:%M} already.")
         version, payload = deployment.version.version, parse_payload(deployment.version.payload)
@@ -192,7 +188,7 @@ class Ticker:
         return replace(settled, prompt=write_prompt(payload, inputs, carried.note)), carried
 
     def _read_carried(self, deployment: Deployment, payload: SkillPayload, tick: Tick) -> _Carried:
-        """Return what the tick before carried over, if that was the last one; else read it."""
+        """Return the rows of the last tick, or read them."""
         if self._carried is not None and self._carried[0] == deployment.last_tick:
             return self._carried[1]
         before = find_last_decision(deployment)
@@ -205,16 +201,16 @@ class Ticker:
 
 
 def _restore_broker(deployment: Deployment, costs: Costs) -> PaperBroker:
-    """Return the broker as the last tick of a deployment left it."""
+    """Return the broker in its state after the last tick."""
     return PaperBroker.restored(deployment.account, starting_equity_usd=deployment.starting_equity_usd, costs=costs)
 
 
 def _feed_broker(
     broker: PaperBroker, payload: SkillPayload, *, after: datetime, until: datetime, tape: Tape
 ) -> Mapping[str, list[Bar]]:
-    """Give the broker the market between two instants, of what it trades and of what it holds; return the bars.
+    """Give the broker the market of its symbols; return the bars.
 
-    Of what it holds or was sent also what came late: bars since the last one it has seen, payments since the last one.
+    Symbols with a position or a pending order also get late bars and payments, since the last ones that it saw.
     """
     sent = {order.symbol for order in broker.pending}
     bars, rates = {}, []
@@ -232,16 +228,15 @@ def _feed_broker(
 
 
 def _market_bar(bar: Bar) -> MarketBar:
-    closed_at = bar.opened_at + INTERVALS[bar.interval]
-    return MarketBar(bar.symbol, bar.opened_at, closed_at, bar.open, bar.high, bar.low, bar.close)
+    return MarketBar(bar.symbol, bar.opened_at, bar.closed_at, bar.open, bar.high, bar.low, bar.close)
 
 
 def _path_bar(bar: Bar) -> PathBar:
-    return PathBar(bar.opened_at, bar.opened_at + INTERVALS[bar.interval], bar.high, bar.low, bar.close)
+    return PathBar(bar.opened_at, bar.closed_at, bar.high, bar.low, bar.close)
 
 
 def _make_tick(report: Report, bars: Mapping[str, list[Bar]]) -> Tick:
-    """Return a report as the ledger takes it, with the path of what is or was held."""
+    """Return a report as a tick, with the bars of held symbols."""
     held = {*report.positions, *(fill.symbol for fill in report.fills)}
     return Tick(
         report.at,
@@ -254,7 +249,7 @@ def _make_tick(report: Report, bars: Mapping[str, list[Bar]]) -> Tick:
 
 
 def _settle_orders(report: Report, gone: Collection[str], at: datetime) -> dict[str, Intent]:
-    """Write into the orders that wait no more what became of them; return, by fill id, why there was each fill."""
+    """Save the end of orders no longer pending; return intents by fill id."""
     orders = {str(order.pk): order for order in Order.objects.filter(pk__in=gone)} if gone else {}
     filled = set(report.order_ids.values())
     for order_id, order in orders.items():
@@ -280,7 +275,10 @@ def _make_intent(order: Order) -> Intent:
 def _update_portfolio(
     deployment: Deployment, payload: SkillPayload, report: Report, carried: _Carried, at: datetime
 ) -> Portfolio:
-    """Return the account at a tick; a loss beyond the day's limit halts the deployment until the day is over."""
+    """Return the account at a tick; lift or set the daily halt.
+
+    A loss over the daily limit halts the deployment until 00:00 UTC.
+    """
     if carried.day != utc_midnight(at):
         carried.day, carried.day_start_equity_usd = utc_midnight(at), get_equity_at_midnight(deployment, at)
     day_start = carried.day_start_equity_usd
@@ -298,7 +296,7 @@ def _update_portfolio(
 def _act_on_decision(
     deployment: Deployment, settled: _Settled, decision: Decision, *, at: datetime
 ) -> DecisionSnapshot | None:
-    """Let risk speak, write the decision down, and give the broker what was accepted; None: it is not our turn."""
+    """Check and save the decision and send an accepted order; None if repeated."""
     number, prompt = settled.number, settled.prompt
     rows = DecisionSnapshot.objects.filter(deployment=deployment, tick=number)
     if prompt is None or deployment.last_tick != number or rows.exists():
@@ -329,12 +327,7 @@ def _act_on_decision(
             snapshot=snapshot,
             tick=number,
             origin=OrderOrigin.AGENT,
-            symbol=decision.order.symbol,
-            side=decision.order.side,
-            size_usd=decision.order.size_usd,
-            leverage=decision.order.leverage,
-            stop_price=decision.order.stop_price,
-            reason=decision.order.reason,
+            **decision.order.model_dump(),
             state=OrderState.PENDING if verdict.is_accepted else OrderState.REFUSED,
             verdict_code=verdict.code or "",
             proposed_at=at,
@@ -348,7 +341,7 @@ def _act_on_decision(
 def _check_risk(
     deployment: Deployment, broker: PaperBroker, settled: _Settled, decision: Decision, at: datetime
 ) -> RiskVerdict:
-    """Return what risk says, on the account as it is if all fills that was sent before."""
+    """Check an order against the account with all pending orders filled."""
     order = decision.order
     if order is None:
         return RiskVerdict()
@@ -369,7 +362,7 @@ def _check_risk(
 
 
 def _positions_to_come(broker: PaperBroker, report: Report) -> dict[str, Decimal]:
-    """Return the positions as they are once the orders that wait have filled; where no bar comes, several may wait."""
+    """Return the positions after all pending orders, of which there may be several."""
     positions = dict(report.positions)
     for sent in broker.pending:
         mark = report.marks.get(sent.symbol)
@@ -388,7 +381,7 @@ def _choose_verdict(decision: Decision, verdict: RiskVerdict) -> Verdict:
 
 
 def submit_orders(deployment: Deployment, orders: list[Order], *, at: datetime) -> None:
-    """Give orders to the broker of a deployment and save its state."""
+    """Send orders to a deployment's broker and save its state."""
     broker = _restore_broker(deployment, ON_PAPER)  # sending costs nothing
     for order in orders:
         broker.submit(

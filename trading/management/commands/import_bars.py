@@ -128,7 +128,7 @@ class Command(KeelCommand):
         )
 
     def _show_progress(self, count: int, last: Bar) -> None:
-        self.goes_on_at = last.opened_at + INTERVALS[last.interval]
+        self.goes_on_at = last.closed_at
         if not self.is_json:
             self.stderr.write(f"{count} bars, up to {last.opened_at:%Y-%m-%d %H:%M}")
 

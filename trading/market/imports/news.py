@@ -48,11 +48,7 @@ def store_news(items: Iterable[NewsItem]) -> int:
 
 
 def read_funding(path: Path, *, source: str) -> Iterator[FundingRate]:
-    """Yield the funding rates of a file; default 8 hours.
-
-    Raises:
-        FileRefused: a row cannot be read.
-    """
+    """Yield the funding rates of a file; default 8 hours. Raises FileRefused."""
 
     def parse(row: Row) -> FundingRate:
         rate, hours = parse_number(row["rate"]), int(parse_number(row.get("hours") or 8))

@@ -50,12 +50,7 @@ def open_venue(name: str) -> Any:
 
 
 def find_market(venue: Any, symbol: str, *, market: str = "") -> str:
-    """Return the venue's name of a symbol's perpetual.
-
-    Raises:
-        VenueRefused: there is none.
-        VenueUnavailable: the venue does not answer.
-    """
+    """Return the venue's name of a symbol's perpetual. Raises VenueRefused, VenueUnavailable."""
     markets: Mapping[str, Mapping[str, Any]] = _ask_venue(venue, venue.load_markets)
     named = market or symbol
     if named in markets:
