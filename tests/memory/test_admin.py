@@ -95,13 +95,13 @@ def rows(trader):
     return as_owner(trader, lambda: make_one_of_each("orchid"))
 
 
-def test_every_model_of_the_memory_has_a_list_or_stands_on_the_page_of_another():
+def test_every_model_is_in_the_admin():
     models = {model._meta.model_name for model in apps.get_app_config("memory").get_models()}
 
     assert models == {*MODELS, "placemention"}
 
 
-def test_the_lists_show_everybodys_rows(staff, corrected, strangers_fact, strangers_event):
+def test_admin_lists_show_rows_of_all_users(staff, corrected, strangers_fact, strangers_event):
     facts, events = (staff.get(page(model, "changelist")).content.decode() for model in MODELS[:2])
 
     for words in ("max 3x", "gold only", "stranger@example.com"):
@@ -196,7 +196,7 @@ def test_the_page_of_an_event_shows_what_was_there_before_and_after(staff, corre
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_not_even_a_superuser_writes(root, rows, model):
+def test_admin_refuses_writes_of_superusers(root, rows, model):
     pk = rows[model].pk
 
     assert root.get(page(model, "add")).status_code == 403
@@ -214,7 +214,7 @@ def test_staff_without_the_permission_sees_nothing(db, corrected, model):
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_a_trader_does_not_get_in(trader, corrected, model):
+def test_admin_refuses_traders(trader, corrected, model):
     client = Client()
     client.force_login(trader)
 
@@ -224,7 +224,7 @@ def test_a_trader_does_not_get_in(trader, corrected, model):
     assert b"max 3x" not in response.content
 
 
-def test_words_of_a_user_are_text_in_the_admin(staff, trader):
+def test_admin_escapes_user_text(staff, trader):
     fact = as_owner(trader, lambda: UserFactFactory(content="<script>alert(1)</script>"))
 
     assert "<script>alert" not in staff.get(page("userfact", "change", fact.pk)).content.decode()

@@ -86,7 +86,7 @@ def test_act_leaves_confidence_score_and_source_by_the_table(as_trader, made, ac
 
 
 @pytest.mark.parametrize("act", [*ACTS, RESTORE])
-def test_act_answers_alike_for_a_strangers_fact_and_for_none(strangers_fact, as_trader, act):
+def test_act_refuses_foreign_fact_like_missing_one(strangers_fact, as_trader, act):
     with pytest.raises(FactNotFound) as foreign:
         act(strangers_fact.pk)
     with pytest.raises(FactNotFound) as missing:

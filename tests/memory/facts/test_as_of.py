@@ -65,14 +65,14 @@ def test_superseded_fact_was_true_until_its_successor_began(corrected, valid_at,
     ],
     ids=["user_corrected", "agent_forget", "user_archived", "user_deleted"],
 )
-def test_corrected_or_forgotten_fact_never_was_true_as_far_as_we_know_since(as_trader, end):
+def test_as_of_excludes_corrected_or_forgotten_fact_since_then(as_trader, end):
     end(UserFactFactory(content="Retires at 50"))
 
     assert true(MAY, JULY) == true(JUNE, JULY) == true(MAY, JUNE) == []
     assert true(MAY, JUNE - SECOND) == true(JULY, JUNE - SECOND) == ["Retires at 50"]
 
 
-def test_undone_correction_never_was_true_and_what_it_replaced_held_all_along(corrected):
+def test_as_of_shows_original_throughout_after_undone_correction(corrected):
     undo_event(event_id=corrected.event.pk, now=JULY)
 
     for valid_at in (MAY, JUNE - SECOND, JUNE, JULY, AUGUST):
@@ -80,7 +80,7 @@ def test_undone_correction_never_was_true_and_what_it_replaced_held_all_along(co
     assert true(JUNE, JULY - SECOND) == ["Retires at 55"]
 
 
-def test_restored_fact_held_all_along(as_trader):
+def test_as_of_includes_restored_fact_throughout(as_trader):
     fact = UserFactFactory(content="Retires at 50")
     archive_fact(fact_id=fact.pk, now=JUNE)
     restore_fact(fact_id=fact.pk, now=JULY)
@@ -145,7 +145,7 @@ def test_no_moment_finds_two_versions_of_one_fact(corrected):
             assert len(true(valid_at, known_at)) == expected
 
 
-def test_as_of_knows_nothing_of_a_stranger(stranger, corrected):
+def test_as_of_excludes_other_users(stranger, corrected):
     as_owner(stranger, lambda: UserFactFactory(content="Theirs"))
 
     assert true(MAY, AUGUST) == ["Retires at 50"]

@@ -14,7 +14,7 @@ ASSERTED, INFERRED = Confidence.ASSERTED, Confidence.INFERRED
         (demote_fact, ASSERTED, INFERRED, EventKind.DEMOTE),
     ],
 )
-def test_confidence_changes_by_a_new_row_and_once(as_trader, act, was, becomes, kind):
+def test_confidence_change_writes_one_new_row(as_trader, act, was, becomes, kind):
     old = UserFactFactory(confidence=was)
 
     written = act(fact_id=old.pk, now=JUNE)

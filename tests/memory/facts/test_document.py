@@ -48,7 +48,7 @@ def test_empty_document_is_well_formed(as_trader):
     }
 
 
-def test_fact_is_told_with_where_it_came_from(as_trader):
+def test_document_fact_names_its_source(as_trader):
     conversation = uuid4()
     quotes = [{"message_id": 42, "start": 0, "end": 4}]
     fact = UserFactFactory(content="Risks 1% “a trade”", summary="1%", conversation_id=conversation, quotes=quotes)
@@ -65,7 +65,7 @@ def test_fact_is_told_with_where_it_came_from(as_trader):
     ]
 
 
-def test_place_is_told_with_its_mentions_by_conversation(as_trader):
+def test_document_place_lists_mentions_by_conversation(as_trader):
     here = str(uuid4())
     place = PlaceFactory(place_id="home", name="Home", notes="123 Main St")
     for message, moment in [("8", JUNE), ("7", MAY)]:
@@ -102,7 +102,7 @@ def test_token_count_leaves_the_metadata_out_and_is_that_of_the_canonical_body(a
     assert found["metadata"]["token_count"] == count_tokens(json.dumps(body, ensure_ascii=False, separators=(",", ":")))
 
 
-def test_what_does_not_hold_now_is_inactive(as_trader):
+def test_document_marks_facts_not_valid_now_as_inactive(as_trader):
     first = UserFactFactory(content="Version one")
     supersede_fact(fact_id=first.pk, content="Version two", now=JUNE)
     archive_fact(fact_id=UserFactFactory(content="Archived").pk, now=JUNE)
@@ -123,7 +123,7 @@ def test_what_does_not_hold_now_is_inactive(as_trader):
     assert (found["metadata"]["total_facts"], found["metadata"]["total_active_facts"]) == (6, 1)
 
 
-def test_facts_stand_in_the_order_in_which_they_were_added(as_trader):
+def test_document_orders_facts_by_addition(as_trader):
     ids = [
         str(UserFactFactory(created_at=moment, last_referenced_at=MAY, valid_from=MAY).pk)
         for moment in (JUNE, MAY, JULY, MAY)
@@ -181,7 +181,7 @@ def test_document_leaves_out_the_oldest_inactive_versions_first(as_trader, setti
 
 
 @pytest.mark.parametrize("make", [UserFactFactory, PlaceMentionFactory])
-def test_document_tells_nothing_of_a_stranger(stranger, as_trader, make):
+def test_document_excludes_other_users(stranger, as_trader, make):
     as_owner(stranger, make)
 
     assert (document()["facts"], document()["placer_user_datapoints"]) == ([], [])

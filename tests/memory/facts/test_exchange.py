@@ -391,7 +391,7 @@ def test_import_refuses_what_is_no_document_and_says_where(trader, text, says):
 # --- Lists ---
 
 
-def test_imported_list_waits_for_its_owner_line_by_line(as_trader):
+def test_import_list_proposes_each_line(as_trader):
     done = import_list(
         text="- Trades gold only\n* Funds only\n\n1. Risks 1%\n[2024-11-20] - Likes islands\n• Retires at 50\n",
         now=JUNE,
@@ -410,7 +410,7 @@ def test_imported_list_waits_for_its_owner_line_by_line(as_trader):
     assert not UserFact.objects.exists()
 
 
-def test_imported_list_may_be_json(as_trader):
+def test_import_list_accepts_json(as_trader):
     assert import_list(text='["Trades gold only", 7, "- Funds only"]', now=JUNE).added == 2
 
 
@@ -423,7 +423,7 @@ def test_accepted_line_is_asserted_and_imported(as_trader):
     assert (row.source, row.confidence, row.score) == (FactSource.IMPORTED, Confidence.ASSERTED, None)
 
 
-def test_imported_list_counts_what_is_known_and_what_is_refused(as_trader):
+def test_import_list_counts_known_and_refused_lines(as_trader):
     UserFactFactory(content="Trades gold only")
 
     done = import_list(text="trades gold only!\nFunds only\nfunds ONLY\nabc\nMy password is hunter2", now=JUNE)

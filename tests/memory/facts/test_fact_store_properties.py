@@ -576,7 +576,7 @@ class FactStore(RuleBasedStateMachine):
 
 
 @pytest.mark.timeout(600)  # when it fails, it looks for the shortest way there
-def test_fact_store_keeps_its_promises_whatever_is_done_to_it(trader):
+def test_fact_store_keeps_invariants_under_random_acts(trader):
     run_state_machine_as_test(
         lambda: FactStore(trader),
         settings=settings(

@@ -123,7 +123,7 @@ def test_resolve_fact_leads_from_an_old_version_to_the_current_one(as_trader):
     assert found == [third] * 6
 
 
-def test_resolve_fact_never_looks_for_an_id_among_the_words(as_trader):
+def test_resolve_fact_does_not_search_text_for_an_id(as_trader):
     fact = UserFactFactory()
     UserFactFactory(content=f"Called {fact.pk} by the bot")
 

@@ -98,7 +98,7 @@ LINES = st.lists(st.sampled_from(["a", "b", "c", "dd", "5x"]), max_size=12).map(
 
 
 @given(LINES, LINES)
-def test_word_changes_hold_both_lines_whole(old, new):
+def test_list_word_changes_contains_both_lines(old, new):
     runs = list_word_changes(old, new)
 
     assert " ".join(run.text for run in runs if run.kind != "added") == old

@@ -49,7 +49,7 @@ def kept() -> list[str]:
     return sorted(row.content[:6] for row in UserFact.objects.believed())
 
 
-def test_memory_within_the_limit_loses_nothing(as_trader):
+def test_enforce_token_limit_keeps_all_within_the_limit(as_trader):
     fill(3)
 
     assert enforce_token_limit(now=JULY) == []
@@ -129,7 +129,7 @@ def test_undo_of_an_eviction_brings_the_fact_back(as_trader):
     assert UserFact.objects.believed().get(lineage=facts[0].lineage).content == facts[0].content
 
 
-def test_eviction_is_no_forgetting(as_trader):
+def test_eviction_leaves_no_tombstone(as_trader):
     fact = UserFactFactory(learned=True, content=f"Learned {'gold and silver ' * 8}", last_referenced_at=MAY)
     fill(6)
     assert fact.pk in enforce_token_limit(now=JUNE)
@@ -155,7 +155,7 @@ def test_warning_names_the_user_the_count_and_the_ids(trader, as_trader, caplog)
     assert "gold" not in record.getMessage()
 
 
-def test_dry_run_says_who_would_leave_and_changes_nothing(as_trader, caplog):
+def test_enforce_token_limit_dry_run_changes_nothing(as_trader, caplog):
     fill(8)
 
     ids = enforce_token_limit(now=JUNE, is_dry_run=True)
@@ -227,7 +227,7 @@ def test_evictions_of_a_batch_are_undone_with_it(as_trader):
     assert kept() == ["Fact 0", "Fact 1", "Fact 2", "Fact 3"]
 
 
-def test_hundreds_that_leave_at_once_leave_no_excess(as_trader, settings):
+def test_evicting_hundreds_fits_the_limit_exactly(as_trader, settings):
     settings.MEMORY_TOKEN_LIMIT = 10_000
     UserFactFactory.create_batch(300)
 
@@ -268,7 +268,7 @@ def test_short_memory_is_never_counted_as_too_long_nor_a_long_one_as_short(as_tr
     assert tokens() <= LIMIT
 
 
-def test_facts_of_a_stranger_count_for_nothing(stranger, as_trader):
+def test_token_limit_ignores_facts_of_other_users(stranger, as_trader):
     as_owner(stranger, lambda: fill(8))
     fill(2)
 

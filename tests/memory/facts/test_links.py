@@ -274,7 +274,7 @@ def test_undo_of_an_unlink_never_resurrects_the_copy_of_a_merge_that_was_undone(
 
 
 @pytest.mark.parametrize("write", ["link", "unlink"])
-def test_links_stand_in_no_other_undos_way(ends, write):
+def test_undo_event_ignores_later_links(ends, write):
     edited = supersede_fact(fact_id=ends[0].pk, content="Funds and bonds only", now=JUNE)
     link((edited.fact, ends[1]))
     if write == "unlink":

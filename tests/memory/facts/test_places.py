@@ -27,7 +27,7 @@ def state(place: Place) -> dict:
     return Place.objects.filter(pk=place.pk).values("name", "notes", "removed_at", "updated_at").get()
 
 
-def test_add_place_keeps_what_was_said_and_logs_it(as_trader):
+def test_add_place_saves_texts_and_logs_event(as_trader):
     origin = chat(message_id=7)
 
     written = home(name=" Home \u200b", notes="123 Main St,\nSeattle", origin=origin)
@@ -218,7 +218,7 @@ def test_undo_of_a_place_does_nothing_the_second_time(as_trader):
     assert len(list(iter_block_places())) == 1
 
 
-def test_places_of_a_stranger_are_not_there(stranger, as_trader):
+def test_list_places_excludes_other_users(stranger, as_trader):
     foreign = as_owner(stranger, lambda: PlaceMentionFactory(place__place_id="home", place__name="Theirs").place)
 
     assert home().place.pk != foreign.pk

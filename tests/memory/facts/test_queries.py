@@ -212,7 +212,7 @@ def test_find_event_knows_no_event_of_another_user(as_trader, strangers_event):
     assert find_event(strangers_event.pk) is None
 
 
-def test_the_facts_of_a_user_are_found_at_once_among_those_of_others(as_trader, strangers_fact):
+def test_facts_of_one_user_use_the_index_among_many_users(as_trader, strangers_fact):
     fact = UserFactFactory(content="The stranger trades gold too")
 
     assert contents(FactFilter(words="gold")) == [fact.content]

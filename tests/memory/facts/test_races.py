@@ -85,7 +85,7 @@ def fact(trader):
         return UserFactFactory(content="Retires at 50", inferred=True)
 
 
-def test_one_of_twenty_supersedes_wins_and_the_others_are_told(trader, fact):
+def test_one_of_twenty_concurrent_supersedes_wins(trader, fact):
     def supersede(number: int) -> Work:
         return lambda: supersede_fact(fact_id=fact.pk, content=f"Retires at {51 + number}", now=moment(number))
 
@@ -165,7 +165,7 @@ def test_twenty_deletes_put_a_fact_into_the_trash_once(trader, made):
         assert UserFact.objects.in_trash().get().pk == fact.pk
 
 
-def test_twenty_restores_bring_a_fact_back_once_and_the_others_are_told(trader, fact):
+def test_twenty_concurrent_restores_restore_a_fact_once(trader, fact):
     with owned_tx(trader):
         delete_fact(fact_id=fact.pk, now=JUNE)
 
@@ -203,7 +203,7 @@ def test_twenty_undos_of_a_batch_act_once(trader):
         assert UserFact.objects.count() == 6
 
 
-def test_twenty_clicks_decide_a_proposal_once_and_the_others_are_told(trader):
+def test_twenty_concurrent_decisions_decide_a_proposal_once(trader):
     with owned_tx(trader):
         proposal = MemoryProposalFactory()
     decide = [accept_proposal, dismiss_proposal]
@@ -251,7 +251,7 @@ def test_twenty_mentions_of_a_place_from_one_message_count_once(trader):
         assert Place.objects.count() == PlaceMention.objects.count() == MemoryEvent.objects.count() == 1
 
 
-def test_extraction_and_its_owner_at_once_leave_what_the_owner_said(trader, fact):
+def test_concurrent_extraction_keeps_explicit_fact(trader, fact):
     origin = Origin(quotes=({"message_id": 1, "start": 0, "end": 4},))
     given = {"topic": "", "category": None, "score": 0.9, "said_at": {1: JUNE}, "origin": origin, "now": JUNE}
     with owned_tx(trader):
@@ -295,7 +295,7 @@ def _moments(count: int) -> list[timedelta]:
     return [timedelta(milliseconds=number) for number in range(count)]
 
 
-def test_any_writes_at_once_leave_one_line_and_only_refusals_foreseen(trader, fact):
+def test_concurrent_writes_leave_one_version_and_raise_domain_errors_only(trader, fact):
     with owned_tx(trader):
         other = UserFactFactory(content="Retires at 60")
         edited = supersede_fact(fact_id=fact.pk, content="Retires at 55", now=JUNE)
@@ -344,7 +344,7 @@ def test_block_rendered_while_its_facts_change_marks_no_closed_row(trader):
             assert new.last_referenced_at >= new.supersedes.last_referenced_at
 
 
-def test_users_do_not_meet(db):
+def test_concurrent_users_do_not_affect_each_other(db):
     traders = TraderFactory.create_batch(RACERS)
 
     results = race(*[(trader.pk, lambda: remember_fact(content="Never trades alts", now=JUNE)) for trader in traders])

@@ -59,7 +59,7 @@ def believed() -> list[str]:
 
 
 @pytest.mark.parametrize("kind", [ProposalKind.CONFLICT, ProposalKind.UNTRUSTED, ProposalKind.IMPORT])
-def test_proposal_waits_and_is_in_no_prompt(as_trader, kind):
+def test_propose_fact_stays_out_of_prompts(as_trader, kind):
     origin = Origin(conversation_id=uuid4(), message_id=7, quotes=(QUOTE,))
 
     proposal = propose("  Trades silver \n only ", kind=kind, topic="Symbols", origin=origin)
@@ -73,14 +73,14 @@ def test_proposal_waits_and_is_in_no_prompt(as_trader, kind):
     assert list(iter_block_facts(JUNE)) == []
 
 
-def test_the_same_words_are_proposed_once(as_trader):
+def test_propose_fact_returns_none_for_repeated_text(as_trader):
     first = propose()
 
     assert propose("trades SILVER only.", topic="goal", now=JUNE) is None
     assert list(MemoryProposal.objects.all()) == [first]
 
 
-def test_the_same_words_in_the_place_of_another_fact_are_another_proposal(as_trader):
+def test_propose_fact_with_other_target_is_new_proposal(as_trader):
     target = UserFactFactory()
 
     assert propose() != propose(target_id=target.pk)
@@ -96,7 +96,7 @@ def test_the_same_words_for_a_newer_version_of_the_target_are_proposed_once(as_t
     assert MemoryProposal.objects.count() == 1
 
 
-def test_words_that_are_known_are_not_proposed(as_trader):
+def test_propose_fact_returns_none_for_known_text(as_trader):
     UserFactFactory(content="Trades silver only")
 
     assert propose("trades silver only!") is None
@@ -104,7 +104,7 @@ def test_words_that_are_known_are_not_proposed(as_trader):
 
 
 @pytest.mark.parametrize("decide", [accept, dismiss])
-def test_words_that_were_decided_about_are_not_proposed_again(as_trader, decide):
+def test_propose_fact_returns_none_after_decision(as_trader, decide):
     decide(propose())
     for fact in UserFact.objects.believed():
         archive_fact(fact_id=fact.pk, now=JUNE)
@@ -144,7 +144,7 @@ def test_proposal_sees_no_target_of_a_stranger(as_trader, strangers_fact):
         (ProposalKind.IMPORT, FactSource.IMPORTED),
     ],
 )
-def test_accepting_saves_the_words_as_their_owners_own(as_trader, kind, source):
+def test_accept_proposal_saves_asserted_fact(as_trader, kind, source):
     proposal = accept(propose(kind=kind, topic="goal", category="fact"))
 
     fact = UserFact.objects.get()
@@ -184,7 +184,7 @@ def test_accepting_saves_a_new_fact_when_the_target_was_archived_meanwhile(as_tr
     assert (fact.content, fact.lineage != target.lineage) == ("Trades silver only", True)
 
 
-def test_accepting_words_that_became_known_meanwhile_changes_nothing(as_trader):
+def test_accept_proposal_with_known_text_changes_nothing(as_trader):
     proposal = propose()
     fact = remember_fact(content="Trades silver only", confidence=Confidence.ASSERTED, now=MAY).fact
 
@@ -268,7 +268,7 @@ def test_proposal_is_decided_once(as_trader, first, second):
     assert MemoryProposal.objects.get().status == proposal.status
 
 
-def test_reopening_an_accepted_proposal_takes_back_what_it_wrote(as_trader):
+def test_reopen_proposal_undoes_its_writes(as_trader):
     target = UserFactFactory(content="Trades gold only")
     proposal = accept(propose(target_id=target.pk))
 
@@ -286,7 +286,7 @@ def test_reopening_an_accepted_merge_brings_the_fact_back(twins):
     assert believed() == ["Funds only", "Only funds"]
 
 
-def test_reopening_a_dismissed_proposal_lets_it_wait_again(as_trader):
+def test_reopen_proposal_makes_dismissed_one_pending(as_trader):
     proposal = reopen(dismiss(propose()))
 
     assert (proposal.status, proposal.decided_at) == (ProposalStatus.PENDING, None)
@@ -299,7 +299,7 @@ def test_reopening_is_idempotent(as_trader):
     assert reopen(proposal).status == ProposalStatus.PENDING
 
 
-def test_reopening_is_refused_while_a_later_write_stands_on_it(as_trader):
+def test_reopen_proposal_refuses_after_later_write(as_trader):
     proposal = accept(propose())
     supersede_fact(fact_id=UserFact.objects.get().pk, content="Trades oil only", now=JUNE)
 
@@ -310,7 +310,7 @@ def test_reopening_is_refused_while_a_later_write_stands_on_it(as_trader):
     assert (proposal.status, believed()) == (ProposalStatus.ACCEPTED, ["Trades oil only"])
 
 
-def test_undoing_the_batch_of_a_proposal_lets_it_wait_again(as_trader):
+def test_undo_batch_reopens_the_proposal(as_trader):
     proposal = accept(propose())
 
     undo_batch(batch_id=proposal.batch_id, now=JULY)
@@ -326,7 +326,7 @@ def event_of(proposal: MemoryProposal) -> MemoryEvent:
 
 
 @pytest.mark.parametrize("is_merge", [False, True], ids=["words", "merge"])
-def test_undoing_the_write_of_a_proposal_lets_it_wait_again(twins, is_merge):
+def test_undo_event_reopens_the_proposal(twins, is_merge):
     proposal = accept(propose_twins(twins) if is_merge else propose())
 
     undo_event(event_id=event_of(proposal).pk, now=JULY)
@@ -338,7 +338,7 @@ def test_undoing_the_write_of_a_proposal_lets_it_wait_again(twins, is_merge):
     assert believed() == (["Funds only"] if is_merge else ["Funds only", "Only funds", "Trades silver only"])
 
 
-def test_fact_that_made_room_for_a_proposal_comes_back_without_it(as_trader, settings):
+def test_undo_batch_restores_facts_evicted_for_a_proposal(as_trader, settings):
     old = UserFactFactory(content="Trades gold only, and nothing else at all", learned=True)
     settings.MEMORY_TOKEN_LIMIT = count_document_tokens([old]) + 1
     proposal = accept(propose())
@@ -351,7 +351,7 @@ def test_fact_that_made_room_for_a_proposal_comes_back_without_it(as_trader, set
     assert (proposal.status, believed()) == (ProposalStatus.ACCEPTED, [old.content, "Trades silver only"])
 
 
-def test_proposal_waits_again_though_what_made_room_for_it_stays_evicted(as_trader, settings):
+def test_undo_event_reopens_proposal_despite_evictions(as_trader, settings):
     old = UserFactFactory(content="Trades gold only, and nothing else at all", learned=True)
     settings.MEMORY_TOKEN_LIMIT = count_document_tokens([old]) + 1
     proposal = accept(propose())
@@ -373,7 +373,7 @@ def test_undoing_another_write_leaves_a_proposal_accepted(as_trader):
 
 
 @pytest.mark.parametrize("decide", [accept, dismiss, reopen])
-def test_decision_answers_alike_for_a_strangers_proposal_and_for_none(stranger, as_trader, decide):
+def test_decision_refuses_foreign_proposal_like_missing_one(stranger, as_trader, decide):
     foreign = as_owner(stranger, MemoryProposalFactory)
     missing = MemoryProposalFactory()
     missing_pk = missing.pk

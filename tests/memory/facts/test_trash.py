@@ -141,7 +141,7 @@ def test_undo_of_a_restore_from_the_trash_puts_the_fact_back_into_it(as_trader):
     assert believed() == []
 
 
-def test_what_is_in_the_trash_is_not_in_the_document(as_trader):
+def test_document_excludes_trashed_facts(as_trader):
     fact = UserFactFactory(content="Retires at 50")
     delete(supersede_fact(fact_id=fact.pk, content="Retires at 55", now=MAY).fact)
 
@@ -235,7 +235,7 @@ def search_tables() -> list[tuple]:
 
 
 @pytest.mark.parametrize("how", ["purge", "erase"])
-def test_no_word_of_an_erased_fact_is_left_in_any_table_of_the_memory(trader, as_trader, how):
+def test_erase_fact_leaves_no_text_in_any_memory_table(trader, as_trader, how):
     fact, messages = make_a_fact_that_everything_speaks_of()
     tokens = set(
         " ".join(UserFact.objects.filter(content__contains=SECRET).values_list("search_terms", flat=True)).split()
@@ -258,7 +258,7 @@ def test_no_word_of_an_erased_fact_is_left_in_any_table_of_the_memory(trader, as
     assert not MemoryProposal.objects.exists()
 
 
-def test_index_holds_a_row_for_no_fact_that_was_erased(as_trader):
+def test_erase_fact_removes_index_rows(as_trader):
     kept = UserFactFactory(content="Likes islands")
     fact = UserFactFactory(content=f"Retires to {SECRET}")
     delete(fact)
@@ -289,7 +289,7 @@ def test_tombstone_outlives_the_fact(as_trader):
         )
 
 
-def test_fact_that_was_merged_into_an_erased_one_goes_too_in_other_words(as_trader):
+def test_erase_fact_erases_facts_merged_into_it(as_trader):
     kept, twin, twins_twin = (UserFactFactory(content=text) for text in ("Funds only", "Only funds", "Just funds"))
     merge_facts(fact_id=twins_twin.pk, into_id=twin.pk, now=MAY)
     merge_facts(fact_id=twin.pk, into_id=kept.pk, now=MAY)
@@ -299,7 +299,7 @@ def test_fact_that_was_merged_into_an_erased_one_goes_too_in_other_words(as_trad
 
 
 @pytest.mark.parametrize("back", ["undo", "restore"])
-def test_fact_whose_merge_did_not_last_stays(as_trader, back):
+def test_erase_fact_keeps_fact_with_undone_merge(as_trader, back):
     kept, twin = UserFactFactory(content="Funds only"), UserFactFactory(content="Only funds")
     merged = merge_facts(fact_id=twin.pk, into_id=kept.pk, now=MAY)
     if back == "undo":
@@ -313,7 +313,7 @@ def test_fact_whose_merge_did_not_last_stays(as_trader, back):
     assert believed() == ["Only funds"]
 
 
-def test_the_same_words_in_a_version_of_a_living_fact_stay(as_trader):
+def test_erase_fact_keeps_same_text_in_version_of_current_fact(as_trader):
     living = UserFactFactory(content="Retires at 50")
     supersede_fact(fact_id=living.pk, content="Retires at 55", now=MAY)
     fact = UserFactFactory(content="Retires at 50")
@@ -325,7 +325,7 @@ def test_the_same_words_in_a_version_of_a_living_fact_stay(as_trader):
     assert UserFact.objects.filter(lineage=living.lineage).count() == 2
 
 
-def test_the_same_words_held_true_again_stay(as_trader):
+def test_erase_fact_keeps_same_text_believed_again(as_trader):
     fact = UserFactFactory(content="Retires at 50")
     delete(fact)
     again = remember_fact(content="Retires at 50", now=JUNE).fact
@@ -335,7 +335,7 @@ def test_the_same_words_held_true_again_stay(as_trader):
     assert list(UserFact.objects.all()) == [again]
 
 
-def test_erasing_spreads_no_further_than_the_words_that_were_deleted(as_trader):
+def test_erase_fact_keeps_facts_with_other_text(as_trader):
     bystander = UserFactFactory(content="Trades gold", archived=True)
     same = UserFactFactory(content="Trades gold")
     archive_fact(fact_id=supersede_fact(fact_id=same.pk, content="Retires at 50", now=MAY).fact.pk, now=MAY)
@@ -359,7 +359,7 @@ def test_links_and_events_of_others_stay(as_trader):
     assert len(erased.event_ids) == 1
 
 
-def test_drop_quotes_forgets_the_messages_that_are_purged_and_nothing_else(as_trader):
+def test_drop_quotes_removes_only_quotes_of_purged_messages(as_trader):
     quotes = [{"message_id": number, "start": 0, "end": 4} for number in (1, 2)]
     fact, other = UserFactFactory(quotes=quotes), UserFactFactory(quotes=quotes[1:], archived=True)
     origin = Origin(quotes=tuple(quotes))

@@ -94,7 +94,7 @@ def test_parse_answer_of_no_answer_is_none(text):
     ],
     ids=lambda text: text[:60],
 )
-def test_a_bad_fact_is_left_out_alone(broken):
+def test_parse_answer_drops_only_the_invalid_fact(broken):
     read = parse_answer(f'{{"summary": "s", "facts": [{broken}, {json.dumps(fact("Max leverage is 3x"))}]}}')
 
     assert [found.content for found in read.facts] == ["Max leverage is 3x"]
@@ -111,7 +111,7 @@ def test_confidence_is_clamped_and_half_when_missing(given, kept):
     assert missing.facts[0].confidence == 0.5
 
 
-def test_what_is_left_out_has_its_default():
+def test_parse_answer_fills_defaults():
     (found,) = parse_answer('{"facts": [{"op": "add", "content": " Never\\ntrades  alts ", "topic": "Risk"}]}').facts
 
     assert (found.content, found.topic, found.category) == ("Never trades alts", "risk", "profile")
@@ -119,7 +119,7 @@ def test_what_is_left_out_has_its_default():
 
 
 @pytest.mark.parametrize("value", ["1", "not an id", 5, None, [], "{" + str(UUID(int=1)) + "}", "urn:uuid:1"], ids=repr)
-def test_an_id_that_is_none_is_no_id(value):
+def test_parse_answer_ignores_invalid_ids(value):
     (found,) = parse_answer(answer(fact(target_id=value, conflicts_with=value))).facts
 
     assert (found.target_id, found.conflicts_with) == (None, None)
@@ -133,7 +133,7 @@ def test_an_answer_without_facts_is_an_answer(text, summary):
     assert parse_answer(text) == ExtractionAnswer(summary, ())
 
 
-def test_what_is_too_much_is_cut():
+def test_parse_answer_cuts_long_answers():
     read = parse_answer(answer(*[fact(f"Fact number {n}", quotes=["q"] * 50) for n in range(200)], summary="s" * 9000))
 
     assert len(read.facts) == MAX_FACTS

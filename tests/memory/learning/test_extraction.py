@@ -241,7 +241,7 @@ def test_the_same_words_are_a_skip_whatever_the_model_calls_it(model, op):
     assert (found.op, found.target_id, found.content) == ("skip", LEVERAGE.id, "Max leverage is 5x")
 
 
-def test_a_skip_needs_no_words(model):
+def test_skip_needs_no_quotes(model):
     (found,) = candidates_of(model, fact("", op="skip", target_id=str(GOAL.id)))
 
     assert (found.op, found.target_id, found.content) == ("skip", GOAL.id, GOAL.content)
@@ -272,7 +272,7 @@ def test_what_was_said_last_replaces_the_fact_that_the_words_before_were_to_repl
     assert (found.op, found.target_id, found.content) == ("update", learned.id, "Risks 1% per trade")
 
 
-def test_what_nobody_said_replaces_nothing(model):
+def test_unsupported_candidate_replaces_nothing(model):
     turns = [Turn(1, "user", "I risk 2% per trade.")]
 
     found = candidates_of(model, fact("Risks 2% per trade"), fact("Risks 50% per trade"), turns=turns)
@@ -333,7 +333,7 @@ def test_an_unreadable_answer_is_asked_for_again(model):
     assert [request["messages"][-1]["content"] == UNREADABLE for request in model.requests] == [False, True, True]
 
 
-def test_three_unreadable_answers_are_enough(model):
+def test_extract_facts_raises_after_three_unreadable_answers(model):
     for _ in range(3):
         model.say("Sorry?")
 
@@ -351,7 +351,7 @@ def test_a_fault_of_the_provider_rises_at_once(model):
     assert len(model.requests) == 1
 
 
-def test_no_turns_ask_nobody(model):
+def test_extract_facts_without_turns_calls_no_model(model):
     found = run([], KNOWN, "Before.")
 
     assert (found.candidates, found.summary, found.through_message_id, found.is_complete) == ((), "Before.", None, True)
@@ -387,7 +387,7 @@ def test_a_chunk_that_fails_leaves_what_was_found_before(model):
     assert (found.summary, found.through_message_id, found.is_complete) == ("Part 1.", 2, False)
 
 
-def test_a_message_that_was_only_begun_is_no_progress(model):
+def test_watermark_stays_before_a_partly_sent_message(model):
     model.say(answer())
     model.say(TimeoutError())
 

@@ -43,7 +43,7 @@ INSTRUCTIONS = [
 
 
 @pytest.mark.parametrize("instruction", INSTRUCTIONS)
-def test_the_extractor_is_told(instruction):
+def test_extraction_prompt_contains_instruction_once(instruction):
     assert EXTRACTOR.count(instruction) == 1
 
 

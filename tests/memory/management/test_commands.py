@@ -53,7 +53,7 @@ def rows_of_both(trader, stranger, settings):
 
 
 @pytest.mark.parametrize("name", ["decay_facts", "consolidate_facts", "enforce_token_limits"])
-def test_job_works_on_everybody_and_runs_by_the_clock(name, rows_of_both):
+def test_jobs_are_scheduled_and_run_for_every_user(name, rows_of_both):
     said = getattr(jobs, name)(JUNE)
 
     assert said.endswith(", 2 users")
@@ -62,7 +62,7 @@ def test_job_works_on_everybody_and_runs_by_the_clock(name, rows_of_both):
 
 
 @pytest.mark.parametrize("name", ["decay_facts", "consolidate_facts", "enforce_token_limits"])
-def test_command_says_what_it_did_and_a_second_run_does_nothing_more(name, rows_of_both):
+def test_command_prints_summary_and_is_idempotent(name, rows_of_both):
     *rows, summary = lines_of(name)
 
     assert (summary["users"], summary["failed"], summary["dry_run"]) == (2, 0, False)
@@ -71,7 +71,7 @@ def test_command_says_what_it_did_and_a_second_run_does_nothing_more(name, rows_
 
 
 @pytest.mark.parametrize("name", ["decay_facts", "consolidate_facts", "enforce_token_limits"])
-def test_dry_run_says_the_same_and_changes_nothing(name, rows_of_both, trader):
+def test_dry_run_prints_same_summary_and_changes_nothing(name, rows_of_both, trader):
     def state():
         return list(UserFact.objects.order_by("pk").values()), MemoryProposal.objects.count()
 
@@ -83,7 +83,7 @@ def test_dry_run_says_the_same_and_changes_nothing(name, rows_of_both, trader):
     assert lines_of(name)[-1]["touched"] == touched > 0
 
 
-def test_one_user_that_fails_stops_no_other_and_is_counted(rows_of_both, trader, monkeypatch, caplog):
+def test_command_continues_after_failing_user_and_counts_it(rows_of_both, trader, monkeypatch, caplog):
     report = jobs.report_faded_facts
 
     def failing(**values):
@@ -111,7 +111,7 @@ def test_exit_code_tells_when_everything_failed(rows_of_both, monkeypatch, caplo
         run("decay_facts")
 
 
-def test_commands_print_no_word_of_a_fact(rows_of_both):
+def test_commands_print_no_fact_text(rows_of_both):
     for name in ("decay_facts", "consolidate_facts", "enforce_token_limits"):
         assert "gold" not in run(name)
 

@@ -280,7 +280,7 @@ def test_blocks_hold_only_what_a_prompt_may_carry(as_trader, state):
     assert [block.text for block in rendered()] == ["", ""]
 
 
-def test_learned_fact_falls_out_as_it_decays(as_trader):
+def test_blocks_drop_decayed_learned_fact(as_trader):
     UserFactFactory(learned=True, score=0.7, valid_from=MAY, content="Prefers swing trading")
 
     assert ["swing" in block.text for block in rendered(MAY + 29 * DAY)] == [True, True]
@@ -306,7 +306,7 @@ def test_companion_dates_a_corrected_fact_by_when_its_lineage_was_learned(as_tra
     assert rendered()[1].text.endswith("- [2026-05-01] User lives in Portland")
 
 
-def test_no_render_of_theirs_marks_a_fact(as_trader):
+def test_advisor_and_companion_blocks_mark_no_fact_as_referenced(as_trader):
     UserFactFactory.create_batch(3)
     before = list(UserFact.objects.order_by("pk").values())
 

@@ -38,7 +38,7 @@ def test_explain_says_what_is_left_of_a_score(assistant, score, days, reason):
     assert reasons([block_fact(score=score, affirmed_at=JUNE - days * DAY)], assistant) == [reason]
 
 
-def test_explain_says_who_is_beyond_the_coachs_ten():
+def test_explain_facts_names_rank_beyond_the_coachs_ten():
     facts = [block_fact(number, score=0.5 if number == 3 else None) for number in range(13)]
 
     said = reasons(facts, "coach")
@@ -58,7 +58,7 @@ def test_explain_says_which_of_the_advisors_budgets_is_used_up():
     assert said[3] == "in the block"
 
 
-def test_explain_gives_every_fact_to_the_companion():
+def test_explain_facts_includes_every_fact_for_the_companion():
     assert reasons([block_fact(number, line="x" * 500) for number in range(30)], "companion") == ["in the block"] * 30
 
 
@@ -101,7 +101,7 @@ def test_explain_and_the_block_agree(assistant, rows):
 
 
 @pytest.mark.parametrize("assistant", RENDERERS)
-def test_explain_block_tells_of_every_current_fact_of_the_owner_and_of_no_other(assistant, strangers_fact, as_trader):
+def test_explain_block_covers_the_owners_current_facts_only(assistant, strangers_fact, as_trader):
     weak = UserFactFactory(learned=True, score=0.4, valid_from=JUNE, last_referenced_at=MAY + DAY)
     fact = UserFactFactory(last_referenced_at=MAY)
     UserFactFactory(archived=True)

@@ -253,7 +253,7 @@ def test_facts_without_a_word_come_in_when_clearly_similar(query, content, is_fo
     assert contents(query) == [content] * is_found
 
 
-def test_a_word_outranks_a_likeness(as_trader):
+def test_recall_ranks_a_word_above_similar_meaning(as_trader):
     UserFactFactory(content="Lives near the harbour of Lisbon")
     UserFactFactory(content="Has notes", body="bought at the lighthouse")
 
@@ -427,7 +427,7 @@ def test_very_many_matches_take_four_statements(query, metals, monkeypatch, djan
         assert recall_facts(query=query, limit=2, now=JUNE).truncated
 
 
-def test_who_no_longer_has_very_many_facts_has_all_compared_again(as_trader, monkeypatch):
+def test_recall_compares_all_facts_again_below_the_maximum(as_trader, monkeypatch):
     monkeypatch.setattr(recall_module, "MAX_COMPARED", 1)
     UserFactFactory(content="Only trades BTC")
     reads = UserFactFactory(content="Reads about cryptocurrency")
@@ -441,7 +441,7 @@ def test_who_no_longer_has_very_many_facts_has_all_compared_again(as_trader, mon
 # --- What a process keeps ---
 
 
-def test_what_is_kept_of_facts_follows_every_change(as_trader, words_alone):
+def test_recall_cache_follows_every_change(as_trader, words_alone):
     fact = UserFactFactory(content="Trades gold")
     UserFactFactory(content="Trades silver", valid_until=JULY)
     assert sorted(contents("gold silver")) == ["Trades gold", "Trades silver"]
@@ -453,7 +453,7 @@ def test_what_is_kept_of_facts_follows_every_change(as_trader, words_alone):
     assert recall_facts(query="silver", now=JULY).rows == []
 
 
-def test_a_fact_that_goes_between_two_statements_is_not_found(as_trader, words_alone, monkeypatch):
+def test_recall_skips_fact_erased_between_statements(as_trader, words_alone, monkeypatch):
     UserFactFactory(content="Trades gold")
     gone = UserFactFactory(content="Trades more gold")
     look_up = recall_module._terms.look_up
@@ -467,7 +467,7 @@ def test_a_fact_that_goes_between_two_statements_is_not_found(as_trader, words_a
     assert contents("gold") == ["Trades gold"]
 
 
-def test_nothing_that_is_kept_of_a_fact_is_a_word(as_trader):
+def test_recall_cache_contains_no_plain_words(as_trader):
     fact = UserFactFactory(content="Fears the taxman", body="Owes a million")
     contents("debts")
 

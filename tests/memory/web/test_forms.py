@@ -30,11 +30,11 @@ def filters(query: str = "", topics: tuple[str, ...] = ("risk",)) -> FactFilterF
         pytest.param("q=%00", FactFilter(grouped=True), id="an unprintable search"),
     ],
 )
-def test_wanted_reads_the_address(query, expected):
+def test_build_filter_reads_the_address(query, expected):
     assert filters(query).build_filter() == expected
 
 
-def test_a_value_it_does_not_know_is_said_to_be_wrong():
+def test_filter_form_reports_unknown_value():
     form = filters("source=zzz&q=btc")
 
     assert form.build_filter().words == "btc"
@@ -60,7 +60,7 @@ def test_is_narrowed(query, is_narrowed):
         pytest.param("source=zzz&q=a", {}, "?q=a", id="without what is wrong"),
     ],
 )
-def test_query_is_the_shortest_address(query, changes, expected):
+def test_query_string_is_shortest(query, changes, expected):
     assert filters(query).query_string(**changes) == expected
 
 

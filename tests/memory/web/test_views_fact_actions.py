@@ -184,12 +184,12 @@ def test_an_act_on_the_fact_of_another_user_is_the_same_as_on_none(client, stran
 
 
 @pytest.mark.parametrize("verb", ACTS)
-def test_an_act_is_never_done_by_a_link(client, know, verb):
+def test_act_refuses_get(client, know, verb):
     assert client.get(act(verb, know())).status_code == 405
 
 
 @pytest.mark.parametrize("verb", ACTS)
-def test_an_act_needs_the_token(trader, know, verb):
+def test_act_requires_csrf_token(trader, know, verb):
     client = Client(enforce_csrf_checks=True)
     client.force_login(trader)
 

@@ -67,7 +67,7 @@ def test_preview_lists_the_first_facts_of_a_long_block_and_shows_all_of_it(clien
     assert f"The first {SEEN_SHOWN} of {SEEN_SHOWN + 1}" in text_of(response)
 
 
-def test_preview_of_nothing_says_why(client, trader, know):
+def test_preview_without_facts_gives_the_reason(client, trader, know):
     nothing = text_of(client.get(PREVIEW))
     know()
     as_owner(trader, lambda: set_switches(uses_facts=False))
@@ -79,7 +79,7 @@ def test_preview_of_nothing_says_why(client, trader, know):
 
 
 @pytest.mark.parametrize("query", ["assistant=root", "assistant=%00", "page=x", "page=-3", "page=99999999999999999999"])
-def test_preview_bears_any_address(client, know, query):
+def test_preview_accepts_any_address(client, know, query):
     know()
 
     assert client.get(f"{PREVIEW}?{query}").status_code == 200

@@ -123,7 +123,7 @@ def test_review_asks_about_some_at_a_time(client, trader):
 
 
 @pytest.mark.parametrize("page", ["0", "-1", "x", "99999999999999999999"])
-def test_review_bears_any_page(client, know, page):
+def test_review_accepts_any_page_number(client, know, page):
     know()
 
     assert client.get(REVIEW, {"page": page}).status_code == 200

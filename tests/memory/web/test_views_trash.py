@@ -98,7 +98,7 @@ def test_only_the_trash_offers_to_erase(client, trader, know):
         assert f"{act('fact', fact)}erase/" not in client.get(act("fact", fact)).content.decode()
 
 
-def test_what_was_purged_is_not_there(client, trader, throw_away):
+def test_trash_excludes_purged_facts(client, trader, throw_away):
     fact = throw_away(days_ago=31)
     as_owner(trader, lambda: purge_facts(now=timezone.now()))
 
