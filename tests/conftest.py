@@ -9,6 +9,7 @@ import socket
 import sys
 import types
 import warnings
+from contextvars import Context
 from pathlib import Path
 
 import hypothesis
@@ -16,6 +17,9 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.conf import settings
 from django.core.cache import cache
+from django.test import TransactionTestCase
+
+from tests import databases
 
 BROWSER_TESTS = Path(__file__).parent / "browser"
 ENGINE_OF = {"postgres": "postgres", "redis": "postgres", "sqlite": "sqlite"}  # marker: the engine that has it
@@ -40,6 +44,7 @@ def pytest_configure(config: pytest.Config) -> None:
     folder.mkdir(mode=0o700, exist_ok=True)
     if not hasattr(config, "workerinput"):
         config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
+        config.add_cleanup(databases.drop_source)
 
 
 def pytest_report_header() -> str:
@@ -106,6 +111,27 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None):
             asyncio._set_running_loop(None)  # the browser is closed by now
         elif not item.get_closest_marker("browser"):
             asyncio._set_running_loop(loop)
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(request, django_test_environment, django_db_blocker):
+    """Give this process a copy of the migrated database (see tests/databases.py), instead of migrating one."""
+    name = getattr(request.config, "workerinput", {}).get("workerid", "alone")
+    with django_db_blocker.unblock():
+        databases.make_database(
+            name, reuse=request.config.getvalue("reuse_db"), renew=request.config.getvalue("create_db")
+        )
+    yield
+    with django_db_blocker.unblock():
+        databases.drop_database()
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _empty_tables_after_commits():
+    """Delete what a test has committed, in place of Django's flush."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TransactionTestCase, "_fixture_teardown", lambda _: Context().run(databases.empty_tables))
+        yield
 
 
 @pytest.fixture(autouse=True)
