@@ -1,42 +1,73 @@
-"""Run the suite on both engines: `python -m tests [arguments of pytest]`, which is what `make test` does.
+"""Run the suite on both engines: `python -m tests [--all | --smoke] [arguments of pytest]`, as `make test` does.
 
-KEEL_TEST_ENGINE=sqlite or =postgres keeps to one. A missing service is a skip with its reason, in CI a failure.
+Without `--all`, browsers run once, with PostgreSQL and Redis, and on SQLite the story and the frame alone. `--smoke`
+runs SMOKE on SQLite. KEEL_TEST_ENGINE=sqlite or =postgres keeps to one engine. A missing service is a skip with its
+reason, in CI a failure.
 """
 
 import os
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from tests.services import ServiceMissing, postgres_url, redis_url
 
 ENGINES = {"sqlite": "SQLite, in-memory layer", "postgres": "PostgreSQL, Redis"}
-MOST_WORKERS = 4  # each needs a database of its own, which takes longer to make than it saves
+MOST_WORKERS = 4  # each needs a database and a browser of its own
+# The story, and one file for each package.
+SMOKE = (
+    "tests/browser/test_story.py",
+    *("tests/test_harness.py", "tests/test_guards.py"),
+    *("tests/config/test_settings.py", "tests/config/lib/test_owned.py"),
+    *("tests/memory/test_remember.py", "tests/memory/test_views.py", "tests/memory/test_api.py"),
+    *("tests/trading/test_ledger.py", "tests/trading/test_views_skills.py", "tests/trading/brokers"),
+    *("tests/chat/test_turn.py", "tests/chat/test_consumers.py", "tests/chat/tools/test_base.py"),
+)
 
 
 def main() -> int:
     """Run pytest once for each engine, say what ran where, and return the exit code."""
-    chosen = os.environ.get("KEEL_TEST_ENGINE")
+    arguments = sys.argv[1:]
+    scope = next((word for word in ("all", "smoke") if f"--{word}" in arguments), "usual")
+    arguments = [argument for argument in arguments if argument != f"--{scope}"]
+    chosen = os.environ.get("KEEL_TEST_ENGINE") or ("sqlite" if scope == "smoke" else None)
     if chosen not in (None, *ENGINES):
         sys.exit(f"KEEL_TEST_ENGINE is {chosen}; it must be one of {', '.join(ENGINES)}")
+    if scope == "smoke":
+        arguments = [*SMOKE, *arguments]
     results = {}
-    for engine in [chosen] if chosen else ENGINES:
-        # Knowing of each other, the passes leave to the other one what it does anyway.
-        which = {} if chosen else {"KEEL_TEST_PASS": str(len(results) + 1)}
-        results[engine] = _run(engine, which)
+    with tempfile.TemporaryDirectory(prefix="keel-test-run-") as folder:
+        for engine in [chosen] if chosen else ENGINES:
+            environment = {"KEEL_TEST_ENGINE": engine, "KEEL_TEST_FAILURES": f"{folder}/{engine}"}
+            if not chosen:
+                # Knowing of each other, the passes leave to the other one what it does anyway.
+                environment |= {"KEEL_TEST_PASS": str(len(results) + 1), "KEEL_TEST_SCOPE": scope}
+            results[engine] = _run(engine, environment | _bytecode(folder), arguments)
     print("\nThe tests ran on:")
     for engine, (_, words) in results.items():
         print(f"  {ENGINES[engine]:<25}{words}")
     return max(code for code, _ in results.values())
 
 
-def _run(engine: str, which: dict[str, str]) -> tuple[int, str]:
+def _bytecode(folder: str) -> dict[str, str]:
+    """Return the environment in which the processes of a run compile each module once.
+
+    Where Python is told to write no bytecode, each process would compile tests and libraries again, for 20 seconds.
+    """
+    if not sys.dont_write_bytecode:
+        return {}
+    return {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": f"{folder}/bytecode"}
+
+
+def _run(engine: str, environment: dict[str, str], arguments: list[str]) -> tuple[int, str]:
     """Run the suite on an engine and return its exit code with a few words on how it went."""
     print(f"\n=== {ENGINES[engine]} ===", flush=True)
-    environment = os.environ | {"KEEL_TEST_ENGINE": engine} | which
+    environment = os.environ | environment
     if engine == "postgres":
         try:
             environment |= {"KEEL_TEST_POSTGRES": postgres_url(), "KEEL_TEST_REDIS": redis_url()}
@@ -45,22 +76,27 @@ def _run(engine: str, which: dict[str, str]) -> tuple[int, str]:
             return (1, f"FAILED: {missing}") if os.environ.get("CI") else (0, f"skipped: {missing}")
     started = time.monotonic()
     command = [sys.executable, "-m", "pytest"]
-    code = subprocess.run([*command, *_spread(), *sys.argv[1:]], env=environment).returncode
-    if code == pytest.ExitCode.NO_TESTS_COLLECTED and sys.argv[1:]:
+    code = subprocess.run([*command, *_spread(arguments), *arguments], env=environment).returncode
+    if code == pytest.ExitCode.NO_TESTS_COLLECTED and arguments:
         return 0, "nothing selected"
     words = "passed"
-    if code == pytest.ExitCode.TESTS_FAILED and len(sys.argv) == 1:
-        # Browsers and clocks suffer on a busy machine. What fails beside others and passes alone is named, not hidden.
-        print("\n=== once more, one after another: what has failed ===", flush=True)
-        code = subprocess.run([*command, "--last-failed", "--last-failed-no-failures=none"], env=environment).returncode
-        words = "passed, some only when they ran alone (see above),"
+    if code == pytest.ExitCode.TESTS_FAILED and (again := _to_try_again(environment["KEEL_TEST_FAILURES"])):
+        print("\n=== a second try, one after another ===", *again, sep="\n", flush=True)
+        code = subprocess.run([*command, "-n0", *again], env=environment).returncode
+        words = f"passed, on the second try: {', '.join(again)};"
     seconds = f"{time.monotonic() - started:.0f} s"
     return code, f"{words} in {seconds}" if code == 0 else f"FAILED in {seconds}"
 
 
-def _spread() -> Iterator[str]:
+def _to_try_again(failures: str) -> list[str]:
+    """Return the tests that failed, if browsers or clocks alone may be to blame: those suffer on a busy machine."""
+    lines = [line.split("\t") for line in Path(failures).read_text().splitlines()]
+    return [name for _, name in lines] if all(kind == "may repeat" for kind, _ in lines) else []
+
+
+def _spread(arguments: list[str]) -> Iterator[str]:
     """Yield the arguments that spread the tests over processes, unless one test or a debugger is asked for."""
-    if not any("::" in argument or argument.startswith(("-n", "--pdb")) for argument in sys.argv[1:]):
+    if not any("::" in argument or argument.startswith(("-n", "--pdb")) for argument in arguments):
         yield from ("-n", str(min(MOST_WORKERS, os.cpu_count() or 1)), "--dist", "loadgroup")
 
 

@@ -4,6 +4,7 @@ import asyncio
 import inspect
 import ipaddress
 import os
+import random
 import shutil
 import socket
 import sys
@@ -12,6 +13,7 @@ import warnings
 from contextvars import Context
 from pathlib import Path
 
+import factory
 import hypothesis
 import pytest
 from asgiref.sync import async_to_sync
@@ -22,7 +24,10 @@ from servestatic.middleware import ServeStaticMiddleware
 
 from tests import databases
 
-BROWSER_TESTS = Path(__file__).parent / "browser"
+TESTS = Path(__file__).parent
+BROWSER_TESTS = TESTS / "browser"
+BROWSER_TESTS_FOR_BOTH = {"test_story.py", "test_frame.py"}  # the others run once, with PostgreSQL and Redis
+PAGES = {"test_pages.py", "test_facts.py", "test_ledger.py", "test_frame.py"}
 ENGINE_OF = {"postgres": "postgres", "redis": "postgres", "sqlite": "sqlite"}  # marker: the engine that has it
 STORES = {"db", "transactional_db", "django_db_setup"}
 
@@ -35,8 +40,9 @@ warnings.filterwarnings("ignore", category=UserWarning, module="pydantic")
 
 
 # How long an example takes says how busy the machine is, not whether the code is right.
-hypothesis.settings.register_profile("patient", deadline=None)
-hypothesis.settings.load_profile("patient")
+for _name, _examples in (("dev", 20), ("ci", 100), ("nightly", 1000)):
+    hypothesis.settings.register_profile(_name, deadline=None, max_examples=_examples)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -46,6 +52,8 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
         config.add_cleanup(lambda: shutil.rmtree(folder, ignore_errors=True))
         config.add_cleanup(databases.drop_source)
+        if path := os.environ.get("KEEL_TEST_FAILURES"):
+            config.pluginmanager.register(Failures(Path(path)))
 
 
 def pytest_report_header() -> str:
@@ -55,30 +63,78 @@ def pytest_report_header() -> str:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark the browser tests, and leave out what this engine cannot run or, in a second pass, what it would repeat."""
+    """Mark the browser tests, order all, and leave out what this engine cannot run or what the other pass runs."""
     for item in items:
         if BROWSER_TESTS in item.path.parents:
             item.add_marker("browser")
-            item.add_marker(pytest.mark.xdist_group("browser"))  # one Chromium at a time: timing is part of them
+            # Two groups, so that two processes have a Chromium each; timing is part of the second.
+            item.add_marker(pytest.mark.xdist_group("pages" if item.path.name in PAGES else "timing"))
+    _order(items)
     elsewhere = [item for item in items if _engines(item) - {settings.ENGINE}]
     if "KEEL_TEST_PASS" not in os.environ:
         for item in elsewhere:
             needed = " and ".join(_engines(item))
             item.add_marker(pytest.mark.skip(reason=f"needs the engine {needed}; this run is on {settings.ENGINE}"))
         return
-    repeated = [item for item in items if os.environ["KEEL_TEST_PASS"] == "2" and not _uses_a_store(item)]
-    left_out = {*elsewhere, *repeated}
+    left_out = {*elsewhere, *filter(_is_run_by_the_other_pass, items)}
     config.hook.pytest_deselected(items=left_out)
     items[:] = [item for item in items if item not in left_out]
+
+
+def _order(items: list[pytest.Item]) -> None:
+    """Put long tests first, so that no process waits for another at the end; or shuffle, by KEEL_TEST_ORDER."""
+    seed = os.environ.get("KEEL_TEST_ORDER")
+    if seed is None:
+        items.sort(key=lambda item: item.path.parent != TESTS)
+        return
+    order = random.Random(seed)
+    places = {path: order.random() for path in sorted({item.path for item in items})}
+    keys = {item: (places[item.path], order.random()) for item in items}
+    items.sort(key=keys.__getitem__)
 
 
 def _engines(item: pytest.Item) -> set[str]:
     return {engine for marker, engine in ENGINE_OF.items() if item.get_closest_marker(marker)}
 
 
+def _is_run_by_the_other_pass(item: pytest.Item) -> bool:
+    if os.environ["KEEL_TEST_PASS"] == "2":
+        return not _uses_a_store(item)
+    is_browser = item.get_closest_marker("browser") and item.path.name not in BROWSER_TESTS_FOR_BOTH
+    return bool(is_browser and os.environ.get("KEEL_TEST_SCOPE") == "usual")
+
+
 def _uses_a_store(item: pytest.Item) -> bool:
     markers = ("django_db", "browser", *ENGINE_OF)
     return any(map(item.get_closest_marker, markers)) or not STORES.isdisjoint(getattr(item, "fixturenames", ()))
+
+
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Number the rows of factories from KEEL_TEST_SEQUENCES on: no test may count on how many were made before it."""
+    first = int(os.environ.get("KEEL_TEST_SEQUENCES", 0))
+    if first:
+        factory.Factory._setup_next_sequence = classmethod(lambda cls: first)
+
+
+class Failures:
+    """Write down what failed, for the second try of tests/__main__.py."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        path.touch()
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Note a failure, and whether a busy machine may be to blame."""
+        if report.failed:
+            kind = "may repeat" if {"browser", "clock"} & set(report.keywords) else "is wrong"
+            with self.path.open("a") as file:
+                file.write(f"{kind}\t{report.nodeid}\n")
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        """Note a file that cannot be collected."""
+        if report.failed:
+            with self.path.open("a") as file:
+                file.write(f"is wrong\t{report.nodeid}\n")
 
 
 @pytest.hookimpl(tryfirst=True)
