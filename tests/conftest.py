@@ -20,7 +20,6 @@ from asgiref.sync import async_to_sync
 from django.conf import settings
 from django.core.cache import cache
 from django.test import TransactionTestCase
-from servestatic.middleware import ServeStaticMiddleware
 
 from tests import databases
 
@@ -188,26 +187,6 @@ def _empty_tables_after_commits():
     """Delete what a test has committed, in place of Django's flush."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TransactionTestCase, "_fixture_teardown", lambda _: Context().run(databases.empty_tables))
-        yield
-
-
-@pytest.fixture(autouse=True, scope="session")
-def _search_static_files_once():
-    """Keep the list of static files: each test client builds the middleware, which searches all folders for them."""
-    search = ServeStaticMiddleware.add_files_from_finders
-    lists = {}
-
-    def add_files(self: ServeStaticMiddleware) -> None:
-        key = (self.static_prefix, self.autorefresh, self.max_age)
-        if key not in lists:
-            search(self)
-            lists[key] = (dict(self.files), list(self.directories))
-        files, directories = lists[key]
-        self.files = dict(files)
-        self.directories = list(directories)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ServeStaticMiddleware, "add_files_from_finders", add_files)
         yield
 
 
