@@ -8,6 +8,7 @@ import random
 import shutil
 import socket
 import sys
+import threading
 import types
 import warnings
 from contextvars import Context
@@ -19,7 +20,10 @@ import pytest
 from asgiref.sync import async_to_sync
 from django.conf import settings
 from django.core.cache import cache
+from django.core.exceptions import MiddlewareNotUsed
 from django.test import TransactionTestCase
+from django.test.client import ClientHandler
+from servestatic.middleware import ServeStaticMiddleware
 
 from tests import databases
 
@@ -187,6 +191,34 @@ def _empty_tables_after_commits():
     """Delete what a test has committed, in place of Django's flush."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(TransactionTestCase, "_fixture_teardown", lambda _: Context().run(databases.empty_tables))
+        yield
+
+
+@pytest.fixture(autouse=True, scope="session")
+def _no_static_files_for_test_clients():
+    """Leave out the static files middleware in Django's test clients; servers keep it.
+
+    It is asynchronous alone: each request of a test client would start a thread and be handed over and back, and
+    each client would search all folders for static files.
+    """
+    load, make = ClientHandler.load_middleware, ServeStaticMiddleware.__init__
+    thread = threading.local()
+
+    def load_without(self: ClientHandler, *args: bool, **options: bool) -> None:
+        thread.is_client = True
+        try:
+            load(self, *args, **options)
+        finally:
+            thread.is_client = False
+
+    def make_for_servers(self: ServeStaticMiddleware, *args: object) -> None:
+        if getattr(thread, "is_client", False):
+            raise MiddlewareNotUsed
+        make(self, *args)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ClientHandler, "load_middleware", load_without)
+        patch.setattr(ServeStaticMiddleware, "__init__", make_for_servers)
         yield
 
 

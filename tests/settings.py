@@ -45,7 +45,7 @@ os.environ |= {
 }
 
 from config.settings import *  # noqa: E402, F403 - the environment above comes first
-from config.settings import CHANNEL_LAYERS, DATABASES, MIDDLEWARE  # noqa: E402
+from config.settings import CHANNEL_LAYERS, DATABASES  # noqa: E402
 
 if ENGINE == "sqlite":
     # A file, not memory: the server, the races and the worker open connections of their own.
@@ -55,6 +55,3 @@ else:
     CHANNEL_LAYERS["default"]["CONFIG"]["prefix"] = f"test-{WORKER}"
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-
-_STATIC_FILES = "servestatic.middleware.ServeStaticMiddleware"
-MIDDLEWARE = [name.replace(_STATIC_FILES, "tests.middleware.serve_static_files") for name in MIDDLEWARE]

@@ -15,8 +15,6 @@ from config.lib.owned import owned, owned_tx
 from tests.factories.record import BarFactory, DeploymentFactory, MarketEventFactory, SkillVersionFactory, TradeFactory
 from trading.models import Deployment, DeploymentCommand, SkillDraft, SkillVersion
 
-pytestmark = pytest.mark.sqlite  # what the coach says does not depend on the engine
-
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
 REASON = "Funding flipped negative while the trend held above its mean"

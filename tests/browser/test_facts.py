@@ -4,7 +4,6 @@ import re
 from datetime import timedelta
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import Page, expect
@@ -15,9 +14,7 @@ from memory.facts.review import propose_fact, propose_merge
 from memory.facts.services import archive_fact, delete_fact, link_facts, remember_fact, set_switches
 from memory.facts.versions import Origin
 from memory.models import ProposalKind, UserFact
-from tests.browser.test_pages import LOOKS, RULES
-
-pytestmark = pytest.mark.sqlite  # what the pages do does not depend on the engine
+from tests.browser.looks import check_looks
 
 FACTS = "/profile/facts/"
 
@@ -65,26 +62,8 @@ def fact_of(page: Page, words: str):
 # --- How they look ---
 
 
-@pytest.fixture(params=LOOKS, ids=[f"{theme}-{width}" for theme, width in LOOKS])
-def look(request, context, page, site):
-    """A theme and a window's width."""
-    theme, width = request.param
-    context.add_cookies([{"name": "theme", "value": theme, "url": site}])
-    page.set_viewport_size({"width": width, "height": 800})
-    return f"{theme}-{width}"
-
-
-def check(page, shoot, name: str) -> None:
-    """Take the picture, then look for what a person with another device or sense would trip over."""
-    page.wait_for_load_state("networkidle")
-    shoot(name, full_page=True)
-    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), f"{name} scrolls sideways"
-    found = Axe().run(page, options={"runOnly": RULES})
-    assert found.violations_count == 0, f"{name}: {found.generate_report()}"
-
-
 @pytest.mark.timeout(240)
-def test_pages_of_a_memory(site, life, look, page, shoot):
+def test_pages_of_a_memory(site, life, page, shoot):
     addresses = {
         "facts": FACTS,
         "facts-selected": f"{FACTS}?select=all",
@@ -99,16 +78,16 @@ def test_pages_of_a_memory(site, life, look, page, shoot):
     }
     for name, address in addresses.items():
         page.goto(site + address)
-        check(page, shoot, f"memory-{name}-{look}")
+        check_looks(page, shoot, f"memory-{name}")
 
 
 @pytest.mark.timeout(240)
-def test_pages_of_an_empty_memory_that_is_paused(site, logged_in, look, page, shoot):
+def test_pages_of_an_empty_memory_that_is_paused(site, logged_in, page, shoot):
     with owned_tx(logged_in):
         set_switches(uses_facts=False, learns=False)
     for name in ("facts", "review", "places", "preview", "settings"):
         page.goto(site + reverse(f"memory:{name}"))
-        check(page, shoot, f"memory-{name}-empty-{look}")
+        check_looks(page, shoot, f"memory-{name}-empty")
 
 
 # --- What they do ---

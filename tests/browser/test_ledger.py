@@ -6,13 +6,12 @@ from datetime import datetime, timedelta
 from decimal import Decimal
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
 from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import expect
 
 from config.lib.owned import owned_tx
-from tests.browser.test_pages import LOOKS, RULES
+from tests.browser.looks import check_looks
 from tests.factories.record import (
     BacktestRunFactory,
     BarFactory,
@@ -24,8 +23,6 @@ from tests.factories.record import (
     TradeFactory,
 )
 from trading.models import BacktestRun, Bar, Trade
-
-pytestmark = pytest.mark.sqlite  # what the pages do does not depend on the engine
 
 HOUR = timedelta(hours=1)
 DAY = timedelta(days=1)
@@ -139,25 +136,8 @@ def _market(now: datetime) -> None:
 # --- How they look ---
 
 
-@pytest.fixture(params=LOOKS, ids=[f"{theme}-{width}" for theme, width in LOOKS])
-def look(request, context, page, site):
-    """A theme and a window's width."""
-    theme, width = request.param
-    context.add_cookies([{"name": "theme", "value": theme, "url": site}])
-    page.set_viewport_size({"width": width, "height": 800})
-    return f"{theme}-{width}"
-
-
-def check(page, shoot, name: str) -> None:
-    """Take the picture, then look for what a person with another device or sense would trip over."""
-    shoot(name, full_page=True)
-    assert page.evaluate("document.documentElement.scrollWidth <= window.innerWidth"), f"{name} scrolls sideways"
-    found = Axe().run(page, options={"runOnly": RULES})
-    assert found.violations_count == 0, f"{name}: {found.generate_report()}"
-
-
 @pytest.mark.timeout(240)
-def test_pages_of_the_record(site, record, look, page, shoot):
+def test_pages_of_the_record(site, record, page, shoot):
     pages = {
         "trades": "/trades/",
         "trades-nothing-found": "/trades/?q=zebra",
@@ -170,14 +150,14 @@ def test_pages_of_the_record(site, record, look, page, shoot):
     }
     for name, address in pages.items():
         page.goto(site + address)
-        check(page, shoot, f"{name}-{look}")
+        check_looks(page, shoot, name)
 
 
 @pytest.mark.timeout(240)
-def test_pages_of_a_record_that_is_empty(site, logged_in, look, page, shoot):
+def test_pages_of_a_record_that_is_empty(site, logged_in, page, shoot):
     for name in ("trades", "backtests", "calendar"):
         page.goto(f"{site}/{name}/")
-        check(page, shoot, f"{name}-empty-{look}")
+        check_looks(page, shoot, f"{name}-empty")
 
 
 # --- What they do ---

@@ -9,7 +9,7 @@ from django.utils import timezone
 from playwright.sync_api import expect
 
 from config.lib.owned import owned_tx
-from tests.browser.test_ledger import check, look
+from tests.browser.looks import check_looks
 from tests.factories.record import (
     BarFactory,
     DecisionSnapshotFactory,
@@ -23,10 +23,6 @@ from tests.factories.record import (
 from trading.agent.context import preview_prompt
 from trading.models import Deployment, DeploymentCommand, Skill, SkillDraft
 from trading.skills.services import apply_template_to_draft, patch_draft, save_draft, start_draft
-
-__all__ = ["look"]
-
-pytestmark = pytest.mark.sqlite  # what the pages do does not depend on the engine
 
 HOUR = timedelta(hours=1)
 
@@ -105,7 +101,7 @@ def _decisions(deployment, note, now) -> None:
 
 
 @pytest.mark.timeout(300)
-def test_pages_of_skills_and_deployments(site, record, look, page, shoot):
+def test_pages_of_skills_and_deployments(site, record, page, shoot):
     skill, deployment = record.skill.pk, record.deployment.pk
     pages = {
         "skills": "/skills/",
@@ -122,13 +118,13 @@ def test_pages_of_skills_and_deployments(site, record, look, page, shoot):
     }
     for name, address in pages.items():
         page.goto(site + address)
-        check(page, shoot, f"{name}-{look}")
+        check_looks(page, shoot, name)
 
 
-def test_pages_of_who_has_no_skill(site, logged_in, look, page, shoot):
+def test_pages_of_who_has_no_skill(site, logged_in, page, shoot):
     for name, address in {"skills": "/skills/", "deployments": "/deployments/"}.items():
         page.goto(site + address)
-        check(page, shoot, f"{name}-empty-{look}")
+        check_looks(page, shoot, f"{name}-empty")
 
 
 # --- What they do ---

@@ -1,0 +1,40 @@
+"""How a page looks: in both themes and two widths, nothing that a person with another device or sense trips over."""
+
+from collections.abc import Callable
+
+from axe_playwright_python.sync_playwright import Axe
+from playwright.sync_api import Page
+
+WIDE, NARROW = 1280, 360
+RULES = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", "best-practice"]}
+CONTRAST = {"type": "rule", "values": ["color-contrast"]}
+TARGETS = {"type": "rule", "values": ["target-size"]}
+# What can differ from the first look: colours by theme, sizes by width.
+LOOKS = (
+    ("light", WIDE, RULES),
+    ("dark", WIDE, CONTRAST),
+    ("light", NARROW, TARGETS),
+    ("dark", NARROW, CONTRAST),
+)
+SET_THEME = "theme => { document.documentElement.dataset.theme = theme }"  # what the switch on the page does
+OVERFLOWS = "document.documentElement.scrollWidth > window.innerWidth"
+RUN_AXE = "runOnly => axe.run(document, { runOnly, resultTypes: ['violations'] })"
+AXE = Axe()
+
+
+def check_looks(page: Page, shoot: Callable[..., None], name: str) -> None:
+    """Check the page that is open in each look; all that is wrong is told at once."""
+    page.evaluate(AXE.axe_script)
+    wrong = []
+    for theme, width, rules in LOOKS:
+        page.set_viewport_size({"width": width, "height": 800})
+        page.evaluate(SET_THEME, theme)
+        shoot(f"{name}-{theme}-{width}", full_page=True)
+        if page.evaluate(OVERFLOWS):
+            wrong.append(f"{name} at {width} pixels, {theme}: it scrolls sideways")
+        for violation in page.evaluate(RUN_AXE, rules)["violations"]:
+            places = [f"{node['html']} {node['failureSummary']}" for node in violation["nodes"]]
+            wrong.append("\n".join([f"{name} at {width} pixels, {theme}: {violation['help']}", *places]))
+    page.set_viewport_size({"width": WIDE, "height": 800})
+    page.evaluate(SET_THEME, "light")
+    assert wrong == [], "\n\n".join(wrong)
