@@ -3,7 +3,7 @@
 import ast
 import re
 import tomllib
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
@@ -56,9 +56,19 @@ def is_interface(module: str) -> bool:
     return app != "config" and bool(below) and below[0] in storey_of_interfaces()
 
 
+def walk(tree: ast.AST) -> Iterable[ast.AST]:
+    """Return the node and all below it; those of a module are listed once, since each guard walks through all."""
+    return _nodes_of_module(tree) if isinstance(tree, ast.Module) else ast.walk(tree)
+
+
+@cache
+def _nodes_of_module(tree: ast.Module) -> tuple[ast.AST, ...]:
+    return tuple(ast.walk(tree))
+
+
 def calls(tree: ast.AST) -> Iterator[tuple[str, ast.Call]]:
     """Yield each call with the last part of the name that is called."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Call):
             yield last_name(node.func), node
 
@@ -70,7 +80,7 @@ def last_name(node: ast.AST) -> str:
 
 def imports(tree: ast.AST) -> Iterator[tuple[str, ast.stmt]]:
     """Yield the dotted name of each thing that is imported, anywhere, with its statement."""
-    for node in ast.walk(tree):
+    for node in walk(tree):
         if isinstance(node, ast.Import):
             yield from ((alias.name, node) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
@@ -89,6 +99,7 @@ def functions(tree: ast.AST, prefix: str = "") -> Iterator[tuple[str, ast.Functi
 def place_of(wanted: ast.AST, module: str, tree: ast.Module) -> str:
     """Return `module.function` or `module.Class.method` around a node, or the module's name."""
     for name, function in functions(tree):
-        if any(node is wanted for node in ast.walk(function)):
+        is_around = function.lineno <= wanted.lineno <= (function.end_lineno or 0)
+        if is_around and any(node is wanted for node in ast.walk(function)):
             return f"{module}.{name}"
     return module

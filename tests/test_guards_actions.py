@@ -4,7 +4,7 @@ import ast
 
 import pytest
 
-from tests.source import calls, code, imports, place_of
+from tests.source import calls, code, imports, place_of, walk
 
 ACTIONS = {"run_action"}  # queues the action of a card
 # Queue an action in another way, or mark one as done.
@@ -24,8 +24,8 @@ WRITES = {"create", "get_or_create", "bulk_create", "update_or_create", "update"
 def names_in(tree: ast.AST) -> set[str]:
     """Return each name that is imported, said or looked up, also as a text that getattr() could take."""
     named = {part for way, _ in imports(tree) for part in way.split(".")}
-    named |= {alias.asname for node in ast.walk(tree) for alias in getattr(node, "names", ()) if _is_renamed(alias)}
-    for node in ast.walk(tree):
+    named |= {alias.asname for node in walk(tree) for alias in getattr(node, "names", ()) if _is_renamed(alias)}
+    for node in walk(tree):
         named |= {getattr(node, "id", ""), getattr(node, "attr", "")}
         # "start_backtest" is also the type of a card.
         if isinstance(node, ast.Constant) and isinstance(node.value, str) and node.value != "start_backtest":

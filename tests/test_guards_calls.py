@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from tests.source import ROOT, calls, code, differences, imports, is_interface, last_name, place_of
+from tests.source import ROOT, calls, code, differences, imports, is_interface, last_name, place_of, walk
 
 # Each exception has its reason; an exception that is no longer needed fails, too.
 CLOCKS = {
@@ -59,7 +59,7 @@ def clocks(tree: ast.Module) -> list[ast.Attribute]:
     converts = [call.func for name, call in calls(tree) if name in {"localtime", "localdate"} and call.args]
     return [
         node
-        for node in ast.walk(tree)
+        for node in walk(tree)
         if isinstance(node, ast.Attribute)
         and node.attr in CLOCK_READERS.get(last_name(node.value), ())
         and node not in converts
@@ -179,7 +179,7 @@ def waits_inside(tree: ast.Module) -> list[ast.AST]:
     """Return where something is awaited, or a model is called, while a door or a transaction is open."""
     held = [
         inner
-        for node in ast.walk(tree)
+        for node in walk(tree)
         if isinstance(node, ast.With)
         if any(last_name(getattr(item.context_expr, "func", item.context_expr)) in DOORS for item in node.items)
         for line in node.body

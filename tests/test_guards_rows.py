@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 from django.contrib.auth import get_user_model
 
-from tests.source import calls, code, differences, functions, imports, last_name, match_exception, place_of
+from tests.source import calls, code, differences, functions, imports, last_name, match_exception, place_of, walk
 from tests.test_guards import OWNED
 
 # Each exception has its reason; an exception that is no longer needed fails, too.
@@ -74,8 +74,8 @@ def leaves_the_table(path: str) -> bool:
 
 def paths(tree: ast.Module) -> list[str]:
     """Return what may be a path over relations: `__` names anywhere, and plain names where a query takes them."""
-    texts = [node.value for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
-    texts += [node.arg for node in ast.walk(tree) if isinstance(node, ast.keyword) and node.arg]
+    texts = [node.value for node in walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str)]
+    texts += [node.arg for node in walk(tree) if isinstance(node, ast.keyword) and node.arg]
     for name, call in calls(tree):
         if name in QUERY_CALLS:
             given = [node.value for node in call.args if isinstance(node, ast.Constant)] if name != "get" else []
@@ -248,7 +248,7 @@ def test_raw_sql_names_the_owner_of_each_table():
     found = {
         place_of(node, name, tree)
         for name, tree in code()
-        for node in ast.walk(tree)
+        for node in walk(tree)
         if isinstance(node, ast.Constant) and is_without_owner(node.value)
     }
 
