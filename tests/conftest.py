@@ -11,7 +11,6 @@ import sys
 import threading
 import types
 import warnings
-from contextvars import Context
 from pathlib import Path
 
 import factory
@@ -190,7 +189,7 @@ def django_db_setup(request, django_test_environment, django_db_blocker):
 def _empty_tables_after_commits():
     """Delete what a test has committed, in place of Django's flush."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(TransactionTestCase, "_fixture_teardown", lambda _: Context().run(databases.empty_tables))
+        patch.setattr(TransactionTestCase, "_fixture_teardown", lambda _: databases.empty_tables())
         yield
 
 
