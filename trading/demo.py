@@ -43,7 +43,7 @@ Report = Callable[[str], None]
 
 NEWS_SOURCE: Final = "Demo"
 _SEEDS_TRIED: Final = 200
-_EVERY_TICKS: Final = 20  # progress is told
+_EVERY_TICKS: Final = 20  # between two progress reports
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """The demo's simulated market: seeded bars and funding.
 
-The law: every number is a function of the seed, the symbol and the instant alone. So the same bars come out whether
+Every number is a function of the seed, the symbol and the instant alone. So the same bars come out whether
 they are made in one go or in pieces, nothing need be carried on from piece to piece, and no bar is made before it has
-ended. The seed stands in the bars' source; a symbol that has bars from elsewhere is left alone.
+ended. The bars' source names the seed. A symbol with bars of another source is skipped.
 
 Prices are one market all share and a path of each symbol's own, in logarithms. Both go through stretches of four days,
 each a move from one level to the next and a rest on one of them, in either order: trend and chop. Noise, of a

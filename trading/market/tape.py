@@ -1,6 +1,6 @@
 """Market data as known at an instant: stored or replayed.
 
-The law: nothing is returned that had not ended, or been paid, by the instant asked about.
+No bar that ended later and no payment made later than the instant is returned.
 """
 
 from bisect import bisect_left, bisect_right

@@ -15,5 +15,5 @@ def amount_column(**options: Any) -> "models.DecimalField[Any, Any]":
 
 
 def one_of_rule(field: str, values: list[str], name: str) -> models.CheckConstraint:
-    """Return the rule that a column holds one of the values: choices alone constrain nothing."""
+    """Return the constraint that a column holds a known value."""
     return models.CheckConstraint(condition=Q(**{f"{field}__in": values}), name=name)

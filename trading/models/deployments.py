@@ -11,7 +11,10 @@ from trading.models.skills import Skill, SkillVersion
 
 
 class BrokerKind(models.TextChoices):
-    """Who executes its orders. A backtest's deployment belongs to its run and is in no list of deployments."""
+    """Who executes the orders of a deployment.
+
+    A backtest's deployment belongs to its run and is in no list.
+    """
 
     BACKTEST = "backtest", "Backtest"
     PAPER = "paper", "Paper"
@@ -19,7 +22,7 @@ class BrokerKind(models.TextChoices):
 
 
 class DeploymentStatus(models.TextChoices):
-    """Whether the runner ticks it; neither pause nor stop closes a position (settled 32)."""
+    """Whether the runner ticks it; positions stay (settled 32)."""
 
     RUNNING = "running", "Running"
     PAUSED = "paused", "Paused"
@@ -27,7 +30,7 @@ class DeploymentStatus(models.TextChoices):
 
 
 class ExcursionFrom(models.TextChoices):
-    """By which prices of a bar the path of a position is followed."""
+    """The bar prices that excursions follow."""
 
     HIGH_LOW = "high_low", "Highs and lows"
     CLOSE = "close", "Closes"
@@ -57,7 +60,7 @@ UNFINISHED: Final = (WorkStatus.PENDING, WorkStatus.RUNNING)
 
 
 class Verdict(models.TextChoices):
-    """What came of a decision."""
+    """The outcome of a decision."""
 
     NONE = "none", "No order"
     ACCEPTED = "accepted", "Accepted"
@@ -147,12 +150,12 @@ class Deployment(OwnedModel):
         return f"{self.get_broker_kind_display()} since {self.created_at:%Y-%m-%d %H:%M}"
 
     def is_halted_at(self, at: datetime) -> bool:
-        """Tell whether risk keeps it from opening positions at an instant."""
+        """Tell whether a halt forbids new positions."""
         return self.halted_until is not None and at < self.halted_until
 
 
 class DeploymentCommand(OwnedModel):
-    """Something a user told a deployment to do; a runner claims it and does it."""
+    """A user's command to a deployment; a runner claims it."""
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
     deployment = models.ForeignKey(Deployment, on_delete=models.CASCADE, related_name="commands", db_index=False)
@@ -227,7 +230,7 @@ class BacktestRun(OwnedModel):
 
 
 class DecisionSnapshot(OwnedModel):
-    """One tick of the runner: what the agent saw, what it proposed, what risk said."""
+    """One tick: the prompt, the proposal and the verdict."""
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
     deployment = models.ForeignKey(Deployment, on_delete=models.CASCADE, related_name="decisions", db_index=False)
@@ -264,7 +267,7 @@ class DecisionSnapshot(OwnedModel):
 
 
 class Order(OwnedModel):
-    """An order that was proposed, with all that became of it: the audit."""
+    """A proposed order and its outcome, for the audit."""
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)  # also the broker's client id
     deployment = models.ForeignKey(Deployment, on_delete=models.CASCADE, related_name="orders", db_index=False)
@@ -310,7 +313,7 @@ class Order(OwnedModel):
 
 
 class EquityPoint(OwnedModel):
-    """What the account was worth after a tick, open positions at their mark."""
+    """The equity after a tick, open positions marked."""
 
     deployment = models.ForeignKey(Deployment, on_delete=models.CASCADE, related_name="equity", db_index=False)
     tick = models.PositiveIntegerField()
@@ -327,7 +330,7 @@ class EquityPoint(OwnedModel):
 
 
 class ActionType(models.TextChoices):
-    """What a card can do, once its owner confirms it (seed 003)."""
+    """The action of a confirmed card (seed 003)."""
 
     DEPLOY = "deploy", "Deploy"
     REDEPLOY = "redeploy", "Redeploy"

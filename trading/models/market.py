@@ -23,7 +23,7 @@ _EVENT_LABELS = {
 
 
 class Bar(models.Model):
-    """One bar of a perpetual. `opened_at` is its beginning; it is closed one interval later."""
+    """One bar of a perpetual, named by its beginning."""
 
     symbol = models.CharField(max_length=32)
     interval = models.CharField(max_length=3)  # a key of schemas.INTERVALS
@@ -60,7 +60,7 @@ class Bar(models.Model):
 
 
 class FundingRate(models.Model):
-    """What one side of a perpetual paid the other at an instant."""
+    """A funding payment of a perpetual."""
 
     symbol = models.CharField(max_length=32)
     at = models.DateTimeField()

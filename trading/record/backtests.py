@@ -88,7 +88,7 @@ class ShownBacktest:
     version: int
     numbers: Performance | None  # None: it is not over
     open_trades: int  # that were open when it ended
-    equity_usd: Decimal  # what the account came to, open positions at their mark
+    equity_usd: Decimal  # at the end, open positions at their mark
 
 
 @dataclass(frozen=True, slots=True)

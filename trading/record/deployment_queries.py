@@ -139,11 +139,10 @@ def list_skill_deployments(skill_id: UUID) -> list[Deployment]:
 
 
 def list_deployments_to_tick(user_id: int | None = None) -> list[tuple[Deployment, bool]]:
-    """Return the deployments that the runner has to look at.
+    """Return the deployments for the runner, each with whether a command waits.
 
-    Each with whether a command waits. Of what other programs run, only commands are the runner's business.
-
-    Call it inside `system_tx`, for everybody's or one user's.
+    On paper these are the running ones and those with a position or a pending order; of the others, those with a
+    command. Call it inside `system_tx`, for all users or for one.
     """
     mine = {"deployment": OuterRef("pk")}
     commands = DeploymentCommand.objects.filter(**mine, status__in=["pending", "running"])

@@ -147,11 +147,11 @@ def _chain_self_trades(fills: list[Execution]) -> list[Execution]:
 def import_fills(*, deployment_id: UUID, fills: Iterable[Execution], now: datetime) -> ImportRecord:
     """Add another program's fills to a record; needs `owned_tx(user)`.
 
-    Idempotent by fill id, whatever the order of files: the trades are made anew from all fills, each instant a tick.
+    Idempotent by fill id, whatever the order of files: all trades are rebuilt, with a tick for each instant.
 
     Raises:
         DeploymentNotFound: the owner has no such deployment.
-        ImportRefused: ticks keep the deployment's record, which would be made anew.
+        ImportRefused: the deployment has ticked, so its record cannot be rebuilt.
     """
     deployment = lock_deployment(deployment_id)
     if deployment.last_tick:

@@ -1,12 +1,12 @@
 """The ledger: write a tick's trades in one transaction.
 
-The law: ticks are numbered and applied one after the other; the number of the last one stands on the deployment and
-is written in the transaction that writes its trades. A tick that was applied changes nothing when it comes again, one
-that comes too early is refused. Nothing else writes a `Trade`, a `Fill` or an `EquityPoint`.
+Ticks are numbered and applied in order. The deployment keeps the last number, written in the transaction of its trades.
+A repeated tick changes nothing; a tick that comes too early is refused. Only the ledger writes `Trade`, `Fill` and
+`EquityPoint`.
 
-`record_tick` is the live way, a transaction for each tick. A backtest and an import keep one `Ledger` in memory and
-flush it now and then; the numbers are the same to the last digit, since a trade that may still change keeps its exact
-sums in `Trade.state`.
+`record_tick` writes each tick in its own transaction. A backtest and an import keep one `Ledger` in memory and flush it
+at intervals. The numbers are equal to the last digit: a trade that may still change keeps its exact sums in
+`Trade.state`.
 """
 
 from collections.abc import Mapping
@@ -134,7 +134,7 @@ def record_tick(
 class Ledger:
     """One deployment's trades in memory, until `flush` writes them.
 
-    The deployment is locked by the caller, and the flush stands in the transaction of that lock.
+    The caller locks the deployment and flushes in the same transaction.
     """
 
     def __init__(self, deployment: Deployment, book: Book) -> None:
@@ -208,7 +208,7 @@ class Ledger:
             account: the broker's state after that tick, if it is on paper.
 
         Raises:
-            TickMissing: another runner applied a tick meanwhile; nothing may be kept.
+            TickMissing: another runner applied a tick first; roll back.
         """
         insert_fills(self._fills)
         upsert_trades(self.rows(now))

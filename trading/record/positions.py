@@ -1,6 +1,6 @@
 """Round trips from fills and position snapshots. Pure.
 
-The law: fills price the trades, snapshots are their control total. A tick's fills are applied in the order in which
+Fills price the trades; snapshots are their control total. A tick's fills are applied in the order in which
 the venue made them; what the snapshot then shows beyond them is booked at the tick's mark and called an estimate,
 and a hole in the venue's own chain of positions is called a gap. A trip runs from flat to flat at average cost; a fill
 that crosses zero ends one trip and begins the next. Whatever happens to be said twice, late or out of order ends in
@@ -96,10 +96,7 @@ class Estimate:
 
 @dataclass(slots=True)
 class Trip:
-    """One round trip so far, in exact money.
-
-    `quantity` is zero once it has ended.
-    """
+    """One round trip so far, in exact money; zero `quantity` once ended."""
 
     symbol: str
     side: Side
@@ -380,10 +377,7 @@ class Book:
         return [*legs, _Leg(trip, quantity, is_entry=True)]
 
     def _book_difference(self, tick: Tick, symbol: str, fills: list[Execution]) -> None:
-        """Book the difference to the snapshot at the mark.
-
-        Without a mark the difference waits for one.
-        """
+        """Book the difference to the snapshot at the mark, once known."""
         if tick.positions is None or not (symbol in tick.positions or tick.is_complete):
             return
         actual, mark = tick.positions.get(symbol, ZERO).quantize(QUANTITY_GRAIN), tick.marks.get(symbol)
@@ -399,8 +393,5 @@ class Book:
 
 
 def _take_share(amount: Decimal, part: Decimal, whole: Decimal) -> Decimal:
-    """Return the part's share of an amount.
-
-    The whole gets all of it, so rounding loses nothing.
-    """
+    """Return a part's share of an amount; the whole gets all."""
     return amount if part == whole else (amount * part / whole).quantize(_GRAIN)

@@ -263,7 +263,7 @@ def get_deployment_performance(deployment: Deployment) -> Performance:
 def get_skill_performance(skill_id: UUID) -> dict[str, Performance]:
     """Return a skill's performance by broker kind. Raises SkillNotFound.
 
-    Sharpe and drawdown are of an account, so they stand only where the kind has one deployment.
+    Sharpe and drawdown belong to an account, so a kind with several deployments has neither.
     """
     skill = get_skill(skill_id)
     by_kind: dict[str, list[Deployment]] = {}

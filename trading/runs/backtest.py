@@ -1,7 +1,7 @@
 """Backtests: the runner's ticks over past bars.
 
-A run is claimed by lease and goes on after the last tick in the ledger, so one that was cut off is finished by whoever
-claims it next, with the same numbers.
+A run is claimed by lease and continues after the last tick in the ledger. The next runner to claim an interrupted run
+finishes it with the same numbers.
 """
 
 import logging
@@ -65,7 +65,7 @@ def run_backtest(
         lease: of the caller, if it has claimed the run already.
 
     Returns:
-        How the run stands afterwards; one that another runner holds, or that is over, is left alone.
+        The status afterwards. A run that has ended, or that another runner holds, is left alone.
 
     Raises BacktestNotFound.
     """
@@ -132,7 +132,7 @@ def _play_ticks(
 
 
 def schedule_instants(schedule: Schedule, starts_at: datetime, ends_at: datetime) -> Iterator[datetime]:
-    """Yield the instants of a schedule from one instant up to another, both included."""
+    """Yield a schedule's instants within a range, inclusive."""
     at = find_last_instant(schedule, starts_at)
     if at < starts_at:
         at += schedule.every
@@ -142,7 +142,10 @@ def schedule_instants(schedule: Schedule, starts_at: datetime, ends_at: datetime
 
 
 def summarise_run(deployment: Deployment) -> dict[str, Any]:
-    """Return the numbers of a backtest as JSON: amounts as text, durations in seconds, None where too few to say."""
+    """Return a backtest's performance as JSON.
+
+    Amounts are text and durations seconds; None means too few data.
+    """
     return _plain_values(asdict(get_deployment_performance(deployment)))
 
 
@@ -172,7 +175,7 @@ def _give_up(run_id: UUID, lease: UUID, problem: str, *, user_id: int, now: date
 
 
 def run_waiting_backtests(clock: Clock) -> list[tuple[UUID, WorkStatus]]:
-    """Play all backtests that wait, or whose runner went away; oldest first."""
+    """Run all claimable backtests, oldest first."""
     with system_tx("which backtests wait"):
         waiting = list_backtests_to_run(clock())
     return [(run_id, run_backtest(run_id, user_id=user_id, clock=clock)) for run_id, user_id in waiting]

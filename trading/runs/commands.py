@@ -1,4 +1,4 @@
-"""Carry out what a user told a deployment to do."""
+"""Run the commands that users gave to deployments."""
 
 import logging
 from datetime import datetime
@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 
 def carry_out_commands(deployment_id: UUID, *, user_id: int, now: datetime) -> list[DeploymentCommand]:
-    """Do what the user told a deployment to do, oldest first; opens its own doors.
+    """Run a deployment's waiting commands, oldest first.
 
     A command that cannot be done ends as failed and changes nothing else; those after it are done. Only a database
     that is busy or gone leaves it to the next round.
@@ -47,7 +47,7 @@ def carry_out_commands(deployment_id: UUID, *, user_id: int, now: datetime) -> l
 
 
 def _run_command(command: DeploymentCommand, deployment: Deployment, now: datetime) -> tuple[str, bool]:
-    """Do what a command says, or none of it; return what came of it in words, and whether it failed."""
+    """Run a command atomically; return its outcome and failure."""
     try:
         with transaction.atomic():
             outcome = apply_command(command=command, now=now)
@@ -65,7 +65,7 @@ def _run_command(command: DeploymentCommand, deployment: Deployment, now: dateti
 
 
 def _close_positions(deployment: Deployment, now: datetime) -> None:
-    """Order all positions closed; they are at the next bar's open."""
+    """Order all positions closed at the next open."""
     orders = [
         Order.objects.create(
             deployment=deployment,

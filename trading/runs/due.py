@@ -1,4 +1,4 @@
-"""What is due: which deployments, for which tick, and doing it, several at once."""
+"""Find the due deployments and run their ticks."""
 
 import logging
 from collections.abc import Callable, Iterator, Sequence
@@ -37,7 +37,7 @@ Clock = Callable[[], datetime]
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A deployment, and the tick it is due for; None: only commands wait."""
+    """A deployment and its due tick, if any."""
 
     deployment_id: UUID
     user_id: int
@@ -45,7 +45,7 @@ class Due:
 
 
 def list_due(now: datetime, *, user_id: int | None = None) -> list[Due]:
-    """Return the deployments that have something to do, of everybody or of one user."""
+    """Return the due deployments of one user or all."""
     with system_tx("which deployments are due"):
         found = list_deployments_to_tick(user_id)
     due = []
@@ -61,7 +61,10 @@ def list_due(now: datetime, *, user_id: int | None = None) -> list[Due]:
 
 
 def find_due_instant(deployment: Deployment, now: datetime) -> datetime | None:
-    """Return the instant of the tick that is due, of several that were missed the last; None: not yet, or not ours."""
+    """Return the instant of the due tick, if any.
+
+    Of several missed ticks only the last is due.
+    """
     if deployment.broker_kind != BrokerKind.PAPER:
         return None
     payload = parse_payload(deployment.version.payload)
@@ -75,7 +78,7 @@ def find_due_instant(deployment: Deployment, now: datetime) -> datetime | None:
 
 
 def _is_cut_off(deployment: Deployment, at: datetime) -> bool:
-    """Tell whether the tick of an instant was settled, but its runner went away before it had decided."""
+    """Tell whether a tick was settled but not decided."""
     if at != deployment.last_tick_at or deployment.status != DeploymentStatus.RUNNING:
         return False
     with owned(deployment.user_id):
@@ -83,7 +86,10 @@ def _is_cut_off(deployment: Deployment, at: datetime) -> bool:
 
 
 def find_last_instant(schedule: Schedule, now: datetime) -> datetime:
-    """Return the last instant of a schedule up to now; every schedule divides the day (UTC)."""
+    """Return a schedule's last instant up to now.
+
+    Every schedule divides the UTC day.
+    """
     first = utc_midnight(now) + schedule.offset
     return first + (now - first) // schedule.every * schedule.every
 
@@ -94,7 +100,7 @@ def _has_ended_bar(symbol: str, at: datetime) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What a deployment that was due came to."""
+    """The result of a due deployment."""
 
     due: Due
     commands: Sequence[DeploymentCommand] = ()
@@ -103,7 +109,7 @@ class Ran:
 
 
 def run_due(now: datetime, *, user_id: int | None = None, workers: int = 1) -> Iterator[Ran]:
-    """Do what is due of everybody or of one user, several at once; one that fails is logged and stops no other."""
+    """Run what is due, in parallel; log failures and continue."""
     clock = clock_from(now)  # the last of many may wait for minutes
     found = list_due(now, user_id=user_id)
     if workers == 1 or len(found) < 2:
@@ -137,7 +143,7 @@ def _run_safely(due: Due, clock: Clock) -> Ran:
 
 
 def _run_deployment(due: Due, now: datetime) -> Ran:
-    """Do what one deployment has to do, unless another runner does it; opens its own doors."""
+    """Run one deployment's commands and tick, if not leased."""
     commands = carry_out_commands(due.deployment_id, user_id=due.user_id, now=now)
     if due.at is None:
         return Ran(due, commands)

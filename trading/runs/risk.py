@@ -17,7 +17,7 @@ ZERO: Final = Decimal(0)
 
 
 class RiskCode(StrEnum):
-    """Why an order is refused; also shown to the agent at its next tick."""
+    """Why an order is refused; the agent sees it next tick."""
 
     HALTED = "R1_HALTED"
     SYMBOL = "R2_SYMBOL"
@@ -41,14 +41,14 @@ class Account:
     is_halted: bool = False
 
     def notional_usd(self, symbol: str) -> Decimal:
-        """Return what the position in a symbol is worth at its mark, signed; no position: zero."""
+        """Return a position's signed notional at its mark."""
         quantity = self.positions.get(symbol, ZERO)
         return quantity * self.marks[symbol] if quantity else ZERO
 
 
 @dataclass(frozen=True, slots=True)
 class RiskVerdict:
-    """What risk says of an order; without a code it may go to the broker."""
+    """The result of the risk check; no code: accepted."""
 
     code: RiskCode | None = None
     text: str = ""
@@ -70,7 +70,7 @@ def check_order(
     symbols: Collection[str],
     min_size_usd: Decimal = MIN_SIZE_USD,
 ) -> RiskVerdict:
-    """Return the first rule that an order breaks, in the order of their numbers; ACCEPTED if none."""
+    """Return the first rule that an order breaks, or ACCEPTED."""
     if order.symbol not in symbols and not account.positions.get(order.symbol):
         return RiskVerdict(RiskCode.SYMBOL, f"{order.symbol} is not among this skill's symbols: {', '.join(symbols)}")
     if not account.marks.get(order.symbol):
@@ -93,7 +93,7 @@ def _refusal_of_risk(
     symbols: Collection[str],
     min_size_usd: Decimal,
 ) -> RiskVerdict | None:
-    """Return why an order that adds risk is refused; `after` is the symbol's signed notional if it were filled."""
+    """Return why a risky order is refused; `after`: the symbol's signed notional once filled."""
     equity = account.equity_usd
     others = sum((abs(account.notional_usd(symbol)) for symbol in account.positions if symbol != order.symbol), ZERO)
     rules = (

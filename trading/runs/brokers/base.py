@@ -1,4 +1,4 @@
-"""What a broker is to the runner: it takes orders, and says what came of them since it was last asked."""
+"""Orders to a broker and its reports."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -27,7 +27,7 @@ class OrderRequest:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What happened up to an instant, and how the account stands then."""
+    """The events and the account up to an instant."""
 
     at: datetime
     fills: Sequence[Execution] = ()

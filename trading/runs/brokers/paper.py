@@ -1,7 +1,7 @@
-"""A broker that only pretends: fills at bars that are given to it, with fees, slippage, funding and liquidation.
+"""A paper broker: fills, fees, slippage, funding and liquidation from bars.
 
-Pessimistic where a bar leaves it open: an order fills at the next bar's open and a little worse, a stop at its price or
-at a worse open, and within a bar whatever lies nearer to the open comes first.
+Where a bar is ambiguous, the broker is pessimistic. An order fills a little worse than the next bar's open, a stop at
+its price or at a worse open. Within a bar the level nearer to the open is reached first.
 """
 
 from collections.abc import Iterable, Mapping
@@ -45,7 +45,7 @@ class MarketBar:
 
 @dataclass(frozen=True, slots=True)
 class Rate:
-    """A funding payment: a fraction of notional that longs pay, or get if it is below zero."""
+    """A funding payment: the fraction of notional that longs pay."""
 
     symbol: str
     at: datetime
@@ -64,14 +64,14 @@ class Holding:
 
     @property
     def liquidation_price(self) -> Decimal:
-        """The price at which its margin is used up to the maintenance; zero or below: there is none."""
+        """The liquidation price; none if zero or below."""
         room = 1 / self.leverage - MAINTENANCE_FRACTION
         return self.entry_price * (1 - room if self.quantity > 0 else 1 + room)
 
 
 @dataclass
 class PaperBroker:
-    """An account on paper. Its fields are all its state: given again, it goes on where it was."""
+    """An account on paper; its fields are its whole state."""
 
     cash_usd: Decimal  # the starting equity, and all that was realised, paid and received
     costs: Costs = field(default_factory=Costs)
@@ -86,17 +86,17 @@ class PaperBroker:
     _stopped: set[str] = field(default_factory=set)
 
     def submit(self, order: OrderRequest) -> None:
-        """Take an order; it fills at the open of the next bar of its symbol. The same one again is the same order."""
+        """Queue an order for its symbol's next open; idempotent."""
         if all(order.order_id != waiting.order_id for waiting in self.pending):
             self.pending.append(order)
 
     def feed(self, bars: Iterable[MarketBar], rates: Iterable[Rate] = ()) -> None:
-        """Give it the market of the time to come; `report` goes through it, and through no stretch of time twice."""
+        """Queue bars and funding for the next `report`."""
         self._market += [*bars, *rates]
 
     @classmethod
     def restored(cls, state: Mapping[str, Any], *, starting_equity_usd: Decimal, costs: Costs) -> "PaperBroker":
-        """Return the broker that `state` was taken of, or a new one if it is empty."""
+        """Restore a broker from `state`, or start one."""
         if not state:
             return cls(starting_equity_usd, costs)
         return cls(
@@ -118,7 +118,7 @@ class PaperBroker:
         )
 
     def state(self) -> dict[str, Any]:
-        """Return all that it must be given to go on, as JSON, exact to the digit. Call it after a report."""
+        """Return the exact state as JSON, after a report."""
         return {
             "cash_usd": str(self.cash_usd),
             "holdings": {
@@ -137,7 +137,7 @@ class PaperBroker:
         }
 
     def report(self, until: datetime) -> Report:
-        """Go through the market up to an instant; return what happened, each thing once."""
+        """Process the market up to an instant; report it once."""
         known = [one for one in self._market if _ends_at(one) <= until]
         self._market = [one for one in self._market if _ends_at(one) > until]
         for one in sorted(known, key=_sort_key):
@@ -160,7 +160,7 @@ class PaperBroker:
 
     @property
     def equity_usd(self) -> Decimal:
-        """Cash, and what the positions are worth over their cost at their marks."""
+        """Cash and the unrealised PnL at the marks."""
         gains = (
             holding.quantity * (self.marks.get(symbol, holding.entry_price) - holding.entry_price)
             for symbol, holding in sorted(self.holdings.items())  # a database may turn the order, and sums round
@@ -177,9 +177,9 @@ class PaperBroker:
         self._funding.append(Funding(rate.symbol, rate.at, amount))
 
     def _trade_bar(self, bar: MarketBar) -> None:
-        """Fill what waits at the bar's open, then what its prices reach, then mark at its close."""
+        """Fill at the open, then at levels; mark the close."""
         if bar.opened_at < self.seen_until.get(bar.symbol, bar.opened_at):
-            return  # a longer bar over a time that shorter ones have told already
+            return  # shorter bars covered this time already
         self.seen_until[bar.symbol] = bar.closed_at
         due = [order for order in self.pending if order.symbol == bar.symbol and order.at <= bar.opened_at]
         self.pending = [order for order in self.pending if order not in due]
@@ -203,7 +203,7 @@ class PaperBroker:
             )
 
     def _order_quantity(self, order: OrderRequest, price: Decimal) -> Decimal:
-        """Return the signed quantity that an order trades at a price."""
+        """Return the signed quantity of an order."""
         held = self.holdings[order.symbol].quantity if order.symbol in self.holdings else ZERO
         if order.side == "close" and order.size_usd is None:
             return -held
@@ -213,7 +213,7 @@ class PaperBroker:
         return size if order.side == "long" else -size
 
     def _reach_levels(self, holding: Holding, bar: MarketBar) -> None:
-        """Fill the stop, or the liquidation, that the bar came by; of two the one that the price met first."""
+        """Fill the stop or liquidation that the bar reached first."""
         is_long = holding.quantity > 0
         levels = [(holding.liquidation_price, True)]
         if holding.stop_price is not None:
@@ -223,7 +223,7 @@ class PaperBroker:
         if not met:
             return
         price, is_liquidation = (max if is_long else min)(met)
-        # The open may lie beyond it already.
+        # The open may already be beyond the level.
         price = min(price, bar.open) if is_long else max(price, bar.open)
         fill_id = f"{'liquidation' if is_liquidation else 'stop'}:{bar.symbol}:{bar.closed_at.isoformat()}"
         if not is_liquidation:
