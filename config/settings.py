@@ -17,7 +17,7 @@ if env.bool("READ_DOT_ENV", default=True):
     environ.Env.read_env(BASE_DIR / ".env")
 
 
-def _stop(message: str) -> None:
+def _exit_with(message: str) -> None:
     # One clear line naming the variable, where Django would print a traceback.
     sys.exit(f"Keel cannot start: {message}")
 
@@ -29,7 +29,7 @@ def _bounded(name: str, default: int, *, low: int, high: int) -> int:
     return value
 
 
-def _secret_key() -> str:
+def _read_secret_key() -> str:
     key: str = env.str("SECRET_KEY", default="")
     if key and len(key) < 32:
         raise ImproperlyConfigured("SECRET_KEY is too short; it needs at least 32 characters.")
@@ -39,10 +39,10 @@ def _secret_key() -> str:
         raise ImproperlyConfigured(
             "SECRET_KEY is missing; it is required when ALLOWED_HOSTS names more than this machine."
         )
-    return _kept_secret_key()
+    return _read_kept_secret_key()
 
 
-def _kept_secret_key() -> str:
+def _read_kept_secret_key() -> str:
     # Kept in a file that only its owner reads, so that a restart does not sign everybody out.
     path = BASE_DIR / "var" / "secret-key"
     if not path.exists():
@@ -52,7 +52,7 @@ def _kept_secret_key() -> str:
     return path.read_text()
 
 
-def _direct_providers() -> list[str]:
+def _read_direct_providers() -> list[str]:
     known = ("openai", "openrouter")
     names: list[str] = env.list("LLM_DIRECT", default=[])
     if unknown := set(names) - set(known):
@@ -60,7 +60,7 @@ def _direct_providers() -> list[str]:
     return names
 
 
-def _default_assistant() -> str:
+def _read_default_assistant() -> str:
     known = ("coach", "advisor", "companion")
     name: str = env.str("DEFAULT_ASSISTANT", default="coach")
     if name not in known:
@@ -73,7 +73,7 @@ try:
     ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=_THIS_MACHINE)
     # A site that answers to this machine's own names only: the demo, a trial, tests. It needs no configuration.
     IS_LOCAL = set(ALLOWED_HOSTS) <= {*_THIS_MACHINE, "testserver"}
-    SECRET_KEY = _secret_key()
+    SECRET_KEY = _read_secret_key()
     CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
     HOST = env.str("HOST", default="127.0.0.1")
     PORT = _bounded("PORT", 8000, low=1, high=65535)
@@ -98,7 +98,7 @@ try:
     _OF_ROLES += [*SUMMARY_MODELS, CHAT_CRITIQUE_MODEL]
     _OF_ROLES += [TRADING_AGENT_MODEL, REFLECTION_MODEL, OFFLINE_MODEL]
     ALLOWED_MODELS = env.list("ALLOWED_MODELS", default=list(dict.fromkeys(_OF_ROLES)))
-    LLM_DIRECT = _direct_providers()
+    LLM_DIRECT = _read_direct_providers()
     # Providers of our own, by the first part of a model's name; the door loads a class at its first call.
     LLM_PROVIDERS = {"offline": "config.offline.provider.OfflineProvider"}
     LLM_CONNECT_TIMEOUT_SECONDS = _bounded("LLM_CONNECT_TIMEOUT_SECONDS", 10, low=1, high=300)
@@ -106,7 +106,7 @@ try:
     MEMORY_EMBEDDING_MODEL = env.str("MEMORY_EMBEDDING_MODEL", default="static")
     OFFLINE_DELAY_SECONDS = env.float("OFFLINE_DELAY_SECONDS", default=0.02)
 
-    DEFAULT_ASSISTANT = _default_assistant()
+    DEFAULT_ASSISTANT = _read_default_assistant()
     TURN_TIMEOUT_SECONDS = _bounded("TURN_TIMEOUT_SECONDS", 300, low=5, high=3600)
     TURN_MAX_STEPS = _bounded("TURN_MAX_STEPS", 8, low=1, high=50)
     AGENT_WORKERS = _bounded("AGENT_WORKERS", 4, low=1, high=16)
@@ -122,7 +122,7 @@ try:
         "AGENT_DAILY_PROMPT_TOKENS_WARNING", 1_000_000, low=1_000, high=1_000_000_000
     )
 except (ImproperlyConfigured, ValueError) as error:
-    _stop(str(error).replace("\n", " "))
+    _exit_with(str(error).replace("\n", " "))
 
 INSTALLED_APPS = [
     "config.apps.KeelAdminConfig",

@@ -15,8 +15,7 @@ class DerivedField(models.CharField):  # type: ignore[type-arg]
 
     def __init__(self, *args: Any, source: str = "", **kwargs: Any) -> None:
         self.source = source
-        kwargs.setdefault("editable", False)
-        super().__init__(*args, **kwargs)
+        super().__init__(*args, **{"editable": False, **kwargs})
 
     def deconstruct(self) -> tuple[str, str, Sequence[Any], dict[str, Any]]:
         """Return what a migration needs to make the field again."""
@@ -46,8 +45,7 @@ class ContentKeyField(DerivedField):
     """A digest of the normal form: what makes two texts equal, short enough for any index."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
-        kwargs.setdefault("max_length", 64)
-        super().__init__(*args, **kwargs)
+        super().__init__(*args, **{"max_length": 64, **kwargs})
 
     def derive(self, text: str) -> str:
         """Return the digest."""
@@ -59,9 +57,7 @@ class SearchTermsField(models.TextField):  # type: ignore[type-arg]
 
     def __init__(self, *args: Any, sources: Sequence[str] = (), **kwargs: Any) -> None:
         self.sources = tuple(sources)
-        kwargs.setdefault("editable", False)
-        kwargs.setdefault("default", "")
-        super().__init__(*args, **kwargs)
+        super().__init__(*args, **{"editable": False, "default": "", **kwargs})
 
     def deconstruct(self) -> tuple[str, str, Sequence[Any], dict[str, Any]]:
         """Return what a migration needs to make the field again."""

@@ -120,13 +120,7 @@ class OwnedBy(Func):
     output_field = models.BooleanField()
 
     def as_sql(
-        self,
-        compiler: SQLCompiler,
-        connection: BaseDatabaseWrapper,
-        function: str | None = None,
-        template: str | None = None,
-        arg_joiner: str | None = None,
-        **context: object,
+        self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, *args: object, **context: object
     ) -> tuple[str, tuple[str | int, ...]]:
         """Compile the comparison for the owner in scope; the system's scope filters nothing."""
         owner = current_owner()

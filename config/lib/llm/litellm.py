@@ -9,10 +9,10 @@ import math
 import os
 import sys
 import threading
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from django.conf import settings
 from django.utils.module_loading import import_string
@@ -36,29 +36,10 @@ _ENVIRONMENT: Final = {
 }
 
 _lock = threading.RLock()
+Stream = Any  # a streamed response of LiteLLM
+
 _litellm: Any = None  # mypy skips LiteLLM's types: they take minutes to read
 _providers: dict[str, Callable[[], Any]] = {}  # by name; loaded from LLM_PROVIDERS or registered
-
-
-class _Choice(Protocol):
-    delta: object
-    finish_reason: str | None
-
-
-class _Chunk(Protocol):
-    choices: Sequence[_Choice]
-
-
-class Stream(Protocol):
-    """A streamed response of LiteLLM."""
-
-    chunks: Sequence[object]
-
-    def __aiter__(self) -> AsyncIterator[_Chunk]:
-        """Read the chunks as they arrive."""
-
-    async def aclose(self) -> None:
-        """Close the connection."""
 
 
 def register_provider(name: str, handler_factory: Callable[[], Any]) -> None:
@@ -88,8 +69,7 @@ async def open_stream(model: str, messages: Sequence[Message], tools: Sequence[T
         LLMUnavailable: the provider did not answer.
     """
     options = {"stream": True, "stream_options": {"include_usage": True}}
-    response: Stream = await _ask(model, messages, tools, options)
-    return response
+    return await _ask(model, messages, tools, options)
 
 
 async def read_pieces(model: str, response: Stream) -> AsyncGenerator[Piece, None]:

@@ -53,10 +53,8 @@ def describe_problems(result: dict[str, Any], generator: object, request: object
 
 @cache
 def _describe_api() -> dict[str, object]:
-    description: dict[str, object] = SchemaGenerator().get_schema(  # type: ignore[no-untyped-call]
-        request=None, public=True
-    )
-    return description
+    schema: dict[str, object] = SchemaGenerator().get_schema(None, public=True)  # type: ignore[no-untyped-call]
+    return schema
 
 
 class SchemaView(ApiView):

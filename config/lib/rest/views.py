@@ -1,36 +1,18 @@
 """The ground of the REST API: who asks, in whose scope, what may come in, and how a refusal looks.
 
-To add an endpoint:
+To add an endpoint (`memory/api/` is an example):
 
-1. In `<app>/serializers.py`, an `InputSerializer` for what comes in (body or query) and a plain serializer with
-   its fields listed for what goes out. Input has no `id`, no `user` and no state: those are the services' business.
-2. In `<app>/api.py`, an `ApiView` with one method for each verb, and `@extend_schema` on each with its
-   `operation_id`, `tags`, `parameters` or `request`, and `responses`. The view reads the clock, calls one thing, and
-   answers:
+1. In `<app>/api/serializers.py`: an `InputSerializer` for the body or query, and a serializer that lists the fields of
+   the answer. Input has no `id`, no `user` and no state: those are the services' business.
+2. In `<app>/api/`: an `ApiView` with a method for each verb, and `@extend_schema` on each with its `operation_id`,
+   `tags`, `parameters` or `request`, and `responses`. A method reads the clock, calls one function and answers. A read
+   runs inside `owned(request.user)`; a write opens `owned_tx(request.user)` itself. The generator of a streaming
+   answer runs after the view has returned, so it opens its own scope.
+3. In `<app>/api/urls.py`: a path that ends with a slash and takes ids as `<uuid:...>`; its name is `api:<app>:<name>`.
+4. In `tests/test_matrix.py`: a `Case` of that name, with the data it `sends`.
 
-       class FactsView(ApiView):
-           @extend_schema(operation_id="list_facts", tags=["facts"], parameters=[FactQuery],
-                          responses=page_serializer(FactSerializer))
-           def get(self, request: ApiRequest) -> Response:
-               query = self.query(FactQuery)
-               return paged(list_facts(...), FactSerializer)      # a `Page`, of config.lib.paging.page_of()
-
-           @extend_schema(operation_id="add_fact", tags=["facts"], request=FactInput, responses={201: FactSerializer})
-           def post(self, request: ApiRequest) -> Response:
-               fields = self.body(FactInput)
-               with owned_tx(request.user):
-                   written = remember_fact(**fields, now=timezone.now())
-               return Response(FactSerializer(written.fact).data, status=HTTPStatus.CREATED)
-
-   A read needs no door: the view runs inside `owned(request.user)`. A write opens `owned_tx(request.user)` itself. A
-   streaming answer's generator runs after the door is closed and opens its own.
-3. In `<app>/api_urls.py` (with `app_name`; `config/urls.py` includes it below `api/`), a path that ends with a slash
-   and takes ids as `<uuid:...>`; it is named `api:<app>:<name>`.
-4. In `tests/test_matrix.py`, a `Case` under that name, with what is sent in `sends`.
-
-Refusals need no code: a `DomainError` that a service raises becomes the status in its `http_status` (422 unless its
-class says 404, 409 or else), a serializer's errors 422 with `errors`, an unknown and a foreign id the same 404, what
-cannot be read 400. Who is not signed in gets 401 before anything else is looked at.
+Refusals need no code: a `DomainError` becomes the status in its `http_status`, a serializer's errors become 422 with
+`errors`, an unknown and a foreign id the same 404, a body that is not JSON 400. Without sign-in the answer is 401.
 """
 
 import time

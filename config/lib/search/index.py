@@ -136,13 +136,7 @@ class HoldsAny(Func):
         super().__init__(F("pk"))
 
     def as_sql(
-        self,
-        compiler: SQLCompiler,
-        connection: BaseDatabaseWrapper,
-        function: str | None = None,
-        template: str | None = None,
-        arg_joiner: str | None = None,
-        **context: object,
+        self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, *args: object, **context: object
     ) -> tuple[str, tuple[str, ...]]:
         """Compile the look-up in the table beside the searched one."""
         any_holders = newest = _HOLDERS[connection.vendor]
@@ -294,9 +288,7 @@ class KeepSearchIndex(_OnIndex):
         """Make the triggers, in place of those that are left."""
         self._run(app_label, schema_editor, to_state, _UNFOLLOW, _FOLLOW)
 
-    def database_backwards(self, app_label: str, schema_editor: Editor, from_state: State, to_state: State) -> None:
-        """Make the triggers, in place of those that are left."""
-        self._run(app_label, schema_editor, to_state, _UNFOLLOW, _FOLLOW)
+    database_backwards = database_forwards
 
     def describe(self) -> str:
         """Say what the operation does."""
