@@ -171,7 +171,7 @@ def report(claim: str, questions: list[tuple[int, str]]) -> None:
 
     Recall caches terms and vectors of facts, so both cases are measured: the first recall for a user, and later ones.
     """
-    from config.lib.llm.vectors import forget  # noqa: PLC0415
+    from config.lib.llm.vectors import forget_vectors  # noqa: PLC0415
     from memory.recall.search import clear_caches  # noqa: PLC0415
 
     for ask in (by_hand, ours):
@@ -181,7 +181,7 @@ def report(claim: str, questions: list[tuple[int, str]]) -> None:
         hand += time_each(by_hand, [question])
         with embedding_model(""):
             words += time_each(ours, [question])
-        forget()
+        forget_vectors()
         clear_caches()
         cold += time_each(ours, [question])
         warm += time_each(ours, [question])
@@ -228,20 +228,20 @@ def measure_quality() -> None:
     The 40 questions are about an invented chat. A question counts when the turn that answers it is among the first five
     or ten.
     """
-    from config.lib.llm.vectors import STATIC, cosines  # noqa: PLC0415
-    from config.lib.search.terms import blend, bm25, index_text, query_terms, tokens  # noqa: PLC0415
+    from config.lib.llm.vectors import STATIC, compute_cosines  # noqa: PLC0415
+    from config.lib.search.terms import blend_scores, build_index_text, build_tokens, list_query_terms, score_bm25  # noqa: PLC0415
 
     talk = dialogue(fillers=300)
     turns = range(len(talk.turns))
-    alone = {at: index_text(talk.turns[at], 1) for at in turns}
+    alone = {at: build_index_text(talk.turns[at], 1) for at in turns}
     around = {at: " ".join(alone[near] for near in (at, at - 1, at + 1) if near in alone) for at in turns}
     passages = [" ".join(talk.turns[max(0, at - 1) : at + 1]) for at in turns]
 
     def by_words(indexed: dict[int, str]) -> Callable[[str], dict[int, float]]:
-        return lambda query: bm25(indexed, tokens(query_terms(query), 1), total=len(indexed))
+        return lambda query: score_bm25(indexed, build_tokens(list_query_terms(query), 1), total=len(indexed))
 
     def near(query: str) -> dict[int, float]:
-        return dict(enumerate(cosines(query, passages, model=STATIC) or []))
+        return dict(enumerate(compute_cosines(query, passages, model=STATIC) or []))
 
     from uuid import UUID  # noqa: PLC0415
 
@@ -259,7 +259,7 @@ def measure_quality() -> None:
     rankings: dict[str, Callable[[str], dict[int, float]]] = {
         "BM25 with Porter's stems": by_words(alone),
         "and the turns around": by_words(around),
-        "and static vectors": lambda query: blend(by_words(around)(query), near(query)),
+        "and static vectors": lambda query: blend_scores(by_words(around)(query), near(query)),
         "search of chats": searched,
     }
     print(f"\n{len(talk.questions)} questions about {len(talk.turns)} turns")

@@ -105,7 +105,7 @@ async def whole_turn(user_id: int) -> Sample:
     from chat.turns.events import MessageAccepted  # noqa: PLC0415
     from chat.web.rooms import Subscription, enter_room, leave_room  # noqa: PLC0415
     from config.lib.owned import owned_tx  # noqa: PLC0415
-    from config.lib.threads import in_thread  # noqa: PLC0415
+    from config.lib.threads import run_in_thread  # noqa: PLC0415
 
     def accept() -> Any:
         with owned_tx(user_id):
@@ -114,12 +114,12 @@ async def whole_turn(user_id: int) -> Sample:
             )
             return accepted
 
-    conversation_id = await in_thread(make_conversation, user_id)
+    conversation_id = await run_in_thread(make_conversation, user_id)
     subscription = Subscription()
     room = enter_room(conversation_id, subscription)
     room.subscriptions.add(subscription)
     cpu, began, first = time.process_time(), time.perf_counter(), 0.0
-    accepted = await in_thread(accept)
+    accepted = await run_in_thread(accept)
     turn = live.start_turn(accepted.turn, MessageAccepted(tuple(accepted.rows)), accepted.title)
     while True:
         frame = await subscription.frames.get()
@@ -172,13 +172,13 @@ async def compare(user_id: int) -> dict[str, list[Sample]]:
     from chat.tools import TOOLS  # noqa: PLC0415
     from config.lib.llm import door  # noqa: PLC0415
     from config.lib.owned import owned  # noqa: PLC0415
-    from config.lib.threads import in_thread  # noqa: PLC0415
+    from config.lib.threads import run_in_thread  # noqa: PLC0415
 
     def prompt() -> str:
         with owned(user_id):
             return preview_prompt(assistant="coach", now=timezone.now())
 
-    system = await in_thread(prompt)
+    system = await run_in_thread(prompt)
     tools = [tool.schema for tool in TOOLS["coach"]]
     messages = [
         {"role": "system", "content": system},

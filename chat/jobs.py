@@ -10,7 +10,7 @@ from chat.endings.closing import close_due
 from chat.endings.erasure import purge_trash
 from chat.turns.replies import interrupt_dead_turns
 from config.lib.owned import system_tx
-from config.lib.work.jobs import Job, clock_from
+from config.lib.work.jobs import Job, start_clock
 
 
 def sweep_dead_turns(now: datetime) -> str:
@@ -27,7 +27,7 @@ def sweep_cards(now: datetime) -> str:
 
 def close_chats(now: datetime) -> str:
     """Close the chats that were left or abandoned, and try again to learn from those where it failed."""
-    outcomes = Counter(closed.outcome.value for closed in close_due(clock=clock_from(now)))
+    outcomes = Counter(closed.outcome.value for closed in close_due(clock=start_clock(now)))
     return ", ".join(f"{count} chats {outcome}" for outcome, count in outcomes.items()) or "no chat to close"
 
 

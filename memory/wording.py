@@ -5,7 +5,7 @@ from collections.abc import Collection
 from typing import Final
 
 from config.lib.errors import DomainError
-from config.lib.text import clean_text, one_line, slug
+from config.lib.text import clean_text, make_slug, one_line
 
 MIN_CONTENT: Final = 4
 MAX_CONTENT: Final = 500
@@ -146,7 +146,7 @@ def parse_topic(text: str) -> str:
     Raises FactRefused if it contains a secret.
     """
     refuse_secrets(one_line(text))
-    return slug(text, max_length=MAX_TOPIC)
+    return make_slug(text, max_length=MAX_TOPIC)
 
 
 def find_category(topic: str) -> str:
@@ -159,6 +159,6 @@ def filter_topic(topic: str, content: str, in_use: Collection[str]) -> str:
 
     The prompt shows the topic before the fact. Known topics, topics in use and words of the content pass.
     """
-    words = slug(content, max_length=MAX_CONTENT).split("-")
+    words = make_slug(content, max_length=MAX_CONTENT).split("-")
     is_known = find_category(topic) != "fact" or topic in in_use
     return topic if is_known or set(topic.split("-")) <= set(words) else ""

@@ -9,7 +9,7 @@ from django.test import Client
 from chat.turns.frames import CLIENT_FRAMES
 from chat.web.consumers import NOT_FOUND, SIGNED_OUT
 from chat.web.routing import websocket_urlpatterns
-from config.lib.threads import in_thread
+from config.lib.threads import run_in_thread
 from tests.chat.tabs import open_tab, signed_in
 from tests.strangers import (
     CANARY,
@@ -82,28 +82,28 @@ async def said_to(client: Client, conversation_id: str, name: str, names: Names)
 
 
 async def test_socket_of_bobs_chat_is_the_same_as_of_none(ann, bob, nobody):
-    client, before = await in_thread(signed_in, ann.user), await in_thread(dump, bob.user)
+    client, before = await run_in_thread(signed_in, ann.user), await run_in_thread(dump, bob.user)
     for name in FRAMES:
         of_nobody = await said_to(client, nobody["conversation_id"], name, nobody)
         of_bob = [await said_to(client, names["conversation_id"], name, names) for names in bob.names()]
 
         assert of_nobody.text == f"{NOT_FOUND} True []"
         assert {said.text for said in of_bob} == {of_nobody.text}
-    assert await in_thread(dump, bob.user) == before
+    assert await run_in_thread(dump, bob.user) == before
 
 
 async def test_socket_tells_strangers_nothing(bob, nobody):
-    before = await in_thread(dump, bob.user)
+    before = await run_in_thread(dump, bob.user)
     for name in FRAMES:
         for names in (nobody, bob.names()[0]):
             said = await said_to(Client(), names["conversation_id"], name, names)
 
             assert said.text == f"{SIGNED_OUT} True []"
-    assert await in_thread(dump, bob.user) == before
+    assert await run_in_thread(dump, bob.user) == before
 
 
 async def test_frame_with_bobs_ids_is_the_same_as_with_none(ann, bob, nobody):
-    client, before = await in_thread(signed_in, ann.user), await in_thread(dump, bob.user)
+    client, before = await run_in_thread(signed_in, ann.user), await run_in_thread(dump, bob.user)
     for name in FRAMES:
         of_nobody = await heard(client, ann, name, nobody)
         for names in bob.names():
@@ -112,12 +112,12 @@ async def test_frame_with_bobs_ids_is_the_same_as_with_none(ann, bob, nobody):
             assert of_bob.gives_away(bob) == []
             assert of_bob.comparable == of_nobody.comparable
         assert of_nobody.text.startswith('[{"type": "snapshot"')
-    assert await in_thread(dump, bob.user) == before
+    assert await run_in_thread(dump, bob.user) == before
 
 
 async def heard(client: Client, person: Person, name: str, names: Names) -> Answer:
     """Return what a person hears in a chat of their own, where a reply is being written elsewhere, after a frame."""
-    conversation = await in_thread(mark_as_running, person)
+    conversation = await run_in_thread(mark_as_running, person)
     async with open_tab(client, conversation.pk) as tab:
         await tab.until("snapshot")
         await tab.send(**frame(name, names))

@@ -12,8 +12,8 @@ from django.db.migrations.loader import MigrationLoader
 from chat.models import Message
 from config.lib.owned import owned, owned_tx, system_tx
 from config.lib.rls import EnableOwnerPolicy
-from config.lib.search.index import AddSearchIndex, HoldsAny, KeepSearchIndex
-from config.lib.search.terms import tokens
+from config.lib.search.index import AddSearchIndex, ContainsAny, KeepSearchIndex
+from config.lib.search.terms import build_tokens
 from memory.models import UserFact
 from tests.factories.chat import MessageFactory
 from tests.factories.memory import UserFactFactory
@@ -54,7 +54,7 @@ def write_rows() -> Trader:
 def count_matches(model: type[models.Model], user: Trader, word: str) -> int:
     """Return how many rows of the user the search index finds for a word."""
     with owned(user):
-        return model.objects.filter(HoldsAny(tokens([word], user.pk))).count()
+        return model.objects.filter(ContainsAny(build_tokens([word], user.pk))).count()
 
 
 # --- Layout ---

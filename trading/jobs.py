@@ -6,7 +6,7 @@ from typing import Final
 
 from django.conf import settings
 
-from config.lib.work.jobs import Job, clock_from
+from config.lib.work.jobs import Job, start_clock
 from trading.market.simulation import extend_market, list_simulated_symbols
 from trading.reviews.reflection import MAX_PER_RUN, Outcome, list_all_due, reflect_all
 from trading.runs.backtest import run_waiting_backtests
@@ -20,7 +20,7 @@ def reflect_due(now: datetime) -> str:
     """
     outcomes: Counter[Outcome] = Counter()
     due = list_all_due(now, limit=MAX_PER_RUN)
-    for reflected in reflect_all(due, now=now, clock=clock_from(now), is_forced=False):
+    for reflected in reflect_all(due, now=now, clock=start_clock(now), is_forced=False):
         outcomes[reflected.outcome] += 1
         if reflected.outcome == Outcome.FAILED:
             break
@@ -42,7 +42,7 @@ def run_deployments(now: datetime) -> str:
 
 def run_backtests(now: datetime) -> str:
     """Run the waiting backtests."""
-    outcomes = Counter(status for _, status in run_waiting_backtests(clock_from(now)))
+    outcomes = Counter(status for _, status in run_waiting_backtests(start_clock(now)))
     return ", ".join(f"{count} backtests {status}" for status, count in outcomes.items()) or "no backtest waits"
 
 

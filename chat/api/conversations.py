@@ -38,8 +38,8 @@ from chat.models import Conversation, Message
 from chat.turns import live
 from chat.turns.replies import request_stop
 from config.lib.owned import owned_tx
-from config.lib.paging import page_of
-from config.lib.rest.views import ApiRequest, ApiView, page_serializer, paged
+from config.lib.paging import get_page
+from config.lib.rest.views import ApiRequest, ApiView, answer_page, page_serializer
 
 _LATEST = ("-last_message_at", "id")
 Act = Callable[..., Any]
@@ -58,7 +58,7 @@ class ConversationsView(ApiView):
         """List conversations, that of the latest message first."""
         query = self.query(ConversationQuery)
         page = {name: query.pop(name) for name in ("cursor", "limit")}
-        return paged(page_of(select_conversations(**query), by=_LATEST, **page), ConversationSerializer)
+        return answer_page(get_page(select_conversations(**query), by=_LATEST, **page), ConversationSerializer)
 
     @extend_schema(
         operation_id="start_conversation",
@@ -187,7 +187,7 @@ class MessagesView(ApiView):
         """List the messages of a conversation; of a reply that is being written, what is saved of it."""
         query = self.query(MessageQuery)
         by = ("id",) if query.pop("order") == "oldest" else ("-id",)
-        page = page_of(select_messages(conversation_id), by=by, **query)
+        page = get_page(select_messages(conversation_id), by=by, **query)
         items = MessageSerializer(message_values(page.items), many=True).data
         return Response({"items": items, "next_cursor": page.next_cursor})
 

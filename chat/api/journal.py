@@ -12,8 +12,8 @@ from chat.api.serializers.journal import BookmarkInput, BookmarkSerializer, Note
 from chat.conversations.journal import bookmark_reply, edit_note, find_bookmark, get_entry, remove_bookmark
 from chat.models import Bookmark
 from config.lib.owned import owned_tx
-from config.lib.paging import page_of
-from config.lib.rest.views import ApiRequest, ApiView, PageQuery, page_serializer, paged
+from config.lib.paging import get_page
+from config.lib.rest.views import ApiRequest, ApiView, PageQuery, answer_page, page_serializer
 
 _NEWEST = ("-created_at", "id")
 
@@ -29,7 +29,7 @@ class JournalView(ApiView):
     )
     def get(self, request: ApiRequest) -> Response:
         """List the replies that are kept, the last kept first."""
-        return paged(page_of(select_bookmarks(), by=_NEWEST, **self.query(PageQuery)), BookmarkSerializer)
+        return answer_page(get_page(select_bookmarks(), by=_NEWEST, **self.query(PageQuery)), BookmarkSerializer)
 
     @extend_schema(
         operation_id="keep_reply",

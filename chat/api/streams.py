@@ -39,7 +39,7 @@ from chat.turns.events import (
 from chat.turns.live import LiveTurn
 from chat.turns.replies import HEARTBEAT_LEASE, interrupt_dead_turns
 from config.lib.owned import owned, owned_tx
-from config.lib.threads import in_thread
+from config.lib.threads import run_in_thread
 
 logger = logging.getLogger(__name__)
 
@@ -143,7 +143,7 @@ async def _read_along(asked: Asked) -> AsyncGenerator[TurnEvent | None, None]:
     silent = 0.0
     while True:
         try:
-            reply = await in_thread(_reply_now, asked)
+            reply = await run_in_thread(_reply_now, asked)
         except (DatabaseError, InterfaceError):
             logger.warning("Reply %s could not be read", asked.reply_id, exc_info=True)
         else:
@@ -207,7 +207,7 @@ async def _looked_up(asked: Asked, look: Callable[[], T], otherwise: T) -> T:
             return look()
 
     try:
-        return await in_thread(work)
+        return await run_in_thread(work)
     except (DatabaseError, InterfaceError):
         logger.warning("Reply %s: an event could not be filled from its rows", asked.reply_id, exc_info=True)
         return otherwise

@@ -8,7 +8,7 @@ from rest_framework.response import Response
 
 from chat.api.serializers.usage import UsageSerializer
 from chat.models import UsageDay
-from config.lib.paging import page_of
+from config.lib.paging import get_page
 from config.lib.rest.views import ApiRequest, ApiView, PageQuery
 
 
@@ -19,7 +19,7 @@ class UsageView(ApiView):
     def get(self, request: ApiRequest) -> Response:
         """Tell what is left of today's tokens, and list what was used on each day, the newest first."""
         query, today = self.query(PageQuery), timezone.now().date()
-        page = page_of(select_usage(), by=("-day", "id"), **query)
+        page = get_page(select_usage(), by=("-day", "id"), **query)
         spent = select_usage().filter(day=today).first()
         used = spent.prompt_tokens + spent.completion_tokens + spent.reserved_tokens if spent else 0
         budget = {

@@ -13,7 +13,7 @@ from uuid import UUID
 from chat.models import Bookmark, Conversation, Message, MessageStatus, Role
 from config.lib.errors import DomainError
 from config.lib.locks import lock_owner
-from config.lib.paging import place_of
+from config.lib.paging import locate_page
 from config.lib.text import clean_text, normal_form
 
 PAGE_SIZE: Final = 20
@@ -171,7 +171,7 @@ def page_of_journal(query: str = "", number: int = 1) -> JournalPage:
     else:
         fitting = []
         total = rows.count()
-    place = place_of(number, total=total, size=PAGE_SIZE)
+    place = locate_page(number, total=total, size=PAGE_SIZE)
     found = rows.filter(pk__in=fitting[place.rows]) if words else rows[place.rows]
     return JournalPage(_with_chats(list(found)), total, place.number, place.pages)
 

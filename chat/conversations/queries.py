@@ -14,7 +14,7 @@ from chat.models import Conversation, ConversationStatus, ConversationSummary, M
 from chat.parts import as_said, said_tokens
 from config.lib.errors import DomainError
 from config.lib.owned import owner_id
-from config.lib.paging import place_of
+from config.lib.paging import locate_page
 from memory.models import TRASH_KEPT
 from trading.skills.queries import find_open_draft
 
@@ -367,7 +367,7 @@ def page_of_trash(number: int = 1) -> TrashPage:
     """Return one page of the conversations in the trash; a number beyond the last page gives the last."""
     rows = Conversation.objects.filter(trashed_at__isnull=False).order_by("-trashed_at", "pk")
     total = rows.count()
-    place = place_of(number, total=total, size=TRASH_PAGE)
+    place = locate_page(number, total=total, size=TRASH_PAGE)
     trashed = [Trashed(row, row.trashed_at + TRASH_KEPT) for row in rows[place.rows] if row.trashed_at is not None]
     return TrashPage(trashed, total, place.number, place.pages)
 

@@ -11,10 +11,17 @@ from uuid import UUID
 from django.conf import settings
 
 from chat.models import Conversation, Message, MessageQuerySet
-from config.lib.llm.vectors import STATIC, cosines
+from config.lib.llm.vectors import STATIC, compute_cosines
 from config.lib.owned import owner_id
 from config.lib.search.index import find_any
-from config.lib.search.terms import blend, bm25, index_text, iter_ranges, query_terms, tokens
+from config.lib.search.terms import (
+    blend_scores,
+    build_index_text,
+    build_tokens,
+    iter_ranges,
+    list_query_terms,
+    score_bm25,
+)
 from config.lib.text import one_line
 
 MAX_HITS: Final = 50
@@ -84,15 +91,15 @@ def search_conversations(*, query: str, limit: int = 20) -> ConversationHits:
     """
     if not 1 <= limit <= MAX_HITS:
         raise ValueError(f"a limit of {limit} is not between 1 and {MAX_HITS}")
-    terms = query_terms(query)
+    terms = list_query_terms(query)
     if not terms:
         return ConversationHits([], 0)
-    wanted = tokens(terms, owner_id())
+    wanted = build_tokens(terms, owner_id())
     searched = Conversation.objects.filter(trashed_at__isnull=True, is_temporary=False)
     said, total, frequencies = _look_up(Message.objects.shown().filter(conversation__in=searched), wanted)
     titles = {key: (title, at) for key, title, at in searched.values_list("pk", "title", "last_message_at")}
-    by_title = bm25(
-        {key: index_text(title, owner_id()) for key, (title, _) in titles.items()}, wanted, total=len(titles)
+    by_title = score_bm25(
+        {key: build_index_text(title, owner_id()) for key, (title, _) in titles.items()}, wanted, total=len(titles)
     )
     ranks = rank_turns(query, said, by_title=by_title, total=total, frequencies=frequencies)
     best: dict[UUID, tuple[float, int]] = {}
@@ -112,7 +119,7 @@ def _look_up(messages: MessageQuerySet, wanted: Sequence[str]) -> tuple[dict[Tur
     rows = messages
     if held > MAX_COMPARED:
         found = find_any(messages.values_list("pk", "search_terms"), wanted, held=held, most=MAX_RANKED)
-        scores = bm25(dict(found.rows), wanted, total=held, frequencies=found.frequencies)
+        scores = score_bm25(dict(found.rows), wanted, total=held, frequencies=found.frequencies)
         placed = sorted(scores, key=lambda pk: (-scores[pk], -pk))[:MAX_PLACED]
         homes = messages.filter(pk__in=placed).values_list("conversation_id", flat=True)
         rows, frequencies = messages.filter(conversation__in=set(homes)), found.frequencies
@@ -154,9 +161,9 @@ def rank_turns(
         total: how many messages there are.
         frequencies: in how many of them each token stands, where `said` does not hold all.
     """
-    wanted = tokens(query_terms(query), owner_id())
-    own = bm25({turn: text.indexed for turn, text in said.items()}, wanted, total=total, frequencies=frequencies)
-    around = bm25(_in_place(said), wanted, total=total, frequencies=frequencies)
+    wanted = build_tokens(list_query_terms(query), owner_id())
+    own = score_bm25({turn: text.indexed for turn, text in said.items()}, wanted, total=total, frequencies=frequencies)
+    around = score_bm25(_in_place(said), wanted, total=total, frequencies=frequencies)
     # A little more for what a message says itself, or the turn between two such would win.
     words = {turn: around[turn] + OWN * own.get(turn, 0.0) + by_title.get(turn.conversation_id, 0.0) for turn in around}
     told = {turn.conversation_id for turn in words}
@@ -168,14 +175,14 @@ def rank_turns(
     }
     near = _compare(query, passages)
     similar = {turn for turn, cosine in near.items() if cosine >= SIMILAR}
-    return blend(words, near, only=words.keys() | similar)
+    return blend_scores(words, near, only=words.keys() | similar)
 
 
 def _compare(query: str, passages: Mapping[Turn, str]) -> dict[Turn, float]:
     # Static ones alone: chats are many and long, and each of their turns would go to a remote model.
     if not settings.MEMORY_EMBEDDING_MODEL or not passages:
         return {}
-    found = cosines(query, list(passages.values()), model=STATIC) or []
+    found = compute_cosines(query, list(passages.values()), model=STATIC) or []
     return {turn: cosine for turn, cosine in zip(passages, found, strict=False) if not math.isnan(cosine)}
 
 

@@ -24,7 +24,7 @@ from config.lib.llm.door import LLMUnavailable, Usage
 from config.lib.llm.tokens import CHARS_PER_TOKEN, estimate_tokens
 from config.lib.owned import owned, owned_tx
 from config.lib.text import clean_text, prompt_line
-from config.lib.threads import in_thread
+from config.lib.threads import run_in_thread
 
 logger = logging.getLogger(__name__)
 
@@ -65,7 +65,7 @@ async def compress(conversation_id: UUID, *, user_id: int, room: int, clock: Clo
     Args:
         room: estimated tokens that messages have in a prompt of this chat.
     """
-    older = await in_thread(_read, conversation_id, user_id, room)
+    older = await run_in_thread(_read, conversation_id, user_id, room)
     if older is None:
         return None
     text, model, used = older.before, "", Usage(0, 0)
@@ -79,7 +79,7 @@ async def compress(conversation_id: UUID, *, user_id: int, room: int, clock: Clo
     except LLMUnavailable as problem:
         logger.warning("Conversation %s is not summarised: %s", conversation_id, problem.kind)
         return None
-    return await in_thread(_write, conversation_id, user_id, older, text, model, used, clock()) if text else None
+    return await run_in_thread(_write, conversation_id, user_id, older, text, model, used, clock()) if text else None
 
 
 def _read(conversation_id: UUID, user_id: int, room: int) -> _Older | None:

@@ -16,7 +16,7 @@ from config.lib.llm import door
 from config.lib.llm.door import Completion, LLMUnavailable
 from config.lib.owned import owned, owned_tx
 from config.lib.text import one_line, prompt_line
-from config.lib.threads import in_thread
+from config.lib.threads import run_in_thread
 
 logger = logging.getLogger(__name__)
 
@@ -43,7 +43,7 @@ async def write_title(conversation_id: UUID, *, user_id: int, clock: Clock) -> s
     """
     if not settings.TITLE_MODELS:
         return None
-    exchange = await in_thread(_read, conversation_id, user_id)
+    exchange = await run_in_thread(_read, conversation_id, user_id)
     if exchange is None:
         return None
     messages = [{"role": "system", "content": TITLE_TASK}, {"role": "user", "content": exchange}]
@@ -53,7 +53,7 @@ async def write_title(conversation_id: UUID, *, user_id: int, clock: Clock) -> s
         logger.info("Conversation %s keeps its first words for a title: %s", conversation_id, problem.kind)
         return None
     title = clean_title(answer.text)
-    return await in_thread(_write, conversation_id, user_id, title, answer, clock())
+    return await run_in_thread(_write, conversation_id, user_id, title, answer, clock())
 
 
 def clean_title(text: str) -> str:

@@ -42,7 +42,7 @@ from config.lib.llm.door import Chunk, LLMUnavailable, ToolCall, Usage
 from config.lib.llm.tokens import CHARS_PER_TOKEN
 from config.lib.owned import owned_tx
 from config.lib.text import clean_text
-from config.lib.threads import in_thread, in_tool_thread
+from config.lib.threads import run_in_thread, run_in_tool_thread
 
 logger = logging.getLogger(__name__)
 
@@ -169,7 +169,7 @@ class _Turn:
     async def _keep_receipt(self) -> None:
         # Beside the model's call, so that it holds up no word.
         try:
-            await in_thread(self._write_receipt)
+            await run_in_thread(self._write_receipt)
         except Exception:
             logger.exception("Reply %s: no receipt of its prompt", self.start.reply_id)
 
@@ -324,7 +324,7 @@ class _Turn:
         if tool.reads_untrusted:
             # From here on, and before the next call of the same step: the model may call several at once.
             self.window.is_untrusted = True
-        task = asyncio.create_task(in_tool_thread(tool.call, self.context, call.arguments))
+        task = asyncio.create_task(run_in_tool_thread(tool.call, self.context, call.arguments))
         end = time.monotonic() + min(TOOL_SECONDS, self.seconds_left)
         while not task.done() and (left := end - time.monotonic()) > 0:
             # In slices: the turn goes on showing that it lives while a tool works.
@@ -354,7 +354,7 @@ class _Turn:
 
     async def _save(self, parts: list[Part], text: str) -> None:
         try:
-            goes_on = await in_thread(self._save_progress, parts, text)
+            goes_on = await run_in_thread(self._save_progress, parts, text)
         except _DATABASE_FAULTS:
             # The text is safe here; the next save, or the last one, brings it in.
             logger.warning("Reply %s: progress not saved", self.start.reply_id, exc_info=True)
@@ -388,7 +388,7 @@ class _Turn:
             if attempt:
                 await asyncio.sleep(RETRY_SECONDS * 3 ** (attempt - 1))
             try:
-                await in_thread(self._finish, status, error)
+                await run_in_thread(self._finish, status, error)
             except _DATABASE_FAULTS:
                 logger.warning("Reply %s: end not saved, attempt %s", self.start.reply_id, attempt + 1, exc_info=True)
             else:

@@ -42,8 +42,8 @@ from chat.web.rendering import part_html
 from chat.web.rooms import Room, Subscription, enter_room, leave_room
 from config.lib.errors import DomainError
 from config.lib.owned import owned, owned_tx
-from config.lib.threads import in_thread
-from config.lib.web import is_same_origin, user_or_none, zone_named
+from config.lib.threads import run_in_thread
+from config.lib.web import find_time_zone, find_user, is_same_origin
 
 logger = logging.getLogger(__name__)
 
@@ -91,16 +91,16 @@ class ChatConsumer(AsyncWebsocketConsumer):
             await self.close()
             return
         await self.accept()
-        user = user_or_none(self.scope)
+        user = find_user(self.scope)
         if user is None:
             await self.close(SIGNED_OUT)
             return
         self.user_id = user.pk
-        self.zone = zone_named(getattr(user, "time_zone", ""))
+        self.zone = find_time_zone(getattr(user, "time_zone", ""))
         self.session_key: str | None = self.scope["session"].session_key
         self.conversation_id: UUID = self.scope["url_route"]["kwargs"]["conversation_id"]
         try:
-            await in_thread(self._find_conversation)
+            await run_in_thread(self._find_conversation)
         except DomainError:
             await self.close(NOT_FOUND)
             return
@@ -224,7 +224,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
         if accepted.turn is not None:
             live.start_turn(accepted.turn, event, accepted.title)
             return
-        self._send(await in_thread(self._show_again, event))
+        self._send(await run_in_thread(self._show_again, event))
         if accepted.reply is not None and is_streaming(accepted.reply):
             # The row is up to a second behind the frames that follow.
             await self._put_snapshot()
@@ -284,7 +284,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
             if time.monotonic() - self.checked_at > RECHECK_SECONDS and not await self._is_signed_in():
                 self.end(SIGNED_OUT)
                 return None
-            return await in_thread(work, *args)
+            return await run_in_thread(work, *args)
         except DomainError as error:
             self._refuse(client_id, str(error))
         except Exception:
@@ -316,7 +316,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
     async def _snapshot(self, room: Room) -> JsonFrame:
         while True:
             turn = live.find_turn(self.conversation_id)
-            stored = await in_thread(self._stored_snapshot)
+            stored = await run_in_thread(self._stored_snapshot)
             if turn is not None:
                 await room.show_news(turn)
             if turn is live.find_turn(self.conversation_id):
@@ -359,7 +359,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
     async def _note(self, note: Callable[..., None]) -> None:
         """Write down that the chat is open here, or was; without it the sweep is an hour late, no more."""
         try:
-            await in_thread(self._write_note, note)
+            await run_in_thread(self._write_note, note)
         except Exception:
             logger.exception("Nobody knows whether conversation %s is open", self.conversation_id)
 
@@ -373,7 +373,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
             note(conversation_id=self.conversation_id, now=now)
 
     async def _is_signed_in(self) -> bool:
-        return await in_thread(_has_session, self.session_key, self.user_id)
+        return await run_in_thread(_has_session, self.session_key, self.user_id)
 
 
 def _body(reply: Message) -> str:

@@ -45,8 +45,8 @@ from chat.turns.start import TurnStart
 from chat.web.markdown import close_blocks, render
 from chat.web.rendering import card_html, memory_html, message_html, tool_html, view_messages
 from config.lib.owned import owned
-from config.lib.threads import in_thread
-from config.lib.web import zone_named
+from config.lib.threads import run_in_thread
+from config.lib.web import find_time_zone
 
 logger = logging.getLogger(__name__)
 
@@ -110,7 +110,7 @@ class TurnScreen:
                 html = self._keep(f"memory-{part['event_id']}", memory_html(part))
                 self._send(Memory(self.reply_id, html, part["event_id"]))
             case CardDrawn(part):
-                html = self._keep(f"card-{part['card_id']}", await in_thread(_card_html, self.start, part))
+                html = self._keep(f"card-{part['card_id']}", await run_in_thread(_card_html, self.start, part))
                 self._send(Card(self.reply_id, html, part["card_id"]))
             case Noticed(text, level):
                 self._send(Notice(None if self._has_ended else self.reply_id, level, text))
@@ -157,7 +157,7 @@ class TurnScreen:
     async def _final_html(self) -> str | None:
         """Return the article of the closed reply; None if it is not closed, or cannot be read now."""
         try:
-            return await in_thread(_reply_html, self.start) or None
+            return await run_in_thread(_reply_html, self.start) or None
         except Exception:
             logger.exception("Reply %s could not be read to be shown", self.reply_id)
             return None
@@ -165,7 +165,7 @@ class TurnScreen:
 
 def accepted_frame(event: MessageAccepted, start: TurnStart | None = None) -> Accepted:
     """Return the `accepted` frame of stored messages; `start` is the turn that answers, None if none begins."""
-    with timezone.override(zone_named(start.time_zone) if start else timezone.get_current_timezone()):
+    with timezone.override(find_time_zone(start.time_zone) if start else timezone.get_current_timezone()):
         views = view_messages(event.messages)
         ids = {view.role: str(view.pk) for view in views}
         return Accepted(
@@ -179,12 +179,12 @@ def accepted_frame(event: MessageAccepted, start: TurnStart | None = None) -> Ac
 
 
 def _card_html(start: TurnStart, part: Part) -> str:
-    with owned(start.user_id), timezone.override(zone_named(start.time_zone)):
+    with owned(start.user_id), timezone.override(find_time_zone(start.time_zone)):
         return card_html(part)
 
 
 def _reply_html(start: TurnStart) -> str:
-    with owned(start.user_id), timezone.override(zone_named(start.time_zone)):
+    with owned(start.user_id), timezone.override(find_time_zone(start.time_zone)):
         views = view_messages(list_messages(start.conversation_id, after=start.reply_id - 1))
         closed = [view for view in views if view.pk == start.reply_id and view.status != MessageStatus.STREAMING]
         return "".join(map(message_html, closed))

@@ -15,7 +15,7 @@ from config.lib.llm import door
 from config.lib.llm.door import LLMUnavailable
 from config.lib.old_database import OldDatabase, require_current_database
 from config.lib.owned import system_tx
-from config.lib.threads import in_thread
+from config.lib.threads import run_in_thread
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ class Lifespan:
             message = await receive()
             if message["type"] == "lifespan.startup":
                 try:
-                    await in_thread(require_current_database)
+                    await run_in_thread(require_current_database)
                 except OldDatabase as error:
                     await send({"type": "lifespan.startup.failed", "message": str(error)})
                     return
@@ -75,7 +75,7 @@ async def _sweep() -> None:
     """Mark what killed processes left streaming; again and again, since one may be killed at any time."""
     while True:
         try:
-            for conversation_id in await in_thread(_sweep_once):
+            for conversation_id in await run_in_thread(_sweep_once):
                 await live.tell_news(conversation_id)
         except Exception:
             logger.exception("Sweep of dead turns failed; it is tried again")

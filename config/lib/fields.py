@@ -6,7 +6,7 @@ from typing import Any
 
 from django.db import models
 
-from config.lib.search.terms import index_text
+from config.lib.search.terms import build_index_text
 from config.lib.text import normal_form
 
 
@@ -53,7 +53,7 @@ class ContentKeyField(DerivedField):
 
 
 class SearchTermsField(models.TextField):  # type: ignore[type-arg]
-    """What full-text search finds an owned row by: the indexed text of some of its columns (`search.index_text`)."""
+    """What full-text search finds an owned row by: the indexed text of some of its columns (`build_index_text`)."""
 
     def __init__(self, *args: Any, sources: Sequence[str] = (), **kwargs: Any) -> None:
         self.sources = tuple(sources)
@@ -67,7 +67,7 @@ class SearchTermsField(models.TextField):  # type: ignore[type-arg]
     def pre_save(self, model_instance: models.Model, add: bool) -> str:
         """Compute the value and set it on the row."""
         text = "\n".join(getattr(model_instance, source) for source in self.sources)
-        value = index_text(text, model_instance.user_id)  # type: ignore[attr-defined]
+        value = build_index_text(text, model_instance.user_id)  # type: ignore[attr-defined]
         setattr(model_instance, self.attname, value)
         return value
 

@@ -11,44 +11,44 @@ _MINUTE: Final = timedelta(minutes=1)
 
 def format_usd(amount: Decimal) -> str:
     """Return `$1,234.50`, or `-$3.00`."""
-    rounded = _round(amount, _CENT)
+    rounded = _quantize(amount, _CENT)
     return f"{'-' if rounded < 0 else ''}${rounded.copy_abs():,.2f}"
 
 
 def format_signed_usd(amount: Decimal) -> str:
     """Return `+$28.40`, `-$9.70`, or `$0.00`."""
     text = format_usd(amount)
-    return f"+{text}" if _round(amount, _CENT) > 0 else text
+    return f"+{text}" if _quantize(amount, _CENT) > 0 else text
 
 
 def format_whole_usd(amount: Decimal) -> str:
     """Return a size, for which cents are noise: `$250`; below a dollar `$0.40`."""
-    return format_usd(amount) if abs(amount) < 1 else format_usd(_round(amount, Decimal(1)))[:-3]
+    return format_usd(amount) if abs(amount) < 1 else format_usd(_quantize(amount, Decimal(1)))[:-3]
 
 
 def format_signed_whole_usd(amount: Decimal) -> str:
     """Return `+$22`, `-$8`, or `$0.00`."""
     text = format_whole_usd(amount)
-    return f"+{text}" if _round(amount, _CENT) > 0 else text
+    return f"+{text}" if _quantize(amount, _CENT) > 0 else text
 
 
 def format_price(amount: Decimal) -> str:
     """Return a price to six significant digits and at least to the unit: `65,200`, `3,410.5`, `0.0000123`."""
     exponent = min(amount.adjusted() - 5, 0) if amount else 0
-    text = f"{_round(amount, Decimal(1).scaleb(exponent)):,f}"
+    text = f"{_quantize(amount, Decimal(1).scaleb(exponent)):,f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def format_quantity(amount: Decimal) -> str:
     """Return a quantity to eight places, without closing zeros and without an exponent."""
-    text = f"{_round(amount, Decimal('1e-8')):f}"
+    text = f"{_quantize(amount, Decimal('1e-8')):f}"
     text = text.rstrip("0").rstrip(".") if "." in text else text
     return "0" if text == "-0" else text
 
 
 def format_pct(fraction: Decimal | float, places: int = 1) -> str:
     """Return a share of one as `1.1%`."""
-    rounded = _round(Decimal(str(fraction)) * 100, Decimal(1).scaleb(-places))
+    rounded = _quantize(Decimal(str(fraction)) * 100, Decimal(1).scaleb(-places))
     return f"{rounded:.{places}f}%"
 
 
@@ -106,7 +106,7 @@ def format_model_cost(amount: Decimal | None) -> str:
     return "under $0.01" if 0 < amount < _CENT else format_usd(amount)
 
 
-def _round(amount: Decimal, grain: Decimal) -> Decimal:
+def _quantize(amount: Decimal, grain: Decimal) -> Decimal:
     rounded = amount.quantize(grain, rounding=ROUND_HALF_EVEN, context=_WIDE)
     return rounded or rounded.copy_abs()  # no minus zero
 

@@ -58,13 +58,13 @@ class _Door:
 _innermost: ContextVar[_Door | None] = ContextVar("innermost_door", default=None)
 
 
-def _owner() -> Owner | None:
+def _find_owner() -> Owner | None:
     door = _innermost.get()
     return None if door is None else door.owner
 
 
 @contextmanager
-def _opened(owner: Owner) -> Iterator[None]:
+def _open_scope(owner: Owner) -> Iterator[None]:
     outer, door = _innermost.get(), _Door(owner)
     # Restored by value: a token may only be reset in the context that made it, and generators move between contexts.
     _innermost.set(door)
@@ -77,7 +77,7 @@ def _opened(owner: Owner) -> Iterator[None]:
 
 def current_owner() -> Owner:
     """Return the owner in scope, or SYSTEM. Raises ScopeError when there is neither."""
-    owner = _owner()
+    owner = _find_owner()
     if owner is None:
         raise ScopeError("no owner in scope")
     return owner
@@ -96,20 +96,20 @@ def _as_owner(uid: int | None) -> Iterator[None]:
     # Zero is what the database knows the system by.
     if uid is None or isinstance(uid, bool) or uid <= 0:
         raise ScopeError("an anonymous user owns nothing")
-    previous = _owner()
+    previous = _find_owner()
     if previous is not None and previous is not SYSTEM and previous != uid:
         raise ScopeError(f"owner switch {previous} -> {uid}")
-    with _opened(uid):
+    with _open_scope(uid):
         yield
 
 
 @contextmanager
 def _as_system(reason: str) -> Iterator[None]:
-    previous = _owner()
+    previous = _find_owner()
     if previous is not None and previous is not SYSTEM:
         raise ScopeError("a user's scope may not become the system's")
     logger.info("system scope: %s", reason)
-    with _opened(SYSTEM):
+    with _open_scope(SYSTEM):
         yield
 
 
@@ -142,11 +142,11 @@ class OwnedQuerySet(models.QuerySet[M]):
     def _result_cache(self) -> list[M] | None:
         # Django's own attribute. A queryset may outlive a scope, as one in a class does; in another it is asked again.
         rows, owner = self._fetched
-        return rows if owner == _owner() else None
+        return rows if owner == _find_owner() else None
 
     @_result_cache.setter
     def _result_cache(self, rows: list[M] | None) -> None:
-        self._fetched = rows, _owner()
+        self._fetched = rows, _find_owner()
 
     def _guarded(self, objs: Iterable[M]) -> list[M]:
         checked = list(objs)
@@ -258,7 +258,7 @@ class OwnedModel(models.Model):
         names = list(field_names)
         row = super().from_db(db, names, list(values))
         if "user_id" in names:
-            owner = _owner()
+            owner = _find_owner()
             if not (owner is SYSTEM or row.user_id == owner):
                 raise ScopeError("foreign row loaded")
             row._stored_owner = row.user_id
@@ -291,7 +291,7 @@ def _transaction(value: str, using: str) -> Iterator[None]:
             yield
 
 
-def _id_of(user: AbstractBaseUser | AnonymousUser | int | None) -> int | None:
+def _get_id(user: AbstractBaseUser | AnonymousUser | int | None) -> int | None:
     return user if user is None or isinstance(user, int) else user.pk
 
 
@@ -302,7 +302,7 @@ def owned(user: AbstractBaseUser | AnonymousUser | int | None, using: str = "def
     SQLite: the scope only, so that readers never queue behind a writer. PostgreSQL: a transaction too, since the
     policies read a setting that lives as long as it.
     """
-    uid = _id_of(user)
+    uid = _get_id(user)
     with _as_owner(uid):
         if connections[using].vendor == "postgresql":
             with _transaction(str(uid), using):
@@ -314,7 +314,7 @@ def owned(user: AbstractBaseUser | AnonymousUser | int | None, using: str = "def
 @contextmanager
 def owned_tx(user: AbstractBaseUser | AnonymousUser | int | None, using: str = "default") -> Iterator[None]:
     """Open the door to write as `user` (or a user's id): the scope and one transaction."""
-    uid = _id_of(user)
+    uid = _get_id(user)
     with _as_owner(uid), _transaction(str(uid), using):
         yield
 

@@ -20,7 +20,7 @@ MAX_PAGE_SIZE: Final = 200
 M = TypeVar("M", bound=Model)
 
 
-class Turned(Protocol):
+class NumberedPage(Protocol):
     """A page that knows its place among the others."""
 
     @property
@@ -41,19 +41,19 @@ class PagePlace:
     rows: slice  # of the whole list
 
 
-def place_of(number: int, *, total: int, size: int) -> PagePlace:
+def locate_page(number: int, *, total: int, size: int) -> PagePlace:
     """Return the place of a page in a list of so many rows; a number out of range gives the nearest page."""
     pages = max(1, -(-total // size))
     number = min(max(number, 1), pages)
     return PagePlace(number, pages, slice((number - 1) * size, number * size))
 
 
-def asked_number(text: str) -> int:
+def parse_page_number(text: str) -> int:
     """Return the number of the page that an address asks for; the first where it names none."""
     return max(1, int(text)) if text.isascii() and text.isdecimal() and len(text) < 10 else 1
 
 
-def ways_on(page: Turned, address: Callable[[int], str]) -> dict[str, str]:
+def build_page_links(page: NumberedPage, address: Callable[[int], str]) -> dict[str, str]:
     """Return the addresses of the `previous` and the `next` page; empty where there is none."""
     return {
         "previous": address(page.number - 1) if page.number > 1 else "",
@@ -73,7 +73,7 @@ class Page(Generic[M]):
     next_cursor: str
 
 
-def page_of(rows: "QuerySet[M]", *, by: Sequence[str], cursor: str = "", limit: int = PAGE_SIZE) -> Page[M]:
+def get_page(rows: "QuerySet[M]", *, by: Sequence[str], cursor: str = "", limit: int = PAGE_SIZE) -> Page[M]:
     """Return the page that follows a cursor; the first one without.
 
     `by` are columns of the row itself, none of them nullable, each with `-` for descending, the last one unique:
@@ -84,32 +84,32 @@ def page_of(rows: "QuerySet[M]", *, by: Sequence[str], cursor: str = "", limit: 
         CursorRefused: the cursor is none that this list gave out.
     """
     if cursor:
-        rows = rows.filter(_after(rows.model, by, _read(rows.model, by, cursor)))
+        rows = rows.filter(_build_condition(rows.model, by, _parse_cursor(rows.model, by, cursor)))
     found = list(rows.order_by(*by)[: limit + 1])
     items = found[:limit]
-    return Page(items, _cursor(items[-1], by) if len(found) > limit else "")
+    return Page(items, _build_cursor(items[-1], by) if len(found) > limit else "")
 
 
-def _salt(model: type[Model], by: Sequence[str]) -> str:
+def _build_salt(model: type[Model], by: Sequence[str]) -> str:
     return f"cursor {model._meta.label} {' '.join(by)}"
 
 
-def _cursor(row: Model, by: Sequence[str]) -> str:
+def _build_cursor(row: Model, by: Sequence[str]) -> str:
     fields = (row._meta.get_field(name.removeprefix("-")) for name in by)
     values = [field.value_to_string(row) for field in fields]  # type: ignore[union-attr]
-    return signing.dumps(values, salt=_salt(type(row), by))
+    return signing.dumps(values, salt=_build_salt(type(row), by))
 
 
-def _read(model: type[Model], by: Sequence[str], cursor: str) -> list[object]:
+def _parse_cursor(model: type[Model], by: Sequence[str], cursor: str) -> list[object]:
     try:
-        values = signing.loads(cursor, salt=_salt(model, by))
+        values = signing.loads(cursor, salt=_build_salt(model, by))
     except signing.BadSignature as error:
         raise CursorRefused("This cursor fits no page of this list. Begin without one.") from error
     fields = (model._meta.get_field(name.removeprefix("-")) for name in by)
     return [field.to_python(value) for field, value in zip(fields, values, strict=True)]  # type: ignore[union-attr]
 
 
-def _after(model: type[Model], by: Sequence[str], values: Sequence[object]) -> Q:
+def _build_condition(model: type[Model], by: Sequence[str], values: Sequence[object]) -> Q:
     # Equal in the first columns and beyond in the next one: a place in an order of mixed directions.
     names = [name.removeprefix("-") for name in by]
     places = []

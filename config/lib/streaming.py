@@ -11,25 +11,27 @@ from django.http import HttpRequest, StreamingHttpResponse
 _LINES_AT_ONCE: Final = 500
 
 
-def streamed(request: HttpRequest, lines: Iterator[str], *, content_type: str, filename: str) -> StreamingHttpResponse:
+def stream_file(
+    request: HttpRequest, lines: Iterator[str], *, content_type: str, filename: str
+) -> StreamingHttpResponse:
     """Answer with a file whose lines are read as they are sent.
 
     They are read after the view has returned: an iterator that asks the database opens its own doors, and has none
     open when it yields, since each part may be read in another context.
     """
-    parts = _in_threads(lines) if isinstance(request, ASGIRequest) else _parts(lines)
+    parts = _iter_parts_in_threads(lines) if isinstance(request, ASGIRequest) else _iter_parts(lines)
     response = StreamingHttpResponse(parts, content_type=f"{content_type}; charset=utf-8")
     response["Content-Disposition"] = f'attachment; filename="{filename}"'
     return response
 
 
-def _parts(lines: Iterator[str]) -> Iterator[str]:
+def _iter_parts(lines: Iterator[str]) -> Iterator[str]:
     while part := _next_part(lines):
         yield part
 
 
 # Given a plain iterator, an asynchronous server would read all of it before it sends the first line.
-async def _in_threads(lines: Iterator[str]) -> AsyncIterator[str]:
+async def _iter_parts_in_threads(lines: Iterator[str]) -> AsyncIterator[str]:
     while part := await sync_to_async(_next_part)(lines):
         yield part
 

@@ -59,7 +59,7 @@ def normal_form(text: str) -> str:
     return folded.rstrip(_END_PUNCTUATION + " ") or folded
 
 
-def slug(text: str, *, max_length: int) -> str:
+def make_slug(text: str, *, max_length: int) -> str:
     """Return a short tag: one line, lower case, words joined by `-`; letters of any script stay."""
     spaced = "".join(c if c.isalnum() or _is_mark(c) else " " for c in one_line(text).casefold())
     # A mark belongs to the letter before it; without one it is a leftover, such as an emoji's variation selector.

@@ -17,20 +17,20 @@ POOL = ThreadPoolExecutor(max_workers=12, thread_name_prefix="keel")
 TOOLS = ThreadPoolExecutor(max_workers=6, thread_name_prefix="keel-tool")
 
 
-async def in_thread(work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+async def run_in_thread(work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
     """Run synchronous work on a thread; `work` opens the owner's door itself.
 
     The connection goes back to its pool afterwards, and a broken one is dropped.
     """
-    return await _in(POOL, functools.partial(work, *args, **kwargs))
+    return await _run_in(POOL, functools.partial(work, *args, **kwargs))
 
 
-async def in_tool_thread(work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run a tool on a thread, as `in_thread` does with everything else."""
-    return await _in(TOOLS, functools.partial(work, *args, **kwargs))
+async def run_in_tool_thread(work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
+    """Run a tool on a thread, as `run_in_thread` does with everything else."""
+    return await _run_in(TOOLS, functools.partial(work, *args, **kwargs))
 
 
-async def _in(executor: ThreadPoolExecutor, work: Callable[[], T]) -> T:
+async def _run_in(executor: ThreadPoolExecutor, work: Callable[[], T]) -> T:
     return await sync_to_async(_with_fresh_connection, thread_sensitive=False, executor=executor)(work)
 
 

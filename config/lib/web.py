@@ -36,12 +36,12 @@ def owned_view(view: View) -> View:
     @functools.wraps(view)
     def inner(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
         with owned(request.user):
-            return rendered(view(request, *args, **kwargs))
+            return render_now(view(request, *args, **kwargs))
 
     return inner
 
 
-def rendered(response: HttpResponseBase) -> HttpResponseBase:
+def render_now(response: HttpResponseBase) -> HttpResponseBase:
     """Render a lazy response now, while its owner is in scope."""
     if isinstance(response, SimpleTemplateResponse) and not response.is_rendered:
         response.render()
@@ -60,12 +60,12 @@ class OwnedAdminSite(admin.AdminSite):
 
         def scoped(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
             with system_tx(f"admin: {request.method} {request.path} by user {request.user.pk}"):
-                return rendered(view(request, *args, **kwargs))
+                return render_now(view(request, *args, **kwargs))
 
         return super().admin_view(functools.update_wrapper(scoped, view), cacheable)
 
 
-def safe_next(request: HttpRequest, default: str) -> str:
+def get_safe_next(request: HttpRequest, default: str) -> str:
     """Return the `next` of a form if it stays on this site, else `default`."""
     target = request.POST.get("next", "")
     is_ours = url_has_allowed_host_and_scheme(target, {request.get_host()}, require_https=request.is_secure())
@@ -103,11 +103,11 @@ class TimeZoneMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
         """Activate the zone for one request."""
-        with timezone.override(zone_named(getattr(request.user, "time_zone", ""))):
+        with timezone.override(find_time_zone(getattr(request.user, "time_zone", ""))):
             return self.get_response(request)
 
 
-def zone_named(name: str) -> ZoneInfo:
+def find_time_zone(name: str) -> ZoneInfo:
     """Return the time zone of that IANA name; UTC for an empty one, and for one this machine does not know."""
     try:
         return ZoneInfo(name or "UTC")
@@ -129,7 +129,7 @@ def is_same_origin(headers: Mapping[bytes, bytes]) -> bool:
     return scheme_fits and bool(host) and parts.netloc == host
 
 
-def user_or_none(scope: Mapping[str, object]) -> AbstractBaseUser | None:
+def find_user(scope: Mapping[str, object]) -> AbstractBaseUser | None:
     """Return the signed-in, active user of a socket, or None."""
     user = scope.get("user")
     return user if isinstance(user, AbstractBaseUser) and user.is_active else None

@@ -12,9 +12,9 @@ from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework.response import Response
 
 from config.lib.owned import owned_tx
-from config.lib.paging import page_of
-from config.lib.rest.views import ApiRequest, ApiView, page_serializer, paged
-from config.lib.search.terms import has_words
+from config.lib.paging import get_page
+from config.lib.rest.views import ApiRequest, ApiView, answer_page, page_serializer
+from config.lib.search.terms import build_word_filter
 from memory.api.serializers import (
     EventSerializer,
     FactChange,
@@ -46,8 +46,8 @@ class FactsView(ApiView):
         """List facts, the newest first."""
         query = self.query(FactQuery)
         page = {name: query.pop(name) for name in ("cursor", "limit")}
-        return paged(
-            page_of(select_facts(**query, now=timezone.now()), by=("-created_at", "id"), **page), FactSerializer
+        return answer_page(
+            get_page(select_facts(**query, now=timezone.now()), by=("-created_at", "id"), **page), FactSerializer
         )
 
     @extend_schema(
@@ -192,7 +192,9 @@ def select_facts(
     if valid_at or known_at:
         rows = UserFact.objects.as_of(valid_at or now, known_at or now)
     given = {"category": category, "source": source, "confidence": confidence}
-    rows = rows.filter(has_words(q, "normalised", "topic"), **{name: value for name, value in given.items() if value})
+    rows = rows.filter(
+        build_word_filter(q, "normalised", "topic"), **{name: value for name, value in given.items() if value}
+    )
     return rows if topic is None else rows.filter(topic=topic)
 
 

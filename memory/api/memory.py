@@ -10,8 +10,8 @@ from rest_framework.response import Response
 
 from config.lib.llm.tokens import count_tokens
 from config.lib.owned import owned_tx
-from config.lib.paging import page_of
-from config.lib.rest.views import ApiRequest, ApiView, PageQuery, page_serializer, paged
+from config.lib.paging import get_page
+from config.lib.rest.views import ApiRequest, ApiView, PageQuery, answer_page, page_serializer
 from memory.api.serializers import (
     BlockQuery,
     BlockSerializer,
@@ -43,8 +43,8 @@ class EventsView(ApiView):
     )
     def get(self, request: ApiRequest) -> Response:
         """List the writes to memory, the newest first."""
-        return paged(
-            page_of(MemoryEvent.objects.all(), by=("-created_at", "id"), **self.query(PageQuery)), EventSerializer
+        return answer_page(
+            get_page(MemoryEvent.objects.all(), by=("-created_at", "id"), **self.query(PageQuery)), EventSerializer
         )
 
 

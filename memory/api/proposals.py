@@ -9,8 +9,8 @@ from drf_spectacular.utils import extend_schema, extend_schema_view
 from rest_framework.response import Response
 
 from config.lib.owned import owned_tx
-from config.lib.paging import page_of
-from config.lib.rest.views import ApiRequest, ApiView, page_serializer, paged
+from config.lib.paging import get_page
+from config.lib.rest.views import ApiRequest, ApiView, answer_page, page_serializer
 from memory.api.serializers import (
     ProposalQuery,
     ProposalSerializer,
@@ -30,7 +30,7 @@ class ProposalsView(ApiView):
         """List proposals, the newest first."""
         query = self.query(ProposalQuery)
         rows = MemoryProposal.objects.filter(status=query.pop("status"))
-        return paged(page_of(rows, by=("-created_at", "id"), **query), ProposalSerializer)
+        return answer_page(get_page(rows, by=("-created_at", "id"), **query), ProposalSerializer)
 
 
 class DecideView(ApiView):

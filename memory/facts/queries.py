@@ -10,8 +10,8 @@ from uuid import UUID
 from django.db.models import BooleanField, Case, Count, ExpressionWrapper, OuterRef, Q, Subquery, When
 from django.db.models.functions import Coalesce
 
-from config.lib.paging import place_of
-from config.lib.search.terms import has_words
+from config.lib.paging import locate_page
+from config.lib.search.terms import build_word_filter
 from config.lib.text import normal_form
 from memory.models import (
     STALE_AFTER,
@@ -225,7 +225,7 @@ def list_facts(wanted: FactFilter, *, page: int, now: datetime) -> FactPage:
     Facts that have ended or not begun are listed too unless archived.
     """
     rows = _select_facts(wanted)
-    rows = rows.filter(has_words(wanted.words, "normalised", "topic"))
+    rows = rows.filter(build_word_filter(wanted.words, "normalised", "topic"))
     for column in ("source", "confidence", "category"):
         value = getattr(wanted, column)
         rows = rows.filter(**{column: value}) if value else rows
@@ -233,7 +233,7 @@ def list_facts(wanted: FactFilter, *, page: int, now: datetime) -> FactPage:
         rows = rows.filter(topic=wanted.topic)
     totals = dict(rows.order_by().values_list("category").annotate(Count("pk")))
     total = sum(totals.values())
-    place = place_of(page, total=total, size=PAGE_SIZE)
+    place = locate_page(page, total=total, size=PAGE_SIZE)
     order = (_BY_CATEGORY, *_ORDERS[wanted.order]) if wanted.grouped else _ORDERS[wanted.order]
     shown = list_shown_facts(rows.order_by(*order)[place.rows], now)
     groups = [FactGroup("", total, shown)] if shown else []

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from config.lib.llm.vectors import STATIC, cosines
+from config.lib.llm.vectors import STATIC, compute_cosines
 from memory.claims.claims import Reading, read_claims
 from memory.claims.support import contradicts
 from memory.facts.review import propose_merge
@@ -42,7 +42,7 @@ def propose_merges(*, now: datetime, is_dry_run: bool = False) -> list[tuple[UUI
 
 def is_same_claim(one: str, other: str) -> bool:
     """Tell whether two lines have the same meaning and exact terms."""
-    near = cosines(one, [other], model=STATIC)
+    near = compute_cosines(one, [other], model=STATIC)
     return _is_same(_Line.from_text(one), _Line.from_text(other), near[0] if near else math.nan)
 
 
@@ -69,7 +69,7 @@ def _iter_pairs(facts: list[UserFact]) -> Iterator[tuple[UserFact, UserFact]]:
         others = [other for other in facts[at + 1 :] if other.pk not in taken]
         if fact.pk in taken or not others:
             continue
-        near = cosines(fact.content, [other.content for other in others], model=STATIC)
+        near = compute_cosines(fact.content, [other.content for other in others], model=STATIC)
         for other, cosine in zip(others, near or [math.nan] * len(others), strict=True):
             if _is_same(lines[fact.pk], lines[other.pk], cosine):
                 taken |= {fact.pk, other.pk}

@@ -12,10 +12,10 @@ from django.db.models import BooleanField, ExpressionWrapper, TextField
 from django.db.models.functions import Cast
 
 from config.lib.cache import RecentCache
-from config.lib.llm.vectors import STATIC, cosines, fetch, static_cosines
+from config.lib.llm.vectors import STATIC, compute_cosines, compute_static_cosines, fetch_vectors
 from config.lib.owned import owned, owner_id
 from config.lib.search.index import find_any
-from config.lib.search.terms import blend, bm25, query_terms, tokens, z_scores
+from config.lib.search.terms import blend_scores, build_tokens, list_query_terms, score_bm25, z_scores
 from memory.models import Confidence, UserFact, UserFactQuerySet, hold_at
 
 MAX_RECALLED: Final = 50  # settled 22
@@ -80,7 +80,7 @@ def recall_for_user(user_id: int, *, query: str, limit: int = 10, now: datetime)
 
     It opens the owner's scope itself and calls the model outside of it, so call it without a scope.
     """
-    if settings.MEMORY_EMBEDDING_MODEL not in {"", STATIC} and query_terms(query):
+    if settings.MEMORY_EMBEDDING_MODEL not in {"", STATIC} and list_query_terms(query):
         _fetch_vectors(user_id, query, now)
     with owned(user_id):
         return recall_facts(query=query, limit=limit, now=now)
@@ -96,7 +96,7 @@ def _fetch_vectors(user_id: int, query: str, now: datetime) -> None:
     with owned(user_id):
         ranked = _rank_by_words(query, now)
         texts = _read_texts(ranked.to_compare(), ranked.read)
-    fetch([query, *texts.values()], model=settings.MEMORY_EMBEDDING_MODEL)
+    fetch_vectors([query, *texts.values()], model=settings.MEMORY_EMBEDDING_MODEL)
 
 
 def recall_facts(*, query: str, limit: int = 10, now: datetime) -> RecallResult:
@@ -109,11 +109,11 @@ def recall_facts(*, query: str, limit: int = 10, now: datetime) -> RecallResult:
     """
     if not 1 <= limit <= MAX_RECALLED:
         raise ValueError(f"a limit of {limit} is not between 1 and {MAX_RECALLED}")
-    if not query_terms(query):
+    if not list_query_terms(query):
         return RecallResult([], 0)
     ranked = _rank_by_words(query, now)
     near, similar = _compare_facts(query, ranked)
-    ranks = blend(ranked.scores, near, only=ranked.scores.keys() | similar)
+    ranks = blend_scores(ranked.scores, near, only=ranked.scores.keys() | similar)
     best = sorted(ranks, key=lambda key: (-ranks[key], key))[:limit]
     facts = {fact.pk: fact for fact in _FACTS.filter(pk__in=best)}
     rows = []
@@ -145,7 +145,7 @@ class _Ranked:
 
 def _rank_by_words(query: str, now: datetime) -> _Ranked:
     owner = owner_id()
-    wanted = tokens(query_terms(query), owner)
+    wanted = build_tokens(list_query_terms(query), owner)
     held = _BELIEVED.count() if owner in _owners_of_many else 0
     if held <= MAX_COMPARED:
         if ranked := _rank_all(wanted, now):
@@ -155,7 +155,7 @@ def _rank_by_words(query: str, now: datetime) -> _Ranked:
         held = _BELIEVED.count()
     found = find_any(_READ.current(now), wanted, held=held, most=MAX_RANKED)
     indexed = {key: terms for key, terms, _, _ in found.rows}
-    scores = bm25(indexed, wanted, total=held, frequencies=found.frequencies)
+    scores = score_bm25(indexed, wanted, total=held, frequencies=found.frequencies)
     return _Ranked(scores, indexed, _join_texts(found.rows), found.total, held)
 
 
@@ -167,7 +167,7 @@ def _rank_all(wanted: Sequence[str], now: datetime) -> _Ranked | None:
         return None
     facts, read = _look_up_terms([key for key, is_current in believed if is_current], now)
     indexed = {key: terms for token in wanted for key, terms in facts.items() if token in terms}
-    return _Ranked(bm25(indexed, wanted, total=len(believed)), facts, read, len(indexed), len(believed))
+    return _Ranked(score_bm25(indexed, wanted, total=len(believed)), facts, read, len(indexed), len(believed))
 
 
 def _look_up_terms(keys: Sequence[Key], now: datetime) -> tuple[dict[Key, str], dict[Key, str]]:
@@ -203,10 +203,10 @@ def _compare_facts(query: str, ranked: _Ranked) -> tuple[dict[Key, float], set[K
     model = settings.MEMORY_EMBEDDING_MODEL
     if model != STATIC:
         texts = _read_texts(keys, ranked.read)
-        if found := cosines(query, list(texts.values()), model=model):
+        if found := compute_cosines(query, list(texts.values()), model=model):
             near = _drop_nan(texts, found)
             return near, {key for key, z in z_scores(near).items() if z >= SIMILAR_DEVIATIONS}
-    near = _drop_nan(keys, static_cosines(query, keys, lambda missing: _read_texts(missing, ranked.read)) or [])
+    near = _drop_nan(keys, compute_static_cosines(query, keys, lambda missing: _read_texts(missing, ranked.read)) or [])
     return near, {key for key, cosine in near.items() if cosine >= SIMILAR_COSINE}
 
 

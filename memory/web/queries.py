@@ -10,7 +10,7 @@ from uuid import UUID
 from django.db.models import F
 
 from config.lib.llm.tokens import count_tokens
-from config.lib.paging import place_of
+from config.lib.paging import locate_page
 from memory.facts.history import WordRun, list_word_changes
 from memory.facts.queries import Switches, explain_block, get_next_block, get_switches, list_links
 from memory.models import (
@@ -164,7 +164,7 @@ def list_review_facts(page: int, now: datetime) -> ReviewPage:
     """Return one page of the current inferred facts. Facts never affirmed come first, then the last learned."""
     rows = UserFact.objects.current(now).filter(confidence=Confidence.INFERRED)
     total = rows.count()
-    place = place_of(page, total=total, size=ASKED_AT_ONCE)
+    place = locate_page(page, total=total, size=ASKED_AT_ONCE)
     ordered = rows.order_by(F("last_confirmed_at").asc(nulls_first=True), "-learned_at", "id")
     return ReviewPage(list(ordered[place.rows]), total, place.number, place.pages)
 
@@ -207,7 +207,7 @@ def get_preview(*, assistant: str, page: int, now: datetime) -> Preview:
     block = get_next_block(assistant=assistant, now=now)
     explained = explain_block(assistant=assistant, now=now)
     out = [entry for entry in explained if not entry.is_in]
-    place = place_of(page, total=len(out), size=SEEN_SHOWN)
+    place = locate_page(page, total=len(out), size=SEEN_SHOWN)
     shown_out = out[place.rows]
     used = [entry for entry in explained if entry.is_in]
     shown_in = used[:SEEN_SHOWN]

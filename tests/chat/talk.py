@@ -20,7 +20,7 @@ from chat.turns.replies import finish_reply, request_stop
 from chat.turns.start import Accepted, TurnStart
 from chat.turns.turn import Control, run_turn
 from config.lib.owned import owned_tx
-from config.lib.threads import in_thread
+from config.lib.threads import run_in_thread
 from tests.factories.memory import JUNE
 
 PATIENCE = 10.0  # seconds until what a test waits for must have come
@@ -72,7 +72,7 @@ class Talk:
 
     async def say(self, text: str = "Hello", *, client_id: UUID | None = None) -> TurnStart:
         """Store a message and return the turn that answers it."""
-        accepted = await in_thread(self._accept, text, client_id or uuid4())
+        accepted = await run_in_thread(self._accept, text, client_id or uuid4())
         assert accepted.turn is not None
         return accepted.turn
 
@@ -84,7 +84,7 @@ class Talk:
 
     async def retry(self) -> TurnStart:
         """Replace the newest reply by a new turn."""
-        return await in_thread(self._retry)
+        return await run_in_thread(self._retry)
 
     def _retry(self) -> TurnStart:
         with owned_tx(self.user_id):
@@ -92,7 +92,7 @@ class Talk:
 
     async def go_on(self) -> TurnStart:
         """Let the newest reply, which broke off, go on."""
-        return await in_thread(self._go_on)
+        return await run_in_thread(self._go_on)
 
     def _go_on(self) -> TurnStart:
         with owned_tx(self.user_id):
@@ -100,7 +100,7 @@ class Talk:
 
     async def stop_from_elsewhere(self) -> None:
         """Ask for a stop as another process does: in the row."""
-        await in_thread(self._request_stop)
+        await run_in_thread(self._request_stop)
 
     def _request_stop(self) -> None:
         with owned_tx(self.user_id):
@@ -112,7 +112,7 @@ class Talk:
 
     async def messages(self) -> list[Message]:
         """Return all rows of the conversation, oldest first."""
-        return await in_thread(self.read_messages)
+        return await run_in_thread(self.read_messages)
 
     def read_messages(self) -> list[Message]:
         """Return all rows of the conversation, oldest first."""

@@ -6,7 +6,7 @@ from django.core.cache import cache
 
 from chat.jobs import clear_expired_sessions, sweep_dead_turns
 from chat.models import Message, MessageStatus
-from config.lib.work.jobs import Job, JobRun, all_jobs, run_due, run_job
+from config.lib.work.jobs import Job, JobRun, list_jobs, run_due, run_job
 from tests.factories.chat import ReplyFactory
 from tests.factories.memory import JUNE
 from tests.owners import as_owner
@@ -90,10 +90,10 @@ def test_run_job_runs_whatever_the_clock_says():
 
 
 def test_names_of_jobs_are_unique():
-    assert len({job.name for job in all_jobs()}) == len(all_jobs())
+    assert len({job.name for job in list_jobs()}) == len(list_jobs())
 
 
-@pytest.mark.parametrize("job", all_jobs(), ids=lambda job: job.name)
+@pytest.mark.parametrize("job", list_jobs(), ids=lambda job: job.name)
 @pytest.mark.django_db
 def test_every_job_can_run_twice(job):
     first, second = (run_job(job, NOON) for _ in range(2))

@@ -9,8 +9,8 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.response import Response
 
 from config.lib.owned import owned_tx
-from config.lib.paging import page_of
-from config.lib.rest.views import ApiRequest, ApiView, paged
+from config.lib.paging import get_page
+from config.lib.rest.views import ApiRequest, ApiView, answer_page
 from trading.api.schema import describe_list
 from trading.api.serializers.backtests import BacktestInput, BacktestQuery, BacktestSerializer
 from trading.models import BacktestRun, Deployment
@@ -30,7 +30,7 @@ class BacktestsView(ApiView):
             rows = rows.filter(status=status)
         if skill_id := query.pop("skill_id"):
             rows = rows.filter(deployment__in=Deployment.objects.filter(skill=skill_id).values("pk"))
-        return paged(page_of(rows, by=("-created_at", "id"), **query), BacktestSerializer)
+        return answer_page(get_page(rows, by=("-created_at", "id"), **query), BacktestSerializer)
 
     @extend_schema(
         operation_id="start_backtest", tags=["backtests"], request=BacktestInput, responses={201: BacktestSerializer}

@@ -12,8 +12,8 @@ from rest_framework.response import Response
 
 from config.lib.llm.tokens import count_tokens
 from config.lib.owned import owned_tx
-from config.lib.paging import page_of
-from config.lib.rest.views import ApiRequest, ApiView, PageQuery, paged
+from config.lib.paging import get_page
+from config.lib.rest.views import ApiRequest, ApiView, PageQuery, answer_page
 from trading.agent.context import (
     ContextInputs,
     Portfolio,
@@ -72,7 +72,9 @@ class DeploymentsView(ApiView):
         query = self.query(DeploymentQuery)
         rows = Deployment.objects.exclude(broker_kind=BrokerKind.BACKTEST).select_related("version")
         rows = _narrow(rows, skill=query["skill_id"], broker_kind=query["broker_kind"], status=query["status"])
-        return paged(page_of(rows, by=_NEWEST, cursor=query["cursor"], limit=query["limit"]), DeploymentSerializer)
+        return answer_page(
+            get_page(rows, by=_NEWEST, cursor=query["cursor"], limit=query["limit"]), DeploymentSerializer
+        )
 
     @extend_schema(
         operation_id="add_deployment",
@@ -109,7 +111,7 @@ class NotesView(ApiView):
     def get(self, request: ApiRequest, deployment_id: UUID) -> Response:
         """List what was learned, the newest first; at most one is active."""
         rows = ReflectionNote.objects.filter(deployment=get_deployment(deployment_id, or_backtest=True))
-        return paged(page_of(rows, by=("-generated_at", "id"), **self.query(PageQuery)), NoteSerializer)
+        return answer_page(get_page(rows, by=("-generated_at", "id"), **self.query(PageQuery)), NoteSerializer)
 
 
 class KeepNoteView(ApiView):
@@ -133,7 +135,7 @@ class DecisionsView(ApiView):
         query = self.query(DecisionQuery)
         rows = DecisionSnapshot.objects.filter(deployment=get_deployment(deployment_id, or_backtest=True))
         rows = _narrow(rows.defer("system_prompt", "context", "steps"), verdict=query.pop("verdict"))
-        return paged(page_of(rows, by=("-tick", "id"), **query), DecisionSerializer)
+        return answer_page(get_page(rows, by=("-tick", "id"), **query), DecisionSerializer)
 
 
 class DecisionView(ApiView):
@@ -154,7 +156,7 @@ class EquityView(ApiView):
         query = self.query(EquityQuery)
         rows = EquityPoint.objects.filter(deployment=get_deployment(deployment_id, or_backtest=True))
         rows = _narrow(rows, at__gte=query.pop("since"), at__lte=query.pop("until"))
-        return paged(page_of(rows, by=("-at", "-id"), **query), EquitySerializer)
+        return answer_page(get_page(rows, by=("-at", "-id"), **query), EquitySerializer)
 
 
 class CommandsView(ApiView):
@@ -164,7 +166,7 @@ class CommandsView(ApiView):
     def get(self, request: ApiRequest, deployment_id: UUID) -> Response:
         """List commands and what came of them, the newest first."""
         rows = DeploymentCommand.objects.filter(deployment=get_deployment(deployment_id))
-        return paged(page_of(rows, by=_NEWEST, **self.query(PageQuery)), CommandSerializer)
+        return answer_page(get_page(rows, by=_NEWEST, **self.query(PageQuery)), CommandSerializer)
 
     @extend_schema(
         operation_id="add_command",

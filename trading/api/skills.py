@@ -12,8 +12,8 @@ from rest_framework.exceptions import ErrorDetail, ParseError, ValidationError
 from rest_framework.response import Response
 
 from config.lib.owned import owned_tx
-from config.lib.paging import page_of
-from config.lib.rest.views import ApiRequest, ApiView, PageQuery, paged
+from config.lib.paging import get_page
+from config.lib.rest.views import ApiRequest, ApiView, PageQuery, answer_page
 from trading.api.schema import describe_list
 from trading.api.serializers.deployments import DeploymentSerializer, NoteSerializer
 from trading.api.serializers.fields import skill_schema
@@ -59,7 +59,7 @@ class SkillsView(ApiView):
         """List skills, the last changed first."""
         query = self.query(SkillQuery)
         rows = Skill.objects.filter(archived_at__isnull=not query.pop("archived"))
-        return paged(page_of(rows, by=_CHANGED, **query), SkillSerializer)
+        return answer_page(get_page(rows, by=_CHANGED, **query), SkillSerializer)
 
 
 class SkillView(ApiView):
@@ -80,7 +80,7 @@ class VersionsView(ApiView):
     def get(self, request: ApiRequest, skill_id: UUID) -> Response:
         """List the versions of a skill, the newest first."""
         rows = SkillVersion.objects.filter(skill=get_skill(skill_id)).defer("payload")
-        return paged(page_of(rows, by=("-version", "id"), **self.query(PageQuery)), VersionSerializer)
+        return answer_page(get_page(rows, by=("-version", "id"), **self.query(PageQuery)), VersionSerializer)
 
 
 class VersionView(ApiView):
@@ -152,7 +152,7 @@ class SkillNotesView(ApiView):
     def get(self, request: ApiRequest, skill_id: UUID) -> Response:
         """List what deployments of the skill start with until they have lessons of their own, the newest first."""
         rows = ReflectionNote.objects.filter(skill=get_skill(skill_id), deployment__isnull=True)
-        return paged(page_of(rows, by=("-generated_at", "id"), **self.query(PageQuery)), NoteSerializer)
+        return answer_page(get_page(rows, by=("-generated_at", "id"), **self.query(PageQuery)), NoteSerializer)
 
 
 def _respond_draft(draft: SkillDraft, status: int = HTTPStatus.OK) -> Response:
@@ -181,7 +181,7 @@ class DraftsView(ApiView):
     def get(self, request: ApiRequest) -> Response:
         """List the drafts that are being edited, the last changed first."""
         rows = SkillDraft.objects.filter(status=DraftStatus.EDITING)
-        return paged(page_of(rows, by=_CHANGED, **self.query(PageQuery)), DraftSerializer)
+        return answer_page(get_page(rows, by=_CHANGED, **self.query(PageQuery)), DraftSerializer)
 
     @extend_schema(
         operation_id="start_draft",

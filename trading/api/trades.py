@@ -8,8 +8,8 @@ from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.response import Response
 
-from config.lib.paging import Page, page_of
-from config.lib.rest.views import ApiRequest, ApiView, paged
+from config.lib.paging import Page, get_page
+from config.lib.rest.views import ApiRequest, ApiView, answer_page
 from trading.api.schema import describe_list
 from trading.api.serializers.trades import (
     AllTradesQuery,
@@ -42,7 +42,7 @@ class TradesView(ApiView):
     @describe_list("list_trades", "trades", TradeSerializer, AllTradesQuery)
     def get(self, request: ApiRequest) -> Response:
         """List trades, by default all but those of backtests, the newest entry first."""
-        return paged(_page_of_trades(self.query(AllTradesQuery)), TradeSerializer)
+        return answer_page(_page_of_trades(self.query(AllTradesQuery)), TradeSerializer)
 
 
 class DeploymentTradesView(ApiView):
@@ -53,12 +53,12 @@ class DeploymentTradesView(ApiView):
         """List the trades of a deployment, or of a backtest by its deployment, the newest entry first."""
         deployment = get_deployment(deployment_id, or_backtest=True)
         query = {**self.query(TradeQuery), "deployment_id": deployment.pk, "with_backtests": True}
-        return paged(_page_of_trades(query), TradeSerializer)
+        return answer_page(_page_of_trades(query), TradeSerializer)
 
 
 def _page_of_trades(query: dict[str, Any]) -> Page[Trade]:
     page = {name: query.pop(name) for name in ("cursor", "limit")}
-    return page_of(select_trades(TradeFilter(**query)).defer("state"), by=_ORDERS[query["order"]], **page)
+    return get_page(select_trades(TradeFilter(**query)).defer("state"), by=_ORDERS[query["order"]], **page)
 
 
 class TradeView(ApiView):

@@ -6,7 +6,7 @@ from django.contrib.auth.base_user import AbstractBaseUser
 from django.core.management.base import CommandParser
 
 from config.lib.owned import owned, system_tx
-from config.lib.work.commands import user_by_email
+from config.lib.work.commands import get_user_by_email
 from trading.models import Deployment, Skill
 from trading.record.deployment_queries import DeploymentNotFound
 from trading.skills.queries import SkillNotFound
@@ -20,7 +20,7 @@ def add_optional_user_argument(parser: CommandParser) -> None:
 def find_deployment_owner(deployment_id: UUID, *, email: str | None) -> AbstractBaseUser:
     """Return a deployment's owner. Raises DeploymentNotFound."""
     if email is not None:
-        user = user_by_email(email)
+        user = get_user_by_email(email)
         with owned(user):
             is_theirs = Deployment.objects.filter(pk=deployment_id).exists()
         if not is_theirs:

@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db.models import Count, Max, Min, Q
 
 from config.lib.errors import DomainError
-from config.lib.paging import place_of
+from config.lib.paging import locate_page
 from trading.models import (
     UNFINISHED,
     BacktestRun,
@@ -293,7 +293,7 @@ def list_backtests_to_run(now: datetime) -> list[tuple[UUID, int]]:
 def get_backtest_page(number: int = 1) -> BacktestPage:
     """Return one page of backtests, at most the last."""
     rows = BacktestRun.objects.select_related("deployment").order_by("-created_at", "id")
-    place = place_of(number, total=rows.count(), size=RUNS_ON_A_PAGE)
+    place = locate_page(number, total=rows.count(), size=RUNS_ON_A_PAGE)
     runs = list(rows[place.rows])
     skills = Skill.objects.in_bulk({run.deployment.skill_id for run in runs})
     versions = SkillVersion.objects.defer("payload").in_bulk({run.deployment.version_id for run in runs})

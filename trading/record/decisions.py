@@ -8,7 +8,7 @@ from uuid import UUID
 from django.db.models import QuerySet
 
 from config.lib.errors import DomainError
-from config.lib.paging import Page, page_of, place_of
+from config.lib.paging import Page, get_page, locate_page
 from trading.models import (
     DecisionSnapshot,
     Order,
@@ -48,13 +48,13 @@ def get_decision_page(deployment_id: UUID, number: int = 1, *, verdict: str = ""
     """Return one page of decisions, newest first, at most the last."""
     rows = _select_decisions(deployment_id, verdict)
     total = rows.count()
-    place = place_of(number, total=total, size=DECISIONS_PER_PAGE)
+    place = locate_page(number, total=total, size=DECISIONS_PER_PAGE)
     return DecisionPage(list(rows.order_by("-tick")[place.rows]), total, place.number, place.pages)
 
 
 def list_decisions_after(deployment_id: UUID, cursor: str = "", *, verdict: str = "") -> Page[DecisionSnapshot]:
     """Return decisions after a cursor, newest first. Raises CursorRefused."""
-    return page_of(
+    return get_page(
         _select_decisions(deployment_id, verdict), by=("-tick", "id"), cursor=cursor, limit=_EXPORTED_AT_ONCE
     )
 

@@ -13,7 +13,7 @@ from uuid import UUID
 from django.db.models import Count, F, Min, Q, Sum
 
 from config.lib.errors import DomainError
-from config.lib.paging import place_of
+from config.lib.paging import locate_page
 from trading.models import (
     BacktestRun,
     Bar,
@@ -113,7 +113,7 @@ def get_trade_page(which: TradeFilter, number: int = 1) -> TradePage:
     """Return one page of trades, at most the last."""
     rows = select_trades(which)
     count = rows.aggregate(total=Count("pk"), net=Sum("realized_pnl_usd"))
-    place = place_of(number, total=count["total"], size=PAGE_SIZE)
+    place = locate_page(number, total=count["total"], size=PAGE_SIZE)
     order = _ORDERS.get(which.order, _ORDERS["newest"])
     found = list(rows.order_by(*order).defer("state")[place.rows])
     return TradePage(found, count["total"], place.number, place.pages, count["net"] or Decimal(0))

@@ -13,7 +13,7 @@ from uuid import UUID, uuid4
 from django.db import connections
 
 from config.lib.owned import owned, owned_tx, system_tx
-from config.lib.work.jobs import clock_from
+from config.lib.work.jobs import start_clock
 from trading.agent.decide import model_client
 from trading.market.tape import STORED
 from trading.models import BrokerKind, DecisionSnapshot, Deployment, DeploymentCommand, DeploymentStatus
@@ -110,7 +110,7 @@ class Ran:
 
 def run_due(now: datetime, *, user_id: int | None = None, workers: int = 1) -> Iterator[Ran]:
     """Run what is due, in parallel; log failures and continue."""
-    clock = clock_from(now)  # the last of many may wait for minutes
+    clock = start_clock(now)  # the last of many may wait for minutes
     found = list_due(now, user_id=user_id)
     if workers == 1 or len(found) < 2:
         yield from (_run_safely(due, clock) for due in found)

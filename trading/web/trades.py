@@ -8,7 +8,7 @@ from uuid import UUID
 
 from django.db.models import Count, Q
 
-from config.lib.paging import Page, page_of
+from config.lib.paging import Page, get_page
 from trading.models import BacktestRun, BrokerKind, Deployment, Fill, ReconcileState, Skill, Trade
 from trading.record.trade_queries import (
     TradeFilter,
@@ -106,7 +106,7 @@ def get_trades_page(which: TradeFilter, number: int = 1) -> TradesPage:
 def read_trades_after(which: TradeFilter, cursor: str = "") -> Page[Trade]:
     """Return the trades after a cursor, newest first. Raises CursorRefused."""
     rows = select_trades(which).defer("state")
-    return page_of(rows, by=("-entry_tick_at", "-entry_at", "id"), cursor=cursor, limit=_EXPORTED_AT_ONCE)
+    return get_page(rows, by=("-entry_tick_at", "-entry_at", "id"), cursor=cursor, limit=_EXPORTED_AT_ONCE)
 
 
 def _get_net_fraction(trade: Trade) -> Decimal | None:

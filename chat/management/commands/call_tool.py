@@ -10,7 +10,7 @@ from chat.prompt.assistants import ASSISTANTS
 from chat.tools import TOOLS, tools_by_name
 from chat.tools.base import ToolContext
 from config.lib.owned import owned
-from config.lib.work.commands import KeelCommand, add_user_argument, json_object, user_by_email
+from config.lib.work.commands import KeelCommand, add_user_argument, check_json_object, get_user_by_email
 
 
 class Command(KeelCommand):
@@ -22,13 +22,13 @@ class Command(KeelCommand):
         parser.add_argument("--assistant", choices=list(ASSISTANTS), default="coach")
         parser.add_argument("--conversation", type=UUID, metavar="ID", help="the chat the call is counted to")
         parser.add_argument("name", metavar="NAME", help="; ".join(_catalogue()))
-        parser.add_argument("arguments", metavar="JSON", type=json_object, help="the arguments as a JSON object")
+        parser.add_argument("arguments", metavar="JSON", type=check_json_object, help="the arguments as a JSON object")
 
     def run(
         self, *, user: str, assistant: str, conversation: UUID | None, name: str, arguments: str, **options: Any
     ) -> None:
         """Call the tool."""
-        trader = user_by_email(user)
+        trader = get_user_by_email(user)
         if conversation is not None:
             with owned(trader):
                 get_conversation(conversation)

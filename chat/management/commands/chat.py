@@ -27,7 +27,7 @@ from chat.turns.start import TurnStart
 from chat.turns.turn import Control, run_turn, tidy_up
 from config.lib.llm import door
 from config.lib.owned import owned_tx
-from config.lib.work.commands import KeelCommand, add_user_argument, user_by_email
+from config.lib.work.commands import KeelCommand, add_user_argument, get_user_by_email
 from memory.models import EventKind
 
 
@@ -60,7 +60,7 @@ class Command(KeelCommand):
         **options: Any,
     ) -> None:
         """Store the message, run its turn, and print what happens."""
-        trader = user_by_email(user)
+        trader = get_user_by_email(user)
         now = timezone.now()
         opening = _opening(deployment, skill)
         with owned_tx(trader):

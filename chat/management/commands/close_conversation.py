@@ -5,7 +5,7 @@ from django.core.management.base import CommandParser
 from django.utils import timezone
 
 from chat.endings.closing import close_conversation, find_owner
-from config.lib.work.commands import KeelCommand, user_by_email
+from config.lib.work.commands import KeelCommand, get_user_by_email
 
 
 class Command(KeelCommand):
@@ -18,7 +18,7 @@ class Command(KeelCommand):
 
     def run(self, *, user: str | None, conversation: UUID, **options: Any) -> None:
         """Close it and say what came of it."""
-        user_id = user_by_email(user).pk if user else find_owner(conversation)
+        user_id = get_user_by_email(user).pk if user else find_owner(conversation)
         closed = close_conversation(conversation, user_id=user_id, clock=timezone.now)
         learned = closed.learned
         self.say(

@@ -3,7 +3,7 @@ from typing import Any
 from django.core.management.base import CommandError, CommandParser
 
 from chat.endings.erasure import erase_user
-from config.lib.work.commands import KeelCommand, user_by_email
+from config.lib.work.commands import KeelCommand, get_user_by_email
 
 
 class Command(KeelCommand):
@@ -16,7 +16,7 @@ class Command(KeelCommand):
 
     def run(self, *, email: str, yes: bool, **options: Any) -> None:
         """Ask for the address once more, and erase."""
-        user = user_by_email(email)
+        user = get_user_by_email(email)
         if not yes and input(f"Type {email} to delete this user for good: ").strip().lower() != email.lower():
             raise CommandError("Nothing was deleted.")
         rows = erase_user(user_id=user.pk)

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from config.lib.old_database import require_current_database
 from config.lib.work.commands import KeelCommand
-from config.lib.work.jobs import Job, JobRun, all_jobs, run_due, run_job
+from config.lib.work.jobs import Job, JobRun, list_jobs, run_due, run_job
 
 logger = logging.getLogger(__name__)
 
@@ -31,7 +31,7 @@ class Command(KeelCommand):
         """Run all jobs once, or what is due again and again."""
         require_current_database()
         if once:
-            runs = [run_job(job, timezone.now()) for job in all_jobs()]
+            runs = [run_job(job, timezone.now()) for job in list_jobs()]
             for run in runs:
                 self._report(run)
             if all(run.has_failed for run in runs):
@@ -50,7 +50,7 @@ class Command(KeelCommand):
 
 def work_until(stopped: threading.Event, report: Report) -> None:
     """Run what is due every few seconds until `stopped` is set, each lane in a thread of its own."""
-    jobs = all_jobs()
+    jobs = list_jobs()
     lanes = [
         threading.Thread(
             target=_keep_working,

@@ -8,7 +8,7 @@ from chat.conversations.queries import get_conversation
 from chat.prompt.assistants import ASSISTANTS, default_assistant
 from chat.prompt.compose import preview_prompt, sent_prompt
 from config.lib.owned import owned
-from config.lib.work.commands import KeelCommand, add_user_argument, user_by_email
+from config.lib.work.commands import KeelCommand, add_user_argument, get_user_by_email
 
 
 class Command(KeelCommand):
@@ -25,7 +25,7 @@ class Command(KeelCommand):
 
     def run(self, *, user: str, assistant: str, conversation: UUID | None, **options: Any) -> None:
         """Build the prompt from the rows and print it."""
-        trader = user_by_email(user)
+        trader = get_user_by_email(user)
         with owned(trader):
             if conversation is None:
                 prompt = preview_prompt(assistant=assistant, now=timezone.now())

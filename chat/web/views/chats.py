@@ -40,7 +40,7 @@ from chat.web.rendering import MessageView, view_messages
 from chat.web.views.sidebar import PageRequest, answer, sidebar
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
-from config.lib.web import AuthedRequest, owned_view, safe_next
+from config.lib.web import AuthedRequest, get_safe_next, owned_view
 from memory.facts.queries import count_current_facts, find_last_version, list_latest_lines
 from memory.facts.versions import FactNotFound
 
@@ -260,7 +260,7 @@ def rename(request: PageRequest, conversation_id: UUID) -> HttpResponse:
         return JsonResponse({"error": refusal}, status=422)
     if request.headers.get("Accept", "").startswith("application/json"):
         return JsonResponse({"title": get_conversation(conversation_id).title})
-    return redirect(safe_next(request, reverse("chat:conversation", args=[conversation_id])))
+    return redirect(get_safe_next(request, reverse("chat:conversation", args=[conversation_id])))
 
 
 def _get_or_404(conversation_id: UUID) -> Conversation:

@@ -21,8 +21,8 @@ from chat.conversations.lifecycle import (
 from chat.conversations.queries import ConversationNotFound, page_of_trash
 from chat.web.views.sidebar import PageRequest, answer
 from config.lib.owned import owned_tx
-from config.lib.paging import asked_number, ways_on
-from config.lib.web import AuthedRequest, owned_view, safe_next
+from config.lib.paging import build_page_links, parse_page_number
+from config.lib.web import AuthedRequest, get_safe_next, owned_view
 
 
 @require_POST
@@ -57,7 +57,7 @@ def restore(request: PageRequest, conversation_id: UUID) -> HttpResponse:
     if request.htmx or request.POST.get("act") == "undo":
         return answer(request, conversation_id, act="restored")
     messages.success(request, "The chat is restored.")
-    return redirect(safe_next(request, "chat:trashed"))
+    return redirect(get_safe_next(request, "chat:trashed"))
 
 
 @require_safe
@@ -65,8 +65,8 @@ def restore(request: PageRequest, conversation_id: UUID) -> HttpResponse:
 @owned_view
 def trashed(request: AuthedRequest) -> HttpResponse:
     """Show what is in the trash, and until when it can be restored."""
-    page = page_of_trash(asked_number(request.GET.get("page", "")))
-    links = ways_on(page, lambda number: f"?page={number}")
+    page = page_of_trash(parse_page_number(request.GET.get("page", "")))
+    links = build_page_links(page, lambda number: f"?page={number}")
     return TemplateResponse(request, "chat/trashed.html", {"page": page, "links": links})
 
 

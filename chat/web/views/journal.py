@@ -41,9 +41,9 @@ from chat.models import Message, Role
 from chat.web.markdown import render
 from chat.web.views.sidebar import PageRequest
 from config.lib.owned import owned_tx
-from config.lib.paging import asked_number, ways_on
+from config.lib.paging import build_page_links, parse_page_number
 from config.lib.text import one_line
-from config.lib.web import AuthedRequest, owned_view, safe_next
+from config.lib.web import AuthedRequest, get_safe_next, owned_view
 
 MAX_QUERY: Final = 200  # characters
 UNDO_FOR: Final = timedelta(hours=1)
@@ -61,12 +61,12 @@ def journal(request: PageRequest) -> HttpResponse:
 
 def _journal(request: PageRequest, **more: Any) -> HttpResponse:
     query = one_line(request.GET.get("q", "")[: 4 * MAX_QUERY])[:MAX_QUERY]
-    page = page_of_journal(query, asked_number(request.GET.get("page", "")))
+    page = page_of_journal(query, parse_page_number(request.GET.get("page", "")))
     context = {
         "query": query,
         "page": page,
         "entries": [_shown(entry) for entry in page.entries],
-        **ways_on(page, partial(_address, query)),
+        **build_page_links(page, partial(_address, query)),
         "here": _address(query, page.number),
         **more,
     }
@@ -125,7 +125,7 @@ def edit_note(request: PageRequest, bookmark_id: UUID) -> HttpResponse:
         refusal = str(error)
     if request.htmx or refusal:
         return _entry(request, bookmark_id, refusal=refusal, typed=typed if refusal else None)
-    return redirect(f"{safe_next(request, reverse('chat:journal'))}#kept-{bookmark_id}")
+    return redirect(f"{get_safe_next(request, reverse('chat:journal'))}#kept-{bookmark_id}")
 
 
 @require_POST
@@ -134,7 +134,7 @@ def remove(request: PageRequest, bookmark_id: UUID) -> HttpResponse:
     """Take an entry out of the journal; the answer can put it back."""
     with _writing(request):
         removed = remove_bookmark(bookmark_id=bookmark_id)
-    context = {"removed_id": bookmark_id, "undo": _signed(request, removed), "here": safe_next(request, "")}
+    context = {"removed_id": bookmark_id, "undo": _signed(request, removed), "here": get_safe_next(request, "")}
     if request.htmx:
         return TemplateResponse(request, "chat/_kept_removed.html", context)
     # Not a redirect: what it takes to undo stands in this answer alone.
@@ -156,7 +156,7 @@ def restore(request: PageRequest) -> HttpResponse:
     if not request.htmx:
         if refusal:
             messages.error(request, refusal)
-        return redirect(safe_next(request, "chat:journal"))
+        return redirect(get_safe_next(request, "chat:journal"))
     if refusal:
         context = {"removed_id": "gone", "refusal": refusal}
         return TemplateResponse(request, "chat/_kept_removed.html", context, status=HTTPStatus.CONFLICT)
@@ -167,7 +167,7 @@ def _entry(request: PageRequest, bookmark_id: UUID, *, refusal: str = "", typed:
     """Answer with one entry; without htmx on a page of its own, where a refused note can be mended."""
     context = {
         **_shown(get_entry(bookmark_id)),
-        "here": safe_next(request, reverse("chat:journal")),
+        "here": get_safe_next(request, reverse("chat:journal")),
         "refusal": refusal,
         "typed": typed,
         "is_touched": True,

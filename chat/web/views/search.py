@@ -17,8 +17,8 @@ from django.views.decorators.vary import vary_on_headers
 from chat.conversations.search import MAX_HITS, ConversationHit, Range, search_conversations
 from chat.models import Conversation, ConversationStatus
 from chat.web.views.sidebar import PageRequest
-from config.lib.paging import asked_number, place_of, ways_on
-from config.lib.search.terms import query_terms
+from config.lib.paging import build_page_links, locate_page, parse_page_number
+from config.lib.search.terms import list_query_terms
 from config.lib.text import one_line
 from config.lib.web import owned_view
 
@@ -46,7 +46,7 @@ def search(request: PageRequest) -> HttpResponse:
     """Show the chats that answer a query, best first."""
     query = one_line(request.GET.get("q", "")[: 4 * MAX_QUERY])[:MAX_QUERY]
     is_beside = bool(request.htmx) and request.htmx.target == "found"
-    number = 1 if is_beside else asked_number(request.GET.get("page", ""))
+    number = 1 if is_beside else parse_page_number(request.GET.get("page", ""))
     context = _found(query, number, BESIDE if is_beside else PAGE_SIZE)
     if is_beside:
         return TemplateResponse(request, "chat/_found.html", context)
@@ -66,7 +66,7 @@ def _found(query: str, number: int, size: int) -> dict[str, Any]:
     most = min(number * size, MAX_HITS)
     found = search_conversations(query=query, limit=most)
     within_reach = min(found.total, MAX_HITS)
-    place = place_of(number, total=within_reach, size=size)
+    place = locate_page(number, total=within_reach, size=size)
     return {
         "query": query,
         "why": "",
@@ -75,7 +75,7 @@ def _found(query: str, number: int, size: int) -> dict[str, Any]:
         "best": MAX_HITS if found.total > MAX_HITS else 0,
         "number": place.number,
         "pages": place.pages,
-        **ways_on(place, partial(_address, query)),
+        **build_page_links(place, partial(_address, query)),
         "all_url": _address(query),
     }
 
@@ -87,7 +87,7 @@ def _why_not(query: str) -> str:
     """
     if not query:
         return "empty"
-    return "short" if not query_terms(query) or (len(query) == 1 and query.isascii()) else ""
+    return "short" if not list_query_terms(query) or (len(query) == 1 and query.isascii()) else ""
 
 
 def _hit(row: ConversationHit) -> Hit:

@@ -16,7 +16,7 @@ from django_htmx.middleware import HtmxDetails
 
 from chat.conversations.queries import find_conversation, get_threads
 from chat.models import Conversation, ConversationStatus
-from config.lib.web import AuthedRequest, safe_next
+from config.lib.web import AuthedRequest, get_safe_next
 
 DONE: Final = ("archived", "unarchived", "trashed", "restored")  # what an address may say was done, and to which chat
 
@@ -48,7 +48,7 @@ def sidebar(request: AuthedRequest, *, active_id: UUID | None, done: Done | None
 def answer(request: PageRequest, conversation_id: UUID, *, act: str = "", refusal: str = "") -> HttpResponse:
     """Answer what was done to a conversation in the list: with the list anew, or by leading back to the page."""
     if not request.htmx:
-        back = urlsplit(safe_next(request, reverse("chat:index")))
+        back = urlsplit(get_safe_next(request, reverse("chat:index")))
         if act == "trashed" and _shown_at(back.path) == conversation_id:
             back = urlsplit(reverse("chat:index"))
         return redirect(f"{back.path}?{urlencode({act: conversation_id})}" if act else back.path)

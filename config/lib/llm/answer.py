@@ -48,12 +48,12 @@ class Usage:
     @classmethod
     def of(cls, sent: object, *, estimated: bool = False) -> "Usage | None":
         """Return the usage that a provider sent (LiteLLM's object or a dict); None: it says nothing, or zeros."""
-        if not _count(sent, "prompt_tokens"):
+        if not _get_count(sent, "prompt_tokens"):
             return None
         return cls(
-            prompt_tokens=_count(sent, "prompt_tokens"),
-            completion_tokens=_count(sent, "completion_tokens"),
-            cached_tokens=_count(_get(sent, "prompt_tokens_details"), "cached_tokens"),
+            prompt_tokens=_get_count(sent, "prompt_tokens"),
+            completion_tokens=_get_count(sent, "completion_tokens"),
+            cached_tokens=_get_count(_get_field(sent, "prompt_tokens_details"), "cached_tokens"),
             estimated=estimated,
         )
 
@@ -123,7 +123,7 @@ class Answer:
 
     def take_text(self, content: object) -> str:
         """Return the text to pass on for this content: clean, within the limit, nothing until something shows."""
-        text: str = self._held + (content if type(content) is str else _as_text(content))
+        text: str = self._held + (content if type(content) is str else _join_parts(content))
         self._held = ""
         if _UNSAFE.search(text):
             text = text.replace("\x00", "")
@@ -147,7 +147,7 @@ class Answer:
         if not isinstance(fragments, Iterable) or isinstance(fragments, str):
             return
         for fragment in fragments:
-            function = _get(fragment, "function")
+            function = _get_field(fragment, "function")
             if function is not None and not self.full:
                 self._take_call(fragment, function)
 
@@ -182,10 +182,10 @@ class Answer:
         return not self.visible and not self._calls
 
     def _take_call(self, fragment: object, function: object) -> None:
-        index = _get(fragment, "index")
+        index = _get_field(fragment, "index")
         index = index if isinstance(index, int) else 0
-        id_, name = _string(_get(fragment, "id")), _string(_get(function, "name"))
-        written = _get(function, "arguments")
+        id_, name = _clean_string(_get_field(fragment, "id")), _clean_string(_get_field(function, "name"))
+        written = _get_field(function, "arguments")
         arguments = written if isinstance(written, str) else "" if written is None else json.dumps(written)
         call = self._current.get(index)
         if call is None or call.is_followed_by(id_, name):
@@ -228,22 +228,22 @@ class _Call:
         return True
 
 
-def _get(value: object, name: str) -> object:
+def _get_field(value: object, name: str) -> object:
     return value.get(name) if isinstance(value, dict) else getattr(value, name, None)
 
 
-def _count(holder: object, name: str) -> int:
-    value = _get(holder, name)
+def _get_count(holder: object, name: str) -> int:
+    value = _get_field(holder, name)
     return max(0, value) if isinstance(value, int) else 0
 
 
-def _string(value: object) -> str:
+def _clean_string(value: object) -> str:
     return clean(value) if isinstance(value, str) else ""
 
 
-def _as_text(content: object) -> str:
+def _join_parts(content: object) -> str:
     """Return the text of content that is no string: a list of text parts, or nothing we could show."""
     if not isinstance(content, list):
         return ""
-    parts = (_get(part, "text") if not isinstance(part, str) else part for part in content)
+    parts = (_get_field(part, "text") if not isinstance(part, str) else part for part in content)
     return "".join(part for part in parts if isinstance(part, str))

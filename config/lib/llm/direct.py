@@ -109,7 +109,7 @@ async def open_stream(model: str, messages: Sequence[Message], tools: Sequence[T
     body = {"model": name, "messages": messages, "stream": True, "stream_options": {"include_usage": True}}
     if tools:
         body["tools"] = tools
-    client = await _client()
+    client = await _get_client()
     import httpx  # noqa: PLC0415 - takes 0.2 s
 
     timeout = httpx.Timeout(settings.LLM_CONNECT_TIMEOUT_SECONDS, read=settings.LLM_READ_TIMEOUT_SECONDS)
@@ -122,7 +122,7 @@ async def open_stream(model: str, messages: Sequence[Message], tools: Sequence[T
     response = await client.send(request, stream=True)
     if response.status_code != 200:
         try:
-            raise _refusal(response.status_code, await _some_of(response))
+            raise _build_refusal(response.status_code, await _read_start(response))
         finally:
             await response.aclose()
     return response
@@ -145,21 +145,21 @@ async def read_pieces(response: Response) -> AsyncGenerator[Piece, None]:
             *lines, rest = (rest + data).split(b"\n")
             if len(rest) > MAX_LINE:
                 raise StreamError("an event without an end")
-            for event in filter(None, map(_event, lines)):
+            for event in filter(None, map(_read_event, lines)):
                 is_over = is_over or event == END
                 if is_over:
                     break
-                piece = _piece(event)
+                piece = _parse_piece(event)
                 has_text = has_text or bool(piece.content)
                 yield piece
             if has_waited and has_text:
                 await asyncio.sleep(PACE_SECONDS)
             asked = loop.time()
-    if not is_over and (event := _event(rest)) not in {b"", END}:
-        yield _piece(event)
+    if not is_over and (event := _read_event(rest)) not in {b"", END}:
+        yield _parse_piece(event)
 
 
-def _event(line: bytes) -> bytes:
+def _read_event(line: bytes) -> bytes:
     """Return what a line brings: an event is one line of JSON; comments keep the connection alive."""
     return line[5:].strip() if line.startswith(b"data:") else b""
 
@@ -180,14 +180,14 @@ async def close_client() -> None:
             await client.aclose()
 
 
-async def _client() -> AsyncClient:
+async def _get_client() -> AsyncClient:
     """Return the client of this event loop: connections cannot move between loops."""
     loop = asyncio.get_running_loop()
     if loop not in _clients:
         import httpx  # noqa: PLC0415 - takes 0.2 s
 
         logging.getLogger("httpx").setLevel(logging.WARNING)  # it logs addresses
-        trust = await asyncio.to_thread(_trust)
+        trust = await asyncio.to_thread(_load_certificates)
         # As many connections at a time as there are turns; a limit would let them wait for each other.
         limits = httpx.Limits(max_connections=None, max_keepalive_connections=20)
         _clients.setdefault(loop, httpx.AsyncClient(verify=trust, limits=limits))
@@ -195,13 +195,13 @@ async def _client() -> AsyncClient:
 
 
 @cache
-def _trust() -> ssl.SSLContext:
+def _load_certificates() -> ssl.SSLContext:
     import httpx  # noqa: PLC0415 - takes 0.2 s
 
     return httpx.create_ssl_context()
 
 
-async def _some_of(response: Response) -> str:
+async def _read_start(response: Response) -> str:
     read = b""
     with suppress(Exception):  # the status says enough
         async for data in response.aiter_bytes():
@@ -211,7 +211,7 @@ async def _some_of(response: Response) -> str:
     return read[:MAX_REFUSAL].decode(errors="replace")
 
 
-def _refusal(status: int | None, said: str) -> HTTPStatusError:
+def _build_refusal(status: int | None, said: str) -> HTTPStatusError:
     said = said.lower()
     if status is None or status < 500:
         if any(words in said for words in _TOO_LONG):
@@ -221,26 +221,26 @@ def _refusal(status: int | None, said: str) -> HTTPStatusError:
     return HTTPStatusError(status)
 
 
-def _piece(event: bytes) -> Piece:
+def _parse_piece(event: bytes) -> Piece:
     payload = json.loads(event)
     if not isinstance(payload, dict):
         raise StreamError("an event that is no object")
     if error := payload.get("error"):
         code = error.get("code") if isinstance(error, dict) else None
-        raise _refusal(code if isinstance(code, int) else None, json.dumps(error))
+        raise _build_refusal(code if isinstance(code, int) else None, json.dumps(error))
     choices = payload.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
     delta = choice.get("delta")
     delta = delta if isinstance(delta, dict) else {}
     return Piece(
         content=delta.get("content"),
-        calls=_calls(delta.get("tool_calls")),
-        finish_reason=_finish(choice.get("finish_reason")),
+        calls=_list_calls(delta.get("tool_calls")),
+        finish_reason=_parse_finish(choice.get("finish_reason")),
         usage=Usage.of(payload.get("usage")),
     )
 
 
-def _calls(fragments: object) -> list[Message]:
+def _list_calls(fragments: object) -> list[Message]:
     """Return the fragments that can be part of a call."""
     if not isinstance(fragments, list):
         return []
@@ -254,7 +254,7 @@ def _calls(fragments: object) -> list[Message]:
     ]
 
 
-def _finish(reason: object) -> str | None:
+def _parse_finish(reason: object) -> str | None:
     if not reason:
         return None
     if reason == "error":

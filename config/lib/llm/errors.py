@@ -49,21 +49,21 @@ def report_failure(model: str, error: Exception | None, *, otherwise: Kind) -> L
 
     The log gets names and the status only: the text may contain keys and prompts.
     """
-    failure = LLMUnavailable(otherwise) if error is None else unavailable(error, otherwise=otherwise)
-    name, status = (type(error).__name__, status_of(error)) if error is not None else (None, None)
+    failure = LLMUnavailable(otherwise) if error is None else explain_failure(error, otherwise=otherwise)
+    name, status = (type(error).__name__, find_status(error)) if error is not None else (None, None)
     logger.warning("Model %s: %s (%s, status %s)", model, failure.kind, name, status)
     return failure
 
 
-def unavailable(error: BaseException, *, otherwise: Kind) -> LLMUnavailable:
+def explain_failure(error: BaseException, *, otherwise: Kind) -> LLMUnavailable:
     """Say what an exception of LiteLLM means; `otherwise` is the kind of what it does not explain.
 
     LiteLLM wraps: a refused connection arrives as an InternalServerError, a time-out in mid-stream as an
     APIConnectionError. The truth is somewhere in the chain of causes; classes are told by their names
     because importing theirs would import LiteLLM.
     """
-    names = [cls.__name__ for link in _chain(error) for cls in type(link).__mro__]
-    if any(_NO_KEY.search(str(link)) for link in _chain(error)):
+    names = [cls.__name__ for link in _iter_chain(error) for cls in type(link).__mro__]
+    if any(_NO_KEY.search(str(link)) for link in _iter_chain(error)):
         return LLMUnavailable("misconfigured")
     if "ContextWindowExceededError" in names:
         return LLMUnavailable("refused", _TOO_LONG)
@@ -73,19 +73,19 @@ def unavailable(error: BaseException, *, otherwise: Kind) -> LLMUnavailable:
         return LLMUnavailable("unreachable")
     if not {"Timeout", "APITimeoutError", "TimeoutException", "TimeoutError"}.isdisjoint(names):
         return LLMUnavailable("timeout")
-    return _by_status(status_of(error), names, otherwise)
+    return _explain_status(find_status(error), names, otherwise)
 
 
-def status_of(error: BaseException) -> int | None:
+def find_status(error: BaseException) -> int | None:
     """Return the HTTP status of the first exception in the chain of causes that has one."""
-    for link in _chain(error):
+    for link in _iter_chain(error):
         status = getattr(link, "status_code", None)
         if isinstance(status, int):
             return status
     return None
 
 
-def _by_status(status: int | None, names: list[str], otherwise: Kind) -> LLMUnavailable:
+def _explain_status(status: int | None, names: list[str], otherwise: Kind) -> LLMUnavailable:
     match status:
         case 402:
             return LLMUnavailable("refused", _NO_CREDIT)
@@ -102,7 +102,7 @@ def _by_status(status: int | None, names: list[str], otherwise: Kind) -> LLMUnav
     return LLMUnavailable(otherwise)
 
 
-def _chain(error: BaseException) -> Iterator[BaseException]:
+def _iter_chain(error: BaseException) -> Iterator[BaseException]:
     """Yield an exception and what it came from, each once, at most a dozen."""
     seen: list[BaseException] = []
     waiting: list[object] = [error]

@@ -7,7 +7,7 @@ from functools import cache
 from typing import Final, NamedTuple
 
 from config.lib.llm.answer import Usage
-from config.lib.llm.tokens import vocabulary_folder
+from config.lib.llm.tokens import find_vocabulary_folder
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +42,7 @@ def cost_usd(model: str, usage: Usage) -> Decimal | None:
 
 
 def _find_price(model: str) -> _Price | None:
-    prices = _prices()
+    prices = _load_prices()
     if model in prices or not model.startswith(f"{_GATEWAY}/"):
         return prices.get(model)
     name = model.removeprefix(f"{_GATEWAY}/")
@@ -55,28 +55,28 @@ def _find_price(model: str) -> _Price | None:
 
 
 @cache
-def _prices() -> dict[str, _Price]:
+def _load_prices() -> dict[str, _Price]:
     """Read the list: a tenth of a second, once."""
     try:
-        text = (vocabulary_folder().parents[1] / PRICES_FILE).read_text(encoding="utf-8")
+        text = (find_vocabulary_folder().parents[1] / PRICES_FILE).read_text(encoding="utf-8")
         listed = json.loads(text, parse_float=Decimal)
     except (OSError, ValueError):
         logger.exception("LiteLLM's list of prices cannot be read")
         return {}
-    prices = {name: _price(entry) for name, entry in listed.items()}
+    prices = {name: _parse_price(entry) for name, entry in listed.items()}
     return {name: price for name, price in prices.items() if price is not None}
 
 
-def _price(entry: object) -> _Price | None:
+def _parse_price(entry: object) -> _Price | None:
     """Return the price of an entry; None: it is not billed by the token, or not only."""
     if not isinstance(entry, dict) or entry.get("mode") not in _BILLED_BY_TOKEN:
         return None
-    prompt, completion = _usd(entry.get("input_cost_per_token")), _usd(entry.get("output_cost_per_token"))
+    prompt, completion = _parse_usd(entry.get("input_cost_per_token")), _parse_usd(entry.get("output_cost_per_token"))
     if prompt is None or completion is None:
         return None
-    cached = _usd(entry.get("cache_read_input_token_cost"))
+    cached = _parse_usd(entry.get("cache_read_input_token_cost"))
     return _Price(prompt, completion, prompt if cached is None else cached, str(entry.get("litellm_provider")))
 
 
-def _usd(value: object) -> Decimal | None:
+def _parse_usd(value: object) -> Decimal | None:
     return Decimal(value) if isinstance(value, Decimal | int) and value >= 0 else None

@@ -26,12 +26,12 @@ def count_tokens(text: str) -> int:
 
     The first call reads the vocabulary (a quarter of a second); LiteLLM is not imported.
     """
-    return len(_encoding().encode(text, disallowed_special=()))
+    return len(_load_encoding().encode(text, disallowed_special=()))
 
 
 @cache
-def _encoding() -> "Encoding":
-    folder = vocabulary_folder()
+def _load_encoding() -> "Encoding":
+    folder = find_vocabulary_folder()
     if not (folder / VOCABULARY_FILE).is_file():
         raise FileNotFoundError(f"LiteLLM no longer brings {VOCABULARY}; tiktoken would fetch it from the network.")
     os.environ["TIKTOKEN_CACHE_DIR"] = str(folder)
@@ -40,7 +40,7 @@ def _encoding() -> "Encoding":
     return tiktoken.get_encoding(VOCABULARY)
 
 
-def vocabulary_folder() -> Path:
+def find_vocabulary_folder() -> Path:
     """Return where LiteLLM keeps the vocabularies it brings, without importing it."""
     package = importlib.util.find_spec("litellm")
     if package is None or package.origin is None:

@@ -40,25 +40,25 @@ _TOKENIZER: Final = "tokenizers/l2_supercat_tokenizer_config.json"
 Key = TypeVar("Key", int, str)
 Read = Callable[[Sequence[str]], Mapping[str, str]]  # the texts that ids stand for, without those that are gone
 
-_kept: Final[RecentCache[int | str, Vector]] = RecentCache(CACHED)
+_cache: Final[RecentCache[int | str, Vector]] = RecentCache(CACHED)
 
 
-def cosines(query: str, texts: Sequence[str], *, model: str) -> list[float] | None:
+def compute_cosines(query: str, texts: Sequence[str], *, model: str) -> list[float] | None:
     """Return how near each text is to the query, -1..1; nan for one without a vector. None: there is none to compare.
 
     Computes static vectors. Of any other model only vectors that `fetch` has brought are known here, so this may be
     called while a transaction is open.
     """
-    keys = _keys([query, *texts], model)
+    keys = _build_keys([query, *texts], model)
     if model == STATIC:
         by_key = dict(zip(keys, (query, *texts), strict=True))
         vectors = _static_vectors(keys, lambda missing: [by_key[key] for key in missing])
     else:
-        vectors = _kept.look_up(keys)
-    return _compare(vectors[0], vectors[1:]) if vectors else None
+        vectors = _cache.look_up(keys)
+    return _compute_cosines(vectors[0], vectors[1:]) if vectors else None
 
 
-def static_cosines(query: str, ids: Sequence[str], read: Read) -> list[float] | None:
+def compute_static_cosines(query: str, ids: Sequence[str], read: Read) -> list[float] | None:
     """Return what `cosines` does of texts that ids stand for, for good; only those not met before are read.
 
     Args:
@@ -71,12 +71,12 @@ def static_cosines(query: str, ids: Sequence[str], read: Read) -> list[float] | 
         found = read(missing)
         return [found.get(key, "") for key in missing]
 
-    asked = _static_vectors(_keys([query], STATIC), lambda _: [query])
+    asked = _static_vectors(_build_keys([query], STATIC), lambda _: [query])
     vectors = _static_vectors(ids, texts)
-    return None if asked is None or vectors is None else _compare(asked[0], vectors)
+    return None if asked is None or vectors is None else _compute_cosines(asked[0], vectors)
 
 
-def _compare(asked: Vector | None, vectors: Sequence[Vector | None]) -> list[float] | None:
+def _compute_cosines(asked: Vector | None, vectors: Sequence[Vector | None]) -> list[float] | None:
     if asked is None:
         return None
     if not vectors:
@@ -89,14 +89,14 @@ def _compare(asked: Vector | None, vectors: Sequence[Vector | None]) -> list[flo
     return [float(cosine) for cosine in numpy.einsum("ij,j->i", table, asked).astype(float).round(6)]
 
 
-def fetch(texts: Sequence[str], *, model: str) -> bool:
+def fetch_vectors(texts: Sequence[str], *, model: str) -> bool:
     """Bring the vectors of a remote model that are not known yet; return whether it could be done.
 
     Calls the model: never while a transaction is open. Static vectors need no fetching.
     """
     if model == STATIC:
         return True
-    known = _kept.look_up(_keys(texts, model))
+    known = _cache.look_up(_build_keys(texts, model))
     missing = [text for text, vector in zip(texts, known, strict=True) if vector is None and text]
     if not missing:
         return True
@@ -107,23 +107,23 @@ def fetch(texts: Sequence[str], *, model: str) -> bool:
         return False
     import numpy  # noqa: PLC0415 - takes 0.3 s
 
-    units = _units(numpy.asarray(values, dtype="float32"))
-    _kept.keep(zip(_keys(dict.fromkeys(missing), model), units, strict=True))
+    units = _scale_rows(numpy.asarray(values, dtype="float32"))
+    _cache.keep(zip(_build_keys(dict.fromkeys(missing), model), units, strict=True))
     return True
 
 
-def _keys(texts: Iterable[str], model: str) -> list[int]:
+def _build_keys(texts: Iterable[str], model: str) -> list[int]:
     # Python's own hash is keyed anew in each process, and takes an eighth of the time of a digest; among all that are
     # kept, two of its 64 bits' values meet once in a hundred billion processes.
     return [hash((model, text)) for text in texts]
 
 
-def forget() -> None:
+def forget_vectors() -> None:
     """Drop all vectors that are kept of texts."""
-    _kept.clear()
+    _cache.clear()
 
 
-def _units(table: Table) -> list[Vector | None]:
+def _scale_rows(table: Table) -> list[Vector | None]:
     """Return the rows of a table at length 1; None for one without a direction."""
     import numpy  # noqa: PLC0415 - takes 0.3 s
 
@@ -138,16 +138,16 @@ def _static_vectors(keys: Sequence[Key], read: Callable[[list[Key]], Sequence[st
     """Return the static vectors of the texts that keys stand for; `read` gives the texts of those not kept."""
     if _static_files() is None:
         return None
-    vectors = _kept.look_up(keys)
+    vectors = _cache.look_up(keys)
     missing = list(dict.fromkeys(key for key, vector in zip(keys, vectors, strict=True) if vector is None))
     if not missing:
         return vectors
-    made = dict(zip(missing, _sums_of_words(read(missing)), strict=True))
-    _kept.keep(made.items())
+    made = dict(zip(missing, _add_words(read(missing)), strict=True))
+    _cache.keep(made.items())
     return [made[key] if vector is None else vector for key, vector in zip(keys, vectors, strict=True)]
 
 
-def _sums_of_words(texts: Sequence[str]) -> list[Vector | None]:
+def _add_words(texts: Sequence[str]) -> list[Vector | None]:
     """Return the vectors of texts; no piece of the tokenizer's reaches from a word into the next, so they are sums."""
     words = [text.split() for text in texts]
     distinct = dict.fromkeys(chain.from_iterable(words))
@@ -165,7 +165,7 @@ def _sums_of_words(texts: Sequence[str]) -> list[Vector | None]:
         if count:
             chosen = numpy.array([[rows[word] for word in words[place]] for place in at])
             sums[at] = table[chosen].sum(axis=1)
-    return _units(sums)
+    return _scale_rows(sums)
 
 
 class _Words:
@@ -184,36 +184,36 @@ class _Words:
             new = [word for word in words if word not in self._rows and len(word) <= MAX_WORD]
             if self._table is None or len(self._rows) + len(new) > CACHED_WORDS:
                 new = [word for word in words if len(word) <= MAX_WORD][:CACHED_WORDS]
-                self._table, self._rows = numpy.zeros((CACHED_WORDS, _dimensions()), dtype="float32"), {}
+                self._table, self._rows = numpy.zeros((CACHED_WORDS, _count_dimensions()), dtype="float32"), {}
             for row, word in enumerate(new, start=len(self._rows)):
-                self._table[row] = _sum_of_pieces(word)
+                self._table[row] = _add_pieces(word)
                 self._rows[word] = row
             table, rows = self._table, self._rows
         if all(word in rows for word in words):
             return table, rows
-        of_all = [table[rows[word]] if word in rows else _sum_of_pieces(word) for word in words]
+        of_all = [table[rows[word]] if word in rows else _add_pieces(word) for word in words]
         return numpy.array(of_all), {word: row for row, word in enumerate(words)}
 
 
 _words: Final = _Words()
 
 
-def _dimensions() -> int:
+def _count_dimensions() -> int:
     files = _static_files()
     assert files
     return int(files[1].shape[1])
 
 
-def _sum_of_pieces(word: str) -> Vector:
+def _add_pieces(word: str) -> Vector:
     files = _static_files()
     assert files
     tokenizer, weights = files
-    pieces = tokenizer.encode(_encodable(word), add_special_tokens=False).ids
+    pieces = tokenizer.encode(_replace_surrogates(word), add_special_tokens=False).ids
     vector: Vector = weights.take(pieces, axis=0).sum(axis=0)
     return vector
 
 
-def _encodable(text: str) -> str:
+def _replace_surrogates(text: str) -> str:
     return text.encode(errors="replace").decode()  # a lone surrogate is no text to the tokenizer
 
 

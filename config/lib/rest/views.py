@@ -41,7 +41,7 @@ from config.lib.owned import owned
 from config.lib.paging import MAX_PAGE_SIZE, PAGE_SIZE, Page
 from config.lib.rest.parsing import StrictJSONParser
 from config.lib.rest.problems import QueryRefused, build_problem
-from config.lib.web import rendered
+from config.lib.web import render_now
 
 AnySerializer = serializers.Serializer[Any]
 M = TypeVar("M", bound=Model)
@@ -122,7 +122,7 @@ def page_serializer(item: type[AnySerializer]) -> type[AnySerializer]:
     return type(f"{item.__name__.removesuffix('Serializer')}PageSerializer", (serializers.Serializer,), fields)
 
 
-def paged(page: Page[M], item: type[AnySerializer]) -> Response:
+def answer_page(page: Page[M], item: type[AnySerializer]) -> Response:
     """Answer with a page of rows."""
     return Response({"items": item(page.items, many=True).data, "next_cursor": page.next_cursor})
 
@@ -141,7 +141,7 @@ class ApiView(APIView):
     def dispatch(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
         """Answer, and render the answer, while the owner is in scope. Moments are in UTC, whoever asks and however."""
         with timezone.override(UTC), ExitStack() as self._door:
-            return rendered(super().dispatch(request, *args, **kwargs))
+            return render_now(super().dispatch(request, *args, **kwargs))
 
     def initial(self, request: Request, *args: object, **kwargs: object) -> None:
         """Open the door once it is known who asks, that they may, and not too often."""

@@ -122,7 +122,7 @@ _IS_HOLDER: Final = {"sqlite": "{key} IN ({find})", "postgresql": "{key} = ANY (
 _OR: Final = {"sqlite": " OR ", "postgresql": " | "}
 
 
-class HoldsAny(Func):
+class ContainsAny(Func):
     """The condition that the indexed text of a row holds any of some `search.tokens`; without tokens no row's does."""
 
     conditional = True
@@ -154,7 +154,7 @@ class HoldsAny(Func):
         find = f"SELECT row_id FROM {_ROWS[connection.vendor]} WHERE docid IN ({docids})"  # noqa: S608 - ours
         table = key.target.model._meta.db_table
         condition = _IS_HOLDER[connection.vendor].format(key=compiler.compile(key)[0], find=find.format(table=table))
-        return condition, tuple(_any_of(group, connection) for group, _ in asked)
+        return condition, tuple(_join_tokens(group, connection) for group, _ in asked)
 
 
 def count_holders(model: type[models.Model], *groups: Sequence[str]) -> list[int]:
@@ -162,12 +162,14 @@ def count_holders(model: type[models.Model], *groups: Sequence[str]) -> list[int
     holders = _HOLDERS[connection.vendor].format(table=model._meta.db_table)
     counts = f"(SELECT count(*) FROM ({holders}) AS found)"  # noqa: S608 - nothing of it comes from outside
     with connection.cursor() as cursor:
-        cursor.execute(f"SELECT {', '.join(counts for _ in groups)}", [_any_of(group, connection) for group in groups])
+        cursor.execute(
+            f"SELECT {', '.join(counts for _ in groups)}", [_join_tokens(group, connection) for group in groups]
+        )
         return list(cursor.fetchone())
 
 
 @dataclass(frozen=True, slots=True)
-class Found(Generic[Row]):
+class SearchResult(Generic[Row]):
     """What a search found: `rows`, `most` at most, out of `total` that hold a word.
 
     Above `most` the total counts what the index holds, whether or not the queryset would have it, and `frequencies`
@@ -179,7 +181,9 @@ class Found(Generic[Row]):
     frequencies: dict[str, int]
 
 
-def find_any(rows: models.QuerySet[models.Model, Row], wanted: Sequence[str], *, held: int, most: int) -> Found[Row]:
+def find_any(
+    rows: models.QuerySet[models.Model, Row], wanted: Sequence[str], *, held: int, most: int
+) -> SearchResult[Row]:
     """Return what a queryset yields of rows that hold any of some tokens, the best candidates if too many do.
 
     These are all that hold a rare token, and of those with nothing but common ones, by which one is as good as the
@@ -191,18 +195,18 @@ def find_any(rows: models.QuerySet[models.Model, Row], wanted: Sequence[str], *,
         held: how many rows the owner has at most; saves a count where they are few.
         most: how many are too many.
     """
-    total, frequencies = _count(rows.model, wanted) if wanted and held > most else (0, {})
+    total, frequencies = _count_rows(rows.model, wanted) if wanted and held > most else (0, {})
     if total <= most:
-        found = list(rows.filter(HoldsAny(wanted)))
-        return Found(found, len(found), {})
-    rare = _rarest(frequencies, most)
+        found = list(rows.filter(ContainsAny(wanted)))
+        return SearchResult(found, len(found), {})
+    rare = _choose_rarest(frequencies, most)
     common = [token for token in wanted if token not in rare]
     # One look-up of both: SQLite would answer an OR of two by reading all of the owner's rows.
     newest = most - sum(frequencies[token] for token in rare)
-    return Found(list(rows.filter(HoldsAny(common, newest=newest, always=rare))), total, frequencies)
+    return SearchResult(list(rows.filter(ContainsAny(common, newest=newest, always=rare))), total, frequencies)
 
 
-def _count(model: type[models.Model], wanted: Sequence[str]) -> tuple[int, dict[str, int]]:
+def _count_rows(model: type[models.Model], wanted: Sequence[str]) -> tuple[int, dict[str, int]]:
     """Return how many rows in the index hold any of the tokens, and how many hold each."""
     if len(wanted) == 1:
         (total,) = count_holders(model, wanted)
@@ -211,7 +215,7 @@ def _count(model: type[models.Model], wanted: Sequence[str]) -> tuple[int, dict[
     return total, dict(zip(wanted, each, strict=True))
 
 
-def _rarest(frequencies: Mapping[str, int], most: int) -> list[str]:
+def _choose_rarest(frequencies: Mapping[str, int], most: int) -> list[str]:
     """Return the rarest tokens whose holders are at most `most` together."""
     chosen, room = [], most
     for token in sorted(frequencies, key=lambda token: (frequencies[token], token)):
@@ -222,7 +226,7 @@ def _rarest(frequencies: Mapping[str, int], most: int) -> list[str]:
     return chosen
 
 
-def _any_of(wanted: Sequence[str], using: BaseDatabaseWrapper) -> str:
+def _join_tokens(wanted: Sequence[str], using: BaseDatabaseWrapper) -> str:
     # Tokens are letters of the lower case alone, so they need no quotes and none of them is an operator.
     return _OR[using.vendor].join(wanted)
 

@@ -1,6 +1,6 @@
 """Finding rows by the words in them.
 
-`has_words` filters a list by substrings. The rest is full text with the same answers on every database: texts are cut
+`build_word_filter` filters a list by substrings. The rest is full-text search, equal on every database: texts are cut
 into terms here, the database only looks up which rows hold one (`search_index.py`), and the ranking is ours.
 """
 
@@ -98,7 +98,7 @@ _MASK: Final = _Mask(
 )
 
 
-def has_words(query: str, *columns: str) -> Q:
+def build_word_filter(query: str, *columns: str) -> Q:
     """Return the condition that each word of `query` stands, as a substring, in one of the columns.
 
     The columns hold normal forms (`NormalFormField`) or lower-case slugs, so the comparison is without case in any
@@ -121,15 +121,15 @@ def iter_terms(text: str) -> Iterator[Term]:
     for token in _TOKEN.finditer(text.translate(_MASK)):
         start, end = token.span()
         if token.lastgroup == "run":
-            yield from _pairs(text[start:end], start)
+            yield from _iter_pairs(text[start:end], start)
         elif token.lastgroup == "symbol":
             yield Term(start, end, text[start])
         else:
-            for term, is_stop_word in _forms(text[start:end]):
+            for term, is_stop_word in _list_forms(text[start:end]):
                 yield Term(start, end, term, is_stop_word)
 
 
-def _pairs(run: str, start: int) -> Iterator[Term]:
+def _iter_pairs(run: str, start: int) -> Iterator[Term]:
     """Yield the characters, each with its marks, and the pairs of an unspaced run that begins at `start`."""
     folded = unicodedata.normalize("NFKC", run).casefold()
     # Folding half-width letters joins some: then no character of the text is known, and the whole run stands for each.
@@ -144,12 +144,12 @@ def _pairs(run: str, start: int) -> Iterator[Term]:
 
 
 @lru_cache(maxsize=20_000)
-def _forms(word: str) -> tuple[tuple[str, bool], ...]:
+def _list_forms(word: str) -> tuple[tuple[str, bool], ...]:
     """Return the terms of a written word, each with whether it is a stop word."""
-    return tuple((_stem(form), form in STOP_WORDS) for form in _folded(word))
+    return tuple((_stem_word(form), form in STOP_WORDS) for form in _fold_word(word))
 
 
-def _folded(word: str) -> list[str]:
+def _fold_word(word: str) -> list[str]:
     """Return the folded forms of a written word: one, unless folding takes it apart, as with a vulgar fraction."""
     plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", word.translate(_MASK)).casefold())
     plain = unicodedata.normalize("NFKC", _OPTIONAL_MARKS.sub("", plain))
@@ -162,7 +162,7 @@ def _is_mark(char: str) -> bool:
     return unicodedata.category(char) in {"Mn", "Mc"}
 
 
-def _stem(word: str) -> str:
+def _stem_word(word: str) -> str:
     return porter_stem(word) if _ENGLISH.fullmatch(word) else word
 
 
@@ -174,12 +174,12 @@ def porter_stem(word: str) -> str:
     return str(porter_stemmer.PorterStemmer().stemWord(word))
 
 
-def terms(text: str) -> list[str]:
+def list_terms(text: str) -> list[str]:
     """Return the terms of a text, as often as they stand in it."""
     return [term.text for term in iter_terms(text)]
 
 
-def query_terms(query: str) -> list[str]:
+def list_query_terms(query: str) -> list[str]:
     """Return the distinct terms to look for, in the order of the query, at most MAX_TERMS; of a blank query none.
 
     Stop words only if there is nothing else; of a run of an unspaced script the pairs alone, which say more.
@@ -206,31 +206,31 @@ def iter_ranges(text: str, wanted: Iterable[str]) -> Iterator[tuple[int, int]]:
         yield open_range
 
 
-def tokens(found: Iterable[str], owner: int) -> list[str]:
+def build_tokens(found: Iterable[str], owner: int) -> list[str]:
     """Return what the index holds of some terms of one owner: digests of 12 letters each, which differ between owners.
 
     So a query cannot meet a row of somebody else, no word outlives its row in the pages of an index, which databases
     clean late or never, and every script is the same plain letters to their parsers.
     """
-    return [_digest(f"{owner} {term}") for term in found]
+    return [_hash_term(f"{owner} {term}") for term in found]
 
 
-def _digest(text: str) -> str:
+def _hash_term(text: str) -> str:
     return blake2b(text.encode(), digest_size=_DIGEST_SIZE).hexdigest().translate(_TO_LETTERS)
 
 
-def index_text(text: str, owner: int) -> str:
+def build_index_text(text: str, owner: int) -> str:
     """Return the text that is indexed for a text of an owner: the tokens of its terms, joined by spaces."""
-    return " ".join(tokens(terms(text), owner))
+    return " ".join(build_tokens(list_terms(text), owner))
 
 
-def bm25(
+def score_bm25(
     indexed: Mapping[Key, str], wanted: Sequence[str], *, total: int, frequencies: Mapping[str, int] | None = None
 ) -> dict[Key, float]:
     """Return the BM25 score of each indexed text that holds one of the wanted tokens; higher is better.
 
     Args:
-        indexed: by any key, the `index_text` of each row that may match.
+        indexed: by any key, the `build_index_text` of each row that may match.
         wanted: `tokens` of the query, distinct.
         total: how many rows there are, matching or not.
         frequencies: in how many rows each token stands; by default in as many as are given.
@@ -248,7 +248,7 @@ def bm25(
     return scores
 
 
-def blend(
+def blend_scores(
     words: Mapping[Key, float], near: Mapping[Key, float], *, only: Iterable[Key] | None = None
 ) -> dict[Key, float]:
     """Return one score for each key of either list: the weighed sum of its z-scores among all of them.

@@ -44,7 +44,7 @@ def add_user_argument(parser: CommandParser) -> None:
     parser.add_argument("--user", required=True, metavar="EMAIL", help="whose data the command works on")
 
 
-def user_by_email(email: str) -> AbstractBaseUser:
+def get_user_by_email(email: str) -> AbstractBaseUser:
     """Return the user of an address. Raises CommandError when there is none."""
     user = get_user_model()._default_manager.filter(email=email.lower()).first()
     if user is None:
@@ -52,7 +52,7 @@ def user_by_email(email: str) -> AbstractBaseUser:
     return user
 
 
-def json_object(text: str) -> str:
+def check_json_object(text: str) -> str:
     """Check, as an argparse type, that an argument is a JSON object; return it as it was."""
     try:
         value = json.loads(text)

@@ -36,12 +36,12 @@ class JobRun:
     has_failed: bool
 
 
-def all_jobs() -> list[Job]:
+def list_jobs() -> list[Job]:
     """Return the jobs of all apps; the settings name them, since no app knows all the others."""
     return [job for path in settings.JOBS for job in import_string(path)]
 
 
-def clock_from(now: datetime) -> Callable[[], datetime]:
+def start_clock(now: datetime) -> Callable[[], datetime]:
     """Return a clock that goes on from `now`: leases are renewed while models answer."""
     began = time.monotonic()
     return lambda: now + timedelta(seconds=time.monotonic() - began)

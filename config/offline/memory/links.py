@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from config.lib.text import normal_form, slug
+from config.lib.text import make_slug, normal_form
 from config.offline.facts import Known, best_matches, is_uuid
 from config.offline.reading.sentences import LONGEST_REQUEST, sentences, straight, strip_lead_in
 from config.offline.reading.statements import topic_of
@@ -64,7 +64,7 @@ def _link(plain: str, known: Sequence[Known]) -> Link | None:
     if asked := _LINK.match(plain):
         rest, relation = asked["rest"], "relates_to"
         if named := _AS.search(rest):
-            rest, relation = rest[: named.start()], slug(named["relation"], max_length=40).replace("-", "_")
+            rest, relation = rest[: named.start()], make_slug(named["relation"], max_length=40).replace("-", "_")
         return _best_split(rest, list(_BETWEEN.finditer(rest)), known, relation)
     verbs = list(_VERB.finditer(plain))
     if not verbs:

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from config.lib.text import one_line, slug
+from config.lib.text import make_slug, one_line
 from config.offline.reading.patterns import CLAUSE, NOT_LASTING, QUOTED, SUPPOSITION
 from config.offline.reading.sentences import LONGEST_REQUEST, is_question, sentences, strip_preface
 
@@ -65,4 +65,4 @@ def _place(clause: str) -> dict[str, str] | None:
         return None  # "my office is too loud"
     kind = _SAME_PLACE.get(kind, kind)
     told = one_line(_AT.sub("", notes))[:MAX_NOTES]
-    return {"place_id": slug(kind, max_length=60), "place_name": kind[:1].upper() + kind[1:], "notes": told}
+    return {"place_id": make_slug(kind, max_length=60), "place_name": kind[:1].upper() + kind[1:], "notes": told}

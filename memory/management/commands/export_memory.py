@@ -4,7 +4,7 @@ from django.core.management.base import CommandParser
 from django.utils import timezone
 
 from config.lib.owned import owned
-from config.lib.work.commands import KeelCommand, add_user_argument, user_by_email
+from config.lib.work.commands import KeelCommand, add_user_argument, get_user_by_email
 from memory.facts.exchange import export_document
 
 
@@ -16,6 +16,6 @@ class Command(KeelCommand):
 
     def run(self, *, user: str, **options: Any) -> None:
         """Print the document; `--json` changes nothing."""
-        with owned(user_by_email(user)):
+        with owned(get_user_by_email(user)):
             text = export_document(now=timezone.now())
         self.stdout.write(text, ending="")

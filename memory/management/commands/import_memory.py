@@ -6,7 +6,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
 from config.lib.owned import owned_tx
-from config.lib.work.commands import KeelCommand, add_user_argument, user_by_email
+from config.lib.work.commands import KeelCommand, add_user_argument, get_user_by_email
 from memory.facts.exchange import import_document, import_list
 
 
@@ -21,7 +21,7 @@ class Command(KeelCommand):
     def run(self, *, user: str, file: str, is_list: bool, **options: Any) -> None:
         """Import the file and print the counts."""
         text = _read_file(file)
-        with owned_tx(user_by_email(user)):
+        with owned_tx(get_user_by_email(user)):
             done = (import_list if is_list else import_document)(text=text, now=timezone.now())
         for line in done.refused:
             self.say(f"Left out: {line}", refused=line)

@@ -4,7 +4,7 @@ from typing import Any
 from django.core.management.base import CommandParser
 from django.utils import timezone
 
-from config.lib.work.commands import KeelCommand, add_user_argument, user_by_email
+from config.lib.work.commands import KeelCommand, add_user_argument, get_user_by_email
 from memory.recall.search import MAX_RECALLED, RecalledFact, recall_for_user
 
 
@@ -19,7 +19,7 @@ class Command(KeelCommand):
         parser.add_argument("query", metavar="QUERY", nargs="+", help="any of its words counts")
 
     def run(self, *, user: str, limit: int, query: list[str], **options: Any) -> None:
-        found = recall_for_user(user_by_email(user).pk, query=" ".join(query), limit=limit, now=timezone.now())
+        found = recall_for_user(get_user_by_email(user).pk, query=" ".join(query), limit=limit, now=timezone.now())
         for row in found.rows:
             self._print_fact(row)
         if not self.is_json:

@@ -9,7 +9,7 @@ from django.http import Http404, HttpResponse, QueryDict
 from django.template.response import TemplateResponse
 from django.urls import reverse
 
-from config.lib.paging import ways_on
+from config.lib.paging import build_page_links
 from memory.facts.history import list_history
 from memory.facts.queries import count_facts, find_last_version, list_facts, list_shown_facts, list_topics
 from memory.facts.versions import FactWrite
@@ -81,7 +81,7 @@ def build_listing(
             "trash": shelf("trash"),
             "clear": home + filters.query_string(**dict.fromkeys(filters.NARROWING), page=None),
             "select": here + ("&" if "?" in here else "?") + "select=all",
-            **ways_on(page, lambda number: home + filters.query_string(page=number)),
+            **build_page_links(page, lambda number: home + filters.query_string(page=number)),
         },
     }
 

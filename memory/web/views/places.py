@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from django.views.decorators.vary import vary_on_headers
 
 from config.lib.errors import DomainError
-from config.lib.text import one_line, slug
+from config.lib.text import make_slug, one_line
 from config.lib.web import owned_view
 from memory.facts.places import add_place, find_place, find_place_event, list_places, remove_place
 from memory.facts.versions import FactNotFound
@@ -46,7 +46,9 @@ def show_places(request: PageRequest) -> HttpResponse:
         place = find_place(editing) if editing else None
         return _show_page(request, event=event, edit_form=PlaceForm.for_place(place) if place else None)
     form = PlaceForm(request.POST)
-    return _save_place(request, form, key=slug(request.POST.get("name", ""), max_length=MAX_PLACE_ID), add_form=form)
+    return _save_place(
+        request, form, key=make_slug(request.POST.get("name", ""), max_length=MAX_PLACE_ID), add_form=form
+    )
 
 
 @require_POST

@@ -19,7 +19,7 @@ from django_htmx.middleware import HtmxDetails
 
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
-from config.lib.web import AuthedRequest, safe_next
+from config.lib.web import AuthedRequest, get_safe_next
 from memory.facts.queries import find_event
 from memory.models import EventKind, MemoryEvent
 from memory.web.queries import Batch, find_batch, get_surroundings
@@ -83,7 +83,7 @@ def get_page_frame(tab: str) -> dict[str, Any]:
 
 def get_source_address(request: PageRequest) -> str:
     """Return the local address of the requesting page, or an empty text."""
-    return (request.htmx.current_url_abs_path or "") if request.htmx else safe_next(request, "")
+    return (request.htmx.current_url_abs_path or "") if request.htmx else get_safe_next(request, "")
 
 
 def parse_source_query(request: PageRequest) -> QueryDict:
@@ -93,7 +93,7 @@ def parse_source_query(request: PageRequest) -> QueryDict:
 
 def redirect_back(request: PageRequest, default: str, **said: UUID | str | None) -> HttpResponse:
     """Redirect to the form's page, with an undo line if there is one."""
-    back = urlsplit(safe_next(request, default))
+    back = urlsplit(get_safe_next(request, default))
     query = QueryDict(back.query, mutable=True)
     for name in ("event", "batch", "decided", "select"):
         query.pop(name, None)

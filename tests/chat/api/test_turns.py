@@ -17,7 +17,7 @@ from chat.turns import live
 from chat.turns.accept import MAX_MESSAGE_BYTES
 from chat.turns.events import MessageAccepted, Noticed, ToolFinished, ToolStarted
 from config.lib.owned import owned_tx
-from config.lib.threads import in_thread
+from config.lib.threads import run_in_thread
 from tests.chat.asking import headers_of, open_exchange, post
 from tests.chat.conftest import new_talk
 from tests.chat.tabs import open_tab, signed_in
@@ -50,11 +50,11 @@ def rows(user, model):
 
 
 async def conversations_of(user):
-    return await in_thread(rows, user, Conversation)
+    return await run_in_thread(rows, user, Conversation)
 
 
 async def messages_of(user):
-    return await in_thread(rows, user, Message)
+    return await run_in_thread(rows, user, Message)
 
 
 def said(text="Hello", **more):
@@ -159,7 +159,7 @@ async def test_memory_and_tools_come_as_values(model, me, trader):
 
 
 async def test_card_comes_with_its_lines_and_the_page_it_is_confirmed_on(me, talk, trader):
-    card = await in_thread(_answered_with_card, trader, talk)
+    card = await run_in_thread(_answered_with_card, trader, talk)
 
     answer = await post(me, said(conversationId=str(talk.conversation_id), client_id=CLIENT_ID))
 
@@ -251,7 +251,7 @@ async def test_server_without_a_loop_sends_the_whole_at_the_end(model, trader):
         response = signed_in(trader).post("/api/chat/", said(), content_type="application/json")
         return response.status_code, b"".join(response).decode()
 
-    status, text = await in_thread(ask)
+    status, text = await run_in_thread(ask)
 
     assert (status, text.count("event: done")) == (200, 1)
     assert (await messages_of(trader))[-1].content == "All at once."
@@ -341,7 +341,7 @@ async def test_resend_after_the_end_returns_what_was_answered(model, me, trader)
 
 
 async def test_client_id_is_ones_own(model, me, stranger, trader):
-    theirs = await in_thread(new_talk, stranger)
+    theirs = await run_in_thread(new_talk, stranger)
     await theirs.say("Hello", client_id=UUID(CLIENT_ID))
     model.say("Mine.")
 
@@ -354,17 +354,17 @@ async def test_client_id_is_ones_own(model, me, stranger, trader):
 async def test_reply_that_another_process_writes_is_read_along(me, talk, monkeypatch):
     monkeypatch.setattr(streams, "POLL_SECONDS", 0.01)
     start = await talk.say("Hello", client_id=UUID(CLIENT_ID))
-    await in_thread(_write, talk, start.reply_id, parts=_texts("Half"))
+    await run_in_thread(_write, talk, start.reply_id, parts=_texts("Half"))
 
     async with open_exchange(me, said(client_id=CLIENT_ID)) as exchange:
         assert (await exchange.until("text")).content == {"text": "Half"}
         tool = {"kind": "tool", "step": 0, "call_id": "c", "name": "get_recent_news", "arguments": "{}"}
         running = {**tool, "status": "running", "result": None}
-        await in_thread(_write, talk, start.reply_id, parts=[*_texts("Half and half"), running])
+        await run_in_thread(_write, talk, start.reply_id, parts=[*_texts("Half and half"), running])
         await exchange.until("tool_started")
         parts = [*_texts("Half and half"), {**tool, "status": "done", "result": {}}, *_texts("Done.")]
         ended = {"status": MessageStatus.COMPLETE, "content": "Half and half\n\nDone.", "usage": {"prompt_tokens": 1}}
-        await in_thread(_write, talk, start.reply_id, parts=parts, **ended)
+        await run_in_thread(_write, talk, start.reply_id, parts=parts, **ended)
         await exchange.end()
 
     assert exchange.names == ["accepted", "text", "tool_started", "tool_finished", "text", "done"]
@@ -387,7 +387,7 @@ def _write(talk, reply_id, **columns):
 
 async def test_reply_whose_process_died_is_ended(me, talk):
     start = await talk.say("Hello", client_id=UUID(CLIENT_ID))
-    await in_thread(_kill, talk, start.reply_id)
+    await run_in_thread(_kill, talk, start.reply_id)
 
     answer = await post(me, said(client_id=CLIENT_ID, conversationId=str(talk.conversation_id)))
 
@@ -408,7 +408,7 @@ async def test_reply_that_dies_while_it_is_followed_is_ended(me, talk, monkeypat
 
     async with open_exchange(me, said(client_id=CLIENT_ID)) as exchange:
         await exchange.until("accepted")
-        await in_thread(_kill, talk, start.reply_id)
+        await run_in_thread(_kill, talk, start.reply_id)
         await exchange.end()
 
     assert exchange.names == ["accepted", "text", "failed"]
@@ -420,7 +420,7 @@ async def test_reply_that_is_deleted_while_it_is_followed_ends_the_stream(me, ta
 
     async with open_exchange(me, said(client_id=CLIENT_ID)) as exchange:
         await exchange.until("accepted")
-        await in_thread(_delete, talk)
+        await run_in_thread(_delete, talk)
         await exchange.end()
 
     assert exchange.events[-1].content == {"text": streams.GONE, "may_retry": False}
@@ -440,7 +440,7 @@ async def test_stream_lives_through_a_database_that_does_not_answer(me, talk, ou
         outage.begin("agent_messages")
         await until(lambda: outage.hits > 2)
         outage.end()
-        await in_thread(_write, talk, start.reply_id, status=MessageStatus.COMPLETE, parts=_texts("Here."))
+        await run_in_thread(_write, talk, start.reply_id, status=MessageStatus.COMPLETE, parts=_texts("Here."))
         await exchange.end()
 
     assert exchange.names == ["accepted", "text", "done"]
@@ -492,7 +492,7 @@ async def test_unauthenticated_request_is_401_and_no_conversation_is_read(talk, 
 
 
 async def test_token_needs_the_scope_to_write_and_no_csrf_token(model, trader):
-    reading, writing = await in_thread(
+    reading, writing = await run_in_thread(
         as_owner, trader, lambda: [create_token(name=s, scope=s, now=timezone.now())[1] for s in ("read", "write")]
     )
     model.say("Hello, bot.")
@@ -512,7 +512,7 @@ async def test_session_needs_a_csrf_token(me, trader):
 
 
 async def test_foreign_and_unknown_conversations_get_the_same_404(me, stranger):
-    theirs = await in_thread(new_talk, stranger)
+    theirs = await run_in_thread(new_talk, stranger)
 
     foreign, unknown = [await post(me, said(conversationId=str(key))) for key in (theirs.conversation_id, uuid4())]
 
@@ -617,7 +617,7 @@ async def test_message_in_the_trash_is_refused_as_the_socket_does(me, talk):
         with owned_tx(talk.user_id):
             Conversation.objects.update(trashed_at=timezone.now())
 
-    await in_thread(trash)
+    await run_in_thread(trash)
 
     refused = await post(me, said(conversationId=str(talk.conversation_id)))
 

@@ -15,7 +15,7 @@ from chat.turns.accept import accept_message, retry_reply
 from chat.turns.replies import finish_reply
 from chat.web import consumers
 from config.lib.owned import owned, owned_tx
-from config.lib.threads import in_thread
+from config.lib.threads import run_in_thread
 from memory.facts.services import delete_fact, supersede_fact
 from tests.chat.closings import as_user, make_chat
 from tests.chat.tabs import open_tab, signed_in
@@ -102,12 +102,12 @@ async def left_at(talk):
         with owned_tx(talk.user_id):
             return Conversation.objects.get(pk=talk.conversation_id).left_at
 
-    return await in_thread(read)
+    return await run_in_thread(read)
 
 
 @LIVE
 async def test_socket_takes_back_that_the_page_was_left_and_notes_it_when_it_closes(ann, talk):
-    await in_thread(_leave, talk)
+    await run_in_thread(_leave, talk)
     async with open_tab(ann, talk.conversation_id) as tab:
         await tab.next()
         assert await left_at(talk) > timezone.now() + LEFT_AFTER

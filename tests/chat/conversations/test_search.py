@@ -9,9 +9,9 @@ from chat.conversations.services import start_conversation
 from chat.models import Message, MessageStatus
 from chat.turns.accept import accept_message, retry_reply
 from chat.turns.replies import finish_reply, save_progress
-from config.lib.llm.vectors import STATIC, cosines
+from config.lib.llm.vectors import STATIC, compute_cosines
 from config.lib.owned import ScopeError, owned_tx, system_tx
-from config.lib.search.terms import blend, bm25, index_text, query_terms, tokens
+from config.lib.search.terms import blend_scores, build_index_text, build_tokens, list_query_terms, score_bm25
 from tests.factories.chat import ConversationFactory, MessageFactory, ReplyFactory
 from tests.factories.memory import JUNE, MAY
 from tests.owners import as_owner
@@ -198,7 +198,9 @@ def test_a_reply_that_the_sweep_ends_is_indexed_for_its_owner(trader):
 
     with owned_tx(trader):
         assert found("lighthouse") == [accepted.reply.pk]
-        assert Message.objects.get(pk=accepted.reply.pk).search_terms == index_text("At the lighthouse", trader.pk)
+        assert Message.objects.get(pk=accepted.reply.pk).search_terms == build_index_text(
+            "At the lighthouse", trader.pk
+        )
 
 
 def test_a_replaced_reply_is_not_found(accepted):
@@ -238,7 +240,7 @@ LONG = "word " * 100
     ids=["short", "middle", "start", "lines", "no spaces", "long words", "longer than a snippet", "none"],
 )
 def test_snippet_is_one_line_around_the_first_word(content, query, marked):
-    snippet, ranges = snippet_of(content, query_terms(query))
+    snippet, ranges = snippet_of(content, list_query_terms(query))
 
     assert [snippet[start:end] for start, end in ranges] == marked
     assert len(snippet) <= SNIPPET + 2
@@ -254,14 +256,14 @@ def test_snippet_says_what_was_left_out():
 
 def test_search_finds_at_least_what_words_the_turns_around_and_vectors_find_together(as_trader):
     talk = dialogue(fillers=300)  # as in the benchmark
-    indexed = {at: index_text(turn, as_trader.pk) for at, turn in enumerate(talk.turns)}
+    indexed = {at: build_index_text(turn, as_trader.pk) for at, turn in enumerate(talk.turns)}
     around = {at: " ".join(indexed[near] for near in (at, at - 1, at + 1) if near in indexed) for at in indexed}
     passages = [" ".join(talk.turns[max(0, at - 1) : at + 1]) for at in indexed]
     said = {Turn(UUID(int=1), at + 1): Said(turn, indexed[at]) for at, turn in enumerate(talk.turns)}
 
     def of_reference(query):
-        words = bm25(around, tokens(query_terms(query), as_trader.pk), total=len(indexed))
-        return blend(words, dict(enumerate(cosines(query, passages, model=STATIC))))
+        words = score_bm25(around, build_tokens(list_query_terms(query), as_trader.pk), total=len(indexed))
+        return blend_scores(words, dict(enumerate(compute_cosines(query, passages, model=STATIC))))
 
     def of_search(query):
         ranks = rank_turns(query, said, by_title={}, total=len(said), frequencies={})

@@ -14,7 +14,7 @@ from chat.turns.accept import edit_message
 from chat.turns.events import MessageAccepted
 from chat.turns.turn import Control, tidy_up
 from config.lib.owned import owned_tx
-from config.lib.threads import in_thread
+from config.lib.threads import run_in_thread
 from tests.chat.tabs import open_tab, signed_in
 from tests.chat.talk import answer, until
 from tests.factories.chat import MessageFactory, ReplyFactory
@@ -38,7 +38,7 @@ def owned_by(talk, work):
         with owned_tx(talk.user_id):
             return work()
 
-    return in_thread(inside)
+    return run_in_thread(inside)
 
 
 async def fill(talk, exchanges, *, untrusted_at=None):
@@ -181,7 +181,7 @@ async def test_page_is_told_when_a_chat_was_summarised(model, trader, talk):
     await fill(talk, 12)
     model.say("Two hundred.")
     model.say("Summary.")
-    async with open_tab(await in_thread(signed_in, trader), talk.conversation_id) as tab:
+    async with open_tab(await run_in_thread(signed_in, trader), talk.conversation_id) as tab:
         await tab.say("And now?")
         await tab.until("done")
 

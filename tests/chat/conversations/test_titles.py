@@ -8,7 +8,7 @@ from chat.conversations.titles import clean_title, write_title
 from chat.models import Conversation, UsageDay
 from chat.prompt.texts import TITLE_TASK
 from config.lib.owned import owned_tx
-from config.lib.threads import in_thread
+from config.lib.threads import run_in_thread
 from tests.chat.tabs import open_tab, signed_in
 from tests.chat.talk import until
 from tests.fakes import Gate
@@ -38,7 +38,7 @@ async def test_first_exchange_gives_the_chat_a_title(model, talk):
 
     assert await write(talk) == "BTC position size"
 
-    assert await in_thread(titled, talk) == ("BTC position size", True)
+    assert await run_in_thread(titled, talk) == ("BTC position size", True)
     task, exchange = (message["content"] for message in model.requests[-1]["messages"])
     assert task == TITLE_TASK
     assert exchange == (
@@ -65,10 +65,10 @@ async def test_name_that_the_user_gave_stays(model, talk):
         with owned_tx(talk.user_id):
             rename_conversation(conversation_id=talk.conversation_id, title="Mine")
 
-    await in_thread(rename)
+    await run_in_thread(rename)
 
     assert await write(talk) is None
-    assert await in_thread(titled, talk) == ("Mine", True)
+    assert await run_in_thread(titled, talk) == ("Mine", True)
 
 
 async def test_name_that_the_user_gives_meanwhile_wins(model, talk):
@@ -83,11 +83,11 @@ async def test_name_that_the_user_gives_meanwhile_wins(model, talk):
 
     writing = asyncio.create_task(write(talk))
     await until(gate.reached.is_set)
-    await in_thread(rename)
+    await run_in_thread(rename)
     gate.open()
 
     assert await writing is None
-    assert await in_thread(titled, talk) == ("Mine", True)
+    assert await run_in_thread(titled, talk) == ("Mine", True)
 
 
 async def test_model_that_cannot_be_reached_leaves_the_first_words(model, talk):
@@ -96,7 +96,7 @@ async def test_model_that_cannot_be_reached_leaves_the_first_words(model, talk):
     model.say(RuntimeError("down"))
 
     assert await write(talk) is None
-    assert await in_thread(titled, talk) == ("first question", False)
+    assert await run_in_thread(titled, talk) == ("first question", False)
 
 
 async def test_answer_that_is_no_title_leaves_the_first_words_for_good(model, talk):
@@ -105,7 +105,7 @@ async def test_answer_that_is_no_title_leaves_the_first_words_for_good(model, ta
     model.say("I cannot write a title for this chat because I was not given enough of it to work with.")
 
     assert await write(talk) is None
-    assert await in_thread(titled, talk) == ("first question", True)
+    assert await run_in_thread(titled, talk) == ("first question", True)
 
 
 async def test_chat_without_an_answer_has_nothing_to_name(model, talk):
@@ -121,17 +121,17 @@ async def test_what_a_title_costs_is_counted(model, talk):
         with owned_tx(talk.user_id):
             return UsageDay.objects.get().prompt_tokens
 
-    before = await in_thread(prompt_tokens)
+    before = await run_in_thread(prompt_tokens)
     model.say("First question")
     await write(talk)
 
-    assert await in_thread(prompt_tokens) == before + 10
+    assert await run_in_thread(prompt_tokens) == before + 10
 
 
 async def test_open_page_hears_of_the_title(model, trader, talk):
     model.say("One.")
     model.say("A better title")
-    async with open_tab(await in_thread(signed_in, trader), talk.conversation_id) as tab:
+    async with open_tab(await run_in_thread(signed_in, trader), talk.conversation_id) as tab:
         await tab.say("What is a good size for a trade of mine in BTC?")
         assert (await tab.until("title"))["title"] == "What is a good size for…"
 

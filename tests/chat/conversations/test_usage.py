@@ -14,7 +14,7 @@ from chat.turns.accept import accept_message
 from chat.turns.replies import finish_reply, interrupt_dead_turns
 from config.lib.llm.door import Usage
 from config.lib.owned import owned_tx
-from config.lib.threads import in_thread
+from config.lib.threads import run_in_thread
 from tests.chat.talk import answer
 from tests.factories.chat import ConversationFactory
 from tests.factories.memory import JUNE
@@ -170,4 +170,4 @@ async def read_days(talk):
         with owned_tx(talk.user_id):
             return list_days(5)
 
-    return await in_thread(read)
+    return await run_in_thread(read)

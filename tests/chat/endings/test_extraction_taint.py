@@ -16,7 +16,7 @@ from chat.endings.closing import Outcome
 from chat.models import Conversation, MemorySnapshot, Message
 from config.lib.llm import door
 from config.lib.owned import owned, owned_tx
-from config.lib.threads import in_thread
+from config.lib.threads import run_in_thread
 from memory.facts.queries import get_next_block
 from memory.facts.services import forget_fact, render_coach_block, supersede_fact
 from memory.learning.answers import MAX_FACTS
@@ -142,7 +142,7 @@ async def test_what_a_tool_brought_in_is_not_learned_when_the_chat_ends(model, t
         chat = as_user(trader, lambda: Conversation.objects.get(pk=talk.conversation_id))
         return close(chat, trader).learned, believed(trader), blocks(trader), rows(trader, MemoryProposal)
 
-    learned, facts, block, proposals = await in_thread(end)
+    learned, facts, block, proposals = await run_in_thread(end)
     assert (learned.saved, learned.proposed) == (1, 1)
     assert facts == [LEARNED_BTC]
     assert "50x" not in block

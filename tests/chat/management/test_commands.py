@@ -293,7 +293,7 @@ def test_run_jobs_once_runs_every_job(monkeypatch):
     printed = run("run_jobs", "--once")
 
     assert "sweep_dead_turns: 0 replies marked as interrupted" in printed
-    assert [line["failed"] for line in lines_of("run_jobs", "--once")] == [False] * len(run_jobs.all_jobs())
+    assert [line["failed"] for line in lines_of("run_jobs", "--once")] == [False] * len(run_jobs.list_jobs())
 
 
 def test_run_jobs_goes_round_until_it_is_stopped(monkeypatch):
@@ -307,7 +307,7 @@ def test_run_jobs_goes_round_until_it_is_stopped(monkeypatch):
         return "done"
 
     jobs = [Job("quick", run_jobs.timezone.timedelta(microseconds=1), job)]
-    monkeypatch.setattr(run_jobs, "all_jobs", lambda: jobs)
+    monkeypatch.setattr(run_jobs, "list_jobs", lambda: jobs)
     monkeypatch.setattr(run_jobs, "TICK_SECONDS", 0.01)
     reports = []
 
@@ -339,7 +339,7 @@ def test_lane_that_breaks_begins_anew_and_slow_lane_holds_up_no_other(monkeypatc
 
     often = run_jobs.timezone.timedelta(microseconds=1)
     jobs = [Job("slow", often, slow, lane="slow"), Job("quick", often, quick)]
-    monkeypatch.setattr(run_jobs, "all_jobs", lambda: jobs)
+    monkeypatch.setattr(run_jobs, "list_jobs", lambda: jobs)
     monkeypatch.setattr(run_jobs, "RESTART_SECONDS", 0.01)
 
     run_jobs.work_until(stopped, report)

@@ -14,7 +14,7 @@ from chat.prompt.receipts import find_receipt, prompt_of, rebuild
 from chat.prompt.texts import SEPARATOR
 from chat.turns.accept import accept_message, edit_message
 from config.lib.owned import owned_tx
-from config.lib.threads import in_thread
+from config.lib.threads import run_in_thread
 from memory.facts.services import delete_fact
 from tests.chat.talk import Talk, answer
 from tests.factories.chat import ConversationSummaryFactory
@@ -29,7 +29,7 @@ def read(talk, look):
         with owned_tx(talk.user_id):
             return look()
 
-    return in_thread(work)
+    return run_in_thread(work)
 
 
 def last_receipt():

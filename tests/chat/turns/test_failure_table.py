@@ -7,7 +7,7 @@ from django.urls import reverse
 from chat.models import ActionCard, CardStatus, MessageStatus
 from chat.tools.base import TOOL_FAILED
 from chat.turns import turn
-from config.lib.threads import in_thread
+from config.lib.threads import run_in_thread
 from tests.chat.tabs import open_tab
 from tests.chat.talk import answer
 from tests.factories.record import DeploymentFactory
@@ -31,7 +31,7 @@ async def test_unauthenticated_socket_is_told_and_closed(talk):
 
 
 async def test_asking_about_another_users_data_finds_nothing(model, talk, stranger):
-    theirs = await in_thread(as_owner, stranger, DeploymentFactory)
+    theirs = await run_in_thread(as_owner, stranger, DeploymentFactory)
     model.call("get_my_deployments", {"deployment_id": str(theirs.pk), "detail": "full"})
     model.say("I don't see that.")
 
@@ -51,12 +51,12 @@ async def test_draft_patch_that_fails_comes_back_and_is_tried_again(model, talk,
     refused, taken = result.tool_results
     assert [problem["field"] for problem in refused["error"]] == ["risk.max_leverage"]
     assert taken["changed"] == ["risk.max_leverage"]
-    draft = await in_thread(as_owner, trader, lambda: SkillDraft.objects.get())
+    draft = await run_in_thread(as_owner, trader, lambda: SkillDraft.objects.get())
     assert draft.payload["risk"]["max_leverage"] == 4
 
 
 async def test_cancelled_card_runs_nothing_and_the_chat_goes_on(model, talk, trader):
-    deployment = await in_thread(as_owner, trader, DeploymentFactory)
+    deployment = await run_in_thread(as_owner, trader, DeploymentFactory)
     model.call("prepare_action", {"type": "pause", "deployment_id": str(deployment.pk)})
     model.say("A card is ready.")
     model.say("As you like.")
@@ -68,9 +68,9 @@ async def test_cancelled_card_runs_nothing_and_the_chat_goes_on(model, talk, tra
         card = as_owner(trader, lambda: ActionCard.objects.get())
         return client.post(reverse("chat:cancel_card", args=[card.pk]), {"digest": card.digest}).status_code
 
-    assert await in_thread(cancel) in {200, 302}
+    assert await run_in_thread(cancel) in {200, 302}
     assert (await talk.ask("I changed my mind")).text == "As you like."
-    card, commands = await in_thread(
+    card, commands = await run_in_thread(
         as_owner, trader, lambda: (ActionCard.objects.get(), DeploymentCommand.objects.count())
     )
     assert (card.status, commands) == (CardStatus.CANCELLED, 0)
@@ -144,7 +144,8 @@ async def test_arguments_that_are_none_go_back_to_the_model(model, talk, trader,
     assert "error" in result.tool_results[0]
     assert result.last.status == "complete"
     assert (
-        await in_thread(as_owner, trader, lambda: SkillDraft.objects.exists() or ActionCard.objects.exists()) is False
+        await run_in_thread(as_owner, trader, lambda: SkillDraft.objects.exists() or ActionCard.objects.exists())
+        is False
     )
 
 

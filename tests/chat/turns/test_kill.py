@@ -25,7 +25,7 @@ from websockets.exceptions import ConnectionClosed
 from chat.models import Message, MessageStatus
 from chat.turns.replies import HEARTBEAT_LEASE, RESTARTED, interrupt_dead_turns
 from config.lib.owned import owned_tx, system_tx
-from config.lib.threads import in_thread
+from config.lib.threads import run_in_thread
 from tests.chat.conftest import new_talk
 from tests.chat.tabs import signed_in
 from tests.chat.talk import until
@@ -225,8 +225,8 @@ async def test_killed_server_loses_no_message_and_at_most_a_second_of_text(forke
             assert TEXT.startswith(reader.text)
             assert len(reply.content) >= len(reader.text_at(site.ended_at - PROMISED_SECONDS).strip())
 
-        assert await in_thread(sweep, timedelta(0)) == []  # the lease has not run out
-        assert len(await in_thread(sweep, HEARTBEAT_LEASE + timedelta(seconds=1))) == CHATS
+        assert await run_in_thread(sweep, timedelta(0)) == []  # the lease has not run out
+        assert len(await run_in_thread(sweep, HEARTBEAT_LEASE + timedelta(seconds=1))) == CHATS
         replies = [await talk.reply() for talk in talks]
         assert {(reply.status, reply.error) for reply in replies} == {(MessageStatus.INTERRUPTED, RESTARTED)}
         assert all(reply.content for reply in replies) or after < 1
@@ -239,7 +239,7 @@ async def test_server_that_is_told_to_stop_saves_all_that_was_said(forker, peopl
     clients, talks = people
     left_behind = await sync_to_async(new_talk)(await sync_to_async(TraderFactory)())
     await left_behind.say("Asked of a server that died")
-    await in_thread(age, left_behind)
+    await run_in_thread(age, left_behind)
     site = Site(forker)
     try:
         await site.wait()

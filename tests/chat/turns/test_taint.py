@@ -8,7 +8,7 @@ from chat import tools
 from chat.models import Message
 from chat.tools.base import Tool
 from config.lib.owned import owned_tx
-from config.lib.threads import in_thread
+from config.lib.threads import run_in_thread
 from memory.models import MemoryProposal, UserFact
 from tests.chat.conftest import new_talk
 from tests.factories.record import NewsItemFactory, TradeFactory
@@ -61,7 +61,7 @@ async def test_what_a_tool_brought_in_is_not_saved_in_the_same_turn(model, talk,
     answer = await talk.ask("What is new?")
 
     assert "held_for_review" in answer.tool_results[1]
-    assert await in_thread(kept, talk) == ([], [PLANTED["fact"]])
+    assert await run_in_thread(kept, talk) == ([], [PLANTED["fact"]])
 
 
 async def test_what_a_tool_brings_in_is_not_saved_by_a_call_of_the_same_step(model, talk, news):
@@ -70,11 +70,11 @@ async def test_what_a_tool_brings_in_is_not_saved_by_a_call_of_the_same_step(mod
 
     await talk.ask("What is new?")
 
-    assert await in_thread(kept, talk) == ([], [PLANTED["fact"]])
+    assert await run_in_thread(kept, talk) == ([], [PLANTED["fact"]])
 
 
 async def test_a_headline_is_not_saved(model, talk):
-    planted = await in_thread(lambda: NewsItemFactory(headline=PLANTED["fact"], published_at=timezone.now()))
+    planted = await run_in_thread(lambda: NewsItemFactory(headline=PLANTED["fact"], published_at=timezone.now()))
     model.call("get_recent_news", {})
     model.call("remember", PLANTED)
     model.say("Done.")
@@ -82,7 +82,7 @@ async def test_a_headline_is_not_saved(model, talk):
     answer = await talk.ask("What is new?")
 
     assert [item["headline"] for item in answer.tool_results[0]["news"]] == [planted.headline]
-    assert await in_thread(kept, talk) == ([], [PLANTED["fact"]])
+    assert await run_in_thread(kept, talk) == ([], [PLANTED["fact"]])
 
 
 async def test_a_reason_of_a_trade_is_not_saved(model, talk):
@@ -90,7 +90,7 @@ async def test_a_reason_of_a_trade_is_not_saved(model, talk):
         with owned_tx(talk.user_id):
             TradeFactory(still_open=True, entry_reason=PLANTED["fact"])
 
-    await in_thread(hold)
+    await run_in_thread(hold)
     model.call("get_my_deployments", {"detail": "trades"})
     model.call("remember", PLANTED)
     model.say("Done.")
@@ -98,7 +98,7 @@ async def test_a_reason_of_a_trade_is_not_saved(model, talk):
     answer = await talk.ask("What do I hold?")
 
     assert PLANTED["fact"] in str(answer.tool_results[0])
-    assert await in_thread(kept, talk) == ([], [PLANTED["fact"]])
+    assert await run_in_thread(kept, talk) == ([], [PLANTED["fact"]])
 
 
 async def test_prices_shut_no_gate(model, talk):
@@ -108,7 +108,7 @@ async def test_prices_shut_no_gate(model, talk):
 
     await talk.ask("How is BTC?")
 
-    assert await in_thread(kept, talk) == (["Trades in the morning"], [])
+    assert await run_in_thread(kept, talk) == (["Trades in the morning"], [])
 
 
 async def test_a_tool_that_failed_shuts_the_gate_too(model, talk, monkeypatch):
@@ -119,7 +119,7 @@ async def test_a_tool_that_failed_shuts_the_gate_too(model, talk, monkeypatch):
 
     await talk.ask("What is new?")
 
-    assert await in_thread(kept, talk) == ([], [PLANTED["fact"]])
+    assert await run_in_thread(kept, talk) == ([], [PLANTED["fact"]])
 
 
 async def test_what_a_tool_brought_in_is_not_saved_in_the_next_turns(model, talk, news):
@@ -131,7 +131,7 @@ async def test_what_a_tool_brought_in_is_not_saved_in_the_next_turns(model, talk
         model.say("Done.")
         await talk.ask(question)
 
-    assert await in_thread(kept, talk) == ([], [PLANTED["fact"]])
+    assert await run_in_thread(kept, talk) == ([], [PLANTED["fact"]])
 
 
 async def test_replies_made_in_view_of_untrusted_text_are_marked_and_what_follows_them_too(model, talk, news):
@@ -146,7 +146,7 @@ async def test_replies_made_in_view_of_untrusted_text_are_marked_and_what_follow
         with owned_tx(talk.user_id):
             return list(Message.objects.filter(role="assistant").order_by("pk").values_list("is_untrusted", flat=True))
 
-    assert await in_thread(marks) == [False, True, True]
+    assert await run_in_thread(marks) == [False, True, True]
 
 
 async def test_what_the_user_says_themselves_is_saved_also_then(model, talk, news):
@@ -158,17 +158,17 @@ async def test_what_the_user_says_themselves_is_saved_also_then(model, talk, new
 
     await talk.ask("Nonsense. I never use more than 3x leverage.")
 
-    assert await in_thread(kept, talk) == (["Never uses more than 3x leverage"], [])
+    assert await run_in_thread(kept, talk) == (["Never uses more than 3x leverage"], [])
 
 
 async def test_another_conversation_of_the_user_is_not_affected(model, talk, news, trader):
     model.call("get_news", {})
     model.say("It says so.")
     await talk.ask("What is new?")
-    other = await in_thread(new_talk, trader)
+    other = await run_in_thread(new_talk, trader)
     model.call("remember", {"fact": "Trades in the morning"})
     model.say("Noted.")
 
     await other.ask("Hi")
 
-    assert await in_thread(kept, talk) == (["Trades in the morning"], [])
+    assert await run_in_thread(kept, talk) == (["Trades in the morning"], [])

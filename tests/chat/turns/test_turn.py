@@ -13,7 +13,7 @@ from chat.turns.events import MemoryWritten, TextAdded, ToolFinished, ToolStarte
 from chat.turns.replies import RESTARTED
 from chat.turns.turn import Control, run_turn
 from config.lib.owned import owned_tx
-from config.lib.threads import in_thread
+from config.lib.threads import run_in_thread
 from memory.models import UserFact
 from tests.chat.talk import Talk, answer, until
 from tests.chat.tools.binding import bind_tools
@@ -182,7 +182,7 @@ async def test_tool_runs_as_the_user_and_its_result_goes_back_to_the_model(model
 
     result = await talk.ask("I never trade alts")
 
-    assert await in_thread(current_facts, talk.user_id) == ["Never trades alts"]
+    assert await run_in_thread(current_facts, talk.user_id) == ["Never trades alts"]
     assert [type(event) for event in result.events] == [
         TextAdded,
         ToolStarted,
@@ -305,7 +305,7 @@ async def test_stop_between_tool_calls_runs_no_further_one(model, talk):
             if isinstance(event, ToolFinished):
                 control.stop()
 
-    assert await in_thread(current_facts, talk.user_id) == ["Fact number 0"]
+    assert await run_in_thread(current_facts, talk.user_id) == ["Fact number 0"]
     reply = await talk.reply()
     assert [part["status"] for part in reply.parts if part["kind"] == "tool"] == ["done"]
     assert reply.status == MessageStatus.INTERRUPTED
@@ -353,7 +353,7 @@ async def test_turn_ends_with_its_row_when_the_row_was_closed_by_another(model, 
         with owned_tx(talk.user_id):
             Message.objects.filter(pk=start.reply_id).update(status=MessageStatus.INTERRUPTED)
 
-    await in_thread(close)
+    await run_in_thread(close)
 
     await asyncio.wait_for(running, 2)
     assert model.closed == 1
@@ -375,7 +375,7 @@ async def test_model_that_only_says_it_remembers_is_made_to(model, talk):
     forced = model.requests[1]
     assert forced["tool_choice"] == {"type": "function", "function": {"name": "remember"}}
     assert [tool["function"]["name"] for tool in forced["tools"]] == ["remember"]
-    assert await in_thread(current_facts, talk.user_id) == ["Never trades alts"]
+    assert await run_in_thread(current_facts, talk.user_id) == ["Never trades alts"]
 
 
 async def test_forced_call_stands_in_the_reply_for_the_next_turn(model, talk):
@@ -433,7 +433,7 @@ async def test_forced_call_that_comes_to_nothing_leaves_the_answer_as_it_is(mode
     reply = await talk.reply()
     assert (result.text, result.last.status, reply.content) == ("Sure.", "complete", "Sure.")
     assert [part["kind"] for part in reply.parts] == ["text"]
-    assert await in_thread(current_facts, talk.user_id) == []
+    assert await run_in_thread(current_facts, talk.user_id) == []
 
 
 async def test_temporary_chat_forces_nothing(model, trader):
@@ -441,7 +441,7 @@ async def test_temporary_chat_forces_nothing(model, trader):
         with owned_tx(trader):
             return Talk(trader.pk, start_conversation(is_temporary=True, now=timezone.now()).pk)
 
-    talk = await in_thread(begin)
+    talk = await run_in_thread(begin)
     model.say("This chat keeps nothing.")
 
     await talk.ask("Remember that I never trade alts.")

@@ -24,7 +24,7 @@ from chat.turns.replies import interrupt_dead_turns
 from chat.turns.turn import Control
 from config.lib.llm.door import LLMUnavailable
 from config.lib.owned import owned_tx, system_tx
-from config.lib.threads import in_thread
+from config.lib.threads import run_in_thread
 from memory.models import UserFact
 from tests.chat.talk import answer, leaves, until
 from tests.fakes import Gate
@@ -87,7 +87,7 @@ async def test_arguments_that_do_not_fit_go_back_to_the_model(model, talk, argum
     assert "error" in json.loads(model.requests[1]["messages"][-1]["content"])
     assert json.loads(model.requests[1]["messages"][-2]["tool_calls"][0]["function"]["arguments"]) is not None
     assert result.last == TurnDone("complete", result.last.usage)
-    assert await in_thread(count_facts, talk.user_id) == 0
+    assert await run_in_thread(count_facts, talk.user_id) == 0
     await assert_closed(talk, MessageStatus.COMPLETE)
 
 
@@ -134,7 +134,7 @@ async def test_calls_beyond_the_most_do_not_run(model, talk):
 
     refused = [r for r in result.tool_results if "Too many calls at once" in str(r.get("error"))]
     assert (len(result.tool_results), len(refused)) == (50, 50 - turn.MAX_CALLS_PER_STEP)
-    assert await in_thread(count_facts, talk.user_id) == turn.MAX_CALLS_PER_STEP
+    assert await run_in_thread(count_facts, talk.user_id) == turn.MAX_CALLS_PER_STEP
     answered = [m["tool_call_id"] for m in model.requests[1]["messages"] if m["role"] == "tool"]
     assert len(set(answered)) == 50
 
@@ -257,7 +257,7 @@ async def test_model_that_fails_after_a_tool_keeps_the_tool(model, talk):
     assert len(result.failures) == 1
     reply = await talk.reply()
     assert [part["kind"] for part in reply.parts] == ["text", "tool", "memory"]
-    assert await in_thread(count_facts, talk.user_id) == 1
+    assert await run_in_thread(count_facts, talk.user_id) == 1
 
 
 async def test_model_that_never_ends_is_ended_by_the_turns_time(model, talk, settings, monkeypatch):
@@ -386,7 +386,7 @@ async def test_broken_tool_leaves_nothing_half_written(model, talk, give_tool):
 
     await talk.ask()
 
-    assert await in_thread(count_facts, talk.user_id) == 0
+    assert await run_in_thread(count_facts, talk.user_id) == 0
 
 
 @pytest.fixture
@@ -560,7 +560,7 @@ async def test_text_said_after_a_sweep_that_came_too_early_is_kept(model, talk, 
         with system_tx("test"):
             return interrupt_dead_turns(now=datetime.now(UTC) + timedelta(hours=1))
 
-    assert await in_thread(sweep) == [talk.conversation_id]
+    assert await run_in_thread(sweep) == [talk.conversation_id]
     gate.open()
     await running
 

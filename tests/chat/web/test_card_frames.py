@@ -8,7 +8,7 @@ from chat.turns import live
 from chat.turns.events import CardDrawn, MessageAccepted
 from chat.web.rooms import Subscription, enter_room, leave_room
 from config.lib.owned import owned, owned_tx
-from config.lib.threads import in_thread
+from config.lib.threads import run_in_thread
 from tests.chat.tabs import signed_in
 from tests.factories.record import DeploymentFactory
 from trading.models import DeploymentCommand, Trader
@@ -46,11 +46,11 @@ async def test_turn_draws_a_card_and_does_nothing(talk, asks_to_pause, trader):
 
     reply = await talk.reply()
     [drawn] = answer.all(CardDrawn)
-    card = await in_thread(card_of, trader)
+    card = await run_in_thread(card_of, trader)
     assert drawn.part == {"kind": "card", "step": 0, "card_id": str(card.pk)}
     assert [part["kind"] for part in reply.parts] == ["tool", "card", "text"]
     assert (card.status, card.conversation_id) == ("pending", talk.conversation_id)
-    assert await in_thread(commands_of, trader) == 0
+    assert await run_in_thread(commands_of, trader) == 0
 
 
 async def test_card_comes_as_a_frame_and_stays_in_the_reply(talk, asks_to_pause, trader):
@@ -64,7 +64,7 @@ async def test_card_comes_as_a_frame_and_stays_in_the_reply(talk, asks_to_pause,
     leave_room(room, subscription)
 
     frames = [subscription.frames.get_nowait() for _ in range(subscription.frames.qsize())]
-    card = await in_thread(card_of, trader)
+    card = await run_in_thread(card_of, trader)
     [frame] = [frame for frame in frames if frame["type"] == "card"]
     assert frame.keys() == {"type", "seq", "reply_id", "card_id", "html"}
     assert (frame["reply_id"], frame["card_id"]) == (str(start.reply_id), str(card.pk))
@@ -78,11 +78,11 @@ async def test_card_comes_as_a_frame_and_stays_in_the_reply(talk, asks_to_pause,
 
 async def test_card_of_a_turn_is_confirmed_by_a_click(talk, asks_to_pause, trader):
     await talk.ask("Pause it")
-    card = await in_thread(card_of, trader)
+    card = await run_in_thread(card_of, trader)
 
     def click() -> int:
         url = reverse("chat:confirm_card", args=[card.pk])
         return signed_in(trader).post(url, {"digest": card.digest}).status_code
 
-    assert await in_thread(click) == 302
-    assert await in_thread(commands_of, trader) == 1
+    assert await run_in_thread(click) == 302
+    assert await run_in_thread(commands_of, trader) == 1

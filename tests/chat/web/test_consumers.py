@@ -16,7 +16,7 @@ from chat.turns import live
 from chat.turns.replies import finish_reply, save_progress
 from chat.web import consumers, rooms
 from config.lib.owned import owned_tx
-from config.lib.threads import in_thread
+from config.lib.threads import run_in_thread
 from tests.chat.conftest import new_talk
 from tests.chat.tabs import connection, hang_up, open_tab, signed_in, visible
 from tests.chat.talk import until
@@ -742,10 +742,10 @@ async def test_turn_of_another_process_is_shown_as_it_is_saved(ann, talk):
 
     async with open_tab(ann, talk.conversation_id) as tab:
         first = await tab.next()
-        await in_thread(save, "So **far**")
+        await run_in_thread(save, "So **far**")
         await live.tell_news(talk.conversation_id)
         second = await tab.next()
-        await in_thread(finish)
+        await run_in_thread(finish)
         await live.tell_news(talk.conversation_id)
         third = await tab.next()
 
@@ -761,7 +761,7 @@ async def test_dead_turn_is_closed_when_somebody_looks(ann, talk):
         with owned_tx(talk.user_id):
             Message.objects.filter(pk=start.reply_id).update(heartbeat_at=timezone.now() - timedelta(seconds=11))
 
-    await in_thread(die)
+    await run_in_thread(die)
     async with open_tab(ann, talk.conversation_id) as tab:
         snapshot = await tab.next()
 

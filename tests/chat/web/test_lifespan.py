@@ -13,7 +13,7 @@ from chat.turns.replies import RESTARTED
 from chat.web import lifespan
 from chat.web.lifespan import Lifespan
 from config.lib.owned import owned_tx
-from config.lib.threads import in_thread
+from config.lib.threads import run_in_thread
 from tests.chat.talk import until
 from tests.fakes import Gate
 
@@ -50,7 +50,7 @@ async def leave_for_dead(talk) -> None:
         with owned_tx(talk.user_id):
             Message.objects.filter(pk=start.reply_id).update(heartbeat_at=timezone.now() - timedelta(seconds=11))
 
-    await in_thread(die)
+    await run_in_thread(die)
 
 
 async def status_of(talk) -> tuple[str, str]:

@@ -12,7 +12,7 @@ from django.core.exceptions import SynchronousOnlyOperation
 from django.db import DatabaseError, IntegrityError, connection, connections, transaction
 
 from config.lib.owned import SYSTEM, ScopeError, current_owner, owned, owned_tx, owner_id, system_tx
-from config.lib.threads import in_thread
+from config.lib.threads import run_in_thread
 from memory.models import UserFact
 from tests.factories.memory import UserFactFactory
 from tests.factories.trading import TraderFactory
@@ -366,7 +366,7 @@ def test_thread_that_takes_the_scope_along_without_its_transaction_is_refused(do
 
 
 @pytest.mark.django_db(transaction=True)
-@pytest.mark.parametrize("carry", [in_thread, lambda work, *args: sync_to_async(work)(*args)], ids=["pool", "main"])
+@pytest.mark.parametrize("carry", [run_in_thread, lambda work, *args: sync_to_async(work)(*args)], ids=["pool", "main"])
 async def test_tasks_of_two_users_never_mix(carry, ann, bob, rows):
     def look(user):
         with owned_tx(user):

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.lib.paging import CursorRefused, PagePlace, asked_number, page_of, place_of, ways_on
+from config.lib.paging import CursorRefused, PagePlace, build_page_links, get_page, locate_page, parse_page_number
 from tests.factories.memory import MAY
 from tests.owners import as_owner
 from trading.models import ApiToken
@@ -33,7 +33,7 @@ def make_tokens(count: int) -> None:
 def walk(by: tuple[str, ...], limit: int) -> list[ApiToken]:
     found, cursor = [], ""
     while True:
-        page = page_of(ApiToken.objects.all(), by=by, cursor=cursor, limit=limit)
+        page = get_page(ApiToken.objects.all(), by=by, cursor=cursor, limit=limit)
         found += page.items
         cursor = page.next_cursor
         if not cursor:
@@ -53,34 +53,34 @@ def test_rows_that_come_and_go_move_no_others(as_trader):
     make_tokens(9)
     by = ("-created_at", "id")
     everything = list(ApiToken.objects.order_by(*by))
-    first = page_of(ApiToken.objects.all(), by=by, limit=4)
+    first = get_page(ApiToken.objects.all(), by=by, limit=4)
 
     first.items[0].delete()
     first.items[3].delete()
     ApiToken.objects.create(name="newer", digest="x", prefix="", scope="read", created_at=MAY + timedelta(days=1))
 
-    assert page_of(ApiToken.objects.all(), by=by, cursor=first.next_cursor, limit=9).items == everything[4:]
+    assert get_page(ApiToken.objects.all(), by=by, cursor=first.next_cursor, limit=9).items == everything[4:]
 
 
 def test_cursor_of_somebody_else_shows_ones_own_rows_only(stranger, as_trader):
-    cursor = as_owner(stranger, lambda: (make_tokens(3), page_of(ApiToken.objects.all(), by=("-id",), limit=1))[1])
+    cursor = as_owner(stranger, lambda: (make_tokens(3), get_page(ApiToken.objects.all(), by=("-id",), limit=1))[1])
     mine = ApiToken.objects.create(name="mine", digest="y", prefix="", scope="read", created_at=MAY, id=UUID(int=1))
 
-    assert page_of(ApiToken.objects.all(), by=("-id",), cursor=cursor.next_cursor).items == [mine]
+    assert get_page(ApiToken.objects.all(), by=("-id",), cursor=cursor.next_cursor).items == [mine]
 
 
 @given(st.text(min_size=1) | st.from_regex(r"[\w-]{1,40}:[\w-]{1,10}:[\w-]{20,50}", fullmatch=True))
 def test_cursor_that_we_did_not_give_is_refused(cursor):
     with pytest.raises(CursorRefused):
-        page_of(ApiToken.objects.all(), by=("-id",), cursor=cursor)
+        get_page(ApiToken.objects.all(), by=("-id",), cursor=cursor)
 
 
 def test_cursor_of_another_order_is_refused(as_trader):
     make_tokens(3)
-    cursor = page_of(ApiToken.objects.all(), by=("-id",), limit=1).next_cursor
+    cursor = get_page(ApiToken.objects.all(), by=("-id",), limit=1).next_cursor
 
     with pytest.raises(CursorRefused):
-        page_of(ApiToken.objects.all(), by=("id",), cursor=cursor)
+        get_page(ApiToken.objects.all(), by=("id",), cursor=cursor)
 
 
 # --- Numbered pages ---
@@ -100,15 +100,15 @@ def test_cursor_of_another_order_is_refused(as_trader):
     ],
 )
 def test_place_of_a_page_is_the_nearest_there_is(number, total, place):
-    assert place_of(number, total=total, size=10) == place
+    assert locate_page(number, total=total, size=10) == place
 
 
 @given(total=st.integers(0, 200), size=st.integers(1, 20))
 def test_numbered_pages_hold_each_row_once(total, size):
     rows = range(total)
-    pages = place_of(1, total=total, size=size).pages
+    pages = locate_page(1, total=total, size=size).pages
 
-    assert [row for n in range(1, pages + 1) for row in rows[place_of(n, total=total, size=size).rows]] == [*rows]
+    assert [row for n in range(1, pages + 1) for row in rows[locate_page(n, total=total, size=size).rows]] == [*rows]
 
 
 @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ def test_numbered_pages_hold_each_row_once(total, size):
     ids=["none", "two", "zero", "negative", "words", "arabic", "superscript", "large", "too-large"],
 )
 def test_asked_number_is_the_first_page_where_none_is_named(text, number):
-    assert asked_number(text) == number
+    assert parse_page_number(text) == number
 
 
 @pytest.mark.parametrize(
@@ -139,4 +139,4 @@ def test_asked_number_is_the_first_page_where_none_is_named(text, number):
     ],
 )
 def test_ways_on_lead_to_the_pages_around(number, ways):
-    assert ways_on(place_of(number, total=30, size=10), lambda other: f"?page={other}") == ways
+    assert build_page_links(locate_page(number, total=30, size=10), lambda other: f"?page={other}") == ways

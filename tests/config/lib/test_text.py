@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from config.lib.text import clean_text, csv_cell, normal_form, one_line, prompt_line, slug
+from config.lib.text import clean_text, csv_cell, make_slug, normal_form, one_line, prompt_line
 
 # Sentences of facts in many scripts, as people type them.
 SCRIPTS = {
@@ -241,17 +241,17 @@ def test_normal_form_knows_no_case(text):
     ],
 )
 def test_slug_is_a_short_tag(text, tag):
-    assert slug(text, max_length=32) == unicodedata.normalize("NFKC", tag)
+    assert make_slug(text, max_length=32) == unicodedata.normalize("NFKC", tag)
 
 
 @given(TEXTS)
 def test_slug_fits_and_stays_what_it_is(text):
-    tag = slug(text, max_length=8)
+    tag = make_slug(text, max_length=8)
 
     assert len(tag) <= 8
     assert " " not in tag
     assert tag == tag.strip("-")
-    assert slug(tag, max_length=8) == tag
+    assert make_slug(tag, max_length=8) == tag
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ from chat.conversations.services import ask_about_fact, start_conversation
 from chat.models import Message
 from chat.prompt.texts import about_fact
 from config.lib.owned import owned_tx
-from config.lib.threads import in_thread
+from config.lib.threads import run_in_thread
 from config.offline.adapters import read_opening
 from memory.models import FactLink, MemoryEvent, MemoryProposal, MemorySwitches, Place, UserFact
 from tests.chat.talk import Talk
@@ -38,7 +38,7 @@ async def facts(user) -> list[str]:
                 UserFact.objects.current(timezone.now()).order_by("created_at").values_list("content", flat=True)
             )
 
-    return await in_thread(read)
+    return await run_in_thread(read)
 
 
 async def read(user, query):
@@ -48,7 +48,7 @@ async def read(user, query):
         with owned_tx(user):
             return query()
 
-    return await in_thread(run)
+    return await run_in_thread(run)
 
 
 async def kinds(user) -> list[str]:
@@ -63,7 +63,7 @@ def tools_of(answer) -> list[str]:
 
 
 async def test_advisor_saves_updates_confirms_recalls_links_and_forgets(trader):
-    talk = await in_thread(begin, trader, "advisor")
+    talk = await run_in_thread(begin, trader, "advisor")
 
     saved = await talk.ask("My goal is to retire at 50. I only buy funds.")
     assert tools_of(saved) == ["list_preferences", "save_preference", "save_preference"]
@@ -96,7 +96,7 @@ async def test_advisor_saves_updates_confirms_recalls_links_and_forgets(trader):
 
 async def test_advisor_recalls_a_fact_that_no_prompt_holds(trader):
     await read(trader, lambda: UserFactFactory(content="Wears shoes of size 44", learned=True, score=0.4))
-    talk = await in_thread(begin, trader, "advisor")
+    talk = await run_in_thread(begin, trader, "advisor")
 
     answer = await talk.ask("What is my shoe size?")
 
@@ -106,7 +106,7 @@ async def test_advisor_recalls_a_fact_that_no_prompt_holds(trader):
 
 
 async def test_advisor_edits_what_another_chat_saved_meanwhile(trader):
-    talk = await in_thread(begin, trader, "advisor")
+    talk = await run_in_thread(begin, trader, "advisor")
     await talk.ask("hello")
     await read(trader, lambda: UserFactFactory(content="My max leverage is 5x", topic="risk", category="profile"))
 
@@ -139,7 +139,7 @@ def test_the_opening_of_a_chat_about_a_fact_is_read(body):
 
 
 async def test_companion_saves_corrects_and_forgets_facts_and_keeps_places(trader):
-    talk = await in_thread(begin, trader, "companion")
+    talk = await run_in_thread(begin, trader, "companion")
 
     await talk.ask("My name is Alex. I prefer morning workouts.")
     assert set(await facts(trader)) == {"My name is Alex", "I prefer morning workouts"}
@@ -158,9 +158,9 @@ async def test_companion_saves_corrects_and_forgets_facts_and_keeps_places(trade
 
 
 async def test_companion_knows_in_its_next_chat_what_it_was_told(trader):
-    await (await in_thread(begin, trader, "companion")).ask("My name is Alex. My gym is on Pike Street.")
+    await (await run_in_thread(begin, trader, "companion")).ask("My name is Alex. My gym is on Pike Street.")
 
-    answer = await (await in_thread(begin, trader, "companion")).ask("What do you know about me?")
+    answer = await (await run_in_thread(begin, trader, "companion")).ask("What do you know about me?")
 
     assert "] My name is Alex" in answer.text
     assert "- Gym: on Pike Street" in answer.text
@@ -168,7 +168,7 @@ async def test_companion_knows_in_its_next_chat_what_it_was_told(trader):
 
 
 async def test_coach_goes_on_as_before(trader):
-    talk = await in_thread(begin, trader, "coach")
+    talk = await run_in_thread(begin, trader, "coach")
 
     answer = await talk.ask("I never trade alts")
 
@@ -181,7 +181,7 @@ SAYINGS = {"coach": "I never trade alts", "advisor": "I never trade alts", "comp
 
 @pytest.mark.parametrize("assistant", SAYINGS)
 async def test_a_temporary_chat_says_that_it_keeps_nothing(trader, assistant):
-    talk = await in_thread(lambda: begin(trader, assistant, is_temporary=True))
+    talk = await run_in_thread(lambda: begin(trader, assistant, is_temporary=True))
 
     answer = await talk.ask(SAYINGS[assistant])
 
@@ -193,7 +193,7 @@ async def test_a_temporary_chat_says_that_it_keeps_nothing(trader, assistant):
 @pytest.mark.parametrize("assistant", SAYINGS)
 async def test_a_paused_memory_is_named_as_the_reason(trader, assistant):
     await read(trader, lambda: MemorySwitches.objects.create(learns=False))
-    talk = await in_thread(begin, trader, assistant)
+    talk = await run_in_thread(begin, trader, assistant)
 
     answer = await talk.ask(SAYINGS[assistant])
 
@@ -204,7 +204,7 @@ async def test_a_paused_memory_is_named_as_the_reason(trader, assistant):
 
 async def test_what_is_held_for_review_is_not_said_to_be_saved(trader):
     fact = await read(trader, lambda: UserFactFactory(content="I don't take leverage above 5x", topic="risk"))
-    talk = await in_thread(begin, trader, "advisor")
+    talk = await run_in_thread(begin, trader, "advisor")
     await talk.ask("hello")
     # As if news had been read; "change 5x to 3x" does not say the whole fact in the user's own words.
     await read(trader, lambda: Message.objects.filter(reply_to__isnull=False).update(is_untrusted=True))

@@ -9,7 +9,7 @@ from django.utils import timezone
 from chat.conversations.services import start_conversation
 from chat.models import ActionCard
 from config.lib.owned import owned_tx
-from config.lib.threads import in_thread
+from config.lib.threads import run_in_thread
 from tests.chat.talk import Talk
 from tests.factories.record import (
     BarFactory,
@@ -46,7 +46,7 @@ async def read(user, query):
         with owned_tx(user):
             return query()
 
-    return await in_thread(run)
+    return await run_in_thread(run)
 
 
 async def begin(user, opening=None, tier=None) -> Talk:
@@ -56,7 +56,7 @@ async def begin(user, opening=None, tier=None) -> Talk:
                 Trader.objects.filter(pk=user.pk).update(experience_tier=tier)
             return start_conversation(assistant="coach", opening=opening, now=timezone.now()).pk
 
-    return Talk(user.pk, await in_thread(make))
+    return Talk(user.pk, await run_in_thread(make))
 
 
 def tools_of(answer) -> list[str]:
@@ -201,7 +201,7 @@ async def test_an_empty_record_is_said_plainly(trader, assistant):
         with owned_tx(trader):
             return start_conversation(assistant=assistant, now=timezone.now()).pk
 
-    talk = Talk(trader.pk, await in_thread(make))
+    talk = Talk(trader.pk, await run_in_thread(make))
 
     said = {text: (await talk.ask(text)).text for text in ("What's running?", "list my skills", "any news?")}
 

@@ -117,7 +117,7 @@ def test_a_dry_run_proposes_nothing(as_trader):
 
 
 def test_without_vectors_only_equal_words_are_alike(as_trader, monkeypatch):
-    monkeypatch.setattr(consolidation, "cosines", lambda *args, **options: None)
+    monkeypatch.setattr(consolidation, "compute_cosines", lambda *args, **options: None)
     UserFactFactory(content="Lives in Seattle")
     UserFactFactory(content="The user lives in Seattle")
     UserFactFactory(content="Has his home in Seattle")

@@ -9,7 +9,7 @@ from django.core.management import call_command
 from django.core.management.base import CommandError
 
 from config.lib.owned import owned_tx
-from config.lib.work.jobs import all_jobs
+from config.lib.work.jobs import list_jobs
 from memory import jobs
 from memory.models import MemoryProposal, UserFact
 from tests.factories.memory import JUNE, MAY, UserFactFactory
@@ -58,7 +58,7 @@ def test_jobs_are_scheduled_and_run_for_every_user(name, rows_of_both):
 
     assert said.endswith(", 2 users")
     assert not said.startswith("0 ")
-    assert name in {job.name for job in all_jobs()}
+    assert name in {job.name for job in list_jobs()}
 
 
 @pytest.mark.parametrize("name", ["decay_facts", "consolidate_facts", "enforce_token_limits"])

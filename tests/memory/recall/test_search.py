@@ -5,8 +5,8 @@ import pytest
 
 from config.lib.llm import door, vectors
 from config.lib.owned import owned
-from config.lib.search.index import HoldsAny, count_holders
-from config.lib.search.terms import blend, bm25, query_terms, tokens
+from config.lib.search.index import ContainsAny, count_holders
+from config.lib.search.terms import blend_scores, build_tokens, list_query_terms, score_bm25
 from memory.facts.services import supersede_fact
 from memory.models import UserFact
 from memory.recall import search as recall_module
@@ -30,7 +30,7 @@ BY_WORDS = {
 @pytest.fixture(autouse=True)
 def _nothing_is_kept():
     """Let each test begin like a process that met nobody: ids of users come again."""
-    vectors.forget()
+    vectors.forget_vectors()
     recall_module.clear_caches()
 
 
@@ -289,9 +289,9 @@ def remote(settings):
     model = EmbeddingModel(dict(FRUIT), otherwise=[0.0, 1.0])
     door.register_provider("embedding", lambda: model)
     settings.MEMORY_EMBEDDING_MODEL = "embedding/test"
-    vectors.forget()
+    vectors.forget_vectors()
     yield model
-    vectors.forget()
+    vectors.forget_vectors()
 
 
 @pytest.fixture
@@ -378,7 +378,7 @@ def test_one_look_up_finds_what_one_for_the_rare_words_and_one_for_the_newest_fi
 ):
     monkeypatch.setattr(recall_module, "MAX_COMPARED", 0)
     monkeypatch.setattr(recall_module, "MAX_RANKED", most)
-    wanted, current = tokens(query_terms(query), trader.pk), UserFact.objects.current(JUNE)
+    wanted, current = build_tokens(list_query_terms(query), trader.pk), UserFact.objects.current(JUNE)
     holders = dict(zip(wanted, count_holders(UserFact, *([token] for token in wanted)), strict=True))
     rare, room = [], most
     for token in sorted(wanted, key=lambda token: (holders[token], token)):
@@ -386,10 +386,10 @@ def test_one_look_up_finds_what_one_for_the_rare_words_and_one_for_the_newest_fi
             break
         rare, room = [*rare, token], room - holders[token]
     common = [token for token in wanted if token not in rare]
-    expected = {*current.filter(HoldsAny(rare))} | {*current.filter(HoldsAny(common, newest=room))}
+    expected = {*current.filter(ContainsAny(rare))} | {*current.filter(ContainsAny(common, newest=room))}
     texts = {str(fact.pk): fact.search_terms for fact in expected}
     held = UserFact.objects.believed().count()
-    scores = blend(bm25(texts, wanted, total=held, frequencies=holders), {})
+    scores = blend_scores(score_bm25(texts, wanted, total=held, frequencies=holders), {})
 
     found, total = ranks(query)
 
@@ -477,7 +477,7 @@ def test_recall_cache_contains_no_plain_words(as_trader):
     assert terms == fact.search_terms
     assert not {*fact.content.lower().split(), *fact.body.lower().split()} & set(terms.split())
     assert UUID(key) == fact.pk
-    assert key in set(vectors._kept)
+    assert key in set(vectors._cache)
 
 
 def test_each_owner_is_answered_from_their_own_facts_in_one_process(trader, stranger, words_alone):

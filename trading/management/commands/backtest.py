@@ -7,7 +7,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
 from config.lib.owned import owned, owned_tx
-from config.lib.work.commands import KeelCommand, add_user_argument, user_by_email
+from config.lib.work.commands import KeelCommand, add_user_argument, get_user_by_email
 from trading.management.arguments import instant_argument, number_argument, positive_argument
 from trading.management.owners import find_skill
 from trading.models import WorkStatus
@@ -32,7 +32,7 @@ class Command(KeelCommand):
 
     def run(self, *, user: str, skill: str | None, since: datetime, until: datetime | None, **options: Any) -> None:
         """Queue and play the backtest; print its result."""
-        owner = user_by_email(user)
+        owner = get_user_by_email(user)
         now = timezone.now()
         with owned_tx(owner):
             run = start_backtest(

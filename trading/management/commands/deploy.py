@@ -5,7 +5,7 @@ from django.core.management.base import CommandParser
 from django.utils import timezone
 
 from config.lib.owned import owned_tx
-from config.lib.work.commands import KeelCommand, add_user_argument, user_by_email
+from config.lib.work.commands import KeelCommand, add_user_argument, get_user_by_email
 from trading.management.arguments import positive_argument
 from trading.management.owners import find_skill
 from trading.models import BrokerKind
@@ -27,7 +27,7 @@ class Command(KeelCommand):
 
     def run(self, *, user: str, skill: str | None, broker: str, equity: Decimal, **options: Any) -> None:
         """Deploy the skill."""
-        with owned_tx(user_by_email(user)):
+        with owned_tx(get_user_by_email(user)):
             deployment = deploy_skill(
                 skill_id=find_skill(skill).pk, broker_kind=broker, starting_equity_usd=equity, now=timezone.now()
             )

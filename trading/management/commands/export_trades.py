@@ -3,7 +3,7 @@ from uuid import UUID
 from django.core.management.base import CommandError, CommandParser
 
 from config.lib.owned import owned
-from config.lib.work.commands import KeelCommand, user_by_email
+from config.lib.work.commands import KeelCommand, get_user_by_email
 from trading.management.owners import add_optional_user_argument, find_deployment_owner
 from trading.record.exports import trades_as_csv, trades_as_json
 from trading.record.trade_queries import iter_trades
@@ -23,6 +23,6 @@ class Command(KeelCommand):
         write = trades_as_csv if shape == "csv" else trades_as_json
         if user is None and deployment is None:
             raise CommandError("Name a user or a deployment.")
-        with owned(find_deployment_owner(deployment, email=user) if deployment else user_by_email(user or "")):
+        with owned(find_deployment_owner(deployment, email=user) if deployment else get_user_by_email(user or "")):
             for text in write(iter_trades(deployment)):
                 self.stdout.write(text, ending="")

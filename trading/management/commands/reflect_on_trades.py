@@ -6,7 +6,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
 from config.lib.owned import owned
-from config.lib.work.commands import KeelCommand, user_by_email
+from config.lib.work.commands import KeelCommand, get_user_by_email
 from trading.management.owners import add_optional_user_argument, find_deployment_owner
 from trading.reviews.reflection import Outcome, ReflectionResult, list_all_due, list_due, list_reviewable, reflect_all
 
@@ -47,7 +47,7 @@ class Command(KeelCommand):
     ) -> list[tuple[int, UUID]]:
         if email is None and deployment_id is None:
             return list_all_due(now)
-        user = find_deployment_owner(deployment_id, email=email) if deployment_id else user_by_email(email or "")
+        user = find_deployment_owner(deployment_id, email=email) if deployment_id else get_user_by_email(email or "")
         with owned(user):
             listed = list_reviewable() if is_forced else list_due(now)
         if deployment_id is not None:

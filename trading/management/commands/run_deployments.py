@@ -6,7 +6,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import close_old_connections
 from django.utils import timezone
 
-from config.lib.work.commands import KeelCommand, user_by_email
+from config.lib.work.commands import KeelCommand, get_user_by_email
 from trading.runs.due import Ran, run_due
 
 PAUSE_SECONDS: Final = 5.0
@@ -22,7 +22,7 @@ class Command(KeelCommand):
 
     def run(self, *, user: str | None, once: bool, **options: Any) -> None:
         """Do what is due, once or again and again."""
-        user_id = None if user is None else user_by_email(user).pk
+        user_id = None if user is None else get_user_by_email(user).pk
         try:
             while True:
                 ran = self._run_due(user_id)

@@ -14,7 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
-from config.lib.web import THEME_COOKIE, THEMES, AuthedRequest, owned_view, safe_next
+from config.lib.web import THEME_COOKIE, THEMES, AuthedRequest, get_safe_next, owned_view
 from trading.account.services import TierUnknown, choose_tier
 from trading.account.tokens import TokenNotFound, create_token, list_tokens, revoke_token
 from trading.models import ApiToken
@@ -44,7 +44,7 @@ def set_tier(request: AuthedRequest) -> HttpResponse:
     if not chosen:
         request.session[TIER_SKIPPED] = True
         messages.info(request, "Not asked again for now. Keel takes you for intermediate; your profile can change it.")
-        return redirect(safe_next(request, reverse("trading:new_skill")))
+        return redirect(get_safe_next(request, reverse("trading:new_skill")))
     try:
         with owned_tx(request.user):
             choose_tier(tier=chosen)
@@ -52,7 +52,7 @@ def set_tier(request: AuthedRequest) -> HttpResponse:
         messages.error(request, str(error))
     else:
         messages.success(request, "Noted. You can change it in your profile.")
-    return redirect(safe_next(request, reverse("trading:new_skill")))
+    return redirect(get_safe_next(request, reverse("trading:new_skill")))
 
 
 def asks_for_tier(request: AuthedRequest) -> bool:
@@ -122,7 +122,7 @@ def _render_profile(
 def set_theme(request: AuthedRequest) -> HttpResponse:
     """Store the theme in a cookie, so that pages never flash."""
     chosen = request.POST.get("theme", "auto")
-    response = redirect(safe_next(request, reverse("home")))
+    response = redirect(get_safe_next(request, reverse("home")))
     response.set_cookie(
         THEME_COOKIE,
         chosen if chosen in THEMES else "auto",

@@ -15,7 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from django.views.decorators.vary import vary_on_headers
 
 from config.lib.owned import owned_tx
-from config.lib.paging import ways_on
+from config.lib.paging import build_page_links
 from config.lib.web import AuthedRequest, owned_view
 from trading.models import BacktestRun
 from trading.record.backtests import (
@@ -151,7 +151,7 @@ def _list_runs(request: PageRequest) -> dict[str, object]:
     page = get_backtest_page(asked.known.get("page", 1))
     home = reverse("trading:backtests")
     here = home + (f"?page={page.number}" if page.number > 1 else "")
-    return {"page": page, "links": {"here": here, **ways_on(page, lambda number: f"{home}?page={number}")}}
+    return {"page": page, "links": {"here": here, **build_page_links(page, lambda number: f"{home}?page={number}")}}
 
 
 def _suggest_values(skills: list[tuple[str, str]], asked: dict[str, Any], now: datetime) -> dict[str, object]:

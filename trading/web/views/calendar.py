@@ -10,7 +10,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
-from config.lib.web import owned_view, zone_named
+from config.lib.web import find_time_zone, owned_view
 from trading.web.calendar import EVENTS_SHOWN, get_calendar
 from trading.web.filters import DAY, CalendarForm
 from trading.web.views.fragments import PageRequest, goes_into, render_results
@@ -22,7 +22,7 @@ from trading.web.views.fragments import PageRequest, goes_into, render_results
 @owned_view
 def show_calendar(request: PageRequest) -> HttpResponse:
     """Show a range's events; the filter bar gets the days alone."""
-    now, zone = timezone.now(), zone_named(request.user.time_zone)
+    now, zone = timezone.now(), find_time_zone(request.user.time_zone)
     today = now.astimezone(zone).date()
     filters = CalendarForm(request.GET, today=today)
     known = filters.known

@@ -15,7 +15,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
 from config.lib.owned import owned, owned_tx
-from config.lib.paging import ways_on
+from config.lib.paging import build_page_links
 from config.lib.web import AuthedRequest, owned_view
 from trading.agent.context import preview_prompt
 from trading.agent.cost import context_parts, cost_of, stored_parts, system_parts, tools_part
@@ -232,7 +232,7 @@ def list_decisions(deployment_id: UUID, query: QueryDict, *, here: str) -> dict[
         "is_narrowed": bool(verdict),
         "links": {
             "here": f"{here}#decisions",
-            **ways_on(page, lambda number: f"{here}{asked.build_query(page=number)}#decisions"),
+            **build_page_links(page, lambda number: f"{here}{asked.build_query(page=number)}#decisions"),
             "csv": export + asked.build_query(format="csv", page=None),
             "json": export + asked.build_query(format="json", page=None),
         },

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from config.lib.owned import owned
 from config.lib.paging import Page
-from config.lib.streaming import streamed
+from config.lib.streaming import stream_file
 from config.lib.web import AuthedRequest
 
 Row = TypeVar("Row", bound=Model)
@@ -29,7 +29,7 @@ def export_rows(
     shape = "json" if request.GET.get("format") == "json" else "csv"
     filename = f"keel-{noun}-{timezone.now():%Y-%m-%d}.{shape}"
     lines = writers[shape](_iter_rows(request.user, read))
-    return streamed(request, lines, content_type=CONTENT_TYPES[shape], filename=filename)
+    return stream_file(request, lines, content_type=CONTENT_TYPES[shape], filename=filename)
 
 
 # The file is sent after the view has returned, to a reader who may be slow. Open the scope for one page at a time and

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
 
 from config.lib.owned import owned
-from config.lib.paging import ways_on
+from config.lib.paging import build_page_links
 from config.lib.web import AuthedRequest, owned_view
 from trading.models import ReconcileState
 from trading.record.exports import trades_as_csv, trades_as_json
@@ -40,7 +40,7 @@ def show_trades(request: PageRequest) -> HttpResponse:
         "is_narrowed": filters.is_narrowed(),
         "links": {
             "clear": home + filters.build_query(**dict.fromkeys(filters.NARROWING), page=None),
-            **ways_on(page, lambda number: home + filters.build_query(page=number)),
+            **build_page_links(page, lambda number: home + filters.build_query(page=number)),
             "csv": export + filters.build_query(format="csv", page=None),
             "json": export + filters.build_query(format="json", page=None),
             # Where the list is of one kind alone, its words lead nowhere else.

@@ -312,7 +312,7 @@ def test_each_event_loop_has_connections_of_its_own(wire):
 def test_whatever_an_event_holds_makes_a_piece_or_is_refused(sent):
     data = sent if isinstance(sent, bytes) else json.dumps(sent).encode()
     try:
-        piece = direct._piece(data)
+        piece = direct._parse_piece(data)
     except (ValueError, direct.StreamError, direct.HTTPStatusError):
         return
     answer = Answer()

@@ -7,7 +7,7 @@ import pytest
 from config.lib.llm import door, prices
 from config.lib.llm.door import Usage, cost_usd
 from config.lib.llm.prices import PRICES_FILE
-from config.lib.llm.tokens import vocabulary_folder
+from config.lib.llm.tokens import find_vocabulary_folder
 
 SONNET, HAIKU = "openrouter/anthropic/claude-sonnet-4.6", "openrouter/anthropic/claude-haiku-4.5"
 MILLION = 1_000_000
@@ -52,12 +52,12 @@ def test_cost_usd_of_what_is_not_billed_by_the_token_is_unknown():
 
 
 def test_cost_usd_without_the_list_is_unknown_and_says_so_in_the_log(monkeypatch, tmp_path, caplog):
-    prices._prices.cache_clear()
-    monkeypatch.setattr(prices, "vocabulary_folder", lambda: tmp_path / "litellm_core_utils" / "tokenizers")
+    prices._load_prices.cache_clear()
+    monkeypatch.setattr(prices, "find_vocabulary_folder", lambda: tmp_path / "litellm_core_utils" / "tokenizers")
 
     cost = cost_usd("claude-haiku-4-5", Usage(1_000, 200))
 
-    prices._prices.cache_clear()
+    prices._load_prices.cache_clear()
     assert cost is None
     assert "list of prices" in caplog.text
 
@@ -83,5 +83,5 @@ def test_cost_usd_agrees_with_litellm_and_needs_neither_it_nor_the_network():
 
 
 def test_litellm_still_brings_its_prices():
-    assert (vocabulary_folder().parents[1] / PRICES_FILE).stat().st_size > MILLION
+    assert (find_vocabulary_folder().parents[1] / PRICES_FILE).stat().st_size > MILLION
     assert door.cost_usd is cost_usd

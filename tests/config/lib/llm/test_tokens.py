@@ -3,7 +3,7 @@ import sys
 
 import pytest
 
-from config.lib.llm.tokens import VOCABULARY_FILE, count_tokens, estimate_tokens, vocabulary_folder
+from config.lib.llm.tokens import VOCABULARY_FILE, count_tokens, estimate_tokens, find_vocabulary_folder
 
 
 @pytest.mark.parametrize(("text", "tokens"), [("", 0), ("a", 1), ("four", 1), ("five!", 2), ("x" * 400, 100)])
@@ -50,4 +50,4 @@ def test_count_tokens_agrees_with_litellm_and_needs_neither_it_nor_the_network()
 
 
 def test_litellm_still_brings_the_vocabulary():
-    assert (vocabulary_folder() / VOCABULARY_FILE).stat().st_size > 1_000_000
+    assert (find_vocabulary_folder() / VOCABULARY_FILE).stat().st_size > 1_000_000

@@ -8,7 +8,7 @@ import pytest
 from config.lib.cache import RecentCache
 from config.lib.llm import door, vectors
 from config.lib.llm.door import LLMUnavailable
-from config.lib.llm.vectors import CACHED, STATIC, cosines, fetch, static_cosines
+from config.lib.llm.vectors import CACHED, STATIC, compute_cosines, compute_static_cosines, fetch_vectors
 from tests.embeddings import EmbeddingModel
 from tests.source import ROOT
 
@@ -17,9 +17,9 @@ REMOTE = "embedding/test"
 
 @pytest.fixture(autouse=True)
 def _forget():
-    vectors.forget()
+    vectors.forget_vectors()
     yield
-    vectors.forget()
+    vectors.forget_vectors()
 
 
 @pytest.fixture
@@ -41,13 +41,13 @@ def remote():
 
 
 def test_what_is_meant_alike_is_near():
-    near, far = cosines("cryptocurrency", ["Only trades BTC", "Lives in Lisbon"], model=STATIC)
+    near, far = compute_cosines("cryptocurrency", ["Only trades BTC", "Lives in Lisbon"], model=STATIC)
 
     assert near > 0.2 > far
 
 
 def test_a_text_is_nearest_to_itself():
-    assert cosines("Trades BTC", ["Trades BTC"], model=STATIC) == pytest.approx([1.0])
+    assert compute_cosines("Trades BTC", ["Trades BTC"], model=STATIC) == pytest.approx([1.0])
 
 
 @pytest.mark.parametrize(
@@ -57,13 +57,13 @@ def test_a_text_is_cut_like_the_sum_of_its_words(text):
     tokenizer, weights = vectors._static_files()
     whole = weights[tokenizer.encode(text, add_special_tokens=False).ids].sum(axis=0)
 
-    (vector,) = vectors._sums_of_words([text])
+    (vector,) = vectors._add_words([text])
 
     assert vector == pytest.approx(whole / math.sqrt(whole.dot(whole)), abs=1e-6)
 
 
 def test_words_are_kept_but_sentences_without_spaces_are_not(words):
-    cosines("btc", ["Trades " + "只交易比特币" * 10, "Trades gold"], model=STATIC)
+    compute_cosines("btc", ["Trades " + "只交易比特币" * 10, "Trades gold"], model=STATIC)
 
     assert set(words._rows) == {"btc", "Trades", "gold"}
 
@@ -71,12 +71,12 @@ def test_words_are_kept_but_sentences_without_spaces_are_not(words):
 @pytest.mark.parametrize("most", [1, 2, 3, 5])
 def test_a_vector_does_not_depend_on_which_words_are_kept(most, words, monkeypatch):
     texts = ["Trades BTC and gold", "gold", "只交易比特币" * 10, "BTC " + "x" * 40, ""]
-    expected = [cosines("coins", [text], model=STATIC) for text in texts]
+    expected = [compute_cosines("coins", [text], model=STATIC) for text in texts]
     monkeypatch.setattr(vectors, "CACHED_WORDS", most)
-    vectors.forget()
+    vectors.forget_vectors()
     words._table = None
 
-    assert [cosines("coins", [text], model=STATIC) for text in texts] == [
+    assert [compute_cosines("coins", [text], model=STATIC) for text in texts] == [
         pytest.approx(value, nan_ok=True) for value in expected
     ]
     assert len(words._rows) <= most
@@ -95,28 +95,28 @@ def test_a_table_of_words_that_was_given_does_not_change_when_another_begins(wor
 def test_a_cosine_does_not_depend_on_what_else_is_compared():
     texts = [f"Trades coin number {number}" for number in range(50)]
 
-    alone = [cosines("coins", [text], model=STATIC)[0] for text in texts]
-    vectors.forget()
+    alone = [compute_cosines("coins", [text], model=STATIC)[0] for text in texts]
+    vectors.forget_vectors()
 
-    assert cosines("coins", texts, model=STATIC) == alone
-    assert cosines("coins", texts, model=STATIC) == alone, "known vectors are others"
+    assert compute_cosines("coins", texts, model=STATIC) == alone
+    assert compute_cosines("coins", texts, model=STATIC) == alone, "known vectors are others"
 
 
 @pytest.mark.parametrize(
     "text", ["", "\ud800", "\x00", "比特币 🚀", "x" * 100_000], ids=["blank", "surrogate", "nul", "cjk", "long"]
 )
 def test_any_text_can_be_compared(text):
-    (value,) = cosines("btc", [text], model=STATIC)
+    (value,) = compute_cosines("btc", [text], model=STATIC)
 
     assert math.isnan(value) or -1.000001 <= value <= 1.000001
 
 
 def test_a_blank_query_compares_with_nothing():
-    assert cosines("", ["Trades BTC"], model=STATIC) is None
+    assert compute_cosines("", ["Trades BTC"], model=STATIC) is None
 
 
 def test_nothing_to_compare_is_an_empty_answer():
-    assert cosines("btc", [], model=STATIC) == []
+    assert compute_cosines("btc", [], model=STATIC) == []
 
 
 def test_without_the_package_there_are_no_vectors_and_the_log_says_so(monkeypatch, caplog):
@@ -124,7 +124,7 @@ def test_without_the_package_there_are_no_vectors_and_the_log_says_so(monkeypatc
     vectors._static_files.cache_clear()
     try:
         with caplog.at_level(logging.ERROR):
-            answers = [cosines("btc", ["Trades BTC"], model=STATIC) for _ in range(2)]
+            answers = [compute_cosines("btc", ["Trades BTC"], model=STATIC) for _ in range(2)]
     finally:
         vectors._static_files.cache_clear()
 
@@ -135,11 +135,11 @@ def test_without_the_package_there_are_no_vectors_and_the_log_says_so(monkeypatc
 
 
 def test_what_is_kept_holds_no_text_and_is_bounded(monkeypatch):
-    monkeypatch.setattr(vectors, "_kept", RecentCache(10))
-    cosines("btc", [f"Trades secret coin {number}" for number in range(50)], model=STATIC)
+    monkeypatch.setattr(vectors, "_cache", RecentCache(10))
+    compute_cosines("btc", [f"Trades secret coin {number}" for number in range(50)], model=STATIC)
 
-    assert len(vectors._kept) == 10 < CACHED
-    assert {type(key) for key in vectors._kept} == {int}
+    assert len(vectors._cache) == 10 < CACHED
+    assert {type(key) for key in vectors._cache} == {int}
 
 
 def test_texts_that_ids_stand_for_are_read_once():
@@ -150,10 +150,10 @@ def test_texts_that_ids_stand_for_are_read_once():
         asked.extend(ids)
         return {key: said[key] for key in ids if key in said}
 
-    first = static_cosines("cryptocurrency", ["a", "b", "gone"], read)
-    again = static_cosines("cryptocurrency", ["b", "a"], read)
+    first = compute_static_cosines("cryptocurrency", ["a", "b", "gone"], read)
+    again = compute_static_cosines("cryptocurrency", ["b", "a"], read)
 
-    assert first[:2] == again[::-1] == cosines("cryptocurrency", [said["a"], said["b"]], model=STATIC)
+    assert first[:2] == again[::-1] == compute_cosines("cryptocurrency", [said["a"], said["b"]], model=STATIC)
     assert math.isnan(first[2])
     assert asked == ["a", "b", "gone"]
 
@@ -171,34 +171,34 @@ def test_only_a_search_loads_the_weights():
 
 
 def test_fetched_vectors_are_compared(remote):
-    assert fetch(["north", "east", "west", "nowhere"], model=REMOTE)
+    assert fetch_vectors(["north", "east", "west", "nowhere"], model=REMOTE)
 
-    assert cosines("east", ["east", "west", "north"], model=REMOTE) == [1.0, -1.0, 0.0]
+    assert compute_cosines("east", ["east", "west", "north"], model=REMOTE) == [1.0, -1.0, 0.0]
 
 
 def test_what_was_not_fetched_is_not_compared(remote):
-    assert cosines("east", ["west"], model=REMOTE) is None
+    assert compute_cosines("east", ["west"], model=REMOTE) is None
 
-    fetch(["east"], model=REMOTE)
+    fetch_vectors(["east"], model=REMOTE)
 
-    assert math.isnan(cosines("east", ["west"], model=REMOTE)[0])
+    assert math.isnan(compute_cosines("east", ["west"], model=REMOTE)[0])
 
 
 def test_a_text_without_direction_is_not_compared(remote):
-    fetch(["east", "nowhere"], model=REMOTE)
+    fetch_vectors(["east", "nowhere"], model=REMOTE)
 
-    assert math.isnan(cosines("east", ["nowhere"], model=REMOTE)[0])
+    assert math.isnan(compute_cosines("east", ["nowhere"], model=REMOTE)[0])
 
 
 def test_each_text_is_fetched_once(remote):
-    fetch(["east", "west", "east"], model=REMOTE)
-    fetch(["west", "north"], model=REMOTE)
+    fetch_vectors(["east", "west", "east"], model=REMOTE)
+    fetch_vectors(["west", "north"], model=REMOTE)
 
     assert remote.asked == ["east", "west", "north"]
 
 
 def test_many_texts_go_in_batches(remote):
-    fetch([f"text {number}" for number in range(150)], model=REMOTE)
+    fetch_vectors([f"text {number}" for number in range(150)], model=REMOTE)
 
     assert remote.batches == [64, 64, 22]
 
@@ -206,7 +206,7 @@ def test_many_texts_go_in_batches(remote):
 def test_a_failure_says_no_and_logs_nothing_of_the_provider(remote, caplog):
     remote.fails = True
 
-    assert fetch(["east"], model=REMOTE) is False
+    assert fetch_vectors(["east"], model=REMOTE) is False
     assert "secret" not in caplog.text
     assert "words alone" in caplog.text
 

@@ -21,7 +21,7 @@ from rest_framework.response import Response
 
 from config.lib.errors import DomainError
 from config.lib.owned import ScopeError, current_owner, owned_tx
-from config.lib.paging import page_of
+from config.lib.paging import get_page
 from config.lib.rest.parsing import MAX_DEPTH, parse_json
 from config.lib.rest.views import (
     ApiRequest,
@@ -29,8 +29,8 @@ from config.lib.rest.views import (
     InputSerializer,
     NowhereView,
     PageQuery,
+    answer_page,
     page_serializer,
-    paged,
 )
 from tests.owners import as_owner
 from trading.account.tokens import TokenNotFound, create_token, revoke_token
@@ -75,7 +75,7 @@ class Orders(ApiView):
 
     def get(self, request: ApiRequest) -> Response:
         query = self.query(PageQuery)
-        return paged(page_of(ApiToken.objects.all(), by=("name", "id"), **query), TokenSerializer)
+        return answer_page(get_page(ApiToken.objects.all(), by=("name", "id"), **query), TokenSerializer)
 
     def post(self, request: ApiRequest) -> Response:
         fields = self.body(Order)

@@ -6,8 +6,8 @@ from django.db import connection, models, transaction
 from chat.models import Message
 from config.lib.fields import SearchTermsField
 from config.lib.owned import ScopeError, owned_tx, system_tx
-from config.lib.search.index import HoldsAny, count_holders, find_any
-from config.lib.search.terms import index_text, query_terms, tokens
+from config.lib.search.index import ContainsAny, count_holders, find_any
+from config.lib.search.terms import build_index_text, build_tokens, list_query_terms
 from memory.models import UserFact
 from tests.factories.chat import MessageFactory
 from tests.factories.memory import MAY, UserFactFactory
@@ -21,13 +21,13 @@ WORD = "lighthouse"
 
 
 def holders(user, query: str) -> list[str]:
-    wanted = tokens(query_terms(query), user.pk)
-    return sorted(UserFact.objects.filter(HoldsAny(wanted)).values_list("content", flat=True))
+    wanted = build_tokens(list_query_terms(query), user.pk)
+    return sorted(UserFact.objects.filter(ContainsAny(wanted)).values_list("content", flat=True))
 
 
 def entries(user, *words: str) -> int:
     """Return how many rows the index itself holds for any of some words."""
-    return count_holders(UserFact, tokens(words, user.pk))[0]
+    return count_holders(UserFact, build_tokens(words, user.pk))[0]
 
 
 def test_index_follows_each_way_of_writing(as_trader):
@@ -79,7 +79,7 @@ def test_tables_of_the_index_never_hold_a_word(as_trader):
     before = dump_index()
     fact.delete()
 
-    assert tokens(["lighthous"], as_trader.pk)[0] in before
+    assert build_tokens(["lighthous"], as_trader.pk)[0] in before
     assert [text for text in texts if text in before or text in dump_index()] == []
 
 
@@ -116,7 +116,7 @@ def test_a_foreign_row_is_not_found_by_its_own_words(as_trader, stranger):
 
 def test_search_without_a_scope_is_refused(db):
     with pytest.raises(ScopeError):
-        list(UserFact.objects.filter(HoldsAny(["x" * 12])))
+        list(UserFact.objects.filter(ContainsAny(["x" * 12])))
 
 
 def test_system_may_look_for_the_tokens_of_any_owner(trader):
@@ -129,25 +129,25 @@ def test_system_may_look_for_the_tokens_of_any_owner(trader):
 def test_no_tokens_are_held_by_no_row(as_trader):
     UserFactFactory()
 
-    assert not UserFact.objects.filter(HoldsAny([])).exists()
-    assert UserFact.objects.filter(~HoldsAny([])).exists()
+    assert not UserFact.objects.filter(ContainsAny([])).exists()
+    assert UserFact.objects.filter(~ContainsAny([])).exists()
 
 
 def test_conditions_join(as_trader):
     UserFactFactory(content="Saw a lighthouse")
     UserFactFactory(content="Saw a harbour")
-    light, harbour = tokens(["lighthous", "harbour"], as_trader.pk)
+    light, harbour = build_tokens(["lighthous", "harbour"], as_trader.pk)
 
-    assert UserFact.objects.filter(HoldsAny([light]) | HoldsAny([harbour])).count() == 2
-    assert UserFact.objects.filter(~HoldsAny([light])).get().content == "Saw a harbour"
-    assert UserFact.objects.filter(HoldsAny([light, harbour], newest=1)).get().content == "Saw a harbour"
+    assert UserFact.objects.filter(ContainsAny([light]) | ContainsAny([harbour])).count() == 2
+    assert UserFact.objects.filter(~ContainsAny([light])).get().content == "Saw a harbour"
+    assert UserFact.objects.filter(ContainsAny([light, harbour], newest=1)).get().content == "Saw a harbour"
 
 
 def test_find_any_takes_all_that_hold_a_rare_word_and_the_newest_of_the_others(as_trader):
     UserFactFactory(content="gold rare")
     for number in range(6):
         UserFactFactory(content=f"gold common n{number}")
-    wanted = tokens(["gold", "rare", "n0"], as_trader.pk)
+    wanted = build_tokens(["gold", "rare", "n0"], as_trader.pk)
 
     found = find_any(UserFact.objects.all(), wanted, held=7, most=4)
 
@@ -161,7 +161,7 @@ def test_find_any_counts_what_there_is(as_trader, most):
         UserFactFactory(content=f"gold n{number}")
     UserFactFactory(content="silver")
 
-    found = find_any(UserFact.objects.all(), tokens(["gold"], as_trader.pk), held=7, most=most)
+    found = find_any(UserFact.objects.all(), build_tokens(["gold"], as_trader.pk), held=7, most=most)
 
     assert (len(found.rows), found.total, found.frequencies) == (6, 6, {})
 
@@ -177,7 +177,7 @@ def test_the_newest_are_not_looked_for_among_the_rows_of_everybody(as_trader):
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off")  # what seems dear of many rows
 
-    plan = UserFact.objects.filter(HoldsAny(tokens(["gold"], as_trader.pk), newest=5)).explain()
+    plan = UserFact.objects.filter(ContainsAny(build_tokens(["gold"], as_trader.pk), newest=5)).explain()
 
     assert "user_facts_search_tokens" in plan
     assert "Backward" not in plan
@@ -188,7 +188,7 @@ def test_column_is_made_of_all_its_sources(as_trader):
 
     fact.refresh_from_db()
 
-    assert fact.search_terms == index_text("Trades BTC\nBitcoin\nsince 2019", as_trader.pk)
+    assert fact.search_terms == build_index_text("Trades BTC\nBitcoin\nsince 2019", as_trader.pk)
 
 
 def test_column_is_made_again_from_its_migration():
@@ -210,4 +210,4 @@ def test_index_is_empty_when_the_tables_were_emptied():
 
     call_command("flush", interactive=False, verbosity=0)
 
-    assert count_holders(UserFact, tokens(["lighthous"], user.pk)) == [0]
+    assert count_holders(UserFact, build_tokens(["lighthous"], user.pk)) == [0]

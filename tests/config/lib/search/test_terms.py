@@ -14,15 +14,15 @@ from config.lib.search.terms import (
     MAX_TERMS,
     MAX_WORDS,
     TOKEN_LENGTH,
-    blend,
-    bm25,
-    has_words,
-    index_text,
+    blend_scores,
+    build_index_text,
+    build_tokens,
+    build_word_filter,
     iter_ranges,
     iter_terms,
-    query_terms,
-    terms,
-    tokens,
+    list_query_terms,
+    list_terms,
+    score_bm25,
 )
 from memory.models import UserFact
 from tests.factories.memory import UserFactFactory
@@ -52,7 +52,7 @@ def facts(db):
 
 def found(query: str, *columns: str) -> set[str]:
     names = {content: name for name, (content, _) in FACTS.items()}
-    rows = UserFact.objects.filter(has_words(query, *(columns or ("normalised", "topic"))))
+    rows = UserFact.objects.filter(build_word_filter(query, *(columns or ("normalised", "topic"))))
     return {names[row.content] for row in rows}
 
 
@@ -106,7 +106,7 @@ def test_has_words_counts_no_more_words_than_anyone_types(facts):
 
 
 def test_has_words_joins_with_other_conditions(facts):
-    rows = UserFact.objects.filter(has_words("trade", "normalised"), ~Q(topic="risk"))
+    rows = UserFact.objects.filter(build_word_filter("trade", "normalised"), ~Q(topic="risk"))
 
     assert {row.content for row in rows} == {FACTS["latin"][0], FACTS["backslash"][0]}
 
@@ -139,7 +139,7 @@ def test_has_words_joins_with_other_conditions(facts):
     ],
 )
 def test_terms_are_the_folded_stems_of_any_script(text, expected):
-    assert terms(text) == expected
+    assert list_terms(text) == expected
 
 
 @pytest.mark.parametrize(
@@ -158,16 +158,16 @@ def test_terms_are_the_folded_stems_of_any_script(text, expected):
     ],
 )
 def test_query_terms_are_what_says_something(query, expected):
-    assert query_terms(query) == expected
+    assert list_query_terms(query) == expected
 
 
 def test_query_terms_are_no_more_than_a_sentence_has():
-    assert len(query_terms(" ".join(f"word{number}" for number in range(MAX_TERMS + 5)))) == MAX_TERMS
+    assert len(list_query_terms(" ".join(f"word{number}" for number in range(MAX_TERMS + 5)))) == MAX_TERMS
 
 
 @given(st.text())
 def test_a_text_is_found_by_each_of_its_own_words(text):
-    assert set(query_terms(text)) <= set(terms(text))
+    assert set(list_query_terms(text)) <= set(list_terms(text))
 
 
 @given(st.text())
@@ -181,21 +181,21 @@ def test_terms_stand_where_they_say(text):
 def test_stems_never_change():
     # They are stored: other stems would ask for every row to be indexed again.
     assert (
-        index_text("Generalizations of 比特 trading", 7)
+        build_index_text("Generalizations of 比特 trading", 7)
         == "lijofeaegeli ejadmghjmkpj mdlhinlaicof adnlpmknaheb nghpakakeeal nmhnaeabnjcj"
     )
 
 
 @given(st.text())
 def test_index_holds_letters_of_one_length_alone(text):
-    made = index_text(text, 1).split(" ") if terms(text) else []
+    made = build_index_text(text, 1).split(" ") if list_terms(text) else []
 
-    assert [len(token) for token in made] == [TOKEN_LENGTH] * len(terms(text))
+    assert [len(token) for token in made] == [TOKEN_LENGTH] * len(list_terms(text))
     assert all(token.isascii() and token.isalpha() and token.islower() for token in made)
 
 
 def test_tokens_of_one_word_differ_between_owners():
-    assert tokens(["btc"], 1) != tokens(["btc"], 11)
+    assert build_tokens(["btc"], 1) != build_tokens(["btc"], 11)
 
 
 @pytest.mark.parametrize(
@@ -209,7 +209,7 @@ def test_tokens_of_one_word_differ_between_owners():
     ],
 )
 def test_ranges_are_where_the_words_stand(text, query, expected):
-    assert [text[start:end] for start, end in iter_ranges(text, query_terms(query))] == expected
+    assert [text[start:end] for start, end in iter_ranges(text, list_query_terms(query))] == expected
 
 
 # --- BM25 ---
@@ -219,8 +219,8 @@ TEXTS = st.dictionaries(st.integers(0, 50), st.lists(st.sampled_from("abcdef"), 
 
 @given(texts=TEXTS, query=st.lists(st.sampled_from("abcdefg"), unique=True), more=st.integers(0, 100))
 def test_bm25_is_the_formula(texts, query, more):
-    wanted = tokens(query, 1)
-    indexed = {key: " ".join(tokens(words, 1)) for key, words in texts.items()}
+    wanted = build_tokens(query, 1)
+    indexed = {key: " ".join(build_tokens(words, 1)) for key, words in texts.items()}
     total = len(texts) + more
     average = sum(map(len, texts.values())) / len(texts) if texts else 1
 
@@ -234,18 +234,18 @@ def test_bm25_is_the_formula(texts, query, more):
         return result
 
     expected = {key: score(words) for key, words in texts.items() if set(words) & set(query)}
-    assert bm25(indexed, wanted, total=total) == pytest.approx(expected)
+    assert score_bm25(indexed, wanted, total=total) == pytest.approx(expected)
 
 
 @given(st.randoms(use_true_random=False))
 def test_ranking_does_not_depend_on_the_order_of_rows(pick):
     words = {key: [pick.choice("abcdef") for _ in range(pick.randrange(9))] for key in range(30)}
-    indexed = [(key, " ".join(tokens(text, 1))) for key, text in words.items()]
+    indexed = [(key, " ".join(build_tokens(text, 1))) for key, text in words.items()]
     near = [(key, round(pick.uniform(-1, 1), 6)) for key in words]
     shuffled, shuffled_near = pick.sample(indexed, len(indexed)), pick.sample(near, len(near))
 
     ranks = [
-        blend(bm25(dict(rows), tokens("abc", 1), total=30), dict(cosines))
+        blend_scores(score_bm25(dict(rows), build_tokens("abc", 1), total=30), dict(cosines))
         for rows, cosines in ((indexed, near), (shuffled, shuffled_near))
     ]
 
@@ -255,16 +255,18 @@ def test_ranking_does_not_depend_on_the_order_of_rows(pick):
 def test_rare_words_count_for_more_than_common_ones():
     texts = {1: "rare word", 2: "common word", 3: "common thing", 4: "common place"}
 
-    scores = bm25({key: index_text(text, 1) for key, text in texts.items()}, tokens(["rare", "common"], 1), total=4)
+    scores = score_bm25(
+        {key: build_index_text(text, 1) for key, text in texts.items()}, build_tokens(["rare", "common"], 1), total=4
+    )
 
     assert max(scores, key=scores.__getitem__) == 1
 
 
 def test_known_frequencies_stand_in_for_rows_that_were_left_out():
-    indexed = {1: index_text("btc", 1), 2: index_text("eth", 1)}
-    btc, eth = tokens(["btc", "eth"], 1)
+    indexed = {1: build_index_text("btc", 1), 2: build_index_text("eth", 1)}
+    btc, eth = build_tokens(["btc", "eth"], 1)
 
-    scores = bm25(indexed, [btc, eth], total=1000, frequencies={btc: 900, eth: 1})
+    scores = score_bm25(indexed, [btc, eth], total=1000, frequencies={btc: 900, eth: 1})
 
     assert scores[1] < scores[2]
 
@@ -281,10 +283,10 @@ def test_known_frequencies_stand_in_for_rows_that_were_left_out():
     ids=["words alone", "meaning alone", "meaning decides", "a word outweighs a likeness", "not compared"],
 )
 def test_blend_adds_up_words_and_meaning(words, near, best_first):
-    scores = blend(words, near)
+    scores = blend_scores(words, near)
 
     assert sorted(scores, key=lambda key: (-scores[key], key)) == best_first
 
 
 def test_blend_of_nothing_is_nothing():
-    assert blend({}, {}) == {}
+    assert blend_scores({}, {}) == {}
