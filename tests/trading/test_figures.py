@@ -30,19 +30,19 @@ MIDNIGHT = datetime(2026, 5, 3, tzinfo=UTC)
         (timedelta(days=3, minutes=5), "3 d"),
     ],
 )
-def test_lasting_says_the_two_largest_units(length, text):
+def test_lasting_shows_the_two_largest_units(length, text):
     assert lasting(length) == text
 
 
 @pytest.mark.parametrize("show", [usd, signed_usd, whole_usd, pct, ratio])
-def test_what_is_not_known_is_a_dash(show):
+def test_unknown_value_is_a_dash(show):
     assert show(None) == "–"
 
 
 @pytest.mark.parametrize(
     ("amount", "way"), [(Decimal("0.01"), "gain"), (-1.5, "loss"), (Decimal("0.004"), ""), (Decimal(0), ""), (None, "")]
 )
-def test_gain_or_loss_is_as_the_amount_reads(amount, way):
+def test_gain_or_loss_follows_the_rounded_amount(amount, way):
     assert gain_or_loss(amount) == way
 
 
@@ -56,7 +56,7 @@ def test_gain_or_loss_is_as_the_amount_reads(amount, way):
         (Decimal("1234.5"), "$1,234.50"),
     ],
 )
-def test_model_cost_tells_nothing_from_little_and_from_not_known(amount, text):
+def test_model_cost_distinguishes_zero_tiny_and_unknown(amount, text):
     assert model_cost(amount) == text
 
 

@@ -60,7 +60,7 @@ def test_sign_up_with_an_odd_clock_falls_back_to_utc(client, zone):
         pytest.param({"email": "no address"}, id="address"),
     ],
 )
-def test_sign_up_refuses_what_is_weak_or_wrong_and_keeps_what_was_typed(client, data):
+def test_sign_up_refuses_invalid_input_and_keeps_it(client, data):
     response = sign_up(client, **data)
 
     assert response.status_code == 200
@@ -119,7 +119,7 @@ def test_password_reset_by_mail_sets_a_new_password_once(client, zoe):
     assert "token_fail" in client.get(link, follow=True).context
 
 
-def test_password_reset_tells_nobody_whether_an_address_is_known(client, zoe):
+def test_password_reset_answers_alike_for_unknown_addresses(client, zoe):
     known = client.post("/accounts/password/reset/", {"email": zoe.email})
     unknown = client.post("/accounts/password/reset/", {"email": "nobody@example.com"})
 

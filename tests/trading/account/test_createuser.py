@@ -30,7 +30,7 @@ def test_createuser_makes_an_ordinary_user():
     assert (ann.is_staff, ann.is_superuser) == (False, False)
 
 
-def test_createuser_says_in_json_whom_it_made():
+def test_createuser_prints_the_user_as_json():
     line = json.loads(run("ann@example.com", "--password", PASSWORD, "--json"))
 
     assert line == {"id": Trader.objects.get().pk, "email": "ann@example.com", "tier": None}
@@ -58,7 +58,7 @@ def test_createuser_never_prints_the_password():
         ("ann@example.com", "", "too short"),
     ],
 )
-def test_createuser_refuses_what_the_form_would(email, password, words):
+def test_createuser_refuses_the_input_that_the_form_refuses(email, password, words):
     with pytest.raises(CommandError, match=words):
         run(email, "--password", password)
 

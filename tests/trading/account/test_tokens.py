@@ -118,7 +118,7 @@ def test_token_of_somebody_else_is_not_found(stranger, as_trader):
 
 
 @pytest.mark.parametrize("column", ["digest", "prefix", "scope", "created_at"])
-def test_what_a_token_is_never_changes(as_trader, column):
+def test_token_digest_and_prefix_never_change(as_trader, column):
     create_token(name="bot", now=NOW)
 
     with pytest.raises(ScopeError):
@@ -178,7 +178,7 @@ def changed(token: str) -> str:
     ],
     ids=["changed", "upper", "cut", "none", "owner"],
 )
-def test_token_that_is_none_is_401(make, spoil):
+def test_malformed_token_is_401(make, spoil):
     response = ask(spoil(make()))
 
     assert (response.status_code, response.json()["code"]) == (401, "authentication_failed")
@@ -340,7 +340,7 @@ def test_page_knows_no_token_of_somebody_else(visitor, stranger):
     assert ask(token).status_code == 200
 
 
-def test_page_says_how_each_token_stands(visitor, make):
+def test_profile_shows_the_state_of_each_token(visitor, make):
     make(name="fresh")
     make(name="short", expires_at=NOW + timedelta(minutes=1))
     with time_machine.travel(NOW + HOUR, tick=False):

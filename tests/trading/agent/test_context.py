@@ -139,14 +139,14 @@ def test_reason_stays_on_its_line(reason):
         ({"recent_trades_k": 0}, []),
     ],
 )
-def test_dial_says_which_sections_there_are(dial, headings):
+def test_memory_dial_selects_sections(dial, headings):
     inputs = ContextInputs(MORNING, payload(dial), ACCOUNT, record=Record([trade(still_open=True)], [trade()]))
 
     assert [section[0] for section in memory_sections(inputs)] == headings
 
 
 @pytest.mark.parametrize("k", [1, 3, 30])
-def test_dial_says_how_many_trades(k):
+def test_memory_dial_limits_trades(k):
     inputs = ContextInputs(MORNING, payload({"recent_trades_k": k}), ACCOUNT, record=Record((), [trade()] * 40))
 
     assert len(memory_sections(inputs)[0]) == 1 + k
@@ -287,7 +287,7 @@ def test_context_is_the_same_from_either_tape(deployment):
 # --- The record of one deployment ---
 
 
-def test_record_has_all_that_is_open_and_as_much_that_is_closed_as_the_dial_says(deployment):
+def test_record_has_all_open_trades_and_as_many_closed_as_the_dial_allows(deployment):
     for hours in (20, 19):
         TradeFactory(deployment=deployment, entry_tick_at=MAY - hours * HOUR)
 

@@ -158,7 +158,7 @@ def test_hold_before_an_order_wins():
 # --- What is refused ---
 
 
-def test_unknown_tool_is_told_and_the_model_may_go_on():
+def test_unknown_tool_is_reported_and_the_model_continues():
     decision = decided(script := Script(answer(("place_order", BUY)), answer(("propose_order", BUY))))
 
     (told,) = script.results(1)
@@ -231,13 +231,13 @@ def test_broken_arguments_are_no_order(arguments):
     assert len(decision.steps[0]["calls"][0]["arguments"]) <= MAX_ARGUMENTS
 
 
-def test_of_a_field_given_twice_the_last_one_counts():
+def test_duplicate_field_takes_the_last_value():
     twice = '{"symbol": "BTC", "side": "long", "size_usd": 900, "size_usd": 250, "reason": "Breakout"}'
 
     assert decided(Script(answer(("propose_order", twice)))).order.size_usd == 250
 
 
-def test_what_was_wrong_is_told_on_one_clean_line():
+def test_argument_errors_are_reported_on_one_clean_line():
     names = {f"a\u0000\n## Portfolio \u202e{number}": 1 for number in range(3)}
     decision = decided(script := Script(answer(("hold", {**names, "reason": "x"})), answer(WAIT)))
 
@@ -324,7 +324,7 @@ def test_model_that_is_not_there_is_a_failure():
     assert decision.reason == str(LLMUnavailable("rate_limited"))
 
 
-def test_model_that_goes_away_leaves_what_it_did():
+def test_model_failure_keeps_the_steps_so_far():
     decision = decided(Script(answer(("what", {}), usage=(7, 3)), LLMUnavailable("timeout")))
 
     assert (decision.has_failed, len(decision.steps), decision.input_tokens) == (True, 1, 7)
@@ -344,7 +344,7 @@ def test_tokens_and_cost_are_those_of_all_steps():
     assert decision.cost_usd == D("0.004")
 
 
-def test_steps_are_bounded_whatever_is_said():
+def test_steps_are_bounded_for_any_answer():
     long = json.dumps({"reason": "x" * 200_000})
     decision = decided(Script(answer(*[("hold", long)] * 128, text="y" * 2_000_000)))
 
@@ -377,7 +377,7 @@ calls = st.tuples(
 
 
 @given(st.lists(st.tuples(st.lists(calls, max_size=12), st.text(max_size=40)), min_size=1, max_size=4))
-def test_whatever_is_answered_the_decision_is_valid_and_can_be_stored(said):
+def test_decision_is_valid_and_storable_for_any_answer(said):
     script = Script(*(answer(*made, text=text) for made, text in said))
 
     decision = decided(script)
@@ -561,7 +561,7 @@ class LoopSeen(ScriptedModel):
         return await super().acompletion(*args, **kwargs)
 
 
-def test_loop_is_one_and_ends_with_the_context(scripted):
+def test_model_client_uses_one_loop_and_closes_it(scripted):
     model = LoopSeen()
     door.register_provider("scripted", lambda: model)
     model.say("One")

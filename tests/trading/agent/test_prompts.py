@@ -22,7 +22,7 @@ def test_segments_come_in_their_order_and_lessons_only_with_a_note():
     assert with_lessons == ["HEADER", "LEASH", "STRATEGY", "LESSONS", "FOOTER"]
 
 
-def test_prompt_without_lessons_is_the_other_without_one_segment():
+def test_prompt_without_lessons_lacks_one_segment():
     text = lessons_text(LESSONS)
 
     assert system_prompt(payload(), LESSONS).replace(f"\n\n{text}", "") == system_prompt(payload())
@@ -55,12 +55,12 @@ def test_leash_is_the_skills(leash):
         "propose_order to trade",
     ],
 )
-def test_agent_is_told(words):
+def test_system_prompt_contains_the_rules(words):
     assert words in system_prompt(payload())
 
 
 @pytest.mark.parametrize("name", TEMPLATES)
-def test_whole_strategy_stands_in_the_prompt(name):
+def test_system_prompt_contains_the_whole_strategy(name):
     skill = parse_payload(apply_template({}, name))
 
     text = system_prompt(skill)

@@ -96,7 +96,7 @@ def test_findings_of_rules_and_model_are_merged_by_weight(reviewer):
     assert found.findings[0].suggestion == "Mend it"
 
 
-def test_rules_speak_for_themselves_where_the_model_says_the_same(reviewer):
+def test_rule_wording_wins_over_the_same_finding_of_the_model(reviewer):
     reviewer.say(answer(finding("error", LEVERAGE.upper() + ".", "I say so")))
 
     [first, *_] = critique_draft(DOUBTFUL, None).findings
@@ -169,7 +169,7 @@ HOSTILE = {
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE.keys())
-def test_a_hostile_answer_leaves_the_rules_alone_and_says_so(reviewer, text):
+def test_unreadable_answer_leaves_the_findings_of_the_rules(reviewer, text):
     reviewer.say(text)
 
     found = critique_draft(DOUBTFUL, None)
@@ -220,7 +220,7 @@ def test_no_model_at_all_leaves_the_rules_alone(settings):
 # --- By rules, by tier ---
 
 
-def test_a_draft_that_cannot_be_saved_says_why(reviewer):
+def test_critique_reports_why_a_draft_cannot_be_saved(reviewer):
     reviewer.say(answer())
 
     [first, *_] = critique_draft(default_payload(), None).findings
@@ -240,7 +240,7 @@ def test_a_model_that_is_not_allowed_keeps_a_draft_from_being_saved(reviewer):
 @pytest.mark.parametrize(
     ("tier", "is_told"), [("novice", True), ("intermediate", True), (None, True), ("expert", False)]
 )
-def test_experts_are_spared_what_they_left_out_on_purpose(reviewer, tier, is_told):
+def test_critique_omits_basic_findings_for_experts(reviewer, tier, is_told):
     reviewer.say(answer())
 
     found = titles(critique_draft(DOUBTFUL, tier))
@@ -249,7 +249,7 @@ def test_experts_are_spared_what_they_left_out_on_purpose(reviewer, tier, is_tol
     assert ("No hard rules" in found) is is_told
 
 
-def test_warnings_are_what_weighs_and_what_costs(settings):
+def test_list_warnings_returns_warnings_and_cost(settings):
     settings.AGENT_DAILY_PROMPT_TOKENS_WARNING = 1_000
 
     leverage, cost = list_warnings(DOUBTFUL)

@@ -58,7 +58,7 @@ def test_a_bullet_that_shares_two_words_with_an_avoid_rule_needs_a_no(bullet, is
     assert codes(f"- {bullet}") == [Code.AGAINST_AVOID] * is_found
 
 
-def test_a_finding_says_which_rule_and_which_bullet():
+def test_finding_names_the_rule_and_the_bullet():
     (found,) = findings("- BTC longs paid\n- Enter early in a shock regime")
 
     assert found.bullet == "Enter early in a shock regime"

@@ -141,9 +141,7 @@ def test_a_record_is_due_after_every_nth_closed_trade(closed, every, is_now):
         (23, "06-04T23:00", "06-05T08:00", "06-05T22:59", False),
     ],
 )
-def test_a_daily_reflection_comes_at_its_hour_once_there_is_something_new(
-    hour, reflected_at, waiting_since, now, is_now
-):
+def test_daily_reflection_is_due_at_its_hour_with_new_trades(hour, reflected_at, waiting_since, now, is_now):
     dial = MemoryDial(reflection=ReflectionDial(cadence="daily", daily_hour_utc=hour))
     closed = 3 if waiting_since else 0
 
@@ -164,7 +162,7 @@ def test_a_record_is_never_due_where_reflection_is_off(dial):
 
 
 @pytest.mark.parametrize(("after", "is_now"), [(MINUTE, False), (RETRY_AFTER - MINUTE, False), (RETRY_AFTER, True)])
-def test_what_failed_is_tried_again_after_a_quarter_of_an_hour(after, is_now):
+def test_failed_reflection_is_due_again_after_15_minutes(after, is_now):
     assert is_due(MemoryDial(), closed=10, waiting_since=JUNE, failed_at=JUNE, now=JUNE + after) == is_now
 
 
@@ -181,7 +179,7 @@ def test_due_are_the_living_deployments_of_the_owner_that_are_no_backtests(as_tr
     assert set(list_due(JUNE + 24 * HOUR)) == {row.pk for row in due}
 
 
-def test_everybodys_due_are_listed_with_their_owners(trader, stranger):
+def test_list_all_due_returns_owners_and_deployments(trader, stranger):
     one, other = made_for(trader), made_for(stranger)
 
     due = list_all_due(JUNE + 24 * HOUR)
@@ -259,7 +257,7 @@ def test_a_hostile_reason_stays_one_quoted_line(trader, model):
     ]
 
 
-def test_the_window_is_what_closed_since_the_last_at_least_n_and_at_most_a_hundred(trader, model):
+def test_window_has_trades_since_the_last_note_between_n_and_100(trader, model):
     of = made_for(trader, closed=10)
     as_owner(trader, lambda: ReflectionNoteFactory(deployment=of, window_end=JUNE + 4 * HOUR))
     for added, seen in [(7, 14), (3, 10), (MAX_WINDOW + 5, MAX_WINDOW)]:
@@ -312,14 +310,14 @@ def test_a_reflection_writes_the_active_note_with_all_that_it_rests_on(trader, m
     assert (work.status, work.note_id, work.lease, work.finished_at) == ("done", note.pk, None, JUNE + 24 * HOUR)
 
 
-def test_a_note_of_few_trades_says_so(trader, model):
+def test_note_of_few_trades_has_a_finding(trader, model):
     of = made_for(trader, closed=2, reflection={"every_n_trades": 2})
     model.say(LESSONS)
 
     assert [found["code"] for found in run(of).note.findings] == ["small_sample"]
 
 
-def test_a_new_note_supersedes_the_one_before_and_history_stays(trader, model):
+def test_new_note_supersedes_the_active_one_and_keeps_history(trader, model):
     of = made_for(trader)
     model.say("- First, 10 trades")
     first = run(of, now=JUNE + 24 * HOUR).note
@@ -374,7 +372,7 @@ def test_forced_it_reflects_before_its_time_but_never_on_nothing(trader, model):
 
 
 @pytest.mark.parametrize("of_stranger", [True, False])
-def test_nobody_reflects_on_the_record_of_another(trader, stranger, model, of_stranger):
+def test_reflect_refuses_the_deployment_of_another_user(trader, stranger, model, of_stranger):
     theirs = made_for(stranger).pk if of_stranger else uuid4()
 
     for act in (reflect, reflect_if_due):
@@ -438,7 +436,7 @@ def while_the_model_answers(monkeypatch):
 
 
 @pytest.mark.parametrize("answer", [LESSONS, RuntimeError("down")], ids=["an answer", "a failure"])
-def test_who_lost_the_lease_writes_nothing(trader, model, while_the_model_answers, answer):
+def test_worker_without_its_lease_writes_nothing(trader, model, while_the_model_answers, answer):
     of = made_for(trader)
     other = uuid4()
 
@@ -456,7 +454,7 @@ def test_who_lost_the_lease_writes_nothing(trader, model, while_the_model_answer
     assert [(work.status, work.lease) for work in rows(of, ReflectionRun)] == [("running", other)]
 
 
-def test_who_reflects_on_what_was_deleted_meanwhile_writes_nothing(trader, model, while_the_model_answers):
+def test_reflect_writes_nothing_for_a_deployment_deleted_meanwhile(trader, model, while_the_model_answers):
     of = made_for(trader)
 
     def delete():
@@ -500,7 +498,7 @@ def test_a_model_that_is_away_leaves_the_old_lessons_and_a_failed_run_with_its_m
     assert "canary" not in work.error
 
 
-def test_what_failed_waits_a_quarter_of_an_hour_unless_forced(trader, model):
+def test_failed_reflection_waits_15_minutes_unless_forced(trader, model):
     of = with_lessons(trader)
     now = JUNE + 24 * HOUR
     model.say(RuntimeError("down"))
@@ -540,7 +538,7 @@ def test_an_answer_with_nul_and_surrogates_is_stored_clean(trader, model):
     assert run(of).note.lessons_text in {"- Wait for the close", "- Wait for\ufffd the close"}
 
 
-def test_what_nobody_foresaw_fails_the_run_and_is_logged(trader, model, monkeypatch, caplog):
+def test_unforeseen_error_fails_the_run_and_is_logged(trader, model, monkeypatch, caplog):
     of = with_lessons(trader)
     monkeypatch.setattr(reflection, "lint_lessons", lambda *args, **values: 1 / 0)
     model.say(LESSONS)
@@ -572,7 +570,7 @@ def recent(user, **values):
     return made_for(user, start=timezone.now() - 48 * HOUR, **values)
 
 
-def test_the_job_reflects_for_everybody(trader, stranger, model):
+def test_job_reflects_for_all_users(trader, stranger, model):
     for user in (trader, stranger):
         made_for(user)
         model.say(LESSONS)
@@ -592,7 +590,7 @@ def test_the_job_ends_with_the_first_failure_and_goes_on_with_others_next_time(t
     assert reflect_due(JUNE + 24 * HOUR + 2 * MINUTE) == "no reflection is due"
 
 
-def test_the_command_runs_what_is_due_of_everybody_and_sums_up(trader, stranger, model):
+def test_command_reflects_for_all_users_and_prints_a_summary(trader, stranger, model):
     ours, theirs = recent(trader), recent(stranger)
     recent(trader, closed=3)
     model.say(LESSONS)
@@ -647,7 +645,7 @@ def test_the_command_can_be_forced_for_somebody_alone(trader, model):
     assert "written, 6 trades" in command("--deployment", str(early.pk), "--force")
 
 
-def test_a_dry_run_says_what_is_due_and_does_nothing(trader, model):
+def test_dry_run_lists_due_reflections_and_writes_nothing(trader, model):
     of = recent(trader)
 
     assert command("--dry-run").splitlines() == [f"{of.pk}: due", "Dry run: 1 due"]

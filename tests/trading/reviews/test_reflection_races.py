@@ -60,7 +60,7 @@ def left(record):
     return notes[NoteStatus.ACTIVE], notes[NoteStatus.SUPERSEDED], dict(runs)
 
 
-def test_of_many_processes_one_reflects(racers, records, calls):
+def test_concurrent_processes_reflect_once(racers, records, calls):
     for number, record in enumerate(records, start=1):
         act = partial(reflect_once, calls, record.user_id, record.pk, JUNE + LEASE)
 

@@ -16,7 +16,7 @@ HOUR = timedelta(hours=1)
 D = Decimal
 
 
-def test_list_of_skills_says_what_became_of_each(as_trader):
+def test_list_skills_shows_deployments_and_backtests(as_trader):
     deployment = DeploymentFactory()
     run = BacktestRunFactory(done=True, deployment__version=deployment.version)
     SkillFactory(archived_at=JUNE)

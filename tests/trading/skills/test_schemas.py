@@ -89,7 +89,7 @@ def test_old_payload_without_a_memory_dial_parses_with_the_seeds_defaults():
     ("dial", "shows"),
     [({}, True), ({"enabled": False}, False), ({"recent_trades_k": 0}, False), ({"recent_trades_k": 30}, True)],
 )
-def test_memory_dial_says_whether_trades_are_shown(dial, shows):
+def test_memory_dial_shows_trades_if_enabled_and_above_zero(dial, shows):
     assert MemoryDial.model_validate(dial).shows_trades is shows
 
 
@@ -142,7 +142,7 @@ def test_patch_merges_blocks_and_replaces_lists():
     assert patched["strategy"]["leash"] == "standard"
 
 
-def test_draft_says_what_it_still_lacks():
+def test_list_problems_names_missing_fields():
     assert [problem.field for problem in list_problems(default_payload())] == [
         "name",
         "trading_style",
@@ -172,7 +172,7 @@ def test_rules_between_fields_wait_for_the_whole(patch, words):
     ("schedule", "ticks"),
     [({}, 24), ({"value": "15m"}, 96), ({"value": "1m"}, 1440), ({"type": "daily", "value": "13:30"}, 1)],
 )
-def test_schedule_says_how_often_it_ticks(schedule, ticks):
+def test_schedule_has_interval_offset_and_ticks_per_day(schedule, ticks):
     assert Schedule.model_validate(schedule).ticks_per_day == ticks
 
 
@@ -260,7 +260,7 @@ def test_arguments_are_read_exactly(written, size, stop):
         ('{"symbol": "BTC", "side": "close", "stop_price": 1e18, "reason": "x"}', "stop_price: "),
     ],
 )
-def test_arguments_that_are_wrong_say_what_is(written, problem):
+def test_parse_arguments_refuses_wrong_arguments_by_field(written, problem):
     with pytest.raises(PayloadInvalid) as refusal:
         parse_arguments(ProposedOrder, written)
 

@@ -91,7 +91,7 @@ def test_draft_of_a_skill_starts_from_its_newest_version(as_trader):
     assert draft.payload == {**version.payload, "description": "Better"}
 
 
-def test_unfinished_draft_says_what_is_missing_and_stays(as_trader):
+def test_saving_an_incomplete_draft_names_missing_fields_and_keeps_it(as_trader):
     draft = start_draft(now=JUNE)
 
     with pytest.raises(PayloadInvalid, match="name: is missing"):
@@ -179,7 +179,7 @@ def test_style_is_fixed_once_saved(as_trader):
     )
 
 
-def test_saved_again_is_the_next_version_and_the_old_one_stays(as_trader):
+def test_saving_again_adds_a_version_and_keeps_the_old(as_trader):
     first = save_skill()
 
     second = save_draft(draft_id=edit_skill(first, name="Dips 2").pk, now=SOON)

@@ -71,7 +71,7 @@ def given(version) -> dict[str, str]:
 # --- The list ---
 
 
-def test_backtests_lists_runs_with_what_became_of_them(client, made):
+def test_backtests_lists_runs_with_results(client, made):
     done = made(lambda: BacktestRunFactory(done=True, is_simulated=True, deployment__version__skill__name="Dips"))
     made(lambda: TradeFactory(deployment=done.deployment))
 
@@ -84,7 +84,7 @@ def test_backtests_lists_runs_with_what_became_of_them(client, made):
     assert POLLS not in response.content.decode()
 
 
-def test_backtests_asks_again_while_one_is_under_way(client, made):
+def test_backtests_polls_while_a_run_is_active(client, made):
     made(lambda: BacktestRunFactory(status="running", ticks_done=30, ticks_total=120))
 
     page = client.get(BACKTESTS)
@@ -96,7 +96,7 @@ def test_backtests_asks_again_while_one_is_under_way(client, made):
     assert not is_page(piece)
 
 
-def test_backtests_says_why_it_is_empty(client):
+def test_backtests_without_rows_explains_why(client):
     text = text_of(client.get(BACKTESTS))
 
     assert "Nothing was played yet" in text
@@ -163,7 +163,7 @@ def test_form_counts_the_bars_of_each_symbol(client, version):
     assert "48 of BTC" in text_of(client.get(BACKTESTS, days))
 
 
-def test_form_says_which_symbol_has_no_bars(client, version):
+def test_form_names_symbols_without_bars(client, version):
     bars("BTC", MAY, 5)
 
     assert "sees no price of ETH and cannot trade it" in text_of(client.get(BACKTESTS))
@@ -231,7 +231,7 @@ def test_start_refuses_with_the_reason(client, made, given, changes, words):
     assert made(BacktestRun.objects.count) == 0
 
 
-def test_start_refuses_the_skill_of_another_user_as_one_that_is_not_there(client, stranger, given):
+def test_start_refuses_the_skill_of_another_user_as_missing(client, stranger, given):
     theirs = as_owner(stranger, SkillVersionFactory)
 
     of_theirs = client.post(BACKTESTS, {**given, "skill": theirs.skill_id})
@@ -281,7 +281,7 @@ def test_backtest_that_is_done_shows_its_numbers_and_how_it_was_played(client, m
     assert POLLS not in response.content.decode()
 
 
-def test_backtest_with_few_trades_says_in_words_what_cannot_be_said(client, made):
+def test_backtest_with_few_trades_explains_missing_numbers(client, made):
     run = made(lambda: BacktestRunFactory(done=True))
     made(lambda: TradeFactory(deployment=run.deployment))
 
@@ -336,13 +336,13 @@ def test_backtest_under_way_brings_its_record_when_it_is_over(client, made):
     assert "Decision 1 " in text_of(last)
 
 
-def test_backtest_that_failed_says_why(client, made):
+def test_failed_backtest_shows_its_error(client, made):
     run = made(lambda: BacktestRunFactory(status="failed", finished_at=MAY, error="No <model> answered"))
 
     assert "No &lt;model&gt; answered" in client.get(page_of(run)).content.decode()
 
 
-def test_backtest_of_a_simulated_market_says_so(client, made):
+def test_backtest_of_a_simulated_market_is_labelled(client, made):
     run = made(lambda: BacktestRunFactory(is_simulated=True))
 
     assert "Simulated market." in text_of(client.get(page_of(run)))

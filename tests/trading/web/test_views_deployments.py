@@ -72,7 +72,7 @@ def change(trader, deployment, **values) -> None:
 # --- The list ---
 
 
-def test_deployments_says_what_to_do_without_one(client):
+def test_deployments_without_rows_names_the_next_step(client):
     assert "Open a skill and deploy it" in text_of(client.get(DEPLOYMENTS))
 
 
@@ -136,13 +136,13 @@ def test_deployment_shows_positions_with_mark_excursion_and_stop(client, trader,
     assert all(words in shown for words in ("+$20.00", "+$30.00 / -$8.00", "91.5", "110", "Simulated market"))
 
 
-def test_position_without_a_price_says_so(client, trader, deployment):
+def test_position_without_a_price_is_marked(client, trader, deployment):
     as_owner(trader, lambda: TradeFactory(deployment=deployment, still_open=True))
 
     assert "no price" in page(client, deployment)
 
 
-def test_halt_and_status_are_told_in_words(client, trader, deployment):
+def test_deployment_shows_halt_and_status(client, trader, deployment):
     until = timezone.now() + timedelta(hours=1)
     change(trader, deployment, status="paused", halt_code="R6_DAILY_LOSS_HALT", halted_until=until)
 
@@ -152,7 +152,7 @@ def test_halt_and_status_are_told_in_words(client, trader, deployment):
     assert "Halted: it lost its limit for a day" in shown
 
 
-def test_a_halt_that_is_over_is_not_told(client, trader, deployment):
+def test_expired_halt_is_not_shown(client, trader, deployment):
     change(trader, deployment, halt_code="R6_DAILY_LOSS_HALT", halted_until=MAY)
 
     assert "Halted" not in page(client, deployment)
@@ -350,7 +350,7 @@ def test_decision_shows_all_that_was_stored_as_data(client, trader, deployment):
     assert "Simulated market" not in shown
 
 
-def test_decision_on_a_simulated_market_says_so(client, trader, deployment):
+def test_decision_on_a_simulated_market_is_labelled(client, trader, deployment):
     as_owner(trader, lambda: DecisionSnapshotFactory(deployment=deployment, tick=7, tick_at=MAY))
     BarFactory(opened_at=MAY - timedelta(hours=1), is_simulated=True)
 
@@ -386,7 +386,7 @@ def asked(trader) -> list[str]:
         ("stopped", True, False, {"flatten"}),
     ],
 )
-def test_only_what_is_possible_is_offered(client, trader, deployment, status, has_position, is_behind, kinds):
+def test_deployment_offers_possible_commands_only(client, trader, deployment, status, has_position, is_behind, kinds):
     def write() -> None:
         if has_position:
             TradeFactory(deployment=deployment, still_open=True)
@@ -407,7 +407,7 @@ def test_a_command_is_asked_for_and_shown_with_its_state(client, trader, deploym
     assert "Pause Waiting" in text_of(response)
 
 
-def test_a_command_that_is_done_says_what_came_of_it(client, trader, deployment):
+def test_finished_command_shows_its_outcome(client, trader, deployment):
     values = {"status": "done", "finished_at": MAY, "outcome": "It is paused."}
     as_owner(trader, lambda: DeploymentCommandFactory(deployment=deployment, **values))
 
@@ -431,7 +431,7 @@ def test_a_command_that_is_impossible_is_refused_in_words(client, trader, deploy
 
 
 @pytest.mark.parametrize(("status", "is_open"), [("pending", True), ("running", True), ("done", False)])
-def test_what_it_was_told_is_open_while_a_command_waits(client, trader, deployment, status, is_open):
+def test_command_list_is_open_while_a_command_waits(client, trader, deployment, status, is_open):
     values = {"status": status, "finished_at": MAY if status == "done" else None}
     as_owner(trader, lambda: DeploymentCommandFactory(deployment=deployment, **values))
 
@@ -441,7 +441,7 @@ def test_what_it_was_told_is_open_while_a_command_waits(client, trader, deployme
 
 
 @pytest.mark.parametrize("status", ["running", "stopped"])
-def test_what_another_program_runs_is_not_said_to_decide_here(client, trader, status):
+def test_live_deployment_does_not_claim_to_decide_here(client, trader, status):
     def make() -> Deployment:
         made = DeploymentFactory(broker_kind="live", status=status, stopped_at=MAY if status == "stopped" else None)
         TradeFactory(deployment=made, still_open=True)
@@ -489,7 +489,7 @@ def test_agent_prompt_shows_each_part_to_the_letter_and_what_memory_takes(client
     assert "Servers of further tools" not in shown
 
 
-def test_agent_prompt_says_of_servers_that_they_are_not_called_yet(client, trader):
+def test_agent_prompt_marks_servers_as_not_called_yet(client, trader):
     def make() -> Deployment:
         servers = [{"name": "Charts", "url": "https://charts.example/mcp"}]
         payload = parse_payload({**WHOLE, "tools": {"mcp_servers": servers}}).stored()

@@ -99,7 +99,7 @@ def save_version(trader, skill: Skill, patch) -> SkillVersion:
 # --- The list ---
 
 
-def test_skills_offers_the_templates_to_who_has_none(client):
+def test_skills_without_rows_offers_templates(client):
     page = text_of(client.get(SKILLS))
 
     assert "No skill yet" in page
@@ -164,7 +164,7 @@ def test_form_has_each_field_of_the_schema_under_a_heading_once():
     assert [group.name for group in form.list_groups()] == [*GROUPS]
 
 
-def test_form_of_a_payload_says_the_payload():
+def test_form_round_trips_a_payload():
     payload = parse_payload(TEMPLATES["trend_breakout"]).stored()
     form = SkillForm(typed(payload), payload=default_payload())
 
@@ -188,7 +188,7 @@ def test_save_makes_the_skill_and_uses_the_draft_up(client, trader):
     assert drafts(trader) == []
 
 
-def test_save_says_what_is_missing_beside_its_field_and_keeps_the_draft(client, trader):
+def test_save_shows_missing_fields_and_keeps_the_draft(client, trader):
     response = client.post(NEW, {**typed(**{"name": "Half", "strategy.thesis": "Because"}), "act": "save"})
 
     form = response.context["form"]
@@ -225,13 +225,13 @@ def test_save_refuses_beside_the_field_and_loses_nothing_typed(client, trader, v
     assert as_owner(trader, Skill.objects.count) == 0
 
 
-def test_save_says_all_that_is_wrong_at_once(client):
+def test_save_shows_all_errors_at_once(client):
     response = client.post(NEW, {**whole(), "name": "", "context.bars_lookback": "9999", "act": "save"})
 
     assert response.context["form"].errors.keys() == {"name", "context.bars_lookback"}
 
 
-def test_keep_takes_what_is_there_and_resuming_shows_it(client, trader):
+def test_keep_stores_partial_input_and_resuming_shows_it(client, trader):
     client.post(NEW, {**typed(**{"name": "Half", "strategy.avoid": "No trade on Fridays\n\nNever add"}), "act": "keep"})
 
     page = client.get(FORM).content.decode()
@@ -240,7 +240,7 @@ def test_keep_takes_what_is_there_and_resuming_shows_it(client, trader):
     assert drafts(trader)[0].payload["strategy"]["avoid"] == ["No trade on Fridays", "Never add"]
 
 
-def test_what_is_emptied_goes_back_to_its_default(client, trader):
+def test_emptied_field_takes_its_default(client, trader):
     client.post(NEW, {**typed(**{"strategy.thesis": "Because", "context.bars_lookback": "60"}), "act": "keep"})
     [draft] = drafts(trader)
 
@@ -339,7 +339,7 @@ def test_memory_panel_warns_above_the_tokens_of_a_day(client, trader, settings, 
     assert ("That is a lot" in page) is (cost.tokens_per_day > limit)
 
 
-def test_form_with_errors_costs_what_was_typed(client):
+def test_form_with_errors_shows_the_cost_of_the_input(client):
     client.post(NEW, {"act": "template:range_fade"})
     kept = client.get(NEW)
     before, payload = kept.context["cost"], kept.context["edited"].payload
@@ -740,7 +740,7 @@ def test_somebody_elses_skill_is_not_there(client, stranger, verb):
 # --- Words and tokens ---
 
 
-def test_described_leaves_out_what_is_switched_off():
+def test_describe_payload_omits_inactive_fields():
     payload = parse_payload({**WHOLE, "context": {"symbols": ["BTC"]}}).stored()
     payload["context"]["memory"]["reflection"]["cadence"] = "daily"
 
@@ -750,7 +750,7 @@ def test_described_leaves_out_what_is_switched_off():
     assert "Closed trades between two reflections" not in labels
 
 
-def test_described_says_that_servers_of_tools_are_not_called_yet():
+def test_describe_payload_marks_servers_as_not_called_yet():
     servers = [{"name": name, "url": f"https://{name.lower()}.example/mcp"} for name in ("Charts", "Flows")]
     payload = parse_payload({**WHOLE, "tools": {"mcp_servers": servers}}).stored()
 
@@ -759,7 +759,7 @@ def test_described_says_that_servers_of_tools_are_not_called_yet():
     assert text.splitlines() == [f"{one['name']} {one['url']} (kept, not called yet)" for one in servers]
 
 
-def test_changes_in_words_names_an_unknown_field_by_its_path():
+def test_describe_changes_names_an_unknown_field_by_its_path():
     [change] = describe_changes([("context.gone", 2.0, None)])
 
     assert (change.label, change.before, change.after) == ("context.gone", "2", "")
