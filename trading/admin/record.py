@@ -93,7 +93,7 @@ class DeploymentAdmin(LookOnlyAdmin):
 
 @admin.register(DeploymentCommand)
 class DeploymentCommandAdmin(DeploymentRowAdmin):
-    """What users told their deployments."""
+    """Commands for deployments."""
 
     list_display = ("kind", "deployment", "user", "status", "outcome", "created_at", "finished_at", "lease_until")
     list_filter = ("kind", "status")
@@ -131,7 +131,7 @@ class DecisionSnapshotAdmin(TickRowAdmin):
 
 @admin.register(Order)
 class OrderAdmin(TickRowAdmin):
-    """What was wanted, and what came of it."""
+    """Orders and their outcomes."""
 
     list_display = (
         *("__str__", "size_usd", "deployment", "user", "origin", "state"),

@@ -1,6 +1,6 @@
 """The agent's view of a tick: gathered, then rendered as text.
 
-The law: equal inputs give equal bytes, live and in a backtest. Nothing is read that was not known at the instant.
+Equal inputs give equal bytes, live and in a backtest. Nothing is read that was not known at the instant.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

@@ -1,8 +1,7 @@
-"""One decision of the trading agent: the prompt goes to a model, which may look things up, and at most one order
-comes of it.
+"""Ask a model for one decision of the trading agent.
 
-The model is slow and hostile: call `decide` outside of any transaction. Whatever it answers, what comes back is bounded
-and valid; nothing it says is carried out here.
+The model may look things up first and proposes one order at most. It is slow and not trusted: call `decide` outside of
+any transaction. The decision is bounded and valid; this module carries nothing out.
 """
 
 import asyncio
@@ -42,7 +41,7 @@ MAX_CALLS: Final = 8  # that are answered in one step; a decision ends the tick 
 MAX_ARGUMENTS: Final = 2_000  # characters that are kept of a call
 MAX_TEXT: Final = 4_000  # characters that are kept of what it said
 MAX_LOOKUP: Final = 100  # lines
-MAX_PROBLEM: Final = 1_000  # characters that it is told of what was wrong with a call
+MAX_PROBLEM: Final = 1_000  # characters of an error that the model reads
 
 Message = Mapping[str, Any]  # as JSON; the definition of a tool, too
 Ask = Callable[[Sequence[Message], Sequence[Message]], Completion]  # messages, tools

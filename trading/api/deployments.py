@@ -160,11 +160,11 @@ class EquityView(ApiView):
 
 
 class CommandsView(ApiView):
-    """What a deployment was told."""
+    """Commands for a deployment."""
 
     @describe_list("list_commands", "deployments", CommandSerializer)
     def get(self, request: ApiRequest, deployment_id: UUID) -> Response:
-        """List commands and what came of them, the newest first."""
+        """List commands with their outcomes, newest first."""
         rows = DeploymentCommand.objects.filter(deployment=get_deployment(deployment_id))
         return answer_page(get_page(rows, by=_NEWEST, **self.query(PageQuery)), CommandSerializer)
 
@@ -175,7 +175,7 @@ class CommandsView(ApiView):
         responses={200: CommandSerializer, 201: CommandSerializer},
     )
     def post(self, request: ApiRequest, deployment_id: UUID) -> Response:
-        """Tell a deployment that Keel runs what to do; 200 when it was told so already and has not done it yet."""
+        """Queue a command for a deployment that Keel runs; 200 if the same one is waiting."""
         fields, now = self.body(CommandInput), timezone.now()
         with owned_tx(request.user):
             command = request_command(deployment_id=deployment_id, **fields, now=now)

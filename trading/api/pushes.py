@@ -28,7 +28,7 @@ class FillsView(ApiView):
 
     @extend_schema(operation_id="push_fills", tags=["deployments"], request=FillsInput, responses=PushedSerializer)
     def post(self, request: ApiRequest, deployment_id: UUID) -> Response:
-        """Take in fills of before the first tick; idempotent, and the trades are made anew from all fills."""
+        """Add fills from before the first tick and rebuild the trades; idempotent."""
         fills = [Execution(**fill) for fill in self.body(FillsInput)["fills"]]
         with owned_tx(request.user):
             deployment = get_pushed_deployment(deployment_id)

@@ -1,7 +1,7 @@
 """Review a draft by rules, then by a model (seed 003).
 
-The law: the draft goes to the model as data, and what comes back is data too, bounded and checked; whatever is wrong
-with it, the findings of the rules stand. The model is called outside of any transaction.
+The model gets the draft as data; its answer is data too, bounded and checked. If the answer fails, the findings of the
+rules remain. Call it outside of any transaction.
 """
 
 import asyncio
@@ -26,11 +26,11 @@ from trading.skills.services import list_save_problems
 logger = logging.getLogger(__name__)
 
 MAX_FINDINGS: Final = 12
-MAX_ANSWER: Final = 40_000  # characters of an answer; a longer one is none
+MAX_ANSWER: Final = 40_000  # characters of an answer; a longer one is ignored
 ANSWER_TOKENS: Final = 1_500
 ANSWER_SECONDS: Final = 90.0
 MAX_TITLE, MAX_TEXT = 120, 600  # characters that are kept
-MAX_GIVEN: Final = 100  # findings in one answer, above which it is none
+MAX_GIVEN: Final = 100  # findings in one answer; more make it unreadable
 
 
 @dataclass(frozen=True, slots=True)

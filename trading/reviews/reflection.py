@@ -1,8 +1,8 @@
 """Closed trades to lessons, on a schedule (seed 002).
 
-The law: whoever holds the run's lease reflects, so that a record is read once however many workers look; the model is
-called outside of any transaction; the one that writes asks first whether the lease still holds. Two times run here:
-`now` is the deployment's own, simulated in a backtest, and decides what is due; `clock` is the wall's, for leases.
+Only the worker with the run's lease reflects, so that several workers read a record once. It calls the model outside of
+any transaction and checks its lease before it writes. `now` is the deployment's time, simulated in a backtest, and
+decides what is due; `clock` is the wall clock, for leases.
 """
 
 import asyncio

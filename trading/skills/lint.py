@@ -1,6 +1,6 @@
 """Rule-based warnings about a draft; they never block it.
 
-Pure: a draft's payload in, findings out. What merely keeps it from being saved is the schema's to say.
+Pure: a draft's payload in, findings out. The schema reports what prevents saving.
 """
 
 import re
@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from enum import StrEnum
+from functools import partial
 from typing import Any, Final
 
 from pydantic import ValidationError
@@ -40,6 +41,9 @@ class DraftFinding:
     is_basic: bool = False  # what an expert left out on purpose
 
 
+_warning: Final = partial(DraftFinding, Severity.WARNING)
+
+
 def lint_draft(payload: Mapping[str, object]) -> list[DraftFinding]:
     """Return findings, most severe first; missing fields raise none."""
     found = [finding for check in _CHECKS for finding in check(_Draft(payload))]
@@ -59,7 +63,7 @@ class _Draft:
         self._payload = payload
 
     def get_field(self, path: str, otherwise: Any = None) -> Any:
-        """Return what stands at a path such as `risk.max_leverage`."""
+        """Return the value at a path such as `risk.max_leverage`."""
         value: Any = self._payload
         for name in path.split("."):
             value = value.get(name) if isinstance(value, Mapping) else None
@@ -122,8 +126,7 @@ def _check_exit(draft: _Draft) -> Iterator[DraftFinding]:
 
 def _check_stop(draft: _Draft) -> Iterator[DraftFinding]:
     if draft.is_begun and not _STOP.search(draft.strategy_text("exit", "risk_management")):
-        yield DraftFinding(
-            Severity.WARNING,
+        yield _warning(
             "No stop",
             "Neither the exit nor the risk management says at which loss a position is given up.",
             "Name the price, the distance or the fact that proves the idea wrong.",
@@ -136,16 +139,14 @@ def _check_rhythm(draft: _Draft) -> Iterator[DraftFinding]:
         return
     name, lookback = draft.get_field("context.bars_interval"), draft.get_field("context.bars_lookback", 0)
     if schedule.every < bar:
-        yield DraftFinding(
-            Severity.WARNING,
+        yield _warning(
             "It decides more often than a bar closes",
             f"It ticks every {schedule.value}, but its bars are of {name}: most ticks see nothing new, and cost the"
             " same.",
             f"Tick every {name}, or look at shorter bars.",
         )
     elif schedule.every > bar * lookback > timedelta(0):
-        yield DraftFinding(
-            Severity.WARNING,
+        yield _warning(
             "It does not see what happened since it last looked",
             f"Between two ticks more time passes than its {lookback} bars of {name} cover.",
             "Look at more bars, at longer ones, or tick more often.",
@@ -157,15 +158,13 @@ def _check_style(draft: _Draft) -> Iterator[DraftFinding]:
     if schedule is None:
         return
     if style == "day" and schedule.every >= LONG_BETWEEN_TICKS:
-        yield DraftFinding(
-            Severity.WARNING,
+        yield _warning(
             "Too seldom for day trading",
             f"Positions are meant to last within a day, but it looks {schedule.ticks_per_day} times a day or less.",
             "Tick at least every few hours, or choose another trading style while the skill is new.",
         )
     if style == "position" and schedule.every <= SHORT_BETWEEN_TICKS:
-        yield DraftFinding(
-            Severity.WARNING,
+        yield _warning(
             "Very often for position trading",
             f"Positions are meant to last for weeks, but it decides anew every {schedule.value}.",
             "Each tick is a chance to overtrade, and costs tokens; every four hours or once a day is usual.",
@@ -177,8 +176,7 @@ def _check_leverage(draft: _Draft) -> Iterator[DraftFinding]:
     leverage = draft.get_field("risk.max_leverage")
     if None in (position, exposure, leverage) or position * leverage <= exposure:
         return
-    yield DraftFinding(
-        Severity.WARNING,
+    yield _warning(
         "More leverage than the caps can use",
         f"One position of {position:g} % at {leverage:g}x would be {position * leverage:g} % of equity, above the"
         f" {exposure:g} % for all positions. The caps hold, so that the leverage only brings the liquidation nearer.",
@@ -191,16 +189,14 @@ def _check_halt(draft: _Draft) -> Iterator[DraftFinding]:
     if halt is None or exposure is None:
         return
     if halt >= exposure:
-        yield DraftFinding(
-            Severity.WARNING,
+        yield _warning(
             "The daily halt can hardly ever come",
             f"It comes at a loss of {halt:g} % of equity in a day, but all positions together are {exposure:g} % at"
             " most: they would have to lose everything.",
             f"Set it well below {exposure:g} %; 2 to 5 % is usual.",
         )
     elif halt > WIDE_HALT_PCT:
-        yield DraftFinding(
-            Severity.WARNING,
+        yield _warning(
             "A wide daily halt",
             f"It goes on trading until a day has cost {halt:g} % of equity.",
             "2 to 5 % a day is usual.",
@@ -220,8 +216,7 @@ def _check_avoided(draft: _Draft) -> Iterator[DraftFinding]:
         blanket = re.compile(_BLANKET.format(filler=_FILLER, symbol=f"(?:{names})"), re.IGNORECASE)
         for rule in draft.get_field("strategy.avoid", []):
             if blanket.fullmatch(rule.strip()):
-                yield DraftFinding(
-                    Severity.WARNING,
+                yield _warning(
                     f"{symbol} is traded and avoided",
                     f"It is among the symbols, and a hard rule says “{prompt_line(rule)}”.",
                     "Take it from the symbols, or say under which condition it is avoided.",
@@ -247,8 +242,7 @@ def _check_tools(draft: _Draft) -> Iterator[DraftFinding]:
 
 def _check_sight(draft: _Draft) -> Iterator[DraftFinding]:
     if draft.get_field("strategy.style") == "event" and draft.get_field("context.events.lookahead_hours") == 0:
-        yield DraftFinding(
-            Severity.WARNING,
+        yield _warning(
             "An event strategy that sees no events",
             "It looks zero hours ahead in the calendar.",
             "Let it see the next 24 hours at least.",

@@ -174,6 +174,6 @@ class DeployForm(forms.Form):
 
 
 class CommandForm(forms.Form):
-    """What a deployment is told."""
+    """A command for a deployment."""
 
     kind = forms.ChoiceField(choices=CommandKind)

@@ -129,7 +129,7 @@ class CommandInput(InputSerializer):
 
 
 class CommandSerializer(RowSerializer):
-    """Something a user told a deployment, and what came of it."""
+    """A command for a deployment, with its outcome."""
 
     class Meta:
         model = DeploymentCommand

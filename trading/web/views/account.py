@@ -60,7 +60,7 @@ def asks_for_tier(request: AuthedRequest) -> bool:
     return request.user.experience_tier is None and not request.session.get(TIER_SKIPPED)
 
 
-# The token stands in the answer itself, the one time it is shown: no session keeps it, nor may a cache.
+# The response shows the token once: neither a session nor a cache may keep it.
 @require_POST
 @never_cache
 @owned_view

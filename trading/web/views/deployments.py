@@ -89,7 +89,7 @@ COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
         "From the next tick on the agent follows the skill’s newest version. Positions, trades and lessons stay.",
     ),
 }
-# The same where another program runs the agent: it is not told.
+# The same where another program runs the agent; Keel does not notify it.
 LIVE_COMMANDS: Final[dict[str, tuple[str, str, str]]] = {
     CommandKind.STOP: (
         "Stop",

@@ -88,7 +88,7 @@ class _Edited:
 
     @property
     def is_outdated(self) -> bool:
-        """Whether the skill got a newer version meanwhile."""
+        """Whether the skill has a newer version than the draft."""
         return bool(self.draft and self.skill and self.draft.base_version != self.skill.latest_version)
 
     @property
@@ -133,7 +133,7 @@ def edit_skill(request: AuthedRequest, skill_id: UUID) -> HttpResponse:
         if skill.archived_at is None:
             return _edit_draft(request, skill)
     except SkillArchived:
-        pass  # in another tab, meanwhile
+        pass  # archived in another tab
     messages.info(request, ARCHIVED)
     return redirect("trading:skill", skill.pk)
 
@@ -168,7 +168,7 @@ def _edit_draft(request: AuthedRequest, skill: Skill | None) -> HttpResponse:
     if act == "discard":
         return _discard_open(request, edited)
     is_fresh = asked.cleaned_data.get("seen", "") == edited.seen
-    with or_404():  # the draft may be saved or discarded in another tab meanwhile
+    with or_404():  # another tab may have saved or discarded the draft
         if is_form:
             return _act_on_form(request, edited, act, template, is_fresh=is_fresh)
         return _act_on_preview(request, edited, act, template, is_fresh=is_fresh)
