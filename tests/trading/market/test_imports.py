@@ -72,7 +72,7 @@ def test_bars_come_in_once(path):
     assert (bar.volume, bar.source, bar.is_simulated) == (2, "file.csv", False)
 
 
-def test_import_goes_on_where_it_stopped(path):
+def test_import_bars_resumes_after_the_last_bar(path):
     import_bars(path(minutes(3)))
 
     assert import_bars(path(minutes(5)), "--resume") == "2 bars of BTC 1m\n"
@@ -87,7 +87,7 @@ def test_corrected_bar_takes_the_place_of_the_old_one(path):
     assert Bar.objects.count() == 2
 
 
-def test_bar_that_stands_twice_in_a_file_counts_as_its_last(path):
+def test_repeated_bar_in_a_file_keeps_the_last_one(path):
     import_bars(path(HEADER + "2026-06-01,5,6,4,5,0\n2026-06-01,5,6,4,6,0\n"))
 
     assert Bar.objects.get().close == 6
@@ -135,7 +135,7 @@ def longer_bars():
     return list(Bar.objects.exclude(interval="1m").order_by("interval", "opened_at").values_list(*fields))
 
 
-def test_every_longer_bar_is_made_if_nothing_else_is_said(path):
+def test_import_bars_makes_all_longer_bars_by_default(path):
     said = run("import_bars", path(minutes(2 * 1440)), "--symbol", "btc", "--interval", "1m")
 
     assert said == "2880 bars of BTC 1m, 576 of 5m, 192 of 15m, 96 of 30m, 48 of 1h, 12 of 4h, 2 of 1d\n"
@@ -143,7 +143,7 @@ def test_every_longer_bar_is_made_if_nothing_else_is_said(path):
     assert (day.open, day.high, day.low, day.close, day.volume) == (100, 1540, 99, D("1539.5"), 2880)
 
 
-def test_longer_bars_are_the_same_however_the_import_was_cut(path, monkeypatch):
+def test_longer_bars_are_equal_for_any_split_of_the_import(path, monkeypatch):
     import_bars(path(minutes(2000, skip=700)), aggregate="5m,1h,4h,1d")
     at_once = longer_bars()
     import_bars(path(minutes(2000, skip=700)), aggregate="5m,1h,4h,1d")
@@ -157,7 +157,7 @@ def test_longer_bars_are_the_same_however_the_import_was_cut(path, monkeypatch):
     assert {row[0]: sum(other[0] == row[0] for other in at_once) for row in at_once} == {"5m": 399, "1h": 32, "4h": 7}
 
 
-def test_a_bar_that_came_late_completes_the_longer_ones_around_it(path):
+def test_late_bar_completes_the_longer_bars_around_it(path):
     import_bars(path(minutes(1440, skip=70)), aggregate="1h,1d")
     assert not Bar.objects.filter(interval="1d").exists()
 
@@ -166,7 +166,7 @@ def test_a_bar_that_came_late_completes_the_longer_ones_around_it(path):
     assert said == "1 bars of BTC 1m, 1 of 1h, 1 of 1d\n"
 
 
-def test_longer_bars_stand_as_far_as_an_import_came(path, monkeypatch):
+def test_longer_bars_exist_up_to_an_interrupted_import(path, monkeypatch):
     monkeypatch.setattr("trading.market.imports.bars.CHUNK", 60)
     broken = minutes(150).replace("2026-06-01 02:20:00,240", "2026-06-01 02:20:00,x")
     with pytest.raises(CommandError, match="line 142"):
@@ -273,7 +273,7 @@ def new_york_times(kind: str) -> set[time]:
     return {event.starts_at.astimezone(zone).time() for event in iter_shipped_events() if event.kind == kind}
 
 
-def test_shipped_calendar_says_what_it_covers_and_who_says_so():
+def test_shipped_calendar_names_its_range_and_sources():
     assert "2021 to 2027" in json.loads(SHIPPED.read_text())["covers"]
     assert all(5 < len(event.source) <= 160 for event in iter_shipped_events())
     assert SHIPPED_SERIES["fomc"]["source"].startswith("Federal Reserve Board, ")

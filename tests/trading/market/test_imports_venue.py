@@ -160,13 +160,13 @@ def test_answers_shorter_than_a_venue_promised_leave_no_hole(venue):
     assert len(bars(venue, until=START + 12 * MINUTE)) == 12
 
 
-def test_what_a_venue_has_forgotten_is_passed_over(venue):
+def test_fetch_bars_skips_times_the_venue_dropped(venue):
     venue.add_minutes(3, first=START + 60 * MINUTE)
 
     assert len(bars(venue, until=START + 70 * MINUTE)) == 3
 
 
-def test_bars_outside_of_what_was_asked_are_left_out(venue):
+def test_fetch_bars_drops_bars_outside_the_range(venue):
     venue.add_minutes(30)
     venue.fetch_ohlcv = lambda *asked: list(venue.rows.values())
 
@@ -289,7 +289,7 @@ def test_a_venue_that_was_misspelt_is_guessed():
     "error",
     [ccxt.NetworkError, ccxt.RateLimitExceeded, ccxt.RequestTimeout, ccxt.ExchangeNotAvailable, ccxt.BadResponse],
 )
-def test_what_may_pass_is_tried_again(venue, pauses, error, caplog):
+def test_venue_call_retries_temporary_failures(venue, pauses, error, caplog):
     venue.add_minutes(3)
     venue.failures = [error("later"), error("later")]
 
@@ -311,7 +311,7 @@ def test_a_venue_that_stays_silent_is_given_up_with_a_word(venue, pauses):
 
 
 @pytest.mark.parametrize("error", [ccxt.BadSymbol, ccxt.ExchangeError, ccxt.PermissionDenied, ccxt.NotSupported])
-def test_what_will_not_pass_is_not_tried_again(venue, pauses, error):
+def test_venue_call_does_not_retry_permanent_failures(venue, pauses, error):
     venue.failures = [error("no such thing")]
 
     with pytest.raises(VenueRefused, match=f"hyperliquid refused. {error.__name__}: no such thing"):
@@ -345,7 +345,7 @@ def test_import_again_changes_nothing(venue):
 
 
 @pytest.mark.django_db
-def test_import_goes_on_after_the_newest_bar_that_is_real(venue):
+def test_import_bars_continues_after_the_newest_real_bar(venue):
     venue.add_minutes(30)
     import_bars("--since", "2026-06-01", "--until", "2026-06-01T00:10")
     BarFactory(symbol="BTC", interval="1m", opened_at=START + HOUR, is_simulated=True)
@@ -358,7 +358,7 @@ def test_import_goes_on_after_the_newest_bar_that_is_real(venue):
 
 
 @pytest.mark.django_db
-def test_what_came_before_a_failure_is_kept_and_gone_on_from(venue, pauses):
+def test_import_bars_resumes_after_a_failure(venue, pauses):
     venue.add_minutes(20)
     venue.failures = [None, None, None, *[ccxt.NetworkError("gone")] * 6]
 
@@ -498,7 +498,7 @@ def test_one_payment_alone_asks_for_the_hours(venue):
     assert [rate.hours for rate in funding(venue, hours=8)] == [8]
 
 
-def test_long_rates_are_rounded_to_what_is_kept(venue):
+def test_long_rates_are_rounded_to_the_column(venue):
     pay(venue, 0, 1, rate=1.2345678901234e-05)
 
     assert funding(venue)[0].rate == D("0.000012345679")
@@ -532,7 +532,7 @@ def test_funding_before_a_failure_is_kept(venue, pauses):
 
 
 @pytest.mark.django_db
-def test_funding_goes_on_after_the_newest_rate_that_is_real(venue):
+def test_import_funding_continues_after_the_newest_real_rate(venue):
     FundingRateFactory(symbol="BTC", at=START + HOUR, is_simulated=True)
 
     with pytest.raises(CommandError, match="Say with --since"):

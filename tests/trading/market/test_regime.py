@@ -70,7 +70,7 @@ def test_adx_is_full_on_a_straight_way_and_low_on_a_zigzag():
     assert compute_adx(zigzag) < 10
 
 
-def test_adx_of_a_market_that_stands_still_is_zero():
+def test_adx_of_a_flat_market_is_zero():
     assert compute_adx(candles([100.0] * 40, wick=0)) == 0
 
 

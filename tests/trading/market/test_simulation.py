@@ -173,7 +173,7 @@ def test_a_symbol_with_real_bars_or_funding_is_left_alone_and_named():
 
 
 @pytest.mark.django_db
-def test_a_simulated_symbol_that_gets_real_bars_goes_on_no_more():
+def test_simulation_stops_for_a_symbol_with_real_bars():
     extend_market(now=NOW, history=DAY)
     BarFactory(symbol="ETH", interval="5m", opened_at=NOW.replace(minute=40, second=0))
 

@@ -41,7 +41,7 @@ def test_bar_is_known_from_its_end_on(tape):
     assert opened(tape.last_bars("BTC", "1h", MAY + HOUR, 2)) == [-60, 0]
 
 
-def test_bars_ended_are_told_once_from_tick_to_tick(tape):
+def test_bars_ended_returns_each_bar_once_across_ticks(tape):
     for minutes in range(-3, 3):
         BarFactory(interval="1m", opened_at=MAY + minutes * MINUTE)
 

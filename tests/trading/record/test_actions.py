@@ -132,7 +132,7 @@ def test_types_are_the_seven_of_the_seed():
         ),
     ],
 )
-def test_card_says_what_rows_say(desk, kind, payload, says):
+def test_draw_action_shows_the_rows(desk, kind, payload, says):
     card = desk.draw(kind)
 
     assert card.lines == says
@@ -150,13 +150,13 @@ def test_card_reads_back_as_it_was_drawn(desk, kind):
     assert (stored.lines, stored.payload, digest_of(stored)) == (card.lines, card.payload, card.digest)
 
 
-def test_position_without_a_price_is_said_to_have_none(desk):
+def test_draw_action_names_a_position_without_a_price(desk):
     TradeFactory(deployment=desk.running, still_open=True, symbol="SOL", entry_tick_at=MAY + SECOND)
 
     assert ["SOL long", "2 at 100; no price is known now"] in desk.draw("flatten").lines
 
 
-def test_redeploy_names_what_changes_and_does_not_quote_prose(desk):
+def test_redeploy_lists_changes_without_long_texts(desk):
     payload = desk.running.version.payload
     strategy = {**payload["strategy"], "thesis": "Dips are bought, and this is a much longer thesis than it was before"}
     context = {**payload["context"], "symbols": ["BTC"]}
@@ -321,7 +321,7 @@ def test_command_is_drawn_where_it_is_possible(desk, status, kind, is_drawn):
             draw_card(conversation_id=desk.conversation.pk, action=action, now=JUNE)
 
 
-def test_refusal_to_draw_says_what_is_possible(desk):
+def test_refused_action_lists_possible_commands(desk):
     with pytest.raises(ActionImpossible) as refusal:
         desk.draw("resume", deployment_id=desk.running.pk)
 
@@ -331,7 +331,7 @@ def test_refusal_to_draw_says_what_is_possible(desk):
     )
 
 
-def test_what_is_asked_for_already_is_not_drawn(desk):
+def test_draw_action_refuses_a_waiting_command(desk):
     DeploymentCommandFactory(deployment=desk.running, kind="pause")
 
     with pytest.raises(ActionImpossible, match="asked for already"):

@@ -85,7 +85,7 @@ def test_backtest_takes_no_commands(as_trader):
         request_command(deployment_id=deployment.pk, kind="stop", now=JUNE)
 
 
-def test_command_is_claimed_once_and_again_when_its_runner_went_away(as_trader):
+def test_claim_command_succeeds_again_after_the_lease(as_trader):
     deployment = DeploymentFactory()
     command = request_command(deployment_id=deployment.pk, kind="pause", now=JUNE)
     first, second = uuid4(), uuid4()

@@ -68,7 +68,7 @@ def test_exposure_to_many_events_asks_for_each_price_once(as_trader, django_asse
         assert len(list_deployment_exposures(deployment.pk, events, MAY)) == 9
 
 
-def test_exposure_of_somebody_elses_deployment_is_not_there(as_trader, stranger):
+def test_exposure_refuses_a_strangers_deployment(as_trader, stranger):
     theirs = as_owner(stranger, DeploymentFactory)
 
     with pytest.raises(DeploymentNotFound):

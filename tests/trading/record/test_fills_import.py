@@ -163,7 +163,7 @@ def run(*arguments) -> str:
     return output.getvalue()
 
 
-def test_command_imports_and_says_what_it_did(deployment, path):
+def test_import_fills_command_imports_and_prints_counts(deployment, path):
     text = HEADER + "a,2026-06-01,BTC,buy,2,100,0.1,\nb,2026-06-02,BTC,sell,2,101,0.1,\n"
 
     said = run("import_fills", path(text, "fills.csv"), "--deployment", deployment.pk)

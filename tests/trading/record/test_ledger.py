@@ -167,7 +167,7 @@ def test_path_and_funding_reach_the_row(deployment):
 # --- Ticks ---
 
 
-def test_tick_that_comes_again_changes_nothing(deployment):
+def test_record_tick_ignores_a_repeated_tick(deployment):
     first = [execution(1, 100, 0)]
     record(deployment, 1, *first)
     before = (rows(), list(Fill.objects.values()), Deployment.objects.values().get())
@@ -209,7 +209,7 @@ def test_same_fill_id_of_another_symbol_is_another_fill(deployment):
     assert Trade.objects.filter(status="open").count() == 2
 
 
-def test_deployment_of_somebody_else_is_not_there(as_trader, stranger):
+def test_record_tick_refuses_a_strangers_deployment(as_trader, stranger):
     theirs = as_owner(stranger, DeploymentFactory)
 
     for deployment_id in (theirs.pk, uuid4()):
@@ -228,7 +228,7 @@ def test_tick_that_fails_halfway_leaves_nothing(deployment, monkeypatch):
     assert Deployment.objects.get().last_tick == 0
 
 
-def test_upsert_writes_over_no_row_of_somebody_else(as_trader, stranger):
+def test_upsert_leaves_a_strangers_row_unchanged(as_trader, stranger):
     theirs = as_owner(stranger, lambda: TradeFactory(first_fill_id="b", still_open=True))
     ledger = Ledger(DeploymentFactory(), Book())
     ledger.apply(1, Tick(JUNE, [execution(1, 5, 0, name="b")]), skill_version=1)
@@ -296,7 +296,7 @@ def test_live_and_in_memory_write_the_same_bytes(seed, as_trader):
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_open_rows_hold_what_the_snapshot_shows(seed, deployment):
+def test_open_rows_match_the_snapshot(seed, deployment):
     for number, tick in enumerate(story(seed), start=1):
         record_tick(deployment_id=deployment.pk, number=number, tick=tick, skill_version=1, now=JUNE)
 

@@ -43,7 +43,7 @@ def test_lessons_kept_for_the_skill_reach_deployments_that_have_none(as_trader):
     assert (again.lessons_text, again.trades_considered) == (note.lessons_text, note.trades_considered)
 
 
-def test_lessons_of_nobody_cannot_be_kept(as_trader, stranger):
+def test_keep_note_refuses_an_unknown_note(as_trader, stranger):
     theirs = as_owner(stranger, ReflectionNoteFactory)
 
     for note_id in (theirs.pk, uuid4()):

@@ -118,7 +118,7 @@ def test_drawdown_of_a_climb_is_zero():
     st.lists(st.decimals("-1000", "1000", places=2), max_size=300),
     st.lists(st.decimals("-100", "10000", places=2), max_size=60),
 )
-def test_numbers_fit_into_json_whatever_the_record(nets, values):
+def test_performance_of_any_record_fits_into_json(nets, values):
     found = summarise_trades([ClosedTrade(net) for net in nets], curve(*values), starting_equity_usd=D(1000))
 
     json.dumps(asdict(found), default=str, allow_nan=False)

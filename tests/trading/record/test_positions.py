@@ -73,7 +73,7 @@ def test_adds_and_partial_exits_belong_to_one_trip():
     assert (trip.entry_size_usd, trip.peak_quantity) == (460, 4)
 
 
-def test_open_trip_keeps_what_it_realised():
+def test_open_trip_keeps_its_realised_pnl():
     (trip,) = trips_of(fill("4", "100"), fill("-1", "90", minute=1, fee="-0.1"))
 
     assert (trip.is_open, trip.quantity, trip.cost_usd, trip.gross_usd, trip.fees_usd) == (True, 3, 300, -10, D("-0.1"))
@@ -129,7 +129,7 @@ def test_funding_goes_to_the_trip_that_was_open_and_counts_once():
     assert (trip.funding_usd, trip.realized_pnl_usd) == (-1, -1)
 
 
-def test_funding_of_a_flat_symbol_is_nobodys():
+def test_funding_of_a_flat_symbol_is_ignored():
     assert Book().apply(Tick(NOON, funding=[Funding("BTC", NOON, D(5))])) == []
 
 
@@ -183,7 +183,7 @@ def test_sign_that_turned_without_a_fill_is_a_flip():
     assert (long.gross_usd, long.exit_cause, short.side, short.quantity) == (20, ExitCause.FLIP, Side.SHORT, -1)
 
 
-def test_what_an_incomplete_snapshot_does_not_name_is_still_held():
+def test_incomplete_snapshot_keeps_unnamed_positions():
     book = Book()
     book.apply(snapshot(1, "1"))
 
@@ -350,7 +350,7 @@ def test_bar_of_the_exit_counts_by_the_exit_alone():
     assert (trip.mfe_usd, trip.mae_usd, trip.gross_usd) == (0, -4, -4)
 
 
-def test_path_holds_what_was_realised_on_the_way():
+def test_excursion_includes_realised_pnl():
     trip = path(
         [bar(0, "1", "999", "100"), bar(10, "1", "999", "120"), bar(20, "80", "121", "90")],
         fill("4", "100", minute=5),
@@ -489,7 +489,7 @@ def facts(trips: dict[str, Trip]) -> list[Trip]:
 
 
 @given(splits())
-def test_trips_are_the_textbooks_whatever_the_ticks(split):
+def test_trips_match_the_textbook_for_any_split_into_ticks(split):
     fills, ticks = split
 
     trips = run(ticks)

@@ -39,7 +39,7 @@ HOUR = timedelta(hours=1)
 D = Decimal
 
 
-def test_symbols_in_use_are_those_held_then_those_of_what_runs(as_trader):
+def test_symbols_in_use_are_held_ones_then_running_ones(as_trader):
     deployment = DeploymentFactory()  # on BTC and ETH
     DeploymentFactory(status="paused", version__payload={"context": {"symbols": ["XRP"]}})
     for symbol in ("SOL", "ETH"):
@@ -109,7 +109,7 @@ def test_closed_trades_come_by_entry_newest_first(trades):
     assert list_closed(trades[0].deployment_id, 9) == [trades[1], trades[0]]
 
 
-def test_trade_of_somebody_else_is_not_there(as_trader, stranger):
+def test_get_trade_refuses_a_strangers_trade(as_trader, stranger):
     theirs = as_owner(stranger, TradeFactory)
 
     with pytest.raises(TradeNotFound):
@@ -170,7 +170,7 @@ def test_performance_of_a_deployment(as_trader):
     assert found.mean_held == 2 * HOUR
 
 
-def test_performance_sees_the_whole_curve_in_order_however_it_is_read(as_trader, monkeypatch):
+def test_performance_reads_the_whole_curve_in_order(as_trader, monkeypatch):
     monkeypatch.setattr("trading.record.trade_queries._POINTS_AT_ONCE", 2)
     deployment = DeploymentFactory()
     # It halves on the first days and only rises from there on: the last points alone know of no fall.

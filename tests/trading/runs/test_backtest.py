@@ -164,7 +164,7 @@ def test_ticks_without_a_decision_are_counted(trader):
 # --- To its end ---
 
 
-def test_summary_and_progress_say_what_came_of_it(trader):
+def test_backtest_saves_summary_and_progress(trader):
     store_walk(3 * 160, seed=3)
     run_id = make_run(trader, ticks=120)
     told = []
@@ -210,7 +210,7 @@ def test_backtest_that_was_cut_off_is_finished_with_the_same_numbers(trader):
     assert one.summary == other.summary
 
 
-def test_cancelled_backtest_stops_and_keeps_what_it_did(trader):
+def test_cancelled_backtest_stops_and_keeps_its_trades(trader):
     store_walk(3 * 60)
     run_id = make_run(trader, ticks=50)
     script = Script()
@@ -263,7 +263,7 @@ def test_strangers_backtest_is_not_found(trader, stranger):
         play(stranger, run_id)
 
 
-def test_waiting_backtests_of_everybody_are_played(trader, stranger):
+def test_waiting_backtests_of_all_users_run(trader, stranger):
     store_prices(*[100] * 60)
     mine, theirs = make_run(trader, ticks=10), make_run(stranger, ticks=10)
     make_run(trader, ticks=10, done=True)

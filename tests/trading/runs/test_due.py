@@ -66,7 +66,7 @@ def test_backtests_and_stopped_and_foreign_bots_are_never_due(trader):
     assert list_due(at(5)) == []
 
 
-def test_everybodys_are_run_and_one_that_breaks_stops_no_other(trader, stranger):
+def test_run_due_continues_after_a_failing_deployment(trader, stranger):
     store_prices(*[100] * 30)
     good, broken = Desk(trader), Desk(stranger)
     broken.ask(lambda: Deployment.objects.update(account={"cash_usd": "nonsense"}))
@@ -80,7 +80,7 @@ def test_everybodys_are_run_and_one_that_breaks_stops_no_other(trader, stranger)
     assert good.decision(1).model == "offline/keel"
 
 
-def test_tick_whose_runner_went_away_is_decided_when_the_lease_has_ended(desk, monkeypatch):
+def test_interrupted_tick_is_decided_after_the_lease(desk, monkeypatch):
     store_prices(*[100] * 30)
 
     def dies(*_, **__):
@@ -115,7 +115,7 @@ def test_one_that_cannot_be_read_keeps_no_other_from_its_tick(trader, stranger):
     assert [due.deployment_id for due in list_due(at(5))] == [good.deployment_id]
 
 
-def test_several_workers_share_what_is_due(trader, monkeypatch):
+def test_several_workers_share_due_deployments(trader, monkeypatch):
     ran = []
     due = [Due(uuid4(), trader.pk, at(1)) for _ in range(7)]
     monkeypatch.setattr("trading.runs.due.list_due", lambda *_, **__: due)

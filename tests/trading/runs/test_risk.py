@@ -60,7 +60,7 @@ def test_check_order(proposed, state, expected):
 
 
 @pytest.mark.parametrize("side", ["close", "short"])
-def test_what_only_reduces_is_accepted_however_bad_things_are(side):
+def test_check_order_always_accepts_a_reducing_order(side):
     worst = {"is_halted": True, "orders_today": 99, "equity_usd": D(1), "positions": {"BTC": D(7), "ETH": D(9999)}}
 
     assert code(order(side, "5", leverage="50"), **worst) is None
@@ -100,7 +100,7 @@ def test_codes_are_the_eight():
     st.decimals("-20", "20", places=3),
     st.decimals("-400", "400", places=3),
 )
-def test_what_is_accepted_is_within_the_caps_or_less_than_before(side, size, btc, eth):
+def test_accepted_order_respects_the_caps_or_reduces(side, size, btc, eth):
     state = account(positions={"BTC": btc, "ETH": eth})
 
     verdict = check_order(order(side, size), account=state, caps=CAPS, symbols=SYMBOLS)

@@ -39,7 +39,7 @@ pytestmark = pytest.mark.django_db
 # --- From decision to record ---
 
 
-def test_order_fills_at_the_next_bars_open_and_becomes_a_trade_with_its_reasons(desk):
+def test_order_fills_at_the_next_open_and_becomes_a_trade_with_reasons(desk):
     desk.costs = Costs(D(10), D(0))
     store_prices(*[100] * 3, *[110] * 3, *[121] * 6)
 
@@ -61,7 +61,7 @@ def test_order_fills_at_the_next_bars_open_and_becomes_a_trade_with_its_reasons(
     assert desk.equity()[-1] == D("10107.69")
 
 
-def test_snapshot_keeps_what_was_seen_and_said(trader):
+def test_snapshot_keeps_prompt_and_decision(trader):
     desk = Desk(trader, tools=["propose_order", "get_bars"])
     store_prices(*[100] * 6)
     script = Script(("get_bars", {"symbol": "BTC", "interval": "5m"}), long(stop_price=90))
@@ -105,7 +105,7 @@ def test_funding_is_paid_by_the_position(desk):
     assert desk.equity() == [10_000, 10_000, 9_999]
 
 
-def test_next_prompt_says_what_was_refused(desk):
+def test_next_prompt_names_the_refusal(desk):
     store_prices(*[100] * 9)
     script = Script(long(9000))
 
@@ -170,7 +170,7 @@ def test_leverage_can_end_in_liquidation(trader):
     assert desk.trades[0].exit_kind == "liquidation"
 
 
-def test_bars_that_come_late_are_gone_through_by_what_is_held(desk):
+def test_late_bars_apply_to_positions(desk):
     store_prices(*[100] * 6)
     desk.tick(1, long(stop_price=90))
     desk.tick(2)
@@ -311,7 +311,7 @@ def test_same_instant_again_changes_nothing(desk):
     assert desk.row.account == before[0].account
 
 
-def test_tick_that_was_cut_off_before_its_decision_decides_when_it_comes_again(desk):
+def test_repeated_tick_decides_if_it_was_interrupted(desk):
     store_prices(*[100] * 9)
     desk.tick(1, long())
 
@@ -353,7 +353,7 @@ def test_ticks_that_were_missed_lose_no_bar_on_the_way(desk):
 
 
 @pytest.mark.parametrize("seed", [1, 2])
-def test_ticker_that_lives_on_does_as_new_ones_do(trader, stranger, seed):
+def test_reused_ticker_gives_the_same_record_as_new_ones(trader, stranger, seed):
     """What is carried from tick to tick is what would be read."""
     store_walk(3 * 100, seed=seed)
     fresh, kept = Desk(trader), Desk(stranger)
@@ -421,7 +421,7 @@ def test_stopped_deployment_can_be_flattened_and_is_settled_until_it_is_flat(des
     assert list_due(at(4)) == []
 
 
-def test_commands_are_done_in_their_order_and_once(desk):
+def test_commands_run_once_in_order(desk):
     store_prices(*[100] * 3)
     desk.ask(lambda: request_command(deployment_id=desk.deployment_id, kind="pause", now=at(1)))
     desk.ask(lambda: request_command(deployment_id=desk.deployment_id, kind="stop", now=at(2)))

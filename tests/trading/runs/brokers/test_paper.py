@@ -97,7 +97,7 @@ def test_costs_are_paid_on_notional_and_slippage_is_against_us():
         ("long", "500", 15),
     ],
 )
-def test_sides_work_on_what_is_held(side, size, left):
+def test_orders_add_to_reduce_or_close_a_position(side, size, left):
     paper = broker(holdings={"BTC": Holding(D(10), D(100))})
     paper.submit(order(side, size))
 
@@ -171,14 +171,14 @@ def test_longs_pay_funding_to_shorts(quantity, amount):
     assert report.equity_usd == 10_000 + D(amount)
 
 
-def test_payment_as_a_bar_opens_is_for_what_was_held_before():
+def test_payment_at_a_bars_open_counts_the_position_before():
     paper = broker()
     paper.submit(order())
 
     assert after(paper, flat(0), Rate("BTC", NOON, D("0.0001")), hours=1).funding == []
 
 
-def test_given_its_state_again_it_goes_on():
+def test_restored_broker_continues_from_its_state():
     first = broker(Costs())
     first.submit(order(stop="95", leverage="3"))
     after(first, flat(0), hours=1)
@@ -250,7 +250,7 @@ def test_state_is_all_of_it():
     assert [waiting.order_id for waiting in kept(paper).pending] == ["waits", "closes"]
 
 
-def test_equity_is_the_same_to_the_digit_in_whatever_order_the_keys_come():
+def test_equity_is_exact_for_any_order_of_keys():
     entries = {"BTC": D(1) / 7, "ETH": D(10) / 7, "SOL": D(1) / 9}
     marks = {"BTC": D(10) / 7, "ETH": D(1000) / 9, "SOL": D(10) / 7}
     equities = {
@@ -325,7 +325,7 @@ days = st.lists(
 
 
 @given(days, st.integers(-3, 9), st.integers(0, 9))
-def test_cut_off_anywhere_it_goes_on_to_the_digit(days, fee, slippage):
+def test_restored_broker_is_exact_after_any_interruption(days, fee, slippage):
     whole = broker(Costs(D(fee), D(slippage)))
     cut = kept(whole)
     prices = {"BTC": D("65432.1"), "ETH": D("3456.789"), "SOL": D("0.0123456")}
