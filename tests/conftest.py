@@ -1,6 +1,7 @@
 """What every test relies on: its engine, coroutines as tests, nothing left behind, no way out of the machine."""
 
 import asyncio
+import gc
 import inspect
 import ipaddress
 import os
@@ -109,6 +110,13 @@ def _is_run_by_the_other_pass(item: pytest.Item) -> bool:
 def _uses_a_store(item: pytest.Item) -> bool:
     markers = ("django_db", "browser", *ENGINE_OF)
     return any(map(item.get_closest_marker, markers)) or not STORES.isdisjoint(getattr(item, "fixturenames", ()))
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Keep the garbage collector off what stays anyway: a million objects of modules and collected tests."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(10_000, 20, 50)
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

@@ -94,6 +94,7 @@ def test_service_ends_with_a_killed_starter():
     assert not is_up()
 
 
+@pytest.mark.clock
 @pytest.mark.redis
 def test_service_that_cannot_start_says_why(monkeypatch):
     monkeypatch.setattr("tests.services._free_port", lambda: 99_999_999)

@@ -27,6 +27,7 @@ from tests.factories.chat import MemorySnapshotFactory, MessageFactory
 from tests.factories.memory import JUNE, MAY, UserFactFactory
 from tests.fakes import ScriptedModel
 from tests.owners import as_owner
+from tests.properties import examples
 
 pytestmark = pytest.mark.django_db
 BTC = "I only trade BTC and ETH perps."
@@ -496,7 +497,7 @@ def written(answered, ids) -> str:
 def test_every_injectable_fact_is_held_by_a_message_that_the_user_typed_in_that_chat(trader, model):
     learned = []
 
-    @settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow])
     @given(rounds=ROUNDS)
     def run(rounds):
         with transaction.atomic():

@@ -15,6 +15,7 @@ from config.lib.owned import current_owner, owned
 from memory.models import UserFact
 from tests.chat.tools.binding import BoundTool
 from tests.factories.memory import UserFactFactory
+from tests.properties import examples
 
 NOW = datetime(2026, 6, 1, 12, tzinfo=UTC)
 
@@ -191,7 +192,7 @@ json_values = st.recursive(
 )
 
 
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50, deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=examples(50), deadline=None)
 @given(arguments=st.text(st.characters(), max_size=40) | json_values.map(json.dumps))
 def test_call_answers_whatever_the_model_writes(trader, arguments):
     result = probe(trader).call(arguments)

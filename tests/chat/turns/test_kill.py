@@ -206,6 +206,7 @@ def age(talk) -> None:
         Message.objects.filter(conversation_id=talk.conversation_id).streaming().update(heartbeat_at=long_ago)
 
 
+@pytest.mark.clock
 @pytest.mark.timeout(240)
 async def test_killed_server_loses_no_message_and_at_most_a_second_of_text(forker, people):
     clients, talks = people
@@ -234,6 +235,7 @@ async def test_killed_server_loses_no_message_and_at_most_a_second_of_text(forke
     assert [len(await talk.messages()) for talk in talks] == [6] * CHATS
 
 
+@pytest.mark.clock
 @pytest.mark.timeout(120)
 async def test_server_that_is_told_to_stop_saves_all_that_was_said(forker, people):
     clients, talks = people

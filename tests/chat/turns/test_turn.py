@@ -97,6 +97,7 @@ async def test_prompt_is_byte_identical_across_turns_but_for_the_clock(model, ta
     assert len(set(prompts)) == 1
 
 
+@pytest.mark.clock
 async def test_text_goes_out_about_thirty_times_a_second(model, talk):
     words = [f"w{number} " for number in range(200)]
     model.say(*words, delay=0.003)
@@ -129,6 +130,7 @@ async def test_first_words_are_not_held_back(model, talk):
     assert rest[0] == TextAdded(" Later.")
 
 
+@pytest.mark.clock
 async def test_said_text_is_saved_within_a_second_while_the_model_is_silent(model, talk):
     gate = Gate()
     model.say("Half an answer", gate)

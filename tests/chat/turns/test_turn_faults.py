@@ -260,6 +260,7 @@ async def test_model_that_fails_after_a_tool_keeps_the_tool(model, talk):
     assert await run_in_thread(count_facts, talk.user_id) == 1
 
 
+@pytest.mark.clock
 async def test_model_that_never_ends_is_ended_by_the_turns_time(model, talk, settings, monkeypatch):
     monkeypatch.setattr(turn, "SAVE_SECONDS", 0.05)
     settings.TURN_TIMEOUT_SECONDS = 0.5
@@ -462,6 +463,7 @@ async def test_stop_does_not_wait_for_a_hanging_tool(model, talk, hanging, monke
     assert part["status"] == "error"
 
 
+@pytest.mark.clock
 async def test_tools_count_towards_the_turns_time(model, talk, hanging, settings, monkeypatch):
     monkeypatch.setattr(turn, "SAVE_SECONDS", 0.05)
     settings.TURN_TIMEOUT_SECONDS = 0.5
@@ -521,6 +523,7 @@ async def test_end_of_a_reply_is_saved_when_the_database_is_back(model, talk, ou
     assert (await talk.reply()).content == "Worth keeping."
 
 
+@pytest.mark.clock
 async def test_reply_that_cannot_be_saved_says_so_once(model, talk, outage, monkeypatch):
     monkeypatch.setattr(turn, "RETRY_SECONDS", 0.02)
     model.say("Lost.")

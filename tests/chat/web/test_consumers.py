@@ -390,6 +390,7 @@ async def test_resend_after_the_turn_brings_the_whole_reply(model, ann, talk):
     assert len(model.requests) == 1
 
 
+@pytest.mark.clock
 async def test_same_message_from_two_tabs_at_once_is_one_message(model, ann, talk):
     model.say("Answered.")
     client_id = uuid4()

@@ -16,6 +16,7 @@ from config.lib.owned import SYSTEM, ScopeError, current_owner, owned, owned_tx,
 from memory.models import UserFact
 from tests.factories.memory import UserFactFactory
 from tests.factories.trading import TraderFactory
+from tests.properties import examples
 
 DOORS = {"owned": owned, "owned_tx": owned_tx, "system_tx": lambda user: system_tx("test")}
 
@@ -247,7 +248,7 @@ def ids(transactional_db):
     return TraderFactory().pk, TraderFactory().pk
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(program=programs)
 def test_no_nesting_shows_a_foreign_row_or_leaves_a_scope_open(ids, program):
     with system_tx("test: begin without rows"):

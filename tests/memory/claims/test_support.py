@@ -443,6 +443,7 @@ def test_blanking_keeps_the_length_and_the_rest(text):
     assert all(char in (given, MASK) or given == MASK for char, given in zip(masked, text, strict=True))
 
 
+@pytest.mark.clock
 @pytest.mark.parametrize(
     "text",
     [

@@ -31,6 +31,7 @@ from memory.models import (
 from tests.factories.memory import JULY, JUNE, MAY, PlaceFactory, PlaceMentionFactory, UserFactFactory
 from tests.factories.trading import TraderFactory
 from tests.owners import as_owner
+from tests.properties import examples
 
 DAY = timedelta(days=1)
 LATER = JULY + 9 * DAY
@@ -142,7 +143,7 @@ def test_export_import_export_is_byte_equal_where_versions_were_left_out(trader,
 LINES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=60)
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(contents=st.lists(LINES, max_size=4), notes=st.lists(LINES, max_size=2))
 def test_export_import_export_is_byte_equal_whatever_was_said(db, contents, notes):
     from memory.wording import FactRefused  # noqa: PLC0415

@@ -58,6 +58,7 @@ from memory.models import (
 )
 from memory.web.queries import list_linked_facts
 from tests.factories.memory import MAY, UserFactFactory
+from tests.properties import examples
 
 # Few words, so that facts meet: some equal another in normal form, some hold another.
 WORDS = ["Max 5x leverage", "max 5X  leverage!", "leverage", "Never trades alts"]
@@ -580,7 +581,7 @@ def test_fact_store_keeps_invariants_under_random_acts(trader):
     run_state_machine_as_test(
         lambda: FactStore(trader),
         settings=settings(
-            max_examples=25,
+            max_examples=examples(25),
             stateful_step_count=25,
             deadline=None,
             report_multiple_bugs=False,

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from tests.factories.memory import JUNE
 from tests.factories.record import BacktestRunFactory, BarFactory, DeploymentFactory
 from tests.owners import as_owner
+from tests.properties import examples
 from trading.account.tokens import create_token
 from trading.models import Deployment, EquityPoint, Fill, Trade
 
@@ -378,7 +379,7 @@ TICKS = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(25), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(ticks=st.lists(TICKS, min_size=1, max_size=4))
 def test_whatever_may_be_sent_is_kept_and_can_be_read_again(trader, ticks):
     live = as_owner(trader, lambda: DeploymentFactory(broker_kind="live"))

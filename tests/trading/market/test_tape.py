@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from tests.factories.memory import MAY
 from tests.factories.record import BarFactory, FundingRateFactory, MarketEventFactory, NewsItemFactory
+from tests.properties import examples
 from trading.market import tape as tape_module
 from trading.market.tape import LONGEST_AHEAD, LONGEST_NEWS, STORED, ReplayTape
 from trading.models import Bar, FundingRate, MarketEvent, NewsItem
@@ -151,7 +152,7 @@ def clear_market() -> None:
         model.objects.all().delete()
 
 
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(rare, rare, rare, rare, often, often, questions)
 @example({*range(-60, 140)}, set(), set(), set(), [], [], [(96, "bars_ended", "15m", 0, 1.0)])
 @example(set(), set(), set(), set(), [5] * 7, [6] * 7, [(8, "news", "1h", 0, 0.01), (0, "events", "1h", 0, 1.0)])

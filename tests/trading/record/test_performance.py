@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.properties import examples
 from trading.record.performance import (
     ClosedTrade,
     EquityAt,
@@ -113,7 +114,7 @@ def test_drawdown_of_a_climb_is_zero():
     assert max_drawdown([], D(100)) is None
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(
     st.lists(st.decimals("-1000", "1000", places=2), max_size=300),
     st.lists(st.decimals("-100", "10000", places=2), max_size=60),

@@ -241,6 +241,7 @@ def test_more_turns_than_connections_of_a_pool_are_answered_at_once(monkeypatch)
     assert {"".join(answer) for answer in answers} == {"Hello"}
 
 
+@pytest.mark.clock
 def test_words_that_are_there_are_not_waited_for(wire, monkeypatch):
     monkeypatch.setattr(direct, "PACE_SECONDS", 0.5)
     wire.say(*map(str, range(200)))

@@ -599,6 +599,7 @@ def test_complete_falls_back(wire):
     assert complete(models=["openai/wire", "openai/second"]).model == "openai/second"
 
 
+@pytest.mark.clock
 def test_complete_honours_the_read_timeout(wire):
     wire.script(Pause(3))
     started = time.monotonic()
