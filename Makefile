@@ -13,13 +13,13 @@ PRODUCTION = $(BARE) DEBUG=false ALLOWED_HOSTS=keel.example SECRET_KEY=for-check
 COMPILE = uv pip compile -q --system-certs --universal --python-version 3.11 --generate-hashes --no-header
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check check-format check-lint check-types check-imports check-django \
+.PHONY: help demo test smoke test-all check check-format check-lint check-types check-imports check-django \
 	check-templates check-js \
 	bench fix run install lock migrations clean chromium
 
 help: ## list the targets
 	@echo "Keel, a trading coach that remembers you. Targets:"
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 	@echo "ARGS passes arguments on: make test ARGS='tests/chat -k resume', make migrations ARGS=memory"
 
 demo: $(VENV)/.base ## install, create an example database, serve it on this machine
@@ -29,6 +29,10 @@ demo: $(VENV)/.base ## install, create an example database, serve it on this mac
 
 test: $(VENV)/.dev chromium ## run the tests, on SQLite and on PostgreSQL with Redis
 	@$(RUN) -m tests $(ARGS)
+smoke: $(VENV)/.dev chromium ## run one test file per package and the main story
+	@$(RUN) -m tests --smoke $(ARGS)
+test-all: $(VENV)/.dev chromium ## run all tests on both engines, pages and browsers too, as CI does
+	@$(RUN) -m tests --all $(ARGS)
 
 check: check-format check-lint check-types check-imports check-django check-templates check-js ## check format, lint, types, imports, migrations, settings, scripts
 check-format: $(VENV)/.dev

@@ -1,6 +1,7 @@
 """Run the suite on both engines: `python -m tests [--all | --smoke] [arguments of pytest]`, as `make test` does.
 
-Without `--all`, browsers run once, with PostgreSQL and Redis, and on SQLite the story and the frame alone. `--smoke`
+Tests that need no store run once. Without `--all`, two groups do, too: browsers run with PostgreSQL and Redis, and on
+SQLite the story and the frame alone; tests of pages and the admin, and the matrix of routes, run on SQLite. `--smoke`
 runs SMOKE on SQLite. KEEL_TEST_ENGINE=sqlite or =postgres keeps to one engine. A missing service is a skip with its
 reason, in CI a failure.
 """
@@ -24,9 +25,9 @@ SMOKE = (
     "tests/browser/test_story.py",
     *("tests/test_harness.py", "tests/test_guards.py"),
     *("tests/config/test_settings.py", "tests/config/lib/test_owned.py"),
-    *("tests/memory/test_remember.py", "tests/memory/test_views.py", "tests/memory/test_api.py"),
-    *("tests/trading/test_ledger.py", "tests/trading/test_views_skills.py", "tests/trading/brokers"),
-    *("tests/chat/test_turn.py", "tests/chat/test_consumers.py", "tests/chat/tools/test_base.py"),
+    *("tests/memory/facts/test_remember.py", "tests/memory/web/test_views.py", "tests/memory/api/test_views.py"),
+    *("tests/trading/record/test_ledger.py", "tests/trading/web/test_views_skills.py", "tests/trading/runs/brokers"),
+    *("tests/chat/turns/test_turn.py", "tests/chat/web/test_consumers.py", "tests/chat/tools/test_base.py"),
 )
 
 

@@ -6,6 +6,7 @@ import inspect
 import ipaddress
 import os
 import random
+import re
 import shutil
 import socket
 import sys
@@ -31,6 +32,7 @@ TESTS = Path(__file__).parent
 BROWSER_TESTS = TESTS / "browser"
 BROWSER_TESTS_FOR_BOTH = {"test_story.py", "test_frame.py"}  # the others run once, with PostgreSQL and Redis
 PAGES = {"test_pages.py", "test_facts.py", "test_ledger.py", "test_frame.py"}
+PAGE_TESTS = re.compile(r"test_(views|admin|matrix\.)")  # run on SQLite; on PostgreSQL too by `make test-all`
 ENGINE_OF = {"postgres": "postgres", "redis": "postgres", "sqlite": "sqlite"}  # marker: the engine that has it
 STORES = {"db", "transactional_db", "django_db_setup"}
 
@@ -101,10 +103,20 @@ def _engines(item: pytest.Item) -> set[str]:
 
 
 def _is_run_by_the_other_pass(item: pytest.Item) -> bool:
+    is_usual = os.environ.get("KEEL_TEST_SCOPE") == "usual"
     if os.environ["KEEL_TEST_PASS"] == "2":
-        return not _uses_a_store(item)
+        return not _uses_a_store(item) or (is_usual and _is_page_test(item))
     is_browser = item.get_closest_marker("browser") and item.path.name not in BROWSER_TESTS_FOR_BOTH
-    return bool(is_browser and os.environ.get("KEEL_TEST_SCOPE") == "usual")
+    return bool(is_browser and is_usual)
+
+
+def _is_page_test(item: pytest.Item) -> bool:
+    """Tell whether a test asks for pages in a transaction of its own: services and the API meet the engine, too."""
+    place = item.path.relative_to(TESTS)
+    is_about_pages = "web" in place.parts or PAGE_TESTS.match(place.name)
+    marker = item.get_closest_marker("django_db")
+    commits = bool(marker and marker.kwargs.get("transaction")) or "transactional_db" in item.fixturenames
+    return bool(is_about_pages and not commits and not any(map(item.get_closest_marker, (*ENGINE_OF, "race"))))
 
 
 def _uses_a_store(item: pytest.Item) -> bool:
@@ -120,8 +132,11 @@ def pytest_collection_finish(session: pytest.Session) -> None:
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:
-    """Number the rows of factories from KEEL_TEST_SEQUENCES on: no test may count on how many were made before it."""
-    first = int(os.environ.get("KEEL_TEST_SEQUENCES", 0))
+    """Number the rows of factories from KEEL_TEST_SEQUENCES on, on PostgreSQL from 1,000 on.
+
+    No test may count on how many rows were made before it.
+    """
+    first = int(os.environ.get("KEEL_TEST_SEQUENCES", 1000 if settings.ENGINE == "postgres" else 0))
     if first:
         factory.Factory._setup_next_sequence = classmethod(lambda cls: first)
 
