@@ -22,12 +22,25 @@ ENGINES = {"sqlite": "SQLite, in-memory layer", "postgres": "PostgreSQL, Redis"}
 MOST_WORKERS = 4  # each needs a database and a browser of its own
 # The story, and one file for each package.
 SMOKE = (
-    "tests/browser/test_story.py",
-    *("tests/test_harness.py", "tests/test_guards.py"),
-    *("tests/config/test_settings.py", "tests/config/lib/test_owned.py"),
-    *("tests/memory/facts/test_remember.py", "tests/memory/web/test_views.py", "tests/memory/api/test_views.py"),
-    *("tests/trading/record/test_ledger.py", "tests/trading/web/test_views_skills.py", "tests/trading/runs/brokers"),
-    *("tests/chat/turns/test_turn.py", "tests/chat/web/test_consumers.py", "tests/chat/tools/test_base.py"),
+    *("tests/browser/test_story.py", "tests/test_harness.py", "tests/test_guards.py", "tests/test_repository.py"),
+    *("tests/config/test_settings.py", "tests/config/lib/test_owned.py", "tests/config/lib/llm/test_answer.py"),
+    *("tests/config/lib/search/test_index.py", "tests/config/offline/test_model.py"),
+    *("tests/memory/api/test_places.py", "tests/memory/claims/test_support.py", "tests/memory/facts/test_remember.py"),
+    *("tests/memory/learning/test_writes.py", "tests/memory/recall/test_search.py", "tests/memory/web/test_forms.py"),
+    *("tests/trading/account/test_accounts.py", "tests/trading/agent/test_context.py"),
+    *(
+        "tests/trading/api/test_trades.py",
+        "tests/trading/market/test_queries.py",
+        "tests/trading/record/test_ledger.py",
+    ),
+    *(
+        "tests/trading/reviews/test_critique.py",
+        "tests/trading/runs/test_due.py",
+        "tests/trading/skills/test_schemas.py",
+    ),
+    *("tests/trading/web/test_views.py", "tests/chat/test_cards.py", "tests/chat/conversations/test_services.py"),
+    *("tests/chat/endings/test_erasure.py", "tests/chat/prompt/test_receipts.py", "tests/chat/tools/test_base.py"),
+    *("tests/chat/turns/test_live.py", "tests/chat/web/test_rendering.py", "tests/chat/management/test_commands.py"),
 )
 
 
