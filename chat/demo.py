@@ -3,12 +3,12 @@
 import json
 from collections.abc import Callable
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 from uuid import UUID, uuid4
 
 from chat.conversations.services import start_conversation
 from chat.models import Conversation, ConversationStatus, MessageStatus
-from chat.parts import Reply
+from chat.parts import Json, Reply
 from chat.tools.base import ToolContext
 from chat.tools.facts import REMEMBER
 from chat.turns.accept import accept_message
@@ -17,7 +17,7 @@ from config.lib.llm.door import ToolCall
 from config.lib.owned import owned_tx
 from memory.facts.services import archive_fact, remember_fact, supersede_fact
 
-Said = tuple[str, str, list[dict[str, Any]]]  # the user's words, the answer, the arguments of `remember` calls
+Said = tuple[str, str, list[Json]]  # the user's words, the answer, the arguments of `remember` calls
 
 _CHATS: Final[list[tuple[int, list[Said]]]] = [
     (
@@ -117,7 +117,7 @@ def _seed_chat(user_id: int, exchange: list[Said], began: datetime) -> None:
 
 
 def _reply(
-    user_id: int, conversation_id: UUID, message_id: int, answer: str, facts: list[dict[str, Any]], now: datetime
+    user_id: int, conversation_id: UUID, message_id: int, answer: str, facts: list[Json], now: datetime
 ) -> Reply:
     context = ToolContext(user_id=user_id, now=now, conversation_id=conversation_id, message_id=message_id)
     reply = Reply()

@@ -13,7 +13,7 @@ A reply is one row; its parts are a JSON list of objects of four kinds:
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from itertools import groupby
 from typing import Any, Final
 
@@ -21,7 +21,8 @@ from config.lib.llm.answer import clean
 from config.lib.llm.door import ToolCall
 from config.lib.llm.tokens import estimate_tokens
 
-Part = dict[str, Any]
+Json = dict[str, Any]  # an object
+Part = Json
 
 INTERRUPTED: Final = "This call was interrupted."
 
@@ -65,12 +66,12 @@ class Reply:
         self.parts.append(part)
         return part
 
-    def finish_tool(self, part: Part, result: dict[str, Any]) -> None:
+    def finish_tool(self, part: Part, result: Json) -> None:
         """Set the result of a running tool call, in characters that every database stores."""
         part["status"] = "error" if "error" in result else "done"
         part["result"] = _storable(result)
 
-    def add_memory(self, event: dict[str, Any]) -> Part:
+    def add_memory(self, event: Json) -> Part:
         """Add the memory line of a write tool's `memoryEvent`."""
         shown = event["after"] or event["before"]
         part = {
@@ -110,19 +111,19 @@ def close_running_tools(parts: Iterable[Part]) -> list[Part]:
     ]
 
 
-def as_said(*, is_user: bool, content: str, parts: list[Part]) -> list[dict[str, Any]]:
+def as_said(*, is_user: bool, content: str, parts: list[Part]) -> list[Json]:
     """Return one message of a conversation as a model is sent it: the user's words, or a reply with its calls."""
     return [{"role": "user", "content": content}] if is_user else model_messages(parts)
 
 
-def said_tokens(messages: Iterable[Mapping[str, Any]]) -> int:
+def said_tokens(messages: Iterable[Json]) -> int:
     """Return the estimated tokens that messages take in a prompt, with the calls of tools and what came of them."""
     return sum(estimate_tokens(str(message)) for message in messages)
 
 
-def model_messages(parts: list[Part]) -> list[dict[str, Any]]:
+def model_messages(parts: list[Part]) -> list[Json]:
     """Return a reply as the messages that a model is sent: per step its text and calls, then their results."""
-    messages: list[dict[str, Any]] = []
+    messages: list[Json] = []
     for _, group in groupby(parts, key=lambda part: part["step"]):
         step = list(group)
         text = "\n\n".join(part["text"] for part in step if part["kind"] == "text").strip()
@@ -140,8 +141,8 @@ def model_messages(parts: list[Part]) -> list[dict[str, Any]]:
     return messages
 
 
-def _assistant_message(text: str, calls: list[Part]) -> dict[str, Any]:
-    message: dict[str, Any] = {"role": "assistant", "content": text}
+def _assistant_message(text: str, calls: list[Part]) -> Json:
+    message: Json = {"role": "assistant", "content": text}
     if calls:
         message["tool_calls"] = [
             {"id": part["call_id"], "type": "function", "function": {"name": part["name"], "arguments": _object(part)}}

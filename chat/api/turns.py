@@ -21,6 +21,7 @@ from chat.api.values import message_values
 from chat.conversations.queries import get_conversation
 from chat.conversations.services import start_conversation
 from chat.models import Message, Role
+from chat.parts import Json
 from chat.turns import live
 from chat.turns.accept import accept_message
 from chat.turns.events import MessageAccepted
@@ -72,14 +73,14 @@ class TurnsView(ApiView):
         return Response(_answered(asked))
 
 
-def _wants_stream(request: ApiRequest, fields: dict[str, Any]) -> bool:
+def _wants_stream(request: ApiRequest, fields: Json) -> bool:
     if fields["stream"] is not None:
         return bool(fields["stream"])
     accepted = request.headers.get("Accept", "")
     return EVENT_STREAM in accepted or "application/json" not in accepted
 
 
-def _accept(user: Any, fields: dict[str, Any]) -> Accepted:
+def _accept(user: Any, fields: Json) -> Accepted:
     """Store the message, in a new conversation if need be."""
     now, client_id = timezone.now(), fields["client_id"] or uuid4()
     with owned_tx(user):
@@ -87,7 +88,7 @@ def _accept(user: Any, fields: dict[str, Any]) -> Accepted:
         return accept_message(conversation_id=conversation_id, client_id=client_id, text=fields["text"], now=now)
 
 
-def _conversation_for(fields: dict[str, Any], now: datetime) -> UUID:
+def _conversation_for(fields: Json, now: datetime) -> UUID:
     if fields["client_id"] is not None:
         lock_owner()  # or two of the same would each make one
         if found := find_conversation_of(fields["client_id"]):
@@ -139,7 +140,7 @@ async def _answer(asked: Asked, accepted: Accepted) -> None:
     await wait_for_end(asked, await _begin(asked, accepted))
 
 
-def _answered(asked: Asked) -> dict[str, Any]:
+def _answered(asked: Asked) -> Json:
     reply = find_reply(asked.reply_id)
     if reply is None:
         raise MessageReplaced("This answer was deleted while it was written.")

@@ -12,14 +12,14 @@ Call these functions inside `owned(user)` where they read rows.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from django.urls import reverse
 
 from chat.cards import list_cards
 from chat.models import ActionCard, Message, MessageStatus
-from chat.parts import Part
+from chat.parts import Json, Part
 from chat.tools.calls import is_hidden, view_call
 from chat.turns.events import (
     CardDrawn,
@@ -33,7 +33,7 @@ from chat.turns.events import (
 )
 from memory.facts.queries import find_undone_events
 
-Values = dict[str, Any]
+Values = Json
 
 _OWN_COLUMNS: Final = (
     *("id", "role", "status", "content", "error", "model", "usage", "client_id", "is_continuation"),

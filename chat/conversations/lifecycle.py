@@ -15,6 +15,7 @@ from django.db.models import Exists, OuterRef, Q
 
 from chat.conversations.queries import ConversationNotFound
 from chat.models import Conversation, ConversationStatus, Message
+from chat.parts import Json
 from config.lib.locks import lock_owner
 from memory.facts.trash import drop_quotes
 from memory.models import TRASH_KEPT
@@ -30,14 +31,14 @@ MAX_TRIES: Final = 5  # of an extraction
 FIRST_RETRY: Final = timedelta(minutes=1)  # five times as long before each further one
 
 REOPENED_FROM: Final = frozenset({ConversationStatus.IDLE, ConversationStatus.ARCHIVED})
-_NOT_CLOSING: Final[dict[str, Any]] = {"closing_token": None, "closing_until": None}
-_NOT_PENDING: Final[dict[str, Any]] = {
+_NOT_CLOSING: Final[Json] = {"closing_token": None, "closing_until": None}
+_NOT_PENDING: Final[Json] = {
     "extraction_pending": False,
     "extraction_tries": 0,
     "extraction_due_at": None,
 }
 # What a message makes of its conversation, whatever it was before; whoever was closing it finds the token gone.
-AS_ACTIVE: Final[dict[str, Any]] = {"status": ConversationStatus.ACTIVE, **_NOT_CLOSING, **_NOT_PENDING}
+AS_ACTIVE: Final[Json] = {"status": ConversationStatus.ACTIVE, **_NOT_CLOSING, **_NOT_PENDING}
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +203,7 @@ def archive_conversation(*, conversation_id: UUID, now: datetime) -> None:
     found = _locked(conversation_id)
     if found is None:
         raise ConversationNotFound("This chat does not exist.")
-    pending: dict[str, Any] = {}
+    pending: Json = {}
     if found.status not in REOPENED_FROM:
         pending = {"extraction_pending": True, "extraction_tries": 0, "extraction_due_at": now}
     Conversation.objects.filter(pk=conversation_id).update(

@@ -11,7 +11,7 @@ from uuid import UUID
 from django.db import connection, models
 
 from chat.models import Conversation, ConversationStatus, ConversationSummary, Message, MessageStatus, Role, UsageDay
-from chat.parts import as_said, said_tokens
+from chat.parts import Json, as_said, said_tokens
 from config.lib.errors import DomainError
 from config.lib.owned import owner_id
 from config.lib.paging import locate_page
@@ -151,7 +151,7 @@ ORDER BY id DESC LIMIT %(limit)s
 class History:
     """What was said before a reply, as far as it fits into a prompt."""
 
-    messages: list[dict[str, Any]]  # for a model, oldest first
+    messages: list[Json]  # for a model, oldest first
     is_untrusted: bool  # one of these replies was written with text in view that the user did not type
     ids: tuple[int, ...] = ()  # of the rows they came from, oldest first
     tokens: int = 0  # estimated
@@ -180,7 +180,7 @@ def history(conversation_id: UUID, *, before: int, budget_tokens: int, after: in
 class _Told:
     pk: int
     role: str
-    messages: list[dict[str, Any]]
+    messages: list[Json]
     is_untrusted: bool
     tokens: int
 
@@ -215,7 +215,7 @@ class Standing:
     """Where a conversation and its user stand when a turn is asked for."""
 
     conversation_id: UUID
-    opening: dict[str, Any]  # Conversation.opening_context
+    opening: Json  # Conversation.opening_context
     is_temporary: bool
     is_trashed: bool
     has_title: bool

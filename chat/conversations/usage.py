@@ -13,6 +13,7 @@ from django.db.models import F
 from django.db.models.functions import Greatest
 
 from chat.models import Message, UsageDay
+from chat.parts import Json
 from config.lib.llm.answer import Usage
 from config.lib.llm.prices import cost_usd
 
@@ -56,7 +57,7 @@ def _count(day: date, usage: Mapping[str, Any] | None, model: str, *, freed: int
     if not usage and not freed:
         return
     used = usage or {}
-    changes: dict[str, Any] = {name: F(name) + int(used.get(name, 0)) for name in _COLUMNS}
+    changes: Json = {name: F(name) + int(used.get(name, 0)) for name in _COLUMNS}
     changes["cost_usd"] = F("cost_usd") + cost_of(used, model)
     if freed:
         changes["reserved_tokens"] = Greatest(F("reserved_tokens") - freed, 0)

@@ -12,7 +12,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from chat.models import MemorySnapshot, Message, PromptText, Receipt, Role
-from chat.parts import as_said
+from chat.parts import Json, as_said
 from chat.prompt.texts import GO_ON, Segment, about_fact, as_blocks, earlier_part, joined
 from memory.facts.queries import find_version, find_versions
 from memory.models import UserFact
@@ -36,8 +36,8 @@ class Rebuilt:
     """A prompt put together again from rows."""
 
     segments: tuple[Segment, ...]
-    messages: list[dict[str, Any]]  # as they went to the model, the system prompt first
-    tools: list[dict[str, Any]]
+    messages: list[Json]  # as they went to the model, the system prompt first
+    tools: list[Json]
     is_exact: bool  # byte for byte what was sent; else some of its text was deleted or changed since
 
 
@@ -65,7 +65,7 @@ def keep_receipt(*, reply_id: int, sent: Sent, tools: Sequence[Mapping[str, Any]
 
 def as_sent(
     said: Iterable[Mapping[str, Any]], *, summary: str, opening_fact: UserFact | None, is_continuation: bool
-) -> list[dict[str, Any]]:
+) -> list[Json]:
     """Return what was said as a model is sent it, with what nobody is shown: a summary, a fact, the word to go on."""
     messages = list(map(dict, said))
     if opening_fact is not None and messages:
@@ -78,7 +78,7 @@ def as_sent(
     return messages
 
 
-def request_messages(segments: tuple[Segment, ...], history: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+def request_messages(segments: tuple[Segment, ...], history: Iterable[Mapping[str, Any]]) -> list[Json]:
     """Return the messages of a turn's first call."""
     return [{"role": "system", "content": as_blocks(segments)}, *map(dict, history)]
 
@@ -170,7 +170,7 @@ def _segment(kept: Mapping[str, str], texts: Mapping[str, str], snapshot: Memory
     return Segment(kept["name"], text or DELETED.format(sha256=kept["sha256"]))
 
 
-def _history(receipt: Receipt, reply: Message) -> list[dict[str, Any]]:
+def _history(receipt: Receipt, reply: Message) -> list[Json]:
     rows = Message.objects.filter(pk__in=receipt.message_ids).defer("search_terms").in_bulk()
     said = [
         message

@@ -3,9 +3,10 @@
 import hashlib
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
+from chat.parts import Json
 from config.lib.text import prompt_line
 
 SEPARATOR: Final = "\n\n---\n\n"
@@ -189,12 +190,10 @@ def joined(segments: tuple[Segment, ...]) -> str:
 _PREFIX: Final = frozenset({"persona", "tier", "memory", "mode", "trust"})
 
 
-def as_blocks(segments: tuple[Segment, ...]) -> list[dict[str, Any]]:
+def as_blocks(segments: tuple[Segment, ...]) -> list[Json]:
     """Return segments as the text blocks of a system message: the stable ones as one, marked for the cache."""
     prefix = tuple(segment for segment in segments if segment.name in _PREFIX)
-    rest: list[dict[str, Any]] = [
-        {"type": "text", "text": segment.text} for segment in segments if segment.name not in _PREFIX
-    ]
+    rest: list[Json] = [{"type": "text", "text": segment.text} for segment in segments if segment.name not in _PREFIX]
     return [{"type": "text", "text": joined(prefix), "cache": True}, *rest]
 
 

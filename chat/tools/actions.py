@@ -1,9 +1,8 @@
 """The tool that draws a confirm card."""
 
-from collections.abc import Mapping
 from datetime import date
 from decimal import Decimal
-from typing import Any, Final, Literal, Self
+from typing import Final, Literal, Self
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -94,7 +93,7 @@ def _prepare_action(context: ToolContext, args: PrepareActionArgs) -> Result:
     }
 
 
-def _summarise_card(result: Mapping[str, Any]) -> str:
+def _summarise_card(result: Result) -> str:
     return str(result.get("title", ""))
 
 

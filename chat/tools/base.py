@@ -15,6 +15,7 @@ from uuid import UUID
 
 from pydantic import BaseModel, ValidationError
 
+from chat.parts import Json
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
 
@@ -25,7 +26,7 @@ MAX_RESULT: Final = 64 * 1024  # characters of JSON; more would drown the conver
 TOOL_FAILED: Final = "This tool failed. Tell the user; do not try it again."
 
 A = TypeVar("A", bound=BaseModel)
-Result = dict[str, Any]  # JSON
+Result = Json  # JSON
 
 
 class ResultTooLong(DomainError):
@@ -67,7 +68,7 @@ class Tool(Generic[A]):
     asks_model: bool = False  # it opens its own doors, since no model is called inside a transaction
 
     @property
-    def schema(self) -> dict[str, Any]:
+    def schema(self) -> Json:
         """The tool in the form a model is sent."""
         function = {"name": self.name, "description": self.description, "parameters": _parameters(self.args)}
         return {"type": "function", "function": function}
@@ -97,7 +98,7 @@ class Tool(Generic[A]):
 
 
 @cache
-def _parameters(args: type[BaseModel]) -> dict[str, Any]:
+def _parameters(args: type[BaseModel]) -> Json:
     schema = args.model_json_schema()
     # Titles repeat the names, and the docstring is ours: neither helps a model.
     for described in (schema, *schema.get("properties", {}).values()):
@@ -113,7 +114,7 @@ def _problems(error: ValidationError) -> list[dict[str, str]]:
     ][:20]
 
 
-def _bounded(result: dict[str, Any]) -> dict[str, Any]:
+def _bounded(result: Json) -> Json:
     # NaN is no JSON: providers and databases refuse it, and no reader knows what it means.
     if len(json.dumps(result, allow_nan=False, ensure_ascii=False)) > MAX_RESULT:
         raise ResultTooLong("The result is too long. Ask for less.")

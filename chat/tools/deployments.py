@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 from datetime import datetime
-from typing import Any, Final, Literal
+from typing import Final, Literal
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -59,7 +59,7 @@ def _get_my_deployments(context: ToolContext, args: GetMyDeploymentsArgs) -> Res
     return within_limits(result)
 
 
-def _summarise_deployments(result: Mapping[str, Any]) -> str:
+def _summarise_deployments(result: Result) -> str:
     positions = sum(row["open_positions"] for row in result.get("deployments", ()))
     return join_counts(
         count_rows(result, "deployments", "deployment", or_none=True),

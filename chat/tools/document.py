@@ -1,9 +1,10 @@
 """The companion's tool `manage_user_memory` (seed 004)."""
 
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from chat.parts import Json
 from chat.tools.base import Result, Tool, ToolContext
 from chat.tools.gate import WriteRefused, admit, admit_change, hold_for_review
 from chat.tools.memory_lines import OVERRIDES, list_candidates, memory_event
@@ -84,7 +85,7 @@ def _add_poi(context: ToolContext, args: ManageUserMemoryArgs) -> Result:
     if origin is None:
         return hold_for_review(context, content=f"Place: {place}")
     written = add_place(place_id=place_id, name=name, notes=args.notes, origin=origin, now=context.now)
-    result: dict[str, Any] = {"place_id": written.place.place_id, "message": "Saved."}
+    result: Json = {"place_id": written.place.place_id, "message": "Saved."}
     return result if written.event is None else {**result, "memoryEvent": memory_event(written.event)}
 
 

@@ -12,6 +12,7 @@ from django.db import transaction
 from django.urls import reverse
 from pydantic import BaseModel, ConfigDict
 
+from chat.parts import Json
 from chat.tools.base import Result, Tool, ToolContext
 from chat.tools.records import count_rows, join_counts
 from config.lib.owned import owned
@@ -40,12 +41,12 @@ class PatchArgs(BaseModel):
     part: ClassVar[str]
 
     @classmethod
-    def model_json_schema(cls, *args: Any, **kwargs: Any) -> dict[str, Any]:
+    def model_json_schema(cls, *args: Any, **kwargs: Any) -> Json:
         """Return what a model is told: the part's own fields, and that there are no others."""
         return part_schema(cls.part)
 
     @property
-    def given(self) -> dict[str, Any]:
+    def given(self) -> Json:
         """What was set, by its name as it was given."""
         return dict(self.model_extra or {})
 
@@ -65,7 +66,7 @@ class SetStrategyArgs(PatchArgs):
     part = "strategy"
 
     @classmethod
-    def model_json_schema(cls, *args: Any, **kwargs: Any) -> dict[str, Any]:
+    def model_json_schema(cls, *args: Any, **kwargs: Any) -> Json:
         """Return the fields of a strategy, and the template to begin with."""
         schema = super().model_json_schema(*args, **kwargs)
         template = {
@@ -141,7 +142,7 @@ def _payload_to_review(context: ToolContext) -> Mapping[str, Any]:
     return newest
 
 
-def _patch_draft(context: ToolContext, args: PatchArgs) -> dict[str, Any]:
+def _patch_draft(context: ToolContext, args: PatchArgs) -> Json:
     given = args.given
     template = given.pop("template", None) if isinstance(args, SetStrategyArgs) else None
     try:
@@ -167,7 +168,7 @@ def _check_template(template: Any) -> str:
     return template
 
 
-def _describe_patch(draft: SkillDraft, before: Mapping[str, Any]) -> dict[str, Any]:
+def _describe_patch(draft: SkillDraft, before: Mapping[str, Any]) -> Json:
     base = draft.base_skill_id
     return {
         "draft_id": str(draft.pk),
@@ -189,13 +190,13 @@ def _finding(finding: DraftFinding) -> dict[str, str]:
     return {**row, "suggestion": finding.suggestion} if finding.suggestion else row
 
 
-def _summarise_patch(result: Mapping[str, Any]) -> str:
+def _summarise_patch(result: Result) -> str:
     missing = len(result.get("still_missing", ()))
     changes = count_rows(result, "changed", "change", or_none=True)
     return join_counts(changes, f"{missing} still missing" if missing else "")
 
 
-def _summarise_review(result: Mapping[str, Any]) -> str:
+def _summarise_review(result: Result) -> str:
     return count_rows(result, "findings", "finding", or_none=True)
 
 

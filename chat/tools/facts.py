@@ -1,9 +1,10 @@
 """The coach's tools for facts: remember and forget (seed 000)."""
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from chat.parts import Json
 from chat.tools.base import Result, Tool, ToolContext
 from chat.tools.gate import admit, admit_change, admit_topic, hold_for_review
 from chat.tools.memory_lines import OVERRIDES, list_candidates, memory_event
@@ -52,7 +53,7 @@ def _remember(context: ToolContext, args: RememberArgs) -> Result:
         origin=origin,
         now=context.now,
     )
-    result: dict[str, Any] = {"fact_id": str(written.fact.pk), "saved": written.fact.content, "note": OVERRIDES}
+    result: Json = {"fact_id": str(written.fact.pk), "saved": written.fact.content, "note": OVERRIDES}
     if written.event is None:
         return {**result, "note": "This was known already; nothing changed."}
     return {**result, "memoryEvent": memory_event(written.event)}

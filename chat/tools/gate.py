@@ -4,10 +4,11 @@ The law: once text that the user did not type is in the model's view (news, trad
 is, a write passes only if words that the user typed in this conversation support it. A temporary chat writes nothing.
 """
 
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from chat.conversations.queries import list_typed
+from chat.parts import Json
 from chat.tools.base import ToolContext
 from config.lib.errors import DomainError
 from memory.claims.support import Quote, TypedMessage, find_support, has_shared_word
@@ -76,7 +77,7 @@ def hold_for_review(
     topic: str = "",
     category: str | None = None,
     target_id: UUID | None = None,
-) -> dict[str, Any]:
+) -> Json:
     """Put the words into the user's queue; return the tool's result."""
     propose_fact(
         kind=ProposalKind.UNTRUSTED,

@@ -1,8 +1,7 @@
 """Tools that read markets, news and events."""
 
-from collections.abc import Mapping
 from datetime import timedelta
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
@@ -70,7 +69,7 @@ def _get_market_overview(context: ToolContext, args: GetMarketOverviewArgs) -> R
     }
 
 
-def _summarise_markets(result: Mapping[str, Any]) -> str:
+def _summarise_markets(result: Result) -> str:
     return ", ".join(market["symbol"] for market in result.get("markets", ())) or "no symbols"
 
 
@@ -95,7 +94,7 @@ def _get_recent_news(context: ToolContext, args: GetRecentNewsArgs) -> Result:
     return {"lookback_hours": args.lookback_hours, "news": [_headline(item) for item in news]}
 
 
-def _summarise_news(result: Mapping[str, Any]) -> str:
+def _summarise_news(result: Result) -> str:
     return f"{count_rows(result, 'news', 'headline', or_none=True)} in {result.get('lookback_hours')} hours"
 
 
@@ -128,7 +127,7 @@ def _get_upcoming_events(context: ToolContext, args: GetUpcomingEventsArgs) -> R
     return within_limits(result)
 
 
-def _summarise_events(result: Mapping[str, Any]) -> str:
+def _summarise_events(result: Result) -> str:
     return f"{count_rows(result, 'events', 'event', or_none=True)} in {result.get('lookahead_hours')} hours"
 
 

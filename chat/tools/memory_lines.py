@@ -1,14 +1,15 @@
 """Parts of memory tools' results: the memory line, the candidates, the note."""
 
-from typing import Any, Final
+from typing import Final
 
+from chat.parts import Json
 from memory.facts.versions import FactAmbiguous
 from memory.models import EventKind, MemoryEvent, Place, UserFact
 
 OVERRIDES: Final = "This overrides the list of facts in your instructions for the rest of this chat."
 
 
-def memory_event(event: MemoryEvent) -> dict[str, Any]:
+def memory_event(event: MemoryEvent) -> Json:
     """Return what the memory line needs: `{id, kind, before, after}`.
 
     A fact is `{fact_id, fact, topic, confidence}`, a place `{place_id, place, notes, text}`.
@@ -20,23 +21,23 @@ def memory_event(event: MemoryEvent) -> dict[str, Any]:
     return _event(event, _row(event.before) or None, _row(event.after) or None)
 
 
-def list_candidates(error: FactAmbiguous, id_name: str = "fact_id") -> dict[str, Any]:
+def list_candidates(error: FactAmbiguous, id_name: str = "fact_id") -> Json:
     """Return a tool's result when its words fit several facts: nothing changed, these are the candidates."""
     candidates = [{id_name: str(fact.pk), "fact": fact.content} for fact in error.candidates]
     return {"error": str(error), "candidates": candidates}
 
 
-def _event(event: MemoryEvent, before: dict[str, Any] | None, after: dict[str, Any] | None) -> dict[str, Any]:
+def _event(event: MemoryEvent, before: Json | None, after: Json | None) -> Json:
     return {"id": str(event.pk), "kind": event.kind, "before": before, "after": after}
 
 
-def _row(fact: UserFact | None) -> dict[str, Any]:
+def _row(fact: UserFact | None) -> Json:
     if fact is None:
         return {}
     return {"fact_id": str(fact.pk), "fact": fact.content, "topic": fact.topic, "confidence": fact.confidence}
 
 
-def _place(place: Place) -> dict[str, Any]:
+def _place(place: Place) -> Json:
     return {
         "place_id": place.place_id,
         "place": place.name,

@@ -8,8 +8,10 @@ from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from itertools import accumulate
-from typing import Any, Final
+from typing import Final
 
+from chat.parts import Json
+from chat.tools.base import Result
 from config.lib.figures import format_instant, round_number, round_pct, round_price, round_usd
 from config.lib.text import prompt_line
 from trading.models import ReflectionNote, Trade
@@ -34,7 +36,7 @@ LIMITS: Final[Mapping[str, int]] = {
 }
 
 
-Row = dict[str, Any]
+Row = Json
 
 
 def trade_row(trade: Trade) -> Row:
@@ -136,7 +138,7 @@ def _share(amount: Decimal, size: Decimal) -> float | None:
     return round_pct(amount / size) if size else None
 
 
-def count_rows(result: Mapping[str, Any], name: str, noun: str, *, or_none: bool = False) -> str:
+def count_rows(result: Result, name: str, noun: str, *, or_none: bool = False) -> str:
     """Return how many rows of a kind a result has, those left out included; empty if there are none."""
     count = len(result.get(name, ())) + result.get("left_out", {}).get(name, 0)
     return format_count(count, noun) if count or or_none else ""

@@ -1,8 +1,7 @@
 """Tools that read skills and their performance."""
 
-from collections.abc import Mapping
 from decimal import Decimal
-from typing import Any, Final, Literal
+from typing import Final, Literal
 from uuid import UUID
 
 from pydantic import BaseModel, ConfigDict, Field
@@ -52,7 +51,7 @@ def _list_my_skills(context: ToolContext, args: ListMySkillsArgs) -> Result:
     return within_limits({"skills": [_skill(one) for one in skills], "open_drafts": [_draft(one) for one in drafts]})
 
 
-def _summarise_skills(result: Mapping[str, Any]) -> str:
+def _summarise_skills(result: Result) -> str:
     return join_counts(count_rows(result, "skills", "skill", or_none=True), count_rows(result, "open_drafts", "draft"))
 
 
@@ -91,7 +90,7 @@ def _get_skill_performance(context: ToolContext, args: GetSkillPerformanceArgs) 
     return within_limits(result)
 
 
-def _summarise_performance(result: Mapping[str, Any]) -> str:
+def _summarise_performance(result: Result) -> str:
     counts = join_counts(
         *(
             f"{format_count(numbers['sample_size'], 'trade')} {_MODES[mode]}"

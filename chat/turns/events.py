@@ -4,7 +4,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from chat.models import Message
-from chat.parts import Part
+from chat.parts import Json, Part
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class TurnDone:
     """The reply is complete, or was stopped by the user (`interrupted`), and is saved."""
 
     status: str
-    usage: dict[str, Any] | None
+    usage: Json | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,9 @@ from dataclasses import dataclass, fields
 from typing import Any, ClassVar, Final, TypedDict
 from uuid import UUID
 
-JsonFrame = dict[str, Any]
+from chat.parts import Json
+
+JsonFrame = Json
 
 
 @dataclass(frozen=True, slots=True)

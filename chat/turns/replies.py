@@ -4,7 +4,7 @@ Call each function inside `owned_tx(user)` unless it says otherwise.
 """
 
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from django.db import connection
@@ -12,7 +12,7 @@ from django.db.models import Q
 
 from chat.conversations.usage import settle_tokens
 from chat.models import Message, MessageStatus
-from chat.parts import Part, close_running_tools
+from chat.parts import Json, Part, close_running_tools
 
 HEARTBEAT_LEASE: Final = timedelta(seconds=10)  # a turn saves at least every second; after this it is dead
 RESTARTED: Final = "Keel was restarted while it answered. What it had said is kept; retry to ask again."
@@ -37,7 +37,7 @@ def finish_reply(
     text: str,
     error: str = "",
     model: str = "",
-    usage: dict[str, Any] | None = None,
+    usage: Json | None = None,
     is_untrusted: bool = False,
     now: datetime,
 ) -> bool:

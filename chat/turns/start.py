@@ -5,7 +5,7 @@ Call each function inside `owned_tx(user)`.
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from django.conf import settings
@@ -15,6 +15,7 @@ from chat.conversations.queries import History, Standing, get_standing, history
 from chat.conversations.services import MessageRefused, TooMuchAsked
 from chat.conversations.usage import REPLY_ALLOWANCE, reserve_tokens
 from chat.models import Conversation, MemorySnapshot, Message, MessageStatus, Role
+from chat.parts import Json
 from chat.prompt.assistants import ASSISTANTS
 from chat.prompt.compose import compose_prompt
 from chat.prompt.receipts import Sent, as_sent
@@ -47,19 +48,19 @@ class TurnStart:
     sent: Sent  # the system prompt and what was said, for a model
     text: str  # what the user typed
     now: datetime
-    opening: dict[str, Any] = field(default_factory=dict)  # Conversation.opening_context
+    opening: Json = field(default_factory=dict)  # Conversation.opening_context
     is_temporary: bool = False  # the chat teaches Keel nothing
     is_untrusted: bool = False  # text that the user did not type came into the model's window in an earlier turn
     room: int = 0  # estimated tokens that messages have in the prompt
     room_left: int = 0  # below zero: older messages did not fit
 
     @property
-    def system(self) -> list[dict[str, Any]]:
+    def system(self) -> list[Json]:
         """The system prompt as text blocks; the first is the cached prefix."""
         return as_blocks(self.sent.segments)
 
     @property
-    def history(self) -> list[dict[str, Any]]:
+    def history(self) -> list[Json]:
         """Messages for a model, the user's newest last."""
         return [dict(message) for message in self.sent.messages]
 
@@ -229,7 +230,7 @@ def _with_frozen_block(standing: Standing, now: datetime) -> Standing:
 
 def _note_turn(standing: Standing, reply: Message, title: str | None, now: datetime) -> None:
     """Bring the conversation up to date."""
-    changes: dict[str, Any] = {
+    changes: Json = {
         **AS_ACTIVE,
         "snapshot_id": standing.snapshot_id,
         "last_message_at": now,

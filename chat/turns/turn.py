@@ -19,7 +19,7 @@ from django.db import DatabaseError, InterfaceError
 from chat.conversations.summaries import compress
 from chat.conversations.titles import write_title
 from chat.models import MessageStatus
-from chat.parts import INTERRUPTED, Part, Reply, model_messages, said_tokens
+from chat.parts import INTERRUPTED, Json, Part, Reply, model_messages, said_tokens
 from chat.prompt.receipts import keep_receipt, request_messages
 from chat.tools import tools_by_name
 from chat.tools.base import TOOL_FAILED, Tool, ToolContext, Window
@@ -151,7 +151,7 @@ class _Turn:
         )
         self.tools: dict[str, Tool[Any]] = tools_by_name(start.assistant)
         self.schemas = [tool.schema for tool in self.tools.values()]
-        self.messages: list[dict[str, Any]] = request_messages(start.sent.segments, start.sent.messages)
+        self.messages: list[Json] = request_messages(start.sent.segments, start.sent.messages)
         self.models = [settings.CHAT_AGENT_MODEL, *settings.CHAT_FALLBACK_MODELS]
         self._has_said_all = False  # the model came to its end by itself
         self._has_counted = True  # what the provider was last asked is part of the usage
@@ -294,7 +294,7 @@ class _Turn:
             self.usage = last.usage if self.usage is None else self.usage.plus(last.usage)
 
     async def _call_tools(self, calls: tuple[ToolCall, ...]) -> AsyncGenerator[TurnEvent, None]:
-        results: list[dict[str, Any]] = []
+        results: list[Json] = []
         for number, call in enumerate(calls):
             if self.control.is_stopped:
                 return
@@ -314,10 +314,10 @@ class _Turn:
             self._save_if_due()
         self.messages = [*self.messages, *self._last_step()]
 
-    def _last_step(self) -> list[dict[str, Any]]:
+    def _last_step(self) -> list[Json]:
         return model_messages([part for part in self.reply.parts if part["step"] == self.reply.step])
 
-    async def _run_tool(self, call: ToolCall) -> dict[str, Any]:
+    async def _run_tool(self, call: ToolCall) -> Json:
         tool = self.tools.get(call.name)
         if tool is None:
             return {"error": f"There is no tool of that name. There are: {', '.join(self.tools)}."}
@@ -372,7 +372,7 @@ class _Turn:
                 now=_clock(),
             )
 
-    def usage_dict(self) -> dict[str, Any] | None:
+    def usage_dict(self) -> Json | None:
         """Return what all calls of the turn used together; of a call that broke off, an estimate."""
         if not self._has_counted and self.reply.parts:
             said = sum(

@@ -19,6 +19,7 @@ from django.utils import timezone
 from chat.conversations.lifecycle import is_here_known, note_here, note_left
 from chat.conversations.queries import find_last_reply, get_conversation, is_streaming, last_message_id
 from chat.models import Message
+from chat.parts import Json
 from chat.turns import live
 from chat.turns.accept import accept_message, continue_reply, edit_message, retry_reply
 from chat.turns.events import MessageAccepted
@@ -326,7 +327,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
         last = max(stored["last_message_id"], turn.start.reply_id if turn is not None else 0)
         return Snapshot(str(last or ""), reply).to_json(room.seq)
 
-    def _stored_snapshot(self) -> dict[str, Any]:
+    def _stored_snapshot(self) -> Json:
         with owned_tx(self.user_id):
             note_here(conversation_id=self.conversation_id, now=timezone.now())
             interrupt_dead_turns(now=timezone.now())
@@ -337,12 +338,12 @@ class ChatConsumer(AsyncWebsocketConsumer):
                 shown = {"message_id": str(reply.pk), "html": _body(reply), "tail": "", "status": reply.status}
             return {"last_message_id": last_message_id(self.conversation_id), "reply": shown}
 
-    async def conversation_news(self, event: dict[str, Any]) -> None:
+    async def conversation_news(self, event: Json) -> None:
         """Read the rows again when another process has written them."""
         if self.has_joined and not self.has_left and live.find_turn(self.conversation_id) is None:
             await self._put_snapshot()
 
-    async def session_recheck(self, event: dict[str, Any]) -> None:
+    async def session_recheck(self, event: Json) -> None:
         """Close if the session has ended meanwhile: signed out, password changed, account switched off."""
         self.checked_at = time.monotonic()
         try:

@@ -2,6 +2,7 @@ from typing import Any
 
 from django import forms
 
+from chat.parts import Json
 from chat.prompt.assistants import ASSISTANTS
 
 
@@ -12,7 +13,7 @@ class OpeningForm(forms.Form):
     deployment = forms.UUIDField(required=False)
     skill = forms.UUIDField(required=False)
 
-    def clean(self) -> dict[str, Any]:
+    def clean(self) -> Json:
         """Refuse a coach without a deployment, and what the mode has no use for."""
         given = super().clean() or {}
         mode = given.get("mode") or "ops"

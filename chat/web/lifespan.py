@@ -9,6 +9,7 @@ from uuid import UUID
 
 from django.utils import timezone
 
+from chat.parts import Json
 from chat.turns import live
 from chat.turns.replies import interrupt_dead_turns
 from config.lib.llm import door
@@ -33,9 +34,9 @@ class Lifespan:
 
     async def __call__(
         self,
-        scope: dict[str, Any],
-        receive: Callable[[], Awaitable[dict[str, Any]]],
-        send: Callable[[dict[str, Any]], Awaitable[None]],
+        scope: Json,
+        receive: Callable[[], Awaitable[Json]],
+        send: Callable[[Json], Awaitable[None]],
     ) -> None:
         """Answer the server's two messages."""
         while True:

@@ -3,6 +3,8 @@ from typing import Any, Final
 
 from django.http import HttpRequest
 
+from chat.parts import Json
+
 # By the name of the page's URL; those of seed 003 in its words.
 _WRITING: Final = [
     "Help me build a BTC funding-flip mean-reversion strategy",
@@ -80,7 +82,7 @@ _COACHED: Final = frozenset({"trading:deployment", "trading:decision", "trading:
 _AUTHORED: Final = frozenset({"trading:new_skill", "trading:edit_skill"})
 
 
-def page_context(request: HttpRequest) -> dict[str, Any]:
+def page_context(request: HttpRequest) -> Json:
     """Give every template the prompts suggested on its page, and what a chat that is opened there is about."""
     match = request.resolver_match
     name = match.view_name if match else ""

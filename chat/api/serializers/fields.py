@@ -6,6 +6,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from chat.models import MAX_TITLE, CardStatus
+from chat.parts import Json
 from chat.turns.accept import MAX_MESSAGE_BYTES
 from config.lib.rest.views import InputSerializer
 from config.lib.text import clean_text, one_line
@@ -51,7 +52,7 @@ class OpeningInput(InputSerializer):
     deployment_id = serializers.UUIDField(required=False)
     skill_id = serializers.UUIDField(required=False)
 
-    def validate(self, attrs: dict[str, Any]) -> dict[str, str]:
+    def validate(self, attrs: Json) -> dict[str, str]:
         """Refuse a focus that does not go with the mode; return it as it is stored."""
         if (attrs["mode"] == "coach") != ("deployment_id" in attrs):
             raise serializers.ValidationError({"deployment_id": ["Mode coach needs this, and no other mode has it."]})
@@ -60,7 +61,7 @@ class OpeningInput(InputSerializer):
         return {name: str(value) for name, value in attrs.items()}
 
 
-def _object(named: str, /, *, required: tuple[str, ...] = (), **properties: dict[str, Any]) -> dict[str, Any]:
+def _object(named: str, /, *, required: tuple[str, ...] = (), **properties: Json) -> Json:
     properties = {"part": {"type": "string", "enum": [named]}, **properties}
     return {"type": "object", "properties": properties, "required": ["part", *(required or list(properties)[1:])]}
 

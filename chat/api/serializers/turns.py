@@ -5,6 +5,7 @@ from rest_framework import serializers
 from chat.api.serializers.conversations import MessageSerializer
 from chat.api.serializers.fields import OpeningInput, checked_text
 from chat.models import MAX_TITLE, AssistantName
+from chat.parts import Json
 from config.lib.rest.views import InputSerializer
 
 MAX_MESSAGES: Final = 2_000  # that a client may send along; only one is read
@@ -30,7 +31,7 @@ class ChatOpeningInput(OpeningInput):
 
     focusDeploymentId = serializers.UUIDField(required=False, help_text="The same as `deployment_id`.")
 
-    def validate(self, attrs: dict[str, Any]) -> dict[str, str]:
+    def validate(self, attrs: Json) -> dict[str, str]:
         """Take one spelling for the other, and check as ever."""
         focus = attrs.pop("focusDeploymentId", None)
         return super().validate({**attrs, **({"deployment_id": focus} if focus else {})})
@@ -61,7 +62,7 @@ class TurnInput(InputSerializer):
         help_text="False: one JSON at the end. Left out: what `Accept` says, or else a stream.",
     )
 
-    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+    def validate(self, attrs: Json) -> Json:
         """Find the one message that is meant."""
         if ("message" in attrs) == ("messages" in attrs):
             raise serializers.ValidationError({"message": ["Either this or `messages` is needed."]})
@@ -74,7 +75,7 @@ class TurnInput(InputSerializer):
         return attrs
 
 
-def _newest(messages: list[dict[str, Any]]) -> str:
+def _newest(messages: list[Json]) -> str:
     typed = [message for message in messages if message["role"] == "user"]
     if not typed:
         raise serializers.ValidationError("There is no message of role `user`.", code="required")

@@ -3,6 +3,7 @@ from typing import Any, ClassVar
 from rest_framework import serializers
 
 from chat.models import UsageDay
+from chat.parts import Json
 
 
 class UsageDaySerializer(serializers.ModelSerializer[UsageDay]):
@@ -15,7 +16,7 @@ class UsageDaySerializer(serializers.ModelSerializer[UsageDay]):
             "cost_usd",
         )
         read_only_fields = fields
-        extra_kwargs: ClassVar[dict[str, Any]] = {"cost_usd": {"help_text": "As far as prices are known."}}
+        extra_kwargs: ClassVar[Json] = {"cost_usd": {"help_text": "As far as prices are known."}}
 
 
 class BudgetSerializer(serializers.Serializer[Any]):

@@ -1,5 +1,4 @@
 import json
-from typing import Any
 from uuid import UUID
 
 from django.core.management.base import CommandError, CommandParser
@@ -25,7 +24,7 @@ class Command(KeelCommand):
         parser.add_argument("arguments", metavar="JSON", type=check_json_object, help="the arguments as a JSON object")
 
     def run(
-        self, *, user: str, assistant: str, conversation: UUID | None, name: str, arguments: str, **options: Any
+        self, *, user: str, assistant: str, conversation: UUID | None, name: str, arguments: str, **options: object
     ) -> None:
         """Call the tool."""
         trader = get_user_by_email(user)

@@ -3,7 +3,6 @@ import signal
 from contextlib import aclosing
 from dataclasses import asdict
 from datetime import datetime
-from typing import Any
 from uuid import UUID, uuid4
 
 from django.core.management import call_command
@@ -57,7 +56,7 @@ class Command(KeelCommand):
         skill: str | None,
         close: bool,
         text: str,
-        **options: Any,
+        **options: object,
     ) -> None:
         """Store the message, run its turn, and print what happens."""
         trader = get_user_by_email(user)

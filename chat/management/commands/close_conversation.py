@@ -1,4 +1,3 @@
-from typing import Any
 from uuid import UUID
 
 from django.core.management.base import CommandParser
@@ -16,7 +15,7 @@ class Command(KeelCommand):
         parser.add_argument("--user", metavar="EMAIL", help="refuse a chat that is not theirs")
         parser.add_argument("conversation", type=UUID, metavar="ID")
 
-    def run(self, *, user: str | None, conversation: UUID, **options: Any) -> None:
+    def run(self, *, user: str | None, conversation: UUID, **options: object) -> None:
         """Close it and say what came of it."""
         user_id = get_user_by_email(user).pk if user else find_owner(conversation)
         closed = close_conversation(conversation, user_id=user_id, clock=timezone.now)

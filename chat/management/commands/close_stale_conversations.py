@@ -1,5 +1,3 @@
-from typing import Any
-
 from django.utils import timezone
 
 from chat.jobs import archive_chats, close_chats
@@ -12,7 +10,7 @@ class Command(KeelCommand):
         "failed, and archive those that have been idle for 30 days. The worker does the same by the clock."
     )
 
-    def run(self, **options: Any) -> None:
+    def run(self, **options: object) -> None:
         """Do both and say what came of it."""
         for name, sweep in (("close_chats", close_chats), ("archive_chats", archive_chats)):
             summary = sweep(timezone.now())

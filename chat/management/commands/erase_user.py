@@ -1,5 +1,3 @@
-from typing import Any
-
 from django.core.management.base import CommandError, CommandParser
 
 from chat.endings.erasure import erase_user
@@ -14,7 +12,7 @@ class Command(KeelCommand):
         parser.add_argument("email", metavar="EMAIL")
         parser.add_argument("--yes", action="store_true", help="do not ask")
 
-    def run(self, *, email: str, yes: bool, **options: Any) -> None:
+    def run(self, *, email: str, yes: bool, **options: object) -> None:
         """Ask for the address once more, and erase."""
         user = get_user_by_email(email)
         if not yes and input(f"Type {email} to delete this user for good: ").strip().lower() != email.lower():

@@ -1,5 +1,4 @@
 from dataclasses import asdict
-from typing import Any
 
 from django.utils import timezone
 
@@ -10,7 +9,7 @@ from config.lib.work.commands import KeelCommand
 class Command(KeelCommand):
     help = "Erase the chats and facts that have been in the trash for 30 days. The worker does the same by the clock."
 
-    def run(self, **options: Any) -> None:
+    def run(self, **options: object) -> None:
         """Erase and say how much."""
         purged = purge_trash(now=timezone.now())
         self.say(

@@ -1,7 +1,7 @@
 import logging
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, Final
+from typing import Final
 
 from django.core.management.base import CommandError, CommandParser
 from django.db import close_old_connections, connections
@@ -27,7 +27,7 @@ class Command(KeelCommand):
         """Add how often."""
         parser.add_argument("--once", action="store_true", help="run every job once and exit")
 
-    def run(self, *, once: bool, **options: Any) -> None:
+    def run(self, *, once: bool, **options: object) -> None:
         """Run all jobs once, or what is due again and again."""
         require_current_database()
         if once:

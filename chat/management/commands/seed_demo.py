@@ -1,7 +1,6 @@
 import os
 import secrets
 from pathlib import Path
-from typing import Any
 
 from django.conf import settings
 from django.contrib.auth import get_user_model
@@ -20,7 +19,7 @@ class Command(KeelCommand):
         " in. Only on a site that is local."
     )
 
-    def run(self, **options: Any) -> None:
+    def run(self, **options: object) -> None:
         """Make the user if need be, seed, and say the login."""
         if not settings.IS_LOCAL:
             raise CommandError(

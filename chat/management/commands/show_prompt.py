@@ -1,4 +1,3 @@
-from typing import Any
 from uuid import UUID
 
 from django.core.management.base import CommandParser
@@ -23,7 +22,7 @@ class Command(KeelCommand):
         parser.add_argument("--assistant", choices=list(ASSISTANTS), default=default_assistant().name)
         parser.add_argument("--conversation", type=UUID, metavar="ID")
 
-    def run(self, *, user: str, assistant: str, conversation: UUID | None, **options: Any) -> None:
+    def run(self, *, user: str, assistant: str, conversation: UUID | None, **options: object) -> None:
         """Build the prompt from the rows and print it."""
         trader = get_user_by_email(user)
         with owned(trader):

@@ -1,6 +1,5 @@
 import logging
 import threading
-from typing import Any
 
 import uvicorn
 from django.conf import settings
@@ -26,7 +25,7 @@ class Command(KeelCommand):
         parser.add_argument("--host", default=settings.HOST)
         parser.add_argument("--port", type=int, default=settings.PORT)
 
-    def run(self, *, host: str, port: int, **options: Any) -> None:
+    def run(self, *, host: str, port: int, **options: object) -> None:
         """Run the server in this thread and the jobs in another, until the server stops."""
         require_current_database()
         close_old_connections()  # this thread serves from now on and asks the database no more

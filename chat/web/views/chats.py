@@ -1,6 +1,5 @@
 from collections.abc import Mapping
 from http import HTTPStatus
-from typing import Any
 from uuid import UUID
 
 from allauth.account.decorators import reauthentication_required
@@ -33,6 +32,7 @@ from chat.conversations.services import ask_about_fact as open_chat_about_fact
 from chat.endings.erasure import erase_fact as erase_fact_for_good
 from chat.endings.erasure import erase_user, list_source_messages
 from chat.models import Conversation, Message, Role
+from chat.parts import Json
 from chat.prompt.assistants import ASSISTANTS, default_assistant
 from chat.prompt.focus import subject_of
 from chat.web.forms import EraseAccountForm, NewChatForm, OpeningForm
@@ -99,7 +99,7 @@ def panel(request: AuthedRequest) -> HttpResponse:
     return TemplateResponse(request, "chat/_thread.html", _thread_context(shown, opening))
 
 
-def _thread_context(shown: Conversation | None, opening: Mapping[str, str] | None = None) -> dict[str, Any]:
+def _thread_context(shown: Conversation | None, opening: Mapping[str, str] | None = None) -> Json:
     """Return what `chat/_thread.html` takes; a new chat is going to be about the `opening` of its page."""
     page_subject = subject_of(opening) if opening else ""
     return {

@@ -38,6 +38,7 @@ from chat.conversations.journal import (
 )
 from chat.conversations.journal import edit_note as set_note
 from chat.models import Message, Role
+from chat.parts import Json
 from chat.web.markdown import render
 from chat.web.views.sidebar import PageRequest
 from config.lib.owned import owned_tx
@@ -178,7 +179,7 @@ def _entry(request: PageRequest, bookmark_id: UUID, *, refusal: str = "", typed:
     )
 
 
-def _shown(entry: Kept) -> dict[str, Any]:
+def _shown(entry: Kept) -> Json:
     return {"entry": entry, "html": render(entry.bookmark.text)}
 
 

@@ -1,6 +1,5 @@
 """What Keel knew when it wrote a reply."""
 
-from typing import Any
 from uuid import UUID
 
 from django.http import Http404, HttpResponse
@@ -9,6 +8,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from chat.models import Message, Role
+from chat.parts import Json
 from chat.prompt.receipts import find_receipt, show_receipt
 from config.lib.web import AuthedRequest, owned_view
 from trading.record.trade_queries import find_trades
@@ -34,7 +34,7 @@ def receipt(request: AuthedRequest, message_id: int) -> HttpResponse:
     if reply is None:
         raise Http404
     kept = find_receipt(reply)
-    context: dict[str, Any] = {"reply": reply, "receipt": None}
+    context: Json = {"reply": reply, "receipt": None}
     if kept is not None:
         shown = show_receipt(kept, reply)
         context |= {

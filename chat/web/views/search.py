@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlencode
 
 from django.http import HttpResponse
@@ -16,6 +16,7 @@ from django.views.decorators.vary import vary_on_headers
 
 from chat.conversations.search import MAX_HITS, ConversationHit, Range, search_conversations
 from chat.models import Conversation, ConversationStatus
+from chat.parts import Json
 from chat.web.views.sidebar import PageRequest
 from config.lib.paging import build_page_links, locate_page, parse_page_number
 from config.lib.search.terms import list_query_terms
@@ -58,7 +59,7 @@ def search(request: PageRequest) -> HttpResponse:
     return response
 
 
-def _found(query: str, number: int, size: int) -> dict[str, Any]:
+def _found(query: str, number: int, size: int) -> Json:
     """Return what the templates of results take; `why` says what is missing of a query that was not looked for."""
     why = _why_not(query)
     if why:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlencode, urlsplit
 from uuid import UUID
 
@@ -16,6 +16,7 @@ from django_htmx.middleware import HtmxDetails
 
 from chat.conversations.queries import find_conversation, get_threads
 from chat.models import Conversation, ConversationStatus
+from chat.parts import Json
 from config.lib.web import AuthedRequest, get_safe_next
 
 DONE: Final = ("archived", "unarchived", "trashed", "restored")  # what an address may say was done, and to which chat
@@ -35,7 +36,7 @@ class Done:
     conversation: Conversation
 
 
-def sidebar(request: AuthedRequest, *, active_id: UUID | None, done: Done | None = None) -> dict[str, Any]:
+def sidebar(request: AuthedRequest, *, active_id: UUID | None, done: Done | None = None) -> Json:
     """Return what `chat/_threads.html` takes."""
     return {
         "threads": get_threads(timezone.localtime()),
