@@ -192,6 +192,11 @@ class Message(OwnedModel):
     def __str__(self) -> str:
         return f"{self.get_role_display()}: {self.content[:60]}"
 
+    @property
+    def is_streaming(self) -> bool:
+        """Whether a turn is writing this reply."""
+        return self.status == MessageStatus.STREAMING
+
 
 class ConversationSummary(OwnedModel):
     """What stands in a prompt for the older messages of a long chat; the messages themselves stay as they are."""

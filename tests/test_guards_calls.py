@@ -12,7 +12,7 @@ from tests.source import ROOT, calls, code, differences, imports, is_interface, 
 
 # Each exception has its reason; an exception that is no longer needed fails, too.
 CLOCKS = {
-    "chat.turns.turn._clock": "the turn is the interface of its own background work",
+    "chat.turns.saving.read_clock": "a turn is the interface of its own background work",
     "config.lib.work.sweeps.SweepCommand.run": "what its commands share",
     "config.lib.rest.views.PerMinute.allow_request": "part of the interface; it counts by the minute",
 }

@@ -19,8 +19,8 @@ RAW_SQL = {
     "config.lib.owned": "sets what the policies read",
     "config.lib.health": "asks the database whether it lives",
     "config.lib.search.index.count_holders": "no model has the table of the index; its tokens are of one owner",
-    "chat.conversations.queries.get_standing": "one round trip before the first token",
-    "chat.conversations.queries.history": "before the first token, too",
+    "chat.conversations.standing.get_standing": "one round trip before the first token",
+    "chat.conversations.history.read_history": "before the first token, too",
     "trading.record.ledger_rows._write_rows": "twenty times as fast, for a backtest and a tick of many symbols",
     "trading.market.imports.bars._write_bars": "a month of minutes in seconds; nobody's rows",
 }

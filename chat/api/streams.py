@@ -19,7 +19,6 @@ from django.db import DatabaseError, InterfaceError, close_old_connections, conn
 from django.utils import timezone
 
 from chat.api.values import Values, ending_of, events_between, shown_part
-from chat.conversations.queries import is_streaming
 from chat.models import Message, Role
 from chat.parts import Part
 from chat.turns.events import (
@@ -154,7 +153,7 @@ async def _read_along(asked: Asked) -> AsyncGenerator[TurnEvent | None, None]:
                 silent = 0.0
                 yield event
             known = reply.parts
-            if not is_streaming(reply):
+            if not reply.is_streaming:
                 yield ending_of(reply)
                 return
         await asyncio.sleep(POLL_SECONDS)
@@ -169,7 +168,7 @@ def _reply_now(asked: Asked) -> Message | None:
     now = timezone.now()
     with owned(asked.user_id):
         reply = find_reply(asked.reply_id)
-    is_dead = reply is not None and is_streaming(reply) and (reply.heartbeat_at or now) < now - HEARTBEAT_LEASE
+    is_dead = reply is not None and reply.is_streaming and (reply.heartbeat_at or now) < now - HEARTBEAT_LEASE
     if not is_dead:
         return reply
     with owned_tx(asked.user_id):

@@ -10,9 +10,10 @@ from uuid import UUID
 
 from django.conf import settings
 
+from chat.conversations.history import History, read_history
 from chat.conversations.lifecycle import AS_ACTIVE, HERE_LEASE, REOPENED_FROM, lock_conversation
-from chat.conversations.queries import History, Standing, get_standing, history
 from chat.conversations.services import MessageRefused, TooMuchAsked
+from chat.conversations.standing import Standing, get_standing
 from chat.conversations.usage import REPLY_ALLOWANCE, reserve_tokens
 from chat.models import Conversation, MemorySnapshot, Message, MessageStatus, Role
 from chat.parts import Json
@@ -203,7 +204,7 @@ def _length(segments: tuple[Segment, ...]) -> int:
 def _told(standing: Standing, message: Message, room: int, *, is_continuation: bool) -> History:
     # A reply that is retried stands behind its message; one that goes on has itself in view.
     before = _AFTER_ALL if is_continuation else message.pk + 1
-    return history(standing.conversation_id, after=standing.summary_through, before=before, budget_tokens=room)
+    return read_history(standing.conversation_id, after=standing.summary_through, before=before, budget_tokens=room)
 
 
 def _opening_fact(standing: Standing, message: Message) -> UserFact | None:

@@ -10,19 +10,18 @@ import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from dataclasses import asdict
-from datetime import UTC, datetime
 from typing import Any, Final
 
 from django.conf import settings
-from django.db import DatabaseError, InterfaceError
 
 from chat.conversations.summaries import compress
 from chat.conversations.titles import write_title
 from chat.models import MessageStatus
 from chat.parts import INTERRUPTED, Json, Part, Reply, model_messages, said_tokens
-from chat.prompt.receipts import keep_receipt, request_messages
+from chat.prompt.receipts import request_messages
 from chat.tools import tools_by_name
 from chat.tools.base import TOOL_FAILED, Tool, ToolContext, Window
+from chat.turns import saving
 from chat.turns.events import (
     CardDrawn,
     MemoryWritten,
@@ -35,27 +34,23 @@ from chat.turns.events import (
     TurnFailed,
 )
 from chat.turns.memory_requests import wanted_acts
-from chat.turns.replies import finish_reply, save_progress
+from chat.turns.pump import Pump
+from chat.turns.saving import ReplySaver, read_clock
 from chat.turns.start import TurnStart
 from config.lib.llm import door
 from config.lib.llm.door import Chunk, LLMUnavailable, ToolCall, Usage
 from config.lib.llm.tokens import CHARS_PER_TOKEN
-from config.lib.owned import owned_tx
 from config.lib.text import clean_text
-from config.lib.threads import run_in_thread, run_in_tool_thread
+from config.lib.threads import run_in_tool_thread
 
 logger = logging.getLogger(__name__)
 
 FLUSH_SECONDS: Final = 1 / 30  # text goes out at most that often
-SAVE_SECONDS: Final = 0.9  # a killed process loses at most a second
 TOOL_SECONDS: Final = 30.0
 STOP_SECONDS: Final = 2.0  # a tool that works when the user stops may still finish: what it wrote is then shown
-CLOSE_SECONDS: Final = 2.0  # a provider's client that will not be cancelled is left behind after this
 FORCED_SECONDS: Final = 20.0  # for the one call that follows an answer to "remember that ..."
 MAX_CALLS_PER_STEP: Final = 16
 MAX_REPLY: Final = 64_000  # characters
-SAVE_ATTEMPTS: Final = 5
-RETRY_SECONDS: Final = 0.2  # before the second attempt; three times as long before each further one
 
 TOO_LONG: Final = "The answer was cut off: it had grown longer than a reply may be."
 EMPTY_ANSWER: Final = "The model gave an empty answer. Retry, or say it differently."
@@ -68,7 +63,6 @@ DO_IT: Final = (
     " called. Call it now, for what they typed in their last message.]"
 )
 
-_DATABASE_FAULTS: Final = (DatabaseError, InterfaceError)
 _NOTICES: Final = {
     "length": "The answer was cut off at the model's limit.",
     "content_filter": "The provider of the model cut this answer off.",
@@ -89,44 +83,6 @@ class Control:
         self.is_stopped = True
         self.stop_error = error
         self.news.set()
-
-
-class _Pump:
-    """Reads the model in a task of its own, so that a slow save never holds up the stream, and the reverse."""
-
-    def __init__(self, chunks: AsyncGenerator[Chunk, None], news: asyncio.Event) -> None:
-        self._chunks = chunks
-        self._news = news
-        self._pending: list[str] = []
-        self.last = Chunk()
-        self.task = asyncio.create_task(self._read())
-
-    async def _read(self) -> None:
-        try:
-            async with aclosing(self._chunks) as chunks:
-                async for chunk in chunks:
-                    if chunk.text:
-                        self._pending.append(chunk.text)
-                        self._news.set()
-                    if chunk.finish_reason is not None:
-                        self.last = chunk
-        finally:
-            self._news.set()
-
-    def take(self) -> str:
-        """Return the text that came since the last call."""
-        text = "".join(self._pending)
-        self._pending.clear()
-        return text
-
-    async def close(self) -> None:
-        """Cancel the reading, and with it the provider's response."""
-        self.task.cancel()
-        await asyncio.wait({self.task}, timeout=CLOSE_SECONDS)
-        if not self.task.done():
-            logger.error("A model's stream would not be cancelled")
-        elif not self.task.cancelled():
-            self.task.exception()  # looked at, or asyncio logs it with the provider's words
 
 
 class _Turn:
@@ -155,31 +111,14 @@ class _Turn:
         self.models = [settings.CHAT_AGENT_MODEL, *settings.CHAT_FALLBACK_MODELS]
         self._has_said_all = False  # the model came to its end by itself
         self._has_counted = True  # what the provider was last asked is part of the usage
-        self._began = time.monotonic()
-        self._saved = self._began
-        self._saving: asyncio.Task[None] | None = None
-        self._receipt: asyncio.Task[None] | None = None
-
-    def _begin_receipt(self) -> "asyncio.Task[None]":
-        # After the first word, or it would compete with it for the interpreter.
-        if self._receipt is None:
-            self._receipt = asyncio.create_task(self._keep_receipt())
-        return self._receipt
-
-    async def _keep_receipt(self) -> None:
-        # Beside the model's call, so that it holds up no word.
-        try:
-            await run_in_thread(self._write_receipt)
-        except Exception:
-            logger.exception("Reply %s: no receipt of its prompt", self.start.reply_id)
-
-    def _write_receipt(self) -> None:
-        with owned_tx(self.start.user_id):
-            keep_receipt(reply_id=self.start.reply_id, sent=self.start.sent, tools=self.schemas, models=self.models)
+        self._began_at = time.monotonic()
+        self.saver = ReplySaver(
+            start, self.reply, self.window, tools=self.schemas, models=self.models, stop=control.stop
+        )
 
     @property
     def seconds_left(self) -> float:
-        return settings.TURN_TIMEOUT_SECONDS - (time.monotonic() - self._began)
+        return settings.TURN_TIMEOUT_SECONDS - (time.monotonic() - self._began_at)
 
     @property
     def has_ended(self) -> bool:
@@ -198,7 +137,7 @@ class _Turn:
         """Let model and tools alternate until the model has said its last, or a limit ends it."""
         for step in range(settings.TURN_MAX_STEPS):
             self.reply.step = step
-            pump = _Pump(self._stream(), self.control.news)
+            pump = Pump(self._stream(), self.control.news)
             try:
                 async with aclosing(self._texts(pump)) as texts:
                     async for event in texts:
@@ -257,16 +196,16 @@ class _Turn:
         acts = wanted_acts(self.start.text)
         return next((tool for tool in writers if tool.acts & acts), None)
 
-    async def _texts(self, pump: _Pump) -> AsyncGenerator[TurnEvent, None]:
+    async def _texts(self, pump: Pump) -> AsyncGenerator[TurnEvent, None]:
         """Pass on what the model says, about thirty times a second, and save it every second."""
         while True:
             # Looked up before taking: what comes after the look is taken in the next round.
             ended = pump.task.done()
-            came, room = pump.take(), MAX_REPLY - self.reply.length
+            came, room = pump.take_text(), MAX_REPLY - self.reply.length
             if text := clean_text(came[:room]):
                 self.reply.add_text(text)
                 yield TextAdded(text)
-                self._begin_receipt()
+                self.saver.begin_receipt()
             if len(came) > room:
                 self.is_cut = True
                 yield Noticed(TOO_LONG, "warn")
@@ -274,14 +213,14 @@ class _Turn:
                 return
             if self.seconds_left <= 0:
                 raise TimeoutError
-            self._save_if_due()
+            self.saver.save_if_due()
             await asyncio.wait({pump.task}, timeout=FLUSH_SECONDS if text else 0)
             await self._wait_for_news()
 
     async def _wait_for_news(self) -> None:
         try:
             # Wakes to save even when nothing comes: a silent turn must show that it lives.
-            await asyncio.wait_for(self.control.news.wait(), SAVE_SECONDS)
+            await asyncio.wait_for(self.control.news.wait(), saving.SAVE_SECONDS)
         except TimeoutError:
             return
         if not self.control.is_stopped:
@@ -311,7 +250,7 @@ class _Turn:
                 yield MemoryWritten(self.reply.add_memory(result["memoryEvent"]))
             if "card_id" in result:
                 yield CardDrawn(self.reply.add_card(result["card_id"]))
-            self._save_if_due()
+            self.saver.save_if_due()
         self.messages = [*self.messages, *self._last_step()]
 
     def _last_step(self) -> list[Json]:
@@ -328,8 +267,8 @@ class _Turn:
         end = time.monotonic() + min(TOOL_SECONDS, self.seconds_left)
         while not task.done() and (left := end - time.monotonic()) > 0:
             # In slices: the turn goes on showing that it lives while a tool works.
-            await asyncio.wait({task}, timeout=min(SAVE_SECONDS, left))
-            self._save_if_due()
+            await asyncio.wait({task}, timeout=min(saving.SAVE_SECONDS, left))
+            self.saver.save_if_due()
             if self.control.is_stopped:
                 end = min(end, time.monotonic() + STOP_SECONDS)
         if task.done():
@@ -343,35 +282,6 @@ class _Turn:
             raise TimeoutError
         return {"error": TOOL_FAILED}
 
-    def _save_if_due(self) -> None:
-        """Begin to save what the reply holds, unless the last save is young or still under way."""
-        if time.monotonic() - self._saved < SAVE_SECONDS or (self._saving and not self._saving.done()):
-            return
-        self._saved = time.monotonic()
-        # Beside the stream, so that a slow database holds up no text; with copies, since the reply grows meanwhile.
-        parts = [dict(part) for part in self.reply.parts]
-        self._saving = asyncio.create_task(self._save(parts, self.reply.text))
-
-    async def _save(self, parts: list[Part], text: str) -> None:
-        try:
-            goes_on = await run_in_thread(self._save_progress, parts, text)
-        except _DATABASE_FAULTS:
-            # The text is safe here; the next save, or the last one, brings it in.
-            logger.warning("Reply %s: progress not saved", self.start.reply_id, exc_info=True)
-            return
-        if not goes_on:
-            self.control.stop()
-
-    def _save_progress(self, parts: list[Part], text: str) -> bool:
-        with owned_tx(self.start.user_id):
-            return save_progress(
-                reply_id=self.start.reply_id,
-                parts=parts,
-                text=text,
-                is_untrusted=self.window.is_untrusted,
-                now=_clock(),
-            )
-
     def usage_dict(self) -> Json | None:
         """Return what all calls of the turn used together; of a call that broke off, an estimate."""
         if not self._has_counted and self.reply.parts:
@@ -381,42 +291,9 @@ class _Turn:
             self._note(Chunk(usage=Usage(said_tokens(self.messages), said // CHARS_PER_TOKEN, estimated=True)))
         return asdict(self.usage) if self.usage else None
 
-    async def finish(self, status: MessageStatus, error: str) -> bool:
-        """Close the reply, trying again for a while when the database does not answer; return whether it was."""
-        await asyncio.wait({self._begin_receipt(), *([self._saving] if self._saving else [])})
-        for attempt in range(SAVE_ATTEMPTS):
-            if attempt:
-                await asyncio.sleep(RETRY_SECONDS * 3 ** (attempt - 1))
-            try:
-                await run_in_thread(self._finish, status, error)
-            except _DATABASE_FAULTS:
-                logger.warning("Reply %s: end not saved, attempt %s", self.start.reply_id, attempt + 1, exc_info=True)
-            else:
-                return True
-        return False
-
-    def _finish(self, status: MessageStatus, error: str) -> None:
-        with owned_tx(self.start.user_id):
-            finish_reply(
-                reply_id=self.start.reply_id,
-                status=status,
-                parts=self.reply.parts,
-                text=self.reply.text,
-                error=error,
-                model=self.model,
-                usage=self.usage_dict(),
-                is_untrusted=self.window.is_untrusted,
-                now=_clock(),
-            )
-
 
 def _is_failed_force(part: Part, step: int) -> bool:
     return bool(part["step"] == step and part["kind"] == "tool" and part["status"] == "error")
-
-
-def _clock() -> datetime:
-    # The turn is the interface of its own background work: heartbeats must tell the true time, not the turn's.
-    return datetime.now(UTC)
 
 
 async def tidy_up(start: TurnStart, control: Control) -> tuple[str | None, bool]:
@@ -427,11 +304,11 @@ async def tidy_up(start: TurnStart, control: Control) -> tuple[str | None, bool]
     """
     title, is_summarised = None, False
     if len(start.sent.message_ids) == 1:
-        title = await write_title(start.conversation_id, user_id=start.user_id, clock=_clock)
+        title = await write_title(start.conversation_id, user_id=start.user_id, clock=read_clock)
     if start.room_left < control.reply_tokens:
         room = start.room
         is_summarised = (
-            await compress(start.conversation_id, user_id=start.user_id, room=room, clock=_clock) is not None
+            await compress(start.conversation_id, user_id=start.user_id, room=room, clock=read_clock) is not None
         )
     return title, is_summarised
 
@@ -458,7 +335,7 @@ async def run_turn(start: TurnStart, control: Control) -> AsyncGenerator[TurnEve
         logger.exception("Turn failed in conversation %s", start.conversation_id)
         error = BROKE
     error = error or control.stop_error
-    is_saved = await turn.finish(_status(error, control), error)
+    is_saved = await turn.saver.finish_reply(_status(error, control), error, model=turn.model, usage=turn.usage_dict())
     control.reply_tokens = said_tokens(model_messages(turn.reply.parts))
     if error or not is_saved:
         yield TurnFailed(error or NOT_SAVED)

@@ -17,7 +17,7 @@ from django.http import HttpRequest
 from django.utils import timezone
 
 from chat.conversations.lifecycle import is_here_known, note_here, note_left
-from chat.conversations.queries import find_last_reply, get_conversation, is_streaming, last_message_id
+from chat.conversations.queries import find_last_reply, get_conversation, last_message_id
 from chat.models import Message
 from chat.parts import Json
 from chat.turns import live
@@ -226,7 +226,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
             live.start_turn(accepted.turn, event, accepted.title)
             return
         self._send(await run_in_thread(self._show_again, event))
-        if accepted.reply is not None and is_streaming(accepted.reply):
+        if accepted.reply is not None and accepted.reply.is_streaming:
             # The row is up to a second behind the frames that follow.
             await self._put_snapshot()
 
@@ -333,7 +333,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
             interrupt_dead_turns(now=timezone.now())
             reply = find_last_reply(self.conversation_id)
             shown = None
-            if reply is not None and is_streaming(reply):
+            if reply is not None and reply.is_streaming:
                 # It runs in another process: whole, as it was last saved.
                 shown = {"message_id": str(reply.pk), "html": _body(reply), "tail": "", "status": reply.status}
             return {"last_message_id": last_message_id(self.conversation_id), "reply": shown}

@@ -21,7 +21,7 @@ from chat.conversations.lifecycle import (
     restore_conversation,
     trash_conversation,
 )
-from chat.conversations.queries import ConversationNotFound, list_recent, list_threads
+from chat.conversations.queries import ConversationNotFound, get_threads, list_recent
 from chat.conversations.services import MessageRefused, start_conversation
 from chat.models import Conversation, ConversationStatus, Message
 from chat.turns.accept import accept_message, retry_reply
@@ -203,9 +203,12 @@ def test_archived_chats_stand_apart_and_last(as_trader):
     ConversationFactory(title="Old", archived=True, last_message_at=JUNE)
     ConversationFactory(title="New", last_message_at=JUNE - timedelta(days=40))
 
-    groups = [(group.label, [str(thread) for thread in group.threads]) for group in list_threads(JUNE)]
+    threads = get_threads(JUNE)
 
-    assert groups == [("Older", ["New"]), ("Archived", ["Old"])]
+    assert [(group.label, [str(thread) for thread in group.threads]) for group in threads.groups] == [
+        ("Older", ["New"])
+    ]
+    assert [str(thread) for thread in threads.archived] == ["Old"]
 
 
 # --- Trash ---

@@ -4,34 +4,23 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from chat.conversations.history import read_history
 from chat.conversations.queries import (
     ConversationNotFound,
     find_last_reply,
     get_conversation,
-    get_standing,
-    history,
+    get_threads,
     last_message_id,
     list_messages,
     list_recent,
-    list_threads,
 )
-from chat.models import Role
-from tests.factories.chat import ConversationFactory, MessageFactory, ReplyFactory
+from tests.chat.exchanges import exchange
+from tests.factories.chat import ConversationFactory, ReplyFactory
 from tests.factories.memory import JUNE
 from tests.owners import as_owner
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 PLENTY = 100_000  # tokens
-
-
-def exchange(conversation, question, answer, **reply):
-    """A message and its reply; return both."""
-    message = MessageFactory(conversation=conversation, content=question)
-    return message, ReplyFactory(reply_to=message, content=answer, **reply)
-
-
-def contents(messages):
-    return [message["content"] for message in messages]
 
 
 # --- One conversation ---
@@ -92,7 +81,7 @@ def test_messages_of_a_stranger_are_not_listed(stranger, as_trader):
 
     assert list_messages(conversation.pk) == []
     assert (last_message_id(conversation.pk), find_last_reply(conversation.pk)) == (0, None)
-    assert history(conversation.pk, before=10**9, budget_tokens=PLENTY).messages == []
+    assert read_history(conversation.pk, before=10**9, budget_tokens=PLENTY).messages == []
 
 
 # --- Lists ---
@@ -120,144 +109,25 @@ def test_list_recent_is_by_latest_message(as_trader):
         ("Pacific/Auckland", "2026-06-09T13:00", "Today"),
     ],
 )
-def test_list_threads_groups_by_the_days_of_the_reader(as_trader, zone, written, label):
+def test_get_threads_groups_by_the_days_of_the_reader(as_trader, zone, written, label):
     ConversationFactory(last_message_at=datetime.fromisoformat(written).replace(tzinfo=ZoneInfo("UTC")))
 
-    (group,) = list_threads(datetime(2026, 6, 10, 12, tzinfo=ZoneInfo(zone)))
+    (group,) = get_threads(datetime(2026, 6, 10, 12, tzinfo=ZoneInfo(zone))).groups
 
     assert group.label == label
 
 
-def test_list_threads_keeps_groups_and_threads_newest_first(as_trader):
+def test_get_threads_keeps_groups_and_threads_newest_first(as_trader):
     made = [ConversationFactory(last_message_at=JUNE - days * DAY) for days in (0, 40, 1, 0, 3)]
 
-    groups = list_threads(JUNE)
+    groups = get_threads(JUNE).groups
 
     assert [group.label for group in groups] == ["Today", "Yesterday", "Previous 7 days", "Older"]
     assert {thread.pk for thread in groups[0].threads} == {made[0].pk, made[3].pk}
 
 
-def test_list_threads_is_one_query(as_trader, django_assert_num_queries):
+def test_get_threads_is_one_query_and_a_count(as_trader, django_assert_num_queries):
     ConversationFactory.create_batch(5)
 
-    with django_assert_num_queries(1):
-        list_threads(JUNE)
-
-
-# --- What a model is told ---
-
-
-def test_history_is_what_was_said_before_oldest_first(as_trader):
-    conversation = ConversationFactory()
-    exchange(conversation, "One", "First.")
-    message, reply = exchange(conversation, "Two", "")
-
-    told = history(conversation.pk, before=reply.pk, budget_tokens=PLENTY).messages
-
-    assert told == [
-        {"role": "user", "content": "One"},
-        {"role": "assistant", "content": "First."},
-        {"role": "user", "content": "Two"},
-    ]
-    assert contents(history(conversation.pk, before=message.pk, budget_tokens=PLENTY).messages) == ["One", "First."]
-
-
-def test_history_is_one_query(as_trader, django_assert_num_queries):
-    conversation = ConversationFactory()
-    for number in range(5):
-        exchange(conversation, f"Question {number}", f"Answer {number}")
-
-    with django_assert_num_queries(1):
-        history(conversation.pk, before=10**9, budget_tokens=PLENTY)
-
-
-def test_history_leaves_out_the_oldest_when_it_does_not_fit(as_trader):
-    conversation = ConversationFactory()
-    for number in range(10):
-        exchange(conversation, f"Question {number} " + "q" * 380, f"Answer {number} " + "a" * 380)
-
-    told = history(conversation.pk, before=10**9, budget_tokens=500).messages
-
-    assert contents(told)[0].startswith("Question 8")
-    assert contents(told)[-1].startswith("Answer 9")
-    assert sum(len(text) for text in contents(told)) // 4 <= 500
-
-
-@pytest.mark.parametrize("budget", [-10, 0, 1, 150])
-def test_history_never_begins_with_an_answer(as_trader, budget):
-    conversation = ConversationFactory()
-    exchange(conversation, "Question " + "q" * 4000, "Answer.")
-    exchange(conversation, "The newest " + "q" * 380, "")
-
-    told = history(conversation.pk, before=find_last_reply(conversation.pk).pk, budget_tokens=budget).messages
-
-    assert told[0]["role"] == Role.USER
-    assert contents(told)[-1].startswith("The newest")
-
-
-def test_history_takes_in_the_newest_message_whatever_it_costs(as_trader):
-    conversation = ConversationFactory()
-    message = MessageFactory(conversation=conversation, content="x" * 16_000)
-
-    assert contents(history(conversation.pk, before=message.pk + 1, budget_tokens=10).messages) == [message.content]
-
-
-def test_history_never_separates_calls_from_their_results(as_trader):
-    conversation = ConversationFactory()
-    call = {"kind": "tool", "step": 0, "call_id": "a", "name": "remember", "arguments": "{}", "status": "done"}
-    parts = [{**call, "result": {"saved": "x" * 900}}, {"kind": "text", "step": 1, "text": "Saved."}]
-    exchange(conversation, "Remember it", "Saved.", parts=parts)
-    exchange(conversation, "And now?", "")
-    newest = find_last_reply(conversation.pk).pk
-
-    whole = history(conversation.pk, before=newest, budget_tokens=PLENTY).messages
-    cut = history(conversation.pk, before=newest, budget_tokens=100).messages
-
-    assert [message["role"] for message in whole] == ["user", "assistant", "tool", "assistant", "user"]
-    assert [message["role"] for message in cut] == ["user"]
-
-
-# --- Where a conversation and its user stand ---
-
-
-def standing(conversation, client_id=None):
-    return get_standing(
-        conversation.pk,
-        client_id=client_id,
-        dead_before=JUNE - HOUR,
-        recent_since=JUNE - DAY,
-        today=JUNE.date(),
-    )
-
-
-def test_get_standing_counts_what_runs(as_trader):
-    here, elsewhere = ConversationFactory(), ConversationFactory()
-    ReplyFactory(reply_to__conversation=here, streaming=True, heartbeat_at=JUNE)
-    ReplyFactory(reply_to__conversation=elsewhere, streaming=True, heartbeat_at=JUNE - 2 * HOUR)
-    ReplyFactory(reply_to__conversation=here)
-
-    found = standing(here)
-
-    assert (found.running, found.running_here, found.dead) == (2, 1, 1)
-
-
-def test_get_standing_finds_a_message_sent_before(as_trader):
-    message = MessageFactory()
-
-    assert standing(message.conversation, message.client_id).repeat_id == message.pk
-    assert standing(ConversationFactory(), message.client_id).repeat_id is None
-    assert standing(message.conversation, uuid4()).repeat_id is None
-    assert standing(message.conversation).repeat_id is None
-
-
-def test_get_standing_knows_nothing_of_a_stranger(stranger, as_trader):
-    def busy():
-        message = ReplyFactory(streaming=True, created_at=JUNE).reply_to
-        return message.conversation, message.client_id
-
-    theirs, client_id = as_owner(stranger, busy)
-
-    mine = standing(ConversationFactory(), client_id)
-    assert (mine.running, mine.recent, mine.repeat_id) == (0, 0, None)
-    with pytest.raises(ConversationNotFound):
-        standing(theirs, client_id)
+    with django_assert_num_queries(2):
+        get_threads(JUNE)

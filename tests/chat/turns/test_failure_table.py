@@ -6,7 +6,7 @@ from django.urls import reverse
 
 from chat.models import ActionCard, CardStatus, MessageStatus
 from chat.tools.base import TOOL_FAILED
-from chat.turns import turn
+from chat.turns import saving, turn
 from config.lib.threads import run_in_thread
 from tests.chat.tabs import open_tab
 from tests.chat.talk import answer
@@ -103,7 +103,7 @@ async def test_tool_that_throws_says_so_to_the_model_which_goes_on(model, talk, 
 
 
 async def test_answer_that_outlasts_its_time_is_cut_and_kept_to_be_retried(model, talk, settings, monkeypatch):
-    monkeypatch.setattr(turn, "SAVE_SECONDS", 0.05)
+    monkeypatch.setattr(saving, "SAVE_SECONDS", 0.05)
     settings.TURN_TIMEOUT_SECONDS = 0.5
     gate = Gate()
     model.say("At length", gate)

@@ -6,7 +6,7 @@ import pytest
 from channels.layers import InMemoryChannelLayer
 
 from chat.models import MessageStatus
-from chat.turns import live, turn
+from chat.turns import live, saving, turn
 from chat.turns.events import MessageAccepted
 from chat.turns.replies import RESTARTED
 from chat.web import frames_html, rooms
@@ -191,7 +191,7 @@ async def test_reply_that_cannot_be_read_at_its_end_is_fetched_by_the_page(model
 
 
 async def test_reply_that_cannot_be_saved_is_one_clear_message(model, talk, outage, monkeypatch):
-    monkeypatch.setattr(turn, "RETRY_SECONDS", 0.001)
+    monkeypatch.setattr(saving, "RETRY_SECONDS", 0.001)
     model.say("Lost.")
     listener = Listener(talk.conversation_id)
     start = await talk.say()
@@ -269,7 +269,7 @@ async def test_stop_all_saves_and_marks_what_runs(model, talk):
 
 async def test_stop_all_waits_no_longer_than_it_may(model, talk, outage, monkeypatch):
     monkeypatch.setattr(live, "SHUTDOWN_SECONDS", 0.2)
-    monkeypatch.setattr(turn, "RETRY_SECONDS", 0.4)
+    monkeypatch.setattr(saving, "RETRY_SECONDS", 0.4)
     gate = Gate()
     model.say("Half", gate)
     running = await begin(talk)

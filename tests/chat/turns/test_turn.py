@@ -8,7 +8,7 @@ from django.utils import timezone
 from chat.conversations.services import start_conversation
 from chat.models import Message, MessageStatus, Role
 from chat.tools.base import ToolContext
-from chat.turns import turn
+from chat.turns import saving
 from chat.turns.events import MemoryWritten, TextAdded, ToolFinished, ToolStarted, TurnDone
 from chat.turns.replies import RESTARTED
 from chat.turns.turn import Control, run_turn
@@ -27,7 +27,7 @@ REMEMBER = {"fact": "Never trades alts", "topic": "symbols", "confidence": "asse
 @pytest.fixture
 def quick_saves(monkeypatch):
     """Save, and look whether to stop, ten times as often."""
-    monkeypatch.setattr(turn, "SAVE_SECONDS", 0.09)
+    monkeypatch.setattr(saving, "SAVE_SECONDS", 0.09)
 
 
 def current_facts(user_id: int) -> list[str]:

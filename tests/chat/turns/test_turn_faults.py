@@ -18,7 +18,7 @@ from chat import tools
 from chat.models import MessageStatus
 from chat.tools.base import TOOL_FAILED, Tool, ToolContext
 from chat.tools.facts import REMEMBER
-from chat.turns import turn
+from chat.turns import pump, saving, turn
 from chat.turns.events import TurnDone, TurnFailed
 from chat.turns.replies import interrupt_dead_turns
 from chat.turns.turn import Control
@@ -262,7 +262,7 @@ async def test_model_that_fails_after_a_tool_keeps_the_tool(model, talk):
 
 @pytest.mark.clock
 async def test_model_that_never_ends_is_ended_by_the_turns_time(model, talk, settings, monkeypatch):
-    monkeypatch.setattr(turn, "SAVE_SECONDS", 0.05)
+    monkeypatch.setattr(saving, "SAVE_SECONDS", 0.05)
     settings.TURN_TIMEOUT_SECONDS = 0.5
     model.say(*[f"{number} " for number in range(100_000)], delay=0.001)
     began = time.monotonic()
@@ -278,7 +278,7 @@ async def test_model_that_never_ends_is_ended_by_the_turns_time(model, talk, set
 
 
 async def test_silent_model_is_ended_by_the_turns_time(model, talk, settings, monkeypatch):
-    monkeypatch.setattr(turn, "SAVE_SECONDS", 0.05)
+    monkeypatch.setattr(saving, "SAVE_SECONDS", 0.05)
     settings.TURN_TIMEOUT_SECONDS = 0.3
     gate = Gate()
     model.say("Half", gate)
@@ -290,7 +290,7 @@ async def test_silent_model_is_ended_by_the_turns_time(model, talk, settings, mo
 
 
 async def test_model_that_will_not_be_cancelled_does_not_hold_the_turn(model, talk, monkeypatch):
-    monkeypatch.setattr(turn, "CLOSE_SECONDS", 0.1)
+    monkeypatch.setattr(pump, "CLOSE_SECONDS", 0.1)
     released = asyncio.Event()
 
     async def deaf(*args: Any, **kwargs: Any):
@@ -402,7 +402,7 @@ def hanging(give_tool, monkeypatch):
 
 async def test_hanging_tool_is_given_up(model, talk, hanging, monkeypatch):
     monkeypatch.setattr(turn, "TOOL_SECONDS", 0.2)
-    monkeypatch.setattr(turn, "SAVE_SECONDS", 0.05)
+    monkeypatch.setattr(saving, "SAVE_SECONDS", 0.05)
     model.call("probe", {})
     model.say("It hangs.")
 
@@ -413,7 +413,7 @@ async def test_hanging_tool_is_given_up(model, talk, hanging, monkeypatch):
 
 
 async def test_heart_beats_while_a_tool_works(model, talk, hanging, monkeypatch):
-    monkeypatch.setattr(turn, "SAVE_SECONDS", 0.05)
+    monkeypatch.setattr(saving, "SAVE_SECONDS", 0.05)
     model.call("probe", {})
     model.say("Done.")
     running = asyncio.create_task(answer(await talk.say()))
@@ -428,7 +428,7 @@ async def test_heart_beats_while_a_tool_works(model, talk, hanging, monkeypatch)
 
 
 async def test_running_tool_is_shown_to_other_processes(model, talk, hanging, monkeypatch):
-    monkeypatch.setattr(turn, "SAVE_SECONDS", 0.05)
+    monkeypatch.setattr(saving, "SAVE_SECONDS", 0.05)
     model.call("probe", {})
     model.say("Done.")
     running = asyncio.create_task(answer(await talk.say()))
@@ -443,7 +443,7 @@ async def test_running_tool_is_shown_to_other_processes(model, talk, hanging, mo
 
 @pytest.mark.parametrize("where", ["here", "elsewhere"])
 async def test_stop_does_not_wait_for_a_hanging_tool(model, talk, hanging, monkeypatch, where):
-    monkeypatch.setattr(turn, "SAVE_SECONDS", 0.05)
+    monkeypatch.setattr(saving, "SAVE_SECONDS", 0.05)
     monkeypatch.setattr(turn, "STOP_SECONDS", 0.1)
     model.call("probe", {}, text="Let me look.")
     control = Control()
@@ -465,7 +465,7 @@ async def test_stop_does_not_wait_for_a_hanging_tool(model, talk, hanging, monke
 
 @pytest.mark.clock
 async def test_tools_count_towards_the_turns_time(model, talk, hanging, settings, monkeypatch):
-    monkeypatch.setattr(turn, "SAVE_SECONDS", 0.05)
+    monkeypatch.setattr(saving, "SAVE_SECONDS", 0.05)
     settings.TURN_TIMEOUT_SECONDS = 0.5
     model.call_all(("probe", {}), ("probe", {}), ("probe", {}))
     began = time.monotonic()
@@ -479,7 +479,7 @@ async def test_tools_count_towards_the_turns_time(model, talk, hanging, settings
 
 async def test_hanging_tools_leave_threads_for_everybody_else(model, talk, hanging, monkeypatch):
     monkeypatch.setattr(turn, "TOOL_SECONDS", 0.02)
-    monkeypatch.setattr(turn, "SAVE_SECONDS", 0.01)
+    monkeypatch.setattr(saving, "SAVE_SECONDS", 0.01)
     model.call_all(*[("probe", {})] * 16)
     model.say("They hang.")
 
@@ -494,7 +494,7 @@ async def test_hanging_tools_leave_threads_for_everybody_else(model, talk, hangi
 
 @pytest.mark.parametrize("error", [OperationalError, InterfaceError])
 async def test_failing_saves_do_not_end_the_turn(model, talk, outage, monkeypatch, error):
-    monkeypatch.setattr(turn, "SAVE_SECONDS", 0.05)
+    monkeypatch.setattr(saving, "SAVE_SECONDS", 0.05)
     gate = Gate()
     model.say("Said during", gate, " the outage.")
     running = asyncio.create_task(answer(await talk.say()))
@@ -510,7 +510,7 @@ async def test_failing_saves_do_not_end_the_turn(model, talk, outage, monkeypatc
 
 
 async def test_end_of_a_reply_is_saved_when_the_database_is_back(model, talk, outage, monkeypatch):
-    monkeypatch.setattr(turn, "RETRY_SECONDS", 0.01)
+    monkeypatch.setattr(saving, "RETRY_SECONDS", 0.01)
     model.say("Worth keeping.")
     start = await talk.say()
     outage.begin('UPDATE "agent_messages"')
@@ -525,7 +525,7 @@ async def test_end_of_a_reply_is_saved_when_the_database_is_back(model, talk, ou
 
 @pytest.mark.clock
 async def test_reply_that_cannot_be_saved_says_so_once(model, talk, outage, monkeypatch):
-    monkeypatch.setattr(turn, "RETRY_SECONDS", 0.02)
+    monkeypatch.setattr(saving, "RETRY_SECONDS", 0.02)
     model.say("Lost.")
     start = await talk.say()
     outage.begin('UPDATE "agent_messages"')
@@ -535,7 +535,7 @@ async def test_reply_that_cannot_be_saved_says_so_once(model, talk, outage, monk
 
     outage.end()
     assert (result.text, result.failures, result.last) == ("Lost.", [turn.NOT_SAVED], TurnFailed(turn.NOT_SAVED))
-    assert outage.hits == turn.SAVE_ATTEMPTS
+    assert outage.hits == saving.SAVE_ATTEMPTS
     assert time.monotonic() - began < 0.02 * (1 + 3 + 9 + 27) + 1  # no wait of 1.6 s after the last attempt
 
 
@@ -553,7 +553,7 @@ async def test_tool_without_a_database_is_reported(model, talk, outage):
 
 async def test_text_said_after_a_sweep_that_came_too_early_is_kept(model, talk, monkeypatch):
     """A process that stood still (a laptop asleep, a database away) finds its reply swept, and is not dead."""
-    monkeypatch.setattr(turn, "SAVE_SECONDS", 30)
+    monkeypatch.setattr(saving, "SAVE_SECONDS", 30)
     gate = Gate()
     model.say("All of", gate, " this was said.")
     running = asyncio.create_task(answer(await talk.say()))
@@ -573,7 +573,7 @@ async def test_text_said_after_a_sweep_that_came_too_early_is_kept(model, talk, 
 
 @pytest.mark.postgres
 async def test_connections_killed_during_a_turn_lose_nothing(model, talk, monkeypatch):
-    monkeypatch.setattr(turn, "SAVE_SECONDS", 0.05)
+    monkeypatch.setattr(saving, "SAVE_SECONDS", 0.05)
     gate, silence = Gate(), Gate()
     model.say("Said before", gate, " and after", silence, " the restart.")
     mine = await sync_to_async(lambda: connection.connection.info.backend_pid)()

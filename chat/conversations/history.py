@@ -1,0 +1,87 @@
+"""The messages of a conversation as its prompt has them."""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+from uuid import UUID
+
+from django.db import connection
+
+from chat.conversations.standing import bind_value
+from chat.models import Role
+from chat.parts import Json, as_said, said_tokens
+from config.lib.owned import owner_id
+
+HISTORY_LIMIT = 400  # messages read for a prompt; the token budget ends it long before
+
+# Before the first token, this takes a tenth of the time of the ORM.
+_SELECT: Final = """
+SELECT id, role, content, parts, is_untrusted FROM agent_messages
+WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND id > %(after)s AND id < %(before)s
+    AND replaced_at IS NULL
+ORDER BY id DESC LIMIT %(limit)s
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """The messages before a reply that fit into a prompt."""
+
+    messages: list[Json]  # for a model, oldest first
+    is_untrusted: bool  # a reply was written while text was in view that the user did not type
+    ids: tuple[int, ...] = ()  # of their rows, oldest first
+    tokens: int = 0  # estimated
+    is_cut: bool = False  # older messages did not fit
+
+
+def read_history(conversation_id: UUID, *, before: int, budget_tokens: int, after: int = 0) -> History:
+    """Return the newest messages before a reply that fit the budget.
+
+    Messages up to the id `after` are left out: a summary replaces them. The list begins with a message of the user,
+    since an answer means nothing to a model without its question.
+    """
+    values = {
+        "user": owner_id(),
+        "conversation": bind_value("conversation", conversation_id),
+        "after": after,
+        "before": before,
+        "limit": HISTORY_LIMIT,
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_SELECT, values)
+        return _select_fitting(cursor, budget_tokens)
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    pk: int
+    role: str
+    messages: list[Json]
+    is_untrusted: bool
+    tokens: int
+
+
+def _select_fitting(newest_first: Iterable[tuple[int, str, str, str, bool]], budget_tokens: int) -> History:
+    chosen: list[_Entry] = []
+    spent, is_cut = 0, False
+    for pk, role, content, parts, is_untrusted in newest_first:
+        # Without the ORM, both engines return a JSON column as text.
+        messages = as_said(is_user=role == Role.USER, content=content, parts=json.loads(parts))
+        tokens = said_tokens(messages)
+        # The newest message is the subject of the turn: include it at any cost.
+        if spent + tokens > budget_tokens and chosen:
+            is_cut = True
+            break
+        spent += tokens
+        chosen.append(_Entry(pk, role, messages, bool(is_untrusted), tokens))
+    while chosen and chosen[-1].role != Role.USER:
+        spent -= chosen.pop().tokens
+    chosen.reverse()
+    return History(
+        [message for entry in chosen for message in entry.messages],
+        any(entry.is_untrusted for entry in chosen),
+        tuple(entry.pk for entry in chosen),
+        spent,
+        is_cut,
+    )

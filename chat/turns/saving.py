@@ -1,0 +1,132 @@
+"""Save a reply while its turn runs, and when the turn ends."""
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from typing import Final
+
+from django.db import DatabaseError, InterfaceError
+
+from chat.models import MessageStatus
+from chat.parts import Json, Part, Reply
+from chat.prompt.receipts import keep_receipt
+from chat.tools.base import Window
+from chat.turns.replies import finish_reply, save_progress
+from chat.turns.start import TurnStart
+from config.lib.owned import owned_tx
+from config.lib.threads import run_in_thread
+
+logger = logging.getLogger(__name__)
+
+SAVE_SECONDS: Final = 0.9  # a killed process loses at most a second
+SAVE_ATTEMPTS: Final = 5
+RETRY_SECONDS: Final = 0.2  # before the second attempt; three times as long before each further one
+
+_DATABASE_FAULTS: Final = (DatabaseError, InterfaceError)
+
+
+class ReplySaver:
+    """Writes the row of one reply, and the receipt of its prompt."""
+
+    def __init__(
+        self,
+        start: TurnStart,
+        reply: Reply,
+        window: Window,
+        *,
+        tools: Sequence[Json],
+        models: Sequence[str],
+        stop: Callable[[], None],
+    ) -> None:
+        self._start = start
+        self._reply = reply
+        self._window = window
+        self._tools = tools
+        self._models = models
+        self._stop = stop  # called when the reply was stopped or closed elsewhere
+        self._saved_at = time.monotonic()
+        self._saving: asyncio.Task[None] | None = None
+        self._receipt: asyncio.Task[None] | None = None
+
+    def begin_receipt(self) -> "asyncio.Task[None]":
+        """Write the receipt in a task; call it after the first word, which it would delay."""
+        if self._receipt is None:
+            self._receipt = asyncio.create_task(self._keep_receipt())
+        return self._receipt
+
+    async def _keep_receipt(self) -> None:
+        try:
+            await run_in_thread(self._write_receipt)
+        except Exception:
+            logger.exception("Reply %s: no receipt of its prompt", self._start.reply_id)
+
+    def _write_receipt(self) -> None:
+        with owned_tx(self._start.user_id):
+            keep_receipt(reply_id=self._start.reply_id, sent=self._start.sent, tools=self._tools, models=self._models)
+
+    def save_if_due(self) -> None:
+        """Begin a save, unless the last one is recent or still running."""
+        if time.monotonic() - self._saved_at < SAVE_SECONDS or (self._saving and not self._saving.done()):
+            return
+        self._saved_at = time.monotonic()
+        # In a task, so that a slow database delays no text; with copies, since the reply grows.
+        parts = [dict(part) for part in self._reply.parts]
+        self._saving = asyncio.create_task(self._save_parts(parts, self._reply.text))
+
+    async def _save_parts(self, parts: list[Part], text: str) -> None:
+        try:
+            is_wanted = await run_in_thread(self._save_progress, parts, text)
+        except _DATABASE_FAULTS:
+            # The text is in memory; the next save includes it.
+            logger.warning("Reply %s: progress not saved", self._start.reply_id, exc_info=True)
+            return
+        if not is_wanted:
+            self._stop()
+
+    def _save_progress(self, parts: list[Part], text: str) -> bool:
+        with owned_tx(self._start.user_id):
+            return save_progress(
+                reply_id=self._start.reply_id,
+                parts=parts,
+                text=text,
+                is_untrusted=self._window.is_untrusted,
+                now=read_clock(),
+            )
+
+    async def finish_reply(self, status: MessageStatus, error: str, *, model: str, usage: Json | None) -> bool:
+        """Close the reply; return whether the database took it.
+
+        Tries again for a few seconds when the database does not answer.
+        """
+        await asyncio.wait({self.begin_receipt(), *([self._saving] if self._saving else [])})
+        for attempt in range(SAVE_ATTEMPTS):
+            if attempt:
+                await asyncio.sleep(RETRY_SECONDS * 3 ** (attempt - 1))
+            try:
+                await run_in_thread(self._close_row, status, error, model, usage)
+            except _DATABASE_FAULTS:
+                logger.warning("Reply %s: end not saved, attempt %s", self._start.reply_id, attempt + 1, exc_info=True)
+            else:
+                return True
+        return False
+
+    def _close_row(self, status: MessageStatus, error: str, model: str, usage: Json | None) -> None:
+        with owned_tx(self._start.user_id):
+            finish_reply(
+                reply_id=self._start.reply_id,
+                status=status,
+                parts=self._reply.parts,
+                text=self._reply.text,
+                error=error,
+                model=model,
+                usage=usage,
+                is_untrusted=self._window.is_untrusted,
+                now=read_clock(),
+            )
+
+
+def read_clock() -> datetime:
+    """Return the true time: heartbeats must not use the time that the turn was given."""
+    return datetime.now(UTC)
