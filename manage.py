@@ -1,5 +1,5 @@
 #!/usr/bin/env python
-"""Run a command of the project: `python manage.py help` lists them."""
+"""Run a command: `python manage.py help` lists them."""
 
 import os
 import sys

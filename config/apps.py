@@ -2,6 +2,6 @@ from django.contrib.admin.apps import AdminConfig
 
 
 class KeelAdminConfig(AdminConfig):
-    """The admin with our site, which runs under the system's scope."""
+    """The admin with our site, under the system's scope."""
 
     default_site = "config.lib.web.OwnedAdminSite"

@@ -1,4 +1,4 @@
-"""The ASGI application: HTTP by Django, sockets by Channels, and what happens at start and stop."""
+"""The ASGI application: HTTP, sockets, start and stop."""
 
 import os
 

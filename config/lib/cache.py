@@ -1,4 +1,4 @@
-"""What a process keeps because it takes long to make."""
+"""`RecentCache`, a small thread-safe cache of one process."""
 
 import threading
 from collections.abc import Iterable, Iterator
@@ -10,7 +10,10 @@ Value = TypeVar("Value")
 
 
 class RecentCache(Generic[Key, Value]):
-    """The values that were made last, `most` of them, by key; many at a time, by any thread.
+    """A thread-safe cache of the most recently added values.
+
+    The oldest of more than `most` values are dropped. Added, not requested: to note each request takes longer than
+    the look-up, for thousands of keys at a time.
 
     Not those asked for last: to note that takes longer than to look up, for thousands of keys at a time.
     """
@@ -27,12 +30,12 @@ class RecentCache(Generic[Key, Value]):
         return iter(list(self._values))
 
     def look_up(self, keys: Iterable[Key]) -> list[Value | None]:
-        """Return the value of each key in turn; None for what is not kept."""
+        """Return the value of each key in turn, or None."""
         with self._lock:
             return list(map(self._values.get, keys))
 
     def keep(self, values: Iterable[tuple[Key, Value | None]]) -> None:
-        """Keep values by key; a None is not kept."""
+        """Add values by key; skip a None."""
         with self._lock:
             for key, value in values:
                 if value is not None:

@@ -1,11 +1,11 @@
-"""The one root of refusals that were foreseen."""
+"""`DomainError`, the base class of foreseen refusals."""
 
 from http import HTTPStatus
 from typing import ClassVar
 
 
 class DomainError(Exception):
-    """A refusal we foresaw; its text may be shown to the user and to the model.
+    """A foreseen refusal. Its text may be shown to the user and to the model.
 
     Subclasses stand in the module that raises them. The message says what happened and what to do, and
     never holds an id or a word of another user's rows.

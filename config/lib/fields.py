@@ -1,4 +1,4 @@
-"""Columns that are filled from another column of the same row."""
+"""Columns derived from another column of the row."""
 
 import hashlib
 from collections.abc import Sequence
@@ -11,14 +11,14 @@ from config.lib.text import normal_form
 
 
 class DerivedField(models.CharField):  # type: ignore[type-arg]
-    """A text column computed from another one whenever the row is saved."""
+    """A text column computed from another when saved."""
 
     def __init__(self, *args: Any, source: str = "", **kwargs: Any) -> None:
         self.source = source
         super().__init__(*args, **{"editable": False, **kwargs})
 
     def deconstruct(self) -> tuple[str, str, Sequence[Any], dict[str, Any]]:
-        """Return what a migration needs to make the field again."""
+        """Return the arguments from which a migration rebuilds the field."""
         name, path, args, kwargs = super().deconstruct()
         return name, path, args, {**kwargs, "source": self.source}
 
@@ -34,7 +34,7 @@ class DerivedField(models.CharField):  # type: ignore[type-arg]
 
 
 class NormalFormField(DerivedField):
-    """The normal form of a text: what search looks into, in any script and on any database."""
+    """The normal form of a text, for substring search."""
 
     def derive(self, text: str) -> str:
         """Return the normal form."""
@@ -42,7 +42,7 @@ class NormalFormField(DerivedField):
 
 
 class ContentKeyField(DerivedField):
-    """A digest of the normal form: what makes two texts equal, short enough for any index."""
+    """A digest of the normal form, for equality."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **{"max_length": 64, **kwargs})
@@ -53,14 +53,14 @@ class ContentKeyField(DerivedField):
 
 
 class SearchTermsField(models.TextField):  # type: ignore[type-arg]
-    """What full-text search finds an owned row by: the indexed text of some of its columns (`build_index_text`)."""
+    """The terms by which full-text search finds a row. See `build_index_text`."""
 
     def __init__(self, *args: Any, sources: Sequence[str] = (), **kwargs: Any) -> None:
         self.sources = tuple(sources)
         super().__init__(*args, **{"editable": False, "default": "", **kwargs})
 
     def deconstruct(self) -> tuple[str, str, Sequence[Any], dict[str, Any]]:
-        """Return what a migration needs to make the field again."""
+        """Return the arguments from which a migration rebuilds the field."""
         name, path, args, kwargs = super().deconstruct()
         return name, path, args, {**kwargs, "sources": self.sources}
 

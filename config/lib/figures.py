@@ -22,7 +22,7 @@ def format_signed_usd(amount: Decimal) -> str:
 
 
 def format_whole_usd(amount: Decimal) -> str:
-    """Return a size, for which cents are noise: `$250`; below a dollar `$0.40`."""
+    """Return a size without cents: `$250`; below a dollar `$0.40`."""
     return format_usd(amount) if abs(amount) < 1 else format_usd(_quantize(amount, Decimal(1)))[:-3]
 
 
@@ -33,14 +33,17 @@ def format_signed_whole_usd(amount: Decimal) -> str:
 
 
 def format_price(amount: Decimal) -> str:
-    """Return a price to six significant digits and at least to the unit: `65,200`, `3,410.5`, `0.0000123`."""
+    """Return a price to six significant digits.
+
+    It keeps all digits before the point: `65,200`, `3,410.5`, `0.0000123`.
+    """
     exponent = min(amount.adjusted() - 5, 0) if amount else 0
     text = f"{_quantize(amount, Decimal(1).scaleb(exponent)):,f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
 
 
 def format_quantity(amount: Decimal) -> str:
-    """Return a quantity to eight places, without closing zeros and without an exponent."""
+    """Return a quantity to eight places, without trailing zeros. No exponent."""
     text = f"{_quantize(amount, Decimal('1e-8')):f}"
     text = text.rstrip("0").rstrip(".") if "." in text else text
     return "0" if text == "-0" else text
@@ -64,7 +67,10 @@ def format_minute(at: datetime) -> str:
 
 
 def format_end_minute(at: datetime, since: datetime) -> str:
-    """Return an instant as `12:30`, with its date if that is another than that of `since`; in UTC."""
+    """Return an instant as `12:30` in UTC.
+
+    The date is added where it differs from the date of `since`.
+    """
     text = format_minute(at)
     return text.partition("T")[2] if text[:10] == format_minute(since)[:10] else text
 
@@ -75,7 +81,7 @@ def format_minutes(length: timedelta) -> str:
 
 
 def format_duration(length: timedelta) -> str:
-    """Return a duration in its two largest units: `3 d 4 h`, `2 h 5 min`, `45 min`."""
+    """Return a duration in its two largest units. `3 d 4 h`, `2 h 5 min`, `45 min`."""
     if length < _MINUTE:
         return "under 1 min"
     minutes = length // _MINUTE
@@ -95,12 +101,12 @@ def format_ratio(number: float) -> str:
 
 
 def format_signed_ratio(number: float) -> str:
-    """Return a number without a unit to two places, with its sign."""
+    """Return a plain number to two places, signed."""
     return f"{number:+.2f}"
 
 
 def format_model_cost(amount: Decimal | None) -> str:
-    """Return the cost of model calls: `$1.23`, `under $0.01`, or `price not known`."""
+    """Return the cost of model calls. `$1.23`, `under $0.01`, or `price not known`."""
     if amount is None:
         return "price not known"
     return "under $0.01" if 0 < amount < _CENT else format_usd(amount)

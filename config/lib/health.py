@@ -1,4 +1,4 @@
-"""One address for those who watch over the site."""
+"""The health check."""
 
 from django.contrib.auth.decorators import login_not_required
 from django.db import DatabaseError, connection
@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 @never_cache
 @login_not_required
 def healthz(request: HttpRequest) -> JsonResponse:
-    """Answer 200 when the database answers, else 503. Says nothing else to strangers."""
+    """Answer 200 when the database answers, else 503. The answer tells strangers nothing else."""
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")

@@ -1,4 +1,4 @@
-"""The lock of one user: whoever holds it is alone among that user's writers, until the transaction ends."""
+"""Serialise the writes of one user until the transaction ends."""
 
 from django.contrib.auth import get_user_model
 from django.db import connection
@@ -7,7 +7,7 @@ from config.lib.owned import owner_id
 
 
 def lock_owner() -> None:
-    """Let one write of the owner in scope run at a time; call it inside `owned_tx(user)`, before any other lock.
+    """Run one write of this owner at a time. Call it inside `owned_tx(user)`, before any other lock.
 
     SQLite needs no lock: its write transactions already run one at a time.
     """

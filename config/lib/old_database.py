@@ -36,7 +36,7 @@ def check_databases(*, databases: Collection[str] | None = None, **kwargs: objec
 
 
 def require_current_database() -> None:
-    """Raise OldDatabase when the default database is an old one."""
+    """Raise OldDatabase when the default database is old."""
     if _is_old(DEFAULT_DB_ALIAS):
         raise OldDatabase
 

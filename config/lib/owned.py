@@ -1,4 +1,4 @@
-"""The one door to owned rows: an owner in scope, or nothing.
+"""Owner scope, `OwnedModel` and `OwnedManager`.
 
 The law: a query on an owned model compiles only while an owner (or, for jobs and the admin, the system) is in
 scope, and then answers for that owner alone. `owned(user)` opens the scope to read, `owned_tx(user)` to write,
@@ -29,12 +29,12 @@ logger = logging.getLogger("security.scope")
 
 
 class ScopeError(RuntimeError):
-    """A query was about to run without an owner, or on a foreign row. A bug, never user input."""
+    """A query without an owner, or on a foreign row. This is a bug, never user input."""
 
 
 @final
 class System:
-    """The scope of jobs, the admin, fixtures and erasure: every row, no owner."""
+    """The scope of all rows, without an owner. Jobs, the admin, fixtures and erasure use it."""
 
     def __repr__(self) -> str:
         return "SYSTEM"
@@ -47,7 +47,10 @@ Owner = int | System
 
 
 class _Door:
-    """An open door; each is itself, so that one can tell whether it is still the innermost."""
+    """An open scope.
+
+    Each is a separate object, so that a scope can tell whether it is still the innermost.
+    """
 
     __slots__ = ("owner",)
 
@@ -114,7 +117,10 @@ def _as_system(reason: str) -> Iterator[None]:
 
 
 class OwnedBy(Func):
-    """`<owner column> = <owner in scope>`, decided when the SQL is compiled, not when the queryset is built."""
+    """`<owner column> = <owner in scope>`.
+
+    The owner is read when the SQL is compiled, not when the queryset is built.
+    """
 
     conditional = True
     output_field = models.BooleanField()
@@ -122,7 +128,7 @@ class OwnedBy(Func):
     def as_sql(
         self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, *args: object, **context: object
     ) -> tuple[str, tuple[str | int, ...]]:
-        """Compile the comparison for the owner in scope; the system's scope filters nothing."""
+        """Compile the comparison; the system's scope filters nothing."""
         owner = current_owner()
         if isinstance(owner, System):
             raise FullResultSet
@@ -134,7 +140,7 @@ M = TypeVar("M", bound="OwnedModel")
 
 
 class OwnedQuerySet(models.QuerySet[M]):
-    """The writes that pass by `save()`, guarded like it; and rows already fetched, kept for the scope they are of."""
+    """Bulk writes with the checks of `save()`. Fetched rows stay valid only in the scope that fetched them."""
 
     _fetched: tuple[list[M] | None, Owner | None]
 
@@ -163,7 +169,7 @@ class OwnedQuerySet(models.QuerySet[M]):
         update_fields: Collection[str] | None = None,
         unique_fields: Collection[str] | None = None,
     ) -> list[M]:
-        """Insert rows of the owner in scope; an upsert is refused, since it could write over a foreign row."""
+        """Insert rows of the owner in scope. An upsert is refused, since it could overwrite a foreign row."""
         if update_conflicts:
             raise ScopeError("an upsert is not scoped")
         return super().bulk_create(self._guarded(objs), batch_size, ignore_conflicts)
@@ -175,7 +181,7 @@ class OwnedQuerySet(models.QuerySet[M]):
         return super().bulk_update(self._guarded(objs), fields, batch_size)
 
     def update(self, **kwargs: object) -> int:
-        """Update columns of the selected rows, but for those that never change."""
+        """Update columns of the selected rows, except immutable ones."""
         self.model.refuse_columns(kwargs)
         return super().update(**kwargs)
 
@@ -188,7 +194,7 @@ _OwnedQuerySetManager = models.Manager.from_queryset(OwnedQuerySet)
 
 
 class OwnedManager(_OwnedQuerySetManager[M]):
-    """Rows of the owner in scope only; no owner, no rows.
+    """The rows of the owner in scope.
 
     A model with a queryset of its own writes `objects = OwnedManager.from_queryset(XQuerySet)()`.
     """
@@ -196,12 +202,12 @@ class OwnedManager(_OwnedQuerySetManager[M]):
     use_in_migrations = False
 
     def get_queryset(self) -> models.QuerySet[M]:
-        """Return the rows of the owner who is in scope when the SQL is compiled."""
+        """Return the rows of the owner at compile time."""
         return super().get_queryset().filter(OwnedBy(F("user")))
 
 
 class OwnedModel(models.Model):
-    """A row that belongs to one user. Subclasses write `class Meta(OwnedModel.Meta)`; a guard test sees to it."""
+    """A row that belongs to one user. Subclasses write `class Meta(OwnedModel.Meta)`; a guard test checks it."""
 
     # No index of its own: the user comes first in each model's own indexes.
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, db_index=False)
@@ -234,12 +240,12 @@ class OwnedModel(models.Model):
 
     @classmethod
     def refuse_columns(cls, columns: Iterable[str]) -> None:
-        """Raise ScopeError if one of the columns never changes once its row is stored."""
+        """Raise ScopeError if a column is immutable."""
         if refused := ({"user", "user_id"} | cls.frozen_columns) & set(columns):
             raise ScopeError(f"the {', '.join(sorted(refused))} of a stored row never changes")
 
     def guard(self) -> None:
-        """Stamp an empty owner with the one in scope; refuse a foreign one, and a new one."""
+        """Set an empty owner to the one in scope. A foreign owner and a changed owner are refused."""
         owner = current_owner()
         if self._stored_owner not in (None, self.user_id):
             raise ScopeError("the owner of a row never changes")
@@ -254,7 +260,7 @@ class OwnedModel(models.Model):
 
     @classmethod
     def from_db(cls, db: str | None, field_names: Collection[str], values: Collection[object]) -> Self:
-        """Build the row, unless a join brought a foreign one: joins use no manager."""
+        """Build the row, unless a join loaded a foreign one. Joins use no manager."""
         names = list(field_names)
         row = super().from_db(db, names, list(values))
         if "user_id" in names:
@@ -267,7 +273,7 @@ class OwnedModel(models.Model):
 
 @contextmanager
 def _database_setting(value: str, using: str, *, is_outermost: bool) -> Iterator[None]:
-    """Hold `app.user_id` for this transaction, and put back what an outer door had set."""
+    """Set `app.user_id` for this transaction; restore the outer value."""
     connection = connections[using]
     with connection.cursor() as cursor:
         cursor.execute("SELECT current_setting('app.user_id', true), set_config('app.user_id', %s, true)", [value])
@@ -297,7 +303,7 @@ def _get_id(user: AbstractBaseUser | AnonymousUser | int | None) -> int | None:
 
 @contextmanager
 def owned(user: AbstractBaseUser | AnonymousUser | int | None, using: str = "default") -> Iterator[None]:
-    """Open the door to read as `user` (or a user's id).
+    """Open the scope to read as a user.
 
     SQLite: the scope only, so that readers never queue behind a writer. PostgreSQL: a transaction too, since the
     policies read a setting that lives as long as it.
@@ -313,7 +319,7 @@ def owned(user: AbstractBaseUser | AnonymousUser | int | None, using: str = "def
 
 @contextmanager
 def owned_tx(user: AbstractBaseUser | AnonymousUser | int | None, using: str = "default") -> Iterator[None]:
-    """Open the door to write as `user` (or a user's id): the scope and one transaction."""
+    """Open the scope and one transaction to write."""
     uid = _get_id(user)
     with _as_owner(uid), _transaction(str(uid), using):
         yield
@@ -321,6 +327,9 @@ def owned_tx(user: AbstractBaseUser | AnonymousUser | int | None, using: str = "
 
 @contextmanager
 def system_tx(reason: str, using: str = "default") -> Iterator[None]:
-    """Open the door to everybody's rows, for jobs, the admin, fixtures and erasure; `reason` goes to the log."""
+    """Open the scope of all users' rows.
+
+    For jobs, the admin, fixtures and erasure; `reason` goes to the log.
+    """
     with _as_system(reason), _transaction(SYSTEM_SETTING, using):
         yield

@@ -1,4 +1,4 @@
-"""Pages of a list: turned by number, as people do, or read on from a cursor, as programs do.
+"""Numbered pages and cursors.
 
 A cursor goes on where the list was left, however many rows came or went meanwhile.
 """
@@ -29,7 +29,7 @@ class NumberedPage(Protocol):
 
     @property
     def pages(self) -> int:
-        """How many there are; an empty list is one page."""
+        """The number of pages; an empty list is one page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,19 +42,19 @@ class PagePlace:
 
 
 def locate_page(number: int, *, total: int, size: int) -> PagePlace:
-    """Return the place of a page in a list of so many rows; a number out of range gives the nearest page."""
+    """Return the place of a page in its list. A number out of range gives the nearest page."""
     pages = max(1, -(-total // size))
     number = min(max(number, 1), pages)
     return PagePlace(number, pages, slice((number - 1) * size, number * size))
 
 
 def parse_page_number(text: str) -> int:
-    """Return the number of the page that an address asks for; the first where it names none."""
+    """Return the page number of an address, else 1."""
     return max(1, int(text)) if text.isascii() and text.isdecimal() and len(text) < 10 else 1
 
 
 def build_page_links(page: NumberedPage, address: Callable[[int], str]) -> dict[str, str]:
-    """Return the addresses of the `previous` and the `next` page; empty where there is none."""
+    """Return the addresses of the `previous` and `next` page. An empty address: there is no such page."""
     return {
         "previous": address(page.number - 1) if page.number > 1 else "",
         "next": address(page.number + 1) if page.number < page.pages else "",
@@ -62,19 +62,19 @@ def build_page_links(page: NumberedPage, address: Callable[[int], str]) -> dict[
 
 
 class CursorRefused(DomainError):
-    """The cursor is none of ours, or of another list."""
+    """The cursor is invalid or belongs to another list."""
 
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[M]):
-    """Some rows of a list in order, and the cursor that the next ones are asked for with; empty: these are the last."""
+    """Rows of a list in order, and the next cursor. An empty cursor: these are the last rows."""
 
     items: list[M]
     next_cursor: str
 
 
 def get_page(rows: "QuerySet[M]", *, by: Sequence[str], cursor: str = "", limit: int = PAGE_SIZE) -> Page[M]:
-    """Return the page that follows a cursor; the first one without.
+    """Return the page after a cursor, or the first.
 
     `by` are columns of the row itself, none of them nullable, each with `-` for descending, the last one unique:
     together they are the order. The cursor holds the last row's values of them, signed, so that what reaches the

@@ -1,4 +1,4 @@
-"""Row-level security on PostgreSQL, as migration operations: the belt below the owner in scope."""
+"""Row-level security on PostgreSQL, as migration operations."""
 
 from django.db.backends.base.schema import BaseDatabaseSchemaEditor as Editor
 from django.db.migrations.operations import RunPython
@@ -22,7 +22,7 @@ ALTER TABLE {table} DISABLE ROW LEVEL SECURITY;
 
 
 class EnableOwnerPolicy(Operation):
-    """Let a table's rows be seen and written by their owner only. Does nothing on other databases."""
+    """Let only the owner see and write rows. It does nothing on other databases."""
 
     reduces_to_sql = True
     reversible = True
@@ -31,7 +31,7 @@ class EnableOwnerPolicy(Operation):
         self.model = model
 
     def state_forwards(self, app_label: str, state: State) -> None:
-        """Change no state: a policy is no part of a model."""
+        """Change no state: a policy is not in the model."""
 
     def _run(self, sql: str, app_label: str, editor: Editor, state: State) -> None:
         if editor.connection.vendor == "postgresql":
@@ -57,7 +57,10 @@ class EnableOwnerPolicy(Operation):
 
 
 class RunPythonOnOwnedRows(RunPython):
-    """A data migration over everybody's rows: under the policies a plain RunPython is refused, for want of a scope."""
+    """A data migration over the rows of all users.
+
+    Under the policies a plain RunPython fails, because no scope is open.
+    """
 
     def database_forwards(self, app_label: str, schema_editor: Editor, from_state: State, to_state: State) -> None:
         """Run the code with the system's setting."""

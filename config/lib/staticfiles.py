@@ -1,4 +1,4 @@
-"""Static files in production: hashed names, also where one of our scripts imports another."""
+"""Hashed static files, imports between modules included."""
 
 from typing import Final
 

@@ -1,4 +1,4 @@
-"""Files that are sent while they are written, whichever kind of server asks."""
+"""Stream a file while it is written."""
 
 from collections.abc import AsyncIterator, Iterator
 from itertools import islice
@@ -14,7 +14,7 @@ _LINES_AT_ONCE: Final = 500
 def stream_file(
     request: HttpRequest, lines: Iterator[str], *, content_type: str, filename: str
 ) -> StreamingHttpResponse:
-    """Answer with a file whose lines are read as they are sent.
+    """Answer with a file and read its lines while sending.
 
     They are read after the view has returned: an iterator that asks the database opens its own doors, and has none
     open when it yields, since each part may be read in another context.

@@ -1,4 +1,4 @@
-"""Text that is safe to store, to print on one line of a prompt, and to compare."""
+"""One-line, prompt-safe and CSV-safe text; the normal form."""
 
 import re
 import unicodedata
@@ -15,7 +15,7 @@ _FENCES = re.compile(r"`{3,}|~{3,}|={3,}|([-_*])(?: ?\1){2,}")
 
 
 def clean_text(text: str) -> str:
-    """Return multi-line text without NUL, surrogates and other characters that no one typed on purpose.
+    """Return multi-line text without control characters and surrogates.
 
     Line breaks become a newline; joiners of scripts and emoji stay, so any script survives in a chat message.
     """
@@ -35,7 +35,10 @@ def _is_bidi_control(char: str) -> bool:
 
 
 def one_line(text: str) -> str:
-    """Return the text as one line in NFKC: controls, bidi and zero-width characters gone, white space collapsed."""
+    """Return the text as one line in NFKC.
+
+    Controls, bidi and zero-width characters are removed, white space is collapsed.
+    """
     if text.isascii() and text.isprintable():
         return _SPACE.sub(" ", text).strip()  # most texts: nothing to look for
     normal = unicodedata.normalize("NFKC", text)
@@ -49,18 +52,18 @@ def _is_printable(char: str) -> bool:
 
 
 def prompt_line(text: str) -> str:
-    """Return stored text as data for one line of a prompt: it can open no line, heading, fence or rule."""
+    """Return stored text for one line of a prompt. It cannot begin a line, heading, fence or rule."""
     return _FENCES.sub(lambda run: run[0][0], _HEADINGS.sub("", one_line(text)))
 
 
 def normal_form(text: str) -> str:
-    """Return the form in which two texts are equal: NFKC, casefolded, one line, no punctuation at the end."""
+    """Return the form in which two texts are equal. NFKC, casefolded, one line, no punctuation at the end."""
     folded = one_line(one_line(text).casefold())
     return folded.rstrip(_END_PUNCTUATION + " ") or folded
 
 
 def make_slug(text: str, *, max_length: int) -> str:
-    """Return a short tag: one line, lower case, words joined by `-`; letters of any script stay."""
+    """Return a short tag: lower case, joined by `-`. Letters of any script stay."""
     spaced = "".join(c if c.isalnum() or _is_mark(c) else " " for c in one_line(text).casefold())
     # A mark belongs to the letter before it; without one it is a leftover, such as an emoji's variation selector.
     words = ("".join(dropwhile(_is_mark, word)) for word in spaced.split())
@@ -72,6 +75,9 @@ def _is_mark(char: str) -> bool:
 
 
 def csv_cell(text: str) -> str:
-    """Return text that no spreadsheet takes for a formula: what could begin one gets an apostrophe before it."""
+    """Return text that no spreadsheet takes for a formula.
+
+    An apostrophe precedes a character that could begin one.
+    """
     line = one_line(text)
     return f"'{line}" if line.startswith(("=", "+", "-", "@")) else line

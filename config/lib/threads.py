@@ -1,4 +1,4 @@
-"""Database work of async code, on threads of its own."""
+"""Database work from async code."""
 
 import functools
 from collections.abc import Callable
@@ -18,7 +18,7 @@ TOOLS = ThreadPoolExecutor(max_workers=6, thread_name_prefix="keel-tool")
 
 
 async def run_in_thread(work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run synchronous work on a thread; `work` opens the owner's door itself.
+    """Run synchronous work on a thread. `work` opens the owner's scope itself.
 
     The connection goes back to its pool afterwards, and a broken one is dropped.
     """
@@ -26,7 +26,7 @@ async def run_in_thread(work: Callable[P, T], /, *args: P.args, **kwargs: P.kwar
 
 
 async def run_in_tool_thread(work: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> T:
-    """Run a tool on a thread, as `run_in_thread` does with everything else."""
+    """Run a tool on a thread of its own pool."""
     return await _run_in(TOOLS, functools.partial(work, *args, **kwargs))
 
 

@@ -1,4 +1,4 @@
-"""The owner in scope at the edges: views, the admin, sockets; and what every page is told."""
+"""Owner scope for views, admin and sockets."""
 
 import functools
 from collections.abc import Callable, Mapping
@@ -25,13 +25,13 @@ View = Callable[..., HttpResponseBase]
 
 
 class AuthedRequest(HttpRequest):
-    """A request whose user is signed in: what a view behind the login middleware gets."""
+    """A request whose user is signed in."""
 
     user: Any
 
 
 def owned_view(view: View) -> View:
-    """Run the view and its template inside the door to read; a write inside opens `owned_tx` itself."""
+    """Run the view and its template in the reading scope. A write inside opens `owned_tx` itself."""
 
     @functools.wraps(view)
     def inner(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
@@ -42,21 +42,24 @@ def owned_view(view: View) -> View:
 
 
 def render_now(response: HttpResponseBase) -> HttpResponseBase:
-    """Render a lazy response now, while its owner is in scope."""
+    """Render a lazy response while its owner is in scope."""
     if isinstance(response, SimpleTemplateResponse) and not response.is_rendered:
         response.render()
     return response
 
 
 class OwnedAdminSite(admin.AdminSite):
-    """Django's admin under the system's scope: staff look at everybody's rows."""
+    """Django's admin under the system's scope. Staff see the rows of all users."""
 
     site_header = "Keel"
     site_title = "Keel admin"
     index_title = "Records"
 
     def admin_view(self, view: View, cacheable: bool = False) -> Any:
-        """Run each admin view, and its template, in the system's scope once the user is known to be staff."""
+        """Run each admin view in the system's scope.
+
+        The scope opens once the user is known to be staff.
+        """
 
         def scoped(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
             with system_tx(f"admin: {request.method} {request.path} by user {request.user.pk}"):
@@ -66,14 +69,14 @@ class OwnedAdminSite(admin.AdminSite):
 
 
 def get_safe_next(request: HttpRequest, default: str) -> str:
-    """Return the `next` of a form if it stays on this site, else `default`."""
+    """Return the form's `next` if it is local. Otherwise return `default`."""
     target = request.POST.get("next", "")
     is_ours = url_has_allowed_host_and_scheme(target, {request.get_host()}, require_https=request.is_secure())
     return target if is_ours else default
 
 
 def appearance(request: HttpRequest) -> dict[str, object]:
-    """Tell every template the theme and whether the coach is the offline model."""
+    """Return the theme and the coach's name for templates."""
     theme = request.COOKIES.get(THEME_COOKIE, "auto")
     return {
         "theme": theme if theme in THEMES else "auto",
@@ -83,20 +86,20 @@ def appearance(request: HttpRequest) -> dict[str, object]:
 
 
 class SignInMiddleware(LoginRequiredMiddleware):
-    """Default deny: every view needs a signed-in user unless it says otherwise.
+    """Require a signed-in user unless a view opts out.
 
     A piece of a page gets a plain 401, since following the way to the login page would put that page into the piece.
     """
 
     def handle_no_permission(self, request: HttpRequest, view_func: View) -> Any:
-        """Send a page's request to the login page, and refuse a script's."""
+        """Redirect pages to the login; refuse scripts."""
         if request.headers.get("HX-Request") == "true":
             return HttpResponse(status=401)
         return super().handle_no_permission(request, view_func)
 
 
 class TimeZoneMiddleware:
-    """Show times in the zone of the signed-in user, and in UTC to everybody else."""
+    """Show times in the user's zone, else in UTC."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
@@ -108,7 +111,7 @@ class TimeZoneMiddleware:
 
 
 def find_time_zone(name: str) -> ZoneInfo:
-    """Return the time zone of that IANA name; UTC for an empty one, and for one this machine does not know."""
+    """Return the time zone of an IANA name, else UTC."""
     try:
         return ZoneInfo(name or "UTC")
     except (ZoneInfoNotFoundError, ValueError):
@@ -116,7 +119,7 @@ def find_time_zone(name: str) -> ZoneInfo:
 
 
 def is_same_origin(headers: Mapping[bytes, bytes]) -> bool:
-    """Tell whether a socket's handshake comes from a page of this site: scheme, host and port in full.
+    """Tell whether a socket's handshake comes from this site. Scheme, host and port must match.
 
     A browser always sends Origin; a handshake without one is refused, since it can carry a session cookie too.
     """
@@ -130,6 +133,6 @@ def is_same_origin(headers: Mapping[bytes, bytes]) -> bool:
 
 
 def find_user(scope: Mapping[str, object]) -> AbstractBaseUser | None:
-    """Return the signed-in, active user of a socket, or None."""
+    """Return the signed-in, active user of a socket."""
     user = scope.get("user")
     return user if isinstance(user, AbstractBaseUser) and user.is_active else None

@@ -1,4 +1,4 @@
-"""One answer of a model: the values it is made of, and how it is put together from what a provider sends.
+"""The values of a model's answer, parsed from provider data.
 
 Providers send broken things: fragments without index or id, one id twice, halves of an emoji, NUL, megabytes.
 Everything here is bounded and total: whatever comes in, clean values come out and nothing is raised.
@@ -29,7 +29,10 @@ _GOOD_ID = re.compile(r"[\x21-\x7e]{1,32768}")
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A call the model wants made; `arguments` is the JSON text as the model wrote it, perhaps broken."""
+    """A tool call of the model.
+
+    `arguments` is the JSON text as the model wrote it; it may be invalid.
+    """
 
     id: str  # unique in the conversation
     name: str
@@ -38,7 +41,7 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Tokens of one call; `estimated` when the provider did not count them."""
+    """Tokens of one call. `estimated`: the provider did not count them."""
 
     prompt_tokens: int
     completion_tokens: int
@@ -47,7 +50,10 @@ class Usage:
 
     @classmethod
     def of(cls, sent: object, *, estimated: bool = False) -> "Usage | None":
-        """Return the usage that a provider sent (LiteLLM's object or a dict); None: it says nothing, or zeros."""
+        """Return the usage a provider sent.
+
+        `sent` is LiteLLM's object or a dict. None: it is missing or all zeros.
+        """
         if not _get_count(sent, "prompt_tokens"):
             return None
         return cls(
@@ -69,7 +75,7 @@ class Usage:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """A piece of a streamed answer: text, or the one last chunk with everything else."""
+    """A piece of a streamed answer: text, or the last chunk."""
 
     text: str = ""
     tool_calls: tuple[ToolCall, ...] = ()
@@ -80,7 +86,7 @@ class Chunk:
 
 @dataclass(slots=True)
 class Piece:
-    """What one event of a stream brought, as the provider sent it: nothing in it is clean or bounded yet."""
+    """The data of one stream event, neither cleaned nor bounded."""
 
     content: object = None
     calls: object = ()  # fragments of tool calls
@@ -100,7 +106,7 @@ class Completion:
 
 
 def clean(text: str) -> str:
-    """Return text without NUL, and with a replacement character for each lone surrogate."""
+    """Return text without NUL and lone surrogates. A replacement character takes the place of a surrogate."""
     if not _UNSAFE.search(text):
         return text
     joined = text.replace("\x00", "").encode("utf-16-le", "surrogatepass")
@@ -108,7 +114,7 @@ def clean(text: str) -> str:
 
 
 class Answer:
-    """One answer while it is read. `full` turns true when a limit is reached: stop reading then."""
+    """One answer while it is read. `full` becomes true when a limit is reached: stop reading then."""
 
     __slots__ = ("_argument_length", "_calls", "_current", "_held", "full", "length", "visible")
 
@@ -122,7 +128,10 @@ class Answer:
         self._argument_length = 0
 
     def take_text(self, content: object) -> str:
-        """Return the text to pass on for this content: clean, within the limit, nothing until something shows."""
+        """Return the text to pass on for this content.
+
+        It is clean and within the limit; leading white space waits for the first visible character.
+        """
         text: str = self._held + (content if type(content) is str else _join_parts(content))
         self._held = ""
         if _UNSAFE.search(text):
@@ -143,7 +152,10 @@ class Answer:
         return text
 
     def take_calls(self, fragments: object) -> None:
-        """Add fragments of tool calls (LiteLLM's objects or dicts), in the order they came."""
+        """Add fragments of tool calls, in order of arrival.
+
+        A fragment is an object of LiteLLM or a dict.
+        """
         if not isinstance(fragments, Iterable) or isinstance(fragments, str):
             return
         for fragment in fragments:
@@ -152,7 +164,10 @@ class Answer:
                 self._take_call(fragment, function)
 
     def tool_calls(self, taken_ids: Collection[str] = ()) -> tuple[ToolCall, ...]:
-        """Return the calls; an id that is missing, doubled or among `taken_ids` is replaced by a made-up one."""
+        """Return the calls, each with a unique id.
+
+        An id that is missing, repeated or among `taken_ids` is replaced by a new one.
+        """
         used = set(taken_ids)
         calls = []
         for call in self._calls:
@@ -164,7 +179,7 @@ class Answer:
         return tuple(calls)
 
     def finish(self, reason: str) -> str:
-        """Return the finish reason that agrees with what has come: providers mix up stop and tool_calls."""
+        """Return the finish reason that agrees with the answer. Providers mix up stop and tool_calls."""
         if self.full:
             return "length"
         if reason in {"stop", "tool_calls", "function_call"}:
@@ -173,12 +188,12 @@ class Answer:
 
     @property
     def written(self) -> int:
-        """Return how many characters the model has written, arguments included."""
+        """Return the number of characters written, arguments included."""
         return self.length + self._argument_length
 
     @property
     def is_empty(self) -> bool:
-        """Return whether there is neither a visible character nor a tool call."""
+        """Return whether nothing visible and no call arrived."""
         return not self.visible and not self._calls
 
     def _take_call(self, fragment: object, function: object) -> None:
@@ -213,7 +228,7 @@ class _Call:
         self.arguments: list[str] = []
 
     def is_followed_by(self, id_: str, name: str) -> bool:
-        """Tell whether a fragment on the same index begins another call (the index may be made up)."""
+        """Tell whether a fragment on this index begins another call. The index may be invented by the provider."""
         if not name or not self.name:
             return False
         if id_ and self.id:
@@ -242,7 +257,7 @@ def _clean_string(value: object) -> str:
 
 
 def _join_parts(content: object) -> str:
-    """Return the text of content that is no string: a list of text parts, or nothing we could show."""
+    """Return the text of a list of parts."""
     if not isinstance(content, list):
         return ""
     parts = (_get_field(part, "text") if not isinstance(part, str) else part for part in content)

@@ -1,4 +1,4 @@
-"""The other room behind the door to models: OpenAI's streaming protocol, read without LiteLLM.
+"""OpenAI's streaming protocol, read without LiteLLM.
 
 For endpoints that speak it, which the setting LLM_DIRECT names, with the keys and bases that LiteLLM reads, too. What
 comes out are pieces; what they make together, and what a failure means, the door says for both rooms alike.
@@ -55,7 +55,7 @@ _clients: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncClient] = WeakKeyDic
 
 
 class HTTPStatusError(Exception):
-    """The provider answered with an error; `status_code` is that of HTTP, None when it came within a stream."""
+    """An error of the provider. `status_code` is that of HTTP; None: the error arrived within a stream."""
 
     def __init__(self, status_code: int | None) -> None:
         super().__init__(f"status {status_code}")
@@ -67,33 +67,35 @@ class ContextWindowExceededError(HTTPStatusError):
 
 
 class ContentPolicyViolationError(HTTPStatusError):
-    """The provider declined for what was said."""
+    """The provider declined the content."""
 
 
 class StreamError(Exception):
-    """A stream that is none: a line without an end, an event of another shape."""
+    """The response is not a valid event stream."""
 
 
 class KeyMissing(Exception):
-    """There is no key for the endpoint."""
+    """The endpoint has no key."""
 
     def __init__(self, variable: str) -> None:
         super().__init__(f"missing API key: {variable}")
 
 
 def can_read(model: str) -> bool:
-    """Tell whether a model is asked in this room."""
+    """Tell whether this module reads a model's streams."""
     provider, _, name = model.partition("/")
     return bool(name) and provider in _ENDPOINTS and provider in settings.LLM_DIRECT
 
 
 def can_cache(model: str) -> bool:
-    """Tell whether a model's provider takes marks in the prompt up to where it should cache."""
+    """Tell whether a model's provider takes cache marks."""
     return model.startswith(_CACHES_BY_MARKS)
 
 
 async def open_stream(model: str, messages: Sequence[Message], tools: Sequence[ToolSchema] | None) -> Response:
-    """Ask for a streamed answer and return the response, whose body is still to come; close it.
+    """Ask for a streamed answer and return the response.
+
+    Its body is still to arrive; the caller closes it.
 
     Raises:
         KeyMissing: there is no key for the model's endpoint.
@@ -129,7 +131,7 @@ async def open_stream(model: str, messages: Sequence[Message], tools: Sequence[T
 
 
 async def read_pieces(response: Response) -> AsyncGenerator[Piece, None]:
-    """Yield the pieces of a streamed answer until its end mark, or the end of the body.
+    """Yield the pieces of a streamed answer. It ends at the end mark, or with the body.
 
     Raises:
         StreamError, ValueError: what came is no such answer.
@@ -160,12 +162,15 @@ async def read_pieces(response: Response) -> AsyncGenerator[Piece, None]:
 
 
 def _read_event(line: bytes) -> bytes:
-    """Return what a line brings: an event is one line of JSON; comments keep the connection alive."""
+    """Return the JSON of a line. An event is one line; comments keep the connection alive."""
     return line[5:].strip() if line.startswith(b"data:") else b""
 
 
 async def drain_stream(rest: AsyncGenerator[Piece, None]) -> None:
-    """Read what follows a complete answer, if it comes soon: only then the connection serves another one."""
+    """Read the rest after a complete answer, for a moment.
+
+    Only a connection that was read to its end can be used again.
+    """
     with suppress(Exception):
         async with asyncio.timeout(DRAIN_SECONDS):
             async for _ in rest:
@@ -181,7 +186,7 @@ async def close_client() -> None:
 
 
 async def _get_client() -> AsyncClient:
-    """Return the client of this event loop: connections cannot move between loops."""
+    """Return the client of this event loop. Connections cannot move between loops."""
     loop = asyncio.get_running_loop()
     if loop not in _clients:
         import httpx  # noqa: PLC0415 - takes 0.2 s
@@ -241,7 +246,7 @@ def _parse_piece(event: bytes) -> Piece:
 
 
 def _list_calls(fragments: object) -> list[Message]:
-    """Return the fragments that can be part of a call."""
+    """Return the valid fragments of calls."""
     if not isinstance(fragments, list):
         return []
     return [

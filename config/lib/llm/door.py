@@ -1,4 +1,4 @@
-"""The one door to models: every provider through LiteLLM or without it.
+"""`complete()` and `stream()`: the only calls to models.
 
 Streams of the providers in LLM_DIRECT are read without LiteLLM (`direct`), in a fraction of the time. Callers get clean
 values of `answer` and `LLMUnavailable`, never a provider's exception.
@@ -39,7 +39,7 @@ TAIL_SECONDS = 5.0  # how long usage may lag behind the end of an answer
 
 
 def warm() -> None:
-    """Import LiteLLM and register our providers; idempotent. Takes seconds of CPU: call it in a thread."""
+    """Import LiteLLM and register our providers; idempotent. It takes seconds of CPU: call it in a thread."""
     litellm.load_litellm()
 
 
@@ -50,7 +50,9 @@ async def stream(
     tools: Sequence[ToolSchema] | None = None,
     cache_prefix: bool = True,
 ) -> AsyncGenerator[Chunk, None]:
-    """Yield the answer in pieces of text, then one last chunk with finish reason, tool calls and usage.
+    """Yield the answer as text pieces and one last chunk.
+
+    The last chunk has the finish reason, tool calls and usage.
 
     The models are tried in turn until one begins to answer. The content of `messages[0]` may be a list of
     blocks `{"type": "text", "text": ..., "cache": True}`, the mark meaning that the prompt up to there is
@@ -85,7 +87,7 @@ async def complete(
     tool_choice: str | Mapping[str, object] | None = None,
     max_tokens: int | None = None,
 ) -> Completion:
-    """Return a whole answer of the first model that gives one; messages as for `stream`.
+    """Return a whole answer of the first available model. Messages as for `stream`.
 
     Raises:
         LLMUnavailable: none did; the kind is the first one's.
@@ -102,7 +104,9 @@ async def complete(
 
 
 def embed(texts: Sequence[str], *, model: str) -> list[list[float]]:
-    """Return a vector for each text, in their order and all of one length. Blocks: call it outside of transactions.
+    """Return a vector for each text, in their order.
+
+    All have one length. It blocks: call it outside of transactions.
 
     Raises:
         LLMUnavailable: the model did not answer, or not with that.
@@ -117,7 +121,7 @@ def embed(texts: Sequence[str], *, model: str) -> list[list[float]]:
 
 
 async def close() -> None:
-    """Close the connections kept open by this event loop; call it when the loop is about to end."""
+    """Close the connections of this event loop. Call it when the loop is about to end."""
     await direct.close_client()
     await litellm.close_clients()
 
@@ -158,7 +162,7 @@ async def _stream_model(
 async def _open_pieces(
     model: str, messages: Sequence[Message], tools: Sequence[ToolSchema] | None, cache_prefix: bool
 ) -> AsyncGenerator[AsyncGenerator[Piece, None], None]:
-    """Open the request, with LiteLLM or without it, and give the pieces of its answer."""
+    """Open the request and yield the pieces of its answer."""
     if direct.can_read(model):
         prepared = _prepare_messages(messages, is_marked=cache_prefix and direct.can_cache(model))
         try:
@@ -179,14 +183,17 @@ async def _open_pieces(
 
 
 def _add_piece(answer: Answer, piece: Piece) -> str:
-    """Put a piece into the answer; return the text to pass on."""
+    """Add a piece to the answer; return its text."""
     if piece.calls:
         answer.take_calls(piece.calls)
     return answer.take_text(piece.content) if piece.content else ""
 
 
 async def _read_tail(pieces: AsyncGenerator[Piece, None], answer: Answer) -> tuple[str, Usage | None]:
-    """Read what follows the finish reason: usage, rarely text. The answer is complete, so nothing here can fail it."""
+    """Read usage, and rarely text, after the finish reason.
+
+    The answer is complete, so a failure here is ignored.
+    """
     late: list[str] = []
     try:
         async with asyncio.timeout(TAIL_SECONDS):
@@ -230,7 +237,10 @@ def _report_no_answer(model: str, finish: str | None) -> LLMUnavailable:
 
 
 def _prepare_messages(messages: Sequence[Message], *, is_marked: bool) -> list[dict[str, object]]:
-    """Return the messages as providers take them: the first one's blocks marked for the cache, or joined."""
+    """Return the messages as providers take them.
+
+    The blocks of the first message are marked for the cache, or joined.
+    """
     prepared = [dict(message) for message in messages]
     blocks = prepared[0].get("content") if prepared else None
     if not isinstance(blocks, list):

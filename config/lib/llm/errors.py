@@ -1,4 +1,4 @@
-"""What can go wrong between us and a model, in words fit for the user."""
+"""Provider failures as `LLMUnavailable`, in words for the user."""
 
 import logging
 import re
@@ -32,7 +32,7 @@ _NO_KEY = re.compile(r"\bmissing (?:\w+ )?(?:api key|credentials)\b", re.IGNOREC
 
 
 class LLMUnavailable(DomainError):
-    """No model gave a usable answer; `kind` says why, the message says it to the user.
+    """No model gave a usable answer. `kind` gives the reason, the message explains it to the user.
 
     The message never holds a word of the provider: those carry links, keys and pieces of prompts.
     """
@@ -45,7 +45,7 @@ class LLMUnavailable(DomainError):
 
 
 def report_failure(model: str, error: Exception | None, *, otherwise: Kind) -> LLMUnavailable:
-    """Turn a failure of a model into ours and log it.
+    """Turn a model's failure into ours and log it.
 
     The log gets names and the status only: the text may contain keys and prompts.
     """
@@ -56,7 +56,7 @@ def report_failure(model: str, error: Exception | None, *, otherwise: Kind) -> L
 
 
 def explain_failure(error: BaseException, *, otherwise: Kind) -> LLMUnavailable:
-    """Say what an exception of LiteLLM means; `otherwise` is the kind of what it does not explain.
+    """Translate an exception of LiteLLM. `otherwise` is the kind of an exception that nothing here explains.
 
     LiteLLM wraps: a refused connection arrives as an InternalServerError, a time-out in mid-stream as an
     APIConnectionError. The truth is somewhere in the chain of causes; classes are told by their names
@@ -77,7 +77,7 @@ def explain_failure(error: BaseException, *, otherwise: Kind) -> LLMUnavailable:
 
 
 def find_status(error: BaseException) -> int | None:
-    """Return the HTTP status of the first exception in the chain of causes that has one."""
+    """Return the first HTTP status in the chain of causes."""
     for link in _iter_chain(error):
         status = getattr(link, "status_code", None)
         if isinstance(status, int):
@@ -103,7 +103,7 @@ def _explain_status(status: int | None, names: list[str], otherwise: Kind) -> LL
 
 
 def _iter_chain(error: BaseException) -> Iterator[BaseException]:
-    """Yield an exception and what it came from, each once, at most a dozen."""
+    """Yield an exception and its causes, at most a dozen."""
     seen: list[BaseException] = []
     waiting: list[object] = [error]
     while waiting and len(seen) < 12:

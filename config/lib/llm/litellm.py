@@ -1,4 +1,4 @@
-"""LiteLLM: the only module that imports it, and the registry of our own providers.
+"""LiteLLM, imported here only; the registry of our providers.
 
 LiteLLM takes four seconds to import, so nothing here imports it before the first call or `load_litellm()`.
 """
@@ -55,7 +55,7 @@ def register_provider(name: str, handler_factory: Callable[[], Any]) -> None:
 
 
 def find_provider(name: str) -> Callable[[], Any] | None:
-    """Return the factory of our own provider of that name, if there is one."""
+    """Return the factory of our own provider, or None."""
     with _lock:
         if name not in _providers and name in settings.LLM_PROVIDERS:
             _providers[name] = import_string(settings.LLM_PROVIDERS[name])
@@ -63,7 +63,9 @@ def find_provider(name: str) -> Callable[[], Any] | None:
 
 
 async def open_stream(model: str, messages: Sequence[Message], tools: Sequence[ToolSchema] | None) -> Stream:
-    """Ask for a streamed answer and return the response, whose body is still to come; close it.
+    """Ask for a streamed answer and return the response.
+
+    Its body is still to arrive; the caller closes it.
 
     Raises:
         LLMUnavailable: the provider did not answer.
@@ -73,7 +75,7 @@ async def open_stream(model: str, messages: Sequence[Message], tools: Sequence[T
 
 
 async def read_pieces(model: str, response: Stream) -> AsyncGenerator[Piece, None]:
-    """Yield the pieces of a streamed answer; usage arrives after the finish reason."""
+    """Yield the pieces of a streamed answer. Usage arrives after the finish reason."""
     has_ended = False
     async for raw in response:
         piece = Piece()
@@ -116,7 +118,7 @@ async def fetch_answer(
 async def _ask(
     model: str, messages: Sequence[Message], tools: Sequence[ToolSchema] | None, options: Mapping[str, object]
 ) -> Any:
-    """Open the request; LiteLLM's own retries are off, its time-outs would be of 6,000 s."""
+    """Send the request and return LiteLLM's response. Its own retries are off; its default time-out is 6,000 s."""
     import httpx  # noqa: PLC0415 - takes 0.2 s
 
     timeout = httpx.Timeout(settings.LLM_CONNECT_TIMEOUT_SECONDS, read=settings.LLM_READ_TIMEOUT_SECONDS)
@@ -136,7 +138,7 @@ async def _ask(
 
 
 def embed_batch(texts: list[str], *, model: str) -> list[list[float]]:
-    """Return a vector for each of a few texts, in their order.
+    """Return a vector for each text, in their order.
 
     Raises:
         LLMUnavailable: the model did not answer, or not in the expected shape.
@@ -159,12 +161,12 @@ def embed_batch(texts: list[str], *, model: str) -> list[list[float]]:
 
 @lru_cache(maxsize=64)
 def can_cache(model: str) -> bool:
-    """Tell whether a model takes cache marks: some providers refuse a request that carries one."""
+    """Tell whether a model takes cache marks. Some providers refuse a request that has one."""
     return bool(_litellm.utils.supports_prompt_caching(model))
 
 
 def _has_provider_usage(response: Stream) -> bool:
-    """Tell the provider's usage from one that LiteLLM has counted itself because none came."""
+    """Tell whether the provider sent usage. LiteLLM counts the tokens itself when none arrived."""
     return any(getattr(raw, "usage", None) is not None for raw in response.chunks[-4:])
 
 
@@ -193,7 +195,7 @@ async def ensure_loaded() -> None:
 
 
 def load_litellm() -> None:
-    """Import LiteLLM and register our providers; idempotent. Takes seconds of CPU."""
+    """Import LiteLLM and register our providers; idempotent. It takes seconds of CPU."""
     global _litellm
     with _lock:
         if _litellm is not None:

@@ -1,4 +1,7 @@
-"""What a call of a model costs, by the list prices that LiteLLM brings; no network, and LiteLLM is not imported."""
+"""The list price of a call.
+
+It reads the prices that LiteLLM ships, without importing LiteLLM and without a network.
+"""
 
 import json
 import logging
@@ -27,7 +30,9 @@ class _Price(NamedTuple):
 
 
 def cost_usd(model: str, usage: Usage) -> Decimal | None:
-    """Return what a call costs at the list price; None: the list does not know the model. Our own model is free.
+    """Return the list price of a call, or None.
+
+    None: the list does not contain the model. Our own model is free.
 
     Writing a provider's cache counts as reading the prompt, and a long prompt as a short one: usage does not tell.
     """
@@ -68,7 +73,10 @@ def _load_prices() -> dict[str, _Price]:
 
 
 def _parse_price(entry: object) -> _Price | None:
-    """Return the price of an entry; None: it is not billed by the token, or not only."""
+    """Return the price of an entry, or None.
+
+    None: the model is not billed by the token, or not by the token alone.
+    """
     if not isinstance(entry, dict) or entry.get("mode") not in _BILLED_BY_TOKEN:
         return None
     prompt, completion = _parse_usd(entry.get("input_cost_per_token")), _parse_usd(entry.get("output_cost_per_token"))

@@ -1,4 +1,4 @@
-"""How many tokens a text costs: estimated on the hot path, counted where a limit is enforced."""
+"""Estimate and count tokens. The hot path estimates; limits are checked with a count."""
 
 import importlib.util
 import os
@@ -17,12 +17,12 @@ VOCABULARY_FILE = "9b5ad71b2ce5302211f9c61530b329a4922fc6a4"
 
 
 def estimate_tokens(text: str) -> int:
-    """Estimate how many tokens a text has, from its length alone."""
+    """Estimate the tokens of a text from its length."""
     return (len(text) + CHARS_PER_TOKEN - 1) // CHARS_PER_TOKEN
 
 
 def count_tokens(text: str) -> int:
-    """Count the tokens of a text, offline; a special mark such as <|endoftext|> counts as plain text.
+    """Count the tokens of a text, offline. A special mark such as <|endoftext|> counts as plain text.
 
     The first call reads the vocabulary (a quarter of a second); LiteLLM is not imported.
     """
@@ -41,7 +41,7 @@ def _load_encoding() -> "Encoding":
 
 
 def find_vocabulary_folder() -> Path:
-    """Return where LiteLLM keeps the vocabularies it brings, without importing it."""
+    """Return LiteLLM's folder of vocabularies without importing it."""
     package = importlib.util.find_spec("litellm")
     if package is None or package.origin is None:
         raise FileNotFoundError("LiteLLM is not installed.")

@@ -1,4 +1,4 @@
-"""Texts as vectors, for search by meaning: near in direction is near in what is meant.
+"""Embeddings for search by meaning, local or remote.
 
 Without a network: static word vectors, whose weights lie in the wheel of `wordllama`. Its files are read without its
 code, which would configure logging and bring an HTTP client. Or those of an embedding model through the one door.
@@ -44,7 +44,9 @@ _cache: Final[RecentCache[int | str, Vector]] = RecentCache(CACHED)
 
 
 def compute_cosines(query: str, texts: Sequence[str], *, model: str) -> list[float] | None:
-    """Return how near each text is to the query, -1..1; nan for one without a vector. None: there is none to compare.
+    """Return each text's cosine to the query, -1..1.
+
+    nan: the text has no vector. None: no vectors are available.
 
     Computes static vectors. Of any other model only vectors that `fetch` has brought are known here, so this may be
     called while a transaction is open.
@@ -59,7 +61,9 @@ def compute_cosines(query: str, texts: Sequence[str], *, model: str) -> list[flo
 
 
 def compute_static_cosines(query: str, ids: Sequence[str], read: Read) -> list[float] | None:
-    """Return what `cosines` does of texts that ids stand for, for good; only those not met before are read.
+    """Return the cosines of texts that ids name.
+
+    The text of an id never changes, so only new ones are read.
 
     Args:
         query: as typed.
@@ -90,7 +94,7 @@ def _compute_cosines(asked: Vector | None, vectors: Sequence[Vector | None]) -> 
 
 
 def fetch_vectors(texts: Sequence[str], *, model: str) -> bool:
-    """Bring the vectors of a remote model that are not known yet; return whether it could be done.
+    """Fetch the missing vectors of a remote model; report success.
 
     Calls the model: never while a transaction is open. Static vectors need no fetching.
     """
@@ -119,12 +123,12 @@ def _build_keys(texts: Iterable[str], model: str) -> list[int]:
 
 
 def forget_vectors() -> None:
-    """Drop all vectors that are kept of texts."""
+    """Drop all vectors of texts."""
     _cache.clear()
 
 
 def _scale_rows(table: Table) -> list[Vector | None]:
-    """Return the rows of a table at length 1; None for one without a direction."""
+    """Return the rows at length 1, None for zero rows."""
     import numpy  # noqa: PLC0415 - takes 0.3 s
 
     lengths = numpy.sqrt(numpy.einsum("ij,ij->i", table, table))
@@ -135,7 +139,10 @@ def _scale_rows(table: Table) -> list[Vector | None]:
 
 
 def _static_vectors(keys: Sequence[Key], read: Callable[[list[Key]], Sequence[str]]) -> list[Vector | None] | None:
-    """Return the static vectors of the texts that keys stand for; `read` gives the texts of those not kept."""
+    """Return the static vectors of the keys' texts.
+
+    `read` gives the texts of keys that are not in the cache.
+    """
     if _static_files() is None:
         return None
     vectors = _cache.look_up(keys)
@@ -148,7 +155,10 @@ def _static_vectors(keys: Sequence[Key], read: Callable[[list[Key]], Sequence[st
 
 
 def _add_words(texts: Sequence[str]) -> list[Vector | None]:
-    """Return the vectors of texts; no piece of the tokenizer's reaches from a word into the next, so they are sums."""
+    """Return the vectors of texts as sums of words.
+
+    No token of the tokenizer spans two words, so the sum is exact.
+    """
     words = [text.split() for text in texts]
     distinct = dict.fromkeys(chain.from_iterable(words))
     if not distinct:
@@ -169,7 +179,7 @@ def _add_words(texts: Sequence[str]) -> list[Vector | None]:
 
 
 class _Words:
-    """The vectors of words that were met, in one table: to put one together of many arrays takes longer than to add."""
+    """Vectors of known words in one table. Stacking many arrays would take longer than adding them."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -177,7 +187,7 @@ class _Words:
         self._rows: dict[str, int] = {}
 
     def rows_of(self, words: Collection[str]) -> tuple[Table, Mapping[str, int]]:
-        """Return a table, and which of its rows are those of the words. No row changes in a table that was given."""
+        """Return the table and the rows of the words. Rows of a returned table never change."""
         import numpy  # noqa: PLC0415 - takes 0.3 s
 
         with self._lock:
@@ -219,7 +229,7 @@ def _replace_surrogates(text: str) -> str:
 
 @cache
 def _static_files() -> tuple[Tokenizer, Table] | None:
-    """Return the tokenizer and the weights, or None where the package cannot be used: search then goes by words."""
+    """Return the tokenizer and weights, or None. None: the package cannot be used, and search goes by words."""
     try:
         from safetensors.numpy import load_file  # noqa: PLC0415 - brings numpy
         from tokenizers import Tokenizer  # noqa: PLC0415 - only a search needs it

@@ -1,4 +1,4 @@
-"""The API's description, and the page that shows it."""
+"""The schema of the API and its docs page."""
 
 from functools import cache
 from typing import Any
@@ -38,7 +38,7 @@ _PROBLEM = {
 
 
 def describe_problems(result: dict[str, Any], generator: object, request: object, public: bool) -> dict[str, Any]:
-    """Add to each operation what it answers when it refuses."""
+    """Add the refusals to each operation."""
     result.setdefault("components", {}).setdefault("schemas", {})["Problem"] = _PROBLEM
     content = {PROBLEM_JSON: {"schema": {"$ref": "#/components/schemas/Problem"}}}
     for operations in result["paths"].values():
@@ -58,7 +58,7 @@ def _describe_api() -> dict[str, object]:
 
 
 class SchemaView(ApiView):
-    """The description of the API, OpenAPI 3.1; the same for everybody."""
+    """The description of the API, OpenAPI 3.1."""
 
     schema = None
     renderer_classes = (OpenApiJsonRenderer,)
@@ -70,5 +70,5 @@ class SchemaView(ApiView):
 
 @require_safe
 def docs(request: HttpRequest) -> HttpResponse:
-    """Show the description as a page on which requests can be tried."""
+    """Show the description as a page to try requests."""
     return TemplateResponse(request, "api_docs.html")

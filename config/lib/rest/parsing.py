@@ -25,7 +25,7 @@ class BodyTooLarge(exceptions.APIException):
 
 
 class StrictJSONParser(BaseParser):
-    """JSON of bounded size and depth that means one thing to everybody, and that a database can keep."""
+    """Unambiguous JSON of bounded size and depth. A database can store each of its values."""
 
     media_type = "application/json"
 

@@ -22,11 +22,11 @@ PROBLEM_JSON: Final = "application/problem+json"
 
 
 class QueryRefused(exceptions.ValidationError):
-    """The query of the address does not fit; its errors name parameters."""
+    """The query is invalid; its errors name parameters."""
 
 
 def build_problem(exc: Exception, context: Mapping[str, APIView]) -> Response | None:
-    """Return a foreseen refusal as RFC 9457 has it; None for what nobody foresaw."""
+    """Return a foreseen refusal as problem+json. None: the exception was not foreseen."""
     refusal = _classify(exc)
     if refusal is None:
         return None
@@ -91,7 +91,7 @@ def _build_headers(exc: Exception, view: APIView) -> dict[str, str]:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Answer where nobody foresaw what happened: a page, and to who asked the API a problem."""
+    """Answer an unforeseen error with a page or a problem. A request of the API gets the problem."""
     if not request.path_info.startswith(API_PATH):
         return server_error_page(request)
     body = _build_body(

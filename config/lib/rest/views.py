@@ -1,4 +1,4 @@
-"""The ground of the REST API: who asks, in whose scope, what may come in, and how a refusal looks.
+"""The base view of the API: permission, throttle, input, pages.
 
 To add an endpoint (`memory/api/` is an example):
 
@@ -65,7 +65,7 @@ class PageQuery(InputSerializer):
 
 
 class JSONOnly(DefaultContentNegotiation):
-    """Answer in the view's one format, whatever is asked for: a 406 would come before the 401."""
+    """Answer in the view's one format. A 406 would precede the 401."""
 
     def select_renderer(
         self, request: Request, renderers: Iterable[BaseRenderer], format_suffix: str | None = None
@@ -76,14 +76,14 @@ class JSONOnly(DefaultContentNegotiation):
 
 
 class ApiRequest(Request):
-    """A request of somebody known: what a method of a view gets."""
+    """A request of a signed-in user."""
 
     user: Any
     auth: Any
 
 
 class ScopeAllows(BasePermission):
-    """A token may write only if it was made for that; a session may do what its user may."""
+    """A read-only token may not write. A session may do whatever its user may."""
 
     message = "This token may only read."
 
@@ -93,7 +93,7 @@ class ScopeAllows(BasePermission):
 
 
 class PerMinute(BaseThrottle):
-    """A user's reads and writes, counted by the minute of the clock. Counting is one step, so none is lost."""
+    """Limits of a user's reads and writes per minute. Counting is one step, so no request is lost."""
 
     _left = 0.0  # seconds until the next minute
 
@@ -114,7 +114,7 @@ class PerMinute(BaseThrottle):
 
 @cache
 def page_serializer(item: type[AnySerializer]) -> type[AnySerializer]:
-    """Return the serializer that describes a page of such items; the same for the same."""
+    """Return the serializer of a page of such items. The same class for the same item."""
     fields = {
         "items": item(many=True),
         "next_cursor": serializers.CharField(help_text="Ask for the next page with it; empty: this is the last one."),
@@ -139,24 +139,27 @@ class ApiView(APIView):
     max_body_bytes: ClassVar[int] = 64 * 1024
 
     def dispatch(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
-        """Answer, and render the answer, while the owner is in scope. Moments are in UTC, whoever asks and however."""
+        """Answer and render while the owner is in scope. Instants are in UTC, whatever the user's zone."""
         with timezone.override(UTC), ExitStack() as self._door:
             return render_now(super().dispatch(request, *args, **kwargs))
 
     def initial(self, request: Request, *args: object, **kwargs: object) -> None:
-        """Open the door once it is known who asks, that they may, and not too often."""
+        """Open the scope after authentication, permission and throttle."""
         super().initial(request, *args, **kwargs)
         self._door.enter_context(owned(request.user))
 
     @contextmanager
     def door_closed(self) -> Iterator[None]:
-        """Close the door for what opens its own and must not hold a transaction meanwhile, such as a model call."""
+        """Close the scope for code that opens its own. A model call must not hold a transaction."""
         self._door.close()
         yield
         self._door.enter_context(owned(self.request.user))
 
     def handle_exception(self, exc: Exception) -> Response:
-        """Leave the door as any error does, which takes back its transaction if it is one; then say what it was."""
+        """Leave the scope with the error, then describe it.
+
+        Leaving it rolls back the scope's transaction, if there is one.
+        """
         self._door.__exit__(type(exc), exc, exc.__traceback__)
         return super().handle_exception(exc)
 
@@ -170,13 +173,13 @@ class ApiView(APIView):
         return {"Cache-Control": "no-store"}
 
     def body(self, serializer: type[AnySerializer]) -> dict[str, Any]:
-        """Return the fields of the request's body. Raises ValidationError, ParseError."""
+        """Return the fields of the body. Raises ValidationError, ParseError."""
         checked = serializer(data=self.request.data)
         checked.is_valid(raise_exception=True)
         return dict(checked.validated_data)
 
     def query(self, serializer: type[AnySerializer]) -> dict[str, Any]:
-        """Return the parameters of the address, each given once at most. Raises QueryRefused."""
+        """Return the parameters of the address. Each may appear once. Raises QueryRefused."""
         lists = dict(self.request.query_params.lists())
         if twice := [name for name, values in lists.items() if len(values) > 1]:
             raise QueryRefused({name: ["This parameter is given twice."] for name in twice})

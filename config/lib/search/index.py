@@ -1,4 +1,4 @@
-"""Where the database looks up rows by the terms in them: a table beside the searched one, kept by triggers.
+"""The term index and its triggers.
 
 It holds `search.tokens` and ids, never a word, and only of rows that may be found. It follows each write in the same
 transaction. SQLite: FTS5 without a copy of the text. PostgreSQL: a tsvector with GIN, which cannot lie on the searched
@@ -123,7 +123,7 @@ _OR: Final = {"sqlite": " OR ", "postgresql": " | "}
 
 
 class ContainsAny(Func):
-    """The condition that the indexed text of a row holds any of some `search.tokens`; without tokens no row's does."""
+    """The condition that a row contains any of the tokens. Without tokens no row matches."""
 
     conditional = True
     output_field = models.BooleanField()
@@ -138,7 +138,7 @@ class ContainsAny(Func):
     def as_sql(
         self, compiler: SQLCompiler, connection: BaseDatabaseWrapper, *args: object, **context: object
     ) -> tuple[str, tuple[str, ...]]:
-        """Compile the look-up in the table beside the searched one."""
+        """Compile the look-up in the index table."""
         any_holders = newest = _HOLDERS[connection.vendor]
         if self.newest is not None:
             # As a table of its own, or the order and the limit were those of the rows beside it, too.
@@ -158,7 +158,10 @@ class ContainsAny(Func):
 
 
 def count_holders(model: type[models.Model], *groups: Sequence[str]) -> list[int]:
-    """Return for each group of tokens how many rows in the index hold any of it; all in one round trip."""
+    """Return the number of rows that match each group.
+
+    A row matches a group when it has any of its tokens. All groups take one round trip.
+    """
     holders = _HOLDERS[connection.vendor].format(table=model._meta.db_table)
     counts = f"(SELECT count(*) FROM ({holders}) AS found)"  # noqa: S608 - nothing of it comes from outside
     with connection.cursor() as cursor:
@@ -170,7 +173,7 @@ def count_holders(model: type[models.Model], *groups: Sequence[str]) -> list[int
 
 @dataclass(frozen=True, slots=True)
 class SearchResult(Generic[Row]):
-    """What a search found: `rows`, `most` at most, out of `total` that hold a word.
+    """The rows of a search. At most `most` rows, out of `total` that contain a word.
 
     Above `most` the total counts what the index holds, whether or not the queryset would have it, and `frequencies`
     says the same of each token.
@@ -184,7 +187,7 @@ class SearchResult(Generic[Row]):
 def find_any(
     rows: models.QuerySet[models.Model, Row], wanted: Sequence[str], *, held: int, most: int
 ) -> SearchResult[Row]:
-    """Return what a queryset yields of rows that hold any of some tokens, the best candidates if too many do.
+    """Return rows that contain any of the tokens. If too many do, return the best candidates.
 
     These are all that hold a rare token, and of those with nothing but common ones, by which one is as good as the
     other, the newest. So they are the same rows on every engine.
@@ -207,7 +210,7 @@ def find_any(
 
 
 def _count_rows(model: type[models.Model], wanted: Sequence[str]) -> tuple[int, dict[str, int]]:
-    """Return how many rows in the index hold any of the tokens, and how many hold each."""
+    """Return the total of matching rows, and each token's."""
     if len(wanted) == 1:
         (total,) = count_holders(model, wanted)
         return total, {wanted[0]: total}
@@ -216,7 +219,7 @@ def _count_rows(model: type[models.Model], wanted: Sequence[str]) -> tuple[int, 
 
 
 def _choose_rarest(frequencies: Mapping[str, int], most: int) -> list[str]:
-    """Return the rarest tokens whose holders are at most `most` together."""
+    """Return the rarest tokens with at most `most` rows together."""
     chosen, room = [], most
     for token in sorted(frequencies, key=lambda token: (frequencies[token], token)):
         room -= frequencies[token]
@@ -232,7 +235,7 @@ def _join_tokens(wanted: Sequence[str], using: BaseDatabaseWrapper) -> str:
 
 
 class _OnIndex(Operation):
-    """What the operations on the index of one model share."""
+    """A migration operation on the index of one model."""
 
     reduces_to_sql = True
     reversible = True
@@ -244,7 +247,7 @@ class _OnIndex(Operation):
         self.column = column
 
     def state_forwards(self, app_label: str, state: State) -> None:
-        """Change no state: the index is no part of a model."""
+        """Change no state: the index is not in the model."""
 
     def _run(self, app_label: str, editor: Editor, state: State, *scripts: _Script) -> None:
         model = state.apps.get_model(app_label, self.model)
@@ -264,7 +267,7 @@ class AddSearchIndex(_OnIndex):
     """Look up a model's rows by its `SearchTermsField`."""
 
     def database_forwards(self, app_label: str, schema_editor: Editor, from_state: State, to_state: State) -> None:
-        """Make the index and the triggers that keep it."""
+        """Create the triggers again."""
         self._run(app_label, schema_editor, to_state, _CREATE, _TAKE_IN, _FOLLOW)
 
     def database_backwards(self, app_label: str, schema_editor: Editor, from_state: State, to_state: State) -> None:
@@ -289,7 +292,7 @@ class KeepSearchIndex(_OnIndex):
     """
 
     def database_forwards(self, app_label: str, schema_editor: Editor, from_state: State, to_state: State) -> None:
-        """Make the triggers, in place of those that are left."""
+        """Create the triggers again."""
         self._run(app_label, schema_editor, to_state, _UNFOLLOW, _FOLLOW)
 
     database_backwards = database_forwards

@@ -1,4 +1,4 @@
-"""Finding rows by the words in them.
+"""Stems, stop words and scoring.
 
 `build_word_filter` filters a list by substrings. The rest is full-text search, equal on every database: texts are cut
 into terms here, the database only looks up which rows hold one (`search_index.py`), and the ranking is ours.
@@ -80,7 +80,10 @@ class Term(NamedTuple):
 
 
 class _Mask(dict[int, str]):
-    """What each character is to the search: part of a word, a symbol, or a gap; as long as the character."""
+    """The class of each character for the search.
+
+    Part of a word, a symbol, or a gap; the mask is as long as the text.
+    """
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
@@ -99,7 +102,7 @@ _MASK: Final = _Mask(
 
 
 def build_word_filter(query: str, *columns: str) -> Q:
-    """Return the condition that each word of `query` stands, as a substring, in one of the columns.
+    """Return the condition that each word is in a column. A word matches as a substring.
 
     The columns hold normal forms (`NormalFormField`) or lower-case slugs, so the comparison is without case in any
     script on any database. `%` and `_` are plain characters. A blank query is met by every row.
@@ -113,7 +116,7 @@ def _in_any(word: str, columns: tuple[str, ...]) -> Q:
 
 
 def iter_terms(text: str) -> Iterator[Term]:
-    """Yield the terms under which a text is found, as often as they stand in it.
+    """Yield the terms of a text, repeats included.
 
     A word in its folded form, an English one as its stem; of scripts without spaces each character and each pair of
     neighbours; a symbol such as an emoji. Everything else is a gap, so nothing in a text can be an operator.
@@ -130,7 +133,10 @@ def iter_terms(text: str) -> Iterator[Term]:
 
 
 def _iter_pairs(run: str, start: int) -> Iterator[Term]:
-    """Yield the characters, each with its marks, and the pairs of an unspaced run that begins at `start`."""
+    """Yield the characters and pairs of an unspaced run.
+
+    The run begins at `start`; each character has its marks.
+    """
     folded = unicodedata.normalize("NFKC", run).casefold()
     # Folding half-width letters joins some: then no character of the text is known, and the whole run stands for each.
     places = range(len(folded)) if len(folded) == len(run) else None
@@ -145,12 +151,15 @@ def _iter_pairs(run: str, start: int) -> Iterator[Term]:
 
 @lru_cache(maxsize=20_000)
 def _list_forms(word: str) -> tuple[tuple[str, bool], ...]:
-    """Return the terms of a written word, each with whether it is a stop word."""
+    """Return the terms of a word; mark stop words."""
     return tuple((_stem_word(form), form in STOP_WORDS) for form in _fold_word(word))
 
 
 def _fold_word(word: str) -> list[str]:
-    """Return the folded forms of a written word: one, unless folding takes it apart, as with a vulgar fraction."""
+    """Return the folded forms of a written word.
+
+    There is one, unless folding splits it, as with a vulgar fraction.
+    """
     plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", word.translate(_MASK)).casefold())
     plain = unicodedata.normalize("NFKC", _OPTIONAL_MARKS.sub("", plain))
     plain = _GROUPED_DIGITS.sub("", plain).replace(",", ".").replace("'", "")
@@ -167,7 +176,7 @@ def _stem_word(word: str) -> str:
 
 
 def porter_stem(word: str) -> str:
-    """Return the stem of a word of small English letters, by Porter's rules."""
+    """Return the Porter stem of a lower-case English word."""
     from snowballstemmer import porter_stemmer  # noqa: PLC0415 - takes 0.2 s, for thirty languages
 
     # A stemmer keeps its state in itself, so threads cannot share one.
@@ -175,12 +184,12 @@ def porter_stem(word: str) -> str:
 
 
 def list_terms(text: str) -> list[str]:
-    """Return the terms of a text, as often as they stand in it."""
+    """Return the terms of a text, repeats included."""
     return [term.text for term in iter_terms(text)]
 
 
 def list_query_terms(query: str) -> list[str]:
-    """Return the distinct terms to look for, in the order of the query, at most MAX_TERMS; of a blank query none.
+    """Return the distinct terms of a query, in order. At most MAX_TERMS; a blank query has none.
 
     Stop words only if there is nothing else; of a run of an unspaced script the pairs alone, which say more.
     """
@@ -190,7 +199,10 @@ def list_query_terms(query: str) -> list[str]:
 
 
 def iter_ranges(text: str, wanted: Iterable[str]) -> Iterator[tuple[int, int]]:
-    """Yield where the wanted terms stand in a text, as (start, end), in order; those that touch are one."""
+    """Yield the ranges of the wanted terms in a text.
+
+    Each is (start, end), in order; adjacent ranges are joined.
+    """
     looked_for = set(wanted)
     open_range: tuple[int, int] | None = None
     for term in iter_terms(text):
@@ -207,7 +219,9 @@ def iter_ranges(text: str, wanted: Iterable[str]) -> Iterator[tuple[int, int]]:
 
 
 def build_tokens(found: Iterable[str], owner: int) -> list[str]:
-    """Return what the index holds of some terms of one owner: digests of 12 letters each, which differ between owners.
+    """Return the indexed tokens of an owner's terms.
+
+    A token is a digest of 12 letters, different for each owner.
 
     So a query cannot meet a row of somebody else, no word outlives its row in the pages of an index, which databases
     clean late or never, and every script is the same plain letters to their parsers.
@@ -220,14 +234,14 @@ def _hash_term(text: str) -> str:
 
 
 def build_index_text(text: str, owner: int) -> str:
-    """Return the text that is indexed for a text of an owner: the tokens of its terms, joined by spaces."""
+    """Return the indexed form of an owner's text. The tokens of its terms, joined by spaces."""
     return " ".join(build_tokens(list_terms(text), owner))
 
 
 def score_bm25(
     indexed: Mapping[Key, str], wanted: Sequence[str], *, total: int, frequencies: Mapping[str, int] | None = None
 ) -> dict[Key, float]:
-    """Return the BM25 score of each indexed text that holds one of the wanted tokens; higher is better.
+    """Return the BM25 score of each matching text. Higher is better.
 
     Args:
         indexed: by any key, the `build_index_text` of each row that may match.
@@ -251,7 +265,7 @@ def score_bm25(
 def blend_scores(
     words: Mapping[Key, float], near: Mapping[Key, float], *, only: Iterable[Key] | None = None
 ) -> dict[Key, float]:
-    """Return one score for each key of either list: the weighed sum of its z-scores among all of them.
+    """Return the weighted sum of both lists' z-scores. Each key of either list gets a score.
 
     Args:
         words: BM25 scores; a key without one holds no word, which is 0.
@@ -269,20 +283,20 @@ def blend_scores(
 
 
 def z_scores(values: Mapping[Key, float]) -> dict[Key, float]:
-    """Return how many standard deviations each value lies above their mean; zeros where all are alike."""
+    """Return each value's distance from the mean in deviations. Zeros where all values are equal."""
     scale = _Scale.of(values.values(), len(values))
     return {key: (value - scale.mean) * scale.unit for key, value in values.items()}
 
 
 class _Scale(NamedTuple):
-    """How to make standard scores of some values: `(value - mean) * unit`."""
+    """A scale for standard scores: `(value - mean) * unit`."""
 
     mean: float
     unit: float  # one by their standard deviation; 0 where all are alike
 
     @classmethod
     def of(cls, values: Collection[float], count: int) -> "_Scale":
-        """Return the scale of `count` values, of which those that are not given are 0."""
+        """Return the scale of `count` values, absent ones 0."""
         if not count:
             return cls(0.0, 0.0)
         mean = math.fsum(values) / count

@@ -1,4 +1,4 @@
-"""What every management command shares: JSON lines on request, refusals as plain errors, users by e-mail."""
+"""The base command: `--json`, refusals, user by e-mail."""
 
 import argparse
 import json
@@ -13,7 +13,7 @@ from config.lib.errors import DomainError
 
 
 class KeelCommand(BaseCommand):
-    """A command that says what it does in words, or with `--json` in JSON lines."""
+    """A command that prints text, or JSON lines with `--json`."""
 
     is_json = False
     run: Callable[..., None]  # what the command is for; its keywords are the command's own arguments
@@ -27,7 +27,7 @@ class KeelCommand(BaseCommand):
         """Add the arguments of this command."""
 
     def handle(self, *args: object, **options: Any) -> None:
-        """Run the command; a refusal that was foreseen becomes one line on stderr and exit code 1."""
+        """Run the command; print a refusal as one line. The exit code of a refusal is 1."""
         self.is_json = options["json"]
         try:
             self.run(**options)
@@ -35,7 +35,7 @@ class KeelCommand(BaseCommand):
             raise CommandError(str(error)) from error
 
     def say(self, text: str, /, **values: object) -> None:
-        """Print a line: `text` for people, or the values as one JSON object."""
+        """Print `text`, or the values as one JSON object."""
         self.stdout.write(json.dumps(values, default=str, ensure_ascii=False) if self.is_json else text)
 
 
@@ -45,7 +45,7 @@ def add_user_argument(parser: CommandParser) -> None:
 
 
 def get_user_by_email(email: str) -> AbstractBaseUser:
-    """Return the user of an address. Raises CommandError when there is none."""
+    """Return the user with this email address. Raises CommandError when there is none."""
     user = get_user_model()._default_manager.filter(email=email.lower()).first()
     if user is None:
         raise CommandError(f"There is no user {email}. Make one with `createuser`.")
@@ -53,7 +53,7 @@ def get_user_by_email(email: str) -> AbstractBaseUser:
 
 
 def check_json_object(text: str) -> str:
-    """Check, as an argparse type, that an argument is a JSON object; return it as it was."""
+    """Check that an argument is a JSON object. An argparse type; it returns the text unchanged."""
     try:
         value = json.loads(text)
     except ValueError as error:

@@ -1,4 +1,4 @@
-"""Work that comes round by the clock: each job is idempotent, and each turn of the clock runs it once."""
+"""Scheduled jobs: idempotent, run at most once per period."""
 
 import logging
 import time
@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Something to do every so often; `run(now)` opens its own doors and returns a summary line.
+    """A scheduled job. `run(now)` opens its own scopes and returns a summary line.
 
     Jobs of one lane run one after another, those of different lanes side by side: a job that may take minutes has a
     lane of its own.
@@ -29,7 +29,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class JobRun:
-    """How one run of a job ended."""
+    """The result of one run."""
 
     name: str
     summary: str
@@ -37,18 +37,18 @@ class JobRun:
 
 
 def list_jobs() -> list[Job]:
-    """Return the jobs of all apps; the settings name them, since no app knows all the others."""
+    """Return the jobs that the settings name."""
     return [job for path in settings.JOBS for job in import_string(path)]
 
 
 def start_clock(now: datetime) -> Callable[[], datetime]:
-    """Return a clock that goes on from `now`: leases are renewed while models answer."""
+    """Return a clock that starts at `now`. Leases are renewed while models answer."""
     began = time.monotonic()
     return lambda: now + timedelta(seconds=time.monotonic() - began)
 
 
 def run_due(jobs: Iterable[Job], now: datetime) -> Iterator[JobRun]:
-    """Run, and yield, the jobs whose turn of the clock at `now` nobody has taken.
+    """Run the due jobs that no worker has taken.
 
     Workers that share a cache (Redis) share the work; a job that runs twice does no harm, being idempotent.
     """
@@ -68,7 +68,7 @@ def _take_turn(job: Job, now: datetime) -> bool:
 
 
 def run_job(job: Job, now: datetime) -> JobRun:
-    """Run one job now; what goes wrong in it is logged and reported, and stops no other job."""
+    """Run one job now; log and report its failure."""
     try:
         return JobRun(job.name, job.run(now), has_failed=False)
     except Exception:

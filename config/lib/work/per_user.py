@@ -1,4 +1,4 @@
-"""Work over all users: listed as the system, done as each of them."""
+"""Run work for every user, each in their own scope."""
 
 import logging
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class UserResult(Generic[T]):
-    """What came of one user's turn; `result` is None when it failed, and then the log says why."""
+    """The result of one user's run. `result` is None when it failed; the log has the reason."""
 
     user_id: int
     result: T | None
@@ -24,12 +24,15 @@ class UserResult(Generic[T]):
 
     @property
     def has_failed(self) -> bool:
-        """Whether the work raised; nothing of it is kept then."""
+        """Whether the work raised; its transaction was rolled back."""
         return self.result is None
 
 
 def for_each_user(reason: str, work: Callable[[], T]) -> Iterator[UserResult[T]]:
-    """Do the work in each user's own scope and transaction; one that fails stops no other. It never returns None."""
+    """Run the work in each user's scope and transaction.
+
+    A failure stops no other user. The work never returns None.
+    """
     with system_tx(reason):
         ids = list(get_user_model()._default_manager.order_by("pk").values_list("pk", flat=True))
     for user_id in ids:

@@ -1,4 +1,7 @@
-"""Commands that do one job over all users: with a dry run, a progress line, a summary, and a true exit code."""
+"""The base command of a job over all users.
+
+It has a dry run, a progress line, a summary and an exit code.
+"""
 
 from datetime import datetime
 
@@ -10,13 +13,13 @@ from config.lib.work.per_user import for_each_user
 
 
 class SweepCommand(KeelCommand):
-    """A job over all users; `sweep` does one user's share, in their scope and one transaction."""
+    """A job over all users. `sweep` does the work of one user, in their scope and one transaction."""
 
     reason = ""
     summary = "{touched} rows of {users} users"
 
     def sweep(self, now: datetime, is_dry_run: bool) -> int:
-        """Do one user's share; return how many rows it touched, or would."""
+        """Do one user's work; return the number of rows. A dry run returns the rows it would change."""
         raise NotImplementedError
 
     def add_own_arguments(self, parser: CommandParser) -> None:
@@ -24,7 +27,7 @@ class SweepCommand(KeelCommand):
         parser.add_argument("--dry-run", action="store_true", help="say what would be done, and do nothing")
 
     def run(self, *, dry_run: bool, **options: object) -> None:
-        """Sweep user after user; one that fails is logged and counted, and stops no other."""
+        """Sweep user after user; log and count failures."""
         now = timezone.now()
         touched = failed = users = 0
         for share in for_each_user(self.reason, lambda: self.sweep(now, dry_run)):
