@@ -43,7 +43,7 @@ def _read_secret_key() -> str:
 
 
 def _read_kept_secret_key() -> str:
-    # Kept in a file that only its owner reads, so that a restart does not sign everybody out.
+    # In a file that only its owner can read, so that a restart does not sign users out.
     path = BASE_DIR / "var" / "secret-key"
     if not path.exists():
         path.parent.mkdir(exist_ok=True)
@@ -268,7 +268,7 @@ CONTENT_SECURITY_POLICY = {
     }
 }
 
-# What else the API is made of stands on its views' base class: config/lib/rest/views.py.
+# The other classes of the API are set on the base view: config/lib/rest/views.py.
 REST_FRAMEWORK = {
     # The token first: it says what a 401 asks for, where the session alone would make it a 403.
     "DEFAULT_AUTHENTICATION_CLASSES": [

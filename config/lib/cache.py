@@ -12,10 +12,8 @@ Value = TypeVar("Value")
 class RecentCache(Generic[Key, Value]):
     """A thread-safe cache of the most recently added values.
 
-    The oldest of more than `most` values are dropped. Added, not requested: to note each request takes longer than
-    the look-up, for thousands of keys at a time.
-
-    Not those asked for last: to note that takes longer than to look up, for thousands of keys at a time.
+    Beyond `most` values the oldest are dropped. The cache does not note requests: for thousands of keys at a time
+    that takes longer than the look-up.
     """
 
     def __init__(self, most: int) -> None:

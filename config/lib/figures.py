@@ -43,7 +43,7 @@ def format_price(amount: Decimal) -> str:
 
 
 def format_quantity(amount: Decimal) -> str:
-    """Return a quantity to eight places, without trailing zeros. No exponent."""
+    """Return a quantity to eight places, without trailing zeros and exponent."""
     text = f"{_quantize(amount, Decimal('1e-8')):f}"
     text = text.rstrip("0").rstrip(".") if "." in text else text
     return "0" if text == "-0" else text
@@ -81,7 +81,7 @@ def format_minutes(length: timedelta) -> str:
 
 
 def format_duration(length: timedelta) -> str:
-    """Return a duration in its two largest units. `3 d 4 h`, `2 h 5 min`, `45 min`."""
+    """Return a duration in its two largest units: `3 d 4 h`, `2 h 5 min`, `45 min`."""
     if length < _MINUTE:
         return "under 1 min"
     minutes = length // _MINUTE
@@ -106,7 +106,7 @@ def format_signed_ratio(number: float) -> str:
 
 
 def format_model_cost(amount: Decimal | None) -> str:
-    """Return the cost of model calls. `$1.23`, `under $0.01`, or `price not known`."""
+    """Return the cost of model calls: `$1.23`, `under $0.01`, or `price not known`."""
     if amount is None:
         return "price not known"
     return "under $0.01" if 0 < amount < _CENT else format_usd(amount)

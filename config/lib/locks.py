@@ -12,6 +12,6 @@ def lock_owner() -> None:
     SQLite needs no lock: its write transactions already run one at a time.
     """
     if connection.features.has_select_for_update:
-        # NO KEY: rows that only point to the user, such as messages, can be inserted meanwhile.
+        # NO KEY: rows that only point to the user, such as messages, can still be inserted.
         users = get_user_model()._default_manager.select_for_update(no_key=True)
         users.only("pk").get(pk=owner_id())

@@ -1,9 +1,9 @@
 """Owner scope, `OwnedModel` and `OwnedManager`.
 
-The law: a query on an owned model compiles only while an owner (or, for jobs and the admin, the system) is in
-scope, and then answers for that owner alone. `owned(user)` opens the scope to read, `owned_tx(user)` to write,
-`system_tx(reason)` for work over everybody's rows. On PostgreSQL the same doors set `app.user_id`, which the
-row-level security policies read (`config/lib/rls.py`).
+A query on an owned model compiles only while an owner is in scope, and returns the rows of that owner. For jobs and the
+admin the system is in scope, and all rows are returned. `owned(user)` opens the scope to read, `owned_tx(user)` to
+write, `system_tx(reason)` for the rows of all users. On PostgreSQL they also set `app.user_id`, which the row-level
+security policies read (`config/lib/rls.py`).
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ SYSTEM_SETTING: Final = "0"  # no user has this id; the policies let it see ever
 Owner = int | System
 
 
-class _Door:
+class _Scope:
     """An open scope.
 
     Each is a separate object, so that a scope can tell whether it is still the innermost.
@@ -58,24 +58,25 @@ class _Door:
         self.owner = owner
 
 
-_innermost: ContextVar[_Door | None] = ContextVar("innermost_door", default=None)
+_innermost: ContextVar[_Scope | None] = ContextVar("innermost_scope", default=None)
 
 
 def _find_owner() -> Owner | None:
-    door = _innermost.get()
-    return None if door is None else door.owner
+    scope = _innermost.get()
+    return None if scope is None else scope.owner
 
 
 @contextmanager
 def _open_scope(owner: Owner) -> Iterator[None]:
-    outer, door = _innermost.get(), _Door(owner)
-    # Restored by value: a token may only be reset in the context that made it, and generators move between contexts.
-    _innermost.set(door)
+    outer, scope = _innermost.get(), _Scope(owner)
+    # Restore by value: a token works only in the context that created it, and generators move between contexts.
+    _innermost.set(scope)
     try:
         yield
     finally:
-        # Generators can leave their doors in any order; what they put back might stay open, so they put nothing back.
-        _innermost.set(outer if _innermost.get() is door else None)
+        # Generators can close their scopes in any order. A scope that is not the innermost restores nothing, because
+        # the restored one might stay open.
+        _innermost.set(outer if _innermost.get() is scope else None)
 
 
 def current_owner() -> Owner:
@@ -96,7 +97,7 @@ def owner_id() -> int:
 
 @contextmanager
 def _as_owner(uid: int | None) -> Iterator[None]:
-    # Zero is what the database knows the system by.
+    # The database uses zero for the system.
     if uid is None or isinstance(uid, bool) or uid <= 0:
         raise ScopeError("an anonymous user owns nothing")
     previous = _find_owner()
@@ -146,7 +147,7 @@ class OwnedQuerySet(models.QuerySet[M]):
 
     @property
     def _result_cache(self) -> list[M] | None:
-        # Django's own attribute. A queryset may outlive a scope, as one in a class does; in another it is asked again.
+        # Django's own attribute. A queryset of a class outlives a scope; in another scope it runs again.
         rows, owner = self._fetched
         return rows if owner == _find_owner() else None
 
@@ -214,7 +215,7 @@ class OwnedModel(models.Model):
 
     _stored_owner: int | None = None  # as the database has it; None: not stored or not loaded
 
-    frozen_columns: ClassVar[frozenset[str]] = frozenset()  # beside the owner, what an update may not name
+    frozen_columns: ClassVar[frozenset[str]] = frozenset()  # besides the owner, columns that no update may name
 
     objects = OwnedManager()
 
@@ -234,7 +235,7 @@ class OwnedModel(models.Model):
         """Delete a row of the owner in scope."""
         self.guard()
         if self._state.adding:
-            # It goes by the id alone, which may be that of a foreign row.
+            # Django deletes by id, which may be the id of a foreign row.
             raise ScopeError("only a row that was read or saved can be deleted")
         return super().delete(using, keep_parents)
 
@@ -279,8 +280,8 @@ def _database_setting(value: str, using: str, *, is_outermost: bool) -> Iterator
         cursor.execute("SELECT current_setting('app.user_id', true), set_config('app.user_id', %s, true)", [value])
         previous = cursor.fetchone()[0] or ""
     yield
-    # The end of the outermost transaction restores it, and so does a rollback after an error; and a transaction that
-    # needs one takes no further statement.
+    # The end of the outermost transaction and a rollback restore it. A transaction that needs a rollback accepts no
+    # further statement.
     if not is_outermost and previous != value and not connection.needs_rollback:
         with connection.cursor() as cursor:
             cursor.execute("SELECT set_config('app.user_id', %s, true)", [previous])

@@ -1,6 +1,6 @@
 """Numbered pages and cursors.
 
-A cursor goes on where the list was left, however many rows came or went meanwhile.
+A cursor continues after the last row, even if rows were added or deleted since.
 """
 
 from collections.abc import Callable, Sequence
@@ -34,7 +34,7 @@ class NumberedPage(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PagePlace:
-    """Where a numbered page stands in its list."""
+    """The place of a numbered page in its list."""
 
     number: int  # from 1
     pages: int
@@ -76,12 +76,12 @@ class Page(Generic[M]):
 def get_page(rows: "QuerySet[M]", *, by: Sequence[str], cursor: str = "", limit: int = PAGE_SIZE) -> Page[M]:
     """Return the page after a cursor, or the first.
 
-    `by` are columns of the row itself, none of them nullable, each with `-` for descending, the last one unique:
-    together they are the order. The cursor holds the last row's values of them, signed, so that what reaches the
-    database is what came from it. It names a place in one order of one table and works with any filter.
+    `by` is the order: columns of the row, none nullable, each with `-` for descending, the last one unique. The cursor
+    is the signed list of the last row's values, so a client cannot forge a value. It works with any filter of the same
+    order and table.
 
     Raises:
-        CursorRefused: the cursor is none that this list gave out.
+        CursorRefused: the cursor is invalid or belongs to another list.
     """
     if cursor:
         rows = rows.filter(_build_condition(rows.model, by, _parse_cursor(rows.model, by, cursor)))
@@ -110,13 +110,13 @@ def _parse_cursor(model: type[Model], by: Sequence[str], cursor: str) -> list[ob
 
 
 def _build_condition(model: type[Model], by: Sequence[str], values: Sequence[object]) -> Q:
-    # Equal in the first columns and beyond in the next one: a place in an order of mixed directions.
+    # Equal in the first columns and beyond in the next one, since directions may be mixed.
     names = [name.removeprefix("-") for name in by]
     places = []
     for index, name in enumerate(by):
         same = dict(zip(names[:index], values[:index], strict=True))
         beyond = "lt" if name.startswith("-") else "gt"
         places.append(Q(**same, **{f"{names[index]}__{beyond}": values[index]}))
-    # Said again of the first column alone, which an index can answer.
+    # Repeat the condition for the first column alone: an index can answer it.
     bound = "lte" if by[0].startswith("-") else "gte"
     return Q(**{f"{names[0]}__{bound}": values[0]}) & reduce(or_, places)

@@ -1,7 +1,7 @@
 """OpenAI's streaming protocol, read without LiteLLM.
 
-For endpoints that speak it, which the setting LLM_DIRECT names, with the keys and bases that LiteLLM reads, too. What
-comes out are pieces; what they make together, and what a failure means, the door says for both rooms alike.
+For the providers that the setting LLM_DIRECT names, with the environment variables that LiteLLM reads, too. The door
+joins the pieces and explains the failures.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ if TYPE_CHECKING:
     from httpx import AsyncClient, Response
 
 MAX_LINE: Final = 8 * 1024 * 1024  # bytes of one event; a whole answer may come as one
-MAX_REFUSAL: Final = 64 * 1024  # bytes read of what comes with an error
+MAX_REFUSAL: Final = 64 * 1024  # bytes read of the body of an error
 DRAIN_SECONDS: Final = 0.5  # for the end of a body whose answer is complete
 END: Final = b"[DONE]"
-# A text goes out thirty times a second, providers send hundreds of words in that time, and to wake for each costs more
-# than to read it. So after a word that was waited for the next ones gather for a moment; what has come is read at once.
+# Text is sent to the browser thirty times a second, while a provider sends hundreds of words. Waking up for each word
+# costs more than reading it. So after a word that we waited for, let the next ones gather for a moment.
 PACE_SECONDS: Final = 1 / 60
-WAIT_SECONDS: Final = 0.001  # what takes longer than this was not there yet
+WAIT_SECONDS: Final = 0.001  # a read that takes longer had to wait
 
 # By provider: the variable with its base, the base without one, the variable with its key.
 _ENDPOINTS: Final = {
     "openai": ("OPENAI_API_BASE", "https://api.openai.com/v1", "OPENAI_API_KEY"),
     "openrouter": ("OPENROUTER_API_BASE", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
 }
-PROVIDERS: Final = frozenset(_ENDPOINTS)  # what LLM_DIRECT may name
-_CACHES_BY_MARKS: Final = "openrouter/anthropic/"  # others cache by themselves, or refuse the mark
+PROVIDERS: Final = frozenset(_ENDPOINTS)  # allowed in LLM_DIRECT
+_CACHES_BY_MARKS: Final = "openrouter/anthropic/"  # others cache without marks, or refuse them
 
 _FINISHES: Final = {
     "length": "length",

@@ -34,7 +34,7 @@ _NO_KEY = re.compile(r"\bmissing (?:\w+ )?(?:api key|credentials)\b", re.IGNOREC
 class LLMUnavailable(DomainError):
     """No model gave a usable answer. `kind` gives the reason, the message explains it to the user.
 
-    The message never holds a word of the provider: those carry links, keys and pieces of prompts.
+    The message contains no text of the provider, which may contain links, keys and pieces of prompts.
     """
 
     http_status = HTTPStatus.SERVICE_UNAVAILABLE
@@ -59,8 +59,8 @@ def explain_failure(error: BaseException, *, otherwise: Kind) -> LLMUnavailable:
     """Translate an exception of LiteLLM. `otherwise` is the kind of an exception that nothing here explains.
 
     LiteLLM wraps: a refused connection arrives as an InternalServerError, a time-out in mid-stream as an
-    APIConnectionError. The truth is somewhere in the chain of causes; classes are told by their names
-    because importing theirs would import LiteLLM.
+    APIConnectionError. The real error is in the chain of causes. Classes are compared by name, because importing them
+    would import LiteLLM.
     """
     names = [cls.__name__ for link in _iter_chain(error) for cls in type(link).__mro__]
     if any(_NO_KEY.search(str(link)) for link in _iter_chain(error)):

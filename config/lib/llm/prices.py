@@ -15,7 +15,9 @@ from config.lib.llm.tokens import find_vocabulary_folder
 logger = logging.getLogger(__name__)
 
 PRICES_FILE: Final = "model_prices_and_context_window_backup.json"
-_GATEWAY: Final = "openrouter"  # it passes on what the makers ask, so their list holds for what its own list lacks
+_GATEWAY: Final = (
+    "openrouter"  # it charges the maker's price, so the maker's list covers models that its own list lacks
+)
 _OWN: Final = "offline/"
 _BILLED_BY_TOKEN: Final = {"chat", "completion", "responses"}
 

@@ -1,9 +1,9 @@
 """Embeddings for search by meaning, local or remote.
 
-Without a network: static word vectors, whose weights lie in the wheel of `wordllama`. Its files are read without its
-code, which would configure logging and bring an HTTP client. Or those of an embedding model through the one door.
-Vectors are kept in this process alone, by a keyed hash of their text or by the id of what always says the same, so
-there is nothing that erasure has to look for; those of single words by the word, which is nobody's.
+Local: static word vectors from the wheel of `wordllama`. Its files are read without its code, which would configure
+logging and import an HTTP client. Remote: an embedding model through the door. Vectors stay in this process, by a keyed
+hash of their text or by an id whose text never changes, so erasure has nothing to delete. Vectors of single words are
+stored by the word, which belongs to no user.
 """
 
 from __future__ import annotations
@@ -33,12 +33,12 @@ logger = logging.getLogger(__name__)
 STATIC: Final = "static"
 CACHED: Final = 16_384  # vectors; 16 MB of static ones, beside the 32 MB of their weights
 CACHED_WORDS: Final = 16_384  # static vectors of words, of which those of texts are soon made; again 16 MB
-MAX_WORD: Final = 32  # characters; what is longer is none that comes again, as a sentence without spaces
+MAX_WORD: Final = 32  # characters; a longer one is a sentence without spaces, which will not repeat
 _WEIGHTS: Final = "weights/l2_supercat_256.safetensors"
 _TOKENIZER: Final = "tokenizers/l2_supercat_tokenizer_config.json"
 
 Key = TypeVar("Key", int, str)
-Read = Callable[[Sequence[str]], Mapping[str, str]]  # the texts that ids stand for, without those that are gone
+Read = Callable[[Sequence[str]], Mapping[str, str]]  # the texts of ids, without deleted ones
 
 _cache: Final[RecentCache[int | str, Vector]] = RecentCache(CACHED)
 
@@ -89,7 +89,7 @@ def _compute_cosines(asked: Vector | None, vectors: Sequence[Vector | None]) -> 
 
     none = numpy.full_like(asked, numpy.nan)
     table = numpy.array([none if vector is None else vector for vector in vectors])
-    # Row by row, and rounded: in a product of matrices the last bits depend on how many rows there are.
+    # Row by row, and rounded: in a product of matrices the last bits depend on the number of rows.
     return [float(cosine) for cosine in numpy.einsum("ij,j->i", table, asked).astype(float).round(6)]
 
 
@@ -117,8 +117,8 @@ def fetch_vectors(texts: Sequence[str], *, model: str) -> bool:
 
 
 def _build_keys(texts: Iterable[str], model: str) -> list[int]:
-    # Python's own hash is keyed anew in each process, and takes an eighth of the time of a digest; among all that are
-    # kept, two of its 64 bits' values meet once in a hundred billion processes.
+    # Python's own hash has a new key in each process and takes an eighth of the time of a digest. Two of the cached
+    # texts share a hash of 64 bits once in a hundred billion processes.
     return [hash((model, text)) for text in texts]
 
 
@@ -134,7 +134,7 @@ def _scale_rows(table: Table) -> list[Vector | None]:
     lengths = numpy.sqrt(numpy.einsum("ij,ij->i", table, table))
     has_direction = lengths > 1e-9
     table = table / numpy.where(has_direction, lengths, 1)[:, None]
-    # Copies, or one row that is kept would keep all the others with it.
+    # Copy each row: a cached view would keep the whole table in memory.
     return [row.copy() if is_one else None for row, is_one in zip(table, has_direction.tolist(), strict=True)]
 
 
@@ -167,7 +167,7 @@ def _add_words(texts: Sequence[str]) -> list[Vector | None]:
 
     table, rows = _words.rows_of(distinct)
     sums = numpy.zeros((len(texts), table.shape[1]), dtype=table.dtype)
-    # Texts of as many words at a time: numpy adds a block of rows much faster than it goes from text to text.
+    # Texts of equal length together: numpy adds a block of rows much faster than text by text.
     places: dict[int, list[int]] = {}
     for place, found in enumerate(words):
         places.setdefault(len(found), []).append(place)

@@ -1,9 +1,9 @@
 """The term index and its triggers.
 
-It holds `search.tokens` and ids, never a word, and only of rows that may be found. It follows each write in the same
-transaction. SQLite: FTS5 without a copy of the text. PostgreSQL: a tsvector with GIN, which cannot lie on the searched
-table: under row-level security no index may answer `@@` before the policy has seen the row. A foreign row stays out of
-reach, since tokens differ between owners, and ids are looked up in the table that the policy guards.
+A table beside the searched one contains tokens (`build_tokens`) and ids of the rows that may be found, no words.
+Triggers update it in the transaction of each write. SQLite: FTS5 without a copy of the text. PostgreSQL: a tsvector
+with GIN, in a table of its own, because under row-level security no index answers `@@` before the policy has checked
+the row. Foreign rows are out of reach: tokens differ between owners, and the policy guards the table of the ids.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,14 +26,14 @@ _Script = dict[str, tuple[str, ...]]
 
 _CREATE: Final[_Script] = {
     "sqlite": (
-        # Ids of ours for FTS5, which knows rows by numbers: SQLite may change its own ones when it compacts the file.
+        # Our own ids for FTS5, which needs numbers: SQLite may change its row ids when it compacts the file.
         "CREATE TABLE {table}_search_rows (docid integer PRIMARY KEY, row_id {type} NOT NULL UNIQUE)",
         "CREATE VIRTUAL TABLE {table}_search USING fts5(tokens, content='', detail=none, tokenize='ascii')",
     ),
     "postgresql": (
         "CREATE TABLE {table}_search (docid bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,"
         " row_id {type} NOT NULL UNIQUE, tokens tsvector NOT NULL)",
-        # Without a list of pending entries, which each search would have to read through.
+        # No list of pending entries, which each search would have to scan.
         "CREATE INDEX {table}_search_tokens ON {table}_search USING gin (tokens) WITH (fastupdate = off)",
         """
         CREATE FUNCTION {table}_search_follow() RETURNS trigger LANGUAGE plpgsql AS $$
@@ -54,7 +54,7 @@ _CREATE: Final[_Script] = {
         """,
     ),
 }
-# Rows that have their terms already, as when the index is made again.
+# Index rows that already have terms, as when the index is rebuilt.
 _TAKE_IN: Final[_Script] = {
     "sqlite": (
         "INSERT INTO {table}_search_rows (row_id) SELECT {pk} FROM {table} WHERE {column} <> '' AND {unless} IS NULL",
@@ -62,7 +62,7 @@ _TAKE_IN: Final[_Script] = {
         " FROM {table}_search_rows JOIN {table} ON {pk} = row_id",
     ),
     "postgresql": (
-        "SELECT set_config('app.user_id', '0', true)",  # everybody's rows, under the policy that binds its owner, too
+        "SELECT set_config('app.user_id', '0', true)",  # the rows of all users; the policy also binds the table's owner
         "INSERT INTO {table}_search (row_id, tokens)"
         " SELECT {pk}, array_to_tsvector(string_to_array({column}, ' ')) FROM {table}"
         " WHERE {column} <> '' AND {unless} IS NULL",
@@ -79,7 +79,7 @@ _ENTER = """
   INSERT INTO {table}_search (rowid, tokens)
     SELECT docid, NEW.{column} FROM {table}_search_rows WHERE row_id = NEW.{pk};
 """
-# FTS5 keeps no text, so a row leaves its index by the text that it came in with.
+# FTS5 stores no text here, so deleting a row needs the text that was indexed.
 _LEAVE = """
   INSERT INTO {table}_search ({table}_search, rowid, tokens)
     SELECT 'delete', docid, OLD.{column} FROM {table}_search_rows WHERE row_id = OLD.{pk};
@@ -113,11 +113,11 @@ _HOLDERS: Final = {
     "sqlite": "SELECT rowid AS docid FROM {table}_search WHERE {table}_search MATCH %s",
     "postgresql": "SELECT docid FROM {table}_search WHERE tokens @@ %s::tsquery",
 }
-# PostgreSQL is kept from its idea to read everybody's rows, the newest first, until enough of them hold a word.
+# `+ 0` keeps PostgreSQL from reading the rows of all users, newest first, until enough of them match.
 _NEWEST: Final = {"sqlite": "docid DESC", "postgresql": "docid + 0 DESC"}
 _ROWS: Final = {"sqlite": "{table}_search_rows", "postgresql": "{table}_search"}
-# PostgreSQL is told to look them up first: what the policy lets through it takes for far fewer rows than there are, so
-# it would read all of the owner's and look for each in the index.
+# The array makes PostgreSQL look up the index first. It underestimates the rows that the policy lets through, and would
+# read all rows of the owner and search the index for each.
 _IS_HOLDER: Final = {"sqlite": "{key} IN ({find})", "postgresql": "{key} = ANY (ARRAY({find}))"}
 _OR: Final = {"sqlite": " OR ", "postgresql": " | "}
 
@@ -129,7 +129,7 @@ class ContainsAny(Func):
     output_field = models.BooleanField()
 
     def __init__(self, wanted: Sequence[str], *, newest: int | None = None, always: Sequence[str] = ()) -> None:
-        """Look for `wanted`, but only the `newest` rows by when they came into the index; and for `always` in all."""
+        """Match `wanted` in the `newest` indexed rows, `always` in all."""
         self.wanted = tuple(wanted)
         self.newest = newest
         self.always = tuple(always)
@@ -141,7 +141,7 @@ class ContainsAny(Func):
         """Compile the look-up in the index table."""
         any_holders = newest = _HOLDERS[connection.vendor]
         if self.newest is not None:
-            # As a table of its own, or the order and the limit were those of the rows beside it, too.
+            # A subquery: otherwise the order and the limit would apply to the whole union.
             found = f"{any_holders} ORDER BY {_NEWEST[connection.vendor]} LIMIT {int(self.newest)}"
             newest = f"SELECT docid FROM ({found}) AS found"  # noqa: S608 - ours
         parts = [(self.always, any_holders), (() if self.newest == 0 else self.wanted, newest)]
@@ -163,7 +163,7 @@ def count_holders(model: type[models.Model], *groups: Sequence[str]) -> list[int
     A row matches a group when it has any of its tokens. All groups take one round trip.
     """
     holders = _HOLDERS[connection.vendor].format(table=model._meta.db_table)
-    counts = f"(SELECT count(*) FROM ({holders}) AS found)"  # noqa: S608 - nothing of it comes from outside
+    counts = f"(SELECT count(*) FROM ({holders}) AS found)"  # noqa: S608 - ours
     with connection.cursor() as cursor:
         cursor.execute(
             f"SELECT {', '.join(counts for _ in groups)}", [_join_tokens(group, connection) for group in groups]
@@ -175,8 +175,8 @@ def count_holders(model: type[models.Model], *groups: Sequence[str]) -> list[int
 class SearchResult(Generic[Row]):
     """The rows of a search. At most `most` rows, out of `total` that contain a word.
 
-    Above `most` the total counts what the index holds, whether or not the queryset would have it, and `frequencies`
-    says the same of each token.
+    Above `most` the total counts rows of the index, whether or not the queryset has them; `frequencies` counts them for
+    each token.
     """
 
     rows: list[Row]
@@ -189,14 +189,14 @@ def find_any(
 ) -> SearchResult[Row]:
     """Return rows that contain any of the tokens. If too many do, return the best candidates.
 
-    These are all that hold a rare token, and of those with nothing but common ones, by which one is as good as the
-    other, the newest. So they are the same rows on every engine.
+    The candidates are all rows with a rare token, and the newest of those with common tokens only. So every engine
+    returns the same rows.
 
     Args:
         rows: of one owner.
-        wanted: their `search.tokens`.
-        held: how many rows the owner has at most; saves a count where they are few.
-        most: how many are too many.
+        wanted: their tokens.
+        held: an upper bound of the owner's rows; saves a count where it is small.
+        most: the limit of the result.
     """
     total, frequencies = _count_rows(rows.model, wanted) if wanted and held > most else (0, {})
     if total <= most:
@@ -204,7 +204,7 @@ def find_any(
         return SearchResult(found, len(found), {})
     rare = _choose_rarest(frequencies, most)
     common = [token for token in wanted if token not in rare]
-    # One look-up of both: SQLite would answer an OR of two by reading all of the owner's rows.
+    # One look-up for both: SQLite would answer an OR of two by reading all rows of the owner.
     newest = most - sum(frequencies[token] for token in rare)
     return SearchResult(list(rows.filter(ContainsAny(common, newest=newest, always=rare))), total, frequencies)
 
@@ -230,7 +230,7 @@ def _choose_rarest(frequencies: Mapping[str, int], most: int) -> list[str]:
 
 
 def _join_tokens(wanted: Sequence[str], using: BaseDatabaseWrapper) -> str:
-    # Tokens are letters of the lower case alone, so they need no quotes and none of them is an operator.
+    # Tokens are lower-case letters only, so they need no quotes and cannot be operators.
     return _OR[using.vendor].join(wanted)
 
 
@@ -241,7 +241,7 @@ class _OnIndex(Operation):
     reversible = True
 
     def __init__(self, model: str, *, unless: str, column: str = "search_terms") -> None:
-        """Index `column`; a row whose column `unless` is set is not to be found."""
+        """Index `column`, except rows where `unless` is set."""
         self.model = model
         self.unless = unless
         self.column = column
@@ -287,8 +287,8 @@ class AddSearchIndex(_OnIndex):
 class KeepSearchIndex(_OnIndex):
     """Make the triggers of an index again.
 
-    SQLite changes a table by making another, and triggers go with the old one: a migration that alters a searched
-    model ends with this (and begins with it, for the way back).
+    SQLite alters a table by creating another, and drops the triggers with the old one. A migration that alters a
+    searched model ends with this operation, and begins with it for the reverse.
     """
 
     def database_forwards(self, app_label: str, schema_editor: Editor, from_state: State, to_state: State) -> None:

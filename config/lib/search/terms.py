@@ -1,7 +1,7 @@
 """Stems, stop words and scoring.
 
 `build_word_filter` filters a list by substrings. The rest is full-text search, equal on every database: texts are cut
-into terms here, the database only looks up which rows hold one (`search_index.py`), and the ranking is ours.
+into terms here, the database looks up the rows that contain a term (`index.py`), and the ranking is ours.
 """
 
 import math
@@ -19,13 +19,15 @@ from config.lib.text import normal_form
 
 MAX_WORDS = 16  # more words than anyone types to find a line; bounds the SQL
 MAX_TERMS: Final = 32  # of a query, which may be a pasted sentence
-BM25_K1: Final = 1.2  # how soon more of the same word counts no more; the usual values (Robertson and Zaragoza, 2009)
-BM25_B: Final = 0.75  # how much a long text is held against it
-MEANING: Final = 0.5  # its part beside words: a word that is there outweighs a likeness (benchmarks/bench_recall.py)
+BM25_K1: Final = 1.2  # how soon repeats of a word stop counting; the usual values (Robertson and Zaragoza, 2009)
+BM25_B: Final = 0.75  # how much the length of a text lowers its score
+MEANING: Final = (
+    0.5  # its weight beside words: a matching word outweighs a similar meaning (benchmarks/bench_recall.py)
+)
 
 Key = TypeVar("Key")
 
-# They stand in questions as much as in texts, so they say nothing about what is looked for. Folded as terms are.
+# Words that are as frequent in questions as in texts, and so do not narrow a search. Folded like terms.
 STOP_WORDS: Final = frozenset(
     """
     a about after again all also am an and any are arent as at be because been before being but by can cant could
@@ -66,11 +68,11 @@ _GROUPED_DIGITS: Final = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")  # 65,200
 _ENGLISH: Final = re.compile(r"[a-z]{3,}")
 _DIGEST_SIZE: Final = 6  # bytes: two of a person's words in a billion are taken for each other
 TOKEN_LENGTH: Final = 2 * _DIGEST_SIZE
-_TO_LETTERS: Final = str.maketrans("0123456789", "ghijklmnop")  # what is all letters is one word to any database
+_TO_LETTERS: Final = str.maketrans("0123456789", "ghijklmnop")  # a token of letters only is one word to every database
 
 
 class Term(NamedTuple):
-    """A term where it stands in a text."""
+    """A term and its place in a text."""
 
     start: int
     end: int  # exclusive
@@ -92,7 +94,7 @@ class _Mask(dict[int, str]):
 
 
 def _is_in_words(char: str) -> bool:
-    # Cf: joiners and soft hyphens stand within words; they are dropped from the terms.
+    # Cf: joiners and soft hyphens occur within words; terms drop them.
     return char.isalnum() or unicodedata.category(char) in {"Mn", "Mc", "Cf"}
 
 
@@ -138,7 +140,7 @@ def _iter_pairs(run: str, start: int) -> Iterator[Term]:
     The run begins at `start`; each character has its marks.
     """
     folded = unicodedata.normalize("NFKC", run).casefold()
-    # Folding half-width letters joins some: then no character of the text is known, and the whole run stands for each.
+    # Folding joins some half-width letters. The places of single characters are then unknown, so use the whole run.
     places = range(len(folded)) if len(folded) == len(run) else None
     begins = [at for at, char in enumerate(folded) if at == 0 or char.isalnum()]
     for at, begin in enumerate(begins):
@@ -247,7 +249,7 @@ def score_bm25(
         indexed: by any key, the `build_index_text` of each row that may match.
         wanted: `tokens` of the query, distinct.
         total: how many rows there are, matching or not.
-        frequencies: in how many rows each token stands; by default in as many as are given.
+        frequencies: the number of rows with each token; by default counted in `indexed`.
     """
     counts = {token: {key: n for key, text in indexed.items() if (n := text.count(token))} for token in wanted}
     lengths = {key: (len(text) + 1) // (TOKEN_LENGTH + 1) for key, text in indexed.items()}
@@ -268,15 +270,15 @@ def blend_scores(
     """Return the weighted sum of both lists' z-scores. Each key of either list gets a score.
 
     Args:
-        words: BM25 scores; a key without one holds no word, which is 0.
+        words: BM25 scores; a key without one counts as 0.
         near: cosines; a key without one was not compared, which tells neither for nor against it.
-        only: whose scores are wanted, of these keys; by default everybody's.
+        only: the keys to score; by default all.
     """
     keys = words.keys() | near.keys()
     word, meant = _Scale.of(words.values(), len(keys)), _Scale.of(near.values(), len(near))
     weight = MEANING * meant.unit
     return {
-        # Rounded, so that what is equal but for the order of additions stays equal.
+        # Rounded, so that the order of additions does not separate equal scores.
         key: round((words.get(key, 0.0) - word.mean) * word.unit + (near.get(key, meant.mean) - meant.mean) * weight, 6)
         for key in (keys if only is None else only)
     }
