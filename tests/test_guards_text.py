@@ -7,6 +7,8 @@ from collections import Counter
 from tests.source import PROJECT, ROOT, code, functions
 
 MAX_MODULES = 16  # of one folder
+MAX_LINES = 400  # of one file
+MAX_FUNCTION_LINES = 50
 DOCUMENTED = re.compile(
     r"config\.lib\..*|\w+\.(account|agent|cards|claims|conversations|endings|facts|learning|market|parts|prompt|recall"
     r"|record|reviews|runs|skills|tools|turns|wording)\b.*"
@@ -21,6 +23,25 @@ def test_no_folder_has_too_many_modules():
     ]
 
     assert not found, f"{', '.join(found)}; at most {MAX_MODULES}: group modules of one noun in a folder"
+
+
+def test_no_file_is_too_long():
+    paths = [path for package in PROJECT for path in (ROOT / package).rglob("*.py") if "migrations" not in path.parts]
+    lengths = {path.relative_to(ROOT): len(path.read_text().splitlines()) for path in paths}
+    found = [f"{path} has {length} lines" for path, length in lengths.items() if length > MAX_LINES]
+
+    assert not found, f"{', '.join(found)}; at most {MAX_LINES}: move the parts of one noun to a module of its own"
+
+
+def test_no_function_is_too_long():
+    found = [
+        f"{name}.{function} has {length} lines"
+        for name, tree in code()
+        for function, node in functions(tree)
+        if (length := (node.end_lineno or 0) - node.lineno + 1) > MAX_FUNCTION_LINES
+    ]
+
+    assert not found, f"{', '.join(found)}; at most {MAX_FUNCTION_LINES}: split it into functions with names"
 
 
 def public_functions() -> list[tuple[str, ast.FunctionDef | ast.AsyncFunctionDef]]:

@@ -78,14 +78,14 @@ each_user_door = pytest.mark.parametrize("door", USER_DOORS.values(), ids=USER_D
 
 
 @each_user_door
-def test_door_lets_its_user_see_their_rows_alone(door, ann, rows):
+def test_scope_shows_the_users_own_rows_only(door, ann, rows):
     with door(ann):
         assert scope() == scope_of(ann)
         assert owners_seen() == {ann.pk}
 
 
 @each_user_door
-def test_door_takes_a_users_id_as_well(door, ann):
+def test_scope_opens_for_a_users_id(door, ann):
     with door(ann.pk):
         assert owner_id() == ann.pk
 
@@ -96,7 +96,7 @@ def test_door_takes_a_users_id_as_well(door, ann):
     [None, AnonymousUser(), TraderFactory.build(), 0, -1, True],
     ids=["none", "anonymous", "unsaved", "zero", "negative", "true"],
 )
-def test_door_stays_shut_to_who_owns_nothing(door, nobody):
+def test_scope_refuses_anonymous_and_unsaved_users(door, nobody):
     before = scope()
 
     with pytest.raises(ScopeError), door(nobody):
@@ -140,7 +140,7 @@ def test_the_system_says_why_it_looks(caplog):
     assert "counting facts" in caplog.text
 
 
-def test_owned_tx_undoes_what_was_written_before_an_error(ann):
+def test_owned_tx_rolls_back_after_an_error(ann):
     with suppress(Boom), owned_tx(ann):
         UserFactFactory()
         raise Boom
@@ -153,7 +153,7 @@ def test_owned_tx_undoes_what_was_written_before_an_error(ann):
 
 
 @each_door
-def test_door_is_shut_afterwards(door, ann):
+def test_scope_is_closed_after_the_block(door, ann):
     before = scope()
 
     with door(ann):
@@ -164,7 +164,7 @@ def test_door_is_shut_afterwards(door, ann):
 
 @each_door
 @pytest.mark.parametrize("error", [Boom, KeyboardInterrupt, asyncio.CancelledError, GeneratorExit])
-def test_door_is_shut_after_an_error(door, error, ann):
+def test_scope_is_closed_after_an_error(door, error, ann):
     before = scope()
 
     with pytest.raises(error), door(ann):
@@ -174,7 +174,7 @@ def test_door_is_shut_after_an_error(door, error, ann):
 
 
 @each_door
-def test_door_is_shut_after_an_error_of_the_database(door, ann):
+def test_scope_is_closed_after_a_database_error(door, ann):
     before = scope()
 
     with pytest.raises(DatabaseError), door(ann), connection.cursor() as cursor, transaction.atomic():
@@ -184,7 +184,7 @@ def test_door_is_shut_after_an_error_of_the_database(door, ann):
 
 
 @each_door
-def test_door_is_shut_when_its_transaction_is_rolled_back(door, ann):
+def test_scope_is_closed_after_a_rollback(door, ann):
     before = scope()
 
     with transaction.atomic(), door(ann):
@@ -194,7 +194,7 @@ def test_door_is_shut_when_its_transaction_is_rolled_back(door, ann):
 
 
 @each_door
-def test_door_may_stand_in_itself(door, ann):
+def test_scope_may_be_nested_in_itself(door, ann):
     with door(ann):
         before = scope()
         with door(ann):
@@ -204,7 +204,7 @@ def test_door_may_stand_in_itself(door, ann):
 
 
 @each_user_door
-def test_door_of_a_user_gives_back_to_the_system(door, ann, bob, rows):
+def test_user_scope_restores_the_system_scope(door, ann, bob, rows):
     with system_tx("test"):
         for user in (ann, bob):
             with door(user):
@@ -215,7 +215,7 @@ def test_door_of_a_user_gives_back_to_the_system(door, ann, bob, rows):
 
 
 @each_user_door
-def test_door_of_a_user_gives_back_to_the_system_after_an_error(door, ann, bob, rows):
+def test_user_scope_restores_the_system_scope_after_an_error(door, ann, bob, rows):
     with system_tx("test"):
         with suppress(Boom), door(ann):
             raise Boom
@@ -234,7 +234,7 @@ def test_savepoint_rolled_back_inside_keeps_the_scope(ann, rows):
         assert owners_seen() == {ann.pk}
 
 
-def test_inner_door_that_fails_undoes_its_own_writes_alone(ann):
+def test_failed_inner_scope_rolls_back_its_own_writes_only(ann):
     with owned_tx(ann):
         kept = UserFactFactory(content="Kept")
         with suppress(Boom), owned_tx(ann):
@@ -265,7 +265,7 @@ def kept_open(door, user):
 
 @each_door
 @pytest.mark.parametrize("leave", [list, lambda begun: begun.close()], ids=["exhausted", "closed"])
-def test_generator_shuts_its_door(door, leave, ann):
+def test_generator_closes_its_scope(door, leave, ann):
     before = scope()
     begun = kept_open(door, ann)
 

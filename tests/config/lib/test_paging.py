@@ -126,7 +126,7 @@ def test_numbered_pages_hold_each_row_once(total, size):
     ],
     ids=["none", "two", "zero", "negative", "words", "arabic", "superscript", "large", "too-large"],
 )
-def test_asked_number_is_the_first_page_where_none_is_named(text, number):
+def test_parse_page_number_defaults_to_the_first_page(text, number):
     assert parse_page_number(text) == number
 
 

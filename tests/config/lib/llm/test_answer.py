@@ -24,7 +24,7 @@ def calls_of(*chunks, taken=()):
 
 
 @given(ANY_TEXT)
-def test_clean_leaves_what_every_store_takes(text):
+def test_clean_keeps_storable_text(text):
     cleaned = clean(text)
 
     assert "\x00" not in cleaned
@@ -56,7 +56,7 @@ def test_take_text_reads_content_that_is_no_string(content, text):
     assert Answer().take_text(content) == text
 
 
-def test_take_text_holds_white_space_until_something_shows():
+def test_take_text_delays_white_space_until_a_visible_character():
     answer = Answer()
 
     assert [answer.take_text(piece) for piece in ("\n", "  ", "Hi", " ")] == ["", "", "\n  Hi", " "]
@@ -222,7 +222,7 @@ def test_take_calls_never_raises(fragments):
         ("content_filter", False, "content_filter"),
     ],
 )
-def test_finish_agrees_with_what_came(reason, calls, said):
+def test_finish_reason_agrees_with_the_answer(reason, calls, said):
     answer = Answer()
     if calls:
         answer.take_calls([tool_fragment(0, id="1", name="a")])

@@ -95,7 +95,7 @@ def test_only_named_providers_are_read_here(settings, model, providers, is_read)
     assert direct.can_read(model) == is_read
 
 
-def test_request_says_what_the_protocol_wants(wire):
+def test_request_matches_the_protocol(wire):
     wire.say("ok")
 
     read(models=["openai/org/wire"])
@@ -144,7 +144,7 @@ def test_usage_may_come_with_the_finish_reason(wire):
     "counts",
     [None, 3, [], {}, {"prompt_tokens": 0}, {"prompt_tokens": "7"}, {"prompt_tokens": -7}, {"completion_tokens": 9}],
 )
-def test_usage_that_is_none_is_estimated(wire, counts):
+def test_invalid_usage_is_estimated(wire, counts):
     broken = json.loads(usage(1, 1).data[6:]) | {"usage": counts}
     wire.script(delta(content="Hello"), delta(finish_reason="stop"), event(broken), done())
 
@@ -169,7 +169,7 @@ def test_an_event_without_an_end_is_not_read_for_ever(wire, monkeypatch):
         pytest.param([Send(b"data: \xff\xfe\n\n")], id="no text"),
     ],
 )
-def test_an_event_that_is_none_breaks_the_answer_off(wire, steps):
+def test_invalid_event_interrupts_the_answer(wire, steps):
     wire.script(delta(content="Half"), *steps, *well_formed("the rest"))
 
     chunks, error = read()
@@ -181,7 +181,7 @@ def test_an_event_that_is_none_breaks_the_answer_off(wire, steps):
     ("code", "kind"),
     [(429, "rate_limited"), (402, "refused"), (408, "timeout"), ("server_error", "interrupted"), (None, "interrupted")],
 )
-def test_an_error_within_the_stream_says_what_it_was(wire, code, kind):
+def test_error_within_the_stream_gives_its_kind(wire, code, kind):
     wire.script(event({"error": {"message": "the provider's own words", "code": code}}))
 
     chunks, error = read()
@@ -200,7 +200,7 @@ def test_an_error_within_the_stream_says_what_it_was(wire, code, kind):
         (500, {"error": {"message": "context window"}}, "cannot be reached"),
     ],
 )
-def test_a_refusal_is_told_apart_by_what_it_says(wire, status, body, told):
+def test_refusal_text_decides_its_message(wire, status, body, told):
     wire.script(Respond(status, json.dumps(body).encode()))
 
     assert told in str(read()[1])
@@ -214,7 +214,7 @@ def test_a_refusal_is_read_only_so_far(wire, monkeypatch):
 
 
 @pytest.mark.parametrize("status", [201, 204, 301, 302, 304])
-def test_any_other_answer_is_none(wire, status):
+def test_status_that_is_no_answer_is_unreachable(wire, status):
     wire.script(Respond(status, b"", {"location": f"{wire.url}/elsewhere"}))
 
     _, error = read()
@@ -310,7 +310,7 @@ def test_each_event_loop_has_connections_of_its_own(wire):
         max_leaves=20,
     )
 )
-def test_whatever_an_event_holds_makes_a_piece_or_is_refused(sent):
+def test_any_event_gives_a_piece_or_a_stream_error(sent):
     data = sent if isinstance(sent, bytes) else json.dumps(sent).encode()
     try:
         piece = direct._parse_piece(data)
@@ -325,7 +325,7 @@ def test_whatever_an_event_holds_makes_a_piece_or_is_refused(sent):
     assert piece.usage is None or piece.usage.prompt_tokens > 0
 
 
-def test_fragments_of_calls_are_joined_like_in_the_other_room(wire):
+def test_fragments_of_calls_are_joined_as_through_litellm(wire):
     wire.script(
         delta(tool_calls=[tool_fragment(0, id="c1", name="remember", arguments='{"fact"')]),
         delta(tool_calls=[tool_fragment(0, arguments=': "no alts"}')]),

@@ -498,7 +498,7 @@ def test_connections_are_reused_and_closed_at_the_end(monkeypatch, settings, dir
         assert (len(server.requests), server.connections) == (3, 1)
 
 
-def test_close_leaves_the_door_open_for_another_call(wire):
+def test_complete_works_again_after_close(wire):
     wire.say("One")
     wire.say("Two")
 
@@ -577,7 +577,7 @@ def test_complete_returns_tool_calls(wire):
         pytest.param(b'{"choices": [{"index": 0, "message": {"role": "assistant"}}]}', "empty", id="no content"),
     ],
 )
-def test_complete_says_what_was_wrong_with_an_answer(wire, body, kind):
+def test_complete_raises_the_kind_of_a_bad_answer(wire, body, kind):
     wire.script(Respond(200, body))
 
     with pytest.raises(LLMUnavailable) as refused:
@@ -620,7 +620,7 @@ def test_failure_hides_the_providers_exception_from_logs(wire, caplog):
     assert "sk-canary" not in caplog.text
 
 
-def test_scripted_model_speaks_through_the_same_door(scripted):
+def test_scripted_model_answers_through_stream_and_complete(scripted):
     scripted.say("Hel", "lo")
     scripted.call("remember", {"fact": "no alts"}, text="Noted. ", id="c1")
     scripted.say("Bye")
@@ -655,7 +655,7 @@ def test_scripted_model_waits_at_a_gate_and_notices_a_stop(scripted):
     assert scripted.closed == 1
 
 
-def test_scripted_model_fails_as_told(scripted):
+def test_scripted_model_raises_the_scripted_failure(scripted):
     scripted.say("Half", RuntimeError("secret words"))
 
     chunks, error = read(models=["scripted/model"])
@@ -668,7 +668,7 @@ def test_scripted_model_without_a_script_fails(scripted):
     assert read(models=["scripted/model"])[1] is not None
 
 
-def test_litellm_is_told_to_stay_offline_and_silent():
+def test_load_sets_litellm_offline_and_silent():
     assert os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] == "True"
     assert os.environ["LITELLM_MODE"] == "PRODUCTION"
     assert not logging.getLogger("LiteLLM").isEnabledFor(logging.ERROR)
@@ -726,7 +726,7 @@ def without_ids(answer):
 
 @pytest.mark.parametrize("tools", [[], [REMEMBER], [REMEMBER, HOLD]], ids=["no tools", "chat", "tick"])
 @pytest.mark.parametrize("talk", TALKS.values(), ids=TALKS)
-def test_own_model_answers_alike_with_and_without_litellm(through_litellm, talk, tools):
+def test_own_model_gives_the_same_answer_with_and_without_litellm(through_litellm, talk, tools):
     direct = complete(talk, models=[OWN], tools=tools)
 
     assert without_ids(direct) == without_ids(through_litellm(talk, tools))

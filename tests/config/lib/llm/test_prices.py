@@ -47,7 +47,7 @@ def test_cost_usd_of_a_model_that_is_not_listed_is_unknown(model):
     assert cost_usd(model, Usage(1_000, 200)) is None
 
 
-def test_cost_usd_of_what_is_not_billed_by_the_token_is_unknown():
+def test_cost_usd_is_unknown_for_models_not_billed_by_the_token():
     assert cost_usd("dall-e-3", Usage(1_000, 200)) is None
 
 

@@ -40,7 +40,7 @@ def remote():
 # --- Static vectors ---
 
 
-def test_what_is_meant_alike_is_near():
+def test_similar_meanings_have_high_cosines():
     near, far = compute_cosines("cryptocurrency", ["Only trades BTC", "Lives in Lisbon"], model=STATIC)
 
     assert near > 0.2 > far
@@ -69,7 +69,7 @@ def test_words_are_kept_but_sentences_without_spaces_are_not(words):
 
 
 @pytest.mark.parametrize("most", [1, 2, 3, 5])
-def test_a_vector_does_not_depend_on_which_words_are_kept(most, words, monkeypatch):
+def test_vector_does_not_depend_on_cached_words(most, words, monkeypatch):
     texts = ["Trades BTC and gold", "gold", "只交易比特币" * 10, "BTC " + "x" * 40, ""]
     expected = [compute_cosines("coins", [text], model=STATIC) for text in texts]
     monkeypatch.setattr(vectors, "CACHED_WORDS", most)
@@ -92,7 +92,7 @@ def test_a_table_of_words_that_was_given_does_not_change_when_another_begins(wor
     assert (table[rows["gold"]] == before).all()
 
 
-def test_a_cosine_does_not_depend_on_what_else_is_compared():
+def test_cosine_does_not_depend_on_other_texts():
     texts = [f"Trades coin number {number}" for number in range(50)]
 
     alone = [compute_cosines("coins", [text], model=STATIC)[0] for text in texts]
@@ -134,7 +134,7 @@ def test_without_the_package_there_are_no_vectors_and_the_log_says_so(monkeypatc
     ]
 
 
-def test_what_is_kept_holds_no_text_and_is_bounded(monkeypatch):
+def test_cache_contains_no_text_and_is_bounded(monkeypatch):
     monkeypatch.setattr(vectors, "_cache", RecentCache(10))
     compute_cosines("btc", [f"Trades secret coin {number}" for number in range(50)], model=STATIC)
 
@@ -142,7 +142,7 @@ def test_what_is_kept_holds_no_text_and_is_bounded(monkeypatch):
     assert {type(key) for key in vectors._cache} == {int}
 
 
-def test_texts_that_ids_stand_for_are_read_once():
+def test_texts_of_ids_are_read_once():
     said = {"a": "Only trades BTC", "b": "Lives in Lisbon", "c": ""}
     asked = []
 
@@ -176,7 +176,7 @@ def test_fetched_vectors_are_compared(remote):
     assert compute_cosines("east", ["east", "west", "north"], model=REMOTE) == [1.0, -1.0, 0.0]
 
 
-def test_what_was_not_fetched_is_not_compared(remote):
+def test_unfetched_texts_have_no_cosine(remote):
     assert compute_cosines("east", ["west"], model=REMOTE) is None
 
     fetch_vectors(["east"], model=REMOTE)

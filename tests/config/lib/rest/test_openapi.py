@@ -49,7 +49,7 @@ def test_each_operation_tells_how_it_refuses(described):
             assert (kind, content["schema"]) == ("application/problem+json", {"$ref": "#/components/schemas/Problem"})
 
 
-def test_problem_has_what_the_description_says(described, signed_in):
+def test_problem_matches_its_description(described, signed_in):
     properties = described["components"]["schemas"]["Problem"]
     refused = signed_in.delete("/api/me/").json()
 

@@ -204,7 +204,7 @@ def test_view_runs_for_who_asks_and_leaves_no_scope_behind(api, trader):
         current_owner()
 
 
-def test_moments_are_in_utc_whatever_the_users_zone(api, trader):
+def test_instants_are_in_utc_for_every_time_zone(api, trader):
     trader.time_zone = "Asia/Tokyo"
     trader.save()
 
@@ -270,7 +270,7 @@ def test_refusal_is_a_problem_and_keeps_nothing(api, trader, kind, status, code,
 
 
 @pytest.mark.postgres
-def test_refusal_takes_back_what_was_written_before_it_where_the_door_to_read_is_a_transaction(api, trader):
+def test_refusal_rolls_back_writes_where_the_read_scope_is_a_transaction(api, trader):
     assert api.put("/api/refusals/late/").status_code == 409
     assert names_of(trader) == []
 
@@ -330,7 +330,7 @@ def test_method_that_is_not_there_names_those_that_are(api):
 
 
 @pytest.mark.parametrize("method", ["get", "post", "delete", "options"])
-def test_nowhere_is_404_whatever_the_method(api, method):
+def test_unknown_address_is_404_for_every_method(api, method):
     response = getattr(api, method)("/api/orders")
 
     assert (response.status_code, response.json()["code"]) == (404, "not_found")
@@ -412,7 +412,7 @@ BODIES = st.binary(max_size=200) | JSON.map(lambda value: json.dumps(value).enco
 
 @given(BODIES)
 @example(b"[" * 10_000)
-def test_parser_returns_what_a_database_takes_or_refuses(body):
+def test_parser_returns_a_storable_value_or_refuses(body):
     try:
         value = parse_json(body)
     except ParseError:

@@ -84,7 +84,7 @@ def test_tables_of_the_index_never_hold_a_word(as_trader):
 
 
 @pytest.mark.parametrize("model", SEARCHED, ids=lambda model: model.__name__)
-def test_triggers_of_the_index_stand_after_all_migrations(model, db):
+def test_index_has_its_triggers_after_all_migrations(model, db):
     # SQLite alters a table by making another one, and triggers go with the old: a migration that alters a searched
     # model ends with `KeepSearchIndex`.
     table = model._meta.db_table
@@ -156,7 +156,7 @@ def test_find_any_takes_all_that_hold_a_rare_word_and_the_newest_of_the_others(a
 
 
 @pytest.mark.parametrize("most", [6, 7, 20])
-def test_find_any_counts_what_there_is(as_trader, most):
+def test_find_any_counts_matching_rows(as_trader, most):
     for number in range(6):
         UserFactFactory(content=f"gold n{number}")
     UserFactFactory(content="silver")
@@ -173,7 +173,7 @@ def test_find_any_of_nothing_finds_nothing(as_trader):
 
 
 @pytest.mark.postgres
-def test_the_newest_are_not_looked_for_among_the_rows_of_everybody(as_trader):
+def test_newest_rows_are_found_without_reading_rows_of_all_users(as_trader):
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off")  # what seems dear of many rows
 

@@ -95,12 +95,12 @@ def test_has_words_finds_each_word_as_it_is_typed(query, names, facts):
     assert found(query) == names
 
 
-def test_has_words_looks_into_the_named_columns_alone(facts):
+def test_word_filter_searches_the_named_columns_only(facts):
     assert found("symbols", "normalised") == set()
     assert found("symbols", "topic") == {"latin"}
 
 
-def test_has_words_counts_no_more_words_than_anyone_types(facts):
+def test_word_filter_limits_the_number_of_words(facts):
     assert found(" ".join(["btc"] * MAX_WORDS + ["nonsense"])) == {"latin"}
     assert found(" ".join(["btc"] * (MAX_WORDS - 1) + ["nonsense"])) == set()
 
@@ -157,7 +157,7 @@ def test_terms_are_the_folded_stems_of_any_script(text, expected):
         ("!?", []),
     ],
 )
-def test_query_terms_are_what_says_something(query, expected):
+def test_query_terms_leave_out_stop_words(query, expected):
     assert list_query_terms(query) == expected
 
 
@@ -171,7 +171,7 @@ def test_a_text_is_found_by_each_of_its_own_words(text):
 
 
 @given(st.text())
-def test_terms_stand_where_they_say(text):
+def test_terms_have_their_place_in_the_text(text):
     found = list(iter_terms(text))
 
     assert all(0 <= term.start < term.end <= len(text) and term.text for term in found)
@@ -187,7 +187,7 @@ def test_stems_never_change():
 
 
 @given(st.text())
-def test_index_holds_letters_of_one_length_alone(text):
+def test_index_tokens_are_letters_of_equal_length(text):
     made = build_index_text(text, 1).split(" ") if list_terms(text) else []
 
     assert [len(token) for token in made] == [TOKEN_LENGTH] * len(list_terms(text))
@@ -208,7 +208,7 @@ def test_tokens_of_one_word_differ_between_owners():
         ("Nothing here", "btc", []),
     ],
 )
-def test_ranges_are_where_the_words_stand(text, query, expected):
+def test_ranges_cover_the_matching_words(text, query, expected):
     assert [text[start:end] for start, end in iter_ranges(text, list_query_terms(query))] == expected
 
 
@@ -262,7 +262,7 @@ def test_rare_words_count_for_more_than_common_ones():
     assert max(scores, key=scores.__getitem__) == 1
 
 
-def test_known_frequencies_stand_in_for_rows_that_were_left_out():
+def test_given_frequencies_count_rows_that_were_left_out():
     indexed = {1: build_index_text("btc", 1), 2: build_index_text("eth", 1)}
     btc, eth = build_tokens(["btc", "eth"], 1)
 
