@@ -10,37 +10,28 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
+from chat.tools import TOOLS
+from chat.tools.document import MANAGE_USER_MEMORY
+from chat.tools.facts import FORGET, REMEMBER
+from chat.tools.preferences import (
+    CONFIRM_PREFERENCE,
+    FORGET_PREFERENCE,
+    LINK_PREFERENCES,
+    LIST_PREFERENCES,
+    RECALL_PREFERENCES,
+    SAVE_PREFERENCE,
+    UPDATE_PREFERENCE,
+)
 from config.lib.text import normal_form
 from config.offline.facts import Known, Outcome, content_text, outcomes
-from config.offline.reading.statements import category_of, topic_of
+from config.offline.reading.statements import topic_of
+from memory.recall.blocks import ADVISOR_HEADING, COACH_HEADING, COMPANION_FACTS_HEADING, COMPANION_PLACES_HEADING
+from memory.wording import find_category
 
 LOOKUPS: Final = frozenset({"list", "recall", "read"})
-# Tools that are acts of their own, under their own names; the advisor has the first six.
-COACH_READS: Final = (
-    "list_my_skills",
-    "get_skill_performance",
-    "get_my_deployments",
-    "get_market_overview",
-    "get_recent_news",
-    "get_upcoming_events",
-)
-COACH_TOOLS: Final = frozenset(
-    {
-        *COACH_READS,
-        "set_basics",
-        "set_strategy",
-        "set_context",
-        "set_risk",
-        "set_schedule",
-        "set_tools",
-        "critique_draft",
-        "prepare_action",
-    }
-)
-COACH_HEADING: Final = "## What I know about you"
-ADVISOR_HEADING: Final = "## Your stored preferences"
-COMPANION_HEADING: Final = "USER'S STORED MEMORIES:"
-PLACES_HEADING: Final = "PLACES OF INTEREST:"
+_MEMORY_TOOLS: Final = frozenset({REMEMBER.name, FORGET.name})
+# Tools that are acts of their own, under their own names; the advisor has some of them.
+COACH_TOOLS: Final = frozenset(tool.name for tool in TOOLS["coach"]) - _MEMORY_TOOLS
 
 _COACH_LINE = re.compile(r"^(?:\[(?P<tag>[^\]]*)\] )?(?P<text>.+?)(?P<inferred> \(inferred\))?$")
 _DATED_LINE = re.compile(r"^(?:\[(?P<tag>\d{4}-\d\d-\d\d)\] )?(?P<text>.+)$")
@@ -106,26 +97,26 @@ def read_opening(text: str) -> tuple[Known | None, str]:
 
 
 _SPOKEN: Final[dict[str, dict[str, Callable[[Arguments], dict[str, Any]]]]] = {
-    "remember": {"remember": dict},
-    "forget": {"forget": dict},
-    "save_preference": {
-        "remember": lambda given: {"category": category_of(given.get("topic", "")), "content": given["fact"]}
+    REMEMBER.name: {"remember": dict},
+    FORGET.name: {"forget": dict},
+    SAVE_PREFERENCE.name: {
+        "remember": lambda given: {"category": find_category(given.get("topic", "")), "content": given["fact"]}
     },
-    "update_preference": {
+    UPDATE_PREFERENCE.name: {
         "change": lambda given: {"id_or_substring": given["fact_id"], "new_content": given["fact"]},
     },
-    "forget_preference": {"forget": lambda given: {"id_or_substring": given["fact_id"]}},
-    "confirm_preference": {"confirm": lambda given: {"id_or_substring": given["fact_id"]}},
-    "link_preferences": {
+    FORGET_PREFERENCE.name: {"forget": lambda given: {"id_or_substring": given["fact_id"]}},
+    CONFIRM_PREFERENCE.name: {"confirm": lambda given: {"id_or_substring": given["fact_id"]}},
+    LINK_PREFERENCES.name: {
         "link": lambda given: {
             "from_id": given["fact_id"],
             "to_id": given["other_id"],
             "relation": given["relation"],
         }
     },
-    "list_preferences": {"list": lambda given: {}},
-    "recall_preferences": {"recall": dict},
-    "manage_user_memory": {
+    LIST_PREFERENCES.name: {"list": lambda given: {}},
+    RECALL_PREFERENCES.name: {"recall": dict},
+    MANAGE_USER_MEMORY.name: {
         "remember": lambda given: {"operation": "add_fact", "content": given["fact"]},
         "forget": lambda given: {"operation": "deactivate_fact", "fact_id": given["fact_id"]},
         "place": lambda given: {"operation": "add_poi", **given},
@@ -137,7 +128,7 @@ _SPOKEN: Final[dict[str, dict[str, Callable[[Arguments], dict[str, Any]]]]] = {
 
 def _as_act(outcome: Outcome) -> Outcome:
     name = outcome.name
-    if name == "manage_user_memory":
+    if name == MANAGE_USER_MEMORY.name:
         name = f"{name}.{outcome.arguments.get('operation')}"
     if name not in _ACTS:
         return outcome
@@ -156,11 +147,11 @@ def _named(given: Arguments) -> dict[str, Any]:
 
 
 _ACTS: Final[dict[str, tuple[str, Callable[[Arguments], Arguments]]]] = {
-    "save_preference": ("remember", _said),
-    "update_preference": ("change", lambda given: {**_said(given), **_named(given)}),
-    "forget_preference": ("forget", _named),
-    "confirm_preference": ("confirm", _named),
-    "link_preferences": (
+    SAVE_PREFERENCE.name: ("remember", _said),
+    UPDATE_PREFERENCE.name: ("change", lambda given: {**_said(given), **_named(given)}),
+    FORGET_PREFERENCE.name: ("forget", _named),
+    CONFIRM_PREFERENCE.name: ("confirm", _named),
+    LINK_PREFERENCES.name: (
         "link",
         lambda given: {
             "fact_id": str(given.get("from_id") or ""),
@@ -168,12 +159,15 @@ _ACTS: Final[dict[str, tuple[str, Callable[[Arguments], Arguments]]]] = {
             "relation": str(given.get("relation") or ""),
         },
     ),
-    "list_preferences": ("list", dict),
-    "recall_preferences": ("recall", dict),
-    "manage_user_memory.add_fact": ("remember", _said),
-    "manage_user_memory.deactivate_fact": ("forget", lambda given: {"fact_id": str(given.get("fact_id") or "")}),
-    "manage_user_memory.add_poi": ("place", dict),
-    "manage_user_memory.get_memory": ("read", dict),
+    LIST_PREFERENCES.name: ("list", dict),
+    RECALL_PREFERENCES.name: ("recall", dict),
+    f"{MANAGE_USER_MEMORY.name}.add_fact": ("remember", _said),
+    f"{MANAGE_USER_MEMORY.name}.deactivate_fact": (
+        "forget",
+        lambda given: {"fact_id": str(given.get("fact_id") or "")},
+    ),
+    f"{MANAGE_USER_MEMORY.name}.add_poi": ("place", dict),
+    f"{MANAGE_USER_MEMORY.name}.get_memory": ("read", dict),
 }
 
 
@@ -184,13 +178,13 @@ def _facts_of(prompt: str) -> Iterator[Known]:
             yield Known(match["text"], tag, match["inferred"] is not None, tag=tag)
     for line in _lines_under(ADVISOR_HEADING, prompt):
         yield Known(line, topic_of(line))
-    for line in _lines_under(COMPANION_HEADING, prompt):
+    for line in _lines_under(COMPANION_FACTS_HEADING, prompt):
         if match := _DATED_LINE.match(line):
             yield Known(match["text"], topic_of(match["text"]), tag=match["tag"] or "")
 
 
 def _places_of(prompt: str) -> Iterator[Known]:
-    return (Known(_MENTIONED.sub("", line)) for line in _lines_under(PLACES_HEADING, prompt))
+    return (Known(_MENTIONED.sub("", line)) for line in _lines_under(COMPANION_PLACES_HEADING, prompt))
 
 
 def _lines_under(heading: str, prompt: str) -> Iterator[str]:
@@ -216,7 +210,7 @@ def _after_remember(memory: Memory, outcome: Outcome) -> Memory:
     if not text:
         return Memory(facts, memory.places)
     topic = str(outcome.arguments.get("topic") or "")
-    tag = topic if outcome.tool == "remember" else ""  # only the coach's lines show it
+    tag = topic if outcome.tool == REMEMBER.name else ""  # only the coach's lines show it
     new = Known(text, topic, outcome.arguments.get("confidence") != "asserted", outcome.fact_id, tag)
     return Memory([new, *facts], memory.places)
 

@@ -5,28 +5,22 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any
+from functools import cache, lru_cache
+from typing import Any, Final
 from uuid import UUID
 
-_WORD = re.compile(r"[^\W_]+(?:['.:%/-][^\W_]+)*[%×]?", re.UNICODE)
-_STOP_TEXT = """
-a about above actually again all also always am an and any anymore are as ask at be been being but by can
-could did do does doing don't each ever every everything fact for forget forgot from had has have having he
-her here him his how i i'd i'll i'm i've if in into is isn't it it's its just know knew let like longer made
-make many may me memory might more mine most much must my myself need never no nor not nothing now of off on
-once one ones only or other our out over please prefer rather really remember remembered remove said say
-saved set shall she should so some something still stop such than that that's the their them then there
-these they thing things think this those to told too true under until up use used using usual usually very
-want was we were what what's when where which while who whom whose why will with won't would wrong yes you
-your yours
+from config.lib.search.terms import SYNONYMS, iter_terms, list_terms, porter_stem
+
+_WORD = re.compile(r"[^\W_]+(?:['’.:%/-][^\W_]+)*[%×]?")
+# Words of talk with the model, beside STOP_WORDS: they say nothing about a fact.
+_TALK_TEXT: Final = """
+    above actually always anymore ask each ever every everything fact forget forgot knew know like longer made make
+    many may memory might mine more most much must need never nothing now one ones prefer rather really remember
+    remembered remove said saved say set shall something still stop thing things think told true up use used using
+    usual usually want whose wrong yes
 """
-_STOP_WORDS = frozenset(_STOP_TEXT.split())
-_SAME = {
-    "altcoin": "alt",
-    "bitcoin": "btc",
-    "ethereum": "eth",
-    "solana": "sol",
+# A user who asks for their hours means their sessions; one who asks for their coins means their symbols.
+_SAME: Final = SYNONYMS | {
     "maximum": "max",
     "minimum": "min",
     "hour": "session",
@@ -175,7 +169,7 @@ def best_matches(words: str, facts: Sequence[Known], *, topic: str = "", least: 
     wanted = content_words(words)
     if not wanted or not facts:
         return []
-    bags = [_bag(f"{fact.text} {fact.topic}") for fact in facts]
+    bags = [content_words(f"{fact.text} {fact.topic}") for fact in facts]
     frequency = Counter(word for bag in bags for word in bag)
     scores = []
     for fact, bag in zip(facts, bags, strict=True):
@@ -186,15 +180,22 @@ def best_matches(words: str, facts: Sequence[Known], *, topic: str = "", least: 
     return [fact for fact, score in zip(facts, scores, strict=True) if best and score > best - 1e-9]
 
 
-def content_words(text: str) -> set[str]:
-    """Return the words that carry meaning, without endings, numbers included."""
-    words = (_stem(word.casefold()) for word in _words(text))
-    return {_SAME.get(word, word) for word in words if word not in _STOP_WORDS}
+@lru_cache(maxsize=512)  # the same facts are compared with sentence after sentence
+def content_words(text: str) -> frozenset[str]:
+    """Return the stems of the words that carry meaning, numbers included."""
+    idle, same = _stemmed()
+    words = (term.text for term in iter_terms(text) if not term.is_stop_word)
+    return frozenset(same.get(word, word) for word in words if word not in idle)
 
 
 def key_words(text: str) -> list[str]:
     """Return the words that carry meaning as they were typed, each once, in order."""
-    return list(dict.fromkeys(word for word in _words(text) if _stem(word.casefold()) not in _STOP_WORDS))
+    return list(dict.fromkeys(word for word in _WORD.findall(text) if content_words(word)))
+
+
+@cache  # at the first use: the stemmer takes a while to load
+def _stemmed() -> tuple[frozenset[str], dict[str, str]]:
+    return frozenset(list_terms(_TALK_TEXT)), {porter_stem(word): porter_stem(other) for word, other in _SAME.items()}
 
 
 def is_uuid(text: str) -> bool:
@@ -204,24 +205,6 @@ def is_uuid(text: str) -> bool:
     except ValueError:
         return False
     return True
-
-
-@lru_cache(maxsize=512)  # the same facts are compared with sentence after sentence
-def _bag(text: str) -> frozenset[str]:
-    return frozenset(content_words(text))
-
-
-def _words(text: str) -> list[str]:
-    return _WORD.findall(text.replace("’", "'"))
-
-
-def _stem(word: str) -> str:
-    if word in _STOP_WORDS:
-        return word
-    for ending, least in (("'s", 1), ("ing", 4), ("ers", 4), ("er", 5), ("ed", 4), ("es", 4), ("s", 2)):
-        if word.endswith(ending) and len(word) - len(ending) >= least and not word.endswith("ss"):
-            return word[: -len(ending)].removesuffix("e")
-    return word.removesuffix("e") if len(word) > 4 else word
 
 
 def _problem(item: Any) -> str:

@@ -18,11 +18,11 @@ How an answer is made:
 To teach it something: write a rule (a function from Talk to Reply or None) and name it in RULES.
 """
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from chat.prompt.texts import GO_ON, SUMMARY_TASK, TITLE_TASK
 from config.offline.adapters import COACH_TOOLS, LOOKUPS, acted, acts_of, read_memory, read_opening, spoken
 from config.offline.coach.message import answer_as_coach
 from config.offline.facts import content_text
@@ -33,11 +33,13 @@ from config.offline.phrases import REAL_MODEL, WHAT_I_AM, what_i_can
 from config.offline.scene import read_scene
 from config.offline.small_talk import make_small_talk
 from config.offline.talk import Reply, Talk
-from config.offline.tasks.critique import CRITIQUE, critique_answer
-from config.offline.tasks.extraction import TASK, extraction_answer
-from config.offline.tasks.reflection import REVIEW, reflection_answer
-from config.offline.tasks.titles import SUMMARIES, TITLES, summary_answer, title_answer
+from config.offline.tasks.critique import critique_answer
+from config.offline.tasks.extraction import extraction_answer
+from config.offline.tasks.reflection import reflection_answer
+from config.offline.tasks.titles import summary_answer, title_answer
 from config.offline.tasks.trading import DECIDING, trading_call
+from memory.learning.prompts import TASK
+from trading.agent.prompts import CRITIQUE, REFLECTION
 
 
 def decide(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]) -> Reply:
@@ -55,7 +57,7 @@ def decide(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, A
 
 def _without_go_on(messages: Sequence[Mapping[str, Any]]) -> tuple[Sequence[Mapping[str, Any]], str]:
     """Return the messages as they were before an answer broke off, and the part of it that was said already."""
-    if not messages or messages[-1].get("role") != "user" or not _GO_ON.match(content_text(messages[-1])):
+    if not messages or messages[-1].get("role") != "user" or not content_text(messages[-1]).startswith(GO_ON):
         return messages, ""
     broken = messages[-2] if len(messages) > 1 and messages[-2].get("role") == "assistant" else None
     if broken is None or broken.get("tool_calls"):
@@ -90,10 +92,10 @@ def do_task(talk: Talk) -> Reply | None:
 
 _TASKS: tuple[tuple[str, Callable[[str], str]], ...] = (
     (TASK, extraction_answer),
-    (REVIEW, reflection_answer),
+    (REFLECTION, reflection_answer),
     (CRITIQUE, critique_answer),
-    (TITLES, title_answer),
-    (SUMMARIES, summary_answer),
+    (TITLE_TASK, title_answer),
+    (SUMMARY_TASK, summary_answer),
 )
 
 
@@ -118,8 +120,6 @@ RULES: tuple[Callable[[Talk], Reply | None], ...] = (
     answer_about_user,
     make_small_talk,
 )
-
-_GO_ON = re.compile(r"\[Not typed by the person: your answer above broke off\.")
 
 
 def _without_rule(talk: Talk) -> Reply:

@@ -3,6 +3,11 @@
 from collections.abc import Collection
 from typing import Final
 
+from chat.tools.actions import PREPARE_ACTION
+from chat.tools.deployments import GET_MY_DEPLOYMENTS
+from chat.tools.drafts import SET_STRATEGY
+from chat.tools.market import GET_MARKET_OVERVIEW
+
 FACTS_PAGE: Final = "[facts page](/profile/facts/)"
 
 WHAT_I_AM: Final = (
@@ -15,18 +20,18 @@ REAL_MODEL: Final = (
 )
 
 _COACH: Final = {
-    "get_my_deployments": (
+    GET_MY_DEPLOYMENTS.name: (
         "- **tell how your agents do**: “what's running and how is it doing?”, “why did you open this position?”,"
         " “show my"
         " last trades”, “anything I should worry about?”"
     ),
-    "get_market_overview": (
+    GET_MARKET_OVERVIEW.name: (
         "- **look at markets, news and events**: “what's the market doing today?”, “what will CPI do to my BTC long?”"
     ),
-    "set_strategy": (
+    SET_STRATEGY.name: (
         "- **draft a skill with you**: “help me build a BTC funding mean-reversion strategy”, “show me a template”"
     ),
-    "prepare_action": "- **prepare actions** as cards that you alone confirm: “stop it”, “backtest it over the last"
+    PREPARE_ACTION.name: "- **prepare actions** as cards that you alone confirm: “stop it”, “backtest it over the last"
     " month”",
 }
 _TRADER: Final = ("I never trade alts", "my max leverage is 5x", "actually my max leverage is 3x", "max leverage")

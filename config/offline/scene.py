@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, date, datetime
 from typing import Any, Final
 
-HEADING: Final = "## In focus"
+from chat.prompt.focus import HEADING
+from chat.prompt.texts import DEFAULT_TIER, TIER_ADDENDA
+
 NOVICE: Final = "novice"
-INTERMEDIATE: Final = "intermediate"
 EXPERT: Final = "expert"
 
-_TIERS: Final = (
-    (re.compile(r"^The person is new to trading\.", re.MULTILINE), NOVICE),
-    (re.compile(r"^The person is an expert\.", re.MULTILINE), EXPERT),
+_TIERS: Final = tuple(
+    (re.compile(rf"^{re.escape(text.partition('.')[0])}\.", re.MULTILINE), tier) for tier, text in TIER_ADDENDA.items()
 )
 _CLOCK = re.compile(r"^Current datetime: (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)Z$", re.MULTILINE)
 _LINE = re.compile(r"^- (?P<label>[a-z_ ,()]{2,40}): (?P<text>.*)$")
@@ -25,7 +25,7 @@ _AS_IT_STANDS: Final = "draft, as it stands (data)"
 class Scene:
     """Where a chat takes place."""
 
-    tier: str = INTERMEDIATE
+    tier: str = DEFAULT_TIER
     now: datetime | None = None  # UTC
     focus: Mapping[str, str] = field(default_factory=dict)  # the lines below the heading, by their labels
 
@@ -62,7 +62,7 @@ class Scene:
 def read_scene(prompts: Iterable[str]) -> Scene:
     """Read the texts of system messages."""
     prompt = "\n".join(prompts)
-    tier = next((tier for pattern, tier in _TIERS if pattern.search(prompt)), INTERMEDIATE)
+    tier = next((tier for pattern, tier in _TIERS if pattern.search(prompt)), DEFAULT_TIER)
     clocks = _CLOCK.findall(prompt)  # the last one: it ends the prompt
     return Scene(tier=tier, now=_instant(clocks[-1]) if clocks else None, focus=_focus(prompt))
 

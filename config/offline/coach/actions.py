@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from datetime import date, timedelta
 from typing import Any, Final
 
+from chat.tools.actions import PREPARE_ACTION
+from chat.tools.drafts import SET_STRATEGY
 from config.offline.adapters import Call
 from config.offline.coach.lookups import DEPLOYMENTS, SKILLS, pick, refusal
 from config.offline.coach.record_answers import NO_DEPLOYMENTS, label_of
@@ -20,7 +22,7 @@ from config.offline.reading.pointing import pointed_lines
 from config.offline.scene import NOVICE
 from config.offline.talk import Steps, Talk, saying
 
-PREPARE: Final = "prepare_action"
+PREPARE: Final = PREPARE_ACTION.name
 ONLY_YOUR_CLICK: Final = "only your click on Confirm does it"
 NO_ORDERS: Final = "I cannot place an order: no chat here can, whoever asks."
 
@@ -79,7 +81,7 @@ def order_steps(talk: Talk, plain_text: str) -> Steps | None:
     asked = _POLITE.sub("", plain_text)
     if not _ORDER.fullmatch(asked) or not (_PLACE.match(asked) or symbols_in(asked) or symbols_in(asked.upper())):
         return None
-    can = "draft a strategy with you whose agent trades on paper, and " if "set_strategy" in talk.acts else ""
+    can = "draft a strategy with you whose agent trades on paper, and " if SET_STRATEGY.name in talk.acts else ""
     card = (
         f"What I can do: {can}prepare cards for what is deployed, such as “close everything”, that take effect by your"
         " click."

@@ -4,20 +4,24 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from chat.tools.deployments import GET_MY_DEPLOYMENTS
+from chat.tools.market import GET_MARKET_OVERVIEW, GET_RECENT_NEWS, GET_UPCOMING_EVENTS
+from chat.tools.skills import GET_SKILL_PERFORMANCE, LIST_MY_SKILLS
 from config.lib.text import normal_form
 from config.offline.facts import Known, Outcome, best_matches
 from config.offline.figures import Row, exact, paragraphs
 from config.offline.memory.report import failure
 from config.offline.talk import Steps, Talk
+from trading.skills.schemas import MAX_EVENT_LOOKAHEAD_HOURS
 
-DEPLOYMENTS: Final = "get_my_deployments"
-SKILLS: Final = "list_my_skills"
-PERFORMANCE: Final = "get_skill_performance"
-MARKETS: Final = "get_market_overview"
-NEWS: Final = "get_recent_news"
-EVENTS: Final = "get_upcoming_events"
+DEPLOYMENTS: Final = GET_MY_DEPLOYMENTS.name
+SKILLS: Final = LIST_MY_SKILLS.name
+PERFORMANCE: Final = GET_SKILL_PERFORMANCE.name
+MARKETS: Final = GET_MARKET_OVERVIEW.name
+NEWS: Final = GET_RECENT_NEWS.name
+EVENTS: Final = GET_UPCOMING_EVENTS.name
 
-AHEAD_HOURS: Final = 72  # the most that can be looked ahead
+AHEAD_HOURS: Final = MAX_EVENT_LOOKAHEAD_HOURS
 SOON_HOURS: Final = 24
 
 Ask = Callable[[Talk, "re.Match[str]"], Steps]

@@ -8,6 +8,15 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
+from chat.tools.drafts import (
+    CRITIQUE_DRAFT,
+    SET_BASICS,
+    SET_CONTEXT,
+    SET_RISK,
+    SET_SCHEDULE,
+    SET_STRATEGY,
+    SET_TOOLS,
+)
 from config.lib.text import one_line
 from config.offline.adapters import Call
 from config.offline.drafting.templates import ENTRY, EXIT, HORIZON, KILLS, RISK, SIZING, SYMBOLS, TEMPLATES
@@ -16,13 +25,13 @@ from config.offline.figures import Row, listing, paragraphs, plain, rows
 from config.offline.reading.sentences import straight, strip_lead_in
 from config.offline.talk import Steps, Talk
 
-BASICS: Final = "set_basics"
-STRATEGY: Final = "set_strategy"
-CONTEXT: Final = "set_context"
-CAPS: Final = "set_risk"
-SCHEDULE: Final = "set_schedule"
-WRITES: Final = (BASICS, STRATEGY, CONTEXT, CAPS, SCHEDULE, "set_tools")
-CRITIQUE: Final = "critique_draft"
+BASICS: Final = SET_BASICS.name
+STRATEGY: Final = SET_STRATEGY.name
+CONTEXT: Final = SET_CONTEXT.name
+CAPS: Final = SET_RISK.name
+SCHEDULE: Final = SET_SCHEDULE.name
+WRITES: Final = (BASICS, STRATEGY, CONTEXT, CAPS, SCHEDULE, SET_TOOLS.name)
+CRITIQUE: Final = CRITIQUE_DRAFT.name
 
 _MAX_VALUE: Final = 160  # characters shown of a field
 _PREVIEW = re.compile(r"/skills/[\w/-]{1,60}")

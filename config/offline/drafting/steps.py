@@ -153,7 +153,7 @@ def _novice(talk: Talk, pitch: Pitch, draft: Draft) -> Steps:
         ]
     )
     why = (
-        f"I started from the template **{TEMPLATES[name].title}**: it {TEMPLATES[name].told}. Where you named no"
+        f"I started from the template **{TEMPLATES[name].title}**: it {TEMPLATES[name].deed}. Where you named no"
         f" cap I took"
         " a small one, because a first strategy should lose little while you learn from it."
     )

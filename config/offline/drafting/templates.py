@@ -3,45 +3,35 @@
 from dataclasses import dataclass
 from typing import Any, Final
 
+from trading.skills.templates import TEMPLATES as SHIPPED
+
+# Says what a shipped template does, in words that complete "it ...".
+_DEEDS: Final = {
+    "funding_mean_reversion": (
+        "takes the other side when funding is extreme and price has stopped moving; hourly, positions of up to two days"
+    ),
+    "trend_breakout": (
+        "buys strength and sells weakness when price leaves a long range; every four hours, positions of weeks"
+    ),
+    "range_fade": "sells the top and buys the bottom of a quiet range; every 15 minutes, in and out within the day",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Template:
     """A shipped template, as far as the rules speak of it."""
 
     title: str
-    told: str
+    deed: str
     symbols: tuple[str, ...]
     avoid: tuple[str, ...]
 
 
 TEMPLATES: Final = {
-    "funding_mean_reversion": Template(
-        "Funding mean reversion",
-        "takes the other side when funding is extreme and price has stopped moving; hourly, positions of up to two"
-        " days",
-        ("BTC", "ETH"),
-        (
-            "No trade against a trend regime on the daily chart",
-            "No new position within 2 hours before FOMC or CPI",
-            "Never add to a losing position",
-        ),
-    ),
-    "trend_breakout": Template(
-        "Trend breakout",
-        "buys strength and sells weakness when price leaves a long range; every four hours, positions of weeks",
-        ("BTC", "ETH", "SOL"),
-        ("No entry in a chop regime", "No entry more than one bar after the breakout", "Never widen a stop"),
-    ),
-    "range_fade": Template(
-        "Range fade",
-        "sells the top and buys the bottom of a quiet range; every 15 minutes, in and out within the day",
-        ("BTC",),
-        (
-            "No trade in a trend or shock regime",
-            "No trade within an hour of a scheduled event",
-            "No third try at the same edge of a range",
-        ),
-    ),
+    name: Template(
+        shipped["name"], _DEEDS[name], tuple(shipped["context"]["symbols"]), tuple(shipped["strategy"]["avoid"])
+    )
+    for name, shipped in SHIPPED.items()
 }
 # What somebody new should start with: a loss that teaches, not one that ends it.
 SAFE_CAPS: Final[dict[str, Any]] = {
@@ -98,7 +88,7 @@ EXPERT_ASK: Final = "Hand me the pitch: symbols, entry, exit, what kills it, siz
 
 def listed_templates() -> str:
     """Return the templates as a list."""
-    return "\n".join(f"- **{one.title}**: {one.told}; trades {', '.join(one.symbols)}" for one in TEMPLATES.values())
+    return "\n".join(f"- **{one.title}**: {one.deed}; trades {', '.join(one.symbols)}" for one in TEMPLATES.values())
 
 
 def template_for(style: str, *, funding: bool) -> str:

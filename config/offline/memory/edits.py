@@ -10,7 +10,7 @@ from config.offline.memory.affirmations import THAT_HOLDS
 from config.offline.memory.requests import memory_requests
 from config.offline.reading.patterns import NUMBER
 from config.offline.reading.sentences import is_question, sentences, straight, strip_lead_in, strip_preface
-from config.offline.reading.statements import MAX_FACT, MIN_FACT
+from memory.wording import MAX_CONTENT, MIN_CONTENT
 
 _DROP = re.compile(
     r"^(?:please\s+)?(?:forget|delete|remove|erase|drop)(?:\s+(?:about\s+)?(?:it|this|that|this (?:one|fact)"
@@ -53,7 +53,7 @@ class Change:
 def read_change(fact: Known, answer: str) -> Change:
     """Read what the user wants of the one fact they were asked about; the content is what holds from now on."""
     plain = straight(one_line(strip_lead_in(answer.strip())))
-    if not 0 < len(plain) <= 4 * MAX_FACT:
+    if not 0 < len(plain) <= 4 * MAX_CONTENT:
         return Change("unclear")
     for act, pattern in (("forget", _DROP), ("confirm", THAT_HOLDS), ("keep", _KEEP)):
         if pattern.match(plain):
@@ -83,7 +83,7 @@ def _new_words(fact: Known, answer: str, stated: Sequence[str]) -> Change:
     if content is None:
         said = one_line(" ".join([said, *pieces[1:]])).rstrip(" .!;,")
         content = said[:1].upper() + said[1:] if marked or len(said.split()) > 1 else ""
-    return Change("change", content) if MIN_FACT <= len(content) <= MAX_FACT else Change("unclear")
+    return Change("change", content) if MIN_CONTENT <= len(content) <= MAX_CONTENT else Change("unclear")
 
 
 def _with_value(fact: str, said: str) -> str | None:

@@ -6,8 +6,7 @@ from typing import Final
 from config.lib.text import make_slug, one_line
 from config.offline.reading.patterns import CLAUSE, NOT_LASTING, QUOTED, SUPPOSITION
 from config.offline.reading.sentences import LONGEST_REQUEST, is_question, sentences, strip_preface
-
-MAX_NOTES: Final = 500  # characters, the limit of a place
+from memory.wording import MAX_PLACE_NOTES
 
 _SPOT = (
     r"(?:caf[eé]|coffee shop|restaurant|bar|pub|bakery|diner|park|beach|library|bookshop|bookstore|museum|cinema"
@@ -64,5 +63,5 @@ def _place(clause: str) -> dict[str, str] | None:
     if _NO_ADDRESS.match(notes) or not (_SOMEWHERE.match(notes) or _AN_ADDRESS.match(notes)):
         return None  # "my office is too loud"
     kind = _SAME_PLACE.get(kind, kind)
-    told = one_line(_AT.sub("", notes))[:MAX_NOTES]
+    told = one_line(_AT.sub("", notes))[:MAX_PLACE_NOTES]
     return {"place_id": make_slug(kind, max_length=60), "place_name": kind[:1].upper() + kind[1:], "notes": told}

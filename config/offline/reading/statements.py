@@ -27,15 +27,9 @@ from config.offline.reading.patterns import (
     TOPICS,
 )
 from config.offline.reading.sentences import sentences, straight, strip_lead_in
+from memory.wording import MAX_CONTENT, MIN_CONTENT
 
-MAX_FACT = 500  # characters, the limit of the `remember` tool
-MIN_FACT = 4
 MAX_FACTS = 10  # of one message
-_CATEGORIES = {
-    **dict.fromkeys(["risk", "goal", "session"], "profile"),
-    **dict.fromkeys(["symbols", "account", "tax"], "finance_context"),
-    "style": "response_style",
-}
 _LONGEST_SENTENCE = 700  # longer ones are prose that was pasted; they are read only after "remember that"
 
 Confidence = Literal["asserted", "inferred"]
@@ -69,11 +63,6 @@ def topic_of(text: str) -> str:
     """Return the topic of a statement, or "" when no word gives it away."""
     plain = straight(text)
     return next((topic for topic, pattern in TOPICS if pattern.search(plain)), "")
-
-
-def category_of(topic: str) -> str:
-    """Return the category of facts of a topic: profile, finance_context, response_style or fact."""
-    return _CATEGORIES.get(topic, "fact")
 
 
 def _statements(message: str) -> Iterator[Statement]:
@@ -145,13 +134,13 @@ def _is_lasting(plain: str) -> bool:
 
 def _made(clause: str, confidence: Confidence, *, is_correction: bool = False) -> Iterator[Statement]:
     text = _tidy(clause)
-    if len(text) >= MIN_FACT:
+    if len(text) >= MIN_CONTENT:
         yield Statement(text, topic_of(text), confidence, is_correction)
 
 
 def _tidy(clause: str) -> str:
     """Return the user's words as a short line: no lead-in, no end mark, a capital first."""
     text = one_line(strip_lead_in(clause.strip())).rstrip(" .!?;,:")
-    if len(text) > MAX_FACT:
-        text = text[: MAX_FACT - 1].rsplit(" ", 1)[0][: MAX_FACT - 1] + "…"
+    if len(text) > MAX_CONTENT:
+        text = text[: MAX_CONTENT - 1].rsplit(" ", 1)[0][: MAX_CONTENT - 1] + "…"
     return text[:1].upper() + text[1:]

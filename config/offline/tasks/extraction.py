@@ -14,9 +14,7 @@ from config.lib.text import normal_form
 from config.offline.facts import Known, content_words
 from config.offline.memory.requests import Request, memory_requests
 from config.offline.reading.sentences import sentences
-from config.offline.reading.statements import category_of
-
-TASK: Final = "Task: extract durable facts"
+from memory.wording import find_category
 
 _CONFIDENCE: Final = {"asserted": 0.9, "inferred": 0.5}
 _LONGEST_SUMMARY: Final = 600  # characters
@@ -90,7 +88,7 @@ def _fact(request: Request, turn: Mapping[str, Any], known: list[_KnownFact], ou
     return {
         "op": "skip" if same else "update" if target else "add",
         "target_id": target.id if target else None,
-        "category": category_of(topic),
+        "category": find_category(topic),
         "topic": topic,
         "content": text,
         "confidence": _CONFIDENCE[str(request.arguments.get("confidence", "inferred"))],

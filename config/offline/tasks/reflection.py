@@ -1,6 +1,6 @@
 """How the offline model distils trades into lessons: it counts, and says what the counts say.
 
-The request is the system text that begins with REVIEW, and closed trades as lines of a section of their own. What a
+The request is the system text that begins with REFLECTION, and closed trades as lines of a section of their own. What a
 line quotes is data and is not read.
 """
 
@@ -12,7 +12,6 @@ from typing import Final
 
 from config.lib.search.terms import iter_terms
 
-REVIEW: Final = "You are reviewing recent trades"
 LEAST_TRADES: Final = 5  # below it everything is chance
 MOST_GROUPS: Final = 3  # symbols and sides, each a bullet
 

@@ -1,7 +1,6 @@
 """How the offline model names and summarises chats: with the words that stand in them, none of its own.
 
-Both requests are a system text that begins with TITLES or SUMMARIES; the user's text holds lines of `Person:` and
-`Keel:`, which are data and are not read as anything else.
+The system text is TITLE_TASK or SUMMARY_TASK. The user's text has lines of `Person:` and `Keel:`, which are data.
 """
 
 import re
@@ -13,8 +12,6 @@ from config.lib.text import one_line
 from config.offline.facts import key_words
 from config.offline.reading.sentences import sentences, strip_lead_in
 
-TITLES: Final = "You write titles of chats."
-SUMMARIES: Final = "You write summaries of chats."
 LEAST_WORDS: Final = 3
 MOST_WORDS: Final = 5
 MAX_SUMMARY: Final = 1_200  # characters

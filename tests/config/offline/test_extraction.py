@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from config.offline.model import decide
-from config.offline.tasks.extraction import TASK, extraction_answer
+from config.offline.tasks.extraction import extraction_answer
+from memory.learning.prompts import TASK
 
 LEVERAGE, GOAL, ALTS = (str(UUID(int=n)) for n in (1, 2, 3))
 KNOWN = [

@@ -86,10 +86,10 @@ def test_best_matches_finds_nothing_where_nothing_is_shared(words):
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("I never trade altcoins", {"trad", "alt"}),
-        ("trading, trades & traded", {"trad"}),
-        ("13:00-17:00 UTC", {"13:00-17:00", "utc"}),
-        ("I don’t risk 1.5%", {"risk", "1.5%"}),
+        ("I never trade altcoins", {"trade", "alt"}),
+        ("trading, trades & traded", {"trade"}),
+        ("13:00-17:00 UTC", {"13", "00", "17", "utc"}),
+        ("I don’t risk 1.5%", {"risk", "1.5"}),
     ],
 )
 def test_content_words_drops_endings_and_empty_words(text, words):

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from config.offline.reading.statements import MAX_FACT, MAX_FACTS, passing_states, read_statements
+from config.offline.reading.statements import MAX_FACTS, passing_states, read_statements
+from memory.wording import MAX_CONTENT
 
 
 def facts(message):
@@ -155,7 +156,7 @@ def test_read_statements_notices_a_correction(message, is_correction):
 def test_read_statements_fits_the_tools_limits():
     [long] = read_statements("Remember that " + "I never trade alts and pairs " * 60)
 
-    assert 400 < len(long.text) <= MAX_FACT
+    assert 400 < len(long.text) <= MAX_CONTENT
     assert long.text.endswith("…")
     assert facts("remember: ab") == []
 
@@ -171,7 +172,7 @@ def test_passing_states_names_what_was_asked_but_does_not_last():
 @given(st.text(max_size=300))
 def test_read_statements_is_total(message):
     for statement in read_statements(message):
-        assert 4 <= len(statement.text) <= MAX_FACT
+        assert 4 <= len(statement.text) <= MAX_CONTENT
         assert "\n" not in statement.text
 
 

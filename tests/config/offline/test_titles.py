@@ -7,8 +7,9 @@ from hypothesis import strategies as st
 from chat.conversations.titles import clean_title
 from chat.prompt.texts import SUMMARY_TASK, TITLE_TASK
 from config.offline.model import decide
-from config.offline.tasks.critique import CRITIQUE, DRAFT
-from config.offline.tasks.titles import MAX_SUMMARY, SUMMARIES, TITLES, summary_answer, title_answer
+from config.offline.tasks.critique import DRAFT
+from config.offline.tasks.titles import MAX_SUMMARY, summary_answer, title_answer
+from trading.agent.prompts import CRITIQUE
 
 
 def asked(task, text):
@@ -84,11 +85,6 @@ def test_a_long_summary_keeps_what_is_newest():
 @given(st.text(max_size=3000))
 def test_a_summary_of_anything_is_short_and_never_empty(text):
     assert 0 < len(summary_answer(text)) <= MAX_SUMMARY
-
-
-def test_the_tasks_begin_as_the_model_looks_for_them():
-    assert TITLE_TASK.startswith(TITLES)
-    assert SUMMARY_TASK.startswith(SUMMARIES)
 
 
 def test_a_review_is_answered_by_the_critique():

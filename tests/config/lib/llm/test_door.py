@@ -100,7 +100,8 @@ def in_fresh_python(code):
 
 def test_import_does_not_import_litellm():
     code = (
-        "import sys, config.lib.llm.door, config.offline.provider\n"
+        "import sys, django; django.setup()\n"
+        "import config.lib.llm.door, config.offline.provider\n"
         "print('litellm' in sys.modules, 'httpx' in sys.modules)"
     )
 
@@ -114,6 +115,7 @@ def test_warm_reaches_for_no_network():
         "    if name.startswith('LITELLM'): del os.environ[name]\n"
         "def refuse(*args, **kwargs): raise SystemExit('network')\n"
         "socket.socket.connect = socket.getaddrinfo = refuse\n"
+        "import django; django.setup()\n"
         "from config.lib.llm import door; door.warm(); print('warm')"
     )
 
