@@ -109,7 +109,7 @@ def draw_card(*, conversation_id: UUID, action: Action, now: datetime) -> Action
         type=action.type,
         payload=drawing.payload,
         lines=[list(line) for line in drawing.lines],
-        fingerprint=_sha256(drawing.state),
+        fingerprint=_hash_json(drawing.state),
         created_at=now,
         expires_at=now + LIFETIME,
     )
@@ -122,10 +122,10 @@ def draw_card(*, conversation_id: UUID, action: Action, now: datetime) -> Action
 def digest_of(card: ActionCard) -> str:
     """Return the digest of what a card says and would run, as its columns stand."""
     said = {"type": str(card.type), "payload": card.payload, "lines": card.lines, "fingerprint": card.fingerprint}
-    return _sha256(said)
+    return _hash_json(said)
 
 
-def _sha256(value: Any) -> str:
+def _hash_json(value: Any) -> str:
     canonical = json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
     return hashlib.sha256(canonical.encode()).hexdigest()
 
@@ -133,14 +133,14 @@ def _sha256(value: Any) -> str:
 def _replace_older(card: ActionCard, now: datetime) -> None:
     rows = ActionCard.objects.filter(conversation=card.conversation_id, type=card.type, status=CardStatus.PENDING)
     waiting = rows.exclude(pk=card.pk)
-    older = [one.pk for one in waiting if _target(one.payload) == _target(card.payload)]
+    older = [one.pk for one in waiting if _read_target(one.payload) == _read_target(card.payload)]
     # Conditional, since a click on the older one may come in between.
     waiting.filter(pk__in=older).update(
         status=CardStatus.CANCELLED, decided_at=now, outcome={"replaced_by": str(card.pk)}
     )
 
 
-def _target(payload: Mapping[str, Any]) -> tuple[Any, Any]:
+def _read_target(payload: Mapping[str, Any]) -> tuple[Any, Any]:
     return payload.get("skill_id"), payload.get("deployment_id")
 
 
@@ -162,11 +162,11 @@ def confirm_card(*, card_id: UUID, digest: str, now: datetime) -> ActionCard:
         DomainError: trading refused.
     """
     with transaction.atomic():  # for a caller that catches the refusal and goes on
-        _decide(card_id, CardStatus.CONFIRMED, now)
+        _decide_card(card_id, CardStatus.CONFIRMED, now)
         card = get_card(card_id)
         if not (_is_equal(digest, card.digest) and _is_equal(digest_of(card), card.digest)):
             raise CardOutdated("This card is not the one you saw. Nothing was done. Ask Keel to prepare it again.")
-        if not _is_equal(_sha256(lock_state(card.type, card.payload)), card.fingerprint):
+        if not _is_equal(_hash_json(lock_state(card.type, card.payload)), card.fingerprint):
             raise CardOutdated(
                 "Things have changed since this card was drawn. Nothing was done. Ask Keel to prepare it again."
             )
@@ -182,7 +182,7 @@ def cancel_card(*, card_id: UUID, now: datetime) -> ActionCard:
         CardNotFound: the owner has no such card.
         CardDecided, CardExpired: it waits no more.
     """
-    _decide(card_id, CardStatus.CANCELLED, now)
+    _decide_card(card_id, CardStatus.CANCELLED, now)
     return get_card(card_id)
 
 
@@ -192,7 +192,7 @@ def expire_cards(*, now: datetime) -> int:
     return rows.update(status=CardStatus.EXPIRED, decided_at=now)
 
 
-def _decide(card_id: UUID, status: CardStatus, now: datetime) -> None:
+def _decide_card(card_id: UUID, status: CardStatus, now: datetime) -> None:
     waiting = ActionCard.objects.filter(pk=card_id, status=CardStatus.PENDING, expires_at__gt=now)
     if waiting.update(status=status, decided_at=now):
         return
@@ -247,7 +247,7 @@ def view_card(
         status_label=status.label if can_be_tried or status != CardStatus.PENDING else _OUT_OF_DATE,
         is_open=is_open,
         is_grave=card.type in (ActionType.STOP, ActionType.FLATTEN),
-        said=_said(card, status),
+        said=_describe_outcome(card, status),
         refusal=refusal,
         digest=card.digest,
         expires_at=card.expires_at,
@@ -257,7 +257,7 @@ def view_card(
     )
 
 
-def _said(card: ActionCard, status: CardStatus) -> str:
+def _describe_outcome(card: ActionCard, status: CardStatus) -> str:
     match status:
         case CardStatus.CONFIRMED:
             return _DONE.get(card.type, _ASKED)

@@ -55,7 +55,7 @@ _CHATS: Final[list[tuple[int, list[Said]]]] = [
 ]
 
 
-def seed(
+def seed_chats(
     user_id: int, *, clock: Callable[[], datetime], report: Callable[[str], None] = lambda _: None
 ) -> dict[str, int]:
     """Give a new user the demo's chats and facts, dated back from now; return how many of what.
@@ -101,7 +101,7 @@ def _seed_chat(user_id: int, exchange: list[Said], began: datetime) -> None:
         moment = began + timedelta(minutes=2 * number)
         accepted = accept_message(conversation_id=conversation.pk, client_id=uuid4(), text=text, now=moment)
         assert accepted.reply is not None, "a new message has a reply"
-        reply = _reply(user_id, conversation.pk, accepted.message.pk, answer, facts, moment)
+        reply = _build_reply(user_id, conversation.pk, accepted.message.pk, answer, facts, moment)
         finish_reply(
             reply_id=accepted.reply.pk,
             status=MessageStatus.COMPLETE,
@@ -116,7 +116,7 @@ def _seed_chat(user_id: int, exchange: list[Said], began: datetime) -> None:
         )
 
 
-def _reply(
+def _build_reply(
     user_id: int, conversation_id: UUID, message_id: int, answer: str, facts: list[Json], now: datetime
 ) -> Reply:
     context = ToolContext(user_id=user_id, now=now, conversation_id=conversation_id, message_id=message_id)

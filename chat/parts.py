@@ -69,7 +69,7 @@ class Reply:
     def finish_tool(self, part: Part, result: Json) -> None:
         """Set the result of a running tool call, in characters that every database stores."""
         part["status"] = "error" if "error" in result else "done"
-        part["result"] = _storable(result)
+        part["result"] = _clean_json(result)
 
     def add_memory(self, event: Json) -> Part:
         """Add the memory line of a write tool's `memoryEvent`."""
@@ -92,12 +92,12 @@ class Reply:
         return part
 
 
-def _storable(value: Any) -> Any:
+def _clean_json(value: Any) -> Any:
     """Return a JSON value without NUL and lone surrogates: a model can write both as escapes, in keys as well."""
     if isinstance(value, dict):
-        return {_storable(key): _storable(inner) for key, inner in value.items()}
+        return {_clean_json(key): _clean_json(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
-        return [_storable(inner) for inner in value]
+        return [_clean_json(inner) for inner in value]
     return clean(value) if isinstance(value, str) else value
 
 
@@ -145,13 +145,17 @@ def _assistant_message(text: str, calls: list[Part]) -> Json:
     message: Json = {"role": "assistant", "content": text}
     if calls:
         message["tool_calls"] = [
-            {"id": part["call_id"], "type": "function", "function": {"name": part["name"], "arguments": _object(part)}}
+            {
+                "id": part["call_id"],
+                "type": "function",
+                "function": {"name": part["name"], "arguments": _format_arguments(part)},
+            }
             for part in calls
         ]
     return message
 
 
-def _object(part: Part) -> str:
+def _format_arguments(part: Part) -> str:
     # Providers refuse a history whose arguments are no JSON object, even if the model itself wrote them so.
     try:
         arguments = json.loads(part["arguments"])

@@ -145,7 +145,7 @@ INSTALLED_APPS = [
 ]
 
 JOBS = ["memory.jobs.JOBS", "trading.jobs.JOBS", "chat.jobs.JOBS"]
-DEMO = ["chat.demo.seed", "trading.demo.seed_demo"]
+DEMO = ["chat.demo.seed_chats", "trading.demo.seed_demo"]
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",

@@ -135,7 +135,7 @@ def main() -> None:
     """Fork a process for each pipe in the arguments, after the database's name and the log of calls; wait for all."""
     database, calls, *numbers = sys.argv[1:]
     connections.settings["default"]["NAME"] = database
-    closing._extract = partial(_extract, Path(calls))
+    closing._extract_batch = partial(_extract, Path(calls))
     pipes = [Connection(int(number)) for number in numbers]
     for pipe in pipes:
         if os.fork() == 0:

@@ -85,7 +85,7 @@ class ConversationView(ApiView):
     @extend_schema(operation_id="get_conversation", tags=["conversations"], responses=ConversationSerializer)
     def get(self, request: ApiRequest, conversation_id: UUID) -> Response:
         """Return a conversation, also one in the trash."""
-        return _shown(conversation_id)
+        return _answer_conversation(conversation_id)
 
     @extend_schema(
         operation_id="rename_conversation",
@@ -98,17 +98,17 @@ class ConversationView(ApiView):
         fields = self.body(TitleInput)
         with owned_tx(request.user):
             rename_conversation(conversation_id=conversation_id, **fields)
-        return _shown(conversation_id)
+        return _answer_conversation(conversation_id)
 
     @extend_schema(operation_id="trash_conversation", tags=["conversations"], responses=ConversationSerializer)
     def delete(self, request: ApiRequest, conversation_id: UUID) -> Response:
         """Put a conversation into the trash, from which it can be restored for 30 days."""
         with owned_tx(request.user):
             trash_conversation(conversation_id=conversation_id, now=timezone.now())
-        return _shown(conversation_id)
+        return _answer_conversation(conversation_id)
 
 
-def _shown(conversation_id: UUID, status: int = HTTPStatus.OK) -> Response:
+def _answer_conversation(conversation_id: UUID, status: int = HTTPStatus.OK) -> Response:
     return Response(ConversationSerializer(get_conversation(conversation_id)).data, status=status)
 
 
@@ -122,7 +122,7 @@ class ActView(ApiView):
         """Do it."""
         with owned_tx(request.user):
             type(self).act(conversation_id=conversation_id, now=timezone.now())
-        return _shown(conversation_id, type(self).status)
+        return _answer_conversation(conversation_id, type(self).status)
 
 
 def _act_view(name: str, act: Act, says: str, status: int = HTTPStatus.OK) -> type[ActView]:
@@ -138,7 +138,7 @@ def _act_view(name: str, act: Act, says: str, status: int = HTTPStatus.OK) -> ty
     return extend_schema_view(post=schema)(view)
 
 
-def _restore(*, conversation_id: UUID, now: datetime) -> None:
+def _restore_now(*, conversation_id: UUID, now: datetime) -> None:
     restore_conversation(conversation_id=conversation_id)
 
 
@@ -150,7 +150,7 @@ CloseView = _act_view(
 )
 ArchiveView = _act_view("archive", archive_conversation, "Put a conversation among the archived ones.")
 UnarchiveView = _act_view("unarchive", unarchive_conversation, "Take a conversation out of the archived ones.")
-RestoreView = _act_view("restore", _restore, "Take a conversation out of the trash.")
+RestoreView = _act_view("restore", _restore_now, "Take a conversation out of the trash.")
 
 
 class StopView(ApiView):

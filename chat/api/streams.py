@@ -67,7 +67,7 @@ Lines that begin with a colon only keep the connection open. Whoever goes away s
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class Question:
     """A stored message whose answer is followed."""
 
     user_id: int
@@ -83,7 +83,7 @@ def release_connection() -> None:
         close_old_connections()
 
 
-async def lines(asked: Asked, turn: LiveTurn | None) -> AsyncGenerator[str, None]:
+async def stream_lines(asked: Question, turn: LiveTurn | None) -> AsyncGenerator[str, None]:
     """Yield the events of a turn from its beginning to its end, in the form of the protocol.
 
     Args:
@@ -91,25 +91,25 @@ async def lines(asked: Asked, turn: LiveTurn | None) -> AsyncGenerator[str, None
         turn: the turn that answers, if it runs in this process.
     """
     await sync_to_async(release_connection)()  # that of the request, on its own thread
-    yield _line(1, "accepted", _accepted(asked))
+    yield _format_line(1, "accepted", _describe_accepted(asked))
     number = 1
-    async with aclosing(_events(asked, turn)) as events:
+    async with aclosing(_read_events(asked, turn)) as events:
         async for event in events:
             if event is None:
                 yield KEEP_ALIVE
-            elif (content := await _content(asked, event)) is not None:
+            elif (content := await _describe_event(asked, event)) is not None:
                 number += 1
-                yield _line(number, EVENT_NAMES[type(event)], content)
+                yield _format_line(number, EVENT_NAMES[type(event)], content)
 
 
-async def wait_for_end(asked: Asked, turn: LiveTurn | None) -> None:
+async def wait_for_end(asked: Question, turn: LiveTurn | None) -> None:
     """Wait until a turn has ended."""
-    async with aclosing(_events(asked, turn)) as events:
+    async with aclosing(_read_events(asked, turn)) as events:
         async for _ in events:
             pass
 
 
-def _line(number: int, name: str, content: Values) -> str:
+def _format_line(number: int, name: str, content: Values) -> str:
     return f"id: {number}\nevent: {name}\ndata: {json.dumps(content, ensure_ascii=False, default=_text_of)}\n\n"
 
 
@@ -118,7 +118,7 @@ def _text_of(value: Any) -> str:
     return value.astimezone(UTC).isoformat().replace("+00:00", "Z") if hasattr(value, "astimezone") else str(value)
 
 
-def _accepted(asked: Asked) -> Values:
+def _describe_accepted(asked: Question) -> Values:
     return {
         "conversation_id": asked.conversation_id,
         "message_id": asked.message_id,
@@ -127,7 +127,7 @@ def _accepted(asked: Asked) -> Values:
     }
 
 
-async def _events(asked: Asked, turn: LiveTurn | None) -> AsyncGenerator[TurnEvent | None, None]:
+async def _read_events(asked: Question, turn: LiveTurn | None) -> AsyncGenerator[TurnEvent | None, None]:
     source = turn.log.read(patience=KEEP_ALIVE_SECONDS) if turn is not None else _read_along(asked)
     async with aclosing(source) as events:
         async for event in events:
@@ -136,7 +136,7 @@ async def _events(asked: Asked, turn: LiveTurn | None) -> AsyncGenerator[TurnEve
                 return
 
 
-async def _read_along(asked: Asked) -> AsyncGenerator[TurnEvent | None, None]:
+async def _read_along(asked: Question) -> AsyncGenerator[TurnEvent | None, None]:
     """Yield what happens to a reply that another process writes, or has happened to one that has ended."""
     known: list[Part] = []
     silent = 0.0
@@ -163,7 +163,7 @@ async def _read_along(asked: Asked) -> AsyncGenerator[TurnEvent | None, None]:
             yield None
 
 
-def _reply_now(asked: Asked) -> Message | None:
+def _reply_now(asked: Question) -> Message | None:
     """Read the reply; if whoever writes it has died, it is ended first."""
     now = timezone.now()
     with owned(asked.user_id):
@@ -176,7 +176,7 @@ def _reply_now(asked: Asked) -> Message | None:
         return find_reply(asked.reply_id)
 
 
-async def _content(asked: Asked, event: TurnEvent) -> Values | None:
+async def _describe_event(asked: Question, event: TurnEvent) -> Values | None:
     """Return what a client is told of an event; None for what is not shown."""
     match event:
         case MessageAccepted():
@@ -188,17 +188,17 @@ async def _content(asked: Asked, event: TurnEvent) -> Values | None:
         case Noticed(text, level):
             return {"level": level, "text": text}
         case ToolStarted(part) | ToolFinished(part) | MemoryWritten(part):
-            return await _looked_up(asked, lambda: shown_part(part), None)
+            return await _read_rows(asked, lambda: shown_part(part), None)
         case CardDrawn(part):
-            return await _looked_up(asked, lambda: shown_part(part), {"card_id": part["card_id"]})
+            return await _read_rows(asked, lambda: shown_part(part), {"card_id": part["card_id"]})
         case TurnDone(status, usage):
-            reply = await _looked_up(asked, lambda: find_reply(asked.reply_id), None)
+            reply = await _read_rows(asked, lambda: find_reply(asked.reply_id), None)
             return {"status": status, "usage": usage, "content": reply.content if reply else None}
         case TurnFailed(text, may_retry):
             return {"text": text, "may_retry": may_retry}
 
 
-async def _looked_up(asked: Asked, look: Callable[[], T], otherwise: T) -> T:
+async def _read_rows(asked: Question, look: Callable[[], T], otherwise: T) -> T:
     """Return what rows say; without them, the stream goes on all the same."""
 
     def work() -> T:

@@ -16,7 +16,7 @@ from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.response import Response
 
 from chat.api.serializers.turns import AnswerSerializer, TurnInput
-from chat.api.streams import EVENTS, Asked, find_reply, lines, release_connection, wait_for_end
+from chat.api.streams import EVENTS, Question, find_reply, release_connection, stream_lines, wait_for_end
 from chat.api.values import message_values
 from chat.conversations.queries import get_conversation
 from chat.conversations.services import start_conversation
@@ -64,13 +64,13 @@ class TurnsView(ApiView):
         fields = self.body(TurnInput)
         # The message is stored for good before its turn begins, and nothing is held while that runs.
         with self.door_closed():
-            accepted = _accept(request.user, fields)
-            asked = _asked(request.user.pk, accepted)
+            accepted = _store_message(request.user, fields)
+            asked = _build_question(request.user.pk, accepted)
             if _wants_stream(request, fields):
                 return _event_stream(request, asked, accepted)
             release_connection()
-            async_to_sync(_answer)(asked, accepted)
-        return Response(_answered(asked))
+            async_to_sync(_wait_for_answer)(asked, accepted)
+        return Response(_describe_answer(asked))
 
 
 def _wants_stream(request: ApiRequest, fields: Json) -> bool:
@@ -80,7 +80,7 @@ def _wants_stream(request: ApiRequest, fields: Json) -> bool:
     return EVENT_STREAM in accepted or "application/json" not in accepted
 
 
-def _accept(user: Any, fields: Json) -> Accepted:
+def _store_message(user: Any, fields: Json) -> Accepted:
     """Store the message, in a new conversation if need be."""
     now, client_id = timezone.now(), fields["client_id"] or uuid4()
     with owned_tx(user):
@@ -102,18 +102,18 @@ def _conversation_for(fields: Json, now: datetime) -> UUID:
     return made.pk
 
 
-def _asked(user_id: int, accepted: Accepted) -> Asked:
+def _build_question(user_id: int, accepted: Accepted) -> Question:
     message, reply = accepted.message, accepted.reply
     if reply is None:
         raise MessageReplaced("This message was sent before, and something else was said in its place since.")
     assert message.client_id is not None, "it was accepted under one"
-    return Asked(user_id, message.conversation_id, message.client_id, message.pk, reply.pk)
+    return Question(user_id, message.conversation_id, message.client_id, message.pk, reply.pk)
 
 
-def _event_stream(request: ApiRequest, asked: Asked, accepted: Accepted) -> StreamingHttpResponse:
+def _event_stream(request: ApiRequest, asked: Question, accepted: Accepted) -> StreamingHttpResponse:
     if isinstance(request._request, ASGIRequest):
         # Begun here and now, on the loop of the server: a client that is gone already stops nothing.
-        content: Any = lines(asked, async_to_sync(_begin)(asked, accepted))
+        content: Any = stream_lines(asked, async_to_sync(_begin_turn)(asked, accepted))
     else:
         # A server without a loop can only wait for the whole.
         content = async_to_sync(_all_lines)(asked, accepted)
@@ -122,7 +122,7 @@ def _event_stream(request: ApiRequest, asked: Asked, accepted: Accepted) -> Stre
     return response
 
 
-async def _begin(asked: Asked, accepted: Accepted) -> live.LiveTurn | None:
+async def _begin_turn(asked: Question, accepted: Accepted) -> live.LiveTurn | None:
     """Run the turn of a new message, or find that of one sent before; None if it does not run in this process."""
     if accepted.turn is not None:
         event = MessageAccepted(tuple(accepted.rows), str(asked.client_id))
@@ -132,15 +132,15 @@ async def _begin(asked: Asked, accepted: Accepted) -> live.LiveTurn | None:
     return turn if turn is not None and turn.start.reply_id == asked.reply_id else None
 
 
-async def _all_lines(asked: Asked, accepted: Accepted) -> list[str]:
-    return [line async for line in lines(asked, await _begin(asked, accepted))]
+async def _all_lines(asked: Question, accepted: Accepted) -> list[str]:
+    return [line async for line in stream_lines(asked, await _begin_turn(asked, accepted))]
 
 
-async def _answer(asked: Asked, accepted: Accepted) -> None:
-    await wait_for_end(asked, await _begin(asked, accepted))
+async def _wait_for_answer(asked: Question, accepted: Accepted) -> None:
+    await wait_for_end(asked, await _begin_turn(asked, accepted))
 
 
-def _answered(asked: Asked) -> Json:
+def _describe_answer(asked: Question) -> Json:
     reply = find_reply(asked.reply_id)
     if reply is None:
         raise MessageReplaced("This answer was deleted while it was written.")

@@ -52,7 +52,7 @@ class Known:
 def message_values(messages: Sequence[Message]) -> list[Values]:
     """Return messages with their shown parts; one query for memory lines that were undone, one for cards."""
     parts = [part for message in messages for part in message.parts]
-    known = _known(parts)
+    known = _read_known(parts)
     return [
         {
             **{name: getattr(message, name) for name in _OWN_COLUMNS},
@@ -63,7 +63,7 @@ def message_values(messages: Sequence[Message]) -> list[Values]:
     ]
 
 
-def _known(parts: Sequence[Part]) -> Known:
+def _read_known(parts: Sequence[Part]) -> Known:
     events = [UUID(part["event_id"]) for part in parts if part["kind"] == "memory"]
     cards = [UUID(part["card_id"]) for part in parts if part["kind"] == "card"]
     return Known(
@@ -87,11 +87,11 @@ def part_values(part: Part, known: Known) -> Values:
                 "is_undone": UUID(part["event_id"]) in known.undone,
             }
         case "card":
-            return _card(part, known.cards.get(UUID(part["card_id"])))
-    return _tool(part)
+            return _describe_card(part, known.cards.get(UUID(part["card_id"])))
+    return _describe_tool(part)
 
 
-def _tool(part: Part) -> Values:
+def _describe_tool(part: Part) -> Values:
     call = view_call(part)
     return {
         "part": "tool",
@@ -103,7 +103,7 @@ def _tool(part: Part) -> Values:
     }
 
 
-def _card(part: Part, card: ActionCard | None) -> Values:
+def _describe_card(part: Part, card: ActionCard | None) -> Values:
     named = {"part": "card", "card_id": part["card_id"]}
     if card is None:
         return named
@@ -121,7 +121,7 @@ def shown_part(part: Part) -> Values | None:
     """Return what the event of a part says; None for a tool that works in silence."""
     if is_hidden(part):
         return None
-    values = part_values(part, _known([part]))
+    values = part_values(part, _read_known([part]))
     del values["part"]
     return values
 

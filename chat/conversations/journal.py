@@ -90,7 +90,9 @@ def bookmark_reply(*, message_id: int, note: str = "", now: datetime) -> Bookmar
         raise ReplyNotKept("Keel is still writing this. Keep it when it is complete.")
     if not reply.content.strip():
         raise ReplyNotKept("This reply says nothing that could be kept.")
-    return Bookmark.objects.create(message=reply, text=reply.content, note=_note(note), created_at=now, updated_at=now)
+    return Bookmark.objects.create(
+        message=reply, text=reply.content, note=_check_note(note), created_at=now, updated_at=now
+    )
 
 
 def edit_note(*, bookmark_id: UUID, note: str, now: datetime) -> Bookmark:
@@ -101,8 +103,8 @@ def edit_note(*, bookmark_id: UUID, note: str, now: datetime) -> Bookmark:
         NoteRefused: the note is too long.
     """
     lock_owner()
-    bookmark = _get(bookmark_id)
-    bookmark.note = _note(note)
+    bookmark = _get_bookmark(bookmark_id)
+    bookmark.note = _check_note(note)
     bookmark.updated_at = now
     bookmark.save(update_fields=["note", "updated_at"])
     return bookmark
@@ -111,7 +113,7 @@ def edit_note(*, bookmark_id: UUID, note: str, now: datetime) -> Bookmark:
 def remove_bookmark(*, bookmark_id: UUID) -> Removed:
     """Take an entry out of the journal at once; return what `restore_bookmark` takes. Raises BookmarkNotFound."""
     lock_owner()
-    bookmark = _get(bookmark_id)
+    bookmark = _get_bookmark(bookmark_id)
     removed = Removed(bookmark.message_id, bookmark.text, bookmark.note, bookmark.created_at)
     bookmark.delete()
     return removed
@@ -146,10 +148,10 @@ def find_bookmark(message_id: int) -> Bookmark | None:
 
 def get_entry(bookmark_id: UUID) -> Kept:
     """Return one entry. Raises BookmarkNotFound."""
-    return _with_chats([_get(bookmark_id)])[0]
+    return _with_chats([_get_bookmark(bookmark_id)])[0]
 
 
-def bookmarked(message_ids: Collection[int]) -> frozenset[int]:
+def find_bookmarked(message_ids: Collection[int]) -> frozenset[int]:
     """Return which of these messages are kept."""
     if not message_ids:
         return frozenset()
@@ -195,14 +197,14 @@ def _with_chats(bookmarks: list[Bookmark]) -> list[Kept]:
     return entries
 
 
-def _get(bookmark_id: UUID) -> Bookmark:
+def _get_bookmark(bookmark_id: UUID) -> Bookmark:
     bookmark: Bookmark | None = Bookmark.objects.filter(pk=bookmark_id).first()
     if bookmark is None:
         raise BookmarkNotFound("There is no such entry in the journal.")
     return bookmark
 
 
-def _note(text: str) -> str:
+def _check_note(text: str) -> str:
     note = clean_text(text).strip()
     if len(note) > MAX_NOTE:
         raise NoteRefused(f"A note has at most {MAX_NOTE} characters; this one has {len(note)}.")

@@ -55,15 +55,15 @@ class Claim:
 
 def is_here_known(*, conversation_id: UUID, now: datetime) -> bool:
     """Tell whether `note_here` has nothing to write: on SQLite even an UPDATE of no row waits for every writer."""
-    return not _stale(conversation_id, now).exists()
+    return not _filter_stale(conversation_id, now).exists()
 
 
 def note_here(*, conversation_id: UUID, now: datetime) -> None:
     """Note that a chat is open somewhere; it counts for an active one."""
-    _stale(conversation_id, now).update(left_at=now + HERE_LEASE)
+    _filter_stale(conversation_id, now).update(left_at=now + HERE_LEASE)
 
 
-def _stale(conversation_id: UUID, now: datetime) -> Any:
+def _filter_stale(conversation_id: UUID, now: datetime) -> Any:
     rows = Conversation.objects.filter(pk=conversation_id, status=ConversationStatus.ACTIVE)
     return rows.filter(Q(left_at=None) | Q(left_at__lt=now + HERE_LEASE - RENEWED_EVERY))
 
@@ -96,7 +96,7 @@ def claim_closing(*, conversation_id: UUID, now: datetime) -> Claim | None:
     Raises:
         ConversationNotFound: the owner has no such conversation.
     """
-    found = _locked(conversation_id)
+    found = _lock_and_find(conversation_id)
     if found is None:
         raise ConversationNotFound("This chat does not exist.")
     if Message.objects.streaming().filter(conversation_id=conversation_id).exists():
@@ -129,15 +129,15 @@ def _is_closable(now: datetime) -> Q:
 
 def hold_closing(claim: Claim, *, now: datetime) -> bool:
     """Lock the conversation and renew the lease; False: the claim is lost, and what was found is to be dropped."""
-    found = _locked(claim.conversation_id)
+    found = _lock_and_find(claim.conversation_id)
     if found is None or found.closing_token != claim.token:
         return False
-    return bool(_of(claim).update(closing_until=now + CLOSING_LEASE))
+    return bool(_filter_claimed(claim).update(closing_until=now + CLOSING_LEASE))
 
 
 def keep_watermark(claim: Claim, *, through: int, summary: str) -> None:
     """Note what was extracted; call it after `hold_closing`, in the same transaction."""
-    _of(claim).update(extracted_through=through, summary=summary)
+    _filter_claimed(claim).update(extracted_through=through, summary=summary)
 
 
 def finish_closing(claim: Claim, *, through: int) -> bool:
@@ -147,9 +147,11 @@ def finish_closing(claim: Claim, *, through: int) -> bool:
     """
     lock_conversation(claim.conversation_id)
     if claim.is_temporary:
-        return bool(_of(claim).delete()[0])
+        return bool(_filter_claimed(claim).delete()[0])
     return bool(
-        _of(claim).update(status=claim.status, left_at=None, extracted_through=through, **_NOT_CLOSING, **_NOT_PENDING)
+        _filter_claimed(claim).update(
+            status=claim.status, left_at=None, extracted_through=through, **_NOT_CLOSING, **_NOT_PENDING
+        )
     )
 
 
@@ -159,9 +161,9 @@ def put_off_extraction(claim: Claim, *, now: datetime) -> bool:
     Call it after `hold_closing`, in the same transaction. What was not extracted stays above the watermark: the next
     message in the chat gives it another round of tries.
     """
-    tries: int = _of(claim).values_list("extraction_tries", flat=True).get() + 1
+    tries: int = _filter_claimed(claim).values_list("extraction_tries", flat=True).get() + 1
     is_tried_again = tries < MAX_TRIES
-    _of(claim).update(
+    _filter_claimed(claim).update(
         status=claim.status,
         left_at=None,
         extraction_pending=is_tried_again,
@@ -200,7 +202,7 @@ def archive_conversation(*, conversation_id: UUID, now: datetime) -> None:
     Raises:
         ConversationNotFound: the owner has no such conversation.
     """
-    found = _locked(conversation_id)
+    found = _lock_and_find(conversation_id)
     if found is None:
         raise ConversationNotFound("This chat does not exist.")
     pending: Json = {}
@@ -217,7 +219,7 @@ def unarchive_conversation(*, conversation_id: UUID, now: datetime) -> None:
     Raises:
         ConversationNotFound: the owner has no such conversation.
     """
-    found = _locked(conversation_id)
+    found = _lock_and_find(conversation_id)
     if found is None:
         raise ConversationNotFound("This chat does not exist.")
     if found.status == ConversationStatus.ARCHIVED:
@@ -230,7 +232,7 @@ def trash_conversation(*, conversation_id: UUID, now: datetime) -> None:
     Raises:
         ConversationNotFound: the owner has no such conversation.
     """
-    found = _locked(conversation_id)
+    found = _lock_and_find(conversation_id)
     if found is None:
         raise ConversationNotFound("This chat does not exist.")
     if found.trashed_at is None:
@@ -264,11 +266,11 @@ def list_owners_of_old_trash(*, now: datetime) -> set[int]:
     return set(rows.values_list("user_id", flat=True))
 
 
-def _of(claim: Claim) -> Any:
+def _filter_claimed(claim: Claim) -> Any:
     return Conversation.objects.filter(pk=claim.conversation_id, closing_token=claim.token)
 
 
-def _locked(conversation_id: UUID) -> Conversation | None:
+def _lock_and_find(conversation_id: UUID) -> Conversation | None:
     lock_conversation(conversation_id)
     return Conversation.objects.filter(pk=conversation_id).first()
 

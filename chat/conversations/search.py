@@ -106,7 +106,7 @@ def search_conversations(*, query: str, limit: int = 20) -> ConversationHits:
     for turn, rank in ranks.items():
         best[turn.conversation_id] = max(best.get(turn.conversation_id, (-math.inf, 0)), (rank, turn.pk))
     order = sorted(best, key=lambda key: (-best[key][0], -titles[key][1].timestamp(), key))[:limit]
-    return ConversationHits(_hits(order, terms, best), len(best))
+    return ConversationHits(_build_hits(order, terms, best), len(best))
 
 
 def _look_up(messages: MessageQuerySet, wanted: Sequence[str]) -> tuple[dict[Turn, Said], int, dict[str, int]]:
@@ -128,7 +128,7 @@ def _look_up(messages: MessageQuerySet, wanted: Sequence[str]) -> tuple[dict[Tur
     return dict(reversed(said.items())), held, frequencies
 
 
-def _in_place(said: Mapping[Turn, Said]) -> dict[Turn, str]:
+def _join_neighbours(said: Mapping[Turn, Said]) -> dict[Turn, str]:
     """Return the index's text of each message with those right before and after it: a question tells its answer."""
     return {
         turn: " ".join(said[near].indexed for near in (before, turn, after) if near is not None and said[near].indexed)
@@ -163,7 +163,7 @@ def rank_turns(
     """
     wanted = build_tokens(list_query_terms(query), owner_id())
     own = score_bm25({turn: text.indexed for turn, text in said.items()}, wanted, total=total, frequencies=frequencies)
-    around = score_bm25(_in_place(said), wanted, total=total, frequencies=frequencies)
+    around = score_bm25(_join_neighbours(said), wanted, total=total, frequencies=frequencies)
     # A little more for what a message says itself, or the turn between two such would win.
     words = {turn: around[turn] + OWN * own.get(turn, 0.0) + by_title.get(turn.conversation_id, 0.0) for turn in around}
     told = {turn.conversation_id for turn in words}
@@ -173,12 +173,12 @@ def rank_turns(
         for before, turn, _ in _with_neighbours(said)
         if said[turn].indexed  # what is still being written is not found
     }
-    near = _compare(query, passages)
+    near = _compare_meaning(query, passages)
     similar = {turn for turn, cosine in near.items() if cosine >= SIMILAR}
     return blend_scores(words, near, only=words.keys() | similar)
 
 
-def _compare(query: str, passages: Mapping[Turn, str]) -> dict[Turn, float]:
+def _compare_meaning(query: str, passages: Mapping[Turn, str]) -> dict[Turn, float]:
     # Static ones alone: chats are many and long, and each of their turns would go to a remote model.
     if not settings.MEMORY_EMBEDDING_MODEL or not passages:
         return {}
@@ -186,7 +186,7 @@ def _compare(query: str, passages: Mapping[Turn, str]) -> dict[Turn, float]:
     return {turn: cosine for turn, cosine in zip(passages, found, strict=False) if not math.isnan(cosine)}
 
 
-def _hits(order: list[UUID], terms: list[str], best: Mapping[UUID, tuple[float, int]]) -> list[ConversationHit]:
+def _build_hits(order: list[UUID], terms: list[str], best: Mapping[UUID, tuple[float, int]]) -> list[ConversationHit]:
     conversations = Conversation.objects.in_bulk(order)
     shown = [best[key][1] for key in order if best[key][1]]
     contents = dict(Message.objects.filter(pk__in=shown).values_list("pk", "content"))

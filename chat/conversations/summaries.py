@@ -30,17 +30,9 @@ logger = logging.getLogger(__name__)
 
 
 KEPT: Final = 0.5  # of the room for messages: what stays as it was said
-
-
 PART_TOKENS: Final = 12_000  # of messages that one call of the model reads
-
-
 MAX_LENGTH: Final = 6_000  # characters of a summary
-
-
 MAX_TOKENS: Final = 1_200
-
-
 _SAID: Final = {Role.USER: "Person", Role.ASSISTANT: "Keel"}
 
 
@@ -57,7 +49,9 @@ class _Older:
     is_untrusted: bool
 
 
-async def compress(conversation_id: UUID, *, user_id: int, room: int, clock: Clock) -> ConversationSummary | None:
+async def summarise_older(
+    conversation_id: UUID, *, user_id: int, room: int, clock: Clock
+) -> ConversationSummary | None:
     """Summarise the older messages of a chat that has outgrown its room; None: it has not, or no model did it.
 
     Call it when no turn waits for it. Two at once write one summary.
@@ -65,7 +59,7 @@ async def compress(conversation_id: UUID, *, user_id: int, room: int, clock: Clo
     Args:
         room: estimated tokens that messages have in a prompt of this chat.
     """
-    older = await run_in_thread(_read, conversation_id, user_id, room)
+    older = await run_in_thread(_read_older, conversation_id, user_id, room)
     if older is None:
         return None
     text, model, used = older.before, "", Usage(0, 0)
@@ -79,33 +73,37 @@ async def compress(conversation_id: UUID, *, user_id: int, room: int, clock: Clo
     except LLMUnavailable as problem:
         logger.warning("Conversation %s is not summarised: %s", conversation_id, problem.kind)
         return None
-    return await run_in_thread(_write, conversation_id, user_id, older, text, model, used, clock()) if text else None
+    return (
+        await run_in_thread(_write_summary, conversation_id, user_id, older, text, model, used, clock())
+        if text
+        else None
+    )
 
 
-def _read(conversation_id: UUID, user_id: int, room: int) -> _Older | None:
+def _read_older(conversation_id: UUID, user_id: int, room: int) -> _Older | None:
     with owned(user_id):
         summaries = ConversationSummary.objects.filter(conversation_id=conversation_id, replaced_at=None)
         last = summaries.order_by("-through").first()
         rows = Message.objects.shown().filter(conversation_id=conversation_id, pk__gt=last.through if last else 0)
         messages = list(rows.defer("search_terms").order_by("pk"))
-    sizes = [_tokens(message) for message in messages]
-    older = _older(messages, sizes, room * KEPT) if sum(sizes) > room else []
+    sizes = [_count_tokens(message) for message in messages]
+    older = _select_older(messages, sizes, room * KEPT) if sum(sizes) > room else []
     if not older:
         return None
     return _Older(
         before=last.text if last else "",
-        parts=_parts([line for message in older for line in _lines(message)]),
+        parts=_split_lines([line for message in older for line in _format_lines(message)]),
         through=older[-1].pk,
         is_untrusted=any(message.is_untrusted for message in older) or bool(last and last.is_untrusted),
     )
 
 
-def _tokens(message: Message) -> int:
+def _count_tokens(message: Message) -> int:
     said = as_said(is_user=message.role == Role.USER, content=message.content, parts=message.parts)
     return said_tokens(said)
 
 
-def _older(messages: list[Message], sizes: list[int], kept: float) -> list[Message]:
+def _select_older(messages: list[Message], sizes: list[int], kept: float) -> list[Message]:
     """Return the messages before the newest ones that fit what is kept, up to the end of an exchange."""
     cut = len(messages)
     while cut and (kept := kept - sizes[cut - 1]) >= 0:
@@ -116,13 +114,13 @@ def _older(messages: list[Message], sizes: list[int], kept: float) -> list[Messa
     return messages[:begin]
 
 
-def _lines(message: Message) -> list[str]:
+def _format_lines(message: Message) -> list[str]:
     said = [f"{_SAID[Role(message.role)]}: {prompt_line(message.content)}"] if message.content else []
     called = [f"Keel looked up {part['name']}." for part in message.parts if part["kind"] == "tool"]
     return [*called, *said]
 
 
-def _parts(lines: list[str]) -> list[str]:
+def _split_lines(lines: list[str]) -> list[str]:
     parts: list[list[str]] = []
     room = 0
     for line in lines:
@@ -136,7 +134,7 @@ def _parts(lines: list[str]) -> list[str]:
     return ["\n".join(part) for part in parts]
 
 
-def _write(
+def _write_summary(
     conversation_id: UUID, user_id: int, older: _Older, text: str, model: str, used: Usage, now: datetime
 ) -> ConversationSummary | None:
     with owned_tx(user_id):

@@ -22,14 +22,8 @@ logger = logging.getLogger(__name__)
 
 
 MAX_READ: Final = 1_500  # characters of either side
-
-
 MAX_WORDS: Final = 8
-
-
 MAX_LENGTH: Final = 60  # characters
-
-
 MAX_TOKENS: Final = 40
 
 
@@ -43,7 +37,7 @@ async def write_title(conversation_id: UUID, *, user_id: int, clock: Clock) -> s
     """
     if not settings.TITLE_MODELS:
         return None
-    exchange = await run_in_thread(_read, conversation_id, user_id)
+    exchange = await run_in_thread(_read_exchange, conversation_id, user_id)
     if exchange is None:
         return None
     messages = [{"role": "system", "content": TITLE_TASK}, {"role": "user", "content": exchange}]
@@ -53,7 +47,7 @@ async def write_title(conversation_id: UUID, *, user_id: int, clock: Clock) -> s
         logger.info("Conversation %s keeps its first words for a title: %s", conversation_id, problem.kind)
         return None
     title = clean_title(answer.text)
-    return await run_in_thread(_write, conversation_id, user_id, title, answer, clock())
+    return await run_in_thread(_save_title, conversation_id, user_id, title, answer, clock())
 
 
 def clean_title(text: str) -> str:
@@ -64,7 +58,7 @@ def clean_title(text: str) -> str:
     return line if 0 < len(line) <= MAX_LENGTH and len(line.split()) <= MAX_WORDS else ""
 
 
-def _read(conversation_id: UUID, user_id: int) -> str | None:
+def _read_exchange(conversation_id: UUID, user_id: int) -> str | None:
     with owned(user_id):
         if not Conversation.objects.filter(pk=conversation_id, is_title_chosen=False).exists():
             return None
@@ -76,7 +70,7 @@ def _read(conversation_id: UUID, user_id: int) -> str | None:
         return f"Person: {asked[:MAX_READ]}\nKeel: {answered[:MAX_READ]}"
 
 
-def _write(conversation_id: UUID, user_id: int, title: str, answer: Completion, now: datetime) -> str | None:
+def _save_title(conversation_id: UUID, user_id: int, title: str, answer: Completion, now: datetime) -> str | None:
     with owned_tx(user_id):
         note_usage(answer.usage, answer.model, now=now)
         rows = Conversation.objects.filter(pk=conversation_id, is_title_chosen=False)

@@ -33,7 +33,7 @@ def reserve_tokens(*, tokens: int, now: datetime) -> None:
 
 def settle_tokens(reply: Message, usage: Mapping[str, Any] | None, model: str) -> None:
     """Give back what a reply had reserved, and count what its turn has used; on the day on which it began."""
-    _count(reply.created_at.date(), usage, model, freed=reply.reserved_tokens)
+    _count_usage(reply.created_at.date(), usage, model, freed=reply.reserved_tokens)
     if reply.reserved_tokens:
         Message.objects.filter(pk=reply.pk).update(reserved_tokens=0)
 
@@ -43,7 +43,7 @@ def note_usage(usage: Usage, model: str, *, now: datetime) -> None:
     counted = {name: getattr(usage, name) for name in _COLUMNS}
     if not UsageDay.objects.filter(day=now.date()).exists():
         UsageDay.objects.get_or_create(day=now.date())
-    _count(now.date(), counted, model, freed=0)
+    _count_usage(now.date(), counted, model, freed=0)
 
 
 def cost_of(usage: Mapping[str, Any], model: str) -> Decimal:
@@ -53,7 +53,7 @@ def cost_of(usage: Mapping[str, Any], model: str) -> Decimal:
     return cost_usd(model, used) or Decimal(0)
 
 
-def _count(day: date, usage: Mapping[str, Any] | None, model: str, *, freed: int) -> None:
+def _count_usage(day: date, usage: Mapping[str, Any] | None, model: str, *, freed: int) -> None:
     if not usage and not freed:
         return
     used = usage or {}

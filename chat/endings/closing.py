@@ -108,7 +108,7 @@ def close_conversation(conversation_id: UUID, *, user_id: int, clock: Clock) -> 
     """
     with owned_tx(user_id):
         claim = claim_closing(conversation_id=conversation_id, now=clock())
-        work = _work(claim) if claim is not None else None
+        work = _plan_work(claim) if claim is not None else None
     if work is None:
         return Closed(Outcome.NOT_NEEDED)
     learned = _NOTHING_LEARNED
@@ -117,9 +117,9 @@ def close_conversation(conversation_id: UUID, *, user_id: int, clock: Clock) -> 
         for batch in work.batches:
             with owned(user_id):
                 known = list_known_facts(clock())
-            found = asyncio.run(_extract(batch.turns, known, summary))
+            found = asyncio.run(_extract_batch(batch.turns, known, summary))
             with owned_tx(user_id):
-                kept = _keep(work, found, now=clock())
+                kept = _save_extraction(work, found, now=clock())
             if kept is None:
                 return Closed(Outcome.TAKEN_BACK, learned)
             learned, summary = learned + kept, found.summary
@@ -161,14 +161,14 @@ def close_due(*, clock: Clock) -> list[Closed]:
     return results
 
 
-def _work(claim: Claim) -> _Work:
+def _plan_work(claim: Claim) -> _Work:
     rows = Message.objects.shown().filter(conversation_id=claim.conversation_id, pk__gt=claim.extracted_through)
     unread = list(rows.select_related("snapshot").order_by("pk"))
     is_taught = not claim.is_temporary and is_learning() and any(row.role == Role.USER for row in unread)
     before = Message.objects.shown().filter(conversation_id=claim.conversation_id, is_untrusted=True)
     return _Work(
         claim=claim,
-        batches=_batches([_turn(row) for row in unread if row.content]) if is_taught else [],
+        batches=_split_batches([_build_turn(row) for row in unread if row.content]) if is_taught else [],
         said_at={row.pk: row.created_at for row in unread},
         is_tainted=is_taught and before.exists(),  # the running summary carries on what was ever in view
         through=unread[-1].pk if unread else claim.extracted_through,
@@ -176,7 +176,7 @@ def _work(claim: Claim) -> _Work:
     )
 
 
-def _turn(message: Message) -> Turn:
+def _build_turn(message: Message) -> Turn:
     if message.role == Role.USER:
         return Turn(message.pk, "user", message.content)
     # What the prompt told the model of the user must not be learned from its reply (seed 001).
@@ -184,7 +184,7 @@ def _turn(message: Message) -> Turn:
     return Turn(message.pk, "assistant", strip_block(message.content, block), message.is_untrusted)
 
 
-def _batches(turns: Sequence[Turn]) -> list[_Batch]:
+def _split_batches(turns: Sequence[Turn]) -> list[_Batch]:
     """Cut the turns between messages, so that no transaction waits for more than about one call of a model."""
     ends = dict.fromkeys(chunk.through_message_id for chunk in chunk_turns(turns, CHUNK_TOKENS))
     batches, after = [], 0
@@ -194,14 +194,14 @@ def _batches(turns: Sequence[Turn]) -> list[_Batch]:
     return batches
 
 
-async def _extract(turns: Sequence[Turn], known: Sequence[KnownFact], summary: str) -> Extraction:
+async def _extract_batch(turns: Sequence[Turn], known: Sequence[KnownFact], summary: str) -> Extraction:
     try:
         return await extract_facts(turns, known, summary, models=settings.EXTRACT_MODELS)
     finally:
         await door.close()  # this loop ends here, and its connections with it
 
 
-def _keep(work: _Work, found: Extraction, *, now: datetime) -> ReconcileCounts | None:
+def _save_extraction(work: _Work, found: Extraction, *, now: datetime) -> ReconcileCounts | None:
     """Write what was found in a batch; None: the chat was taken back meanwhile, and nothing is written."""
     if not hold_closing(work.claim, now=now):
         return None

@@ -47,7 +47,7 @@ def erase_fact(*, fact_id: UUID, with_messages: bool = False) -> Erasure:
         FactChanged: it is not in the trash.
     """
     erased = trash.erase_fact(fact_id=fact_id)
-    scrub(erased, with_messages=with_messages)
+    scrub_chats(erased, with_messages=with_messages)
     return erased
 
 
@@ -70,7 +70,7 @@ def purge_trash(*, now: datetime) -> Purged:
             with owned_tx(user_id):
                 gone = purge_conversations(now=now)
                 erased = purge_facts(now=now)
-                scrub(erased)
+                scrub_chats(erased)
         except Exception:
             logger.exception("The trash of user %s was not emptied", user_id)
         else:
@@ -79,7 +79,7 @@ def purge_trash(*, now: datetime) -> Purged:
     return Purged(len(users), conversations, facts)
 
 
-def scrub(erased: Erasure, *, with_messages: bool = False) -> None:
+def scrub_chats(erased: Erasure, *, with_messages: bool = False) -> None:
     """Take the text out of whatever in the chats of the owner in scope names what was erased."""
     if not erased.fact_ids:
         return
@@ -113,21 +113,21 @@ def _scrub_replies(names: frozenset[str]) -> set[UUID]:
     touched = set()
     replies = Message.objects.exclude(parts=[]).only("pk", "user_id", "conversation_id", "parts")
     for reply in replies.iterator(chunk_size=500):
-        parts = [_scrubbed(part) if _names(part, names) else part for part in reply.parts]
+        parts = [_scrub_part(part) if _names_any(part, names) else part for part in reply.parts]
         if parts != reply.parts:
             Message.objects.filter(pk=reply.pk).update(parts=parts)
             touched.add(reply.conversation_id)
     return touched
 
 
-def _names(part: Part, names: frozenset[str]) -> bool:
+def _names_any(part: Part, names: frozenset[str]) -> bool:
     if part["kind"] == "text":
         return False
     written = json.dumps(part)
     return any(name in written for name in names)
 
 
-def _scrubbed(part: Part) -> Part:
+def _scrub_part(part: Part) -> Part:
     if part["kind"] == "memory":
         return {**part, "text": ERASED}
     return {**part, "arguments": "{}", "result": {"note": ERASED}}

@@ -10,7 +10,7 @@ from chat.models import Conversation, Message, Role
 from chat.prompt.assistants import ASSISTANTS
 from chat.prompt.focus import focus_of
 from chat.prompt.receipts import DELETED, find_receipt, prompt_of
-from chat.prompt.texts import Segment, joined, system_segments
+from chat.prompt.texts import Segment, join_segments, system_segments
 from config.lib.owned import owner_id
 from memory.facts.queries import uses_facts
 
@@ -26,7 +26,7 @@ def compose_prompt(
 
 def preview_prompt(*, assistant: str, now: datetime) -> str:
     """Return the system prompt that a new chat would send at `now`; changes nothing."""
-    return _prompt(_preview_block(assistant, now), assistant=assistant, opening={}, now=now)
+    return _join_prompt(_preview_block(assistant, now), assistant=assistant, opening={}, now=now)
 
 
 def sent_prompt(conversation: Conversation, *, now: datetime) -> str:
@@ -39,18 +39,18 @@ def sent_prompt(conversation: Conversation, *, now: datetime) -> str:
     reply = rows.select_related("snapshot").order_by("-pk").first()
     assistant, opening = conversation.assistant, conversation.opening_context
     if reply is None or reply.snapshot is None:
-        return _prompt(_preview_block(assistant, now), assistant=assistant, opening=opening, now=now)
+        return _join_prompt(_preview_block(assistant, now), assistant=assistant, opening=opening, now=now)
     if (receipt := find_receipt(reply)) is not None:
         return prompt_of(receipt, reply)
     sent = reply.snapshot
     block = DELETED.format(sha256=sent.sha256) if sent.is_erased else sent.text
-    return _prompt(block, assistant=assistant, opening=opening, now=reply.created_at)
+    return _join_prompt(block, assistant=assistant, opening=opening, now=reply.created_at)
 
 
 def _preview_block(assistant: str, now: datetime) -> str:
     return ASSISTANTS[assistant].preview_block(now=now, uses_facts=uses_facts()).text
 
 
-def _prompt(memory_block: str, *, assistant: str, opening: Mapping[str, Any], now: datetime) -> str:
+def _join_prompt(memory_block: str, *, assistant: str, opening: Mapping[str, Any], now: datetime) -> str:
     tier = get_user_model()._default_manager.filter(pk=owner_id()).values_list("experience_tier", flat=True).get()
-    return joined(compose_prompt(memory_block, assistant=assistant, opening=opening, tier=tier, now=now))
+    return join_segments(compose_prompt(memory_block, assistant=assistant, opening=opening, tier=tier, now=now))

@@ -22,10 +22,10 @@ def focus_of(opening: Mapping[str, Any]) -> str:
     try:
         match opening:
             case {"mode": "coach", "deployment_id": str(deployment_id)}:
-                return _deployment(UUID(deployment_id))
+                return _describe_deployment(UUID(deployment_id))
             case {"mode": "authoring"}:
                 skill_id = opening.get("skill_id")
-                return _draft(UUID(skill_id) if skill_id else None)
+                return _describe_draft(UUID(skill_id) if skill_id else None)
     except DomainError:
         return ""
     return ""
@@ -55,10 +55,10 @@ def check_opening(opening: Mapping[str, Any]) -> None:
             get_skill(UUID(skill_id))
 
 
-def _deployment(deployment_id: UUID) -> str:
+def _describe_deployment(deployment_id: UUID) -> str:
     deployment = get_deployment(deployment_id)
     held = ", ".join(f"{trade.symbol} {trade.side}" for trade in list_open(deployment.pk)) or "none"
-    return _lines(
+    return _format_lines(
         ("deployment_id", str(deployment.pk)),
         ("skill", deployment.skill.name),
         ("skill_id", str(deployment.skill_id)),
@@ -69,19 +69,19 @@ def _deployment(deployment_id: UUID) -> str:
     )
 
 
-def _draft(skill_id: UUID | None) -> str:
+def _describe_draft(skill_id: UUID | None) -> str:
     skill = get_skill(skill_id) if skill_id else None
     draft = find_open_draft(skill_id)
     known = [("skill", skill.name), ("skill_id", str(skill.pk))] if skill else [("skill", "a new one")]
     if draft is None:
-        return _lines(*known, ("draft", "not begun; the first `set_*` call begins it"))
-    return _lines(*known, ("draft", str(draft)), ("draft, as it stands (data)", _written(draft)))
+        return _format_lines(*known, ("draft", "not begun; the first `set_*` call begins it"))
+    return _format_lines(*known, ("draft", str(draft)), ("draft, as it stands (data)", _format_blocks(draft)))
 
 
-def _written(draft: SkillDraft) -> str:
+def _format_blocks(draft: SkillDraft) -> str:
     blocks = {name: draft.payload[name] for name in _WRITTEN if draft.payload.get(name)}
     return json.dumps(blocks, ensure_ascii=False, sort_keys=True)[:MAX_DRAFT]
 
 
-def _lines(*told: tuple[str, str]) -> str:
+def _format_lines(*told: tuple[str, str]) -> str:
     return "\n".join([HEADING, *(f"- {label}: {prompt_line(text)}" for label, text in told)])

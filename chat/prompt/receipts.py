@@ -13,7 +13,7 @@ from uuid import UUID
 
 from chat.models import MemorySnapshot, Message, PromptText, Receipt, Role
 from chat.parts import Json, as_said
-from chat.prompt.texts import GO_ON, Segment, about_fact, as_blocks, earlier_part, joined
+from chat.prompt.texts import GO_ON, Segment, about_fact, as_blocks, earlier_part, join_segments
 from memory.facts.queries import find_version, find_versions
 from memory.models import UserFact
 
@@ -43,9 +43,9 @@ class Rebuilt:
 
 def keep_receipt(*, reply_id: int, sent: Sent, tools: Sequence[Mapping[str, Any]], models: Sequence[str]) -> None:
     """Write down what a reply's prompt holds; call it inside `owned_tx(user)`. Idempotent."""
-    schemas = _json(list(tools))
+    schemas = _dump_json(list(tools))
     kept = [segment for segment in sent.segments if segment.name != "memory"]
-    texts = {segment.sha256: segment.text for segment in kept} | {_digest(schemas): schemas}
+    texts = {segment.sha256: segment.text for segment in kept} | {_hash_text(schemas): schemas}
     PromptText.objects.bulk_create(
         [PromptText(sha256=sha256, text=text) for sha256, text in texts.items()], ignore_conflicts=True
     )
@@ -56,9 +56,9 @@ def keep_receipt(*, reply_id: int, sent: Sent, tools: Sequence[Mapping[str, Any]
             "summary_id": sent.summary_id,
             "message_ids": list(sent.message_ids),
             "opening_fact_id": sent.opening_fact_id,
-            "tools_sha256": _digest(schemas),
+            "tools_sha256": _hash_text(schemas),
             "models_asked": list(models),
-            "sha256": _digest(_json(request_messages(sent.segments, sent.messages))),
+            "sha256": _hash_text(_dump_json(request_messages(sent.segments, sent.messages))),
         },
     )
 
@@ -88,13 +88,13 @@ def find_receipt(reply: Message) -> Receipt | None:
     return Receipt.objects.filter(reply=reply).select_related("summary").first()
 
 
-def rebuild(receipt: Receipt, reply: Message) -> Rebuilt:
+def rebuild_prompt(receipt: Receipt, reply: Message) -> Rebuilt:
     """Put the prompt of a reply together again from what rows say today."""
     wanted = {segment["sha256"] for segment in receipt.segments} | {receipt.tools_sha256}
     texts = dict(PromptText.objects.filter(sha256__in=wanted).values_list("sha256", "text"))
-    segments = tuple(_segment(kept, texts, reply.snapshot) for kept in receipt.segments)
-    messages = request_messages(segments, _history(receipt, reply))
-    is_exact = _digest(_json(messages)) == receipt.sha256
+    segments = tuple(_restore_segment(kept, texts, reply.snapshot) for kept in receipt.segments)
+    messages = request_messages(segments, _restore_history(receipt, reply))
+    is_exact = _hash_text(_dump_json(messages)) == receipt.sha256
     return Rebuilt(segments, messages, json.loads(texts.get(receipt.tools_sha256, "[]")), is_exact)
 
 
@@ -124,7 +124,7 @@ class ShownReceipt:
 
 def show_receipt(receipt: Receipt, reply: Message) -> ShownReceipt:
     """Return what a reply was written from."""
-    rebuilt = rebuild(receipt, reply)
+    rebuilt = rebuild_prompt(receipt, reply)
     fact_ids = [UUID(fact_id) for fact_id in reply.snapshot.fact_ids] if reply.snapshot else []
     return ShownReceipt(
         segments=rebuilt.segments,
@@ -133,7 +133,7 @@ def show_receipt(receipt: Receipt, reply: Message) -> ShownReceipt:
         told=len(receipt.message_ids),
         tools=[tool["function"]["name"] for tool in rebuilt.tools],
         looked_up=[
-            LookedUp(part["name"], _ids(part["result"], "trade_id"), _ids(part["result"], "note_id"))
+            LookedUp(part["name"], _find_ids(part["result"], "trade_id"), _find_ids(part["result"], "note_id"))
             for part in reply.parts
             if part["kind"] == "tool" and part["status"] == "done"
         ],
@@ -143,7 +143,7 @@ def show_receipt(receipt: Receipt, reply: Message) -> ShownReceipt:
     )
 
 
-def _ids(value: Any, name: str) -> list[str]:
+def _find_ids(value: Any, name: str) -> list[str]:
     """Return the ids of a kind that stand anywhere in a tool's result, each once."""
     found: dict[str, None] = {}
     left = [value]
@@ -160,17 +160,17 @@ def _ids(value: Any, name: str) -> list[str]:
 
 def prompt_of(receipt: Receipt, reply: Message) -> str:
     """Return the system prompt of a reply as one text."""
-    return joined(rebuild(receipt, reply).segments)
+    return join_segments(rebuild_prompt(receipt, reply).segments)
 
 
-def _segment(kept: Mapping[str, str], texts: Mapping[str, str], snapshot: MemorySnapshot | None) -> Segment:
+def _restore_segment(kept: Mapping[str, str], texts: Mapping[str, str], snapshot: MemorySnapshot | None) -> Segment:
     text = texts.get(kept["sha256"], "")
     if kept["name"] == "memory" and snapshot is not None:
         text = snapshot.text
     return Segment(kept["name"], text or DELETED.format(sha256=kept["sha256"]))
 
 
-def _history(receipt: Receipt, reply: Message) -> list[Json]:
+def _restore_history(receipt: Receipt, reply: Message) -> list[Json]:
     rows = Message.objects.filter(pk__in=receipt.message_ids).defer("search_terms").in_bulk()
     said = [
         message
@@ -185,9 +185,9 @@ def _history(receipt: Receipt, reply: Message) -> list[Json]:
     )
 
 
-def _json(value: Any) -> str:
+def _dump_json(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
 
 
-def _digest(text: str) -> str:
+def _hash_text(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()

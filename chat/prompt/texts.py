@@ -182,7 +182,7 @@ def system_segments(prefix: tuple[Segment, ...], *, focus: str, now: datetime) -
     return (*prefix, *(segment for segment in rest if segment.text))
 
 
-def joined(segments: tuple[Segment, ...]) -> str:
+def join_segments(segments: tuple[Segment, ...]) -> str:
     """Return segments as one text, byte for byte as a model reads them."""
     return SEPARATOR.join(segment.text for segment in segments)
 
@@ -194,7 +194,7 @@ def as_blocks(segments: tuple[Segment, ...]) -> list[Json]:
     """Return segments as the text blocks of a system message: the stable ones as one, marked for the cache."""
     prefix = tuple(segment for segment in segments if segment.name in _PREFIX)
     rest: list[Json] = [{"type": "text", "text": segment.text} for segment in segments if segment.name not in _PREFIX]
-    return [{"type": "text", "text": joined(prefix), "cache": True}, *rest]
+    return [{"type": "text", "text": join_segments(prefix), "cache": True}, *rest]
 
 
 def clock_segment(now: datetime) -> str:

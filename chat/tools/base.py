@@ -70,7 +70,7 @@ class Tool(Generic[A]):
     @property
     def schema(self) -> Json:
         """The tool in the form a model is sent."""
-        function = {"name": self.name, "description": self.description, "parameters": _parameters(self.args)}
+        function = {"name": self.name, "description": self.description, "parameters": _describe_parameters(self.args)}
         return {"type": "function", "function": function}
 
     def call(self, context: ToolContext, arguments: str) -> Result:
@@ -84,12 +84,12 @@ class Tool(Generic[A]):
         try:
             args = self.args.model_validate_json(arguments or "{}")
         except ValidationError as error:
-            return {"error": _problems(error)}
+            return {"error": _list_problems(error)}
         try:
             if self.asks_model:
-                return _bounded(self.run(context, args))
+                return _check_size(self.run(context, args))
             with owned_tx(context.user_id):
-                return _bounded(self.run(context, args))
+                return _check_size(self.run(context, args))
         except DomainError as error:
             return {"error": str(error)}
         except Exception:
@@ -98,7 +98,7 @@ class Tool(Generic[A]):
 
 
 @cache
-def _parameters(args: type[BaseModel]) -> Json:
+def _describe_parameters(args: type[BaseModel]) -> Json:
     schema = args.model_json_schema()
     # Titles repeat the names, and the docstring is ours: neither helps a model.
     for described in (schema, *schema.get("properties", {}).values()):
@@ -107,14 +107,14 @@ def _parameters(args: type[BaseModel]) -> Json:
     return schema
 
 
-def _problems(error: ValidationError) -> list[dict[str, str]]:
+def _list_problems(error: ValidationError) -> list[dict[str, str]]:
     return [
         {"argument": ".".join(str(step) for step in problem["loc"]) or "(all)", "problem": problem["msg"]}
         for problem in error.errors(include_url=False, include_context=False, include_input=False)
     ][:20]
 
 
-def _bounded(result: Json) -> Json:
+def _check_size(result: Json) -> Json:
     # NaN is no JSON: providers and databases refuse it, and no reader knows what it means.
     if len(json.dumps(result, allow_nan=False, ensure_ascii=False)) > MAX_RESULT:
         raise ResultTooLong("The result is too long. Ask for less.")

@@ -30,7 +30,7 @@ def view_call(part: Part) -> ToolPart:
         name=part["name"],
         label=tool.label if tool else part["name"],
         status=part["status"],
-        summary=_summarise(part),
+        summary=_summarise_call(part),
         detail=part["arguments"][:MAX_DETAIL],
     )
 
@@ -46,7 +46,7 @@ def is_hidden(part: Part) -> bool:
     return "held_for_review" not in (part["result"] or {})
 
 
-def _summarise(part: Part) -> str:
+def _summarise_call(part: Part) -> str:
     result = part["result"] or {}
     error = result.get("error")
     if isinstance(error, str):

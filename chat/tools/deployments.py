@@ -48,7 +48,7 @@ def _get_my_deployments(context: ToolContext, args: GetMyDeploymentsArgs) -> Res
     with_trades, with_lessons = args.detail in ("trades", "full"), args.detail in ("lessons", "full")
     listed = list_deployments(context.now, deployment_id=args.deployment_id)
     marks = find_marks({trade.symbol for one in listed for trade in one.positions}, context.now)
-    rows = [_deployment(one, marks, context.now, with_reasons=with_trades) for one in listed]
+    rows = [_deployment_row(one, marks, context.now, with_reasons=with_trades) for one in listed]
     result: Row = {"deployments": rows}
     if with_trades:
         which = TradeFilter(deployment_id=args.deployment_id)
@@ -86,7 +86,7 @@ GET_MY_DEPLOYMENTS = Tool(
 )
 
 
-def _deployment(listed: ListedDeployment, marks: Mapping[str, Mark], now: datetime, *, with_reasons: bool) -> Row:
+def _deployment_row(listed: ListedDeployment, marks: Mapping[str, Mark], now: datetime, *, with_reasons: bool) -> Row:
     deployment = listed.deployment
     positions = list_open_positions(deployment, listed.positions[:POSITIONS], marks)
     return {
@@ -103,11 +103,11 @@ def _deployment(listed: ListedDeployment, marks: Mapping[str, Mark], now: dateti
         "open_positions": len(listed.positions),
         "positions": [position_row(position, with_reason=with_reasons) for position in positions],
         "last_decision_at": format_instant(listed.decided_at),
-        "recent_rejections": [_rejection(snapshot) for snapshot in listed.refusals[:REFUSALS]],
+        "recent_rejections": [_rejection_row(snapshot) for snapshot in listed.refusals[:REFUSALS]],
     }
 
 
-def _rejection(snapshot: DecisionSnapshot) -> Row:
+def _rejection_row(snapshot: DecisionSnapshot) -> Row:
     return {
         "tick_at": format_instant(snapshot.tick_at),
         "code": snapshot.verdict_code,

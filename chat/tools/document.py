@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from chat.parts import Json
 from chat.tools.base import Result, Tool, ToolContext
-from chat.tools.gate import WriteRefused, admit, admit_change, hold_for_review
+from chat.tools.gate import WriteRefused, admit_change, admit_write, hold_for_review
 from chat.tools.memory_lines import OVERRIDES, list_candidates, memory_event
 from memory.facts.document import build_document
 from memory.facts.places import add_place
@@ -50,8 +50,8 @@ class ManageUserMemoryArgs(BaseModel):
 
 
 def _add_fact(context: ToolContext, args: ManageUserMemoryArgs) -> Result:
-    content = _needed(args.content, "content", "add_fact")
-    origin = admit(context, content)
+    content = _require_text(args.content, "content", "add_fact")
+    origin = admit_write(context, content)
     if origin is None:
         return hold_for_review(context, content=content)
     written = remember_fact(
@@ -65,7 +65,7 @@ def _add_fact(context: ToolContext, args: ManageUserMemoryArgs) -> Result:
 
 def _deactivate_fact(context: ToolContext, args: ManageUserMemoryArgs) -> Result:
     try:
-        fact = resolve_fact(_needed(args.fact_id, "fact_id", "deactivate_fact"), context.now)
+        fact = resolve_fact(_require_text(args.fact_id, "fact_id", "deactivate_fact"), context.now)
     except FactAmbiguous as error:
         return list_candidates(error)
     written = forget_fact(id_or_substring=str(fact.pk), origin=admit_change(context, fact.content), now=context.now)
@@ -78,10 +78,10 @@ def _deactivate_fact(context: ToolContext, args: ManageUserMemoryArgs) -> Result
 
 
 def _add_poi(context: ToolContext, args: ManageUserMemoryArgs) -> Result:
-    place_id = _needed(args.place_id, "place_id", "add_poi")
-    name = _needed(args.place_name, "place_name", "add_poi")
+    place_id = _require_text(args.place_id, "place_id", "add_poi")
+    name = _require_text(args.place_name, "place_name", "add_poi")
     place = f"{name}: {args.notes}" if args.notes else name
-    origin = admit(context, place)
+    origin = admit_write(context, place)
     if origin is None:
         return hold_for_review(context, content=f"Place: {place}")
     written = add_place(place_id=place_id, name=name, notes=args.notes, origin=origin, now=context.now)
@@ -115,7 +115,7 @@ MANAGE_USER_MEMORY = Tool(
 )
 
 
-def _needed(value: str | None, name: str, operation: str) -> str:
+def _require_text(value: str | None, name: str, operation: str) -> str:
     if value is None or not value.strip():
         raise WriteRefused(f"{operation} needs {name}.")
     return value

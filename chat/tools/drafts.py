@@ -111,7 +111,7 @@ def _critique_draft(context: ToolContext, args: CritiqueDraftArgs) -> Result:
     with owned(context.user_id):
         payload, tier = _payload_to_review(context), experience_tier()
     found = critique_draft(payload, tier)
-    return {"summary": found.summary, "findings": [_finding(finding) for finding in found.findings]}
+    return {"summary": found.summary, "findings": [_finding_row(finding) for finding in found.findings]}
 
 
 def _skill_id(context: ToolContext) -> UUID | None:
@@ -158,7 +158,7 @@ def _patch_draft(context: ToolContext, args: PatchArgs) -> Json:
             if given:
                 draft = patch_draft(draft_id=draft.pk, patch=patch, now=context.now)
     except PayloadInvalid as refusal:
-        return {"error": _problems(refusal.errors)}
+        return {"error": _list_problems(refusal.errors)}
     return _describe_patch(draft, before)
 
 
@@ -174,18 +174,18 @@ def _describe_patch(draft: SkillDraft, before: Mapping[str, Any]) -> Json:
         "draft_id": str(draft.pk),
         "name": prompt_line(str(draft.payload.get("name") or "")),
         "changed": [path for path, _, _ in list_changes(before, draft.payload)],
-        "still_missing": _problems(list_save_problems(draft.payload)),
+        "still_missing": _list_problems(list_save_problems(draft.payload)),
         "warnings": list_warnings(draft.payload),
         "url": reverse("trading:edit_skill", args=[base]) if base else reverse("trading:new_skill"),
     }
 
 
-def _problems(errors: Iterable[FieldError]) -> list[dict[str, str]]:
+def _list_problems(errors: Iterable[FieldError]) -> list[dict[str, str]]:
     rows = [{"field": prompt_line(error.field)[:120], "problem": prompt_line(error.problem)[:300]} for error in errors]
     return rows[:MAX_ERRORS]
 
 
-def _finding(finding: DraftFinding) -> dict[str, str]:
+def _finding_row(finding: DraftFinding) -> dict[str, str]:
     row = {"severity": str(finding.severity), "title": finding.title, "detail": finding.detail}
     return {**row, "suggestion": finding.suggestion} if finding.suggestion else row
 

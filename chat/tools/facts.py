@@ -6,7 +6,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from chat.parts import Json
 from chat.tools.base import Result, Tool, ToolContext
-from chat.tools.gate import admit, admit_change, admit_topic, hold_for_review
+from chat.tools.gate import admit_change, admit_topic, admit_write, hold_for_review
 from chat.tools.memory_lines import OVERRIDES, list_candidates, memory_event
 from memory.facts.services import forget_fact, remember_fact, resolve_fact
 from memory.facts.versions import FactAmbiguous
@@ -41,8 +41,8 @@ class ForgetArgs(BaseModel):
     )
 
 
-def _remember(context: ToolContext, args: RememberArgs) -> Result:
-    origin = admit(context, args.fact)
+def _remember_fact(context: ToolContext, args: RememberArgs) -> Result:
+    origin = admit_write(context, args.fact)
     if origin is None:
         return hold_for_review(context, content=args.fact, topic=args.topic)
     written = remember_fact(
@@ -68,12 +68,12 @@ REMEMBER = Tool(
         "PnL. Saved silently; the user can see, edit and undo it."
     ),
     args=RememberArgs,
-    run=_remember,
+    run=_remember_fact,
     acts=frozenset({"remember"}),
 )
 
 
-def _forget(context: ToolContext, args: ForgetArgs) -> Result:
+def _forget_fact(context: ToolContext, args: ForgetArgs) -> Result:
     try:
         fact = resolve_fact(args.fact_id, context.now)
     except FactAmbiguous as error:
@@ -101,6 +101,6 @@ FORGET = Tool(
         "that stand in that fact alone; if several fit, nothing changes and you get the candidates to ask about."
     ),
     args=ForgetArgs,
-    run=_forget,
+    run=_forget_fact,
     acts=frozenset({"forget"}),
 )

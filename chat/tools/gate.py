@@ -34,7 +34,7 @@ class WriteRefused(DomainError):
     """The conversation may not write this to the memory."""
 
 
-def admit(context: ToolContext, content: str) -> Origin | None:
+def admit_write(context: ToolContext, content: str) -> Origin | None:
     """Return where a write of `content` comes from, with the user's words for it; None: keep it for review.
 
     Raises:
@@ -42,7 +42,7 @@ def admit(context: ToolContext, content: str) -> Origin | None:
     """
     if context.is_temporary:
         raise WriteRefused(TEMPORARY)
-    quote = find_support(content, _typed(context)) if context.conversation_id else None
+    quote = find_support(content, _list_typed_messages(context)) if context.conversation_id else None
     if quote is None and context.window.is_untrusted:
         return None
     return origin_of(context, quote)
@@ -64,7 +64,7 @@ def admit_change(context: ToolContext, *contents: str) -> Origin:
     if context.is_temporary:
         raise WriteRefused(TEMPORARY)
     if context.window.is_untrusted:
-        typed = _typed(context, last=1)
+        typed = _list_typed_messages(context, last=1)
         if not typed or not any(has_shared_word(content, typed[-1].text) for content in contents):
             raise WriteRefused(NOT_ASKED)
     return origin_of(context)
@@ -98,7 +98,7 @@ def origin_of(context: ToolContext, quote: Quote | None = None) -> Origin:
     return Origin(conversation_id=context.conversation_id, message_id=context.message_id, quotes=quotes)
 
 
-def _typed(context: ToolContext, last: int = LAST_MESSAGES) -> list[TypedMessage]:
+def _list_typed_messages(context: ToolContext, last: int = LAST_MESSAGES) -> list[TypedMessage]:
     if context.conversation_id is None:
         return []
     return [TypedMessage(pk, text) for pk, text in list_typed(context.conversation_id, last=last)]

@@ -65,7 +65,7 @@ def _get_market_overview(context: ToolContext, args: GetMarketOverviewArgs) -> R
     symbols = list(dict.fromkeys(args.symbols)) or list_symbols_in_use()[:MARKETS] or list_symbols(MARKETS)
     return {
         "as_of": format_instant(context.now),
-        "markets": [_market(get_overview(symbol, context.now)) for symbol in symbols],
+        "markets": [_market_row(get_overview(symbol, context.now)) for symbol in symbols],
     }
 
 
@@ -91,7 +91,7 @@ GET_MARKET_OVERVIEW = Tool(
 def _get_recent_news(context: ToolContext, args: GetRecentNewsArgs) -> Result:
     since = context.now - timedelta(hours=args.lookback_hours)
     news = list_news(args.symbols, since=since, now=context.now, limit=args.limit)
-    return {"lookback_hours": args.lookback_hours, "news": [_headline(item) for item in news]}
+    return {"lookback_hours": args.lookback_hours, "news": [_headline_row(item) for item in news]}
 
 
 def _summarise_news(result: Result) -> str:
@@ -120,10 +120,10 @@ def _get_upcoming_events(context: ToolContext, args: GetUpcomingEventsArgs) -> R
         symbols=args.symbols,
         min_importance=args.min_importance,
     )
-    result: Row = {"lookahead_hours": args.lookahead_hours, "events": [_event(event) for event in events]}
+    result: Row = {"lookahead_hours": args.lookahead_hours, "events": [_event_row(event) for event in events]}
     if args.deployment_id is not None:
         found = list_deployment_exposures(args.deployment_id, events, context.now)
-        result["your_exposure"] = [_exposure(one) for one in found]
+        result["your_exposure"] = [_exposure_row(one) for one in found]
     return within_limits(result)
 
 
@@ -148,7 +148,7 @@ GET_UPCOMING_EVENTS = Tool(
 )
 
 
-def _market(seen: Overview) -> Row:
+def _market_row(seen: Overview) -> Row:
     is_known = seen.price is not None
     return {
         "symbol": seen.symbol,
@@ -164,7 +164,7 @@ def _market(seen: Overview) -> Row:
     }
 
 
-def _headline(item: NewsItem) -> Row:
+def _headline_row(item: NewsItem) -> Row:
     return {
         "headline": prompt_line(item.headline),
         "source": prompt_line(item.source),
@@ -175,7 +175,7 @@ def _headline(item: NewsItem) -> Row:
     }
 
 
-def _event(event: MarketEvent) -> Row:
+def _event_row(event: MarketEvent) -> Row:
     return {
         "event_id": str(event.pk),
         "kind": event.kind,
@@ -187,7 +187,7 @@ def _event(event: MarketEvent) -> Row:
     }
 
 
-def _exposure(exposure: Exposure) -> Row:
+def _exposure_row(exposure: Exposure) -> Row:
     return {
         "event_id": str(exposure.event.pk),
         "symbol": prompt_line(exposure.trade.symbol),

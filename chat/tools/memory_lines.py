@@ -15,10 +15,12 @@ def memory_event(event: MemoryEvent) -> Json:
     A fact is `{fact_id, fact, topic, confidence}`, a place `{place_id, place, notes, text}`.
     """
     if event.place is not None:
-        return _event(event, None, _place(event.place))
+        return _event_line(event, None, _place_line(event.place))
     if event.kind == EventKind.LINK:
-        return _event(event, None, {**_row(event.after), "text": f"{event.after} ({event.detail['relation']})"})
-    return _event(event, _row(event.before) or None, _row(event.after) or None)
+        return _event_line(
+            event, None, {**_fact_line(event.after), "text": f"{event.after} ({event.detail['relation']})"}
+        )
+    return _event_line(event, _fact_line(event.before) or None, _fact_line(event.after) or None)
 
 
 def list_candidates(error: FactAmbiguous, id_name: str = "fact_id") -> Json:
@@ -27,17 +29,17 @@ def list_candidates(error: FactAmbiguous, id_name: str = "fact_id") -> Json:
     return {"error": str(error), "candidates": candidates}
 
 
-def _event(event: MemoryEvent, before: Json | None, after: Json | None) -> Json:
+def _event_line(event: MemoryEvent, before: Json | None, after: Json | None) -> Json:
     return {"id": str(event.pk), "kind": event.kind, "before": before, "after": after}
 
 
-def _row(fact: UserFact | None) -> Json:
+def _fact_line(fact: UserFact | None) -> Json:
     if fact is None:
         return {}
     return {"fact_id": str(fact.pk), "fact": fact.content, "topic": fact.topic, "confidence": fact.confidence}
 
 
-def _place(place: Place) -> Json:
+def _place_line(place: Place) -> Json:
     return {
         "place_id": place.place_id,
         "place": place.name,

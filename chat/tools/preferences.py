@@ -5,7 +5,7 @@ from typing import Final, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from chat.tools.base import Result, Tool, ToolContext
-from chat.tools.gate import admit, admit_change, hold_for_review
+from chat.tools.gate import admit_change, admit_write, hold_for_review
 from chat.tools.memory_lines import list_candidates, memory_event
 from memory.facts.queries import list_current
 from memory.facts.services import confirm_fact, forget_fact, link_facts, remember_fact, resolve_fact, supersede_fact
@@ -81,7 +81,7 @@ class RecallPreferencesArgs(_Args):
 
 
 def _save_preference(context: ToolContext, args: SavePreferenceArgs) -> Result:
-    origin = admit(context, args.content)
+    origin = admit_write(context, args.content)
     if origin is None:
         return hold_for_review(context, content=args.content, category=args.category)
     written = remember_fact(
@@ -114,7 +114,7 @@ def _update_preference(context: ToolContext, args: UpdatePreferenceArgs) -> Resu
         fact = resolve_fact(args.id_or_substring, context.now)
     except FactAmbiguous as error:
         return list_candidates(error, "id")
-    origin = admit(context, args.new_content)
+    origin = admit_write(context, args.new_content)
     if origin is None:
         return hold_for_review(
             context, content=args.new_content, topic=fact.topic, category=fact.category, target_id=fact.pk

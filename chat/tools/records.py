@@ -19,8 +19,6 @@ from trading.record.deployment_queries import OpenPosition
 from trading.record.performance import Performance
 
 TRADES: Final = 30  # closed ones, the newest (seed 000)
-
-
 ROOM: Final = 60_000  # characters of JSON that the lists of a result take together, below `base.MAX_RESULT`
 
 
@@ -43,16 +41,16 @@ def trade_row(trade: Trade) -> Row:
     """Return a closed trade; its percents are of the size at the entry, unlevered (settled 29)."""
     size = trade.entry_size_usd
     return {
-        **_entry(trade),
+        **_entry_row(trade),
         "deployment_id": str(trade.deployment_id),
         "status": trade.status,
         "exit_at": format_instant(trade.exit_at),
         "exit_price": round_price(trade.exit_price),
         "exit_kind": trade.exit_kind or None,
         "net_pnl_usd": round_usd(trade.realized_pnl_usd),
-        "net_pnl_pct": _share(trade.realized_pnl_usd, size),
-        "mfe_pct": _share(trade.mfe_usd, size),
-        "mae_pct": _share(trade.mae_usd, size),
+        "net_pnl_pct": _share_pct(trade.realized_pnl_usd, size),
+        "mfe_pct": _share_pct(trade.mfe_usd, size),
+        "mae_pct": _share_pct(trade.mae_usd, size),
         "regime_tag": trade.entry_regime_tag,
         "holding_minutes": None if trade.holding_minutes is None else round(trade.holding_minutes),
         "entry_reason": prompt_line(trade.entry_reason),
@@ -64,7 +62,7 @@ def position_row(position: OpenPosition, *, with_reason: bool) -> Row:
     """Return an open trade with what it is worth now; null where no price is known."""
     trade, mark = position.trade, position.mark
     return {
-        **_entry(trade),
+        **_entry_row(trade),
         "mark_price": round_price(mark.price) if mark else None,
         "unrealised_pnl_usd": round_usd(position.unrealised_usd),
         **({"entry_reason": prompt_line(trade.entry_reason)} if with_reason else {}),
@@ -121,7 +119,7 @@ def within_limits(result: Row) -> Row:
     return {**result, **kept, **({"left_out": left_out} if left_out else {})}
 
 
-def _entry(trade: Trade) -> Row:
+def _entry_row(trade: Trade) -> Row:
     return {
         "trade_id": str(trade.pk),
         "symbol": prompt_line(trade.symbol),
@@ -134,7 +132,7 @@ def _entry(trade: Trade) -> Row:
     }
 
 
-def _share(amount: Decimal, size: Decimal) -> float | None:
+def _share_pct(amount: Decimal, size: Decimal) -> float | None:
     return round_pct(amount / size) if size else None
 
 

@@ -48,7 +48,9 @@ class GetSkillPerformanceArgs(BaseModel):
 
 def _list_my_skills(context: ToolContext, args: ListMySkillsArgs) -> Result:
     skills, drafts = list_skills(), list_open_drafts()
-    return within_limits({"skills": [_skill(one) for one in skills], "open_drafts": [_draft(one) for one in drafts]})
+    return within_limits(
+        {"skills": [_skill_row(one) for one in skills], "open_drafts": [_draft_row(one) for one in drafts]}
+    )
 
 
 def _summarise_skills(result: Result) -> str:
@@ -120,7 +122,7 @@ GET_SKILL_PERFORMANCE = Tool(
 )
 
 
-def _skill(listed: ListedSkill) -> Row:
+def _skill_row(listed: ListedSkill) -> Row:
     return {
         "skill_id": str(listed.skill.pk),
         "name": prompt_line(listed.skill.name),
@@ -128,11 +130,11 @@ def _skill(listed: ListedSkill) -> Row:
         "trading_style": listed.skill.trading_style,
         "running_deployments": listed.running,
         "last_deployed_at": format_instant(listed.deployed_at),
-        "last_simulation": _simulation(listed.backtest) if listed.backtest else None,
+        "last_simulation": _simulation_row(listed.backtest) if listed.backtest else None,
     }
 
 
-def _simulation(run: BacktestRun) -> Row:
+def _simulation_row(run: BacktestRun) -> Row:
     numbers = run.summary  # of `backtest.summarise_run`
     drawdown, net = numbers.get("max_drawdown"), numbers.get("net_usd")
     return {
@@ -148,7 +150,7 @@ def _simulation(run: BacktestRun) -> Row:
     }
 
 
-def _draft(draft: SkillDraft) -> Row:
+def _draft_row(draft: SkillDraft) -> Row:
     return {
         "draft_id": str(draft.pk),
         "name": prompt_line(str(draft)),

@@ -75,18 +75,18 @@ class TurnLog:
     def add(self, event: TurnEvent) -> None:
         """Append an event. The part of a started tool is copied, since it changes when the tool ends."""
         self._events.append(replace(event, part=dict(event.part)) if isinstance(event, ToolStarted) else event)
-        self._wake()
+        self._wake_readers()
 
     def close(self) -> None:
         """End the log."""
         self._is_closed = True
-        self._wake()
+        self._wake_readers()
 
     def list_after(self, count: int) -> list[TurnEvent]:
         """Return the events after the first `count`."""
         return self._events[count:]
 
-    def _wake(self) -> None:
+    def _wake_readers(self) -> None:
         news, self._news = self._news, asyncio.Event()
         news.set()
 
@@ -125,30 +125,30 @@ class LiveTurn:
     def begin(self) -> None:
         """Run the turn in a task of its own."""
         _turns[self.conversation_id] = self
-        self.task = asyncio.create_task(self._run(), name=f"turn {self.start.reply_id}")
+        self.task = asyncio.create_task(self._run_turn(), name=f"turn {self.start.reply_id}")
 
-    async def _run(self) -> None:
-        await self._show()
+    async def _run_turn(self) -> None:
+        await self._show_news()
         try:
             async with aclosing(run_turn(self.start, self.control)) as events:
                 async for event in events:
                     self.log.add(event)
-                    await self._show()
+                    await self._show_news()
                     self._tell_others()
         except Exception:
             # run_turn() does not raise; should it ever, a sweep closes the reply.
             logger.exception("Turn %s broke", self.start.reply_id)
             self.log.add(TurnFailed(BROKE))
-            await self._show()
+            await self._show_news()
         finally:
             # The next turn may have begun: it can as soon as the row of this one is closed.
             if _turns.get(self.conversation_id) is self:
                 del _turns[self.conversation_id]
             await tell_news(self.conversation_id)
-        await self._tidy()
+        await self._tidy_up()
         self.log.close()
 
-    async def _tidy(self) -> None:
+    async def _tidy_up(self) -> None:
         try:
             title, is_summarised = await tidy_up(self.start, self.control)
         except Exception:
@@ -158,9 +158,9 @@ class LiveTurn:
             self.log.add(Titled(title))
         if is_summarised:
             self.log.add(Noticed(SUMMARISED))
-        await self._show()
+        await self._show_news()
 
-    async def _show(self) -> None:
+    async def _show_news(self) -> None:
         viewer = _viewers.get(self.conversation_id)
         if viewer is not None:
             await viewer.show_news(self)
@@ -195,15 +195,15 @@ def user_group(user_id: int) -> str:
 
 async def tell_news(conversation_id: UUID) -> None:
     """Tell the sockets of other processes that the rows of a conversation have changed."""
-    await _tell(group_of(conversation_id), "conversation.news")
+    await _send_to_group(group_of(conversation_id), "conversation.news")
 
 
 async def tell_recheck(user_id: int) -> None:
     """Tell every socket of a user, in every process, to look whether its session still lives."""
-    await _tell(user_group(user_id), "session.recheck")
+    await _send_to_group(user_group(user_id), "session.recheck")
 
 
-async def _tell(group: str, message_type: str) -> None:
+async def _send_to_group(group: str, message_type: str) -> None:
     layer = get_channel_layer()
     assert layer is not None, "the settings name a channel layer"
     try:

@@ -23,13 +23,13 @@ _FORGET: Final = re.compile(
 )
 
 
-def wanted_acts(text: str) -> frozenset[str]:
+def find_requested_acts(text: str) -> frozenset[str]:
     """Return what a message asks for outright: to `remember`, to `forget`, both or neither."""
     plain = _QUOTED.sub("", text.replace("’", "'"))  # what is quoted is said of somebody
-    return frozenset(act for sentence in _SENTENCE.findall(plain) if (act := _act(sentence.strip())))
+    return frozenset(act for sentence in _SENTENCE.findall(plain) if (act := _find_act(sentence.strip())))
 
 
-def _act(sentence: str) -> str:
+def _find_act(sentence: str) -> str:
     polite = _POLITE.match(sentence)
     begin = polite.end() if polite else 0
     is_request = polite is not None and polite["asked"] is not None  # "can you remember that ...?" is none of a doubt

@@ -24,7 +24,7 @@ def save_progress(*, reply_id: int, parts: list[Part], text: str, is_untrusted: 
     False: the user asked from elsewhere to stop, or the reply is not streaming any more.
     """
     rows = Message.objects.streaming().filter(pk=reply_id)
-    if not rows.update(parts=parts, content=text, heartbeat_at=now, **_taint(is_untrusted)):
+    if not rows.update(parts=parts, content=text, heartbeat_at=now, **_mark_taint(is_untrusted)):
         return False
     return bool(rows.filter(stop_requested_at__isnull=True).exists())
 
@@ -57,7 +57,7 @@ def finish_reply(
             model=model[:120],
             usage=usage,
             finished_at=now,
-            **_taint(is_untrusted),
+            **_mark_taint(is_untrusted),
         )
     )
     if updated:
@@ -68,7 +68,7 @@ def finish_reply(
     return bool(updated)
 
 
-def _taint(is_untrusted: bool) -> dict[str, bool]:
+def _mark_taint(is_untrusted: bool) -> dict[str, bool]:
     # What was once in view cannot be taken out of it again: the mark is never removed.
     return {"is_untrusted": True} if is_untrusted else {}
 

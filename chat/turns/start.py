@@ -176,10 +176,10 @@ def _prompt_of(standing: Standing, message: Message, *, is_continuation: bool, n
     segments = compose_prompt(
         standing.memory_block, assistant=standing.assistant, opening=standing.opening, tier=standing.tier, now=now
     )
-    length = _length(segments)
+    length = _estimate_length(segments)
     # The reply takes room too, and so do the prompt and what stands for the older messages.
     room = settings.CONTEXT_BUDGET_TOKENS * 8 // 10 - length - len(standing.summary) // CHARS_PER_TOKEN
-    told = _told(standing, message, room, is_continuation=is_continuation)
+    told = _read_told(standing, message, room, is_continuation=is_continuation)
     fact = None if is_continuation else _opening_fact(standing, message)
     messages = as_sent(told.messages, summary=standing.summary, opening_fact=fact, is_continuation=is_continuation)
     return _Prompt(
@@ -197,11 +197,11 @@ def _prompt_of(standing: Standing, message: Message, *, is_continuation: bool, n
     )
 
 
-def _length(segments: tuple[Segment, ...]) -> int:
+def _estimate_length(segments: tuple[Segment, ...]) -> int:
     return sum(len(segment.text) for segment in segments) // CHARS_PER_TOKEN
 
 
-def _told(standing: Standing, message: Message, room: int, *, is_continuation: bool) -> History:
+def _read_told(standing: Standing, message: Message, room: int, *, is_continuation: bool) -> History:
     # A reply that is retried stands behind its message; one that goes on has itself in view.
     before = _AFTER_ALL if is_continuation else message.pk + 1
     return read_history(standing.conversation_id, after=standing.summary_through, before=before, budget_tokens=room)

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 from django.conf import settings
 
-from chat.conversations.summaries import compress
+from chat.conversations.summaries import summarise_older
 from chat.conversations.titles import write_title
 from chat.models import MessageStatus
 from chat.parts import INTERRUPTED, Json, Part, Reply, model_messages, said_tokens
@@ -33,7 +33,7 @@ from chat.turns.events import (
     TurnEvent,
     TurnFailed,
 )
-from chat.turns.memory_requests import wanted_acts
+from chat.turns.memory_requests import find_requested_acts
 from chat.turns.pump import Pump
 from chat.turns.saving import ReplySaver, read_clock
 from chat.turns.start import TurnStart
@@ -126,20 +126,20 @@ class _Turn:
 
     async def events(self) -> AsyncGenerator[TurnEvent, None]:
         """Let the model answer; then do what the user asked of the memory outright, should it have left that out."""
-        async with aclosing(self._steps()) as steps:
+        async with aclosing(self._run_steps()) as steps:
             async for event in steps:
                 yield event
         if self._has_said_all and not self.has_ended and (tool := self._owed_tool()) is not None:
-            async for event in self._force(tool):
+            async for event in self._force_tool(tool):
                 yield event
 
-    async def _steps(self) -> AsyncGenerator[TurnEvent, None]:
+    async def _run_steps(self) -> AsyncGenerator[TurnEvent, None]:
         """Let model and tools alternate until the model has said its last, or a limit ends it."""
         for step in range(settings.TURN_MAX_STEPS):
             self.reply.step = step
-            pump = Pump(self._stream(), self.control.news)
+            pump = Pump(self._open_stream(), self.control.news)
             try:
-                async with aclosing(self._texts(pump)) as texts:
+                async with aclosing(self._pass_on_text(pump)) as texts:
                     async for event in texts:
                         yield event
                 if self.has_ended:
@@ -152,7 +152,7 @@ class _Turn:
                 return
             finally:
                 await pump.close()
-            self._note(pump.last)
+            self._note_usage(pump.last)
             if notice := _NOTICES.get(pump.last.finish_reason or ""):
                 yield Noticed(notice, "warn")
             if not pump.last.tool_calls:
@@ -164,11 +164,11 @@ class _Turn:
                 return
         yield Noticed(f"Keel stopped after {settings.TURN_MAX_STEPS} steps. Say “go on” to continue.", "warn")
 
-    def _stream(self) -> AsyncGenerator[Chunk, None]:
+    def _open_stream(self) -> AsyncGenerator[Chunk, None]:
         self._has_counted = False
         return door.stream(self.messages, models=self.models, tools=self.schemas)
 
-    async def _force(self, tool: Tool[Any]) -> AsyncGenerator[TurnEvent, None]:
+    async def _force_tool(self, tool: Tool[Any]) -> AsyncGenerator[TurnEvent, None]:
         """Have the model call one memory tool; its line alone is shown."""
         messages = [*self.messages, {"role": "assistant", "content": self.reply.text or "…"}]
         messages.append({"role": "user", "content": DO_IT})
@@ -179,7 +179,7 @@ class _Turn:
         except (LLMUnavailable, TimeoutError):
             logger.warning("Reply %s: what the user asked to remember or forget was not", self.start.reply_id)
             return
-        self._note(Chunk(usage=answer.usage, model=answer.model))
+        self._note_usage(Chunk(usage=answer.usage, model=answer.model))
         self.reply.step += 1
         owed = [call for call in answer.tool_calls if call.name == tool.name]
         async for event in self._call_tools(tuple(owed)):
@@ -193,10 +193,10 @@ class _Turn:
         called = {part.get("name") for part in self.reply.parts}
         if self.start.is_temporary or any(tool.name in called for tool in writers):
             return None
-        acts = wanted_acts(self.start.text)
+        acts = find_requested_acts(self.start.text)
         return next((tool for tool in writers if tool.acts & acts), None)
 
-    async def _texts(self, pump: Pump) -> AsyncGenerator[TurnEvent, None]:
+    async def _pass_on_text(self, pump: Pump) -> AsyncGenerator[TurnEvent, None]:
         """Pass on what the model says, about thirty times a second, and save it every second."""
         while True:
             # Looked up before taking: what comes after the look is taken in the next round.
@@ -226,7 +226,7 @@ class _Turn:
         if not self.control.is_stopped:
             self.control.news.clear()
 
-    def _note(self, last: Chunk) -> None:
+    def _note_usage(self, last: Chunk) -> None:
         self.model = last.model or self.model
         if last.usage is not None:
             self._has_counted = True
@@ -288,7 +288,7 @@ class _Turn:
             said = sum(
                 len(part["text"]) for part in self.reply.parts if part.get("step") == self.reply.step and "text" in part
             )
-            self._note(Chunk(usage=Usage(said_tokens(self.messages), said // CHARS_PER_TOKEN, estimated=True)))
+            self._note_usage(Chunk(usage=Usage(said_tokens(self.messages), said // CHARS_PER_TOKEN, estimated=True)))
         return asdict(self.usage) if self.usage else None
 
 
@@ -308,7 +308,7 @@ async def tidy_up(start: TurnStart, control: Control) -> tuple[str | None, bool]
     if start.room_left < control.reply_tokens:
         room = start.room
         is_summarised = (
-            await compress(start.conversation_id, user_id=start.user_id, room=room, clock=read_clock) is not None
+            await summarise_older(start.conversation_id, user_id=start.user_id, room=room, clock=read_clock) is not None
         )
     return title, is_summarised
 
@@ -335,15 +335,17 @@ async def run_turn(start: TurnStart, control: Control) -> AsyncGenerator[TurnEve
         logger.exception("Turn failed in conversation %s", start.conversation_id)
         error = BROKE
     error = error or control.stop_error
-    is_saved = await turn.saver.finish_reply(_status(error, control), error, model=turn.model, usage=turn.usage_dict())
+    is_saved = await turn.saver.finish_reply(
+        _end_status(error, control), error, model=turn.model, usage=turn.usage_dict()
+    )
     control.reply_tokens = said_tokens(model_messages(turn.reply.parts))
     if error or not is_saved:
         yield TurnFailed(error or NOT_SAVED)
     else:
-        yield TurnDone(_status(error, control), turn.usage_dict())
+        yield TurnDone(_end_status(error, control), turn.usage_dict())
 
 
-def _status(error: str, control: Control) -> MessageStatus:
+def _end_status(error: str, control: Control) -> MessageStatus:
     if error and not control.stop_error:
         return MessageStatus.FAILED
     return MessageStatus.INTERRUPTED if control.is_stopped else MessageStatus.COMPLETE

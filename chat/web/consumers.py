@@ -84,7 +84,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
             await super().__call__(*args)
         finally:
             # Also when a handler broke: a place that is never free again would count against its user for ever.
-            self._leave()
+            self._leave_room()
 
     async def connect(self) -> None:
         """Accept first, since a refused handshake tells the page nothing; then say what is wrong, or join."""
@@ -105,13 +105,13 @@ class ChatConsumer(AsyncWebsocketConsumer):
         except DomainError:
             await self.close(NOT_FOUND)
             return
-        await self._join()
+        await self._join_room()
 
     def _find_conversation(self) -> None:
         with owned(self.user_id):
             get_conversation(self.conversation_id)
 
-    async def _join(self) -> None:
+    async def _join_room(self) -> None:
         self.subscription = Subscription()
         self.room = room = enter_room(self.conversation_id, self.subscription)
         mine = _open_sockets[self.user_id]
@@ -120,24 +120,24 @@ class ChatConsumer(AsyncWebsocketConsumer):
             mine[0].end(TOO_MANY)
         await self._tell_layer(self.channel_layer.group_add)
         self.checked_at = time.monotonic()
-        snapshot = await self._snapshot(room)
+        snapshot = await self._build_snapshot(room)
         if self.has_left:
             return
         # Without a wait in between: frames published from here on follow the snapshot, and nothing comes twice.
         room.subscriptions.add(self.subscription)
         self.has_joined = True
-        self._put(snapshot)
-        self.carrier = asyncio.create_task(self._carry())
+        self._put_frame(snapshot)
+        self.carrier = asyncio.create_task(self._carry_frames())
 
     async def disconnect(self, code: int) -> None:
         """Leave the room; a running turn goes on."""
         is_known = bool(self.user_id)
-        self._leave()
+        self._leave_room()
         if is_known:
             await self._tell_layer(self.channel_layer.group_discard)
-            await self._note(note_left)
+            await self._note_presence(note_left)
 
-    def _leave(self) -> None:
+    def _leave_room(self) -> None:
         """Give back the place in the room and among the user's sockets; doing it twice is fine."""
         self.has_left = True
         if self.carrier is not None and self.carrier is not asyncio.current_task():
@@ -153,10 +153,10 @@ class ChatConsumer(AsyncWebsocketConsumer):
     def end(self, code: int) -> None:
         """Close the socket: its place is free at once, the browser hears of it when it listens."""
         if not self.has_left:
-            self._leave()
-            self.closer = asyncio.create_task(self._close(code))
+            self._leave_room()
+            self.closer = asyncio.create_task(self._close_socket(code))
 
-    async def _close(self, code: int) -> None:
+    async def _close_socket(self, code: int) -> None:
         try:
             await self.close(code)
         except Exception:
@@ -171,7 +171,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
         except Exception:
             logger.warning("Channel layer: the groups of a socket were not changed", exc_info=True)
 
-    async def _carry(self) -> None:
+    async def _carry_frames(self) -> None:
         """Send what the room hands over; close when the browser falls behind or its session has ended."""
         try:
             while not self.has_left:
@@ -203,34 +203,34 @@ class ChatConsumer(AsyncWebsocketConsumer):
             return
         match parse_frame(text_data):
             case SendMessage(client_id, text):
-                await self._message(client_id, text)
+                await self._take_message(client_id, text)
             case Resume():
                 await self._put_snapshot()
             case Stop():
-                await self._stop()
+                await self._stop_turn()
             case Retry():
-                await self._begin(self._retry)
+                await self._begin_turn(self._retry_reply)
             case Continue():
-                await self._begin(self._continue)
+                await self._begin_turn(self._continue_reply)
             case Edit(message_id, text):
-                await self._begin(self._edit, message_id, text)
+                await self._begin_turn(self._edit_message, message_id, text)
             case None:
-                self._refuse(None, UNREADABLE)
+                self._refuse_frame(None, UNREADABLE)
 
-    async def _message(self, client_id: UUID, text: str) -> None:
-        stored = await self._guarded(str(client_id), self._accept, client_id, text)
+    async def _take_message(self, client_id: UUID, text: str) -> None:
+        stored = await self._run_guarded(str(client_id), self._accept_message, client_id, text)
         if stored is None:
             return
         accepted, event = stored
         if accepted.turn is not None:
             live.start_turn(accepted.turn, event, accepted.title)
             return
-        self._send(await run_in_thread(self._show_again, event))
+        self._send_frame(await run_in_thread(self._show_again, event))
         if accepted.reply is not None and accepted.reply.is_streaming:
             # The row is up to a second behind the frames that follow.
             await self._put_snapshot()
 
-    def _accept(self, client_id: UUID, text: str) -> Begun:
+    def _accept_message(self, client_id: UUID, text: str) -> Begun:
         with owned_tx(self.user_id):
             accepted = accept_message(
                 conversation_id=self.conversation_id, client_id=client_id, text=text, now=timezone.now()
@@ -242,44 +242,44 @@ class ChatConsumer(AsyncWebsocketConsumer):
         with owned(self.user_id), timezone.override(self.zone):
             return accepted_frame(event)
 
-    async def _begin(self, work: Callable[..., Begun], *args: Any) -> None:
+    async def _begin_turn(self, work: Callable[..., Begun], *args: Any) -> None:
         """Run the turn that a retry, a continuation or an edit begins."""
-        begun = await self._guarded(None, work, *args)
+        begun = await self._run_guarded(None, work, *args)
         if begun is not None:
             accepted, event = begun
             assert accepted.turn is not None, "this always begins a turn"
             live.start_turn(accepted.turn, event, None)
 
-    def _retry(self) -> Begun:
+    def _retry_reply(self) -> Begun:
         with owned_tx(self.user_id):
             old, accepted = retry_reply(conversation_id=self.conversation_id, now=timezone.now())
             return accepted, MessageAccepted(tuple(accepted.rows[1:]), replaces=old.pk)
 
-    def _continue(self) -> Begun:
+    def _continue_reply(self) -> Begun:
         with owned_tx(self.user_id):
             accepted = continue_reply(conversation_id=self.conversation_id, now=timezone.now())
             return accepted, MessageAccepted(tuple(accepted.rows[1:]))
 
-    def _edit(self, message_id: int, text: str) -> Begun:
+    def _edit_message(self, message_id: int, text: str) -> Begun:
         with owned_tx(self.user_id):
             removed, accepted = edit_message(
                 conversation_id=self.conversation_id, message_id=message_id, text=text, now=timezone.now()
             )
             return accepted, MessageAccepted(tuple(accepted.rows), removes=tuple(removed))
 
-    async def _stop(self) -> None:
+    async def _stop_turn(self) -> None:
         turn = live.find_turn(self.conversation_id)
         if turn is not None:
             turn.control.stop()
             return
         # It may run in another process, which reads this at its next save.
-        await self._guarded(None, self._request_stop)
+        await self._run_guarded(None, self._request_stop)
 
     def _request_stop(self) -> bool:
         with owned_tx(self.user_id):
             return request_stop(conversation_id=self.conversation_id, now=timezone.now())
 
-    async def _guarded(self, client_id: str | None, work: Any, *args: Any) -> Any:
+    async def _run_guarded(self, client_id: str | None, work: Any, *args: Any) -> Any:
         """Run one request on a thread, if the session still lives; what goes wrong reaches the browser as `failed`."""
         try:
             if time.monotonic() - self.checked_at > RECHECK_SECONDS and not await self._is_signed_in():
@@ -287,34 +287,34 @@ class ChatConsumer(AsyncWebsocketConsumer):
                 return None
             return await run_in_thread(work, *args)
         except DomainError as error:
-            self._refuse(client_id, str(error))
+            self._refuse_frame(client_id, str(error))
         except Exception:
             logger.exception("A frame of conversation %s failed", self.conversation_id)
-            self._refuse(client_id, BROKE)
+            self._refuse_frame(client_id, BROKE)
         return None
 
-    def _refuse(self, client_id: str | None, text: str) -> None:
-        self._send(Failed(None, client_id, text, retry=False, html=None))
+    def _refuse_frame(self, client_id: str | None, text: str) -> None:
+        self._send_frame(Failed(None, client_id, text, retry=False, html=None))
 
-    def _send(self, frame: ServerFrame) -> None:
+    def _send_frame(self, frame: ServerFrame) -> None:
         """Send a frame to this socket alone."""
         assert self.room is not None, "only a socket that joined is sent frames"
-        self._put(frame.to_json(self.room.seq))
+        self._put_frame(frame.to_json(self.room.seq))
 
-    def _put(self, frame: JsonFrame) -> None:
+    def _put_frame(self, frame: JsonFrame) -> None:
         self.subscription.put(frame)
 
     async def _put_snapshot(self) -> None:
         assert self.room is not None, "only a socket that joined asks"
         try:
-            snapshot = await self._snapshot(self.room)
+            snapshot = await self._build_snapshot(self.room)
         except Exception:
             # A browser that gets no answer asks again, or connects again.
             logger.exception("No snapshot of conversation %s", self.conversation_id)
             return
-        self._put(snapshot)
+        self._put_frame(snapshot)
 
-    async def _snapshot(self, room: Room) -> JsonFrame:
+    async def _build_snapshot(self, room: Room) -> JsonFrame:
         while True:
             turn = live.find_turn(self.conversation_id)
             stored = await run_in_thread(self._stored_snapshot)
@@ -335,7 +335,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
             shown = None
             if reply is not None and reply.is_streaming:
                 # It runs in another process: whole, as it was last saved.
-                shown = {"message_id": str(reply.pk), "html": _body(reply), "tail": "", "status": reply.status}
+                shown = {"message_id": str(reply.pk), "html": _render_reply(reply), "tail": "", "status": reply.status}
             return {"last_message_id": last_message_id(self.conversation_id), "reply": shown}
 
     async def conversation_news(self, event: Json) -> None:
@@ -355,9 +355,9 @@ class ChatConsumer(AsyncWebsocketConsumer):
         if not is_signed_in:
             self.end(SIGNED_OUT)
         else:
-            await self._note(note_here)
+            await self._note_presence(note_here)
 
-    async def _note(self, note: Callable[..., None]) -> None:
+    async def _note_presence(self, note: Callable[..., None]) -> None:
         """Write down that the chat is open here, or was; without it the sweep is an hour late, no more."""
         try:
             await run_in_thread(self._write_note, note)
@@ -377,7 +377,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
         return await run_in_thread(_has_session, self.session_key, self.user_id)
 
 
-def _body(reply: Message) -> str:
+def _render_reply(reply: Message) -> str:
     return "".join(part_html(part) for part in reply.parts)
 
 

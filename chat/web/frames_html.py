@@ -42,7 +42,7 @@ from chat.turns.frames import ToolFinished as ToolFinishedFrame
 from chat.turns.frames import ToolStarted as ToolStartedFrame
 from chat.turns.live import LiveTurn
 from chat.turns.start import TurnStart
-from chat.web.markdown import close_blocks, render
+from chat.web.markdown import close_blocks, render_markdown
 from chat.web.rendering import card_html, memory_html, message_html, tool_html, view_messages
 from config.lib.owned import owned
 from config.lib.threads import run_in_thread
@@ -84,38 +84,38 @@ class TurnScreen:
             for event in self._log.list_after(self._shown):
                 self._shown += 1
                 try:
-                    await self._show(event)
+                    await self._show_event(event)
                 except Exception:
                     # The turn goes on: its reply is saved, and the end brings all of it.
                     logger.exception("Showing %s of reply %s failed", type(event).__name__, self.reply_id)
 
-    def _send(self, frame: ServerFrame) -> None:
+    def _send_frame(self, frame: ServerFrame) -> None:
         # A title or a summary may come after the end of the turn, when the next one counts already.
         if not self._has_ended:
             self.seq += 1
         self._publish(frame.to_json(0 if self._has_ended else self.seq))
 
-    async def _show(self, event: TurnEvent) -> None:
+    async def _show_event(self, event: TurnEvent) -> None:
         match event:
             case MessageAccepted():
-                self._send(await asyncio.to_thread(accepted_frame, event, self.start))
+                self._send_frame(await asyncio.to_thread(accepted_frame, event, self.start))
             case TextAdded(text):
                 await self._show_text(text)
             case ToolStarted(part) | ToolFinished(part):
                 await self._close_text()
                 if not is_hidden(part):
-                    html = self._keep(f"tool-{part['call_id']}", tool_html(part))
-                    self._send(_TOOL_FRAMES[type(event)](self.reply_id, html, part["call_id"]))
+                    html = self._keep_block(f"tool-{part['call_id']}", tool_html(part))
+                    self._send_frame(_TOOL_FRAMES[type(event)](self.reply_id, html, part["call_id"]))
             case MemoryWritten(part):
-                html = self._keep(f"memory-{part['event_id']}", memory_html(part))
-                self._send(Memory(self.reply_id, html, part["event_id"]))
+                html = self._keep_block(f"memory-{part['event_id']}", memory_html(part))
+                self._send_frame(Memory(self.reply_id, html, part["event_id"]))
             case CardDrawn(part):
-                html = self._keep(f"card-{part['card_id']}", await run_in_thread(_card_html, self.start, part))
-                self._send(Card(self.reply_id, html, part["card_id"]))
+                html = self._keep_block(f"card-{part['card_id']}", await run_in_thread(_card_html, self.start, part))
+                self._send_frame(Card(self.reply_id, html, part["card_id"]))
             case Noticed(text, level):
-                self._send(Notice(None if self._has_ended else self.reply_id, level, text))
+                self._send_frame(Notice(None if self._has_ended else self.reply_id, level, text))
             case Titled(title):
-                self._send(Title(title))
+                self._send_frame(Title(title))
             case TurnDone() | TurnFailed():
                 await self._show_end(event)
 
@@ -127,32 +127,32 @@ class TurnScreen:
         html, rest = await asyncio.to_thread(close_blocks, grown) if is_new_line else ("", grown)
         self._open = rest
         if html:
-            self._keep(f"text-{len(self._closed)}", html)
-            self._send(Text(self.reply_id, html=html, tail=rest))
+            self._keep_block(f"text-{len(self._closed)}", html)
+            self._send_frame(Text(self.reply_id, html=html, tail=rest))
         else:
-            self._send(Text(self.reply_id, text=text))
+            self._send_frame(Text(self.reply_id, text=text))
 
     async def _close_text(self) -> None:
         if self._open:
-            html = await asyncio.to_thread(render, self._open)
-            self._keep(f"text-{len(self._closed)}", html)
+            html = await asyncio.to_thread(render_markdown, self._open)
+            self._keep_block(f"text-{len(self._closed)}", html)
             self._open = ""
-            self._send(Text(self.reply_id, html=html, tail=""))
+            self._send_frame(Text(self.reply_id, html=html, tail=""))
 
-    def _keep(self, key: str, html: str) -> str:
+    def _keep_block(self, key: str, html: str) -> str:
         self._closed[key] = html
         return html
 
     async def _show_end(self, event: TurnDone | TurnFailed) -> None:
         html = await self._final_html()
         if isinstance(event, TurnFailed):
-            self._send(Failed(self.reply_id, None, event.text, event.may_retry, html))
+            self._send_frame(Failed(self.reply_id, None, event.text, event.may_retry, html))
         elif html is not None:
-            self._send(Done(self.reply_id, event.status, html))
+            self._send_frame(Done(self.reply_id, event.status, html))
         self._has_ended = True
         if isinstance(event, TurnDone) and html is None:
             # A page that sees that nothing runs any more fetches the messages.
-            self._send(Snapshot(self.reply_id, None))
+            self._send_frame(Snapshot(self.reply_id, None))
 
     async def _final_html(self) -> str | None:
         """Return the article of the closed reply; None if it is not closed, or cannot be read now."""

@@ -47,32 +47,32 @@ class Lifespan:
                 except OldDatabase as error:
                     await send({"type": "lifespan.startup.failed", "message": str(error)})
                     return
-                self._start(_warm())
-                self._start(_sweep())
+                self._start_task(_warm_client())
+                self._start_task(_sweep_repeatedly())
                 await send({"type": "lifespan.startup.complete"})
             elif message["type"] == "lifespan.shutdown":
-                await self._stop()
+                await self._stop_tasks()
                 await send({"type": "lifespan.shutdown.complete"})
                 return
 
-    def _start(self, work: Any) -> None:
+    def _start_task(self, work: Any) -> None:
         task = asyncio.create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _stop(self) -> None:
+    async def _stop_tasks(self) -> None:
         for task in self._tasks:
             task.cancel()
         await live.stop_all()
 
 
-async def _warm() -> None:
+async def _warm_client() -> None:
     # Seconds of CPU: better now, on a thread, than in front of the first question.
     with suppress(LLMUnavailable):  # it is logged, and tried again with the first question
         await asyncio.to_thread(door.warm)
 
 
-async def _sweep() -> None:
+async def _sweep_repeatedly() -> None:
     """Mark what killed processes left streaming; again and again, since one may be killed at any time."""
     while True:
         try:

@@ -29,7 +29,7 @@ def _is_safe_link(url: str) -> bool:
     )
 
 
-def _markdown() -> MarkdownIt:
+def _build_markdown() -> MarkdownIt:
     markdown = MarkdownIt("commonmark", {"html": False, "linkify": True, "breaks": True})
     markdown.enable(["table", "strikethrough", "linkify"]).disable("image")
     # The rule that looks for links character by character takes seconds for 32 kB of "://"; the one that looks at the
@@ -39,14 +39,14 @@ def _markdown() -> MarkdownIt:
     return markdown
 
 
-_MARKDOWN: Final = _markdown()
+_MARKDOWN: Final = _build_markdown()
 
 
-def render(text: str) -> SafeString:
+def render_markdown(text: str) -> SafeString:
     """Return the HTML of a whole text, safe to insert; a text over MAX_RENDERED comes as plain text in a `pre`."""
     if len(text) > MAX_RENDERED:
         return mark_safe(f"<pre>{escape(text)}</pre>")  # noqa: S308  escaped in this line
-    return _sanitised(_MARKDOWN.render(text))
+    return _sanitise_html(_MARKDOWN.render(text))
 
 
 def close_blocks(text: str) -> tuple[SafeString, str]:
@@ -67,10 +67,10 @@ def close_blocks(text: str) -> tuple[SafeString, str]:
         return SafeString(""), text
     lines = text.split("\n")
     closed, still_open = "\n".join(lines[: starts[-1]]), "\n".join(lines[starts[-1] :])
-    return render(closed), still_open
+    return render_markdown(closed), still_open
 
 
-def _sanitised(html: str) -> SafeString:
+def _sanitise_html(html: str) -> SafeString:
     clean = nh3.clean(
         html, tags=_TAGS, attributes=_ATTRIBUTES, url_schemes=_SCHEMES, link_rel="noopener noreferrer nofollow"
     )

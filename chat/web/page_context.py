@@ -91,11 +91,11 @@ def page_context(request: HttpRequest) -> Json:
     return {
         "suggestions": _BY_PAGE.get(page, _ANYWHERE),
         "page_name": page,
-        "page_focus": _focus(name, match.kwargs if match else {}),
+        "page_focus": _find_focus(name, match.kwargs if match else {}),
     }
 
 
-def _focus(page: str, named: Mapping[str, Any]) -> dict[str, str]:
+def _find_focus(page: str, named: Mapping[str, Any]) -> dict[str, str]:
     """Return what a new chat takes from its page: `mode` with `deployment` or `skill`; nothing on most."""
     if page in _COACHED:
         return {"mode": "coach", "deployment": str(named["deployment_id"])}

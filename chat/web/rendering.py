@@ -13,7 +13,7 @@ from chat.cards import CardView, list_cards, view_card
 from chat.models import ActionCard, Message, MessageStatus, Role
 from chat.parts import Part
 from chat.tools.calls import ToolPart, is_hidden, view_call
-from chat.web.markdown import render
+from chat.web.markdown import render_markdown
 from memory.facts.queries import find_undone_events
 from memory.models import EventKind
 
@@ -90,7 +90,7 @@ def view_messages(
     last = messages[-1].pk if messages else None
     end_of_summary = _end_of_summary(messages, summarised_through)
     return [
-        _view(
+        _view_message(
             message,
             undone=undone,
             cards=cards,
@@ -108,7 +108,7 @@ def _end_of_summary(messages: Sequence[Message], through: int) -> Message | None
     return older[-1] if 0 < len(older) < len(messages) else None
 
 
-def _view(
+def _view_message(
     message: Message,
     *,
     undone: set[UUID],
@@ -143,7 +143,7 @@ def _view(
 def view_part(part: Part, *, undone: Iterable[UUID] = (), cards: Mapping[UUID, ActionCard] | None = None) -> ShownPart:
     """Return one part of a reply as the value its template takes."""
     if part["kind"] == "text":
-        return TextPart(render(part["text"]))
+        return TextPart(render_markdown(part["text"]))
     if part["kind"] == "tool":
         return view_call(part)
     if part["kind"] == "card":
@@ -183,7 +183,7 @@ def card_html(part: Part) -> str:
 def part_html(part: Part) -> str:
     """Return any part of a reply as it stands in its article."""
     if part["kind"] == "text":
-        return render(part["text"])
+        return render_markdown(part["text"])
     if part["kind"] == "memory":
         return memory_html(part)
     if part["kind"] == "card":

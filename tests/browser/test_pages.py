@@ -10,7 +10,7 @@ from django.utils import timezone
 from chat.conversations.journal import bookmark_reply
 from chat.conversations.lifecycle import trash_conversation
 from chat.conversations.services import start_conversation
-from chat.demo import seed
+from chat.demo import seed_chats
 from chat.models import Conversation
 from config.lib.owned import owned, owned_tx
 from memory.models import UserFact
@@ -55,7 +55,7 @@ def test_pages_for_strangers(site, page, shoot, problems):
 
 @pytest.mark.timeout(240)
 def test_pages_for_a_trader_with_a_history(site, logged_in, page, shoot):
-    seed(logged_in.pk, clock=lambda: timezone.now() - timedelta(minutes=1))
+    seed_chats(logged_in.pk, clock=lambda: timezone.now() - timedelta(minutes=1))
     with owned(logged_in):
         places = {
             "conversation": reverse("chat:conversation", args=[Conversation.objects.order_by("created_at").first().pk]),

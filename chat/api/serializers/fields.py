@@ -61,15 +61,15 @@ class OpeningInput(InputSerializer):
         return {name: str(value) for name, value in attrs.items()}
 
 
-def _object(named: str, /, *, required: tuple[str, ...] = (), **properties: Json) -> Json:
+def _describe_object(named: str, /, *, required: tuple[str, ...] = (), **properties: Json) -> Json:
     properties = {"part": {"type": "string", "enum": [named]}, **properties}
     return {"type": "object", "properties": properties, "required": ["part", *(required or list(properties)[1:])]}
 
 
 _PARTS: Final = {
     "oneOf": [
-        _object("text", text={**_TEXT, "description": "Markdown."}),
-        _object(
+        _describe_object("text", text={**_TEXT, "description": "Markdown."}),
+        _describe_object(
             "tool",
             call_id=_TEXT,
             name=_TEXT,
@@ -77,7 +77,7 @@ _PARTS: Final = {
             summary=_TEXT,
             arguments={**_TEXT, "description": "As the model wrote them, JSON if it wrote that."},
         ),
-        _object(
+        _describe_object(
             "memory",
             kind={"type": "string", "enum": list(EventKind.values)},
             text=_TEXT,
@@ -85,7 +85,7 @@ _PARTS: Final = {
             fact_id={"type": ["string", "null"], "format": "uuid"},
             is_undone={"type": "boolean"},
         ),
-        _object(
+        _describe_object(
             "card",
             required=("card_id",),  # one that is gone has nothing else
             card_id=_ID,

@@ -67,7 +67,7 @@ class TurnInput(InputSerializer):
         if ("message" in attrs) == ("messages" in attrs):
             raise serializers.ValidationError({"message": ["Either this or `messages` is needed."]})
         try:
-            attrs["text"] = checked_text(attrs["message"] if "message" in attrs else _newest(attrs["messages"]))
+            attrs["text"] = checked_text(attrs["message"] if "message" in attrs else _find_newest(attrs["messages"]))
         except serializers.ValidationError as error:
             raise serializers.ValidationError(
                 {"message" if "message" in attrs else "messages": error.detail}
@@ -75,7 +75,7 @@ class TurnInput(InputSerializer):
         return attrs
 
 
-def _newest(messages: list[Json]) -> str:
+def _find_newest(messages: list[Json]) -> str:
     typed = [message for message in messages if message["role"] == "user"]
     if not typed:
         raise serializers.ValidationError("There is no message of role `user`.", code="required")

@@ -20,7 +20,7 @@ class Command(KeelCommand):
         add_user_argument(parser)
         parser.add_argument("--assistant", choices=list(ASSISTANTS), default="coach")
         parser.add_argument("--conversation", type=UUID, metavar="ID", help="the chat the call is counted to")
-        parser.add_argument("name", metavar="NAME", help="; ".join(_catalogue()))
+        parser.add_argument("name", metavar="NAME", help="; ".join(_list_catalogue()))
         parser.add_argument("arguments", metavar="JSON", type=check_json_object, help="the arguments as a JSON object")
 
     def run(
@@ -39,5 +39,5 @@ class Command(KeelCommand):
         self.stdout.write(json.dumps(result, indent=None if self.is_json else 2, ensure_ascii=False))
 
 
-def _catalogue() -> list[str]:
+def _list_catalogue() -> list[str]:
     return [f"{assistant}: {', '.join(tool.name for tool in tools)}" for assistant, tools in TOOLS.items()]

@@ -61,35 +61,35 @@ class Command(KeelCommand):
         """Store the message, run its turn, and print what happens."""
         trader = get_user_by_email(user)
         now = timezone.now()
-        opening = _opening(deployment, skill)
+        opening = _parse_opening(deployment, skill)
         with owned_tx(trader):
-            chat_id = conversation or self._new(assistant, temporary, opening, now)
+            chat_id = conversation or self._start_conversation(assistant, temporary, opening, now)
             accepted = accept_message(conversation_id=chat_id, client_id=uuid4(), text=text, now=now)
         assert accepted.turn is not None, "a new message always begins a turn"
         self.say(f"conversation {chat_id}", type="conversation", conversation_id=chat_id)
-        failure = asyncio.run(self._answer(accepted.turn))
+        failure = asyncio.run(self._run_answer(accepted.turn))
         if failure:
             raise CommandError(failure)
         if close:
             call_command("close_conversation", str(chat_id), user=user, json=self.is_json, stdout=self.stdout)
 
-    def _new(self, assistant: str, is_temporary: bool, opening: dict[str, str], now: datetime) -> UUID:
+    def _start_conversation(self, assistant: str, is_temporary: bool, opening: dict[str, str], now: datetime) -> UUID:
         made = start_conversation(assistant=assistant, is_temporary=is_temporary, opening=opening, now=now)
         return made.pk
 
-    async def _answer(self, start: TurnStart) -> str:
+    async def _run_answer(self, start: TurnStart) -> str:
         control, failure = Control(), ""
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, control.stop)
         async with aclosing(run_turn(start, control)) as events:
             async for event in events:
-                self._print(event)
+                self._print_event(event)
                 if isinstance(event, TurnFailed):
                     failure = event.text
         await tidy_up(start, control)
         await door.close()
         return failure
 
-    def _print(self, event: TurnEvent) -> None:
+    def _print_event(self, event: TurnEvent) -> None:
         if self.is_json:
             self.say("", type=EVENT_NAMES[type(event)], **asdict(event))
             return
@@ -109,7 +109,7 @@ class Command(KeelCommand):
                 self.stdout.write("")
 
 
-def _opening(deployment: UUID | None, skill: str | None) -> dict[str, str]:
+def _parse_opening(deployment: UUID | None, skill: str | None) -> dict[str, str]:
     if deployment is not None:
         return {"mode": "coach", "deployment_id": str(deployment)}
     if skill is None:

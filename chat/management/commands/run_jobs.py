@@ -33,18 +33,18 @@ class Command(KeelCommand):
         if once:
             runs = [run_job(job, timezone.now()) for job in list_jobs()]
             for run in runs:
-                self._report(run)
+                self._report_run(run)
             if all(run.has_failed for run in runs):
                 raise CommandError("Every job failed.")
             return
         stopped = threading.Event()
         try:
-            work_until(stopped, self._report)
+            work_until(stopped, self._report_run)
         except KeyboardInterrupt:
             stopped.set()
             self.say("Stopped.", stopped=True)
 
-    def _report(self, run: JobRun) -> None:
+    def _report_run(self, run: JobRun) -> None:
         self.say(f"{run.name}: {run.summary}", job=run.name, summary=run.summary, failed=run.has_failed)
 
 

@@ -35,8 +35,8 @@ class Command(KeelCommand):
             user.save(update_fields=["password"])
         made: dict[str, int] = {}
         for path in settings.DEMO:  # no app knows all the others
-            made |= import_string(path)(user.pk, clock=timezone.now, report=self._tell)
-        self._tell("")
+            made |= import_string(path)(user.pk, clock=timezone.now, report=self._tell_step)
+        self._tell_step("")
         self.say(
             f"Demo login: {EMAIL}  password: {password}" + ("" if any(made.values()) else "  (seeded before)"),
             email=EMAIL,
@@ -44,7 +44,7 @@ class Command(KeelCommand):
             **made,
         )
 
-    def _tell(self, progress: str) -> None:
+    def _tell_step(self, progress: str) -> None:
         # On a terminal only, each over the one before: a log needs no progress.
         if self.stderr.isatty():
             self.stderr.write(f"\r\033[K{progress}", ending="")

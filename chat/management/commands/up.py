@@ -30,7 +30,7 @@ class Command(KeelCommand):
         require_current_database()
         close_old_connections()  # this thread serves from now on and asks the database no more
         stopped = threading.Event()
-        worker = threading.Thread(target=work_until, args=(stopped, _log), name="jobs", daemon=True)
+        worker = threading.Thread(target=work_until, args=(stopped, _log_run), name="jobs", daemon=True)
         worker.start()
         url = f"http://{host}:{port}/"
         self.say(f"Keel is on {url} (Ctrl-C stops it)", url=url)
@@ -50,5 +50,5 @@ class Command(KeelCommand):
             worker.join(timeout=GRACE_SECONDS)
 
 
-def _log(run: JobRun) -> None:
+def _log_run(run: JobRun) -> None:
     logger.log(logging.ERROR if run.has_failed else logging.DEBUG, "%s: %s", run.name, run.summary)

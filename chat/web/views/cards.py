@@ -31,7 +31,7 @@ def card(request: AuthedRequest, card_id: UUID) -> HttpResponse:
         shown = get_card(card_id)
     except CardNotFound:
         raise Http404 from None
-    return _answer(request, shown, view_card(shown, at=timezone.now()))
+    return _answer_card(request, shown, view_card(shown, at=timezone.now()))
 
 
 @require_POST
@@ -41,7 +41,7 @@ def card(request: AuthedRequest, card_id: UUID) -> HttpResponse:
 def confirm(request: AuthedRequest, card_id: UUID) -> HttpResponse:
     """Do what a card says."""
     now, digest = timezone.now(), request.POST.get("digest", "")
-    return _decided(request, card_id, lambda: confirm_card(card_id=card_id, digest=digest, now=now), now)
+    return _decide_card(request, card_id, lambda: confirm_card(card_id=card_id, digest=digest, now=now), now)
 
 
 @require_POST
@@ -51,10 +51,12 @@ def confirm(request: AuthedRequest, card_id: UUID) -> HttpResponse:
 def cancel(request: AuthedRequest, card_id: UUID) -> HttpResponse:
     """Do nothing of what a card says."""
     now = timezone.now()
-    return _decided(request, card_id, lambda: cancel_card(card_id=card_id, now=now), now)
+    return _decide_card(request, card_id, lambda: cancel_card(card_id=card_id, now=now), now)
 
 
-def _decided(request: AuthedRequest, card_id: UUID, decide: Callable[[], ActionCard], now: datetime) -> HttpResponse:
+def _decide_card(
+    request: AuthedRequest, card_id: UUID, decide: Callable[[], ActionCard], now: datetime
+) -> HttpResponse:
     try:
         with owned_tx(request.user):
             decided = decide()
@@ -65,15 +67,17 @@ def _decided(request: AuthedRequest, card_id: UUID, decide: Callable[[], ActionC
         standing = get_card(card_id)
         can_be_tried = not isinstance(error, CardOutdated)
         view = view_card(standing, at=now, refusal=str(error), can_be_tried=can_be_tried)
-        return _answer(request, standing, view, status=HTTPStatus.CONFLICT)
+        return _answer_card(request, standing, view, status=HTTPStatus.CONFLICT)
     view = view_card(decided, at=now)
     if request.headers.get("HX-Request"):
-        return _answer(request, decided, view)
+        return _answer_card(request, decided, view)
     messages.success(request, f"{view.title}: {view.said}")
     return redirect("chat:conversation", decided.conversation_id)
 
 
-def _answer(request: AuthedRequest, shown: ActionCard, view: CardView, *, status: int = HTTPStatus.OK) -> HttpResponse:
+def _answer_card(
+    request: AuthedRequest, shown: ActionCard, view: CardView, *, status: int = HTTPStatus.OK
+) -> HttpResponse:
     template = "chat/_card.html" if request.headers.get("HX-Request") else "chat/card.html"
     context = {"card": view, "conversation_id": shown.conversation_id, "is_answer": request.method == "POST"}
     return TemplateResponse(request, template, context, status=status)

@@ -16,7 +16,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 
-from chat.conversations.journal import bookmarked
+from chat.conversations.journal import find_bookmarked
 from chat.conversations.lifecycle import note_here, note_left, request_close
 from chat.conversations.queries import (
     ConversationNotFound,
@@ -37,7 +37,7 @@ from chat.prompt.assistants import ASSISTANTS, default_assistant
 from chat.prompt.focus import subject_of
 from chat.web.forms import EraseAccountForm, NewChatForm, OpeningForm
 from chat.web.rendering import MessageView, view_messages
-from chat.web.views.sidebar import PageRequest, answer, sidebar
+from chat.web.views.sidebar import PageRequest, answer_act, sidebar_context
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
 from config.lib.web import AuthedRequest, get_safe_next, owned_view
@@ -72,7 +72,7 @@ def _signed_in_home(request: AuthedRequest) -> HttpResponse:
 @owned_view
 def index(request: AuthedRequest) -> HttpResponse:
     """Show an empty chat: the row is made with its first message."""
-    return _page(request, None)
+    return _show_page(request, None)
 
 
 @require_safe
@@ -80,11 +80,11 @@ def index(request: AuthedRequest) -> HttpResponse:
 @owned_view
 def conversation(request: AuthedRequest, conversation_id: UUID) -> HttpResponse:
     """Show one chat with its messages."""
-    return _page(request, _get_or_404(conversation_id))
+    return _show_page(request, _get_or_404(conversation_id))
 
 
-def _page(request: AuthedRequest, shown: Conversation | None) -> HttpResponse:
-    context = {**_thread_context(shown), **sidebar(request, active_id=shown.pk if shown else None)}
+def _show_page(request: AuthedRequest, shown: Conversation | None) -> HttpResponse:
+    context = {**_thread_context(shown), **sidebar_context(request, active_id=shown.pk if shown else None)}
     return TemplateResponse(request, "chat/index.html", context)
 
 
@@ -104,7 +104,7 @@ def _thread_context(shown: Conversation | None, opening: Mapping[str, str] | Non
     page_subject = subject_of(opening) if opening else ""
     return {
         "conversation": shown,
-        "chat_messages": _views(shown, list_messages(shown.pk)) if shown else [],
+        "chat_messages": _view_rows(shown, list_messages(shown.pk)) if shown else [],
         "subject": subject_of(shown.opening_context) if shown else page_subject,
         "page_subject": page_subject,
         "assistants": ASSISTANTS.values(),
@@ -112,8 +112,8 @@ def _thread_context(shown: Conversation | None, opening: Mapping[str, str] | Non
     }
 
 
-def _views(conversation: Conversation, rows: list[Message]) -> list[MessageView]:
-    kept = bookmarked([row.pk for row in rows if row.role == Role.ASSISTANT])
+def _view_rows(conversation: Conversation, rows: list[Message]) -> list[MessageView]:
+    kept = find_bookmarked([row.pk for row in rows if row.role == Role.ASSISTANT])
     return view_messages(rows, kept=kept, summarised_through=summarised_through(conversation.pk))
 
 
@@ -131,7 +131,7 @@ def conversation_messages(request: AuthedRequest, conversation_id: UUID) -> Http
     if last_seen and Message.objects.filter(pk=last_seen, conversation=shown, replaced_at__isnull=False).exists():
         raise Http404
     rows = list_messages(shown.pk, after=last_seen)
-    return TemplateResponse(request, "chat/_messages.html", {"messages": _views(shown, rows)})
+    return TemplateResponse(request, "chat/_messages.html", {"messages": _view_rows(shown, rows)})
 
 
 @require_POST
@@ -255,7 +255,7 @@ def rename(request: PageRequest, conversation_id: UUID) -> HttpResponse:
     except MessageRefused as error:
         refusal = str(error)
     if request.htmx:
-        return answer(request, conversation_id, refusal=refusal)
+        return answer_act(request, conversation_id, refusal=refusal)
     if refusal:
         return JsonResponse({"error": refusal}, status=422)
     if request.headers.get("Accept", "").startswith("application/json"):

@@ -19,7 +19,7 @@ from chat.conversations.lifecycle import (
     unarchive_conversation,
 )
 from chat.conversations.queries import ConversationNotFound, page_of_trash
-from chat.web.views.sidebar import PageRequest, answer
+from chat.web.views.sidebar import PageRequest, answer_act
 from config.lib.owned import owned_tx
 from config.lib.paging import build_page_links, parse_page_number
 from config.lib.web import AuthedRequest, get_safe_next, owned_view
@@ -29,33 +29,33 @@ from config.lib.web import AuthedRequest, get_safe_next, owned_view
 @owned_view
 def archive(request: PageRequest, conversation_id: UUID) -> HttpResponse:
     """Put a chat among the archived ones."""
-    _write(request, archive_conversation, conversation_id=conversation_id, now=timezone.now())
-    return answer(request, conversation_id, act="archived")
+    _run_act(request, archive_conversation, conversation_id=conversation_id, now=timezone.now())
+    return answer_act(request, conversation_id, act="archived")
 
 
 @require_POST
 @owned_view
 def unarchive(request: PageRequest, conversation_id: UUID) -> HttpResponse:
     """Take a chat out of the archived ones."""
-    _write(request, unarchive_conversation, conversation_id=conversation_id, now=timezone.now())
-    return answer(request, conversation_id, act="unarchived")
+    _run_act(request, unarchive_conversation, conversation_id=conversation_id, now=timezone.now())
+    return answer_act(request, conversation_id, act="unarchived")
 
 
 @require_POST
 @owned_view
 def trash(request: PageRequest, conversation_id: UUID) -> HttpResponse:
     """Put a chat into the trash, for 30 days."""
-    _write(request, trash_conversation, conversation_id=conversation_id, now=timezone.now())
-    return answer(request, conversation_id, act="trashed")
+    _run_act(request, trash_conversation, conversation_id=conversation_id, now=timezone.now())
+    return answer_act(request, conversation_id, act="trashed")
 
 
 @require_POST
 @owned_view
 def restore(request: PageRequest, conversation_id: UUID) -> HttpResponse:
     """Take a chat out of the trash."""
-    _write(request, restore_conversation, conversation_id=conversation_id)
+    _run_act(request, restore_conversation, conversation_id=conversation_id)
     if request.htmx or request.POST.get("act") == "undo":
-        return answer(request, conversation_id, act="restored")
+        return answer_act(request, conversation_id, act="restored")
     messages.success(request, "The chat is restored.")
     return redirect(get_safe_next(request, "chat:trashed"))
 
@@ -70,7 +70,7 @@ def trashed(request: AuthedRequest) -> HttpResponse:
     return TemplateResponse(request, "chat/trashed.html", {"page": page, "links": links})
 
 
-def _write(request: AuthedRequest, act: Callable[..., Any], **values: Any) -> None:
+def _run_act(request: AuthedRequest, act: Callable[..., Any], **values: Any) -> None:
     try:
         with owned_tx(request.user):
             act(**values)

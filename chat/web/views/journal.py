@@ -39,7 +39,7 @@ from chat.conversations.journal import (
 from chat.conversations.journal import edit_note as set_note
 from chat.models import Message, Role
 from chat.parts import Json
-from chat.web.markdown import render
+from chat.web.markdown import render_markdown
 from chat.web.views.sidebar import PageRequest
 from config.lib.owned import owned_tx
 from config.lib.paging import build_page_links, parse_page_number
@@ -57,18 +57,18 @@ TOO_LATE: Final = "This can be undone no more."
 @owned_view
 def journal(request: PageRequest) -> HttpResponse:
     """Show the replies that were kept, newest first."""
-    return _journal(request)
+    return _show_journal(request)
 
 
-def _journal(request: PageRequest, **more: Any) -> HttpResponse:
+def _show_journal(request: PageRequest, **more: Any) -> HttpResponse:
     query = one_line(request.GET.get("q", "")[: 4 * MAX_QUERY])[:MAX_QUERY]
     page = page_of_journal(query, parse_page_number(request.GET.get("page", "")))
     context = {
         "query": query,
         "page": page,
-        "entries": [_shown(entry) for entry in page.entries],
-        **build_page_links(page, partial(_address, query)),
-        "here": _address(query, page.number),
+        "entries": [_entry_context(entry) for entry in page.entries],
+        **build_page_links(page, partial(_build_address, query)),
+        "here": _build_address(query, page.number),
         **more,
     }
     if not (request.htmx and request.htmx.target == "results"):
@@ -88,11 +88,11 @@ def bookmark(request: PageRequest, message_id: int) -> HttpResponse:
         raise Http404
     undo = refusal = ""
     try:
-        with _writing(request):
+        with _open_write(request):
             if request.POST.get("to") != "off":
-                _keep(request, message_id, now)
+                _keep_reply(request, message_id, now)
             elif kept := find_bookmark(message_id):
-                undo = _signed(request, remove_bookmark(bookmark_id=kept.pk))
+                undo = _sign_removed(request, remove_bookmark(bookmark_id=kept.pk))
     except ReplyNotKept as error:
         refusal = str(error)
     is_kept = find_bookmark(message_id) is not None
@@ -105,9 +105,9 @@ def bookmark(request: PageRequest, message_id: int) -> HttpResponse:
     return trigger_client_event(response, "keel:toast", {"text": refusal, "level": "error"}) if refusal else response
 
 
-def _keep(request: AuthedRequest, message_id: int, now: datetime) -> None:
+def _keep_reply(request: AuthedRequest, message_id: int, now: datetime) -> None:
     """Keep a reply; if it was kept until a moment ago, with the note it had."""
-    removed = _unsigned(request)
+    removed = _read_signed(request)
     if removed is not None and removed.message_id == message_id:
         restore_bookmark(removed=removed, now=now)
     else:
@@ -120,12 +120,12 @@ def edit_note(request: PageRequest, bookmark_id: UUID) -> HttpResponse:
     """Set the note of an entry."""
     typed, refusal = request.POST.get("note", ""), ""
     try:
-        with _writing(request):
+        with _open_write(request):
             set_note(bookmark_id=bookmark_id, note=typed, now=timezone.now())
     except NoteRefused as error:
         refusal = str(error)
     if request.htmx or refusal:
-        return _entry(request, bookmark_id, refusal=refusal, typed=typed if refusal else None)
+        return _answer_entry(request, bookmark_id, refusal=refusal, typed=typed if refusal else None)
     return redirect(f"{get_safe_next(request, reverse('chat:journal'))}#kept-{bookmark_id}")
 
 
@@ -133,20 +133,20 @@ def edit_note(request: PageRequest, bookmark_id: UUID) -> HttpResponse:
 @owned_view
 def remove(request: PageRequest, bookmark_id: UUID) -> HttpResponse:
     """Take an entry out of the journal; the answer can put it back."""
-    with _writing(request):
+    with _open_write(request):
         removed = remove_bookmark(bookmark_id=bookmark_id)
-    context = {"removed_id": bookmark_id, "undo": _signed(request, removed), "here": get_safe_next(request, "")}
+    context = {"removed_id": bookmark_id, "undo": _sign_removed(request, removed), "here": get_safe_next(request, "")}
     if request.htmx:
         return TemplateResponse(request, "chat/_kept_removed.html", context)
     # Not a redirect: what it takes to undo stands in this answer alone.
-    return _journal(request, removed=context)
+    return _show_journal(request, removed=context)
 
 
 @require_POST
 @owned_view
 def restore(request: PageRequest) -> HttpResponse:
     """Put an entry back that was just taken out."""
-    removed = _unsigned(request)
+    removed = _read_signed(request)
     refusal = TOO_LATE if removed is None else ""
     if removed is not None:
         try:
@@ -161,13 +161,15 @@ def restore(request: PageRequest) -> HttpResponse:
     if refusal:
         context = {"removed_id": "gone", "refusal": refusal}
         return TemplateResponse(request, "chat/_kept_removed.html", context, status=HTTPStatus.CONFLICT)
-    return _entry(request, back.pk)
+    return _answer_entry(request, back.pk)
 
 
-def _entry(request: PageRequest, bookmark_id: UUID, *, refusal: str = "", typed: str | None = None) -> HttpResponse:
+def _answer_entry(
+    request: PageRequest, bookmark_id: UUID, *, refusal: str = "", typed: str | None = None
+) -> HttpResponse:
     """Answer with one entry; without htmx on a page of its own, where a refused note can be mended."""
     context = {
-        **_shown(get_entry(bookmark_id)),
+        **_entry_context(get_entry(bookmark_id)),
         "here": get_safe_next(request, reverse("chat:journal")),
         "refusal": refusal,
         "typed": typed,
@@ -179,12 +181,12 @@ def _entry(request: PageRequest, bookmark_id: UUID, *, refusal: str = "", typed:
     )
 
 
-def _shown(entry: Kept) -> Json:
-    return {"entry": entry, "html": render(entry.bookmark.text)}
+def _entry_context(entry: Kept) -> Json:
+    return {"entry": entry, "html": render_markdown(entry.bookmark.text)}
 
 
 @contextmanager
-def _writing(request: AuthedRequest) -> Iterator[None]:
+def _open_write(request: AuthedRequest) -> Iterator[None]:
     try:
         with owned_tx(request.user):
             yield
@@ -192,24 +194,24 @@ def _writing(request: AuthedRequest) -> Iterator[None]:
         raise Http404 from None
 
 
-def _signed(request: AuthedRequest, removed: Removed) -> str:
+def _sign_removed(request: AuthedRequest, removed: Removed) -> str:
     """Return an entry as the page keeps it for its undo: no row of it is left, and nobody else can make one up."""
     given = {**asdict(removed), "created_at": removed.created_at.isoformat()}
-    return signing.dumps(given, salt=_salt(request), compress=True)
+    return signing.dumps(given, salt=_build_salt(request), compress=True)
 
 
-def _unsigned(request: AuthedRequest) -> Removed | None:
+def _read_signed(request: AuthedRequest) -> Removed | None:
     try:
-        given = signing.loads(request.POST.get("undo", ""), salt=_salt(request), max_age=UNDO_FOR)
+        given = signing.loads(request.POST.get("undo", ""), salt=_build_salt(request), max_age=UNDO_FOR)
     except signing.BadSignature:
         return None
     return Removed(**{**given, "created_at": datetime.fromisoformat(given["created_at"])})
 
 
-def _salt(request: AuthedRequest) -> str:
+def _build_salt(request: AuthedRequest) -> str:
     return f"chat.views.journal.{request.user.pk}"
 
 
-def _address(query: str, number: int = 1) -> str:
+def _build_address(query: str, number: int = 1) -> str:
     asked = ({"q": query} if query else {}) | ({"page": str(number)} if number > 1 else {})
     return f"{reverse('chat:journal')}?{urlencode(asked)}" if asked else reverse("chat:journal")

@@ -48,22 +48,22 @@ def search(request: PageRequest) -> HttpResponse:
     query = one_line(request.GET.get("q", "")[: 4 * MAX_QUERY])[:MAX_QUERY]
     is_beside = bool(request.htmx) and request.htmx.target == "found"
     number = 1 if is_beside else parse_page_number(request.GET.get("page", ""))
-    context = _found(query, number, BESIDE if is_beside else PAGE_SIZE)
+    context = _search_context(query, number, BESIDE if is_beside else PAGE_SIZE)
     if is_beside:
         return TemplateResponse(request, "chat/_found.html", context)
     if not request.htmx:
         return TemplateResponse(request, "chat/search.html", context)
     response = TemplateResponse(request, "chat/_found_page.html", context)
     # Typing on stays in one entry of the browser's history.
-    response["HX-Replace-Url"] = _address(query)
+    response["HX-Replace-Url"] = _build_address(query)
     return response
 
 
-def _found(query: str, number: int, size: int) -> Json:
+def _search_context(query: str, number: int, size: int) -> Json:
     """Return what the templates of results take; `why` says what is missing of a query that was not looked for."""
     why = _why_not(query)
     if why:
-        return {"query": query, "why": why, "hits": [], "total": 0, "all_url": _address(query)}
+        return {"query": query, "why": why, "hits": [], "total": 0, "all_url": _build_address(query)}
     most = min(number * size, MAX_HITS)
     found = search_conversations(query=query, limit=most)
     within_reach = min(found.total, MAX_HITS)
@@ -71,13 +71,13 @@ def _found(query: str, number: int, size: int) -> Json:
     return {
         "query": query,
         "why": "",
-        "hits": [_hit(row) for row in found.rows[place.rows]],
+        "hits": [_build_hit(row) for row in found.rows[place.rows]],
         "total": found.total,
         "best": MAX_HITS if found.total > MAX_HITS else 0,
         "number": place.number,
         "pages": place.pages,
-        **build_page_links(place, partial(_address, query)),
-        "all_url": _address(query),
+        **build_page_links(place, partial(_build_address, query)),
+        "all_url": _build_address(query),
     }
 
 
@@ -91,31 +91,31 @@ def _why_not(query: str) -> str:
     return "short" if not list_query_terms(query) or (len(query) == 1 and query.isascii()) else ""
 
 
-def _hit(row: ConversationHit) -> Hit:
+def _build_hit(row: ConversationHit) -> Hit:
     anchor = f"#message-{row.message_id}" if row.message_id else ""
     return Hit(
         conversation=row.conversation,
         url=f"{reverse('chat:conversation', args=[row.conversation.pk])}{anchor}",
-        title=_marked(row.conversation.title or "New chat", row.title_ranges),
-        snippet=_marked(row.snippet, row.snippet_ranges),
+        title=_mark_ranges(row.conversation.title or "New chat", row.title_ranges),
+        snippet=_mark_ranges(row.snippet, row.snippet_ranges),
         is_archived=row.conversation.status == ConversationStatus.ARCHIVED,
     )
 
 
-def _marked(text: str, ranges: list[Range]) -> SafeString:
+def _mark_ranges(text: str, ranges: list[Range]) -> SafeString:
     """Return a text as HTML with what stands in the ranges marked."""
     ends = [0, *(end for _, end in ranges)]
     starts = [*(start for start, _ in ranges), len(text)]
     between = [text[end:start] for end, start in zip(ends, starts, strict=True)]
     found = [*(text[start:end] for start, end in ranges), ""]
     pieces = zip(between, found, strict=True)
-    return format_html_join("", "{}{}", ((plain, _mark(word)) for plain, word in pieces))
+    return format_html_join("", "{}{}", ((plain, _mark_word(word)) for plain, word in pieces))
 
 
-def _mark(word: str) -> SafeString:
+def _mark_word(word: str) -> SafeString:
     return format_html_join("", "<mark>{}</mark>", [(word,)] if word else [])
 
 
-def _address(query: str, number: int = 1) -> str:
+def _build_address(query: str, number: int = 1) -> str:
     asked = {"q": query} | ({"page": str(number)} if number > 1 else {})
     return f"{reverse('chat:search')}?{urlencode(asked)}"

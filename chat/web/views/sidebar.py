@@ -36,7 +36,7 @@ class Done:
     conversation: Conversation
 
 
-def sidebar(request: AuthedRequest, *, active_id: UUID | None, done: Done | None = None) -> Json:
+def sidebar_context(request: AuthedRequest, *, active_id: UUID | None, done: Done | None = None) -> Json:
     """Return what `chat/_threads.html` takes."""
     return {
         "threads": get_threads(timezone.localtime()),
@@ -46,7 +46,7 @@ def sidebar(request: AuthedRequest, *, active_id: UUID | None, done: Done | None
     }
 
 
-def answer(request: PageRequest, conversation_id: UUID, *, act: str = "", refusal: str = "") -> HttpResponse:
+def answer_act(request: PageRequest, conversation_id: UUID, *, act: str = "", refusal: str = "") -> HttpResponse:
     """Answer what was done to a conversation in the list: with the list anew, or by leading back to the page."""
     if not request.htmx:
         back = urlsplit(get_safe_next(request, reverse("chat:index")))
@@ -58,7 +58,7 @@ def answer(request: PageRequest, conversation_id: UUID, *, act: str = "", refusa
         return HttpResponseClientRedirect(f"{reverse('chat:index')}?{urlencode({act: conversation_id})}")
     found = find_conversation(conversation_id)
     done = Done(act, found) if act and found else None
-    context = {**sidebar(request, active_id=active_id, done=done), "touched": found, "refusal": refusal}
+    context = {**sidebar_context(request, active_id=active_id, done=done), "touched": found, "refusal": refusal}
     status = HTTPStatus.UNPROCESSABLE_ENTITY if refusal else HTTPStatus.OK
     return TemplateResponse(request, "chat/_threads.html", context, status=status)
 

@@ -16,8 +16,8 @@ from chat.conversations.journal import (
     ReplyNotFound,
     ReplyNotKept,
     bookmark_reply,
-    bookmarked,
     edit_note,
+    find_bookmarked,
     page_of_journal,
     remove_bookmark,
     restore_bookmark,
@@ -166,7 +166,7 @@ def test_strangers_entry_is_not_there(as_trader, strangers_bookmark, stranger):
             remove_bookmark(bookmark_id=bookmark_id)
 
     assert page_of_journal().entries == []
-    assert bookmarked([strangers_bookmark.message_id]) == frozenset()
+    assert find_bookmarked([strangers_bookmark.message_id]) == frozenset()
     assert [each.note for each in kept(stranger)] == ["canary"]
 
 

@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 from django.utils import timezone
 
-from chat.conversations.summaries import compress
+from chat.conversations.summaries import summarise_older
 from chat.models import ConversationSummary, Message
 from chat.prompt.texts import SUMMARY_TASK, earlier_part
 from chat.turns import live
@@ -51,7 +51,7 @@ async def fill(talk, exchanges, *, untrusted_at=None):
 
 
 async def run(talk):
-    return await compress(talk.conversation_id, user_id=talk.user_id, room=ROOM, clock=timezone.now)
+    return await summarise_older(talk.conversation_id, user_id=talk.user_id, room=ROOM, clock=timezone.now)
 
 
 def summaries():

@@ -351,7 +351,7 @@ def test_trash_during_a_close_drops_what_was_found(trader, chat, model, monkeypa
 
 def during(monkeypatch, act):
     """Do something while the extractor thinks."""
-    extract = closing._extract
+    extract = closing._extract_batch
 
     async def extract_meanwhile(*args):
         found = await extract(*args)
@@ -359,7 +359,7 @@ def during(monkeypatch, act):
         return found
 
     meanwhile = []
-    monkeypatch.setattr(closing, "_extract", extract_meanwhile)
+    monkeypatch.setattr(closing, "_extract_batch", extract_meanwhile)
     hold = closing.hold_closing
 
     def hold_after(*args, **kwargs):
@@ -476,7 +476,7 @@ def broken(monkeypatch):
     async def fail(*args):
         raise LLMUnavailable("timeout")
 
-    monkeypatch.setattr(closing, "_extract", fail)
+    monkeypatch.setattr(closing, "_extract_batch", fail)
 
 
 def test_failed_extraction_leaves_the_chat_idle_and_is_tried_again_later(trader, chat, broken):
@@ -505,7 +505,7 @@ def test_failed_extraction_is_tried_five_times_ever_later(trader, chat, broken):
 
 def test_what_failed_is_learned_at_the_next_try(trader, chat, model, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(closing, "_extract", _unavailable)
+        patch.setattr(closing, "_extract_batch", _unavailable)
         close(chat, trader)
     assert close_due(clock=lambda: JUNE) == []
     answer(model, fact("Only trades BTC and ETH perps"))
@@ -543,7 +543,7 @@ def test_fault_of_ours_is_logged_and_counts_as_a_try(trader, chat, monkeypatch, 
     async def explode(*args):
         raise ZeroDivisionError
 
-    monkeypatch.setattr(closing, "_extract", explode)
+    monkeypatch.setattr(closing, "_extract_batch", explode)
 
     assert close(chat, trader).outcome == Outcome.PUT_OFF
     assert f"Closing conversation {chat.pk} failed" in caplog.text
@@ -606,14 +606,14 @@ def test_chat_whose_turn_runs_is_not_closed(trader, chat, model):
 
 def test_no_transaction_is_open_while_the_extractor_thinks(trader, chat, model, monkeypatch):
     depths = []
-    extract = closing._extract
+    extract = closing._extract_batch
 
     async def look(*args):
         depths.append(len(connection.savepoint_ids))
         return await extract(*args)
 
     outside = len(connection.savepoint_ids)
-    monkeypatch.setattr(closing, "_extract", look)
+    monkeypatch.setattr(closing, "_extract_batch", look)
     answer(model)
 
     close(chat, trader)
@@ -661,7 +661,7 @@ def test_run_ends_with_the_first_model_that_fails_and_goes_on_with_the_others_ne
 
     as_user(trader, chats)
     with monkeypatch.context() as patch:
-        patch.setattr(closing, "_extract", _unavailable)
+        patch.setattr(closing, "_extract_batch", _unavailable)
         assert [one.outcome for one in close_due(clock=lambda: JUNE)] == [Outcome.PUT_OFF]
     for _ in range(2):
         answer(model)

@@ -52,7 +52,7 @@ def extractions(monkeypatch):
             through_message_id=turns[-1].message_id,
         )
 
-    monkeypatch.setattr(closing, "_extract", extract)
+    monkeypatch.setattr(closing, "_extract_batch", extract)
     return calls
 
 

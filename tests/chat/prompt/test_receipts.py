@@ -10,7 +10,7 @@ from chat.conversations.services import ask_about_fact, start_conversation
 from chat.endings.erasure import erase_fact
 from chat.models import Message, PromptText, Receipt
 from chat.prompt.compose import sent_prompt
-from chat.prompt.receipts import find_receipt, prompt_of, rebuild
+from chat.prompt.receipts import find_receipt, prompt_of, rebuild_prompt
 from chat.prompt.texts import SEPARATOR
 from chat.turns.accept import accept_message, edit_message
 from config.lib.owned import owned_tx
@@ -35,7 +35,7 @@ def read(talk, look):
 def last_receipt():
     reply = Message.objects.filter(role="assistant").select_related("snapshot").order_by("-pk").first()
     receipt = find_receipt(reply)
-    return receipt, reply, rebuild(receipt, reply)
+    return receipt, reply, rebuild_prompt(receipt, reply)
 
 
 def as_sent(request):
@@ -79,7 +79,7 @@ async def test_every_reply_has_its_receipt(model, talk):
 
     def look():
         replies = Message.objects.filter(role="assistant").order_by("pk")
-        return [rebuild(find_receipt(reply), reply).is_exact for reply in replies]
+        return [rebuild_prompt(find_receipt(reply), reply).is_exact for reply in replies]
 
     assert await read(talk, look) == [True, True, True]
 
@@ -198,7 +198,7 @@ async def test_edited_message_is_rebuilt_as_it_was(model, talk):
 
     def look():
         replies = Message.objects.filter(role="assistant").order_by("pk")
-        return [rebuild(find_receipt(reply), reply) for reply in replies]
+        return [rebuild_prompt(find_receipt(reply), reply) for reply in replies]
 
     before, after = await read(talk, look)
     assert (before.messages[-1]["content"], after.messages[-1]["content"]) == ("first", "other")

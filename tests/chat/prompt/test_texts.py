@@ -3,7 +3,7 @@ from datetime import UTC, datetime
 import pytest
 
 from chat.prompt.assistants import ASSISTANTS
-from chat.prompt.texts import DEFAULT_TIER, MODE_ADDENDA, SEPARATOR, TIER_ADDENDA, clock_segment, joined
+from chat.prompt.texts import DEFAULT_TIER, MODE_ADDENDA, SEPARATOR, TIER_ADDENDA, clock_segment, join_segments
 from chat.tools.base import ToolContext
 from tests.chat.tools.binding import bind_tools
 from trading.models import Trader
@@ -16,7 +16,7 @@ FACES = ["coach", "advisor", "companion"]
 
 
 def prefix(tier: str | None = None, memory_block: str = BLOCK, mode: str = "ops", assistant: str = "coach") -> str:
-    return joined(ASSISTANTS[assistant].prefix(tier=tier, memory_block=memory_block, mode=mode))
+    return join_segments(ASSISTANTS[assistant].prefix(tier=tier, memory_block=memory_block, mode=mode))
 
 
 # What the seeds tell a model, by the segment it stands in and the assistants it is for.

@@ -1,6 +1,6 @@
 import pytest
 
-from chat.turns.memory_requests import wanted_acts
+from chat.turns.memory_requests import find_requested_acts
 
 REMEMBER, FORGET, NEITHER = frozenset({"remember"}), frozenset({"forget"}), frozenset()
 
@@ -31,7 +31,7 @@ REMEMBER, FORGET, NEITHER = frozenset({"remember"}), frozenset({"forget"}), froz
     ],
 )
 def test_what_a_message_asks_the_memory_outright(text, acts):
-    assert wanted_acts(text) == acts
+    assert find_requested_acts(text) == acts
 
 
 @pytest.mark.parametrize(
@@ -40,4 +40,4 @@ def test_what_a_message_asks_the_memory_outright(text, acts):
     ids=["quotes", "lines", "assent", "one word"],
 )
 def test_longest_messages_are_read(text, acts):
-    assert wanted_acts(text) == acts
+    assert find_requested_acts(text) == acts

@@ -10,7 +10,7 @@ from django.utils import timezone
 from chat.conversations.services import start_conversation
 from chat.models import ActionCard, CardStatus
 from chat.prompt.assistants import ASSISTANTS
-from chat.prompt.texts import joined
+from chat.prompt.texts import join_segments
 from chat.tools import TOOLS
 from chat.tools.base import ToolContext
 from chat.turns.accept import accept_message
@@ -102,7 +102,7 @@ async def test_chat_cannot_issue_a_command(model, talk, trader):
 
 @pytest.mark.parametrize("assistant", ASSISTANTS)
 def test_chat_cannot_speak_as_the_trading_agent(assistant):
-    prompt = joined(ASSISTANTS[assistant].prefix(tier=None, memory_block="", mode="ops"))
+    prompt = join_segments(ASSISTANTS[assistant].prefix(tier=None, memory_block="", mode="ops"))
 
     assert "Never speak in the trading agent's voice" in prompt
 

@@ -283,7 +283,7 @@ async def test_next_turn_may_begin_while_the_last_one_still_says_goodbye(model, 
     async def slow_group_send(self, group, message):
         await asyncio.sleep(0.2)
 
-    monkeypatch.setattr(live, "_tell", lambda *args: slow_group_send(None, *args))
+    monkeypatch.setattr(live, "_send_to_group", lambda *args: slow_group_send(None, *args))
     gate = Gate()
     model.say("One.")
     model.say("Two ", gate, "three.")

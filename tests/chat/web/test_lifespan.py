@@ -97,7 +97,7 @@ async def test_start_does_not_wait_for_the_model_to_be_warm(monkeypatch):
     async def slow_warm() -> None:
         await gate.wait()
 
-    monkeypatch.setattr(lifespan, "_warm", slow_warm)
+    monkeypatch.setattr(lifespan, "_warm_client", slow_warm)
     server = Server()
 
     await asyncio.wait_for(server.start(), 2)

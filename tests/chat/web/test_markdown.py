@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from chat.web.markdown import MAX_OPEN_BLOCK, MAX_RENDERED, close_blocks, render
+from chat.web.markdown import MAX_OPEN_BLOCK, MAX_RENDERED, close_blocks, render_markdown
 
 TAGS = {
     *("a", "blockquote", "br", "code", "del", "em", "h1", "h2", "h3", "h4", "h5", "h6", "hr", "li", "ol", "p", "pre"),
@@ -74,11 +74,11 @@ def assert_safe(html: str) -> Inspector:
     ids=repr,
 )
 def test_render_shows(text, html):
-    assert render(text) == html
+    assert render_markdown(text) == html
 
 
 def test_render_shows_tables():
-    seen = Inspector(render("|a|b|\n|-|-|\n|1|2|"))
+    seen = Inspector(render_markdown("|a|b|\n|-|-|\n|1|2|"))
 
     assert {"table", "thead", "tbody", "tr", "th", "td"} <= seen.tags
     assert seen.words == "ab12"
@@ -86,12 +86,12 @@ def test_render_shows_tables():
 
 @pytest.mark.parametrize("link", ["https://a.com/x_y_z?q=1&r=2", "http://a.com", "mailto:a@b.com"])
 def test_bare_addresses_become_links(link):
-    assert Inspector(render(f"see {link} there")).links == [link]
+    assert Inspector(render_markdown(f"see {link} there")).links == [link]
 
 
 @pytest.mark.parametrize("link", ["/profile/facts/", "/profile/facts/?words=a#b", "#part", "https://a.com/b:c"])
 def test_links_of_the_site_and_of_the_web_stay(link):
-    assert Inspector(render(f"[x]({link})")).links == [link]
+    assert Inspector(render_markdown(f"[x]({link})")).links == [link]
 
 
 # --- What is not ---
@@ -173,7 +173,7 @@ ATTACKS = [
 
 @pytest.mark.parametrize("text", ATTACKS)
 def test_render_is_safe(text):
-    assert_safe(render(text))
+    assert_safe(render_markdown(text))
 
 
 @pytest.mark.parametrize("text", ATTACKS)
@@ -186,24 +186,24 @@ def test_close_blocks_is_safe(text):
 
 @given(st.lists(st.sampled_from(ATTACKS) | st.sampled_from(list("[]()<>*_`~|-#>!\n :/\\&\"'=")), max_size=12))
 def test_render_of_attacks_put_together_is_safe(pieces):
-    assert_safe(render("".join(pieces)))
+    assert_safe(render_markdown("".join(pieces)))
 
 
 @given(st.text(max_size=200))
 def test_render_of_anything_is_safe(text):
-    assert_safe(render(text))
+    assert_safe(render_markdown(text))
 
 
 @pytest.mark.parametrize("link", ["javascript:alert(1)", "//evil.example", "http:evil.example"])
 def test_refused_links_stay_as_text(link):
-    seen = Inspector(render(f"[x]({link})"))
+    seen = Inspector(render_markdown(f"[x]({link})"))
 
     assert seen.links == []
     assert "x" in seen.words
 
 
 def test_links_tell_nobody_where_they_come_from():
-    assert 'rel="noopener noreferrer nofollow"' in render("[x](https://a.com)")
+    assert 'rel="noopener noreferrer nofollow"' in render_markdown("[x](https://a.com)")
 
 
 # --- Limits ---
@@ -212,7 +212,7 @@ def test_links_tell_nobody_where_they_come_from():
 def test_text_over_the_limit_is_shown_plain():
     text = "**<b>**\n" * (MAX_RENDERED // 8 + 1)
 
-    html = render(text)
+    html = render_markdown(text)
 
     assert html.startswith("<pre>**&lt;b&gt;**\n")
     assert "strong" not in html
@@ -222,7 +222,7 @@ def test_text_over_the_limit_is_shown_plain():
 def test_text_at_the_limit_is_rendered():
     text = ("**b** " * MAX_RENDERED)[:MAX_RENDERED]
 
-    assert "<strong>" in render(text)
+    assert "<strong>" in render_markdown(text)
 
 
 @pytest.mark.parametrize(
@@ -232,7 +232,7 @@ def test_no_text_takes_long(piece):
     text = (piece * MAX_RENDERED)[:MAX_RENDERED]
     began = time.process_time()
 
-    render(text)
+    render_markdown(text)
 
     assert time.process_time() - began < 4  # it was 11 s for the first of these; the slowest now takes under one
 
@@ -311,7 +311,7 @@ def test_blocks_closed_one_by_one_show_the_same_as_the_whole(blocks, gap, sizes)
         closed += html
         at += size
 
-    assert assert_safe(closed + render(tail)).words == assert_safe(render(text)).words
+    assert assert_safe(closed + render_markdown(tail)).words == assert_safe(render_markdown(text)).words
 
 
 @given(st.text("ab \n\t-*>#`|1.[]()_~:=\\", max_size=80))
@@ -319,4 +319,4 @@ def test_close_blocks_never_loses_or_doubles_a_line(text):
     html, rest = close_blocks(text)
 
     assert text.endswith(rest)
-    assert html == render(text[: len(text) - len(rest)].removesuffix("\n"))
+    assert html == render_markdown(text[: len(text) - len(rest)].removesuffix("\n"))

@@ -1,0 +1,292 @@
+"""Whole turns against a provider on the wire: whatever it does, the user's words and the partial reply are kept."""
+
+import asyncio
+import gc
+import json
+import logging
+import sys
+from contextvars import ContextVar
+
+import pytest
+
+from chat.models import MessageStatus
+from chat.turns.turn import Control
+from config.lib.llm import door
+from tests.chat.talk import PATIENCE, answer, until
+from tests.fakes import (
+    Cut,
+    Pause,
+    Reset,
+    Respond,
+    Send,
+    WireServer,
+    delta,
+    done,
+    event,
+    refused_url,
+    tool_fragment,
+    usage,
+    well_formed,
+)
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+KEY = "sk-canary-of-the-key"
+SECRETS = (KEY, "the provider's own words", "http://", "https://", "Traceback", "litellm", "127.0.0.1", "wire")
+
+UNREACHABLE = "The model cannot be reached right now. Please try again in a moment."
+TIMEOUT = "The model took too long to answer. Please try again in a moment."
+BUSY = "The model is busy or its limit is reached. Please wait a minute and try again."
+BROKEN_OFF = "The answer broke off before its end. Please try again."
+EMPTY = "The model answered with nothing. Please try again."
+REFUSED = "The model's provider declined this request. Say it differently, or start a new chat."
+MISCONFIGURED = (
+    "The model is not set up correctly. Whoever runs this site should check its name and the provider's key."
+)
+NO_CREDIT = "The model's provider wants to be paid first. Whoever runs this site should check the account there."
+
+
+@pytest.fixture(params=["litellm", "direct"])
+def wire(request, _warm, monkeypatch, settings):
+    """A provider on this machine, and the settings that lead to it: through LiteLLM, and without it."""
+    settings.CHAT_AGENT_MODEL = "openai/wire"
+    settings.LLM_DIRECT = ["openai"] if request.param == "direct" else []
+    settings.LLM_CONNECT_TIMEOUT_SECONDS = 2
+    settings.LLM_READ_TIMEOUT_SECONDS = 0.4
+    with WireServer() as server:
+        monkeypatch.setenv("OPENAI_API_BASE", server.url)
+        monkeypatch.setenv("OPENAI_API_KEY", KEY)
+        yield server
+
+
+async def ask(talk, control=None):
+    """Run one turn, and leave no connection of this loop behind."""
+    try:
+        return await talk.ask("What the user typed", control)
+    finally:
+        await door.close()
+
+
+async def assert_kept(talk, result, *, text: str, message: str) -> None:
+    """The user's words and the partial reply are there, and one clear message says what happened."""
+    question, reply = await talk.messages()
+    assert (question.content, question.status) == ("What the user typed", MessageStatus.COMPLETE)
+    assert (reply.content, reply.status, reply.error) == (text, MessageStatus.FAILED, message)
+    assert (result.text.strip(), result.failures, result.notices) == (text, [message], [])
+
+
+async def assert_silent(caplog, talk, result) -> None:
+    """Nothing of the provider's and no key is in the events, the rows or the log."""
+    rows = [(row.content, row.parts, row.error, row.usage) for row in await talk.messages()]
+    everything = json.dumps([rows, [repr(event) for event in result.events]], default=str)
+    log = "\n".join([caplog.text, *(str(record.args) for record in caplog.records)])
+    assert [secret for secret in SECRETS if secret in everything] == []
+    assert [secret for secret in SECRETS[:2] if secret in log] == []
+
+
+async def test_good_answer(wire, talk):
+    wire.say("Hello ", "Ann.")
+
+    result = await ask(talk)
+
+    reply = await talk.reply()
+    assert (result.text, result.failures) == ("Hello Ann.", [])
+    assert (reply.content, reply.status, reply.model) == ("Hello Ann.", MessageStatus.COMPLETE, "openai/wire")
+    assert reply.usage == {"prompt_tokens": 12, "completion_tokens": 3, "cached_tokens": 4, "estimated": False}
+    assert wire.requests[0].headers["authorization"] == f"Bearer {KEY}"
+
+
+BEFORE_THE_FIRST_WORD = [
+    pytest.param([Respond(429, b'{"error": {"message": "the provider\'s own words"}}')], BUSY, id="429"),
+    pytest.param([Respond(500, b'{"error": {"message": "the provider\'s own words"}}')], UNREACHABLE, id="500"),
+    pytest.param([Respond(503, b"<html>the provider's own words</html>")], UNREACHABLE, id="503 in HTML"),
+    pytest.param([Respond(401, b'{"error": {"message": "the provider\'s own words"}}')], MISCONFIGURED, id="401"),
+    pytest.param([Respond(402, b'{"error": {"message": "the provider\'s own words"}}')], NO_CREDIT, id="402"),
+    pytest.param([Respond(403, b'{"error": {"message": "the provider\'s own words"}}')], REFUSED, id="403"),
+    pytest.param([Respond(404, b'{"error": {"message": "the provider\'s own words"}}')], MISCONFIGURED, id="404"),
+    pytest.param([Reset()], UNREACHABLE, id="reset"),
+    pytest.param([Cut()], UNREACHABLE, id="cut"),
+    pytest.param([Pause(5)], TIMEOUT, id="silence"),
+    pytest.param([delta(role="assistant", content=""), delta(finish_reason="stop"), done()], EMPTY, id="no words"),
+    pytest.param([delta(content=" \n"), delta(finish_reason="stop"), done()], EMPTY, id="white space"),
+    pytest.param([delta(role="assistant", content=""), Pause(5)], TIMEOUT, id="silence after the role"),
+]
+
+
+@pytest.mark.parametrize(("steps", "message"), BEFORE_THE_FIRST_WORD)
+async def test_provider_that_fails_before_the_first_word(wire, talk, caplog, steps, message):
+    wire.script(*steps)
+
+    with caplog.at_level(logging.INFO):
+        result = await ask(talk)
+
+    await assert_kept(talk, result, text="", message=message)
+    await assert_silent(caplog, talk, result)
+    assert len(wire.requests) == 1  # nothing is tried again behind the user's back
+
+
+IN_MID_REPLY = [
+    pytest.param([Reset()], id="reset"),
+    pytest.param([Cut()], id="cut"),
+    pytest.param([Pause(5)], id="silence"),
+    pytest.param([event({"error": {"message": "the provider's own words", "code": 500}})], id="error event"),
+    pytest.param([Send(b"data: {broken json\n\n"), Pause(5)], id="broken event"),
+    pytest.param([], id="an end without an end"),
+]
+
+
+@pytest.mark.parametrize("steps", IN_MID_REPLY)
+async def test_provider_that_fails_in_mid_reply(wire, talk, caplog, steps):
+    wire.script(delta(role="assistant", content=""), delta(content="The start "), delta(content="of it"), *steps)
+
+    with caplog.at_level(logging.INFO):
+        result = await ask(talk)
+
+    await assert_kept(talk, result, text="The start of it", message=BROKEN_OFF)
+    await assert_silent(caplog, talk, result)
+
+
+async def test_nothing_listens(wire, talk, caplog, monkeypatch):
+    monkeypatch.setenv("OPENAI_API_BASE", refused_url())
+
+    with caplog.at_level(logging.INFO):
+        result = await ask(talk)
+
+    await assert_kept(talk, result, text="", message=UNREACHABLE)
+    await assert_silent(caplog, talk, result)
+
+
+async def test_next_model_answers_when_the_first_one_does_not(wire, talk, settings):
+    settings.CHAT_FALLBACK_MODELS = ["openai/other"]
+    wire.fail(500)
+    wire.say("From the other one.")
+
+    result = await ask(talk)
+
+    assert (result.text, result.failures) == ("From the other one.", [])
+    assert (await talk.reply()).model == "openai/other"
+
+
+async def test_retry_after_trouble_asks_again(wire, talk):
+    wire.script(delta(content="The start"), Reset())
+    wire.say("The whole answer.")
+    await ask(talk)
+
+    result = await answer(await talk.retry())
+    await door.close()
+
+    assert result.text == "The whole answer."
+    told = [message["content"] for message in wire.requests[1].body["messages"][1:]]
+    assert told == ["What the user typed"]
+
+
+async def test_stop_hangs_up_on_the_provider(wire, talk, settings):
+    settings.LLM_READ_TIMEOUT_SECONDS = 20
+    wire.script(delta(content="Half"), Pause(20))
+    control = Control()
+    running = asyncio.create_task(ask(talk, control))
+    await until(lambda: wire.requests)
+    await asyncio.sleep(0.1)
+
+    control.stop()
+    result = await running
+
+    assert (result.text, result.last.status) == ("Half", "interrupted")
+    assert await asyncio.to_thread(wire.requests[0].hung_up.wait, PATIENCE)
+
+
+async def test_streams_that_broke_off_can_be_collected_at_any_moment(wire, talk):
+    """A finaliser that sets a context variable kills Python 3.11: it collects in the middle of setting another one."""
+    written = []
+
+    def watch(frame, event, called):
+        variable = getattr(called, "__self__", None)
+        if event == "c_call" and isinstance(variable, ContextVar) and called.__name__ != "get":
+            written.append(variable.name)
+
+    gc.collect()
+    gc.disable()
+    try:
+        wire.script(delta(content="Half"), Reset())
+        await ask(talk)
+        sys.setprofile(watch)
+        gc.collect()
+    finally:
+        sys.setprofile(None)
+        gc.enable()
+
+    assert written == []
+
+
+def calls(*fragments, finish_reason="tool_calls"):
+    """Make an answer that is a tool call in these fragments."""
+    deltas = [delta(tool_calls=[fragment]) for fragment in fragments]
+    return [delta(role="assistant", content=None), *deltas, delta(finish_reason=finish_reason), usage(9, 9), done()]
+
+
+FACT = '{"fact": "Never trades alts"}'
+MALFORMED = [
+    pytest.param([tool_fragment(id="a", name="remember", arguments='{"fact": "Nev')], id="arguments torn off"),
+    pytest.param([tool_fragment(id="a", name="remember", arguments="null")], id="null arguments"),
+    pytest.param([tool_fragment(id="a", name="remember", arguments="fact=x")], id="no JSON"),
+    pytest.param([tool_fragment(id="a", name="nothing of ours", arguments="{}")], id="unknown tool"),
+    pytest.param([tool_fragment(id="a", name="", arguments="{}")], id="no name"),
+    pytest.param([tool_fragment(id="a", name="remember")], id="no arguments"),
+]
+
+
+@pytest.mark.parametrize("fragments", MALFORMED)
+async def test_malformed_call_goes_back_to_the_model_as_an_error(wire, talk, fragments):
+    wire.script(*calls(*fragments))
+    wire.say("Sorry, that did not work.")
+
+    result = await ask(talk)
+
+    (part,) = [part for part in (await talk.reply()).parts if part["kind"] == "tool"]
+    assert (part["status"], result.text) == ("error", "Sorry, that did not work.")
+    call, answered = wire.requests[1].body["messages"][-2:]
+    assert answered["tool_call_id"] == call["tool_calls"][0]["id"]
+    assert isinstance(json.loads(call["tool_calls"][0]["function"]["arguments"]), dict)
+    assert "error" in json.loads(answered["content"])
+
+
+WELL_MEANT = [
+    pytest.param([tool_fragment(index=None, id="a", name="remember", arguments=FACT)], id="no index"),
+    pytest.param([tool_fragment(name="remember", arguments=FACT)], id="no id"),
+    pytest.param(
+        [
+            tool_fragment(id="a", name="remember", arguments=""),
+            *(tool_fragment(arguments=letter) for letter in FACT + " " * 400),
+        ],
+        id="over 400 fragments",
+    ),
+]
+
+
+@pytest.mark.parametrize("fragments", WELL_MEANT)
+@pytest.mark.parametrize("finish_reason", ["tool_calls", "stop"])
+async def test_call_that_can_be_understood_runs(wire, talk, fragments, finish_reason):
+    wire.script(*calls(*fragments, finish_reason=finish_reason))
+    wire.say("Saved.")
+
+    result = await ask(talk)
+
+    assert [found["saved"] for found in result.tool_results] == ["Never trades alts"]
+    assert result.text == "Saved."
+
+
+async def test_answer_without_usage_is_estimated(wire, talk):
+    wire.script(delta(content="Hello " * 20), delta(finish_reason="stop"), done())
+
+    result = await ask(talk)
+
+    assert result.last.usage["estimated"] is True
+    assert result.last.usage["completion_tokens"] > 0
+
+
+async def test_chunks_without_choices_are_passed_over(wire, talk):
+    nothing = event({"id": "x", "object": "chat.completion.chunk", "created": 1, "model": "wire-1", "choices": []})
+    steps = well_formed("Hello ", "Ann.")
+    wire.script(nothing, *steps[:2], nothing, *steps[2:])
+
+    assert (await ask(talk)).text == "Hello Ann."
