@@ -1,15 +1,17 @@
-"""How the offline model writes the numbers, times and texts of tool results. Whatever is not what it should be is `?`.
+"""Numbers, times and texts of tool results; a value of another kind is `?`.
 
 Texts that the user did not type (headlines, reasons, names, titles) are quoted, on one line, as Markdown that draws
 nothing.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
+from decimal import Decimal
 from math import isfinite
 from typing import Any, Final
 
+from config.lib.figures import format_count
 from config.lib.text import prompt_line
 
 UNKNOWN: Final = "?"
@@ -20,12 +22,17 @@ _MARKS = re.compile(r"([\\`*_\[\]<>~|])")
 Row = Mapping[str, Any]
 
 
-def number(row: Row, key: str) -> float | None:
+def number(row: Row, key: str) -> Decimal | None:
     """Return a number of a result, None when there is none."""
     value = row.get(key)
     if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
         return None
-    return float(value)
+    return Decimal(str(value))
+
+
+def sum_numbers(values: Iterable[Decimal | None]) -> Decimal:
+    """Return the sum of the numbers that are there."""
+    return sum((value for value in values if value is not None), Decimal(0))
 
 
 def count(row: Row, key: str) -> int:
@@ -59,41 +66,18 @@ def exact(row: Row, key: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def usd(value: float | None) -> str:
-    """Return money such as $1,234.50."""
+def spell(row: Row, key: str, format_value: Callable[[Decimal], str]) -> str:
+    """Return a number of a result in a format, `?` when there is none.
+
+    A key that ends in `_pct` has a percentage, 0..100; its format takes a share of one.
+    """
+    value = number(row, key)
     if value is None:
         return UNKNOWN
-    rounded = round(value, 2) + 0.0  # no minus before a zero
-    return f"{'-' if rounded < 0 else ''}${abs(rounded):,.2f}"
+    return format_value(value / 100 if key.endswith("_pct") else value)
 
 
-def gain(value: float | None) -> str:
-    """Return money with its sign, such as +$12.00."""
-    text = usd(value)
-    return f"+{text}" if value is not None and round(value, 2) > 0 else text
-
-
-def price(value: float | None) -> str:
-    """Return a price, with the digits that a small one needs."""
-    if value is None:
-        return UNKNOWN
-    return f"{value:,.2f}" if abs(value) >= 10 else f"{value:.6g}"
-
-
-def pct(value: float | None, *, signed: bool = False) -> str:
-    """Return a percentage that is given as 0..100."""
-    if value is None:
-        return UNKNOWN
-    text = f"{round(value, 4) + 0.0:.4g}" if abs(value) < 1000 else f"{value:,.0f}"
-    return f"{'+' if signed and value > 0 else ''}{text}%"
-
-
-def bare(value: float | None) -> str:
-    """Return a number without a unit."""
-    return UNKNOWN if value is None else f"{value:,.6g}"
-
-
-def moment(text: Any) -> datetime | None:
+def moment(text: object) -> datetime | None:
     """Return the instant of an ISO text, in UTC; None if it is none."""
     if not isinstance(text, str):
         return None
@@ -104,13 +88,13 @@ def moment(text: Any) -> datetime | None:
     return at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
 
 
-def utc(text: Any) -> str:
+def utc(text: object) -> str:
     """Return an ISO instant as "2026-11-22 09:30 UTC"."""
     at = moment(text)
     return f"{at:%Y-%m-%d %H:%M} UTC" if at else UNKNOWN
 
 
-def day(text: Any) -> str:
+def day(text: object) -> str:
     """Return the day of an ISO instant or day, in UTC."""
     at = moment(text)
     return f"{at:%Y-%m-%d}" if at else UNKNOWN
@@ -118,7 +102,7 @@ def day(text: Any) -> str:
 
 def counted(amount: int, noun: str) -> str:
     """Return "1 trade", "5 trades"."""
-    return f"{amount:,} {noun}" if amount == 1 else f"{amount:,} {noun}s"
+    return f"{format_count(amount)} {noun}{'' if amount == 1 else 's'}"
 
 
 def listing(lines: Sequence[str]) -> str:

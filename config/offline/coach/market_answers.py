@@ -2,37 +2,52 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta
+from decimal import Decimal
 from typing import Final
 
+from config.lib.figures import (
+    format_pct,
+    format_price,
+    format_ratio,
+    format_signed_pct,
+    format_signed_ratio,
+    format_signed_usd,
+    format_usd,
+)
 from config.offline.coach.record_answers import NO_DEPLOYMENTS, exposures_of, name_of, position, rejection
 from config.offline.figures import (
     Row,
     count,
     counted,
     exact,
-    gain,
     listing,
     moment,
     number,
     paragraphs,
-    pct,
     plain,
-    price,
     rows,
-    usd,
+    spell,
+    sum_numbers,
     utc,
 )
 
 LEAST_EVENTS: Final = 3  # past ones, below which no median is given
 _STALE: Final = timedelta(hours=26)  # of the last decision; a daily schedule ticks within it
-_LOSS: Final = 0.02  # of a position's size, from which an open loss is worth a word
+_LOSS: Final = Decimal("0.02")  # of a position's size, from which an open loss is worth a word
 
-_FIELDS: Final[tuple[tuple[str, str, Callable[[float | None], str]], ...]] = (
-    ("last_price", "last price", price),
-    ("change_24h_pct", "24 h", lambda value: pct(value, signed=True)),
-    ("funding_rate_pct", "funding", lambda value: pct(value, signed=True)),
-    ("basis_pct", "basis", lambda value: pct(value, signed=True)),
-    ("realised_vol_pct", "realised volatility", pct),
+_FUNDING_PLACES: Final = 4  # a payment of 0.0100 % is usual
+
+
+def _format_funding(fraction: Decimal) -> str:
+    return format_signed_pct(fraction, places=_FUNDING_PLACES)
+
+
+_FIELDS: Final[tuple[tuple[str, str, Callable[[Decimal], str]], ...]] = (
+    ("last_price", "last price", format_price),
+    ("change_24h_pct", "24 h", format_signed_pct),
+    ("funding_rate_pct", "funding", _format_funding),
+    ("basis_pct", "basis", _format_funding),
+    ("realised_vol_pct", "realised volatility", format_pct),
 )
 
 
@@ -51,7 +66,7 @@ def told_markets(result: Row, field: str = "") -> str:
 
 
 def _market(one: Row, field: str) -> str:
-    told = [(label, show(number(one, key))) for key, label, show in _FIELDS if key == field or not field]
+    told = [(label, spell(one, key, show)) for key, label, show in _FIELDS if key == field or not field]
     known = [f"{label} {text}" for label, text in told if text != "?"]
     regime = plain(one, "regime")
     if regime and field in {"", "regime"}:
@@ -74,7 +89,7 @@ def _item(item: Row) -> str:
     symbols = item.get("symbols")
     about = ", ".join(str(one) for one in symbols[:5]) if isinstance(symbols, list) and symbols else ""
     mood = number(item, "sentiment")
-    tail = [about, f"sentiment {mood:+.2f}" if mood is not None else ""]
+    tail = [about, f"sentiment {format_signed_ratio(float(mood))}" if mood is not None else ""]
     told = "; ".join(part for part in tail if part)
     return (
         f"{utc(item.get('published_at'))} “{plain(item, 'headline')}” ({plain(item, 'source') or 'no source'})"
@@ -94,7 +109,7 @@ def _event(event: Row) -> str:
     weight = number(event, "importance")
     return (
         f"{utc(event.get('scheduled_at'))} {plain(event, 'kind').upper()}: “{plain(event, 'title')}”"
-        f"{f', importance {weight:.2g} of 1' if weight is not None else ''}"
+        f"{f', importance {format_ratio(float(weight))} of 1' if weight is not None else ''}"
     )
 
 
@@ -116,20 +131,20 @@ def told_effect(result: Row, what: str, *, hours: int) -> str:
 def effect(row: Row) -> str:
     """Say what past events of a kind would mean for one position, in percent and in USD."""
     notional, back = number(row, "notional_usd"), count(row, "similar_events_back")
-    held = f"Your {plain(row, 'symbol')} {plain(row, 'position_side')} of {usd(notional)}"
+    held = f"Your {plain(row, 'symbol')} {plain(row, 'position_side')} of {spell(row, 'notional_usd', format_usd)}"
     median, worst = number(row, "median_abs_move_pct"), number(row, "worst_move_pct")
     if median is None:
         past = "no past event" if back == 0 else f"only {counted(back, 'past event')}"
         return f"{held}: {past} of this kind on record, fewer than {LEAST_EVENTS}, so I give no typical move."
-    told = f"{held}: the median move around {counted(back, 'past event')} of this kind was {pct(100 * median)}"
-    told += f", about {usd(notional * median)} either way" if notional is not None else ""
+    told = f"{held}: the median move around {counted(back, 'past event')} of this kind was {format_pct(median)}"
+    told += f", about {format_usd(notional * median)} either way" if notional is not None else ""
     if worst is not None:
-        told += f"; the worst was {pct(100 * worst, signed=True)}"
-        told += f", {usd(abs(notional * worst))} {_way(row, worst)} you" if notional is not None else ""
+        told += f"; the worst was {format_signed_pct(worst)}"
+        told += f", {format_usd(abs(notional * worst))} {_way(row, worst)} you" if notional is not None else ""
     return f"{told}."
 
 
-def _way(row: Row, worst: float) -> str:
+def _way(row: Row, worst: Decimal) -> str:
     is_long = exact(row, "position_side") == "long"
     return "against" if (worst < 0) == is_long else "for"
 
@@ -157,7 +172,7 @@ def _worries(one: Row, now: datetime | None) -> Iterable[str]:
     for held in rows(one, "positions"):
         loss, size = number(held, "unrealised_pnl_usd"), number(held, "size_usd")
         if loss is not None and size and loss < -_LOSS * size:
-            yield f"{name}: {position(held)}, {pct(100 * loss / size, signed=True)} of its size"
+            yield f"{name}: {position(held)}, {format_signed_pct(loss / size)} of its size"
     refused = rows(one, "recent_rejections")
     if refused:
         yield f"{name}: {counted(len(refused), 'recent rejection')}, the newest {rejection(refused[0])}"
@@ -178,13 +193,13 @@ def told_risk(deployments: Sequence[Row], events: Sequence[Row]) -> str:
             f"No position is open in {counted(len(deployments), 'deployment')}, so no market risk right now. What could"
             " be opened is bounded by each skill's risk caps."
         )
-    deployment, largest = max(held, key=lambda pair: number(pair[1], "size_usd") or 0.0)
-    total = sum(number(row, "size_usd") or 0.0 for _, row in held)
+    deployment, largest = max(held, key=lambda pair: number(pair[1], "size_usd") or 0)
+    total = sum_numbers(number(row, "size_usd") for _, row in held)
     size = number(largest, "size_usd")
-    share = f", {pct(round(100 * size / total, 1))} of {usd(total)} open in all" if size and total else ""
-    net = sum(number(row, "unrealised_pnl_usd") or 0.0 for _, row in held)
-    first = f"Your largest position: {position(largest)}, held by {name_of(deployment)}{share}."
-    rest = f"{counted(len(held), 'open position')} in all, unrealised {gain(net)}."
+    of_all = f", {format_pct(size / total)} of {format_usd(total)} open in all" if size and total else ""
+    net = sum_numbers(number(row, "unrealised_pnl_usd") for _, row in held)
+    first = f"Your largest position: {position(largest)}, held by {name_of(deployment)}{of_all}."
+    rest = f"{counted(len(held), 'open position')} in all, unrealised {format_signed_usd(net)}."
     ahead = [
         f"{_event(event)}. {effect(row)}"
         for result in events

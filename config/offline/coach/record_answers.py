@@ -5,25 +5,24 @@ An agent's reasons are quoted as the agent's: the coach never speaks in its voic
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from decimal import Decimal
 from typing import Any, Final
 
+from config.lib.figures import format_pct, format_price, format_ratio, format_signed_pct, format_signed_usd, format_usd
 from config.offline.figures import (
     Row,
-    bare,
     block,
     count,
     counted,
     day,
     exact,
-    gain,
     listing,
     number,
     paragraphs,
-    pct,
     plain,
-    price,
     rows,
-    usd,
+    spell,
+    sum_numbers,
     utc,
 )
 from config.offline.reading.markets import is_market
@@ -54,11 +53,11 @@ def told_deployments(deployments: Sequence[Row]) -> str:
         return NO_DEPLOYMENTS
     running = [one for one in deployments if exact(one, "status") == "running"]
     held = sum(len(rows(one, "positions")) for one in deployments)
-    net = sum(number(one, "net_pnl_usd") or 0.0 for one in deployments)
+    net = sum_numbers(number(one, "net_pnl_usd") for one in deployments)
     closed = sum(count(one, "closed_trades") for one in deployments)
     first = (
         f"{len(running)} of {counted(len(deployments), 'deployment')} running, {counted(held, 'open position')}, net"
-        f" {gain(net)} over {counted(closed, 'closed trade')}{_few(closed)}."
+        f" {format_signed_usd(net)} over {counted(closed, 'closed trade')}{_few(closed)}."
     )
     return paragraphs(first, *(_deployment(one) for one in deployments))
 
@@ -66,8 +65,8 @@ def told_deployments(deployments: Sequence[Row]) -> str:
 def _deployment(one: Row) -> str:
     closed = count(one, "closed_trades")
     told = [
-        f"net {gain(number(one, 'net_pnl_usd'))} over {counted(closed, 'closed trade')}{_few(closed)}; last decision"
-        f" {utc(one.get('last_decision_at')) if one.get('last_decision_at') else 'none yet'}"
+        f"net {spell(one, 'net_pnl_usd', format_signed_usd)} over {counted(closed, 'closed trade')}{_few(closed)};"
+        f" last decision {utc(one.get('last_decision_at')) if one.get('last_decision_at') else 'none yet'}"
     ]
     told += [position(held) for held in rows(one, "positions")] or ["no open position"]
     refused = rows(one, "recent_rejections")
@@ -82,8 +81,8 @@ def _deployment(one: Row) -> str:
 def position(held: Row) -> str:
     """Say what one open position is and stands at."""
     return (
-        f"{plain(held, 'symbol')} {plain(held, 'side')} {usd(number(held, 'size_usd'))} since"
-        f" {utc(held.get('entry_at'))} at {price(number(held, 'entry_price'))}, {_unrealised(held)}"
+        f"{plain(held, 'symbol')} {plain(held, 'side')} {spell(held, 'size_usd', format_usd)} since"
+        f" {utc(held.get('entry_at'))} at {spell(held, 'entry_price', format_price)}, {_unrealised(held)}"
     )
 
 
@@ -91,7 +90,7 @@ def _unrealised(held: Row) -> str:
     value = number(held, "unrealised_pnl_usd")
     if value is None:
         return "no mark price, so no unrealised result"
-    return f"unrealised {gain(value)} at a mark of {price(number(held, 'mark_price'))}"
+    return f"unrealised {format_signed_usd(value)} at a mark of {spell(held, 'mark_price', format_price)}"
 
 
 def rejection(refused: Row) -> str:
@@ -132,8 +131,8 @@ def _why_opened(held: tuple[Row, Row]) -> str:
     reason = plain(one, "entry_reason")
     noted = f"Your agent noted: “{reason}”" if reason else "Your agent noted no reason."
     return (
-        f"**{plain(one, 'symbol')} {plain(one, 'side')}**, {usd(number(one, 'size_usd'))}, opened by"
-        f" {name_of(deployment)} on {utc(one.get('entry_at'))} at {price(number(one, 'entry_price'))}."
+        f"**{plain(one, 'symbol')} {plain(one, 'side')}**, {spell(one, 'size_usd', format_usd)}, opened by"
+        f" {name_of(deployment)} on {utc(one.get('entry_at'))} at {spell(one, 'entry_price', format_price)}."
         f" {noted}\n\nNow: {_unrealised(one)}."
     )
 
@@ -182,10 +181,10 @@ def told_trades(trades: Sequence[Row], most: int) -> str:
     if not trades:
         return "No closed trade yet."
     shown = trades[:most]
-    net = sum(number(trade, "net_pnl_usd") or 0.0 for trade in shown)
-    won = sum((number(trade, "net_pnl_usd") or 0.0) > 0 for trade in shown)
+    net = sum_numbers(number(trade, "net_pnl_usd") for trade in shown)
+    won = sum((number(trade, "net_pnl_usd") or 0) > 0 for trade in shown)
     many = f"{len(shown)} closed trades" if len(shown) > 1 else "closed trade"
-    total = f"The last {many}: net {gain(net)}, {won} won{_few(len(shown))}."
+    total = f"The last {many}: net {format_signed_usd(net)}, {won} won{_few(len(shown))}."
     more = f"{counted(len(trades) - len(shown), 'older one')} not shown." if len(trades) > len(shown) else ""
     return paragraphs(total, listing([_trade(trade) for trade in shown]), more)
 
@@ -193,9 +192,9 @@ def told_trades(trades: Sequence[Row], most: int) -> str:
 def _trade(trade: Row) -> str:
     return (
         f"{utc(trade.get('exit_at'))} {plain(trade, 'symbol')} {plain(trade, 'side')}"
-        f" {usd(number(trade, 'size_usd'))}: {gain(number(trade, 'net_pnl_usd'))}"
-        f" ({pct(number(trade, 'net_pnl_pct'), signed=True)}), {price(number(trade, 'entry_price'))} →"
-        f" {price(number(trade, 'exit_price'))}, held {_minutes(number(trade, 'holding_minutes'))}, exit by"
+        f" {spell(trade, 'size_usd', format_usd)}: {spell(trade, 'net_pnl_usd', format_signed_usd)}"
+        f" ({spell(trade, 'net_pnl_pct', format_signed_pct)}), {spell(trade, 'entry_price', format_price)} →"
+        f" {spell(trade, 'exit_price', format_price)}, held {_minutes(number(trade, 'holding_minutes'))}, exit by"
         f" {_exit_kind(trade)}"
     )
 
@@ -210,7 +209,7 @@ def _closed(trade: Row) -> str:
     return f"- {_trade(trade)}. {noted}"
 
 
-def _minutes(value: float | None) -> str:
+def _minutes(value: Decimal | None) -> str:
     if value is None:
         return "?"
     minutes = int(value)
@@ -253,16 +252,22 @@ def told_performance(result: Row) -> str:
 def _measures(title: str, measured: Row) -> str:
     sample = count(measured, "sample_size")
     parts = [
-        f"net {gain(number(measured, 'net_pnl_usd'))}",
-        f"win rate {pct(number(measured, 'win_rate_pct'))}" if number(measured, "win_rate_pct") is not None else "",
-        f"max drawdown {pct(number(measured, 'max_drawdown_pct'))}"
+        f"net {spell(measured, 'net_pnl_usd', format_signed_usd)}",
+        f"win rate {spell(measured, 'win_rate_pct', format_pct)}"
+        if number(measured, "win_rate_pct") is not None
+        else "",
+        f"max drawdown {spell(measured, 'max_drawdown_pct', format_pct)}"
         if number(measured, "max_drawdown_pct") is not None
         else "",
-        f"Sharpe {bare(number(measured, 'sharpe'))}"
+        f"Sharpe {spell(measured, 'sharpe', _format_sharpe)}"
         if number(measured, "sharpe") is not None
         else "no Sharpe ratio yet (too few days)",
     ]
     return f"{title}: {', '.join(part for part in parts if part)}; n={sample}{_few(sample)}"
+
+
+def _format_sharpe(value: Decimal) -> str:
+    return format_ratio(float(value))
 
 
 def told_skills(result: Row) -> str:
@@ -286,7 +291,8 @@ def _skill(one: Row) -> str:
         closed = count(test, "closed_trades")
         told.append(
             f"last backtest {day(test.get('starts_at'))} to {day(test.get('ends_at'))}: net"
-            f" {gain(number(test, 'net_pnl_usd'))}, max drawdown {pct(number(test, 'max_drawdown_pct'))},"
+            f" {spell(test, 'net_pnl_usd', format_signed_usd)},"
+            f" max drawdown {spell(test, 'max_drawdown_pct', format_pct)},"
             f" {counted(closed, 'closed trade')}{_few(closed)}"
         )
     else:

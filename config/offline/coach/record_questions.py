@@ -148,7 +148,7 @@ def _exposed(deployments: Sequence[Row], symbols: Sequence[str] = (), side: str 
     """Return the deployments that hold something (in the symbols, on the side), the largest first."""
     sizes = {
         id(one): sum(
-            number(held, "size_usd") or 0.0
+            number(held, "size_usd") or 0
             for held in rows(one, "positions")
             if is_market(exact(held, "symbol"), symbols) and (not side or exact(held, "side") == side)
         )

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Final
 
+from config.lib.figures import format_pct, format_usd
 from config.lib.search.terms import iter_terms
+from config.offline.figures import counted
 
 LEAST_TRADES: Final = 5  # below it everything is chance
 MOST_GROUPS: Final = 3  # symbols and sides, each a bullet
@@ -42,8 +44,7 @@ def reflection_answer(request: str) -> str:
     """Return the lessons of the trades in a request, as bullets: counts, sums and averages, none against `avoid`."""
     trades = [trade for line in _section(request, "## Closed trades") if (trade := _read(line))]
     if len(trades) < LEAST_TRADES:
-        counted = "1 trade" if len(trades) == 1 else f"{len(trades)} trades"
-        return f"- {counted}: n too small to say anything; nothing to change."
+        return f"- {counted(len(trades), 'trade')}: n too small to say anything; nothing to change."
     avoid = [_words(line) for line in _avoid(request)]
     bullets = [_won(trades), *_by_kind(trades), _averages(trades), _held(trades), *_by_regime(trades), _fees(trades)]
     return "\n".join(f"- {_beside_avoid(bullet, avoid)}" for bullet in bullets if bullet)
@@ -88,7 +89,8 @@ def _amount(text: str) -> Decimal:
 
 def _won(trades: Sequence[_Trade]) -> str:
     won = sum(trade.net > 0 for trade in trades)
-    return f"Won {won} of {len(trades)} trades ({100 * won / len(trades):.0f}%), net {_usd(_net(trades))} after fees."
+    rate = format_pct(won / len(trades), places=0)
+    return f"Won {won} of {len(trades)} trades ({rate}), net {format_usd(_net(trades))} after fees."
 
 
 def _by_kind(trades: Sequence[_Trade]) -> list[str]:
@@ -110,7 +112,7 @@ def _by_regime(trades: Sequence[_Trade]) -> list[str]:
 
 def _result(group: Sequence[_Trade]) -> str:
     won = sum(trade.net > 0 for trade in group)
-    told = f"net {_usd(_net(group))} over {_counted(group)}, {won} won"
+    told = f"net {format_usd(_net(group))} over {counted(len(group), 'trade')}, {won} won"
     if len(group) < LEAST_TRADES:
         return f"{told}; n too small to say more"
     return f"{told}; {'behaviour to repeat' if _net(group) > 0 else 'not to be repeated as it was done'}"
@@ -123,7 +125,8 @@ def _averages(trades: Sequence[_Trade]) -> str:
     gain, loss = _net(won) / len(won), -_net(lost) / len(lost)
     which = "the smaller" if gain < loss else "the larger" if gain > loss else "as large"
     return (
-        f"The average winner made {_usd(gain)} (n={len(won)}), the average loser lost {_usd(loss)} (n={len(lost)}):"
+        f"The average winner made {format_usd(gain)} (n={len(won)}),"
+        f" the average loser lost {format_usd(loss)} (n={len(lost)}):"
         f" the winner is {which}."
     )
 
@@ -133,7 +136,7 @@ def _held(trades: Sequence[_Trade]) -> str:
     if not lost:
         return ""
     longest = max(lost, key=lambda trade: (trade.minutes, -trade.net, trade.kind))
-    told = f"The loser that was held longest: {longest.kind}, {longest.minutes}m, {_usd(longest.net)}"
+    told = f"The loser that was held longest: {longest.kind}, {longest.minutes}m, {format_usd(longest.net)}"
     if not won:
         return f"{told}."
     held, for_won = (sum(trade.minutes for trade in group) // len(group) for group in (lost, won))
@@ -142,7 +145,11 @@ def _held(trades: Sequence[_Trade]) -> str:
 
 def _fees(trades: Sequence[_Trade]) -> str:
     fees = sum((trade.fees for trade in trades), Decimal(0))
-    return f"Fees took {_usd(fees)} over {_counted(trades)}, {_usd(fees / len(trades))} each." if fees > 0 else ""
+    return (
+        f"Fees took {format_usd(fees)} over {counted(len(trades), 'trade')}, {format_usd(fees / len(trades))} each."
+        if fees > 0
+        else ""
+    )
 
 
 def _beside_avoid(bullet: str, avoid: Iterable[frozenset[str]]) -> str:
@@ -166,12 +173,3 @@ def _grouped(trades: Iterable[_Trade], key: Callable[[_Trade], str]) -> dict[str
 
 def _net(trades: Iterable[_Trade]) -> Decimal:
     return sum((trade.net for trade in trades), Decimal(0))
-
-
-def _counted(trades: Sequence[_Trade]) -> str:
-    return "1 trade" if len(trades) == 1 else f"{len(trades)} trades"
-
-
-def _usd(amount: Decimal) -> str:
-    rounded = round(amount, 2)
-    return f"{'-' if rounded < 0 else ''}${abs(rounded):,.2f}"

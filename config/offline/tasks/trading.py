@@ -7,9 +7,11 @@ the mean from two deviations away. It goes by what the prompt says and nothing e
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from statistics import fmean, pstdev
 from typing import Any, Final
 
+from config.lib.figures import format_price
 from config.offline.adapters import Call
 from config.offline.facts import content_text
 
@@ -85,15 +87,18 @@ def _signal(bars: Sequence[_Bar], *, follows: bool) -> tuple[str, str] | None:
     if follows:
         high, low = max(bar.high for bar in before), min(bar.low for bar in before)
         if close > high:
-            return "long", f"close {close:,g} above the {_LOOKBACK}-bar high {high:,g}"
+            return "long", f"close {_price(close)} above the {_LOOKBACK}-bar high {_price(high)}"
         if close < low:
-            return "short", f"close {close:,g} below the {_LOOKBACK}-bar low {low:,g}"
+            return "short", f"close {_price(close)} below the {_LOOKBACK}-bar low {_price(low)}"
         return None
     middle, deviation = _band(bars)
     if abs(close - middle) <= _DEVIATIONS * deviation:
         return None
     side, word = ("short", "above") if close > middle else ("long", "below")
-    return side, f"close {close:,g} more than {_DEVIATIONS:g} deviations {word} the {_LOOKBACK}-bar mean {middle:,.6g}"
+    return (
+        side,
+        f"close {_price(close)} more than {_DEVIATIONS:g} deviations {word} the {_LOOKBACK}-bar mean {_price(middle)}",
+    )
 
 
 def _exit_reason(bars: Sequence[_Bar], *, is_long: bool, follows: bool) -> str:
@@ -103,7 +108,9 @@ def _exit_reason(bars: Sequence[_Bar], *, is_long: bool, follows: bool) -> str:
     middle = _mean([bar.close for bar in bars[-_EXIT_BARS:]]) if follows else _band(bars)[0]
     # A follower leaves when the price comes back to the mean, the other when it has arrived there.
     is_over = (close < middle) if is_long == follows else (close > middle)
-    return f"close {close:,g} {'below' if close < middle else 'above'} the mean {middle:,.6g}" if is_over else ""
+    return (
+        f"close {_price(close)} {'below' if close < middle else 'above'} the mean {_price(middle)}" if is_over else ""
+    )
 
 
 def _band(bars: Sequence[_Bar]) -> tuple[float, float]:
@@ -129,6 +136,10 @@ def _order(symbol: str, side: str, reason: str, *, bars: Sequence[_Bar], size: i
     stop = round(bars[-1].close + (-room if side == "long" else room), 12)
     order = {"symbol": symbol, "side": side, "size_usd": size, "reason": reason}
     return Call("propose_order", order | ({"stop_price": float(f"{stop:.6g}")} if stop > 0 else {}))
+
+
+def _price(value: float) -> str:
+    return format_price(Decimal(str(value)))
 
 
 def _hold(reason: str) -> Call:

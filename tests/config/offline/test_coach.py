@@ -242,7 +242,7 @@ def test_what_runs_is_told_with_its_numbers():
 
     assert told.startswith("1 of 2 deployments running, 1 open position, net +$82.95 over 15 closed trades.")
     assert "**Funding fade v2 (paper, running)**" in told
-    assert "BTC long $5,000.00 since 2026-11-21 14:00 UTC at 84,000.00, unrealised +$50.00" in told
+    assert "BTC long $5,000.00 since 2026-11-21 14:00 UTC at 84,000, unrealised +$50.00" in told
     assert "net -$40.50 over 3 closed trades (too few to say anything); last decision none yet" in told
     assert "the newest 2026-11-22 08:00 UTC R3\\_POSITION\\_CAP: “above 10% of equity”" in told
     assert "runs version 1; version 2 is newer" in told
@@ -285,8 +285,8 @@ def test_why_it_opened_quotes_the_agent_and_not_itself():
 
     assert "I am Keel, not your agent" in told
     assert "Your agent noted: “Funding flipped negative & price held the range low”" in told
-    assert "opened by Funding fade v2 on 2026-11-21 14:00 UTC at 84,000.00" in told
-    assert "unrealised +$50.00 at a mark of 84,840.00" in told
+    assert "opened by Funding fade v2 on 2026-11-21 14:00 UTC at 84,000" in told
+    assert "unrealised +$50.00 at a mark of 84,840" in told
 
 
 def test_a_reason_draws_no_markdown_and_gives_no_order():
@@ -325,7 +325,7 @@ def test_trades_come_with_their_sum_and_sample():
 
     assert two.startswith("The last 2 closed trades: net +$26.00, 1 won (too few to say anything).")
     assert "1 older one not shown." in two
-    assert "3,000.00 → 2,940.00, held 3.5 h, exit by agent" in two
+    assert "3,000 → 2,940, held 3.5 h, exit by agent" in two
     assert "BTC short $2,000.00: -$12.20 (-0.6%)" in bitcoin
     assert "ETH" not in bitcoin
 
@@ -371,8 +371,8 @@ def test_performance_is_told_by_mode_with_its_sample():
     told = chat.say("How did my funding fade skill perform?")
 
     assert chat.calls[-1] == ("get_skill_performance", {"skill_id": SKILL})
-    assert "Backtest: net +$412.50, win rate 58.3%, max drawdown 4.4%, Sharpe 1.2; n=24" in told
-    assert "Paper: net -$12.00, win rate 50%, no Sharpe ratio yet (too few days); n=4 (too few to say anything)" in told
+    assert "Backtest: net +$412.50, win rate 58.3%, max drawdown 4.4%, Sharpe 1.20; n=24" in told
+    assert "Paper: net -$12.00, win rate 50.0%, no Sharpe ratio yet (too few days); n=4 (too few to say anything)" in told
     assert "Live" not in told
     assert "I find no skill called “Moon boy”. Yours:" in Chat(results).say("how did Moon boy perform?")
 
@@ -383,7 +383,7 @@ def test_markets_are_told_with_what_is_simulated():
     told = chat.say("What's the market doing today?")
 
     assert "As of 2026-11-22 09:30 UTC" in told
-    assert "last price 84,840.00, 24 h -1.25%, funding +0.0123%, basis +0.05%, realised volatility 43.2%" in told
+    assert "last price 84,840, 24 h -1.2%, funding +0.0123%, basis +0.0500%, realised volatility 43.2%" in told
     assert "regime chop" in told
     assert "simulated" in told
     funding = chat.say("what is BTC funding?")
@@ -485,7 +485,7 @@ def test_risk_names_the_largest_position_and_its_share():
     told = Chat(deployments(deployed(), other) | ahead()).say("what's my biggest risk right now?")
 
     assert told.startswith("Your largest position: ETH long $15,000.00")
-    assert "held by Trend v2, 75% of $20,000.00 open in all" in told
+    assert "held by Trend v2, 75.0% of $20,000.00 open in all" in told
     assert "2 open positions in all, unrealised +$100.00" in told
     assert "about $106.05 either way" in told
 
@@ -497,7 +497,7 @@ def test_worries_are_losses_rejections_silence_and_events():
     told = Chat(deployments(deployed(positions=[losing]), silent) | ahead()).say("anything I should worry about?")
     calm = Chat(deployments(deployed()) | ahead(events=[], exposed=[])).say("anything I should worry about?")
 
-    assert "-$300.00 at a mark of 79,000.00, -6% of its size" in told
+    assert "-$300.00 at a mark of 79,000, -6.0% of its size" in told
     assert "it runs, but its last decision was 2026-11-20 09:00 UTC" in told
     assert "US CPI" in told
     assert calm.startswith("Nothing stands out. I looked at 1 deployment, 1 open position")
@@ -528,7 +528,7 @@ def test_two_questions_are_answered_in_turn():
 
     told = chat.say("What's running? And what's the market doing today?")
 
-    assert told.index("Funding fade v2") < told.index("84,840.00, 24 h")
+    assert told.index("Funding fade v2") < told.index("84,840, 24 h")
 
 
 def test_what_it_can_do_names_the_coachs_work():

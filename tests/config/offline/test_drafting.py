@@ -309,7 +309,7 @@ def test_a_question_between_is_answered_and_the_draft_stays():
     told = chat.say("what's BTC funding right now?")
     chat.say("Exit when funding is normal again.")
 
-    assert "funding +0.01%" in told
+    assert "funding +0.0100%" in told
     assert given_to(chat, "set_strategy")["exit"] == "Exit when funding is normal again."
 
 

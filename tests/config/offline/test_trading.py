@@ -161,7 +161,7 @@ def test_numbers_are_read_as_they_are_written():
         "side": "long",
         "size_usd": 625,
         "stop_price": 0.0000084567,
-        "reason": "close 1.44567e-05 above the 20-bar high 1.4e-05",
+        "reason": "close 0.0000144567 above the 20-bar high 0.000014",
     }
 
 
