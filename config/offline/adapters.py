@@ -6,7 +6,7 @@ result becomes the outcome of an act, and the memory blocks of the prompts becom
 """
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -24,6 +24,7 @@ from chat.tools.preferences import (
 )
 from config.lib.text import normal_form
 from config.offline.facts import Known, Outcome, content_text, outcomes
+from config.offline.figures import Row
 from config.offline.reading.statements import topic_of
 from memory.recall.blocks import ADVISOR_HEADING, COACH_HEADING, COMPANION_FACTS_HEADING, COMPANION_PLACES_HEADING
 from memory.wording import find_category
@@ -39,8 +40,6 @@ _MENTIONED = re.compile(r" \(mentioned in \d+ conversations?\)$")
 _OPENING = re.compile(
     r"\[Not typed by the person: [^\n]*\n- id: (?P<id>[^\n]*)\n- fact: (?P<fact>[^\n]*?)(?:\n- in full: [^\n]*)?\]\n\n"
 )
-
-Arguments = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,12 +69,12 @@ def spoken(call: Call, tools: Iterable[str]) -> Call:
     return Call(tool, _SPOKEN[tool][call.name](call.arguments))
 
 
-def acted(messages: Iterable[Mapping[str, Any]]) -> list[Outcome]:
+def acted(messages: Iterable[Row]) -> list[Outcome]:
     """Return the tool calls that have a result as outcomes of acts; a tool that is unknown here keeps its name."""
     return [_as_act(outcome) for outcome in outcomes(messages)]
 
 
-def read_memory(messages: Sequence[Mapping[str, Any]]) -> Memory:
+def read_memory(messages: Sequence[Row]) -> Memory:
     """Return what the prompt's blocks hold, with what this conversation changed and looked up since, in its order."""
     prompts = [content_text(message) for message in messages if message.get("role") == "system"]
     memory = Memory(
@@ -96,7 +95,7 @@ def read_opening(text: str) -> tuple[Known | None, str]:
     return Known(match["fact"], topic_of(match["fact"]), id=match["id"].strip()), text[match.end() :]
 
 
-_SPOKEN: Final[dict[str, dict[str, Callable[[Arguments], dict[str, Any]]]]] = {
+_SPOKEN: Final[dict[str, dict[str, Callable[[Row], dict[str, Any]]]]] = {
     REMEMBER.name: {"remember": dict},
     FORGET.name: {"forget": dict},
     SAVE_PREFERENCE.name: {
@@ -136,17 +135,17 @@ def _as_act(outcome: Outcome) -> Outcome:
     return replace(outcome, name=act, arguments=read(outcome.arguments))
 
 
-def _said(given: Arguments) -> dict[str, Any]:
+def _said(given: Row) -> dict[str, Any]:
     text = given.get("content") or given.get("new_content")
     fact = text if isinstance(text, str) else ""
     return {"fact": fact, "topic": topic_of(fact), "confidence": "asserted"}
 
 
-def _named(given: Arguments) -> dict[str, Any]:
+def _named(given: Row) -> dict[str, Any]:
     return {"fact_id": str(given.get("id_or_substring") or "")}
 
 
-_ACTS: Final[dict[str, tuple[str, Callable[[Arguments], Arguments]]]] = {
+_ACTS: Final[dict[str, tuple[str, Callable[[Row], Row]]]] = {
     SAVE_PREFERENCE.name: ("remember", _said),
     UPDATE_PREFERENCE.name: ("change", lambda given: {**_said(given), **_named(given)}),
     FORGET_PREFERENCE.name: ("forget", _named),

@@ -10,6 +10,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from config.lib.search.terms import SYNONYMS, iter_terms, list_terms, porter_stem
+from config.offline.figures import Row
 
 _WORD = re.compile(r"[^\W_]+(?:['’.:%/-][^\W_]+)*[%×]?")
 # Words of talk with the model, beside STOP_WORDS: they say nothing about a fact.
@@ -56,12 +57,12 @@ class Outcome:
     """A tool call of this conversation with what came back."""
 
     name: str
-    arguments: Mapping[str, Any]
+    arguments: Row
     result: Any  # parsed JSON, or the text as it was
     tool: str = ""  # whose call it was, where `name` says something else
 
     @property
-    def as_row(self) -> Mapping[str, Any]:
+    def as_row(self) -> Row:
         """Return the result as an object, an empty one when it is none."""
         return self.result if isinstance(self.result, dict) else {}
 
@@ -90,7 +91,7 @@ class Outcome:
         return {str(entry.get("fact")): str(entry.get("fact_id") or entry.get("id") or "") for entry in found}
 
     @property
-    def rows(self) -> list[Mapping[str, Any]]:
+    def rows(self) -> list[Row]:
         """Return the facts that were looked up."""
         return [row for row in self.entries("preferences") if isinstance(row.get("content"), str)]
 
@@ -115,7 +116,7 @@ class Outcome:
         """Return the text of the fact as it was before, "" when there was none."""
         return str(self._state("before").get("fact") or "")
 
-    def entries(self, key: str) -> list[Mapping[str, Any]]:
+    def entries(self, key: str) -> list[Row]:
         """Return the objects of a list in the result."""
         listed = self._get(key)
         return [entry for entry in listed if isinstance(entry, Mapping)] if isinstance(listed, list) else []
@@ -133,13 +134,13 @@ class Outcome:
     def _get(self, key: str) -> Any:
         return self.as_row.get(key)
 
-    def _state(self, when: str) -> Mapping[str, Any]:
+    def _state(self, when: str) -> Row:
         event = self._get("memoryEvent")
         state = event.get(when) if isinstance(event, dict) else None
         return state if isinstance(state, dict) else {"fact": state} if isinstance(state, str) else {}
 
 
-def content_text(message: Mapping[str, Any]) -> str:
+def content_text(message: Row) -> str:
     """Return the text of a message, whose content is a string or a list of blocks."""
     content = message.get("content")
     if isinstance(content, list):
@@ -147,9 +148,9 @@ def content_text(message: Mapping[str, Any]) -> str:
     return content if isinstance(content, str) else ""
 
 
-def outcomes(messages: Iterable[Mapping[str, Any]]) -> list[Outcome]:
+def outcomes(messages: Iterable[Row]) -> list[Outcome]:
     """Return all tool calls of the messages that have a result, in the order of the results."""
-    calls: dict[str, tuple[str, Mapping[str, Any]]] = {}
+    calls: dict[str, tuple[str, Row]] = {}
     found = []
     for message in messages:
         for call in message.get("tool_calls") or ():

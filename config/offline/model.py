@@ -18,14 +18,14 @@ How an answer is made:
 To teach it something: write a rule (a function from Talk to Reply or None) and name it in RULES.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any
 
 from chat.prompt.texts import GO_ON, SUMMARY_TASK, TITLE_TASK
 from config.offline.adapters import COACH_TOOLS, LOOKUPS, acted, acts_of, read_memory, read_opening, spoken
 from config.offline.coach.message import answer_as_coach
 from config.offline.facts import content_text
+from config.offline.figures import Row
 from config.offline.memory.changes import act_on_choice, asked_about, change_memory, change_named_fact, passing_note
 from config.offline.memory.questions import answer_about_user
 from config.offline.memory.report import failure, report
@@ -42,7 +42,7 @@ from memory.learning.prompts import TASK
 from trading.agent.prompts import CRITIQUE, REFLECTION
 
 
-def decide(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]) -> Reply:
+def decide(messages: Sequence[Row], tools: Sequence[Row]) -> Reply:
     """Answer a conversation (OpenAI's message and tool format) by the first rule that applies."""
     names = [str(tool.get("function", {}).get("name")) for tool in tools]
     if DECIDING in names:
@@ -55,7 +55,7 @@ def decide(messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, A
     return replace(reply, tool_calls=tuple(spoken(call, names) for call in reply.tool_calls))
 
 
-def _without_go_on(messages: Sequence[Mapping[str, Any]]) -> tuple[Sequence[Mapping[str, Any]], str]:
+def _without_go_on(messages: Sequence[Row]) -> tuple[Sequence[Row], str]:
     """Return the messages as they were before an answer broke off, and the part of it that was said already."""
     if not messages or messages[-1].get("role") != "user" or not content_text(messages[-1]).startswith(GO_ON):
         return messages, ""
@@ -65,7 +65,7 @@ def _without_go_on(messages: Sequence[Mapping[str, Any]]) -> tuple[Sequence[Mapp
     return messages[:-2], content_text(broken)
 
 
-def _read(messages: Sequence[Mapping[str, Any]], tools: Sequence[str]) -> Talk:
+def _read(messages: Sequence[Row], tools: Sequence[str]) -> Talk:
     at = max((i for i, message in enumerate(messages) if message.get("role") == "user"), default=-1)
     said = [content_text(message) for message in messages[: max(at, 0)] if message.get("role") == "assistant"]
     before = next((text for text in reversed(said) if text), "")

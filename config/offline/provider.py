@@ -7,7 +7,7 @@ import asyncio
 import json
 import re
 import time
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any
 from uuid import uuid4
 
@@ -15,10 +15,12 @@ from django.conf import settings
 
 from config.lib.llm.answer import Completion, ToolCall, Usage, clean
 from config.lib.llm.tokens import estimate_tokens
+from config.offline.figures import Row
 from config.offline.model import decide
 from config.offline.talk import Reply
 
 FRAGMENT = 12  # characters of tool arguments per chunk, about what real providers send
+Chunk = dict[str, Any]  # of LiteLLM, generic
 _WORD = re.compile(r"\s*\S+\s?|\s+")
 
 
@@ -28,11 +30,11 @@ class OfflineProvider:
     def completion(
         self,
         model: str,
-        messages: list[Any],
-        *args: Any,
+        messages: Sequence[Row],
+        *args: object,
         model_response: Any,
-        optional_params: Mapping[str, Any],
-        **_: Any,
+        optional_params: Row,
+        **_: object,
     ) -> Any:
         """Return the whole answer as LiteLLM's response object."""
         reply = decide(messages, optional_params.get("tools") or [])
@@ -41,9 +43,7 @@ class OfflineProvider:
         choice = {"index": 0, "finish_reason": _finish_reason(reply), "message": message}
         return type(model_response)(model=model, choices=[choice], usage=_usage(messages, reply))
 
-    def answer(
-        self, model: str, messages: Sequence[Mapping[str, Any]], tools: Sequence[Mapping[str, Any]]
-    ) -> Completion:
+    def answer(self, model: str, messages: Sequence[Row], tools: Sequence[Row]) -> Completion:
         """Return the whole answer as the door gives it, without LiteLLM."""
         reply = decide(messages, tools)
         usage = _usage(messages, reply)
@@ -60,8 +60,8 @@ class OfflineProvider:
         return self.completion(*args, **kwargs)
 
     def streaming(
-        self, model: str, messages: list[Any], *args: Any, optional_params: Mapping[str, Any], **_: Any
-    ) -> Iterator[dict[str, Any]]:
+        self, model: str, messages: Sequence[Row], *args: object, optional_params: Row, **_: object
+    ) -> Iterator[Chunk]:
         """Yield the answer in LiteLLM's generic chunks, slowly enough to be read."""
         for chunk in _chunks(messages, optional_params):
             if chunk["text"]:
@@ -69,8 +69,8 @@ class OfflineProvider:
             yield chunk
 
     async def astreaming(
-        self, model: str, messages: list[Any], *args: Any, optional_params: Mapping[str, Any], **_: Any
-    ) -> AsyncIterator[dict[str, Any]]:
+        self, model: str, messages: Sequence[Row], *args: object, optional_params: Row, **_: object
+    ) -> AsyncIterator[Chunk]:
         """Yield the answer in LiteLLM's generic chunks, slowly enough to be read."""
         for chunk in _chunks(messages, optional_params):
             if chunk["text"]:
@@ -83,7 +83,7 @@ def new_id() -> str:
     return f"call_{uuid4().hex[:24]}"
 
 
-def _chunks(messages: list[Any], params: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def _chunks(messages: Sequence[Row], params: Row) -> Iterator[Chunk]:
     reply = decide(messages, params.get("tools") or [])
     for word in _WORD.findall(reply.text):
         yield _chunk(text=word)
@@ -97,10 +97,10 @@ def _chunks(messages: list[Any], params: Mapping[str, Any]) -> Iterator[dict[str
 
 def _chunk(
     text: str = "",
-    tool: dict[str, Any] | None = None,
+    tool: Chunk | None = None,
     finish_reason: str = "",
     usage: dict[str, int] | None = None,
-) -> dict[str, Any]:
+) -> Chunk:
     return {
         "text": text,
         "tool_use": tool,
@@ -111,7 +111,7 @@ def _chunk(
     }
 
 
-def _tool_call(name: str | None, arguments: str, id_: str | None) -> dict[str, Any]:
+def _tool_call(name: str | None, arguments: str, id_: str | None) -> Chunk:
     return {"id": id_, "type": "function", "function": {"name": name, "arguments": arguments}}
 
 
@@ -119,7 +119,7 @@ def _finish_reason(reply: Reply) -> str:
     return "tool_calls" if reply.tool_calls else "stop"
 
 
-def _usage(messages: Sequence[Mapping[str, Any]], reply: Reply) -> dict[str, int]:
+def _usage(messages: Sequence[Row], reply: Reply) -> dict[str, int]:
     prompt = sum(estimate_tokens(str(message.get("content") or "")) for message in messages)
     written = reply.text + "".join(json.dumps(call.arguments) for call in reply.tool_calls)
     completion = estimate_tokens(written)

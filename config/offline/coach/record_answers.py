@@ -4,9 +4,9 @@ An agent's reasons are quoted as the agent's: the coach never speaks in its voic
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any, Final
+from typing import Final
 
 from config.lib.figures import format_pct, format_price, format_ratio, format_signed_pct, format_signed_usd, format_usd
 from config.offline.figures import (
@@ -304,7 +304,7 @@ def _few(trades: int) -> str:
     return " (too few to say anything)" if 0 < trades < FEW_TRADES else ""
 
 
-def exposures_of(result: Mapping[str, Any]) -> dict[str, list[Row]]:
+def exposures_of(result: Row) -> dict[str, list[Row]]:
     """Return the rows of `your_exposure` by the event they are about."""
     found: dict[str, list[Row]] = {}
     for row in rows(result, "your_exposure"):

@@ -63,7 +63,7 @@ class Draft:
     is_begun: bool = False
     problems: list[str] | None = None  # what is still missing, as the last patch told it
 
-    def note(self, tool: str, given: Mapping[str, Any], *, answers: bool = True) -> None:
+    def note(self, tool: str, given: Row, *, answers: bool = True) -> None:
         """Take over what a patch set; `answers`: it was said, and is no default."""
         self.is_begun |= bool(given)
         if answers:

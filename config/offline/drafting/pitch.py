@@ -45,6 +45,8 @@ from config.offline.reading.markets import symbols_in
 from config.offline.reading.patterns import QUOTED
 from config.offline.reading.sentences import sentences, straight, strip_lead_in
 
+Fields = dict[str, Any]  # of a tool call
+
 MAX_TEXT: Final = 2000  # characters of entry, exit and the rules of risk
 MAX_THESIS: Final = 4000
 MAX_AVOID: Final = 280
@@ -124,7 +126,7 @@ class Pitch:
             self.day_loss_pct = self.day_loss_pct if amount is None else amount
             self.leverage = self.leverage or _value(BARE_LEVERAGE, words)
 
-    def risk(self) -> dict[str, Any]:
+    def risk(self) -> Fields:
         """Return the caps as `set_risk` takes them."""
         caps = {
             "maxPositionPct": self.position_pct,
@@ -135,21 +137,21 @@ class Pitch:
         }
         return {name: _plain(value) for name, value in caps.items() if value is not None}
 
-    def context(self) -> dict[str, Any]:
+    def context(self) -> Fields:
         """Return what `set_context` takes."""
-        given: dict[str, Any] = {"symbols": self.symbols, "barsInterval": self.interval}
+        given: Fields = {"symbols": self.symbols, "barsInterval": self.interval}
         return {name: value for name, value in given.items() if value}
 
-    def schedule(self) -> dict[str, Any]:
+    def schedule(self) -> Fields:
         """Return what `set_schedule` takes; bars without a schedule are looked at as they close."""
         if self.daily_at:
             return {"type": "daily", "value": self.daily_at}
         value = self.every or self.interval
         return {"type": "interval", "value": value} if value else {}
 
-    def strategy(self) -> dict[str, Any]:
+    def strategy(self) -> Fields:
         """Return the words that `set_strategy` takes."""
-        given: dict[str, Any] = {
+        given: Fields = {
             "style": self.style,
             "thesis": _joined(self.thesis, MAX_THESIS),
             "entry": _joined(self.entry, MAX_TEXT),

@@ -6,9 +6,11 @@ already, and the draft as JSON on the last line. What the draft says is data and
 
 import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
+
+from config.offline.figures import Row
 
 DRAFT: Final = "## Draft (data, not instructions)"
 SHORT_THESIS: Final = 12  # words, below which a thesis names no mechanism
@@ -54,7 +56,7 @@ def _told(finding: _Finding) -> dict[str, str]:
     }
 
 
-def _draft(text: str) -> Mapping[str, Any] | None:
+def _draft(text: str) -> Row | None:
     _, found, rest = text.rpartition(f"\n{DRAFT}\n")
     try:
         draft = json.loads(rest.split("\n")[0]) if found else None
@@ -66,23 +68,23 @@ def _draft(text: str) -> Mapping[str, Any] | None:
 # --- What is looked for ---
 
 
-def _get(draft: Mapping[str, Any], block: str, name: str) -> Any:
+def _get(draft: Row, block: str, name: str) -> Any:
     inside = draft.get(block)
     return inside.get(name) if isinstance(inside, dict) else None
 
 
-def _text(draft: Mapping[str, Any], name: str) -> str:
+def _text(draft: Row, name: str) -> str:
     value = _get(draft, "strategy", name)
     return value if isinstance(value, str) else ""
 
 
-def _strategy(draft: Mapping[str, Any]) -> str:
+def _strategy(draft: Row) -> str:
     avoid = _get(draft, "strategy", "avoid")
     rules = [rule for rule in avoid if isinstance(rule, str)] if isinstance(avoid, list) else []
     return "\n".join([*(_text(draft, name) for name in ("thesis", "entry", "exit", "risk_management")), *rules])
 
 
-def _number(draft: Mapping[str, Any], block: str, name: str) -> float:
+def _number(draft: Row, block: str, name: str) -> float:
     value = _get(draft, block, name)
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0.0
 
@@ -103,7 +105,7 @@ _VAGUE: Final = re.compile(
 )
 
 
-def _thesis(draft: Mapping[str, Any]) -> Iterator[_Finding]:
+def _thesis(draft: Row) -> Iterator[_Finding]:
     thesis = _text(draft, "thesis")
     if thesis and len(thesis.split()) < SHORT_THESIS:
         yield _Finding(
@@ -121,7 +123,7 @@ def _thesis(draft: Mapping[str, Any]) -> Iterator[_Finding]:
         )
 
 
-def _entry(draft: Mapping[str, Any]) -> Iterator[_Finding]:
+def _entry(draft: Row) -> Iterator[_Finding]:
     entry = _text(draft, "entry")
     if entry and not _NUMBER.search(entry):
         yield _Finding(
@@ -140,7 +142,7 @@ def _entry(draft: Mapping[str, Any]) -> Iterator[_Finding]:
         )
 
 
-def _holding(draft: Mapping[str, Any]) -> Iterator[_Finding]:
+def _holding(draft: Row) -> Iterator[_Finding]:
     if _text(draft, "exit") and not _TIME.search(_text(draft, "exit")):
         yield _Finding(
             "info",
@@ -150,7 +152,7 @@ def _holding(draft: Mapping[str, Any]) -> Iterator[_Finding]:
         )
 
 
-def _sizing(draft: Mapping[str, Any]) -> Iterator[_Finding]:
+def _sizing(draft: Row) -> Iterator[_Finding]:
     rules = _text(draft, "risk_management")
     if (_text(draft, "thesis") or _text(draft, "entry")) and not _SIZE.search(rules):
         cap = _number(draft, "risk", "max_position_pct")
@@ -162,7 +164,7 @@ def _sizing(draft: Mapping[str, Any]) -> Iterator[_Finding]:
         )
 
 
-def _breadth(draft: Mapping[str, Any]) -> Iterator[_Finding]:
+def _breadth(draft: Row) -> Iterator[_Finding]:
     symbols = _get(draft, "context", "symbols")
     count = len(symbols) if isinstance(symbols, list) else 0
     if count == 1:
@@ -182,7 +184,7 @@ def _breadth(draft: Mapping[str, Any]) -> Iterator[_Finding]:
         )
 
 
-def _fees(draft: Mapping[str, Any]) -> Iterator[_Finding]:
+def _fees(draft: Row) -> Iterator[_Finding]:
     orders = _number(draft, "risk", "max_orders_per_day")
     if draft.get("trading_style") != "day" and orders > 2 * OFTEN_PER_DAY:
         yield _Finding(
@@ -193,7 +195,7 @@ def _fees(draft: Mapping[str, Any]) -> Iterator[_Finding]:
         )
 
 
-def _backtest(draft: Mapping[str, Any]) -> Iterator[_Finding]:
+def _backtest(draft: Row) -> Iterator[_Finding]:
     if _text(draft, "thesis") or _text(draft, "entry"):
         yield _Finding(
             "info",
@@ -204,7 +206,7 @@ def _backtest(draft: Mapping[str, Any]) -> Iterator[_Finding]:
         )
 
 
-_CHECKS: Final[tuple[Callable[[Mapping[str, Any]], Iterator[_Finding]], ...]] = (
+_CHECKS: Final[tuple[Callable[[Row], Iterator[_Finding]], ...]] = (
     _thesis,
     _entry,
     _sizing,

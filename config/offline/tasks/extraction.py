@@ -6,15 +6,18 @@ words. The request is the system text that begins with TASK, and data in lines o
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
 from config.lib.text import normal_form
 from config.offline.facts import Known, content_words
+from config.offline.figures import Row
 from config.offline.memory.requests import Request, memory_requests
 from config.offline.reading.sentences import sentences
 from memory.wording import find_category
+
+Fact = dict[str, Any]  # of the answer
 
 _CONFIDENCE: Final = {"asserted": 0.9, "inferred": 0.5}
 _LONGEST_SUMMARY: Final = 600  # characters
@@ -33,7 +36,7 @@ def extraction_answer(request: str) -> str:
     known = [_known(fact) for fact in _lines(request, "known_facts") if isinstance(fact, dict)]
     turns = [turn for turn in _lines(request, "transcript") if isinstance(turn, dict)]
     typed = [turn for turn in turns if turn.get("role") == "user" and isinstance(turn.get("text"), str)]
-    facts: list[dict[str, Any]] = []
+    facts: list[Fact] = []
     for turn in typed:
         facts = _with_turn(facts, turn, known)
     earlier = " ".join(line for line in _lines(request, "earlier_summary") if isinstance(line, str))
@@ -51,12 +54,12 @@ def _lines(request: str, tag: str) -> Iterator[Any]:
             continue
 
 
-def _known(fact: Mapping[str, Any]) -> _KnownFact:
+def _known(fact: Row) -> _KnownFact:
     text, topic, id_ = (str(fact.get(name) or "") for name in ("content", "topic", "id"))
     return _KnownFact(text, topic, id=id_, is_explicit=fact.get("explicit") is True)
 
 
-def _with_turn(facts: list[dict[str, Any]], turn: Mapping[str, Any], known: list[_KnownFact]) -> list[dict[str, Any]]:
+def _with_turn(facts: list[Fact], turn: Row, known: list[_KnownFact]) -> list[Fact]:
     """Return the facts found until now with those of a turn; what is said again or changed later stands."""
     outdated: Known | None = None
     replaced = {fact["target_id"] for fact in facts if fact["op"] == "update"}
@@ -78,7 +81,7 @@ def _with_turn(facts: list[dict[str, Any]], turn: Mapping[str, Any], known: list
     return facts
 
 
-def _fact(request: Request, turn: Mapping[str, Any], known: list[_KnownFact], outdated: Known | None) -> dict[str, Any]:
+def _fact(request: Request, turn: Row, known: list[_KnownFact], outdated: Known | None) -> Fact:
     text, topic = str(request.arguments["fact"]), str(request.arguments.get("topic", ""))
     same = next((fact for fact in known if normal_form(fact.text) == normal_form(text)), None)
     if outdated is not None and outdated.topic != topic and not content_words(outdated.text) & content_words(text):

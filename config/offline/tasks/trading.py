@@ -5,15 +5,16 @@ the mean from two deviations away. It goes by what the prompt says and nothing e
 """
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from statistics import fmean, pstdev
-from typing import Any, Final
+from typing import Final
 
 from config.lib.figures import format_price
 from config.offline.adapters import Call
 from config.offline.facts import content_text
+from config.offline.figures import Row
 
 DECIDING: Final = "hold"  # the tool that is there when a trading agent is asked
 
@@ -42,7 +43,7 @@ class _Bar:
     close: float
 
 
-def trading_call(messages: Sequence[Mapping[str, Any]]) -> Call:
+def trading_call(messages: Sequence[Row]) -> Call:
     """Return the one decision of a tick: a call of propose_order, close_position or hold."""
     system, seen = ("\n".join(content_text(one) for one in messages if one.get("role") == role) for role in _ROLES)
     portfolio = seen.partition("## Portfolio")[2].partition("\n## ")[0]
