@@ -372,7 +372,8 @@ def test_performance_is_told_by_mode_with_its_sample():
 
     assert chat.calls[-1] == ("get_skill_performance", {"skill_id": SKILL})
     assert "Backtest: net +$412.50, win rate 58.3%, max drawdown 4.4%, Sharpe 1.20; n=24" in told
-    assert "Paper: net -$12.00, win rate 50.0%, no Sharpe ratio yet (too few days); n=4 (too few to say anything)" in told
+    few = "no Sharpe ratio yet (too few days); n=4 (too few to say anything)"
+    assert f"Paper: net -$12.00, win rate 50.0%, {few}" in told
     assert "Live" not in told
     assert "I find no skill called “Moon boy”. Yours:" in Chat(results).say("how did Moon boy perform?")
 
