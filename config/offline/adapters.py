@@ -23,7 +23,7 @@ from chat.tools.preferences import (
     UPDATE_PREFERENCE,
 )
 from config.lib.text import normal_form
-from config.offline.facts import Known, Outcome, content_text, outcomes
+from config.offline.facts import Known, Outcome, content_text, list_outcomes
 from config.offline.figures import Row
 from config.offline.reading.statements import topic_of
 from memory.recall.blocks import ADVISOR_HEADING, COACH_HEADING, COMPANION_FACTS_HEADING, COMPANION_PLACES_HEADING
@@ -63,15 +63,15 @@ def acts_of(tools: Iterable[str]) -> frozenset[str]:
     return frozenset(act for tool in tools for act in _SPOKEN.get(tool, ()))
 
 
-def spoken(call: Call, tools: Iterable[str]) -> Call:
+def translate_act(call: Call, tools: Iterable[str]) -> Call:
     """Return an act as the call of one of the tools; one of `acts_of(tools)`."""
     tool = next(tool for tool in tools if call.name in _SPOKEN.get(tool, ()))
     return Call(tool, _SPOKEN[tool][call.name](call.arguments))
 
 
-def acted(messages: Iterable[Row]) -> list[Outcome]:
+def read_acts(messages: Iterable[Row]) -> list[Outcome]:
     """Return the tool calls that have a result as outcomes of acts; a tool that is unknown here keeps its name."""
-    return [_as_act(outcome) for outcome in outcomes(messages)]
+    return [_as_act(outcome) for outcome in list_outcomes(messages)]
 
 
 def read_memory(messages: Sequence[Row]) -> Memory:
@@ -81,7 +81,7 @@ def read_memory(messages: Sequence[Row]) -> Memory:
         [fact for prompt in prompts for fact in _facts_of(prompt)],
         [place for prompt in prompts for place in _places_of(prompt)],
     )
-    for outcome in acted(messages):
+    for outcome in read_acts(messages):
         if not outcome.error and not outcome.held and (effect := _EFFECTS.get(outcome.name)):
             memory = effect(memory, outcome)
     return memory
@@ -135,21 +135,21 @@ def _as_act(outcome: Outcome) -> Outcome:
     return replace(outcome, name=act, arguments=read(outcome.arguments))
 
 
-def _said(given: Row) -> dict[str, Any]:
+def _parse_statement(given: Row) -> dict[str, Any]:
     text = given.get("content") or given.get("new_content")
     fact = text if isinstance(text, str) else ""
     return {"fact": fact, "topic": topic_of(fact), "confidence": "asserted"}
 
 
-def _named(given: Row) -> dict[str, Any]:
+def _parse_reference(given: Row) -> dict[str, Any]:
     return {"fact_id": str(given.get("id_or_substring") or "")}
 
 
 _ACTS: Final[dict[str, tuple[str, Callable[[Row], Row]]]] = {
-    SAVE_PREFERENCE.name: ("remember", _said),
-    UPDATE_PREFERENCE.name: ("change", lambda given: {**_said(given), **_named(given)}),
-    FORGET_PREFERENCE.name: ("forget", _named),
-    CONFIRM_PREFERENCE.name: ("confirm", _named),
+    SAVE_PREFERENCE.name: ("remember", _parse_statement),
+    UPDATE_PREFERENCE.name: ("change", lambda given: {**_parse_statement(given), **_parse_reference(given)}),
+    FORGET_PREFERENCE.name: ("forget", _parse_reference),
+    CONFIRM_PREFERENCE.name: ("confirm", _parse_reference),
     LINK_PREFERENCES.name: (
         "link",
         lambda given: {
@@ -160,7 +160,7 @@ _ACTS: Final[dict[str, tuple[str, Callable[[Row], Row]]]] = {
     ),
     LIST_PREFERENCES.name: ("list", dict),
     RECALL_PREFERENCES.name: ("recall", dict),
-    f"{MANAGE_USER_MEMORY.name}.add_fact": ("remember", _said),
+    f"{MANAGE_USER_MEMORY.name}.add_fact": ("remember", _parse_statement),
     f"{MANAGE_USER_MEMORY.name}.deactivate_fact": (
         "forget",
         lambda given: {"fact_id": str(given.get("fact_id") or "")},
@@ -197,7 +197,7 @@ def _lines_under(heading: str, prompt: str) -> Iterator[str]:
             return
 
 
-def _without(facts: Iterable[Known], outcome: Outcome, *texts: str) -> list[Known]:
+def _drop_facts(facts: Iterable[Known], outcome: Outcome, *texts: str) -> list[Known]:
     gone = {normal_form(text) for text in texts if text}
     ids = {fact_id for fact_id in (outcome.fact_id, outcome.old_id) if fact_id}
     return [fact for fact in facts if normal_form(fact.text) not in gone and fact.id not in ids]
@@ -205,7 +205,7 @@ def _without(facts: Iterable[Known], outcome: Outcome, *texts: str) -> list[Know
 
 def _after_remember(memory: Memory, outcome: Outcome) -> Memory:
     text = outcome.changed_text()
-    facts = _without(memory.facts, outcome, text, outcome.old_text)
+    facts = _drop_facts(memory.facts, outcome, text, outcome.old_text)
     if not text:
         return Memory(facts, memory.places)
     topic = str(outcome.arguments.get("topic") or "")
@@ -215,7 +215,7 @@ def _after_remember(memory: Memory, outcome: Outcome) -> Memory:
 
 
 def _after_forget(memory: Memory, outcome: Outcome) -> Memory:
-    return Memory(_without(memory.facts, outcome, outcome.changed_text()), memory.places)
+    return Memory(_drop_facts(memory.facts, outcome, outcome.changed_text()), memory.places)
 
 
 def _after_place(memory: Memory, outcome: Outcome) -> Memory:

@@ -71,7 +71,7 @@ class Outcome:
         """Return the error in the result as one line, "" when there is none."""
         error = self._get("error")
         if isinstance(error, list):
-            return "; ".join(_problem(item) for item in error)
+            return "; ".join(_format_problem(item) for item in error)
         return str(error) if error else ""
 
     @property
@@ -148,17 +148,17 @@ def content_text(message: Row) -> str:
     return content if isinstance(content, str) else ""
 
 
-def outcomes(messages: Iterable[Row]) -> list[Outcome]:
+def list_outcomes(messages: Iterable[Row]) -> list[Outcome]:
     """Return all tool calls of the messages that have a result, in the order of the results."""
     calls: dict[str, tuple[str, Row]] = {}
     found = []
     for message in messages:
         for call in message.get("tool_calls") or ():
             function = call.get("function") or {}
-            arguments = _parsed(function.get("arguments") or "{}")
+            arguments = _parse_json(function.get("arguments") or "{}")
             calls[call.get("id")] = (str(function.get("name")), arguments if isinstance(arguments, dict) else {})
         if message.get("role") == "tool" and (made := calls.get(str(message.get("tool_call_id")))):
-            found.append(Outcome(*made, _parsed(content_text(message)), made[0]))
+            found.append(Outcome(*made, _parse_json(content_text(message)), made[0]))
     return found
 
 
@@ -184,7 +184,7 @@ def best_matches(words: str, facts: Sequence[Known], *, topic: str = "", least: 
 @lru_cache(maxsize=512)  # the same facts are compared with sentence after sentence
 def content_words(text: str) -> frozenset[str]:
     """Return the stems of the words that carry meaning, numbers included."""
-    idle, same = _stemmed()
+    idle, same = _stem_tables()
     words = (term.text for term in iter_terms(text) if not term.is_stop_word)
     return frozenset(same.get(word, word) for word in words if word not in idle)
 
@@ -195,7 +195,7 @@ def key_words(text: str) -> list[str]:
 
 
 @cache  # at the first use: the stemmer takes a while to load
-def _stemmed() -> tuple[frozenset[str], dict[str, str]]:
+def _stem_tables() -> tuple[frozenset[str], dict[str, str]]:
     return frozenset(list_terms(_TALK_TEXT)), {porter_stem(word): porter_stem(other) for word, other in _SAME.items()}
 
 
@@ -208,11 +208,11 @@ def is_uuid(text: str) -> bool:
     return True
 
 
-def _problem(item: Any) -> str:
+def _format_problem(item: Any) -> str:
     return str(item.get("problem") or item.get("msg") or item) if isinstance(item, dict) else str(item)
 
 
-def _parsed(text: str) -> Any:
+def _parse_json(text: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError):

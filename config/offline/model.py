@@ -22,13 +22,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from chat.prompt.texts import GO_ON, SUMMARY_TASK, TITLE_TASK
-from config.offline.adapters import COACH_TOOLS, LOOKUPS, acted, acts_of, read_memory, read_opening, spoken
+from config.offline.adapters import COACH_TOOLS, LOOKUPS, acts_of, read_acts, read_memory, read_opening, translate_act
 from config.offline.coach.message import answer_as_coach
 from config.offline.facts import content_text
 from config.offline.figures import Row
 from config.offline.memory.changes import act_on_choice, asked_about, change_memory, change_named_fact, passing_note
 from config.offline.memory.questions import answer_about_user
-from config.offline.memory.report import failure, report
+from config.offline.memory.report import failure, format_report
 from config.offline.phrases import REAL_MODEL, WHAT_I_AM, what_i_can
 from config.offline.scene import read_scene
 from config.offline.small_talk import make_small_talk
@@ -48,11 +48,11 @@ def decide(messages: Sequence[Row], tools: Sequence[Row]) -> Reply:
     if DECIDING in names:
         return Reply(tool_calls=(trading_call(messages),))
     told, rest_of = _without_go_on(messages)
-    talk = _read(told, names)
+    talk = _read_talk(told, names)
     reply = next((reply for rule in RULES if (reply := rule(talk)) is not None), None) or _without_rule(talk)
     if rest_of and reply.text.startswith(rest_of):
         reply = replace(reply, text=reply.text.removeprefix(rest_of))
-    return replace(reply, tool_calls=tuple(spoken(call, names) for call in reply.tool_calls))
+    return replace(reply, tool_calls=tuple(translate_act(call, names) for call in reply.tool_calls))
 
 
 def _without_go_on(messages: Sequence[Row]) -> tuple[Sequence[Row], str]:
@@ -65,7 +65,7 @@ def _without_go_on(messages: Sequence[Row]) -> tuple[Sequence[Row], str]:
     return messages[:-2], content_text(broken)
 
 
-def _read(messages: Sequence[Row], tools: Sequence[str]) -> Talk:
+def _read_talk(messages: Sequence[Row], tools: Sequence[str]) -> Talk:
     at = max((i for i, message in enumerate(messages) if message.get("role") == "user"), default=-1)
     said = [content_text(message) for message in messages[: max(at, 0)] if message.get("role") == "assistant"]
     before = next((text for text in reversed(said) if text), "")
@@ -78,8 +78,8 @@ def _read(messages: Sequence[Row], tools: Sequence[str]) -> Talk:
         known=memory.facts,
         places=memory.places,
         about=about or asked_about(before, memory.facts),
-        results=acted(messages[at + 1 :]),
-        earlier=acted(messages[: at + 1]),
+        results=read_acts(messages[at + 1 :]),
+        earlier=read_acts(messages[: at + 1]),
         task=content_text(messages[0]) if messages and messages[0].get("role") == "system" else "",
         scene=read_scene(content_text(message) for message in messages if message.get("role") == "system"),
     )
@@ -106,7 +106,7 @@ def report_results(talk: Talk) -> Reply | None:
     asked = answer_as_coach(talk) or answer_about_user(talk)
     if asked and asked.tool_calls:
         return asked
-    parts = [*report(talk.results, talk.names), passing_note(talk), asked.text if asked else ""]
+    parts = [*format_report(talk.results, talk.names), passing_note(talk), asked.text if asked else ""]
     return Reply("\n\n".join(part for part in parts if part))
 
 

@@ -41,7 +41,7 @@ _PERSON: Final = ("I prefer morning workouts", "my name is Alex", "actually my n
 
 def what_i_can(acts: Collection[str]) -> str:
     """List what the model can do with these acts, with examples that fit the assistant who has them."""
-    one, other, correction, asked = _examples(acts)
+    one, other, correction, asked = _list_examples(acts)
     lines = {
         "remember": f"- **remember** lasting things you tell me: “{one}”, “{other}”, “remember that …”",
         "place": "- **keep places** you care about: “my home is at 123 Main St, Seattle”, “what places do you know?”",
@@ -60,7 +60,7 @@ def what_i_can(acts: Collection[str]) -> str:
 
 def knows_nothing(acts: Collection[str]) -> str:
     """Say that nothing is known of the user, and how that changes."""
-    one, other, *_ = _examples(acts)
+    one, other, *_ = _list_examples(acts)
     if "remember" not in acts:
         return f"I know nothing about you in this chat. What you want known you can add on your {FACTS_PAGE}."
     return (
@@ -69,12 +69,12 @@ def knows_nothing(acts: Collection[str]) -> str:
     )
 
 
-def example(acts: Collection[str]) -> str:
+def find_example(acts: Collection[str]) -> str:
     """Return something that may be remembered."""
-    return _examples(acts)[0]
+    return _list_examples(acts)[0]
 
 
-def _examples(acts: Collection[str]) -> tuple[str, str, str, str]:
+def _list_examples(acts: Collection[str]) -> tuple[str, str, str, str]:
     if "place" in acts:
         return _PERSON
     return _INVESTOR if "confirm" in acts else _TRADER

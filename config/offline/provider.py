@@ -41,12 +41,12 @@ class OfflineProvider:
         calls = [_tool_call(call.name, json.dumps(call.arguments), new_id()) for call in reply.tool_calls]
         message = {"role": "assistant", "content": reply.text, "tool_calls": calls or None}
         choice = {"index": 0, "finish_reason": _finish_reason(reply), "message": message}
-        return type(model_response)(model=model, choices=[choice], usage=_usage(messages, reply))
+        return type(model_response)(model=model, choices=[choice], usage=_estimate_usage(messages, reply))
 
     def answer(self, model: str, messages: Sequence[Row], tools: Sequence[Row]) -> Completion:
         """Return the whole answer as the door gives it, without LiteLLM."""
         reply = decide(messages, tools)
-        usage = _usage(messages, reply)
+        usage = _estimate_usage(messages, reply)
         return Completion(
             text=clean(reply.text),
             tool_calls=tuple(ToolCall(new_id(), call.name, json.dumps(call.arguments)) for call in reply.tool_calls),
@@ -63,7 +63,7 @@ class OfflineProvider:
         self, model: str, messages: Sequence[Row], *args: object, optional_params: Row, **_: object
     ) -> Iterator[Chunk]:
         """Yield the answer in LiteLLM's generic chunks, slowly enough to be read."""
-        for chunk in _chunks(messages, optional_params):
+        for chunk in _iter_chunks(messages, optional_params):
             if chunk["text"]:
                 time.sleep(settings.OFFLINE_DELAY_SECONDS)
             yield chunk
@@ -72,7 +72,7 @@ class OfflineProvider:
         self, model: str, messages: Sequence[Row], *args: object, optional_params: Row, **_: object
     ) -> AsyncIterator[Chunk]:
         """Yield the answer in LiteLLM's generic chunks, slowly enough to be read."""
-        for chunk in _chunks(messages, optional_params):
+        for chunk in _iter_chunks(messages, optional_params):
             if chunk["text"]:
                 await asyncio.sleep(settings.OFFLINE_DELAY_SECONDS)
             yield chunk
@@ -83,19 +83,19 @@ def new_id() -> str:
     return f"call_{uuid4().hex[:24]}"
 
 
-def _chunks(messages: Sequence[Row], params: Row) -> Iterator[Chunk]:
+def _iter_chunks(messages: Sequence[Row], params: Row) -> Iterator[Chunk]:
     reply = decide(messages, params.get("tools") or [])
     for word in _WORD.findall(reply.text):
-        yield _chunk(text=word)
+        yield _make_chunk(text=word)
     for index, call in enumerate(reply.tool_calls):
         arguments = json.dumps(call.arguments)
-        yield _chunk(tool={**_tool_call(call.name, "", new_id()), "index": index})
+        yield _make_chunk(tool={**_tool_call(call.name, "", new_id()), "index": index})
         for at in range(0, len(arguments), FRAGMENT):
-            yield _chunk(tool={**_tool_call(None, arguments[at : at + FRAGMENT], None), "index": index})
-    yield _chunk(finish_reason=_finish_reason(reply), usage=_usage(messages, reply))
+            yield _make_chunk(tool={**_tool_call(None, arguments[at : at + FRAGMENT], None), "index": index})
+    yield _make_chunk(finish_reason=_finish_reason(reply), usage=_estimate_usage(messages, reply))
 
 
-def _chunk(
+def _make_chunk(
     text: str = "",
     tool: Chunk | None = None,
     finish_reason: str = "",
@@ -119,7 +119,7 @@ def _finish_reason(reply: Reply) -> str:
     return "tool_calls" if reply.tool_calls else "stop"
 
 
-def _usage(messages: Sequence[Row], reply: Reply) -> dict[str, int]:
+def _estimate_usage(messages: Sequence[Row], reply: Reply) -> dict[str, int]:
     prompt = sum(estimate_tokens(str(message.get("content") or "")) for message in messages)
     written = reply.text + "".join(json.dumps(call.arguments) for call in reply.tool_calls)
     completion = estimate_tokens(written)

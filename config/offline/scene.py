@@ -64,17 +64,17 @@ def read_scene(prompts: Iterable[str]) -> Scene:
     prompt = "\n".join(prompts)
     tier = next((tier for pattern, tier in _TIERS if pattern.search(prompt)), DEFAULT_TIER)
     clocks = _CLOCK.findall(prompt)  # the last one: it ends the prompt
-    return Scene(tier=tier, now=_instant(clocks[-1]) if clocks else None, focus=_focus(prompt))
+    return Scene(tier=tier, now=_parse_instant(clocks[-1]) if clocks else None, focus=_parse_focus(prompt))
 
 
-def _instant(text: str) -> datetime | None:
+def _parse_instant(text: str) -> datetime | None:
     try:
         return datetime.fromisoformat(text).replace(tzinfo=UTC)
     except ValueError:
         return None
 
 
-def _focus(prompt: str) -> dict[str, str]:
+def _parse_focus(prompt: str) -> dict[str, str]:
     _, _, rest = f"\n{prompt}\n".rpartition(f"\n{HEADING}\n")
     focus: dict[str, str] = {}
     for line in rest.split("\n"):

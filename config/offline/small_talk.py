@@ -4,7 +4,7 @@ import re
 
 from config.offline.facts import Known
 from config.offline.memory.questions import HELP
-from config.offline.phrases import REAL_MODEL, WHAT_I_AM, example, what_i_can
+from config.offline.phrases import REAL_MODEL, WHAT_I_AM, find_example, what_i_can
 from config.offline.talk import Reply, Talk
 
 _WHAT_ARE_YOU = re.compile(
@@ -37,7 +37,7 @@ def make_small_talk(talk: Talk) -> Reply | None:
     if HELP.match(talk.text):
         return Reply(f"{what_i_can(talk.acts)}\n\n{WHAT_I_AM} {REAL_MODEL}")
     if _BARE_REMEMBER.match(talk.text):
-        return Reply(f"Tell me what, in one sentence: “remember that {example(talk.acts)}”.")
+        return Reply(f"Tell me what, in one sentence: “remember that {find_example(talk.acts)}”.")
     if talk.word_count > 6:
         return None
     if _THANKS.match(talk.text):
@@ -45,12 +45,12 @@ def make_small_talk(talk: Talk) -> Reply | None:
     if _BYE.match(talk.text):
         return Reply("Goodbye. What I saved stays saved.")
     if _GREETING.match(talk.text):
-        name = _name(talk.known)
+        name = _find_name(talk.known)
         return Reply(f"Hello{f' {name}' if name else ''}. {WHAT_I_AM}\n\n{what_i_can(talk.acts)}")
     if _AGREEMENT.match(talk.text):
         return Reply("All right.")
     return None
 
 
-def _name(known: list[Known]) -> str:
+def _find_name(known: list[Known]) -> str:
     return next((match["name"] for fact in known if (match := _CALLED.match(fact.text))), "")

@@ -52,13 +52,13 @@ class Talk:
         return act in self.acts and all(outcome.name not in LOOKUPS for outcome in self.results)
 
 
-def follow(steps: Steps, results: Sequence[Outcome]) -> Reply:
+def follow_steps(steps: Steps, results: Sequence[Outcome]) -> Reply:
     """Return the calls that a rule needs and that have no result yet; when all have, what it says."""
     waiting = list(results)
     try:
         wanted = next(steps)
         while True:
-            found = _taken(wanted, waiting)
+            found = _take_outcomes(wanted, waiting)
             if len(found) < len(wanted):
                 return Reply(tool_calls=wanted[len(found) :])
             wanted = steps.send(found)
@@ -74,13 +74,13 @@ def one_after_another(rules: Iterable[Steps]) -> Steps:
     return "\n\n".join(text for text in dict.fromkeys(said) if text)
 
 
-def saying(text: str) -> Steps:
+def say_text(text: str) -> Steps:
     """Return a text, without any step."""
     yield from ()
     return text
 
 
-def _taken(wanted: Sequence[Call], waiting: list[Outcome]) -> list[Outcome]:
+def _take_outcomes(wanted: Sequence[Call], waiting: list[Outcome]) -> list[Outcome]:
     """Take the outcomes of calls out of the list, in order, up to the first that has none.
 
     By name alone: what stands in the record may be written otherwise than it was sent.

@@ -12,7 +12,7 @@ from typing import Any, Final
 from chat.tools.actions import PREPARE_ACTION
 from chat.tools.drafts import SET_STRATEGY
 from config.offline.adapters import Call
-from config.offline.coach.lookups import DEPLOYMENTS, SKILLS, pick, refusal
+from config.offline.coach.lookups import DEPLOYMENTS, SKILLS, pick_rows, refusal
 from config.offline.coach.record_answers import NO_DEPLOYMENTS, label_of
 from config.offline.drafting.draft import WRITES
 from config.offline.facts import Outcome
@@ -20,7 +20,7 @@ from config.offline.figures import Row, exact, listing, paragraphs, plain, rows,
 from config.offline.reading.markets import symbols_in
 from config.offline.reading.pointing import pointed_lines
 from config.offline.scene import NOVICE
-from config.offline.talk import Steps, Talk, saying
+from config.offline.talk import Steps, Talk, say_text
 
 PREPARE: Final = PREPARE_ACTION.name
 ONLY_YOUR_CLICK: Final = "only your click on Confirm does it"
@@ -67,11 +67,11 @@ def action_steps(talk: Talk, plain_text: str) -> Steps | None:
     if wish is None:
         return None
     if PREPARE not in talk.acts:
-        return saying(
+        return say_text(
             "I can prepare no action in this chat: that is the coach's. Open a chat with the coach and say it there; a"
             " card then asks for your click."
         )
-    return _prepare(talk, wish)
+    return _prepare_card(talk, wish)
 
 
 def order_steps(talk: Talk, plain_text: str) -> Steps | None:
@@ -88,7 +88,7 @@ def order_steps(talk: Talk, plain_text: str) -> Steps | None:
         if PREPARE in talk.acts
         else "What I can do: tell you what your agents hold and what the market does."
     )
-    return saying(paragraphs(NO_ORDERS, card))
+    return say_text(paragraphs(NO_ORDERS, card))
 
 
 def click_steps(talk: Talk) -> Steps | None:
@@ -96,12 +96,12 @@ def click_steps(talk: Talk) -> Steps | None:
     if ONLY_YOUR_CLICK not in talk.before or talk.results:
         return None
     if _YES.fullmatch(talk.text.strip()):
-        return saying(
+        return say_text(
             f"I cannot confirm it for you, and a yes in the chat does nothing: {ONLY_YOUR_CLICK}, on the card above."
             " Nothing has happened yet."
         )
     if _NO.fullmatch(talk.text.strip()):
-        return saying("Nothing has happened. Click Cancel on the card above, or let it expire.")
+        return say_text("Nothing has happened. Click Cancel on the card above, or let it expire.")
     return None
 
 
@@ -114,27 +114,27 @@ def choice_steps(talk: Talk) -> Steps | None:
     if action is None:
         return None
     if _NO.fullmatch(talk.text.strip()):
-        return saying("All right, I have prepared nothing.")
+        return say_text("All right, I have prepared nothing.")
     shown = [line[2:].strip() for line in talk.before.splitlines() if line.startswith("- ")]
     chosen = pointed_lines(talk.text, shown)
     if len(chosen) != 1:
         return None
-    return _prepare(talk, Wish(action, chosen[0], _details(action, asked["rest"], talk.scene.today)))
+    return _prepare_card(talk, Wish(action, chosen[0], _parse_details(action, asked["rest"], talk.scene.today)))
 
 
-def _prepare(talk: Talk, wish: Wish) -> Steps:
+def _prepare_card(talk: Talk, wish: Wish) -> Steps:
     """Find what is meant, have the card drawn, and say what it says."""
     if wish.type in _ON_SKILLS:
-        found = yield from _skill(talk, wish)
+        found = yield from _find_skill(talk, wish)
     else:
-        found = yield from _deployment(talk, wish)
+        found = yield from _find_deployment(talk, wish)
     if isinstance(found, str):
         return found
     [card] = yield (Call(PREPARE, {"type": wish.type, **found, **dict(wish.details)}),)
-    return _told_card(talk, wish, card)
+    return _format_card(talk, wish, card)
 
 
-def _told_card(talk: Talk, wish: Wish, card: Outcome) -> str:
+def _format_card(talk: Talk, wish: Wish, card: Outcome) -> str:
     if card.error:
         return f"I could not prepare that: {plain({'text': card.error}, 'text')}"
     result = card.as_row
@@ -154,7 +154,7 @@ def _told_card(talk: Talk, wish: Wish, card: Outcome) -> str:
     )
 
 
-def _deployment(talk: Talk, wish: Wish) -> _Search:
+def _find_deployment(talk: Talk, wish: Wish) -> _Search:
     """Return the arguments that name a deployment, or what to say instead."""
     if talk.scene.deployment_id and not wish.name:
         return {"deployment_id": talk.scene.deployment_id}
@@ -163,26 +163,26 @@ def _deployment(talk: Talk, wish: Wish) -> _Search:
     if found.error or not every:
         return refusal(talk, [found]) or NO_DEPLOYMENTS
     suits = _SUITS.get(wish.type)
-    fitting = [one for one in every if _suits(one, wish.type)]
+    fitting = [one for one in every if _is_suitable(one, wish.type)]
     named = [one for one in every if label_of(one) == wish.name] or (
-        pick(wish.name, every, "skill_name") if wish.name else fitting
+        pick_rows(wish.name, every, "skill_name") if wish.name else fitting
     )
     meant = [one for one in named if one in fitting] or (named if wish.name else [])
     if len(meant) == 1:
         return {"deployment_id": exact(meant[0], "deployment_id")}
     if not meant and not wish.name:
         status = " or ".join(sorted(suits)) if suits else "with an open position"
-        return f"There is nothing to {_verb(wish.type)}: no deployment is {status}."
-    return _which(wish, [label_of(one) for one in meant or fitting or every], is_unknown=not meant)
+        return f"There is nothing to {_format_verb(wish.type)}: no deployment is {status}."
+    return _ask_which(wish, [label_of(one) for one in meant or fitting or every], is_unknown=not meant)
 
 
-def _suits(one: Row, action: str) -> bool:
+def _is_suitable(one: Row, action: str) -> bool:
     if action == "flatten":
         return bool(rows(one, "positions"))
     return exact(one, "status") in _SUITS.get(action, ())
 
 
-def _skill(talk: Talk, wish: Wish) -> _Search:
+def _find_skill(talk: Talk, wish: Wish) -> _Search:
     """Return the arguments that name a skill, or what to say instead."""
     if talk.scene.skill_id and not wish.name:
         return {"skill_id": talk.scene.skill_id}
@@ -190,16 +190,16 @@ def _skill(talk: Talk, wish: Wish) -> _Search:
     skills = found.entries("skills")
     if found.error:
         return refusal(talk, [found])
-    drafted = "" if wish.name else _drafted(talk)
+    drafted = "" if wish.name else _find_drafted_name(talk)
     if not skills or (drafted and not pick_same(drafted, skills)):
         return (
             f"{f'“{drafted}”' if drafted else 'That'} is not saved yet: only a saved skill can be"
             f" {'backtested' if wish.type == 'start_backtest' else 'deployed'}. Save is on the preview of the draft."
         )
-    meant = pick(wish.name, skills, "name") if wish.name else (pick_same(drafted, skills) if drafted else skills)
+    meant = pick_rows(wish.name, skills, "name") if wish.name else (pick_same(drafted, skills) if drafted else skills)
     if len(meant) == 1:
         return {"skill_id": exact(meant[0], "skill_id")}
-    return _which(wish, [exact(one, "name") for one in meant or skills], is_unknown=not meant)
+    return _ask_which(wish, [exact(one, "name") for one in meant or skills], is_unknown=not meant)
 
 
 def pick_same(name: str, skills: Sequence[Row]) -> list[Row]:
@@ -207,20 +207,20 @@ def pick_same(name: str, skills: Sequence[Row]) -> list[Row]:
     return [one for one in skills if exact(one, "name").casefold() == name.casefold()]
 
 
-def _drafted(talk: Talk) -> str:
+def _find_drafted_name(talk: Talk) -> str:
     """Return the name of the draft that this chat wrote, "" when it wrote none."""
     names = [exact(one.as_row, "name") for one in talk.earlier if one.name in WRITES and not one.error]
     return next((name for name in reversed(names) if name), "")
 
 
-def _which(wish: Wish, labels: Sequence[str], *, is_unknown: bool) -> str:
+def _ask_which(wish: Wish, labels: Sequence[str], *, is_unknown: bool) -> str:
     unknown = f"I find nothing called “{plain({'t': wish.name}, 't')}”. " if is_unknown and wish.name else ""
     details = "".join(f", {_DETAILS.get(name, '{}').format(value)}" for name, value in wish.details)
     listed = listing(list(dict.fromkeys(labels)))
     return f"{unknown}There are several:\n\n{listed}\n\n{_WHICH} **{_WORDS[wish.type]}**{details}."
 
 
-def _verb(action: str) -> str:
+def _format_verb(action: str) -> str:
     return {"flatten": "close", "redeploy": "move to a newer version"}.get(action, action)
 
 
@@ -299,27 +299,27 @@ def _read_wish(talk: Talk, sentence: str) -> Wish | None:
         return Wish("flatten")
     match = _BACKTEST.fullmatch(asked)
     if match and (match["it"] or match["named"] or match["quoted"] or re.match(r"back|run|sim", asked, re.IGNORECASE)):
-        details = _details("start_backtest", match["period"], talk.scene.today)
-        return Wish("start_backtest", _named(match), details)
+        details = _parse_details("start_backtest", match["period"], talk.scene.today)
+        return Wish("start_backtest", _parse_name(match), details)
     for action, pattern in _COMMANDS:
         match = pattern.fullmatch(asked)
         has_target = match and (match["it"] or match["named"] or match["quoted"])
         if match and (has_target or action in {"redeploy", "deploy"} or talk.scene.deployment_id):
-            return Wish(action, _named(match), _details(action, asked, talk.scene.today))
+            return Wish(action, _parse_name(match), _parse_details(action, asked, talk.scene.today))
     return None
 
 
-def _named(match: re.Match[str]) -> str:
+def _parse_name(match: re.Match[str]) -> str:
     return (match["named"] or match["quoted"] or "").strip(' "“”')
 
 
-def _details(action: str, text: str, today: date | None) -> tuple[tuple[str, Any], ...]:
+def _parse_details(action: str, text: str, today: date | None) -> tuple[tuple[str, Any], ...]:
     if action == "deploy" and re.search(r"\blive\b", text, re.IGNORECASE):
         return (("broker", "live"),)
     if action != "start_backtest":
         return ()
     details: list[tuple[str, Any]] = []
-    period = _period(text, today)
+    period = _parse_period(text, today)
     if period:
         details += [("starts_on", period[0].isoformat()), ("ends_on", period[1].isoformat())]
     money = re.search(r"\$ ?(\d[\d,]{0,12}(?:\.\d+)?)(k)?|\b(\d[\d,]{2,12})(k)? ?(?:usd|dollars)", text, re.IGNORECASE)
@@ -340,9 +340,9 @@ _DAYS: Final = {"day": 1, "week": 7, "month": 30, "quarter": 91, "year": 365}
 _COUNTS: Final = {"two": 2, "three": 3, "four": 4, "six": 6, "twelve": 12}
 
 
-def _period(text: str, today: date | None) -> tuple[date, date] | None:
+def _parse_period(text: str, today: date | None) -> tuple[date, date] | None:
     """Return the first and the last day that words name; the last month is the 30 days up to yesterday."""
-    dates = [day for found in re.findall(_DATE, text) if (day := _date(found))]
+    dates = [day for found in re.findall(_DATE, text) if (day := _parse_date(found))]
     if len(dates) > 1:
         return min(dates[:2]), max(dates[:2])
     if today is None:
@@ -359,7 +359,7 @@ def _period(text: str, today: date | None) -> tuple[date, date] | None:
     return today - timedelta(days=max(1, min(days, 3650))), yesterday
 
 
-def _date(text: str) -> date | None:
+def _parse_date(text: str) -> date | None:
     try:
         return date.fromisoformat(text)
     except ValueError:

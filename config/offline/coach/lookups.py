@@ -39,7 +39,7 @@ NOW: Final = (
 )
 
 
-def asked_of(plain: str) -> str:
+def parse_question(plain: str) -> str:
     """Return a question without "can you tell me" and the like."""
     return _POLITE.sub("", plain).strip()
 
@@ -54,7 +54,7 @@ def own(talk: Talk) -> dict[str, str]:
     return {"deployment_id": talk.scene.deployment_id} if talk.scene.deployment_id else {}
 
 
-def pick(name: str, found: Sequence[Row], key: str) -> list[Row]:
+def pick_rows(name: str, found: Sequence[Row], key: str) -> list[Row]:
     """Return the rows that a name means: those called so, else those that share most words with it."""
     wanted = normal_form(name)
     same = [row for row in found if normal_form(exact(row, key)) == wanted]

@@ -14,7 +14,7 @@ from config.lib.figures import (
     format_signed_usd,
     format_usd,
 )
-from config.offline.coach.record_answers import NO_DEPLOYMENTS, exposures_of, name_of, position, rejection
+from config.offline.coach.record_answers import NO_DEPLOYMENTS, exposures_of, format_position, format_rejection, name_of
 from config.offline.figures import (
     Row,
     count,
@@ -51,12 +51,12 @@ _FIELDS: Final[tuple[tuple[str, str, Callable[[Decimal], str]], ...]] = (
 )
 
 
-def told_markets(result: Row, field: str = "") -> str:
+def format_markets(result: Row, field: str = "") -> str:
     """Say how markets stand; `field` alone when one was asked for."""
     markets = rows(result, "markets")
     if not markets:
         return "I see no market: there are no bars for what you asked."
-    lines = [_market(one, field) for one in markets]
+    lines = [_format_market(one, field) for one in markets]
     simulated = any(one.get("is_simulated") is True for one in markets)
     return paragraphs(
         f"As of {utc(result.get('as_of'))}:",
@@ -65,7 +65,7 @@ def told_markets(result: Row, field: str = "") -> str:
     )
 
 
-def _market(one: Row, field: str) -> str:
+def _format_market(one: Row, field: str) -> str:
     told = [(label, spell(one, key, show)) for key, label, show in _FIELDS if key == field or not field]
     known = [f"{label} {text}" for label, text in told if text != "?"]
     regime = plain(one, "regime")
@@ -77,7 +77,7 @@ def _market(one: Row, field: str) -> str:
     return f"**{plain(one, 'symbol')}**: {', '.join(known)}{at}"
 
 
-def told_news(result: Row, hours: int) -> str:
+def format_news(result: Row, hours: int) -> str:
     """Quote headlines; they are data, whatever they say."""
     news = rows(result, "news")
     if not news:
@@ -97,15 +97,15 @@ def _item(item: Row) -> str:
     )
 
 
-def told_events(result: Row, hours: int) -> str:
+def format_events(result: Row, hours: int) -> str:
     """List scheduled events."""
     events = rows(result, "events")
     if not events:
         return f"No event of weight is scheduled in the next {hours} hours."
-    return f"Scheduled in the next {hours} hours:\n\n{listing([_event(one) for one in events])}"
+    return f"Scheduled in the next {hours} hours:\n\n{listing([_format_event(one) for one in events])}"
 
 
-def _event(event: Row) -> str:
+def _format_event(event: Row) -> str:
     weight = number(event, "importance")
     return (
         f"{utc(event.get('scheduled_at'))} {plain(event, 'kind').upper()}: “{plain(event, 'title')}”"
@@ -122,13 +122,13 @@ def told_effect(result: Row, what: str, *, hours: int) -> str:
     parts = []
     for event in events:
         met = exposures.get(exact(event, "event_id"), [])
-        told = listing([effect(row) for row in met]) if met else "No open position of yours is exposed to it."
-        parts.append(f"{_event(event)}\n\n{told}")
+        told = listing([format_effect(row) for row in met]) if met else "No open position of yours is exposed to it."
+        parts.append(f"{_format_event(event)}\n\n{told}")
     note = "Past moves in either direction, not a forecast." if any(exposures.values()) else ""
     return paragraphs(*parts, note)
 
 
-def effect(row: Row) -> str:
+def format_effect(row: Row) -> str:
     """Say what past events of a kind would mean for one position, in percent and in USD."""
     notional, back = number(row, "notional_usd"), count(row, "similar_events_back")
     held = f"Your {plain(row, 'symbol')} {plain(row, 'position_side')} of {spell(row, 'notional_usd', format_usd)}"
@@ -140,11 +140,11 @@ def effect(row: Row) -> str:
     told += f", about {format_usd(notional * median)} either way" if notional is not None else ""
     if worst is not None:
         told += f"; the worst was {format_signed_pct(worst)}"
-        told += f", {format_usd(abs(notional * worst))} {_way(row, worst)} you" if notional is not None else ""
+        told += f", {format_usd(abs(notional * worst))} {_format_way(row, worst)} you" if notional is not None else ""
     return f"{told}."
 
 
-def _way(row: Row, worst: Decimal) -> str:
+def _format_way(row: Row, worst: Decimal) -> str:
     is_long = exact(row, "position_side") == "long"
     return "against" if (worst < 0) == is_long else "for"
 
@@ -155,7 +155,9 @@ def told_worries(deployments: Sequence[Row], events: Sequence[Row], now: datetim
     for result in events:
         exposures = exposures_of(result)
         for event in rows(result, "events"):
-            found += [f"{_event(event)}. {effect(row)}" for row in exposures.get(exact(event, "event_id"), [])]
+            found += [
+                f"{_format_event(event)}. {format_effect(row)}" for row in exposures.get(exact(event, "event_id"), [])
+            ]
     if found:
         return f"This stands out:\n\n{listing(list(dict.fromkeys(found)))}"
     if not deployments:
@@ -172,10 +174,10 @@ def _worries(one: Row, now: datetime | None) -> Iterable[str]:
     for held in rows(one, "positions"):
         loss, size = number(held, "unrealised_pnl_usd"), number(held, "size_usd")
         if loss is not None and size and loss < -_LOSS * size:
-            yield f"{name}: {position(held)}, {format_signed_pct(loss / size)} of its size"
+            yield f"{name}: {format_position(held)}, {format_signed_pct(loss / size)} of its size"
     refused = rows(one, "recent_rejections")
     if refused:
-        yield f"{name}: {counted(len(refused), 'recent rejection')}, the newest {rejection(refused[0])}"
+        yield f"{name}: {counted(len(refused), 'recent rejection')}, the newest {format_rejection(refused[0])}"
     decided = moment(one.get("last_decision_at"))
     if exact(one, "status") == "running" and now and decided and now - decided > _STALE:
         yield f"{name}: it runs, but its last decision was {utc(one.get('last_decision_at'))}"
@@ -183,7 +185,7 @@ def _worries(one: Row, now: datetime | None) -> Iterable[str]:
         yield f"{name}: paused with {counted(len(rows(one, 'positions')), 'open position')}; nobody manages it"
 
 
-def told_risk(deployments: Sequence[Row], events: Sequence[Row]) -> str:
+def format_risk(deployments: Sequence[Row], events: Sequence[Row]) -> str:
     """Name the largest position, and what the next events have done to the like."""
     if not deployments:
         return f"{NO_DEPLOYMENTS} So you carry no risk here."
@@ -198,10 +200,10 @@ def told_risk(deployments: Sequence[Row], events: Sequence[Row]) -> str:
     size = number(largest, "size_usd")
     of_all = f", {format_pct(size / total)} of {format_usd(total)} open in all" if size and total else ""
     net = sum_numbers(number(row, "unrealised_pnl_usd") for _, row in held)
-    first = f"Your largest position: {position(largest)}, held by {name_of(deployment)}{of_all}."
+    first = f"Your largest position: {format_position(largest)}, held by {name_of(deployment)}{of_all}."
     rest = f"{counted(len(held), 'open position')} in all, unrealised {format_signed_usd(net)}."
     ahead = [
-        f"{_event(event)}. {effect(row)}"
+        f"{_format_event(event)}. {format_effect(row)}"
         for result in events
         for event in rows(result, "events")
         for row in exposures_of(result).get(exact(event, "event_id"), [])

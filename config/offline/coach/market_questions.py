@@ -14,10 +14,10 @@ from config.offline.coach.lookups import (
     SKILLS,
     SOON_HOURS,
     Ask,
-    asked_of,
+    parse_question,
     refusal,
 )
-from config.offline.coach.market_answers import told_events, told_markets, told_news
+from config.offline.coach.market_answers import format_events, format_markets, format_news
 from config.offline.coach.record_questions import skills_steps
 from config.offline.reading.markets import COIN, events_in, symbols_in
 from config.offline.reading.patterns import any_of
@@ -26,7 +26,7 @@ from config.offline.talk import Steps, Talk
 
 def market_steps(talk: Talk, plain: str) -> Steps | None:
     """Return the steps that answer a sentence about markets, None when it is no such question."""
-    asked = asked_of(plain)
+    asked = parse_question(plain)
     for pattern, needed, ask, names in _QUESTIONS:
         match = pattern.fullmatch(asked)
         if match and needed in talk.acts and (names is None or names(match[0])):
@@ -43,22 +43,22 @@ _FIELDS: Final = (
 )
 
 
-def _markets(talk: Talk, match: re.Match[str]) -> Steps:
+def _answer_markets(talk: Talk, match: re.Match[str]) -> Steps:
     symbols = symbols_in(match[0])
     field = next((key for key, pattern in _FIELDS if re.search(pattern, match[0], re.IGNORECASE)), "")
     [found] = yield (Call(MARKETS, {"symbols": symbols} if symbols else {}),)
-    return refusal(talk, [found]) or told_markets(found.as_row, field)
+    return refusal(talk, [found]) or format_markets(found.as_row, field)
 
 
-def _news(talk: Talk, match: re.Match[str]) -> Steps:
+def _answer_news(talk: Talk, match: re.Match[str]) -> Steps:
     symbols = symbols_in(match[0])
     hours = 168 if re.search(r"\bweek\b", match[0], re.IGNORECASE) else 24
     given: dict[str, object] = {"symbols": symbols} if symbols else {}
     [found] = yield (Call(NEWS, {**given, "lookbackHours": hours}),)
-    return refusal(talk, [found]) or told_news(found.as_row, hours)
+    return refusal(talk, [found]) or format_news(found.as_row, hours)
 
 
-def _events(talk: Talk, match: re.Match[str]) -> Steps:
+def _answer_events(talk: Talk, match: re.Match[str]) -> Steps:
     hours = SOON_HOURS if re.search(r"\btoday\b", match[0], re.IGNORECASE) else AHEAD_HOURS
     given: dict[str, object] = {"lookaheadHours": hours}
     if kinds := events_in(match[0]):
@@ -66,7 +66,7 @@ def _events(talk: Talk, match: re.Match[str]) -> Steps:
     if symbols := symbols_in(match[0]):
         given["symbols"] = symbols
     [found] = yield (Call(EVENTS, given),)
-    return refusal(talk, [found]) or told_events(found.as_row, hours)
+    return refusal(talk, [found]) or format_events(found.as_row, hours)
 
 
 _COIN = rf"(?:{COIN})"
@@ -82,7 +82,7 @@ _QUESTIONS: Final[tuple[tuple[re.Pattern[str], str, Ask, Callable[[str], list[st
             rf"what(?:'s| is) happening (?:in|on) (?:the )?(?:crypto )?markets?{NOW}",
         ),
         MARKETS,
-        _markets,
+        _answer_markets,
         None,
     ),
     (
@@ -97,13 +97,13 @@ _QUESTIONS: Final[tuple[tuple[re.Pattern[str], str, Ask, Callable[[str], list[st
             rf"how much is (?:a |one )?{_COIN}{NOW}",
         ),
         MARKETS,
-        _markets,
+        _answer_markets,
         symbols_in,
     ),
     (
         any_of(rf"what(?:'s| is) (?:the )?(?:current )?funding(?: rate)?s?{NOW}"),
         MARKETS,
-        _markets,
+        _answer_markets,
         None,
     ),
     (
@@ -115,7 +115,7 @@ _QUESTIONS: Final[tuple[tuple[re.Pattern[str], str, Ask, Callable[[str], list[st
             rf"what happened in (?:the )?(?:markets?|news|crypto){NOW}",
         ),
         NEWS,
-        _news,
+        _answer_news,
         None,
     ),
     (
@@ -129,13 +129,13 @@ _QUESTIONS: Final[tuple[tuple[re.Pattern[str], str, Ask, Callable[[str], list[st
             r"(?:the |my )?(?:upcoming |next |scheduled )events",
         ),
         EVENTS,
-        _events,
+        _answer_events,
         None,
     ),
     (
         any_of(r"(?:when(?:'s| is| are)|what time is|is there an?y?) (?:the )?(?:next )?[\w' -]{2,40}"),
         EVENTS,
-        _events,
+        _answer_events,
         events_in,
     ),
     (

@@ -13,7 +13,7 @@ from config.offline.coach.record_questions import question_steps
 from config.offline.drafting.steps import drafting_steps
 from config.offline.reading.patterns import QUOTED
 from config.offline.reading.sentences import sentences, straight, strip_lead_in
-from config.offline.talk import Reply, Steps, Talk, follow, one_after_another
+from config.offline.talk import Reply, Steps, Talk, follow_steps, one_after_another
 
 _MAX_SENTENCE: Final = 300  # characters; longer ones are prose
 _MAX_SENTENCES: Final = 12  # of a message that are read for questions
@@ -26,7 +26,7 @@ def answer_as_coach(talk: Talk) -> Reply | None:
     """Answer what is about the user's agents, markets, drafts and actions; None when nothing of the message is."""
     answered = click_steps(talk) or choice_steps(talk)
     plans = [answered] if answered is not None else list(_plans(talk))
-    return follow(one_after_another(plans[:_MAX_ANSWERS]), talk.results) if plans else None
+    return follow_steps(one_after_another(plans[:_MAX_ANSWERS]), talk.results) if plans else None
 
 
 def _plans(talk: Talk) -> Iterator[Steps]:

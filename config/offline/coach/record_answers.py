@@ -47,7 +47,7 @@ def label_of(deployment: Row) -> str:
     return f"{name_of(deployment)} ({plain(deployment, 'broker_kind')}, {plain(deployment, 'status')})"
 
 
-def told_deployments(deployments: Sequence[Row]) -> str:
+def format_deployments(deployments: Sequence[Row]) -> str:
     """Say how deployments do."""
     if not deployments:
         return NO_DEPLOYMENTS
@@ -59,46 +59,46 @@ def told_deployments(deployments: Sequence[Row]) -> str:
         f"{len(running)} of {counted(len(deployments), 'deployment')} running, {counted(held, 'open position')}, net"
         f" {format_signed_usd(net)} over {counted(closed, 'closed trade')}{_few(closed)}."
     )
-    return paragraphs(first, *(_deployment(one) for one in deployments))
+    return paragraphs(first, *(_format_deployment(one) for one in deployments))
 
 
-def _deployment(one: Row) -> str:
+def _format_deployment(one: Row) -> str:
     closed = count(one, "closed_trades")
     told = [
         f"net {spell(one, 'net_pnl_usd', format_signed_usd)} over {counted(closed, 'closed trade')}{_few(closed)};"
         f" last decision {utc(one.get('last_decision_at')) if one.get('last_decision_at') else 'none yet'}"
     ]
-    told += [position(held) for held in rows(one, "positions")] or ["no open position"]
+    told += [format_position(held) for held in rows(one, "positions")] or ["no open position"]
     refused = rows(one, "recent_rejections")
     if refused:
-        told.append(f"{counted(len(refused), 'recent rejection')}, the newest {rejection(refused[0])}")
+        told.append(f"{counted(len(refused), 'recent rejection')}, the newest {format_rejection(refused[0])}")
     newest = count(one, "newest_version")
     if newest > count(one, "version"):
         told.append(f"runs version {count(one, 'version')}; version {newest} is newer")
     return f"**{label_of(one)}**\n\n{listing(told)}"
 
 
-def position(held: Row) -> str:
+def format_position(held: Row) -> str:
     """Say what one open position is and stands at."""
     return (
         f"{plain(held, 'symbol')} {plain(held, 'side')} {spell(held, 'size_usd', format_usd)} since"
-        f" {utc(held.get('entry_at'))} at {spell(held, 'entry_price', format_price)}, {_unrealised(held)}"
+        f" {utc(held.get('entry_at'))} at {spell(held, 'entry_price', format_price)}, {_format_unrealised(held)}"
     )
 
 
-def _unrealised(held: Row) -> str:
+def _format_unrealised(held: Row) -> str:
     value = number(held, "unrealised_pnl_usd")
     if value is None:
         return "no mark price, so no unrealised result"
     return f"unrealised {format_signed_usd(value)} at a mark of {spell(held, 'mark_price', format_price)}"
 
 
-def rejection(refused: Row) -> str:
+def format_rejection(refused: Row) -> str:
     """Say what was refused, when and why."""
     return f"{utc(refused.get('tick_at'))} {plain(refused, 'code')}: “{plain(refused, 'text')}”"
 
 
-def told_rejections(deployments: Sequence[Row]) -> str:
+def format_rejections(deployments: Sequence[Row]) -> str:
     """Say what risk or a broker has refused lately."""
     if not deployments:
         return NO_DEPLOYMENTS
@@ -109,17 +109,17 @@ def told_rejections(deployments: Sequence[Row]) -> str:
             title = (
                 f"{counted(len(refused), 'order')} of {name_of(one)} {'was' if len(refused) == 1 else 'were'} refused"
             )
-            parts.append(f"{title}:\n\n{listing([rejection(row) for row in refused])}")
+            parts.append(f"{title}:\n\n{listing([format_rejection(row) for row in refused])}")
     if not parts:
         return f"No. I see no recent rejection in {counted(len(deployments), 'deployment')}."
     return paragraphs(*parts)
 
 
-def told_why_opened(deployments: Sequence[Row], symbol: str) -> str:
+def format_why_opened(deployments: Sequence[Row], symbol: str) -> str:
     """Say what the agent noted when it opened what is open now."""
     if not deployments:
         return NO_DEPLOYMENTS
-    held = _held(deployments, symbol)
+    held = _list_positions(deployments, symbol)
     if not held:
         of = f" in {symbol}" if symbol else ""
         return f"There is no open position{of}, so nothing to explain. “Show my last trades” tells what was closed."
@@ -133,7 +133,7 @@ def _why_opened(held: tuple[Row, Row]) -> str:
     return (
         f"**{plain(one, 'symbol')} {plain(one, 'side')}**, {spell(one, 'size_usd', format_usd)}, opened by"
         f" {name_of(deployment)} on {utc(one.get('entry_at'))} at {spell(one, 'entry_price', format_price)}."
-        f" {noted}\n\nNow: {_unrealised(one)}."
+        f" {noted}\n\nNow: {_format_unrealised(one)}."
     )
 
 
@@ -149,8 +149,8 @@ def told_what_closes(deployments: Sequence[Row], trades: Sequence[Row], symbol: 
     """Say what is on record about exits; the rule itself stands in the skill."""
     if not deployments:
         return NO_DEPLOYMENTS
-    held = _held(deployments, symbol)
-    now = listing([position(one) for _, one in held]) if held else ""
+    held = _list_positions(deployments, symbol)
+    now = listing([format_position(one) for _, one in held]) if held else ""
     skills = sorted({(name_of(one), exact(one, "skill_id")) for one, _ in held} or {("", "")})
     where = " and ".join(f"[{name}](/skills/{skill_id}/)" if skill_id else name for name, skill_id in skills)
     kinds = Counter(_exit_kind(trade) for trade in trades)
@@ -167,7 +167,7 @@ def told_what_closes(deployments: Sequence[Row], trades: Sequence[Row], symbol: 
     )
 
 
-def _held(deployments: Sequence[Row], symbol: str) -> list[tuple[Row, Row]]:
+def _list_positions(deployments: Sequence[Row], symbol: str) -> list[tuple[Row, Row]]:
     return [
         (one, held)
         for one in deployments
@@ -176,7 +176,7 @@ def _held(deployments: Sequence[Row], symbol: str) -> list[tuple[Row, Row]]:
     ]
 
 
-def told_trades(trades: Sequence[Row], most: int) -> str:
+def format_trades(trades: Sequence[Row], most: int) -> str:
     """Say what the last closed trades were."""
     if not trades:
         return "No closed trade yet."
@@ -186,10 +186,10 @@ def told_trades(trades: Sequence[Row], most: int) -> str:
     many = f"{len(shown)} closed trades" if len(shown) > 1 else "closed trade"
     total = f"The last {many}: net {format_signed_usd(net)}, {won} won{_few(len(shown))}."
     more = f"{counted(len(trades) - len(shown), 'older one')} not shown." if len(trades) > len(shown) else ""
-    return paragraphs(total, listing([_trade(trade) for trade in shown]), more)
+    return paragraphs(total, listing([_format_trade(trade) for trade in shown]), more)
 
 
-def _trade(trade: Row) -> str:
+def _format_trade(trade: Row) -> str:
     return (
         f"{utc(trade.get('exit_at'))} {plain(trade, 'symbol')} {plain(trade, 'side')}"
         f" {spell(trade, 'size_usd', format_usd)}: {spell(trade, 'net_pnl_usd', format_signed_usd)}"
@@ -206,7 +206,7 @@ def _exit_kind(trade: Row) -> str:
 def _closed(trade: Row) -> str:
     reason = plain(trade, "exit_reason")
     noted = f"Your agent noted: “{reason}”" if reason else "No reason was noted."
-    return f"- {_trade(trade)}. {noted}"
+    return f"- {_format_trade(trade)}. {noted}"
 
 
 def _minutes(value: Decimal | None) -> str:
@@ -216,14 +216,16 @@ def _minutes(value: Decimal | None) -> str:
     return f"{minutes} min" if minutes < 120 else f"{minutes / 60:.1f} h"
 
 
-def told_lessons(lessons: Sequence[Row]) -> str:
+def format_lessons(lessons: Sequence[Row]) -> str:
     """Quote what was distilled from trades, with what it was made of."""
     if not lessons:
         return "There are no lessons yet: they are distilled after some closed trades."
-    return paragraphs(*map(_lesson, lessons[:3]), f"{len(lessons) - 3} more not shown." if len(lessons) > 3 else "")
+    return paragraphs(
+        *map(_format_lesson, lessons[:3]), f"{len(lessons) - 3} more not shown." if len(lessons) > 3 else ""
+    )
 
 
-def _lesson(note: Row) -> str:
+def _format_lesson(note: Row) -> str:
     considered = count(note, "trades_considered")
     lines = [
         f"> {plain({'line': line}, 'line').removeprefix('- ')}"
@@ -237,10 +239,10 @@ def _lesson(note: Row) -> str:
     )
 
 
-def told_performance(result: Row) -> str:
+def format_performance(result: Row) -> str:
     """Say what a skill's record comes to, by where it ran."""
     summary = block(result, "summary")
-    told = [_measures(title, block(summary, kind)) for kind, title in _KINDS if block(summary, kind)]
+    told = [_format_measures(title, block(summary, kind)) for kind, title in _KINDS if block(summary, kind)]
     name = plain(result, "name") or "This skill"
     version = count(result, "latest_version")
     title = f"**{name}**{f', newest version {version}' if version else ''}"
@@ -249,7 +251,7 @@ def told_performance(result: Row) -> str:
     return f"{title}:\n\n{listing(told)}"
 
 
-def _measures(title: str, measured: Row) -> str:
+def _format_measures(title: str, measured: Row) -> str:
     sample = count(measured, "sample_size")
     parts = [
         f"net {spell(measured, 'net_pnl_usd', format_signed_usd)}",
@@ -270,19 +272,21 @@ def _format_sharpe(value: Decimal) -> str:
     return format_ratio(float(value))
 
 
-def told_skills(result: Row) -> str:
+def format_skills(result: Row) -> str:
     """List skills and open drafts."""
     skills, drafts = rows(result, "skills"), rows(result, "open_drafts")
     if not skills and not drafts:
         return "You have no skill yet. Say “help me build a strategy”, or open [a new one](/skills/new/)."
     listed = (
-        f"You have {counted(len(skills), 'skill')}:\n\n{listing([_skill(one) for one in skills])}" if skills else ""
+        f"You have {counted(len(skills), 'skill')}:\n\n{listing([_format_skill(one) for one in skills])}"
+        if skills
+        else ""
     )
     open_ = [f"“{plain(one, 'name') or 'without a name'}”, changed {utc(one.get('updated_at'))}" for one in drafts]
     return paragraphs(listed, f"Open drafts:\n\n{listing(open_)}" if open_ else "")
 
 
-def _skill(one: Row) -> str:
+def _format_skill(one: Row) -> str:
     running = count(one, "running_deployments")
     told = [f"**{plain(one, 'name')}** v{count(one, 'latest_version')}", plain(one, "trading_style")]
     told.append(f"{running} running" if running else "not running")

@@ -17,24 +17,24 @@ from config.offline.coach.lookups import (
     SKILLS,
     SOON_HOURS,
     Ask,
-    asked_of,
     own,
-    pick,
+    parse_question,
+    pick_rows,
     refusal,
 )
-from config.offline.coach.market_answers import told_effect, told_events, told_risk, told_worries
+from config.offline.coach.market_answers import format_events, format_risk, told_effect, told_worries
 from config.offline.coach.record_answers import (
     MAX_TRADES,
+    format_deployments,
+    format_lessons,
+    format_performance,
+    format_rejections,
+    format_skills,
+    format_trades,
+    format_why_opened,
     name_of,
-    told_deployments,
-    told_lessons,
-    told_performance,
-    told_rejections,
-    told_skills,
-    told_trades,
     told_what_closes,
     told_why_closed,
-    told_why_opened,
 )
 from config.offline.figures import Row, exact, listing, number, paragraphs, rows
 from config.offline.reading.markets import EVENT, events_in, is_market, symbols_in
@@ -52,7 +52,7 @@ _RUNS = r"(?:agents?|bots?|deployments?|positions?|trades|portfolio|account|stra
 
 def question_steps(talk: Talk, plain: str) -> Steps | None:
     """Return the steps that answer a sentence, None when it is no such question; `plain`: no end mark, no lead-in."""
-    asked = asked_of(plain)
+    asked = parse_question(plain)
     for pattern, needed, ask in _QUESTIONS:
         match = pattern.fullmatch(asked)
         if match and needed in talk.acts:
@@ -63,20 +63,20 @@ def question_steps(talk: Talk, plain: str) -> Steps | None:
 # --- Agents and their record ---
 
 
-def _status(talk: Talk, match: re.Match[str]) -> Steps:
+def _answer_status(talk: Talk, match: re.Match[str]) -> Steps:
     is_about_it = re.search(r"\b(?:it|this|that|you)\b", match[0], re.IGNORECASE) and "running" not in match[0]
     [found] = yield (Call(DEPLOYMENTS, own(talk) if is_about_it else {}),)
-    return refusal(talk, [found]) or told_deployments(found.entries("deployments"))
+    return refusal(talk, [found]) or format_deployments(found.entries("deployments"))
 
 
-def _this_one(talk: Talk, match: re.Match[str]) -> Steps:
+def _answer_this_one(talk: Talk, match: re.Match[str]) -> Steps:
     if not talk.scene.deployment_id:
-        return (yield from _status(talk, match))
+        return (yield from _answer_status(talk, match))
     [found] = yield (Call(DEPLOYMENTS, own(talk)),)
-    return refusal(talk, [found]) or told_deployments(found.entries("deployments"))
+    return refusal(talk, [found]) or format_deployments(found.entries("deployments"))
 
 
-def _performance(talk: Talk, match: re.Match[str]) -> Steps:
+def _answer_performance(talk: Talk, match: re.Match[str]) -> Steps:
     name = re.sub(r"^(?:my|the|our)\s+|\s+(?:skill|strategy|agent|bot)$", "", match["name"].strip(" \"“”'"), flags=re.I)
     is_it = re.fullmatch(r"(?:it|this|that|skill|strategy|agent|bot|(?:this|that) .*)", name, re.IGNORECASE)
     if is_it and talk.scene.skill_id:
@@ -84,21 +84,21 @@ def _performance(talk: Talk, match: re.Match[str]) -> Steps:
     else:
         [listed] = yield (Call(SKILLS, {}),)
         skills = listed.entries("skills")
-        meant = skills if is_it else pick(name, skills, "name")
+        meant = skills if is_it else pick_rows(name, skills, "name")
         if listed.error or not skills:
-            return refusal(talk, [listed]) or told_skills(listed.as_row)
+            return refusal(talk, [listed]) or format_skills(listed.as_row)
         if len(meant) != 1:
             said = "Which skill do you mean?" if is_it or meant else f"I find no skill called “{name[:80]}”."
             return f"{said} Yours:\n\n{listing([exact(one, 'name') for one in skills])}"
         skill_id = exact(meant[0], "skill_id")
     [found] = yield (Call(PERFORMANCE, {"skill_id": skill_id}),)
-    return refusal(talk, [found]) or told_performance(found.as_row)
+    return refusal(talk, [found]) or format_performance(found.as_row)
 
 
-def _why_opened(talk: Talk, match: re.Match[str]) -> Steps:
+def _answer_why_opened(talk: Talk, match: re.Match[str]) -> Steps:
     [found] = yield (Call(DEPLOYMENTS, {**own(talk), "detail": "trades"}),)
     symbol = next(iter(symbols_in(match[0])), "")
-    return refusal(talk, [found]) or told_why_opened(found.entries("deployments"), symbol)
+    return refusal(talk, [found]) or format_why_opened(found.entries("deployments"), symbol)
 
 
 def _why_closed(talk: Talk, match: re.Match[str]) -> Steps:
@@ -107,18 +107,18 @@ def _why_closed(talk: Talk, match: re.Match[str]) -> Steps:
     return refusal(talk, [found]) or told_why_closed(found.entries("trades"), symbol)
 
 
-def _what_closes(talk: Talk, match: re.Match[str]) -> Steps:
+def _answer_what_closes(talk: Talk, match: re.Match[str]) -> Steps:
     [found] = yield (Call(DEPLOYMENTS, {**own(talk), "detail": "trades"}),)
     symbol = next(iter(symbols_in(match[0])), "")
     return refusal(talk, [found]) or told_what_closes(found.entries("deployments"), found.entries("trades"), symbol)
 
 
-def _rejections(talk: Talk, match: re.Match[str]) -> Steps:
+def _answer_rejections(talk: Talk, match: re.Match[str]) -> Steps:
     [found] = yield (Call(DEPLOYMENTS, own(talk)),)
-    return refusal(talk, [found]) or told_rejections(found.entries("deployments"))
+    return refusal(talk, [found]) or format_rejections(found.entries("deployments"))
 
 
-def _trades(talk: Talk, match: re.Match[str]) -> Steps:
+def _answer_trades(talk: Talk, match: re.Match[str]) -> Steps:
     [found] = yield (Call(DEPLOYMENTS, {**own(talk), "detail": "trades"}),)
     amount = re.search(r"\b\d{1,2}\b", match[0])
     symbols = symbols_in(match[0])
@@ -127,18 +127,18 @@ def _trades(talk: Talk, match: re.Match[str]) -> Steps:
         most = 1
     else:
         most = max(1, int(amount[0])) if amount else MAX_TRADES
-    return refusal(talk, [found]) or told_trades(trades, most)
+    return refusal(talk, [found]) or format_trades(trades, most)
 
 
-def _lessons(talk: Talk, match: re.Match[str]) -> Steps:
+def _answer_lessons(talk: Talk, match: re.Match[str]) -> Steps:
     [found] = yield (Call(DEPLOYMENTS, {**own(talk), "detail": "lessons"}),)
-    return refusal(talk, [found]) or told_lessons(found.entries("lessons"))
+    return refusal(talk, [found]) or format_lessons(found.entries("lessons"))
 
 
 def skills_steps(talk: Talk, match: re.Match[str]) -> Steps:
     """List the user's skills."""
     [found] = yield (Call(SKILLS, {}),)
-    return refusal(talk, [found]) or told_skills(found.as_row)
+    return refusal(talk, [found]) or format_skills(found.as_row)
 
 
 # --- Risk ---
@@ -172,15 +172,15 @@ def _worries(talk: Talk, match: re.Match[str]) -> Steps:
     return refusal(talk, [found]) or paragraphs(told, refusal(talk, events))
 
 
-def _risk(talk: Talk, match: re.Match[str]) -> Steps:
+def _answer_risk(talk: Talk, match: re.Match[str]) -> Steps:
     [found] = yield (Call(DEPLOYMENTS, own(talk)),)
     deployments = found.entries("deployments")
     events = yield _ahead_for(_exposed(deployments), AHEAD_HOURS)
-    told = told_risk(deployments, [one.as_row for one in events])
+    told = format_risk(deployments, [one.as_row for one in events])
     return refusal(talk, [found]) or paragraphs(told, refusal(talk, events))
 
 
-def _effect(talk: Talk, match: re.Match[str]) -> Steps:
+def _answer_effect(talk: Talk, match: re.Match[str]) -> Steps:
     """What an event may do to positions: those of the focus, else those that hold what the question names."""
     kinds, symbols = events_in(match[0]), symbols_in(match[0])
     side = next(iter(re.findall(r"\b(long|short)\b", match[0].lower())), "")
@@ -195,7 +195,7 @@ def _effect(talk: Talk, match: re.Match[str]) -> Steps:
     if not meant:
         [calendar] = yield (Call(EVENTS, {"lookaheadHours": AHEAD_HOURS, "types": kinds}),)
         held = f"{' or '.join(symbols)} {side}".strip()
-        told = told_events(calendar.as_row, AHEAD_HOURS)
+        told = format_events(calendar.as_row, AHEAD_HOURS)
         return refusal(talk, [calendar]) or f"You hold no open {f'{held} ' if held else ''}position now. {told}"
     events = yield _ahead_for(meant, AHEAD_HOURS, types=kinds)
     told_of = [
@@ -243,7 +243,7 @@ _QUESTIONS: Final[tuple[tuple[re.Pattern[str], str, Ask], ...]] = (
             rf"how exposed (?:am i|are we|is it) to .{{0,30}}?\b(?:{EVENT})\b.{{0,40}}",
         ),
         EVENTS,
-        _effect,
+        _answer_effect,
     ),
     (
         any_of(
@@ -255,7 +255,7 @@ _QUESTIONS: Final[tuple[tuple[re.Pattern[str], str, Ask], ...]] = (
             r"(?: (?:for|behind|of) (?:this|that|the|my|your|its)\b(?: [\w/-]+){0,3} (?:position|trade|entry))",
         ),
         DEPLOYMENTS,
-        _why_opened,
+        _answer_why_opened,
     ),
     (
         any_of(
@@ -272,7 +272,7 @@ _QUESTIONS: Final[tuple[tuple[re.Pattern[str], str, Ask], ...]] = (
             r"what(?:'s| is| are) (?:the|its|your) exit(?: (?:rule|plan|condition|conditions|criteria))?",
         ),
         DEPLOYMENTS,
-        _what_closes,
+        _answer_what_closes,
     ),
     (
         any_of(
@@ -285,7 +285,7 @@ _QUESTIONS: Final[tuple[tuple[re.Pattern[str], str, Ask], ...]] = (
             r"|refused)\b.{0,30}",
         ),
         DEPLOYMENTS,
-        _rejections,
+        _answer_rejections,
     ),
     (
         any_of(
@@ -311,7 +311,7 @@ _QUESTIONS: Final[tuple[tuple[re.Pattern[str], str, Ask], ...]] = (
             rf"|we)){{0,2}}{NOW}",
         ),
         DEPLOYMENTS,
-        _risk,
+        _answer_risk,
     ),
     (
         any_of(
@@ -324,7 +324,7 @@ _QUESTIONS: Final[tuple[tuple[re.Pattern[str], str, Ask], ...]] = (
             rf"how did (?:my|the|its) (?:last|latest|recent)? ?(?:\d{{1,2}} )?trades? (?:go|do|end|perform){NOW}",
         ),
         DEPLOYMENTS,
-        _trades,
+        _answer_trades,
     ),
     (
         any_of(
@@ -336,7 +336,7 @@ _QUESTIONS: Final[tuple[tuple[re.Pattern[str], str, Ask], ...]] = (
             rf"|from (?:it|this|that)|lately|recently|so far|from trading))?",
         ),
         DEPLOYMENTS,
-        _lessons,
+        _answer_lessons,
     ),
     (
         any_of(
@@ -352,7 +352,7 @@ _QUESTIONS: Final[tuple[tuple[re.Pattern[str], str, Ask], ...]] = (
             rf"(?:do|have) i (?:have |got )?(?:any )?open positions?{NOW}",
         ),
         DEPLOYMENTS,
-        _status,
+        _answer_status,
     ),
     (
         any_of(
@@ -362,7 +362,7 @@ _QUESTIONS: Final[tuple[tuple[re.Pattern[str], str, Ask], ...]] = (
             rf"what (?:did|has|have) (?:it|my agents?|the agents?|my bots?) (?:do|done|been doing){NOW}",
         ),
         DEPLOYMENTS,
-        _this_one,
+        _answer_this_one,
     ),
     (
         any_of(
@@ -370,14 +370,14 @@ _QUESTIONS: Final[tuple[tuple[re.Pattern[str], str, Ask], ...]] = (
             rf"|been performing|done?)(?: in (?:the )?backtests?)?{NOW}"
         ),
         PERFORMANCE,
-        _performance,
+        _answer_performance,
     ),
     (
         any_of(
             rf"how(?:'s| is) (?:my|our) (?P<name>[\w' -]{{2,60}}?) (?:doing|performing){NOW}",
         ),
         PERFORMANCE,
-        _performance,
+        _answer_performance,
     ),
     (
         any_of(
@@ -385,6 +385,6 @@ _QUESTIONS: Final[tuple[tuple[re.Pattern[str], str, Ask], ...]] = (
             r"|numbers|win rate|sharpe(?: ratio)?|drawdown) (?:of|for) (?P<name>(?:my |the )?[\w' -]{2,60})"
         ),
         PERFORMANCE,
-        _performance,
+        _answer_performance,
     ),
 )

@@ -13,9 +13,9 @@ from config.offline.drafting.draft import (
     CRITIQUE,
     STRATEGY,
     critique_steps,
-    fitting,
+    fit_caps,
     is_drafting,
-    patch,
+    patch_draft,
     plain_of,
     read_draft,
     save_note,
@@ -34,7 +34,7 @@ from config.offline.figures import listing, paragraphs
 from config.offline.reading.markets import symbols_in
 from config.offline.reading.patterns import any_of
 from config.offline.scene import NOVICE
-from config.offline.talk import Steps, Talk, saying
+from config.offline.talk import Steps, Talk, say_text
 
 _SAVE: Final = "Save and Discard are on the preview of the draft, not here: I cannot save or discard it for you."
 
@@ -59,7 +59,7 @@ def command_steps(talk: Talk, text: str) -> Steps | None:
 
 
 def _show_templates(talk: Talk, match: re.Match[str]) -> Steps:
-    return saying(
+    return say_text(
         f"These are the templates:\n\n{listed_templates()}\n\nSay “use the trend breakout template”, and I write it"
         f" into a"
         " draft that you can change."
@@ -79,7 +79,7 @@ def _from_template(talk: Talk, name: str) -> Steps:
         Call(CONTEXT, {"symbols": symbols} if symbols else {}),
         Call(CAPS, dict(caps)),
     ]
-    done = yield from patch(calls)
+    done = yield from patch_draft(calls)
     if talk.scene.tier != NOVICE:
         return paragraphs(told_patches(done), save_note(done))
     return paragraphs(told_patches(done), glossary(talk.text, name), save_note(done), BACKTEST_FIRST)
@@ -94,7 +94,7 @@ def _make_safer(talk: Talk, match: re.Match[str]) -> Steps:
         least = 1.0
         value = max(least, known / 2) if known else float(safe)
         lower[name] = int(value) if value == int(value) else round(value, 2)
-    done = yield from patch([Call(CAPS, fitting(lower))])
+    done = yield from patch_draft([Call(CAPS, fit_caps(lower))])
     how = (
         "I halved each cap that I know of the draft, down to 1 at the least; for the others I took what I would"
         " begin with."
@@ -113,7 +113,7 @@ def _change_symbols(talk: Talk, match: re.Match[str]) -> Steps | None:
     if verb in {"only", "just"}:
         symbols = named
     elif known is None:
-        return saying(
+        return say_text(
             f"I do not see which symbols the draft has, and what I set replaces them all. Name the whole list: “only"
             f" {', '.join(named)} and …”."
         )
@@ -122,40 +122,40 @@ def _change_symbols(talk: Talk, match: re.Match[str]) -> Steps | None:
     else:
         symbols = [symbol for symbol in known if symbol not in named]
         if not symbols:
-            return saying("A skill needs one symbol at least. Add another one first.")
+            return say_text("A skill needs one symbol at least. Add another one first.")
     return _set_one(Call(CONTEXT, {"symbols": symbols}))
 
 
-def _rename(talk: Talk, match: re.Match[str]) -> Steps:
+def _rename_draft(talk: Talk, match: re.Match[str]) -> Steps:
     return _set_one(Call(BASICS, {"name": match["name"].strip(" \"“”'.")}))
 
 
 def _set_one(call: Call) -> Steps:
-    done = yield from patch([call])
+    done = yield from patch_draft([call])
     return paragraphs(told_patches(done), save_note(done))
 
 
-def _review(talk: Talk, match: re.Match[str]) -> Steps | None:
+def _review_draft(talk: Talk, match: re.Match[str]) -> Steps | None:
     return critique_steps(talk) if CRITIQUE in talk.acts else None
 
 
 def _what_is_missing(talk: Talk, match: re.Match[str]) -> Steps | None:
     problems = read_draft(talk).problems
     if problems is None:
-        return _review(talk, match)
+        return _review_draft(talk, match)
     if problems:
-        return saying(f"Before it can be saved:\n\n{listing(problems)}")
-    return saying(f"Nothing that keeps it from being saved. {_SAVE}")
+        return say_text(f"Before it can be saved:\n\n{listing(problems)}")
+    return say_text(f"Nothing that keeps it from being saved. {_SAVE}")
 
 
-def _save(talk: Talk, match: re.Match[str]) -> Steps:
-    return saying(_SAVE)
+def _refuse_save(talk: Talk, match: re.Match[str]) -> Steps:
+    return say_text(_SAVE)
 
 
-def _enough(talk: Talk, match: re.Match[str]) -> Steps | None:
+def _accept_defaults(talk: Talk, match: re.Match[str]) -> Steps | None:
     if not answers_given(talk.before):
         return None
-    return saying(
+    return say_text(
         "Then what you did not name keeps the default of the draft. Say “what is missing?” or “review it”. "
         + save_note([]).partition(". ")[2]
     )
@@ -163,7 +163,7 @@ def _enough(talk: Talk, match: re.Match[str]) -> Steps | None:
 
 def _safer_than_last(talk: Talk, match: re.Match[str]) -> Steps:
     """Begin with small caps; what the last one had is on its page."""
-    done = yield from patch([Call(CAPS, dict(SAFE_CAPS))])
+    done = yield from patch_draft([Call(CAPS, dict(SAFE_CAPS))])
     note = "I do not see the caps of your other skills with my tools; these are those I would begin with."
     ask = f"{NOVICE_ASK if talk.scene.tier == NOVICE else 'What should it trade, and when does it enter and exit?'}"
     return paragraphs(told_patches(done), note, ask, save_note(done))
@@ -218,7 +218,7 @@ _COMMANDS: Final = (
     ),
     _Command(
         any_of(r"(?:call|name|rename) (?:it|this|the (?:draft|skill|strategy)|it to)(?: to)? (?P<name>\S.{1,79})"),
-        _rename,
+        _rename_draft,
     ),
     _Command(
         any_of(
@@ -229,7 +229,7 @@ _COMMANDS: Final = (
             r"(?:any|find(?: the)?) holes(?: in it)?",
             r"(?:give me )?a (?:review|critique)",
         ),
-        _review,
+        _review_draft,
     ),
     _Command(
         any_of(
@@ -240,12 +240,12 @@ _COMMANDS: Final = (
         ),
         _what_is_missing,
     ),
-    _Command(any_of(rf"(?:can you |could you )?(?:save|discard|delete) {_IT}(?: (?:now|for me))?"), _save),
+    _Command(any_of(rf"(?:can you |could you )?(?:save|discard|delete) {_IT}(?: (?:now|for me))?"), _refuse_save),
     _Command(
         any_of(
             r"(?:no,? )?(?:that(?:'s| is) (?:all|it|enough)|use (?:the |your )?defaults?(?: for the rest)?"
             r"|you (?:choose|decide)|no more questions|skip(?: (?:it|that|them|the rest))?)"
         ),
-        _enough,
+        _accept_defaults,
     ),
 )

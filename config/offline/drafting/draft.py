@@ -96,7 +96,7 @@ def plain_of(sentence: str) -> str:
     return re.sub(r"^(?:please|now|then)[,]? ", "", plain, flags=re.IGNORECASE).strip(" .!?;")
 
 
-def fitting(caps: dict[str, Any]) -> dict[str, Any]:
+def fit_caps(caps: dict[str, Any]) -> dict[str, Any]:
     """Return caps in which one position fits the whole, where both are set."""
     position, total = caps.get("maxPositionPct"), caps.get("maxTotalExposurePct")
     return {**caps, "maxTotalExposurePct": position} if position and total and position > total else caps
@@ -109,11 +109,11 @@ def read_draft(talk: Talk) -> Draft:
     for outcome in talk.earlier:
         if outcome.name in WRITES and not outcome.error:
             draft.note(outcome.name, outcome.arguments)
-            draft.problems = _problems(rows(outcome.as_row, "still_missing"))
+            draft.problems = _list_problems(rows(outcome.as_row, "still_missing"))
     # Rendered anew for each turn: what the user has changed meanwhile stands there.
     shown = {name: value for name, value in talk.scene.draft.items() if isinstance(value, Mapping)}
     for name, tool in (("strategy", STRATEGY), ("context", CONTEXT), ("risk", CAPS)):
-        fields = {_camel(key): value for key, value in shown.get(name, {}).items() if value}
+        fields = {_to_camel(key): value for key, value in shown.get(name, {}).items() if value}
         # Every draft begins with caps and bars; that they are there answers no question.
         draft.note(tool, fields, answers=tool == STRATEGY or not fields.keys() & {"maxLeverage", "barsInterval"})
     if draft.symbols:
@@ -121,7 +121,7 @@ def read_draft(talk: Talk) -> Draft:
     return draft
 
 
-def patch(calls: Sequence[Call]) -> Generator[tuple[Call, ...], list[Outcome], Patched]:
+def patch_draft(calls: Sequence[Call]) -> Generator[tuple[Call, ...], list[Outcome], Patched]:
     """Yield patches, and once more those that were refused, without what was wrong; return all with what came back."""
     wanted = tuple(call for call in calls if call.arguments)
     first = yield wanted
@@ -137,12 +137,12 @@ def _without_refused(call: Call, outcome: Outcome) -> Call | None:
     wrong: set[str] = set()
     for problem in rows(outcome.as_row, "error"):
         path = str(problem.get("field") or problem.get("argument") or "")
-        wrong |= {_camel(step) for step in re.split(r"[.\[\]]+", path)}
+        wrong |= {_to_camel(step) for step in re.split(r"[.\[\]]+", path)}
     left = {name: value for name, value in call.arguments.items() if name not in wrong}
     return Call(call.name, left) if left and len(left) < len(call.arguments) else None
 
 
-def _camel(name: str) -> str:
+def _to_camel(name: str) -> str:
     first, *rest = name.split("_")
     return first + "".join(part.capitalize() for part in rest)
 
@@ -150,19 +150,19 @@ def _camel(name: str) -> str:
 def told_patches(done: Patched, *, intro: str = "I wrote this into the draft:") -> str:
     """Say what was written and refused, what is still missing, and where the draft stands."""
     written = [(call, outcome) for call, outcome in done if not outcome.error]
-    refused = [_refusal(call, outcome) for call, outcome in done if outcome.error]
-    lines = [line for call, _ in written for line in _written(call)]
+    refused = [_list_refusals(call, outcome) for call, outcome in done if outcome.error]
+    lines = [line for call, _ in written for line in _format_written(call)]
     told = [f"{intro}\n\n{listing(lines)}" if lines else ""]
     if refused:
         told.append(f"Refused, and not in the draft:\n\n{listing([line for part in refused for line in part])}")
     if not written:
         return paragraphs(*told, "Nothing was changed.")
     last = written[-1][1].as_row
-    missing = _problems(rows(last, "still_missing"))
+    missing = _list_problems(rows(last, "still_missing"))
     told.append(f"Still missing before it can be saved:\n\n{listing(missing)}" if missing else "")
     warnings = last.get("warnings")
     if isinstance(warnings, list) and warnings:
-        told.append(f"Warnings:\n\n{listing([_warning(one) for one in warnings[:8]])}")
+        told.append(f"Warnings:\n\n{listing([_format_warning(one) for one in warnings[:8]])}")
     return paragraphs(*told)
 
 
@@ -173,20 +173,20 @@ def save_note(done: Patched | Sequence[tuple[Call, Outcome]]) -> str:
     return f"You see it on the [preview]({url}). Save is there, not here: it becomes a version only by your click."
 
 
-def told_critique(outcome: Outcome, *, intro: str) -> str:
+def format_critique(outcome: Outcome, *, intro: str) -> str:
     """Report the findings of a review, the gravest first."""
     result = outcome.as_row
     findings = sorted(rows(result, "findings"), key=lambda one: _GRAVITY.get(str(one.get("severity")), 3))
     summary = plain(result, "summary")
     if not findings:
         return paragraphs(intro, summary, "No finding.")
-    return paragraphs(intro, summary, listing([_finding(one) for one in findings]))
+    return paragraphs(intro, summary, listing([_format_finding(one) for one in findings]))
 
 
 _GRAVITY: Final = {"error": 0, "warning": 1, "info": 2}
 
 
-def _finding(one: Row) -> str:
+def _format_finding(one: Row) -> str:
     suggestion = plain(one, "suggestion")
     return (
         f"**{plain(one, 'severity') or 'info'}** {plain(one, 'title')}: {plain(one, 'detail')}"
@@ -199,50 +199,52 @@ def critique_steps(talk: Talk, intro: str = "The review of the draft:") -> Steps
     [found] = yield (Call(CRITIQUE, {}),)
     if found.error:
         return f"I could not have it reviewed: {found.error}"
-    return paragraphs(told_critique(found, intro=intro), "Tell me what to change, or Save on the preview.")
+    return paragraphs(format_critique(found, intro=intro), "Tell me what to change, or Save on the preview.")
 
 
-def _written(call: Call) -> list[str]:
+def _format_written(call: Call) -> list[str]:
     if call.name == SCHEDULE:
         given = call.arguments
-        return [f"schedule: {'daily at' if given.get('type') == 'daily' else 'every'} {_value(given.get('value'))}"]
+        return [
+            f"schedule: {'daily at' if given.get('type') == 'daily' else 'every'} {_format_value(given.get('value'))}"
+        ]
     lines = []
     for name, value in call.arguments.items():
         if name == "template":
             title = TEMPLATES[value].title if value in TEMPLATES else str(value)
             lines.append(f"the template **{title}**, with its entry, exit, rules, caps and schedule")
         else:
-            lines.append(f"{_label(name)}: {_value(value)}")
+            lines.append(f"{_format_label(name)}: {_format_value(value)}")
     return lines
 
 
-def _label(name: str) -> str:
+def _format_label(name: str) -> str:
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
     return words.replace(" pct", " (% of equity)")
 
 
-def _value(value: Any) -> str:
+def _format_value(value: Any) -> str:
     text = "; ".join(map(str, value)) if isinstance(value, list) else str(value)
     text = text.replace("_", " ") if re.fullmatch(r"[a-z_]{1,20}", text) else text
     text = plain({"text": one_line(text)}, "text")
     return text if len(text) <= _MAX_VALUE else f"{text[: _MAX_VALUE - 1].rstrip()}…"
 
 
-def _refusal(call: Call, outcome: Outcome) -> list[str]:
+def _list_refusals(call: Call, outcome: Outcome) -> list[str]:
     problems = rows(outcome.as_row, "error")
     if not problems:
         return [f"`{call.name}`: {plain({'text': outcome.error}, 'text')}"]
-    return _problems(problems)
+    return _list_problems(problems)
 
 
-def _problems(found: Sequence[Row]) -> list[str]:
+def _list_problems(found: Sequence[Row]) -> list[str]:
     return [
         f"{(plain(one, 'field') or plain(one, 'argument') or 'the draft')}: {plain(one, 'problem')}"
         for one in found[:12]
     ]
 
 
-def _warning(one: Any) -> str:
+def _format_warning(one: Any) -> str:
     if isinstance(one, Mapping):
         return ": ".join(filter(None, (plain(one, "field"), plain(one, "problem") or plain(one, "text"))))
     return plain({"text": str(one)}, "text")

@@ -106,7 +106,7 @@ class Pitch:
 
     def answer(self, area: str, words: str) -> None:
         """Take words as the answer to one of the questions of AREAS, and not as anything else they look like."""
-        text = _tidy(words)
+        text = _tidy_clause(words)
         for texts in (self.entry, self.exit, self.avoid, self.sizing, self.thesis):
             texts[:] = [one for one in texts if one.casefold() not in text.casefold()]
         amount = _first_pct(words)
@@ -119,12 +119,12 @@ class Pitch:
         elif area == SIZING:
             self.sizing.append(text)
         elif area == HORIZON:
-            self.interval = self.interval or _interval(words, BARE_BARS)
+            self.interval = self.interval or _parse_interval(words, BARE_BARS)
         elif area == SYMBOLS:
             self.symbols = symbols_in(words.upper())
         elif area == RISK:
             self.day_loss_pct = self.day_loss_pct if amount is None else amount
-            self.leverage = self.leverage or _value(BARE_LEVERAGE, words)
+            self.leverage = self.leverage or _parse_value(BARE_LEVERAGE, words)
 
     def risk(self) -> Fields:
         """Return the caps as `set_risk` takes them."""
@@ -135,7 +135,7 @@ class Pitch:
             "dailyLossHaltPct": self.day_loss_pct,
             "maxOrdersPerDay": self.orders,
         }
-        return {name: _plain(value) for name, value in caps.items() if value is not None}
+        return {name: _plain_number(value) for name, value in caps.items() if value is not None}
 
     def context(self) -> Fields:
         """Return what `set_context` takes."""
@@ -153,10 +153,10 @@ class Pitch:
         """Return the words that `set_strategy` takes."""
         given: Fields = {
             "style": self.style,
-            "thesis": _joined(self.thesis, MAX_THESIS),
-            "entry": _joined(self.entry, MAX_TEXT),
-            "exit": _joined(self.exit, MAX_TEXT),
-            "riskManagement": _joined(self.sizing, MAX_TEXT),
+            "thesis": _join_texts(self.thesis, MAX_THESIS),
+            "entry": _join_texts(self.entry, MAX_TEXT),
+            "exit": _join_texts(self.exit, MAX_TEXT),
+            "riskManagement": _join_texts(self.sizing, MAX_TEXT),
             "avoid": [rule[:MAX_AVOID] for rule in dict.fromkeys(self.avoid)][:20],
         }
         return {name: value for name, value in given.items() if value}
@@ -194,8 +194,8 @@ def read_pitch(message: str) -> Pitch:
     pitch.is_exclusive = bool(_EXCLUSIVE.search(text))
     pitch.style = next((style for style, words in STYLE_PATTERNS if words.search(text)), "")
     pitch.horizon = next((name for name, words in HORIZONS if words.search(text)), "")
-    pitch.interval = _interval(text, BARS)
-    pitch.every = _interval(text, EVERY)
+    pitch.interval = _parse_interval(text, BARS)
+    pitch.every = _parse_interval(text, EVERY)
     if at := DAILY_AT.search(text):
         hour, minute = [part for part in at.groups() if part]
         pitch.daily_at = f"{int(hour):02}:{minute}"
@@ -208,15 +208,15 @@ def _read_sentence(pitch: Pitch, sentence: str) -> None:
     if built := BUILD.match(plain):
         described = (built["what"] or "").strip()
         if len(key_words(described)) > 1:
-            pitch.thesis.append(_tidy(f"{described} strategy"))
+            pitch.thesis.append(_tidy_clause(f"{described} strategy"))
         plain = AFTER_BUILD.sub("", plain[built.end() :])
     if label := LABEL.match(plain):
         into = _by_label(pitch, label["label"].casefold())
         if into is not None and not _is_number(label["rest"]):
-            into.append(_tidy(label["rest"]))
+            into.append(_tidy_clause(label["rest"]))
             return
         plain = label["rest"]
-    for clause in _clauses(plain):
+    for clause in _iter_clauses(plain):
         _read_clause(pitch, clause)
 
 
@@ -232,7 +232,7 @@ def _by_label(pitch: Pitch, label: str) -> list[str] | None:
     return pitch.sizing if label in {"sizing", "size", "risk"} else None
 
 
-def _clauses(sentence: str) -> Iterator[str]:
+def _iter_clauses(sentence: str) -> Iterator[str]:
     for clause in SPLIT.split(sentence):
         stripped = clause.strip(" .,;!-")
         if stripped:
@@ -243,15 +243,15 @@ def _read_clause(pitch: Pitch, clause: str) -> None:
     if _is_number(clause) or _is_cap(clause):
         return  # read as numbers
     if AVOIDS.match(clause):
-        pitch.avoid.append(_tidy(clause))
+        pitch.avoid.append(_tidy_clause(clause))
     elif EXITS.search(clause):
-        pitch.exit.append(_tidy(clause))
+        pitch.exit.append(_tidy_clause(clause))
     elif ENTERS.match(clause):
-        pitch.entry.append(_tidy(clause))
+        pitch.entry.append(_tidy_clause(clause))
     elif SIZES.search(clause):
-        pitch.sizing.append(_tidy(clause))
+        pitch.sizing.append(_tidy_clause(clause))
     elif len(key_words(clause)) > 3:
-        pitch.thesis.append(_tidy(clause))
+        pitch.thesis.append(_tidy_clause(clause))
 
 
 def _is_number(clause: str) -> bool:
@@ -270,35 +270,35 @@ _CAPS = (DAY_LOSS, EXPOSURE, POSITION, LEVERAGE, ORDERS)
 
 
 def _read_caps(pitch: Pitch, text: str) -> None:
-    clauses = [clause for sentence in sentences(text) for clause in _clauses(sentence.strip(" .!;"))]
+    clauses = [clause for sentence in sentences(text) for clause in _iter_clauses(sentence.strip(" .!;"))]
     for clause in clauses:
         rest = clause
-        if (value := _value(DAY_LOSS, rest)) is not None:
+        if (value := _parse_value(DAY_LOSS, rest)) is not None:
             pitch.day_loss_pct = value
             rest = DAY_LOSS.sub(" ", rest)
-        if (value := _value(EXPOSURE, rest)) is not None:
+        if (value := _parse_value(EXPOSURE, rest)) is not None:
             pitch.exposure_pct = value
             rest = EXPOSURE.sub(" ", rest)
-        if not TO_THE_STOP.search(rest) and (value := _value(POSITION, rest)) is not None:
+        if not TO_THE_STOP.search(rest) and (value := _parse_value(POSITION, rest)) is not None:
             pitch.position_pct = value
-        if (value := _value(ORDERS, rest)) is not None:
+        if (value := _parse_value(ORDERS, rest)) is not None:
             pitch.orders = int(value)
-        if (value := _value(LEVERAGE, rest)) is not None:
+        if (value := _parse_value(LEVERAGE, rest)) is not None:
             pitch.leverage = value
         elif NO_LEVERAGE.search(rest):
             pitch.leverage = 1.0
 
 
-def _value(pattern: re.Pattern[str], text: str) -> float | None:
+def _parse_value(pattern: re.Pattern[str], text: str) -> float | None:
     match = pattern.search(text)
     return next((float(part) for part in match.groups() if part), None) if match else None
 
 
 def _first_pct(text: str) -> float | None:
-    return _value(BARE_PCT, text)
+    return _parse_value(BARE_PCT, text)
 
 
-def _interval(text: str, pattern: re.Pattern[str]) -> str:
+def _parse_interval(text: str, pattern: re.Pattern[str]) -> str:
     match = pattern.search(text)
     if match is None:
         return ""
@@ -309,15 +309,15 @@ def _interval(text: str, pattern: re.Pattern[str]) -> str:
     return {"60m": "1h", "24h": "1d"}.get(interval, interval)
 
 
-def _tidy(clause: str) -> str:
+def _tidy_clause(clause: str) -> str:
     text = one_line(clause).strip(" .,;-")
     return text[:1].upper() + text[1:]
 
 
-def _joined(texts: list[str], most: int) -> str:
+def _join_texts(texts: list[str], most: int) -> str:
     joined = " ".join(f"{text}." for text in dict.fromkeys(texts))
     return joined if len(joined) <= most else f"{joined[: most - 1]}…"
 
 
-def _plain(value: float) -> float | int:
+def _plain_number(value: float) -> float | int:
     return int(value) if value == int(value) else value

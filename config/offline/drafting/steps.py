@@ -18,13 +18,13 @@ from config.offline.drafting.draft import (
     STRATEGY,
     Draft,
     Patched,
-    fitting,
+    fit_caps,
+    format_critique,
     is_drafting,
-    patch,
+    patch_draft,
     plain_of,
     read_draft,
     save_note,
-    told_critique,
     told_patches,
 )
 from config.offline.drafting.pitch import Pitch, read_pitch
@@ -79,7 +79,7 @@ def of_draft(talk: Talk, said: Sequence[str]) -> list[str]:
 
 
 def _is_of_draft(talk: Talk, plain: str) -> bool:
-    if _begins(plain):
+    if _begins_draft(plain):
         return True
     if _FIRST_PERSON.search(plain):
         return False
@@ -87,10 +87,10 @@ def _is_of_draft(talk: Talk, plain: str) -> bool:
 
 
 def _is_built(said: Sequence[str]) -> bool:
-    return any(_begins(plain_of(sentence)) for sentence in said[:_MAX_SENTENCES])
+    return any(_begins_draft(plain_of(sentence)) for sentence in said[:_MAX_SENTENCES])
 
 
-def _begins(plain: str) -> bool:
+def _begins_draft(plain: str) -> bool:
     return bool(BUILD.match(plain) or _PITCH.match(plain))
 
 
@@ -122,14 +122,14 @@ def _says_enough(pitch: Pitch) -> bool:
 
 def _pitch_steps(talk: Talk, pitch: Pitch, draft: Draft, *, is_whole: bool) -> Steps:
     if talk.scene.tier == NOVICE:
-        return _edit(talk, pitch, draft) if draft.words else _novice(talk, pitch, draft)
+        return _edit_draft(talk, pitch, draft) if draft.words else _draft_for_novice(talk, pitch, draft)
     if talk.scene.tier == EXPERT:
         is_pitch = is_whole or not draft.words or pitch.signals >= _LEAST_PITCH
-        return _expert(talk, pitch, draft) if is_pitch else _edit(talk, pitch, draft)
-    return _intermediate(talk, pitch, draft)
+        return _draft_for_expert(talk, pitch, draft) if is_pitch else _edit_draft(talk, pitch, draft)
+    return _draft_by_questions(talk, pitch, draft)
 
 
-def _novice(talk: Talk, pitch: Pitch, draft: Draft) -> Steps:
+def _draft_for_novice(talk: Talk, pitch: Pitch, draft: Draft) -> Steps:
     """Start from a template, with small caps, and explain the terms that come up."""
     if not pitch.style and not pitch.symbols and not pitch.entry:
         return paragraphs(
@@ -143,12 +143,12 @@ def _novice(talk: Talk, pitch: Pitch, draft: Draft) -> Steps:
     kept = {key: words[key] for key in ("entry", "exit", "riskManagement") if key in words}
     if pitch.avoid:
         kept["avoid"] = [*TEMPLATES[name].avoid, *pitch.avoid]
-    done = yield from patch(
+    done = yield from patch_draft(
         [
             Call(STRATEGY, {"template": name, **kept}),
             Call(BASICS, {"name": pitch.title()} if pitch.symbols or pitch.name else {}),
             Call(CONTEXT, pitch.context()),
-            Call(CAPS, fitting({**SAFE_CAPS, **pitch.risk()})),
+            Call(CAPS, fit_caps({**SAFE_CAPS, **pitch.risk()})),
             Call(SCHEDULE, pitch.schedule() if pitch.every or pitch.daily_at else {}),
         ]
     )
@@ -160,12 +160,12 @@ def _novice(talk: Talk, pitch: Pitch, draft: Draft) -> Steps:
     return paragraphs(told_patches(done), why, glossary(talk.text, name, pitch.style), save_note(done), BACKTEST_FIRST)
 
 
-def _intermediate(talk: Talk, pitch: Pitch, draft: Draft) -> Steps:
+def _draft_by_questions(talk: Talk, pitch: Pitch, draft: Draft) -> Steps:
     """Write down what was said, and ask for what is open, a few things at a time."""
-    calls = _calls(pitch, draft)
+    calls = _list_calls(pitch, draft)
     done: Patched = []
     if calls:
-        done = yield from patch(calls)
+        done = yield from patch_draft(calls)
     answered = draft.answered | _answers_of(done)
     # What is edited has its answers; only what is wanted differently is said.
     is_edited = "skill_id" in talk.scene.focus and talk.scene.is_authoring
@@ -179,32 +179,32 @@ def _intermediate(talk: Talk, pitch: Pitch, draft: Draft) -> Steps:
     return paragraphs(told, f"{QUESTIONS}\n\n{asked}", rest, save_note(done) if done else "")
 
 
-def _expert(talk: Talk, pitch: Pitch, draft: Draft) -> Steps:
+def _draft_for_expert(talk: Talk, pitch: Pitch, draft: Draft) -> Steps:
     """Write all of it, have it reviewed, and push back."""
     if pitch.is_empty or (pitch.signals < 2 and not draft.is_begun):
         return EXPERT_ASK
-    calls = _calls(pitch, draft)
+    calls = _list_calls(pitch, draft)
     if not draft.is_named and not pitch.horizon:
         horizon = pitch.horizon_or_guess()
-        calls = [_merged(call, {"tradingStyle": horizon}) if call.name == BASICS else call for call in calls]
-    done = yield from patch(calls)
+        calls = [_merge_arguments(call, {"tradingStyle": horizon}) if call.name == BASICS else call for call in calls]
+    done = yield from patch_draft(calls)
     told = told_patches(done, intro="Drafted:")
     if CRITIQUE not in talk.acts or all(outcome.error for _, outcome in done):
         return paragraphs(told, save_note(done))
     [found] = yield (Call(CRITIQUE, {}),)
     if found.error:
         return paragraphs(told, f"I could not have it reviewed: {found.error}", save_note(done))
-    return paragraphs(told, told_critique(found, intro="Where I push back:"), save_note(done))
+    return paragraphs(told, format_critique(found, intro="Where I push back:"), save_note(done))
 
 
-def _edit(talk: Talk, pitch: Pitch, draft: Draft) -> Steps:
+def _edit_draft(talk: Talk, pitch: Pitch, draft: Draft) -> Steps:
     """Write what was said into a draft that is there."""
-    done = yield from patch(_calls(pitch, draft))
+    done = yield from patch_draft(_list_calls(pitch, draft))
     after = BACKTEST_FIRST if talk.scene.tier == NOVICE else ""
     return paragraphs(told_patches(done), save_note(done), after)
 
 
-def _calls(pitch: Pitch, draft: Draft) -> list[Call]:
+def _list_calls(pitch: Pitch, draft: Draft) -> list[Call]:
     basics: dict[str, Any] = {}
     if pitch.name or (not draft.is_named and (pitch.symbols or pitch.style)):
         basics["name"] = pitch.title()
@@ -215,7 +215,7 @@ def _calls(pitch: Pitch, draft: Draft) -> list[Call]:
         written = draft.words | words.keys()
         if draft.words and {"thesis"} <= draft.words:
             words.pop("thesis", None)  # said in passing beside a change
-        words = {**(_mode(written) if words.keys() & {"thesis", "entry", "exit"} else {}), **words}
+        words = {**(_find_mode(written) if words.keys() & {"thesis", "entry", "exit"} else {}), **words}
     if "avoid" in words:
         words["avoid"] = list(dict.fromkeys([*draft.avoid, *words["avoid"]]))
     context = pitch.context()
@@ -226,19 +226,19 @@ def _calls(pitch: Pitch, draft: Draft) -> list[Call]:
         Call(BASICS, basics),
         Call(STRATEGY, words),
         Call(CONTEXT, context),
-        Call(CAPS, fitting(risk)),
+        Call(CAPS, fit_caps(risk)),
         Call(SCHEDULE, pitch.schedule()),
     ]
     return [call for call in calls if call.arguments]
 
 
-def _mode(written: set[str]) -> dict[str, str]:
+def _find_mode(written: set[str]) -> dict[str, str]:
     if {"entry", "exit"} <= written:
         return {"mode": "rules"}
     return {"mode": "thesis"} if "thesis" in written else {}
 
 
-def _merged(call: Call, more: dict[str, Any]) -> Call:
+def _merge_arguments(call: Call, more: dict[str, Any]) -> Call:
     return Call(call.name, {**call.arguments, **more})
 
 

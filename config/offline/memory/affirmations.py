@@ -22,13 +22,13 @@ _STILL = re.compile(_YES + r"(?P<what>still\s+\S.*|(?:I|my)\b.{0,200}?\bstill\b.
 _NEGATION = re.compile(r"n't\b|\b(?:not?|never|avoid|without|hate|dislike|stop(?:ped)?)\b", re.IGNORECASE)
 
 
-def affirmed(
+def find_affirmed(
     message: str, known: Sequence[Known], before: str = "", earlier: Sequence[Outcome] = ()
 ) -> tuple[list[list[Known]], str]:
     """Return what sentences affirm ("yes, still funds only"), several facts where any can be meant, and the rest."""
     groups, rest = [], []
     for sentence in sentences(message):
-        facts = _affirmed(straight(strip_lead_in(sentence)), known, before, earlier)
+        facts = _match_affirmed(straight(strip_lead_in(sentence)), known, before, earlier)
         if facts and len(sentence) <= LONGEST_REQUEST and not sentence.endswith("?"):
             groups.append(facts)
         else:
@@ -50,7 +50,7 @@ def _can_mean(fact: str, words: str) -> bool:
     )
 
 
-def _affirmed(plain: str, known: Sequence[Known], before: str, earlier: Sequence[Outcome]) -> list[Known]:
+def _match_affirmed(plain: str, known: Sequence[Known], before: str, earlier: Sequence[Outcome]) -> list[Known]:
     if len(plain) > LONGEST_REQUEST:
         return []
     if THAT_HOLDS.match(plain):

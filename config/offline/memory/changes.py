@@ -9,7 +9,7 @@ from config.lib.text import normal_form
 from config.offline.adapters import Call
 from config.offline.drafting.steps import of_draft
 from config.offline.facts import Known, best_matches
-from config.offline.memory.affirmations import affirmed, may_affirm
+from config.offline.memory.affirmations import find_affirmed, may_affirm
 from config.offline.memory.edits import read_change
 from config.offline.memory.links import asked_link, may_link
 from config.offline.memory.places import read_places
@@ -53,30 +53,30 @@ def change_named_fact(talk: Talk) -> Reply | None:
     if fact is None:
         return None
     change = read_change(fact, talk.text)
-    forget = Request("forget", {"fact_id": _reference(fact)})
+    forget = Request("forget", {"fact_id": _find_reference(fact)})
     if change.act == "keep":
         return Reply(f"All right, it stays as it is: **{fact.text}**")
     if change.act == "forget":
         return _carried_out(talk, [forget])
     if change.act == "confirm":
-        return _carried_out(talk, [Request("confirm", {"fact_id": _reference(fact)})])
+        return _carried_out(talk, [Request("confirm", {"fact_id": _find_reference(fact)})])
     if change.act == "change":
         given = {"fact": change.content, "topic": topic_of(change.content) or fact.topic, "confidence": "asserted"}
-        new = Request("remember", {key: value for key, value in given.items() if value}, replaces=_reference(fact))
+        new = Request("remember", {key: value for key, value in given.items() if value}, replaces=_find_reference(fact))
         return _carried_out(talk, [forget, new])
     return Reply(f"{_ASK_AGAIN}“{fact.text}”{_OR_FORGET}")
 
 
 def change_memory(talk: Talk) -> Reply | None:
     """Remember, correct, forget, confirm and relate what the message asks for or states, and note its places."""
-    wishes = _wishes(talk)
+    wishes = _read_wishes(talk)
     if talk.can_look("list") and (wishes.requests or wishes.affirmed or wishes.is_open):
         # What was saved elsewhere since the prompt was written is to be edited, not doubled.
         return look_up("list")
     if wishes.requests:
         return _carried_out(talk, wishes.requests)
     if wishes.affirmed and "confirm" in talk.acts:
-        return Reply(_choice(wishes.affirmed[0], WHICH["confirm"]))
+        return Reply(_format_choice(wishes.affirmed[0], WHICH["confirm"]))
     if wishes.affirmed:
         return Reply(f"I know this, and keep it as it is:\n\n{fact_lines(wishes.affirmed[0])}")
     if wishes.is_open and may_link(talk.text):
@@ -114,8 +114,8 @@ def _carried_out(talk: Talk, requests: Sequence[Request]) -> Reply:
     for request in requests:
         if request.tool == "forget" and _is_place(request, talk):
             notes.append(f"I cannot take a place out of the memory here; you can do it on your {FACTS_PAGE}.")
-        elif request.replaces and "change" in talk.acts and Call("forget", _named(request)) in map(_bare, calls):
-            calls = [call for call in calls if _bare(call) != Call("forget", _named(request))]
+        elif request.replaces and "change" in talk.acts and Call("forget", _named(request)) in map(_strip_call, calls):
+            calls = [call for call in calls if _strip_call(call) != Call("forget", _named(request))]
             calls.append(Call("change", {**request.arguments, **_named(request)}))
         elif request.tool in talk.acts:
             calls.append(Call(request.tool, request.arguments))
@@ -126,7 +126,7 @@ def _carried_out(talk: Talk, requests: Sequence[Request]) -> Reply:
             return Reply(_no_tool(request))
     choices = [request for request in requests if request.choices]
     if choices:
-        return Reply(_choice(choices[0].choices, WHICH_ONE))
+        return Reply(_format_choice(choices[0].choices, WHICH_ONE))
     return Reply("I see nothing to forget: I know nothing about you in this chat yet.")
 
 
@@ -139,7 +139,7 @@ class _Wishes:
     is_open: bool  # it affirms or relates facts that are not in view
 
 
-def _wishes(talk: Talk) -> _Wishes:
+def _read_wishes(talk: Talk) -> _Wishes:
     requests: list[Request] = []
     # What goes into a draft is a rule of the strategy, not of the person.
     pieces = list(sentences(talk.text))
@@ -148,16 +148,16 @@ def _wishes(talk: Talk) -> _Wishes:
     if "place" in talk.acts:
         places, rest = read_places(rest)
         requests += [Request("place", dict(place)) for place in places]
-    groups, unaffirmed = affirmed(rest, talk.known, talk.before, talk.earlier)
+    groups, unaffirmed = find_affirmed(rest, talk.known, talk.before, talk.earlier)
     if "confirm" in talk.acts:
-        requests += [Request("confirm", {"fact_id": _reference(group[0])}) for group in groups if len(group) == 1]
+        requests += [Request("confirm", {"fact_id": _find_reference(group[0])}) for group in groups if len(group) == 1]
         rest = unaffirmed
     is_open = "confirm" in talk.acts and may_affirm(rest)
     if "link" in talk.acts:
         link, rest = asked_link(rest, talk.known)
         is_open |= may_link(talk.text)
         if link and link.one and link.other:
-            ends = {"fact_id": _reference(link.one), "other_id": _reference(link.other)}
+            ends = {"fact_id": _find_reference(link.one), "other_id": _find_reference(link.other)}
             requests.append(Request("link", {**ends, "relation": link.relation}))
     requests += memory_requests(rest, talk.known, talk.before, talk.earlier)
     return _Wishes(requests, groups, is_open)
@@ -167,7 +167,7 @@ def _named(request: Request) -> dict[str, Any]:
     return {"fact_id": request.replaces}
 
 
-def _bare(call: Call) -> Call:
+def _strip_call(call: Call) -> Call:
     return Call(call.name, {"fact_id": call.arguments.get("fact_id")})
 
 
@@ -177,11 +177,11 @@ def _is_place(request: Request, talk: Talk) -> bool:
     return not is_fact and bool(best_matches(words, talk.places, least=0.5))
 
 
-def _reference(fact: Known) -> str:
+def _find_reference(fact: Known) -> str:
     return fact.id or fact.text[:MAX_ARGUMENT]
 
 
-def _choice(facts: Sequence[Known], question: str) -> str:
+def _format_choice(facts: Sequence[Known], question: str) -> str:
     lines = "\n".join(f"- {known.text}" for known in facts)
     return f"More than one thing I know could be meant:\n\n{lines}\n\n{question}"
 

@@ -45,7 +45,7 @@ def asked_link(message: str, known: Sequence[Known]) -> tuple[Link | None, str]:
     """Read "link A and B" and, where both are known, "A contradicts B"; return it and the rest of the message."""
     pieces = list(sentences(message))
     for at, sentence in enumerate(pieces):
-        if (plain := _link_form(sentence)) and (link := _link(plain, known)):
+        if (plain := _link_form(sentence)) and (link := _parse_link(plain, known)):
             return link, "\n".join(pieces[:at] + pieces[at + 1 :])
     return None, message
 
@@ -60,7 +60,7 @@ def _link_form(sentence: str) -> str:
     return "" if len(plain) > LONGEST_REQUEST or plain.endswith("?") else plain
 
 
-def _link(plain: str, known: Sequence[Known]) -> Link | None:
+def _parse_link(plain: str, known: Sequence[Known]) -> Link | None:
     if asked := _LINK.match(plain):
         rest, relation = asked["rest"], "relates_to"
         if named := _AS.search(rest):

@@ -37,7 +37,7 @@ def read_places(message: str) -> tuple[list[dict[str, str]], str]:
     places, rest = [], []
     for sentence in sentences(message):
         is_told = len(sentence) <= 2 * LONGEST_REQUEST and not QUOTED.match(sentence) and not is_question(sentence)
-        found = [(part, _place(part)) for part in CLAUSE.split(strip_preface(sentence))] if is_told else []
+        found = [(part, _parse_place(part)) for part in CLAUSE.split(strip_preface(sentence))] if is_told else []
         if any(place for _, place in found):
             places += [place for _, place in found if place]
             rest += [part for part, place in found if not place]
@@ -46,7 +46,7 @@ def read_places(message: str) -> tuple[list[dict[str, str]], str]:
     return places, "\n".join(rest)
 
 
-def _place(clause: str) -> dict[str, str] | None:
+def _parse_place(clause: str) -> dict[str, str] | None:
     plain = clause.strip(" .!;,")
     if len(plain) > LONGEST_REQUEST or NOT_LASTING.search(plain) or SUPPOSITION.search(plain):
         return None

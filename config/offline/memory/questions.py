@@ -56,7 +56,7 @@ def answer_about_user(talk: Talk) -> Reply | None:
         if _ASKS_FOR_ALL.search(plain):
             return _tell_all(talk, plain)
         if is_question(sentence) and _ASKS_ABOUT_USER.match(plain) and _FIRST_PERSON.search(plain):
-            answer = _answer(talk, plain)
+            answer = _answer_question(talk, plain)
             if answer is not None:
                 return answer
     return None
@@ -77,12 +77,12 @@ def _tell_all(talk: Talk, question: str) -> Reply:
     return Reply("\n\n".join(filter(None, [*failed, known])))
 
 
-def _answer(talk: Talk, question: str) -> Reply | None:
+def _answer_question(talk: Talk, question: str) -> Reply | None:
     """Answer one question about the user from what is in view, else from what is recalled; None: it is none."""
     recalled = [outcome for outcome in talk.results if outcome.name == "recall"]
     # Where more can be looked up, half an answer does not keep from looking.
     least = 0.6 if talk.acts & LOOKUPS else 0.0
-    matches = [] if recalled else _answering(question, talk.known, least)
+    matches = [] if recalled else _find_matches(question, talk.known, least)
     if matches:
         told = "You told me" if any(not fact.inferred for fact in matches) else "You never said so; I inferred"
         return Reply(f"{told}:\n\n{fact_lines(matches)}{_no_judgement(question)}")
@@ -96,7 +96,7 @@ def _answer(talk: Talk, question: str) -> Reply | None:
         if talk.can_look("read"):
             return look_up("read")
     if recalled:
-        return Reply(_recalled(talk, recalled[-1], question))
+        return Reply(_format_recalled(talk, recalled[-1], question))
     if not is_for_fact:
         return None
     if not talk.known:
@@ -104,7 +104,7 @@ def _answer(talk: Talk, question: str) -> Reply | None:
     return Reply("That is not among what I know about you. Tell me, as a plain sentence, and I will remember it.")
 
 
-def _recalled(talk: Talk, outcome: Outcome, question: str) -> str:
+def _format_recalled(talk: Talk, outcome: Outcome, question: str) -> str:
     if outcome.error:
         return failure(outcome, talk.names)
     if outcome.rows:
@@ -117,7 +117,7 @@ def _recalled(talk: Talk, outcome: Outcome, question: str) -> str:
 
 def _all_known(talk: Talk, question: str) -> str:
     about = _ABOUT.search(question)
-    matches = _answering(about["what"], talk.known) if about else []
+    matches = _find_matches(about["what"], talk.known) if about else []
     if about and not matches:
         matches = best_matches(about["what"], talk.places, least=0.5)
     if matches:
@@ -138,7 +138,7 @@ def _all_places(talk: Talk) -> str:
     return "I know no places yet. Tell me of one: “my home is at 123 Main St, Seattle”."
 
 
-def _answering(question: str, known: list[Known], least: float = 0.0) -> list[Known]:
+def _find_matches(question: str, known: list[Known], least: float = 0.0) -> list[Known]:
     topic = next((topic for topic, pattern in _TOPIC_QUESTIONS if pattern.search(question)), topic_of(question))
     matches = best_matches(question, known, topic=topic, least=least)
     return matches or [fact for fact in known if topic and fact.topic == topic]

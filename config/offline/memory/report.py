@@ -23,18 +23,18 @@ _TO_THE_MODEL = re.compile(
 )
 
 
-def report(results: Sequence[Outcome], names: Mapping[str, str]) -> list[str]:
+def format_report(results: Sequence[Outcome], names: Mapping[str, str]) -> list[str]:
     """Return paragraphs on all that was written or refused, and on tools no rule knows; `names`: facts' texts by id."""
     done = [outcome for outcome in results if outcome.name in _WRITES and not outcome.error and not outcome.held]
     fresh = [outcome for outcome in done if not outcome.was_so]
-    parts = [_listing(title, [show(o, names) for o in fresh if o.name == act]) for act, title, show in _SAID]
-    parts.append(_listing("I knew this already", [_text(o, names) for o in done if o.was_so]))
+    parts = [_format_listing(title, [show(o, names) for o in fresh if o.name == act]) for act, title, show in _SAID]
+    parts.append(_format_listing("I knew this already", [_format_text(o, names) for o in done if o.was_so]))
     if any(parts):
         parts.append(f"You can change or undo this on your {FACTS_PAGE}.")
-    parts += [_held(outcome) for outcome in results if outcome.held and not outcome.error]
+    parts += [_format_held(outcome) for outcome in results if outcome.held and not outcome.error]
     others = [outcome for outcome in results if outcome.name not in COACH_TOOLS]  # whose rules report them
     parts += [failure(outcome, names) for outcome in others if outcome.error]
-    parts += [_plainly(o) for o in others if not o.error and o.name not in _WRITES and o.name not in LOOKUPS]
+    parts += [_format_result(o) for o in others if not o.error and o.name not in _WRITES and o.name not in LOOKUPS]
     return parts
 
 
@@ -43,7 +43,7 @@ def failure(outcome: Outcome, names: Mapping[str, str]) -> str:
     candidates = list(outcome.candidates)
     if candidates and outcome.name in WHICH:
         lines = "\n".join(f"- {text}" for text in candidates)
-        return f"Several facts hold “{_meant(outcome, names)}”:\n\n{lines}\n\n{WHICH[outcome.name]}"
+        return f"Several facts hold “{_format_meant(outcome, names)}”:\n\n{lines}\n\n{WHICH[outcome.name]}"
     told = _TO_THE_MODEL.sub(" ", outcome.error).strip() or outcome.error
     told = re.sub(r"\bthe user's\b", "your", told)
     told = re.sub(r"(?<=\. )[a-z]", lambda match: match[0].upper(), told)
@@ -54,7 +54,7 @@ def failure(outcome: Outcome, names: Mapping[str, str]) -> str:
     if outcome.name == "link":
         return f"I could not link these facts: {told}"
     if outcome.name in WHICH:
-        return f"I could not {outcome.name} “{_meant(outcome, names)}”: {told}"
+        return f"I could not {outcome.name} “{_format_meant(outcome, names)}”: {told}"
     return f"`{outcome.tool or outcome.name}` could not answer: {told}"
 
 
@@ -71,54 +71,54 @@ def found_rows(outcome: Outcome) -> str:
     return "\n".join(lines) + (f"\n\nThere is more on your {FACTS_PAGE}." if more else "")
 
 
-def _text(outcome: Outcome, names: Mapping[str, str]) -> str:
+def _format_text(outcome: Outcome, names: Mapping[str, str]) -> str:
     if outcome.name == "place":
         return ": ".join(str(outcome.arguments[key]) for key in ("place_name", "notes") if outcome.arguments.get(key))
     if outcome.name == "link":
-        ends = [_name(outcome.arguments.get(key), names) for key in ("fact_id", "other_id")]
+        ends = [_format_name(outcome.arguments.get(key), names) for key in ("fact_id", "other_id")]
         relation = str(outcome.arguments.get("relation")).replace("_", " ")
         return f"{ends[0]}** {relation} **{ends[1]}"
     return outcome.changed_text()
 
 
-def _changed(outcome: Outcome, names: Mapping[str, str]) -> str:
+def _format_change(outcome: Outcome, names: Mapping[str, str]) -> str:
     old, new = outcome.old_text, outcome.changed_text()
     return f"{old}** to **{new}" if old else new
 
 
 _SAID: Final[tuple[tuple[str, str, Callable[[Outcome, Mapping[str, str]], str]], ...]] = (
-    ("forget", "I have forgotten", _text),
-    ("change", "I have changed", _changed),
-    ("remember", "I have saved", _text),
-    ("confirm", "I have noted that this still holds", _text),
-    ("link", "I have linked", _text),
-    ("place", "I have saved the place", _text),
+    ("forget", "I have forgotten", _format_text),
+    ("change", "I have changed", _format_change),
+    ("remember", "I have saved", _format_text),
+    ("confirm", "I have noted that this still holds", _format_text),
+    ("link", "I have linked", _format_text),
+    ("place", "I have saved the place", _format_text),
 )
 
 
-def _listing(title: str, texts: list[str]) -> str:
+def _format_listing(title: str, texts: list[str]) -> str:
     if len(texts) == 1:
         return f"{title}: **{texts[0]}**"
     return f"{title}:\n\n" + "\n".join(f"- **{text}**" for text in texts) if texts else ""
 
 
-def _held(outcome: Outcome) -> str:
+def _format_held(outcome: Outcome) -> str:
     return (
         f"I did not save **{outcome.held}**: there is text in view that you did not write, and I do not find this in"
         f" your own words. It waits for you on your {FACTS_PAGE}."
     )
 
 
-def _meant(outcome: Outcome, names: Mapping[str, str]) -> str:
-    return _name(outcome.arguments.get("fact_id"), names)
+def _format_meant(outcome: Outcome, names: Mapping[str, str]) -> str:
+    return _format_name(outcome.arguments.get("fact_id"), names)
 
 
-def _name(reference: Any, names: Mapping[str, str]) -> str:
+def _format_name(reference: Any, names: Mapping[str, str]) -> str:
     text = str(reference or "")
     return names.get(text, "that fact" if is_uuid(text) else text)
 
 
-def _plainly(outcome: Outcome) -> str:
+def _format_result(outcome: Outcome) -> str:
     """Show the result of a tool no rule knows: its plain values, one a line."""
     if not isinstance(outcome.result, dict):
         return f"`{outcome.name}` answered: {str(outcome.result)[:500]}"

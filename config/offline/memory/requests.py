@@ -88,8 +88,8 @@ def memory_requests(
         if not asked:
             stated.append(sentence)
     for statement in read_statements("\n".join(stated)):
-        requests += _instead(_outdated_by(statement, known), statement)
-    return _once(requests)
+        requests += _replace_facts(_outdated_by(statement, known), statement)
+    return _drop_repeats(requests)
 
 
 def pointed_at(known: Sequence[Known], before: str, earlier: Sequence[Outcome]) -> Sequence[Known]:
@@ -106,7 +106,7 @@ def _forget_requests(plain: str, known: Sequence[Known], before: str, earlier: S
     if asked and not plain.endswith("?"):
         what = asked["what"].strip(" .!\"“”'")
         if _ALL.match(what):
-            return [_forget(fact) for fact in known] or [Request()]
+            return [_forget_fact(fact) for fact in known] or [Request()]
         what = _FORGET_FILLER.sub("", what).strip(" .!\"“”'")
         return _forget_pointed(known, before, earlier) if _POINTING.match(what) else _forget_words(what, known)
     if _NOT_ANY_MORE.match(plain):
@@ -117,9 +117,9 @@ def _forget_requests(plain: str, known: Sequence[Known], before: str, earlier: S
     if _NO_LONGER.search(plain) and plain.lower().startswith(("i ", "my ", "i'm ")) and not plain.endswith("?"):
         matches = best_matches(plain, known, topic=topic_of(plain), least=0.5)
         if len(matches) == 1:
-            outdated, statements = [_forget(matches[0])], read_statements(plain)
-            first = _instead(outdated, statements[0]) if statements else outdated
-            return [*first, *map(_remember, statements[1:])]
+            outdated, statements = [_forget_fact(matches[0])], read_statements(plain)
+            first = _replace_facts(outdated, statements[0]) if statements else outdated
+            return [*first, *map(_remember_statement, statements[1:])]
     return []
 
 
@@ -127,7 +127,7 @@ def _forget_pointed(
     known: Sequence[Known], before: str, earlier: Sequence[Outcome], reason: str = "agent_forget"
 ) -> list[Request]:
     meant = pointed_at(known, before, earlier)
-    return [_forget(meant[0], reason)] if len(meant) == 1 else [Request(choices=tuple(meant))]
+    return [_forget_fact(meant[0], reason)] if len(meant) == 1 else [Request(choices=tuple(meant))]
 
 
 def _forget_words(words: str, known: Sequence[Known]) -> list[Request]:
@@ -137,7 +137,7 @@ def _forget_words(words: str, known: Sequence[Known]) -> list[Request]:
     if len(matches) > 1:
         return [Request(choices=tuple(matches))]
     if matches:
-        return [_forget(matches[0])]
+        return [_forget_fact(matches[0])]
     return [Request("forget", {"fact_id": words[:MAX_ARGUMENT]})]
 
 
@@ -157,14 +157,14 @@ def _change_requests(plain: str, known: Sequence[Known]) -> list[Request]:
     ]
     if len(holding) == 1 and not re.match(r"my\b", old, re.IGNORECASE):
         text = literal.sub(lambda _: new, holding[0].text, count=1)
-        return _instead([_forget(holding[0])], Statement(text, holding[0].topic, "asserted"))
+        return _replace_facts([_forget_fact(holding[0])], Statement(text, holding[0].topic, "asserted"))
     if not re.match(r"my\b", old, re.IGNORECASE):
         return []
     statement = next(iter(read_statements(f"{old} is {new}")), None)
     if statement is None:
         return []
     changed = Statement(statement.text, statement.topic, "asserted", True)
-    return _instead(_outdated_by(changed, known, "agent_forget"), statement)
+    return _replace_facts(_outdated_by(changed, known, "agent_forget"), statement)
 
 
 def _outdated_by(statement: Statement, known: Sequence[Known], reason: str = "user_corrected") -> list[Request]:
@@ -173,12 +173,12 @@ def _outdated_by(statement: Statement, known: Sequence[Known], reason: str = "us
     others = [fact for fact in known if normal_form(fact.text) != same_words]
     same = [fact for fact in others if _says_the_same_of_another(fact.text, statement.text)]
     if same:
-        return [_forget(same[0], reason if statement.is_correction else "agent_forget")]
+        return [_forget_fact(same[0], reason if statement.is_correction else "agent_forget")]
     if not statement.is_correction:
         return []
     words = " ".join(word for word in content_words(statement.text) if not NUMBER.search(word))
     matches = best_matches(words, others, topic=statement.topic, least=0.5)
-    return [_forget(matches[0], reason)] if len(matches) == 1 else []
+    return [_forget_fact(matches[0], reason)] if len(matches) == 1 else []
 
 
 def _says_the_same_of_another(one: str, other: str) -> bool:
@@ -191,22 +191,22 @@ def _says_the_same_of_another(one: str, other: str) -> bool:
     return "0" in shape and shape == normal_form(NUMBER.sub("0", other))
 
 
-def _instead(outdated: list[Request], statement: Statement) -> list[Request]:
+def _replace_facts(outdated: list[Request], statement: Statement) -> list[Request]:
     replaces = outdated[0].arguments["fact_id"] if outdated else ""
-    return [*outdated, _remember(statement, replaces)]
+    return [*outdated, _remember_statement(statement, replaces)]
 
 
-def _remember(statement: Statement, replaces: str = "") -> Request:
+def _remember_statement(statement: Statement, replaces: str = "") -> Request:
     arguments = {"fact": statement.text, "topic": statement.topic, "confidence": statement.confidence}
     return Request("remember", {name: value for name, value in arguments.items() if value}, replaces=replaces)
 
 
-def _forget(fact: Known, reason: str = "agent_forget") -> Request:
+def _forget_fact(fact: Known, reason: str = "agent_forget") -> Request:
     arguments = {"fact_id": fact.id or fact.text[:MAX_ARGUMENT]}
     return Request("forget", arguments if reason == "agent_forget" else {**arguments, "reason": reason})
 
 
-def _once(requests: Sequence[Request]) -> list[Request]:
+def _drop_repeats(requests: Sequence[Request]) -> list[Request]:
     kept: list[Request] = []
     for request in requests:
         if request not in kept:

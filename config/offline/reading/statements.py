@@ -48,15 +48,15 @@ class Statement:
 def read_statements(message: str) -> list[Statement]:
     """Return the lasting statements of a message, in order, each once, at most MAX_FACTS."""
     found: dict[str, Statement] = {}
-    for statement in _statements(message):
+    for statement in _iter_statements(message):
         found.setdefault(normal_form(statement.text), statement)
     return list(found.values())[:MAX_FACTS]
 
 
 def passing_states(message: str) -> list[str]:
     """Return what the message explicitly asks to remember although it is only the state of a moment."""
-    asked = [rest for sentence in sentences(message) if (rest := _explicit(sentence))]
-    return [_tidy(rest) for rest in asked if NOT_LASTING.search(straight(rest))]
+    asked = [rest for sentence in sentences(message) if (rest := _parse_explicit(sentence))]
+    return [_tidy_clause(rest) for rest in asked if NOT_LASTING.search(straight(rest))]
 
 
 def topic_of(text: str) -> str:
@@ -65,12 +65,12 @@ def topic_of(text: str) -> str:
     return next((topic for topic, pattern in TOPICS if pattern.search(plain)), "")
 
 
-def _statements(message: str) -> Iterator[Statement]:
+def _iter_statements(message: str) -> Iterator[Statement]:
     in_list = False
     for sentence in sentences(message):
         bullet = BULLET.match(sentence)
         sentence = sentence[bullet.end() :] if bullet else sentence
-        rest = _explicit(sentence)
+        rest = _parse_explicit(sentence)
         if rest == "":  # "Remember these:", followed by a list
             in_list = True
             continue
@@ -81,7 +81,7 @@ def _statements(message: str) -> Iterator[Statement]:
             yield from _explicit_statements(sentence if rest is None else rest)
 
 
-def _explicit(sentence: str) -> str | None:
+def _parse_explicit(sentence: str) -> str | None:
     """Return what follows "remember that", "" when that is in the next lines, None when it is not there at all."""
     sentence = strip_lead_in(sentence)
     match = EXPLICIT.match(straight(sentence))
@@ -94,7 +94,7 @@ def _explicit(sentence: str) -> str | None:
 def _explicit_statements(rest: str) -> Iterator[Statement]:
     for clause in CLAUSE.split(rest):
         if not NOT_LASTING.search(straight(clause)):
-            yield from _made(re.sub(r"^to\s+", "", clause), "asserted")
+            yield from _make_statement(re.sub(r"^to\s+", "", clause), "asserted")
 
 
 def _plain_statements(sentence: str) -> Iterator[Statement]:
@@ -104,15 +104,15 @@ def _plain_statements(sentence: str) -> Iterator[Statement]:
     marker = CORRECTION.match(straight(sentence))
     if marker:
         sentence = strip_lead_in(sentence[marker.end() :])
-    for clause in _clauses(sentence):
+    for clause in _iter_clauses(sentence):
         plain = straight(clause)
         hedge = HEDGE.match(plain)
         if _is_lasting(plain[hedge.end() :] if hedge else plain):
             hedged = hedge or HEDGED_VERB.match(plain)
-            yield from _made(clause, "inferred" if hedged else "asserted", is_correction=bool(marker))
+            yield from _make_statement(clause, "inferred" if hedged else "asserted", is_correction=bool(marker))
 
 
-def _clauses(sentence: str) -> Iterator[str]:
+def _iter_clauses(sentence: str) -> Iterator[str]:
     """Yield the parts of a sentence at `and I`, `, my` and the like, where the part before stands on its own."""
     start = 0
     for match in CLAUSE.finditer(sentence):
@@ -132,13 +132,13 @@ def _is_lasting(plain: str) -> bool:
     return bool(LASTING.match(bare) or (HEDGED_VERB.match(bare) and LASTING.match(HEDGED_VERB.sub("I", bare))))
 
 
-def _made(clause: str, confidence: Confidence, *, is_correction: bool = False) -> Iterator[Statement]:
-    text = _tidy(clause)
+def _make_statement(clause: str, confidence: Confidence, *, is_correction: bool = False) -> Iterator[Statement]:
+    text = _tidy_clause(clause)
     if len(text) >= MIN_CONTENT:
         yield Statement(text, topic_of(text), confidence, is_correction)
 
 
-def _tidy(clause: str) -> str:
+def _tidy_clause(clause: str) -> str:
     """Return the user's words as a short line: no lead-in, no end mark, a capital first."""
     text = one_line(strip_lead_in(clause.strip())).rstrip(" .!?;,:")
     if len(text) > MAX_CONTENT:

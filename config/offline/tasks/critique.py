@@ -29,7 +29,7 @@ class _Finding:
 
 def critique_answer(text: str) -> str:
     """Return a review of the draft in a request, as the JSON object that is asked for."""
-    draft = _draft(text)
+    draft = _parse_draft(text)
     if draft is None:
         return json.dumps({"summary": "There is no draft in what I was given.", "findings": []})
     is_expert = re.search(r"^Tier: expert$", text, re.MULTILINE) is not None
@@ -56,7 +56,7 @@ def _told(finding: _Finding) -> dict[str, str]:
     }
 
 
-def _draft(text: str) -> Row | None:
+def _parse_draft(text: str) -> Row | None:
     _, found, rest = text.rpartition(f"\n{DRAFT}\n")
     try:
         draft = json.loads(rest.split("\n")[0]) if found else None
@@ -68,24 +68,24 @@ def _draft(text: str) -> Row | None:
 # --- What is looked for ---
 
 
-def _get(draft: Row, block: str, name: str) -> Any:
+def _get_field(draft: Row, block: str, name: str) -> Any:
     inside = draft.get(block)
     return inside.get(name) if isinstance(inside, dict) else None
 
 
-def _text(draft: Row, name: str) -> str:
-    value = _get(draft, "strategy", name)
+def _get_text(draft: Row, name: str) -> str:
+    value = _get_field(draft, "strategy", name)
     return value if isinstance(value, str) else ""
 
 
-def _strategy(draft: Row) -> str:
-    avoid = _get(draft, "strategy", "avoid")
+def _join_strategy(draft: Row) -> str:
+    avoid = _get_field(draft, "strategy", "avoid")
     rules = [rule for rule in avoid if isinstance(rule, str)] if isinstance(avoid, list) else []
-    return "\n".join([*(_text(draft, name) for name in ("thesis", "entry", "exit", "risk_management")), *rules])
+    return "\n".join([*(_get_text(draft, name) for name in ("thesis", "entry", "exit", "risk_management")), *rules])
 
 
-def _number(draft: Row, block: str, name: str) -> float:
-    value = _get(draft, block, name)
+def _get_number(draft: Row, block: str, name: str) -> float:
+    value = _get_field(draft, block, name)
     return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0.0
 
 
@@ -105,8 +105,8 @@ _VAGUE: Final = re.compile(
 )
 
 
-def _thesis(draft: Row) -> Iterator[_Finding]:
-    thesis = _text(draft, "thesis")
+def _check_thesis(draft: Row) -> Iterator[_Finding]:
+    thesis = _get_text(draft, "thesis")
     if thesis and len(thesis.split()) < SHORT_THESIS:
         yield _Finding(
             "warning",
@@ -114,7 +114,7 @@ def _thesis(draft: Row) -> Iterator[_Finding]:
             f"It has {len(thesis.split())} words: it says what to do, hardly why anybody would be on the other side.",
             "Say who pays, why they do it, and why it goes on.",
         )
-    if thesis and not _WRONG.search(_strategy(draft)):
+    if thesis and not _WRONG.search(_join_strategy(draft)):
         yield _Finding(
             "warning",
             "Nothing says what would prove it wrong",
@@ -123,8 +123,8 @@ def _thesis(draft: Row) -> Iterator[_Finding]:
         )
 
 
-def _entry(draft: Row) -> Iterator[_Finding]:
-    entry = _text(draft, "entry")
+def _check_entry(draft: Row) -> Iterator[_Finding]:
+    entry = _get_text(draft, "entry")
     if entry and not _NUMBER.search(entry):
         yield _Finding(
             "warning",
@@ -132,7 +132,7 @@ def _entry(draft: Row) -> Iterator[_Finding]:
             "Two readers would enter at different moments, and so will an agent from tick to tick.",
             "Give the threshold, and over how many bars it has to hold.",
         )
-    vague = _VAGUE.search(" ".join((entry, _text(draft, "exit"))))
+    vague = _VAGUE.search(" ".join((entry, _get_text(draft, "exit"))))
     if vague:
         yield _Finding(
             "warning",
@@ -142,8 +142,8 @@ def _entry(draft: Row) -> Iterator[_Finding]:
         )
 
 
-def _holding(draft: Row) -> Iterator[_Finding]:
-    if _text(draft, "exit") and not _TIME.search(_text(draft, "exit")):
+def _check_holding(draft: Row) -> Iterator[_Finding]:
+    if _get_text(draft, "exit") and not _TIME.search(_get_text(draft, "exit")):
         yield _Finding(
             "info",
             "No exit by time",
@@ -152,10 +152,10 @@ def _holding(draft: Row) -> Iterator[_Finding]:
         )
 
 
-def _sizing(draft: Row) -> Iterator[_Finding]:
-    rules = _text(draft, "risk_management")
-    if (_text(draft, "thesis") or _text(draft, "entry")) and not _SIZE.search(rules):
-        cap = _number(draft, "risk", "max_position_pct")
+def _check_sizing(draft: Row) -> Iterator[_Finding]:
+    rules = _get_text(draft, "risk_management")
+    if (_get_text(draft, "thesis") or _get_text(draft, "entry")) and not _SIZE.search(rules):
+        cap = _get_number(draft, "risk", "max_position_pct")
         yield _Finding(
             "warning",
             "No rule of size",
@@ -164,8 +164,8 @@ def _sizing(draft: Row) -> Iterator[_Finding]:
         )
 
 
-def _breadth(draft: Row) -> Iterator[_Finding]:
-    symbols = _get(draft, "context", "symbols")
+def _check_breadth(draft: Row) -> Iterator[_Finding]:
+    symbols = _get_field(draft, "context", "symbols")
     count = len(symbols) if isinstance(symbols, list) else 0
     if count == 1:
         yield _Finding(
@@ -184,8 +184,8 @@ def _breadth(draft: Row) -> Iterator[_Finding]:
         )
 
 
-def _fees(draft: Row) -> Iterator[_Finding]:
-    orders = _number(draft, "risk", "max_orders_per_day")
+def _check_fees(draft: Row) -> Iterator[_Finding]:
+    orders = _get_number(draft, "risk", "max_orders_per_day")
     if draft.get("trading_style") != "day" and orders > 2 * OFTEN_PER_DAY:
         yield _Finding(
             "warning",
@@ -195,8 +195,8 @@ def _fees(draft: Row) -> Iterator[_Finding]:
         )
 
 
-def _backtest(draft: Row) -> Iterator[_Finding]:
-    if _text(draft, "thesis") or _text(draft, "entry"):
+def _check_backtest(draft: Row) -> Iterator[_Finding]:
+    if _get_text(draft, "thesis") or _get_text(draft, "entry"):
         yield _Finding(
             "info",
             "Not tested yet",
@@ -207,11 +207,11 @@ def _backtest(draft: Row) -> Iterator[_Finding]:
 
 
 _CHECKS: Final[tuple[Callable[[Row], Iterator[_Finding]], ...]] = (
-    _thesis,
-    _entry,
-    _sizing,
-    _fees,
-    _holding,
-    _breadth,
-    _backtest,
+    _check_thesis,
+    _check_entry,
+    _check_sizing,
+    _check_fees,
+    _check_holding,
+    _check_breadth,
+    _check_backtest,
 )

@@ -33,18 +33,18 @@ class _KnownFact(Known):
 
 def extraction_answer(request: str) -> str:
     """Answer a request for extraction with JSON: what its rules find in the turns of the user."""
-    known = [_known(fact) for fact in _lines(request, "known_facts") if isinstance(fact, dict)]
-    turns = [turn for turn in _lines(request, "transcript") if isinstance(turn, dict)]
+    known = [_parse_known(fact) for fact in _iter_lines(request, "known_facts") if isinstance(fact, dict)]
+    turns = [turn for turn in _iter_lines(request, "transcript") if isinstance(turn, dict)]
     typed = [turn for turn in turns if turn.get("role") == "user" and isinstance(turn.get("text"), str)]
     facts: list[Fact] = []
     for turn in typed:
         facts = _with_turn(facts, turn, known)
-    earlier = " ".join(line for line in _lines(request, "earlier_summary") if isinstance(line, str))
-    answer = {"summary": _summary(earlier, [turn["text"] for turn in typed]), "facts": facts}
+    earlier = " ".join(line for line in _iter_lines(request, "earlier_summary") if isinstance(line, str))
+    answer = {"summary": _extend_summary(earlier, [turn["text"] for turn in typed]), "facts": facts}
     return json.dumps(answer, ensure_ascii=False)
 
 
-def _lines(request: str, tag: str) -> Iterator[Any]:
+def _iter_lines(request: str, tag: str) -> Iterator[Any]:
     match = re.search(rf"^<{tag}>\n(.*?)^</{tag}>", request, re.MULTILINE | re.DOTALL)
     # Not by splitlines: a line of JSON may hold other characters that end lines.
     for line in match[1].split("\n") if match else ():
@@ -54,7 +54,7 @@ def _lines(request: str, tag: str) -> Iterator[Any]:
             continue
 
 
-def _known(fact: Row) -> _KnownFact:
+def _parse_known(fact: Row) -> _KnownFact:
     text, topic, id_ = (str(fact.get(name) or "") for name in ("content", "topic", "id"))
     return _KnownFact(text, topic, id=id_, is_explicit=fact.get("explicit") is True)
 
@@ -75,13 +75,13 @@ def _with_turn(facts: list[Fact], turn: Row, known: list[_KnownFact]) -> list[Fa
             if before is not None:
                 outdated = next((fact for fact in known if fact.id == before["target_id"]), None)
         elif request.tool == "remember":
-            new = _fact(request, turn, known, outdated)
+            new = _build_fact(request, turn, known, outdated)
             facts = [*(fact for fact in facts if normal_form(fact["content"]) != normal_form(new["content"])), new]
             outdated = None
     return facts
 
 
-def _fact(request: Request, turn: Row, known: list[_KnownFact], outdated: Known | None) -> Fact:
+def _build_fact(request: Request, turn: Row, known: list[_KnownFact], outdated: Known | None) -> Fact:
     text, topic = str(request.arguments["fact"]), str(request.arguments.get("topic", ""))
     same = next((fact for fact in known if normal_form(fact.text) == normal_form(text)), None)
     if outdated is not None and outdated.topic != topic and not content_words(outdated.text) & content_words(text):
@@ -102,7 +102,7 @@ def _fact(request: Request, turn: Row, known: list[_KnownFact], outdated: Known 
     }
 
 
-def _summary(earlier: str, texts: list[str]) -> str:
+def _extend_summary(earlier: str, texts: list[str]) -> str:
     """Return the earlier summary and the first sentence of each thing the user wrote; what is newest is never cut."""
     firsts = [next((line for line in sentences(text) if len(line.split()) > 2), text.strip()) for text in texts]
     told = [first if len(first) <= _LONGEST_SENTENCE else f"{first[:_LONGEST_SENTENCE]}…" for first in firsts if first]

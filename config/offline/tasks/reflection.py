@@ -42,15 +42,22 @@ class _Trade:
 
 def reflection_answer(request: str) -> str:
     """Return the lessons of the trades in a request, as bullets: counts, sums and averages, none against `avoid`."""
-    trades = [trade for line in _section(request, "## Closed trades") if (trade := _read(line))]
+    trades = [trade for line in _find_section(request, "## Closed trades") if (trade := _parse_trade(line))]
     if len(trades) < LEAST_TRADES:
         return f"- {counted(len(trades), 'trade')}: n too small to say anything; nothing to change."
-    avoid = [_words(line) for line in _avoid(request)]
-    bullets = [_won(trades), *_by_kind(trades), _averages(trades), _held(trades), *_by_regime(trades), _fees(trades)]
+    avoid = [_list_words(line) for line in _find_avoid_rules(request)]
+    bullets = [
+        _describe_wins(trades),
+        *_by_kind(trades),
+        _averages(trades),
+        _held(trades),
+        *_by_regime(trades),
+        _sum_fees(trades),
+    ]
     return "\n".join(f"- {_beside_avoid(bullet, avoid)}" for bullet in bullets if bullet)
 
 
-def _section(request: str, heading: str) -> list[str]:
+def _find_section(request: str, heading: str) -> list[str]:
     """Return the lines below the last heading that begins so, up to the next one."""
     _, found, rest = f"\n{request}".rpartition(f"\n{heading}")
     lines = rest.split("\n")[1:] if found else []
@@ -58,7 +65,7 @@ def _section(request: str, heading: str) -> list[str]:
     return lines[:end]
 
 
-def _avoid(request: str) -> list[str]:
+def _find_avoid_rules(request: str) -> list[str]:
     lines = request.split("\n")
     at = next((at for at, line in enumerate(lines) if line.startswith("Avoid (hard rules)")), len(lines))
     rules = lines[at + 1 :]
@@ -66,63 +73,63 @@ def _avoid(request: str) -> list[str]:
     return rules[:end]
 
 
-def _read(line: str) -> _Trade | None:
+def _parse_trade(line: str) -> _Trade | None:
     match = _TRADE.fullmatch(line)
     if match is None:
         return None
     return _Trade(
         symbol=match["symbol"],
         side=match["side"],
-        net=_amount(match["net"]),
+        net=_parse_amount(match["net"]),
         minutes=int(match["minutes"][:9]),
-        fees=_amount(match["fees"] or "$0"),
+        fees=_parse_amount(match["fees"] or "$0"),
         regime=match["regime"] or "unknown",
     )
 
 
-def _amount(text: str) -> Decimal:
+def _parse_amount(text: str) -> Decimal:
     return Decimal(re.sub(r"[$,+]", "", text).strip(".") or 0)
 
 
 # --- Bullets ---
 
 
-def _won(trades: Sequence[_Trade]) -> str:
+def _describe_wins(trades: Sequence[_Trade]) -> str:
     won = sum(trade.net > 0 for trade in trades)
     rate = format_pct(won / len(trades), places=0)
-    return f"Won {won} of {len(trades)} trades ({rate}), net {format_usd(_net(trades))} after fees."
+    return f"Won {won} of {len(trades)} trades ({rate}), net {format_usd(_sum_net(trades))} after fees."
 
 
 def _by_kind(trades: Sequence[_Trade]) -> list[str]:
     """Tell the symbols and sides that made or lost most."""
-    groups = _grouped(trades, lambda trade: trade.kind)
-    largest = sorted(groups.items(), key=lambda group: (-abs(_net(group[1])), group[0]))[:MOST_GROUPS]
+    groups = _group_trades(trades, lambda trade: trade.kind)
+    largest = sorted(groups.items(), key=lambda group: (-abs(_sum_net(group[1])), group[0]))[:MOST_GROUPS]
     return [f"{kind}s: {_result(group)}." for kind, group in largest]
 
 
 def _by_regime(trades: Sequence[_Trade]) -> list[str]:
     """Tell the regime that cost most, where there is more than one."""
-    groups = _grouped(trades, lambda trade: trade.regime)
+    groups = _group_trades(trades, lambda trade: trade.regime)
     groups.pop("unknown", None)
     if len(groups) < 2:
         return []
-    regime, group = min(groups.items(), key=lambda item: (_net(item[1]), item[0]))
-    return [f"Worst regime at the entry: {regime}, {_result(group)}."] if _net(group) < 0 else []
+    regime, group = min(groups.items(), key=lambda item: (_sum_net(item[1]), item[0]))
+    return [f"Worst regime at the entry: {regime}, {_result(group)}."] if _sum_net(group) < 0 else []
 
 
 def _result(group: Sequence[_Trade]) -> str:
     won = sum(trade.net > 0 for trade in group)
-    told = f"net {format_usd(_net(group))} over {counted(len(group), 'trade')}, {won} won"
+    told = f"net {format_usd(_sum_net(group))} over {counted(len(group), 'trade')}, {won} won"
     if len(group) < LEAST_TRADES:
         return f"{told}; n too small to say more"
-    return f"{told}; {'behaviour to repeat' if _net(group) > 0 else 'not to be repeated as it was done'}"
+    return f"{told}; {'behaviour to repeat' if _sum_net(group) > 0 else 'not to be repeated as it was done'}"
 
 
 def _averages(trades: Sequence[_Trade]) -> str:
     won, lost = [trade for trade in trades if trade.net > 0], [trade for trade in trades if trade.net < 0]
     if not won or not lost:
         return ""
-    gain, loss = _net(won) / len(won), -_net(lost) / len(lost)
+    gain, loss = _sum_net(won) / len(won), -_sum_net(lost) / len(lost)
     which = "the smaller" if gain < loss else "the larger" if gain > loss else "as large"
     return (
         f"The average winner made {format_usd(gain)} (n={len(won)}),"
@@ -143,7 +150,7 @@ def _held(trades: Sequence[_Trade]) -> str:
     return f"{told}; losers were held {held}m on average, winners {for_won}m."
 
 
-def _fees(trades: Sequence[_Trade]) -> str:
+def _sum_fees(trades: Sequence[_Trade]) -> str:
     fees = sum((trade.fees for trade in trades), Decimal(0))
     return (
         f"Fees took {format_usd(fees)} over {counted(len(trades), 'trade')}, {format_usd(fees / len(trades))} each."
@@ -154,22 +161,22 @@ def _fees(trades: Sequence[_Trade]) -> str:
 
 def _beside_avoid(bullet: str, avoid: Iterable[frozenset[str]]) -> str:
     """Return a bullet that speaks of an avoid rule with the word that it changes nothing about it."""
-    words = _words(bullet)
+    words = _list_words(bullet)
     if any(len(words & rule) >= 2 for rule in avoid):
         return f"{bullet.rstrip('.')}; that does not lift the avoid rule."
     return bullet
 
 
-def _words(text: str) -> frozenset[str]:
+def _list_words(text: str) -> frozenset[str]:
     return frozenset(term.text for term in iter_terms(text) if not term.is_stop_word)
 
 
-def _grouped(trades: Iterable[_Trade], key: Callable[[_Trade], str]) -> dict[str, list[_Trade]]:
+def _group_trades(trades: Iterable[_Trade], key: Callable[[_Trade], str]) -> dict[str, list[_Trade]]:
     groups: dict[str, list[_Trade]] = {}
     for trade in trades:
         groups.setdefault(key(trade), []).append(trade)
     return groups
 
 
-def _net(trades: Iterable[_Trade]) -> Decimal:
+def _sum_net(trades: Iterable[_Trade]) -> Decimal:
     return sum((trade.net for trade in trades), Decimal(0))

@@ -61,28 +61,28 @@ _SPEAKER = re.compile(r"^(?:- )?(?P<who>Person|Keel): (?P<text>.+)$")
 
 def title_answer(exchange: str) -> str:
     """Return a title of three to five words for the first exchange of a chat, without a mark at its end."""
-    asked = next((said.text for said in _said(exchange) if said.is_person), one_line(exchange))
+    asked = next((said.text for said in _iter_said(exchange) if said.is_person), one_line(exchange))
     for sentence in sentences(asked):
         words = [word for part in strip_lead_in(sentence).split() if (word := part.strip(".,;:!?\"“”'()[]{}<>*_#`"))]
-        if len(words) >= LEAST_WORDS and (title := _title(words)):
+        if len(words) >= LEAST_WORDS and (title := _pick_title(words)):
             return title
     return _NO_TITLE
 
 
-def _title(words: list[str]) -> str:
+def _pick_title(words: list[str]) -> str:
     short = [word[:_MAX_WORD] for word in words]
     if len(short) <= MOST_WORDS:
-        return _capital(short)
+        return _capitalise_words(short)
     meant = [at for at, word in enumerate(short) if key_words(word) and word.casefold() not in _FILLER]
     if not meant:
-        return _capital(short[:MOST_WORDS])
+        return _capitalise_words(short[:MOST_WORDS])
     start = meant[0]
     end = max(at for at in meant if at < start + MOST_WORDS) + 1
     start = max(0, min(start, end - LEAST_WORDS))
-    return _capital(short[start : max(end, start + LEAST_WORDS)])
+    return _capitalise_words(short[start : max(end, start + LEAST_WORDS)])
 
 
-def _capital(words: list[str]) -> str:
+def _capitalise_words(words: list[str]) -> str:
     title = " ".join(words).rstrip(".!?,;: ")
     return title[:1].upper() + title[1:]
 
@@ -92,7 +92,7 @@ def summary_answer(request: str) -> str:
 
     Where it is too much, what is newest stands.
     """
-    lines = list(dict.fromkeys(said.line for said in _told(request)))
+    lines = list(dict.fromkeys(said.line for said in _iter_kept(request)))
     kept: set[str] = set()
     room = int(MAX_SUMMARY * _FOR_PERSON)
     for mine, more in ((True, 0), (False, MAX_SUMMARY - room)):
@@ -116,16 +116,16 @@ class _Said:
         return f"{'Person' if self.is_person else 'Keel'}: {short}"
 
 
-def _said(text: str) -> Iterator[_Said]:
+def _iter_said(text: str) -> Iterator[_Said]:
     for line in text.replace(_EARLIER, "").split("\n"):
         match = _SPEAKER.match(line.strip())
         if match:
             yield _Said(match["who"] == "Person", one_line(match["text"]))
 
 
-def _told(text: str) -> Iterator[_Said]:
+def _iter_kept(text: str) -> Iterator[_Said]:
     """Yield the sentences worth keeping: all of the person's that say something, the replies' that hold a number."""
-    for said in _said(text):
+    for said in _iter_said(text):
         for sentence in sentences(said.text):
             if len(sentence.split()) > 1 and (said.is_person or re.search(r"\d", sentence)):
                 yield _Said(said.is_person, sentence)

@@ -50,37 +50,37 @@ def trading_call(messages: Sequence[Row]) -> Call:
     held = dict(_POSITION.findall(portfolio))
     style = _STYLE.search(system)
     follows = style is not None and style[1] in {"trend", "breakout", "mixed"}
-    markets = dict(_markets(seen))
+    markets = dict(_iter_markets(seen))
     for symbol, side in held.items():
         reason = _exit_reason(markets.get(symbol, ()), is_long=side == "long", follows=follows)
         if reason:
             return Call("close_position", {"symbol": symbol, "reason": reason})
     refused = _REFUSED.search(seen)
     if refused:
-        return _hold(f"The last order was refused ({refused[1]}), so I wait")
+        return _hold_position(f"The last order was refused ({refused[1]}), so I wait")
     if "Halted:" in portfolio:
-        return _hold("The deployment is halted")
+        return _hold_position("The deployment is halted")
     for symbol, bars in markets.items():
-        signal = None if symbol in held else _signal(bars, follows=follows)
+        signal = None if symbol in held else _find_signal(bars, follows=follows)
         if signal:
-            return _order(symbol, *signal, bars=bars, size=_size(system, portfolio))
-    return _hold("No signal on the closed bars")
+            return _propose_order(symbol, *signal, bars=bars, size=_find_size(system, portfolio))
+    return _hold_position("No signal on the closed bars")
 
 
-def _markets(seen: str) -> Iterable[tuple[str, list[_Bar]]]:
+def _iter_markets(seen: str) -> Iterable[tuple[str, list[_Bar]]]:
     """Yield the bars of each symbol, at the skill's own interval: its section comes first."""
     done = set()
     for symbol, lines in _BARS.findall(seen):
         if symbol not in done:
             done.add(symbol)
-            yield symbol, [_Bar(*map(_number, prices)) for _, *prices in _BAR.findall(lines)]
+            yield symbol, [_Bar(*map(_parse_number, prices)) for _, *prices in _BAR.findall(lines)]
 
 
-def _number(text: str) -> float:
+def _parse_number(text: str) -> float:
     return float(text.replace(",", ""))
 
 
-def _signal(bars: Sequence[_Bar], *, follows: bool) -> tuple[str, str] | None:
+def _find_signal(bars: Sequence[_Bar], *, follows: bool) -> tuple[str, str] | None:
     """Return a side and why, or None."""
     if len(bars) <= _LOOKBACK:
         return None
@@ -92,7 +92,7 @@ def _signal(bars: Sequence[_Bar], *, follows: bool) -> tuple[str, str] | None:
         if close < low:
             return "short", f"close {_price(close)} below the {_LOOKBACK}-bar low {_price(low)}"
         return None
-    middle, deviation = _band(bars)
+    middle, deviation = _measure_band(bars)
     if abs(close - middle) <= _DEVIATIONS * deviation:
         return None
     side, word = ("short", "above") if close > middle else ("long", "below")
@@ -106,7 +106,7 @@ def _exit_reason(bars: Sequence[_Bar], *, is_long: bool, follows: bool) -> str:
     if len(bars) <= _LOOKBACK:
         return ""
     close = bars[-1].close
-    middle = _mean([bar.close for bar in bars[-_EXIT_BARS:]]) if follows else _band(bars)[0]
+    middle = _mean_of([bar.close for bar in bars[-_EXIT_BARS:]]) if follows else _measure_band(bars)[0]
     # A follower leaves when the price comes back to the mean, the other when it has arrived there.
     is_over = (close < middle) if is_long == follows else (close > middle)
     return (
@@ -114,25 +114,25 @@ def _exit_reason(bars: Sequence[_Bar], *, is_long: bool, follows: bool) -> str:
     )
 
 
-def _band(bars: Sequence[_Bar]) -> tuple[float, float]:
+def _measure_band(bars: Sequence[_Bar]) -> tuple[float, float]:
     closes = [bar.close for bar in bars[-_LOOKBACK:]]
-    return _mean(closes), pstdev(closes)
+    return _mean_of(closes), pstdev(closes)
 
 
-def _mean(values: Sequence[float]) -> float:
+def _mean_of(values: Sequence[float]) -> float:
     # Plainly summed, the mean of a flat market can lie a hair beside its price, which would be a signal.
     return values[0] + fmean(value - values[0] for value in values)
 
 
-def _size(system: str, portfolio: str) -> int:
+def _find_size(system: str, portfolio: str) -> int:
     caps, equity = _CAP.findall(system), _EQUITY.search(portfolio)
     # The strategy's own words stand before the caps, and might read like them.
-    return int(_number(equity[1]) * float(caps[-1]) / 100 * _CAP_USED) if caps and equity else 0
+    return int(_parse_number(equity[1]) * float(caps[-1]) / 100 * _CAP_USED) if caps and equity else 0
 
 
-def _order(symbol: str, side: str, reason: str, *, bars: Sequence[_Bar], size: int) -> Call:
+def _propose_order(symbol: str, side: str, reason: str, *, bars: Sequence[_Bar], size: int) -> Call:
     if size <= 0:
-        return _hold("There is no room for an order")
+        return _hold_position("There is no room for an order")
     room = _STOP_RANGES * fmean(bar.high - bar.low for bar in bars[-_LOOKBACK:])
     stop = round(bars[-1].close + (-room if side == "long" else room), 12)
     order = {"symbol": symbol, "side": side, "size_usd": size, "reason": reason}
@@ -143,5 +143,5 @@ def _price(value: float) -> str:
     return format_price(Decimal(str(value)))
 
 
-def _hold(reason: str) -> Call:
+def _hold_position(reason: str) -> Call:
     return Call("hold", {"reason": reason})

@@ -3,7 +3,7 @@ import json
 import pytest
 
 from config.offline.adapters import read_memory
-from config.offline.facts import Known, best_matches, content_words, outcomes
+from config.offline.facts import Known, best_matches, content_words, list_outcomes
 
 FACTS = [
     Known("I usually trade BTC", "symbols"),
@@ -54,7 +54,7 @@ def test_outcomes_pairs_results_with_their_calls():
         {"role": "tool", "tool_call_id": "unknown", "content": "{}"},
     ]
 
-    two, one = outcomes(messages)
+    two, one = list_outcomes(messages)
 
     assert (two.name, two.arguments, two.result) == ("two", {}, "words")
     assert (one.name, one.arguments, one.error) == ("one", {"x": 1}, "no; never")
