@@ -4,6 +4,7 @@ import re
 import time
 
 import pytest
+from django.conf import settings
 from playwright.sync_api import Page, expect
 
 from chat.models import Message
@@ -13,7 +14,7 @@ LONG = "What can you do? " * 3
 
 
 @pytest.fixture(autouse=True)
-def _slow_offline(settings):
+def _slow_offline(settings):  # which also takes back what hurry() sets
     settings.CHAT_AGENT_MODEL = "offline/keel"
     settings.OFFLINE_DELAY_SECONDS = 0.08  # slow enough to act in the middle of an answer
 
@@ -27,8 +28,14 @@ def begin(page: Page, text: str = LONG) -> None:
     expect(page.locator(".message--assistant .message__body").last).to_contain_text(re.compile(r"\S.{15}", re.DOTALL))
 
 
+def hurry() -> None:
+    """Let the rest of the answer come at once: the act in its middle is done."""
+    settings.OFFLINE_DELAY_SECONDS = 0.005
+
+
 def finished(page: Page) -> str:
     """Wait for the answer's end; return its text."""
+    hurry()
     answer = page.locator(".message--assistant .message__body").last
     expect(page.locator(".message--assistant").last).to_have_attribute("data-status", "complete", timeout=30_000)
     return answer.inner_text()
@@ -122,6 +129,7 @@ def test_typed_text_survives_a_reload(site, logged_in, page):
 
 
 def test_the_panel_answers_on_another_page_and_keeps_its_chat(site, logged_in, page):
+    hurry()
     page.goto(f"{site}/profile/")
     page.locator(".panel__open").click()
     panel = page.locator("#coach-panel")
@@ -187,6 +195,7 @@ def test_a_page_that_slept_through_an_answer_shows_all_of_it_once(site, logged_i
     begin(page)
     device = context.new_cdp_session(page)
     device.send("Page.setWebLifecycleState", {"state": "frozen"})
+    hurry()
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline and not _is_complete(logged_in):
         time.sleep(0.1)

@@ -52,15 +52,16 @@ def test_deployment_is_listed_with_what_it_holds_and_was_refused(box, deployment
     SkillVersionFactory(skill=skill, version=2)
     skill.latest_version = 2
     skill.save()
-    DecisionSnapshotFactory(deployment=deployment, tick_at=NOW - 2 * HOUR)
+    DecisionSnapshotFactory(deployment=deployment, tick=1, tick_at=NOW - 2 * HOUR)
     DecisionSnapshotFactory(
         deployment=deployment,
+        tick=2,
         tick_at=NOW - HOUR,
         verdict="refused",
         verdict_code="max_leverage",
         verdict_text="# Too\nmuch leverage",
     )
-    DecisionSnapshotFactory(deployment=deployment, tick=99, tick_at=NOW, verdict="accepted")
+    DecisionSnapshotFactory(deployment=deployment, tick=3, tick_at=NOW, verdict="accepted")
 
     (listed,) = box.call("get_my_deployments")["deployments"]
 
