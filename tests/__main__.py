@@ -20,6 +20,7 @@ from tests.services import ServiceMissing, postgres_url, redis_url
 
 ENGINES = {"sqlite": "SQLite, in-memory layer", "postgres": "PostgreSQL, Redis"}
 MOST_WORKERS = 4  # each needs a database and a browser of its own
+BYTECODE = Path(__file__).parent.parent / ".pytest_cache" / "bytecode"
 # The story, and one file for each package.
 SMOKE = (
     *("tests/browser/test_story.py", "tests/test_harness.py", "tests/test_guards.py", "tests/test_repository.py"),
@@ -61,21 +62,21 @@ def main() -> int:
             if not chosen:
                 # Knowing of each other, the passes leave to the other one what it does anyway.
                 environment |= {"KEEL_TEST_PASS": str(len(results) + 1), "KEEL_TEST_SCOPE": scope}
-            results[engine] = _run(engine, environment | _bytecode(folder), arguments)
+            results[engine] = _run(engine, environment | _bytecode(), arguments)
     print("\nThe tests ran on:")
     for engine, (_, words) in results.items():
         print(f"  {ENGINES[engine]:<25}{words}")
     return max(code for code, _ in results.values())
 
 
-def _bytecode(folder: str) -> dict[str, str]:
-    """Return the environment in which the processes of a run compile each module once.
+def _bytecode() -> dict[str, str]:
+    """Return the environment in which all processes share compiled modules.
 
     Where Python is told to write no bytecode, each process would compile tests and libraries again, for 20 seconds.
     """
     if not sys.dont_write_bytecode:
         return {}
-    return {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": f"{folder}/bytecode"}
+    return {"PYTHONDONTWRITEBYTECODE": "", "PYTHONPYCACHEPREFIX": str(BYTECODE)}
 
 
 def _run(engine: str, environment: dict[str, str], arguments: list[str]) -> tuple[int, str]:
