@@ -1,4 +1,4 @@
-"""Where the rules of the offline model meet the tools and prompts of each assistant, so that one set serves all.
+"""Translate between rules and the tools and prompts of assistants.
 
 The rules speak of acts: remember, forget, change, confirm, link and place write; list, recall and read look something
 up; the coach's tools are acts by their own names. Here an act becomes a call of a tool that the chat has, a tool's

@@ -1,4 +1,4 @@
-"""What the offline model's rules work with: facts, outcomes of tool calls, and which facts some words mean."""
+"""Facts, outcomes of tool calls, and how words match facts."""
 
 import json
 import re

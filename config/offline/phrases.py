@@ -1,4 +1,4 @@
-"""What the offline model says of itself, fitted to what it can do in the chat at hand."""
+"""Texts in which the model describes itself."""
 
 from collections.abc import Collection
 from typing import Final

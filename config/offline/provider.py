@@ -1,4 +1,4 @@
-"""Our own models as providers of LiteLLM: it calls these methods, by these names, for `offline/...`.
+"""The rule-based model as a provider of LiteLLM.
 
 They are looked up by name, so the class need not extend LiteLLM's, which would import it.
 """

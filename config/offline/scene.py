@@ -1,4 +1,4 @@
-"""What the offline model reads in a system prompt besides the memory: the focus of the chat, the tier, the clock."""
+"""The focus, tier and clock of a system prompt."""
 
 import json
 import re

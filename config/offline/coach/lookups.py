@@ -1,4 +1,4 @@
-"""What the rules that look something up with the coach's tools share: names, how a question is read, who is meant."""
+"""Names and helpers shared by the rules that look things up."""
 
 import re
 from collections.abc import Callable, Sequence

@@ -1,4 +1,4 @@
-"""What the offline model says of markets, news, events and what they may do to positions, from its tools' results."""
+"""Answers about markets, news, events and their effect on positions."""
 
 from collections.abc import Callable, Iterable, Sequence
 from datetime import datetime, timedelta

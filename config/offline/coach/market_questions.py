@@ -1,4 +1,4 @@
-"""The questions about markets, news and events that the offline model can read, and what each looks up."""
+"""Questions about markets, news and events, and their lookups."""
 
 import re
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""The coach's side of the offline model: questions about the record and the markets, drafts, actions.
+"""The coach's rules: questions, drafts and actions.
 
 One message may hold several of them; each is answered in turn from the results of its tools, with their numbers.
 """

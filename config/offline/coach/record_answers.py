@@ -1,4 +1,4 @@
-"""What the offline model says of deployments, skills and trades, from the results of its tools and nothing else.
+"""Answers about deployments, skills and trades, from tool results only.
 
 An agent's reasons are quoted as the agent's: the coach never speaks in its voice.
 """

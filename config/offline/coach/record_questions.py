@@ -1,4 +1,4 @@
-"""The questions about agents, trades, lessons and risk that the offline model can read, and what each looks up.
+"""Questions about agents, trades, lessons and risk, and their lookups.
 
 A question is one sentence; precision goes before recall. Its steps yield the tools' calls and say what came back.
 """

@@ -1,4 +1,4 @@
-"""Short wishes about a draft: templates, safer caps, symbols, a name, a review, what is missing."""
+"""Short commands on a draft: templates, caps, symbols, name, review."""
 
 import re
 from collections.abc import Callable

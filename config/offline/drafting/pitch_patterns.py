@@ -1,4 +1,4 @@
-"""The patterns by which a pitch is read; `pitch` says what is done with them. Without regard to case."""
+"""Patterns of a pitch, case-insensitive; `pitch` applies them."""
 
 import re
 from typing import Final
@@ -51,15 +51,10 @@ BARE_LEVERAGE = re.compile(rf"\b{_NUMBER}\s?[x×](?!\w)", re.IGNORECASE)
 BARE_PCT = re.compile(_PCT, re.IGNORECASE)
 NOTHING = re.compile(r"(?:nothing|none|no|never|nope|not sure|i don't know)\b\W*$", re.IGNORECASE)
 
-UNITS: Final = {"m": "m", "min": "m", "mins": "m", "minute": "m", "minutes": "m"} | {
-    "h": "h",
-    "hr": "h",
-    "hrs": "h",
-    "hour": "h",
-    "hours": "h",
-    "d": "d",
-    "day": "d",
-    "days": "d",
+UNITS: Final = {
+    **dict.fromkeys(["m", "min", "mins", "minute", "minutes"], "m"),
+    **dict.fromkeys(["h", "hr", "hrs", "hour", "hours"], "h"),
+    **dict.fromkeys(["d", "day", "days"], "d"),
 }
 _UNIT: Final = r"(m|min|mins|minutes?|h|hrs?|hours?|d|days?)"
 BARS = any_of(
@@ -135,48 +130,10 @@ SPLIT = re.compile(
 )
 # Words of what is read as a number; a clause of nothing else is no prose.
 NUMBERS_WORDS: Final = frozenset(
-    [
-        "x",
-        "leverage",
-        "max",
-        "maximum",
-        "bars",
-        "bar",
-        "m",
-        "h",
-        "d",
-        "min",
-        "of",
-        "on",
-        "the",
-        "at",
-        "with",
-        "use",
-        "equity",
-        "per",
-        "position",
-        "a",
-        "day",
-        "daily",
-        "loss",
-        "halt",
-        "size",
-        "btc",
-        "eth",
-        "sol",
-        "check",
-        "every",
-        "hour",
-        "hours",
-        "minute",
-        "minutes",
-        "and",
-        "it",
-        "to",
-        "caps",
-        "cap",
-        "only",
-    ]
+    """
+    x leverage max maximum bars bar m h d min of on the at with use equity per position a day daily loss halt
+    size btc eth sol check every hour hours minute minutes and it to caps cap only
+    """.split()  # noqa: SIM905 - a paragraph reads better than a column
 )
 # A name has capital letters: "called Harbour", "name it Slow Boat 2".
 NAMED: Final = re.compile(

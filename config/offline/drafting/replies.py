@@ -1,4 +1,4 @@
-"""Which of the offline model's own questions about a draft a message answers, where its words alone do not say it."""
+"""Match replies to the model's own questions about a draft."""
 
 import re
 from typing import Final

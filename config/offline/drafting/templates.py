@@ -1,4 +1,4 @@
-"""What the offline model knows of drafting without being told: the shipped templates, the terms, the questions."""
+"""Shipped templates, terms and questions of drafting."""
 
 from dataclasses import dataclass
 from typing import Any, Final

@@ -1,4 +1,4 @@
-"""The rules that change the memory: they remember, correct, forget, confirm and relate as the user asks or states."""
+"""Rules that change memory on request."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""From an answer to "what should change?" to what becomes of the one fact that was asked about."""
+"""Read an answer to "what should change?" about one fact."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""From a user's message to two facts that it relates: "link my goal and my risk limit", "A contradicts B"."""
+"""Read links between two facts: "link my goal and my risk limit"."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""From a user's message to the places it tells of: "my home is at 123 Main St"."""
+"""Read places from a message: "my home is at 123 Main St"."""
 
 import re
 from typing import Final

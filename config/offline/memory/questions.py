@@ -1,4 +1,4 @@
-"""How the offline model answers questions about the user: from the memory in view, or what it can look up."""
+"""Answer questions about the user from memory or lookups."""
 
 import re
 from typing import Any, Final

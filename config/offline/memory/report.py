@@ -1,4 +1,4 @@
-"""What the offline model says of the tool calls it made: what was saved, changed and refused, and what was found."""
+"""Report memory writes, refusals and lookups."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence

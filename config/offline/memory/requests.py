@@ -1,4 +1,4 @@
-"""From a user's message to the memory tools' calls: what to remember, to forget, to replace."""
+"""Parse memory requests: remember, forget, replace."""
 
 import re
 from collections.abc import Sequence

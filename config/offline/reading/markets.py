@@ -1,4 +1,4 @@
-"""The markets and scheduled events that the offline model knows by name."""
+"""Names of markets and scheduled events."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Which lines of a list a user points at: "the first one", "both", or words that stand in one of them."""
+"""Match a reply to lines of a list: "the first one", "both"."""
 
 import re
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Sentences of a user's message, and what stands before the thing that one of them says."""
+"""Split a message into sentences; strip greetings and prefaces."""
 
 from collections.abc import Iterator
 from typing import Final

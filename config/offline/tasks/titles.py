@@ -22,39 +22,10 @@ _MAX_LINE: Final = 200
 _FOR_PERSON: Final = 0.65  # of a summary
 _EARLIER: Final = "Summary so far:"
 _FILLER: Final = frozenset(
-    [
-        "help",
-        "build",
-        "write",
-        "create",
-        "draft",
-        "make",
-        "show",
-        "tell",
-        "give",
-        "please",
-        "hi",
-        "hello",
-        "hey",
-        "keel",
-        "thanks",
-        "thank",
-        "want",
-        "would",
-        "like",
-        "need",
-        "let",
-        "lets",
-        "let's",
-        "can",
-        "could",
-        "explain",
-        "get",
-        "think",
-        "going",
-        "remember",
-        "forget",
-    ]
+    """
+    help build write create draft make show tell give please hi hello hey keel thanks thank want would like need
+    let lets let's can could explain get think going remember forget
+    """.split()  # noqa: SIM905 - a paragraph reads better than a column
 )
 _SPEAKER = re.compile(r"^(?:- )?(?P<who>Person|Keel): (?P<text>.+)$")
 
