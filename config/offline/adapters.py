@@ -44,7 +44,7 @@ _OPENING = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A tool call the model wants made; among the rules, `name` is an act."""
+    """A requested tool call; among the rules, `name` is an act."""
 
     name: str
     arguments: dict[str, Any]

@@ -63,7 +63,7 @@ class Outcome:
 
     @property
     def as_row(self) -> Row:
-        """Return the result as an object, an empty one when it is none."""
+        """Return the result as an object, empty if another type."""
         return self.result if isinstance(self.result, dict) else {}
 
     @property
@@ -86,7 +86,7 @@ class Outcome:
 
     @property
     def candidates(self) -> dict[str, str]:
-        """Return the facts between which the tool could not decide: their ids by their texts."""
+        """Return the ids of ambiguous facts by their texts."""
         found = self.entries("candidates")
         return {str(entry.get("fact")): str(entry.get("fact_id") or entry.get("id") or "") for entry in found}
 
@@ -122,7 +122,7 @@ class Outcome:
         return [entry for entry in listed if isinstance(entry, Mapping)] if isinstance(listed, list) else []
 
     def changed_text(self) -> str:
-        """Return the text of what was saved or forgotten, as far as the result or the call tells it."""
+        """Return the saved or forgotten text, if known."""
         for source in (self.result, self._state("after"), self._state("before"), self.arguments):
             if isinstance(source, Mapping):
                 texts = (source.get(key) for key in _CHANGED_KEYS)
@@ -141,7 +141,7 @@ class Outcome:
 
 
 def content_text(message: Row) -> str:
-    """Return the text of a message, whose content is a string or a list of blocks."""
+    """Return the text of a message's string or blocks."""
     content = message.get("content")
     if isinstance(content, list):
         return "\n".join(str(part.get("text") or "") for part in content if isinstance(part, dict))
@@ -149,7 +149,7 @@ def content_text(message: Row) -> str:
 
 
 def list_outcomes(messages: Iterable[Row]) -> list[Outcome]:
-    """Return all tool calls of the messages that have a result, in the order of the results."""
+    """Return completed tool calls in the order of their results."""
     calls: dict[str, tuple[str, Row]] = {}
     found = []
     for message in messages:
@@ -190,7 +190,7 @@ def content_words(text: str) -> frozenset[str]:
 
 
 def key_words(text: str) -> list[str]:
-    """Return the words that carry meaning as they were typed, each once, in order."""
+    """Return the distinct significant words as typed, in order."""
     return list(dict.fromkeys(word for word in _WORD.findall(text) if content_words(word)))
 
 

@@ -47,13 +47,13 @@ def rows(row: Row, key: str) -> list[Row]:
 
 
 def block(row: Row, key: str) -> Row:
-    """Return an object of a result, an empty one when there is none."""
+    """Return an object of a result, empty if missing."""
     value = row.get(key)
     return value if isinstance(value, Mapping) else {}
 
 
 def plain(row: Row, key: str) -> str:
-    """Return a text of a result that the user did not type, on one line, as Markdown that draws nothing."""
+    """Return an untrusted text on one line, with Markdown escaped."""
     value = row.get(key)
     text = prompt_line(value) if isinstance(value, str) else ""
     short = text if len(text) <= MAX_QUOTED else f"{text[: MAX_QUOTED - 1].rstrip()}…"
@@ -78,7 +78,7 @@ def spell(row: Row, key: str, format_value: Callable[[Decimal], str]) -> str:
 
 
 def moment(text: object) -> datetime | None:
-    """Return the instant of an ISO text, in UTC; None if it is none."""
+    """Parse an ISO instant in UTC; None if invalid."""
     if not isinstance(text, str):
         return None
     try:

@@ -43,7 +43,7 @@ from trading.agent.prompts import CRITIQUE, REFLECTION
 
 
 def decide(messages: Sequence[Row], tools: Sequence[Row]) -> Reply:
-    """Answer a conversation (OpenAI's message and tool format) by the first rule that applies."""
+    """Answer OpenAI-format messages by the first matching rule."""
     names = [str(tool.get("function", {}).get("name")) for tool in tools]
     if DECIDING in names:
         return Reply(tool_calls=(trading_call(messages),))
@@ -56,7 +56,7 @@ def decide(messages: Sequence[Row], tools: Sequence[Row]) -> Reply:
 
 
 def _without_go_on(messages: Sequence[Row]) -> tuple[Sequence[Row], str]:
-    """Return the messages as they were before an answer broke off, and the part of it that was said already."""
+    """Return the messages before an interrupted answer, and its text."""
     if not messages or messages[-1].get("role") != "user" or not content_text(messages[-1]).startswith(GO_ON):
         return messages, ""
     broken = messages[-2] if len(messages) > 1 and messages[-2].get("role") == "assistant" else None
@@ -86,7 +86,7 @@ def _read_talk(messages: Sequence[Row], tools: Sequence[str]) -> Talk:
 
 
 def do_task(talk: Talk) -> Reply | None:
-    """Answer a request that is no chat (facts, lessons, titles, summaries, reviews) in the form it asks for."""
+    """Answer a task: extraction, reflection, critique, title or summary."""
     return next((Reply(answer(talk.text)) for task, answer in _TASKS if talk.task.startswith(task)), None)
 
 
@@ -100,7 +100,7 @@ _TASKS: tuple[tuple[str, Callable[[str], str]], ...] = (
 
 
 def report_results(talk: Talk) -> Reply | None:
-    """After tools have written: say what was saved, forgotten or refused, then answer what was asked besides."""
+    """Report memory writes, then answer the remaining questions."""
     if all(outcome.name in LOOKUPS or outcome.name in COACH_TOOLS for outcome in talk.results):
         return None
     asked = answer_as_coach(talk) or answer_about_user(talk)

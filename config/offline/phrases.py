@@ -40,7 +40,7 @@ _PERSON: Final = ("I prefer morning workouts", "my name is Alex", "actually my n
 
 
 def what_i_can(acts: Collection[str]) -> str:
-    """List what the model can do with these acts, with examples that fit the assistant who has them."""
+    """List the model's abilities, with examples for this assistant."""
     one, other, correction, asked = _list_examples(acts)
     lines = {
         "remember": f"- **remember** lasting things you tell me: “{one}”, “{other}”, “remember that …”",

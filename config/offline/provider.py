@@ -25,7 +25,7 @@ _WORD = re.compile(r"\s*\S+\s?|\s+")
 
 
 class OfflineProvider:
-    """Answer by the rules of `offline.model.decide`, in the manner of a provider: word by word, in fragments."""
+    """Answers of the rules, streamed word by word."""
 
     def completion(
         self,

@@ -46,7 +46,7 @@ class Scene:
 
     @property
     def draft(self) -> dict[str, Any]:
-        """Return the blocks of the draft in focus as far as the prompt shows them."""
+        """Return the visible blocks of the draft in focus."""
         try:
             blocks = json.loads(self.focus.get(_AS_IT_STANDS, "{}"))
         except (ValueError, RecursionError):
@@ -55,7 +55,7 @@ class Scene:
 
     @property
     def today(self) -> date | None:
-        """Return the day of the turn in UTC, as far as the prompt tells it."""
+        """Return the day of the turn in UTC, if known."""
         return self.now.date() if self.now else None
 
 

@@ -48,12 +48,12 @@ class Talk:
         return {fact.id: fact.text for fact in self.known if fact.id}
 
     def can_look(self, act: str) -> bool:
-        """Tell whether something can be looked up so, and was not for this message."""
+        """Tell whether this lookup is available and still unused."""
         return act in self.acts and all(outcome.name not in LOOKUPS for outcome in self.results)
 
 
 def follow_steps(steps: Steps, results: Sequence[Outcome]) -> Reply:
-    """Return the calls that a rule needs and that have no result yet; when all have, what it says."""
+    """Return a rule's pending calls, or its final text."""
     waiting = list(results)
     try:
         wanted = next(steps)

@@ -60,7 +60,7 @@ class Wish:
 
 
 def action_steps(talk: Talk, plain_text: str) -> Steps | None:
-    """Return the steps by which one sentence is prepared as a card, None when it asks for no action."""
+    """Return the steps that prepare a card, or None."""
     if not {PREPARE, DEPLOYMENTS} & talk.acts or len(plain_text) > _MAX_LENGTH:
         return None
     wish = _read_wish(talk, plain_text)
@@ -75,7 +75,7 @@ def action_steps(talk: Talk, plain_text: str) -> Steps | None:
 
 
 def order_steps(talk: Talk, plain_text: str) -> Steps | None:
-    """Return the answer to a wish for an order, None when it is none."""
+    """Refuse an order; None if the sentence asks for none."""
     if DEPLOYMENTS not in talk.acts or len(plain_text) > _MAX_LENGTH:
         return None
     asked = _POLITE.sub("", plain_text)
@@ -92,7 +92,7 @@ def order_steps(talk: Talk, plain_text: str) -> Steps | None:
 
 
 def click_steps(talk: Talk) -> Steps | None:
-    """Return the answer to a yes or no in words, where a card was the last thing said."""
+    """Answer a typed yes or no after a card."""
     if ONLY_YOUR_CLICK not in talk.before or talk.results:
         return None
     if _YES.fullmatch(talk.text.strip()):
@@ -123,7 +123,7 @@ def choice_steps(talk: Talk) -> Steps | None:
 
 
 def _prepare_card(talk: Talk, wish: Wish) -> Steps:
-    """Find what is meant, have the card drawn, and say what it says."""
+    """Find the target, prepare its card and describe it."""
     if wish.type in _ON_SKILLS:
         found = yield from _find_skill(talk, wish)
     else:

@@ -50,7 +50,7 @@ def refusal(talk: Talk, outcomes: Sequence[Outcome]) -> str:
 
 
 def own(talk: Talk) -> dict[str, str]:
-    """Return the argument that narrows a lookup to the deployment in focus; none without a focus."""
+    """Return the lookup argument of the deployment in focus."""
     return {"deployment_id": talk.scene.deployment_id} if talk.scene.deployment_id else {}
 
 

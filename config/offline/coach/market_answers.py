@@ -114,7 +114,7 @@ def _format_event(event: Row) -> str:
 
 
 def told_effect(result: Row, what: str, *, hours: int) -> str:
-    """Say what events may do to the open positions of a deployment, by what past ones did."""
+    """Describe how past events of each kind moved open positions."""
     events = rows(result, "events")
     if not events:
         return f"I see no {what or 'event'} in the next {hours} hours, so nothing to reckon with until then."
@@ -129,7 +129,7 @@ def told_effect(result: Row, what: str, *, hours: int) -> str:
 
 
 def format_effect(row: Row) -> str:
-    """Say what past events of a kind would mean for one position, in percent and in USD."""
+    """Describe a past event's effect on one position, in % and USD."""
     notional, back = number(row, "notional_usd"), count(row, "similar_events_back")
     held = f"Your {plain(row, 'symbol')} {plain(row, 'position_side')} of {spell(row, 'notional_usd', format_usd)}"
     median, worst = number(row, "median_abs_move_pct"), number(row, "worst_move_pct")
@@ -186,7 +186,7 @@ def _worries(one: Row, now: datetime | None) -> Iterable[str]:
 
 
 def format_risk(deployments: Sequence[Row], events: Sequence[Row]) -> str:
-    """Name the largest position, and what the next events have done to the like."""
+    """Name the largest position and the events ahead."""
     if not deployments:
         return f"{NO_DEPLOYMENTS} So you carry no risk here."
     held = [(one, row) for one in deployments for row in rows(one, "positions")]

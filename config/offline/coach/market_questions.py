@@ -25,7 +25,7 @@ from config.offline.talk import Steps, Talk
 
 
 def market_steps(talk: Talk, plain: str) -> Steps | None:
-    """Return the steps that answer a sentence about markets, None when it is no such question."""
+    """Return the steps that answer a market question, or None."""
     asked = parse_question(plain)
     for pattern, needed, ask, names in _QUESTIONS:
         match = pattern.fullmatch(asked)

@@ -23,7 +23,7 @@ _ASIDE = re.compile(r"^(?:now|so|ok|okay|and|also|then|but|hey|keel|by the way|o
 
 
 def answer_as_coach(talk: Talk) -> Reply | None:
-    """Answer what is about the user's agents, markets, drafts and actions; None when nothing of the message is."""
+    """Answer about agents, markets, drafts and actions; None if nothing matches."""
     answered = click_steps(talk) or choice_steps(talk)
     plans = [answered] if answered is not None else list(_plans(talk))
     return follow_steps(one_after_another(plans[:_MAX_ANSWERS]), talk.results) if plans else None

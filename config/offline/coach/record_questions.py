@@ -145,7 +145,7 @@ def skills_steps(talk: Talk, match: re.Match[str]) -> Steps:
 
 
 def _exposed(deployments: Sequence[Row], symbols: Sequence[str] = (), side: str = "") -> list[Row]:
-    """Return the deployments that hold something (in the symbols, on the side), the largest first."""
+    """Return deployments with matching positions, the largest first."""
     sizes = {
         id(one): sum(
             number(held, "size_usd") or 0

@@ -47,7 +47,7 @@ class _Command:
 
 
 def command_steps(talk: Talk, text: str) -> Steps | None:
-    """Return the steps of a short wish about a draft, None when the text is none."""
+    """Return the steps of a draft command, or None."""
     plain = plain_of(text)
     if len(plain) > 200:
         return None
@@ -86,7 +86,7 @@ def _from_template(talk: Talk, name: str) -> Steps:
 
 
 def _make_safer(talk: Talk, match: re.Match[str]) -> Steps:
-    """Lower the caps: by half where they are known, else to those for a beginning."""
+    """Halve known caps; set the others to SAFE_CAPS."""
     caps = read_draft(talk).caps
     lower: dict[str, Any] = {}
     for name, safe in SAFE_CAPS.items():

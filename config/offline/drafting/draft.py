@@ -52,7 +52,7 @@ Patched = list[tuple[Call, Outcome]]
 
 @dataclass(slots=True)
 class Draft:
-    """The draft as far as the chat shows it; names of fields as the tools spell them."""
+    """The draft visible in the chat, with the tools' field names."""
 
     answered: set[str] = field(default_factory=set)  # of the questions of AREAS
     symbols: list[str] | None = None  # None: not known
@@ -86,7 +86,7 @@ class Draft:
 
 
 def is_drafting(talk: Talk) -> bool:
-    """Tell whether a draft is at hand: the chat was opened to write one, or has begun one."""
+    """Tell whether the chat has a draft or is for one."""
     return STRATEGY in talk.acts and (talk.scene.is_authoring or any(one.name in WRITES for one in talk.earlier))
 
 
@@ -97,13 +97,13 @@ def plain_of(sentence: str) -> str:
 
 
 def fit_caps(caps: dict[str, Any]) -> dict[str, Any]:
-    """Return caps in which one position fits the whole, where both are set."""
+    """Raise the total exposure cap to the position cap."""
     position, total = caps.get("maxPositionPct"), caps.get("maxTotalExposurePct")
     return {**caps, "maxTotalExposurePct": position} if position and total and position > total else caps
 
 
 def read_draft(talk: Talk) -> Draft:
-    """Return what the focus shows of the draft, with what this chat's patches said."""
+    """Read the draft from the focus and this chat's patches."""
     draft = Draft(is_named="skill_id" in talk.scene.focus)
     draft.is_begun = draft.is_named or bool(talk.scene.draft)
     for outcome in talk.earlier:
@@ -148,7 +148,7 @@ def _to_camel(name: str) -> str:
 
 
 def told_patches(done: Patched, *, intro: str = "I wrote this into the draft:") -> str:
-    """Say what was written and refused, what is still missing, and where the draft stands."""
+    """Describe written, refused and missing fields of a draft."""
     written = [(call, outcome) for call, outcome in done if not outcome.error]
     refused = [_list_refusals(call, outcome) for call, outcome in done if outcome.error]
     lines = [line for call, _ in written for line in _format_written(call)]

@@ -94,7 +94,7 @@ class Pitch:
 
     @property
     def signals(self) -> int:
-        """Return how many kinds of things it says: what is no pitch says at most one."""
+        """Count the kinds of details; other texts have at most one."""
         caps = (self.leverage, self.position_pct, self.exposure_pct, self.day_loss_pct, self.orders)
         said = (self.symbols, self.style, self.interval, self.every or self.daily_at, self.entry, self.exit)
         return sum(map(bool, said)) + any(cap is not None for cap in caps) + bool(self.avoid or self.sizing)
@@ -162,12 +162,12 @@ class Pitch:
         return {name: value for name, value in given.items() if value}
 
     def horizon_or_guess(self) -> str:
-        """Return the horizon, else the one that the bars suggest: day, swing or position."""
+        """Return the horizon or guess it from the bars."""
         span = SPANS.get(self.interval, 60)
         return self.horizon or ("day" if span <= 30 else "swing" if span <= 240 else "position")
 
     def title(self) -> str:
-        """Return a name for the skill: the one it was given, else its symbols and its style."""
+        """Return the skill's name, by default its symbols and style."""
         if self.name:
             return self.name
         symbols = " ".join(self.symbols[:3])
@@ -178,7 +178,7 @@ class Pitch:
 
 
 def read_pitch(message: str) -> Pitch:
-    """Read what a message says of a strategy; questions and quotations say nothing."""
+    """Parse a strategy from a message, without quotations."""
     pitch = Pitch()
     read: list[str] = []
     for sentence in sentences(message):

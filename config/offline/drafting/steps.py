@@ -52,7 +52,7 @@ _MAX_SENTENCES: Final = 60  # of a message that are looked at
 
 
 def drafting_steps(talk: Talk, said: Sequence[str]) -> Steps | None:
-    """Return the steps by which sentences go into a draft, None when none does; no question of the coach is given."""
+    """Return the steps that write sentences into a draft, or None."""
     if STRATEGY not in talk.acts or not said:
         return None
     command = command_steps(talk, "\n".join(said))
@@ -130,7 +130,7 @@ def _pitch_steps(talk: Talk, pitch: Pitch, draft: Draft, *, is_whole: bool) -> S
 
 
 def _draft_for_novice(talk: Talk, pitch: Pitch, draft: Draft) -> Steps:
-    """Start from a template, with small caps, and explain the terms that come up."""
+    """Start from a template with small caps; explain its terms."""
     if not pitch.style and not pitch.symbols and not pitch.entry:
         return paragraphs(
             f"I walk you through it. {NOVICE_ASK} Name a market, such as BTC, and what you noticed.",
@@ -161,7 +161,7 @@ def _draft_for_novice(talk: Talk, pitch: Pitch, draft: Draft) -> Steps:
 
 
 def _draft_by_questions(talk: Talk, pitch: Pitch, draft: Draft) -> Steps:
-    """Write down what was said, and ask for what is open, a few things at a time."""
+    """Write the stated fields, then ask for missing ones."""
     calls = _list_calls(pitch, draft)
     done: Patched = []
     if calls:

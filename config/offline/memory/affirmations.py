@@ -37,7 +37,7 @@ def find_affirmed(
 
 
 def may_affirm(message: str) -> bool:
-    """Tell whether a message has the form of an affirmation, of whatever fact."""
+    """Tell whether a message may affirm a fact."""
     plain = (straight(strip_lead_in(sentence)) for sentence in sentences(message) if not sentence.endswith("?"))
     return any(THAT_HOLDS.match(text) or _STILL.match(text) for text in plain if len(text) <= LONGEST_REQUEST)
 

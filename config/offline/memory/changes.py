@@ -48,7 +48,7 @@ def act_on_choice(talk: Talk) -> Reply | None:
 
 
 def change_named_fact(talk: Talk) -> Reply | None:
-    """In a chat that was opened to change one fact: change that fact, and only as the user says."""
+    """Change the one fact that this chat was opened for."""
     fact = talk.about
     if fact is None:
         return None
@@ -68,7 +68,7 @@ def change_named_fact(talk: Talk) -> Reply | None:
 
 
 def change_memory(talk: Talk) -> Reply | None:
-    """Remember, correct, forget, confirm and relate what the message asks for or states, and note its places."""
+    """Carry out a message's memory requests, statements and places."""
     wishes = _read_wishes(talk)
     if talk.can_look("list") and (wishes.requests or wishes.affirmed or wishes.is_open):
         # What was saved elsewhere since the prompt was written is to be edited, not doubled.
@@ -91,7 +91,7 @@ def change_memory(talk: Talk) -> Reply | None:
 
 
 def asked_about(before: str, known: Sequence[Known]) -> Known | None:
-    """Return the fact that the model has just asked how to change, None when it asked nothing."""
+    """Return the fact whose change the model just asked for."""
     asked = _ASKED_ABOUT.search(before)
     if asked is None:
         return None

@@ -34,7 +34,7 @@ _THE_FACT = re.compile(r"^(?:(?:the )?(?:facts?|memory|memories)\b(?: that\b)?|t
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """Two facts that the user relates; None where their words mean no one fact."""
+    """Two facts to link; None where a match is ambiguous."""
 
     one: Known | None
     other: Known | None
@@ -74,7 +74,7 @@ def _parse_link(plain: str, known: Sequence[Known]) -> Link | None:
 
 
 def _best_split(text: str, splits: Sequence[re.Match[str]], known: Sequence[Known], relation: str) -> Link | None:
-    """Return the link of the first split whose both sides are facts; else of the first one."""
+    """Return the first complete link, or else an empty one."""
     links = [
         Link(_the_one(text[: split.start()], known), _the_one(text[split.end() :], known), relation)
         for split in splits[:_MAX_SPLITS]

@@ -33,7 +33,7 @@ _SAME_PLACE: Final = {"house": "home", "apartment": "home", "flat": "home", "wor
 
 
 def read_places(message: str) -> tuple[list[dict[str, str]], str]:
-    """Return the places of a message as `place_id`, `place_name` and `notes`, and the text without them."""
+    """Return a message's places, and the text without them."""
     places, rest = [], []
     for sentence in sentences(message):
         is_told = len(sentence) <= 2 * LONGEST_REQUEST and not QUOTED.match(sentence) and not is_question(sentence)

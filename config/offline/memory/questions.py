@@ -46,7 +46,7 @@ _ASKS_ADVICE = re.compile(r"(?:should|shall|can|could|may|would|is|are|do you th
 
 
 def answer_about_user(talk: Talk) -> Reply | None:
-    """Answer questions about the user from what the model can see or look up, quoting the lines."""
+    """Answer questions about the user from memory or lookups."""
     for sentence in sentences(talk.text):
         plain = strip_lead_in(sentence)
         if HELP.match(plain):

@@ -39,7 +39,7 @@ def format_report(results: Sequence[Outcome], names: Mapping[str, str]) -> list[
 
 
 def failure(outcome: Outcome, names: Mapping[str, str]) -> str:
-    """Say what a tool refused and why; where it could not decide, ask."""
+    """Explain a tool's refusal, or ask which fact is meant."""
     candidates = list(outcome.candidates)
     if candidates and outcome.name in WHICH:
         lines = "\n".join(f"- {text}" for text in candidates)
@@ -59,7 +59,7 @@ def failure(outcome: Outcome, names: Mapping[str, str]) -> str:
 
 
 def found_rows(outcome: Outcome) -> str:
-    """Return the facts that were recalled, one a line: who said so, and how sure that is."""
+    """List recalled facts with their origin and confidence."""
     lines = []
     for row in outcome.rows[:MAX_FOUND]:
         origin = "inferred" if row.get("origin") == "inferred" else "you told me"
@@ -119,7 +119,7 @@ def _format_name(reference: Any, names: Mapping[str, str]) -> str:
 
 
 def _format_result(outcome: Outcome) -> str:
-    """Show the result of a tool no rule knows: its plain values, one a line."""
+    """List the plain values of an unknown tool's result."""
     if not isinstance(outcome.result, dict):
         return f"`{outcome.name}` answered: {str(outcome.result)[:500]}"
     values = {k: v for k, v in outcome.result.items() if isinstance(v, str | int | float | bool)}

@@ -10,7 +10,7 @@ _ORDINALS: Final = ("first|1|one", "second|2|two", "third|3|three", "fourth|4|fo
 
 
 def pointed_lines(text: str, shown: Sequence[str]) -> list[str]:
-    """Return the lines that a text means; none when that is not clear."""
+    """Return the lines that a text means; none if unclear."""
     if re.search(r"\b(?:both|all|everything|each|them)\b", text, re.IGNORECASE):
         return list(shown)
     if len(text.split()) <= 4:

@@ -24,7 +24,7 @@ def sentences(message: str) -> Iterator[str]:
 
 
 def is_question(sentence: str) -> bool:
-    """Tell whether a sentence asks something (by its mark or its first word)."""
+    """Tell whether a sentence is a question."""
     plain = strip_lead_in(sentence)
     return sentence.rstrip().endswith("?") or bool(QUESTION.match(plain))
 
@@ -49,5 +49,5 @@ def strip_preface(sentence: str) -> str:
 
 
 def straight(text: str) -> str:
-    """Return the text with typed apostrophes, of the same length, so that positions agree."""
+    """Straighten apostrophes; the length stays the same."""
     return text.replace("’", "'").replace("\u2018", "'")

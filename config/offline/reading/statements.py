@@ -46,7 +46,7 @@ class Statement:
 
 
 def read_statements(message: str) -> list[Statement]:
-    """Return the lasting statements of a message, in order, each once, at most MAX_FACTS."""
+    """Return at most MAX_FACTS distinct lasting statements, in order."""
     found: dict[str, Statement] = {}
     for statement in _iter_statements(message):
         found.setdefault(normal_form(statement.text), statement)
@@ -54,7 +54,7 @@ def read_statements(message: str) -> list[Statement]:
 
 
 def passing_states(message: str) -> list[str]:
-    """Return what the message explicitly asks to remember although it is only the state of a moment."""
+    """Return passing states that the user asks to remember."""
     asked = [rest for sentence in sentences(message) if (rest := _parse_explicit(sentence))]
     return [_tidy_clause(rest) for rest in asked if NOT_LASTING.search(straight(rest))]
 
@@ -139,7 +139,7 @@ def _make_statement(clause: str, confidence: Confidence, *, is_correction: bool 
 
 
 def _tidy_clause(clause: str) -> str:
-    """Return the user's words as a short line: no lead-in, no end mark, a capital first."""
+    """Return a clause as one capitalised line without its lead-in."""
     text = one_line(strip_lead_in(clause.strip())).rstrip(" .!?;,:")
     if len(text) > MAX_CONTENT:
         text = text[: MAX_CONTENT - 1].rsplit(" ", 1)[0][: MAX_CONTENT - 1] + "…"

@@ -28,7 +28,7 @@ class _Finding:
 
 
 def critique_answer(text: str) -> str:
-    """Return a review of the draft in a request, as the JSON object that is asked for."""
+    """Return a review of a draft as JSON."""
     draft = _parse_draft(text)
     if draft is None:
         return json.dumps({"summary": "There is no draft in what I was given.", "findings": []})

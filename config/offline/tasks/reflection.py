@@ -58,7 +58,7 @@ def reflection_answer(request: str) -> str:
 
 
 def _find_section(request: str, heading: str) -> list[str]:
-    """Return the lines below the last heading that begins so, up to the next one."""
+    """Return the lines of the last section with this heading."""
     _, found, rest = f"\n{request}".rpartition(f"\n{heading}")
     lines = rest.split("\n")[1:] if found else []
     end = next((at for at, line in enumerate(lines) if line.startswith("#")), len(lines))

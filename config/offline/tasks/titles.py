@@ -31,7 +31,7 @@ _SPEAKER = re.compile(r"^(?:- )?(?P<who>Person|Keel): (?P<text>.+)$")
 
 
 def title_answer(exchange: str) -> str:
-    """Return a title of three to five words for the first exchange of a chat, without a mark at its end."""
+    """Return a title of three to five words."""
     asked = next((said.text for said in _iter_said(exchange) if said.is_person), one_line(exchange))
     for sentence in sentences(asked):
         words = [word for part in strip_lead_in(sentence).split() if (word := part.strip(".,;:!?\"“”'()[]{}<>*_#`"))]

@@ -44,7 +44,7 @@ class _Bar:
 
 
 def trading_call(messages: Sequence[Row]) -> Call:
-    """Return the one decision of a tick: a call of propose_order, close_position or hold."""
+    """Decide a tick: propose_order, close_position or hold."""
     system, seen = ("\n".join(content_text(one) for one in messages if one.get("role") == role) for role in _ROLES)
     portfolio = seen.partition("## Portfolio")[2].partition("\n## ")[0]
     held = dict(_POSITION.findall(portfolio))
