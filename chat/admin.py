@@ -14,7 +14,7 @@ from chat.models import (
 
 
 class LookOnlyAdmin(admin.ModelAdmin):
-    """Staff may look; what was said stays as it was said."""
+    """A read-only admin."""
 
     def has_add_permission(self, request: HttpRequest) -> bool:
         """Refuse: rows come from turns."""
@@ -65,7 +65,7 @@ class MemorySnapshotAdmin(LookOnlyAdmin):
 
 @admin.register(ConversationSummary)
 class ConversationSummaryAdmin(LookOnlyAdmin):
-    """What stood in prompts for the older messages of long chats."""
+    """Summaries of long chats."""
 
     list_display = ("__str__", "user", "conversation", "through", "is_untrusted", "model", "created_at")
     list_filter = ("is_untrusted", "model")
@@ -76,7 +76,7 @@ class ConversationSummaryAdmin(LookOnlyAdmin):
 
 @admin.register(Receipt)
 class ReceiptAdmin(LookOnlyAdmin):
-    """What the prompts of replies were made of."""
+    """Receipts of the prompts of replies."""
 
     list_display = ("__str__", "user", "reply", "models_asked")
     list_select_related = ("user", "reply")
@@ -86,7 +86,7 @@ class ReceiptAdmin(LookOnlyAdmin):
 
 @admin.register(ActionCard)
 class ActionCardAdmin(LookOnlyAdmin):
-    """Actions that were prepared, and what became of them."""
+    """Prepared actions and their state."""
 
     list_display = ("__str__", "user", "conversation", "created_at", "decided_at")
     list_filter = ("type", "status")
@@ -109,7 +109,7 @@ class BookmarkAdmin(LookOnlyAdmin):
 
 @admin.register(UsageDay)
 class UsageDayAdmin(LookOnlyAdmin):
-    """What chats used of the models, by user and day."""
+    """Model usage by user and day."""
 
     list_display = ("day", "user", "turns", "prompt_tokens", "completion_tokens", "cached_tokens", "cost_usd")
     list_select_related = ("user",)

@@ -1,6 +1,6 @@
-"""Confirm-cards: the one place of the chat from which something is done to a deployment.
+"""Confirm cards: the only way from chat to an action.
 
-The law: a card says what rows say and never what a model wrote; what was seen is what runs; one click of its owner runs
+A card says what rows say and never what a model wrote; what was seen is what runs; one click of its owner runs
 it, once, within a quarter of an hour, and only while the state that it was drawn for still stands.
 """
 
@@ -51,7 +51,7 @@ class CardNotFound(DomainError):
 
 
 class CardDecided(DomainError):
-    """The card was confirmed or cancelled before: it is good for one decision."""
+    """The card was already confirmed or cancelled."""
 
     http_status = HTTPStatus.CONFLICT
 
@@ -63,7 +63,7 @@ class CardExpired(DomainError):
 
 
 class CardOutdated(DomainError):
-    """The card is not what was seen, or what it was drawn for has changed."""
+    """The card or its state changed since it was seen."""
 
     http_status = HTTPStatus.CONFLICT
 
@@ -93,7 +93,9 @@ class CardView:
 
 
 def draw_card(*, conversation_id: UUID, action: Action, now: datetime) -> ActionCard:
-    """Prepare an action for its owner's click; nothing but the card is written. Call it inside `owned_tx(user)`.
+    """Draw a card for an action.
+
+    Only the card is written. Call it inside `owned_tx(user)`.
 
     An older card of the same chat for the same thing is cancelled.
 
@@ -120,7 +122,7 @@ def draw_card(*, conversation_id: UUID, action: Action, now: datetime) -> Action
 
 
 def digest_of(card: ActionCard) -> str:
-    """Return the digest of what a card says and would run, as its columns stand."""
+    """Return the digest of a card's contents."""
     said = {"type": str(card.type), "payload": card.payload, "lines": card.lines, "fingerprint": card.fingerprint}
     return _hash_json(said)
 
@@ -148,7 +150,9 @@ def _read_target(payload: Mapping[str, Any]) -> tuple[Any, Any]:
 
 
 def confirm_card(*, card_id: UUID, digest: str, now: datetime) -> ActionCard:
-    """Do what a card says; among many clicks one does it. Call it inside `owned_tx(user)`.
+    """Run the action of a card, once.
+
+    Call it inside `owned_tx(user)`.
 
     Whatever is refused, nothing is kept of the attempt.
 
@@ -176,7 +180,9 @@ def confirm_card(*, card_id: UUID, digest: str, now: datetime) -> ActionCard:
 
 
 def cancel_card(*, card_id: UUID, now: datetime) -> ActionCard:
-    """Note that its owner does not want what a card says. Call it inside `owned_tx(user)`.
+    """Cancel a card.
+
+    Call it inside `owned_tx(user)`.
 
     Raises:
         CardNotFound: the owner has no such card.
@@ -187,7 +193,10 @@ def cancel_card(*, card_id: UUID, now: datetime) -> ActionCard:
 
 
 def expire_cards(*, now: datetime) -> int:
-    """Close the cards whose time is over, and return how many; inside `system_tx` everybody's."""
+    """Expire the cards whose time is over; return the count.
+
+    Inside `system_tx` this covers all users.
+    """
     rows = ActionCard.objects.filter(status=CardStatus.PENDING, expires_at__lte=now)
     return rows.update(status=CardStatus.EXPIRED, decided_at=now)
 
@@ -219,7 +228,7 @@ def get_card(card_id: UUID) -> ActionCard:
 
 
 def list_cards(card_ids: Collection[UUID]) -> dict[UUID, ActionCard]:
-    """Return those of the cards that the owner has, by id, in one query or none."""
+    """Return the owner's cards by id, with one query."""
     return {card.pk: card for card in ActionCard.objects.filter(pk__in=card_ids)} if card_ids else {}
 
 

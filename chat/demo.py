@@ -1,4 +1,4 @@
-"""The demo's data: a trader with a short history, made through the same services as anybody's."""
+"""The demo's chats and facts, made through the services."""
 
 import json
 from collections.abc import Callable
@@ -58,7 +58,9 @@ _CHATS: Final[list[tuple[int, list[Said]]]] = [
 def seed_chats(
     user_id: int, *, clock: Callable[[], datetime], report: Callable[[str], None] = lambda _: None
 ) -> dict[str, int]:
-    """Give a new user the demo's chats and facts, dated back from now; return how many of what.
+    """Create the demo's chats and facts; return the counts.
+
+    They are dated back from now.
 
     Does nothing for a user who has chats already.
     """

@@ -20,13 +20,13 @@ def sweep_dead_turns(now: datetime) -> str:
 
 
 def sweep_cards(now: datetime) -> str:
-    """Close the confirm-cards whose quarter of an hour is over."""
+    """Expire the cards older than 15 minutes."""
     with system_tx("sweep of expired cards"):
         return f"{expire_cards(now=now)} cards expired"
 
 
 def close_chats(now: datetime) -> str:
-    """Close the chats that were left or abandoned, and try again to learn from those where it failed."""
+    """Close chats that were left, and retry failed extractions."""
     outcomes = Counter(closed.outcome.value for closed in close_due(clock=start_clock(now)))
     return ", ".join(f"{count} chats {outcome}" for outcome, count in outcomes.items()) or "no chat to close"
 
@@ -38,7 +38,7 @@ def archive_chats(now: datetime) -> str:
 
 
 def empty_trash(now: datetime) -> str:
-    """Erase the chats and facts that have been in the trash for 30 days."""
+    """Erase chats and facts after 30 days in the trash."""
     purged = purge_trash(now=now)
     return f"{purged.conversations} chats and {purged.facts} facts of {purged.users} users erased"
 

@@ -14,7 +14,7 @@ MAX_TITLE: Final = 80
 
 
 class AssistantName(models.TextChoices):
-    """Which face of the memory a conversation speaks with."""
+    """The assistant of a conversation."""
 
     COACH = "coach", "Coach"
     ADVISOR = "advisor", "Advisor"
@@ -22,7 +22,7 @@ class AssistantName(models.TextChoices):
 
 
 class ConversationStatus(models.TextChoices):
-    """Where a conversation stands in its life."""
+    """The stage of a conversation."""
 
     ACTIVE = "active", "Active"
     CLOSING = "closing", "Closing"
@@ -31,14 +31,14 @@ class ConversationStatus(models.TextChoices):
 
 
 class Role(models.TextChoices):
-    """Whose message it is."""
+    """The author of a message."""
 
     USER = "user", "You"
     ASSISTANT = "assistant", "Keel"
 
 
 class MessageStatus(models.TextChoices):
-    """How far a message got; only replies are ever anything but complete."""
+    """The progress of a message."""
 
     COMPLETE = "complete", "Complete"
     STREAMING = "streaming", "Streaming"
@@ -99,7 +99,7 @@ class Conversation(OwnedModel):
 
 
 class MemorySnapshot(OwnedModel):
-    """A memory block as it was rendered for one conversation: what its prompts carried, byte for byte."""
+    """The memory block of one conversation, byte for byte."""
 
     conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="snapshots")
     text = models.TextField(blank=True)  # empty: there was nothing to say
@@ -116,7 +116,10 @@ class MemorySnapshot(OwnedModel):
 
     @property
     def is_erased(self) -> bool:
-        """Whether its text was deleted; the digest tells what it was from a block that was empty."""
+        """Whether its text was deleted.
+
+        The digest tells a deleted block from an empty one.
+        """
         return not self.text and self.sha256 != hashlib.sha256(b"").hexdigest()
 
 
@@ -124,7 +127,7 @@ class MessageQuerySet(OwnedQuerySet["Message"]):
     """Messages of the owner in scope."""
 
     def shown(self) -> Self:
-        """Keep the messages that the user and the model see: not those that a retry replaced."""
+        """Keep the messages that no retry or edit replaced."""
         return self.filter(replaced_at__isnull=True)
 
     def streaming(self) -> Self:
@@ -136,7 +139,10 @@ MessageManager = OwnedManager.from_queryset(MessageQuerySet)
 
 
 class Message(OwnedModel):
-    """What the user typed, or one whole reply: its text, tool calls and memory lines are its ordered parts."""
+    """A message of the user, or one whole reply.
+
+    The parts of a reply are its text, tool calls, memory lines and cards, in order.
+    """
 
     conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="messages")
     role = models.CharField(max_length=10, choices=Role)
@@ -199,7 +205,10 @@ class Message(OwnedModel):
 
 
 class ConversationSummary(OwnedModel):
-    """What stands in a prompt for the older messages of a long chat; the messages themselves stay as they are."""
+    """The summary that replaces older messages in prompts.
+
+    The messages themselves stay as they are.
+    """
 
     conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="summaries", db_index=False)
     text = models.TextField()
@@ -220,7 +229,7 @@ class ConversationSummary(OwnedModel):
 
 
 class PromptText(OwnedModel):
-    """A text that prompts of one user carried, kept once and found by its digest."""
+    """A prompt text of one user, stored once."""
 
     sha256 = models.CharField(max_length=64)  # of the text, hex
     text = models.TextField()
@@ -234,7 +243,10 @@ class PromptText(OwnedModel):
 
 
 class Receipt(OwnedModel):
-    """What was in the prompt of one reply, so that it can be shown, and put together again byte for byte."""
+    """The contents of one reply's prompt.
+
+    The prompt can be shown and rebuilt from it byte for byte.
+    """
 
     reply = models.OneToOneField(Message, on_delete=models.CASCADE, related_name="receipt")
     segments = models.JSONField(default=list)  # [{"name", "sha256"}]: the system prompt, in its order
@@ -253,7 +265,7 @@ class Receipt(OwnedModel):
 
 
 class CardStatus(models.TextChoices):
-    """What became of a card."""
+    """The state of a card."""
 
     PENDING = "pending", "Waiting for you"
     CONFIRMED = "confirmed", "Confirmed"
@@ -262,7 +274,10 @@ class CardStatus(models.TextChoices):
 
 
 class ActionCard(OwnedModel):
-    """An action that the coach prepared: what exactly would run, and the state of things it was drawn for."""
+    """An action that the coach prepared.
+
+    It records what would run, and the state that it was drawn for.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
     conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="cards", db_index=False)
@@ -303,12 +318,15 @@ class ActionCard(OwnedModel):
         return f"{self.get_type_display()}: {self.get_status_display()}"
 
     def has_expired_at(self, at: datetime) -> bool:
-        """Tell whether it can be confirmed no more."""
+        """Tell whether the card can no longer be confirmed."""
         return at >= self.expires_at
 
 
 class Bookmark(OwnedModel):
-    """A reply that the user keeps in their journal; its text is a copy, which outlives the chat."""
+    """A reply in the user's journal.
+
+    Its text is a copy, which outlives the chat.
+    """
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
     message = models.ForeignKey(Message, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
@@ -332,7 +350,7 @@ class Bookmark(OwnedModel):
 
 
 class UsageDay(OwnedModel):
-    """What a user's chats used of the models on one day (UTC)."""
+    """One user's model usage on one UTC day."""
 
     day = models.DateField()
     turns = models.PositiveIntegerField(default=0)

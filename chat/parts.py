@@ -1,4 +1,4 @@
-"""The ordered parts of a reply: what was said, which tools were called, what memory took.
+"""The ordered parts of a reply, stored as JSON.
 
 A reply is one row; its parts are a JSON list of objects of four kinds:
 
@@ -36,16 +36,16 @@ class Reply:
 
     @property
     def text(self) -> str:
-        """All text said so far, paragraphs of different steps apart."""
+        """The text so far, with steps apart."""
         return "\n\n".join(part["text"].strip() for part in self.parts if part["kind"] == "text")
 
     @property
     def length(self) -> int:
-        """The number of characters said so far."""
+        """The number of characters so far."""
         return sum(len(part["text"]) for part in self.parts if part["kind"] == "text")
 
     def add_text(self, text: str) -> None:
-        """Append what the model said to the open text part, or begin one."""
+        """Append text to the open text part."""
         last = self.parts[-1] if self.parts else None
         if last is not None and last["kind"] == "text" and last["step"] == self.step:
             last["text"] += text
@@ -67,12 +67,12 @@ class Reply:
         return part
 
     def finish_tool(self, part: Part, result: Json) -> None:
-        """Set the result of a running tool call, in characters that every database stores."""
+        """Finish a running tool call with its result."""
         part["status"] = "error" if "error" in result else "done"
         part["result"] = _clean_json(result)
 
     def add_memory(self, event: Json) -> Part:
-        """Add the memory line of a write tool's `memoryEvent`."""
+        """Add the memory line of a `memoryEvent`."""
         shown = event["after"] or event["before"]
         part = {
             "kind": "memory",
@@ -93,7 +93,10 @@ class Reply:
 
 
 def _clean_json(value: Any) -> Any:
-    """Return a JSON value without NUL and lone surrogates: a model can write both as escapes, in keys as well."""
+    """Return a JSON value without NUL and lone surrogates.
+
+    A model can write both as escapes, also in keys.
+    """
     if isinstance(value, dict):
         return {_clean_json(key): _clean_json(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
@@ -102,7 +105,10 @@ def _clean_json(value: Any) -> Any:
 
 
 def close_running_tools(parts: Iterable[Part]) -> list[Part]:
-    """Return the parts with calls that never finished marked as failed, so that no reply shows one running for ever."""
+    """Mark calls that never finished as failed.
+
+    Otherwise a reply would show them as running for ever.
+    """
     return [
         {**part, "status": "error", "result": {"error": INTERRUPTED}}
         if part["kind"] == "tool" and part["status"] == "running"
@@ -112,17 +118,20 @@ def close_running_tools(parts: Iterable[Part]) -> list[Part]:
 
 
 def as_said(*, is_user: bool, content: str, parts: list[Part]) -> list[Json]:
-    """Return one message of a conversation as a model is sent it: the user's words, or a reply with its calls."""
+    """Return one stored message as messages for a model."""
     return [{"role": "user", "content": content}] if is_user else model_messages(parts)
 
 
 def said_tokens(messages: Iterable[Json]) -> int:
-    """Return the estimated tokens that messages take in a prompt, with the calls of tools and what came of them."""
+    """Estimate the prompt tokens of messages."""
     return sum(estimate_tokens(str(message)) for message in messages)
 
 
 def model_messages(parts: list[Part]) -> list[Json]:
-    """Return a reply as the messages that a model is sent: per step its text and calls, then their results."""
+    """Return a reply as messages for a model.
+
+    Each step gives its text and calls, then their results.
+    """
     messages: list[Json] = []
     for _, group in groupby(parts, key=lambda part: part["step"]):
         step = list(group)

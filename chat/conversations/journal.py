@@ -1,4 +1,4 @@
-"""The journal: replies that the user keeps, each a copy with a note of theirs.
+"""The journal: kept replies with notes.
 
 Call what writes inside `owned_tx(user)`, the rest inside `owned(user)`.
 """
@@ -33,18 +33,18 @@ class ReplyNotKept(DomainError):
 
 
 class BookmarkNotFound(DomainError):
-    """The owner has no such entry in the journal."""
+    """The journal has no such entry."""
 
     http_status = HTTPStatus.NOT_FOUND
 
 
 class NoteRefused(DomainError):
-    """The note is too long; what was typed stays with the user."""
+    """The note is too long."""
 
 
 @dataclass(frozen=True, slots=True)
 class Removed:
-    """An entry that was taken out of the journal: all that it takes to put it back."""
+    """A removed entry, with all that restores it."""
 
     message_id: int | None
     text: str
@@ -54,7 +54,7 @@ class Removed:
 
 @dataclass(frozen=True, slots=True)
 class Kept:
-    """An entry of the journal, with the chat it came from as far as that is there."""
+    """A journal entry and its chat, if that still exists."""
 
     bookmark: Bookmark
     conversation: Conversation | None
@@ -72,7 +72,9 @@ class JournalPage:
 
 
 def bookmark_reply(*, message_id: int, note: str = "", now: datetime) -> Bookmark:
-    """Keep a copy of a reply; one that is kept already stays as it is, with its note.
+    """Keep a copy of a reply.
+
+    A reply that is already kept stays as it is, with its note.
 
     Raises:
         ReplyNotFound: the owner has no such reply.
@@ -96,7 +98,7 @@ def bookmark_reply(*, message_id: int, note: str = "", now: datetime) -> Bookmar
 
 
 def edit_note(*, bookmark_id: UUID, note: str, now: datetime) -> Bookmark:
-    """Set the user's note; an empty one is none.
+    """Set the note of an entry; empty removes it.
 
     Raises:
         BookmarkNotFound: the owner has no such entry.
@@ -111,7 +113,10 @@ def edit_note(*, bookmark_id: UUID, note: str, now: datetime) -> Bookmark:
 
 
 def remove_bookmark(*, bookmark_id: UUID) -> Removed:
-    """Take an entry out of the journal at once; return what `restore_bookmark` takes. Raises BookmarkNotFound."""
+    """Remove an entry; return what `restore_bookmark` takes.
+
+    Raises BookmarkNotFound.
+    """
     lock_owner()
     bookmark = _get_bookmark(bookmark_id)
     removed = Removed(bookmark.message_id, bookmark.text, bookmark.note, bookmark.created_at)
@@ -120,7 +125,9 @@ def remove_bookmark(*, bookmark_id: UUID) -> Removed:
 
 
 def restore_bookmark(*, removed: Removed, now: datetime) -> Bookmark:
-    """Put an entry back where it stood; if its reply was kept anew meanwhile, that one stays as it is.
+    """Restore a removed entry.
+
+    If its reply was kept again, that entry stays as it is.
 
     Raises:
         ReplyNotFound: its reply was deleted since: with that, what it said is to be gone everywhere.
@@ -142,7 +149,7 @@ def restore_bookmark(*, removed: Removed, now: datetime) -> Bookmark:
 
 
 def find_bookmark(message_id: int) -> Bookmark | None:
-    """Return the entry that keeps a reply."""
+    """Return the journal entry of a reply."""
     return Bookmark.objects.filter(message=message_id).first()
 
 
@@ -152,14 +159,16 @@ def get_entry(bookmark_id: UUID) -> Kept:
 
 
 def find_bookmarked(message_ids: Collection[int]) -> frozenset[int]:
-    """Return which of these messages are kept."""
+    """Return the messages that the journal keeps."""
     if not message_ids:
         return frozenset()
     return frozenset(Bookmark.objects.filter(message__in=message_ids).values_list("message_id", flat=True))
 
 
 def page_of_journal(query: str = "", number: int = 1) -> JournalPage:
-    """Return one page of the entries that hold each word of the query; a number beyond the last page gives the last.
+    """Return one page of the entries with all words of a query.
+
+    A number beyond the last page gives the last.
 
     A word counts in the reply or in the note, as part of another word too; case and script do not matter.
     """

@@ -1,4 +1,4 @@
-"""A conversation's life: here, left, closing, idle, archived; and, apart from that, in the trash.
+"""The stages of a conversation, from active to trash.
 
 Call each function inside `owned_tx(user)`. The row is the queue: a chat that is to be closed is one whose lease has run
 out, and whoever takes the lease closes it. Append and close both lock the row, so that the watermark
@@ -43,7 +43,10 @@ AS_ACTIVE: Final[Json] = {"status": ConversationStatus.ACTIVE, **_NOT_CLOSING, *
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The right to close a conversation, while `token` is the one in its row."""
+    """The lease on closing a conversation.
+
+    It holds while `token` is the one in the row.
+    """
 
     conversation_id: UUID
     token: UUID
@@ -54,12 +57,15 @@ class Claim:
 
 
 def is_here_known(*, conversation_id: UUID, now: datetime) -> bool:
-    """Tell whether `note_here` has nothing to write: on SQLite even an UPDATE of no row waits for every writer."""
+    """Tell whether `note_here` has nothing to write.
+
+    On SQLite even an UPDATE of no row waits for other writers.
+    """
     return not _filter_stale(conversation_id, now).exists()
 
 
 def note_here(*, conversation_id: UUID, now: datetime) -> None:
-    """Note that a chat is open somewhere; it counts for an active one."""
+    """Note that an active chat is open in a browser."""
     _filter_stale(conversation_id, now).update(left_at=now + HERE_LEASE)
 
 
@@ -69,13 +75,18 @@ def _filter_stale(conversation_id: UUID, now: datetime) -> Any:
 
 
 def note_left(*, conversation_id: UUID, now: datetime) -> None:
-    """Note that a page with a chat was left; another that has it open says so within half a minute."""
+    """Note that the page of a chat was left.
+
+    Another page that shows the chat renews the note within half a minute.
+    """
     rows = Conversation.objects.filter(pk=conversation_id, status=ConversationStatus.ACTIVE)
     rows.filter(Q(left_at=None) | Q(left_at__gt=now)).update(left_at=now)
 
 
 def request_close(*, conversation_id: UUID, now: datetime) -> None:
-    """Have an active chat closed by the next worker that looks; for any other this does nothing.
+    """Ask a worker to close an active chat.
+
+    For any other chat this does nothing.
 
     Raises:
         ConversationNotFound: the owner has no such conversation.
@@ -89,7 +100,7 @@ def request_close(*, conversation_id: UUID, now: datetime) -> None:
 
 
 def claim_closing(*, conversation_id: UUID, now: datetime) -> Claim | None:
-    """Take the right to close a chat for five minutes.
+    """Claim a chat for closing, for five minutes.
 
     None: there is nothing to close or to extract, somebody else is at it, a turn runs, or it is in the trash.
 
@@ -128,7 +139,10 @@ def _is_closable(now: datetime) -> Q:
 
 
 def hold_closing(claim: Claim, *, now: datetime) -> bool:
-    """Lock the conversation and renew the lease; False: the claim is lost, and what was found is to be dropped."""
+    """Lock the conversation and renew the lease.
+
+    False: the claim is lost, so drop the extracted facts.
+    """
     found = _lock_and_find(claim.conversation_id)
     if found is None or found.closing_token != claim.token:
         return False
@@ -136,12 +150,17 @@ def hold_closing(claim: Claim, *, now: datetime) -> bool:
 
 
 def keep_watermark(claim: Claim, *, through: int, summary: str) -> None:
-    """Note what was extracted; call it after `hold_closing`, in the same transaction."""
+    """Save the watermark and the summary.
+
+    Call it after `hold_closing`, in the same transaction.
+    """
     _filter_claimed(claim).update(extracted_through=through, summary=summary)
 
 
 def finish_closing(claim: Claim, *, through: int) -> bool:
-    """Let a chat rest that was dealt with up to the message `through`; a temporary one is deleted.
+    """Finish closing a chat up to the message `through`.
+
+    A temporary chat is deleted.
 
     False: the claim was lost meanwhile.
     """
@@ -156,7 +175,9 @@ def finish_closing(claim: Claim, *, through: int) -> bool:
 
 
 def put_off_extraction(claim: Claim, *, now: datetime) -> bool:
-    """Let a chat rest whose extraction failed, to be tried again; False: that was the last try.
+    """Schedule another try for a failed extraction.
+
+    False: that was the last try.
 
     Call it after `hold_closing`, in the same transaction. What was not extracted stays above the watermark: the next
     message in the chat gives it another round of tries.
@@ -175,7 +196,10 @@ def put_off_extraction(claim: Claim, *, now: datetime) -> bool:
 
 
 def list_due(*, now: datetime, limit: int) -> list[tuple[int, UUID]]:
-    """Return user and id of the chats that are to be closed at `now`, longest quiet first; call it in `system_tx`."""
+    """Return user and id of chats to close, oldest first.
+
+    Call it in `system_tx`.
+    """
     is_left = Q(left_at__lte=now - LEFT_AFTER) | Q(left_at=None, last_message_at__lte=now - ABANDONED_AFTER)
     is_due = (
         Q(is_left, status=ConversationStatus.ACTIVE)
@@ -188,7 +212,10 @@ def list_due(*, now: datetime, limit: int) -> list[tuple[int, UUID]]:
 
 
 def archive_old(*, now: datetime) -> int:
-    """Archive the chats that have been idle for 30 days, of everybody in `system_tx`; return how many."""
+    """Archive chats idle for 30 days; return the count.
+
+    In `system_tx` this covers all users.
+    """
     since = now - ARCHIVED_AFTER
     old = Conversation.objects.filter(status=ConversationStatus.IDLE, last_message_at__lte=since)
     # An idle chat has been left at a time of its own only if it was taken out of the archive then.
@@ -197,7 +224,9 @@ def archive_old(*, now: datetime) -> int:
 
 
 def archive_conversation(*, conversation_id: UUID, now: datetime) -> None:
-    """Put a chat among the archived ones; what it still has to teach is extracted soon. Idempotent.
+    """Archive a chat; idempotent.
+
+    Its remaining messages are extracted soon.
 
     Raises:
         ConversationNotFound: the owner has no such conversation.
@@ -214,7 +243,9 @@ def archive_conversation(*, conversation_id: UUID, now: datetime) -> None:
 
 
 def unarchive_conversation(*, conversation_id: UUID, now: datetime) -> None:
-    """Take a chat out of the archived ones, for 30 days at least; any other stays as it is.
+    """Unarchive a chat for at least 30 days.
+
+    Any other chat stays as it is.
 
     Raises:
         ConversationNotFound: the owner has no such conversation.
@@ -227,7 +258,9 @@ def unarchive_conversation(*, conversation_id: UUID, now: datetime) -> None:
 
 
 def trash_conversation(*, conversation_id: UUID, now: datetime) -> None:
-    """Put a chat into the trash for 30 days, where nothing is extracted from it. Idempotent.
+    """Move a chat to the trash for 30 days; idempotent.
+
+    Nothing is extracted from it there.
 
     Raises:
         ConversationNotFound: the owner has no such conversation.
@@ -249,7 +282,7 @@ def restore_conversation(*, conversation_id: UUID) -> None:
 
 
 def purge_conversations(*, now: datetime) -> int:
-    """Delete the chats of the owner in scope that have been in the trash for 30 days; return how many.
+    """Delete chats after 30 days in the trash; return the count.
 
     Facts that were learned from them stay, without the quotes that point into them.
     """
@@ -261,7 +294,10 @@ def purge_conversations(*, now: datetime) -> int:
 
 
 def list_owners_of_old_trash(*, now: datetime) -> set[int]:
-    """Return the users who have a chat to purge; call it in `system_tx`."""
+    """Return the users with chats to purge.
+
+    Call it in `system_tx`.
+    """
     rows = Conversation.objects.filter(trashed_at__lte=now - TRASH_KEPT)
     return set(rows.values_list("user_id", flat=True))
 
@@ -276,7 +312,7 @@ def _lock_and_find(conversation_id: UUID) -> Conversation | None:
 
 
 def lock_conversation(conversation_id: UUID) -> None:
-    """Let one act at a time change a conversation, and one of its user's: that order is everybody's.
+    """Lock the user and the conversation, always in this order.
 
     So the limits on turns and messages hold under any race; and the memory of the user is locked by the same row.
     """

@@ -1,4 +1,7 @@
-"""Finding past conversations by their words. Call it inside `owned(user)`."""
+"""Search past conversations.
+
+Call it inside `owned(user)`.
+"""
 
 import math
 from collections import defaultdict
@@ -39,7 +42,7 @@ Range = tuple[int, int]  # start and end (exclusive) in a text
 
 @dataclass(frozen=True, slots=True)
 class ConversationHit:
-    """A conversation that answers a query, with the message that does so best."""
+    """A matching conversation and its best message."""
 
     conversation: Conversation
     message_id: int | None  # None: its title alone does
@@ -51,7 +54,10 @@ class ConversationHit:
 
 @dataclass(frozen=True, slots=True)
 class ConversationHits:
-    """The best conversations out of `total`, best first; of very common words the total is of the newest messages."""
+    """The best matches out of `total`, best first.
+
+    For very common words the total counts the newest messages only.
+    """
 
     rows: list[ConversationHit]
     total: int
@@ -64,7 +70,7 @@ class ConversationHits:
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """A message among those that are weighed; pk 0 stands for a title alone."""
+    """A message to rank; pk 0 is a title alone."""
 
     conversation_id: UUID
     pk: int
@@ -72,14 +78,16 @@ class Turn:
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What a message says, and the text of the index for it."""
+    """The text of a message, and its index text."""
 
     content: str
     indexed: str
 
 
 def search_conversations(*, query: str, limit: int = 20) -> ConversationHits:
-    """Return the conversations of the owner in scope that answer a query, best first; of a blank query none.
+    """Return the conversations that match a query, best first.
+
+    A blank query matches none.
 
     Any word of the query counts, in a title, in a shown message or in those right before and after it; a message
     without one comes in when its meaning is clearly near. Conversations in the trash and temporary ones are not
@@ -110,7 +118,9 @@ def search_conversations(*, query: str, limit: int = 20) -> ConversationHits:
 
 
 def _look_up(messages: MessageQuerySet, wanted: Sequence[str]) -> tuple[dict[Turn, Said], int, dict[str, int]]:
-    """Return the messages to weigh in the order in which they were said, how many there are, and who holds a token.
+    """Return messages to rank, their number and token frequencies.
+
+    The messages are in the order in which they were written.
 
     These are all; where that is too many, those of the conversations of the messages that hold the words best.
     """
@@ -129,7 +139,10 @@ def _look_up(messages: MessageQuerySet, wanted: Sequence[str]) -> tuple[dict[Tur
 
 
 def _join_neighbours(said: Mapping[Turn, Said]) -> dict[Turn, str]:
-    """Return the index's text of each message with those right before and after it: a question tells its answer."""
+    """Join each message's index text with its neighbours'.
+
+    A question tells what its answer is about.
+    """
     return {
         turn: " ".join(said[near].indexed for near in (before, turn, after) if near is not None and said[near].indexed)
         for before, turn, after in _with_neighbours(said)
@@ -152,7 +165,9 @@ def rank_turns(
     total: int,
     frequencies: Mapping[str, int],
 ) -> dict[Turn, float]:
-    """Return the rank of each turn, or title, that holds a word or is clearly near in meaning; higher is better.
+    """Rank messages and titles by words and meaning.
+
+    Higher is better.
 
     Args:
         query: as typed.
@@ -200,7 +215,10 @@ def _build_hits(order: list[UUID], terms: list[str], best: Mapping[UUID, tuple[f
 
 
 def snippet_of(content: str, terms: Sequence[str]) -> tuple[str, list[Range]]:
-    """Return at most SNIPPET characters of a text, on one line and around its first term, and where terms stand."""
+    """Return a snippet around the first term, and term ranges.
+
+    It has at most SNIPPET characters, on one line.
+    """
     line = one_line(content)
     found = iter_ranges(line, terms)
     first = next(found, (0, 0))

@@ -1,4 +1,7 @@
-"""What users do in conversations. Each function is one intention of theirs; call it inside `owned_tx(user)`."""
+"""What users do in conversations.
+
+Each function is one intention; call it inside `owned_tx(user)`.
+"""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -33,7 +36,9 @@ def start_conversation(
     opening: Mapping[str, str] | None = None,
     now: datetime,
 ) -> Conversation:
-    """Make an empty conversation, with the default assistant unless one is named.
+    """Create an empty conversation.
+
+    Without a named assistant it gets the default one.
 
     Args:
         opening: what it is opened from: `mode` ops, coach with `deployment_id`, or authoring with `skill_id` or none.
@@ -53,7 +58,9 @@ def start_conversation(
 
 
 def ask_about_fact(*, fact_id: UUID, now: datetime) -> Conversation:
-    """Make a chat with the advisor about changing a fact, which opens with the question what should change.
+    """Create a chat with the advisor about changing a fact.
+
+    It opens with the question of what to change.
 
     The fact itself goes to the model with the user's first message, unseen.
 
@@ -78,7 +85,10 @@ def ask_about_fact(*, fact_id: UUID, now: datetime) -> Conversation:
 
 
 def rename_conversation(*, conversation_id: UUID, title: str) -> Conversation:
-    """Set the title. Raises ConversationNotFound; MessageRefused for an empty or too long one."""
+    """Set the title of a conversation.
+
+    Raises ConversationNotFound; MessageRefused for an empty or too long title.
+    """
     line = one_line(title)
     if not 0 < len(line) <= MAX_TITLE:
         raise MessageRefused(f"A title needs 1 to {MAX_TITLE} characters.")
@@ -100,12 +110,12 @@ def title_from(text: str) -> str:
 
 
 class MessageRefused(DomainError):
-    """The message cannot be taken now; the text the user typed stays with them."""
+    """The message is refused; the user keeps the text."""
 
     http_status = HTTPStatus.CONFLICT
 
 
 class TooMuchAsked(MessageRefused):
-    """A limit of the user's is reached; later it can be taken."""
+    """A limit is reached; the user can try later."""
 
     http_status = HTTPStatus.TOO_MANY_REQUESTS

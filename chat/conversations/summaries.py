@@ -1,4 +1,6 @@
-"""Long chats: past four fifths of the budget, a summary stands in the prompt for the older messages (seed 001).
+"""Summarise the older part of a long chat.
+
+Above four fifths of the budget, a summary replaces the older messages in prompts (seed 001).
 
 No message is ever deleted: the model's view shrinks, and a line in the chat says so. What was made from text that the
 user did not type stays marked as such.
@@ -41,7 +43,7 @@ Clock = Callable[[], datetime]
 
 @dataclass(frozen=True, slots=True)
 class _Older:
-    """What is to be summarised: lines in parts of a model's size, and what they are."""
+    """Messages to summarise, in parts of one model call."""
 
     before: str  # the summary so far
     parts: list[str]
@@ -52,7 +54,9 @@ class _Older:
 async def summarise_older(
     conversation_id: UUID, *, user_id: int, room: int, clock: Clock
 ) -> ConversationSummary | None:
-    """Summarise the older messages of a chat that has outgrown its room; None: it has not, or no model did it.
+    """Summarise the older messages of a long chat.
+
+    None: the chat is short enough, or no model answered.
 
     Call it when no turn waits for it. Two at once write one summary.
 
@@ -104,7 +108,7 @@ def _count_tokens(message: Message) -> int:
 
 
 def _select_older(messages: list[Message], sizes: list[int], kept: float) -> list[Message]:
-    """Return the messages before the newest ones that fit what is kept, up to the end of an exchange."""
+    """Return the older messages, up to the end of an exchange."""
     cut = len(messages)
     while cut and (kept := kept - sizes[cut - 1]) >= 0:
         cut -= 1

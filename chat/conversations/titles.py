@@ -1,4 +1,4 @@
-"""The title of a chat: its first words at once, and after the first exchange a few better ones by a small model."""
+"""Titles: the first words, then a model's title."""
 
 import logging
 import re
@@ -31,7 +31,9 @@ Clock = Callable[[], datetime]
 
 
 async def write_title(conversation_id: UUID, *, user_id: int, clock: Clock) -> str | None:
-    """Give a chat its title after its first exchange; None: it has one already, or no model gave a fitting one.
+    """Write a title after the first exchange.
+
+    None: the chat has one already, or no model gave a valid one.
 
     Whoever named it first wins: a user who renames the chat meanwhile keeps their name for it.
     """
@@ -51,7 +53,7 @@ async def write_title(conversation_id: UUID, *, user_id: int, clock: Clock) -> s
 
 
 def clean_title(text: str) -> str:
-    """Return what a model wrote as a title; empty if it is none."""
+    """Return a model's title; empty if it is invalid."""
     line = one_line(text.strip().split("\n", 1)[0])
     line = re.sub(r"^(?:title|chat title)\s*:\s*", "", line, flags=re.IGNORECASE)
     line = line.strip(" \"'“”`*#_").rstrip(".!,;: ")

@@ -1,4 +1,4 @@
-"""What a user's chats use of the models in a day: reserved before a turn, settled after it (seed 003, cost control).
+"""The daily token budget: reserve and settle (seed 003).
 
 Call each function inside `owned_tx(user)`. Days are UTC days. Whoever reserves holds the owner's lock
 (`config.lib.locks`), so that no two turns spend the same tokens.
@@ -22,7 +22,7 @@ _COLUMNS: Final = ("prompt_tokens", "completion_tokens", "cached_tokens")
 
 
 def reserve_tokens(*, tokens: int, now: datetime) -> None:
-    """Set tokens of the day aside for a turn that begins."""
+    """Reserve tokens for a turn."""
     rows = UsageDay.objects.filter(day=now.date())
     changes = {"reserved_tokens": F("reserved_tokens") + tokens, "turns": F("turns") + 1}
     if not rows.update(**changes):
@@ -32,14 +32,14 @@ def reserve_tokens(*, tokens: int, now: datetime) -> None:
 
 
 def settle_tokens(reply: Message, usage: Mapping[str, Any] | None, model: str) -> None:
-    """Give back what a reply had reserved, and count what its turn has used; on the day on which it began."""
+    """Release a reply's reserved tokens and count its usage."""
     _count_usage(reply.created_at.date(), usage, model, freed=reply.reserved_tokens)
     if reply.reserved_tokens:
         Message.objects.filter(pk=reply.pk).update(reserved_tokens=0)
 
 
 def note_usage(usage: Usage, model: str, *, now: datetime) -> None:
-    """Count what work beside a turn has used: a title, a summary, a review."""
+    """Count the usage of a title, summary or review."""
     counted = {name: getattr(usage, name) for name in _COLUMNS}
     if not UsageDay.objects.filter(day=now.date()).exists():
         UsageDay.objects.get_or_create(day=now.date())
@@ -47,7 +47,10 @@ def note_usage(usage: Usage, model: str, *, now: datetime) -> None:
 
 
 def cost_of(usage: Mapping[str, Any], model: str) -> Decimal:
-    """Return what a turn cost at list prices, in USD; zero where the price is not known."""
+    """Return the list price of a turn in USD.
+
+    Zero where the price is not known.
+    """
     prompt, completion, cached = (int(usage.get(name, 0)) for name in _COLUMNS)
     used = Usage(prompt, completion, cached)
     return cost_usd(model, used) or Decimal(0)
@@ -65,5 +68,5 @@ def _count_usage(day: date, usage: Mapping[str, Any] | None, model: str, *, free
 
 
 def list_days(limit: int) -> list[UsageDay]:
-    """Return the days on which something was used, newest first."""
+    """Return the days with usage, newest first."""
     return list(UsageDay.objects.order_by("-day")[:limit])

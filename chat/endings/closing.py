@@ -1,6 +1,6 @@
-"""Closing a chat: what it has to teach is extracted, then it rests (seed 001).
+"""Close a chat: extract its facts, then set it idle (seed 001).
 
-The law: whoever holds the lease extracts, so that a chat is extracted once however often it is closed; no model is
+Whoever holds the lease extracts, so that a chat is extracted once however often it is closed; no model is
 called inside a transaction; each transaction begins by asking whether the lease still holds, and a message that came in
 meanwhile takes it. Only messages above the watermark are sent, and it moves with what was written.
 """
@@ -54,7 +54,7 @@ Clock = Callable[[], datetime]
 
 
 class Outcome(StrEnum):
-    """How a try to close a chat ended."""
+    """The outcome of closing a chat."""
 
     IDLE = "idle"
     ARCHIVED = "archived"
@@ -67,14 +67,14 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Closed:
-    """What became of one try to close a chat, and of what it had to teach until then."""
+    """The result of one try to close a chat."""
 
     outcome: Outcome
     learned: ReconcileCounts = _NOTHING_LEARNED
 
     @property
     def has_failed(self) -> bool:
-        """Whether a model did not do its part."""
+        """Whether the model failed."""
         return self.outcome in {Outcome.PUT_OFF, Outcome.GIVEN_UP}
 
 
@@ -88,7 +88,7 @@ class _Batch:
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """What a claimed chat gives to do."""
+    """Work to do for a claimed conversation."""
 
     claim: Claim
     batches: list[_Batch]
@@ -99,7 +99,9 @@ class _Work:
 
 
 def close_conversation(conversation_id: UUID, *, user_id: int, clock: Clock) -> Closed:
-    """Close a chat of a user: extract what is new in it, and let it rest. Idempotent.
+    """Close a user's chat; idempotent.
+
+    Its new messages are extracted first.
 
     Opens its own doors and an event loop of its own: call it outside of any.
 
@@ -138,7 +140,7 @@ def close_conversation(conversation_id: UUID, *, user_id: int, clock: Clock) -> 
 
 
 def find_owner(conversation_id: UUID) -> int:
-    """Return whose chat that is, for those who may ask about anybody's. Raises ConversationNotFound."""
+    """Return the owner of any conversation."""
     with system_tx("whose chat is to be closed"):
         user_id: int | None = Conversation.objects.filter(pk=conversation_id).values_list("user_id", flat=True).first()
     if user_id is None:
@@ -147,7 +149,7 @@ def find_owner(conversation_id: UUID) -> int:
 
 
 def close_due(*, clock: Clock) -> list[Closed]:
-    """Close the chats whose time has come, of everybody.
+    """Close all chats that are due, of all users.
 
     Ends early when a model fails: whom it failed is tried again later, and the others do not wait for it in vain.
     """
@@ -185,7 +187,10 @@ def _build_turn(message: Message) -> Turn:
 
 
 def _split_batches(turns: Sequence[Turn]) -> list[_Batch]:
-    """Cut the turns between messages, so that no transaction waits for more than about one call of a model."""
+    """Split turns into batches of about one model call.
+
+    No transaction then waits longer than one call.
+    """
     ends = dict.fromkeys(chunk.through_message_id for chunk in chunk_turns(turns, CHUNK_TOKENS))
     batches, after = [], 0
     for end in (end for end in ends if end is not None):
@@ -202,7 +207,10 @@ async def _extract_batch(turns: Sequence[Turn], known: Sequence[KnownFact], summ
 
 
 def _save_extraction(work: _Work, found: Extraction, *, now: datetime) -> ReconcileCounts | None:
-    """Write what was found in a batch; None: the chat was taken back meanwhile, and nothing is written."""
+    """Save the facts of a batch.
+
+    None: the claim was lost, and nothing is written.
+    """
     if not hold_closing(work.claim, now=now):
         return None
     assert found.through_message_id is not None, "a batch holds whole messages"

@@ -1,4 +1,4 @@
-"""Gone for good: facts and chats whose time in the trash is over or cut short, and whole users.
+"""Erase facts, chats and users for good.
 
 What is erased is erased wherever it was written down. Memory has its own rows; here are the prompts that carried a
 fact, the replies whose tools named it, the summaries of such chats and, if the user wishes, the messages it came from
@@ -30,7 +30,7 @@ ERASED: Final = "Deleted for good."
 
 @dataclass(frozen=True, slots=True)
 class Purged:
-    """How much was purged, of how many users."""
+    """Counts of a purge."""
 
     users: int
     conversations: int
@@ -38,7 +38,9 @@ class Purged:
 
 
 def erase_fact(*, fact_id: UUID, with_messages: bool = False) -> Erasure:
-    """Erase a fact of the trash, and every trace of it in chats; with `with_messages` those it came from, too.
+    """Erase a trashed fact and every trace of it in chats.
+
+    With `with_messages`, its source messages are erased too.
 
     A message goes with the replies to it and what the journal keeps of them. Call it inside `owned_tx(user)`.
 
@@ -52,13 +54,18 @@ def erase_fact(*, fact_id: UUID, with_messages: bool = False) -> Erasure:
 
 
 def list_source_messages(*, fact_id: UUID) -> list[Message]:
-    """Return what the user typed that a fact came from, as far as it is there, oldest first. Raises FactNotFound."""
+    """Return the source messages of a fact, oldest first.
+
+    Raises FactNotFound.
+    """
     rows = Message.objects.filter(pk__in=trash.list_sources(fact_id=fact_id), role=Role.USER)
     return list(rows.order_by("pk"))
 
 
 def purge_trash(*, now: datetime) -> Purged:
-    """Erase what has been in anybody's trash for 30 days, chats and facts; opens its own doors.
+    """Erase all users' trash after 30 days.
+
+    Opens its own transactions.
 
     What fails for one user is logged, and stops nobody else's.
     """
@@ -80,7 +87,7 @@ def purge_trash(*, now: datetime) -> Purged:
 
 
 def scrub_chats(erased: Erasure, *, with_messages: bool = False) -> None:
-    """Take the text out of whatever in the chats of the owner in scope names what was erased."""
+    """Remove the erased text from the owner's chats."""
     if not erased.fact_ids:
         return
     names = frozenset(map(str, erased.fact_ids | erased.event_ids))
@@ -97,7 +104,10 @@ def scrub_chats(erased: Erasure, *, with_messages: bool = False) -> None:
 
 
 def _scrub_snapshots(names: frozenset[str]) -> set[UUID]:
-    """Empty the memory blocks that held a fact; their digest stays. A chat that goes on gets a new block."""
+    """Empty the memory blocks with an erased fact.
+
+    Their digests stay. A chat that continues gets a new block.
+    """
     held = [
         snapshot.pk
         for snapshot in MemorySnapshot.objects.exclude(text="").only("pk", "user_id", "fact_ids")
@@ -152,7 +162,7 @@ def _delete_messages(message_ids: Collection[int]) -> None:
 
 
 def erase_user(*, user_id: int) -> dict[str, int]:
-    """Delete a user and everything of theirs; return how many rows of what.
+    """Delete a user and all their rows; return the counts.
 
     Opens its own door. Turns that still run end with their rows, and sockets with their sessions.
     """

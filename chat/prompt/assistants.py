@@ -1,4 +1,4 @@
-"""The faces of Keel: what each is called, how it speaks, which memory block it gets."""
+"""The assistants: name, voice and memory block."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -32,25 +32,28 @@ class Assistant:
     trust_rules: str
 
     def render_block(self, *, now: datetime, uses_facts: bool) -> Block:
-        """Return the memory block of a chat that begins at `now`; empty for a user who lets no prompt hold a fact."""
+        """Return the memory block of a chat that begins at `now`.
+
+        It is empty for a user whose facts must not be used.
+        """
         if not uses_facts:
             return build_empty_block()
         # Only the coach's render notes what it referenced (settled 7); the others read.
         return render_coach_block(now=now) if self.name == "coach" else get_block(self.name, now)
 
     def preview_block(self, *, now: datetime, uses_facts: bool) -> Block:
-        """Return what `render_block` would; changes nothing."""
+        """Return the block of `render_block`; changes nothing."""
         return get_block(self.name, now) if uses_facts else build_empty_block()
 
     def prefix(self, *, tier: str | None, memory_block: str, mode: str) -> tuple[Segment, ...]:
-        """Return the part of the system prompt that stays the same through a conversation."""
+        """Return the stable part of the system prompt."""
         return compose_prefix(
             persona=self.persona, tier=tier, memory_block=memory_block, mode=mode, trust_rules=self.trust_rules
         )
 
 
 def default_assistant() -> Assistant:
-    """Return the face that a new chat gets when nobody chose one."""
+    """Return the default assistant."""
     return ASSISTANTS[settings.DEFAULT_ASSISTANT]
 
 

@@ -1,4 +1,4 @@
-"""The system prompt of a chat: as a turn sends it, as one would send it, and as one was sent."""
+"""Compose, preview and rebuild system prompts."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -18,19 +18,24 @@ from memory.facts.queries import uses_facts
 def compose_prompt(
     memory_block: str, *, assistant: str, opening: Mapping[str, Any], tier: str | None, now: datetime
 ) -> tuple[Segment, ...]:
-    """Return the segments that a turn at `now` sends; `opening` is its conversation's `opening_context`."""
+    """Return the prompt segments of a turn at `now`.
+
+    `opening` is its conversation's `opening_context`.
+    """
     mode = str(opening.get("mode", "ops"))
     prefix = ASSISTANTS[assistant].prefix(tier=tier, memory_block=memory_block, mode=mode)
     return system_segments(prefix, focus=focus_of(opening), now=now)
 
 
 def preview_prompt(*, assistant: str, now: datetime) -> str:
-    """Return the system prompt that a new chat would send at `now`; changes nothing."""
+    """Return the system prompt of a new chat at `now`."""
     return _join_prompt(_preview_block(assistant, now), assistant=assistant, opening={}, now=now)
 
 
 def sent_prompt(conversation: Conversation, *, now: datetime) -> str:
-    """Return the system prompt of a conversation's newest turn, or the one its first turn would send at `now`.
+    """Return the system prompt of the newest turn.
+
+    Without a turn, it is the one that the first turn would send at `now`.
 
     What was sent is put together from its receipt, byte for byte, but for what was deleted since; of a reply without
     one, from its memory block and what the user and the focus are now.

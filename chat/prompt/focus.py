@@ -1,4 +1,4 @@
-"""What a chat was opened from, as its prompt says it: a deployment, or the draft being written (seed 003)."""
+"""The focus of a chat: a deployment or a draft (seed 003)."""
 
 import json
 from collections.abc import Mapping
@@ -18,7 +18,10 @@ MAX_DRAFT: Final = 6_000  # characters of a draft
 
 
 def focus_of(opening: Mapping[str, Any]) -> str:
-    """Return the focus segment of a prompt; empty for a chat without a focus, or whose focus is gone."""
+    """Return the focus segment of a prompt.
+
+    It is empty without a focus, or when the focus was deleted.
+    """
     try:
         match opening:
             case {"mode": "coach", "deployment_id": str(deployment_id)}:
@@ -32,7 +35,7 @@ def focus_of(opening: Mapping[str, Any]) -> str:
 
 
 def subject_of(opening: Mapping[str, Any]) -> str:
-    """Return in a few words what a chat was opened about, for its user; empty without a focus."""
+    """Return a chat's subject for its user."""
     try:
         match opening:
             case {"mode": "coach", "deployment_id": str(deployment_id)}:
@@ -47,7 +50,10 @@ def subject_of(opening: Mapping[str, Any]) -> str:
 
 
 def check_opening(opening: Mapping[str, Any]) -> None:
-    """Refuse a focus that is not the owner's. Raises DeploymentNotFound, SkillNotFound."""
+    """Check that the focus belongs to the owner.
+
+    Raises DeploymentNotFound, SkillNotFound.
+    """
     match opening:
         case {"deployment_id": str(deployment_id)}:
             get_deployment(UUID(deployment_id))

@@ -22,7 +22,7 @@ DELETED: Final = "[Text deleted. What was sent had the SHA-256 {sha256}.]"
 
 @dataclass(frozen=True, slots=True)
 class Sent:
-    """What the first call of a turn carries, beside the tools."""
+    """The first prompt of a turn, without the tools."""
 
     segments: tuple[Segment, ...]
     message_ids: tuple[int, ...]  # of the history, oldest first
@@ -33,7 +33,7 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Rebuilt:
-    """A prompt put together again from rows."""
+    """A prompt rebuilt from rows."""
 
     segments: tuple[Segment, ...]
     messages: list[Json]  # as they went to the model, the system prompt first
@@ -42,7 +42,10 @@ class Rebuilt:
 
 
 def keep_receipt(*, reply_id: int, sent: Sent, tools: Sequence[Mapping[str, Any]], models: Sequence[str]) -> None:
-    """Write down what a reply's prompt holds; call it inside `owned_tx(user)`. Idempotent."""
+    """Store the receipt of a reply's prompt; idempotent.
+
+    Call it inside `owned_tx(user)`.
+    """
     schemas = _dump_json(list(tools))
     kept = [segment for segment in sent.segments if segment.name != "memory"]
     texts = {segment.sha256: segment.text for segment in kept} | {_hash_text(schemas): schemas}
@@ -66,7 +69,10 @@ def keep_receipt(*, reply_id: int, sent: Sent, tools: Sequence[Mapping[str, Any]
 def as_sent(
     said: Iterable[Mapping[str, Any]], *, summary: str, opening_fact: UserFact | None, is_continuation: bool
 ) -> list[Json]:
-    """Return what was said as a model is sent it, with what nobody is shown: a summary, a fact, the word to go on."""
+    """Return the history with its hidden messages.
+
+    These are the summary, a fact and the request to continue.
+    """
     messages = list(map(dict, said))
     if opening_fact is not None and messages:
         opening = about_fact(fact_id=opening_fact.pk, content=opening_fact.content, body=opening_fact.body)
@@ -84,12 +90,12 @@ def request_messages(segments: tuple[Segment, ...], history: Iterable[Mapping[st
 
 
 def find_receipt(reply: Message) -> Receipt | None:
-    """Return the receipt of a reply; None for one from before there were any."""
+    """Return the receipt of a reply."""
     return Receipt.objects.filter(reply=reply).select_related("summary").first()
 
 
 def rebuild_prompt(receipt: Receipt, reply: Message) -> Rebuilt:
-    """Put the prompt of a reply together again from what rows say today."""
+    """Rebuild a reply's prompt from the current rows."""
     wanted = {segment["sha256"] for segment in receipt.segments} | {receipt.tools_sha256}
     texts = dict(PromptText.objects.filter(sha256__in=wanted).values_list("sha256", "text"))
     segments = tuple(_restore_segment(kept, texts, reply.snapshot) for kept in receipt.segments)
@@ -100,7 +106,7 @@ def rebuild_prompt(receipt: Receipt, reply: Message) -> Rebuilt:
 
 @dataclass(frozen=True, slots=True)
 class LookedUp:
-    """What one call of a tool brought into view, as far as it has a page of its own."""
+    """The rows with pages that a tool call returned."""
 
     name: str
     trade_ids: list[str]
@@ -109,7 +115,7 @@ class LookedUp:
 
 @dataclass(frozen=True, slots=True)
 class ShownReceipt:
-    """A receipt as its reader sees it."""
+    """A receipt for display."""
 
     segments: tuple[Segment, ...]
     facts: list[UserFact]  # of the memory block, in the order of its lines, as they were then
@@ -123,7 +129,7 @@ class ShownReceipt:
 
 
 def show_receipt(receipt: Receipt, reply: Message) -> ShownReceipt:
-    """Return what a reply was written from."""
+    """Return a receipt for display."""
     rebuilt = rebuild_prompt(receipt, reply)
     fact_ids = [UUID(fact_id) for fact_id in reply.snapshot.fact_ids] if reply.snapshot else []
     return ShownReceipt(
@@ -144,7 +150,7 @@ def show_receipt(receipt: Receipt, reply: Message) -> ShownReceipt:
 
 
 def _find_ids(value: Any, name: str) -> list[str]:
-    """Return the ids of a kind that stand anywhere in a tool's result, each once."""
+    """Return the ids under a name anywhere in a result."""
     found: dict[str, None] = {}
     left = [value]
     while left:

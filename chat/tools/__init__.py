@@ -69,10 +69,10 @@ TOOLS: Final[dict[str, tuple[Tool[Any], ...]]] = {
 
 
 def find_tool(name: str) -> Tool[Any] | None:
-    """Return the tool of that name, whichever assistant has it."""
+    """Return a tool of any assistant by name."""
     return next((tool for tools in TOOLS.values() for tool in tools if tool.name == name), None)
 
 
 def tools_by_name(assistant: str) -> dict[str, Tool[Any]]:
-    """Return an assistant's tools by name, in the order of the catalogue."""
+    """Return an assistant's tools by name, in catalogue order."""
     return {tool.name: tool for tool in TOOLS[assistant]}

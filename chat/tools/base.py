@@ -1,4 +1,4 @@
-"""`Tool`, one function that a model may call, and `ToolContext`, what it knows of its turn.
+"""`Tool`, a function for the model, and `ToolContext`.
 
 A tool sees the rows of its turn's user only. Its arguments are validated before it runs. A failure comes back as
 `{"error": ...}`, with nothing half written.
@@ -30,19 +30,19 @@ Result = Json  # JSON
 
 
 class ResultTooLong(DomainError):
-    """A tool found more than a conversation can hold; what it wrote is taken back."""
+    """The result is too long; nothing is written."""
 
 
 @dataclass(slots=True)
 class Window:
-    """What the model has in view; the turn keeps it up to date while it runs."""
+    """The model's window; the turn updates it."""
 
     is_untrusted: bool = False  # text that the user did not type: news, trade reasons, imports
 
 
 @dataclass(frozen=True, slots=True)
 class ToolContext:
-    """What every tool may know of the turn it serves."""
+    """The turn that a tool serves."""
 
     user_id: int
     now: datetime  # aware UTC, fixed for the turn
@@ -55,7 +55,7 @@ class ToolContext:
 
 @dataclass(frozen=True, slots=True)
 class Tool(Generic[A]):
-    """One function the model may call: everything about it that other code needs."""
+    """One function that a model may call."""
 
     name: str
     label: str  # heads the call in the chat
@@ -74,7 +74,7 @@ class Tool(Generic[A]):
         return {"type": "function", "function": function}
 
     def call(self, context: ToolContext, arguments: str) -> Result:
-        """Run the tool on the model's JSON text, as the turn's user.
+        """Run the tool on JSON text, as the turn's user.
 
         It runs in one transaction, unless it asks a model. Invalid arguments, refusals and failures come back as
         `error`; then nothing is kept.

@@ -1,4 +1,4 @@
-"""A stored tool call as shown: label, summary, hidden or not."""
+"""A stored tool call for display."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -23,7 +23,7 @@ class ToolPart:
 
 
 def view_call(part: Part) -> ToolPart:
-    """Return a stored call with its label and its summary."""
+    """Return a stored call for display."""
     tool = find_tool(part["name"])
     return ToolPart(
         call_id=part["call_id"],
@@ -36,7 +36,10 @@ def view_call(part: Part) -> ToolPart:
 
 
 def is_hidden(part: Part) -> bool:
-    """Tell whether a part is not shown: a memory tool that worked, since the memory line says what it did."""
+    """Tell whether a part is hidden.
+
+    A memory tool that worked is hidden, since its memory line shows the result.
+    """
     if part["kind"] != "tool" or part["status"] == "error":
         return False
     tool = find_tool(part["name"])

@@ -1,4 +1,4 @@
-"""Writing a skill in a chat (seed 003): each `set_*` tool patches the draft that the person sees beside the chat.
+"""Tools that write a draft in a chat (seed 003).
 
 What a tool is given is checked by the draft's own schema, so that every refusal reads alike: field by field, with
 nothing changed, not even a template that was asked for in the same call.
@@ -34,7 +34,7 @@ _AGREED: Final = (
 
 
 class PatchArgs(BaseModel):
-    """What a `set_*` tool is called with: fields of one part of a draft, which the part's schema checks."""
+    """Arguments of a `set_*` tool: fields of one part."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -42,12 +42,12 @@ class PatchArgs(BaseModel):
 
     @classmethod
     def model_json_schema(cls, *args: Any, **kwargs: Any) -> Json:
-        """Return what a model is told: the part's own fields, and that there are no others."""
+        """Return the schema of the part."""
         return part_schema(cls.part)
 
     @property
     def given(self) -> Json:
-        """What was set, by its name as it was given."""
+        """The fields that were set."""
         return dict(self.model_extra or {})
 
 
@@ -67,7 +67,7 @@ class SetStrategyArgs(PatchArgs):
 
     @classmethod
     def model_json_schema(cls, *args: Any, **kwargs: Any) -> Json:
-        """Return the fields of a strategy, and the template to begin with."""
+        """Return the strategy's schema with the template."""
         schema = super().model_json_schema(*args, **kwargs)
         template = {
             "type": "string",
@@ -115,7 +115,7 @@ def _critique_draft(context: ToolContext, args: CritiqueDraftArgs) -> Result:
 
 
 def _skill_id(context: ToolContext) -> UUID | None:
-    """Return the skill whose draft this chat writes; None: a new one."""
+    """Return the skill that this chat edits; None: a new one."""
     if context.opening.get("mode") == "authoring":
         named = context.opening.get("skill_id")
         return UUID(str(named)) if named else None
@@ -130,7 +130,7 @@ def _open_draft(context: ToolContext) -> SkillDraft:
 
 
 def _payload_to_review(context: ToolContext) -> Mapping[str, Any]:
-    """Return what the draft says, or what the skill says of which there is none yet."""
+    """Return the payload of the draft, or of the skill."""
     skill_id = _skill_id(context)
     draft = find_open_draft(skill_id)
     if draft is not None:
@@ -201,7 +201,7 @@ def _summarise_review(result: Result) -> str:
 
 
 def _patch_tool(args: type[P], label: str, description: str) -> Tool[P]:
-    """Return the tool that patches the part of the draft that `args` names."""
+    """Build the tool that patches one part."""
     return Tool(
         name=f"set_{args.part}",
         label=label,

@@ -1,6 +1,6 @@
-"""The gate before the memory: what the user did not say in their own words is kept for their review.
+"""Hold back memory writes that the user did not type.
 
-The law: once text that the user did not type is in the model's view (news, trade reasons, imports), and as long as it
+Once text that the user did not type is in the model's view (news, trade reasons, imports), and as long as it
 is, a write passes only if words that the user typed in this conversation support it. A temporary chat writes nothing.
 """
 
@@ -31,11 +31,13 @@ TEMPORARY: Final = "This chat is temporary: nothing of it is kept. Say so; a fac
 
 
 class WriteRefused(DomainError):
-    """The conversation may not write this to the memory."""
+    """This conversation may not write to memory."""
 
 
 def admit_write(context: ToolContext, content: str) -> Origin | None:
-    """Return where a write of `content` comes from, with the user's words for it; None: keep it for review.
+    """Return the origin of a write; None: hold it for review.
+
+    The origin quotes the user's words for `content`.
 
     Raises:
         WriteRefused: the chat is temporary.
@@ -49,14 +51,17 @@ def admit_write(context: ToolContext, content: str) -> Origin | None:
 
 
 def admit_topic(context: ToolContext, topic: str, content: str) -> str:
-    """Return the topic that a write may carry: with untrusted text in view, no words that the content does not hold."""
+    """Return the topic that a write may have.
+
+    With untrusted text in view, it has no words beyond the content.
+    """
     if not context.window.is_untrusted:
         return topic
     return filter_topic(parse_topic(topic), content, list_topics())
 
 
 def admit_change(context: ToolContext, *contents: str) -> Origin:
-    """Return where a write to known facts comes from, one that brings in no new words.
+    """Return the origin of a change without new words.
 
     Raises:
         WriteRefused: the chat is temporary; or untrusted text is in view and the user's message names none of them.
@@ -78,7 +83,7 @@ def hold_for_review(
     category: str | None = None,
     target_id: UUID | None = None,
 ) -> Json:
-    """Put the words into the user's queue; return the tool's result."""
+    """Queue a write for review; return the tool's result."""
     propose_fact(
         kind=ProposalKind.UNTRUSTED,
         content=content,
@@ -93,7 +98,7 @@ def hold_for_review(
 
 
 def origin_of(context: ToolContext, quote: Quote | None = None) -> Origin:
-    """Return where a write of this turn comes from."""
+    """Return the origin of this turn's write."""
     quotes = ({"message_id": quote.message_id, "start": quote.start, "end": quote.end},) if quote else ()
     return Origin(conversation_id=context.conversation_id, message_id=context.message_id, quotes=quotes)
 

@@ -10,7 +10,7 @@ OVERRIDES: Final = "This overrides the list of facts in your instructions for th
 
 
 def memory_event(event: MemoryEvent) -> Json:
-    """Return what the memory line needs: `{id, kind, before, after}`.
+    """Return `{id, kind, before, after}` for a memory line.
 
     A fact is `{fact_id, fact, topic, confidence}`, a place `{place_id, place, notes, text}`.
     """
@@ -24,7 +24,7 @@ def memory_event(event: MemoryEvent) -> Json:
 
 
 def list_candidates(error: FactAmbiguous, id_name: str = "fact_id") -> Json:
-    """Return a tool's result when its words fit several facts: nothing changed, these are the candidates."""
+    """Return the candidates of an ambiguous reference."""
     candidates = [{id_name: str(fact.pk), "fact": fact.content} for fact in error.candidates]
     return {"error": str(error), "candidates": candidates}
 

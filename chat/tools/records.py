@@ -1,4 +1,4 @@
-"""How rows of the record read in the results of tools: ids as text, instants in UTC, money in cents, percents 0..100.
+"""Rows of the record in tool results.
 
 Text of the rows is data on one line; however long the record is, a result has room for it.
 """
@@ -38,7 +38,10 @@ Row = Json
 
 
 def trade_row(trade: Trade) -> Row:
-    """Return a closed trade; its percents are of the size at the entry, unlevered (settled 29)."""
+    """Return a closed trade (settled 29).
+
+    Percents are of the entry size, unlevered.
+    """
     size = trade.entry_size_usd
     return {
         **_entry_row(trade),
@@ -59,7 +62,10 @@ def trade_row(trade: Trade) -> Row:
 
 
 def position_row(position: OpenPosition, *, with_reason: bool) -> Row:
-    """Return an open trade with what it is worth now; null where no price is known."""
+    """Return an open trade with its current value.
+
+    The value is null where no price is known.
+    """
     trade, mark = position.trade, position.mark
     return {
         **_entry_row(trade),
@@ -70,7 +76,10 @@ def position_row(position: OpenPosition, *, with_reason: bool) -> Row:
 
 
 def lesson_row(note: ReflectionNote) -> Row:
-    """Return lessons; without a deployment they are kept for the skill. Each of their lines is one of data."""
+    """Return the lessons of a note.
+
+    Without a deployment they belong to the skill. Each line is data.
+    """
     return {
         "note_id": str(note.pk),
         "deployment_id": str(note.deployment_id) if note.deployment_id else None,
@@ -83,7 +92,7 @@ def lesson_row(note: ReflectionNote) -> Row:
 
 
 def performance_row(numbers: Performance) -> Row:
-    """Return what a record comes to; null where there is too little to say."""
+    """Return performance figures; null without enough data."""
     drawdown, interval, held = numbers.max_drawdown, numbers.expectancy_interval_usd, numbers.mean_held
     return {
         "net_pnl_usd": round_usd(numbers.net_usd),
@@ -104,7 +113,7 @@ def performance_row(numbers: Performance) -> Row:
 
 
 def within_limits(result: Row) -> Row:
-    """Return a result with as many rows of each list as there is room for; `left_out` counts the others, if any."""
+    """Limit the lists of a result; `left_out` counts the rest."""
     room, kept, left_out = ROOM, {}, {}
     for name, limit in LIMITS.items():
         if name not in result:
@@ -137,7 +146,10 @@ def _share_pct(amount: Decimal, size: Decimal) -> float | None:
 
 
 def count_rows(result: Result, name: str, noun: str, *, or_none: bool = False) -> str:
-    """Return how many rows of a kind a result has, those left out included; empty if there are none."""
+    """Return the count of rows, including those left out.
+
+    It is empty for zero, unless `or_none`.
+    """
     count = len(result.get(name, ())) + result.get("left_out", {}).get(name, 0)
     return format_count(count, noun) if count or or_none else ""
 

@@ -14,7 +14,7 @@ MAX_MESSAGE_BYTES: Final = 16 * 1024
 
 
 def accept_message(*, conversation_id: UUID, client_id: UUID, text: str, now: datetime) -> Accepted:
-    """Store what the user typed and the reply that begins, in one transaction.
+    """Store a message and its new reply in one transaction.
 
     The same `client_id` again returns what was stored and starts nothing.
 
@@ -42,7 +42,9 @@ def accept_message(*, conversation_id: UUID, client_id: UUID, text: str, now: da
 
 
 def retry_reply(*, conversation_id: UUID, now: datetime) -> tuple[Message, Accepted]:
-    """Begin the newest reply anew; return the one it replaces, which is kept out of sight, and the new turn.
+    """Retry the newest reply.
+
+    Returns the replaced reply, which is kept but hidden, and the new turn.
 
     Raises:
         ConversationNotFound: the owner has no such conversation.
@@ -59,7 +61,7 @@ def retry_reply(*, conversation_id: UUID, now: datetime) -> tuple[Message, Accep
 
 
 def edit_message(*, conversation_id: UUID, message_id: int, text: str, now: datetime) -> tuple[list[int], Accepted]:
-    """Say something else instead of an earlier message; return the ids that it replaces, and the new turn.
+    """Replace an earlier message; return the removed ids and the turn.
 
     The message, and all that was said after it, is kept out of sight. A summary that reached behind it is dropped.
 
@@ -86,7 +88,7 @@ def edit_message(*, conversation_id: UUID, message_id: int, text: str, now: date
 
 
 def continue_reply(*, conversation_id: UUID, now: datetime) -> Accepted:
-    """Let the model go on where its newest reply broke off, in a reply of its own.
+    """Continue the newest reply, in a reply of its own.
 
     Raises:
         ConversationNotFound: the owner has no such conversation.

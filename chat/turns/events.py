@@ -1,4 +1,4 @@
-"""What happens in a turn, as values; consumers, commands and tests read the same ones."""
+"""The events of a turn."""
 
 from dataclasses import dataclass
 from typing import Any, Final
@@ -9,7 +9,7 @@ from chat.parts import Json, Part
 
 @dataclass(frozen=True, slots=True)
 class MessageAccepted:
-    """The turn's messages are stored: the user's, and the reply that now begins."""
+    """The messages of the turn are stored."""
 
     messages: tuple[Message, ...]
     client_id: str | None = None
@@ -19,7 +19,7 @@ class MessageAccepted:
 
 @dataclass(frozen=True, slots=True)
 class TextAdded:
-    """The model said more; `text` is what came since the last such event."""
+    """The model wrote more text."""
 
     text: str
 
@@ -40,21 +40,21 @@ class ToolFinished:
 
 @dataclass(frozen=True, slots=True)
 class MemoryWritten:
-    """A tool changed what Keel knows; the line under the reply offers Undo."""
+    """A tool wrote to memory; its line offers Undo."""
 
     part: Part
 
 
 @dataclass(frozen=True, slots=True)
 class CardDrawn:
-    """A tool prepared an action; only the user's click on its card commits it."""
+    """A tool drew a card for an action."""
 
     part: Part
 
 
 @dataclass(frozen=True, slots=True)
 class Noticed:
-    """Something the user should know, in one plain sentence, that is no part of the reply."""
+    """A notice for the user, outside the reply."""
 
     text: str
     level: str = "info"  # info | warn
@@ -62,7 +62,7 @@ class Noticed:
 
 @dataclass(frozen=True, slots=True)
 class TurnDone:
-    """The reply is complete, or was stopped by the user (`interrupted`), and is saved."""
+    """The reply is complete or stopped, and saved."""
 
     status: str
     usage: Json | None
@@ -70,7 +70,10 @@ class TurnDone:
 
 @dataclass(frozen=True, slots=True)
 class TurnFailed:
-    """The reply ended early; what was said so far is kept. `text` says what happened and what to do."""
+    """The reply ended early; its text is kept.
+
+    `text` says what happened and what to do.
+    """
 
     text: str
     may_retry: bool = True

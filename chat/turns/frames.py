@@ -1,4 +1,4 @@
-"""Every frame of the socket, typed: what the server sends and what a browser may send.
+"""Every frame of the socket, typed.
 
 The page's type definitions in `static/chat/frames.js` name the same fields; a test compares them.
 """
@@ -15,20 +15,26 @@ JsonFrame = Json
 
 @dataclass(frozen=True, slots=True)
 class ServerFrame:
-    """What the server sends; every frame goes out with a `seq`."""
+    """A frame of the server; each has a `seq`."""
 
     type: ClassVar[str]
     optional: ClassVar[frozenset[str]] = frozenset()  # fields that are left out while they are None
 
     def to_json(self, seq: int) -> JsonFrame:
-        """Return the frame as it is sent; `seq` grows by one within a turn and is 0 outside of turns."""
+        """Return the frame as JSON.
+
+        `seq` grows by one within a turn and is 0 outside of turns.
+        """
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         sent = {name: value for name, value in values.items() if value is not None or name not in self.optional}
         return {"type": self.type, "seq": seq, **sent}
 
 
 class ReplySoFar(TypedDict):
-    """A reply in a snapshot: closed blocks as HTML, the block that still grows as plain text."""
+    """The reply of a snapshot.
+
+    Closed blocks are HTML; the open block is plain text.
+    """
 
     message_id: str
     html: str
@@ -38,7 +44,7 @@ class ReplySoFar(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Snapshot(ServerFrame):
-    """What a socket that joins needs to go on from here."""
+    """The state that a joining socket needs."""
 
     type = "snapshot"
 
@@ -48,7 +54,7 @@ class Snapshot(ServerFrame):
 
 @dataclass(frozen=True, slots=True)
 class Accepted(ServerFrame):
-    """A message is stored; `html` has its article and the reply's."""
+    """A message is stored; `html` has the articles."""
 
     type = "accepted"
     optional = frozenset({"replaces", "removes"})
@@ -63,7 +69,10 @@ class Accepted(ServerFrame):
 
 @dataclass(frozen=True, slots=True)
 class Text(ServerFrame):
-    """More text: plain text to append, or the HTML of a block that ended and the plain text after it."""
+    """More text of the reply.
+
+    It is plain text to append, or the HTML of a block that ended and the plain text after it.
+    """
 
     type = "text"
     optional = frozenset({"text", "html", "tail"})
@@ -140,7 +149,7 @@ class Notice(ServerFrame):
 
 @dataclass(frozen=True, slots=True)
 class Done(ServerFrame):
-    """The reply is complete, or its user stopped it; `html` is its whole article."""
+    """The reply is complete or stopped; `html` is its article."""
 
     type = "done"
 
@@ -151,7 +160,10 @@ class Done(ServerFrame):
 
 @dataclass(frozen=True, slots=True)
 class Failed(ServerFrame):
-    """A reply ended early, or a frame of the browser was refused (then `reply_id` is None)."""
+    """A reply failed or a frame was refused.
+
+    Without a `reply_id`, a frame of the browser was refused.
+    """
 
     type = "failed"
 
@@ -164,7 +176,10 @@ class Failed(ServerFrame):
 
 @dataclass(frozen=True, slots=True)
 class SendMessage:
-    """Store a message and answer it; sent again with the same `client_id`, it is stored once."""
+    """Store and answer a message.
+
+    Sent again with the same `client_id`, it is stored once.
+    """
 
     client_id: UUID
     text: str

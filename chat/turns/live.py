@@ -1,4 +1,6 @@
-"""The turns that run in this process. A turn outlives the sockets and requests that follow it.
+"""The turns that run in this process.
+
+A turn outlives the sockets and requests that follow it.
 
 A turn writes its events to a log. The sockets of this process show them at once; streams of the API read the log. The
 channel layer tells other processes about once a second that there is news, and they read the rows.
@@ -36,10 +38,10 @@ SUMMARISED: Final = "This chat has grown long: Keel now reads a summary of its o
 
 
 class Viewer(Protocol):
-    """Who shows the turns of a conversation in this process: the room of its sockets."""
+    """The room that shows a conversation's turns."""
 
     async def show_news(self, turn: "LiveTurn") -> None:
-        """Show the events that the turn's log got since the last call."""
+        """Show the new events of the turn's log."""
 
 
 _turns: dict[UUID, "LiveTurn"] = {}
@@ -47,7 +49,7 @@ _viewers: dict[UUID, Viewer] = {}
 
 
 def set_viewer(conversation_id: UUID, viewer: Viewer | None) -> None:
-    """Let a viewer show the conversation's turns; None removes it."""
+    """Set the viewer of a conversation; None removes it."""
     if viewer is None:
         _viewers.pop(conversation_id, None)
     else:
@@ -65,7 +67,10 @@ def list_running() -> list["LiveTurn"]:
 
 
 class TurnLog:
-    """The events of a turn in order; each reader gets all of them at its own pace."""
+    """The events of a turn.
+
+    Each reader gets all of them at its own pace.
+    """
 
     def __init__(self) -> None:
         self._events: list[TurnEvent] = []
@@ -73,7 +78,10 @@ class TurnLog:
         self._news = asyncio.Event()
 
     def add(self, event: TurnEvent) -> None:
-        """Append an event. The part of a started tool is copied, since it changes when the tool ends."""
+        """Append an event.
+
+        The part of a started tool is copied, since it changes when the tool ends.
+        """
         self._events.append(replace(event, part=dict(event.part)) if isinstance(event, ToolStarted) else event)
         self._wake_readers()
 
@@ -107,7 +115,7 @@ class TurnLog:
 
 
 class LiveTurn:
-    """A turn that runs in this process: its task, and the log of its events."""
+    """A running turn: its task and its log."""
 
     def __init__(self, start: TurnStart) -> None:
         self.start = start
@@ -174,7 +182,10 @@ class LiveTurn:
 
 
 def start_turn(start: TurnStart, accepted: MessageAccepted, title: str | None) -> LiveTurn:
-    """Run a stored turn in this process; `title` is the one that the message gave the conversation."""
+    """Run a stored turn in this process.
+
+    `title` is the one that the message gave the conversation.
+    """
     turn = LiveTurn(start)
     turn.log.add(accepted)
     if title is not None:
@@ -194,12 +205,12 @@ def user_group(user_id: int) -> str:
 
 
 async def tell_news(conversation_id: UUID) -> None:
-    """Tell the sockets of other processes that the rows of a conversation have changed."""
+    """Tell other processes that a conversation changed."""
     await _send_to_group(group_of(conversation_id), "conversation.news")
 
 
 async def tell_recheck(user_id: int) -> None:
-    """Tell every socket of a user, in every process, to look whether its session still lives."""
+    """Ask all sockets of a user to check their session."""
     await _send_to_group(user_group(user_id), "session.recheck")
 
 
@@ -215,7 +226,10 @@ async def _send_to_group(group: str, message_type: str) -> None:
 
 
 async def stop_all() -> None:
-    """End every turn of this process, keeping what was said; called when the server shuts down."""
+    """Stop every turn of this process and save its text.
+
+    Called when the server shuts down.
+    """
     turns = list_running()
     for turn in turns:
         turn.control.stop(RESTARTED)

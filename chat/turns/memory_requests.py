@@ -1,4 +1,4 @@
-"""Whether the user outright asked Keel to remember or to forget something.
+"""Detect explicit requests to remember or to forget.
 
 Precision goes before recall: it decides over one forced call of a memory tool, for a model that only said it would.
 """
@@ -24,7 +24,10 @@ _FORGET: Final = re.compile(
 
 
 def find_requested_acts(text: str) -> frozenset[str]:
-    """Return what a message asks for outright: to `remember`, to `forget`, both or neither."""
+    """Return the memory acts that a message asks for.
+
+    These are `remember`, `forget`, both or neither.
+    """
     plain = _QUOTED.sub("", text.replace("’", "'"))  # what is quoted is said of somebody
     return frozenset(act for sentence in _SENTENCE.findall(plain) if (act := _find_act(sentence.strip())))
 

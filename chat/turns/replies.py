@@ -1,4 +1,4 @@
-"""Writing replies: what a turn keeps while it runs, and how it ends.
+"""Save and finish replies; sweep dead ones.
 
 Call each function inside `owned_tx(user)` unless it says otherwise.
 """
@@ -19,7 +19,7 @@ RESTARTED: Final = "Keel was restarted while it answered. What it had said is ke
 
 
 def save_progress(*, reply_id: int, parts: list[Part], text: str, is_untrusted: bool = False, now: datetime) -> bool:
-    """Keep what the reply holds so far and that its turn lives; return whether to go on.
+    """Save progress and a heartbeat; return whether to continue.
 
     False: the user asked from elsewhere to stop, or the reply is not streaming any more.
     """
@@ -41,7 +41,7 @@ def finish_reply(
     is_untrusted: bool = False,
     now: datetime,
 ) -> bool:
-    """Close a streaming reply with all it holds; return False if something else had closed it.
+    """Close a streaming reply; False if it was already closed.
 
     A sweep does not count as that: it may have taken for dead a turn that only stood still, and knows less than it.
     """
@@ -74,13 +74,13 @@ def _mark_taint(is_untrusted: bool) -> dict[str, bool]:
 
 
 def request_stop(*, conversation_id: UUID, now: datetime) -> bool:
-    """Ask the running turn of a conversation to stop, in whichever process it runs; return whether there was one."""
+    """Ask a running turn to stop; return whether one runs."""
     rows = Message.objects.streaming().filter(conversation_id=conversation_id)
     return bool(rows.update(stop_requested_at=now))
 
 
 def interrupt_dead_turns(*, now: datetime) -> list[UUID]:
-    """Mark the replies whose turn stopped beating as interrupted; return their conversations.
+    """Interrupt replies without a heartbeat; return their conversations.
 
     Call it inside `system_tx` to sweep everybody's, or inside `owned_tx` for one user's.
     """
@@ -100,5 +100,5 @@ def interrupt_dead_turns(*, now: datetime) -> list[UUID]:
 
 
 def can_continue(reply: Message) -> bool:
-    """Tell whether a reply broke off after it had said something."""
+    """Tell whether a reply broke off with some text."""
     return bool(reply.content) and reply.status in {MessageStatus.INTERRUPTED, MessageStatus.FAILED}

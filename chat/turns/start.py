@@ -1,4 +1,4 @@
-"""The start of a turn: whether one may begin, and all it needs to know, in the transaction that stores its messages.
+"""Check, reserve and store the start of a turn.
 
 Call each function inside `owned_tx(user)`.
 """
@@ -38,7 +38,10 @@ _AFTER_ALL: Final = 2**62  # above the id of every message
 
 @dataclass(frozen=True, slots=True)
 class TurnStart:
-    """All that a turn needs to know; made in the transaction that stored its messages."""
+    """The input of a turn.
+
+    It is made in the transaction that stored the messages.
+    """
 
     user_id: int
     time_zone: str  # IANA name: the user's, for the times that frames show
@@ -68,7 +71,10 @@ class TurnStart:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """A stored message; `turn` is None for one that was sent before, whose turn has begun already."""
+    """A stored message and its turn.
+
+    `turn` is None for a resend: its turn has already begun.
+    """
 
     message: Message
     reply: Message | None
@@ -82,7 +88,9 @@ class Accepted:
 
 
 def lock_standing(conversation_id: UUID, *, client_id: UUID | None = None, now: datetime) -> Standing:
-    """Lock the conversation, end its user's dead turns, and return where both stand.
+    """Lock the conversation and return its standing.
+
+    Ends the user's dead turns first.
 
     Raises:
         ConversationNotFound: the owner has no such conversation.
@@ -103,7 +111,7 @@ def lock_standing(conversation_id: UUID, *, client_id: UUID | None = None, now: 
 
 
 def check_standing(standing: Standing) -> None:
-    """Refuse a turn where none can begin now.
+    """Refuse a turn that may not begin now.
 
     Raises:
         MessageRefused: the chat is in the trash, or a turn is running here.
@@ -130,7 +138,7 @@ def _check_budget(standing: Standing, tokens: int) -> None:
 def begin_turn(
     standing: Standing, message: Message, *, title: str | None = None, is_continuation: bool = False, now: datetime
 ) -> Accepted:
-    """Insert the reply that begins, bring the conversation up to date, and gather what the turn needs.
+    """Store the reply and return the turn's input.
 
     Args:
         standing: as locked in this transaction.
@@ -163,7 +171,7 @@ def begin_turn(
 
 @dataclass(frozen=True, slots=True)
 class _Prompt:
-    """What the first call of a turn carries, and what it takes."""
+    """The first prompt of a turn and its size."""
 
     sent: Sent
     is_untrusted: bool
@@ -208,7 +216,10 @@ def _read_told(standing: Standing, message: Message, room: int, *, is_continuati
 
 
 def _opening_fact(standing: Standing, message: Message) -> UserFact | None:
-    """Return the fact that goes to the model with the first message of a chat about it, which none shows."""
+    """Return the fact to send with the first message.
+
+    No message shows it.
+    """
     if standing.about_fact_id is None:
         return None
     typed = Message.objects.shown().filter(conversation_id=standing.conversation_id, role=Role.USER)

@@ -1,6 +1,6 @@
 """One message in, events out: the loop of model and tools.
 
-The law: the user's message is committed before a model is called; no model, tool or wait happens inside a
+The user's message is committed before a model is called; no model, tool or wait happens inside a
 transaction; what was said is saved at least every second, and whatever ends the turn, the reply is closed with it.
 """
 
@@ -70,7 +70,7 @@ _NOTICES: Final = {
 
 
 class Control:
-    """The handle of a turn: whoever holds it can stop it, and knows afterwards how long it has become."""
+    """The handle that stops a turn."""
 
     def __init__(self) -> None:
         self.news = asyncio.Event()
@@ -79,7 +79,10 @@ class Control:
         self.reply_tokens = 0  # estimated: what the reply takes in the prompts that follow, once its turn has ended
 
     def stop(self, error: str = "") -> None:
-        """End the turn soon, keeping what was said; `error` says why if it was not the user's wish."""
+        """End the turn soon and keep its text.
+
+        `error` is the reason, unless the user asked.
+        """
         self.is_stopped = True
         self.stop_error = error
         self.news.set()
@@ -125,7 +128,7 @@ class _Turn:
         return self.control.is_stopped or self.is_cut
 
     async def events(self) -> AsyncGenerator[TurnEvent, None]:
-        """Let the model answer; then do what the user asked of the memory outright, should it have left that out."""
+        """Run the turn, then a memory act that the model omitted."""
         async with aclosing(self._run_steps()) as steps:
             async for event in steps:
                 yield event
@@ -134,7 +137,7 @@ class _Turn:
                 yield event
 
     async def _run_steps(self) -> AsyncGenerator[TurnEvent, None]:
-        """Let model and tools alternate until the model has said its last, or a limit ends it."""
+        """Alternate model and tools until the answer ends."""
         for step in range(settings.TURN_MAX_STEPS):
             self.reply.step = step
             pump = Pump(self._open_stream(), self.control.news)
@@ -169,7 +172,7 @@ class _Turn:
         return door.stream(self.messages, models=self.models, tools=self.schemas)
 
     async def _force_tool(self, tool: Tool[Any]) -> AsyncGenerator[TurnEvent, None]:
-        """Have the model call one memory tool; its line alone is shown."""
+        """Force a call of one memory tool."""
         messages = [*self.messages, {"role": "assistant", "content": self.reply.text or "…"}]
         messages.append({"role": "user", "content": DO_IT})
         choice = {"type": "function", "function": {"name": tool.name}}
@@ -197,7 +200,7 @@ class _Turn:
         return next((tool for tool in writers if tool.acts & acts), None)
 
     async def _pass_on_text(self, pump: Pump) -> AsyncGenerator[TurnEvent, None]:
-        """Pass on what the model says, about thirty times a second, and save it every second."""
+        """Pass on text 30 times a second; save it every second."""
         while True:
             # Looked up before taking: what comes after the look is taken in the next round.
             ended = pump.task.done()
@@ -283,7 +286,7 @@ class _Turn:
         return {"error": TOOL_FAILED}
 
     def usage_dict(self) -> Json | None:
-        """Return what all calls of the turn used together; of a call that broke off, an estimate."""
+        """Return the usage of all calls of the turn."""
         if not self._has_counted and self.reply.parts:
             said = sum(
                 len(part["text"]) for part in self.reply.parts if part.get("step") == self.reply.step and "text" in part
@@ -297,7 +300,9 @@ def _is_failed_force(part: Part, step: int) -> bool:
 
 
 async def tidy_up(start: TurnStart, control: Control) -> tuple[str | None, bool]:
-    """Do what may wait until the answer is there; return the chat's new title, if any, and whether it was summarised.
+    """Write the title and the summary after a turn.
+
+    Returns the new title, if any, and whether the chat was summarised.
 
     A title follows the first exchange, a summary a chat that has outgrown its room; most turns need neither, and for
     those nothing is read. `control` is the one of the turn, which has ended.
@@ -314,7 +319,9 @@ async def tidy_up(start: TurnStart, control: Control) -> tuple[str | None, bool]
 
 
 async def run_turn(start: TurnStart, control: Control) -> AsyncGenerator[TurnEvent, None]:
-    """Answer one stored message; yield what happens, and last a TurnDone or a TurnFailed.
+    """Answer one stored message; yield its events.
+
+    The last event is a TurnDone or a TurnFailed.
 
     Never raises for what a model, a tool or the database does. It knows no socket: it runs to its end, or until
     `control.stop()`, whoever listens.

@@ -79,7 +79,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
     has_left = False
 
     async def __call__(self, *args: Any) -> None:
-        """Serve the socket; whatever ends it, its place is given back."""
+        """Serve the socket and always give back its place."""
         try:
             await super().__call__(*args)
         finally:
@@ -87,7 +87,10 @@ class ChatConsumer(AsyncWebsocketConsumer):
             self._leave_room()
 
     async def connect(self) -> None:
-        """Accept first, since a refused handshake tells the page nothing; then say what is wrong, or join."""
+        """Accept the socket, then join the room or close.
+
+        A refused handshake would tell the page nothing.
+        """
         if not is_same_origin(dict(self.scope["headers"])):
             await self.close()
             return
@@ -138,7 +141,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
             await self._note_presence(note_left)
 
     def _leave_room(self) -> None:
-        """Give back the place in the room and among the user's sockets; doing it twice is fine."""
+        """Leave the room and the user's sockets; idempotent."""
         self.has_left = True
         if self.carrier is not None and self.carrier is not asyncio.current_task():
             self.carrier.cancel()
@@ -151,7 +154,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
             _open_sockets.pop(self.user_id, None)
 
     def end(self, code: int) -> None:
-        """Close the socket: its place is free at once, the browser hears of it when it listens."""
+        """Close the socket and free its place at once."""
         if not self.has_left:
             self._leave_room()
             self.closer = asyncio.create_task(self._close_socket(code))
@@ -163,7 +166,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
             logger.info("A socket that was to be closed had gone", exc_info=True)
 
     async def _tell_layer(self, act: Callable[[str, str], Awaitable[None]]) -> None:
-        """Enter or leave the groups of the channel layer; a socket does without it, if need be."""
+        """Enter or leave the channel groups."""
         try:
             async with asyncio.timeout(live.LAYER_SECONDS):
                 await act(live.group_of(self.conversation_id), self.channel_name)
@@ -172,7 +175,10 @@ class ChatConsumer(AsyncWebsocketConsumer):
             logger.warning("Channel layer: the groups of a socket were not changed", exc_info=True)
 
     async def _carry_frames(self) -> None:
-        """Send what the room hands over; close when the browser falls behind or its session has ended."""
+        """Send the frames of the room.
+
+        Closes when the browser falls behind or its session has ended.
+        """
         try:
             while not self.has_left:
                 await self._carry_one()
@@ -238,12 +244,12 @@ class ChatConsumer(AsyncWebsocketConsumer):
             return accepted, MessageAccepted(tuple(accepted.rows), str(client_id))
 
     def _show_again(self, event: MessageAccepted) -> ServerFrame:
-        """Render a message that was stored before, with its reply as it is by now."""
+        """Render a resent message with its current reply."""
         with owned(self.user_id), timezone.override(self.zone):
             return accepted_frame(event)
 
     async def _begin_turn(self, work: Callable[..., Begun], *args: Any) -> None:
-        """Run the turn that a retry, a continuation or an edit begins."""
+        """Run the turn of a retry, continuation or edit."""
         begun = await self._run_guarded(None, work, *args)
         if begun is not None:
             accepted, event = begun
@@ -280,7 +286,10 @@ class ChatConsumer(AsyncWebsocketConsumer):
             return request_stop(conversation_id=self.conversation_id, now=timezone.now())
 
     async def _run_guarded(self, client_id: str | None, work: Any, *args: Any) -> Any:
-        """Run one request on a thread, if the session still lives; what goes wrong reaches the browser as `failed`."""
+        """Run one request on a thread; send errors as `failed`.
+
+        The session must still be valid.
+        """
         try:
             if time.monotonic() - self.checked_at > RECHECK_SECONDS and not await self._is_signed_in():
                 self.end(SIGNED_OUT)
@@ -297,7 +306,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
         self._send_frame(Failed(None, client_id, text, retry=False, html=None))
 
     def _send_frame(self, frame: ServerFrame) -> None:
-        """Send a frame to this socket alone."""
+        """Send a frame to this socket only."""
         assert self.room is not None, "only a socket that joined is sent frames"
         self._put_frame(frame.to_json(self.room.seq))
 
@@ -339,12 +348,15 @@ class ChatConsumer(AsyncWebsocketConsumer):
             return {"last_message_id": last_message_id(self.conversation_id), "reply": shown}
 
     async def conversation_news(self, event: Json) -> None:
-        """Read the rows again when another process has written them."""
+        """Send a snapshot after another process wrote rows."""
         if self.has_joined and not self.has_left and live.find_turn(self.conversation_id) is None:
             await self._put_snapshot()
 
     async def session_recheck(self, event: Json) -> None:
-        """Close if the session has ended meanwhile: signed out, password changed, account switched off."""
+        """Close the socket if its session has ended.
+
+        That is a sign-out, a new password or a disabled account.
+        """
         self.checked_at = time.monotonic()
         try:
             is_signed_in = await self._is_signed_in()
@@ -358,7 +370,10 @@ class ChatConsumer(AsyncWebsocketConsumer):
             await self._note_presence(note_here)
 
     async def _note_presence(self, note: Callable[..., None]) -> None:
-        """Write down that the chat is open here, or was; without it the sweep is an hour late, no more."""
+        """Note that the chat is open or was left.
+
+        Without the note, the sweep closes the chat an hour late.
+        """
         try:
             await run_in_thread(self._write_note, note)
         except Exception:

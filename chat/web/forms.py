@@ -7,14 +7,14 @@ from chat.prompt.assistants import ASSISTANTS
 
 
 class OpeningForm(forms.Form):
-    """What a chat is opened from: a deployment, the writing of a skill, or any other page."""
+    """The page that a chat is opened from."""
 
     mode = forms.ChoiceField(choices=[(mode, mode) for mode in ("ops", "coach", "authoring")], required=False)
     deployment = forms.UUIDField(required=False)
     skill = forms.UUIDField(required=False)
 
     def clean(self) -> Json:
-        """Refuse a coach without a deployment, and what the mode has no use for."""
+        """Refuse a focus that does not fit the mode."""
         given = super().clean() or {}
         mode = given.get("mode") or "ops"
         if (mode == "coach") != bool(given.get("deployment")) or (given.get("skill") and mode != "authoring"):
@@ -23,7 +23,7 @@ class OpeningForm(forms.Form):
 
     @property
     def opening(self) -> dict[str, str] | None:
-        """As in `Conversation.opening_context`; None for no more than a page. Ask for it once the form is valid."""
+        """The opening context; None for an ordinary page."""
         given = self.cleaned_data
         if given["mode"] == "coach":
             return {"mode": "coach", "deployment_id": str(given["deployment"])}
@@ -33,7 +33,7 @@ class OpeningForm(forms.Form):
 
 
 class NewChatForm(OpeningForm):
-    """What a new chat is to be; without an assistant it gets the default one."""
+    """The settings of a new chat."""
 
     assistant = forms.ChoiceField(
         choices=[(name, assistant.label) for name, assistant in ASSISTANTS.items()], required=False
@@ -42,7 +42,7 @@ class NewChatForm(OpeningForm):
 
 
 class EraseAccountForm(forms.Form):
-    """The user's own address, typed, as their word that everything is to be deleted."""
+    """The user's own address, typed to confirm deletion."""
 
     email = forms.EmailField(
         label="Your email address", widget=forms.EmailInput(attrs={"autocomplete": "off", "autofocus": True})

@@ -54,7 +54,10 @@ _TOOL_FRAMES: Final = {ToolStarted: ToolStartedFrame, ToolFinished: ToolFinished
 
 
 class TurnScreen:
-    """One turn as the sockets of a room see it: renders each event once and keeps the reply so far."""
+    """One turn as its room shows it.
+
+    Each event is rendered once; the reply so far is kept.
+    """
 
     def __init__(self, turn: LiveTurn, publish: Callable[[JsonFrame], None], *, has_ended: bool) -> None:
         self.start = turn.start
@@ -79,7 +82,7 @@ class TurnScreen:
         return {"message_id": self.reply_id, "html": html, "tail": self._open, "status": "streaming"}
 
     async def show_news(self) -> None:
-        """Send the frames of the events that were not shown yet."""
+        """Send frames for the new events."""
         async with self._lock:
             for event in self._log.list_after(self._shown):
                 self._shown += 1
@@ -155,7 +158,10 @@ class TurnScreen:
             self._send_frame(Snapshot(self.reply_id, None))
 
     async def _final_html(self) -> str | None:
-        """Return the article of the closed reply; None if it is not closed, or cannot be read now."""
+        """Return the article of the closed reply.
+
+        None if it is not closed or cannot be read.
+        """
         try:
             return await run_in_thread(_reply_html, self.start) or None
         except Exception:
@@ -164,7 +170,10 @@ class TurnScreen:
 
 
 def accepted_frame(event: MessageAccepted, start: TurnStart | None = None) -> Accepted:
-    """Return the `accepted` frame of stored messages; `start` is the turn that answers, None if none begins."""
+    """Return the `accepted` frame of stored messages.
+
+    `start` is the turn that answers, None if none begins.
+    """
     with timezone.override(find_time_zone(start.time_zone) if start else timezone.get_current_timezone()):
         views = view_messages(event.messages)
         ids = {view.role: str(view.pk) for view in views}

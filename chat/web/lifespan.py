@@ -73,7 +73,7 @@ async def _warm_client() -> None:
 
 
 async def _sweep_repeatedly() -> None:
-    """Mark what killed processes left streaming; again and again, since one may be killed at any time."""
+    """Interrupt the replies of killed processes, again and again."""
     while True:
         try:
             for conversation_id in await run_in_thread(_sweep_once):

@@ -1,4 +1,4 @@
-"""A reply's Markdown as safe HTML: rendered and sanitised here, so that the browser inserts nothing else."""
+"""Render Markdown as safe HTML."""
 
 import re
 from typing import Final
@@ -43,14 +43,17 @@ _MARKDOWN: Final = _build_markdown()
 
 
 def render_markdown(text: str) -> SafeString:
-    """Return the HTML of a whole text, safe to insert; a text over MAX_RENDERED comes as plain text in a `pre`."""
+    """Return the safe HTML of a whole text.
+
+    A text over MAX_RENDERED becomes plain text in a `pre`.
+    """
     if len(text) > MAX_RENDERED:
         return mark_safe(f"<pre>{escape(text)}</pre>")  # noqa: S308  escaped in this line
     return _sanitise_html(_MARKDOWN.render(text))
 
 
 def close_blocks(text: str) -> tuple[SafeString, str]:
-    """Return the HTML of the blocks that are complete, and the text of the last one, which may still grow.
+    """Return the HTML of complete blocks, and the open text.
 
     A block is complete when another one has begun after it. Nothing is complete in a text over MAX_OPEN_BLOCK.
     """

@@ -8,13 +8,13 @@ from chat.turns.live import tell_recheck
 
 
 class SocketRecheckMiddleware:
-    """Let a user's sockets look at their session again whenever a request has ended or changed it."""
+    """Recheck a user's sockets when a session ends or changes."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
         self.get_response = get_response
 
     def __call__(self, request: HttpRequest) -> HttpResponse:
-        """Compare who was signed in before and after; only requests that write can change it."""
+        """Compare the session before and after a write."""
         if request.method not in {"POST", "PUT", "PATCH", "DELETE"}:
             return self.get_response(request)
         user_id, stamp = request.session.get(SESSION_KEY), request.session.get(HASH_SESSION_KEY)

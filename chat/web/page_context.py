@@ -83,7 +83,7 @@ _AUTHORED: Final = frozenset({"trading:new_skill", "trading:edit_skill"})
 
 
 def page_context(request: HttpRequest) -> Json:
-    """Give every template the prompts suggested on its page, and what a chat that is opened there is about."""
+    """Add suggested prompts and the page's focus to templates."""
     match = request.resolver_match
     name = match.view_name if match else ""
     # The panel is a piece of another page, which it names.
@@ -96,7 +96,10 @@ def page_context(request: HttpRequest) -> Json:
 
 
 def _find_focus(page: str, named: Mapping[str, Any]) -> dict[str, str]:
-    """Return what a new chat takes from its page: `mode` with `deployment` or `skill`; nothing on most."""
+    """Return the focus of a new chat on a page.
+
+    It has `mode` with `deployment` or `skill`; most pages have none.
+    """
     if page in _COACHED:
         return {"mode": "coach", "deployment": str(named["deployment_id"])}
     if page in _AUTHORED:

@@ -1,4 +1,4 @@
-"""Messages as values for the templates, and as HTML for the frames of a socket."""
+"""Messages as values for templates and as HTML."""
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -75,7 +75,7 @@ class MessageView:
 def view_messages(
     messages: Sequence[Message], *, kept: Collection[int] = (), summarised_through: int = 0
 ) -> list[MessageView]:
-    """Return messages as values; a query each for the memory lines undone and for the cards.
+    """Return messages as values, with at most two queries.
 
     Args:
         messages: in their order; the last one is the conversation's newest.
@@ -103,7 +103,7 @@ def view_messages(
 
 
 def _end_of_summary(messages: Sequence[Message], through: int) -> Message | None:
-    """Return the last message that a summary stands for, if others follow it."""
+    """Return the last summarised message, if others follow it."""
     older = [message for message in messages if message.pk <= through] if through else []
     return older[-1] if 0 < len(older) < len(messages) else None
 
@@ -141,7 +141,7 @@ def _view_message(
 
 
 def view_part(part: Part, *, undone: Iterable[UUID] = (), cards: Mapping[UUID, ActionCard] | None = None) -> ShownPart:
-    """Return one part of a reply as the value its template takes."""
+    """Return one part of a reply for its template."""
     if part["kind"] == "text":
         return TextPart(render_markdown(part["text"]))
     if part["kind"] == "tool":
@@ -175,13 +175,13 @@ def memory_html(part: Part) -> str:
 
 
 def card_html(part: Part) -> str:
-    """Return a confirm-card as its row has it by now; nothing if it is gone."""
+    """Return a confirm card from its current row."""
     cards = list_cards([UUID(part["card_id"])])
     return "".join(render_to_string("chat/_card.html", {"card": view_card(card)}) for card in cards.values())
 
 
 def part_html(part: Part) -> str:
-    """Return any part of a reply as it stands in its article."""
+    """Return the HTML of any part of a reply."""
     if part["kind"] == "text":
         return render_markdown(part["text"])
     if part["kind"] == "memory":

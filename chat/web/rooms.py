@@ -1,4 +1,7 @@
-"""The sockets of a conversation in this process: they see its turns, each frame rendered once for all of them."""
+"""The rooms of sockets in this process.
+
+Each frame is rendered once for all sockets of a room.
+"""
 
 import asyncio
 from typing import Final
@@ -13,7 +16,10 @@ QUEUE_SIZE: Final = 256  # frames a socket may lag behind: eight seconds of text
 
 
 class Subscription:
-    """A socket's place in a room: a bounded queue. A socket that falls behind is dropped and reads the rows again."""
+    """A socket's bounded queue of frames.
+
+    A socket that falls behind is closed; it reads the rows again.
+    """
 
     def __init__(self) -> None:
         self.frames: asyncio.Queue[JsonFrame] = asyncio.Queue(QUEUE_SIZE)
@@ -43,11 +49,11 @@ class Room:
             subscription.put(frame)
 
     async def show_news(self, turn: LiveTurn) -> None:
-        """Show the events of a turn that its log got since the last call."""
+        """Show the new events of a turn."""
         await self._screen_of(turn).show_news()
 
     def snapshot(self, turn: LiveTurn) -> ReplySoFar:
-        """Return the reply of a running turn as far as it was shown."""
+        """Return the part of a running reply that was shown."""
         return self._screen_of(turn).snapshot()
 
     @property
@@ -67,7 +73,10 @@ _rooms: dict[UUID, Room] = {}
 
 
 def enter_room(conversation_id: UUID, subscription: Subscription) -> Room:
-    """Return the conversation's room with this socket in it; frames come once it is in `subscriptions`."""
+    """Put a socket into its room; return the room.
+
+    Frames come once it is in `subscriptions`.
+    """
     room = _rooms.get(conversation_id)
     if room is None:
         room = _rooms[conversation_id] = Room(conversation_id)
@@ -77,7 +86,7 @@ def enter_room(conversation_id: UUID, subscription: Subscription) -> Room:
 
 
 def leave_room(room: Room, subscription: Subscription) -> None:
-    """Take a socket out of its room; its turn goes on. Calling it twice does no harm."""
+    """Take a socket out of its room; idempotent."""
     room.members.discard(subscription)
     room.subscriptions.discard(subscription)
     if not room.members and _rooms.get(room.conversation_id) is room:

@@ -1,4 +1,4 @@
-"""Confirm-cards: the click that does what a card says, the one that does not, and a look at how a card stands."""
+"""Show, confirm and cancel cards."""
 
 from collections.abc import Callable
 from datetime import datetime
@@ -26,7 +26,7 @@ from config.lib.web import AuthedRequest, owned_view
 @vary_on_headers("HX-Request")
 @owned_view
 def card(request: AuthedRequest, card_id: UUID) -> HttpResponse:
-    """Show a card as it stands; to htmx, the card alone."""
+    """Show a card; to htmx, the card alone."""
     try:
         shown = get_card(card_id)
     except CardNotFound:

@@ -50,7 +50,7 @@ RECENT_ON_HOME = 5
 @require_safe
 @login_not_required
 def home(request: HttpRequest) -> HttpResponseBase:
-    """Show what Keel is to strangers, and to others where they left off."""
+    """Show the landing page, or recent chats and facts."""
     if not request.user.is_authenticated:
         return TemplateResponse(request, "landing.html")
     return _signed_in_home(request)
@@ -71,7 +71,7 @@ def _signed_in_home(request: AuthedRequest) -> HttpResponse:
 @never_cache
 @owned_view
 def index(request: AuthedRequest) -> HttpResponse:
-    """Show an empty chat: the row is made with its first message."""
+    """Show an empty chat; its first message creates the row."""
     return _show_page(request, None)
 
 
@@ -92,7 +92,7 @@ def _show_page(request: AuthedRequest, shown: Conversation | None) -> HttpRespon
 @never_cache
 @owned_view
 def panel(request: AuthedRequest) -> HttpResponse:
-    """Return the chat for the slide-over panel: the one named or the page's own, or an empty one if it is gone."""
+    """Return the chat of the panel, or an empty one."""
     form = OpeningForm(request.GET)
     opening = form.opening if form.is_valid() else None
     shown = find_panel_chat(opening=opening, wanted=_uuid_or_none(request.GET.get("conversation", "")))
@@ -100,7 +100,10 @@ def panel(request: AuthedRequest) -> HttpResponse:
 
 
 def _thread_context(shown: Conversation | None, opening: Mapping[str, str] | None = None) -> Json:
-    """Return what `chat/_thread.html` takes; a new chat is going to be about the `opening` of its page."""
+    """Return the context of `chat/_thread.html`.
+
+    A new chat will be about the `opening` of its page.
+    """
     page_subject = subject_of(opening) if opening else ""
     return {
         "conversation": shown,
@@ -121,7 +124,7 @@ def _view_rows(conversation: Conversation, rows: list[Message]) -> list[MessageV
 @never_cache
 @owned_view
 def conversation_messages(request: AuthedRequest, conversation_id: UUID) -> HttpResponse:
-    """Return the messages after one, as HTML: what a page that was away has missed.
+    """Return the messages after one, as HTML.
 
     404 where another message took the place of that one meanwhile: then the page has to start over.
     """
@@ -137,7 +140,7 @@ def conversation_messages(request: AuthedRequest, conversation_id: UUID) -> Http
 @require_POST
 @owned_view
 def new(request: AuthedRequest) -> HttpResponse:
-    """Make a conversation for a first message and say where it lives."""
+    """Create a conversation; return its address."""
     form = NewChatForm(request.POST)
     if not form.is_valid():
         return JsonResponse(
@@ -175,7 +178,7 @@ def ask_about_fact(request: AuthedRequest, fact_id: UUID) -> HttpResponse:
 @require_POST
 @owned_view
 def close(request: AuthedRequest, conversation_id: UUID) -> HttpResponse:
-    """Have a chat closed: the user went on to another one. The worker does it, seconds later."""
+    """Ask for a chat to be closed."""
     try:
         with owned_tx(request.user):
             request_close(conversation_id=conversation_id, now=timezone.now())
@@ -187,7 +190,10 @@ def close(request: AuthedRequest, conversation_id: UUID) -> HttpResponse:
 @require_POST
 @owned_view
 def leave(request: AuthedRequest, conversation_id: UUID) -> HttpResponse:
-    """Note that a page was left that showed a chat; with `here`, that its user is still on the site."""
+    """Note that the page of a chat was left.
+
+    With `here`, its user is still on the site.
+    """
     note = note_here if request.POST.get("here") else note_left
     with owned_tx(request.user):
         note(conversation_id=_get_or_404(conversation_id).pk, now=timezone.now())
@@ -198,7 +204,10 @@ def leave(request: AuthedRequest, conversation_id: UUID) -> HttpResponse:
 @never_cache
 @owned_view
 def erase_fact(request: AuthedRequest, fact_id: UUID) -> HttpResponse:
-    """Ask whether a fact of the trash is to be deleted for good, and its sources with it; then do so."""
+    """Ask for confirmation, then erase a trashed fact.
+
+    The user chooses whether its source messages go, too.
+    """
     fact = find_last_version(fact_id)
     if fact is None:
         raise Http404
@@ -231,7 +240,7 @@ def quotes(request: AuthedRequest, fact_id: UUID) -> HttpResponse:
 @never_cache
 @reauthentication_required  # type: ignore[untyped-decorator]
 def erase_account(request: AuthedRequest) -> HttpResponse:
-    """Delete the user and everything of theirs, once they have typed their address."""
+    """Delete the account after its address is typed."""
     form = EraseAccountForm(request.POST or None, address=request.user.email)
     if request.method == "POST" and form.is_valid():
         user_id = request.user.pk

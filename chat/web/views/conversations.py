@@ -1,4 +1,4 @@
-"""What is done to whole conversations: archived and taken out again, put into the trash and restored."""
+"""Archive, trash and restore conversations."""
 
 from collections.abc import Callable
 from typing import Any
@@ -64,7 +64,7 @@ def restore(request: PageRequest, conversation_id: UUID) -> HttpResponse:
 @never_cache
 @owned_view
 def trashed(request: AuthedRequest) -> HttpResponse:
-    """Show what is in the trash, and until when it can be restored."""
+    """Show the trash, with the date of each deletion."""
     page = page_of_trash(parse_page_number(request.GET.get("page", "")))
     links = build_page_links(page, lambda number: f"?page={number}")
     return TemplateResponse(request, "chat/trashed.html", {"page": page, "links": links})

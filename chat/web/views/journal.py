@@ -1,4 +1,4 @@
-"""The journal: replies kept with a note, on a page of their own and at the foot of each reply."""
+"""The journal page and the bookmark of each reply."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -81,7 +81,7 @@ def _show_journal(request: PageRequest, **more: Any) -> HttpResponse:
 @require_POST
 @owned_view
 def bookmark(request: PageRequest, message_id: int) -> HttpResponse:
-    """Keep a reply, or keep it no more: the button at its foot."""
+    """Keep a reply or remove it from the journal."""
     now = timezone.now()
     reply = Message.objects.filter(pk=message_id, role=Role.ASSISTANT).only("pk", "user_id", "conversation_id").first()
     if reply is None:
@@ -106,7 +106,7 @@ def bookmark(request: PageRequest, message_id: int) -> HttpResponse:
 
 
 def _keep_reply(request: AuthedRequest, message_id: int, now: datetime) -> None:
-    """Keep a reply; if it was kept until a moment ago, with the note it had."""
+    """Keep a reply, with its note if just removed."""
     removed = _read_signed(request)
     if removed is not None and removed.message_id == message_id:
         restore_bookmark(removed=removed, now=now)
@@ -132,7 +132,7 @@ def edit_note(request: PageRequest, bookmark_id: UUID) -> HttpResponse:
 @require_POST
 @owned_view
 def remove(request: PageRequest, bookmark_id: UUID) -> HttpResponse:
-    """Take an entry out of the journal; the answer can put it back."""
+    """Remove an entry; the response can restore it."""
     with _open_write(request):
         removed = remove_bookmark(bookmark_id=bookmark_id)
     context = {"removed_id": bookmark_id, "undo": _sign_removed(request, removed), "here": get_safe_next(request, "")}
@@ -167,7 +167,10 @@ def restore(request: PageRequest) -> HttpResponse:
 def _answer_entry(
     request: PageRequest, bookmark_id: UUID, *, refusal: str = "", typed: str | None = None
 ) -> HttpResponse:
-    """Answer with one entry; without htmx on a page of its own, where a refused note can be mended."""
+    """Answer with one entry, or with its page.
+
+    Without htmx a refused note is corrected on that page.
+    """
     context = {
         **_entry_context(get_entry(bookmark_id)),
         "here": get_safe_next(request, reverse("chat:journal")),
@@ -195,7 +198,10 @@ def _open_write(request: AuthedRequest) -> Iterator[None]:
 
 
 def _sign_removed(request: AuthedRequest, removed: Removed) -> str:
-    """Return an entry as the page keeps it for its undo: no row of it is left, and nobody else can make one up."""
+    """Return a removed entry, signed for its undo.
+
+    No row of it is left, and nobody else can forge one.
+    """
     given = {**asdict(removed), "created_at": removed.created_at.isoformat()}
     return signing.dumps(given, salt=_build_salt(request), compress=True)
 

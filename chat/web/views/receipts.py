@@ -28,7 +28,7 @@ _TITLES = {
 @never_cache
 @owned_view
 def receipt(request: AuthedRequest, message_id: int) -> HttpResponse:
-    """Show what the prompt of a reply was made of, and what its tools brought in."""
+    """Show the prompt of a reply and its tools' rows."""
     rows = Message.objects.filter(pk=message_id, role=Role.ASSISTANT)
     reply = rows.select_related("snapshot", "conversation").first()
     if reply is None:

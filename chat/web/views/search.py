@@ -1,4 +1,4 @@
-"""Finding past chats: a page with an address of its own, and results beside a chat while one types."""
+"""Search chats: a page, and results beside a chat."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -30,7 +30,7 @@ BESIDE: Final = 8  # results in the list beside a chat
 
 @dataclass(frozen=True, slots=True)
 class Hit:
-    """A conversation that was found, as the templates take it."""
+    """A matching conversation for the templates."""
 
     conversation: Conversation
     url: str  # of the chat, at the message found
@@ -60,7 +60,10 @@ def search(request: PageRequest) -> HttpResponse:
 
 
 def _search_context(query: str, number: int, size: int) -> Json:
-    """Return what the templates of results take; `why` says what is missing of a query that was not looked for."""
+    """Return the context of search results.
+
+    `why` is the reason for which a query was not searched.
+    """
     why = _why_not(query)
     if why:
         return {"query": query, "why": why, "hits": [], "total": 0, "all_url": _build_address(query)}
@@ -82,7 +85,9 @@ def _search_context(query: str, number: int, size: int) -> Json:
 
 
 def _why_not(query: str) -> str:
-    """Return why there is nothing to look for: `empty`, `short`, or empty for a query that can be answered.
+    """Return `empty` or `short` for a query that is not searched.
+
+    It is empty for any other query.
 
     One letter of an alphabet stands in every chat; one sign of a script without spaces is a word.
     """
@@ -103,7 +108,7 @@ def _build_hit(row: ConversationHit) -> Hit:
 
 
 def _mark_ranges(text: str, ranges: list[Range]) -> SafeString:
-    """Return a text as HTML with what stands in the ranges marked."""
+    """Return a text as HTML with its ranges marked."""
     ends = [0, *(end for _, end in ranges)]
     starts = [*(start for start, _ in ranges), len(text)]
     between = [text[end:start] for end, start in zip(ends, starts, strict=True)]

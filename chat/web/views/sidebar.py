@@ -1,4 +1,4 @@
-"""The list of conversations beside a chat, as a part of pages and as the answer to what was done in it."""
+"""The list of conversations, on pages and in responses."""
 
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -23,14 +23,14 @@ DONE: Final = ("archived", "unarchived", "trashed", "restored")  # what an addre
 
 
 class PageRequest(AuthedRequest):
-    """A request of a signed-in user, with what htmx says of it."""
+    """A request of a signed-in user, with htmx."""
 
     htmx: HtmxDetails
 
 
 @dataclass(frozen=True, slots=True)
 class Done:
-    """What was done to a conversation a moment ago, to be undone."""
+    """A recent act on a conversation, which can be undone."""
 
     act: str  # one of DONE
     conversation: Conversation
@@ -47,7 +47,7 @@ def sidebar_context(request: AuthedRequest, *, active_id: UUID | None, done: Don
 
 
 def answer_act(request: PageRequest, conversation_id: UUID, *, act: str = "", refusal: str = "") -> HttpResponse:
-    """Answer what was done to a conversation in the list: with the list anew, or by leading back to the page."""
+    """Answer an act with the new list, or redirect."""
     if not request.htmx:
         back = urlsplit(get_safe_next(request, reverse("chat:index")))
         if act == "trashed" and _shown_at(back.path) == conversation_id:
@@ -64,7 +64,7 @@ def answer_act(request: PageRequest, conversation_id: UUID, *, act: str = "", re
 
 
 def _shown_at(address: str) -> UUID | None:
-    """Return the conversation that the page of an address shows."""
+    """Return the conversation that an address shows."""
     try:
         match = resolve(urlsplit(address).path)
     except Resolver404:
@@ -84,7 +84,7 @@ def _done_of(query: QueryDict) -> Done | None:
 
 
 def _is_so(act: str, conversation: Conversation) -> bool:
-    """Tell whether what an address says still holds: it may be an old one, or made up."""
+    """Tell whether the act of an address still applies."""
     is_archived = conversation.status == ConversationStatus.ARCHIVED
     return {
         "archived": is_archived,

@@ -1,4 +1,4 @@
-"""What a user's chats use of the models, and what is left of today's budget."""
+"""Model usage in a user's chats, and today's budget."""
 
 from django.conf import settings
 from django.http import HttpResponse
