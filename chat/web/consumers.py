@@ -87,10 +87,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
             self._leave_room()
 
     async def connect(self) -> None:
-        """Accept the socket, then join the room or close.
-
-        A refused handshake would tell the page nothing.
-        """
+        """Accept the socket, then join the room or close."""
         if not is_same_origin(dict(self.scope["headers"])):
             await self.close()
             return
@@ -175,10 +172,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
             logger.warning("Channel layer: the groups of a socket were not changed", exc_info=True)
 
     async def _carry_frames(self) -> None:
-        """Send the frames of the room.
-
-        Closes when the browser falls behind or its session has ended.
-        """
+        """Send the frames of the room."""
         try:
             while not self.has_left:
                 await self._carry_one()
@@ -286,10 +280,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
             return request_stop(conversation_id=self.conversation_id, now=timezone.now())
 
     async def _run_guarded(self, client_id: str | None, work: Any, *args: Any) -> Any:
-        """Run one request on a thread; send errors as `failed`.
-
-        The session must still be valid.
-        """
+        """Run one request on a thread; send errors as `failed`."""
         try:
             if time.monotonic() - self.checked_at > RECHECK_SECONDS and not await self._is_signed_in():
                 self.end(SIGNED_OUT)
@@ -370,10 +361,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
             await self._note_presence(note_here)
 
     async def _note_presence(self, note: Callable[..., None]) -> None:
-        """Note that the chat is open or was left.
-
-        Without the note, the sweep closes the chat an hour late.
-        """
+        """Note that the chat is open or was left."""
         try:
             await run_in_thread(self._write_note, note)
         except Exception:
