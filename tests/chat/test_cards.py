@@ -8,7 +8,6 @@ from uuid import uuid4
 import pytest
 from django.db import connection
 
-from chat import cards
 from chat.cards import (
     LIFETIME,
     CardDecided,
@@ -36,6 +35,7 @@ from tests.factories.record import (
 )
 from tests.owners import as_owner
 from trading.models import BacktestRun, Deployment, DeploymentCommand, Skill, Trade
+from trading.record import actions
 from trading.record.deployment_queries import DeploymentNotFound
 from trading.record.deployments import CommandRefused
 
@@ -303,13 +303,13 @@ def test_close_and_pause_can_be_drawn_together_and_both_confirmed(desk):
     [("pause", "request_command"), ("deploy", "deploy_skill"), ("start_backtest", "start_backtest")],
 )
 def test_refusal_of_trading_leaves_the_card_waiting_and_nothing_queued(desk, monkeypatch, kind, service):
-    card, honest = desk.draw(kind), getattr(cards, service)
+    card, honest = desk.draw(kind), getattr(actions, service)
 
     def refuse_late(**values):
         honest(**values)
         raise CommandRefused("The deployment is in no state for that.")
 
-    monkeypatch.setattr(cards, service, refuse_late)
+    monkeypatch.setattr(actions, service, refuse_late)
     with pytest.raises(CommandRefused):
         confirm(card)
 

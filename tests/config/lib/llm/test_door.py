@@ -484,6 +484,7 @@ async def _read_all():
     return [chunk async for chunk in door.stream(USER, models=WIRE)]
 
 
+@pytest.mark.clock  # an idle connection is closed after some seconds
 @pytest.mark.parametrize("direct", [[], ["openai"]], ids=["litellm", "direct"])
 def test_connections_are_reused_and_closed_at_the_end(monkeypatch, settings, direct):
     settings.LLM_DIRECT = direct
