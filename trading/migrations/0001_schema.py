@@ -1070,7 +1070,7 @@ class Migration(migrations.Migration):
                     models.CharField(
                         blank=True,
                         choices=[
-                            ("signal", "The agent's order"),
+                            ("signal", "The agent"),
                             ("stop", "Stop price"),
                             ("flip", "Turned to the other side"),
                             ("liquidation", "Liquidation"),
@@ -1092,7 +1092,7 @@ class Migration(migrations.Migration):
                     "reconciled",
                     models.CharField(
                         choices=[
-                            ("exact", "Explained by fills"),
+                            ("exact", "Complete"),
                             ("estimated", "Partly estimated"),
                             ("gap", "History missing"),
                         ],

@@ -31,7 +31,7 @@ class TradeStatus(models.TextChoices):
 class ExitKind(models.TextChoices):
     """What ended a trade."""
 
-    SIGNAL = "signal", "The agent's order"
+    SIGNAL = "signal", "The agent"
     STOP = "stop", "Stop price"
     FLIP = "flip", "Turned to the other side"
     LIQUIDATION = "liquidation", "Liquidation"
@@ -43,7 +43,7 @@ class ExitKind(models.TextChoices):
 class ReconcileState(models.TextChoices):
     """How far fills explain a trade: `positions.Reconciled`."""
 
-    EXACT = "exact", "Explained by fills"
+    EXACT = "exact", "Complete"
     ESTIMATED = "estimated", "Partly estimated"
     GAP = "gap", "History missing"
 

@@ -199,7 +199,7 @@ def _draw_backtest(action: Action, now: datetime) -> Drawing:
     payload = parse_payload(version.payload)
     starts_at, ends_at = resolve_range(action.skill_id, action.starts_on, action.ends_on, now)
     if starts_at == ends_at:
-        raise BacktestRefused("This day has only begun. Choose an earlier one.")
+        raise BacktestRefused("Pick a day that has ended.")
     ticks = count_ticks(payload, starts_at, ends_at, now)
     bars = count_bars(action.skill_id, starts_at, ends_at)
     if not bars.total:

@@ -95,7 +95,7 @@ class Strategy(Block):
     style: Annotated[
         Literal["trend", "mean_reversion", "breakout", "range", "carry", "event", "mixed"], Label("Style")
     ] = "mixed"
-    leash: Annotated[Literal["tight", "standard", "loose"], Label("Leash")] = Field(
+    leash: Annotated[Literal["tight", "standard", "loose"], Label("How closely it keeps to the rules")] = Field(
         default="standard", description="How far the agent may read between the lines: not at all, sensibly, freely."
     )
     thesis: Annotated[Text, Label("Thesis")] = Field(
@@ -287,7 +287,7 @@ class SkillPayload(Block):
     trading_style: Annotated[Literal["day", "swing", "position"], Label("Trading style")] = Field(
         description="How long positions are meant to last; fixed once the skill was saved."
     )
-    max_steps: Annotated[int, Label("Steps in a tick, at most")] = Field(
+    max_steps: Annotated[int, Label("Steps of a decision, at most")] = Field(
         default=6, ge=1, le=20, description="Calls of the model in one tick, at most."
     )
     strategy: Strategy

@@ -66,7 +66,7 @@ class TradeFilterForm(PageOfForm):
     )
 
     q = forms.CharField(
-        label="Words in the reasons",
+        label="Search the reasons",
         required=False,
         max_length=200,
         widget=forms.SearchInput(attrs={"autocomplete": "off"}),
@@ -76,7 +76,7 @@ class TradeFilterForm(PageOfForm):
     symbol = forms.ChoiceField(label="Symbol", required=False)
     side = forms.ChoiceField(label="Side", required=False, choices=[("", "Any"), *TradeSide.choices])
     status = forms.ChoiceField(label="Status", required=False, choices=[("", "Any"), *TradeStatus.choices])
-    exit = forms.ChoiceField(label="Ended by", required=False, choices=[("", "Anything"), *ExitKind.choices])
+    exit = forms.ChoiceField(label="Closed by", required=False, choices=[("", "Anything"), *ExitKind.choices])
     regime = forms.ChoiceField(label="Regime at entry", required=False, choices=[("", "Any"), *RegimeTag.choices])
     reconciled = forms.ChoiceField(label="Fills", required=False, choices=[("", "Any"), *ReconcileState.choices])
     since = DayField(label="Entered from (UTC)", required=False)

@@ -124,7 +124,7 @@ class BacktestForm(forms.Form):
         help_text="How much worse than the bar’s price each order fills.",
     )
     reflects = forms.BooleanField(
-        label="Reflect on its trades",
+        label="Draw lessons from its trades",
         required=False,
         initial=True,
         help_text="Lessons are drawn at the skill’s cadence, in the time of the backtest.",

@@ -44,7 +44,7 @@ def reflection_answer(request: str) -> str:
     """Return the lessons of the trades in a request, as bullets: counts, sums and averages, none against `avoid`."""
     trades = [trade for line in _find_section(request, "## Closed trades") if (trade := _parse_trade(line))]
     if len(trades) < LEAST_TRADES:
-        return f"- {counted(len(trades), 'trade')}: n too small to say anything; nothing to change."
+        return f"- {counted(len(trades), 'trade')}: too few to say anything; nothing to change."
     avoid = [_list_words(line) for line in _find_avoid_rules(request)]
     bullets = [
         _describe_wins(trades),
@@ -121,7 +121,7 @@ def _result(group: Sequence[_Trade]) -> str:
     won = sum(trade.net > 0 for trade in group)
     told = f"net {format_usd(_sum_net(group))} over {counted(len(group), 'trade')}, {won} won"
     if len(group) < LEAST_TRADES:
-        return f"{told}; n too small to say more"
+        return f"{told}; too few to say more"
     return f"{told}; {'behaviour to repeat' if _sum_net(group) > 0 else 'not to be repeated as it was done'}"
 
 

@@ -56,10 +56,10 @@ def test_lessons_are_counts_and_sums_of_the_trades():
     assert bullets(*RECORD) == [
         "Won 4 of 7 trades (57%), net $1,274.25 after fees.",
         "BTC longs: net $1,289.50 over 5 trades, 4 won; behaviour to repeat.",
-        "ETH shorts: net -$15.25 over 2 trades, 0 won; n too small to say more.",
+        "ETH shorts: net -$15.25 over 2 trades, 0 won; too few to say more.",
         "The average winner made $323.62 (n=4), the average loser lost $10.12 (n=2): the winner is the larger.",
         "The loser that was held longest: ETH short, 300m, -$15.25; losers were held 200m on average, winners 40m.",
-        "Worst regime at the entry: chop, net -$20.25 over 2 trades, 0 won; n too small to say more.",
+        "Worst regime at the entry: chop, net -$20.25 over 2 trades, 0 won; too few to say more.",
         "Fees took $2.75 over 7 trades, $0.39 each.",
     ]
 
@@ -69,7 +69,7 @@ def test_below_five_trades_n_is_too_small(count):
     (bullet,) = bullets(*[trade("10")] * count)
 
     assert bullet.startswith(f"{count} trade")
-    assert "n too small to say" in bullet
+    assert "too few to say" in bullet
 
 
 def test_what_there_is_none_of_is_left_out():
@@ -88,7 +88,7 @@ def test_a_bullet_beside_an_avoid_rule_does_not_go_against_it():
 
     assert [line for line in told if "avoid rule" in line] == [
         "BTC longs: net $1,289.50 over 5 trades, 4 won; behaviour to repeat; that does not lift the avoid rule.",
-        "Worst regime at the entry: chop, net -$20.25 over 2 trades, 0 won; n too small to say more; that does not lift"
+        "Worst regime at the entry: chop, net -$20.25 over 2 trades, 0 won; too few to say more; that does not lift"
         " the avoid rule.",
     ]
 

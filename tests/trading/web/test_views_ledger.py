@@ -354,7 +354,7 @@ def test_trade_shows_both_ends_and_what_it_came_to(client, made):
     text = text_of(client.get(page_of(trade)))
 
     for words in (
-        *("BTC long", "Closed: Stop price", "Explained by fills", "+$19.00", "+9.5% of the size", "+$20.00", "$1.00"),
+        *("BTC long", "Closed: Stop price", "Complete", "+$19.00", "+9.5% of the size", "+$20.00", "$1.00"),
         *("-$0.25", "+$30.00", "MFE", "-$8.00", "MAE", "2.5×", "Trend", "2 h", "Dips, version 1"),
         *("Breakout above the prior swing high", "Stop was hit"),
     ):
@@ -385,7 +385,7 @@ def test_trade_that_is_open_says_what_is_held(client, made):
     [
         ("estimated", "the price at the decision stands in"),
         ("gap", "history is missing"),
-        ("exact", "Explained by fills"),
+        ("exact", "Complete"),
     ],
 )
 def test_trade_says_how_far_it_is_explained(client, made, state, words):
