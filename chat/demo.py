@@ -49,7 +49,7 @@ _CHATS: Final[list[tuple[int, list[Said]]]] = [
                     {"fact": "Wants short answers", "topic": "style", "confidence": "asserted"},
                     {"fact": "Seems to favour mean-reversion setups", "topic": "style", "confidence": "inferred"},
                 ],
-            ),
+            )
         ],
     ),
 ]

@@ -179,9 +179,7 @@ class Message(OwnedModel):
             models.CheckConstraint(condition=Q(role__in=Role.values), name="message_role_known"),
             models.CheckConstraint(condition=Q(status__in=MessageStatus.values), name="message_status_known"),
             models.UniqueConstraint(
-                fields=("conversation", "client_id"),
-                condition=Q(client_id__isnull=False),
-                name="message_sent_once",
+                fields=("conversation", "client_id"), condition=Q(client_id__isnull=False), name="message_sent_once"
             ),
             models.UniqueConstraint(
                 fields=("conversation",), condition=Q(status="streaming"), name="message_one_turn_at_a_time"

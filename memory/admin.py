@@ -82,11 +82,7 @@ class UserFactAdmin(LookOnlyAdmin):
 @admin.register(MemoryEvent)
 class MemoryEventAdmin(LookOnlyAdmin):
     list_display = ("created_at", "kind", "user", "before", "after", "place", "batch_id", "undone_at")
-    list_filter = (
-        "kind",
-        ("undone_at", admin.EmptyFieldListFilter),
-        ("batch_id", admin.EmptyFieldListFilter),
-    )
+    list_filter = ("kind", ("undone_at", admin.EmptyFieldListFilter), ("batch_id", admin.EmptyFieldListFilter))
     list_select_related = ("user", "before", "after", "place")
     search_fields = ("before__content", "after__content", "place__name", "batch_id", "user__email")
     date_hierarchy = "created_at"

@@ -11,10 +11,7 @@ from tests.source import calls, code, differences, functions, imports, last_name
 from tests.test_guards import OWNED
 
 # Each exception has its reason; an exception that is no longer needed fails, too.
-PATHS = {
-    "memory.admin": "the admin works as the system, over everybody's rows",
-    "trading.admin.record": "the same",
-}
+PATHS = {"memory.admin": "the admin works as the system, over everybody's rows", "trading.admin.record": "the same"}
 RAW_SQL = {
     "config.lib.owned": "sets what the policies read",
     "config.lib.health": "asks the database whether it lives",
@@ -182,10 +179,7 @@ def is_store(value: ast.AST | None) -> bool:
         ("@lru_cache(maxsize=8)\ndef f(pk) -> 'Trade | None':\n return g(pk)", True),
         ("@cache\ndef f(trade: Trade):\n return trade.side", True),
         ("def f(pk):\n return Trade.objects.get(pk=pk)\nknown = lru_cache(maxsize=8)(f)", True),
-        (
-            "@cache\ndef f(k):\n return g(k)\ndef g(k):\n return h(k)\ndef h(k):\n return Trade.objects.get(pk=k)",
-            True,
-        ),
+        ("@cache\ndef f(k):\n return g(k)\ndef g(k):\n return h(k)\ndef h(k):\n return Trade.objects.get(pk=k)", True),
         ("def f(pk):\n return Trade.objects.get(pk=pk)", False),
         ("@cache\ndef f(model: type[Trade]):\n return model._meta.db_table", False),
         ("@cache\ndef f(symbol):\n return Bar.objects.filter(symbol=symbol).count()", False),

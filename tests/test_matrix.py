@@ -318,8 +318,7 @@ ROUTES = {
     ),
     "chat:remove_bookmark": Case(headers=(from_htmx("kept-{bookmark_id}"),)),
     "chat:restore_bookmark": Case(
-        posts=({"undo": "{bookmark_id}"}, {"undo": "", "message_id": "{message_id}"}),
-        headers=({"HX-Request": "true"},),
+        posts=({"undo": "{bookmark_id}"}, {"undo": "", "message_id": "{message_id}"}), headers=({"HX-Request": "true"},)
     ),
     "chat:conversation": Case(),
     "chat:messages": Case(queries=("after={message_id}", "after=0")),

@@ -84,10 +84,7 @@ _BREAKOUT_AGAIN: Final[dict[str, Any]] = {
     },
     "risk": {"max_position_pct": 20, "max_total_exposure_pct": 50, "daily_loss_halt_pct": 3},
 }
-_FUNDING: Final[dict[str, Any]] = {
-    "name": "Funding fade",
-    "context": {"memory": {"reflection": {"cadence": "daily"}}},
-}
+_FUNDING: Final[dict[str, Any]] = {"name": "Funding fade", "context": {"memory": {"reflection": {"cadence": "daily"}}}}
 _DRAFT: Final[dict[str, Any]] = {
     "name": "Weekend range",
     "description": "Fades the edges of Saturday's and Sunday's quiet range.",

@@ -88,10 +88,7 @@ class ConversationView(ApiView):
         return _answer_conversation(conversation_id)
 
     @extend_schema(
-        operation_id="rename_conversation",
-        tags=["conversations"],
-        request=TitleInput,
-        responses=ConversationSerializer,
+        operation_id="rename_conversation", tags=["conversations"], request=TitleInput, responses=ConversationSerializer
     )
     def patch(self, request: ApiRequest, conversation_id: UUID) -> Response:
         """Set the title of a conversation."""

@@ -94,10 +94,7 @@ def _conversation_for(fields: Json, now: datetime) -> UUID:
         if found := find_conversation_of(fields["client_id"]):
             return found
     made = start_conversation(
-        assistant=fields["assistant"],
-        is_temporary=fields["temporary"],
-        opening=fields["openingContext"],
-        now=now,
+        assistant=fields["assistant"], is_temporary=fields["temporary"], opening=fields["openingContext"], now=now
     )
     return made.pk
 

@@ -66,10 +66,7 @@ def message_values(messages: Sequence[Message]) -> list[Values]:
 def _read_known(parts: Sequence[Part]) -> Known:
     events = [UUID(part["event_id"]) for part in parts if part["kind"] == "memory"]
     cards = [UUID(part["card_id"]) for part in parts if part["kind"] == "card"]
-    return Known(
-        frozenset(find_undone_events(events)) if events else frozenset(),
-        list_cards(cards),
-    )
+    return Known(frozenset(find_undone_events(events)) if events else frozenset(), list_cards(cards))
 
 
 def part_values(part: Part, known: Known) -> Values:

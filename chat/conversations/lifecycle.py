@@ -32,11 +32,7 @@ FIRST_RETRY: Final = timedelta(minutes=1)  # five times as long before each furt
 
 REOPENED_FROM: Final = frozenset({ConversationStatus.IDLE, ConversationStatus.ARCHIVED})
 _NOT_CLOSING: Final[Json] = {"closing_token": None, "closing_until": None}
-_NOT_PENDING: Final[Json] = {
-    "extraction_pending": False,
-    "extraction_tries": 0,
-    "extraction_due_at": None,
-}
+_NOT_PENDING: Final[Json] = {"extraction_pending": False, "extraction_tries": 0, "extraction_due_at": None}
 # What a message makes of its conversation, whatever it was before; whoever was closing it finds the token gone.
 AS_ACTIVE: Final[Json] = {"status": ConversationStatus.ACTIVE, **_NOT_CLOSING, **_NOT_PENDING}
 

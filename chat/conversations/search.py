@@ -158,12 +158,7 @@ def _with_neighbours(said: Iterable[Turn]) -> Iterator[tuple[Turn | None, Turn, 
 
 
 def rank_turns(
-    query: str,
-    said: Mapping[Turn, Said],
-    *,
-    by_title: Mapping[UUID, float],
-    total: int,
-    frequencies: Mapping[str, int],
+    query: str, said: Mapping[Turn, Said], *, by_title: Mapping[UUID, float], total: int, frequencies: Mapping[str, int]
 ) -> dict[Turn, float]:
     """Rank messages and titles by words and meaning.
 

@@ -11,13 +11,7 @@ from uuid import UUID
 
 from chat.conversations.lifecycle import HERE_LEASE
 from chat.conversations.queries import ConversationNotFound
-from chat.models import (
-    MAX_TITLE,
-    AssistantName,
-    Conversation,
-    Message,
-    Role,
-)
+from chat.models import MAX_TITLE, AssistantName, Conversation, Message, Role
 from chat.prompt.assistants import default_assistant
 from chat.prompt.focus import check_opening
 from chat.prompt.texts import ASK_WHAT_CHANGES
@@ -30,11 +24,7 @@ TITLE_WORDS: Final = 6
 
 
 def start_conversation(
-    *,
-    assistant: str | None = None,
-    is_temporary: bool = False,
-    opening: Mapping[str, str] | None = None,
-    now: datetime,
+    *, assistant: str | None = None, is_temporary: bool = False, opening: Mapping[str, str] | None = None, now: datetime
 ) -> Conversation:
     """Create an empty conversation.
 

@@ -6,15 +6,7 @@ from chat.tools.actions import PREPARE_ACTION
 from chat.tools.base import Tool
 from chat.tools.deployments import GET_MY_DEPLOYMENTS
 from chat.tools.document import MANAGE_USER_MEMORY
-from chat.tools.drafts import (
-    CRITIQUE_DRAFT,
-    SET_BASICS,
-    SET_CONTEXT,
-    SET_RISK,
-    SET_SCHEDULE,
-    SET_STRATEGY,
-    SET_TOOLS,
-)
+from chat.tools.drafts import CRITIQUE_DRAFT, SET_BASICS, SET_CONTEXT, SET_RISK, SET_SCHEDULE, SET_STRATEGY, SET_TOOLS
 from chat.tools.facts import FORGET, REMEMBER
 from chat.tools.market import GET_MARKET_OVERVIEW, GET_RECENT_NEWS, GET_UPCOMING_EVENTS
 from chat.tools.preferences import (

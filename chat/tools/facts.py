@@ -36,8 +36,7 @@ class ForgetArgs(BaseModel):
         description="The id that remember returned, or words that stand in the one fact meant.",
     )
     reason: Literal["agent_forget", "user_corrected"] = Field(
-        "agent_forget",
-        description="user_corrected: the user said it was never true. agent_forget: anything else.",
+        "agent_forget", description="user_corrected: the user said it was never true. agent_forget: anything else."
     )
 
 

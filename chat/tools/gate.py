@@ -76,12 +76,7 @@ def admit_change(context: ToolContext, *contents: str) -> Origin:
 
 
 def hold_for_review(
-    context: ToolContext,
-    *,
-    content: str,
-    topic: str = "",
-    category: str | None = None,
-    target_id: UUID | None = None,
+    context: ToolContext, *, content: str, topic: str = "", category: str | None = None, target_id: UUID | None = None
 ) -> Json:
     """Queue a write for review; return the tool's result."""
     propose_fact(

@@ -72,11 +72,7 @@ LIST_MY_SKILLS = Tool(
 
 def _get_skill_performance(context: ToolContext, args: GetSkillPerformanceArgs) -> Result:
     skill = get_skill(args.skill_id)
-    result: Row = {
-        "skill_id": str(skill.pk),
-        "name": prompt_line(skill.name),
-        "latest_version": skill.latest_version,
-    }
+    result: Row = {"skill_id": str(skill.pk), "name": prompt_line(skill.name), "latest_version": skill.latest_version}
     if args.detail in ("summary", "full"):
         by_kind = get_skill_performance(skill.pk)
         result["summary"] = {

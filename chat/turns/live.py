@@ -16,14 +16,7 @@ from uuid import UUID
 
 from channels.layers import get_channel_layer
 
-from chat.turns.events import (
-    MessageAccepted,
-    Noticed,
-    Titled,
-    ToolStarted,
-    TurnEvent,
-    TurnFailed,
-)
+from chat.turns.events import MessageAccepted, Noticed, Titled, ToolStarted, TurnEvent, TurnFailed
 from chat.turns.replies import RESTARTED
 from chat.turns.start import TurnStart
 from chat.turns.turn import BROKE, Control, run_turn, tidy_up

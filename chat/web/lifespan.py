@@ -33,10 +33,7 @@ class Lifespan:
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def __call__(
-        self,
-        scope: Json,
-        receive: Callable[[], Awaitable[Json]],
-        send: Callable[[Json], Awaitable[None]],
+        self, scope: Json, receive: Callable[[], Awaitable[Json]], send: Callable[[Json], Awaitable[None]]
     ) -> None:
         """Answer the server's two messages."""
         while True:

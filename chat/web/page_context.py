@@ -37,11 +37,7 @@ _BACKTESTS: Final = [
     "Is that sample large enough to trust?",
     "Which of my skills should I test next?",
 ]
-_SKILLS: Final = [
-    "Which of my skills earns the most?",
-    "Anything I should worry about?",
-    "Help me build a new skill",
-]
+_SKILLS: Final = ["Which of my skills earns the most?", "Anything I should worry about?", "Help me build a new skill"]
 _ANYWHERE: Final = [
     "What do you know about me?",
     "Remember that I trade BTC and ETH only.",

@@ -102,16 +102,12 @@ _SPOKEN: Final[dict[str, dict[str, Callable[[Row], dict[str, Any]]]]] = {
         "remember": lambda given: {"category": find_category(given.get("topic", "")), "content": given["fact"]}
     },
     UPDATE_PREFERENCE.name: {
-        "change": lambda given: {"id_or_substring": given["fact_id"], "new_content": given["fact"]},
+        "change": lambda given: {"id_or_substring": given["fact_id"], "new_content": given["fact"]}
     },
     FORGET_PREFERENCE.name: {"forget": lambda given: {"id_or_substring": given["fact_id"]}},
     CONFIRM_PREFERENCE.name: {"confirm": lambda given: {"id_or_substring": given["fact_id"]}},
     LINK_PREFERENCES.name: {
-        "link": lambda given: {
-            "from_id": given["fact_id"],
-            "to_id": given["other_id"],
-            "relation": given["relation"],
-        }
+        "link": lambda given: {"from_id": given["fact_id"], "to_id": given["other_id"], "relation": given["relation"]}
     },
     LIST_PREFERENCES.name: {"list": lambda given: {}},
     RECALL_PREFERENCES.name: {"recall": dict},

@@ -28,13 +28,7 @@ class OfflineProvider:
     """Answers of the rules, streamed word by word."""
 
     def completion(
-        self,
-        model: str,
-        messages: Sequence[Row],
-        *args: object,
-        model_response: Any,
-        optional_params: Row,
-        **_: object,
+        self, model: str, messages: Sequence[Row], *args: object, model_response: Any, optional_params: Row, **_: object
     ) -> Any:
         """Return the whole answer as LiteLLM's response object."""
         reply = decide(messages, optional_params.get("tools") or [])
@@ -96,10 +90,7 @@ def _iter_chunks(messages: Sequence[Row], params: Row) -> Iterator[Chunk]:
 
 
 def _make_chunk(
-    text: str = "",
-    tool: Chunk | None = None,
-    finish_reason: str = "",
-    usage: dict[str, int] | None = None,
+    text: str = "", tool: Chunk | None = None, finish_reason: str = "", usage: dict[str, int] | None = None
 ) -> Chunk:
     return {
         "text": text,

@@ -27,9 +27,7 @@ from memory.facts.document import build_document
 from memory.facts.exchange import import_document, import_list
 from memory.facts.queries import get_next_block, get_switches
 from memory.facts.schemas import MAX_DOCUMENT
-from memory.facts.services import (
-    set_switches,
-)
+from memory.facts.services import set_switches
 from memory.facts.undo import undo_batch, undo_event
 from memory.models import MemoryEvent
 

@@ -9,11 +9,7 @@ from rest_framework.response import Response
 
 from config.lib.owned import owned_tx
 from config.lib.rest.views import ApiRequest, ApiView
-from memory.api.serializers import (
-    PlaceInput,
-    PlacesSerializer,
-    PlaceWrittenSerializer,
-)
+from memory.api.serializers import PlaceInput, PlacesSerializer, PlaceWrittenSerializer
 from memory.facts.places import add_place, list_places, remove_place
 
 

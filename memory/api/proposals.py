@@ -11,10 +11,7 @@ from rest_framework.response import Response
 from config.lib.owned import owned_tx
 from config.lib.paging import get_page
 from config.lib.rest.views import ApiRequest, ApiView, answer_page, page_serializer
-from memory.api.serializers import (
-    ProposalQuery,
-    ProposalSerializer,
-)
+from memory.api.serializers import ProposalQuery, ProposalSerializer
 from memory.facts.review import accept_proposal, dismiss_proposal, reopen_proposal
 from memory.models import MemoryProposal
 

@@ -5,11 +5,7 @@ from datetime import datetime
 from difflib import SequenceMatcher
 from uuid import UUID
 
-from memory.models import (
-    EventKind,
-    MemoryEvent,
-    UserFact,
-)
+from memory.models import EventKind, MemoryEvent, UserFact
 
 
 @dataclass(frozen=True, slots=True)

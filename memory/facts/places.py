@@ -10,12 +10,7 @@ from django.db.models import Count, Max
 from config.lib.text import one_line
 from memory.facts.limits import enforce_token_limit
 from memory.facts.versions import PAGE, FactNotFound, Origin, lock_memory, log_event, refuse_when_paused
-from memory.models import (
-    EventKind,
-    MemoryEvent,
-    Place,
-    PlaceMention,
-)
+from memory.models import EventKind, MemoryEvent, Place, PlaceMention
 from memory.wording import MAX_PLACE_ID, MAX_PLACE_NAME, MAX_PLACE_NOTES, FactRefused, refuse_secrets
 
 

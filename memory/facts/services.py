@@ -178,11 +178,7 @@ def demote_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> FactW
 
 
 def forget_fact(
-    *,
-    id_or_substring: str,
-    reason: str = ArchivedReason.AGENT_FORGET,
-    origin: Origin = PAGE,
-    now: datetime,
+    *, id_or_substring: str, reason: str = ArchivedReason.AGENT_FORGET, origin: Origin = PAGE, now: datetime
 ) -> FactWrite:
     """Archive the current fact with this id or unique text part.
 

@@ -59,12 +59,7 @@ def list_known_facts(now: datetime) -> list[KnownFact]:
 
 
 def reconcile_candidates(
-    candidates: Iterable[Candidate],
-    *,
-    said_at: Mapping[int, datetime],
-    is_tainted: bool,
-    origin: Origin,
-    now: datetime,
+    candidates: Iterable[Candidate], *, said_at: Mapping[int, datetime], is_tainted: bool, origin: Origin, now: datetime
 ) -> ReconcileCounts:
     """Save, propose or drop each candidate; never refuse.
 

@@ -187,8 +187,7 @@ class UserFact(OwnedModel):
                 name="user_fact_archived_for_a_reason",
             ),
             models.CheckConstraint(
-                condition=Q(trashed_at__isnull=True) | Q(archived_at__isnull=False),
-                name="user_fact_trash_is_archived",
+                condition=Q(trashed_at__isnull=True) | Q(archived_at__isnull=False), name="user_fact_trash_is_archived"
             ),
             models.CheckConstraint(
                 condition=Q(valid_until__isnull=True) | Q(valid_until__gt=F("valid_from")),

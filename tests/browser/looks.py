@@ -10,12 +10,7 @@ RULES = {"type": "tag", "values": ["wcag2a", "wcag2aa", "wcag21aa", "wcag22aa", 
 CONTRAST = {"type": "rule", "values": ["color-contrast"]}
 TARGETS = {"type": "rule", "values": ["target-size"]}
 # What can differ from the first look: colours by theme, sizes by width.
-LOOKS = (
-    ("light", WIDE, RULES),
-    ("dark", WIDE, CONTRAST),
-    ("light", NARROW, TARGETS),
-    ("dark", NARROW, CONTRAST),
-)
+LOOKS = (("light", WIDE, RULES), ("dark", WIDE, CONTRAST), ("light", NARROW, TARGETS), ("dark", NARROW, CONTRAST))
 SET_THEME = "theme => { document.documentElement.dataset.theme = theme }"  # what the switch on the page does
 OVERFLOWS = "document.documentElement.scrollWidth > window.innerWidth"
 RUN_AXE = "runOnly => axe.run(document, { runOnly, resultTypes: ['violations'] })"

@@ -26,15 +26,7 @@ from tests.factories.memory import (
 from tests.factories.trading import TraderFactory
 from tests.owners import as_owner
 
-MODELS = (
-    "userfact",
-    "memoryevent",
-    "factlink",
-    "memoryproposal",
-    "tombstone",
-    "place",
-    "memoryswitches",
-)
+MODELS = ("userfact", "memoryevent", "factlink", "memoryproposal", "tombstone", "place", "memoryswitches")
 
 
 def page(model: str, name: str, *args: object) -> str:

@@ -212,10 +212,7 @@ def test_what_hangs_on_a_fact_goes_with_it_and_tombstones_stay(as_trader):
 
 @pytest.mark.parametrize(
     ("constraint", "row"),
-    [
-        ("memory_event_kind_known", {"kind": "gossip"}),
-        ("memory_event_has_a_row", {"after": None, "lineage": uuid4()}),
-    ],
+    [("memory_event_kind_known", {"kind": "gossip"}), ("memory_event_has_a_row", {"after": None, "lineage": uuid4()})],
     ids=["kind", "row"],
 )
 def test_database_refuses_an_event_that_cannot_be(as_trader, constraint, row):

@@ -4,11 +4,7 @@ from datetime import timedelta
 
 from tests.factories.memory import JUNE
 from trading.models import SkillDraft, SkillVersion
-from trading.skills.services import (
-    patch_draft,
-    save_draft,
-    start_draft,
-)
+from trading.skills.services import patch_draft, save_draft, start_draft
 
 SOON = JUNE + timedelta(minutes=1)
 BASICS = {

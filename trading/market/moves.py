@@ -61,8 +61,4 @@ def measure_impact(moves: Iterable[float | None], *, is_long: bool) -> Impact:
     known = [move for move in moves if move is not None]
     if len(known) < MIN_EVENTS:
         return Impact(len(known), None, None)
-    return Impact(
-        len(known),
-        median(abs(move) for move in known),
-        min(known) if is_long else -max(known),
-    )
+    return Impact(len(known), median(abs(move) for move in known), min(known) if is_long else -max(known))

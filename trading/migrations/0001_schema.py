@@ -13,9 +13,7 @@ import trading.models.users
 class Migration(migrations.Migration):
     initial = True
 
-    dependencies = [
-        ("auth", "0012_alter_user_first_name_max_length"),
-    ]
+    dependencies = [("auth", "0012_alter_user_first_name_max_length")]
 
     operations = [
         migrations.CreateModel(
@@ -1091,11 +1089,7 @@ class Migration(migrations.Migration):
                 (
                     "reconciled",
                     models.CharField(
-                        choices=[
-                            ("exact", "Complete"),
-                            ("estimated", "Partly estimated"),
-                            ("gap", "History missing"),
-                        ],
+                        choices=[("exact", "Complete"), ("estimated", "Partly estimated"), ("gap", "History missing")],
                         max_length=9,
                     ),
                 ),

@@ -174,9 +174,7 @@ class DeploymentCommand(OwnedModel):
             one_of_rule("kind", CommandKind.values, "command_kind_known"),
             one_of_rule("status", WorkStatus.values, "command_status_known"),
             models.UniqueConstraint(
-                fields=("deployment", "kind"),
-                condition=Q(status__in=["pending", "running"]),
-                name="command_waits_once",
+                fields=("deployment", "kind"), condition=Q(status__in=["pending", "running"]), name="command_waits_once"
             ),
             models.CheckConstraint(
                 condition=Q(status__in=["pending", "running"], finished_at__isnull=True)

@@ -107,9 +107,7 @@ class SkillDraft(OwnedModel):
                 name="skill_draft_one_per_skill",
             ),
             models.UniqueConstraint(
-                fields=("user",),
-                condition=Q(status="editing", base_skill__isnull=True),
-                name="skill_draft_one_new",
+                fields=("user",), condition=Q(status="editing", base_skill__isnull=True), name="skill_draft_one_new"
             ),
         )
 

@@ -13,16 +13,7 @@ from django.db.models import Count, Max, Min, Q
 
 from config.lib.errors import DomainError
 from config.lib.paging import locate_page
-from trading.models import (
-    UNFINISHED,
-    BacktestRun,
-    Bar,
-    BrokerKind,
-    Skill,
-    SkillVersion,
-    Trade,
-    WorkStatus,
-)
+from trading.models import UNFINISHED, BacktestRun, Bar, BrokerKind, Skill, SkillVersion, Trade, WorkStatus
 from trading.models.choices import INTERVALS
 from trading.record.deployment_queries import sum_trades
 from trading.record.deployments import STARTING_EQUITY_USD, LeaseLost, deploy_skill
@@ -268,13 +259,7 @@ def note_progress(*, run_id: UUID, lease: UUID, done: int, total: int, until: da
 
 
 def finish_backtest(
-    *,
-    run_id: UUID,
-    lease: UUID,
-    status: str,
-    summary: Mapping[str, Any] | None = None,
-    error: str = "",
-    now: datetime,
+    *, run_id: UUID, lease: UUID, status: str, summary: Mapping[str, Any] | None = None, error: str = "", now: datetime
 ) -> None:
     """Save the end of a claimed backtest. Raises LeaseLost."""
     rows = BacktestRun.objects.filter(pk=run_id, lease=lease, status=WorkStatus.RUNNING)

@@ -9,10 +9,7 @@ from django.db.models import QuerySet
 
 from config.lib.errors import DomainError
 from config.lib.paging import Page, get_page, locate_page
-from trading.models import (
-    DecisionSnapshot,
-    Order,
-)
+from trading.models import DecisionSnapshot, Order
 from trading.record.deployment_queries import get_deployment
 
 DECISIONS_PER_PAGE: Final = 15

@@ -9,13 +9,7 @@ from uuid import UUID
 from django.db.models import F, Q
 
 from config.lib.errors import DomainError
-from trading.models import (
-    BrokerKind,
-    Deployment,
-    NoteStatus,
-    ReflectionNote,
-    Skill,
-)
+from trading.models import BrokerKind, Deployment, NoteStatus, ReflectionNote, Skill
 from trading.record.deployment_queries import DeploymentNotFound, Newest, get_deployment
 
 MAX_NOTES: Final = 20

@@ -8,16 +8,7 @@ from django.db import OperationalError, transaction
 
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
-from trading.models import (
-    CommandKind,
-    Deployment,
-    DeploymentCommand,
-    Order,
-    OrderOrigin,
-    OrderSide,
-    OrderState,
-    Trade,
-)
+from trading.models import CommandKind, Deployment, DeploymentCommand, Order, OrderOrigin, OrderSide, OrderState, Trade
 from trading.record.deployment_queries import DeploymentNotFound
 from trading.record.deployments import apply_command, claim_command, finish_command
 from trading.record.ledger import lock_deployment

@@ -115,11 +115,7 @@ async def open_stream(model: str, messages: Sequence[Message], tools: Sequence[T
     import httpx  # noqa: PLC0415 - takes 0.2 s
 
     timeout = httpx.Timeout(settings.LLM_CONNECT_TIMEOUT_SECONDS, read=settings.LLM_READ_TIMEOUT_SECONDS)
-    headers = {
-        "authorization": f"Bearer {key}",
-        "content-type": "application/json",
-        "accept": "text/event-stream",
-    }
+    headers = {"authorization": f"Bearer {key}", "content-type": "application/json", "accept": "text/event-stream"}
     request = client.build_request("POST", url, content=json.dumps(body).encode(), headers=headers, timeout=timeout)
     response = await client.send(request, stream=True)
     if response.status_code != 200:

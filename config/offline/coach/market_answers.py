@@ -59,9 +59,7 @@ def format_markets(result: Row, field: str = "") -> str:
     lines = [_format_market(one, field) for one in markets]
     simulated = any(one.get("is_simulated") is True for one in markets)
     return paragraphs(
-        f"As of {utc(result.get('as_of'))}:",
-        listing(lines),
-        "These prices are simulated." if simulated else "",
+        f"As of {utc(result.get('as_of'))}:", listing(lines), "These prices are simulated." if simulated else ""
     )
 
 

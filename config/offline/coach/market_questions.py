@@ -100,12 +100,7 @@ _QUESTIONS: Final[tuple[tuple[re.Pattern[str], str, Ask, Callable[[str], list[st
         _answer_markets,
         symbols_in,
     ),
-    (
-        any_of(rf"what(?:'s| is) (?:the )?(?:current )?funding(?: rate)?s?{NOW}"),
-        MARKETS,
-        _answer_markets,
-        None,
-    ),
+    (any_of(rf"what(?:'s| is) (?:the )?(?:current )?funding(?: rate)?s?{NOW}"), MARKETS, _answer_markets, None),
     (
         any_of(
             r"(?:is there |are there |what(?:'s| is| are) |what )?(?:any |the |some |latest |recent |new |big "

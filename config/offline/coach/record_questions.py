@@ -373,9 +373,7 @@ _QUESTIONS: Final[tuple[tuple[re.Pattern[str], str, Ask], ...]] = (
         _answer_performance,
     ),
     (
-        any_of(
-            rf"how(?:'s| is) (?:my|our) (?P<name>[\w' -]{{2,60}}?) (?:doing|performing){NOW}",
-        ),
+        any_of(rf"how(?:'s| is) (?:my|our) (?P<name>[\w' -]{{2,60}}?) (?:doing|performing){NOW}"),
         PERFORMANCE,
         _answer_performance,
     ),

@@ -8,15 +8,7 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from chat.tools.drafts import (
-    CRITIQUE_DRAFT,
-    SET_BASICS,
-    SET_CONTEXT,
-    SET_RISK,
-    SET_SCHEDULE,
-    SET_STRATEGY,
-    SET_TOOLS,
-)
+from chat.tools.drafts import CRITIQUE_DRAFT, SET_BASICS, SET_CONTEXT, SET_RISK, SET_SCHEDULE, SET_STRATEGY, SET_TOOLS
 from config.lib.text import one_line
 from config.offline.adapters import Call
 from config.offline.drafting.templates import ENTRY, EXIT, HORIZON, KILLS, RISK, SIZING, SYMBOLS, TEMPLATES

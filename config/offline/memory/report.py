@@ -9,11 +9,7 @@ from config.offline.facts import Outcome, is_uuid
 from config.offline.phrases import FACTS_PAGE
 
 WHICH_ONE: Final = "Which one should I forget?"
-WHICH: Final = {
-    "forget": WHICH_ONE,
-    "change": "Which one should I change?",
-    "confirm": "Which one still holds?",
-}
+WHICH: Final = {"forget": WHICH_ONE, "change": "Which one should I change?", "confirm": "Which one still holds?"}
 MAX_FOUND: Final = 5
 
 _WRITES: Final = ("forget", "change", "remember", "confirm", "link", "place")

@@ -40,7 +40,7 @@ EXPLICIT = any_of(
     r"|(?:note down|write down|save|store)(?= that\b| this:|:))\b"
     r"(?!\s+(?:me|when|what|how|who|why|where|which|whether|if|the time|anything|everything|it|us)\b)"
     r"(?:\s+(?:that|this|these|the following|of|for me|for (?:the )?(?:future|later)|facts?|things?|rules?)\b)*"
-    r"\s*[:,-]*\s*",
+    r"\s*[:,-]*\s*"
 )
 QUESTION = any_of(
     r"^(?:what|which|who|whom|whose|where|why|how|do(?! not)|does|did|is|are|am|was|were|can|could|should|shall"

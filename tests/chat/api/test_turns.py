@@ -144,9 +144,7 @@ async def test_memory_and_tools_come_as_values(model, me, trader):
 
     answer = await post(me, said("Remember that I never trade alts"))
 
-    assert answer.names == [
-        *("accepted", "title", "text", "memory", "tool_started", "tool_finished", "text", "done"),
-    ]
+    assert answer.names == [*("accepted", "title", "text", "memory", "tool_started", "tool_finished", "text", "done")]
     [memory] = [event.content for event in answer.events if event.name == "memory"]
     assert memory.keys() == {"kind", "text", "event_id", "fact_id", "is_undone"}
     assert (memory["kind"], memory["text"], memory["is_undone"]) == ("save", "Never trades <b>alts</b>", False)

@@ -249,10 +249,7 @@ def test_trashed_chat_is_never_due(trader):
 
 
 def test_purge_deletes_what_was_in_the_trash_for_thirty_days(as_trader):
-    kept = [
-        make_chat(("One", "First.")),
-        make_chat(("Two", "Second."), trashed_at=JUNE - TRASH_KEPT + SECOND),
-    ]
+    kept = [make_chat(("One", "First.")), make_chat(("Two", "Second."), trashed_at=JUNE - TRASH_KEPT + SECOND)]
     make_chat(("Three", "Third."), trashed_at=JUNE - TRASH_KEPT)
 
     assert purge_conversations(now=JUNE) == 1

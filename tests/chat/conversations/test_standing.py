@@ -14,11 +14,7 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
 def standing(conversation, client_id=None):
     return get_standing(
-        conversation.pk,
-        client_id=client_id,
-        dead_before=JUNE - HOUR,
-        recent_since=JUNE - DAY,
-        today=JUNE.date(),
+        conversation.pk, client_id=client_id, dead_before=JUNE - HOUR, recent_since=JUNE - DAY, today=JUNE.date()
     )
 
 

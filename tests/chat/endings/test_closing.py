@@ -299,11 +299,7 @@ def test_forgotten_words_are_not_proposed_either(trader, chat, model):
 def test_secrets_are_dropped_and_the_rest_is_learned(trader, model):
     typed = "My api key is sk-abcdefghijklmnopqrstuvwxyz123456. " + BTC
     chat = as_user(trader, lambda: make_chat((typed, "Noted.")))
-    answer(
-        model,
-        fact("My api key is sk-abcdefghijklmnopqrstuvwxyz123456"),
-        fact("Only trades BTC and ETH perps"),
-    )
+    answer(model, fact("My api key is sk-abcdefghijklmnopqrstuvwxyz123456"), fact("Only trades BTC and ETH perps"))
 
     close(chat, trader)
 

@@ -124,9 +124,7 @@ def test_sources_are_what_was_quoted_and_what_asked_for_it(trader):
         chat = ConversationFactory()
         quoted, asking, other = (MessageFactory(conversation=chat) for _ in range(3))
         origin = Origin(
-            conversation_id=chat.pk,
-            message_id=asking.pk,
-            quotes=({"message_id": quoted.pk, "start": 0, "end": 4},),
+            conversation_id=chat.pk, message_id=asking.pk, quotes=({"message_id": quoted.pk, "start": 0, "end": 4},)
         )
         fact = remember_fact(content="Wants a boat", origin=origin, now=MAY).fact
 

@@ -6,15 +6,7 @@ import pytest
 from django.db import connection
 
 from chat.tools.base import Tool, ToolContext
-from chat.tools.drafts import (
-    CRITIQUE_DRAFT,
-    SET_BASICS,
-    SET_CONTEXT,
-    SET_RISK,
-    SET_SCHEDULE,
-    SET_STRATEGY,
-    SET_TOOLS,
-)
+from chat.tools.drafts import CRITIQUE_DRAFT, SET_BASICS, SET_CONTEXT, SET_RISK, SET_SCHEDULE, SET_STRATEGY, SET_TOOLS
 from config.lib.llm import door
 from tests.chat.tools.binding import BoundTool
 from tests.factories.record import WHOLE, SkillDraftFactory, SkillVersionFactory

@@ -35,10 +35,7 @@ SIGNATURES = {
     ),
     "list_preferences": ({"category": {"anyOf": [CATEGORY, {"type": "null"}], "default": None}}, 0),
     "recall_preferences": (
-        {
-            "query": REFERENCE,
-            "limit": {"type": "integer", "minimum": 1, "maximum": 50, "default": 10},
-        },
+        {"query": REFERENCE, "limit": {"type": "integer", "minimum": 1, "maximum": 50, "default": 10}},
         1,
     ),
 }

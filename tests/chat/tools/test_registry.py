@@ -131,10 +131,7 @@ COACH: dict[str, tuple[Schema, list[str]]] = {
     "critique_draft": ({}, []),
     "list_my_skills": ({}, []),
     "get_skill_performance": (
-        {
-            "skill_id": text(format="uuid"),
-            "detail": one_of("summary", "trades", "lessons", "full", default="summary"),
-        },
+        {"skill_id": text(format="uuid"), "detail": one_of("summary", "trades", "lessons", "full", default="summary")},
         ["skill_id"],
     ),
     "get_my_deployments": (
@@ -165,10 +162,7 @@ COACH: dict[str, tuple[Schema, list[str]]] = {
         ["fact"],
     ),
     "forget": (
-        {
-            "fact_id": text(1, 500),
-            "reason": one_of("agent_forget", "user_corrected", default="agent_forget"),
-        },
+        {"fact_id": text(1, 500), "reason": one_of("agent_forget", "user_corrected", default="agent_forget")},
         ["fact_id"],
     ),
     "prepare_action": (

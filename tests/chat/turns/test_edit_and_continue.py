@@ -133,11 +133,7 @@ def test_continue_goes_on_after_what_was_said(as_trader, how):
 
     accepted = go_on(reply.conversation)
 
-    assert said(accepted) == [
-        ("user", reply.reply_to.content),
-        ("assistant", "The first half"),
-        ("user", GO_ON),
-    ]
+    assert said(accepted) == [("user", reply.reply_to.content), ("assistant", "The first half"), ("user", GO_ON)]
     assert (accepted.message, accepted.reply.is_continuation) == (reply.reply_to, True)
     reply.refresh_from_db()
     assert reply.replaced_at is None

@@ -391,11 +391,7 @@ async def test_forced_call_stands_in_the_reply_for_the_next_turn(model, talk):
 
 
 @pytest.mark.parametrize(
-    ("text", "first"),
-    [
-        ("How are you?", ("say", "Fine.")),
-        ("Do you remember that I trade BTC?", ("say", "No.")),
-    ],
+    ("text", "first"), [("How are you?", ("say", "Fine.")), ("Do you remember that I trade BTC?", ("say", "No."))]
 )
 async def test_nothing_is_forced_that_was_not_asked(model, talk, text, first):
     model.say(first[1])

@@ -488,10 +488,7 @@ def test_a_refused_field_is_left_out_and_the_rest_tried_once_more():
 
     told = chat.say("use 200x leverage, 5% per position")
 
-    assert chat.calls == [
-        ("set_risk", {"maxPositionPct": 5, "maxLeverage": 200}),
-        ("set_risk", {"maxPositionPct": 5}),
-    ]
+    assert chat.calls == [("set_risk", {"maxPositionPct": 5, "maxLeverage": 200}), ("set_risk", {"maxPositionPct": 5})]
     assert "max position (% of equity): 5" in told
     assert "Refused, and not in the draft:\n\n- risk.max\\_leverage: is above 100" in told
 

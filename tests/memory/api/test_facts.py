@@ -49,12 +49,7 @@ def test_what_may_not_be_saved_is_refused_in_words(api, body, says):
 
 @pytest.mark.parametrize(
     ("state", "expected"),
-    [
-        ("current", ["Holds"]),
-        ("believed", ["Holds", "Over"]),
-        ("archived", ["Archived"]),
-        ("trash", ["Deleted"]),
-    ],
+    [("current", ["Holds"]), ("believed", ["Holds", "Over"]), ("archived", ["Archived"]), ("trash", ["Deleted"])],
 )
 def test_facts_are_listed_by_state(api, trader, state, expected):
     def make():
@@ -127,10 +122,7 @@ def test_who_changes_an_old_version_is_told(api, fact):
     assert problem["code"] == "fact_changed"
 
 
-@pytest.mark.parametrize(
-    ("act", "kind"),
-    [("confirm", "confirm"), ("demote", "demote"), ("archive", "archive")],
-)
+@pytest.mark.parametrize(("act", "kind"), [("confirm", "confirm"), ("demote", "demote"), ("archive", "archive")])
 def test_acts_on_a_fact_can_be_undone(api, fact, trader, act, kind):
     done = api("post", f"facts/{fact.pk}/{act}/", {})
 

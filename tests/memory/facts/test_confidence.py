@@ -9,10 +9,7 @@ ASSERTED, INFERRED = Confidence.ASSERTED, Confidence.INFERRED
 
 @pytest.mark.parametrize(
     ("act", "was", "becomes", "kind"),
-    [
-        (promote_fact, INFERRED, ASSERTED, EventKind.PROMOTE),
-        (demote_fact, ASSERTED, INFERRED, EventKind.DEMOTE),
-    ],
+    [(promote_fact, INFERRED, ASSERTED, EventKind.PROMOTE), (demote_fact, ASSERTED, INFERRED, EventKind.DEMOTE)],
 )
 def test_confidence_change_writes_one_new_row(as_trader, act, was, becomes, kind):
     old = UserFactFactory(confidence=was)

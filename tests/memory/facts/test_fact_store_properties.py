@@ -12,13 +12,7 @@ from django.db import transaction
 from django.test import override_settings
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import (
-    RuleBasedStateMachine,
-    initialize,
-    invariant,
-    rule,
-    run_state_machine_as_test,
-)
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule, run_state_machine_as_test
 
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx

@@ -280,8 +280,7 @@ def test_purges_and_restores_at_once_leave_the_fact_whole_or_gone(trader):
     works = [lambda fact=fact: restore_fact(fact_id=fact.pk, now=JULY) for fact in facts]
 
     results = race(
-        *[(trader.pk, work) for work in works],
-        *[(trader.pk, lambda: purge_facts(now=JUNE + TRASH_KEPT))] * len(works),
+        *[(trader.pk, work) for work in works], *[(trader.pk, lambda: purge_facts(now=JUNE + TRASH_KEPT))] * len(works)
     )
 
     restored = {result.fact.lineage for result in results if isinstance(result, FactWrite)}

@@ -15,8 +15,7 @@ ACTS = ("promote", "demote", "confirm", "archive", "delete", "restore", "edit")
 
 
 @pytest.mark.parametrize(
-    ("verb", "confidence", "after"),
-    [("promote", "inferred", "asserted"), ("demote", "asserted", "inferred")],
+    ("verb", "confidence", "after"), [("promote", "inferred", "asserted"), ("demote", "asserted", "inferred")]
 )
 def test_promote_and_demote_write_a_version_that_can_be_undone(client, know, last, verb, confidence, after):
     fact = know(confidence=confidence)

@@ -90,8 +90,7 @@ def test_one_bad_answer_saves_none_and_keeps_all_that_was_typed(client, know, la
 def test_an_answer_to_what_changed_meanwhile_is_kept_and_asked_again(client, trader, know, last):
     fact = know("risks 2%")
     as_owner(
-        trader,
-        lambda: supersede_fact(fact_id=fact.pk, content="risks 3%", confidence="inferred", now=timezone.now()),
+        trader, lambda: supersede_fact(fact_id=fact.pk, content="risks 3%", confidence="inferred", now=timezone.now())
     )
 
     response = client.post(REVIEW, answers(a=(fact, "later", "risks 1%")))
@@ -184,8 +183,7 @@ def test_accepting_writes_and_taking_it_back_waits_again(client, trader, propose
 def test_a_merge_names_both_facts_and_ends_one(client, trader, know, last):
     ending, kept = know("lost 12% on a long"), know("lost 12% with a long")
     proposal = as_owner(
-        trader,
-        lambda: propose_merge(fact_id=ending.pk, into_id=kept.pk, why="They say the same.", now=timezone.now()),
+        trader, lambda: propose_merge(fact_id=ending.pk, into_id=kept.pk, why="They say the same.", now=timezone.now())
     )
 
     words = text_of(client.get(REVIEW))

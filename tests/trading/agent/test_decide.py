@@ -90,14 +90,7 @@ def test_model_is_given_the_prompt_and_its_tools():
         {"role": "system", "content": "You trade.\n\nDecide now."},
         {"role": "user", "content": "## Tick\n"},
     ]
-    assert script.offered == [
-        "propose_order",
-        "close_position",
-        "hold",
-        "get_bars",
-        "get_news",
-        "get_upcoming_events",
-    ]
+    assert script.offered == ["propose_order", "close_position", "hold", "get_bars", "get_news", "get_upcoming_events"]
 
 
 def test_order_is_proposed():
@@ -435,10 +428,7 @@ def test_news_are_those_that_were_out_and_concern_the_skill():
     NewsItemFactory(headline="Of doge", published_at=MAY - HOUR, symbols=["DOGE"])
     NewsItemFactory(headline="Not yet out", published_at=MAY + timedelta(microseconds=1))
 
-    assert looked_up("get_news") == [
-        "- 2026-05-01T11:00 [test] Of all Portfolio",
-        "- 2026-05-01T10:00 [test] Of ether",
-    ]
+    assert looked_up("get_news") == ["- 2026-05-01T11:00 [test] Of all Portfolio", "- 2026-05-01T10:00 [test] Of ether"]
     assert looked_up("get_news", lookback_hours=168, limit=1) == ["- 2026-05-01T11:00 [test] Of all Portfolio"]
     assert looked_up("get_news", lookback_hours=1) == ["- none"]
 

@@ -81,11 +81,7 @@ def test_versions_are_listed_and_each_says_what_it_said(api, skill):
 def test_versions_are_compared(api, skill):
     compared = api("get", f"skills/{skill.pk}/compare/", old=1, new=2)
 
-    assert compared == {
-        "old": 1,
-        "new": 2,
-        "changes": [{"field": "risk.max_leverage", "before": 3.0, "after": 2.0}],
-    }
+    assert compared == {"old": 1, "new": 2, "changes": [{"field": "risk.max_leverage", "before": 3.0, "after": 2.0}]}
 
 
 @pytest.mark.parametrize("query", [{}, {"old": 1}, {"old": 0, "new": 1}, {"old": 1, "new": "x"}], ids=repr)

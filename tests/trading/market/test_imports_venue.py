@@ -472,11 +472,7 @@ def test_funding_comes_in_once_with_the_hours_between(venue):
 
 @pytest.mark.parametrize(
     ("hours", "between"),
-    [
-        ([0, 8, 16, 20, 24], [8, 8, 4, 4, 4]),
-        ([0, 8, 40, 48], [8, 8, 8, 8]),
-        ([0, 90], [24, 24]),
-    ],
+    [([0, 8, 16, 20, 24], [8, 8, 4, 4, 4]), ([0, 8, 40, 48], [8, 8, 8, 8]), ([0, 90], [24, 24])],
     ids=["other rhythm", "hole", "lost"],
 )
 def test_hours_are_those_to_the_nearer_neighbour(venue, hours, between):

@@ -5,12 +5,7 @@ import pytest
 from django.core.management import call_command
 
 from tests.factories.memory import MAY
-from tests.factories.record import (
-    BarFactory,
-    FundingRateFactory,
-    MarketEventFactory,
-    NewsItemFactory,
-)
+from tests.factories.record import BarFactory, FundingRateFactory, MarketEventFactory, NewsItemFactory
 from tests.trading.data import BARS, needs_bars
 from trading.market.queries import (
     find_marks,

@@ -234,10 +234,7 @@ def test_backtest_of_an_older_version_is_none_of_the_newest(desk, as_trader):
         ({}, ("2026-05-30 00:00", "2026-06-01 12:00")),
         ({"ends_on": date(2026, 5, 31)}, ("2026-05-30 00:00", "2026-06-01 00:00")),
         ({"starts_on": date(2026, 5, 1)}, ("2026-05-01 00:00", "2026-06-01 12:00")),
-        (
-            {"starts_on": date(2026, 5, 30), "ends_on": date(2026, 5, 30)},
-            ("2026-05-30 00:00", "2026-05-31 00:00"),
-        ),
+        ({"starts_on": date(2026, 5, 30), "ends_on": date(2026, 5, 30)}, ("2026-05-30 00:00", "2026-05-31 00:00")),
     ],
 )
 def test_backtest_covers_the_days_named_or_the_last_with_bars(desk, asked, period):
@@ -347,8 +344,7 @@ def test_archived_skill_is_not_drawn(desk, kind):
 
 
 @pytest.mark.parametrize(
-    ("kind", "refusal"),
-    [("deploy", SkillNotFound), ("start_backtest", SkillNotFound), ("stop", DeploymentNotFound)],
+    ("kind", "refusal"), [("deploy", SkillNotFound), ("start_backtest", SkillNotFound), ("stop", DeploymentNotFound)]
 )
 def test_rows_of_a_stranger_are_not_drawn(desk, stranger, kind, refusal):
     theirs = as_owner(stranger, DeploymentFactory)

@@ -4,12 +4,7 @@ from decimal import Decimal
 import pytest
 
 from tests.factories.memory import JUNE
-from tests.factories.record import (
-    BacktestRunFactory,
-    DecisionSnapshotFactory,
-    DeploymentFactory,
-    TradeFactory,
-)
+from tests.factories.record import BacktestRunFactory, DecisionSnapshotFactory, DeploymentFactory, TradeFactory
 from tests.owners import as_owner
 from trading.record.deployment_queries import DeploymentNotFound, list_deployments
 

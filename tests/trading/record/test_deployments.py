@@ -4,10 +4,7 @@ from uuid import uuid4
 import pytest
 
 from tests.factories.memory import JULY, JUNE
-from tests.factories.record import (
-    DeploymentFactory,
-    TradeFactory,
-)
+from tests.factories.record import DeploymentFactory, TradeFactory
 from tests.trading.drafting import SOON, edit_skill, save_skill
 from trading.models import Deployment
 from trading.record.deployment_queries import DeploymentNotFound, get_deployment
@@ -24,9 +21,7 @@ from trading.record.deployments import (
     release_deployment,
     request_command,
 )
-from trading.skills.services import (
-    save_draft,
-)
+from trading.skills.services import save_draft
 
 
 def test_deployment_runs_the_newest_version(as_trader):

@@ -4,12 +4,7 @@ from decimal import Decimal
 import pytest
 
 from tests.factories.memory import MAY
-from tests.factories.record import (
-    BarFactory,
-    DeploymentFactory,
-    MarketEventFactory,
-    TradeFactory,
-)
+from tests.factories.record import BarFactory, DeploymentFactory, MarketEventFactory, TradeFactory
 from tests.owners import as_owner
 from trading.record.deployment_queries import DeploymentNotFound
 from trading.record.exposure import list_deployment_exposures

@@ -153,11 +153,7 @@ def test_fill_that_is_too_late_is_a_trade_of_its_own(deployment):
 def test_path_and_funding_reach_the_row(deployment):
     bar = PathBar(at(1), at(2), D(130), D(80), D(120))
     record(deployment, 1, execution(1, 100, 0.5))
-    record(
-        deployment,
-        2,
-        tick=Tick(at(2), funding=[Funding("BTC", at(1.5), D("-0.7"))], bars={"BTC": [bar]}),
-    )
+    record(deployment, 2, tick=Tick(at(2), funding=[Funding("BTC", at(1.5), D("-0.7"))], bars={"BTC": [bar]}))
 
     trade = Trade.objects.get()
     assert (trade.mfe_usd, trade.mae_usd, trade.funding_usd) == (30, -20, D("-0.7"))

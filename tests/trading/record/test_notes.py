@@ -4,10 +4,7 @@ import pytest
 from django.db import IntegrityError, transaction
 
 from tests.factories.memory import JUNE
-from tests.factories.record import (
-    DeploymentFactory,
-    ReflectionNoteFactory,
-)
+from tests.factories.record import DeploymentFactory, ReflectionNoteFactory
 from tests.owners import as_owner
 from tests.trading.drafting import SOON
 from trading.models import ReflectionNote

@@ -167,11 +167,7 @@ def test_delta_without_a_fill_is_estimated_at_the_mark():
 
     (closed,) = book.apply(snapshot(2, None, "90"))
 
-    assert (closed.gross_usd, closed.exit_cause, closed.reconciled) == (
-        30,
-        ExitCause.UNEXPLAINED,
-        Reconciled.ESTIMATED,
-    )
+    assert (closed.gross_usd, closed.exit_cause, closed.reconciled) == (30, ExitCause.UNEXPLAINED, Reconciled.ESTIMATED)
 
 
 def test_sign_that_turned_without_a_fill_is_a_flip():

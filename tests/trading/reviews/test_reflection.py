@@ -304,7 +304,7 @@ def test_a_reflection_writes_the_active_note_with_all_that_it_rests_on(trader, m
     assert (note.model_used, note.input_tokens, note.output_tokens) == ("scripted/reflector", 10, 5)
     assert note.cost_usd == D("0.002")
     assert [(found["code"], found["bullet"]) for found in note.findings] == [
-        ("against_avoid", "BTC longs paid, 10 trades"),
+        ("against_avoid", "BTC longs paid, 10 trades")
     ]
     (work,) = rows(of, ReflectionRun)
     assert (work.status, work.note_id, work.lease, work.finished_at) == ("done", note.pk, None, JUNE + 24 * HOUR)

@@ -4,12 +4,7 @@ from decimal import Decimal
 import pytest
 
 from tests.factories.memory import JUNE
-from tests.factories.record import (
-    BacktestRunFactory,
-    DeploymentFactory,
-    SkillFactory,
-    SkillVersionFactory,
-)
+from tests.factories.record import BacktestRunFactory, DeploymentFactory, SkillFactory, SkillVersionFactory
 from trading.skills.queries import SkillNotFound, compare_versions, get_version, list_skills
 
 HOUR = timedelta(hours=1)

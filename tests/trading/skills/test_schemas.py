@@ -197,10 +197,7 @@ def test_changed_fields_names_paths_and_both_values():
     old = parse_payload(WHOLE).stored()
     new = merge_patch(old, {"risk": {"max_leverage": 5}, "context": {"symbols": ["BTC", "ETH"]}})
 
-    assert list_changes(old, new) == [
-        ("context.symbols", ["BTC"], ["BTC", "ETH"]),
-        ("risk.max_leverage", 3.0, 5.0),
-    ]
+    assert list_changes(old, new) == [("context.symbols", ["BTC"], ["BTC", "ETH"]), ("risk.max_leverage", 3.0, 5.0)]
 
 
 # --- Proposed orders ---

@@ -266,10 +266,7 @@ def test_template_fills_a_new_draft(client, trader, template):
     response = client.post(NEW, {"act": f"template:{template}"})
 
     assert (response.status_code, response.url) == (302, NEW)
-    assert drafts(trader)[0].payload["strategy"] == {
-        **default_payload()["strategy"],
-        **TEMPLATES[template]["strategy"],
-    }
+    assert drafts(trader)[0].payload["strategy"] == {**default_payload()["strategy"], **TEMPLATES[template]["strategy"]}
 
 
 def test_template_keeps_the_name_that_was_typed(client, trader):

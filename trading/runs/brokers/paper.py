@@ -238,13 +238,7 @@ class PaperBroker:
         return price + (worse if quantity > 0 else -worse)
 
     def _book_fill(
-        self,
-        fill_id: str,
-        symbol: str,
-        at: datetime,
-        quantity: Decimal,
-        price: Decimal,
-        is_liquidation: bool = False,
+        self, fill_id: str, symbol: str, at: datetime, quantity: Decimal, price: Decimal, is_liquidation: bool = False
     ) -> None:
         old = self.holdings.get(symbol, Holding(ZERO, price))
         fee = abs(quantity) * price * self.costs.fee_bps / BPS

@@ -231,10 +231,7 @@ def test_stream_takes_arguments_that_are_an_object(wire):
 
     last = read()[0][-1]
 
-    assert (last.finish_reason, last.tool_calls) == (
-        "tool_calls",
-        (ToolCall("1", "remember", '{"fact": "no alts"}'),),
-    )
+    assert (last.finish_reason, last.tool_calls) == ("tool_calls", (ToolCall("1", "remember", '{"fact": "no alts"}'),))
 
 
 @pytest.mark.parametrize(
