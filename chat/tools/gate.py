@@ -51,10 +51,7 @@ def admit_write(context: ToolContext, content: str) -> Origin | None:
 
 
 def admit_topic(context: ToolContext, topic: str, content: str) -> str:
-    """Return the topic that a write may have.
-
-    With untrusted text in view, it has no words beyond the content.
-    """
+    """Return the topic that a write may have. With untrusted text in view, it has no words beyond the content."""
     if not context.window.is_untrusted:
         return topic
     return filter_topic(parse_topic(topic), content, list_topics())

@@ -54,10 +54,7 @@ _TOOL_FRAMES: Final = {ToolStarted: ToolStartedFrame, ToolFinished: ToolFinished
 
 
 class TurnScreen:
-    """One turn as its room shows it.
-
-    Each event is rendered once; the reply so far is kept.
-    """
+    """One turn as its room shows it. Each event is rendered once; the reply so far is kept."""
 
     def __init__(self, turn: LiveTurn, publish: Callable[[JsonFrame], None], *, has_ended: bool) -> None:
         self.start = turn.start
@@ -158,10 +155,7 @@ class TurnScreen:
             self._send_frame(Snapshot(self.reply_id, None))
 
     async def _final_html(self) -> str | None:
-        """Return the article of the closed reply.
-
-        None if it is not closed or cannot be read.
-        """
+        """Return the article of the closed reply. None if it is not closed or cannot be read."""
         try:
             return await run_in_thread(_reply_html, self.start) or None
         except Exception:
@@ -170,10 +164,7 @@ class TurnScreen:
 
 
 def accepted_frame(event: MessageAccepted, start: TurnStart | None = None) -> Accepted:
-    """Return the `accepted` frame of stored messages.
-
-    `start` is the turn that answers, None if none begins.
-    """
+    """Return the `accepted` frame of stored messages. `start` is the turn that answers, None if none begins."""
     with timezone.override(find_time_zone(start.time_zone) if start else timezone.get_current_timezone()):
         views = view_messages(event.messages)
         ids = {view.role: str(view.pk) for view in views}

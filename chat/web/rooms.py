@@ -1,7 +1,4 @@
-"""The rooms of sockets in this process.
-
-Each frame is rendered once for all sockets of a room.
-"""
+"""The rooms of sockets in this process. Each frame is rendered once for all sockets of a room."""
 
 import asyncio
 from typing import Final
@@ -16,10 +13,7 @@ QUEUE_SIZE: Final = 256  # frames a socket may lag behind: eight seconds of text
 
 
 class Subscription:
-    """A socket's bounded queue of frames.
-
-    A socket that falls behind is closed; it reads the rows again.
-    """
+    """A socket's bounded queue of frames. A socket that falls behind is closed; it reads the rows again."""
 
     def __init__(self) -> None:
         self.frames: asyncio.Queue[JsonFrame] = asyncio.Queue(QUEUE_SIZE)
@@ -73,10 +67,7 @@ _rooms: dict[UUID, Room] = {}
 
 
 def enter_room(conversation_id: UUID, subscription: Subscription) -> Room:
-    """Put a socket into its room; return the room.
-
-    Frames come once it is in `subscriptions`.
-    """
+    """Put a socket into its room; return the room. Frames come once it is in `subscriptions`."""
     room = _rooms.get(conversation_id)
     if room is None:
         room = _rooms[conversation_id] = Room(conversation_id)

@@ -100,10 +100,7 @@ def panel(request: AuthedRequest) -> HttpResponse:
 
 
 def _thread_context(shown: Conversation | None, opening: Mapping[str, str] | None = None) -> Json:
-    """Return the context of `chat/_thread.html`.
-
-    A new chat will be about the `opening` of its page.
-    """
+    """Return the context of `chat/_thread.html`. A new chat will be about the `opening` of its page."""
     page_subject = subject_of(opening) if opening else ""
     return {
         "conversation": shown,
@@ -190,10 +187,7 @@ def close(request: AuthedRequest, conversation_id: UUID) -> HttpResponse:
 @require_POST
 @owned_view
 def leave(request: AuthedRequest, conversation_id: UUID) -> HttpResponse:
-    """Note that the page of a chat was left.
-
-    With `here`, its user is still on the site.
-    """
+    """Note that the page of a chat was left. With `here`, its user is still on the site."""
     note = note_here if request.POST.get("here") else note_left
     with owned_tx(request.user):
         note(conversation_id=_get_or_404(conversation_id).pk, now=timezone.now())
@@ -204,10 +198,7 @@ def leave(request: AuthedRequest, conversation_id: UUID) -> HttpResponse:
 @never_cache
 @owned_view
 def erase_fact(request: AuthedRequest, fact_id: UUID) -> HttpResponse:
-    """Ask for confirmation, then erase a trashed fact.
-
-    The user chooses whether its source messages go, too.
-    """
+    """Ask for confirmation, then erase a trashed fact. The user chooses whether its source messages go, too."""
     fact = find_last_version(fact_id)
     if fact is None:
         raise Http404
