@@ -46,8 +46,6 @@ Act = Callable[..., Any]
 
 
 class ConversationsView(ApiView):
-    """The conversations."""
-
     @extend_schema(
         operation_id="list_conversations",
         tags=["conversations"],
@@ -80,8 +78,6 @@ class ConversationsView(ApiView):
 
 
 class ConversationView(ApiView):
-    """One conversation."""
-
     @extend_schema(operation_id="get_conversation", tags=["conversations"], responses=ConversationSerializer)
     def get(self, request: ApiRequest, conversation_id: UUID) -> Response:
         """Return a conversation, also one in the trash."""
@@ -151,8 +147,6 @@ RestoreView = _act_view("restore", _restore_now, "Take a conversation out of the
 
 
 class StopView(ApiView):
-    """Ending a reply that is being written."""
-
     @extend_schema(
         operation_id="stop_conversation", tags=["conversations"], request=None, responses={202: StoppedSerializer}
     )
@@ -172,8 +166,6 @@ async def _stop_here(conversation_id: UUID) -> None:
 
 
 class MessagesView(ApiView):
-    """The messages of a conversation."""
-
     @extend_schema(
         operation_id="list_messages",
         tags=["conversations"],
@@ -190,8 +182,6 @@ class MessagesView(ApiView):
 
 
 class SearchView(ApiView):
-    """Finding conversations."""
-
     @extend_schema(
         operation_id="search_conversations",
         tags=["conversations"],

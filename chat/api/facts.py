@@ -13,8 +13,6 @@ from config.lib.rest.views import ApiRequest, ApiView
 
 
 class EraseFactView(ApiView):
-    """Gone for good."""
-
     @extend_schema(operation_id="erase_fact", tags=["facts"], request=EraseInput, responses={204: None})
     def post(self, request: ApiRequest, fact_id: UUID) -> Response:
         """Erase a fact of the trash everywhere, with its versions, quotes and traces in chats; there is no undo."""

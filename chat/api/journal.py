@@ -19,8 +19,6 @@ _NEWEST = ("-created_at", "id")
 
 
 class JournalView(ApiView):
-    """The journal."""
-
     @extend_schema(
         operation_id="list_journal",
         tags=["journal"],
@@ -47,8 +45,6 @@ class JournalView(ApiView):
 
 
 class BookmarkView(ApiView):
-    """One entry of the journal."""
-
     @extend_schema(operation_id="get_bookmark", tags=["journal"], responses=BookmarkSerializer)
     def get(self, request: ApiRequest, bookmark_id: UUID) -> Response:
         """Return a reply that is kept."""

@@ -41,8 +41,6 @@ class MessageReplaced(DomainError):
 
 
 class TurnsView(ApiView):
-    """Talking to Keel."""
-
     max_body_bytes: ClassVar[int] = 1024 * 1024  # client libraries send the whole chat each time
 
     @extend_schema(

@@ -13,8 +13,6 @@ from config.lib.rest.views import ApiRequest, ApiView, PageQuery
 
 
 class UsageView(ApiView):
-    """Tokens."""
-
     @extend_schema(operation_id="list_usage", tags=["chat"], parameters=[PageQuery], responses=UsageSerializer)
     def get(self, request: ApiRequest) -> Response:
         """Tell what is left of today's tokens, and list what was used on each day, the newest first."""

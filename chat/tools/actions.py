@@ -28,8 +28,6 @@ _ALLOWED: Final[dict[str, frozenset[str]]] = {
 
 
 class PrepareActionArgs(BaseModel):
-    """Arguments of `prepare_action`; which of them a type takes stands in their descriptions."""
-
     model_config = ConfigDict(extra="forbid")
 
     type: Literal["deploy", "redeploy", "stop", "pause", "resume", "flatten", "start_backtest"]

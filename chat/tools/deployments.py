@@ -32,8 +32,6 @@ REFUSALS: Final = 3  # of one deployment, the newest of the last day
 
 
 class GetMyDeploymentsArgs(BaseModel):
-    """Arguments of `get_my_deployments`."""
-
     model_config = ConfigDict(extra="forbid")
 
     deployment_id: UUID | None = Field(None, description="Only this deployment; all without it.")

@@ -37,8 +37,6 @@ DO NOT STORE:
 
 
 class ManageUserMemoryArgs(BaseModel):
-    """Arguments of `manage_user_memory`; which ones an operation needs stands in their descriptions."""
-
     model_config = ConfigDict(extra="forbid")
 
     operation: Literal["add_fact", "deactivate_fact", "add_poi", "get_memory"]

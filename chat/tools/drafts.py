@@ -55,14 +55,10 @@ P = TypeVar("P", bound=PatchArgs)
 
 
 class SetBasicsArgs(PatchArgs):
-    """Arguments of `set_basics`."""
-
     part = BASICS_PART
 
 
 class SetStrategyArgs(PatchArgs):
-    """Arguments of `set_strategy`."""
-
     part = "strategy"
 
     @classmethod
@@ -78,32 +74,22 @@ class SetStrategyArgs(PatchArgs):
 
 
 class SetContextArgs(PatchArgs):
-    """Arguments of `set_context`."""
-
     part = "context"
 
 
 class SetRiskArgs(PatchArgs):
-    """Arguments of `set_risk`."""
-
     part = "risk"
 
 
 class SetScheduleArgs(PatchArgs):
-    """Arguments of `set_schedule`."""
-
     part = "schedule"
 
 
 class SetToolsArgs(PatchArgs):
-    """Arguments of `set_tools`."""
-
     part = "tools"
 
 
 class CritiqueDraftArgs(BaseModel):
-    """Arguments of `critique_draft`."""
-
     model_config = ConfigDict(extra="forbid")
 
 
@@ -201,7 +187,6 @@ def _summarise_review(result: Result) -> str:
 
 
 def _patch_tool(args: type[P], label: str, description: str) -> Tool[P]:
-    """Build the tool that patches one part."""
     return Tool(
         name=f"set_{args.part}",
         label=label,

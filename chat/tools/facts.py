@@ -14,8 +14,6 @@ from memory.models import ArchivedReason, FactSource
 
 
 class RememberArgs(BaseModel):
-    """Arguments of `remember`."""
-
     model_config = ConfigDict(extra="forbid")
 
     fact: str = Field(min_length=4, max_length=500, description="The fact, in one short line, in the user's words.")
@@ -26,8 +24,6 @@ class RememberArgs(BaseModel):
 
 
 class ForgetArgs(BaseModel):
-    """Arguments of `forget`."""
-
     model_config = ConfigDict(extra="forbid")
 
     fact_id: str = Field(

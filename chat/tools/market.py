@@ -22,8 +22,6 @@ MARKETS: Final = 20  # symbols looked at in one call
 
 
 class GetMarketOverviewArgs(BaseModel):
-    """Arguments of `get_market_overview`."""
-
     model_config = ConfigDict(extra="forbid")
 
     symbols: list[Symbol] = Field(
@@ -42,16 +40,12 @@ class _CamelArgs(BaseModel):
 
 
 class GetRecentNewsArgs(_CamelArgs):
-    """Arguments of `get_recent_news`."""
-
     symbols: list[Symbol] = Field([], max_length=MARKETS, description="Only news about these or the whole market.")
     lookback_hours: int = Field(24, ge=1, le=168, description="How far back.")
     limit: int = Field(10, ge=1, le=20, description="At most so many, the newest.")
 
 
 class GetUpcomingEventsArgs(_CamelArgs):
-    """Arguments of `get_upcoming_events`."""
-
     lookahead_hours: int = Field(24, ge=1, le=MAX_EVENT_LOOKAHEAD_HOURS, description="How far ahead.")
     types: list[_Kind] = Field([], max_length=len(EventKind), description="Only these kinds; all without any.")
     symbols: list[Symbol] = Field([], max_length=MARKETS, description="Only events that concern these or all symbols.")

@@ -27,8 +27,6 @@ class _Args(BaseModel):
 
 
 class SavePreferenceArgs(_Args):
-    """Arguments of `save_preference`."""
-
     category: Category = Field(
         description="profile: stable facts about the person. finance_context: accounts, taxes, constraints. "
         "response_style: how to talk to them. fact: any other durable one-off."
@@ -38,28 +36,20 @@ class SavePreferenceArgs(_Args):
 
 
 class UpdatePreferenceArgs(_Args):
-    """Arguments of `update_preference`."""
-
     id_or_substring: str = Field(min_length=1, max_length=500, description="Its id, or words that stand in it alone.")
     new_content: str = Field(min_length=4, max_length=500, description="What holds from now on, as one short line.")
     detail: str | None = Field(None, max_length=4_000, description="Longer detail for recall; replaces the old one.")
 
 
 class ForgetPreferenceArgs(_Args):
-    """Arguments of `forget_preference`."""
-
     id_or_substring: str = Field(min_length=1, max_length=500, description="Its id, or words that stand in it alone.")
 
 
 class ConfirmPreferenceArgs(_Args):
-    """Arguments of `confirm_preference`."""
-
     id_or_substring: str = Field(min_length=1, max_length=500, description="Its id, or words that stand in it alone.")
 
 
 class LinkPreferencesArgs(_Args):
-    """Arguments of `link_preferences`."""
-
     from_id: str = Field(min_length=1, max_length=500, description="Id of the one, or words that stand in it alone.")
     to_id: str = Field(min_length=1, max_length=500, description="Id of the other, or words that stand in it alone.")
     relation: str = Field(
@@ -68,14 +58,10 @@ class LinkPreferencesArgs(_Args):
 
 
 class ListPreferencesArgs(_Args):
-    """Arguments of `list_preferences`."""
-
     category: Category | None = Field(None, description="Only this category; all without it.")
 
 
 class RecallPreferencesArgs(_Args):
-    """Arguments of `recall_preferences`."""
-
     query: str = Field(min_length=1, max_length=500, description="Words to look for; any of them counts.")
     limit: int = Field(10, ge=1, le=50, description="At most so many.")
 

@@ -28,14 +28,10 @@ _MODES: Final = {"backtest": "in backtests", "paper": "on paper", "live": "live"
 
 
 class ListMySkillsArgs(BaseModel):
-    """`list_my_skills` takes no arguments."""
-
     model_config = ConfigDict(extra="forbid")
 
 
 class GetSkillPerformanceArgs(BaseModel):
-    """Arguments of `get_skill_performance`."""
-
     model_config = ConfigDict(extra="forbid")
 
     skill_id: UUID = Field(description="The id that list_my_skills gave.")

@@ -172,7 +172,6 @@ class ChatConsumer(AsyncWebsocketConsumer):
             logger.warning("Channel layer: the groups of a socket were not changed", exc_info=True)
 
     async def _carry_frames(self) -> None:
-        """Send the frames of the room."""
         try:
             while not self.has_left:
                 await self._carry_one()

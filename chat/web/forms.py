@@ -7,14 +7,11 @@ from chat.prompt.assistants import ASSISTANTS
 
 
 class OpeningForm(forms.Form):
-    """The page that a chat is opened from."""
-
     mode = forms.ChoiceField(choices=[(mode, mode) for mode in ("ops", "coach", "authoring")], required=False)
     deployment = forms.UUIDField(required=False)
     skill = forms.UUIDField(required=False)
 
     def clean(self) -> Json:
-        """Refuse a focus that does not fit the mode."""
         given = super().clean() or {}
         mode = given.get("mode") or "ops"
         if (mode == "coach") != bool(given.get("deployment")) or (given.get("skill") and mode != "authoring"):
@@ -33,8 +30,6 @@ class OpeningForm(forms.Form):
 
 
 class NewChatForm(OpeningForm):
-    """The settings of a new chat."""
-
     assistant = forms.ChoiceField(
         choices=[(name, assistant.label) for name, assistant in ASSISTANTS.items()], required=False
     )
@@ -42,8 +37,6 @@ class NewChatForm(OpeningForm):
 
 
 class EraseAccountForm(forms.Form):
-    """The user's own address, typed to confirm deletion."""
-
     email = forms.EmailField(
         label="Your email address", widget=forms.EmailInput(attrs={"autocomplete": "off", "autofocus": True})
     )
@@ -53,7 +46,6 @@ class EraseAccountForm(forms.Form):
         self.address = address
 
     def clean_email(self) -> str:
-        """Refuse any other address."""
         email: str = self.cleaned_data["email"].lower()
         if email != self.address:
             raise forms.ValidationError("This is not the address you are signed in with.")

@@ -35,7 +35,6 @@ class Lifespan:
     async def __call__(
         self, scope: Json, receive: Callable[[], Awaitable[Json]], send: Callable[[Json], Awaitable[None]]
     ) -> None:
-        """Answer the server's two messages."""
         while True:
             message = await receive()
             if message["type"] == "lifespan.startup":

@@ -22,8 +22,6 @@ _BROKEN_OFF: Final = frozenset({MessageStatus.INTERRUPTED, MessageStatus.FAILED}
 
 @dataclass(frozen=True, slots=True)
 class TextPart:
-    """Text of a reply."""
-
     html: SafeString
     kind: str = "text"
 
@@ -42,8 +40,6 @@ class MemoryPart:
 
 @dataclass(frozen=True, slots=True)
 class CardPart:
-    """A confirm-card."""
-
     card: CardView | None  # None: it is gone
     kind: str = "card"
 

@@ -11,8 +11,6 @@ from config.lib.rest.views import InputSerializer, PageQuery
 
 
 class ConversationQuery(PageQuery):
-    """Which conversations to list."""
-
     status = serializers.ChoiceField(ConversationStatus.choices, default="")
     trashed = serializers.BooleanField(default=False, help_text="Those in the trash, instead of the others.")
 
@@ -28,8 +26,6 @@ class ConversationInput(InputSerializer):
 
 
 class TitleInput(InputSerializer):
-    """A new title."""
-
     title = TitleField()
 
 
@@ -50,8 +46,6 @@ class ConversationSerializer(serializers.ModelSerializer[Conversation]):
 
 
 class StoppedSerializer(serializers.Serializer[Any]):
-    """What became of the wish to stop."""
-
     was_running = serializers.BooleanField(help_text="A reply was being written; it ends soon, and what it says stays.")
 
 
@@ -59,8 +53,6 @@ class StoppedSerializer(serializers.Serializer[Any]):
 
 
 class MessageQuery(PageQuery):
-    """Which messages to list."""
-
     order = serializers.ChoiceField(["oldest", "newest"], default="oldest", help_text="Which comes first.")
 
 
@@ -86,8 +78,6 @@ class MessageSerializer(serializers.Serializer[Any]):
 
 
 class ConversationSearchQuery(InputSerializer):
-    """What to look for."""
-
     q = serializers.CharField(max_length=200, help_text="Any of these words, or what is near to them in meaning.")
     limit = serializers.IntegerField(default=20, min_value=1, max_value=MAX_HITS)
 

@@ -33,12 +33,9 @@ def checked_text(text: str) -> str:
 
 
 class TitleField(serializers.CharField):
-    """A title, on one line."""
-
     default_error_messages = {"length": f"A title needs 1 to {MAX_TITLE} characters."}  # noqa: RUF012  as the base has it
 
     def to_internal_value(self, data: Any) -> str:
-        """Return the title as one line. Raises ValidationError."""
         line = one_line(super().to_internal_value(data))
         if not 0 < len(line) <= MAX_TITLE:
             self.fail("length")

@@ -63,7 +63,6 @@ class TurnInput(InputSerializer):
     )
 
     def validate(self, attrs: Json) -> Json:
-        """Find the one message that is meant."""
         if ("message" in attrs) == ("messages" in attrs):
             raise serializers.ValidationError({"message": ["Either this or `messages` is needed."]})
         try:
@@ -88,8 +87,6 @@ def _find_newest(messages: list[Json]) -> str:
 
 
 class AnswerSerializer(serializers.Serializer[Any]):
-    """A finished turn."""
-
     conversation_id = serializers.UUIDField()
     title = serializers.CharField(max_length=MAX_TITLE, help_text="Of the conversation.")
     message_id = serializers.IntegerField()

@@ -16,7 +16,6 @@ class Command(KeelCommand):
     help = "Run one tool as a user, with the arguments a model would give, and print its result as JSON."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
-        """Add whose tool, which and with what."""
         add_user_argument(parser)
         parser.add_argument("--assistant", choices=list(ASSISTANTS), default="coach")
         parser.add_argument("--conversation", type=UUID, metavar="ID", help="the chat the call is counted to")
@@ -26,7 +25,6 @@ class Command(KeelCommand):
     def run(
         self, *, user: str, assistant: str, conversation: UUID | None, name: str, arguments: str, **options: object
     ) -> None:
-        """Call the tool."""
         trader = get_user_by_email(user)
         if conversation is not None:
             with owned(trader):

@@ -34,7 +34,6 @@ class Command(KeelCommand):
     help = "Send one message to Keel and stream its answer: the same turn as in the browser. Ctrl-C stops the answer."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
-        """Add whose chat and what to say."""
         add_user_argument(parser)
         parser.add_argument("--assistant", choices=list(ASSISTANTS), default="coach", help="for a new conversation")
         parser.add_argument("--conversation", type=UUID, metavar="ID", help="go on with this one")
@@ -58,7 +57,6 @@ class Command(KeelCommand):
         text: str,
         **options: object,
     ) -> None:
-        """Store the message, run its turn, and print what happens."""
         trader = get_user_by_email(user)
         now = timezone.now()
         opening = _parse_opening(deployment, skill)

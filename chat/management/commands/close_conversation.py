@@ -11,12 +11,10 @@ class Command(KeelCommand):
     help = "Close one chat now: learn what is new in it, and let it rest. Doing it twice learns nothing twice."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
-        """Add whose chat and which."""
         parser.add_argument("--user", metavar="EMAIL", help="refuse a chat that is not theirs")
         parser.add_argument("conversation", type=UUID, metavar="ID")
 
     def run(self, *, user: str | None, conversation: UUID, **options: object) -> None:
-        """Close it and say what came of it."""
         user_id = get_user_by_email(user).pk if user else find_owner(conversation)
         closed = close_conversation(conversation, user_id=user_id, clock=timezone.now)
         learned = closed.learned

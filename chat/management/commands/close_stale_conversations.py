@@ -11,7 +11,6 @@ class Command(KeelCommand):
     )
 
     def run(self, **options: object) -> None:
-        """Do both and say what came of it."""
         for name, sweep in (("close_chats", close_chats), ("archive_chats", archive_chats)):
             summary = sweep(timezone.now())
             self.say(summary, job=name, summary=summary)

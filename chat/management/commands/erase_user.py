@@ -8,12 +8,10 @@ class Command(KeelCommand):
     help = "Delete a user and everything of theirs, for good: chats, facts, strategies, trades, sessions."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
-        """Add whom, and a way to do without the question."""
         parser.add_argument("email", metavar="EMAIL")
         parser.add_argument("--yes", action="store_true", help="do not ask")
 
     def run(self, *, email: str, yes: bool, **options: object) -> None:
-        """Ask for the address once more, and erase."""
         user = get_user_by_email(email)
         if not yes and input(f"Type {email} to delete this user for good: ").strip().lower() != email.lower():
             raise CommandError("Nothing was deleted.")

@@ -10,7 +10,6 @@ class Command(KeelCommand):
     help = "Erase the chats and facts that have been in the trash for 30 days. The worker does the same by the clock."
 
     def run(self, **options: object) -> None:
-        """Erase and say how much."""
         purged = purge_trash(now=timezone.now())
         self.say(
             f"{purged.conversations} chats and {purged.facts} facts of {purged.users} users erased", **asdict(purged)

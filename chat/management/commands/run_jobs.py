@@ -24,11 +24,9 @@ class Command(KeelCommand):
     help = "Run the jobs that come round by the clock, until stopped; with --once each of them now, one time."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
-        """Add how often."""
         parser.add_argument("--once", action="store_true", help="run every job once and exit")
 
     def run(self, *, once: bool, **options: object) -> None:
-        """Run all jobs once, or what is due again and again."""
         require_current_database()
         if once:
             runs = [run_job(job, timezone.now()) for job in list_jobs()]

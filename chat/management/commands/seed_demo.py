@@ -20,7 +20,6 @@ class Command(KeelCommand):
     )
 
     def run(self, **options: object) -> None:
-        """Make the user if need be, seed, and say the login."""
         if not settings.IS_LOCAL:
             raise CommandError(
                 "This site answers to more than this machine's names; a demo login does not belong on it."

@@ -17,13 +17,11 @@ class Command(KeelCommand):
     )
 
     def add_own_arguments(self, parser: CommandParser) -> None:
-        """Add whose prompt."""
         add_user_argument(parser)
         parser.add_argument("--assistant", choices=list(ASSISTANTS), default=default_assistant().name)
         parser.add_argument("--conversation", type=UUID, metavar="ID")
 
     def run(self, *, user: str, assistant: str, conversation: UUID | None, **options: object) -> None:
-        """Build the prompt from the rows and print it."""
         trader = get_user_by_email(user)
         with owned(trader):
             if conversation is None:

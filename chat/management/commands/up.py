@@ -21,7 +21,6 @@ class Command(KeelCommand):
     help = "Serve Keel and run its jobs, in one process; Ctrl-C stops both. HOST and PORT say where."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
-        """Add where to listen."""
         parser.add_argument("--host", default=settings.HOST)
         parser.add_argument("--port", type=int, default=settings.PORT)
 

@@ -82,9 +82,7 @@ def _search_context(query: str, number: int, size: int) -> Json:
 
 
 def _why_not(query: str) -> str:
-    """Return `empty` or `short` for a query that is not searched.
-
-    It is empty for any other query.
+    """Return why a query is not searched: `empty`, `short`; or nothing.
 
     One letter of an alphabet stands in every chat; one sign of a script without spaces is a word.
     """
@@ -105,7 +103,6 @@ def _build_hit(row: ConversationHit) -> Hit:
 
 
 def _mark_ranges(text: str, ranges: list[Range]) -> SafeString:
-    """Return a text as HTML with its ranges marked."""
     ends = [0, *(end for _, end in ranges)]
     starts = [*(start for start, _ in ranges), len(text)]
     between = [text[end:start] for end, start in zip(ends, starts, strict=True)]
