@@ -1,39 +1,16 @@
 """The admin of memory: read-only."""
 
 from django.contrib import admin
-from django.db.models import Model
-from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
+from config.lib.admin import LookOnly, LookOnlyAdmin
+from memory import models
 from memory.facts.history import list_events, list_versions
-from memory.models import (
-    FactLink,
-    MemoryEvent,
-    MemoryProposal,
-    MemorySwitches,
-    Place,
-    PlaceMention,
-    Tombstone,
-    UserFact,
-)
 
 
-class LookOnlyAdmin(admin.ModelAdmin):
-    """A read-only admin: only services change facts, and they log events."""
-
-    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        return False
-
-
-@admin.register(UserFact)
+@admin.register(models.UserFact)
 class UserFactAdmin(LookOnlyAdmin):
     """Facts, one row per version, with their lineage and events."""
 
@@ -46,7 +23,6 @@ class UserFactAdmin(LookOnlyAdmin):
         "archived_reason",
         ("trashed_at", admin.EmptyFieldListFilter),
     )
-    list_select_related = ("user",)
     search_fields = ("content", "topic", "user__email")
     date_hierarchy = "created_at"
     ordering = ("-created_at", "id")
@@ -54,12 +30,12 @@ class UserFactAdmin(LookOnlyAdmin):
     exclude = ("search_terms",)
 
     @admin.display(boolean=True, description="held true")
-    def believed(self, fact: UserFact) -> bool:
+    def believed(self, fact: models.UserFact) -> bool:
         """Tell whether the row is not archived."""
         return not fact.is_archived
 
     @admin.display(description="versions, oldest first")
-    def versions(self, fact: UserFact) -> SafeString:
+    def versions(self, fact: models.UserFact) -> SafeString:
         """Return the lineage as links, this version bold."""
         rows = (
             (
@@ -73,13 +49,13 @@ class UserFactAdmin(LookOnlyAdmin):
         return format_html("<ol>{}</ol>", format_html_join("", '<li><a href="{}">{}</a> ({}, {})</li>', rows))
 
     @admin.display(description="events, newest first")
-    def events(self, fact: UserFact) -> SafeString:
+    def events(self, fact: models.UserFact) -> SafeString:
         """Return the events of the lineage."""
         rows = ((str(event), "undone" if event.undone_at else "") for event in list_events(fact.lineage))
         return format_html("<ul>{}</ul>", format_html_join("", "<li>{} {}</li>", rows))
 
 
-@admin.register(MemoryEvent)
+@admin.register(models.MemoryEvent)
 class MemoryEventAdmin(LookOnlyAdmin):
     list_display = ("created_at", "kind", "user", "before", "after", "place", "batch_id", "undone_at")
     list_filter = ("kind", ("undone_at", admin.EmptyFieldListFilter), ("batch_id", admin.EmptyFieldListFilter))
@@ -89,7 +65,7 @@ class MemoryEventAdmin(LookOnlyAdmin):
     ordering = ("-created_at", "id")
 
 
-@admin.register(FactLink)
+@admin.register(models.FactLink)
 class FactLinkAdmin(LookOnlyAdmin):
     list_display = ("from_fact", "relation", "to_fact", "user", "created_at")
     list_filter = ("relation",)
@@ -99,10 +75,8 @@ class FactLinkAdmin(LookOnlyAdmin):
     ordering = ("-created_at", "id")
 
 
-@admin.register(MemoryProposal)
+@admin.register(models.MemoryProposal)
 class MemoryProposalAdmin(LookOnlyAdmin):
-    """Proposals and their decisions."""
-
     list_display = ("__str__", "kind", "status", "user", "target", "created_at", "decided_at")
     list_filter = ("kind", "status")
     list_select_related = ("user", "target")
@@ -111,7 +85,7 @@ class MemoryProposalAdmin(LookOnlyAdmin):
     ordering = ("-created_at", "id")
 
 
-@admin.register(Tombstone)
+@admin.register(models.Tombstone)
 class TombstoneAdmin(LookOnlyAdmin):
     """Tombstones; they contain no text."""
 
@@ -123,37 +97,31 @@ class TombstoneAdmin(LookOnlyAdmin):
     ordering = ("-created_at", "id")
 
 
-class PlaceMentionInline(admin.TabularInline):
+class PlaceMentionInline(LookOnly, admin.TabularInline):
     """The messages that mention a place."""
 
-    model = PlaceMention
+    model = models.PlaceMention
     fields = ("conversation_ref", "message_ref", "mentioned_at")
     ordering = ("-mentioned_at", "id")
     extra = 0
     can_delete = False
-    has_add_permission = LookOnlyAdmin.has_add_permission
-    has_change_permission = LookOnlyAdmin.has_change_permission
 
 
-@admin.register(Place)
+@admin.register(models.Place)
 class PlaceAdmin(LookOnlyAdmin):
-    """Places with the messages that mention them."""
-
     list_display = ("name", "place_id", "notes", "user", "added_at", "removed_at")
     list_filter = (("removed_at", admin.EmptyFieldListFilter),)
-    list_select_related = ("user",)
     search_fields = ("name", "place_id", "notes", "user__email")
     date_hierarchy = "added_at"
     ordering = ("-added_at", "id")
     inlines = (PlaceMentionInline,)
 
 
-@admin.register(MemorySwitches)
+@admin.register(models.MemorySwitches)
 class MemorySwitchesAdmin(LookOnlyAdmin):
     """What each user lets memory do."""
 
     list_display = ("user", "uses_facts", "learns", "decay_reported_at")
     list_filter = ("uses_facts", "learns")
-    list_select_related = ("user",)
     search_fields = ("user__email",)
     ordering = ("user",)

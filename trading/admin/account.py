@@ -2,10 +2,11 @@
 
 from django.contrib import admin
 from django.contrib.auth.admin import UserAdmin
-from django.db.models import Model, QuerySet
+from django.db.models import QuerySet
 from django.http import HttpRequest
 from django.utils import timezone
 
+from config.lib.admin import LookOnlyAdmin
 from trading.account.tokens import revoke_token
 from trading.models import ApiToken, Trader
 
@@ -28,12 +29,11 @@ class TraderAdmin(UserAdmin):
 
 
 @admin.register(ApiToken)
-class ApiTokenAdmin(admin.ModelAdmin):
+class ApiTokenAdmin(LookOnlyAdmin):
     """Tokens of all users; staff may look and revoke."""
 
     list_display = ("name", "prefix", "user", "scope", "created_at", "last_used_at", "expires_at", "revoked_at")
     list_filter = ("scope", ("revoked_at", admin.EmptyFieldListFilter))
-    list_select_related = ("user",)
     search_fields = ("name", "prefix", "user__email")
     ordering = ("-created_at", "id")
     exclude = ("digest",)
@@ -49,15 +49,3 @@ class ApiTokenAdmin(admin.ModelAdmin):
     def has_revoke_permission(self, request: HttpRequest) -> bool:
         """Allow revoking to staff who may change tokens."""
         return request.user.has_perm("trading.change_apitoken")
-
-    def has_add_permission(self, request: HttpRequest) -> bool:
-        """Refuse: a token belongs to who made it."""
-        return False
-
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Refuse."""
-        return False
-
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Refuse: what a token did stays attributable."""
-        return False

@@ -8,8 +8,8 @@ from django.core.exceptions import ValidationError
 from django.db.models import Model
 from django.http import HttpRequest
 
+from config.lib.admin import LookOnlyAdmin
 from config.lib.text import one_line
-from trading.admin.look_only import LookOnlyAdmin
 from trading.market.imports.events import parse_symbols
 from trading.models import Bar, FundingRate, MarketEvent, NewsItem
 
@@ -20,6 +20,7 @@ class BarAdmin(LookOnlyAdmin):
 
     list_display = ("symbol", "interval", "opened_at", "open", "high", "low", "close", "volume", "source")
     list_filter = ("interval", "is_simulated")
+    list_select_related = False
     search_fields = ("symbol__exact",)
     ordering = ("-symbol", "-interval", "-opened_at")  # as its index has them
     show_full_result_count = False
@@ -31,6 +32,7 @@ class FundingRateAdmin(LookOnlyAdmin):
 
     list_display = ("symbol", "at", "rate", "hours", "source", "is_simulated")
     list_filter = ("is_simulated",)
+    list_select_related = False
     search_fields = ("symbol__exact",)
     ordering = ("-symbol", "-at")
     show_full_result_count = False
@@ -62,8 +64,6 @@ class _Lines(forms.ModelForm):
 
 
 class NewsItemForm(_Lines):
-    """A headline."""
-
     line = "headline"
 
     class Meta:
@@ -72,8 +72,6 @@ class NewsItemForm(_Lines):
 
 
 class MarketEventForm(_Lines):
-    """A scheduled event."""
-
     line = "title"
 
     class Meta:
@@ -91,8 +89,6 @@ class PutRightAdmin(admin.ModelAdmin):
 
 @admin.register(NewsItem)
 class NewsItemAdmin(PutRightAdmin):
-    """Headlines."""
-
     form = NewsItemForm
     list_display = ("headline", "source", "published_at", "symbols", "sentiment", "is_simulated")
     list_filter = ("is_simulated",)
@@ -103,8 +99,6 @@ class NewsItemAdmin(PutRightAdmin):
 
 @admin.register(MarketEvent)
 class MarketEventAdmin(PutRightAdmin):
-    """The calendar."""
-
     form = MarketEventForm
     list_display = ("title", "kind", "starts_at", "importance", "symbols", "source", "is_simulated")
     list_filter = ("kind", "is_simulated")

@@ -4,28 +4,12 @@ from typing import ClassVar
 
 from django.contrib import admin
 
-from trading.admin.look_only import LookOnlyAdmin
-from trading.models import (
-    BacktestRun,
-    DecisionSnapshot,
-    Deployment,
-    DeploymentCommand,
-    EquityPoint,
-    Fill,
-    Order,
-    ReflectionNote,
-    ReflectionRun,
-    Skill,
-    SkillDraft,
-    SkillVersion,
-    Trade,
-)
+from config.lib.admin import LookOnlyAdmin
+from trading import models
 
 
 class DeploymentRowAdmin(LookOnlyAdmin):
-    """Rows of a deployment."""
-
-    list_select_related: ClassVar[tuple[str, ...]] = ("user", "deployment")
+    list_select_related: ClassVar[tuple[str, ...] | bool] = ("user", "deployment")
     heavy: ClassVar[tuple[str, ...]] = ("deployment__account",)
 
 
@@ -38,22 +22,17 @@ class TickRowAdmin(DeploymentRowAdmin):
     show_full_result_count = False
 
 
-@admin.register(Skill)
+@admin.register(models.Skill)
 class SkillAdmin(LookOnlyAdmin):
-    """Strategies."""
-
     list_display = ("name", "user", "trading_style", "latest_version", "created_at", "updated_at", "archived_at")
     list_filter = ("trading_style", ("archived_at", admin.EmptyFieldListFilter))
-    list_select_related = ("user",)
     search_fields = ("name", "user__email")
     date_hierarchy = "updated_at"
     ordering = ("-updated_at", "id")
 
 
-@admin.register(SkillVersion)
+@admin.register(models.SkillVersion)
 class SkillVersionAdmin(LookOnlyAdmin):
-    """What skills said, version by version."""
-
     list_display = ("__str__", "skill", "user", "created_at")
     list_select_related = ("user", "skill")
     search_fields = ("skill__name", "user__email")
@@ -62,7 +41,7 @@ class SkillVersionAdmin(LookOnlyAdmin):
     heavy = ("payload",)
 
 
-@admin.register(SkillDraft)
+@admin.register(models.SkillDraft)
 class SkillDraftAdmin(LookOnlyAdmin):
     """Skills being written, and what became of them."""
 
@@ -75,7 +54,7 @@ class SkillDraftAdmin(LookOnlyAdmin):
     heavy = ("payload",)
 
 
-@admin.register(Deployment)
+@admin.register(models.Deployment)
 class DeploymentAdmin(LookOnlyAdmin):
     """Versions of skills that run, those of backtests too."""
 
@@ -91,10 +70,8 @@ class DeploymentAdmin(LookOnlyAdmin):
     heavy = ("account", "version__payload")
 
 
-@admin.register(DeploymentCommand)
+@admin.register(models.DeploymentCommand)
 class DeploymentCommandAdmin(DeploymentRowAdmin):
-    """Commands for deployments."""
-
     list_display = ("kind", "deployment", "user", "status", "outcome", "created_at", "finished_at", "lease_until")
     list_filter = ("kind", "status")
     search_fields = ("outcome", "=deployment__id", "user__email")
@@ -102,20 +79,17 @@ class DeploymentCommandAdmin(DeploymentRowAdmin):
     ordering = ("-created_at", "id")
 
 
-@admin.register(BacktestRun)
+@admin.register(models.BacktestRun)
 class BacktestRunAdmin(LookOnlyAdmin):
-    """Backtests and how far they are."""
-
     list_display = ("__str__", "user", "status", "ticks_done", "ticks_total", "error", "created_at", "finished_at")
     list_filter = ("status", "is_simulated", "reflects")
-    list_select_related = ("user",)
     search_fields = ("error", "=deployment__id", "user__email")
     date_hierarchy = "created_at"
     ordering = ("-created_at", "id")
     heavy = ("summary",)
 
 
-@admin.register(DecisionSnapshot)
+@admin.register(models.DecisionSnapshot)
 class DecisionSnapshotAdmin(TickRowAdmin):
     """Decisions by tick; the detail page shows the texts."""
 
@@ -129,10 +103,8 @@ class DecisionSnapshotAdmin(TickRowAdmin):
     heavy = ("system_prompt", "context", "steps", "proposal", "deployment__account")
 
 
-@admin.register(Order)
+@admin.register(models.Order)
 class OrderAdmin(TickRowAdmin):
-    """Orders and their outcomes."""
-
     list_display = (
         *("__str__", "size_usd", "deployment", "user", "origin", "state"),
         *("verdict_code", "reason", "error", "proposed_at"),
@@ -142,16 +114,14 @@ class OrderAdmin(TickRowAdmin):
     ordering = ("-proposed_at", "id")
 
 
-@admin.register(EquityPoint)
+@admin.register(models.EquityPoint)
 class EquityPointAdmin(TickRowAdmin):
-    """What accounts were worth, tick by tick."""
-
     list_display = ("at", "equity_usd", "tick", "deployment", "user")
     search_fields = ("=deployment__id", "user__email")
     ordering = ("-id",)
 
 
-@admin.register(Fill)
+@admin.register(models.Fill)
 class FillAdmin(TickRowAdmin):
     """Executions, as brokers reported them."""
 
@@ -161,10 +131,8 @@ class FillAdmin(TickRowAdmin):
     ordering = ("-id",)
 
 
-@admin.register(Trade)
+@admin.register(models.Trade)
 class TradeAdmin(TickRowAdmin):
-    """Round trips."""
-
     list_display = (
         *("symbol", "side", "status", "quantity", "entry_tick_at", "exit_tick_at", "exit_kind"),
         *("realized_pnl_usd", "reconciled", "entry_reason", "deployment", "user"),
@@ -175,7 +143,7 @@ class TradeAdmin(TickRowAdmin):
     heavy = ("state", "deployment__account")
 
 
-@admin.register(ReflectionNote)
+@admin.register(models.ReflectionNote)
 class ReflectionNoteAdmin(DeploymentRowAdmin):
     """Lessons; the detail page shows the text."""
 
@@ -191,7 +159,7 @@ class ReflectionNoteAdmin(DeploymentRowAdmin):
     heavy = ("lessons_text", "findings", "deployment__account")
 
 
-@admin.register(ReflectionRun)
+@admin.register(models.ReflectionRun)
 class ReflectionRunAdmin(DeploymentRowAdmin):
     """Reflections that were claimed, and how they ended."""
 

@@ -8,22 +8,21 @@ from django.db.models import Model, QuerySet
 from django.http import HttpRequest
 
 
-class LookOnlyAdmin(admin.ModelAdmin):
-    """Read-only: only services and the runner change a record."""
-
-    heavy: ClassVar[tuple[str, ...]] = ()  # columns that a list does not load, as they are large
+class LookOnly:
+    """Staff may only look: services and the runner change rows, and they keep what happened attributable."""
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Refuse."""
         return False
 
-    def has_change_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Refuse."""
-        return False
+    has_change_permission = has_delete_permission = has_add_permission
 
-    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Refuse."""
-        return False
+
+class LookOnlyAdmin(LookOnly, admin.ModelAdmin):
+    """A read-only list of owned rows."""
+
+    list_select_related: ClassVar[tuple[str, ...] | bool] = ("user",)
+    heavy: ClassVar[tuple[str, ...]] = ()  # columns that a list does not load, as they are large
 
     def get_changelist(self, request: HttpRequest, **kwargs: object) -> type[ChangeList]:
         """Return the list that leaves the large columns out."""
