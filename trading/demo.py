@@ -48,8 +48,6 @@ _EVERY_TICKS: Final = 20  # between two progress reports
 
 @dataclass(frozen=True, slots=True)
 class Lengths:
-    """How far back the demo goes."""
-
     history: timedelta = HISTORY
     backtest: timedelta = timedelta(days=30)
     breakout: timedelta = timedelta(days=16)
@@ -61,8 +59,6 @@ ALL: Final = Lengths()
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """The claimed backtest and deployments to play."""
-
     backtest_id: UUID
     deployment_ids: tuple[UUID, ...]
     lease: UUID
@@ -111,10 +107,7 @@ _NEWS: Final[list[tuple[float, str, list[str], float | None]]] = [
 
 
 def seed_demo(user_id: int, *, clock: Clock, report: Report = lambda _: None, lengths: Lengths = ALL) -> dict[str, int]:
-    """Create the demo's skills and record; return the counts.
-
-    Does nothing for a user who has skills already. Opens its own doors.
-    """
+    """Create the demo's skills and record, unless the user has skills; return the counts. Opens its own scopes."""
     now = clock()
     with owned(user_id):
         if Skill.objects.exists():
@@ -160,16 +153,12 @@ def _publish_news(now: datetime) -> None:
 
 
 def _find_breakout_seed(now: datetime) -> int:
-    """Return the first seed with a breakout at the end."""
     seeds = islice(count(SEED), _SEEDS_TRIED)
     return next((seed for seed in seeds if any(_breaks_out(symbol, seed, now) for symbol in SYMBOLS)), SEED)
 
 
 def _breaks_out(symbol: str, seed: int, now: datetime) -> bool:
-    """Tell whether a four-hour breakout skill would hold now.
-
-    There are two bars at least to buy at: at one of them it may have been busy with another symbol.
-    """
+    """Tell whether a four-hour breakout skill would hold now: two bars to buy at, as another symbol may take one."""
     bars = list(aggregate_bars(iter_simulated_bars(symbol, now - timedelta(days=6), now, seed=seed), "4h"))
     return sum(_holds_since(bars, entry) for entry in range(len(bars) - 6, len(bars) - 1)) > 1
 
@@ -226,7 +215,6 @@ def _save_skill(template: str, patch: dict[str, Any], now: datetime) -> SkillVer
 
 
 def _play_deployment(deployment_id: UUID, lease: UUID, *, user_id: int, ask: Ask, clock: Clock, report: Report) -> None:
-    """Play a deployment's ticks and reflections up to now."""
     with owned(user_id):
         deployment = get_deployment(deployment_id)
         name, began = deployment.skill.name, deployment.created_at
@@ -256,5 +244,4 @@ def _play_backtest(made: _Made, *, user_id: int, ask: Ask, clock: Clock, report:
 
 
 def _is_offline(payload: SkillPayload) -> bool:
-    """Tell whether reflection uses the offline model."""
     return list_reflection_models(payload) == [settings.OFFLINE_MODEL]

@@ -14,8 +14,6 @@ MIN_EVENTS: Final = 3  # below, no numbers (seed 000)
 
 @dataclass(frozen=True, slots=True)
 class Close:
-    """The end of a bar: instant, length, price."""
-
     at: datetime
     length: timedelta
     price: Decimal
@@ -23,10 +21,7 @@ class Close:
 
 @dataclass(frozen=True, slots=True)
 class Impact:
-    """The impact of past events, as price fractions.
-
-    The numbers are None below three events.
-    """
+    """The impact of past events, as price fractions; None below three events."""
 
     events: int
     median_abs_move_fraction: float | None
@@ -34,9 +29,7 @@ class Impact:
 
 
 def measure_move(closes: Sequence[Close], at: datetime, now: datetime) -> float | None:
-    """Return the move in the hour after an event.
-
-    A fraction; None if the hour is not over or lacks bars.
+    """Return the move in the hour after an event, a fraction; None if the hour is not over or lacks bars.
 
     From the close of the last bar that had ended when it happened, to that of the last one that ended an hour later.
     """

@@ -51,8 +51,6 @@ _SOURCE: Final = re.compile(rf"{MODEL}, seed (\d+)")
 
 @dataclass(frozen=True, slots=True)
 class _Kind:
-    """How a symbol differs from the others."""
-
     level: float  # around which it trades, in USD
     beta: float  # to the market
     own: float  # size of what it does on its own; the market's is one
@@ -70,8 +68,6 @@ SYMBOLS: Final = tuple(_KINDS)
 
 @dataclass(frozen=True, slots=True)
 class Extended:
-    """The counts of an extension, and the skipped symbols."""
-
     bars: Counter[str] = field(default_factory=Counter)  # by interval
     rates: int = 0
     skipped: Sequence[str] = field(default_factory=list)
@@ -95,10 +91,7 @@ def extend_market(
 ) -> Extended:
     """Add the missing simulated bars and funding; idempotent.
 
-    Args:
-        history: how far back a symbol without bars begins.
-        seed: of a market that is to begin; one that is there goes on with its own.
-        report: told now and then how far it is.
+    `history` is how far back a symbol without bars begins. `seed` is of a new market; an old one goes on with its own.
     """
     ends_at = floor_instant(now, _STEP)
     last = {symbol: _last_simulated(symbol) for symbol in symbols}
@@ -143,7 +136,6 @@ def _has_another_market(symbol: str) -> bool:
 
 
 def _iter_days(begins: dict[str, datetime], ends_at: datetime, seed: int) -> Iterator[list[Bar]]:
-    """Yield the bars of all symbols, day by day."""
     day = floor_instant(min(begins.values()), _DAY)
     while day < ends_at:
         until = min(day + _DAY, ends_at)
@@ -224,9 +216,7 @@ def _make_day_bars(symbol: str, day: int, seed: int) -> list[Bar]:
 
 @lru_cache(maxsize=16)
 def _day_path(seed: int, name: str, day: int) -> tuple[float, ...]:
-    """Return the log price at each step of a day.
-
-    The last value is the next day's first.
+    """Return the log price at each step of a day; the last is the next day's first.
 
     Noise begins and ends a day at zero: what a price makes of a day is in its levels.
     """
@@ -249,7 +239,6 @@ def _day_path(seed: int, name: str, day: int) -> tuple[float, ...]:
 
 
 def _level_at(seed: int, name: str, day: float) -> float:
-    """Return the log price without noise and shocks."""
     return (
         _TIDE_SIZE * _smooth_noise(seed, name, "tide", day / 32)
         + _DAYS_SIZE * _smooth_noise(seed, name, "days", day)
@@ -298,8 +287,6 @@ def _make_stretch(seed: int, name: str, number: int) -> _Stretch:
 
 @dataclass(frozen=True, slots=True)
 class _Shock:
-    """A jump, and the waves after it."""
-
     at: float  # day
     size: float  # of the logarithm
 
@@ -322,7 +309,6 @@ def _make_shock(seed: int, name: str, stretch: int) -> _Shock | None:
 
 
 def _hour_volatility(seed: int, name: str, hour: int) -> float:
-    """Return the noise factor of an hour."""
     waves = exp(
         0.3 * _smooth_noise(seed, name, "slow waves", hour / 36) + 0.25 * _smooth_noise(seed, name, "waves", hour / 6)
     )
@@ -341,7 +327,6 @@ def _basis_at(symbol: str, seed: int, hour: int) -> float:
 
 
 def _smooth_noise(seed: int, name: str, what: str, at: float) -> float:
-    """Return smooth noise between normal draws."""
     number = int(at // 1)
     part = at - number
     before, after = (_draw_normal(seed, name, what, n) for n in (number, number + 1))

@@ -27,10 +27,7 @@ class Tape(Protocol):
     """The market's past as known at an instant."""
 
     def last_bars(self, symbol: str, interval: str, at: datetime, limit: int) -> list[Bar]:
-        """Return the last closed bars, oldest first.
-
-        `limit` is at most LONGEST_LOOKBACK.
-        """
+        """Return the last closed bars, oldest first; `limit` is at most LONGEST_LOOKBACK."""
 
     def newest_bars(self, symbols: Collection[str], at: datetime) -> list[Bar]:
         """Return the last closed bar per symbol and interval."""

@@ -7,10 +7,7 @@ from django.db.models import Q
 
 
 def amount_column(**options: Any) -> "models.DecimalField[Any, Any]":
-    """Return a column for money, prices and quantities.
-
-    PostgreSQL keeps all twelve places, SQLite fifteen significant digits; exact sums stand beside (`Trade.state`).
-    """
+    """Return a column for amounts: 12 places, in SQLite 15 digits; `Trade.state` has exact sums."""
     return models.DecimalField(max_digits=36, decimal_places=12, **options)
 
 

@@ -11,10 +11,7 @@ from trading.models.skills import Skill, SkillVersion
 
 
 class BrokerKind(models.TextChoices):
-    """Who executes the orders of a deployment.
-
-    A backtest's deployment belongs to its run and is in no list.
-    """
+    """Who executes a deployment's orders; a backtest's deployment is in no list."""
 
     BACKTEST = "backtest", "Backtest"
     PAPER = "paper", "Paper"
@@ -30,15 +27,11 @@ class DeploymentStatus(models.TextChoices):
 
 
 class ExcursionFrom(models.TextChoices):
-    """The bar prices that excursions follow."""
-
     HIGH_LOW = "high_low", "Highs and lows"
     CLOSE = "close", "Closes"
 
 
 class CommandKind(models.TextChoices):
-    """What a user may tell a deployment to do."""
-
     PAUSE = "pause", "Pause"
     RESUME = "resume", "Resume"
     STOP = "stop", "Stop"
@@ -47,8 +40,6 @@ class CommandKind(models.TextChoices):
 
 
 class WorkStatus(models.TextChoices):
-    """How far something is that a runner claims."""
-
     PENDING = "pending", "Waiting"
     RUNNING = "running", "Running"
     DONE = "done", "Done"
@@ -60,8 +51,6 @@ UNFINISHED: Final = (WorkStatus.PENDING, WorkStatus.RUNNING)
 
 
 class Verdict(models.TextChoices):
-    """The outcome of a decision."""
-
     NONE = "none", "No order"
     ACCEPTED = "accepted", "Accepted"
     REFUSED = "refused", "Refused"
@@ -69,8 +58,6 @@ class Verdict(models.TextChoices):
 
 
 class OrderOrigin(models.TextChoices):
-    """Who wanted the order."""
-
     AGENT = "agent", "Agent"
     STOP = "stop", "Stop price"
     HALT = "halt", "Risk halt"
@@ -86,8 +73,6 @@ class OrderSide(models.TextChoices):
 
 
 class OrderState(models.TextChoices):
-    """How far an order came."""
-
     REFUSED = "refused", "Refused by risk"
     PENDING = "pending", "Sent"
     PARTLY_FILLED = "partly_filled", "Partly filled"
@@ -150,7 +135,6 @@ class Deployment(OwnedModel):
         return f"{self.get_broker_kind_display()} since {self.created_at:%Y-%m-%d %H:%M}"
 
     def is_halted_at(self, at: datetime) -> bool:
-        """Tell whether a halt forbids new positions."""
         return self.halted_until is not None and at < self.halted_until
 
 

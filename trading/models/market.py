@@ -55,13 +55,10 @@ class Bar(models.Model):
 
     @property
     def closed_at(self) -> datetime:
-        """The instant at which the bar ended."""
         return self.opened_at + INTERVALS[self.interval]
 
 
 class FundingRate(models.Model):
-    """A funding payment of a perpetual."""
-
     symbol = models.CharField(max_length=32)
     at = models.DateTimeField()
     rate = models.DecimalField(max_digits=20, decimal_places=12)  # fraction of notional; above zero longs pay

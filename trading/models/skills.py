@@ -20,8 +20,6 @@ class TradingStyle(models.TextChoices):
 
 
 class DraftStatus(models.TextChoices):
-    """The state of a draft."""
-
     EDITING = "editing", "Editing"
     SAVED = "saved", "Saved"
     DISCARDED = "discarded", "Discarded"

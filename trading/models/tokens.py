@@ -30,26 +30,19 @@ def token_owner(token: str) -> int | None:
 
 
 def token_digest(token: str) -> str:
-    """Return the sha256 (hex) that stands for a token.
-
-    A fast hash is enough, since nobody guesses 256 random bits; and the index may compare it byte by byte, since
-    the time that takes tells of a digest, from which no token can be made.
-    """
+    """Return the sha256 (hex) that stands for a token."""
+    # A fast hash is enough, since nobody guesses 256 random bits; and the index may compare it byte by byte, since
+    # the time that takes tells of a digest, from which no token can be made.
     return sha256(token.encode()).hexdigest()
 
 
 class TokenScope(models.TextChoices):
-    """What a token allows."""
-
     READ = "read", "Read"
     WRITE = "write", "Read and write"
 
 
 class ApiTokenQuerySet(OwnedQuerySet["ApiToken"]):
-    """The states of tokens."""
-
     def live(self, now: datetime) -> Self:
-        """Keep those that open something at `now`."""
         return self.filter(Q(expires_at__isnull=True) | Q(expires_at__gt=now), revoked_at__isnull=True)
 
 
@@ -91,13 +84,10 @@ class ApiToken(OwnedModel):
 
     @property
     def may_write(self) -> bool:
-        """Tell whether the token opens more than reading."""
         return self.scope == TokenScope.WRITE
 
     def is_expired(self, now: datetime) -> bool:
-        """Tell whether its time is over."""
         return self.expires_at is not None and self.expires_at <= now
 
     def is_use_due(self, now: datetime) -> bool:
-        """Tell whether the last use should be saved again."""
         return self.last_used_at is None or self.last_used_at <= now - USE_NOTED_EVERY

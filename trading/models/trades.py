@@ -15,22 +15,16 @@ MAX_LESSONS = 2000  # characters (seed 002)
 
 
 class TradeSide(models.TextChoices):
-    """The direction of a position."""
-
     LONG = "long", "Long"
     SHORT = "short", "Short"
 
 
 class TradeStatus(models.TextChoices):
-    """Whether a round trip has ended."""
-
     OPEN = "open", "Open"
     CLOSED = "closed", "Closed"
 
 
 class ExitKind(models.TextChoices):
-    """What ended a trade."""
-
     SIGNAL = "signal", "The agent"
     STOP = "stop", "Stop price"
     FLIP = "flip", "Turned to the other side"
@@ -58,15 +52,11 @@ class RegimeTag(models.TextChoices):
 
 
 class NoteStatus(models.TextChoices):
-    """Whether a note is the one that prompts carry."""
-
     ACTIVE = "active", "Active"
     SUPERSEDED = "superseded", "Superseded"
 
 
 class Fill(OwnedModel):
-    """One execution, as the broker reported it."""
-
     deployment = models.ForeignKey(Deployment, on_delete=models.CASCADE, related_name="fills", db_index=False)
     order = models.ForeignKey(Order, on_delete=models.SET_NULL, related_name="+", null=True, blank=True, db_index=False)
     fill_id = models.CharField(max_length=120)
@@ -93,14 +83,10 @@ class Fill(OwnedModel):
 
 
 class TradeQuerySet(OwnedQuerySet["Trade"]):
-    """Trades of the owner in scope."""
-
     def open(self) -> "TradeQuerySet":
-        """Keep the positions that are held."""
         return self.filter(status="open")
 
     def closed(self) -> "TradeQuerySet":
-        """Keep the round trips that ended."""
         return self.filter(status="closed")
 
     def newest_first(self) -> "TradeQuerySet":

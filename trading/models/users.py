@@ -16,22 +16,16 @@ class ExperienceTier(models.TextChoices):
 
 
 class LowerEmailField(models.EmailField):  # type: ignore[type-arg]
-    """An e-mail address, always in lower case."""
-
     def get_prep_value(self, value: Any) -> Any:
-        """Return the value as stored and as compared."""
         value = super().get_prep_value(value)
         return value.lower() if isinstance(value, str) else value
 
     def to_python(self, value: Any) -> Any:
-        """Return the value as shown."""
         value = super().to_python(value)
         return value.lower() if isinstance(value, str) else value
 
 
 class TraderManager(BaseUserManager["Trader"]):
-    """Create traders, who sign in by e-mail."""
-
     def create_user(self, email: str, password: str | None = None, **fields: Any) -> "Trader":
         """Create a trader; without a password no sign-in."""
         trader = self.model(email=email.strip().lower(), **fields)
@@ -40,11 +34,9 @@ class TraderManager(BaseUserManager["Trader"]):
         return trader
 
     def create_superuser(self, email: str, password: str | None = None, **fields: Any) -> "Trader":
-        """Create a trader with all admin rights."""
         return self.create_user(email, password, **{**fields, "is_staff": True, "is_superuser": True})
 
     def get_by_natural_key(self, username: str | None) -> "Trader":
-        """Return the trader with that address, whatever its case."""
         return self.get(email=(username or "").lower())
 
 
@@ -55,8 +47,6 @@ def validate_time_zone(name: str) -> None:
 
 
 class Trader(AbstractUser):
-    """A person who uses Keel."""
-
     username = None  # type: ignore[assignment]
     email = LowerEmailField("e-mail address", unique=True)
     # Null until asked; treated as intermediate.

@@ -83,10 +83,7 @@ class ActionImpossible(DomainError):
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """An action that a card is drawn for.
-
-    Deploy and start_backtest take a skill, the other types a deployment.
-    """
+    """An action of a card; deploy and start_backtest take a skill, the other types a deployment."""
 
     type: str  # an ActionType
     skill_id: UUID | None = None
@@ -99,18 +96,13 @@ class Action:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """What a card is made of."""
-
     payload: dict[str, str]  # what runs
     lines: list[Line]  # what it says
     state: dict[str, Any]  # what both depend on
 
 
 def draw_action(action: Action, now: datetime) -> Drawing:
-    """Return the drawing of an action.
-
-    Raises SkillNotFound, DeploymentNotFound, ActionImpossible, SkillArchived, BacktestRefused.
-    """
+    """Draw an action. Raises SkillNotFound, DeploymentNotFound, ActionImpossible, SkillArchived, BacktestRefused."""
     if action.type == ActionType.DEPLOY:
         return _draw_deploy(action)
     if action.type == ActionType.START_BACKTEST:

@@ -30,8 +30,6 @@ USUAL_DAYS: Final = 30  # of a backtest without given days
 
 
 class BacktestNotFound(DomainError):
-    """The owner has no such backtest."""
-
     http_status = HTTPStatus.NOT_FOUND
 
 
@@ -40,15 +38,11 @@ class BacktestRefused(DomainError):
 
 
 class BacktestIsOver(DomainError):
-    """A backtest that has ended cannot be cancelled."""
-
     http_status = HTTPStatus.CONFLICT
 
 
 @dataclass(frozen=True, slots=True)
 class ListedBacktest:
-    """A backtest with the figures of a list."""
-
     run: BacktestRun
     skill: Skill
     version: int
@@ -72,8 +66,6 @@ class BacktestPage:
 
 @dataclass(frozen=True, slots=True)
 class ShownBacktest:
-    """A backtest with the figures of its page."""
-
     run: BacktestRun
     skill: Skill
     version: int
@@ -84,16 +76,12 @@ class ShownBacktest:
 
 @dataclass(frozen=True, slots=True)
 class BarCount:
-    """The number of a symbol's bars in a range."""
-
     symbol: str
     bars: int
 
 
 @dataclass(frozen=True, slots=True)
 class BarsInRange:
-    """The bars of a backtest's range."""
-
     interval: str
     symbols: list[BarCount]
     is_simulated: bool
@@ -128,12 +116,7 @@ def start_backtest(
     reflects: bool = True,
     now: datetime,
 ) -> BacktestRun:
-    """Queue a backtest of a skill on its own deployment.
-
-    Raises:
-        SkillNotFound: the owner has no such skill.
-        BacktestRefused: the range is in the future, empty or too long.
-    """
+    """Queue a backtest of a skill on its own deployment. Raises SkillNotFound, BacktestRefused."""
     if not 0 <= slippage_bps < MAX_COST_BPS or abs(fee_bps) >= MAX_COST_BPS:
         raise BacktestRefused(f"Fees and slippage are below {MAX_COST_BPS} basis points, and slippage costs.")
     payload = parse_payload(get_version(skill_id).payload)
@@ -156,11 +139,7 @@ def start_backtest(
 
 
 def count_ticks(payload: SkillPayload, starts_at: datetime, ends_at: datetime, now: datetime) -> int:
-    """Return the number of ticks in a range.
-
-    Raises:
-        BacktestRefused: the range is in the future, empty or too long.
-    """
+    """Return the number of ticks in a range. Raises BacktestRefused: in the future, empty or too long."""
     if not starts_at < ends_at <= now:
         raise BacktestRefused("A backtest begins before it ends, and ends in the past.")
     if ends_at - starts_at > MAX_BACKTEST:
@@ -174,12 +153,7 @@ def count_ticks(payload: SkillPayload, starts_at: datetime, ends_at: datetime, n
 def resolve_range(
     skill_id: UUID, starts_on: date | None, ends_on: date | None, now: datetime
 ) -> tuple[datetime, datetime]:
-    """Return a range as instants; by default the last thirty days with bars.
-
-    Raises:
-        SkillNotFound: the owner has no such skill.
-        BacktestRefused: the range is in the future or empty.
-    """
+    """Return a range, by default the last thirty days with bars. Raises SkillNotFound, BacktestRefused."""
     today = now.astimezone(UTC).date()
     span = find_bar_span(skill_id)
     if ends_on is None:

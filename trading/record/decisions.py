@@ -17,8 +17,6 @@ _EXPORTED_AT_ONCE: Final = 500
 
 
 class DecisionNotFound(DomainError):
-    """The deployment has no decision of that tick."""
-
     http_status = HTTPStatus.NOT_FOUND
 
 

@@ -36,15 +36,11 @@ M = TypeVar("M", bound=Model)
 
 
 class DeploymentNotFound(DomainError):
-    """The owner has no such deployment."""
-
     http_status = HTTPStatus.NOT_FOUND
 
 
 @dataclass(frozen=True, slots=True)
 class ListedDeployment:
-    """A deployment with the figures of a list."""
-
     deployment: Deployment
     positions: list[Trade]
     closed_trades: int
@@ -55,8 +51,6 @@ class ListedDeployment:
 
 @dataclass(frozen=True, slots=True)
 class OpenPosition:
-    """An open trade with its mark and stop."""
-
     trade: Trade
     mark: Mark | None
     stop_price: Decimal | None = None
@@ -69,8 +63,6 @@ class OpenPosition:
 
 @dataclass(frozen=True, slots=True)
 class Marked:
-    """Open positions at their marks, by deployment."""
-
     positions: dict[UUID, list[OpenPosition]]  # by deployment
     simulated: list[str]  # the symbols they trade or hold whose prices are made by a model
 
@@ -139,10 +131,9 @@ def list_skill_deployments(skill_id: UUID) -> list[Deployment]:
 
 
 def list_deployments_to_tick(user_id: int | None = None) -> list[tuple[Deployment, bool]]:
-    """Return the deployments for the runner, each with whether a command waits.
+    """Return the deployments for the runner, each with whether a command waits; needs `system_tx`.
 
-    On paper these are the running ones and those with a position or a pending order; of the others, those with a
-    command. Call it inside `system_tx`, for all users or for one.
+    On paper: the running ones, and those with a position or a pending order; of the others, those with a command.
     """
     mine = {"deployment": OuterRef("pk")}
     commands = DeploymentCommand.objects.filter(**mine, status__in=["pending", "running"])

@@ -28,8 +28,6 @@ STARTING_EQUITY_USD: Final = Decimal(10_000)
 
 
 class CommandRefused(DomainError):
-    """The deployment's state does not allow the command."""
-
     http_status = HTTPStatus.CONFLICT
 
 
@@ -40,8 +38,6 @@ class PushRefused(DomainError):
 
 
 class LeaseLost(DomainError):
-    """The lease expired or was taken over."""
-
     http_status = HTTPStatus.CONFLICT
 
 
@@ -72,12 +68,7 @@ def get_deployable_version(skill_id: UUID) -> SkillVersion:
 
 
 def get_pushed_deployment(deployment_id: UUID) -> Deployment:
-    """Return a running deployment of another program.
-
-    Raises:
-        DeploymentNotFound: the owner has no such deployment.
-        PushRefused: Keel runs it, or it is stopped.
-    """
+    """Return a running deployment of another program. Raises DeploymentNotFound, PushRefused."""
     deployment = get_deployment(deployment_id)
     if deployment.broker_kind != BrokerKind.LIVE:
         raise PushRefused("Keel runs this deployment and keeps its record itself.")
@@ -128,10 +119,7 @@ def _find_refusal(deployment: Deployment, kind: CommandKind) -> str:
 
 
 def claim_command(*, deployment_id: UUID, lease: UUID, until: datetime, now: datetime) -> DeploymentCommand | None:
-    """Claim the oldest waiting command, if any.
-
-    A command whose runner's lease expired counts as waiting.
-    """
+    """Claim the oldest waiting command, if any; one whose lease expired waits."""
     is_free = Q(status=WorkStatus.PENDING) | Q(status=WorkStatus.RUNNING, lease_until__lte=now)
     rows = DeploymentCommand.objects.filter(is_free, deployment=deployment_id)
     for command in rows.order_by("created_at", "id"):
@@ -142,10 +130,7 @@ def claim_command(*, deployment_id: UUID, lease: UUID, until: datetime, now: dat
 
 
 def apply_command(*, command: DeploymentCommand, now: datetime) -> str:
-    """Apply a command to the deployment's row; describe the outcome.
-
-    Positions are the runner's task. Raises DeploymentNotFound.
-    """
+    """Apply a command to the deployment's row, not to positions; describe the outcome. Raises DeploymentNotFound."""
     deployment = get_deployment(command.deployment_id)
     if refusal := _find_refusal(deployment, CommandKind(command.kind)):
         return refusal  # another command came before it

@@ -15,8 +15,6 @@ _PLACES: Final = -12
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """One execution, as the venue reports it."""
-
     fill_id: str
     symbol: str
     at: datetime
@@ -51,12 +49,7 @@ def _end_quantity(fill: Execution, held: Decimal) -> Decimal:
 
 
 def _chain_fills(fills: list[Execution], held: Decimal) -> list[Execution]:
-    """Return the fills as a walk over positions.
-
-    Each fill leads from its start to its end quantity and is used once.
-
-    Hierholzer's algorithm; where the walk has holes, one walk follows the other.
-    """
+    """Return the fills as a walk over positions (Hierholzer); over a hole, a new walk follows."""
     leaving: dict[Decimal, list[Execution]] = defaultdict(list)
     for fill in reversed(fills):
         leaving[fill.start_quantity or ZERO].append(fill)
@@ -68,10 +61,7 @@ def _chain_fills(fills: list[Execution], held: Decimal) -> list[Execution]:
 
 
 def _find_head(leaving: Mapping[Decimal, list[Execution]], held: Decimal) -> Decimal:
-    """Return the quantity at which a walk begins.
-
-    That is the held quantity if possible, else one with more departures than arrivals.
-    """
+    """Return a walk's first quantity: the held one if possible, else one that more fills leave than reach."""
     surplus = Counter({start: len(fills) for start, fills in leaving.items()})
     surplus.subtract(_end_quantity(fill, ZERO) for fills in leaving.values() for fill in fills)
     heads = [start for start, count in surplus.items() if count > 0]

@@ -32,8 +32,6 @@ class ImportRefused(DomainError):
 
 @dataclass(frozen=True, slots=True)
 class ImportRecord:
-    """The counts of an import."""
-
     new_fills: int
     known_fills: int
     trades: int
@@ -42,12 +40,9 @@ class ImportRecord:
 
 
 def read_fills(path: Path, *, account: str = "") -> list[Execution]:
-    """Return the fills of a file: CSV or Hyperliquid's `userFills`.
+    """Return the fills of a file: CSV or Hyperliquid's `userFills`. Raises FileRefused.
 
-    Args:
-        account: our address, by which a liquidation in which we only took part is told from our own.
-
-    Raises FileRefused.
+    `account` is our address: it tells our own liquidation from one in which we only took part.
     """
     if path.name.removesuffix(".gz").endswith(".csv"):
         rows = read_csv(path, set(CSV_COLUMNS) - {"fee_usd", "liquidation"})
@@ -145,13 +140,9 @@ def _chain_self_trades(fills: list[Execution]) -> list[Execution]:
 
 
 def import_fills(*, deployment_id: UUID, fills: Iterable[Execution], now: datetime) -> ImportRecord:
-    """Add another program's fills to a record; needs `owned_tx(user)`.
+    """Add another program's fills to a record. Needs `owned_tx(user)`; raises DeploymentNotFound, ImportRefused.
 
     Idempotent by fill id, whatever the order of files: all trades are rebuilt, with a tick for each instant.
-
-    Raises:
-        DeploymentNotFound: the owner has no such deployment.
-        ImportRefused: the deployment has ticked, so its record cannot be rebuilt.
     """
     deployment = lock_deployment(deployment_id)
     if deployment.last_tick:
@@ -174,10 +165,7 @@ def import_fills(*, deployment_id: UUID, fills: Iterable[Execution], now: dateti
 
 
 def _rebuild_trades(deployment: Deployment, now: datetime) -> None:
-    """Rebuild a deployment's trades from its fills.
-
-    A trade that begins with the same fill keeps its id.
-    """
+    """Rebuild a deployment's trades from its fills; the same first fill keeps the trade's id."""
     instants: dict[datetime, list[Execution]] = {}
     for values in Fill.objects.filter(deployment=deployment).order_by("at", "id").values(*FILL_COLUMNS):
         fill = Execution(**values)

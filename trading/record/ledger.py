@@ -41,14 +41,10 @@ LATE_WINDOW: Final = timedelta(days=1)  # how long a fill may take to explain wh
 
 
 class TickMissing(DomainError):
-    """The tick before this one is missing."""
-
     http_status = HTTPStatus.CONFLICT
 
 
 class TickOutOfTime(DomainError):
-    """A tick is not later than its predecessor."""
-
     http_status = HTTPStatus.CONFLICT
 
 
@@ -132,10 +128,7 @@ def record_tick(
 
 
 class Ledger:
-    """One deployment's trades in memory, until `flush` writes them.
-
-    The caller locks the deployment and flushes in the same transaction.
-    """
+    """One deployment's trades in memory until `flush`; the caller locks the deployment in that transaction."""
 
     def __init__(self, deployment: Deployment, book: Book) -> None:
         self.book = book
@@ -202,13 +195,9 @@ class Ledger:
         return TickRecord(is_applied=True, opened=opened, closed=closed, fills=len(fills))
 
     def flush(self, now: datetime, account: Mapping[str, Any] | None = None) -> None:
-        """Write the changes and the last tick's number.
+        """Write the changes and the last tick's number. Raises TickMissing: another runner came first; roll back.
 
-        Args:
-            account: the broker's state after that tick, if it is on paper.
-
-        Raises:
-            TickMissing: another runner applied a tick first; roll back.
+        `account` is the broker's state after that tick, if it is on paper.
         """
         insert_fills(self._fills)
         upsert_trades(self.rows(now))
@@ -226,7 +215,6 @@ class Ledger:
         return [row | outcome_columns(row["trip"]) | stamps for row in self._rows.values()]
 
     def _empty_row(self, trip: Trip, skill_version: int) -> dict[str, Any]:
-        """Return the columns of a new trade."""
         return {
             "id": uuid4(),
             "user_id": self._deployment.user_id,

@@ -83,7 +83,6 @@ def load_trip(state: Mapping[str, Any]) -> Trip:
 
 
 def _field_types() -> dict[str, type]:
-    """Return the type of each plain field."""
     hints = {name: hint for name, hint in get_type_hints(Trip).items() if name != "estimates"}
     return {name: getattr(hint, "__args__", (hint,))[0] for name, hint in hints.items()}
 
@@ -142,7 +141,6 @@ def _written_columns(model: type[models.Model]) -> "list[models.Field[Any, Any]]
 
 @cache
 def _column_converters(model: type[models.Model], vendor: str) -> list[tuple[str, Callable[[Any], Any]]]:
-    """Return each column with its value converter."""
     return [(field.attname, _choose_converter(field, vendor)) for field in _written_columns(model)]
 
 

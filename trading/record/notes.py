@@ -16,8 +16,6 @@ MAX_NOTES: Final = 20
 
 
 class NoteNotFound(DomainError):
-    """The owner has no such lessons."""
-
     http_status = HTTPStatus.NOT_FOUND
 
 
@@ -31,9 +29,7 @@ def get_note(deployment_id: UUID, note_id: UUID) -> ReflectionNote:
 
 
 def find_active_note(deployment: Deployment) -> ReflectionNote | None:
-    """Return the note in a deployment's prompt (settled 28).
-
-    That is its own note, else the skill's.
+    """Return the note in a deployment's prompt: its own, else the skill's (settled 28).
 
     A backtest has its own alone: what is kept for the skill may have been learned after its time.
     """
@@ -69,10 +65,7 @@ def list_skill_notes(skill_id: UUID) -> Newest[ReflectionNote]:
 
 
 def write_note(*, note: ReflectionNote, now: datetime) -> ReflectionNote:
-    """Activate a new note and supersede the old one.
-
-    The deployment is locked, so that of two reflections one follows on the other.
-    """
+    """Activate a new note and supersede the old one; locks the deployment, to serialise reflections."""
     if note.deployment_id is not None and not Deployment.objects.select_for_update().filter(pk=note.deployment_id):
         raise DeploymentNotFound("You have no such deployment.")
     Skill.objects.select_for_update().get(pk=note.skill_id)

@@ -22,8 +22,6 @@ ZERO: Final = Decimal(0)
 
 @dataclass(frozen=True, slots=True)
 class ClosedTrade:
-    """The amounts of a closed trade."""
-
     net_usd: Decimal
     gross_usd: Decimal = ZERO
     fees_usd: Decimal = ZERO
@@ -41,8 +39,6 @@ class EquityAt:
 
 @dataclass(frozen=True, slots=True)
 class Drawdown:
-    """The deepest fall from a peak."""
-
     usd: Decimal
     fraction: float  # 0..1 of the peak; above 1 if the account went below zero
 
@@ -114,10 +110,7 @@ def daily_equity(points: Sequence[EquityAt], starting_equity_usd: Decimal | None
 
 
 def compute_sharpe(daily: Sequence[float]) -> float | None:
-    """Return the annual Sharpe ratio of daily equity.
-
-    None below 20 days, without deviation, or after a wipe-out.
-    """
+    """Return the annual Sharpe ratio of daily equity. None below 20 days, without deviation, or after a wipe-out."""
     if len(daily) <= MIN_DAYS or any(value <= 0 for value in daily):
         return None
     returns = simple_returns(daily)
@@ -150,10 +143,7 @@ def _note_ends(points: Iterable[EquityAt], ends: list[EquityAt]) -> Iterator[Equ
 
 
 def mean_interval(values: Sequence[float]) -> tuple[float, float] | None:
-    """Return a 90 % bootstrap interval for the mean.
-
-    The same values give the same interval; None below five values.
-    """
+    """Return a 90 % bootstrap interval for the mean. The same values give the same interval; None below five values."""
     if len(values) < MIN_TRADES:
         return None
     if len(values) > MAX_RESAMPLED:

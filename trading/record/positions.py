@@ -25,23 +25,17 @@ _GRAIN: Final = Decimal("1e-24")  # shares are cut here; what is cut off stays w
 
 
 class Side(StrEnum):
-    """The direction of a position."""
-
     LONG = "long"
     SHORT = "short"
 
 
 class Reconciled(StrEnum):
-    """How far fills explain a trip."""
-
     EXACT = "exact"  # fills explain every change of the position
     ESTIMATED = "estimated"  # a change without a fill, priced at the mark of its tick
     GAP = "gap"  # history is missing
 
 
 class ExitCause(StrEnum):
-    """The cause of a trip's end."""
-
     FILL = "fill"
     FLIP = "flip"  # one fill closed it and opened the other side
     LIQUIDATION = "liquidation"
@@ -59,8 +53,6 @@ class Funding:
 
 @dataclass(frozen=True, slots=True)
 class PathBar:
-    """A closed bar, for the path between fills."""
-
     opened_at: datetime
     closed_at: datetime
     high: Decimal
@@ -70,10 +62,7 @@ class PathBar:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """The news of a tick, none later than `at`.
-
-    Only fills may be ahead of the snapshot.
-    """
+    """The news of a tick, none later than `at`. Only fills may be ahead of the snapshot."""
 
     at: datetime
     fills: Sequence[Execution] = ()
@@ -214,25 +203,16 @@ class Trip:
 
 
 class _Leg(NamedTuple):
-    """A fill's part in one trip."""
-
     trip: Trip
     quantity: Decimal  # signed
     is_entry: bool
 
 
 class Book:
-    """The trips of one deployment."""
-
     def __init__(
         self, trips: Iterable[Trip] = (), *, seen: Iterable[tuple[str, str]] = (), uses_closes: bool = False
     ) -> None:
-        """Start from open trips and those with estimates.
-
-        Args:
-            seen: (symbol, fill id) of the fills that are in them already.
-            uses_closes: follow the path by the bars' closes instead of highs and lows.
-        """
+        """Start from open trips and those with estimates; `seen` names their fills by (symbol, fill id)."""
         self.open: dict[str, Trip] = {}
         self._provisional: dict[str, list[Trip]] = defaultdict(list)  # closed, with estimates, oldest first
         self._seen = set(seen)
@@ -271,7 +251,6 @@ class Book:
         return list(self._touched.values())
 
     def _follow_symbol(self, tick: Tick, symbol: str, fills: list[Execution], funding: list[Funding]) -> None:
-        """Apply a symbol's events in order of time."""
         bars = tick.bars.get(symbol, ())
         if not bars and not funding:
             for fill in sort_fills(fills, self.held(symbol)):

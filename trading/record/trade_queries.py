@@ -48,15 +48,11 @@ _ORDERS: Final[dict[str, tuple[Any, ...]]] = {
 
 
 class TradeNotFound(DomainError):
-    """The owner has no such trade."""
-
     http_status = HTTPStatus.NOT_FOUND
 
 
 @dataclass(frozen=True, slots=True)
 class TradeFilter:
-    """The filter and order of a list of trades."""
-
     deployment_id: UUID | None = None
     skill_id: UUID | None = None
     symbol: str = ""
@@ -74,8 +70,6 @@ class TradeFilter:
 
 @dataclass(frozen=True, slots=True)
 class TradePage:
-    """One page of trades and the totals of the filter."""
-
     trades: list[Trade]
     total: int
     number: int
@@ -173,9 +167,7 @@ def list_symbols_in_use() -> list[str]:
 
 
 def list_fills(trade: Trade) -> list[Fill]:
-    """Return a trade's fills in the ledger's order.
-
-    A fill that crossed zero belongs to two trades.
+    """Return a trade's fills in the ledger's order; one that crossed zero belongs to two trades.
 
     Fills of one instant may be of several trades: a trade runs from its own first fill to that of the next. A trade
     that began without a fill is cut by time alone.
@@ -218,11 +210,9 @@ def _find_beginning(first_fill_id: str, numbers: Mapping[str, int]) -> tuple[int
 
 
 def get_skill_record(skill_id: UUID, limit: int) -> SkillRecord:
-    """Return a skill's last closed trades and lessons.
+    """Return a skill's last closed trades and lessons. Raises SkillNotFound.
 
-    Before its deployments closed a trade, those of its last backtest.
-
-    What is kept for the skill is part of either. Raises SkillNotFound.
+    Before its deployments closed a trade, those of its last backtest. What is kept for the skill is part of either.
     """
     skill = get_skill(skill_id)
     trades = list_last_closed(TradeFilter(skill_id=skill.pk), limit)

@@ -40,8 +40,6 @@ Clock = Callable[[], datetime]
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far a backtest is."""
-
     ticks_done: int
     ticks_total: int
     at: datetime  # in the simulated time
@@ -56,18 +54,15 @@ def run_backtest(
     report: Callable[[Progress], None] = lambda _: None,
     lease: UUID | None = None,
 ) -> WorkStatus:
-    """Play or resume a backtest; opens its own scopes.
+    """Play or resume a backtest in its own scopes; return the status afterwards. Raises BacktestNotFound.
+
+    A run that has ended, or that another runner holds, is left alone.
 
     Args:
         clock: the time of the machine, for leases; the backtest has its own.
         ask: the model; None: those of the skill and of the site.
         report: told now and then how far it is.
         lease: of the caller, if it has claimed the run already.
-
-    Returns:
-        The status afterwards. A run that has ended, or that another runner holds, is left alone.
-
-    Raises BacktestNotFound.
     """
     with owned_tx(user_id):
         if lease is None:
@@ -142,10 +137,7 @@ def schedule_instants(schedule: Schedule, starts_at: datetime, ends_at: datetime
 
 
 def summarise_run(deployment: Deployment) -> dict[str, Any]:
-    """Return a backtest's performance as JSON.
-
-    Amounts are text and durations seconds; None means too few data.
-    """
+    """Return a backtest's performance as JSON. Amounts are text and durations seconds; None means too few data."""
     return _plain_values(asdict(get_deployment_performance(deployment)))
 
 

@@ -56,7 +56,6 @@ def _run_command(command: DeploymentCommand, deployment: Deployment, now: dateti
 
 
 def _close_positions(deployment: Deployment, now: datetime) -> None:
-    """Order all positions closed at the next open."""
     orders = [
         Order.objects.create(
             deployment=deployment,

@@ -37,8 +37,6 @@ Clock = Callable[[], datetime]
 
 @dataclass(frozen=True, slots=True)
 class Due:
-    """A deployment and its due tick, if any."""
-
     deployment_id: UUID
     user_id: int
     at: datetime | None
@@ -61,10 +59,7 @@ def list_due(now: datetime, *, user_id: int | None = None) -> list[Due]:
 
 
 def find_due_instant(deployment: Deployment, now: datetime) -> datetime | None:
-    """Return the instant of the due tick, if any.
-
-    Of several missed ticks only the last is due.
-    """
+    """Return the instant of the due tick, if any; of several missed ticks the last."""
     if deployment.broker_kind != BrokerKind.PAPER:
         return None
     payload = parse_payload(deployment.version.payload)
@@ -78,7 +73,6 @@ def find_due_instant(deployment: Deployment, now: datetime) -> datetime | None:
 
 
 def _is_cut_off(deployment: Deployment, at: datetime) -> bool:
-    """Tell whether a tick was settled but not decided."""
     if at != deployment.last_tick_at or deployment.status != DeploymentStatus.RUNNING:
         return False
     with owned(deployment.user_id):
@@ -86,10 +80,7 @@ def _is_cut_off(deployment: Deployment, at: datetime) -> bool:
 
 
 def find_last_instant(schedule: Schedule, now: datetime) -> datetime:
-    """Return a schedule's last instant up to now.
-
-    Every schedule divides the UTC day.
-    """
+    """Return a schedule's last instant up to now; every schedule divides the UTC day."""
     first = utc_midnight(now) + schedule.offset
     return first + (now - first) // schedule.every * schedule.every
 
@@ -100,8 +91,6 @@ def _has_ended_bar(symbol: str, at: datetime) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """The result of a due deployment."""
-
     due: Due
     commands: Sequence[DeploymentCommand] = ()
     ticked: Ticked | None = None  # None: nothing was due but commands, or another runner is at it

@@ -31,8 +31,6 @@ class RiskCode(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What risk knows of an account at a tick."""
-
     equity_usd: Decimal
     day_start_equity_usd: Decimal  # at 00:00 UTC, or when it began
     positions: Mapping[str, Decimal] = field(default_factory=dict)  # signed quantities

@@ -59,8 +59,6 @@ ON_PAPER: Final = Costs()
 
 
 class Outcome(StrEnum):
-    """How a tick ended."""
-
     DECIDED = "decided"
     SETTLED = "settled"  # only what happened was written: nothing is decided while paused or stopped
     REPEATED = "done before"
@@ -68,8 +66,6 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Ticked:
-    """The result of a tick."""
-
     deployment_id: UUID
     number: int
     at: datetime
@@ -104,14 +100,7 @@ class _Carried:
 
 
 class Ticker:
-    """Runs the ticks of one deployment on paper, one by one.
-
-    It opens its own scopes: use it outside of any.
-
-    Args:
-        ask: the model.
-        tape: the market; the tape of a backtest reads forward only.
-    """
+    """Runs the ticks of one deployment on paper, in its own scopes; a backtest's tape reads forward only."""
 
     def __init__(
         self, deployment_id: UUID, *, user_id: int, ask: Ask, tape: Tape = STORED, costs: Costs = ON_PAPER
@@ -188,7 +177,6 @@ class Ticker:
         return replace(settled, prompt=write_prompt(payload, inputs, carried.note)), carried
 
     def _read_carried(self, deployment: Deployment, payload: SkillPayload, tick: Tick) -> _Carried:
-        """Return the rows of the last tick, or read them."""
         if self._carried is not None and self._carried[0] == deployment.last_tick:
             return self._carried[1]
         before = find_last_decision(deployment)
@@ -201,7 +189,6 @@ class Ticker:
 
 
 def _restore_broker(deployment: Deployment, costs: Costs) -> PaperBroker:
-    """Return the broker in its state after the last tick."""
     return PaperBroker.restored(deployment.account, starting_equity_usd=deployment.starting_equity_usd, costs=costs)
 
 
@@ -236,7 +223,6 @@ def _path_bar(bar: Bar) -> PathBar:
 
 
 def _make_tick(report: Report, bars: Mapping[str, list[Bar]]) -> Tick:
-    """Return a report as a tick, with the bars of held symbols."""
     held = {*report.positions, *(fill.symbol for fill in report.fills)}
     return Tick(
         report.at,
@@ -275,10 +261,7 @@ def _make_intent(order: Order) -> Intent:
 def _update_portfolio(
     deployment: Deployment, payload: SkillPayload, report: Report, carried: _Carried, at: datetime
 ) -> Portfolio:
-    """Return the account at a tick; lift or set the daily halt.
-
-    A loss over the daily limit halts the deployment until 00:00 UTC.
-    """
+    """Return the account at a tick; lift or set the daily halt, which lasts until 00:00 UTC."""
     if carried.day != utc_midnight(at):
         carried.day, carried.day_start_equity_usd = utc_midnight(at), get_equity_at_midnight(deployment, at)
     day_start = carried.day_start_equity_usd

@@ -20,7 +20,6 @@ class Command(KeelCommand):
     help = "Play a skill over past bars, as it would have run on paper, and print what it came to."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
-        """Add the skill, the range and the costs."""
         add_user_argument(parser)
         parser.add_argument("--skill", metavar="NAME_OR_ID", help="by default the user's only skill")
         parser.add_argument("--since", type=instant_argument, required=True, help="such as 2022-01-01, in UTC")
@@ -31,7 +30,6 @@ class Command(KeelCommand):
         parser.add_argument("--no-reflection", action="store_true", help="write no lessons on the way")
 
     def run(self, *, user: str, skill: str | None, since: datetime, until: datetime | None, **options: Any) -> None:
-        """Queue and play the backtest; print its result."""
         owner = get_user_by_email(user)
         now = timezone.now()
         with owned_tx(owner):

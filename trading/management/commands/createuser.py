@@ -15,7 +15,6 @@ class Command(KeelCommand):
     help = "Make an ordinary user. Without --password it is asked for, or read as one line from standard input."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
-        """Add who and how."""
         parser.add_argument("email", metavar="EMAIL")
         parser.add_argument(
             "--password", help="at least ten characters; visible to others on this machine while it runs"
@@ -23,7 +22,6 @@ class Command(KeelCommand):
         parser.add_argument("--tier", choices=ExperienceTier.values, help="how much Keel explains")
 
     def run(self, *, email: str, password: str | None, tier: str | None, **options: Any) -> None:
-        """Check what was given, and make the user."""
         if password is None:
             password = getpass.getpass() if sys.stdin.isatty() else sys.stdin.readline().rstrip("\n")
         try:

@@ -19,14 +19,12 @@ class Command(KeelCommand):
     )
 
     def add_own_arguments(self, parser: CommandParser) -> None:
-        """Add the skill and the starting equity."""
         add_user_argument(parser)
         parser.add_argument("--skill", metavar="NAME_OR_ID", help="by default the user's only skill")
         parser.add_argument("--broker", choices=[BrokerKind.PAPER, BrokerKind.LIVE], default=BrokerKind.PAPER)
         parser.add_argument("--equity", type=positive_argument, default=STARTING_EQUITY_USD, help="USD it starts with")
 
     def run(self, *, user: str, skill: str | None, broker: str, equity: Decimal, **options: Any) -> None:
-        """Deploy the skill."""
         with owned_tx(get_user_by_email(user)):
             deployment = deploy_skill(
                 skill_id=find_skill(skill).pk, broker_kind=broker, starting_equity_usd=equity, now=timezone.now()

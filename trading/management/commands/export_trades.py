@@ -13,13 +13,11 @@ class Command(KeelCommand):
     help = "Print the trades of a user, or of one deployment, newest entry first."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
-        """Add whose trades and how they are written."""
         add_optional_user_argument(parser)
         parser.add_argument("--deployment", type=UUID, default=None)
         parser.add_argument("--format", choices=("json", "csv"), default="json", dest="shape")
 
     def run(self, *, user: str | None, deployment: UUID | None, shape: str, **options: object) -> None:
-        """Print them as they are read."""
         write = trades_as_csv if shape == "csv" else trades_as_json
         if user is None and deployment is None:
             raise CommandError("Name a user or a deployment.")

@@ -35,7 +35,6 @@ class Command(KeelCommand):
     goes_on_at = datetime.min.replace(tzinfo=UTC)  # after what was written last
 
     def add_own_arguments(self, parser: CommandParser) -> None:
-        """Add the source of the bars."""
         parser.add_argument("file", type=Path, nargs="?")
         parser.add_argument("--exchange", metavar="VENUE", help="instead of a file: hyperliquid, binance, bybit, ...")
         parser.add_argument("--symbol", required=True, type=symbol_argument)
@@ -53,7 +52,6 @@ class Command(KeelCommand):
         parser.add_argument("--follow", action="store_true", help="of a venue: go on with each new bar until stopped")
 
     def run(self, *, file: Path | None, exchange: str | None, **options: Any) -> None:
-        """Import page by page, with longer bars."""
         interval = options["interval"]
         if (file is None) == (exchange is None):
             raise CommandError("Name either a file or an --exchange.")
@@ -141,6 +139,5 @@ def _after_newest(symbol: str, interval: str) -> datetime:
 
 
 def _seconds_to_next(interval: str, now: datetime) -> float:
-    """Return the seconds until the next settled bar."""
     length = INTERVALS[interval].total_seconds()
     return length - (now - SETTLING).timestamp() % length

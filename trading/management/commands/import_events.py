@@ -13,10 +13,8 @@ class Command(KeelCommand):
     )
 
     def add_own_arguments(self, parser: CommandParser) -> None:
-        """Add the file."""
         parser.add_argument("file", type=Path, nargs="?")
 
     def run(self, *, file: Path | None, **options: object) -> None:
-        """Read all, then write."""
         count = store_events(iter_shipped_events() if file is None else list(read_events(file)))
         self.say(f"{count} events", events=count)

@@ -18,7 +18,6 @@ class Command(KeelCommand):
     )
 
     def add_own_arguments(self, parser: CommandParser) -> None:
-        """Add the file and its deployment."""
         parser.add_argument("file", type=Path)
         parser.add_argument(
             "--deployment", type=UUID, required=True, help="of another program: see `deploy --broker live`"
@@ -27,7 +26,6 @@ class Command(KeelCommand):
         parser.add_argument("--account", default="", metavar="ADDRESS", help="yours, to tell liquidations apart")
 
     def run(self, *, file: Path, user: str | None, deployment: UUID, account: str, **options: object) -> None:
-        """Read the file, then write in one transaction."""
         owner = find_deployment_owner(deployment, email=user)
         fills = read_fills(file, account=account)
         with owned_tx(owner):

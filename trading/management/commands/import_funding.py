@@ -20,7 +20,6 @@ class Command(KeelCommand):
     )
 
     def add_own_arguments(self, parser: CommandParser) -> None:
-        """Add where the rates are from."""
         parser.add_argument("file", type=Path, nargs="?")
         parser.add_argument("--source", default="", help="of a file: where it is from; by default its name")
         parser.add_argument("--exchange", metavar="VENUE", help="instead of a file: hyperliquid, binance, bybit, ...")
@@ -35,7 +34,6 @@ class Command(KeelCommand):
         )
 
     def run(self, *, file: Path | None, exchange: str | None, source: str, **options: Any) -> None:
-        """Import rates; keep what a failing venue sent."""
         if (file is None) == (exchange is None):
             raise CommandError("Name either a file or an --exchange.")
         if exchange is None:

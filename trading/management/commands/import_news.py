@@ -10,10 +10,8 @@ class Command(KeelCommand):
     help = f"Take headlines from a CSV or JSON file with the columns {', '.join(NEWS_COLUMNS)}, the last two optional."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
-        """Add the file."""
         parser.add_argument("file", type=Path)
 
     def run(self, *, file: Path, **options: object) -> None:
-        """Read all, then write."""
         count = store_news(list(read_news(file)))
         self.say(f"{count} headlines", headlines=count)

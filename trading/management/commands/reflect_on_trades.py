@@ -17,14 +17,12 @@ class Command(KeelCommand):
     )
 
     def add_own_arguments(self, parser: CommandParser) -> None:
-        """Add whose records, and how strictly."""
         add_optional_user_argument(parser)
         parser.add_argument("--deployment", type=UUID, default=None, metavar="ID")
         parser.add_argument("--force", action="store_true", help="also before its time; needs a user or a deployment")
         parser.add_argument("--dry-run", action="store_true", help="say what would be reflected on, and do nothing")
 
     def run(self, *, user: str | None, deployment: UUID | None, force: bool, dry_run: bool, **options: object) -> None:
-        """Run the reflections and print each outcome."""
         now = timezone.now()
         if force and user is None and deployment is None:
             raise CommandError("Name a user or a deployment with --force.")

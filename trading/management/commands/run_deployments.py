@@ -16,12 +16,10 @@ class Command(KeelCommand):
     help = "Tick the deployments on paper that are due, and carry out what their users told them, until stopped."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
-        """Add whose, and how often."""
         parser.add_argument("--user", metavar="EMAIL", help="only this user's")
         parser.add_argument("--once", action="store_true", help="do what is due now and exit")
 
     def run(self, *, user: str | None, once: bool, **options: Any) -> None:
-        """Do what is due, once or again and again."""
         user_id = None if user is None else get_user_by_email(user).pk
         try:
             while True:

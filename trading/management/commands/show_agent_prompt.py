@@ -21,13 +21,11 @@ class Command(KeelCommand):
     )
 
     def add_own_arguments(self, parser: CommandParser) -> None:
-        """Add the deployment and the instant."""
         parser.add_argument("deployment", type=UUID)
         parser.add_argument("--at", type=instant_argument, help="such as 2026-01-31T12:00, in UTC; by default now")
         add_optional_user_argument(parser)
 
     def run(self, *, deployment: UUID, at: datetime | None, user: str | None, **options: Any) -> None:
-        """Print the system prompt and the context."""
         at = at or timezone.now()
         with owned(find_deployment_owner(deployment, email=user)):
             sent = DecisionSnapshot.objects.filter(deployment=deployment, tick_at=at).first()

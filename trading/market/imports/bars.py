@@ -26,10 +26,7 @@ _COLUMNS: Final = (*_KEY, *_AMOUNTS, "source", "is_simulated")
 
 
 def read_bars(path: Path, *, symbol: str, interval: str, source: str) -> Iterator[Bar]:
-    """Yield the bars of a CSV file. Raises FileRefused.
-
-    The columns are CSV_COLUMNS, and optionally `mark` and `index`.
-    """
+    """Yield the bars of a CSV file: CSV_COLUMNS and optionally `mark` and `index`. Raises FileRefused."""
     parse = partial(parse_bar, symbol=symbol, interval=interval, source=source)
     return parse_rows(path, read_csv(path, set(CSV_COLUMNS) - {"volume"}), parse, what="line")
 
@@ -72,13 +69,10 @@ def store_bars(
     aggregate: Collection[str] = (),
     progress: Callable[[int, Bar], None] = lambda count, last: None,
 ) -> Counter[str]:
-    """Upsert bars; return how many, by interval.
-
-    Each page is a transaction. What was written stays if the rest fails, so an import may be begun again.
+    """Upsert bars; return how many, by interval. Each page is a transaction, so an import may be begun again.
 
     Args:
-        aggregate: the longer intervals whose bars are made with them, in the same transaction: wherever an import
-            stops, no longer bar is missing that the stored ones make up.
+        aggregate: the longer intervals whose bars are made in the same transaction, so that none of them is missing.
         progress: told after each page how many bars there were so far, and the last of them.
     """
     written, count, before = Counter[str](), 0, set[Key]()
@@ -172,7 +166,6 @@ def _join_bars(parts: list[Bar], opened_at: datetime, interval: str) -> Bar:
 
 
 def _longer_bars(written: Collection[Bar], intervals: Collection[str]) -> list[Bar]:
-    """Return the complete longer bars around written ones."""
     found = []
     for symbol, interval in dict.fromkeys((bar.symbol, bar.interval) for bar in written):
         instants = [bar.opened_at for bar in written if (bar.symbol, bar.interval) == (symbol, interval)]

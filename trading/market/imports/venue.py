@@ -76,17 +76,10 @@ def _rank_market(market: Mapping[str, Any]) -> tuple[bool, int, str]:
 def fetch_bars(
     venue: Any, *, market: str, symbol: str, interval: str, since: datetime, until: datetime, now: datetime
 ) -> Iterator[list[Bar]]:
-    """Yield pages of closed bars, oldest first, without repeats.
+    """Yield pages of closed bars, oldest first, without repeats. Raises VenueRefused, VenueUnavailable.
 
-    A venue forgets: where it has nothing any more, a page is empty.
-
-    Args:
-        since: the earliest beginning of a bar.
-        until: the end of the range, exclusive.
-
-    Raises:
-        VenueRefused: it has no bars of that length, or sent one that cannot be.
-        VenueUnavailable: it does not answer.
+    A venue forgets: where it has nothing any more, a page is empty. `since` is the earliest beginning of a bar, `until`
+    the exclusive end of the range.
     """
     if interval not in (venue.timeframes or {}):
         raise VenueRefused(f"{venue.id} has no bars of {interval}; shorter ones can be made into longer ones.")
@@ -114,15 +107,9 @@ def _parse_venue_bar(row: list[Any], symbol: str, interval: str, source: str) ->
 def fetch_funding(
     venue: Any, *, market: str, symbol: str, since: datetime, until: datetime, hours: int | None = None
 ) -> Iterator[FundingRate]:
-    """Yield the funding payments in a range, oldest first.
+    """Yield the funding payments in a range, oldest first. Raises VenueRefused, VenueUnavailable.
 
-    Args:
-        hours: between two payments; None: as far as each is from the nearer of its neighbours. Where there is one
-            payment alone, it has to be said.
-
-    Raises:
-        VenueRefused: the venue has no funding, or sent a rate that cannot be.
-        VenueUnavailable: it does not answer.
+    `hours` between two payments is by default what the nearer neighbour says; one payment alone needs it.
     """
     if not venue.has.get("fetchFundingRateHistory"):
         raise VenueRefused(f"{venue.id} gives no history of funding.")
@@ -160,7 +147,6 @@ def _make_rate(payment: tuple[datetime, Any], hours: int, symbol: str, source: s
 
 
 def _ask_venue(venue: Any, call: Callable[..., T], *arguments: Any) -> T:
-    """Call a venue, with retries after a pause."""
     ccxt = _import_ccxt()
     for tries, pause in enumerate((*PAUSES, None), start=1):
         try:

@@ -14,8 +14,6 @@ Side = Literal["long", "short", "close"]
 
 @dataclass(frozen=True, slots=True)
 class OrderRequest:
-    """An order that risk let through."""
-
     order_id: str  # ours; the same one again is the same order
     symbol: str
     side: Side

@@ -32,8 +32,6 @@ class Costs:
 
 @dataclass(frozen=True, slots=True)
 class MarketBar:
-    """A closed bar, from which orders are filled."""
-
     symbol: str
     opened_at: datetime
     closed_at: datetime
@@ -54,8 +52,6 @@ class Rate:
 
 @dataclass(frozen=True, slots=True)
 class Holding:
-    """A position as the broker keeps it."""
-
     quantity: Decimal  # signed
     entry_price: Decimal  # average
     leverage: Decimal = Decimal(1)
@@ -203,7 +199,6 @@ class PaperBroker:
             )
 
     def _order_quantity(self, order: OrderRequest, price: Decimal) -> Decimal:
-        """Return the signed quantity of an order."""
         held = self.holdings[order.symbol].quantity if order.symbol in self.holdings else ZERO
         if order.side == "close" and order.size_usd is None:
             return -held
