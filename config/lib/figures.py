@@ -67,10 +67,7 @@ def format_minute(at: datetime) -> str:
 
 
 def format_end_minute(at: datetime, since: datetime) -> str:
-    """Return an instant as `12:30` in UTC.
-
-    The date is added where it differs from the date of `since`.
-    """
+    """Return an instant as `12:30` in UTC. The date is added where it differs from the date of `since`."""
     text = format_minute(at)
     return text.partition("T")[2] if text[:10] == format_minute(since)[:10] else text
 

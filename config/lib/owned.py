@@ -47,10 +47,7 @@ Owner = int | System
 
 
 class _Scope:
-    """An open scope.
-
-    Each is a separate object, so that a scope can tell whether it is still the innermost.
-    """
+    """An open scope. Each is a separate object, so that a scope can tell whether it is still the innermost."""
 
     __slots__ = ("owner",)
 
@@ -328,9 +325,6 @@ def owned_tx(user: AbstractBaseUser | AnonymousUser | int | None, using: str = "
 
 @contextmanager
 def system_tx(reason: str, using: str = "default") -> Iterator[None]:
-    """Open the scope of all users' rows.
-
-    For jobs, the admin, fixtures and erasure; `reason` goes to the log.
-    """
+    """Open the scope of all users' rows. For jobs, the admin, fixtures and erasure; `reason` goes to the log."""
     with _as_system(reason), _transaction(SYSTEM_SETTING, using):
         yield

@@ -75,9 +75,6 @@ def _is_mark(char: str) -> bool:
 
 
 def csv_cell(text: str) -> str:
-    """Return text that no spreadsheet takes for a formula.
-
-    An apostrophe precedes a character that could begin one.
-    """
+    """Return text that no spreadsheet takes for a formula. An apostrophe precedes a character that could begin one."""
     line = one_line(text)
     return f"'{line}" if line.startswith(("=", "+", "-", "@")) else line

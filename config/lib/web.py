@@ -56,10 +56,7 @@ class OwnedAdminSite(admin.AdminSite):
     index_title = "Records"
 
     def admin_view(self, view: View, cacheable: bool = False) -> Any:
-        """Run each admin view in the system's scope.
-
-        The scope opens once the user is known to be staff.
-        """
+        """Run each admin view in the system's scope. The scope opens once the user is known to be staff."""
 
         def scoped(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
             with system_tx(f"admin: {request.method} {request.path} by user {request.user.pk}"):

@@ -17,8 +17,6 @@ MAX_TOKENS: Final = 20
 
 
 class TokenNotFound(DomainError):
-    """The owner has no such token."""
-
     http_status = HTTPStatus.NOT_FOUND
 
 

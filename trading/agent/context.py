@@ -109,10 +109,7 @@ def lessons_of_note(note: ReflectionNote) -> Lessons:
 
 
 def preview_prompt(deployment: Deployment, *, at: datetime) -> AgentPrompt:
-    """Return the prompt of a tick at an instant.
-
-    The account is as the last tick left it.
-    """
+    """Return the prompt of a tick at an instant. The account is as the last tick left it."""
     payload = parse_payload(deployment.version.payload)
     equity = get_latest_equity(deployment)
     portfolio = Portfolio(equity, get_equity_at_midnight(deployment, at), is_halted=deployment.is_halted_at(at))

@@ -8,8 +8,6 @@ from trading.api.serializers.account import MeSerializer
 
 
 class MeView(ApiView):
-    """The trader themselves."""
-
     @extend_schema(operation_id="get_me", tags=["me"], responses=MeSerializer)
     def get(self, request: ApiRequest) -> Response:
         """Tell who is signed in."""

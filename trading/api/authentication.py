@@ -16,7 +16,6 @@ class BearerAuthentication(BaseAuthentication):
     """`Authorization: Bearer keel_...`; any other scheme is left to the session."""
 
     def authenticate(self, request: Request) -> tuple[Trader, ApiToken] | None:
-        """Return the token's owner and the token."""
         scheme, _, given = request.headers.get("Authorization", "").partition(" ")
         if scheme.lower() != "bearer":
             return None
@@ -45,13 +44,10 @@ def _live_token(given: str) -> ApiToken | None:
 
 
 class BearerScheme(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-call]
-    """How the API's description tells of the token."""
-
     target_class = BearerAuthentication
     name = "token"
 
     def get_security_definition(self, auto_schema: object) -> dict[str, str]:
-        """Return the security scheme."""
         return {
             "type": "http",
             "scheme": "bearer",

@@ -18,8 +18,6 @@ from trading.record.backtests import cancel_backtest, get_backtest, start_backte
 
 
 class BacktestsView(ApiView):
-    """The backtests."""
-
     @describe_list("list_backtests", "backtests", BacktestSerializer, BacktestQuery)
     def get(self, request: ApiRequest) -> Response:
         """List backtests, the newest first."""
@@ -44,8 +42,6 @@ class BacktestsView(ApiView):
 
 
 class BacktestView(ApiView):
-    """One backtest."""
-
     @extend_schema(operation_id="get_backtest", tags=["backtests"], responses=BacktestSerializer)
     def get(self, request: ApiRequest, run_id: UUID) -> Response:
         """Return how far a backtest is and, once it is done, what it came to."""
@@ -53,8 +49,6 @@ class BacktestView(ApiView):
 
 
 class CancelBacktestView(ApiView):
-    """Ending a backtest early."""
-
     @extend_schema(operation_id="cancel_backtest", tags=["backtests"], request=None, responses=BacktestSerializer)
     def post(self, request: ApiRequest, run_id: UUID) -> Response:
         """Cancel a backtest that waits or runs; what it did so far is kept."""

@@ -64,8 +64,6 @@ def _narrow(rows: Rows, **filters: object) -> Rows:
 
 
 class DeploymentsView(ApiView):
-    """The deployments."""
-
     @describe_list("list_deployments", "deployments", DeploymentSerializer, DeploymentQuery)
     def get(self, request: ApiRequest) -> Response:
         """List deployments, the newest first."""
@@ -91,8 +89,6 @@ class DeploymentsView(ApiView):
 
 
 class DeploymentView(ApiView):
-    """One deployment."""
-
     @extend_schema(operation_id="get_deployment", tags=["deployments"], responses=WholeDeploymentSerializer)
     def get(self, request: ApiRequest, deployment_id: UUID) -> Response:
         """Return a deployment with its account after the last tick."""
@@ -105,8 +101,6 @@ class DeploymentView(ApiView):
 
 
 class NotesView(ApiView):
-    """The lessons of a deployment."""
-
     @describe_list("list_notes", "deployments", NoteSerializer)
     def get(self, request: ApiRequest, deployment_id: UUID) -> Response:
         """List what was learned, the newest first; at most one is active."""
@@ -115,8 +109,6 @@ class NotesView(ApiView):
 
 
 class KeepNoteView(ApiView):
-    """Keeping lessons for a skill."""
-
     @extend_schema(operation_id="keep_note", tags=["deployments"], request=None, responses={201: NoteSerializer})
     def post(self, request: ApiRequest, deployment_id: UUID, note_id: UUID) -> Response:
         """Keep a deployment's lessons for all deployments of its skill; they supersede those kept before."""
@@ -127,8 +119,6 @@ class KeepNoteView(ApiView):
 
 
 class DecisionsView(ApiView):
-    """What the ticks of a deployment decided."""
-
     @describe_list("list_decisions", "deployments", DecisionSerializer, DecisionQuery)
     def get(self, request: ApiRequest, deployment_id: UUID) -> Response:
         """List decisions, the newest first."""
@@ -139,8 +129,6 @@ class DecisionsView(ApiView):
 
 
 class DecisionView(ApiView):
-    """What one tick decided."""
-
     @extend_schema(operation_id="get_decision", tags=["deployments"], responses=WholeDecisionSerializer)
     def get(self, request: ApiRequest, deployment_id: UUID, tick: int) -> Response:
         """Return all that the agent saw and did at a tick."""
@@ -148,8 +136,6 @@ class DecisionView(ApiView):
 
 
 class EquityView(ApiView):
-    """The equity curve of a deployment."""
-
     @describe_list("list_equity", "deployments", EquitySerializer, EquityQuery)
     def get(self, request: ApiRequest, deployment_id: UUID) -> Response:
         """List what the account was worth after each tick, the newest first."""
@@ -160,8 +146,6 @@ class EquityView(ApiView):
 
 
 class CommandsView(ApiView):
-    """Commands for a deployment."""
-
     @describe_list("list_commands", "deployments", CommandSerializer)
     def get(self, request: ApiRequest, deployment_id: UUID) -> Response:
         """List commands with their outcomes, newest first."""
@@ -193,8 +177,6 @@ def _gather_memory(deployment: Deployment, at: datetime) -> ContextInputs:
 
 
 class MemoryView(ApiView):
-    """What the agent of a deployment remembers."""
-
     @extend_schema(operation_id="get_agent_memory", tags=["deployments"], responses=MemorySerializer)
     def get(self, request: ApiRequest, deployment_id: UUID) -> Response:
         """Return the memory as text, for the prompts of an agent that another program runs."""
@@ -208,8 +190,6 @@ class MemoryView(ApiView):
 
 
 class PromptView(ApiView):
-    """What the agent of a deployment sees."""
-
     @extend_schema(operation_id="get_agent_prompt", tags=["deployments"], responses=PromptSerializer)
     def get(self, request: ApiRequest, deployment_id: UUID) -> Response:
         """Return what the agent would be sent if it ticked now."""

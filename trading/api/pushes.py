@@ -22,8 +22,6 @@ from trading.record.positions import Funding, PathBar, Tick
 
 
 class FillsView(ApiView):
-    """Fills of the past."""
-
     max_body_bytes = 256 * 1024
 
     @extend_schema(operation_id="push_fills", tags=["deployments"], request=FillsInput, responses=PushedSerializer)
@@ -37,8 +35,6 @@ class FillsView(ApiView):
 
 
 class TicksView(ApiView):
-    """What happens as it goes on."""
-
     max_body_bytes = 1024 * 1024
 
     @extend_schema(

@@ -52,8 +52,6 @@ _PATCH = {"application/json": skill_schema(is_patch=True)}
 
 
 class SkillsView(ApiView):
-    """The skills."""
-
     @describe_list("list_skills", "skills", SkillSerializer, SkillQuery)
     def get(self, request: ApiRequest) -> Response:
         """List skills, the last changed first."""
@@ -63,8 +61,6 @@ class SkillsView(ApiView):
 
 
 class SkillView(ApiView):
-    """One skill."""
-
     @extend_schema(operation_id="get_skill", tags=["skills"], responses=WholeSkillSerializer)
     def get(self, request: ApiRequest, skill_id: UUID) -> Response:
         """Return a skill with what its newest version says."""
@@ -74,8 +70,6 @@ class SkillView(ApiView):
 
 
 class VersionsView(ApiView):
-    """The versions of a skill."""
-
     @describe_list("list_skill_versions", "skills", VersionSerializer)
     def get(self, request: ApiRequest, skill_id: UUID) -> Response:
         """List the versions of a skill, the newest first."""
@@ -84,8 +78,6 @@ class VersionsView(ApiView):
 
 
 class VersionView(ApiView):
-    """One version of a skill."""
-
     @extend_schema(operation_id="get_skill_version", tags=["skills"], responses=WholeVersionSerializer)
     def get(self, request: ApiRequest, skill_id: UUID, version: int) -> Response:
         """Return a version with what it says."""
@@ -93,8 +85,6 @@ class VersionView(ApiView):
 
 
 class CompareView(ApiView):
-    """The difference between two versions."""
-
     @extend_schema(
         operation_id="compare_skill_versions", tags=["skills"], parameters=[CompareQuery], responses=ComparedSerializer
     )
@@ -109,8 +99,6 @@ class CompareView(ApiView):
 
 
 class ArchiveSkillView(ApiView):
-    """Taking a skill off the lists."""
-
     @extend_schema(operation_id="archive_skill", tags=["skills"], request=None, responses=SkillSerializer)
     def post(self, request: ApiRequest, skill_id: UUID) -> Response:
         """Archive a skill that is not deployed; all it did is kept."""
@@ -120,8 +108,6 @@ class ArchiveSkillView(ApiView):
 
 
 class DeploySkillView(ApiView):
-    """Setting a skill to run."""
-
     @extend_schema(
         operation_id="deploy_skill", tags=["skills"], request=DeployInput, responses={201: DeploymentSerializer}
     )
@@ -134,8 +120,6 @@ class DeploySkillView(ApiView):
 
 
 class SkillPerformanceView(ApiView):
-    """What a skill is worth."""
-
     @extend_schema(operation_id="get_skill_performance", tags=["skills"], responses=SkillPerformanceSerializer)
     def get(self, request: ApiRequest, skill_id: UUID) -> Response:
         """Return what a skill's closed trades come to, by the kind of deployment."""
@@ -146,8 +130,6 @@ class SkillPerformanceView(ApiView):
 
 
 class SkillNotesView(ApiView):
-    """The lessons kept for a skill."""
-
     @describe_list("list_skill_notes", "skills", NoteSerializer)
     def get(self, request: ApiRequest, skill_id: UUID) -> Response:
         """List what deployments of the skill start with until they have lessons of their own, the newest first."""
@@ -175,8 +157,6 @@ def _point_at_fields() -> Iterator[None]:
 
 
 class DraftsView(ApiView):
-    """The drafts that could be resumed."""
-
     @describe_list("list_drafts", "drafts", DraftSerializer)
     def get(self, request: ApiRequest) -> Response:
         """List the drafts that are being edited, the last changed first."""
@@ -198,8 +178,6 @@ class DraftsView(ApiView):
 
 
 class DraftView(ApiView):
-    """One draft that is being edited."""
-
     @extend_schema(operation_id="get_draft", tags=["drafts"], responses=WholeDraftSerializer)
     def get(self, request: ApiRequest, draft_id: UUID) -> Response:
         """Return a draft with what still keeps it from being saved."""
@@ -227,8 +205,6 @@ class DraftView(ApiView):
 
 
 class SaveDraftView(ApiView):
-    """Making a draft a version."""
-
     @extend_schema(
         operation_id="save_draft",
         tags=["drafts"],
@@ -245,8 +221,6 @@ class SaveDraftView(ApiView):
 
 
 class TemplateView(ApiView):
-    """Filling a draft."""
-
     @extend_schema(
         operation_id="apply_template", tags=["drafts"], request=TemplateInput, responses=WholeDraftSerializer
     )

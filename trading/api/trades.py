@@ -37,8 +37,6 @@ _ORDERS: Final = {
 
 
 class TradesView(ApiView):
-    """The trades of all deployments."""
-
     @describe_list("list_trades", "trades", TradeSerializer, AllTradesQuery)
     def get(self, request: ApiRequest) -> Response:
         """List trades, by default all but those of backtests, the newest entry first."""
@@ -46,8 +44,6 @@ class TradesView(ApiView):
 
 
 class DeploymentTradesView(ApiView):
-    """The trades of one deployment."""
-
     @describe_list("list_deployment_trades", "deployments", TradeSerializer, TradeQuery)
     def get(self, request: ApiRequest, deployment_id: UUID) -> Response:
         """List the trades of a deployment, or of a backtest by its deployment, the newest entry first."""
@@ -62,8 +58,6 @@ def _page_of_trades(query: dict[str, Any]) -> Page[Trade]:
 
 
 class TradeView(ApiView):
-    """One trade."""
-
     @extend_schema(operation_id="get_trade", tags=["trades"], responses=WholeTradeSerializer)
     def get(self, request: ApiRequest, trade_id: UUID) -> Response:
         """Return a trade with its fills."""
@@ -73,8 +67,6 @@ class TradeView(ApiView):
 
 
 class EventsView(ApiView):
-    """The calendar."""
-
     @extend_schema(operation_id="list_events", tags=["events"], parameters=[EventQuery], responses=CalendarSerializer)
     def get(self, request: ApiRequest) -> Response:
         """List the scheduled events from now on, with what a deployment's open positions hold against them."""

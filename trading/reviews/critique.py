@@ -137,8 +137,6 @@ class _AnswerFinding(BaseModel):
 
 
 class _Answer(BaseModel):
-    """A review as a model writes it."""
-
     summary: _Text
     findings: list[_AnswerFinding] = Field(max_length=MAX_GIVEN)
 

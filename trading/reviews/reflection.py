@@ -140,10 +140,7 @@ def list_due(now: datetime) -> list[UUID]:
 
 
 def list_all_due(now: datetime, *, limit: int | None = None) -> list[tuple[int, UUID]]:
-    """Return (user id, deployment) of all due reflections.
-
-    A user whose rows cannot be read is logged and left out.
-    """
+    """Return (user id, deployment) of all due reflections. A user whose rows cannot be read is logged and left out."""
     with system_tx("whose trades wait for a reflection"):
         owners = list(_select_waiting().order_by("user_id").values_list("user_id", flat=True).distinct())
     due: list[tuple[int, UUID]] = []
@@ -175,10 +172,7 @@ def _select_waiting() -> QuerySet[Deployment]:
 
 
 def _find_work(deployment: Deployment, *, now: datetime, is_forced: bool = False) -> _Work | None:
-    """Return a reflection's input; None if none is due.
-
-    A forced one needs only a closed trade.
-    """
+    """Return a reflection's input; None if none is due. A forced one needs only a closed trade."""
     payload = parse_payload(deployment.version.payload)
     dial = payload.context.memory
     if not is_forced and dial.reflection.cadence == "off":
@@ -286,7 +280,6 @@ def _get_now(claim: _Claim, clock: Clock) -> datetime:
 
 
 def _find_held(claim: _Claim) -> ReflectionRun | None:
-    """Lock and return the claim's run; None if it was lost."""
     if not _lock_deployment(claim.deployment_id):
         return None
     return ReflectionRun.objects.filter(pk=claim.run_id, lease=claim.lease, status=WorkStatus.RUNNING).first()
@@ -298,7 +291,6 @@ def _end_run(run: ReflectionRun, status: WorkStatus, at: datetime, **values: obj
 
 
 def _finish_run(claim: _Claim, note: ReflectionNote, *, at: datetime) -> ReflectionNote | None:
-    """Activate the note; None if the lease was lost."""
     run = _find_held(claim)
     if run is None:
         return None

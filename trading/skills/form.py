@@ -237,10 +237,7 @@ LABELS: Final = {path: _get_label(_INFOS[path]).text for path in _in_page_order(
 
 
 class SkillForm(forms.Form):
-    """A draft as its author fills it in.
-
-    An empty field takes its default; a required one stays missing.
-    """
+    """A draft as its author fills it in. An empty field takes its default; a required one stays missing."""
 
     def __init__(self, data: QueryDict | None = None, *, payload: Mapping[str, object], fixed_style: str = "") -> None:
         """Show a payload, or the input. `fixed_style`: set once saved."""
@@ -299,7 +296,6 @@ _LEAVES: Final = {path.rpartition(".")[2]: label for path, label in LABELS.items
 
 
 def _find_field(problem: FieldError, mode: str) -> str:
-    """Return the field that shows a problem."""
     path = re.sub(r"\[.*", "", problem.field)
     if not path:
         path = "strategy.thesis" if mode == "thesis" else "strategy.entry"
@@ -307,7 +303,6 @@ def _find_field(problem: FieldError, mode: str) -> str:
 
 
 def _trim_number(value: object) -> object:
-    """Return 10 for 10.0; other values unchanged."""
     return int(value) if isinstance(value, float) and value.is_integer() else value
 
 

@@ -52,10 +52,7 @@ def parse_part(part: str, values: Mapping[str, object]) -> Json:
 
 
 def part_schema(part: str) -> Json:
-    """Return a part's JSON schema for a model.
-
-    It uses the seeds' spelling, requires nothing and has no references.
-    """
+    """Return a part's JSON schema for a model. It uses the seeds' spelling, requires nothing and has no references."""
     schema = _partial_of_part(part).model_json_schema()
     return _trim_schema(schema, schema.get("$defs", {}))
 

@@ -20,8 +20,6 @@ class SkillNotFound(DomainError):
 
 
 class DraftNotFound(DomainError):
-    """The owner has no such open draft."""
-
     http_status = HTTPStatus.NOT_FOUND
 
 

@@ -18,8 +18,6 @@ from trading.skills.templates import apply_template
 
 
 class SkillNameTaken(DomainError):
-    """Another skill of the owner has that name."""
-
     http_status = HTTPStatus.CONFLICT
 
 
@@ -36,15 +34,13 @@ class SkillInUse(DomainError):
 
 
 class SkillArchived(DomainError):
-    """An archived skill cannot run."""
-
     http_status = HTTPStatus.CONFLICT
 
 
 def start_draft(*, skill_id: UUID | None = None, conversation_id: UUID | None = None, now: datetime) -> SkillDraft:
-    """Return the open draft, or start one (settled 24). Raises SkillNotFound, SkillArchived.
+    """Return the open draft, or start one (settled 24). It notes the last chat that wrote it.
 
-    The draft notes the last chat that wrote it, `conversation_id`.
+    Raises SkillNotFound, SkillArchived.
     """
     base = None if skill_id is None else get_version(skill_id)
     if base is not None and base.skill.archived_at is not None:
@@ -82,9 +78,8 @@ def apply_template_to_draft(*, draft_id: UUID, template: str, now: datetime) -> 
 
 
 def save_draft(*, draft_id: UUID, over_newer: bool = False, now: datetime) -> SkillVersion:
-    """Save a draft as a version or a new skill.
+    """Save a draft as a version or a new skill. `over_newer`: also if the skill got a newer version meanwhile.
 
-    A draft without changes makes no version. `over_newer`: also if the skill got a newer version meanwhile.
     Raises DraftNotFound, PayloadInvalid (also for a model that is not allowed), DraftOutdated, SkillNameTaken.
     """
     draft = _lock_draft(draft_id)

@@ -35,8 +35,6 @@ class AddressForm(forms.Form):
 
 
 class PageOfForm(AddressForm):
-    """Which page of a list."""
-
     page = forms.IntegerField(required=False, min_value=1, widget=forms.HiddenInput)
 
 
@@ -51,14 +49,10 @@ class DayField(forms.DateField):
 
 
 class DecisionFilterForm(PageOfForm):
-    """Which decisions of a deployment."""
-
     verdict = forms.ChoiceField(label="Verdict", required=False, choices=[("", "Any"), *Verdict.choices])
 
 
 class TradeFilterForm(PageOfForm):
-    """Which trades, and in which order."""
-
     WITH_BACKTESTS: ClassVar = "with"
     NARROWING: ClassVar = (
         *("q", "deployment", "skill", "symbol", "side", "status", "exit", "regime"),
@@ -126,14 +120,12 @@ class TradeFilterForm(PageOfForm):
             field.error_messages["invalid_choice"] = f"You have no such {name.removesuffix('s')}."
 
     def clean(self) -> dict[str, Any]:
-        """Refuse days in the wrong order."""
         since, until = self.cleaned_data.get("since"), self.cleaned_data.get("until")
         if since and until and until < since:
             self.add_error("until", "The last day is before the first one.")
         return self.cleaned_data
 
     def to_trade_filter(self) -> TradeFilter:
-        """Return which trades to list."""
         known = self.known
         backtests = known.get("backtests", "")
         deployment = known.get("deployment")
@@ -156,7 +148,6 @@ class TradeFilterForm(PageOfForm):
         )
 
     def is_narrowed(self) -> bool:
-        """Tell whether a filter is set."""
         return not self.known.keys().isdisjoint(self.NARROWING)
 
 
@@ -177,7 +168,6 @@ class CompareForm(forms.Form):
     )
 
     def parse_pair(self) -> tuple[int, int] | None:
-        """Return the two versions; None without a valid pair."""
         self.is_valid()
         text = self.cleaned_data.get("compare") or ""
         old, _, new = text.partition("..")
@@ -199,8 +189,6 @@ def get_instants(first_day: date, last_day: date, now: datetime) -> tuple[dateti
 
 
 class CalendarForm(AddressForm):
-    """Which days and events the calendar shows."""
-
     IMPORTANCE: ClassVar = (("", "Any"), ("0.4", "Medium and high"), ("0.7", "High"))
     MAX_DAYS: ClassVar = 92
 
@@ -228,7 +216,6 @@ class CalendarForm(AddressForm):
         self.today = today
 
     def clean_symbols(self) -> str:
-        """Return the symbols as they are stored, in one line."""
         try:
             names = [symbol_name(text) for text in self.cleaned_data["symbols"].replace(",", " ").split()]
         except ValueError as error:
@@ -236,7 +223,6 @@ class CalendarForm(AddressForm):
         return " ".join(dict.fromkeys(names))
 
     def clean(self) -> dict[str, Any]:
-        """Refuse reversed days and ranges that are too long."""
         first, last = self.get_days(self.cleaned_data)
         if last < first:
             self.add_error("last_day", "The last day is before the first one.")

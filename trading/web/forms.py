@@ -28,8 +28,6 @@ def time_zone_choices() -> list[tuple[str, str]]:
 
 
 class ProfileForm(forms.ModelForm):
-    """What a trader may change about themselves."""
-
     experience_tier = forms.ChoiceField(
         label="Experience",
         choices=[("", "Not said yet"), *ExperienceTier.choices],
@@ -53,13 +51,10 @@ class ProfileForm(forms.ModelForm):
             self.fields["time_zone"].choices = [(current, current), *time_zone_choices()]  # type: ignore[attr-defined]
 
     def clean_experience_tier(self) -> str | None:
-        """Return None for "not said yet"."""
         return self.cleaned_data["experience_tier"] or None
 
 
 class TokenForm(forms.Form):
-    """A new token's name, scope and lifetime."""
-
     DAYS = (("30", "30 days"), ("90", "90 days"), ("365", "A year"), ("never", "Until it is revoked"))
 
     name = forms.CharField(
@@ -69,7 +64,6 @@ class TokenForm(forms.Form):
     days = forms.ChoiceField(label="Works for", choices=DAYS, initial="90")
 
     def expires_at(self, now: datetime) -> datetime | None:
-        """Return when the token ends; None for never."""
         days = self.cleaned_data["days"]
         return None if days == "never" else now + timedelta(days=int(days))
 
@@ -85,7 +79,6 @@ class SignupForm(AccountSignupForm):
         return name if name in available_timezones() else "UTC"
 
     def save(self, request: HttpRequest) -> Trader:
-        """Make the trader with their zone."""
         trader: Trader = super().save(request)
         trader.time_zone = self.cleaned_data["time_zone"]
         trader.save(update_fields=["time_zone"])
@@ -135,7 +128,6 @@ class BacktestForm(forms.Form):
         self.fields["skill"].choices = skills  # type: ignore[attr-defined]
 
     def clean(self) -> dict[str, Any]:
-        """Refuse days in the wrong order."""
         first, last = self.cleaned_data.get("first_day"), self.cleaned_data.get("last_day")
         if first and last and last < first:
             self.add_error("last_day", "The last day is before the first one.")
@@ -158,8 +150,6 @@ class DraftActForm(forms.Form):
 
 
 class DeployForm(forms.Form):
-    """With how much a skill begins on paper."""
-
     starting_equity_usd = forms.DecimalField(
         label="Starting equity, USD",
         min_value=Decimal(10),
@@ -174,6 +164,4 @@ class DeployForm(forms.Form):
 
 
 class CommandForm(forms.Form):
-    """A command for a deployment."""
-
     kind = forms.ChoiceField(choices=CommandKind)

@@ -119,8 +119,6 @@ def _get_holding_time(trade: Trade) -> timedelta | None:
 
 @dataclass(frozen=True, slots=True)
 class ValuedFill:
-    """A fill of a trade."""
-
     fill: Fill
     value_usd: Decimal  # at its price, without its fee
 

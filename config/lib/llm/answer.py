@@ -29,10 +29,7 @@ _GOOD_ID = re.compile(r"[\x21-\x7e]{1,32768}")
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A tool call of the model.
-
-    `arguments` is the JSON text as the model wrote it; it may be invalid.
-    """
+    """A tool call of the model. `arguments` is the JSON text as the model wrote it; it may be invalid."""
 
     id: str  # unique in the conversation
     name: str
@@ -50,10 +47,7 @@ class Usage:
 
     @classmethod
     def of(cls, sent: object, *, estimated: bool = False) -> "Usage | None":
-        """Return the usage a provider sent.
-
-        `sent` is LiteLLM's object or a dict. None: it is missing or all zeros.
-        """
+        """Return the usage a provider sent. `sent` is LiteLLM's object or a dict. None: it is missing or all zeros."""
         if not _get_count(sent, "prompt_tokens"):
             return None
         return cls(
@@ -152,10 +146,7 @@ class Answer:
         return text
 
     def take_calls(self, fragments: object) -> None:
-        """Add fragments of tool calls, in order of arrival.
-
-        A fragment is an object of LiteLLM or a dict.
-        """
+        """Add fragments of tool calls, in order of arrival. A fragment is an object of LiteLLM or a dict."""
         if not isinstance(fragments, Iterable) or isinstance(fragments, str):
             return
         for fragment in fragments:

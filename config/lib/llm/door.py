@@ -190,10 +190,7 @@ def _add_piece(answer: Answer, piece: Piece) -> str:
 
 
 async def _read_tail(pieces: AsyncGenerator[Piece, None], answer: Answer) -> tuple[str, Usage | None]:
-    """Read usage, and rarely text, after the finish reason.
-
-    The answer is complete, so a failure here is ignored.
-    """
+    """Read usage, and rarely text, after the finish reason. The answer is complete, so a failure here is ignored."""
     late: list[str] = []
     try:
         async with asyncio.timeout(TAIL_SECONDS):

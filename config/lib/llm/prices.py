@@ -75,10 +75,7 @@ def _load_prices() -> dict[str, _Price]:
 
 
 def _parse_price(entry: object) -> _Price | None:
-    """Return the price of an entry, or None.
-
-    None: the model is not billed by the token, or not by the token alone.
-    """
+    """Return the price of an entry, or None. None: the model is not billed by the token, or not by the token alone."""
     if not isinstance(entry, dict) or entry.get("mode") not in _BILLED_BY_TOKEN:
         return None
     prompt, completion = _parse_usd(entry.get("input_cost_per_token")), _parse_usd(entry.get("output_cost_per_token"))

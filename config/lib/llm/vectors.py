@@ -139,10 +139,7 @@ def _scale_rows(table: Table) -> list[Vector | None]:
 
 
 def _static_vectors(keys: Sequence[Key], read: Callable[[list[Key]], Sequence[str]]) -> list[Vector | None] | None:
-    """Return the static vectors of the keys' texts.
-
-    `read` gives the texts of keys that are not in the cache.
-    """
+    """Return the static vectors of the keys' texts. `read` gives the texts of keys that are not in the cache."""
     if _static_files() is None:
         return None
     vectors = _cache.look_up(keys)
@@ -155,10 +152,7 @@ def _static_vectors(keys: Sequence[Key], read: Callable[[list[Key]], Sequence[st
 
 
 def _add_words(texts: Sequence[str]) -> list[Vector | None]:
-    """Return the vectors of texts as sums of words.
-
-    No token of the tokenizer spans two words, so the sum is exact.
-    """
+    """Return the vectors of texts as sums of words. No token of the tokenizer spans two words, so the sum is exact."""
     words = [text.split() for text in texts]
     distinct = dict.fromkeys(chain.from_iterable(words))
     if not distinct:

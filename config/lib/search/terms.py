@@ -135,10 +135,7 @@ def iter_terms(text: str) -> Iterator[Term]:
 
 
 def _iter_pairs(run: str, start: int) -> Iterator[Term]:
-    """Yield the characters and pairs of an unspaced run.
-
-    The run begins at `start`; each character has its marks.
-    """
+    """Yield the characters and pairs of an unspaced run. The run begins at `start`; each character has its marks."""
     folded = unicodedata.normalize("NFKC", run).casefold()
     # Folding joins some half-width letters. The places of single characters are then unknown, so use the whole run.
     places = range(len(folded)) if len(folded) == len(run) else None
@@ -158,10 +155,7 @@ def _list_forms(word: str) -> tuple[tuple[str, bool], ...]:
 
 
 def _fold_word(word: str) -> list[str]:
-    """Return the folded forms of a written word.
-
-    There is one, unless folding splits it, as with a vulgar fraction.
-    """
+    """Return the folded forms of a written word. There is one, unless folding splits it, as with a vulgar fraction."""
     plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", word.translate(_MASK)).casefold())
     plain = unicodedata.normalize("NFKC", _OPTIONAL_MARKS.sub("", plain))
     plain = _GROUPED_DIGITS.sub("", plain).replace(",", ".").replace("'", "")
@@ -201,10 +195,7 @@ def list_query_terms(query: str) -> list[str]:
 
 
 def iter_ranges(text: str, wanted: Iterable[str]) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of the wanted terms in a text.
-
-    Each is (start, end), in order; adjacent ranges are joined.
-    """
+    """Yield the ranges of the wanted terms in a text. Each is (start, end), in order; adjacent ranges are joined."""
     looked_for = set(wanted)
     open_range: tuple[int, int] | None = None
     for term in iter_terms(text):

@@ -29,10 +29,7 @@ class UserResult(Generic[T]):
 
 
 def for_each_user(reason: str, work: Callable[[], T]) -> Iterator[UserResult[T]]:
-    """Run the work in each user's scope and transaction.
-
-    A failure stops no other user. The work never returns None.
-    """
+    """Run the work in each user's scope and transaction. A failure stops no other user. The work never returns None."""
     with system_tx(reason):
         ids = list(get_user_model()._default_manager.order_by("pk").values_list("pk", flat=True))
     for user_id in ids:

@@ -10,8 +10,6 @@ from trading.models import BacktestRun, WorkStatus
 
 
 class BacktestQuery(PageQuery):
-    """Which backtests to list."""
-
     skill_id = serializers.UUIDField(default=None)
     status = serializers.ChoiceField(WorkStatus.choices, default="")
 

@@ -19,8 +19,6 @@ from trading.models import (
 
 
 class DeploymentQuery(PageQuery):
-    """Which deployments to list; backtests are listed by themselves."""
-
     skill_id = serializers.UUIDField(default=None)
     broker_kind = serializers.ChoiceField([BrokerKind.PAPER, BrokerKind.LIVE], default="")
     status = serializers.ChoiceField(DeploymentStatus.choices, default="")
@@ -76,8 +74,6 @@ class NoteSerializer(RowSerializer):
 
 
 class DecisionQuery(PageQuery):
-    """Which decisions to list."""
-
     verdict = serializers.ChoiceField(Verdict.choices, default="")
 
 
@@ -107,8 +103,6 @@ class WholeDecisionSerializer(DecisionSerializer):
 
 
 class EquityQuery(PageQuery):
-    """Which part of the curve."""
-
     since = serializers.DateTimeField(default=None)
     until = serializers.DateTimeField(default=None)
 

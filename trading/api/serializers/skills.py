@@ -12,8 +12,6 @@ MAX_VERSION = 2**31 - 1
 
 
 class SkillQuery(PageQuery):
-    """Which skills to list."""
-
     archived = serializers.BooleanField(default=False, help_text="Those that were archived, instead of the others.")
 
 
@@ -58,8 +56,6 @@ class WholeVersionSerializer(VersionSerializer):
 
 
 class CompareQuery(InputSerializer):
-    """Which two versions to compare."""
-
     old = serializers.IntegerField(min_value=1, max_value=MAX_VERSION)
     new = serializers.IntegerField(min_value=1, max_value=MAX_VERSION)
 

@@ -27,8 +27,6 @@ class TradeQuery(PageQuery):
 
 
 class AllTradesQuery(TradeQuery):
-    """Which trades of all deployments to list."""
-
     deployment_id = serializers.UUIDField(default=None)
     with_backtests = serializers.BooleanField(default=False)
 
@@ -73,8 +71,6 @@ class WholeTradeSerializer(TradeSerializer):
 
 
 class EventQuery(InputSerializer):
-    """Which scheduled events to list, from now on."""
-
     lookahead_hours = serializers.IntegerField(default=72, min_value=1, max_value=MAX_AHEAD_HOURS)
     kind = serializers.ChoiceField([kind.value for kind in EventKind], default="")
     symbol = serializers.CharField(default="", max_length=32, help_text="Those that concern it.")

@@ -175,7 +175,6 @@ def _parse_query(query: QueryDict) -> dict[str, object]:
 
 
 def _count_bars(given: dict[str, Any], now: datetime) -> BarsInRange | None:
-    """Count the bars of a form's range; None while incomplete."""
     skill_id, first, last = given.get("skill"), given.get("first_day"), given.get("last_day")
     if not (skill_id and first and last) or last < first:
         return None

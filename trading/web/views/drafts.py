@@ -93,17 +93,14 @@ class _Edited:
 
     @property
     def home(self) -> str:
-        """The address of the page."""
         return reverse("trading:edit_skill", args=[self.skill.pk]) if self.skill else reverse("trading:new_skill")
 
     @property
     def form(self) -> str:
-        """The address of the form."""
         return f"{self.home}?view=form"
 
     @property
     def preview(self) -> str:
-        """The address of the live preview."""
         if self.skill:
             return reverse("trading:edit_preview", args=[self.skill.pk])
         return reverse("trading:draft_preview")
@@ -177,7 +174,6 @@ def _edit_draft(request: AuthedRequest, skill: Skill | None) -> HttpResponse:
 def _act_on_preview(
     request: AuthedRequest, edited: _Edited, act: str, template: str, *, is_fresh: bool
 ) -> HttpResponse:
-    """Run an act on the draft as stored."""
     match act:
         case "template":
             return _start_from(request, edited, template)
@@ -221,7 +217,6 @@ def _render_piece(request: AuthedRequest, skill: Skill | None) -> HttpResponse:
 
 
 def _describe_draft(edited: _Edited) -> dict[str, object]:
-    """Return what the preview shows, for its template."""
     payload = edited.payload
     weighty = [finding for finding in lint_draft(payload) if finding.severity != Severity.INFO]
     return {
@@ -237,7 +232,6 @@ def _describe_draft(edited: _Edited) -> dict[str, object]:
 
 
 def _act_on_form(request: AuthedRequest, edited: _Edited, act: str, template: str, *, is_fresh: bool) -> HttpResponse:
-    """Save the input as a draft, then run the act."""
     form = _build_form(edited, request)
     if not form.is_valid():
         if act in {"save", "save_over"}:
@@ -273,7 +267,6 @@ def _list_form_problems(edited: _Edited, form: SkillForm) -> list[FieldError]:
 
 
 def _save_form(request: AuthedRequest, kept: _Edited, form: SkillForm, *, over_newer: bool) -> HttpResponse:
-    """Save the draft as a version, or show errors beside fields."""
     assert kept.draft is not None
     try:
         with owned_tx(request.user):
@@ -317,7 +310,6 @@ def _render_form(
 
 
 def _merge_input(edited: _Edited, form: SkillForm) -> Mapping[str, object]:
-    """Return the payload with the input; invalid input is ignored."""
     if not form.is_bound:
         return edited.payload
     try:

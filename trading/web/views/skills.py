@@ -153,7 +153,6 @@ def _render_skill(
 
 
 def _compare_pair(form: CompareForm, shown: Skill, versions: set[int]) -> dict[str, object] | None:
-    """Return the compared versions and their changes, or None."""
     pair = form.parse_pair()
     if pair is None:
         return None
