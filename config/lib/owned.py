@@ -115,10 +115,7 @@ def _as_system(reason: str) -> Iterator[None]:
 
 
 class OwnedBy(Func):
-    """`<owner column> = <owner in scope>`.
-
-    The owner is read when the SQL is compiled, not when the queryset is built.
-    """
+    """`<owner column> = <owner in scope>`, read when the SQL is compiled, not when the queryset is built."""
 
     conditional = True
     output_field = models.BooleanField()
@@ -192,10 +189,7 @@ _OwnedQuerySetManager = models.Manager.from_queryset(OwnedQuerySet)
 
 
 class OwnedManager(_OwnedQuerySetManager[M]):
-    """The rows of the owner in scope.
-
-    A model with a queryset of its own writes `objects = OwnedManager.from_queryset(XQuerySet)()`.
-    """
+    """The rows of the owner in scope; with a queryset of its own: `OwnedManager.from_queryset(XQuerySet)()`."""
 
     use_in_migrations = False
 

@@ -42,11 +42,9 @@ class Critique:
 
 
 def critique_draft(payload: Mapping[str, object], tier: str | None) -> Critique:
-    """Review a draft by rules, and by a model if it answers.
+    """Review a draft, complete or not, by rules, and by a model if it answers. No tier counts as intermediate.
 
     Opens an event loop of its own: call it outside of any, and outside of transactions.
-
-    The payload may be incomplete. A tier of None counts as intermediate.
     """
     found = _find_by_rules(payload, tier)
     try:

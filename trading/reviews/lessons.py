@@ -14,13 +14,10 @@ MAX_BULLET: Final = 400  # characters
 
 
 def parse_lessons(answer: str, *, is_torn: bool = False) -> str:
-    """Return the bullets of an answer as `- ` lines.
+    """Return the bullets of an answer as `- ` lines; without bullets each line is one.
 
-    At most MAX_LESSONS characters and MAX_LESSON_TOKENS tokens, cut between bullets. Of an answer without bullets
-    each line is one.
-
-    Args:
-        is_torn: the answer broke off, so that its last bullet may lack its end.
+    At most MAX_LESSONS characters and MAX_LESSON_TOKENS tokens, cut between bullets. `is_torn`: the answer broke off,
+    so that its last bullet may lack its end.
     """
     bullets = list(dict.fromkeys(map(_clean_bullet, _split_bullets(answer[:MAX_READ])[:MAX_BULLETS])))
     bullets = [bullet for bullet in bullets if any(map(str.isalnum, bullet))]

@@ -57,12 +57,9 @@ def list_bullets(text: str) -> list[str]:
 def lint_lessons(
     text: str, *, avoid: Iterable[str], trades: Sequence[WindowTrade], symbols: Iterable[str] = ()
 ) -> list[Finding]:
-    """Return the findings by bullet, then those about all lessons.
+    """Return the findings by bullet, then those about all lessons. `avoid`: the hard rules of the strategy.
 
-    Args:
-        avoid: the hard rules of the strategy.
-        trades: all that the lessons rest on.
-        symbols: further ones that the skill knows; a bullet may name any, by its first part (BTC for BTC/USDT) too.
+    `symbols`: further ones that the skill knows; a bullet may name any, by its first part (BTC for BTC/USDT) too.
     """
     rules = [(rule, _content_words(rule)) for rule in avoid]
     window = _Window(trades, symbols)

@@ -109,11 +109,7 @@ def is_due(
 ) -> bool:
     """Tell whether a record is to be reflected on.
 
-    Args:
-        closed: trades that closed since the last reflection.
-        waiting_since: when the first of them closed; None without any.
-        reflected_at: of the last reflection.
-        failed_at: of the last try, if that failed.
+    `waiting_since`: when the first of the `closed` trades closed; `failed_at`: of the last try, if that failed.
     """
     if not dial.enabled or not closed or waiting_since is None:
         return False

@@ -53,10 +53,7 @@ def get_calendar(
     zone: ZoneInfo,
     now: datetime,
 ) -> Calendar:
-    """Return a range's events by day, with positions exposed to them.
-
-    The queries are bounded by the kinds of events and the symbols of positions, whatever the range.
-    """
+    """Return a range's events by day, with positions exposed to them."""
     found = list_events(
         starts_at,
         until=ends_at - timedelta(microseconds=1),

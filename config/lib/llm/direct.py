@@ -93,14 +93,9 @@ def can_cache(model: str) -> bool:
 
 
 async def open_stream(model: str, messages: Sequence[Message], tools: Sequence[ToolSchema] | None) -> Response:
-    """Ask for a streamed answer and return the response.
+    """Ask for a streamed answer and return the response. Its body is still to arrive; the caller closes it.
 
-    Its body is still to arrive; the caller closes it.
-
-    Raises:
-        KeyMissing: there is no key for the model's endpoint.
-        HTTPStatusError: the provider refused; it may be one of its subclasses.
-        Exception: whatever httpx raises.
+    Raises KeyMissing, HTTPStatusError or one of its subclasses, and whatever httpx raises.
     """
     provider, _, name = model.partition("/")
     base_variable, base, key_variable = _ENDPOINTS[provider]
@@ -129,10 +124,8 @@ async def open_stream(model: str, messages: Sequence[Message], tools: Sequence[T
 async def read_pieces(response: Response) -> AsyncGenerator[Piece, None]:
     """Yield the pieces of a streamed answer. It ends at the end mark, or with the body.
 
-    Raises:
-        StreamError, ValueError: what came is no such answer.
-        HTTPStatusError: the provider says in the stream that it failed.
-        Exception: whatever httpx raises.
+    Raises StreamError or ValueError (what came is no such answer), HTTPStatusError (sent in the stream), and whatever
+    httpx raises.
     """
     loop = asyncio.get_running_loop()
     rest, is_over = b"", False
@@ -163,10 +156,7 @@ def _read_event(line: bytes) -> bytes:
 
 
 async def drain_stream(rest: AsyncGenerator[Piece, None]) -> None:
-    """Read the rest after a complete answer, for a moment.
-
-    Only a connection that was read to its end can be used again.
-    """
+    """Read the rest after a complete answer, for a moment: else its connection cannot be used again."""
     with suppress(Exception):
         async with asyncio.timeout(DRAIN_SECONDS):
             async for _ in rest:

@@ -89,8 +89,7 @@ async def complete(
 ) -> Completion:
     """Return a whole answer of the first available model. Messages as for `stream`.
 
-    Raises:
-        LLMUnavailable: none did; the kind is the first one's.
+    Raises LLMUnavailable: none did; the kind is the first one's.
     """
     options = {"tool_choice": tool_choice, "max_tokens": max_tokens}
     options = {name: value for name, value in options.items() if value is not None}
@@ -104,12 +103,9 @@ async def complete(
 
 
 def embed(texts: Sequence[str], *, model: str) -> list[list[float]]:
-    """Return a vector for each text, in their order.
+    """Return a vector for each text, in their order, all of one length. Raises LLMUnavailable.
 
-    All have one length. It blocks: call it outside of transactions.
-
-    Raises:
-        LLMUnavailable: the model did not answer, or not with that.
+    It blocks: call it outside of transactions.
     """
     litellm.load_litellm()
     vectors: list[list[float]] = []
@@ -234,10 +230,7 @@ def _report_no_answer(model: str, finish: str | None) -> LLMUnavailable:
 
 
 def _prepare_messages(messages: Sequence[Message], *, is_marked: bool) -> list[dict[str, object]]:
-    """Return the messages as providers take them.
-
-    The blocks of the first message are marked for the cache, or joined.
-    """
+    """Return the messages as providers take them; mark the first one's blocks for the cache, or join them."""
     prepared = [dict(message) for message in messages]
     blocks = prepared[0].get("content") if prepared else None
     if not isinstance(blocks, list):

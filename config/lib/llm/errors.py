@@ -45,10 +45,7 @@ class LLMUnavailable(DomainError):
 
 
 def report_failure(model: str, error: Exception | None, *, otherwise: Kind) -> LLMUnavailable:
-    """Turn a model's failure into ours and log it.
-
-    The log gets names and the status only: the text may contain keys and prompts.
-    """
+    """Turn a model's failure into ours and log names and status only: the text may contain keys and prompts."""
     failure = LLMUnavailable(otherwise) if error is None else explain_failure(error, otherwise=otherwise)
     name, status = (type(error).__name__, find_status(error)) if error is not None else (None, None)
     logger.warning("Model %s: %s (%s, status %s)", model, failure.kind, name, status)

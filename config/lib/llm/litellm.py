@@ -63,13 +63,7 @@ def find_provider(name: str) -> Callable[[], Any] | None:
 
 
 async def open_stream(model: str, messages: Sequence[Message], tools: Sequence[ToolSchema] | None) -> Stream:
-    """Ask for a streamed answer and return the response.
-
-    Its body is still to arrive; the caller closes it.
-
-    Raises:
-        LLMUnavailable: the provider did not answer.
-    """
+    """Ask for a streamed answer; return the response, whose body the caller reads and closes. Raises LLMUnavailable."""
     options = {"stream": True, "stream_options": {"include_usage": True}}
     return await _ask(model, messages, tools, options)
 
@@ -97,11 +91,7 @@ async def read_pieces(model: str, response: Stream) -> AsyncGenerator[Piece, Non
 async def fetch_answer(
     model: str, messages: Sequence[Message], tools: Sequence[ToolSchema] | None, options: Mapping[str, object]
 ) -> Piece:
-    """Return a whole answer as one piece.
-
-    Raises:
-        LLMUnavailable: the provider did not answer, or not in the expected shape.
-    """
+    """Return a whole answer as one piece. Raises LLMUnavailable."""
     response = await _ask(model, messages, tools, options)
     try:
         choice = response.choices[0]
@@ -138,11 +128,7 @@ async def _ask(
 
 
 def embed_batch(texts: list[str], *, model: str) -> list[list[float]]:
-    """Return a vector for each text, in their order.
-
-    Raises:
-        LLMUnavailable: the model did not answer, or not in the expected shape.
-    """
+    """Return a vector for each text, in their order. Raises LLMUnavailable."""
     try:
         response = _litellm.embedding(
             model=model, input=texts, timeout=settings.LLM_READ_TIMEOUT_SECONDS, max_retries=0, drop_params=True

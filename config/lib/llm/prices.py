@@ -32,9 +32,7 @@ class _Price(NamedTuple):
 
 
 def cost_usd(model: str, usage: Usage) -> Decimal | None:
-    """Return the list price of a call, or None.
-
-    None: the list does not contain the model. Our own model is free.
+    """Return the list price of a call; None: the list does not contain the model. Our own model is free.
 
     Writing a provider's cache counts as reading the prompt, and a long prompt as a short one: usage does not tell.
     """

@@ -44,9 +44,7 @@ _cache: Final[RecentCache[int | str, Vector]] = RecentCache(CACHED)
 
 
 def compute_cosines(query: str, texts: Sequence[str], *, model: str) -> list[float] | None:
-    """Return each text's cosine to the query, -1..1.
-
-    nan: the text has no vector. None: no vectors are available.
+    """Return each text's cosine to the query, -1..1; nan for a text without a vector. None: no vectors are available.
 
     Computes static vectors. Of any other model only vectors that `fetch` has brought are known here, so this may be
     called while a transaction is open.
@@ -61,14 +59,9 @@ def compute_cosines(query: str, texts: Sequence[str], *, model: str) -> list[flo
 
 
 def compute_static_cosines(query: str, ids: Sequence[str], read: Read) -> list[float] | None:
-    """Return the cosines of texts that ids name.
+    """Return the cosines of texts that ids name; `read` returns texts by id.
 
     The text of an id never changes, so only new ones are read.
-
-    Args:
-        query: as typed.
-        ids: of whatever never changes its text.
-        read: returns texts by id.
     """
 
     def texts(missing: Sequence[str]) -> list[str]:

@@ -156,10 +156,7 @@ class ApiView(APIView):
         self._door.enter_context(owned(self.request.user))
 
     def handle_exception(self, exc: Exception) -> Response:
-        """Leave the scope with the error, then describe it.
-
-        Leaving it rolls back the scope's transaction, if there is one.
-        """
+        """Leave the scope with the error, which rolls back its transaction, then describe the error."""
         self._door.__exit__(type(exc), exc, exc.__traceback__)
         return super().handle_exception(exc)
 

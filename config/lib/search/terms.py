@@ -82,10 +82,7 @@ class Term(NamedTuple):
 
 
 class _Mask(dict[int, str]):
-    """The class of each character for the search.
-
-    Part of a word, a symbol, or a gap; the mask is as long as the text.
-    """
+    """The class of each character for the search: part of a word, a symbol, or a gap; as long as the text."""
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
@@ -212,9 +209,7 @@ def iter_ranges(text: str, wanted: Iterable[str]) -> Iterator[tuple[int, int]]:
 
 
 def build_tokens(found: Iterable[str], owner: int) -> list[str]:
-    """Return the indexed tokens of an owner's terms.
-
-    A token is a digest of 12 letters, different for each owner.
+    """Return the indexed tokens of an owner's terms: digests of 12 letters, different for each owner.
 
     So a query cannot meet a row of somebody else, no word outlives its row in the pages of an index, which databases
     clean late or never, and every script is the same plain letters to their parsers.
@@ -234,13 +229,10 @@ def build_index_text(text: str, owner: int) -> str:
 def score_bm25(
     indexed: Mapping[Key, str], wanted: Sequence[str], *, total: int, frequencies: Mapping[str, int] | None = None
 ) -> dict[Key, float]:
-    """Return the BM25 score of each matching text. Higher is better.
+    """Return the BM25 score of each matching text, by the key of its `build_index_text`. Higher is better.
 
-    Args:
-        indexed: by any key, the `build_index_text` of each row that may match.
-        wanted: `tokens` of the query, distinct.
-        total: how many rows there are, matching or not.
-        frequencies: the number of rows with each token; by default counted in `indexed`.
+    `wanted` tokens are distinct; `total` counts all rows, matching or not; `frequencies`: the rows with each token, by
+    default counted in `indexed`.
     """
     counts = {token: {key: n for key, text in indexed.items() if (n := text.count(token))} for token in wanted}
     lengths = {key: (len(text) + 1) // (TOKEN_LENGTH + 1) for key, text in indexed.items()}
@@ -258,12 +250,9 @@ def score_bm25(
 def blend_scores(
     words: Mapping[Key, float], near: Mapping[Key, float], *, only: Iterable[Key] | None = None
 ) -> dict[Key, float]:
-    """Return the weighted sum of both lists' z-scores. Each key of either list gets a score.
+    """Return the weighted sum of both lists' z-scores, for each key of either list or of `only`.
 
-    Args:
-        words: BM25 scores; a key without one counts as 0.
-        near: cosines; a key without one was not compared, which tells neither for nor against it.
-        only: the keys to score; by default all.
+    A key without a BM25 score counts as 0. One without a cosine was not compared: it tells neither for nor against.
     """
     keys = words.keys() | near.keys()
     word, meant = _Scale.of(words.values(), len(keys)), _Scale.of(near.values(), len(near))
