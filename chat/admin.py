@@ -24,8 +24,6 @@ class MessageAdmin(LookOnlyAdmin):
 
 @admin.register(models.MemorySnapshot)
 class MemorySnapshotAdmin(LookOnlyAdmin):
-    """The memory blocks that prompts carried."""
-
     list_display = ("__str__", "user", "conversation", "created_at")
     list_select_related = ("user", "conversation")
     date_hierarchy = "created_at"

@@ -93,15 +93,12 @@ class CardView:
 
 
 def draw_card(*, conversation_id: UUID, action: Action, now: datetime) -> ActionCard:
-    """Draw a card for an action.
+    """Draw a card for an action; cancel an older one of the same chat for the same thing.
 
     Only the card is written. Call it inside `owned_tx(user)`.
 
-    An older card of the same chat for the same thing is cancelled.
-
     Raises:
-        ConversationNotFound: the owner has no such chat.
-        SkillNotFound, DeploymentNotFound: nor such a skill or deployment.
+        ConversationNotFound, SkillNotFound, DeploymentNotFound: the owner has no such chat, skill or deployment.
         ActionImpossible, SkillArchived, BacktestRefused: the click could only be refused.
     """
     get_conversation(conversation_id)
@@ -150,14 +147,9 @@ def _read_target(payload: Mapping[str, Any]) -> tuple[Any, Any]:
 
 
 def confirm_card(*, card_id: UUID, digest: str, now: datetime) -> ActionCard:
-    """Run the action of a card, once.
+    """Run the action of a card, once. Call it inside `owned_tx(user)`.
 
-    Call it inside `owned_tx(user)`.
-
-    Whatever is refused, nothing is kept of the attempt.
-
-    Args:
-        digest: of what the user saw.
+    Whatever is refused, nothing is kept of the attempt. `digest` is of what the user saw.
 
     Raises:
         CardNotFound: the owner has no such card.
@@ -180,23 +172,13 @@ def confirm_card(*, card_id: UUID, digest: str, now: datetime) -> ActionCard:
 
 
 def cancel_card(*, card_id: UUID, now: datetime) -> ActionCard:
-    """Cancel a card.
-
-    Call it inside `owned_tx(user)`.
-
-    Raises:
-        CardNotFound: the owner has no such card.
-        CardDecided, CardExpired: it waits no more.
-    """
+    """Cancel a card. Call it inside `owned_tx(user)`. Raises CardNotFound, CardDecided, CardExpired."""
     _decide_card(card_id, CardStatus.CANCELLED, now)
     return get_card(card_id)
 
 
 def expire_cards(*, now: datetime) -> int:
-    """Expire the cards whose time is over; return the count.
-
-    Inside `system_tx` this covers all users.
-    """
+    """Expire the cards whose time is over; return the count. Inside `system_tx` this covers all users."""
     rows = ActionCard.objects.filter(status=CardStatus.PENDING, expires_at__lte=now)
     return rows.update(status=CardStatus.EXPIRED, decided_at=now)
 

@@ -14,16 +14,12 @@ MAX_TITLE: Final = 80
 
 
 class AssistantName(models.TextChoices):
-    """The assistant of a conversation."""
-
     COACH = "coach", "Coach"
     ADVISOR = "advisor", "Advisor"
     COMPANION = "companion", "Companion"
 
 
 class ConversationStatus(models.TextChoices):
-    """The stage of a conversation."""
-
     ACTIVE = "active", "Active"
     CLOSING = "closing", "Closing"
     IDLE = "idle", "Idle"
@@ -31,15 +27,11 @@ class ConversationStatus(models.TextChoices):
 
 
 class Role(models.TextChoices):
-    """The author of a message."""
-
     USER = "user", "You"
     ASSISTANT = "assistant", "Keel"
 
 
 class MessageStatus(models.TextChoices):
-    """The progress of a message."""
-
     COMPLETE = "complete", "Complete"
     STREAMING = "streaming", "Streaming"
     INTERRUPTED = "interrupted", "Interrupted"
@@ -116,16 +108,11 @@ class MemorySnapshot(OwnedModel):
 
     @property
     def is_erased(self) -> bool:
-        """Whether its text was deleted.
-
-        The digest tells a deleted block from an empty one.
-        """
+        """Whether its text was deleted; the digest tells a deleted block from an empty one."""
         return not self.text and self.sha256 != hashlib.sha256(b"").hexdigest()
 
 
 class MessageQuerySet(OwnedQuerySet["Message"]):
-    """Messages of the owner in scope."""
-
     def shown(self) -> Self:
         """Keep the messages that no retry or edit replaced."""
         return self.filter(replaced_at__isnull=True)
@@ -139,10 +126,7 @@ MessageManager = OwnedManager.from_queryset(MessageQuerySet)
 
 
 class Message(OwnedModel):
-    """A message of the user, or one whole reply.
-
-    The parts of a reply are its text, tool calls, memory lines and cards, in order.
-    """
+    """A message of the user, or one whole reply: its text, tool calls, memory lines and cards, in order."""
 
     conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="messages")
     role = models.CharField(max_length=10, choices=Role)
@@ -203,10 +187,7 @@ class Message(OwnedModel):
 
 
 class ConversationSummary(OwnedModel):
-    """The summary that replaces older messages in prompts.
-
-    The messages themselves stay as they are.
-    """
+    """The summary that replaces older messages in prompts; the messages themselves stay as they are."""
 
     conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="summaries", db_index=False)
     text = models.TextField()
@@ -241,10 +222,7 @@ class PromptText(OwnedModel):
 
 
 class Receipt(OwnedModel):
-    """The contents of one reply's prompt.
-
-    The prompt can be shown and rebuilt from it byte for byte.
-    """
+    """The contents of one reply's prompt, which can be shown and rebuilt from it byte for byte."""
 
     reply = models.OneToOneField(Message, on_delete=models.CASCADE, related_name="receipt")
     segments = models.JSONField(default=list)  # [{"name", "sha256"}]: the system prompt, in its order
@@ -263,8 +241,6 @@ class Receipt(OwnedModel):
 
 
 class CardStatus(models.TextChoices):
-    """The state of a card."""
-
     PENDING = "pending", "Waiting for you"
     CONFIRMED = "confirmed", "Confirmed"
     CANCELLED = "cancelled", "Cancelled"
@@ -272,10 +248,7 @@ class CardStatus(models.TextChoices):
 
 
 class ActionCard(OwnedModel):
-    """An action that the coach prepared.
-
-    It records what would run, and the state that it was drawn for.
-    """
+    """An action that the coach prepared: what would run, and the state that it was drawn for."""
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
     conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="cards", db_index=False)
@@ -321,10 +294,7 @@ class ActionCard(OwnedModel):
 
 
 class Bookmark(OwnedModel):
-    """A reply in the user's journal.
-
-    Its text is a copy, which outlives the chat.
-    """
+    """A reply in the user's journal. Its text is a copy, which outlives the chat."""
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
     message = models.ForeignKey(Message, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")

@@ -93,10 +93,7 @@ class Reply:
 
 
 def _clean_json(value: Any) -> Any:
-    """Return a JSON value without NUL and lone surrogates.
-
-    A model can write both as escapes, also in keys.
-    """
+    """Return a JSON value without NUL and lone surrogates: a model can write both as escapes, also in keys."""
     if isinstance(value, dict):
         return {_clean_json(key): _clean_json(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
@@ -105,10 +102,7 @@ def _clean_json(value: Any) -> Any:
 
 
 def close_running_tools(parts: Iterable[Part]) -> list[Part]:
-    """Mark calls that never finished as failed.
-
-    Otherwise a reply would show them as running for ever.
-    """
+    """Mark calls that never finished as failed, or a reply would show them as running for ever."""
     return [
         {**part, "status": "error", "result": {"error": INTERRUPTED}}
         if part["kind"] == "tool" and part["status"] == "running"
@@ -128,10 +122,7 @@ def said_tokens(messages: Iterable[Json]) -> int:
 
 
 def model_messages(parts: list[Part]) -> list[Json]:
-    """Return a reply as messages for a model.
-
-    Each step gives its text and calls, then their results.
-    """
+    """Return a reply as messages for a model: of each step its text and calls, then their results."""
     messages: list[Json] = []
     for _, group in groupby(parts, key=lambda part: part["step"]):
         step = list(group)

@@ -36,10 +36,9 @@ class History:
 
 
 def read_history(conversation_id: UUID, *, before: int, budget_tokens: int, after: int = 0) -> History:
-    """Return the newest messages before a reply that fit the budget.
+    """Return the newest messages before a reply that fit the budget, without those up to the id `after`.
 
-    Messages up to the id `after` are left out: a summary replaces them. The list begins with a message of the user,
-    since an answer means nothing to a model without its question.
+    A summary replaces those. The list begins with a message of the user: an answer means nothing without its question.
     """
     values = {
         "user": owner_id(),

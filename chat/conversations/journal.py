@@ -1,7 +1,4 @@
-"""The journal: kept replies with notes.
-
-Call what writes inside `owned_tx(user)`, the rest inside `owned(user)`.
-"""
+"""The journal: kept replies with notes. Call writes inside `owned_tx(user)`, the rest inside `owned(user)`."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -72,9 +69,7 @@ class JournalPage:
 
 
 def bookmark_reply(*, message_id: int, note: str = "", now: datetime) -> Bookmark:
-    """Keep a copy of a reply.
-
-    A reply that is already kept stays as it is, with its note.
+    """Keep a copy of a reply; one that is already kept stays as it is, with its note.
 
     Raises:
         ReplyNotFound: the owner has no such reply.
@@ -98,12 +93,7 @@ def bookmark_reply(*, message_id: int, note: str = "", now: datetime) -> Bookmar
 
 
 def edit_note(*, bookmark_id: UUID, note: str, now: datetime) -> Bookmark:
-    """Set the note of an entry; empty removes it.
-
-    Raises:
-        BookmarkNotFound: the owner has no such entry.
-        NoteRefused: the note is too long.
-    """
+    """Set the note of an entry; empty removes it. Raises BookmarkNotFound, NoteRefused (too long)."""
     lock_owner()
     bookmark = _get_bookmark(bookmark_id)
     bookmark.note = _check_note(note)
@@ -113,10 +103,7 @@ def edit_note(*, bookmark_id: UUID, note: str, now: datetime) -> Bookmark:
 
 
 def remove_bookmark(*, bookmark_id: UUID) -> Removed:
-    """Remove an entry; return what `restore_bookmark` takes.
-
-    Raises BookmarkNotFound.
-    """
+    """Remove an entry; return what `restore_bookmark` takes. Raises BookmarkNotFound."""
     lock_owner()
     bookmark = _get_bookmark(bookmark_id)
     removed = Removed(bookmark.message_id, bookmark.text, bookmark.note, bookmark.created_at)
@@ -125,12 +112,9 @@ def remove_bookmark(*, bookmark_id: UUID) -> Removed:
 
 
 def restore_bookmark(*, removed: Removed, now: datetime) -> Bookmark:
-    """Restore a removed entry.
+    """Restore a removed entry; if its reply was kept again, that entry stays as it is.
 
-    If its reply was kept again, that entry stays as it is.
-
-    Raises:
-        ReplyNotFound: its reply was deleted since: with that, what it said is to be gone everywhere.
+    Raises ReplyNotFound when its reply was deleted since: with that, what it said is to be gone everywhere.
     """
     lock_owner()
     if removed.message_id is not None:
@@ -166,9 +150,7 @@ def find_bookmarked(message_ids: Collection[int]) -> frozenset[int]:
 
 
 def page_of_journal(query: str = "", number: int = 1) -> JournalPage:
-    """Return one page of the entries with all words of a query.
-
-    A number beyond the last page gives the last.
+    """Return one page of the entries with all words of a query; a number beyond the last page gives the last.
 
     A word counts in the reply or in the note, as part of another word too; case and script do not matter.
     """

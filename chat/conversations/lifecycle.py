@@ -39,10 +39,7 @@ AS_ACTIVE: Final[Json] = {"status": ConversationStatus.ACTIVE, **_NOT_CLOSING, *
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The lease on closing a conversation.
-
-    It holds while `token` is the one in the row.
-    """
+    """The lease on closing a conversation. It holds while `token` is the one in the row."""
 
     conversation_id: UUID
     token: UUID
@@ -53,10 +50,7 @@ class Claim:
 
 
 def is_here_known(*, conversation_id: UUID, now: datetime) -> bool:
-    """Tell whether `note_here` has nothing to write.
-
-    On SQLite even an UPDATE of no row waits for other writers.
-    """
+    """Tell whether `note_here` has nothing to write: on SQLite even an UPDATE of no row waits for writers."""
     return not _filter_stale(conversation_id, now).exists()
 
 
@@ -71,22 +65,13 @@ def _filter_stale(conversation_id: UUID, now: datetime) -> Any:
 
 
 def note_left(*, conversation_id: UUID, now: datetime) -> None:
-    """Note that the page of a chat was left.
-
-    Another page that shows the chat renews the note within half a minute.
-    """
+    """Note that the page of a chat was left; another page that shows it renews the note within half a minute."""
     rows = Conversation.objects.filter(pk=conversation_id, status=ConversationStatus.ACTIVE)
     rows.filter(Q(left_at=None) | Q(left_at__gt=now)).update(left_at=now)
 
 
 def request_close(*, conversation_id: UUID, now: datetime) -> None:
-    """Ask a worker to close an active chat.
-
-    For any other chat this does nothing.
-
-    Raises:
-        ConversationNotFound: the owner has no such conversation.
-    """
+    """Ask a worker to close a chat; does nothing unless it is active. Raises ConversationNotFound."""
     rows = Conversation.objects.filter(pk=conversation_id)
     asked = rows.filter(status=ConversationStatus.ACTIVE, trashed_at=None).update(
         status=ConversationStatus.CLOSING, closing_token=uuid4(), closing_until=now
@@ -96,12 +81,9 @@ def request_close(*, conversation_id: UUID, now: datetime) -> None:
 
 
 def claim_closing(*, conversation_id: UUID, now: datetime) -> Claim | None:
-    """Claim a chat for closing, for five minutes.
+    """Claim a chat for closing, for five minutes. Raises ConversationNotFound.
 
     None: there is nothing to close or to extract, somebody else is at it, a turn runs, or it is in the trash.
-
-    Raises:
-        ConversationNotFound: the owner has no such conversation.
     """
     found = _lock_and_find(conversation_id)
     if found is None:
@@ -135,10 +117,7 @@ def _is_closable(now: datetime) -> Q:
 
 
 def hold_closing(claim: Claim, *, now: datetime) -> bool:
-    """Lock the conversation and renew the lease.
-
-    False: the claim is lost, so drop the extracted facts.
-    """
+    """Lock the conversation and renew the lease. False: the claim is lost, so drop the extracted facts."""
     found = _lock_and_find(claim.conversation_id)
     if found is None or found.closing_token != claim.token:
         return False
@@ -146,20 +125,12 @@ def hold_closing(claim: Claim, *, now: datetime) -> bool:
 
 
 def keep_watermark(claim: Claim, *, through: int, summary: str) -> None:
-    """Save the watermark and the summary.
-
-    Call it after `hold_closing`, in the same transaction.
-    """
+    """Save the watermark and the summary; call it after `hold_closing`, in the same transaction."""
     _filter_claimed(claim).update(extracted_through=through, summary=summary)
 
 
 def finish_closing(claim: Claim, *, through: int) -> bool:
-    """Finish closing a chat up to the message `through`.
-
-    A temporary chat is deleted.
-
-    False: the claim was lost meanwhile.
-    """
+    """Close a chat up to the message `through`; delete a temporary one. False: the claim was lost."""
     lock_conversation(claim.conversation_id)
     if claim.is_temporary:
         return bool(_filter_claimed(claim).delete()[0])
@@ -171,9 +142,7 @@ def finish_closing(claim: Claim, *, through: int) -> bool:
 
 
 def put_off_extraction(claim: Claim, *, now: datetime) -> bool:
-    """Schedule another try for a failed extraction.
-
-    False: that was the last try.
+    """Schedule another try for a failed extraction. False: that was the last try.
 
     Call it after `hold_closing`, in the same transaction. What was not extracted stays above the watermark: the next
     message in the chat gives it another round of tries.
@@ -192,10 +161,7 @@ def put_off_extraction(claim: Claim, *, now: datetime) -> bool:
 
 
 def list_due(*, now: datetime, limit: int) -> list[tuple[int, UUID]]:
-    """Return user and id of chats to close, oldest first.
-
-    Call it in `system_tx`.
-    """
+    """Return user and id of chats to close, oldest first. Call it in `system_tx`."""
     is_left = Q(left_at__lte=now - LEFT_AFTER) | Q(left_at=None, last_message_at__lte=now - ABANDONED_AFTER)
     is_due = (
         Q(is_left, status=ConversationStatus.ACTIVE)
@@ -208,10 +174,7 @@ def list_due(*, now: datetime, limit: int) -> list[tuple[int, UUID]]:
 
 
 def archive_old(*, now: datetime) -> int:
-    """Archive chats idle for 30 days; return the count.
-
-    In `system_tx` this covers all users.
-    """
+    """Archive chats idle for 30 days; return the count. In `system_tx` this covers all users."""
     since = now - ARCHIVED_AFTER
     old = Conversation.objects.filter(status=ConversationStatus.IDLE, last_message_at__lte=since)
     # An idle chat has been left at a time of its own only if it was taken out of the archive then.
@@ -220,13 +183,7 @@ def archive_old(*, now: datetime) -> int:
 
 
 def archive_conversation(*, conversation_id: UUID, now: datetime) -> None:
-    """Archive a chat; idempotent.
-
-    Its remaining messages are extracted soon.
-
-    Raises:
-        ConversationNotFound: the owner has no such conversation.
-    """
+    """Archive a chat; its remaining messages are extracted soon. Idempotent. Raises ConversationNotFound."""
     found = _lock_and_find(conversation_id)
     if found is None:
         raise ConversationNotFound("This chat does not exist.")
@@ -239,13 +196,7 @@ def archive_conversation(*, conversation_id: UUID, now: datetime) -> None:
 
 
 def unarchive_conversation(*, conversation_id: UUID, now: datetime) -> None:
-    """Unarchive a chat for at least 30 days.
-
-    Any other chat stays as it is.
-
-    Raises:
-        ConversationNotFound: the owner has no such conversation.
-    """
+    """Unarchive a chat for at least 30 days; any other stays as it is. Raises ConversationNotFound."""
     found = _lock_and_find(conversation_id)
     if found is None:
         raise ConversationNotFound("This chat does not exist.")
@@ -254,13 +205,7 @@ def unarchive_conversation(*, conversation_id: UUID, now: datetime) -> None:
 
 
 def trash_conversation(*, conversation_id: UUID, now: datetime) -> None:
-    """Move a chat to the trash for 30 days; idempotent.
-
-    Nothing is extracted from it there.
-
-    Raises:
-        ConversationNotFound: the owner has no such conversation.
-    """
+    """Move a chat to the trash for 30 days; nothing is extracted there. Idempotent. Raises ConversationNotFound."""
     found = _lock_and_find(conversation_id)
     if found is None:
         raise ConversationNotFound("This chat does not exist.")
@@ -278,10 +223,7 @@ def restore_conversation(*, conversation_id: UUID) -> None:
 
 
 def purge_conversations(*, now: datetime) -> int:
-    """Delete chats after 30 days in the trash; return the count.
-
-    Facts that were learned from them stay, without the quotes that point into them.
-    """
+    """Delete chats after 30 days in the trash; return the count. Their facts stay, without quotes of them."""
     gone = list(Conversation.objects.filter(trashed_at__lte=now - TRASH_KEPT).values_list("pk", flat=True))
     messages = Message.objects.filter(conversation__in=gone)
     drop_quotes(message_ids=frozenset(messages.values_list("pk", flat=True)))
@@ -290,10 +232,7 @@ def purge_conversations(*, now: datetime) -> int:
 
 
 def list_owners_of_old_trash(*, now: datetime) -> set[int]:
-    """Return the users with chats to purge.
-
-    Call it in `system_tx`.
-    """
+    """Return the users with chats to purge. Call it in `system_tx`."""
     rows = Conversation.objects.filter(trashed_at__lte=now - TRASH_KEPT)
     return set(rows.values_list("user_id", flat=True))
 

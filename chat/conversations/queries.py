@@ -118,10 +118,7 @@ def list_recent(limit: int) -> list[Conversation]:
 
 
 def get_threads(now: datetime) -> Threads:
-    """Return the newest conversations by age, the archived ones apart.
-
-    Days are those of the time zone of `now`.
-    """
+    """Return the newest conversations by age, in days of the time zone of `now`, the archived ones apart."""
     groups: dict[str, list[Conversation]] = {}
     archived = []
     for conversation in list_recent(THREADS_SHOWN):
@@ -184,10 +181,7 @@ def summarised_through(conversation_id: UUID) -> int:
 
 
 def list_quotes(quotes: Iterable[Mapping[str, int]]) -> list[QuotedWords]:
-    """Return the words that quotes (`{"message_id", "start", "end"}`) point to.
-
-    Quotes of deleted messages are left out.
-    """
+    """Return the words that quotes (`{"message_id", "start", "end"}`) point to, without deleted messages."""
     wanted = list(quotes)
     rows = Message.objects.filter(pk__in=[quote["message_id"] for quote in wanted], role=Role.USER)
     messages = {row.pk: row for row in rows.defer("search_terms")}

@@ -1,7 +1,4 @@
-"""Search past conversations.
-
-Call it inside `owned(user)`.
-"""
+"""Search past conversations. Call it inside `owned(user)`."""
 
 import math
 from collections import defaultdict
@@ -54,10 +51,7 @@ class ConversationHit:
 
 @dataclass(frozen=True, slots=True)
 class ConversationHits:
-    """The best matches out of `total`, best first.
-
-    For very common words the total counts the newest messages only.
-    """
+    """The best of `total` matches, best first; for very common words the total counts the newest messages only."""
 
     rows: list[ConversationHit]
     total: int
@@ -85,9 +79,7 @@ class Said:
 
 
 def search_conversations(*, query: str, limit: int = 20) -> ConversationHits:
-    """Return the conversations that match a query, best first.
-
-    A blank query matches none.
+    """Return the conversations that match a query, best first; a blank query matches none.
 
     Any word of the query counts, in a title, in a shown message or in those right before and after it; a message
     without one comes in when its meaning is clearly near. Conversations in the trash and temporary ones are not
@@ -118,9 +110,7 @@ def search_conversations(*, query: str, limit: int = 20) -> ConversationHits:
 
 
 def _look_up(messages: MessageQuerySet, wanted: Sequence[str]) -> tuple[dict[Turn, Said], int, dict[str, int]]:
-    """Return messages to rank, their number and token frequencies.
-
-    The messages are in the order in which they were written.
+    """Return messages to rank in the order they were written, their number and token frequencies.
 
     These are all; where that is too many, those of the conversations of the messages that hold the words best.
     """
@@ -139,10 +129,7 @@ def _look_up(messages: MessageQuerySet, wanted: Sequence[str]) -> tuple[dict[Tur
 
 
 def _join_neighbours(said: Mapping[Turn, Said]) -> dict[Turn, str]:
-    """Join each message's index text with its neighbours'.
-
-    A question tells what its answer is about.
-    """
+    """Join each message's index text with its neighbours': a question tells what its answer is about."""
     return {
         turn: " ".join(said[near].indexed for near in (before, turn, after) if near is not None and said[near].indexed)
         for before, turn, after in _with_neighbours(said)
@@ -160,9 +147,7 @@ def _with_neighbours(said: Iterable[Turn]) -> Iterator[tuple[Turn | None, Turn, 
 def rank_turns(
     query: str, said: Mapping[Turn, Said], *, by_title: Mapping[UUID, float], total: int, frequencies: Mapping[str, int]
 ) -> dict[Turn, float]:
-    """Rank messages and titles by words and meaning.
-
-    Higher is better.
+    """Rank messages and titles by words and meaning; higher is better.
 
     Args:
         query: as typed.
@@ -210,10 +195,7 @@ def _build_hits(order: list[UUID], terms: list[str], best: Mapping[UUID, tuple[f
 
 
 def snippet_of(content: str, terms: Sequence[str]) -> tuple[str, list[Range]]:
-    """Return a snippet around the first term, and term ranges.
-
-    It has at most SNIPPET characters, on one line.
-    """
+    """Return one line of at most SNIPPET characters around the first term, and the ranges of the terms."""
     line = one_line(content)
     found = iter_ranges(line, terms)
     first = next(found, (0, 0))

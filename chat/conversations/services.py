@@ -1,7 +1,4 @@
-"""What users do in conversations.
-
-Each function is one intention; call it inside `owned_tx(user)`.
-"""
+"""What users do in conversations. Each function is one intention; call it inside `owned_tx(user)`."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -26,15 +23,10 @@ TITLE_WORDS: Final = 6
 def start_conversation(
     *, assistant: str | None = None, is_temporary: bool = False, opening: Mapping[str, str] | None = None, now: datetime
 ) -> Conversation:
-    """Create an empty conversation.
+    """Create an empty conversation, with the default assistant unless one is named.
 
-    Without a named assistant it gets the default one.
-
-    Args:
-        opening: what it is opened from: `mode` ops, coach with `deployment_id`, or authoring with `skill_id` or none.
-
-    Raises:
-        DeploymentNotFound, SkillNotFound: the owner has no such deployment or skill.
+    `opening` is what it is opened from: `mode` ops, coach with `deployment_id`, or authoring with `skill_id` or none.
+    Raises DeploymentNotFound, SkillNotFound.
     """
     check_opening(opening or {})
     return Conversation.objects.create(
@@ -48,14 +40,9 @@ def start_conversation(
 
 
 def ask_about_fact(*, fact_id: UUID, now: datetime) -> Conversation:
-    """Create a chat with the advisor about changing a fact.
+    """Create a chat with the advisor that opens with the question of what to change in a fact.
 
-    It opens with the question of what to change.
-
-    The fact itself goes to the model with the user's first message, unseen.
-
-    Raises:
-        FactNotFound: the owner has no such fact.
+    The fact itself goes to the model with the user's first message, unseen. Raises FactNotFound.
     """
     fact = find_last_version(fact_id)
     if fact is None or fact.is_archived:
@@ -75,10 +62,7 @@ def ask_about_fact(*, fact_id: UUID, now: datetime) -> Conversation:
 
 
 def rename_conversation(*, conversation_id: UUID, title: str) -> Conversation:
-    """Set the title of a conversation.
-
-    Raises ConversationNotFound; MessageRefused for an empty or too long title.
-    """
+    """Set the title of a conversation. Raises ConversationNotFound, MessageRefused (empty or too long)."""
     line = one_line(title)
     if not 0 < len(line) <= MAX_TITLE:
         raise MessageRefused(f"A title needs 1 to {MAX_TITLE} characters.")

@@ -77,11 +77,7 @@ class Standing:
 def get_standing(
     conversation_id: UUID, *, client_id: UUID | None, dead_before: datetime, recent_since: datetime, today: date
 ) -> Standing:
-    """Return the state that decides whether a turn may begin.
-
-    Raises:
-        ConversationNotFound: the owner has no such conversation.
-    """
+    """Return the state that decides whether a turn may begin. Raises ConversationNotFound."""
     parameters = {
         "user": owner_id(),
         "conversation": bind_value("conversation", conversation_id),

@@ -1,9 +1,8 @@
 """Summarise the older part of a long chat.
 
-Above four fifths of the budget, a summary replaces the older messages in prompts (seed 001).
-
-No message is ever deleted: the model's view shrinks, and a line in the chat says so. What was made from text that the
-user did not type stays marked as such.
+Above four fifths of the budget, a summary replaces the older messages in prompts (seed 001). No message is ever
+deleted: the model's view shrinks, and a line in the chat says so. What was made from text that the user did not type
+stays marked as such.
 """
 
 import hashlib
@@ -54,14 +53,10 @@ class _Older:
 async def summarise_older(
     conversation_id: UUID, *, user_id: int, room: int, clock: Clock
 ) -> ConversationSummary | None:
-    """Summarise the older messages of a long chat.
+    """Summarise the older messages of a long chat; None if it is short enough, or no model answered.
 
-    None: the chat is short enough, or no model answered.
-
-    Call it when no turn waits for it. Two at once write one summary.
-
-    Args:
-        room: estimated tokens that messages have in a prompt of this chat.
+    Call it when no turn waits for it. Two at once write one summary. `room`: estimated tokens that messages have in a
+    prompt of this chat.
     """
     older = await run_in_thread(_read_older, conversation_id, user_id, room)
     if older is None:

@@ -54,8 +54,6 @@ Clock = Callable[[], datetime]
 
 
 class Outcome(StrEnum):
-    """The outcome of closing a chat."""
-
     IDLE = "idle"
     ARCHIVED = "archived"
     DELETED = "deleted"
@@ -88,8 +86,6 @@ class _Batch:
 
 @dataclass(frozen=True, slots=True)
 class _Work:
-    """Work to do for a claimed conversation."""
-
     claim: Claim
     batches: list[_Batch]
     said_at: dict[int, datetime]
@@ -99,14 +95,9 @@ class _Work:
 
 
 def close_conversation(conversation_id: UUID, *, user_id: int, clock: Clock) -> Closed:
-    """Close a user's chat; idempotent.
-
-    Its new messages are extracted first.
+    """Extract the new messages of a user's chat, then close it; idempotent. Raises ConversationNotFound.
 
     Opens its own doors and an event loop of its own: call it outside of any.
-
-    Raises:
-        ConversationNotFound: the user has no such conversation.
     """
     with owned_tx(user_id):
         claim = claim_closing(conversation_id=conversation_id, now=clock())
@@ -187,10 +178,7 @@ def _build_turn(message: Message) -> Turn:
 
 
 def _split_batches(turns: Sequence[Turn]) -> list[_Batch]:
-    """Split turns into batches of about one model call.
-
-    No transaction then waits longer than one call.
-    """
+    """Split turns into batches of about one model call, so that no transaction waits longer."""
     ends = dict.fromkeys(chunk.through_message_id for chunk in chunk_turns(turns, CHUNK_TOKENS))
     batches, after = [], 0
     for end in (end for end in ends if end is not None):
@@ -207,10 +195,7 @@ async def _extract_batch(turns: Sequence[Turn], known: Sequence[KnownFact], summ
 
 
 def _save_extraction(work: _Work, found: Extraction, *, now: datetime) -> ReconcileCounts | None:
-    """Save the facts of a batch.
-
-    None: the claim was lost, and nothing is written.
-    """
+    """Save the facts of a batch. None: the claim was lost, and nothing is written."""
     if not hold_closing(work.claim, now=now):
         return None
     assert found.through_message_id is not None, "a batch holds whole messages"

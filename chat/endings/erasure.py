@@ -38,15 +38,10 @@ class Purged:
 
 
 def erase_fact(*, fact_id: UUID, with_messages: bool = False) -> Erasure:
-    """Erase a trashed fact and every trace of it in chats.
+    """Erase a trashed fact and every trace of it in chats. Call it inside `owned_tx(user)`.
 
-    With `with_messages`, its source messages are erased too.
-
-    A message goes with the replies to it and what the journal keeps of them. Call it inside `owned_tx(user)`.
-
-    Raises:
-        FactNotFound: the owner has no such fact.
-        FactChanged: it is not in the trash.
+    With `with_messages`, its source messages go too, with the replies to them and what the journal keeps of them.
+    Raises FactNotFound; FactChanged when it is not in the trash.
     """
     erased = trash.erase_fact(fact_id=fact_id)
     scrub_chats(erased, with_messages=with_messages)
@@ -54,18 +49,13 @@ def erase_fact(*, fact_id: UUID, with_messages: bool = False) -> Erasure:
 
 
 def list_source_messages(*, fact_id: UUID) -> list[Message]:
-    """Return the source messages of a fact, oldest first.
-
-    Raises FactNotFound.
-    """
+    """Return the source messages of a fact, oldest first. Raises FactNotFound."""
     rows = Message.objects.filter(pk__in=trash.list_sources(fact_id=fact_id), role=Role.USER)
     return list(rows.order_by("pk"))
 
 
 def purge_trash(*, now: datetime) -> Purged:
-    """Erase all users' trash after 30 days.
-
-    Opens its own transactions.
+    """Erase all users' trash after 30 days, in transactions of its own.
 
     What fails for one user is logged, and stops nobody else's.
     """
@@ -104,10 +94,7 @@ def scrub_chats(erased: Erasure, *, with_messages: bool = False) -> None:
 
 
 def _scrub_snapshots(names: frozenset[str]) -> set[UUID]:
-    """Empty the memory blocks with an erased fact.
-
-    Their digests stay. A chat that continues gets a new block.
-    """
+    """Empty the memory blocks with an erased fact, but keep their digests; a chat that goes on gets a new block."""
     held = [
         snapshot.pk
         for snapshot in MemorySnapshot.objects.exclude(text="").only("pk", "user_id", "fact_ids")
@@ -162,9 +149,9 @@ def _delete_messages(message_ids: Collection[int]) -> None:
 
 
 def erase_user(*, user_id: int) -> dict[str, int]:
-    """Delete a user and all their rows; return the counts.
+    """Delete a user and all their rows; return the counts. Opens its own door.
 
-    Opens its own door. Turns that still run end with their rows, and sockets with their sessions.
+    Turns that still run end with their rows, and sockets with their sessions.
     """
     with system_tx("erasure of a user"):
         user = get_user_model()._default_manager.get(pk=user_id)

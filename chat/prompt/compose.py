@@ -18,10 +18,7 @@ from memory.facts.queries import uses_facts
 def compose_prompt(
     memory_block: str, *, assistant: str, opening: Mapping[str, Any], tier: str | None, now: datetime
 ) -> tuple[Segment, ...]:
-    """Return the prompt segments of a turn at `now`.
-
-    `opening` is its conversation's `opening_context`.
-    """
+    """Return the prompt segments of a turn at `now`; `opening` is its chat's `opening_context`."""
     mode = str(opening.get("mode", "ops"))
     prefix = ASSISTANTS[assistant].prefix(tier=tier, memory_block=memory_block, mode=mode)
     return system_segments(prefix, focus=focus_of(opening), now=now)
@@ -33,9 +30,7 @@ def preview_prompt(*, assistant: str, now: datetime) -> str:
 
 
 def sent_prompt(conversation: Conversation, *, now: datetime) -> str:
-    """Return the system prompt of the newest turn.
-
-    Without a turn, it is the one that the first turn would send at `now`.
+    """Return the system prompt of the newest turn, or else the one that the first turn would send at `now`.
 
     What was sent is put together from its receipt, byte for byte, but for what was deleted since; of a reply without
     one, from its memory block and what the user and the focus are now.

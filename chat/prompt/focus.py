@@ -18,10 +18,7 @@ MAX_DRAFT: Final = 6_000  # characters of a draft
 
 
 def focus_of(opening: Mapping[str, Any]) -> str:
-    """Return the focus segment of a prompt.
-
-    It is empty without a focus, or when the focus was deleted.
-    """
+    """Return the focus segment of a prompt; empty without a focus, or when it was deleted."""
     try:
         match opening:
             case {"mode": "coach", "deployment_id": str(deployment_id)}:
@@ -50,10 +47,7 @@ def subject_of(opening: Mapping[str, Any]) -> str:
 
 
 def check_opening(opening: Mapping[str, Any]) -> None:
-    """Check that the focus belongs to the owner.
-
-    Raises DeploymentNotFound, SkillNotFound.
-    """
+    """Check that the focus belongs to the owner. Raises DeploymentNotFound, SkillNotFound."""
     match opening:
         case {"deployment_id": str(deployment_id)}:
             get_deployment(UUID(deployment_id))

@@ -42,10 +42,7 @@ class Rebuilt:
 
 
 def keep_receipt(*, reply_id: int, sent: Sent, tools: Sequence[Mapping[str, Any]], models: Sequence[str]) -> None:
-    """Store the receipt of a reply's prompt; idempotent.
-
-    Call it inside `owned_tx(user)`.
-    """
+    """Store the receipt of a reply's prompt; idempotent. Call it inside `owned_tx(user)`."""
     schemas = _dump_json(list(tools))
     kept = [segment for segment in sent.segments if segment.name != "memory"]
     texts = {segment.sha256: segment.text for segment in kept} | {_hash_text(schemas): schemas}
@@ -69,10 +66,7 @@ def keep_receipt(*, reply_id: int, sent: Sent, tools: Sequence[Mapping[str, Any]
 def as_sent(
     said: Iterable[Mapping[str, Any]], *, summary: str, opening_fact: UserFact | None, is_continuation: bool
 ) -> list[Json]:
-    """Return the history with its hidden messages.
-
-    These are the summary, a fact and the request to continue.
-    """
+    """Return the history with its hidden messages: the summary, a fact and the request to continue."""
     messages = list(map(dict, said))
     if opening_fact is not None and messages:
         opening = about_fact(fact_id=opening_fact.pk, content=opening_fact.content, body=opening_fact.body)

@@ -42,13 +42,9 @@ def accept_message(*, conversation_id: UUID, client_id: UUID, text: str, now: da
 
 
 def retry_reply(*, conversation_id: UUID, now: datetime) -> tuple[Message, Accepted]:
-    """Retry the newest reply.
+    """Retry the newest reply; return the replaced reply, which is kept but hidden, and the new turn.
 
-    Returns the replaced reply, which is kept but hidden, and the new turn.
-
-    Raises:
-        ConversationNotFound: the owner has no such conversation.
-        MessageRefused: there is no reply, or a turn is running, or too many are.
+    Raises ConversationNotFound; MessageRefused: there is no reply, or a turn is running, or too many are.
     """
     standing = lock_standing(conversation_id, now=now)
     check_standing(standing)
@@ -90,9 +86,7 @@ def edit_message(*, conversation_id: UUID, message_id: int, text: str, now: date
 def continue_reply(*, conversation_id: UUID, now: datetime) -> Accepted:
     """Continue the newest reply, in a reply of its own.
 
-    Raises:
-        ConversationNotFound: the owner has no such conversation.
-        MessageRefused: the newest reply is whole, or says nothing, or no turn can begin.
+    Raises ConversationNotFound; MessageRefused: the newest reply is whole, or says nothing, or no turn can begin.
     """
     standing = lock_standing(conversation_id, now=now)
     check_standing(standing)

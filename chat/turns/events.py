@@ -70,10 +70,7 @@ class TurnDone:
 
 @dataclass(frozen=True, slots=True)
 class TurnFailed:
-    """The reply ended early; its text is kept.
-
-    `text` says what happened and what to do.
-    """
+    """The reply ended early; its text is kept. `text` says what happened and what to do."""
 
     text: str
     may_retry: bool = True

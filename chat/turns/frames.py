@@ -21,20 +21,14 @@ class ServerFrame:
     optional: ClassVar[frozenset[str]] = frozenset()  # fields that are left out while they are None
 
     def to_json(self, seq: int) -> JsonFrame:
-        """Return the frame as JSON.
-
-        `seq` grows by one within a turn and is 0 outside of turns.
-        """
+        """Return the frame as JSON; `seq` grows by one within a turn and is 0 outside of turns."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         sent = {name: value for name, value in values.items() if value is not None or name not in self.optional}
         return {"type": self.type, "seq": seq, **sent}
 
 
 class ReplySoFar(TypedDict):
-    """The reply of a snapshot.
-
-    Closed blocks are HTML; the open block is plain text.
-    """
+    """The reply of a snapshot. Closed blocks are HTML; the open block is plain text."""
 
     message_id: str
     html: str
@@ -69,10 +63,7 @@ class Accepted(ServerFrame):
 
 @dataclass(frozen=True, slots=True)
 class Text(ServerFrame):
-    """More text of the reply.
-
-    It is plain text to append, or the HTML of a block that ended and the plain text after it.
-    """
+    """More plain text to append, or the HTML of a block that ended and the plain text after it."""
 
     type = "text"
     optional = frozenset({"text", "html", "tail"})
@@ -85,8 +76,6 @@ class Text(ServerFrame):
 
 @dataclass(frozen=True, slots=True)
 class ToolStarted(ServerFrame):
-    """A tool is being called."""
-
     type = "tool_started"
 
     reply_id: str
@@ -96,8 +85,6 @@ class ToolStarted(ServerFrame):
 
 @dataclass(frozen=True, slots=True)
 class ToolFinished(ServerFrame):
-    """A tool answered or failed."""
-
     type = "tool_finished"
 
     reply_id: str
@@ -107,8 +94,6 @@ class ToolFinished(ServerFrame):
 
 @dataclass(frozen=True, slots=True)
 class Memory(ServerFrame):
-    """A memory line."""
-
     type = "memory"
 
     reply_id: str
@@ -118,8 +103,6 @@ class Memory(ServerFrame):
 
 @dataclass(frozen=True, slots=True)
 class Card(ServerFrame):
-    """A confirm card."""
-
     type = "card"
 
     reply_id: str
@@ -129,8 +112,6 @@ class Card(ServerFrame):
 
 @dataclass(frozen=True, slots=True)
 class Title(ServerFrame):
-    """The conversation got a title."""
-
     type = "title"
 
     title: str
@@ -160,10 +141,7 @@ class Done(ServerFrame):
 
 @dataclass(frozen=True, slots=True)
 class Failed(ServerFrame):
-    """A reply failed or a frame was refused.
-
-    Without a `reply_id`, a frame of the browser was refused.
-    """
+    """A reply failed or, without a `reply_id`, a frame of the browser was refused."""
 
     type = "failed"
 
@@ -176,10 +154,7 @@ class Failed(ServerFrame):
 
 @dataclass(frozen=True, slots=True)
 class SendMessage:
-    """Store and answer a message.
-
-    Sent again with the same `client_id`, it is stored once.
-    """
+    """Store and answer a message. Sent again with the same `client_id`, it is stored once."""
 
     client_id: UUID
     text: str

@@ -1,6 +1,4 @@
-"""The turns that run in this process.
-
-A turn outlives the sockets and requests that follow it.
+"""The turns that run in this process. A turn outlives the sockets and requests that follow it.
 
 A turn writes its events to a log. The sockets of this process show them at once; streams of the API read the log. The
 channel layer tells other processes about once a second that there is news, and they read the rows.
@@ -60,10 +58,7 @@ def list_running() -> list["LiveTurn"]:
 
 
 class TurnLog:
-    """The events of a turn.
-
-    Each reader gets all of them at its own pace.
-    """
+    """The events of a turn. Each reader gets all of them at its own pace."""
 
     def __init__(self) -> None:
         self._events: list[TurnEvent] = []
@@ -71,10 +66,7 @@ class TurnLog:
         self._news = asyncio.Event()
 
     def add(self, event: TurnEvent) -> None:
-        """Append an event.
-
-        The part of a started tool is copied, since it changes when the tool ends.
-        """
+        """Append an event; the part of a started tool is copied, since it changes when the tool ends."""
         self._events.append(replace(event, part=dict(event.part)) if isinstance(event, ToolStarted) else event)
         self._wake_readers()
 
@@ -175,10 +167,7 @@ class LiveTurn:
 
 
 def start_turn(start: TurnStart, accepted: MessageAccepted, title: str | None) -> LiveTurn:
-    """Run a stored turn in this process.
-
-    `title` is the one that the message gave the conversation.
-    """
+    """Run a stored turn in this process; `title` is the one that its message gave the conversation."""
     turn = LiveTurn(start)
     turn.log.add(accepted)
     if title is not None:
@@ -219,10 +208,7 @@ async def _send_to_group(group: str, message_type: str) -> None:
 
 
 async def stop_all() -> None:
-    """Stop every turn of this process and save its text.
-
-    Called when the server shuts down.
-    """
+    """Stop every turn of this process and save its text, as the server shuts down."""
     turns = list_running()
     for turn in turns:
         turn.control.stop(RESTARTED)

@@ -1,7 +1,4 @@
-"""Save and finish replies; sweep dead ones.
-
-Call each function inside `owned_tx(user)` unless it says otherwise.
-"""
+"""Save and finish replies; sweep dead ones. Call inside `owned_tx(user)` unless a function says otherwise."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -80,10 +77,7 @@ def request_stop(*, conversation_id: UUID, now: datetime) -> bool:
 
 
 def interrupt_dead_turns(*, now: datetime) -> list[UUID]:
-    """Interrupt replies without a heartbeat; return their conversations.
-
-    Call it inside `system_tx` to sweep everybody's, or inside `owned_tx` for one user's.
-    """
+    """Interrupt replies without a heartbeat; return their conversations. In `system_tx`, those of all users."""
     dead = Message.objects.streaming().filter(heartbeat_at__lt=now - HEARTBEAT_LEASE)
     swept = []
     for reply in dead.select_for_update(skip_locked=True) if connection.features.has_select_for_update else dead:

@@ -96,10 +96,7 @@ class ReplySaver:
             )
 
     async def finish_reply(self, status: MessageStatus, error: str, *, model: str, usage: Json | None) -> bool:
-        """Close the reply; return whether the database took it.
-
-        Tries again for a few seconds when the database does not answer.
-        """
+        """Close the reply, with retries for a few seconds; return whether the database took it."""
         await asyncio.wait({self.begin_receipt(), *([self._saving] if self._saving else [])})
         for attempt in range(SAVE_ATTEMPTS):
             if attempt:

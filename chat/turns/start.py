@@ -1,7 +1,4 @@
-"""Check, reserve and store the start of a turn.
-
-Call each function inside `owned_tx(user)`.
-"""
+"""Check, reserve and store the start of a turn. Call each function inside `owned_tx(user)`."""
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -38,10 +35,7 @@ _AFTER_ALL: Final = 2**62  # above the id of every message
 
 @dataclass(frozen=True, slots=True)
 class TurnStart:
-    """The input of a turn.
-
-    It is made in the transaction that stored the messages.
-    """
+    """The input of a turn, made in the transaction that stored the messages."""
 
     user_id: int
     time_zone: str  # IANA name: the user's, for the times that frames show
@@ -71,10 +65,7 @@ class TurnStart:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """A stored message and its turn.
-
-    `turn` is None for a resend: its turn has already begun.
-    """
+    """A stored message and its turn; `turn` is None for a resend, whose turn has already begun."""
 
     message: Message
     reply: Message | None
@@ -88,13 +79,7 @@ class Accepted:
 
 
 def lock_standing(conversation_id: UUID, *, client_id: UUID | None = None, now: datetime) -> Standing:
-    """Lock the conversation and return its standing.
-
-    Ends the user's dead turns first.
-
-    Raises:
-        ConversationNotFound: the owner has no such conversation.
-    """
+    """Lock the conversation, end the user's dead turns and return the standing. Raises ConversationNotFound."""
     lock_conversation(conversation_id)
 
     def look() -> Standing:
@@ -146,8 +131,7 @@ def begin_turn(
         title: what the conversation is called from now on; None leaves it as it is.
         is_continuation: the reply goes on where the newest one broke off.
 
-    Raises:
-        TooMuchAsked: the day's tokens do not last for this prompt.
+    Raises TooMuchAsked when the day's tokens do not last for this prompt.
     """
     if standing.snapshot_id is None or standing.status in REOPENED_FROM:
         standing = _with_frozen_block(standing, now)
@@ -171,8 +155,6 @@ def begin_turn(
 
 @dataclass(frozen=True, slots=True)
 class _Prompt:
-    """The first prompt of a turn and its size."""
-
     sent: Sent
     is_untrusted: bool
     room: int  # estimated tokens that messages have
@@ -216,10 +198,7 @@ def _read_told(standing: Standing, message: Message, room: int, *, is_continuati
 
 
 def _opening_fact(standing: Standing, message: Message) -> UserFact | None:
-    """Return the fact to send with the first message.
-
-    No message shows it.
-    """
+    """Return the fact to send with the first message. No message shows it."""
     if standing.about_fact_id is None:
         return None
     typed = Message.objects.shown().filter(conversation_id=standing.conversation_id, role=Role.USER)
@@ -241,7 +220,6 @@ def _with_frozen_block(standing: Standing, now: datetime) -> Standing:
 
 
 def _note_turn(standing: Standing, reply: Message, title: str | None, now: datetime) -> None:
-    """Bring the conversation up to date."""
     changes: Json = {
         **AS_ACTIVE,
         "snapshot_id": standing.snapshot_id,

@@ -79,18 +79,13 @@ class Control:
         self.reply_tokens = 0  # estimated: what the reply takes in the prompts that follow, once its turn has ended
 
     def stop(self, error: str = "") -> None:
-        """End the turn soon and keep its text.
-
-        `error` is the reason, unless the user asked.
-        """
+        """End the turn soon and keep its text. `error` is the reason, unless the user asked."""
         self.is_stopped = True
         self.stop_error = error
         self.news.set()
 
 
 class _Turn:
-    """The state of one turn."""
-
     def __init__(self, start: TurnStart, control: Control) -> None:
         self.start = start
         self.control = control
@@ -172,7 +167,6 @@ class _Turn:
         return door.stream(self.messages, models=self.models, tools=self.schemas)
 
     async def _force_tool(self, tool: Tool[Any]) -> AsyncGenerator[TurnEvent, None]:
-        """Force a call of one memory tool."""
         messages = [*self.messages, {"role": "assistant", "content": self.reply.text or "…"}]
         messages.append({"role": "user", "content": DO_IT})
         choice = {"type": "function", "function": {"name": tool.name}}
@@ -300,9 +294,7 @@ def _is_failed_force(part: Part, step: int) -> bool:
 
 
 async def tidy_up(start: TurnStart, control: Control) -> tuple[str | None, bool]:
-    """Write the title and the summary after a turn.
-
-    Returns the new title, if any, and whether the chat was summarised.
+    """Write the title and the summary after a turn; return the new title and whether there is a summary.
 
     A title follows the first exchange, a summary a chat that has outgrown its room; most turns need neither, and for
     those nothing is read. `control` is the one of the turn, which has ended.
@@ -319,9 +311,7 @@ async def tidy_up(start: TurnStart, control: Control) -> tuple[str | None, bool]
 
 
 async def run_turn(start: TurnStart, control: Control) -> AsyncGenerator[TurnEvent, None]:
-    """Answer one stored message; yield its events.
-
-    The last event is a TurnDone or a TurnFailed.
+    """Answer one stored message; yield its events, of which the last is a TurnDone or a TurnFailed.
 
     Never raises for what a model, a tool or the database does. It knows no socket: it runs to its end, or until
     `control.stop()`, whoever listens.
