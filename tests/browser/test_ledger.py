@@ -224,6 +224,6 @@ def test_a_backtest_is_started_and_cancelled_by_keyboard(site, record, page, pro
     page.get_by_role("button", name="Cancel").focus()
     page.keyboard.press("Enter")
 
-    expect(page.locator("#backtest-run")).to_contain_text("It was ended before its first tick.")
+    expect(page.locator("#backtest-run")).to_contain_text("It was ended before its first decision.")
     # A page that was left may have been asking how far its backtests are.
     problems[:] = [problem for problem in problems if "htmx:" not in problem]

@@ -571,8 +571,16 @@ async def test_text_said_after_a_sweep_that_came_too_early_is_kept(model, talk, 
     assert (reply.content, reply.status, reply.error) == ("All of this was said.", MessageStatus.COMPLETE, "")
 
 
+@pytest.fixture
+def broken_pool():
+    """The pool of a test that kills its connections; the next test gets another."""
+    yield
+    connection.close_pool()
+
+
 @pytest.mark.postgres
-async def test_connections_killed_during_a_turn_lose_nothing(model, talk, monkeypatch):
+@pytest.mark.clock  # the pool waits before it connects again
+async def test_connections_killed_during_a_turn_lose_nothing(model, talk, monkeypatch, broken_pool):
     monkeypatch.setattr(saving, "SAVE_SECONDS", 0.05)
     gate, silence = Gate(), Gate()
     model.say("Said before", gate, " and after", silence, " the restart.")

@@ -2,7 +2,6 @@
 
 import pytest
 
-from config.offline.tasks.extraction import TASK
 from memory.learning.prompts import EXTRACTOR, format_request
 
 INSTRUCTIONS = [
@@ -53,7 +52,3 @@ def test_an_empty_part_of_the_request_stays_marked_as_empty():
     assert (
         text == "<known_facts>\n</known_facts>\n\n<earlier_summary>\n</earlier_summary>\n\n<transcript>\n</transcript>"
     )
-
-
-def test_the_offline_model_knows_the_task_by_its_first_line():
-    assert EXTRACTOR.startswith(TASK)

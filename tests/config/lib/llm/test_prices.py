@@ -71,7 +71,7 @@ def test_cost_usd_agrees_with_litellm_and_needs_neither_it_nor_the_network():
         "names = ['claude-sonnet-4-6', 'gpt-4o-mini', 'deepseek/deepseek-chat']\n"
         "mine = [cost_usd(name, Usage(1200, 340)) for name in names]\n"
         "assert 'litellm' not in sys.modules\n"
-        "warm()\n"
+        "import django; django.setup(); warm()\n"
         "import litellm\n"
         "theirs = [sum(litellm.cost_per_token(model=n, prompt_tokens=1200, completion_tokens=340)) for n in names]\n"
         "print(all(abs(float(a) - b) < 1e-12 for a, b in zip(mine, theirs, strict=True)))"
