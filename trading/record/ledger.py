@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from http import HTTPStatus
-from typing import Any, Final
+from typing import Any, Final, TypedDict, Unpack
 from uuid import UUID, uuid4
 
 from django.db.models import Q
@@ -86,43 +86,28 @@ def lock_deployment(deployment_id: UUID) -> Deployment:
     return deployment
 
 
+class TickDetails(TypedDict, total=False):
+    """What is known of a tick besides the market."""
+
+    intents: Mapping[str, Intent]  # by fill id, why there was the fill
+    symbol_intents: Mapping[str, Intent]  # by symbol, for changes that came without a fill
+    regimes: Mapping[str, str]  # by symbol, the regime at the tick; kept by the trades that begin in it
+    equity_usd: Decimal | None
+
+
 def record_tick(
-    *,
-    deployment_id: UUID,
-    number: int,
-    tick: Tick,
-    skill_version: int,
-    intents: Mapping[str, Intent] | None = None,
-    symbol_intents: Mapping[str, Intent] | None = None,
-    regimes: Mapping[str, str] | None = None,
-    equity_usd: Decimal | None = None,
-    now: datetime,
+    *, deployment_id: UUID, number: int, tick: Tick, skill_version: int, now: datetime, **details: Unpack[TickDetails]
 ) -> TickRecord:
-    """Write one tick to the record; needs `owned_tx(user)`.
+    """Write one tick to the record; needs `owned_tx(user)`. Raises DeploymentNotFound, TickMissing, TickOutOfTime.
 
-    Idempotent: a number that was applied before changes nothing. The deployment is locked.
-
-    Args:
-        number: one more than the deployment's `last_tick`.
-        intents: by fill id, why there was the fill.
-        symbol_intents: by symbol, for changes that came without a fill.
-        regimes: by symbol, the regime at the tick; kept by the trades that begin in it.
-
-    Raises DeploymentNotFound, TickMissing, TickOutOfTime.
+    Idempotent: a number that was applied before changes nothing. The deployment is locked. `number` is one more than
+    the deployment's `last_tick`.
     """
     deployment = lock_deployment(deployment_id)
     if number <= deployment.last_tick:
         return TickRecord(is_applied=False)
     ledger = Ledger.load(deployment, tick)
-    record = ledger.apply(
-        number,
-        tick,
-        skill_version=skill_version,
-        intents=intents,
-        symbol_intents=symbol_intents,
-        regimes=regimes,
-        equity_usd=equity_usd,
-    )
+    record = ledger.apply(number, tick, skill_version=skill_version, **details)
     ledger.flush(now)
     return record
 
@@ -153,23 +138,14 @@ class Ledger:
         uses_closes = deployment.excursion_from == ExcursionFrom.CLOSE
         return cls(deployment, Book(map(load_trip, states), seen=seen if ids else (), uses_closes=uses_closes))
 
-    def apply(
-        self,
-        number: int,
-        tick: Tick,
-        *,
-        skill_version: int,
-        intents: Mapping[str, Intent] | None = None,
-        symbol_intents: Mapping[str, Intent] | None = None,
-        regimes: Mapping[str, str] | None = None,
-        equity_usd: Decimal | None = None,
-    ) -> TickRecord:
+    def apply(self, number: int, tick: Tick, *, skill_version: int, **details: Unpack[TickDetails]) -> TickRecord:
         """Apply the next tick in memory; raises as `record_tick`."""
         if number != self._last_tick + 1:
             raise TickMissing(f"Tick {number} came after tick {self._last_tick}; the ones between are missing.")
         if self._last_tick_at is not None and tick.at <= self._last_tick_at:
             raise TickOutOfTime(f"Tick {number} is not later than the one before it.")
-        intents, symbol_intents = intents or {}, symbol_intents or {}
+        intents, symbol_intents = details.get("intents", {}), details.get("symbol_intents", {})
+        regimes, equity_usd = details.get("regimes", {}), details.get("equity_usd")
         fills = self.book.unseen(tick.fills)
         opened = closed = 0
         for trip in self.book.apply(tick):
@@ -183,7 +159,7 @@ class Ledger:
             row["trip"] = trip
             if is_new:
                 intent = intents.get(trip.first_fill_id) or symbol_intents.get(trip.symbol)
-                row |= _entry_of(intent) | {"entry_regime_tag": (regimes or {}).get(trip.symbol, RegimeTag.UNKNOWN)}
+                row |= _entry_of(intent) | {"entry_regime_tag": regimes.get(trip.symbol, RegimeTag.UNKNOWN)}
             if has_ended:
                 intent = intents.get(trip.last_fill_id) or symbol_intents.get(trip.symbol)
                 row |= _exit_of(trip, intent) | {"exit_skill_version": skill_version}
