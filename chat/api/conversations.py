@@ -24,13 +24,7 @@ from chat.api.serializers.conversations import (
     TitleInput,
 )
 from chat.api.values import message_values
-from chat.conversations.lifecycle import (
-    archive_conversation,
-    request_close,
-    restore_conversation,
-    trash_conversation,
-    unarchive_conversation,
-)
+from chat.conversations import lifecycle
 from chat.conversations.queries import get_conversation
 from chat.conversations.search import search_conversations
 from chat.conversations.services import rename_conversation, start_conversation
@@ -97,7 +91,7 @@ class ConversationView(ApiView):
     def delete(self, request: ApiRequest, conversation_id: UUID) -> Response:
         """Put a conversation into the trash, from which it can be restored for 30 days."""
         with owned_tx(request.user):
-            trash_conversation(conversation_id=conversation_id, now=timezone.now())
+            lifecycle.trash_conversation(conversation_id=conversation_id, now=timezone.now())
         return _answer_conversation(conversation_id)
 
 
@@ -132,17 +126,19 @@ def _act_view(name: str, act: Act, says: str, status: int = HTTPStatus.OK) -> ty
 
 
 def _restore_now(*, conversation_id: UUID, now: datetime) -> None:
-    restore_conversation(conversation_id=conversation_id)
+    lifecycle.restore_conversation(conversation_id=conversation_id)
 
 
 CloseView = _act_view(
     "close",
-    request_close,
+    lifecycle.request_close,
     "Have an active conversation closed: within a minute Keel learns from it, and lets it rest.",
     HTTPStatus.ACCEPTED,
 )
-ArchiveView = _act_view("archive", archive_conversation, "Put a conversation among the archived ones.")
-UnarchiveView = _act_view("unarchive", unarchive_conversation, "Take a conversation out of the archived ones.")
+ArchiveView = _act_view("archive", lifecycle.archive_conversation, "Put a conversation among the archived ones.")
+UnarchiveView = _act_view(
+    "unarchive", lifecycle.unarchive_conversation, "Take a conversation out of the archived ones."
+)
 RestoreView = _act_view("restore", _restore_now, "Take a conversation out of the trash.")
 
 

@@ -21,20 +21,7 @@ from django.utils import timezone
 from chat.api.values import Values, ending_of, events_between, shown_part
 from chat.models import Message, Role
 from chat.parts import Part
-from chat.turns.events import (
-    EVENT_NAMES,
-    CardDrawn,
-    MemoryWritten,
-    MessageAccepted,
-    Noticed,
-    TextAdded,
-    Titled,
-    ToolFinished,
-    ToolStarted,
-    TurnDone,
-    TurnEvent,
-    TurnFailed,
-)
+from chat.turns import events
 from chat.turns.live import LiveTurn
 from chat.turns.replies import HEARTBEAT_LEASE, interrupt_dead_turns
 from config.lib.owned import owned, owned_tx
@@ -93,19 +80,19 @@ async def stream_lines(asked: Question, turn: LiveTurn | None) -> AsyncGenerator
     await sync_to_async(release_connection)()  # that of the request, on its own thread
     yield _format_line(1, "accepted", _describe_accepted(asked))
     number = 1
-    async with aclosing(_read_events(asked, turn)) as events:
-        async for event in events:
+    async with aclosing(_read_events(asked, turn)) as source:
+        async for event in source:
             if event is None:
                 yield KEEP_ALIVE
             elif (content := await _describe_event(asked, event)) is not None:
                 number += 1
-                yield _format_line(number, EVENT_NAMES[type(event)], content)
+                yield _format_line(number, events.EVENT_NAMES[type(event)], content)
 
 
 async def wait_for_end(asked: Question, turn: LiveTurn | None) -> None:
     """Wait until a turn has ended."""
-    async with aclosing(_read_events(asked, turn)) as events:
-        async for _ in events:
+    async with aclosing(_read_events(asked, turn)) as source:
+        async for _ in source:
             pass
 
 
@@ -127,16 +114,16 @@ def _describe_accepted(asked: Question) -> Values:
     }
 
 
-async def _read_events(asked: Question, turn: LiveTurn | None) -> AsyncGenerator[TurnEvent | None, None]:
-    source = turn.log.read(patience=KEEP_ALIVE_SECONDS) if turn is not None else _read_along(asked)
-    async with aclosing(source) as events:
-        async for event in events:
+async def _read_events(asked: Question, turn: LiveTurn | None) -> AsyncGenerator[events.TurnEvent | None, None]:
+    log = turn.log.read(patience=KEEP_ALIVE_SECONDS) if turn is not None else _read_along(asked)
+    async with aclosing(log) as source:
+        async for event in source:
             yield event
-            if isinstance(event, TurnDone | TurnFailed):
+            if isinstance(event, events.TurnDone | events.TurnFailed):
                 return
 
 
-async def _read_along(asked: Question) -> AsyncGenerator[TurnEvent | None, None]:
+async def _read_along(asked: Question) -> AsyncGenerator[events.TurnEvent | None, None]:
     """Yield what happens to a reply that another process writes, or has happened to one that has ended."""
     known: list[Part] = []
     silent = 0.0
@@ -147,7 +134,7 @@ async def _read_along(asked: Question) -> AsyncGenerator[TurnEvent | None, None]
             logger.warning("Reply %s could not be read", asked.reply_id, exc_info=True)
         else:
             if reply is None:
-                yield TurnFailed(GONE, may_retry=False)
+                yield events.TurnFailed(GONE, may_retry=False)
                 return
             for event in events_between(known, reply.parts):
                 silent = 0.0
@@ -176,25 +163,25 @@ def _reply_now(asked: Question) -> Message | None:
         return find_reply(asked.reply_id)
 
 
-async def _describe_event(asked: Question, event: TurnEvent) -> Values | None:
+async def _describe_event(asked: Question, event: events.TurnEvent) -> Values | None:
     """Return what a client is told of an event; None for what is not shown."""
     match event:
-        case MessageAccepted():
+        case events.MessageAccepted():
             return None  # each stream begins with its own
-        case TextAdded(text):
+        case events.TextAdded(text):
             return {"text": text}
-        case Titled(title):
+        case events.Titled(title):
             return {"title": title}
-        case Noticed(text, level):
+        case events.Noticed(text, level):
             return {"level": level, "text": text}
-        case ToolStarted(part) | ToolFinished(part) | MemoryWritten(part):
+        case events.ToolStarted(part) | events.ToolFinished(part) | events.MemoryWritten(part):
             return await _read_rows(asked, lambda: shown_part(part), None)
-        case CardDrawn(part):
+        case events.CardDrawn(part):
             return await _read_rows(asked, lambda: shown_part(part), {"card_id": part["card_id"]})
-        case TurnDone(status, usage):
+        case events.TurnDone(status, usage):
             reply = await _read_rows(asked, lambda: find_reply(asked.reply_id), None)
             return {"status": status, "usage": usage, "content": reply.content if reply else None}
-        case TurnFailed(text, may_retry):
+        case events.TurnFailed(text, may_retry):
             return {"text": text, "may_retry": may_retry}
 
 

@@ -21,16 +21,7 @@ from chat.cards import list_cards
 from chat.models import ActionCard, Message, MessageStatus
 from chat.parts import Json, Part
 from chat.tools.calls import is_hidden, view_call
-from chat.turns.events import (
-    CardDrawn,
-    MemoryWritten,
-    TextAdded,
-    ToolFinished,
-    ToolStarted,
-    TurnDone,
-    TurnEvent,
-    TurnFailed,
-)
+from chat.turns import events
 from memory.facts.queries import find_undone_events
 
 Values = Json
@@ -64,9 +55,9 @@ def message_values(messages: Sequence[Message]) -> list[Values]:
 
 
 def _read_known(parts: Sequence[Part]) -> Known:
-    events = [UUID(part["event_id"]) for part in parts if part["kind"] == "memory"]
+    written = [UUID(part["event_id"]) for part in parts if part["kind"] == "memory"]
     cards = [UUID(part["card_id"]) for part in parts if part["kind"] == "card"]
-    return Known(frozenset(find_undone_events(events)) if events else frozenset(), list_cards(cards))
+    return Known(frozenset(find_undone_events(written)) if written else frozenset(), list_cards(cards))
 
 
 def part_values(part: Part, known: Known) -> Values:
@@ -123,27 +114,27 @@ def shown_part(part: Part) -> Values | None:
     return values
 
 
-def events_between(before: Sequence[Part], after: Sequence[Part]) -> Iterator[TurnEvent]:
+def events_between(before: Sequence[Part], after: Sequence[Part]) -> Iterator[events.TurnEvent]:
     """Yield what has happened to a reply between two readings of its parts, which only grow."""
     for number, part in enumerate(after):
         was = before[number] if number < len(before) else None
         match part["kind"]:
             case "text":
                 if came := part["text"][len(was["text"]) if was else 0 :]:
-                    yield TextAdded(came)
+                    yield events.TextAdded(came)
             case "tool":
                 if was is None:
-                    yield ToolStarted({**part, "status": "running", "result": None})
+                    yield events.ToolStarted({**part, "status": "running", "result": None})
                 if part["status"] != "running" and (was is None or was["status"] == "running"):
-                    yield ToolFinished(part)
+                    yield events.ToolFinished(part)
             case "memory" if was is None:
-                yield MemoryWritten(part)
+                yield events.MemoryWritten(part)
             case "card" if was is None:
-                yield CardDrawn(part)
+                yield events.CardDrawn(part)
 
 
-def ending_of(reply: Message) -> TurnDone | TurnFailed:
+def ending_of(reply: Message) -> events.TurnDone | events.TurnFailed:
     """Return how the turn of a reply that is not streaming any more has ended."""
     if reply.status == MessageStatus.FAILED or reply.error:
-        return TurnFailed(reply.error)
-    return TurnDone(reply.status, reply.usage)
+        return events.TurnFailed(reply.error)
+    return events.TurnDone(reply.status, reply.usage)

@@ -2,61 +2,46 @@
 
 from typing import Any, Final
 
-from chat.tools.actions import PREPARE_ACTION
+from chat.tools import actions, deployments, document, drafts, facts, market, preferences, skills
 from chat.tools.base import Tool
-from chat.tools.deployments import GET_MY_DEPLOYMENTS
-from chat.tools.document import MANAGE_USER_MEMORY
-from chat.tools.drafts import CRITIQUE_DRAFT, SET_BASICS, SET_CONTEXT, SET_RISK, SET_SCHEDULE, SET_STRATEGY, SET_TOOLS
-from chat.tools.facts import FORGET, REMEMBER
-from chat.tools.market import GET_MARKET_OVERVIEW, GET_RECENT_NEWS, GET_UPCOMING_EVENTS
-from chat.tools.preferences import (
-    CONFIRM_PREFERENCE,
-    FORGET_PREFERENCE,
-    LINK_PREFERENCES,
-    LIST_PREFERENCES,
-    RECALL_PREFERENCES,
-    SAVE_PREFERENCE,
-    UPDATE_PREFERENCE,
-)
-from chat.tools.skills import GET_SKILL_PERFORMANCE, LIST_MY_SKILLS
 
 MAX_TOOLS: Final = 17  # an assistant's; seed 003 relaxes the cap one tool at a time
 
 _READS: Final[tuple[Tool[Any], ...]] = (  # of the record and the market
-    LIST_MY_SKILLS,
-    GET_SKILL_PERFORMANCE,
-    GET_MY_DEPLOYMENTS,
-    GET_MARKET_OVERVIEW,
-    GET_RECENT_NEWS,
-    GET_UPCOMING_EVENTS,
+    skills.LIST_MY_SKILLS,
+    skills.GET_SKILL_PERFORMANCE,
+    deployments.GET_MY_DEPLOYMENTS,
+    market.GET_MARKET_OVERVIEW,
+    market.GET_RECENT_NEWS,
+    market.GET_UPCOMING_EVENTS,
 )
 
 # In the order in which a model is sent them.
 TOOLS: Final[dict[str, tuple[Tool[Any], ...]]] = {
     "coach": (
-        SET_BASICS,
-        SET_STRATEGY,
-        SET_CONTEXT,
-        SET_RISK,
-        SET_SCHEDULE,
-        SET_TOOLS,
-        CRITIQUE_DRAFT,
+        drafts.SET_BASICS,
+        drafts.SET_STRATEGY,
+        drafts.SET_CONTEXT,
+        drafts.SET_RISK,
+        drafts.SET_SCHEDULE,
+        drafts.SET_TOOLS,
+        drafts.CRITIQUE_DRAFT,
         *_READS,
-        REMEMBER,
-        FORGET,
-        PREPARE_ACTION,
+        facts.REMEMBER,
+        facts.FORGET,
+        actions.PREPARE_ACTION,
     ),
     "advisor": (
-        SAVE_PREFERENCE,
-        UPDATE_PREFERENCE,
-        FORGET_PREFERENCE,
-        CONFIRM_PREFERENCE,
-        LINK_PREFERENCES,
-        LIST_PREFERENCES,
-        RECALL_PREFERENCES,
+        preferences.SAVE_PREFERENCE,
+        preferences.UPDATE_PREFERENCE,
+        preferences.FORGET_PREFERENCE,
+        preferences.CONFIRM_PREFERENCE,
+        preferences.LINK_PREFERENCES,
+        preferences.LIST_PREFERENCES,
+        preferences.RECALL_PREFERENCES,
         *_READS,
     ),
-    "companion": (MANAGE_USER_MEMORY,),
+    "companion": (document.MANAGE_USER_MEMORY,),
 }
 
 

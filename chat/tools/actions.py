@@ -5,10 +5,10 @@ from decimal import Decimal
 from typing import Final, Literal, Self
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 
 from chat.cards import TITLES, draw_card
-from chat.tools.base import Result, Tool, ToolContext
+from chat.tools.base import Args, Result, Tool, ToolContext
 from config.lib.text import prompt_line
 from trading.models.deployments import ActionType
 from trading.record.actions import Action, ActionImpossible
@@ -27,9 +27,7 @@ _ALLOWED: Final[dict[str, frozenset[str]]] = {
 }
 
 
-class PrepareActionArgs(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class PrepareActionArgs(Args):
     type: Literal["deploy", "redeploy", "stop", "pause", "resume", "flatten", "start_backtest"]
     skill_id: UUID | None = Field(None, description="For deploy and start_backtest: which skill; its newest version.")
     deployment_id: UUID | None = Field(

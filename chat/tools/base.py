@@ -13,7 +13,7 @@ from functools import cache
 from typing import Any, Final, Generic, TypeVar
 from uuid import UUID
 
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from chat.parts import Json
 from config.lib.errors import DomainError
@@ -27,6 +27,13 @@ TOOL_FAILED: Final = "This tool failed. Tell the user; do not try it again."
 
 A = TypeVar("A", bound=BaseModel)
 Result = Json  # JSON
+Run = Callable[["ToolContext", A], Result]
+
+
+class Args(BaseModel):
+    """Arguments of a tool: those declared and no others."""
+
+    model_config = ConfigDict(extra="forbid")
 
 
 class ResultTooLong(DomainError):
@@ -61,7 +68,7 @@ class Tool(Generic[A]):
     label: str  # heads the call in the chat
     description: str
     args: type[A]
-    run: Callable[[ToolContext, A], Result]
+    run: Run[A]
     summarise: Callable[[Result], str] | None = None  # one line of the call's card; None: a general one
     acts: frozenset[str] = frozenset()  # on the memory: remember, forget, update, confirm, link; empty: writes none
     reads_untrusted: bool = False  # its results hold text that the user did not type

@@ -5,20 +5,10 @@ from datetime import datetime
 from typing import Final, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from chat.tools.base import Result, Tool, ToolContext
-from chat.tools.records import (
-    TRADES,
-    Row,
-    count_rows,
-    format_count,
-    join_counts,
-    lesson_row,
-    position_row,
-    trade_row,
-    within_limits,
-)
+from chat.tools import records
+from chat.tools.base import Args, Result, Tool, ToolContext
 from config.lib.figures import format_instant, round_usd
 from config.lib.text import prompt_line
 from trading.market.queries import Mark, find_marks
@@ -31,9 +21,7 @@ POSITIONS: Final = 20  # of one deployment, the newest; others it has are counte
 REFUSALS: Final = 3  # of one deployment, the newest of the last day
 
 
-class GetMyDeploymentsArgs(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class GetMyDeploymentsArgs(Args):
     deployment_id: UUID | None = Field(None, description="Only this deployment; all without it.")
     detail: Literal["list", "trades", "lessons", "full"] = Field(
         "list",
@@ -47,23 +35,23 @@ def _get_my_deployments(context: ToolContext, args: GetMyDeploymentsArgs) -> Res
     listed = list_deployments(context.now, deployment_id=args.deployment_id)
     marks = find_marks({trade.symbol for one in listed for trade in one.positions}, context.now)
     rows = [_deployment_row(one, marks, context.now, with_reasons=with_trades) for one in listed]
-    result: Row = {"deployments": rows}
+    result: Result = {"deployments": rows}
     if with_trades:
         which = TradeFilter(deployment_id=args.deployment_id)
-        result["trades"] = [trade_row(trade) for trade in list_last_closed(which, TRADES)]
+        result["trades"] = [records.trade_row(trade) for trade in list_last_closed(which, records.TRADES)]
     if with_lessons:
         notes = list_active_notes([one.deployment for one in listed])
-        result["lessons"] = [lesson_row(note) for note in notes]
-    return within_limits(result)
+        result["lessons"] = [records.lesson_row(note) for note in notes]
+    return records.within_limits(result)
 
 
 def _summarise_deployments(result: Result) -> str:
     positions = sum(row["open_positions"] for row in result.get("deployments", ()))
-    return join_counts(
-        count_rows(result, "deployments", "deployment", or_none=True),
-        format_count(positions, "position") if positions else "",
-        count_rows(result, "trades", "closed trade"),
-        count_rows(result, "lessons", "note"),
+    return records.join_counts(
+        records.count_rows(result, "deployments", "deployment", or_none=True),
+        records.format_count(positions, "position") if positions else "",
+        records.count_rows(result, "trades", "closed trade"),
+        records.count_rows(result, "lessons", "note"),
     )
 
 
@@ -84,7 +72,9 @@ GET_MY_DEPLOYMENTS = Tool(
 )
 
 
-def _deployment_row(listed: ListedDeployment, marks: Mapping[str, Mark], now: datetime, *, with_reasons: bool) -> Row:
+def _deployment_row(
+    listed: ListedDeployment, marks: Mapping[str, Mark], now: datetime, *, with_reasons: bool
+) -> records.Row:
     deployment = listed.deployment
     positions = list_open_positions(deployment, listed.positions[:POSITIONS], marks)
     return {
@@ -99,13 +89,13 @@ def _deployment_row(listed: ListedDeployment, marks: Mapping[str, Mark], now: da
         "net_pnl_usd": round_usd(listed.net_usd),
         "closed_trades": listed.closed_trades,
         "open_positions": len(listed.positions),
-        "positions": [position_row(position, with_reason=with_reasons) for position in positions],
+        "positions": [records.position_row(position, with_reason=with_reasons) for position in positions],
         "last_decision_at": format_instant(listed.decided_at),
         "recent_rejections": [_rejection_row(snapshot) for snapshot in listed.refusals[:REFUSALS]],
     }
 
 
-def _rejection_row(snapshot: DecisionSnapshot) -> Row:
+def _rejection_row(snapshot: DecisionSnapshot) -> records.Row:
     return {
         "tick_at": format_instant(snapshot.tick_at),
         "code": snapshot.verdict_code,

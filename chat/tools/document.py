@@ -2,16 +2,15 @@
 
 from typing import Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from chat.parts import Json
-from chat.tools.base import Result, Tool, ToolContext
+from chat.tools.base import Args, Result, Tool, ToolContext
 from chat.tools.gate import WriteRefused, admit_change, admit_write, hold_for_review
-from chat.tools.memory_lines import OVERRIDES, list_candidates, memory_event
+from chat.tools.memory_lines import OVERRIDES, memory_event, or_candidates
 from memory.facts.document import build_document
 from memory.facts.places import add_place
 from memory.facts.services import forget_fact, remember_fact, resolve_fact
-from memory.facts.versions import FactAmbiguous
 from memory.models import Confidence, FactSource
 
 # seed 004, its own words.
@@ -36,9 +35,7 @@ DO NOT STORE:
 - Information user hasn't shared or confirmed"""
 
 
-class ManageUserMemoryArgs(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class ManageUserMemoryArgs(Args):
     operation: Literal["add_fact", "deactivate_fact", "add_poi", "get_memory"]
     content: str | None = Field(None, description="For add_fact: the fact to remember")
     fact_id: str | None = Field(None, description="For deactivate_fact: the UUID of fact to deactivate")
@@ -61,11 +58,9 @@ def _add_fact(context: ToolContext, args: ManageUserMemoryArgs) -> Result:
     return {**result, "message": f"Saved. {OVERRIDES}", "memoryEvent": memory_event(written.event)}
 
 
+@or_candidates("fact_id")
 def _deactivate_fact(context: ToolContext, args: ManageUserMemoryArgs) -> Result:
-    try:
-        fact = resolve_fact(_require_text(args.fact_id, "fact_id", "deactivate_fact"), context.now)
-    except FactAmbiguous as error:
-        return list_candidates(error)
+    fact = resolve_fact(_require_text(args.fact_id, "fact_id", "deactivate_fact"), context.now)
     written = forget_fact(id_or_substring=str(fact.pk), origin=admit_change(context, fact.content), now=context.now)
     assert written.event is not None, "a forget always changes something"
     return {

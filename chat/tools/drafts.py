@@ -13,7 +13,7 @@ from django.urls import reverse
 from pydantic import BaseModel, ConfigDict
 
 from chat.parts import Json
-from chat.tools.base import Result, Tool, ToolContext
+from chat.tools.base import Args, Result, Tool, ToolContext
 from chat.tools.records import count_rows, join_counts
 from config.lib.owned import owned
 from config.lib.text import prompt_line
@@ -44,11 +44,6 @@ class PatchArgs(BaseModel):
     def model_json_schema(cls, *args: Any, **kwargs: Any) -> Json:
         """Return the schema of the part."""
         return part_schema(cls.part)
-
-    @property
-    def given(self) -> Json:
-        """The fields that were set."""
-        return dict(self.model_extra or {})
 
 
 P = TypeVar("P", bound=PatchArgs)
@@ -89,11 +84,7 @@ class SetToolsArgs(PatchArgs):
     part = "tools"
 
 
-class CritiqueDraftArgs(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-def _critique_draft(context: ToolContext, args: CritiqueDraftArgs) -> Result:
+def _critique_draft(context: ToolContext, args: Args) -> Result:
     with owned(context.user_id):
         payload, tier = _payload_to_review(context), experience_tier()
     found = critique_draft(payload, tier)
@@ -129,7 +120,7 @@ def _payload_to_review(context: ToolContext) -> Mapping[str, Any]:
 
 
 def _patch_draft(context: ToolContext, args: PatchArgs) -> Json:
-    given = args.given
+    given = dict(args.model_extra or {})
     template = given.pop("template", None) if isinstance(args, SetStrategyArgs) else None
     try:
         # A patch that is refused takes back a draft that was begun for it, and a template.
@@ -241,7 +232,7 @@ CRITIQUE_DRAFT = Tool(
         "Review the draft as a senior portfolio manager would: a summary, and findings by severity with what to do"
         " about them. Call it when the person asks for a review, or before they save. It changes nothing."
     ),
-    args=CritiqueDraftArgs,
+    args=Args,
     run=_critique_draft,
     reads_untrusted=True,
     asks_model=True,

@@ -2,20 +2,17 @@
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
 from chat.parts import Json
-from chat.tools.base import Result, Tool, ToolContext
+from chat.tools.base import Args, Result, Tool, ToolContext
 from chat.tools.gate import admit_change, admit_topic, admit_write, hold_for_review
-from chat.tools.memory_lines import OVERRIDES, list_candidates, memory_event
+from chat.tools.memory_lines import OVERRIDES, memory_event, or_candidates
 from memory.facts.services import forget_fact, remember_fact, resolve_fact
-from memory.facts.versions import FactAmbiguous
 from memory.models import ArchivedReason, FactSource
 
 
-class RememberArgs(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class RememberArgs(Args):
     fact: str = Field(min_length=4, max_length=500, description="The fact, in one short line, in the user's words.")
     topic: str = Field("", max_length=32, description="A short tag such as risk, symbols, session, goal.")
     confidence: Literal["asserted", "inferred"] = Field(
@@ -23,9 +20,7 @@ class RememberArgs(BaseModel):
     )
 
 
-class ForgetArgs(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class ForgetArgs(Args):
     fact_id: str = Field(
         min_length=1,
         max_length=500,
@@ -68,11 +63,9 @@ REMEMBER = Tool(
 )
 
 
+@or_candidates("fact_id")
 def _forget_fact(context: ToolContext, args: ForgetArgs) -> Result:
-    try:
-        fact = resolve_fact(args.fact_id, context.now)
-    except FactAmbiguous as error:
-        return list_candidates(error)
+    fact = resolve_fact(args.fact_id, context.now)
     written = forget_fact(
         id_or_substring=str(fact.pk),
         reason=ArchivedReason(args.reason),

@@ -35,12 +35,9 @@ class WriteRefused(DomainError):
 
 
 def admit_write(context: ToolContext, content: str) -> Origin | None:
-    """Return the origin of a write; None: hold it for review.
+    """Return the origin of a write, with the user's words for `content`; None: hold it for review.
 
-    The origin quotes the user's words for `content`.
-
-    Raises:
-        WriteRefused: the chat is temporary.
+    Raises WriteRefused in a temporary chat.
     """
     if context.is_temporary:
         raise WriteRefused(TEMPORARY)
@@ -60,8 +57,7 @@ def admit_topic(context: ToolContext, topic: str, content: str) -> str:
 def admit_change(context: ToolContext, *contents: str) -> Origin:
     """Return the origin of a change without new words.
 
-    Raises:
-        WriteRefused: the chat is temporary; or untrusted text is in view and the user's message names none of them.
+    Raises WriteRefused in a temporary chat, or if untrusted text is in view and the user's message names none of them.
     """
     if context.is_temporary:
         raise WriteRefused(TEMPORARY)

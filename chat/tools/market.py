@@ -4,10 +4,10 @@ from datetime import timedelta
 from typing import Annotated, Final
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field, WithJsonSchema
+from pydantic import ConfigDict, Field, WithJsonSchema
 from pydantic.alias_generators import to_camel
 
-from chat.tools.base import Result, Tool, ToolContext
+from chat.tools.base import Args, Result, Tool, ToolContext
 from chat.tools.records import Row, count_rows, within_limits
 from config.lib.figures import format_instant, round_number, round_pct, round_price, round_usd
 from config.lib.text import prompt_line
@@ -21,9 +21,7 @@ from trading.skills.schemas import MAX_EVENT_LOOKAHEAD_HOURS, Symbol
 MARKETS: Final = 20  # symbols looked at in one call
 
 
-class GetMarketOverviewArgs(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class GetMarketOverviewArgs(Args):
     symbols: list[Symbol] = Field(
         [], max_length=MARKETS, description="Such as BTC; without any, those that the user holds or runs skills on."
     )
@@ -33,10 +31,10 @@ class GetMarketOverviewArgs(BaseModel):
 _Kind = Annotated[EventKind, WithJsonSchema({"type": "string", "enum": [kind.value for kind in EventKind]})]
 
 
-class _CamelArgs(BaseModel):
+class _CamelArgs(Args):
     """Arguments that the seeds spell in camelCase."""
 
-    model_config = ConfigDict(extra="forbid", alias_generator=to_camel)
+    model_config = ConfigDict(alias_generator=to_camel)
 
 
 class GetRecentNewsArgs(_CamelArgs):

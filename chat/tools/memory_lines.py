@@ -1,8 +1,11 @@
 """Parts of memory tools' results: the memory line, the candidates, the note."""
 
+from collections.abc import Callable
+from functools import wraps
 from typing import Final
 
 from chat.parts import Json
+from chat.tools.base import A, Result, Run, ToolContext
 from memory.facts.versions import FactAmbiguous
 from memory.models import EventKind, MemoryEvent, Place, UserFact
 
@@ -23,10 +26,21 @@ def memory_event(event: MemoryEvent) -> Json:
     return _event_line(event, _fact_line(event.before) or None, _fact_line(event.after) or None)
 
 
-def list_candidates(error: FactAmbiguous, id_name: str = "fact_id") -> Json:
-    """Return the candidates of an ambiguous reference."""
-    candidates = [{id_name: str(fact.pk), "fact": fact.content} for fact in error.candidates]
-    return {"error": str(error), "candidates": candidates}
+def or_candidates(id_name: str) -> Callable[[Run[A]], Run[A]]:
+    """Have a tool answer an ambiguous reference with its candidates."""
+
+    def decorate(run: Run[A]) -> Run[A]:
+        @wraps(run)
+        def answer(context: ToolContext, args: A) -> Result:
+            try:
+                return run(context, args)
+            except FactAmbiguous as error:
+                candidates = [{id_name: str(fact.pk), "fact": fact.content} for fact in error.candidates]
+                return {"error": str(error), "candidates": candidates}
+
+        return answer
+
+    return decorate
 
 
 def _event_line(event: MemoryEvent, before: Json | None, after: Json | None) -> Json:

@@ -2,14 +2,14 @@
 
 from typing import Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from chat.tools.base import Result, Tool, ToolContext
+from chat.tools.base import Args, Result, Tool, ToolContext
 from chat.tools.gate import admit_change, admit_write, hold_for_review
-from chat.tools.memory_lines import list_candidates, memory_event
+from chat.tools.memory_lines import memory_event, or_candidates
 from memory.facts.queries import list_current
 from memory.facts.services import confirm_fact, forget_fact, link_facts, remember_fact, resolve_fact, supersede_fact
-from memory.facts.versions import FactAmbiguous, FactWrite
+from memory.facts.versions import FactWrite
 from memory.models import Confidence, FactCategory, FactSource, UserFact
 from memory.recall.search import recall_facts
 
@@ -22,11 +22,7 @@ NEXT_CHAT: Final = (
 Category = Literal["profile", "finance_context", "response_style", "fact"]
 
 
-class _Args(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class SavePreferenceArgs(_Args):
+class SavePreferenceArgs(Args):
     category: Category = Field(
         description="profile: stable facts about the person. finance_context: accounts, taxes, constraints. "
         "response_style: how to talk to them. fact: any other durable one-off."
@@ -35,21 +31,16 @@ class SavePreferenceArgs(_Args):
     detail: str = Field("", max_length=4_000, description="Longer detail: found by recall, never in your instructions.")
 
 
-class UpdatePreferenceArgs(_Args):
+class FactArgs(Args):
     id_or_substring: str = Field(min_length=1, max_length=500, description="Its id, or words that stand in it alone.")
+
+
+class UpdatePreferenceArgs(FactArgs):
     new_content: str = Field(min_length=4, max_length=500, description="What holds from now on, as one short line.")
     detail: str | None = Field(None, max_length=4_000, description="Longer detail for recall; replaces the old one.")
 
 
-class ForgetPreferenceArgs(_Args):
-    id_or_substring: str = Field(min_length=1, max_length=500, description="Its id, or words that stand in it alone.")
-
-
-class ConfirmPreferenceArgs(_Args):
-    id_or_substring: str = Field(min_length=1, max_length=500, description="Its id, or words that stand in it alone.")
-
-
-class LinkPreferencesArgs(_Args):
+class LinkPreferencesArgs(Args):
     from_id: str = Field(min_length=1, max_length=500, description="Id of the one, or words that stand in it alone.")
     to_id: str = Field(min_length=1, max_length=500, description="Id of the other, or words that stand in it alone.")
     relation: str = Field(
@@ -57,11 +48,11 @@ class LinkPreferencesArgs(_Args):
     )
 
 
-class ListPreferencesArgs(_Args):
+class ListPreferencesArgs(Args):
     category: Category | None = Field(None, description="Only this category; all without it.")
 
 
-class RecallPreferencesArgs(_Args):
+class RecallPreferencesArgs(Args):
     query: str = Field(min_length=1, max_length=500, description="Words to look for; any of them counts.")
     limit: int = Field(10, ge=1, le=50, description="At most so many.")
 
@@ -95,11 +86,9 @@ SAVE_PREFERENCE = Tool(
 )
 
 
+@or_candidates("id")
 def _update_preference(context: ToolContext, args: UpdatePreferenceArgs) -> Result:
-    try:
-        fact = resolve_fact(args.id_or_substring, context.now)
-    except FactAmbiguous as error:
-        return list_candidates(error, "id")
+    fact = resolve_fact(args.id_or_substring, context.now)
     origin = admit_write(context, args.new_content)
     if origin is None:
         return hold_for_review(
@@ -129,11 +118,9 @@ UPDATE_PREFERENCE = Tool(
 )
 
 
-def _forget_preference(context: ToolContext, args: ForgetPreferenceArgs) -> Result:
-    try:
-        fact = resolve_fact(args.id_or_substring, context.now)
-    except FactAmbiguous as error:
-        return list_candidates(error, "id")
+@or_candidates("id")
+def _forget_preference(context: ToolContext, args: FactArgs) -> Result:
+    fact = resolve_fact(args.id_or_substring, context.now)
     origin = admit_change(context, fact.content)
     return _describe_write(forget_fact(id_or_substring=str(fact.pk), origin=origin, now=context.now), "Forgotten.")
 
@@ -145,17 +132,15 @@ FORGET_PREFERENCE = Tool(
         "End a fact: it is never loaded again, and kept for audit. Name it by its id, or by words that stand in it "
         "alone; if several fit, nothing changes and you get the candidates to ask about."
     ),
-    args=ForgetPreferenceArgs,
+    args=FactArgs,
     run=_forget_preference,
     acts=frozenset({"forget"}),
 )
 
 
-def _confirm_preference(context: ToolContext, args: ConfirmPreferenceArgs) -> Result:
-    try:
-        fact = resolve_fact(args.id_or_substring, context.now)
-    except FactAmbiguous as error:
-        return list_candidates(error, "id")
+@or_candidates("id")
+def _confirm_preference(context: ToolContext, args: FactArgs) -> Result:
+    fact = resolve_fact(args.id_or_substring, context.now)
     origin = admit_change(context, fact.content)
     return _describe_write(confirm_fact(fact_id=fact.pk, origin=origin, now=context.now), "Confirmed.")
 
@@ -167,17 +152,15 @@ CONFIRM_PREFERENCE = Tool(
         "Note that the user affirmed a fact again (“yes, still funds only”), so that it stays current. Only for an "
         "affirmation by the user, not because you used the fact."
     ),
-    args=ConfirmPreferenceArgs,
+    args=FactArgs,
     run=_confirm_preference,
     acts=frozenset({"confirm"}),
 )
 
 
+@or_candidates("id")
 def _link_preferences(context: ToolContext, args: LinkPreferencesArgs) -> Result:
-    try:
-        ends = [resolve_fact(reference, context.now) for reference in (args.from_id, args.to_id)]
-    except FactAmbiguous as error:
-        return list_candidates(error, "id")
+    ends = [resolve_fact(reference, context.now) for reference in (args.from_id, args.to_id)]
     event = link_facts(
         from_id=str(ends[0].pk),
         to_id=str(ends[1].pk),

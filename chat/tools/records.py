@@ -20,8 +20,6 @@ from trading.record.performance import Performance
 
 TRADES: Final = 30  # closed ones, the newest (seed 000)
 ROOM: Final = 60_000  # characters of JSON that the lists of a result take together, below `base.MAX_RESULT`
-
-
 # What each may take of it; the first have the first choice.
 LIMITS: Final[Mapping[str, int]] = {
     "lessons": 8_000,
@@ -32,8 +30,6 @@ LIMITS: Final[Mapping[str, int]] = {
     "deployments": 30_000,
     "events": 30_000,
 }
-
-
 Row = Json
 
 

@@ -4,20 +4,10 @@ from decimal import Decimal
 from typing import Final, Literal
 from uuid import UUID
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import Field
 
-from chat.tools.base import Result, Tool, ToolContext
-from chat.tools.records import (
-    TRADES,
-    Row,
-    count_rows,
-    format_count,
-    join_counts,
-    lesson_row,
-    performance_row,
-    trade_row,
-    within_limits,
-)
+from chat.tools import records
+from chat.tools.base import Args, Result, Tool, ToolContext
 from config.lib.figures import format_instant, round_number, round_pct, round_usd
 from config.lib.text import prompt_line
 from trading.models import BacktestRun, BrokerKind, SkillDraft
@@ -27,13 +17,7 @@ from trading.skills.queries import ListedSkill, get_skill, list_open_drafts, lis
 _MODES: Final = {"backtest": "in backtests", "paper": "on paper", "live": "live"}
 
 
-class ListMySkillsArgs(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class GetSkillPerformanceArgs(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
+class GetSkillPerformanceArgs(Args):
     skill_id: UUID = Field(description="The id that list_my_skills gave.")
     detail: Literal["summary", "trades", "lessons", "full"] = Field(
         "summary",
@@ -42,15 +26,17 @@ class GetSkillPerformanceArgs(BaseModel):
     )
 
 
-def _list_my_skills(context: ToolContext, args: ListMySkillsArgs) -> Result:
+def _list_my_skills(context: ToolContext, args: Args) -> Result:
     skills, drafts = list_skills(), list_open_drafts()
-    return within_limits(
+    return records.within_limits(
         {"skills": [_skill_row(one) for one in skills], "open_drafts": [_draft_row(one) for one in drafts]}
     )
 
 
 def _summarise_skills(result: Result) -> str:
-    return join_counts(count_rows(result, "skills", "skill", or_none=True), count_rows(result, "open_drafts", "draft"))
+    return records.join_counts(
+        records.count_rows(result, "skills", "skill", or_none=True), records.count_rows(result, "open_drafts", "draft")
+    )
 
 
 LIST_MY_SKILLS = Tool(
@@ -60,7 +46,7 @@ LIST_MY_SKILLS = Tool(
         "The user's skills, last changed first, each with its last simulation, and the drafts still being edited. "
         "Percents are 0 to 100, money is USD, times are UTC."
     ),
-    args=ListMySkillsArgs,
+    args=Args,
     run=_list_my_skills,
     summarise=_summarise_skills,
 )
@@ -68,33 +54,37 @@ LIST_MY_SKILLS = Tool(
 
 def _get_skill_performance(context: ToolContext, args: GetSkillPerformanceArgs) -> Result:
     skill = get_skill(args.skill_id)
-    result: Row = {"skill_id": str(skill.pk), "name": prompt_line(skill.name), "latest_version": skill.latest_version}
+    result: Result = {
+        "skill_id": str(skill.pk),
+        "name": prompt_line(skill.name),
+        "latest_version": skill.latest_version,
+    }
     if args.detail in ("summary", "full"):
         by_kind = get_skill_performance(skill.pk)
         result["summary"] = {
-            kind.value: performance_row(by_kind[kind]) if kind in by_kind else None for kind in BrokerKind
+            kind.value: records.performance_row(by_kind[kind]) if kind in by_kind else None for kind in BrokerKind
         }
     if args.detail != "summary":
-        record = get_skill_record(skill.pk, TRADES)
+        record = get_skill_record(skill.pk, records.TRADES)
         result["record_of"] = "backtest" if record.backtest else "deployments"
         if args.detail in ("trades", "full"):
-            result["trades"] = [trade_row(trade) for trade in record.trades]
+            result["trades"] = [records.trade_row(trade) for trade in record.trades]
         if args.detail in ("lessons", "full"):
-            result["lessons"] = [lesson_row(note) for note in record.notes]
-    return within_limits(result)
+            result["lessons"] = [records.lesson_row(note) for note in record.notes]
+    return records.within_limits(result)
 
 
 def _summarise_performance(result: Result) -> str:
-    counts = join_counts(
+    counts = records.join_counts(
         *(
-            f"{format_count(numbers['sample_size'], 'trade')} {_MODES[mode]}"
+            f"{records.format_count(numbers['sample_size'], 'trade')} {_MODES[mode]}"
             for mode, numbers in result.get("summary", {}).items()
             if numbers
         ),
-        count_rows(result, "trades", "closed trade"),
-        count_rows(result, "lessons", "note"),
+        records.count_rows(result, "trades", "closed trade"),
+        records.count_rows(result, "lessons", "note"),
     )
-    return join_counts(str(result.get("name", "")), counts or "nothing yet")
+    return records.join_counts(str(result.get("name", "")), counts or "nothing yet")
 
 
 GET_SKILL_PERFORMANCE = Tool(
@@ -114,7 +104,7 @@ GET_SKILL_PERFORMANCE = Tool(
 )
 
 
-def _skill_row(listed: ListedSkill) -> Row:
+def _skill_row(listed: ListedSkill) -> records.Row:
     return {
         "skill_id": str(listed.skill.pk),
         "name": prompt_line(listed.skill.name),
@@ -126,7 +116,7 @@ def _skill_row(listed: ListedSkill) -> Row:
     }
 
 
-def _simulation_row(run: BacktestRun) -> Row:
+def _simulation_row(run: BacktestRun) -> records.Row:
     numbers = run.summary  # of `backtest.summarise_run`
     drawdown, net = numbers.get("max_drawdown"), numbers.get("net_usd")
     return {
@@ -142,7 +132,7 @@ def _simulation_row(run: BacktestRun) -> Row:
     }
 
 
-def _draft_row(draft: SkillDraft) -> Row:
+def _draft_row(draft: SkillDraft) -> records.Row:
     return {
         "draft_id": str(draft.pk),
         "name": prompt_line(str(draft)),

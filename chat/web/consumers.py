@@ -20,22 +20,9 @@ from chat.conversations.lifecycle import is_here_known, note_here, note_left
 from chat.conversations.queries import find_last_reply, get_conversation, last_message_id
 from chat.models import Message
 from chat.parts import Json
-from chat.turns import live
+from chat.turns import frames, live
 from chat.turns.accept import accept_message, continue_reply, edit_message, retry_reply
 from chat.turns.events import MessageAccepted
-from chat.turns.frames import (
-    Continue,
-    Edit,
-    Failed,
-    JsonFrame,
-    Resume,
-    Retry,
-    SendMessage,
-    ServerFrame,
-    Snapshot,
-    Stop,
-    parse_frame,
-)
 from chat.turns.replies import interrupt_dead_turns, request_stop
 from chat.turns.start import Accepted
 from chat.web.frames_html import accepted_frame
@@ -200,18 +187,18 @@ class ChatConsumer(AsyncWebsocketConsumer):
         if text_data is None or len(text_data) > MAX_FRAME:
             self.end(TOO_LARGE)
             return
-        match parse_frame(text_data):
-            case SendMessage(client_id, text):
+        match frames.parse_frame(text_data):
+            case frames.SendMessage(client_id, text):
                 await self._take_message(client_id, text)
-            case Resume():
+            case frames.Resume():
                 await self._put_snapshot()
-            case Stop():
+            case frames.Stop():
                 await self._stop_turn()
-            case Retry():
+            case frames.Retry():
                 await self._begin_turn(self._retry_reply)
-            case Continue():
+            case frames.Continue():
                 await self._begin_turn(self._continue_reply)
-            case Edit(message_id, text):
+            case frames.Edit(message_id, text):
                 await self._begin_turn(self._edit_message, message_id, text)
             case None:
                 self._refuse_frame(None, UNREADABLE)
@@ -236,7 +223,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
             )
             return accepted, MessageAccepted(tuple(accepted.rows), str(client_id))
 
-    def _show_again(self, event: MessageAccepted) -> ServerFrame:
+    def _show_again(self, event: MessageAccepted) -> frames.ServerFrame:
         """Render a resent message with its current reply."""
         with owned(self.user_id), timezone.override(self.zone):
             return accepted_frame(event)
@@ -293,14 +280,14 @@ class ChatConsumer(AsyncWebsocketConsumer):
         return None
 
     def _refuse_frame(self, client_id: str | None, text: str) -> None:
-        self._send_frame(Failed(None, client_id, text, retry=False, html=None))
+        self._send_frame(frames.Failed(None, client_id, text, retry=False, html=None))
 
-    def _send_frame(self, frame: ServerFrame) -> None:
+    def _send_frame(self, frame: frames.ServerFrame) -> None:
         """Send a frame to this socket only."""
         assert self.room is not None, "only a socket that joined is sent frames"
         self._put_frame(frame.to_json(self.room.seq))
 
-    def _put_frame(self, frame: JsonFrame) -> None:
+    def _put_frame(self, frame: frames.JsonFrame) -> None:
         self.subscription.put(frame)
 
     async def _put_snapshot(self) -> None:
@@ -313,7 +300,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
             return
         self._put_frame(snapshot)
 
-    async def _build_snapshot(self, room: Room) -> JsonFrame:
+    async def _build_snapshot(self, room: Room) -> frames.JsonFrame:
         while True:
             turn = live.find_turn(self.conversation_id)
             stored = await run_in_thread(self._stored_snapshot)
@@ -324,7 +311,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
         # What runs here knows more than the rows.
         reply = room.snapshot(turn) if turn is not None else stored["reply"]
         last = max(stored["last_message_id"], turn.start.reply_id if turn is not None else 0)
-        return Snapshot(str(last or ""), reply).to_json(room.seq)
+        return frames.Snapshot(str(last or ""), reply).to_json(room.seq)
 
     def _stored_snapshot(self) -> Json:
         with owned_tx(self.user_id):

@@ -11,35 +11,7 @@ from chat.conversations.queries import list_messages
 from chat.models import MessageStatus
 from chat.parts import Part
 from chat.tools.calls import is_hidden
-from chat.turns.events import (
-    CardDrawn,
-    MemoryWritten,
-    MessageAccepted,
-    Noticed,
-    TextAdded,
-    Titled,
-    ToolFinished,
-    ToolStarted,
-    TurnDone,
-    TurnEvent,
-    TurnFailed,
-)
-from chat.turns.frames import (
-    Accepted,
-    Card,
-    Done,
-    Failed,
-    JsonFrame,
-    Memory,
-    Notice,
-    ReplySoFar,
-    ServerFrame,
-    Snapshot,
-    Text,
-    Title,
-)
-from chat.turns.frames import ToolFinished as ToolFinishedFrame
-from chat.turns.frames import ToolStarted as ToolStartedFrame
+from chat.turns import events, frames
 from chat.turns.live import LiveTurn
 from chat.turns.start import TurnStart
 from chat.web.markdown import close_blocks, render_markdown
@@ -50,13 +22,13 @@ from config.lib.web import find_time_zone
 
 logger = logging.getLogger(__name__)
 
-_TOOL_FRAMES: Final = {ToolStarted: ToolStartedFrame, ToolFinished: ToolFinishedFrame}
+_TOOL_FRAMES: Final = {events.ToolStarted: frames.ToolStarted, events.ToolFinished: frames.ToolFinished}
 
 
 class TurnScreen:
     """One turn as its room shows it. Each event is rendered once; the reply so far is kept."""
 
-    def __init__(self, turn: LiveTurn, publish: Callable[[JsonFrame], None], *, has_ended: bool) -> None:
+    def __init__(self, turn: LiveTurn, publish: Callable[[frames.JsonFrame], None], *, has_ended: bool) -> None:
         self.start = turn.start
         self.seq = 0
         self._log = turn.log
@@ -73,7 +45,7 @@ class TurnScreen:
         """The id of the turn's reply, as frames name it."""
         return str(self.start.reply_id)
 
-    def snapshot(self) -> ReplySoFar:
+    def snapshot(self) -> frames.ReplySoFar:
         """Return the reply so far."""
         html = "".join(self._closed.values())
         return {"message_id": self.reply_id, "html": html, "tail": self._open, "status": "streaming"}
@@ -89,34 +61,34 @@ class TurnScreen:
                     # The turn goes on: its reply is saved, and the end brings all of it.
                     logger.exception("Showing %s of reply %s failed", type(event).__name__, self.reply_id)
 
-    def _send_frame(self, frame: ServerFrame) -> None:
+    def _send_frame(self, frame: frames.ServerFrame) -> None:
         # A title or a summary may come after the end of the turn, when the next one counts already.
         if not self._has_ended:
             self.seq += 1
         self._publish(frame.to_json(0 if self._has_ended else self.seq))
 
-    async def _show_event(self, event: TurnEvent) -> None:
+    async def _show_event(self, event: events.TurnEvent) -> None:
         match event:
-            case MessageAccepted():
+            case events.MessageAccepted():
                 self._send_frame(await asyncio.to_thread(accepted_frame, event, self.start))
-            case TextAdded(text):
+            case events.TextAdded(text):
                 await self._show_text(text)
-            case ToolStarted(part) | ToolFinished(part):
+            case events.ToolStarted(part) | events.ToolFinished(part):
                 await self._close_text()
                 if not is_hidden(part):
                     html = self._keep_block(f"tool-{part['call_id']}", tool_html(part))
                     self._send_frame(_TOOL_FRAMES[type(event)](self.reply_id, html, part["call_id"]))
-            case MemoryWritten(part):
+            case events.MemoryWritten(part):
                 html = self._keep_block(f"memory-{part['event_id']}", memory_html(part))
-                self._send_frame(Memory(self.reply_id, html, part["event_id"]))
-            case CardDrawn(part):
+                self._send_frame(frames.Memory(self.reply_id, html, part["event_id"]))
+            case events.CardDrawn(part):
                 html = self._keep_block(f"card-{part['card_id']}", await run_in_thread(_card_html, self.start, part))
-                self._send_frame(Card(self.reply_id, html, part["card_id"]))
-            case Noticed(text, level):
-                self._send_frame(Notice(None if self._has_ended else self.reply_id, level, text))
-            case Titled(title):
-                self._send_frame(Title(title))
-            case TurnDone() | TurnFailed():
+                self._send_frame(frames.Card(self.reply_id, html, part["card_id"]))
+            case events.Noticed(text, level):
+                self._send_frame(frames.Notice(None if self._has_ended else self.reply_id, level, text))
+            case events.Titled(title):
+                self._send_frame(frames.Title(title))
+            case events.TurnDone() | events.TurnFailed():
                 await self._show_end(event)
 
     async def _show_text(self, text: str) -> None:
@@ -128,31 +100,31 @@ class TurnScreen:
         self._open = rest
         if html:
             self._keep_block(f"text-{len(self._closed)}", html)
-            self._send_frame(Text(self.reply_id, html=html, tail=rest))
+            self._send_frame(frames.Text(self.reply_id, html=html, tail=rest))
         else:
-            self._send_frame(Text(self.reply_id, text=text))
+            self._send_frame(frames.Text(self.reply_id, text=text))
 
     async def _close_text(self) -> None:
         if self._open:
             html = await asyncio.to_thread(render_markdown, self._open)
             self._keep_block(f"text-{len(self._closed)}", html)
             self._open = ""
-            self._send_frame(Text(self.reply_id, html=html, tail=""))
+            self._send_frame(frames.Text(self.reply_id, html=html, tail=""))
 
     def _keep_block(self, key: str, html: str) -> str:
         self._closed[key] = html
         return html
 
-    async def _show_end(self, event: TurnDone | TurnFailed) -> None:
+    async def _show_end(self, event: events.TurnDone | events.TurnFailed) -> None:
         html = await self._final_html()
-        if isinstance(event, TurnFailed):
-            self._send_frame(Failed(self.reply_id, None, event.text, event.may_retry, html))
+        if isinstance(event, events.TurnFailed):
+            self._send_frame(frames.Failed(self.reply_id, None, event.text, event.may_retry, html))
         elif html is not None:
-            self._send_frame(Done(self.reply_id, event.status, html))
+            self._send_frame(frames.Done(self.reply_id, event.status, html))
         self._has_ended = True
-        if isinstance(event, TurnDone) and html is None:
+        if isinstance(event, events.TurnDone) and html is None:
             # A page that sees that nothing runs any more fetches the messages.
-            self._send_frame(Snapshot(self.reply_id, None))
+            self._send_frame(frames.Snapshot(self.reply_id, None))
 
     async def _final_html(self) -> str | None:
         """Return the article of the closed reply. None if it is not closed or cannot be read."""
@@ -163,12 +135,12 @@ class TurnScreen:
             return None
 
 
-def accepted_frame(event: MessageAccepted, start: TurnStart | None = None) -> Accepted:
+def accepted_frame(event: events.MessageAccepted, start: TurnStart | None = None) -> frames.Accepted:
     """Return the `accepted` frame of stored messages. `start` is the turn that answers, None if none begins."""
     with timezone.override(find_time_zone(start.time_zone) if start else timezone.get_current_timezone()):
         views = view_messages(event.messages)
         ids = {view.role: str(view.pk) for view in views}
-        return Accepted(
+        return frames.Accepted(
             client_id=event.client_id,
             message_id=ids.get("user"),
             reply_id=str(start.reply_id) if start else ids.get("assistant"),

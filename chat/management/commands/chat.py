@@ -2,7 +2,6 @@ import asyncio
 import signal
 from contextlib import aclosing
 from dataclasses import asdict
-from datetime import datetime
 from uuid import UUID, uuid4
 
 from django.core.management import call_command
@@ -11,17 +10,8 @@ from django.utils import timezone
 
 from chat.conversations.services import start_conversation
 from chat.prompt.assistants import ASSISTANTS
+from chat.turns import events
 from chat.turns.accept import accept_message
-from chat.turns.events import (
-    EVENT_NAMES,
-    CardDrawn,
-    MemoryWritten,
-    Noticed,
-    TextAdded,
-    ToolStarted,
-    TurnEvent,
-    TurnFailed,
-)
 from chat.turns.start import TurnStart
 from chat.turns.turn import Control, run_turn, tidy_up
 from config.lib.llm import door
@@ -61,7 +51,10 @@ class Command(KeelCommand):
         now = timezone.now()
         opening = _parse_opening(deployment, skill)
         with owned_tx(trader):
-            chat_id = conversation or self._start_conversation(assistant, temporary, opening, now)
+            chat_id = (
+                conversation
+                or start_conversation(assistant=assistant, is_temporary=temporary, opening=opening, now=now).pk
+            )
             accepted = accept_message(conversation_id=chat_id, client_id=uuid4(), text=text, now=now)
         assert accepted.turn is not None, "a new message always begins a turn"
         self.say(f"conversation {chat_id}", type="conversation", conversation_id=chat_id)
@@ -71,37 +64,33 @@ class Command(KeelCommand):
         if close:
             call_command("close_conversation", str(chat_id), user=user, json=self.is_json, stdout=self.stdout)
 
-    def _start_conversation(self, assistant: str, is_temporary: bool, opening: dict[str, str], now: datetime) -> UUID:
-        made = start_conversation(assistant=assistant, is_temporary=is_temporary, opening=opening, now=now)
-        return made.pk
-
     async def _run_answer(self, start: TurnStart) -> str:
         control, failure = Control(), ""
         asyncio.get_running_loop().add_signal_handler(signal.SIGINT, control.stop)
-        async with aclosing(run_turn(start, control)) as events:
-            async for event in events:
+        async with aclosing(run_turn(start, control)) as source:
+            async for event in source:
                 self._print_event(event)
-                if isinstance(event, TurnFailed):
+                if isinstance(event, events.TurnFailed):
                     failure = event.text
         await tidy_up(start, control)
         await door.close()
         return failure
 
-    def _print_event(self, event: TurnEvent) -> None:
+    def _print_event(self, event: events.TurnEvent) -> None:
         if self.is_json:
-            self.say("", type=EVENT_NAMES[type(event)], **asdict(event))
+            self.say("", type=events.EVENT_NAMES[type(event)], **asdict(event))
             return
         match event:
-            case TextAdded(text):
+            case events.TextAdded(text):
                 self.stdout.write(text, ending="")
                 self.stdout.flush()
-            case ToolStarted(part):
+            case events.ToolStarted(part):
                 self.stdout.write(f"\n[{part['name']}] {part['arguments']}")
-            case MemoryWritten(part):
+            case events.MemoryWritten(part):
                 self.stdout.write(f"{EventKind(part['event_kind']).label}: {part['text']}")
-            case CardDrawn():
+            case events.CardDrawn():
                 self.stdout.write("\n(an action is prepared: confirm or cancel its card in the browser)")
-            case Noticed(text, _):
+            case events.Noticed(text, _):
                 self.stdout.write(f"\n({text})")
             case _:
                 self.stdout.write("")

@@ -16,17 +16,9 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 
+from chat.conversations import queries
 from chat.conversations.journal import find_bookmarked
 from chat.conversations.lifecycle import note_here, note_left, request_close
-from chat.conversations.queries import (
-    ConversationNotFound,
-    find_panel_chat,
-    get_conversation,
-    list_messages,
-    list_quotes,
-    list_recent,
-    summarised_through,
-)
 from chat.conversations.services import MessageRefused, rename_conversation, start_conversation
 from chat.conversations.services import ask_about_fact as open_chat_about_fact
 from chat.endings.erasure import erase_fact as erase_fact_for_good
@@ -60,7 +52,7 @@ def home(request: HttpRequest) -> HttpResponseBase:
 def _signed_in_home(request: AuthedRequest) -> HttpResponse:
     now = timezone.now()
     context = {
-        "conversations": list_recent(RECENT_ON_HOME),
+        "conversations": queries.list_recent(RECENT_ON_HOME),
         "facts_count": count_current_facts(now),
         "facts": list_latest_lines(now, RECENT_ON_HOME),
     }
@@ -95,7 +87,7 @@ def panel(request: AuthedRequest) -> HttpResponse:
     """Return the chat of the panel, or an empty one."""
     form = OpeningForm(request.GET)
     opening = form.opening if form.is_valid() else None
-    shown = find_panel_chat(opening=opening, wanted=_uuid_or_none(request.GET.get("conversation", "")))
+    shown = queries.find_panel_chat(opening=opening, wanted=_uuid_or_none(request.GET.get("conversation", "")))
     return TemplateResponse(request, "chat/_thread.html", _thread_context(shown, opening))
 
 
@@ -104,7 +96,7 @@ def _thread_context(shown: Conversation | None, opening: Mapping[str, str] | Non
     page_subject = subject_of(opening) if opening else ""
     return {
         "conversation": shown,
-        "chat_messages": _view_rows(shown, list_messages(shown.pk)) if shown else [],
+        "chat_messages": _view_rows(shown, queries.list_messages(shown.pk)) if shown else [],
         "subject": subject_of(shown.opening_context) if shown else page_subject,
         "page_subject": page_subject,
         "assistants": ASSISTANTS.values(),
@@ -114,7 +106,7 @@ def _thread_context(shown: Conversation | None, opening: Mapping[str, str] | Non
 
 def _view_rows(conversation: Conversation, rows: list[Message]) -> list[MessageView]:
     kept = find_bookmarked([row.pk for row in rows if row.role == Role.ASSISTANT])
-    return view_messages(rows, kept=kept, summarised_through=summarised_through(conversation.pk))
+    return view_messages(rows, kept=kept, summarised_through=queries.summarised_through(conversation.pk))
 
 
 @require_safe
@@ -130,7 +122,7 @@ def conversation_messages(request: AuthedRequest, conversation_id: UUID) -> Http
     shown = _get_or_404(conversation_id)
     if last_seen and Message.objects.filter(pk=last_seen, conversation=shown, replaced_at__isnull=False).exists():
         raise Http404
-    rows = list_messages(shown.pk, after=last_seen)
+    rows = queries.list_messages(shown.pk, after=last_seen)
     return TemplateResponse(request, "chat/_messages.html", {"messages": _view_rows(shown, rows)})
 
 
@@ -179,7 +171,7 @@ def close(request: AuthedRequest, conversation_id: UUID) -> HttpResponse:
     try:
         with owned_tx(request.user):
             request_close(conversation_id=conversation_id, now=timezone.now())
-    except ConversationNotFound:
+    except queries.ConversationNotFound:
         raise Http404 from None
     return HttpResponse(status=202)
 
@@ -224,7 +216,7 @@ def quotes(request: AuthedRequest, fact_id: UUID) -> HttpResponse:
     if fact is None:
         raise Http404
     template = "chat/_quotes.html" if request.headers.get("HX-Request") else "chat/quotes.html"
-    return TemplateResponse(request, template, {"fact": fact, "quotes": list_quotes(fact.quotes)})
+    return TemplateResponse(request, template, {"fact": fact, "quotes": queries.list_quotes(fact.quotes)})
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -250,7 +242,7 @@ def rename(request: PageRequest, conversation_id: UUID) -> HttpResponse:
     try:
         with owned_tx(request.user):
             rename_conversation(conversation_id=conversation_id, title=request.POST.get("title", ""))
-    except ConversationNotFound:
+    except queries.ConversationNotFound:
         raise Http404 from None
     except MessageRefused as error:
         refusal = str(error)
@@ -259,14 +251,14 @@ def rename(request: PageRequest, conversation_id: UUID) -> HttpResponse:
     if refusal:
         return JsonResponse({"error": refusal}, status=422)
     if request.headers.get("Accept", "").startswith("application/json"):
-        return JsonResponse({"title": get_conversation(conversation_id).title})
+        return JsonResponse({"title": queries.get_conversation(conversation_id).title})
     return redirect(get_safe_next(request, reverse("chat:conversation", args=[conversation_id])))
 
 
 def _get_or_404(conversation_id: UUID) -> Conversation:
     try:
-        return get_conversation(conversation_id)
-    except ConversationNotFound:
+        return queries.get_conversation(conversation_id)
+    except queries.ConversationNotFound:
         raise Http404 from None
 
 

@@ -12,12 +12,7 @@ from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
-from chat.conversations.lifecycle import (
-    archive_conversation,
-    restore_conversation,
-    trash_conversation,
-    unarchive_conversation,
-)
+from chat.conversations import lifecycle
 from chat.conversations.queries import ConversationNotFound, page_of_trash
 from chat.web.views.sidebar import PageRequest, answer_act
 from config.lib.owned import owned_tx
@@ -29,7 +24,7 @@ from config.lib.web import AuthedRequest, get_safe_next, owned_view
 @owned_view
 def archive(request: PageRequest, conversation_id: UUID) -> HttpResponse:
     """Put a chat among the archived ones."""
-    _run_act(request, archive_conversation, conversation_id=conversation_id, now=timezone.now())
+    _run_act(request, lifecycle.archive_conversation, conversation_id=conversation_id, now=timezone.now())
     return answer_act(request, conversation_id, act="archived")
 
 
@@ -37,7 +32,7 @@ def archive(request: PageRequest, conversation_id: UUID) -> HttpResponse:
 @owned_view
 def unarchive(request: PageRequest, conversation_id: UUID) -> HttpResponse:
     """Take a chat out of the archived ones."""
-    _run_act(request, unarchive_conversation, conversation_id=conversation_id, now=timezone.now())
+    _run_act(request, lifecycle.unarchive_conversation, conversation_id=conversation_id, now=timezone.now())
     return answer_act(request, conversation_id, act="unarchived")
 
 
@@ -45,7 +40,7 @@ def unarchive(request: PageRequest, conversation_id: UUID) -> HttpResponse:
 @owned_view
 def trash(request: PageRequest, conversation_id: UUID) -> HttpResponse:
     """Put a chat into the trash, for 30 days."""
-    _run_act(request, trash_conversation, conversation_id=conversation_id, now=timezone.now())
+    _run_act(request, lifecycle.trash_conversation, conversation_id=conversation_id, now=timezone.now())
     return answer_act(request, conversation_id, act="trashed")
 
 
@@ -53,7 +48,7 @@ def trash(request: PageRequest, conversation_id: UUID) -> HttpResponse:
 @owned_view
 def restore(request: PageRequest, conversation_id: UUID) -> HttpResponse:
     """Take a chat out of the trash."""
-    _run_act(request, restore_conversation, conversation_id=conversation_id)
+    _run_act(request, lifecycle.restore_conversation, conversation_id=conversation_id)
     if request.htmx or request.POST.get("act") == "undo":
         return answer_act(request, conversation_id, act="restored")
     messages.success(request, "The chat is restored.")
