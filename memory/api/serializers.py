@@ -5,20 +5,11 @@ from typing import Any
 from rest_framework import serializers
 
 from config.lib.rest.views import InputSerializer, PageQuery
+from memory import wording
 from memory.facts.schemas import MAX_DOCUMENT
 from memory.models import Confidence, FactCategory, FactLink, FactSource, MemoryEvent, MemoryProposal, UserFact
 from memory.models.review import ProposalStatus
 from memory.recall.search import MAX_RECALLED
-from memory.wording import (
-    MAX_BODY,
-    MAX_CONTENT,
-    MAX_PLACE_ID,
-    MAX_PLACE_NAME,
-    MAX_PLACE_NOTES,
-    MAX_RELATION,
-    MAX_SUMMARY,
-    MAX_TOPIC,
-)
 
 
 class FactSerializer(serializers.ModelSerializer[UserFact]):
@@ -47,7 +38,7 @@ class FactQuery(PageQuery):
     category = serializers.ChoiceField(FactCategory.choices, default="")
     source = serializers.ChoiceField(FactSource.choices, default="")  # type: ignore[assignment]
     confidence = serializers.ChoiceField(Confidence.choices, default="")
-    topic = serializers.CharField(default=None, max_length=MAX_TOPIC, allow_null=True)
+    topic = serializers.CharField(default=None, max_length=wording.MAX_TOPIC, allow_null=True)
     valid_at = serializers.DateTimeField(default=None, help_text="What was true then; wins over `state`.")
     known_at = serializers.DateTimeField(default=None, help_text="As Keel knew it then; goes with `valid_at`.")
 
@@ -55,20 +46,20 @@ class FactQuery(PageQuery):
 class FactInput(InputSerializer):
     """A fact to add, said outright by its owner."""
 
-    content = serializers.CharField(max_length=MAX_CONTENT, help_text="One line of 4 to 500 characters.")
-    topic = serializers.CharField(default="", max_length=MAX_TOPIC, allow_blank=True)
+    content = serializers.CharField(max_length=wording.MAX_CONTENT, help_text="One line of 4 to 500 characters.")
+    topic = serializers.CharField(default="", max_length=wording.MAX_TOPIC, allow_blank=True)
     category = serializers.ChoiceField(FactCategory.choices, default=None, allow_null=True)
-    detail = serializers.CharField(default="", max_length=MAX_BODY, allow_blank=True)
+    detail = serializers.CharField(default="", max_length=wording.MAX_BODY, allow_blank=True)
 
 
 class FactChange(InputSerializer):
     """Changes to a fact; omitted fields stay unchanged."""
 
-    content = serializers.CharField(required=False, max_length=MAX_CONTENT)
-    topic = serializers.CharField(required=False, max_length=MAX_TOPIC, allow_blank=True)
+    content = serializers.CharField(required=False, max_length=wording.MAX_CONTENT)
+    topic = serializers.CharField(required=False, max_length=wording.MAX_TOPIC, allow_blank=True)
     category = serializers.ChoiceField(FactCategory.choices, required=False)
-    summary = serializers.CharField(required=False, max_length=MAX_SUMMARY, allow_blank=True)
-    detail = serializers.CharField(required=False, max_length=MAX_BODY, allow_blank=True)
+    summary = serializers.CharField(required=False, max_length=wording.MAX_SUMMARY, allow_blank=True)
+    detail = serializers.CharField(required=False, max_length=wording.MAX_BODY, allow_blank=True)
 
 
 class WrittenSerializer(serializers.Serializer[Any]):
@@ -110,8 +101,8 @@ class FactsSerializer(serializers.Serializer[Any]):
 class LinkInput(InputSerializer):
     """A link to another fact."""
 
-    to = serializers.CharField(max_length=MAX_CONTENT, help_text="Its id, or words that stand in it alone.")
-    relation = serializers.CharField(max_length=MAX_RELATION, help_text="relates_to, contradicts, ...")
+    to = serializers.CharField(max_length=wording.MAX_CONTENT, help_text="Its id, or words that stand in it alone.")
+    relation = serializers.CharField(max_length=wording.MAX_RELATION, help_text="relates_to, contradicts, ...")
 
 
 class LinkSerializer(serializers.ModelSerializer[FactLink]):
@@ -220,9 +211,9 @@ class ProposalSerializer(serializers.ModelSerializer[MemoryProposal]):
 class PlaceInput(InputSerializer):
     """A place to save; a known `place_id` updates its place."""
 
-    place_id = serializers.CharField(max_length=MAX_PLACE_ID)
-    name = serializers.CharField(max_length=MAX_PLACE_NAME)
-    notes = serializers.CharField(required=False, max_length=MAX_PLACE_NOTES, allow_blank=True)
+    place_id = serializers.CharField(max_length=wording.MAX_PLACE_ID)
+    name = serializers.CharField(max_length=wording.MAX_PLACE_NAME)
+    notes = serializers.CharField(required=False, max_length=wording.MAX_PLACE_NOTES, allow_blank=True)
 
 
 class PlaceSerializer(serializers.Serializer[Any]):

@@ -13,27 +13,8 @@ from functools import lru_cache
 from typing import Final, Literal
 
 from config.lib.search.terms import SYNONYMS, porter_stem
+from memory.claims import vocabulary
 from memory.claims.statements import MASK
-from memory.claims.vocabulary import (
-    BEFORE_NUMBERS,
-    BREAKS,
-    EXCEPTIONS,
-    FILLER_WORDS,
-    MONEY,
-    NEGATABLE,
-    NO_NUMBER_AFTER,
-    NOT,
-    NUMBER_WORDS,
-    ONLY,
-    OPENS_NOT,
-    PARTLY,
-    PHRASES,
-    RESETS,
-    SCALES,
-    UNITS,
-    USED_TO_PRECEDED,
-    WORDS,
-)
 
 Kind = Literal["word", "number", "bound", "only", "not"]
 Polarity = Literal["+", "-", "~", "?"]  # said, denied, denied in part ("not always"), unclear
@@ -204,14 +185,14 @@ def _scan_number(written: str, offsets: Sequence[int], at: int) -> Iterator[_Ite
     assert match is not None, "the scanner lets nothing else through"
     value = _parse_digits(match["digits"])
     tail = match["unit"].strip().replace("×", "x").replace("per cent", "percent")
-    unit, end, scale = UNITS.get(match["money"] or "", ""), len(written), 1
+    unit, end, scale = vocabulary.UNITS.get(match["money"] or "", ""), len(written), 1
     is_attached = match.end("digits") == match.start("unit")
     if tail in {"am", "pm"} and isinstance(value, Fraction) and value.denominator == 1:
         value, unit = f"{int(value) % 12 + (12 if tail == 'pm' else 0):02}:00", "time"
-    elif tail in SCALES or (tail == "m" and unit):
-        scale = SCALES.get(tail, 1_000_000)
-    elif tail in UNITS:
-        unit = UNITS[tail]
+    elif tail in vocabulary.SCALES or (tail == "m" and unit):
+        scale = vocabulary.SCALES.get(tail, 1_000_000)
+    elif tail in vocabulary.UNITS:
+        unit = vocabulary.UNITS[tail]
     elif is_attached and tail:
         unit = tail
     else:
@@ -263,10 +244,10 @@ def _join_unit(items: Sequence[_Item], at: int) -> int:
     if not number.unit and [item.text for item in items[at + 1 : at + 3]] == ["per", "cent"]:
         number.unit, number.end = "%", items[at + 2].end
         return 3
-    if following is None or following.kind != "word" or following.text not in UNITS:
+    if following is None or following.kind != "word" or following.text not in vocabulary.UNITS:
         return 1
-    unit = UNITS[following.text]
-    if number.unit == "min" and unit in MONEY and isinstance(number.key, Fraction):
+    unit = vocabulary.UNITS[following.text]
+    if number.unit == "min" and unit in vocabulary.MONEY and isinstance(number.key, Fraction):
         number.key *= 1_000_000  # "1.5m usd"
     elif number.unit:
         return 1
@@ -279,45 +260,45 @@ def _classify_word(items: Sequence[_Item], at: int, done: Sequence[_Item]) -> in
     item = items[at]
     words = [other.text if other.kind == "word" else "" for other in items[at : at + 3]]
     for length in (3, 2):
-        meaning = PHRASES.get(tuple(words[:length])) if length <= len(words) else None
-        if meaning is not None and not (meaning in NEGATABLE and not _has_number(items, at + length)):
+        meaning = vocabulary.PHRASES.get(tuple(words[:length])) if length <= len(words) else None
+        if meaning is not None and not (meaning in vocabulary.NEGATABLE and not _has_number(items, at + length)):
             _set_meaning(item, meaning)
             item.end = items[at + length - 1].end
             return length
-    if words[:2] == ["used", "to"] and not (done and done[-1].text in USED_TO_PRECEDED):
-        _set_meaning(item, NOT)
+    if words[:2] == ["used", "to"] and not (done and done[-1].text in vocabulary.USED_TO_PRECEDED):
+        _set_meaning(item, vocabulary.NOT)
         return 2
     if words[0] in {"stop", "stops", "stopped", "quit", "quits"} and len(words) > 1 and words[1].endswith("ing"):
-        _set_meaning(item, NOT)
+        _set_meaning(item, vocabulary.NOT)
         return 1
-    if words[0] in BEFORE_NUMBERS and _has_number(items, at + 1):
-        _set_meaning(item, BEFORE_NUMBERS[words[0]])
+    if words[0] in vocabulary.BEFORE_NUMBERS and _has_number(items, at + 1):
+        _set_meaning(item, vocabulary.BEFORE_NUMBERS[words[0]])
         return 1
-    if words[0] in NUMBER_WORDS and not (done and done[-1].text in NO_NUMBER_AFTER):
-        item.kind, item.key = "number", NUMBER_WORDS[words[0]]
+    if words[0] in vocabulary.NUMBER_WORDS and not (done and done[-1].text in vocabulary.NO_NUMBER_AFTER):
+        item.kind, item.key = "number", vocabulary.NUMBER_WORDS[words[0]]
         return _join_unit(items, at)
     if words[0] in {"no", "nope"} and (at + 1 == len(items) or items[at + 1].kind in {"soft", "hard", "sentence"}):
         item.kind = "stop"  # an answer; it does not deny what follows
         return 1
-    _set_meaning(item, WORDS.get(words[0], ""))
+    _set_meaning(item, vocabulary.WORDS.get(words[0], ""))
     return 1
 
 
 def _has_number(items: Sequence[_Item], at: int) -> bool:
     near = items[at : at + 2]
-    return any(item.kind == "number" or item.text in NUMBER_WORDS for item in near)
+    return any(item.kind == "number" or item.text in vocabulary.NUMBER_WORDS for item in near)
 
 
 def _set_meaning(item: _Item, meaning: str) -> None:
-    if meaning in {NOT, OPENS_NOT, PARTLY, ONLY}:
+    if meaning in {vocabulary.NOT, vocabulary.OPENS_NOT, vocabulary.PARTLY, vocabulary.ONLY}:
         item.kind = meaning
     elif meaning:
         item.kind, item.key = "bound", meaning
-    elif item.text in BREAKS:
+    elif item.text in vocabulary.BREAKS:
         item.kind = "hard"
     else:
         word = item.text.split("'")[0]
-        is_stop = word in FILLER_WORDS or item.text in RESETS - {"always", "usually", "mostly"}
+        is_stop = word in vocabulary.FILLER_WORDS or item.text in vocabulary.RESETS - {"always", "usually", "mostly"}
         item.kind, item.key = ("stop", "") if is_stop else ("word", stem_word(word))
 
 
@@ -340,9 +321,9 @@ def _set_clauses(items: Sequence[_Item]) -> None:
 def _turn_comparisons(items: Sequence[_Item]) -> None:
     """Turn "never above 5x" into a maximum, which uses the negation up."""
     for at, item in enumerate(items):
-        if item.kind != "bound" or item.key not in NEGATABLE:
+        if item.kind != "bound" or item.key not in vocabulary.NEGATABLE:
             continue
-        as_it_stands, turned = NEGATABLE[str(item.key)]
+        as_it_stands, turned = vocabulary.NEGATABLE[str(item.key)]
         item.key = as_it_stands
         for other in reversed(items[max(0, at - REACH) : at]):
             if other.kind in {"hard", "sentence", "blank", "bound"}:
@@ -367,8 +348,8 @@ def _find_polarities(items: Sequence[_Item]) -> dict[int, Polarity]:
         polarity: Polarity = "~" if "partly" in kinds else "-" if "not" in kinds else "+"
         is_joined = bool(before) and (before[-1].kind == "soft" or before[-1].text in {"and", "plus"})
         if polarity == "+" and is_joined and polarities[before[0].clause] in {"-", "?"}:
-            polarity = "+" if held[0].text in RESETS or "only" in kinds else "?"
-        if held[0].text in EXCEPTIONS and before and polarities[before[0].clause] != "+":
+            polarity = "+" if held[0].text in vocabulary.RESETS or "only" in kinds else "?"
+        if held[0].text in vocabulary.EXCEPTIONS and before and polarities[before[0].clause] != "+":
             polarity = "?"  # "never alts except SOL"
         polarities[clause] = polarity
         before = held

@@ -14,23 +14,14 @@ from pydantic import ValidationError
 from config.lib.errors import DomainError
 from config.lib.fields import content_key
 from config.lib.text import one_line
+from memory import models
 from memory.facts.document import build_document, format_document
 from memory.facts.limits import enforce_token_limit
 from memory.facts.places import parse_place
 from memory.facts.review import propose_fact
 from memory.facts.schemas import MAX_DOCUMENT, MAX_ITEMS, SCHEMA_VERSION, DocumentFact, DocumentPlace, MemoryDocument
 from memory.facts.versions import Origin, insert_version, lock_memory, log_event
-from memory.models import (
-    ArchivedReason,
-    Confidence,
-    EventKind,
-    FactSource,
-    MemoryEvent,
-    Place,
-    PlaceMention,
-    ProposalKind,
-    UserFact,
-)
+from memory.models import EventKind, MemoryEvent, Place, PlaceMention, ProposalKind, UserFact
 from memory.wording import FactRefused, find_category, parse_content
 
 _BULLET: Final = re.compile(r"^\s*(?:[-*•–]|\d+[.)])\s+")
@@ -133,12 +124,12 @@ class _DocumentImport:
     def _insert(self, fact: DocumentFact, content: str) -> UserFact:
         added_at = _parse_instant(fact.added_at)
         brought = {"id": fact.id, "conversation_id": fact.source_conversation_id, "message_id": fact.source_message_id}
-        archived = {"archived_at": self._updated_at, "archived_reason": ArchivedReason.USER_ARCHIVED}
+        archived = {"archived_at": self._updated_at, "archived_reason": models.ArchivedReason.USER_ARCHIVED}
         return insert_version(
             content=content,
             category=find_category(""),
-            confidence=Confidence.ASSERTED,
-            source=FactSource.IMPORTED,
+            confidence=models.Confidence.ASSERTED,
+            source=models.FactSource.IMPORTED,
             external={name: value for name, value in brought.items() if value},
             learned_at=added_at,
             last_referenced_at=min(added_at, self.now),

@@ -13,29 +13,10 @@ from django.db.models.functions import Coalesce
 from config.lib.paging import locate_page
 from config.lib.search.terms import build_word_filter
 from config.lib.text import normal_form
-from memory.models import (
-    STALE_AFTER,
-    FactCategory,
-    FactLink,
-    MemoryEvent,
-    MemorySwitches,
-    Place,
-    PlaceMention,
-    UserFact,
-    UserFactQuerySet,
-)
-from memory.recall.blocks import (
-    INJECTION_FLOOR,
-    Block,
-    BlockFact,
-    BlockPlace,
-    Explanation,
-    build_advisor_block,
-    build_coach_block,
-    build_companion_block,
-    build_empty_block,
-    explain_facts,
-)
+from memory import models
+from memory.models import FactCategory, MemoryEvent, Place, PlaceMention, UserFact, UserFactQuerySet
+from memory.recall import blocks
+from memory.recall.blocks import Block, BlockFact, BlockPlace, Explanation
 
 PAGE_SIZE: Final = 50
 _BLOCK_COLUMNS = (
@@ -114,12 +95,12 @@ class FactCounts:
 
 def uses_facts() -> bool:
     """Tell whether prompts may carry facts (default)."""
-    return not MemorySwitches.objects.filter(uses_facts=False).exists()
+    return not models.MemorySwitches.objects.filter(uses_facts=False).exists()
 
 
 def is_learning() -> bool:
     """Tell whether chats may save facts (default)."""
-    return not MemorySwitches.objects.filter(learns=False).exists()
+    return not models.MemorySwitches.objects.filter(learns=False).exists()
 
 
 def iter_block_facts(now: datetime) -> Iterator[BlockFact]:
@@ -127,7 +108,9 @@ def iter_block_facts(now: datetime) -> Iterator[BlockFact]:
 
     Decay only lowers a score, so the database drops scores below the floor first and the block drops decayed ones.
     """
-    return _iter_facts(UserFact.objects.current(now).filter(Q(score__isnull=True) | Q(score__gte=INJECTION_FLOOR)))
+    return _iter_facts(
+        UserFact.objects.current(now).filter(Q(score__isnull=True) | Q(score__gte=blocks.INJECTION_FLOOR))
+    )
 
 
 def iter_block_places() -> Iterator[BlockPlace]:
@@ -144,12 +127,12 @@ def explain_block(*, assistant: str, now: datetime) -> list[Explanation]:
 
     Facts come most recently referenced first.
     """
-    return explain_facts(_iter_facts(UserFact.objects.current(now)), assistant=assistant, now=now)
+    return blocks.explain_facts(_iter_facts(UserFact.objects.current(now)), assistant=assistant, now=now)
 
 
 def get_next_block(*, assistant: str, now: datetime) -> Block:
     """Return the block of the assistant's next chat. It is empty while the owner lets no prompt carry facts."""
-    return get_block(assistant, now) if uses_facts() else build_empty_block()
+    return get_block(assistant, now) if uses_facts() else blocks.build_empty_block()
 
 
 def get_block(assistant: str, now: datetime) -> Block:
@@ -158,9 +141,9 @@ def get_block(assistant: str, now: datetime) -> Block:
 
 
 _BLOCKS: Final[dict[str, Callable[[datetime], Block]]] = {
-    "coach": lambda now: build_coach_block(iter_block_facts(now), now=now),
-    "advisor": lambda now: build_advisor_block(iter_block_facts(now), now=now),
-    "companion": lambda now: build_companion_block(iter_block_facts(now), iter_block_places(), now=now),
+    "coach": lambda now: blocks.build_coach_block(iter_block_facts(now), now=now),
+    "advisor": lambda now: blocks.build_advisor_block(iter_block_facts(now), now=now),
+    "companion": lambda now: blocks.build_companion_block(iter_block_facts(now), iter_block_places(), now=now),
 }
 
 
@@ -245,13 +228,13 @@ def list_facts(wanted: FactFilter, *, page: int, now: datetime) -> FactPage:
 
 def list_shown_facts(facts: Iterable[UserFact], now: datetime) -> list[ListedFact]:
     """Return the facts as the page shows them."""
-    block_ids = frozenset(build_coach_block(iter_block_facts(now), now=now).fact_ids)
+    block_ids = frozenset(blocks.build_coach_block(iter_block_facts(now), now=now).fact_ids)
     return [
         ListedFact(
             fact=fact,
             is_in_block=fact.pk in block_ids,
             is_stale=not fact.is_archived and fact.is_stale(now),
-            is_affirmed=fact.last_confirmed_at is not None and now - fact.last_confirmed_at < STALE_AFTER,
+            is_affirmed=fact.last_confirmed_at is not None and now - fact.last_confirmed_at < models.STALE_AFTER,
             has_begun=fact.valid_from <= now,
             has_ended=fact.valid_until is not None and fact.valid_until <= now,
             days_left=None if fact.gone_at is None else max(0, -((now - fact.gone_at) // timedelta(days=1))),
@@ -295,10 +278,12 @@ def find_versions(fact_ids: Iterable[UUID]) -> list[UserFact]:
     return [rows[pk] for pk in wanted if pk in rows]
 
 
-def list_links(fact: UserFact) -> list[FactLink]:
+def list_links(fact: UserFact) -> list[models.FactLink]:
     """Return a fact's links between believed facts, oldest first."""
     believed = UserFact.objects.believed()
-    links = FactLink.objects.filter(Q(from_fact=fact) | Q(to_fact=fact), from_fact__in=believed, to_fact__in=believed)
+    links = models.FactLink.objects.filter(
+        Q(from_fact=fact) | Q(to_fact=fact), from_fact__in=believed, to_fact__in=believed
+    )
     return list(links.select_related("from_fact", "to_fact").order_by("created_at", "id"))
 
 
@@ -325,5 +310,5 @@ class Switches:
 
 def get_switches() -> Switches:
     """Return the owner's switches; without a row both are on."""
-    row = MemorySwitches.objects.values_list("uses_facts", "learns").first()
+    row = models.MemorySwitches.objects.values_list("uses_facts", "learns").first()
     return Switches(*row) if row else Switches(uses_facts=True, learns=True)

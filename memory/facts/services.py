@@ -11,31 +11,11 @@ from uuid import UUID
 from config.lib.errors import DomainError
 from config.lib.fields import content_key
 from config.lib.text import one_line
+from memory import wording
+from memory.facts import versions
 from memory.facts.limits import enforce_token_limit
 from memory.facts.queries import find_current_version, get_block, list_matching
-from memory.facts.versions import (
-    PAGE,
-    FactAmbiguous,
-    FactChanged,
-    FactNotFound,
-    FactWrite,
-    Origin,
-    add_tombstone,
-    archive_version,
-    find_twin,
-    get_believed,
-    get_last_version,
-    insert_version,
-    is_valid_at,
-    lock_memory,
-    log_event,
-    merge_versions,
-    refuse_when_paused,
-    remove_tombstones,
-    revalidate_fact,
-    revive_version,
-    supersede_version,
-)
+from memory.facts.versions import PAGE, FactAmbiguous, FactChanged, FactNotFound, FactWrite, Origin, lock_memory
 from memory.models import (
     ArchivedReason,
     Confidence,
@@ -47,15 +27,6 @@ from memory.models import (
     UserFact,
 )
 from memory.recall.blocks import Block
-from memory.wording import (
-    MAX_RELATION,
-    find_category,
-    parse_content,
-    parse_detail,
-    parse_summary,
-    parse_topic,
-    refuse_secrets,
-)
 
 
 class LinkRefused(DomainError):
@@ -79,14 +50,14 @@ def remember_fact(
     both supersede it. Without a category the topic decides (settled 5 and 6). `detail` is for recall only, never for
     prompts. Raises FactRefused, MemoryPaused.
     """
-    text, tag, body = parse_content(content), parse_topic(topic), parse_detail(detail)
-    kind = category or find_category(tag)
-    refuse_when_paused(origin)
+    text, tag, body = wording.parse_content(content), wording.parse_topic(topic), wording.parse_detail(detail)
+    kind = category or wording.find_category(tag)
+    versions.refuse_when_paused(origin)
     lock_memory()
-    remove_tombstones(text)
+    versions.remove_tombstones(text)
     known = UserFact.objects.believed().filter(content_key=content_key(text)).first()
     if known is None:
-        fact = insert_version(
+        fact = versions.insert_version(
             content=text,
             topic=tag,
             category=kind,
@@ -98,7 +69,7 @@ def remember_fact(
             origin=origin,
         )
         enforce_token_limit(now=now, batch_id=origin.batch_id)
-        return FactWrite(fact, log_event(EventKind.SAVE, after=fact, origin=origin, now=now))
+        return FactWrite(fact, versions.log_event(EventKind.SAVE, after=fact, origin=origin, now=now))
     tags = {"topic": tag, "category": kind if category or tag else "", "body": body}
     return _remember_again(known, text, tags, confidence=confidence, source=source, origin=origin, now=now)
 
@@ -122,30 +93,30 @@ def supersede_fact(
     equal to another fact merges this fact into that one. Equal values change nothing. `summary` and `detail` of None
     stay while the text stays. Raises FactNotFound, FactChanged, FactRefused, MemoryPaused.
     """
-    text = parse_content(content)
-    refuse_when_paused(origin)
+    text = wording.parse_content(content)
+    versions.refuse_when_paused(origin)
     lock_memory()
-    old = get_believed(fact_id)
+    old = versions.get_believed(fact_id)
     wanted: dict[str, Any] = {
         "content": text,
-        "topic": old.topic if topic is None else parse_topic(topic),
+        "topic": old.topic if topic is None else wording.parse_topic(topic),
         "category": category or old.category,
         "confidence": confidence,
         "score": None,
     }
     if summary is not None:
-        wanted["summary"] = parse_summary(summary)
+        wanted["summary"] = wording.parse_summary(summary)
     if detail is not None:
-        wanted["body"] = parse_detail(detail)
+        wanted["body"] = wording.parse_detail(detail)
     if all(getattr(old, name) == value for name, value in wanted.items()):
         return FactWrite(old, None)
-    remove_tombstones(text)
+    versions.remove_tombstones(text)
     if old.content != text:
         # The shorter line and the detail described the old text.
         wanted = {"summary": "", "body": "", "quotes": list(origin.quotes), **wanted}
     if origin.conversation_id:
         wanted["conversation_id"] = origin.conversation_id
-    return supersede_version(old, EventKind.UPDATE, {**wanted, "source": source}, origin=origin, now=now)
+    return versions.supersede_version(old, EventKind.UPDATE, {**wanted, "source": source}, origin=origin, now=now)
 
 
 def confirm_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> FactWrite:
@@ -153,13 +124,13 @@ def confirm_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> Fact
 
     The time of confirmation never moves back. Raises FactNotFound, FactChanged, MemoryPaused.
     """
-    refuse_when_paused(origin)
+    versions.refuse_when_paused(origin)
     lock_memory()
-    fact = get_believed(fact_id)
+    fact = versions.get_believed(fact_id)
     if fact.last_confirmed_at is not None and fact.last_confirmed_at >= now:
         return FactWrite(fact, None)
     previous = fact.last_confirmed_at
-    event = log_event(
+    event = versions.log_event(
         EventKind.CONFIRM, before=fact, after=fact, previous_confirmed_at=previous, origin=origin, now=now
     )
     fact.last_confirmed_at = now
@@ -192,18 +163,20 @@ def forget_fact(
 def archive_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> FactWrite:
     """Archive a fact from the page. Raises FactNotFound, FactChanged."""
     lock_memory()
-    return _end_fact(get_believed(fact_id), ArchivedReason.USER_ARCHIVED, EventKind.ARCHIVE, origin=origin, now=now)
+    return _end_fact(
+        versions.get_believed(fact_id), ArchivedReason.USER_ARCHIVED, EventKind.ARCHIVE, origin=origin, now=now
+    )
 
 
 def delete_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> FactWrite:
     """Move a fact to the trash; idempotent. It can be restored for 30 days, then it is erased. Raises FactNotFound."""
     lock_memory()
-    last = get_last_version(fact_id)
+    last = versions.get_last_version(fact_id)
     if last.trashed_at is not None:
         return FactWrite(last, None)
     if last.is_archived:
-        event = log_event(EventKind.DELETE, before=last, detail={"was_archived": True}, origin=origin, now=now)
-        add_tombstone(last, event, now)
+        event = versions.log_event(EventKind.DELETE, before=last, detail={"was_archived": True}, origin=origin, now=now)
+        versions.add_tombstone(last, event, now)
         written = FactWrite(last, event)
     else:
         written = _end_fact(last, ArchivedReason.USER_DELETED, EventKind.DELETE, origin=origin, now=now)
@@ -219,26 +192,28 @@ def restore_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> Fact
     FactChanged when the fact is not archived.
     """
     lock_memory()
-    last = get_last_version(fact_id)
+    last = versions.get_last_version(fact_id)
     if not last.is_archived:
         raise FactChanged("This fact is not archived any more.")
-    remove_tombstones(last.content)
-    twin = find_twin(last)
+    versions.remove_tombstones(last.content)
+    twin = versions.find_twin(last)
+    if twin is not None and versions.is_valid_at(twin, now):
+        return FactWrite(twin, None)
     if twin is not None:
-        return FactWrite(twin, None) if is_valid_at(twin, now) else revalidate_fact(twin, now, origin=origin, now=now)
-    fact = revive_version(last, values=last, valid_from=last.valid_from, now=now)
+        return versions.revalidate_fact(twin, now, origin=origin, now=now)
+    fact = versions.revive_version(last, values=last, valid_from=last.valid_from, now=now)
     detail = {} if last.trashed_at is None else {"trashed_at": last.trashed_at.isoformat()}
-    event = log_event(EventKind.RESTORE, before=last, after=fact, detail=detail, origin=origin, now=now)
+    event = versions.log_event(EventKind.RESTORE, before=last, after=fact, detail=detail, origin=origin, now=now)
     return FactWrite(fact, event)
 
 
 def merge_facts(*, fact_id: UUID, into_id: UUID, origin: Origin = PAGE, now: datetime) -> FactWrite:
     """End a fact in favour of another one, which takes its links. Raises FactNotFound, FactChanged, LinkRefused."""
     lock_memory()
-    old, into = get_believed(fact_id), get_believed(into_id)
+    old, into = versions.get_believed(fact_id), versions.get_believed(into_id)
     if old.pk == into.pk:
         raise LinkRefused("A fact cannot be merged into itself.")
-    return merge_versions(old, into, origin=origin, now=now)
+    return versions.merge_versions(old, into, origin=origin, now=now)
 
 
 def link_facts(*, from_id: str, to_id: str, relation: str, origin: Origin = PAGE, now: datetime) -> MemoryEvent | None:
@@ -247,10 +222,12 @@ def link_facts(*, from_id: str, to_id: str, relation: str, origin: Origin = PAGE
     Each end is an id or a unique text part. Raises FactNotFound, FactAmbiguous, LinkRefused, MemoryPaused.
     """
     label = one_line(relation)
-    if not 0 < len(label) <= MAX_RELATION:
-        raise LinkRefused(f"A relation needs 1 to {MAX_RELATION} characters, such as relates_to or contradicts.")
-    refuse_secrets(label)
-    refuse_when_paused(origin)
+    if not 0 < len(label) <= wording.MAX_RELATION:
+        raise LinkRefused(
+            f"A relation needs 1 to {wording.MAX_RELATION} characters, such as relates_to or contradicts."
+        )
+    wording.refuse_secrets(label)
+    versions.refuse_when_paused(origin)
     lock_memory()
     ends = {"from_fact": resolve_fact(from_id, now), "to_fact": resolve_fact(to_id, now)}
     if ends["from_fact"].pk == ends["to_fact"].pk:
@@ -258,7 +235,7 @@ def link_facts(*, from_id: str, to_id: str, relation: str, origin: Origin = PAGE
     if FactLink.objects.filter(**ends, relation=label).exists():
         return None
     detail = _describe_link(**ends, relation=label)
-    event = log_event(EventKind.LINK, after=ends["from_fact"], detail=detail, origin=origin, now=now)
+    event = versions.log_event(EventKind.LINK, after=ends["from_fact"], detail=detail, origin=origin, now=now)
     FactLink.objects.create(**ends, relation=label, event=event, created_at=now)
     return event
 
@@ -272,7 +249,7 @@ def unlink_facts(*, link_id: UUID, now: datetime) -> MemoryEvent:
     detail = _describe_link(from_fact=link.from_fact, to_fact=link.to_fact, relation=link.relation)
     detail["event"] = str(link.event_id or "")
     link.delete()
-    return log_event(EventKind.UNLINK, after=link.from_fact, detail=detail, origin=PAGE, now=now)
+    return versions.log_event(EventKind.UNLINK, after=link.from_fact, detail=detail, origin=PAGE, now=now)
 
 
 def set_switches(*, uses_facts: bool | None = None, learns: bool | None = None) -> MemorySwitches:
@@ -325,9 +302,9 @@ def _uuid_or_none(text: str) -> UUID | None:
 
 
 def _end_fact(fact: UserFact, reason: str, kind: EventKind, *, origin: Origin, now: datetime) -> FactWrite:
-    archive_version(fact, reason, now)
-    event = log_event(kind, before=fact, origin=origin, now=now)
-    add_tombstone(fact, event, now)
+    versions.archive_version(fact, reason, now)
+    event = versions.log_event(kind, before=fact, origin=origin, now=now)
+    versions.add_tombstone(fact, event, now)
     return FactWrite(fact, event)
 
 
@@ -345,13 +322,13 @@ def _remember_again(
     if known.score is not None:
         # A learned fact becomes explicit, with this source (settled 4).
         changes |= {"score": None, "source": source, "conversation_id": origin.conversation_id or known.conversation_id}
-    if not is_valid_at(known, now):
+    if not versions.is_valid_at(known, now):
         # A fact repeated after its end or before its beginning is valid from now on.
         changes |= {"content": text, "source": source, "valid_from": now}
     if not changes:
         return FactWrite(known, None)
     is_promotion = "confidence" in changes and changes.keys().isdisjoint({"topic", "category", "valid_from"})
-    return supersede_version(
+    return versions.supersede_version(
         known, EventKind.PROMOTE if is_promotion else EventKind.UPDATE, changes, origin=origin, now=now
     )
 
@@ -360,7 +337,7 @@ def _set_confidence(
     fact_id: UUID, confidence: Confidence, kind: EventKind, *, origin: Origin, now: datetime
 ) -> FactWrite:
     lock_memory()
-    old = get_believed(fact_id)
+    old = versions.get_believed(fact_id)
     if old.confidence == confidence:
         return FactWrite(old, None)
-    return supersede_version(old, kind, {"confidence": confidence, "score": None}, origin=origin, now=now)
+    return versions.supersede_version(old, kind, {"confidence": confidence, "score": None}, origin=origin, now=now)

@@ -10,6 +10,7 @@ from django.db import transaction
 from django.db.models import Q
 
 from config.lib.errors import DomainError
+from memory import models
 from memory.facts.history import list_versions
 from memory.facts.versions import (
     FactNotFound,
@@ -19,18 +20,7 @@ from memory.facts.versions import (
     lock_memory,
     revive_version,
 )
-from memory.models import (
-    ArchivedReason,
-    EventKind,
-    FactLink,
-    MemoryEvent,
-    MemoryProposal,
-    Place,
-    PlaceMention,
-    ProposalStatus,
-    Tombstone,
-    UserFact,
-)
+from memory.models import ArchivedReason, EventKind, MemoryEvent, UserFact
 
 
 class UndoRefused(DomainError):
@@ -82,8 +72,8 @@ def _reopen_proposal(batch_id: UUID) -> None:
     """Reopen the proposal once its writes are undone; evictions may stay."""
     standing = MemoryEvent.objects.filter(batch_id=batch_id, undone_at__isnull=True).exclude(kind=EventKind.EVICT)
     if not standing.exists():
-        MemoryProposal.objects.filter(batch_id=batch_id, status=ProposalStatus.ACCEPTED).update(
-            status=ProposalStatus.PENDING, decided_at=None, batch_id=None
+        models.MemoryProposal.objects.filter(batch_id=batch_id, status=models.ProposalStatus.ACCEPTED).update(
+            status=models.ProposalStatus.PENDING, decided_at=None, batch_id=None
         )
 
 
@@ -182,9 +172,9 @@ def _undo_ending(event: MemoryEvent, now: datetime) -> None:
     ended = event.before
     assert ended is not None, "an ending has a row before it"
     last = _get_last_row(event)
-    Tombstone.objects.filter(event=event).delete()
+    models.Tombstone.objects.filter(event=event).delete()
     if event.kind == EventKind.MERGE:
-        FactLink.objects.filter(event=event).delete()
+        models.FactLink.objects.filter(event=event).delete()
     if event.kind == EventKind.DELETE:
         UserFact.objects.filter(lineage=ended.lineage).update(trashed_at=None)
     if not event.detail.get("was_archived") and find_twin(ended) is None:
@@ -192,7 +182,7 @@ def _undo_ending(event: MemoryEvent, now: datetime) -> None:
 
 
 def _undo_link(event: MemoryEvent, now: datetime) -> None:
-    link = FactLink.objects.select_related("from_fact", "to_fact").filter(event=event).first()
+    link = models.FactLink.objects.select_related("from_fact", "to_fact").filter(event=event).first()
     if link is None:
         raise UndoRefused("This link was removed since; undo that first.")
     if ArchivedReason.MERGED in (link.from_fact.archived_reason, link.to_fact.archived_reason):
@@ -207,7 +197,7 @@ def _undo_unlink(event: MemoryEvent, now: datetime) -> None:
         if made_by is None:
             raise UndoRefused("What made this link was itself undone since.")
     from_fact, to_fact = (get_last_version(UUID(event.detail[end])) for end in ("from", "to"))
-    FactLink.objects.get_or_create(
+    models.FactLink.objects.get_or_create(
         from_fact=from_fact,
         to_fact=to_fact,
         relation=event.detail["relation"],
@@ -217,11 +207,11 @@ def _undo_unlink(event: MemoryEvent, now: datetime) -> None:
 
 def _undo_place(event: MemoryEvent, now: datetime) -> None:
     assert event.place_id is not None, "an event of a place has one"
-    place = Place.objects.get(pk=event.place_id)  # read again: another undo may have changed it
+    place = models.Place.objects.get(pk=event.place_id)  # read again: another undo may have changed it
     if place.updated_at.isoformat() != event.detail["stamp"]:
         raise UndoRefused("This place was changed since; undo the later change first.")
     before = event.detail["before"]  # None: the place was not known
-    Place.objects.filter(pk=place.pk).update(
+    models.Place.objects.filter(pk=place.pk).update(
         **(before or {"removed_at": now}), updated_at=event.detail["updated_at"] or now
     )
     _undo_mention(event, now)
@@ -229,7 +219,7 @@ def _undo_place(event: MemoryEvent, now: datetime) -> None:
 
 def _undo_mention(event: MemoryEvent, now: datetime) -> None:
     if (mention := event.detail.get("mention")) is not None:
-        PlaceMention.objects.filter(pk=mention).delete()
+        models.PlaceMention.objects.filter(pk=mention).delete()
 
 
 _UNDO: Final[dict[EventKind, Callable[[MemoryEvent, datetime], None]]] = {

@@ -10,19 +10,9 @@ from uuid import UUID
 
 from config.lib.errors import DomainError
 from config.lib.fields import content_key
+from memory.facts import versions
 from memory.facts.limits import enforce_token_limit
-from memory.facts.versions import (
-    FactWrite,
-    Origin,
-    digest_content,
-    digest_topic,
-    get_believed,
-    insert_version,
-    is_valid_at,
-    lock_memory,
-    log_event,
-    supersede_version,
-)
+from memory.facts.versions import FactWrite, Origin
 from memory.models import ArchivedReason, Confidence, EventKind, FactSource, Tombstone, UserFact
 from memory.wording import find_category, parse_content, parse_topic
 
@@ -57,22 +47,24 @@ def learn_fact(
     """
     text, tag = parse_content(content), parse_topic(topic)
     kind = category or find_category(tag)
-    lock_memory()
+    versions.lock_memory()
     refuse_forgotten(content=text, topic=tag, category=kind, quotes=origin.quotes, said_at=said_at)
     values = {"score": score, "source": FactSource.EXTRACTED, "confidence": Confidence.INFERRED}
     known = UserFact.objects.believed().filter(content_key=content_key(text)).first()
-    if known is not None and (target_id in (None, known.pk) or not is_valid_at(known, now)):
+    if known is not None and (target_id in (None, known.pk) or not versions.is_valid_at(known, now)):
         if known.score is None or known.score >= score:
             return FactWrite(known, None)
-        return supersede_version(
+        return versions.supersede_version(
             known, EventKind.UPDATE, {**values, "quotes": list(origin.quotes)}, origin=origin, now=now
         )
     if target_id is None:
-        fact = insert_version(content=text, topic=tag, category=kind, valid_from=now, now=now, origin=origin, **values)
+        fact = versions.insert_version(
+            content=text, topic=tag, category=kind, valid_from=now, now=now, origin=origin, **values
+        )
         enforce_token_limit(now=now, batch_id=origin.batch_id)
-        return FactWrite(fact, log_event(EventKind.SAVE, after=fact, origin=origin, now=now))
-    old = get_believed(target_id)
-    if old.score is None or not is_valid_at(old, now):
+        return FactWrite(fact, versions.log_event(EventKind.SAVE, after=fact, origin=origin, now=now))
+    old = versions.get_believed(target_id)
+    if old.score is None or not versions.is_valid_at(old, now):
         raise TrustRefused("What the user said outright is not replaced by what was extracted.")
     _refuse_outdated(old, quotes=origin.quotes, said_at=said_at)
     changes = {
@@ -84,7 +76,7 @@ def learn_fact(
         "quotes": list(origin.quotes),
         "conversation_id": origin.conversation_id,
     }
-    return supersede_version(old, EventKind.UPDATE, {**values, **changes}, origin=origin, now=now)
+    return versions.supersede_version(old, EventKind.UPDATE, {**values, **changes}, origin=origin, now=now)
 
 
 def refuse_forgotten(
@@ -94,13 +86,13 @@ def refuse_forgotten(
 
     Without quotes only the text itself counts.
     """
-    if Tombstone.objects.filter(digest=digest_content(content)).exists():
+    if Tombstone.objects.filter(digest=versions.digest_content(content)).exists():
         raise FactForgotten("The user had this forgotten.")
     if not quotes:
         return
     quoted = {quote["message_id"] for quote in quotes}
     newest = max(said_at[message_id] for message_id in quoted)
-    kind = (category, digest_topic(topic))
+    kind = (category, versions.digest_topic(topic))
     for tombstone in Tombstone.objects.all():
         is_older = newest <= tombstone.created_at and (tombstone.category, tombstone.topic) == kind
         if is_older or quoted <= set(tombstone.message_ids):

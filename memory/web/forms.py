@@ -10,21 +10,11 @@ from django.http import QueryDict
 from django.utils.datastructures import MultiValueDict
 
 from config.lib.errors import DomainError
+from memory import wording
 from memory.facts.queries import FactFilter
 from memory.facts.schemas import MAX_DOCUMENT
 from memory.models import Confidence, FactCategory, FactSource, Place, UserFact
-from memory.wording import (
-    MAX_BODY,
-    MAX_CONTENT,
-    MAX_PLACE_NAME,
-    MAX_PLACE_NOTES,
-    MAX_RELATION,
-    MAX_SUMMARY,
-    MAX_TOPIC,
-    MIN_CONTENT,
-    parse_detail,
-    parse_summary,
-)
+from memory.wording import MAX_BODY, MAX_CONTENT, MAX_SUMMARY, MIN_CONTENT, parse_detail, parse_summary
 
 SUGGESTED_TOPICS: Final = ("account", "goal", "risk", "session", "style", "symbols", "tax")
 NO_TOPIC: Final = "-"  # in the address of a filter; no topic has this name
@@ -48,7 +38,7 @@ class FactForm(forms.Form):
     topic = forms.CharField(
         label="Topic",
         required=False,
-        max_length=MAX_TOPIC,
+        max_length=wording.MAX_TOPIC,
         help_text="A short tag, such as risk or goal.",
         widget=forms.TextInput(attrs={"list": "topics", "autocomplete": "off", "autocapitalize": "none"}),
     )
@@ -111,7 +101,7 @@ class LinkForm(forms.Form):
 
     relation = forms.CharField(
         label="How they relate",
-        max_length=MAX_RELATION,
+        max_length=wording.MAX_RELATION,
         initial="relates_to",
         error_messages={"required": "Say how they relate, such as relates_to or contradicts."},
         widget=forms.TextInput(attrs={"list": "relations", "autocomplete": "off", "autocapitalize": "none"}),
@@ -134,14 +124,14 @@ class PlaceForm(forms.Form):
 
     name = forms.CharField(
         label="Name",
-        max_length=MAX_PLACE_NAME,
+        max_length=wording.MAX_PLACE_NAME,
         error_messages={"required": "Name the place first."},
         widget=forms.TextInput(attrs={"dir": "auto", "autocomplete": "off"}),
     )
     notes = forms.CharField(
         label="Notes",
         required=False,
-        max_length=MAX_PLACE_NOTES,
+        max_length=wording.MAX_PLACE_NOTES,
         help_text="What Keel should know of it, on one line.",
         widget=forms.TextInput(attrs={"dir": "auto", "autocomplete": "off"}),
     )

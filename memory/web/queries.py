@@ -11,20 +11,10 @@ from django.db.models import F
 
 from config.lib.llm.tokens import count_tokens
 from config.lib.paging import locate_page
+from memory import models
 from memory.facts.history import WordRun, list_word_changes
 from memory.facts.queries import Switches, explain_block, get_next_block, get_switches, list_links
-from memory.models import (
-    ArchivedReason,
-    Confidence,
-    EventKind,
-    FactCategory,
-    MemoryEvent,
-    MemoryProposal,
-    ProposalKind,
-    ProposalStatus,
-    UserFact,
-    UserFactQuerySet,
-)
+from memory.models import EventKind, FactCategory, MemoryEvent, MemoryProposal, ProposalKind, UserFact, UserFactQuerySet
 
 FORGOTTEN_FOR: Final = timedelta(days=30)  # a fact counts as recently forgotten for that long
 FORGOTTEN_SHOWN: Final = 10
@@ -33,10 +23,10 @@ PROPOSALS_SHOWN: Final = 50
 DECIDED_SHOWN: Final = 10
 SEEN_SHOWN: Final = 50  # facts per table of the preview
 _FORGOTTEN: Final = (
-    ArchivedReason.AGENT_FORGET,
-    ArchivedReason.USER_ARCHIVED,
-    ArchivedReason.USER_CORRECTED,
-    ArchivedReason.EVICTED,
+    models.ArchivedReason.AGENT_FORGET,
+    models.ArchivedReason.USER_ARCHIVED,
+    models.ArchivedReason.USER_CORRECTED,
+    models.ArchivedReason.EVICTED,
 )
 
 
@@ -117,7 +107,7 @@ class Preview:
 
 def get_surroundings() -> Surroundings:
     """Return the frame of every page."""
-    waiting = MemoryProposal.objects.filter(status=ProposalStatus.PENDING).count()
+    waiting = MemoryProposal.objects.filter(status=models.ProposalStatus.PENDING).count()
     return Surroundings(switches=get_switches(), proposals=waiting)
 
 
@@ -162,7 +152,7 @@ def list_linked_facts(fact: UserFact) -> list[LinkedFact]:
 
 def list_review_facts(page: int, now: datetime) -> ReviewPage:
     """Return one page of the current inferred facts. Facts never affirmed come first, then the last learned."""
-    rows = UserFact.objects.current(now).filter(confidence=Confidence.INFERRED)
+    rows = UserFact.objects.current(now).filter(confidence=models.Confidence.INFERRED)
     total = rows.count()
     place = locate_page(page, total=total, size=ASKED_AT_ONCE)
     ordered = rows.order_by(F("last_confirmed_at").asc(nulls_first=True), "-learned_at", "id")
@@ -180,14 +170,14 @@ def list_with_last_versions(fact_ids: Iterable[UUID]) -> list[tuple[UserFact, Us
 
 def list_proposals() -> list[ShownProposal]:
     """Return up to 50 pending proposals by kind, the newest first."""
-    rows = MemoryProposal.objects.filter(status=ProposalStatus.PENDING).select_related("target")
+    rows = MemoryProposal.objects.filter(status=models.ProposalStatus.PENDING).select_related("target")
     waiting = rows.order_by("-created_at", "id")[:PROPOSALS_SHOWN]
     return _describe_proposals(sorted(waiting, key=lambda row: ProposalKind.values.index(row.kind)))
 
 
 def list_decided_proposals() -> list[ShownProposal]:
     """Return the last ten decided proposals, the newest first."""
-    rows = MemoryProposal.objects.exclude(status=ProposalStatus.PENDING).select_related("target")
+    rows = MemoryProposal.objects.exclude(status=models.ProposalStatus.PENDING).select_related("target")
     return _describe_proposals(rows.order_by("-decided_at", "id")[:DECIDED_SHOWN])
 
 

@@ -18,16 +18,9 @@ from config.lib.web import owned_view
 from memory.facts.queries import PAGE_SIZE
 from memory.facts.services import archive_fact, delete_fact, demote_fact, promote_fact, restore_fact
 from memory.facts.versions import FactNotFound, FactWrite, Origin
+from memory.web.views import responses
 from memory.web.views.fact_list import build_batch_listing, build_listing, show_facts_page
-from memory.web.views.responses import (
-    REFUSED,
-    UNCHANGED,
-    PageRequest,
-    is_for_element,
-    parse_source_query,
-    parse_uuids,
-    redirect_back,
-)
+from memory.web.views.responses import PageRequest
 
 _ACTS: Final[dict[str, Callable[..., FactWrite]]] = {
     "promote": promote_fact,
@@ -44,7 +37,7 @@ def change_facts(request: PageRequest) -> HttpResponse:
     """Do one action on all selected facts; report those left unchanged."""
     now = timezone.now()
     write = _ACTS.get(request.POST.get("act", ""))
-    fact_ids = parse_uuids(request.POST.getlist("fact"), PAGE_SIZE)
+    fact_ids = responses.parse_uuids(request.POST.getlist("fact"), PAGE_SIZE)
     if write is None or not fact_ids:
         return _show_refusal(request, "Select at least one fact first, then say what to do with it.", now)
     batch_id = uuid4()
@@ -77,20 +70,20 @@ def _format_notice(counted: dict[str, int]) -> str:
     left = counted["refused"] + counted["missing"]
     if left:
         return f"{left} changed meanwhile and {'was' if left == 1 else 'were'} left alone. Look at them again."
-    return "" if counted["changed"] else UNCHANGED
+    return "" if counted["changed"] else responses.UNCHANGED
 
 
 def _show_result(request: PageRequest, batch_id: UUID | None, notice: str, now: datetime) -> HttpResponse:
-    if is_for_element(request, "results"):
+    if responses.is_for_element(request, "results"):
         shown = build_batch_listing(request, batch_id, now, notice=notice)
         return TemplateResponse(request, "memory/_found.html", {**shown, "focus": True})
     if notice:
         messages.warning(request, notice)
-    return redirect_back(request, reverse("memory:facts"), batch=batch_id)
+    return responses.redirect_back(request, reverse("memory:facts"), batch=batch_id)
 
 
 def _show_refusal(request: PageRequest, refusal: str, now: datetime) -> HttpResponse:
-    shown = build_listing(parse_source_query(request), now, notice=refusal)
-    if is_for_element(request, "results"):
-        return TemplateResponse(request, "memory/_found.html", shown, status=REFUSED)
-    return show_facts_page(request, shown, status=REFUSED)
+    shown = build_listing(responses.parse_source_query(request), now, notice=refusal)
+    if responses.is_for_element(request, "results"):
+        return TemplateResponse(request, "memory/_found.html", shown, status=responses.REFUSED)
+    return show_facts_page(request, shown, status=responses.REFUSED)

@@ -15,14 +15,7 @@ from memory.facts import services
 from memory.facts.versions import FactAmbiguous, FactChanged, FactNotFound, FactWrite
 from memory.models import UserFact
 from memory.web.forms import EditFactForm, LinkForm
-from memory.web.views.fact_list import (
-    get_last_version_or_404,
-    show_edit_form,
-    show_fact_page,
-    show_refusal,
-    show_result,
-    show_write,
-)
+from memory.web.views import fact_list
 from memory.web.views.responses import CONFLICT, REFUSED, UNCHANGED, PageRequest, is_for_element, write_or_404
 
 
@@ -31,7 +24,7 @@ from memory.web.views.responses import CONFLICT, REFUSED, UNCHANGED, PageRequest
 def edit_fact(request: PageRequest, fact_id: UUID) -> HttpResponse:
     """Correct a fact's text, topic, category, shorter line or detail."""
     now = timezone.now()
-    form = EditFactForm(get_last_version_or_404(fact_id), request.POST)
+    form = EditFactForm(fact_list.get_last_version_or_404(fact_id), request.POST)
     status = REFUSED
     if form.is_valid():
         try:
@@ -39,17 +32,17 @@ def edit_fact(request: PageRequest, fact_id: UUID) -> HttpResponse:
                 done = services.supersede_fact(fact_id=fact_id, **form.cleaned_data, now=now)
         except FactChanged:
             # The form is now based on the newest version, so a second save replaces it knowingly.
-            form = EditFactForm(get_last_version_or_404(fact_id), request.POST)
+            form = EditFactForm(fact_list.get_last_version_or_404(fact_id), request.POST)
             form.add_error(None, _format_conflict(form.fact))
             status = CONFLICT
         except DomainError as error:
             form.add_error("content", str(error))
         else:
-            return show_write(request, fact_id, done, now)
+            return fact_list.show_write(request, fact_id, done, now)
     form.focus_first_field()
     if is_for_element(request, "slot-"):
-        return show_edit_form(request, form, status=status)
-    return show_fact_page(request, form.fact, now, form=form, status=status)
+        return fact_list.show_edit_form(request, form, status=status)
+    return fact_list.show_fact_page(request, form.fact, now, form=form, status=status)
 
 
 def _action_view(write: Callable[..., FactWrite]) -> Callable[..., HttpResponseBase]:
@@ -63,8 +56,8 @@ def _action_view(write: Callable[..., FactWrite]) -> Callable[..., HttpResponseB
             with write_or_404(request, FactNotFound):
                 done = write(fact_id=fact_id, now=now)
         except DomainError as error:
-            return show_refusal(request, fact_id, str(error), now)
-        return show_write(request, fact_id, done, now)
+            return fact_list.show_refusal(request, fact_id, str(error), now)
+        return fact_list.show_write(request, fact_id, done, now)
 
     return view
 
@@ -82,7 +75,7 @@ restore = _action_view(services.restore_fact)
 def link_fact(request: PageRequest, fact_id: UUID) -> HttpResponse:
     """Link a fact to another one, found by words or picked."""
     now = timezone.now()
-    last = get_last_version_or_404(fact_id)
+    last = fact_list.get_last_version_or_404(fact_id)
     form = LinkForm(request.POST)
     if form.is_valid():
         try:
@@ -99,8 +92,8 @@ def link_fact(request: PageRequest, fact_id: UUID) -> HttpResponse:
         except DomainError as error:
             form.add_error("to", str(error))
         else:
-            return show_result(request, last.pk, now, event=event, notice=UNCHANGED)
-    return show_fact_page(request, last, now, link_form=form, status=REFUSED)
+            return fact_list.show_result(request, last.pk, now, event=event, notice=UNCHANGED)
+    return fact_list.show_fact_page(request, last, now, link_form=form, status=REFUSED)
 
 
 @require_POST
@@ -108,10 +101,10 @@ def link_fact(request: PageRequest, fact_id: UUID) -> HttpResponse:
 def unlink_fact(request: PageRequest, fact_id: UUID, link_id: UUID) -> HttpResponse:
     """Remove a link and show the address's fact."""
     now = timezone.now()
-    last = get_last_version_or_404(fact_id)
+    last = fact_list.get_last_version_or_404(fact_id)
     with write_or_404(request, FactNotFound):
         event = services.unlink_facts(link_id=link_id, now=now)
-    return show_result(request, last.pk, now, event=event)
+    return fact_list.show_result(request, last.pk, now, event=event)
 
 
 def _format_conflict(last: UserFact) -> str:

@@ -16,19 +16,8 @@ from memory.facts.versions import FactWrite
 from memory.models import MemoryEvent, UserFact
 from memory.web.forms import SUGGESTED_TOPICS, EditFactForm, FactFilterForm, FactForm, LinkForm
 from memory.web.queries import find_message, list_forgotten_facts, list_linked_facts
-from memory.web.views.responses import (
-    CONFLICT,
-    UNCHANGED,
-    PageRequest,
-    describe_batch,
-    find_query_batch,
-    find_query_event,
-    get_page_frame,
-    get_source_address,
-    is_for_element,
-    parse_source_query,
-    redirect_back,
-)
+from memory.web.views import responses
+from memory.web.views.responses import PageRequest
 
 
 def get_last_version_or_404(fact_id: UUID) -> UserFact:
@@ -52,7 +41,7 @@ def build_listing(
     filters = FactFilterForm(query, topics=topics)
     wanted = filters.build_filter()
     page = list_facts(wanted, page=filters.known.get("page", 1), now=now)
-    event, batch = event or find_query_event(query), find_query_batch(query)
+    event, batch = event or responses.find_query_event(query), responses.find_query_batch(query)
     is_front = not filters.known.keys() - {"sort", "group"}
     home = reverse("memory:facts")
     here = home + filters.query_string(page=page.number if page.number > 1 else None)
@@ -72,7 +61,7 @@ def build_listing(
         "event": event,
         "event_is_listed": event is not None and any(event.lineage == shown.fact.lineage for shown in page.facts),
         "batch": batch,
-        "batch_said": describe_batch(batch),
+        "batch_said": responses.describe_batch(batch),
         "notice": notice,
         "here": here,
         "links": {
@@ -88,7 +77,7 @@ def build_listing(
 
 def build_batch_listing(request: PageRequest, batch_id: UUID | None, now: datetime, *, notice: str) -> dict[str, Any]:
     """Return the context of the shown list after a batch, with its undo line."""
-    query = parse_source_query(request).copy()
+    query = responses.parse_source_query(request).copy()
     for name in ("event", "select"):
         query.pop(name, None)
     query["batch"] = str(batch_id or "")
@@ -108,7 +97,7 @@ def show_facts_page(
     """Show the whole page of facts."""
     if form is None and "add" in request.GET:
         form = make_fact_form()
-    context = {**shown, **get_page_frame("facts"), "form": form}
+    context = {**shown, **responses.get_page_frame("facts"), "form": form}
     return TemplateResponse(request, "memory/facts.html", context, status=status)
 
 
@@ -133,8 +122,10 @@ def show_fact_page(
         "topics": sorted({*list_topics(), *SUGGESTED_TOPICS}),
         **said,
     }
-    if not is_for_element(request, "fact-page"):
-        return TemplateResponse(request, "memory/fact.html", {**context, **get_page_frame("facts")}, status=status)
+    if not responses.is_for_element(request, "fact-page"):
+        return TemplateResponse(
+            request, "memory/fact.html", {**context, **responses.get_page_frame("facts")}, status=status
+        )
     context["focus"] = form is None and link_form is None  # a refused form takes the focus itself
     response = TemplateResponse(request, "memory/_fact_page.html", context, status=status)
     response["HX-Replace-Url"] = get_fact_address(last)
@@ -146,7 +137,7 @@ def show_slot(request: PageRequest, last: UserFact, now: datetime, *, status: in
     context = {
         "shown": list_shown_facts([last], now)[0],
         "counts": count_facts(),
-        "here": get_source_address(request),
+        "here": responses.get_source_address(request),
         **said,
     }
     return TemplateResponse(request, "memory/_slot_answer.html", context, status=status)
@@ -154,14 +145,14 @@ def show_slot(request: PageRequest, last: UserFact, now: datetime, *, status: in
 
 def show_edit_form(request: PageRequest, form: EditFactForm, *, status: int = 200) -> HttpResponse:
     """Show the form to correct a fact in its place in the list."""
-    context = {"form": form, "here": get_source_address(request)}
+    context = {"form": form, "here": responses.get_source_address(request)}
     return TemplateResponse(request, "memory/_editing.html", context, status=status)
 
 
 def show_write(request: PageRequest, fact_id: UUID, done: FactWrite, now: datetime) -> HttpResponse:
     """Show a written fact. A slot stays with its lineage; a page follows a merge to the other fact."""
-    shown_id = fact_id if is_for_element(request, "slot-") else done.fact.pk
-    return show_result(request, shown_id, now, event=done.event, notice=UNCHANGED)
+    shown_id = fact_id if responses.is_for_element(request, "slot-") else done.fact.pk
+    return show_result(request, shown_id, now, event=done.event, notice=responses.UNCHANGED)
 
 
 def show_result(
@@ -169,18 +160,18 @@ def show_result(
 ) -> HttpResponse:
     """Show the fact with the undo line of `event`, or the notice."""
     notice = "" if event else notice
-    if is_for_element(request, "slot-"):
+    if responses.is_for_element(request, "slot-"):
         return show_slot(request, get_last_version_or_404(fact_id), now, event=event, notice=notice)
-    if is_for_element(request, "fact-page"):
+    if responses.is_for_element(request, "fact-page"):
         return show_fact_page(request, get_last_version_or_404(fact_id), now, event=event, notice=notice)
     if notice:
         messages.info(request, notice)
-    return redirect_back(request, reverse("memory:fact", args=[fact_id]), event=event.pk if event else None)
+    return responses.redirect_back(request, reverse("memory:fact", args=[fact_id]), event=event.pk if event else None)
 
 
 def show_refusal(request: PageRequest, fact_id: UUID, refusal: str, now: datetime) -> HttpResponse:
     """Show the unchanged fact and the refusal."""
     last = get_last_version_or_404(fact_id)
-    if is_for_element(request, "slot-"):
-        return show_slot(request, last, now, refusal=refusal, status=CONFLICT)
-    return show_fact_page(request, last, now, refusal=refusal, status=CONFLICT)
+    if responses.is_for_element(request, "slot-"):
+        return show_slot(request, last, now, refusal=refusal, status=responses.CONFLICT)
+    return show_fact_page(request, last, now, refusal=refusal, status=responses.CONFLICT)

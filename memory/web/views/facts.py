@@ -18,17 +18,7 @@ from memory.facts.services import remember_fact
 from memory.facts.versions import FactNotFound, FactWrite
 from memory.models import Confidence, FactSource
 from memory.web.forms import EditFactForm, FactForm
-from memory.web.views.fact_list import (
-    build_listing,
-    get_fact_address,
-    get_last_version_or_404,
-    make_fact_form,
-    show_edit_form,
-    show_fact_page,
-    show_facts_page,
-    show_result,
-    show_slot,
-)
+from memory.web.views import fact_list
 from memory.web.views.responses import (
     REFUSED,
     PageRequest,
@@ -52,11 +42,11 @@ def show_facts(request: PageRequest) -> HttpResponse:
     if request.method == "POST":
         return _add_fact(request)
     if is_for_element(request, "add"):
-        form = make_fact_form() if "add" in request.GET else None
+        form = fact_list.make_fact_form() if "add" in request.GET else None
         return TemplateResponse(request, "memory/_adding.html", {"form": form, "here": get_source_address(request)})
-    shown = build_listing(request.GET, timezone.now())
+    shown = fact_list.build_listing(request.GET, timezone.now())
     if not is_for_element(request, "results"):
-        return show_facts_page(request, shown)
+        return fact_list.show_facts_page(request, shown)
     response = TemplateResponse(request, "memory/_found.html", shown)
     before, after = parse_source_query(request).get("q"), request.GET.get("q")
     # Further typing replaces the browser's history entry; any other change adds one.
@@ -72,17 +62,17 @@ def show_facts(request: PageRequest) -> HttpResponse:
 def show_fact(request: PageRequest, fact_id: UUID) -> HttpResponse:
     """Show one fact with its history, or for htmx its slot or form."""
     now = timezone.now()
-    last = get_last_version_or_404(fact_id)
+    last = fact_list.get_last_version_or_404(fact_id)
     if is_for_element(request, "slot-"):
         if "edit" not in request.GET or last.is_archived:
-            return show_slot(request, last, now)
+            return fact_list.show_slot(request, last, now)
         form = EditFactForm(last)
         form.focus_first_field()
-        return show_edit_form(request, form)
+        return fact_list.show_edit_form(request, form)
     if last.pk != fact_id:
         # An older version's address, from a chat or a bookmark, leads to the newest.
-        return redirect(get_fact_address(last, request.GET))
-    return show_fact_page(request, last, now, event=find_query_event(request.GET))
+        return redirect(fact_list.get_fact_address(last, request.GET))
+    return fact_list.show_fact_page(request, last, now, event=find_query_event(request.GET))
 
 
 def _add_fact(request: PageRequest) -> HttpResponse:
@@ -107,12 +97,14 @@ def _add_fact(request: PageRequest) -> HttpResponse:
     if is_for_element(request, "add"):
         context = {"form": form, "here": get_source_address(request)}
         return TemplateResponse(request, "memory/_add.html", context, status=REFUSED)
-    return show_facts_page(request, build_listing(parse_source_query(request), now), form, status=REFUSED)
+    return fact_list.show_facts_page(
+        request, fact_list.build_listing(parse_source_query(request), now), form, status=REFUSED
+    )
 
 
 def _show_added_fact(request: PageRequest, written: FactWrite, now: datetime) -> HttpResponse:
     if not is_for_element(request, "add"):
-        return show_result(request, written.fact.pk, now, event=written.event, notice=KNOWN)
-    shown = build_listing(parse_source_query(request), now, event=written.event)
-    context = {**shown, "form": make_fact_form(), "known": None if written.event else written.fact}
+        return fact_list.show_result(request, written.fact.pk, now, event=written.event, notice=KNOWN)
+    shown = fact_list.build_listing(parse_source_query(request), now, event=written.event)
+    context = {**shown, "form": fact_list.make_fact_form(), "known": None if written.event else written.fact}
     return TemplateResponse(request, "memory/_added.html", context)

@@ -19,17 +19,8 @@ from memory.facts.places import add_place, find_place, find_place_event, list_pl
 from memory.facts.versions import FactNotFound
 from memory.models import MemoryEvent
 from memory.web.forms import PlaceForm
-from memory.web.views.responses import (
-    CONFLICT,
-    REFUSED,
-    UNCHANGED,
-    PageRequest,
-    get_page_frame,
-    is_for_element,
-    parse_uuid,
-    redirect_back,
-    write_or_404,
-)
+from memory.web.views import responses
+from memory.web.views.responses import PageRequest
 from memory.wording import MAX_PLACE_ID
 
 
@@ -40,9 +31,9 @@ from memory.wording import MAX_PLACE_ID
 def show_places(request: PageRequest) -> HttpResponse:
     """Show the places, or add one."""
     if request.method != "POST":
-        event_id = parse_uuid(request.GET.get("event", ""))
+        event_id = responses.parse_uuid(request.GET.get("event", ""))
         event = find_place_event(event_id) if event_id else None
-        editing = parse_uuid(request.GET.get("edit", ""))
+        editing = responses.parse_uuid(request.GET.get("edit", ""))
         place = find_place(editing) if editing else None
         return _show_page(request, event=event, edit_form=PlaceForm.for_place(place) if place else None)
     form = PlaceForm(request.POST)
@@ -66,33 +57,33 @@ def edit_place(request: PageRequest, place_id: UUID) -> HttpResponse:
 @owned_view
 def drop_place(request: PageRequest, place_id: UUID) -> HttpResponse:
     """Hide a place from the assistants."""
-    with write_or_404(request, FactNotFound):
+    with responses.write_or_404(request, FactNotFound):
         done = remove_place(id=place_id, now=timezone.now())
     return show_places_result(request, event=done.event)
 
 
 def show_places_result(request: PageRequest, *, event: MemoryEvent | None, refusal: str = "") -> HttpResponse:
     """Show the places with undo line or refusal."""
-    if is_for_element(request, "places") or refusal:
+    if responses.is_for_element(request, "places") or refusal:
         shown = find_place_event(event.pk) if event else None
-        return _show_page(request, event=shown, refusal=refusal, status=CONFLICT if refusal else 200)
-    return redirect_back(request, reverse("memory:places"), event=event.pk if event else None)
+        return _show_page(request, event=shown, refusal=refusal, status=responses.CONFLICT if refusal else 200)
+    return responses.redirect_back(request, reverse("memory:places"), event=event.pk if event else None)
 
 
 def _save_place(request: PageRequest, form: PlaceForm, *, key: str, **forms: PlaceForm) -> HttpResponse:
     if form.is_valid():
         try:
-            with write_or_404(request, FactNotFound):
+            with responses.write_or_404(request, FactNotFound):
                 # A name without letters or digits has no slug, so it is its own id.
                 place_id = key or one_line(form.cleaned_data["name"])
                 done = add_place(place_id=place_id, **form.cleaned_data, now=timezone.now())
         except DomainError as error:
             form.add_error("name", str(error))
         else:
-            if done.event is None and not is_for_element(request, "places"):
-                messages.info(request, UNCHANGED)
+            if done.event is None and not responses.is_for_element(request, "places"):
+                messages.info(request, responses.UNCHANGED)
             return show_places_result(request, event=done.event)
-    return _show_page(request, status=REFUSED, **forms)
+    return _show_page(request, status=responses.REFUSED, **forms)
 
 
 def _show_page(
@@ -110,6 +101,8 @@ def _show_page(
         "edited": edit_form.place if edit_form else None,
         **said,
     }
-    if is_for_element(request, "places"):
+    if responses.is_for_element(request, "places"):
         return TemplateResponse(request, "memory/_places.html", context, status=status)
-    return TemplateResponse(request, "memory/places.html", {**context, **get_page_frame("places")}, status=status)
+    return TemplateResponse(
+        request, "memory/places.html", {**context, **responses.get_page_frame("places")}, status=status
+    )

@@ -24,29 +24,10 @@ from memory.facts.review import ProposalNotFound, accept_proposal, dismiss_propo
 from memory.facts.services import forget_fact, promote_fact, supersede_fact
 from memory.facts.versions import FactWrite, Origin
 from memory.models import ArchivedReason, MemoryProposal, UserFact
+from memory.web import queries
 from memory.web.forms import PageForm
-from memory.web.queries import (
-    ASKED_AT_ONCE,
-    PROPOSALS_SHOWN,
-    find_proposal,
-    list_decided_proposals,
-    list_decisions_at,
-    list_proposals,
-    list_review_facts,
-    list_with_last_versions,
-)
-from memory.web.views.responses import (
-    CONFLICT,
-    REFUSED,
-    PageRequest,
-    describe_batch,
-    find_query_batch,
-    get_page_frame,
-    is_for_element,
-    parse_uuids,
-    redirect_back,
-    try_write,
-)
+from memory.web.views import responses
+from memory.web.views.responses import PageRequest
 
 RIGHT: Final = "right"
 FORGET: Final = "forget"
@@ -97,16 +78,18 @@ def _decision_view(decide: Callable[..., MemoryProposal]) -> Callable[..., HttpR
     @require_POST
     @owned_view
     def view(request: PageRequest, proposal_id: UUID) -> HttpResponse:
-        refusal = try_write(request, ProposalNotFound, decide, proposal_id=proposal_id, now=timezone.now())
-        shown = find_proposal(proposal_id)
+        refusal = responses.try_write(request, ProposalNotFound, decide, proposal_id=proposal_id, now=timezone.now())
+        shown = queries.find_proposal(proposal_id)
         if shown is None:
             raise Http404
-        if is_for_element(request, "proposal-"):
+        if responses.is_for_element(request, "proposal-"):
             context = {"shown": shown, "refusal": refusal, "focus": True}
-            return TemplateResponse(request, "memory/_proposal.html", context, status=CONFLICT if refusal else 200)
+            return TemplateResponse(
+                request, "memory/_proposal.html", context, status=responses.CONFLICT if refusal else 200
+            )
         if refusal:
             messages.error(request, refusal)
-        return redirect_back(request, reverse("memory:review"))
+        return responses.redirect_back(request, reverse("memory:review"))
 
     return view
 
@@ -121,7 +104,7 @@ reopen = _decision_view(reopen_proposal)
 def decide_all(request: PageRequest) -> HttpResponse:
     """Accept or dismiss many proposals; report those left pending."""
     decide = _DECISIONS.get(request.POST.get("decision", ""))
-    proposal_ids = parse_uuids(request.POST.getlist("proposal"), PROPOSALS_SHOWN)
+    proposal_ids = responses.parse_uuids(request.POST.getlist("proposal"), queries.PROPOSALS_SHOWN)
     if decide is None or not proposal_ids:
         return HttpResponseBadRequest("Say which proposals, and accept or dismiss.")
     now = timezone.now()
@@ -140,7 +123,7 @@ def decide_all(request: PageRequest) -> HttpResponse:
     for refusal in dict.fromkeys(refusals):
         messages.warning(request, f"{refusals.count(refusal)} left as they were: {refusal}")
     is_done = missing + len(refusals) < len(proposal_ids)
-    return redirect_back(request, reverse("memory:review"), decided=now.isoformat() if is_done else None)
+    return responses.redirect_back(request, reverse("memory:review"), decided=now.isoformat() if is_done else None)
 
 
 @require_POST
@@ -156,21 +139,23 @@ def reopen_all(request: PageRequest) -> HttpResponse:
                 reopen_proposal(proposal_id=proposal_id, now=timezone.now())
     except DomainError as error:
         messages.error(request, f"Nothing was undone. {error}")
-    return redirect_back(request, reverse("memory:review"))
+    return responses.redirect_back(request, reverse("memory:review"))
 
 
 def _list_decided_together(data: QueryDict) -> list[tuple[UUID, str]]:
     try:
         moment = parse_datetime(data.get("decided", ""))
-        return list_decisions_at(moment.astimezone(UTC)) if moment is not None and moment.tzinfo else []
+        return queries.list_decisions_at(moment.astimezone(UTC)) if moment is not None and moment.tzinfo else []
     except (ValueError, OverflowError):
         return []
 
 
 def _save_answers(request: PageRequest) -> HttpResponse:
     now = timezone.now()
-    fact_ids = parse_uuids(request.POST.getlist("fact"), ASKED_AT_ONCE)
-    asked = [ReviewEntry.from_answer(seen, last, request.POST) for seen, last in list_with_last_versions(fact_ids)]
+    fact_ids = responses.parse_uuids(request.POST.getlist("fact"), queries.ASKED_AT_ONCE)
+    asked = [
+        ReviewEntry.from_answer(seen, last, request.POST) for seen, last in queries.list_with_last_versions(fact_ids)
+    ]
     if fact_ids and not asked:
         raise Http404
     batch_id = uuid4()
@@ -178,10 +163,10 @@ def _save_answers(request: PageRequest) -> HttpResponse:
         with owned_tx(request.user):
             has_written = _write_answers(asked, Origin(batch_id=batch_id), now)
     except _Rejected:
-        return _show_page(request, {"asked": asked}, status=REFUSED)
+        return _show_page(request, {"asked": asked}, status=responses.REFUSED)
     if not has_written:
         messages.info(request, "Nothing was answered, so nothing changed.")
-    return redirect_back(request, reverse("memory:review"), batch=batch_id if has_written else None)
+    return responses.redirect_back(request, reverse("memory:review"), batch=batch_id if has_written else None)
 
 
 def _write_answers(asked: list[ReviewEntry], origin: Origin, now: datetime) -> bool:
@@ -209,19 +194,19 @@ def _write_answer(entry: ReviewEntry, origin: Origin, now: datetime) -> FactWrit
 
 
 def _list_entries(request: PageRequest) -> dict[str, Any]:
-    found = list_review_facts(PageForm(request.GET).page_number(), timezone.now())
+    found = queries.list_review_facts(PageForm(request.GET).page_number(), timezone.now())
     return {"asked": [ReviewEntry(fact, LATER, fact.content) for fact in found.facts], "found": found}
 
 
 def _show_page(request: PageRequest, asked: dict[str, Any], *, status: int = 200) -> HttpResponse:
-    batch = find_query_batch(request.GET)
+    batch = responses.find_query_batch(request.GET)
     context = {
         **asked,
-        "proposals": list_proposals(),
-        "decided": list_decided_proposals(),
+        "proposals": queries.list_proposals(),
+        "decided": queries.list_decided_proposals(),
         "batch": batch,
-        "batch_said": describe_batch(batch),
+        "batch_said": responses.describe_batch(batch),
         "decided_together": _list_decided_together(request.GET),
-        **get_page_frame("review"),
+        **responses.get_page_frame("review"),
     }
     return TemplateResponse(request, "memory/review.html", context, status=status)
