@@ -93,10 +93,7 @@ class _Item:
 
 
 def read_claims(text: str) -> Reading:
-    """Read the terms of a text.
-
-    `MASK` characters (see `keep_statements`) yield no term, and no clause reaches across them.
-    """
+    """Read the terms of a text. `MASK` characters yield no term, and no clause reaches across them."""
     items = _classify_items(list(_scan_items(text)))
     _set_clauses(items)
     _turn_comparisons(items)
@@ -334,10 +331,7 @@ def _turn_comparisons(items: Sequence[_Item]) -> None:
 
 
 def _find_polarities(items: Sequence[_Item]) -> dict[int, Polarity]:
-    """Return the polarity of each clause.
-
-    A clause joined to a denying one by "and" or a comma is unclear: "no alts, memes and NFTs".
-    """
+    """Return the polarity of each clause; joined to a denying one it is unclear: "no alts, memes and NFTs"."""
     clauses: dict[int, list[_Item]] = {}
     for item in items:
         clauses.setdefault(item.clause, []).append(item)

@@ -86,10 +86,7 @@ def keep_statements(text: str) -> str:
 
 
 def keep_typed_words(text: str) -> str:
-    """Mask the words of others, keeping the length.
-
-    Words of others are block quotes, fenced and inline code, quotations and reported speech.
-    """
+    """Mask the words of others, keeping the length: block quotes, code, quotations and reported speech."""
     masked = text.replace(MASK, " ")
     for pattern in (_FENCE, _QUOTED_LINE, _MARKUP, _CODE):
         masked = pattern.sub(lambda match: MASK * len(match[0]), masked)

@@ -48,10 +48,7 @@ class Quote:
 
 
 def find_support(content: str, messages: Sequence[TypedMessage]) -> Quote | None:
-    """Return the tightest supporting span, or None.
-
-    The earliest of equal spans wins. Quotations, code, reported speech, questions and suppositions support nothing.
-    """
+    """Return the tightest supporting span in the user's own statements, the earliest of equal ones, or None."""
     claim = _Claim(read_claims(content))
     spans = [(span[1] - span[0], at, span) for at, m in enumerate(messages) if (span := claim.find_span(m.reading))]
     if not spans:

@@ -66,10 +66,7 @@ def import_document(*, text: str, now: datetime) -> ImportResult:
 
 
 def import_list(*, text: str, now: datetime) -> ImportResult:
-    """Propose each line of a plain or JSON list as a fact.
-
-    Nothing is saved until the user accepts. Raises DocumentRefused for an empty or too long list.
-    """
+    """Propose each line of a plain or JSON list as a fact. Raises DocumentRefused for an empty or too long list."""
     lines = _parse_list(text)
     if not 0 < len(lines) <= MAX_ITEMS:
         raise DocumentRefused(f"A list needs 1 to {MAX_ITEMS} facts, one a line; this one has {len(lines)}.")

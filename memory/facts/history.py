@@ -33,10 +33,7 @@ class HistoryEntry:
 
 
 def list_versions(lineage: UUID) -> list[UserFact]:
-    """Return the rows of a lineage, oldest first.
-
-    The order follows `supersedes`, because the rows of one turn share their time.
-    """
+    """Return the rows of a lineage, oldest first. Rows of one turn share their time, so follow `supersedes`."""
     successors = {row.supersedes_id: row for row in UserFact.objects.filter(lineage=lineage)}
     versions: list[UserFact] = []
     while row := successors.get(versions[-1].pk if versions else None):

@@ -79,10 +79,7 @@ def remove_place(*, id: UUID, now: datetime) -> PlaceWrite:
 
 
 def parse_place(*, place_id: str, name: str, notes: str | None) -> dict[str, str]:
-    """Return a place's texts as stored, by column.
-
-    Without notes if they are None. Raises FactRefused for a missing id or name, a long text or a secret.
-    """
+    """Return a place's texts by column. Raises FactRefused if id or name is missing, a text long or secret."""
     texts = {
         "place_id": _parse_line("place id", place_id, MAX_PLACE_ID),
         "name": _parse_line("place name", name, MAX_PLACE_NAME),

@@ -123,10 +123,7 @@ def iter_block_places() -> Iterator[BlockPlace]:
 
 
 def explain_block(*, assistant: str, now: datetime) -> list[Explanation]:
-    """Explain why the assistant's block has each fact or not.
-
-    Facts come most recently referenced first.
-    """
+    """Explain why the assistant's block has each fact or not. Facts come most recently referenced first."""
     return blocks.explain_facts(_iter_facts(UserFact.objects.current(now)), assistant=assistant, now=now)
 
 
@@ -180,10 +177,7 @@ def list_current(now: datetime, *, category: str | None = None, limit: int) -> t
 
 
 def list_matching(reference: str, now: datetime, limit: int = 10) -> list[UserFact]:
-    """Return the current facts that contain `reference`, shortest first.
-
-    The match is literal and ignores case. The shortest text is the likeliest match.
-    """
+    """Return the current facts with this literal text, ignoring case. The shortest, likeliest match comes first."""
     wanted = normal_form(reference)
     rows = UserFact.objects.current(now).filter(normalised__contains=wanted) if wanted else UserFact.objects.none()
     return sorted(rows.by_reference(), key=lambda fact: len(fact.content))[:limit]
@@ -203,10 +197,7 @@ def find_undone_events(event_ids: list[UUID]) -> set[UUID]:
 
 
 def list_facts(wanted: FactFilter, *, page: int, now: datetime) -> FactPage:
-    """Return one page of the matching facts.
-
-    Facts that have ended or not begun are listed too unless archived.
-    """
+    """Return one page of the matching facts. Facts that have ended or not begun are listed too unless archived."""
     rows = _select_facts(wanted)
     rows = rows.filter(build_word_filter(wanted.words, "normalised", "topic"))
     for column in ("source", "confidence", "category"):

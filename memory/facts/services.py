@@ -151,10 +151,7 @@ def demote_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> FactW
 def forget_fact(
     *, id_or_substring: str, reason: str = ArchivedReason.AGENT_FORGET, origin: Origin = PAGE, now: datetime
 ) -> FactWrite:
-    """Archive the current fact with this id or unique text part.
-
-    A tombstone keeps extraction from saving it again. Raises FactNotFound, FactAmbiguous.
-    """
+    """Archive and tombstone the current fact of this id or unique text part. Raises FactNotFound, FactAmbiguous."""
     lock_memory()
     fact = resolve_fact(id_or_substring, now)
     return _end_fact(fact, reason, EventKind.FORGET, origin=origin, now=now)
@@ -276,10 +273,7 @@ def render_coach_block(*, now: datetime) -> Block:
 
 
 def resolve_fact(id_or_substring: str, now: datetime) -> UserFact:
-    """Return the current fact with this id or unique text part.
-
-    An old version's id leads to the lineage's current row (settled 1). Raises FactNotFound, FactAmbiguous.
-    """
+    """Return the current fact of any version's id (settled 1) or unique text. Raises FactNotFound, FactAmbiguous."""
     fact_id = _uuid_or_none(id_or_substring)
     if fact_id is not None:
         fact = find_current_version(fact_id, now)

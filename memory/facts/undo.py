@@ -53,10 +53,7 @@ def undo_event(*, event_id: UUID, now: datetime) -> MemoryEvent:
 
 
 def undo_batch(*, batch_id: UUID, now: datetime) -> list[MemoryEvent]:
-    """Undo all writes of a batch, or none; return the undone events.
-
-    The proposal behind the batch reopens. Raises FactNotFound, UndoRefused.
-    """
+    """Undo all writes of a batch or none; return them, reopen its proposal. Raises FactNotFound, UndoRefused."""
     lock_memory()
     events = list(MemoryEvent.objects.filter(batch_id=batch_id).order_by("created_at", "id"))
     if not events:
@@ -100,10 +97,7 @@ def _undo_event(event: MemoryEvent, now: datetime) -> None:
 
 
 def _get_last_row(event: MemoryEvent) -> UserFact:
-    """Return the last row of the event's lineage, if still unchanged.
-
-    Raises UndoRefused when a later write changed the fact or merged another fact into it.
-    """
+    """Return the lineage's last row. Raises UndoRefused after a later change, or a merge into the fact."""
     assert event.lineage is not None, "only a place's event has no lineage"
     versions = list_versions(event.lineage)
     places = {version.pk: number for number, version in enumerate(versions)}

@@ -18,10 +18,7 @@ class FadedFact:
 
 
 def report_faded_facts(*, now: datetime, is_dry_run: bool = False) -> list[FadedFact]:
-    """Return the learned facts that fell below the floor since the last report.
-
-    It stores the time of the report, so a second report at the same time is empty. Facts do not change.
-    """
+    """Return the learned facts that fell below the floor since the last report, and store this report's time."""
     switches = MemorySwitches.objects.first()
     since = switches.decay_reported_at if switches is not None else None
     learned = UserFact.objects.current(now).filter(score__gte=INJECTION_FLOOR).order_by("created_at", "id")

@@ -24,10 +24,7 @@ TRIES: Final = 3  # seed 001: tries for a readable answer
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One entry of a chat.
-
-    `is_tainted`: it contains text of others (news, trade reasons, imports), or such text was in view.
-    """
+    """One entry of a chat. `is_tainted`: text of others (news, trade reasons, imports) is in it or was in view."""
 
     message_id: int
     role: Literal["user", "assistant", "tool"]
@@ -123,10 +120,7 @@ async def extract_facts(
 
 
 def chunk_turns(turns: Sequence[Turn], max_tokens: int) -> list[Chunk]:
-    """Split turns into chunks of `max_tokens` (estimated).
-
-    A turn is split only if it exceeds one chunk. The chunks contain all text once and in order.
-    """
+    """Split turns into chunks of `max_tokens` (estimated), all text in order. Only an oversized turn is split."""
     chunks: list[Chunk] = []
     held: list[Turn] = []
     used = 0
@@ -146,10 +140,7 @@ def chunk_turns(turns: Sequence[Turn], max_tokens: int) -> list[Chunk]:
 
 
 def strip_block(text: str, block_text: str) -> str:
-    """Remove the memory block, by its stored text, from an assistant's text.
-
-    Do not use it on user messages, because quotes are offsets into those.
-    """
+    """Remove the memory block from an assistant's text. Never from a user's message: quotes are offsets into it."""
     block = clean_text(block_text).strip()
     return clean_text(text).replace(block, "").strip() if block else text
 

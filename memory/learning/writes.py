@@ -1,7 +1,4 @@
-"""Write extracted facts under the trust tiers and tombstones.
-
-An extracted fact replaces only extracted facts; explicit facts change only through their owner.
-"""
+"""Write extracted facts under the trust tiers and tombstones; they replace only extracted facts."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -82,10 +79,7 @@ def learn_fact(
 def refuse_forgotten(
     *, content: str, topic: str, category: str, quotes: Sequence[Mapping[str, int]], said_at: Mapping[int, datetime]
 ) -> None:
-    """Raise FactForgotten for a text forgotten or corrected after its quotes.
-
-    Without quotes only the text itself counts.
-    """
+    """Raise FactForgotten for a text forgotten or corrected after its quotes, or without quotes for its digest."""
     if Tombstone.objects.filter(digest=versions.digest_content(content)).exists():
         raise FactForgotten("The user had this forgotten.")
     if not quotes:
@@ -103,10 +97,7 @@ def refuse_forgotten(
 
 
 def _refuse_outdated(target: UserFact, *, quotes: Sequence[Mapping[str, int]], said_at: Mapping[int, datetime]) -> None:
-    """Raise FactForgotten if the target was said or confirmed after the quotes.
-
-    Chats are not extracted in the order in which they took place.
-    """
+    """Raise FactForgotten if the target was said or confirmed later: chats are extracted in any order."""
     quoted = [quote["message_id"] for quote in quotes]
     if not quoted:
         return

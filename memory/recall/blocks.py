@@ -1,7 +1,4 @@
-"""Render memory blocks for prompts: pure, equal rows give equal bytes.
-
-Each assistant selects among the injectable facts and explains each omission.
-"""
+"""Render memory blocks for prompts: pure, equal rows give equal bytes. Explain what each block omits."""
 
 import hashlib
 import re
@@ -89,10 +86,7 @@ _ADVISOR_SECTIONS: Final = {
 
 
 def effective_score(score: float, *, unconfirmed_for: timedelta) -> float:
-    """Return the score (0..1) after a time without confirmation.
-
-    It never falls below DECAY_FLOOR or rises above `score`.
-    """
+    """Return the score (0..1), DECAY_FLOOR or more, after a time without confirmation. It never rises."""
     periods = max(0, unconfirmed_for // DECAY_PERIOD)
     # Rounded: 0.9 - 2 * 0.1 is 0.7000000000000001 or 0.6999999999999999 by the order of operations.
     return min(score, max(DECAY_FLOOR, round(score - DECAY_STEP * periods, 6)))
@@ -110,10 +104,7 @@ def build_coach_block(facts: Iterable[BlockFact], *, now: datetime) -> Block:
 
 
 def build_advisor_block(facts: Iterable[BlockFact], *, now: datetime) -> Block:
-    """Build the advisor's block: facts by category, within its token budget.
-
-    A last line counts injectable facts without room; the order of `facts` does not matter.
-    """
+    """Build the advisor's block: facts by category, within its token budget; a last line counts the omitted ones."""
     candidates = list(_iter_lines(facts, _format_plain_line, now))
     if not candidates:
         return build_empty_block()
@@ -128,10 +119,7 @@ def build_advisor_block(facts: Iterable[BlockFact], *, now: datetime) -> Block:
 
 
 def build_companion_block(facts: Iterable[BlockFact], places: Iterable[BlockPlace], *, now: datetime) -> Block:
-    """Build the companion's block: injectable facts, then places.
-
-    Facts are sorted by their first learning; places keep their order.
-    """
+    """Build the companion's block: injectable facts by their first learning, then places in their order."""
     chosen = _sort_by_date(_iter_lines(facts, _format_dated_line, now))
     memories = [COMPANION_FACTS_HEADING, *_list_texts(chosen)] if chosen else []
     known = [_format_place(place) for place in places]
@@ -144,10 +132,7 @@ def build_empty_block() -> Block:
 
 
 def explain_facts(facts: Iterable[BlockFact], *, assistant: str, now: datetime) -> list[Explanation]:
-    """Explain why the assistant's block has each fact or not.
-
-    `facts` are all current facts by reference, including those below the floor; the result has the same order.
-    """
+    """Explain why the assistant's block has each current fact or not. `facts` come by reference, and so do results."""
     draw, choose = _ASSISTANTS[assistant]
     lines = [_Line(fact, draw(fact)) for fact in facts]
     chosen = {line.fact.id for line in choose(line for line in lines if is_injectable(line.fact, now))}

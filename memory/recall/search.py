@@ -61,10 +61,7 @@ class RecalledFact:
 
 @dataclass(frozen=True, slots=True)
 class RecallResult:
-    """The best answers out of `total`, best first.
-
-    A total above MAX_RANKED may include facts that are no longer current.
-    """
+    """The best answers, best first. Above MAX_RANKED, `total` may count facts that are no longer current."""
 
     rows: list[RecalledFact]
     total: int
@@ -76,10 +73,7 @@ class RecallResult:
 
 
 def recall_for_user(user_id: int, *, query: str, limit: int = 10, now: datetime) -> RecallResult:
-    """Recall facts, with a remote embedding model's vectors if one is set.
-
-    It opens the owner's scope itself and calls the model outside of it, so call it without a scope.
-    """
+    """Recall facts, with vectors of a remote model if set, which it calls outside of the scope that it opens itself."""
     if settings.MEMORY_EMBEDDING_MODEL not in {"", STATIC} and list_query_terms(query):
         _fetch_vectors(user_id, query, now)
     with owned(user_id):

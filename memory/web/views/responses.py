@@ -103,10 +103,7 @@ def redirect_back(request: PageRequest, default: str, **said: UUID | str | None)
 
 
 def find_query_event(query: QueryDict) -> MemoryEvent | None:
-    """Return the fact's event for the undo line that a query names.
-
-    Events of places are shown on the page of places.
-    """
+    """Return the event for the undo line that a query names, if a fact's. Places show theirs on their page."""
     event_id = parse_uuid(query.get("event", ""))
     event = find_event(event_id) if event_id else None
     return event if event is not None and event.lineage is not None else None
