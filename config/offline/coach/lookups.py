@@ -1,7 +1,6 @@
 """Names and helpers shared by the rules that look things up."""
 
-import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 from chat.tools.deployments import GET_MY_DEPLOYMENTS
@@ -11,8 +10,7 @@ from config.lib.text import normal_form
 from config.offline.facts import Known, Outcome, best_matches
 from config.offline.figures import Row, exact, paragraphs
 from config.offline.memory.report import failure
-from config.offline.talk import Steps, Talk
-from trading.skills.schemas import MAX_EVENT_LOOKAHEAD_HOURS
+from config.offline.talk import Talk
 
 DEPLOYMENTS: Final = GET_MY_DEPLOYMENTS.name
 SKILLS: Final = LIST_MY_SKILLS.name
@@ -21,37 +19,10 @@ MARKETS: Final = GET_MARKET_OVERVIEW.name
 NEWS: Final = GET_RECENT_NEWS.name
 EVENTS: Final = GET_UPCOMING_EVENTS.name
 
-AHEAD_HOURS: Final = MAX_EVENT_LOOKAHEAD_HOURS
-SOON_HOURS: Final = 24
-
-Ask = Callable[[Talk, "re.Match[str]"], Steps]
-
-_POLITE = re.compile(
-    r"^(?:(?:please|can you|could you|would you|will you|i want to know|i'd like to know|i would like to know|let"
-    r" me know"
-    r"|do you know|tell me|show me|give me|list|show|remind me|check)\b[,:]?\s+)+(?:please\s+)?(?:about\s+)?",
-    re.IGNORECASE,
-)
-
-# May stand at the end of any question.
-NOW: Final = (
-    r"(?: (?:right )?now| today| currently| at the moment| so far| lately| this (?:week|month|morning)| recently)?"
-)
-
-
-def parse_question(plain: str) -> str:
-    """Return a question without "can you tell me" and the like."""
-    return _POLITE.sub("", plain).strip()
-
 
 def refusal(talk: Talk, outcomes: Sequence[Outcome]) -> str:
     """Say which lookups failed, "" when none did."""
     return paragraphs(*(failure(outcome, talk.names) for outcome in outcomes if outcome.error))
-
-
-def own(talk: Talk) -> dict[str, str]:
-    """Return the lookup argument of the deployment in focus."""
-    return {"deployment_id": talk.scene.deployment_id} if talk.scene.deployment_id else {}
 
 
 def pick_rows(name: str, found: Sequence[Row], key: str) -> list[Row]:

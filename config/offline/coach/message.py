@@ -8,8 +8,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from config.offline.coach.actions import action_steps, choice_steps, click_steps, order_steps
-from config.offline.coach.market_questions import market_steps
-from config.offline.coach.record_questions import question_steps
+from config.offline.coach.questions import question_steps
 from config.offline.drafting.steps import drafting_steps
 from config.offline.reading.patterns import QUOTED
 from config.offline.reading.sentences import sentences, straight, strip_lead_in
@@ -48,7 +47,7 @@ def _of_sentence(talk: Talk, sentence: str) -> Steps | None:
     if len(sentence) > _MAX_SENTENCE or QUOTED.match(sentence):
         return None
     plain = _ASIDE.sub("", strip_lead_in(straight(sentence))).strip(" .!?;")
-    for read in (action_steps, order_steps, question_steps, market_steps):
+    for read in (action_steps, order_steps, question_steps):
         steps = read(talk, plain)
         if steps is not None:
             return steps
