@@ -22,8 +22,7 @@ REAL_MODEL: Final = (
 _COACH: Final = {
     GET_MY_DEPLOYMENTS.name: (
         "- **tell how your agents do**: “what's running and how is it doing?”, “why did you open this position?”,"
-        " “show my"
-        " last trades”, “anything I should worry about?”"
+        " “show my last trades”, “anything I should worry about?”"
     ),
     GET_MARKET_OVERVIEW.name: (
         "- **look at markets, news and events**: “what's the market doing today?”, “what will CPI do to my BTC long?”"

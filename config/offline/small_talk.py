@@ -8,9 +8,8 @@ from config.offline.phrases import REAL_MODEL, WHAT_I_AM, find_example, what_i_c
 from config.offline.talk import Reply, Talk
 
 _WHAT_ARE_YOU = re.compile(
-    r"\b(?:who|what) are you\b|\bare you (?:an? |really |the )*(?:ai|a\.i\.|bot|robot|human|person|real|llm"
-    r"|language model|gpt"
-    r"|chat ?gpt|claude|gemini|model)\b|\bwhich (?:language )?model\b|\bwhat model\b|\byour name\b",
+    r"\b(?:who|what) are you\b|\bare you (?:an? |really |the )*(?:ai|a\.i\.|bot|robot|human|person|real|llm|language"
+    r" model|gpt|chat ?gpt|claude|gemini|model)\b|\bwhich (?:language )?model\b|\bwhat model\b|\byour name\b",
     re.IGNORECASE,
 )
 _BARE_REMEMBER = re.compile(r"(?:please )?remember(?: this| that| it| something)?[.!: ]*$", re.IGNORECASE)

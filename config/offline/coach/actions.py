@@ -227,18 +227,16 @@ def _format_verb(action: str) -> str:
 # --- Reading ---
 
 _POLITE = re.compile(
-    r"^(?:(?:please|can you|could you|would you|will you|i want to|i want you to|i'd like to|i'd like you to|let's"
-    r"|let us"
-    r"|just|now|ok|okay|then|go ahead and|you should)\b[,:]?\s+)+",
+    r"^(?:(?:please|can you|could you|would you|will you|i want to|i want you to|i'd like to|i'd like you to|let's|let"
+    r" us|just|now|ok|okay|then|go ahead and|you should)\b[,:]?\s+)+",
     re.IGNORECASE,
 )
 _KIND: Final = r"(?:agents?|bots?|deployments?|strateg(?:y|ies)|skills?)"
 _NOW: Final = r"(?:,? (?:please|now|right now|immediately|for me|at once|today|asap))*"
 # "it", "my agent", "the funding agent", "Funding fade": a name begins with a capital or stands before its kind.
 _TARGET: Final = (
-    rf"(?:(?P<it>it|this|that|them|this one|that one|(?:my|the|this|that) {_KIND}|trading|everything|all)"
-    rf"|(?:my |the )?(?P<named>[\w' -]{{2,60}}?) {_KIND}|(?:my |the )?(?P<quoted>[\"“][^\"”]{{2,80}}[\"”]"
-    rf"|[A-Z][\w' -]{{2,60}}?))"
+    rf"(?:(?P<it>it|this|that|them|this one|that one|(?:my|the|this|that) {_KIND}|trading|everything|all)|(?:my |the"
+    rf" )?(?P<named>[\w' -]{{2,60}}?) {_KIND}|(?:my |the )?(?P<quoted>[\"“][^\"”]{{2,80}}[\"”]|[A-Z][\w' -]{{2,60}}?))"
 )
 
 
@@ -257,11 +255,10 @@ _COMMANDS: Final = (
     ("deploy", _command(r"deploy|launch|put live|go live with|run live", tail=_WHERE)),
 )  # fmt: skip
 _FLATTEN: Final = re.compile(
-    r"(?:flatten(?: (?:it|this|that|everything|all|them|my positions?|the positions?|the account))?"
-    r"|(?:close|exit|liquidate|get (?:me )?out of|sell) (?:everything|all(?: of)?(?: (?:my|the|its|open))*(?:"
-    r" positions?)?"
-    r"|(?:my|the|its|this|that|all|the open|my open)(?: \w+)? positions?|it all)"
-    rf"|(?:close|exit|get (?:me )?out of) (?:it|this|that)|get me out){_NOW}",
+    r"(?:flatten(?: (?:it|this|that|everything|all|them|my positions?|the positions?|the account))?|(?:close|exit"
+    r"|liquidate|get (?:me )?out of|sell) (?:everything|all(?: of)?(?: (?:my|the|its|open))*(?: positions?)?|(?:my"
+    r"|the|its|this|that|all|the open|my open)(?: \w+)? positions?|it all)|(?:close|exit|get (?:me )?out of) (?:it"
+    rf"|this|that)|get me out){_NOW}",
     re.IGNORECASE,
 )
 _BACKTEST: Final = re.compile(
@@ -331,9 +328,8 @@ def _parse_details(action: str, text: str, today: date | None) -> tuple[tuple[st
 
 _DATE: Final = r"(\d{4}-\d\d-\d\d)"
 _SPAN = re.compile(
-    r"\b(?:(?:the )?(?:last|past|previous)|a|one|an?) (?:(\d{1,3}|two|three|four|six|twelve) )?(day|week|month"
-    r"|quarter|year)s?\b"
-    r"|\b(\d{1,3}) (day|week|month|quarter|year)s?\b",
+    r"\b(?:(?:the )?(?:last|past|previous)|a|one|an?) (?:(\d{1,3}|two|three|four|six|twelve) )?(day|week|month|quarter"
+    r"|year)s?\b|\b(\d{1,3}) (day|week|month|quarter|year)s?\b",
     re.IGNORECASE,
 )
 _DAYS: Final = {"day": 1, "week": 7, "month": 30, "quarter": 91, "year": 365}

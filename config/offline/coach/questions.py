@@ -230,9 +230,8 @@ def _narrowed(result: Row, symbols: Sequence[str]) -> Row:
 # --- Patterns: of the whole sentence, in the order in which they are tried ---
 
 _POLITE = re.compile(
-    r"^(?:(?:please|can you|could you|would you|will you|i want to know|i'd like to know|i would like to know|let"
-    r" me know"
-    r"|do you know|tell me|show me|give me|list|show|remind me|check)\b[,:]?\s+)+(?:please\s+)?(?:about\s+)?",
+    r"^(?:(?:please|can you|could you|would you|will you|i want to know|i'd like to know|i would like to know|let me"
+    r" know|do you know|tell me|show me|give me|list|show|remind me|check)\b[,:]?\s+)+(?:please\s+)?(?:about\s+)?",
     re.IGNORECASE,
 )
 
@@ -306,11 +305,9 @@ _QUESTIONS: Final[tuple[Question, ...]] = (
         lambda found, text: record_answers.format_rejections(found.entries("deployments")),
         rf"(?:have|has|had|was|were|did|is|are) (?:{_WHO}|i|any|anything|any(?: of)? (?:my |the )?orders?"
         r"|(?:my|the|your|its) orders?)\b.{0,30}?\b(?:rejected|rejections?|refused|refusals?|declined)\b.{0,40}",
-        r"(?:were there |are there |is there )?(?:any |the |my |its |recent |last |latest )+(?:rejections?"
-        r"|refusals?"
+        r"(?:were there |are there |is there )?(?:any |the |my |its |recent |last |latest )+(?:rejections?|refusals?"
         r"|rejected orders?|refused orders?)\b.{0,30}",
-        r"(?:what|which|why)(?: orders?)? (?:was|were|got|have been|has been)\b.{0,30}?\b(?:rejected"
-        r"|refused)\b.{0,30}",
+        r"(?:what|which|why)(?: orders?)? (?:was|were|got|have been|has been)\b.{0,30}?\b(?:rejected|refused)\b.{0,30}",
     ),
     _by_steps(
         DEPLOYMENTS,
@@ -326,9 +323,8 @@ _QUESTIONS: Final[tuple[Question, ...]] = (
     _by_steps(
         DEPLOYMENTS,
         _answer_risk,
-        rf"(?:what(?:'s| is| are) )?(?:my|the|its|our) (?:biggest|largest|main|greatest|worst|top|current|open)"
-        rf" risks?"
-        rf"{_NOW}",
+        r"(?:what(?:'s| is| are) )?(?:my|the|its|our) (?:biggest|largest|main|greatest|worst|top|current|open)"
+        rf" risks?{_NOW}",
         rf"(?:what(?:'s| is) )?my (?:biggest |largest |total |current |open )?exposure{_NOW}",
         rf"(?:where am i most|how) exposed(?: am i)?{_NOW}",
         rf"how (?:risky|much risk) (?:is|am i|are we)\b(?: (?:my portfolio|it|in|on|at|taking|running"
@@ -350,9 +346,8 @@ _QUESTIONS: Final[tuple[Question, ...]] = (
         DEPLOYMENTS,
         lambda talk, text: {**_own(talk), "detail": "lessons"},
         lambda found, text: record_answers.format_lessons(found.entries("lessons")),
-        r"(?:what(?:'s| is| are) |are there |do (?:you|i|we) have )?(?:any |the |my |its |our |your |latest "
-        r"|last |new"
-        rf" |active )*lessons?(?: (?:learn(?:ed|t)|so far|of {_WHO}|from (?:my|its|the) trades))?",
+        r"(?:what(?:'s| is| are) |are there |do (?:you|i|we) have )?(?:any |the |my |its |our |your |latest |last "
+        rf"|new |active )*lessons?(?: (?:learn(?:ed|t)|so far|of {_WHO}|from (?:my|its|the) trades))?",
         r"what lessons (?:did|has|have|do|does|are)\b.{0,50}",
         rf"what (?:has|have|did) {_WHO} (?:learn(?:ed|t)?)(?: (?:from (?:my|its|the|your) (?:\w+ )?trades"
         rf"|from (?:it|this|that)|lately|recently|so far|from trading))?",
@@ -426,10 +421,9 @@ _QUESTIONS: Final[tuple[Question, ...]] = (
         NEWS,
         lambda talk, text: {**_coins(talk, text), "lookbackHours": _hours_back(text)},
         lambda found, text: market_answers.format_news(found.as_row, _hours_back(text)),
-        r"(?:is there |are there |what(?:'s| is| are) |what )?(?:any |the |some |latest |recent |new |big "
-        r"|important"
-        rf" |market |crypto |{_COIN} )*?(?:news|headlines)(?: (?:is there|do you have|came out))?"
-        rf"(?: (?:on|about|for|of|from) (?:{_COIN}|the (?:market|week|day)))?{_NOW}",
+        r"(?:is there |are there |what(?:'s| is| are) |what )?(?:any |the |some |latest |recent |new |big |important "
+        rf"|market |crypto |{_COIN} )*?(?:news|headlines)(?: (?:is there|do you have|came out))?(?: (?:on|about|for|of"
+        rf"|from) (?:{_COIN}|the (?:market|week|day)))?{_NOW}",
         rf"what happened in (?:the )?(?:markets?|news|crypto){_NOW}",
     ),
     _by_lookup(

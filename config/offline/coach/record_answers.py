@@ -295,9 +295,8 @@ def _format_skill(one: Row) -> str:
         closed = count(test, "closed_trades")
         told.append(
             f"last backtest {day(test.get('starts_at'))} to {day(test.get('ends_at'))}: net"
-            f" {spell(test, 'net_pnl_usd', format_signed_usd)},"
-            f" max drawdown {spell(test, 'max_drawdown_pct', format_pct)},"
-            f" {counted(closed, 'closed trade')}{_few(closed)}"
+            f" {spell(test, 'net_pnl_usd', format_signed_usd)}, max drawdown"
+            f" {spell(test, 'max_drawdown_pct', format_pct)}, {counted(closed, 'closed trade')}{_few(closed)}"
         )
     else:
         told.append("never backtested")
