@@ -11,6 +11,7 @@ from config.offline.facts import Known, Outcome, best_matches
 from config.offline.figures import Row, exact, paragraphs
 from config.offline.memory.report import failure
 from config.offline.talk import Talk
+from trading.skills.schemas import MAX_EVENT_LOOKAHEAD_HOURS
 
 DEPLOYMENTS: Final = GET_MY_DEPLOYMENTS.name
 SKILLS: Final = LIST_MY_SKILLS.name
@@ -19,10 +20,18 @@ MARKETS: Final = GET_MARKET_OVERVIEW.name
 NEWS: Final = GET_RECENT_NEWS.name
 EVENTS: Final = GET_UPCOMING_EVENTS.name
 
+AHEAD_HOURS: Final = MAX_EVENT_LOOKAHEAD_HOURS
+SOON_HOURS: Final = 24
+
 
 def refusal(talk: Talk, outcomes: Sequence[Outcome]) -> str:
     """Say which lookups failed, "" when none did."""
     return paragraphs(*(failure(outcome, talk.names) for outcome in outcomes if outcome.error))
+
+
+def own(talk: Talk) -> dict[str, str]:
+    """Return the lookup argument of the deployment in focus."""
+    return {"deployment_id": talk.scene.deployment_id} if talk.scene.deployment_id else {}
 
 
 def pick_rows(name: str, found: Sequence[Row], key: str) -> list[Row]:

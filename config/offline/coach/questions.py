@@ -4,22 +4,31 @@ A question is one sentence; precision goes before recall. Its steps yield the to
 """
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
 from config.offline.adapters import Call
 from config.offline.coach import market_answers, record_answers
-from config.offline.coach.lookups import DEPLOYMENTS, EVENTS, MARKETS, NEWS, PERFORMANCE, SKILLS, pick_rows, refusal
+from config.offline.coach.exposure import answer_effect, answer_risk, worries
+from config.offline.coach.lookups import (
+    AHEAD_HOURS,
+    DEPLOYMENTS,
+    EVENTS,
+    MARKETS,
+    NEWS,
+    PERFORMANCE,
+    SKILLS,
+    SOON_HOURS,
+    own,
+    pick_rows,
+    refusal,
+)
 from config.offline.facts import Outcome
-from config.offline.figures import Row, exact, listing, number, paragraphs, rows
+from config.offline.figures import exact, listing
 from config.offline.reading.markets import COIN, EVENT, events_in, is_market, symbols_in
 from config.offline.reading.patterns import any_of
 from config.offline.talk import Steps, Talk
-from trading.skills.schemas import MAX_EVENT_LOOKAHEAD_HOURS
-
-_SOON_HOURS: Final = 24
-_MOST_EXPOSED: Final = 3  # deployments whose exposure is looked up for one answer
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,16 +76,16 @@ def _symbol(text: str) -> str:
     return next(iter(symbols_in(text)), "")
 
 
-def _own(talk: Talk, text: str = "") -> dict[str, Any]:
-    return {"deployment_id": talk.scene.deployment_id} if talk.scene.deployment_id else {}
+def _own(talk: Talk, text: str) -> dict[str, Any]:
+    return own(talk)
 
 
 def _own_if_meant(talk: Talk, text: str) -> dict[str, Any]:
-    return _own(talk) if _has("it|this|that|you", text) and "running" not in text else {}
+    return own(talk) if _has("it|this|that|you", text) and "running" not in text else {}
 
 
 def _own_trades(talk: Talk, text: str) -> dict[str, Any]:
-    return {**_own(talk), "detail": "trades"}
+    return {**own(talk), "detail": "trades"}
 
 
 def _coins(talk: Talk, text: str) -> dict[str, Any]:
@@ -89,7 +98,7 @@ def _hours_back(text: str) -> int:
 
 
 def _hours_ahead(text: str) -> int:
-    return _SOON_HOURS if _has("today", text) else MAX_EVENT_LOOKAHEAD_HOURS
+    return SOON_HOURS if _has("today", text) else AHEAD_HOURS
 
 
 def _calendar(talk: Talk, text: str) -> dict[str, Any]:
@@ -154,79 +163,6 @@ def _answer_performance(talk: Talk, match: re.Match[str]) -> Steps:
     return refusal(talk, [found]) or record_answers.format_performance(found.as_row)
 
 
-def _exposed(deployments: Sequence[Row], symbols: Sequence[str] = (), side: str = "") -> list[Row]:
-    """Return deployments with matching positions, the largest first."""
-    sizes = {
-        id(one): sum(
-            number(held, "size_usd") or 0
-            for held in rows(one, "positions")
-            if is_market(exact(held, "symbol"), symbols) and (not side or exact(held, "side") == side)
-        )
-        for one in deployments
-    }
-    return sorted((one for one in deployments if sizes[id(one)] > 0), key=lambda one: -sizes[id(one)])
-
-
-def _ahead_for(deployments: Sequence[Row], hours: int, **more: object) -> tuple[Call, ...]:
-    return tuple(
-        Call(EVENTS, {"lookaheadHours": hours, "deploymentId": exact(one, "deployment_id"), **more})
-        for one in deployments[:_MOST_EXPOSED]
-    )
-
-
-def _find_exposure(talk: Talk, hours: int, tell: Callable[[Sequence[Row], Sequence[Row]], str]) -> Steps:
-    [found] = yield (Call(DEPLOYMENTS, _own(talk)),)
-    deployments = found.entries("deployments")
-    events = yield _ahead_for(_exposed(deployments), hours)
-    told = tell(deployments, [one.as_row for one in events])
-    return refusal(talk, [found]) or paragraphs(told, refusal(talk, events))
-
-
-def _worries(talk: Talk, match: re.Match[str]) -> Steps:
-    now = talk.scene.now
-    return _find_exposure(talk, _SOON_HOURS, lambda held, ahead: market_answers.told_worries(held, ahead, now))
-
-
-def _answer_risk(talk: Talk, match: re.Match[str]) -> Steps:
-    return _find_exposure(talk, MAX_EVENT_LOOKAHEAD_HOURS, market_answers.format_risk)
-
-
-def _answer_effect(talk: Talk, match: re.Match[str]) -> Steps:
-    """What an event may do to positions: those of the focus, else those that hold what the question names."""
-    kinds, symbols = events_in(match[0]), symbols_in(match[0])
-    side = next(iter(re.findall(r"\b(long|short)\b", match[0].lower())), "")
-    what = " or ".join(kind.replace("_", " ") if "_" in kind else kind.upper() for kind in kinds)
-    if talk.scene.deployment_id:
-        meant: list[Row] = [{"deployment_id": talk.scene.deployment_id, "skill_name": talk.scene.focus.get("skill")}]
-    else:
-        [found] = yield (Call(DEPLOYMENTS, {}),)
-        if found.error:
-            return refusal(talk, [found])
-        meant = _exposed(found.entries("deployments"), symbols, side)
-    if not meant:
-        [calendar] = yield (Call(EVENTS, {"lookaheadHours": MAX_EVENT_LOOKAHEAD_HOURS, "types": kinds}),)
-        held = f"{' or '.join(symbols)} {side}".strip()
-        told = market_answers.format_events(calendar.as_row, MAX_EVENT_LOOKAHEAD_HOURS)
-        return refusal(talk, [calendar]) or f"You hold no open {f'{held} ' if held else ''}position now. {told}"
-    events = yield _ahead_for(meant, MAX_EVENT_LOOKAHEAD_HOURS, types=kinds)
-    told_of = [
-        paragraphs(
-            f"**{record_answers.name_of(one)}**" if len(meant) > 1 else "",
-            refusal(talk, [outcome])
-            or market_answers.told_effect(_narrowed(outcome.as_row, symbols), what, hours=MAX_EVENT_LOOKAHEAD_HOURS),
-        )
-        for one, outcome in zip(meant, events, strict=False)
-    ]
-    return paragraphs(*told_of)
-
-
-def _narrowed(result: Row, symbols: Sequence[str]) -> Row:
-    """Return the events with the exposure in the symbols that were asked for, or in all where none of them is held."""
-    exposed = rows(result, "your_exposure")
-    met = [row for row in exposed if is_market(exact(row, "symbol"), symbols)]
-    return {**result, "your_exposure": met or exposed}
-
-
 # --- Patterns: of the whole sentence, in the order in which they are tried ---
 
 _POLITE = re.compile(
@@ -261,7 +197,7 @@ _MEASURE = r"(?:price|funding(?: rate)?|basis|(?:realised |realized )?vol(?:atil
 _QUESTIONS: Final[tuple[Question, ...]] = (
     _by_steps(
         EVENTS,
-        _answer_effect,
+        answer_effect,
         rf"(?:what|how|how much) (?:will|would|could|might|does|did|do|can|is|are"
         rf"|should)\b.{{0,80}}?\b(?:{EVENT})\b"
         r".{0,40}?\b(?:do(?:ing)?|mean|affect|impact|hit|move|hurt|matter|cost)\b.{0,80}",
@@ -311,7 +247,7 @@ _QUESTIONS: Final[tuple[Question, ...]] = (
     ),
     _by_steps(
         DEPLOYMENTS,
-        _worries,
+        worries,
         r"(?:is there |are there )?any(?:thing| ?thing else| reason)? (?:that )?(?:i should|i need to|i have to|to)"
         r" (?:be )?(?:worr(?:y|ied)|concerned|watch|look out|be careful|know|keep an eye)\b.{0,40}",
         rf"should i (?:be )?(?:worr(?:y|ied)|concerned)(?: about (?:it|anything|{_WHO}|my {_RUNS}))?{_NOW}",
@@ -322,7 +258,7 @@ _QUESTIONS: Final[tuple[Question, ...]] = (
     ),
     _by_steps(
         DEPLOYMENTS,
-        _answer_risk,
+        answer_risk,
         r"(?:what(?:'s| is| are) )?(?:my|the|its|our) (?:biggest|largest|main|greatest|worst|top|current|open)"
         rf" risks?{_NOW}",
         rf"(?:what(?:'s| is) )?my (?:biggest |largest |total |current |open )?exposure{_NOW}",
@@ -344,7 +280,7 @@ _QUESTIONS: Final[tuple[Question, ...]] = (
     ),
     _by_lookup(
         DEPLOYMENTS,
-        lambda talk, text: {**_own(talk), "detail": "lessons"},
+        lambda talk, text: {**own(talk), "detail": "lessons"},
         lambda found, text: record_answers.format_lessons(found.entries("lessons")),
         r"(?:what(?:'s| is| are) |are there |do (?:you|i|we) have )?(?:any |the |my |its |our |your |latest |last "
         rf"|new |active )*lessons?(?: (?:learn(?:ed|t)|so far|of {_WHO}|from (?:my|its|the) trades))?",
