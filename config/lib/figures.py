@@ -33,10 +33,7 @@ def format_signed_whole_usd(amount: Decimal) -> str:
 
 
 def format_price(amount: Decimal) -> str:
-    """Return a price to six significant digits.
-
-    It keeps all digits before the point: `65,200`, `3,410.5`, `0.0000123`.
-    """
+    """Return a price to six significant digits, and all before the point: `65,200`, `3,410.5`, `0.0000123`."""
     exponent = min(amount.adjusted() - 5, 0) if amount else 0
     text = f"{_quantize(amount, Decimal(1).scaleb(exponent)):,f}"
     return text.rstrip("0").rstrip(".") if "." in text else text

@@ -74,14 +74,11 @@ class Page(Generic[M]):
 
 
 def get_page(rows: "QuerySet[M]", *, by: Sequence[str], cursor: str = "", limit: int = PAGE_SIZE) -> Page[M]:
-    """Return the page after a cursor, or the first.
+    """Return the page after a cursor, or the first. Raises CursorRefused.
 
     `by` is the order: columns of the row, none nullable, each with `-` for descending, the last one unique. The cursor
     is the signed list of the last row's values, so a client cannot forge a value. It works with any filter of the same
     order and table.
-
-    Raises:
-        CursorRefused: the cursor is invalid or belongs to another list.
     """
     if cursor:
         rows = rows.filter(_build_condition(rows.model, by, _parse_cursor(rows.model, by, cursor)))

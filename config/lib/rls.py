@@ -57,10 +57,7 @@ class EnableOwnerPolicy(Operation):
 
 
 class RunPythonOnOwnedRows(RunPython):
-    """A data migration over the rows of all users.
-
-    Under the policies a plain RunPython fails, because no scope is open.
-    """
+    """A data migration over all users' rows. A plain RunPython fails under the policies: no scope is open."""
 
     def database_forwards(self, app_label: str, schema_editor: Editor, from_state: State, to_state: State) -> None:
         """Run the code with the system's setting."""

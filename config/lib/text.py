@@ -35,10 +35,7 @@ def _is_bidi_control(char: str) -> bool:
 
 
 def one_line(text: str) -> str:
-    """Return the text as one line in NFKC.
-
-    Controls, bidi and zero-width characters are removed, white space is collapsed.
-    """
+    """Return the text as one line in NFKC, without controls, bidi and zero-width characters; collapse white space."""
     if text.isascii() and text.isprintable():
         return _SPACE.sub(" ", text).strip()  # most texts: nothing to look for
     normal = unicodedata.normalize("NFKC", text)

@@ -190,13 +190,7 @@ def find_any(
     """Return rows that contain any of the tokens. If too many do, return the best candidates.
 
     The candidates are all rows with a rare token, and the newest of those with common tokens only. So every engine
-    returns the same rows.
-
-    Args:
-        rows: of one owner.
-        wanted: their tokens.
-        held: an upper bound of the owner's rows; saves a count where it is small.
-        most: the limit of the result.
+    returns the same rows. `held`: an upper bound of the owner's `rows`; saves a count where it is small.
     """
     total, frequencies = _count_rows(rows.model, wanted) if wanted and held > most else (0, {})
     if total <= most:
