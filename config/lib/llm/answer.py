@@ -155,10 +155,7 @@ class Answer:
                 self._take_call(fragment, function)
 
     def tool_calls(self, taken_ids: Collection[str] = ()) -> tuple[ToolCall, ...]:
-        """Return the calls, each with a unique id.
-
-        An id that is missing, repeated or among `taken_ids` is replaced by a new one.
-        """
+        """Return the calls, each with a unique id: an id missing, repeated or among `taken_ids` is replaced."""
         used = set(taken_ids)
         calls = []
         for call in self._calls:

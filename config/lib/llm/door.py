@@ -50,18 +50,14 @@ async def stream(
     tools: Sequence[ToolSchema] | None = None,
     cache_prefix: bool = True,
 ) -> AsyncGenerator[Chunk, None]:
-    """Yield the answer as text pieces and one last chunk.
-
-    The last chunk has the finish reason, tool calls and usage.
+    """Yield the answer as text pieces and one last chunk: finish reason, tool calls and usage.
 
     The models are tried in turn until one begins to answer. The content of `messages[0]` may be a list of
     blocks `{"type": "text", "text": ..., "cache": True}`, the mark meaning that the prompt up to there is
     stable; the mark reaches only models that can cache. The finish reason is `length` also for an answer
     that was cut off here because it was too big. Close the generator to stop the model (`aclosing`).
-
-    Raises:
-        LLMUnavailable: no model began to answer (the kind is the first one's), or the one that did broke
-            off (`interrupted`; the chunks until then stand).
+    Raises LLMUnavailable: no model began to answer (the kind is the first one's), or the one that did broke
+    off (`interrupted`; the chunks until then stand).
     """
     failures: list[LLMUnavailable] = []
     for model in models:

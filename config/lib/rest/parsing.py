@@ -41,11 +41,9 @@ class StrictJSONParser(BaseParser):
 
 
 def parse_json(body: bytes) -> object:
-    """Return the value of a JSON text.
+    """Return the value of a JSON text. Raises ParseError.
 
-    Raises:
-        ParseError: it is not JSON in UTF-8, has a key twice, a number beyond 64 bits or none at all, text with NUL or
-            half a surrogate pair, or is nested too deeply.
+    It must be UTF-8 without repeated keys, numbers beyond 64 bits, NaN, NUL, lone surrogates and deep nesting.
     """
     try:
         value = json.loads(

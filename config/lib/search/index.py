@@ -158,10 +158,7 @@ class ContainsAny(Func):
 
 
 def count_holders(model: type[models.Model], *groups: Sequence[str]) -> list[int]:
-    """Return the number of rows that match each group.
-
-    A row matches a group when it has any of its tokens. All groups take one round trip.
-    """
+    """Return the number of rows that have any token of each group, in one round trip for all groups."""
     holders = _HOLDERS[connection.vendor].format(table=model._meta.db_table)
     counts = f"(SELECT count(*) FROM ({holders}) AS found)"  # noqa: S608 - ours
     with connection.cursor() as cursor:

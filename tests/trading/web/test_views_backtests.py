@@ -149,6 +149,13 @@ def test_form_begins_with_the_last_days_that_have_bars(client, version):
     assert 'value="2026-05-02"' in body
 
 
+def test_form_begins_with_the_last_changed_skill(client, made):
+    days = (1, 4, 6, 2, 5, 3)
+    skills = {day: made(lambda: SkillVersionFactory(skill__updated_at=MAY + day * DAY)).skill_id for day in days}  # noqa: B023
+
+    assert f'<option value="{skills[6]}" selected>' in client.get(BACKTESTS).content.decode()
+
+
 def test_form_counts_the_bars_of_each_symbol(client, version):
     bars("BTC", datetime(2026, 5, 1, tzinfo=UTC), 50)
     bars("ETH", datetime(2026, 5, 2, tzinfo=UTC), 5, is_simulated=True)

@@ -41,4 +41,3 @@ class BacktestSerializer(RowSerializer):
             *("starting_equity_usd", "fee_bps", "slippage_bps", "reflects", "is_simulated"),
             *("ticks_done", "ticks_total", "summary", "error", "created_at", "finished_at"),
         )
-        read_only_fields = fields

@@ -43,7 +43,6 @@ class DeploymentSerializer(RowSerializer):
             *("id", "skill", "version", "broker_kind", "status", "starting_equity_usd", "halt_code", "halted_until"),
             *("last_tick", "last_tick_at", "created_at", "stopped_at"),
         )
-        read_only_fields = fields
 
 
 class WholeDeploymentSerializer(DeploymentSerializer):
@@ -55,7 +54,6 @@ class WholeDeploymentSerializer(DeploymentSerializer):
     class Meta:
         model = Deployment
         fields = (*DeploymentSerializer.Meta.fields, "equity_usd", "positions")
-        read_only_fields = fields
 
 
 class NoteSerializer(RowSerializer):
@@ -70,7 +68,6 @@ class NoteSerializer(RowSerializer):
             *("window_start", "window_end", "trades_considered", "lessons_text", "findings"),
             *("model_used", "input_tokens", "output_tokens", "cost_usd"),
         )
-        read_only_fields = fields
 
 
 class DecisionQuery(PageQuery):
@@ -88,7 +85,6 @@ class DecisionSerializer(RowSerializer):
             *("id", "deployment", "tick", "tick_at", "skill_version", "proposal", "verdict", "verdict_code"),
             *("verdict_text", "note_id", "model", "input_tokens", "output_tokens", "cost_usd"),
         )
-        read_only_fields = fields
 
 
 class WholeDecisionSerializer(DecisionSerializer):
@@ -99,7 +95,6 @@ class WholeDecisionSerializer(DecisionSerializer):
     class Meta:
         model = DecisionSnapshot
         fields = (*DecisionSerializer.Meta.fields, "system_prompt", "context", "steps")
-        read_only_fields = fields
 
 
 class EquityQuery(PageQuery):
@@ -113,7 +108,6 @@ class EquitySerializer(RowSerializer):
     class Meta:
         model = EquityPoint
         fields = ("tick", "at", "equity_usd")
-        read_only_fields = fields
 
 
 class CommandInput(InputSerializer):
@@ -128,7 +122,6 @@ class CommandSerializer(RowSerializer):
     class Meta:
         model = DeploymentCommand
         fields = ("id", "deployment", "kind", "status", "outcome", "created_at", "finished_at")
-        read_only_fields = fields
 
 
 class MemorySerializer(ValueSerializer):

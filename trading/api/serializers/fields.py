@@ -53,12 +53,15 @@ class ValueSerializer(serializers.Serializer[Any]):
 
 
 class RowSerializer(serializers.ModelSerializer[Any]):
-    """A row as the API shows it; its money and quantities lose no digit."""
+    """A row as the API shows it, read-only; its money and quantities lose no digit."""
 
     serializer_field_mapping: ClassVar = {
         **serializers.ModelSerializer.serializer_field_mapping,
         models.DecimalField: AmountField,
     }
+
+    def get_extra_kwargs(self) -> dict[str, Any]:
+        return {name: {"read_only": True} for name in self.Meta.fields}
 
 
 class PastField(serializers.DateTimeField):

@@ -21,7 +21,6 @@ class SkillSerializer(RowSerializer):
     class Meta:
         model = Skill
         fields = ("id", "name", "trading_style", "latest_version", "created_at", "updated_at", "archived_at")
-        read_only_fields = fields
 
 
 class WholeSkillSerializer(SkillSerializer):
@@ -32,7 +31,6 @@ class WholeSkillSerializer(SkillSerializer):
     class Meta:
         model = Skill
         fields = (*SkillSerializer.Meta.fields, "payload")
-        read_only_fields = fields
 
 
 class VersionSerializer(RowSerializer):
@@ -41,7 +39,6 @@ class VersionSerializer(RowSerializer):
     class Meta:
         model = SkillVersion
         fields = ("id", "skill", "version", "created_at")
-        read_only_fields = fields
 
 
 class WholeVersionSerializer(VersionSerializer):
@@ -52,7 +49,6 @@ class WholeVersionSerializer(VersionSerializer):
     class Meta:
         model = SkillVersion
         fields = (*VersionSerializer.Meta.fields, "payload")
-        read_only_fields = fields
 
 
 class CompareQuery(InputSerializer):
@@ -135,7 +131,6 @@ class DraftSerializer(RowSerializer):
     class Meta:
         model = SkillDraft
         fields = ("id", "name", "base_skill", "base_version", "status", "created_at", "updated_at")
-        read_only_fields = fields
 
 
 class ProblemSerializer(ValueSerializer):
@@ -154,7 +149,6 @@ class WholeDraftSerializer(DraftSerializer):
     class Meta:
         model = SkillDraft
         fields = (*DraftSerializer.Meta.fields, "payload", "problems")
-        read_only_fields = fields
 
 
 class DraftInput(InputSerializer):

@@ -44,7 +44,6 @@ class TradeSerializer(RowSerializer):
             *("holding_minutes", "realized_pnl_usd", "gross_pnl_usd", "fees_usd", "funding_usd"),
             *("mfe_usd", "mae_usd", "reconciled", "first_fill_id"),
         )
-        read_only_fields = fields
 
 
 class FillSerializer(RowSerializer):
@@ -56,7 +55,6 @@ class FillSerializer(RowSerializer):
             *("fill_id", "symbol", "at", "quantity", "price", "fee_usd", "is_liquidation"),
             *("start_quantity", "order", "tick"),
         )
-        read_only_fields = fields
 
 
 class WholeTradeSerializer(TradeSerializer):
@@ -67,7 +65,6 @@ class WholeTradeSerializer(TradeSerializer):
     class Meta:
         model = Trade
         fields = (*TradeSerializer.Meta.fields, "fills")
-        read_only_fields = fields
 
 
 class EventQuery(InputSerializer):
@@ -78,7 +75,7 @@ class EventQuery(InputSerializer):
     deployment_id = serializers.UUIDField(default=None, help_text="Whose open positions to hold against the events.")
 
 
-class MarketEventSerializer(serializers.ModelSerializer[MarketEvent]):
+class MarketEventSerializer(RowSerializer):
     """A scheduled event that may move prices."""
 
     symbols = SymbolsField(read_only=True, help_text="Empty: all.")
@@ -86,7 +83,6 @@ class MarketEventSerializer(serializers.ModelSerializer[MarketEvent]):
     class Meta:
         model = MarketEvent
         fields = ("id", "kind", "title", "starts_at", "importance", "symbols", "source", "is_simulated")
-        read_only_fields = fields
 
 
 class ExposureSerializer(ValueSerializer):
@@ -110,7 +106,6 @@ class ExposedEventSerializer(MarketEventSerializer):
     class Meta:
         model = MarketEvent
         fields = (*MarketEventSerializer.Meta.fields, "exposures")
-        read_only_fields = fields
 
 
 class CalendarSerializer(ValueSerializer):

@@ -4,7 +4,7 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -16,9 +16,10 @@ from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
 from config.lib.web import THEME_COOKIE, THEMES, AuthedRequest, get_safe_next, owned_view
 from trading.account.services import TierUnknown, choose_tier
-from trading.account.tokens import TokenNotFound, create_token, list_tokens, revoke_token
+from trading.account.tokens import create_token, list_tokens, revoke_token
 from trading.models import ApiToken
 from trading.web.forms import ProfileForm, TokenForm
+from trading.web.views.skills import or_404
 
 ONE_YEAR = 365 * 24 * 3600
 TIER_SKIPPED = "tier_skipped"  # in the session
@@ -88,11 +89,8 @@ def add_token(request: AuthedRequest) -> HttpResponse:
 @owned_view
 def end_token(request: AuthedRequest, token_id: UUID) -> HttpResponse:
     """End a token."""
-    try:
-        with owned_tx(request.user):
-            token = revoke_token(token_id=token_id, now=timezone.now())
-    except TokenNotFound as error:
-        raise Http404 from error
+    with or_404(), owned_tx(request.user):
+        token = revoke_token(token_id=token_id, now=timezone.now())
     messages.success(request, f"The token “{token.name}” opens nothing any more.")
     return redirect(f"{reverse('trading:profile')}#tokens")
 

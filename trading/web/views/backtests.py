@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
-from django.http import Http404, HttpResponse, QueryDict
+from django.http import HttpResponse, QueryDict
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -18,25 +18,14 @@ from config.lib.owned import owned_tx
 from config.lib.paging import build_page_links
 from config.lib.web import AuthedRequest, owned_view
 from trading.models import BacktestRun
-from trading.record.backtests import (
-    BacktestIsOver,
-    BacktestNotFound,
-    BacktestRefused,
-    BarsInRange,
-    cancel_backtest,
-    count_bars,
-    find_bar_span,
-    get_backtest_page,
-    list_backtest_skills,
-    show_backtest,
-    start_backtest,
-)
+from trading.record import backtests
 from trading.record.notes import list_notes
 from trading.skills.queries import SkillNotFound
 from trading.web.filters import DAY, BacktestRangeForm, PageOfForm, get_instants
 from trading.web.forms import BacktestForm
 from trading.web.views.deployments import list_decisions
 from trading.web.views.fragments import PageRequest, goes_into
+from trading.web.views.skills import or_404
 
 USUAL_DAYS = 30
 
@@ -65,10 +54,8 @@ def show_backtests(request: PageRequest) -> HttpResponse:
 @owned_view
 def show_run(request: PageRequest, run_id: UUID) -> HttpResponse:
     """Show a run; htmx gets the part that changes."""
-    try:
-        shown = show_backtest(run_id)
-    except BacktestNotFound as error:
-        raise Http404 from error
+    with or_404():
+        shown = backtests.show_backtest(run_id)
     context: dict[str, object] = {"shown": shown, "run": shown.run}
     is_piece = goes_into(request, "backtest-run")
     # The piece is asked for every few seconds; the record comes with the last, when it is whole.
@@ -84,11 +71,9 @@ def show_run(request: PageRequest, run_id: UUID) -> HttpResponse:
 def cancel_run(request: AuthedRequest, run_id: UUID) -> HttpResponse:
     """End a run that waits or runs."""
     try:
-        with owned_tx(request.user):
-            cancel_backtest(run_id=run_id, now=timezone.now())
-    except BacktestNotFound as error:
-        raise Http404 from error
-    except BacktestIsOver as error:
+        with or_404(), owned_tx(request.user):
+            backtests.cancel_backtest(run_id=run_id, now=timezone.now())
+    except backtests.BacktestIsOver as error:
         messages.info(request, str(error))
     else:
         messages.success(request, "Cancelled. What it did so far is kept.")
@@ -96,11 +81,11 @@ def cancel_run(request: AuthedRequest, run_id: UUID) -> HttpResponse:
 
 
 def _start_run(request: PageRequest, now: datetime) -> HttpResponse:
-    form = BacktestForm(request.POST, skills=list_backtest_skills())
+    form = BacktestForm(request.POST, skills=backtests.list_backtest_skills())
     if form.is_valid():
         try:
             run = _queue_run(request, form, now)
-        except (BacktestRefused, SkillNotFound) as error:
+        except (backtests.BacktestRefused, SkillNotFound) as error:
             form.add_error(None, str(error))
         else:
             messages.success(request, "The backtest waits for its runner. This page shows how far it is.")
@@ -112,15 +97,15 @@ def _queue_run(request: PageRequest, form: BacktestForm, now: datetime) -> Backt
     given = form.cleaned_data
     skill_id = UUID(given["skill"])
     starts_at, ends_at = get_instants(given["first_day"], given["last_day"], now)
-    bars = count_bars(skill_id, starts_at, ends_at)
+    bars = backtests.count_bars(skill_id, starts_at, ends_at)
     if starts_at < ends_at and not bars.total:
         symbols = ", ".join(one.symbol for one in bars.symbols)
-        raise BacktestRefused(
+        raise backtests.BacktestRefused(
             f"There are no bars of {bars.interval} for {symbols} on these days. Choose other days, or bring bars in"
             " with manage.py import_bars."
         )
     with owned_tx(request.user):
-        return start_backtest(
+        return backtests.start_backtest(
             skill_id=skill_id,
             starts_at=starts_at,
             ends_at=ends_at,
@@ -136,7 +121,7 @@ def _render_page(
     request: PageRequest, now: datetime, form: BacktestForm | None = None, *, status: int = 200
 ) -> HttpResponse:
     if form is None:
-        skills = list_backtest_skills()
+        skills = backtests.list_backtest_skills()
         initial = _suggest_values(skills, _parse_query(request.GET), now)
         form, bars = BacktestForm(skills=skills, initial=initial), _count_bars(initial, now)
     else:
@@ -148,19 +133,19 @@ def _render_page(
 
 def _list_runs(request: PageRequest) -> dict[str, object]:
     asked = PageOfForm(request.GET)
-    page = get_backtest_page(asked.known.get("page", 1))
+    page = backtests.get_backtest_page(asked.known.get("page", 1))
     home = reverse("trading:backtests")
     here = home + (f"?page={page.number}" if page.number > 1 else "")
     return {"page": page, "links": {"here": here, **build_page_links(page, lambda number: f"{home}?page={number}")}}
 
 
 def _suggest_values(skills: list[tuple[str, str]], asked: dict[str, Any], now: datetime) -> dict[str, object]:
-    """Return the form's initial skill and its last days with bars."""
-    known = {skill_id for skill_id, _ in skills}
+    """Return the form's initial skill, by default the last changed, and its last days with bars."""
+    known = [skill_id for skill_id, _ in skills]
     skill_id = str(asked["skill"]) if str(asked.get("skill")) in known else next(iter(known), "")
     if not skill_id:
         return {}
-    span = find_bar_span(UUID(skill_id))
+    span = backtests.find_bar_span(UUID(skill_id))
     first, end = span or (now - USUAL_DAYS * DAY, now)
     last_day = (min(end, now) - timedelta(microseconds=1)).astimezone(UTC).date()
     first_day = max(first.astimezone(UTC).date(), last_day - (USUAL_DAYS - 1) * DAY)
@@ -174,11 +159,11 @@ def _parse_query(query: QueryDict) -> dict[str, object]:
     return form.cleaned_data
 
 
-def _count_bars(given: dict[str, Any], now: datetime) -> BarsInRange | None:
+def _count_bars(given: dict[str, Any], now: datetime) -> backtests.BarsInRange | None:
     skill_id, first, last = given.get("skill"), given.get("first_day"), given.get("last_day")
     if not (skill_id and first and last) or last < first:
         return None
     try:
-        return count_bars(UUID(str(skill_id)), *get_instants(first, last, now))
+        return backtests.count_bars(UUID(str(skill_id)), *get_instants(first, last, now))
     except SkillNotFound:
         return None

@@ -3,7 +3,7 @@
 from typing import Any
 from uuid import UUID
 
-from django.http import Http404, HttpResponse, QueryDict
+from django.http import HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import reverse
@@ -16,11 +16,11 @@ from config.lib.paging import build_page_links
 from config.lib.web import AuthedRequest, owned_view
 from trading.models import ReconcileState
 from trading.record.exports import trades_as_csv, trades_as_json
-from trading.record.trade_queries import TradeNotFound
 from trading.web.filters import TradeFilterForm
 from trading.web.trades import get_trade_details, get_trades_page, list_trade_choices, read_trades_after
 from trading.web.views.exports import export_rows
 from trading.web.views.fragments import PageRequest, goes_into, render_results
+from trading.web.views.skills import or_404
 
 
 @require_safe
@@ -71,10 +71,8 @@ def export_trades(request: AuthedRequest) -> HttpResponseBase:
 @owned_view
 def show_trade(request: AuthedRequest, trade_id: UUID) -> HttpResponse:
     """Show one trade."""
-    try:
+    with or_404():
         shown = get_trade_details(trade_id)
-    except TradeNotFound as error:
-        raise Http404 from error
     return TemplateResponse(request, "trading/trade.html", {"shown": shown, "trade": shown.trade})
 
 
