@@ -14,7 +14,7 @@ from chat.tools.drafts import SET_STRATEGY
 from config.offline.adapters import Call
 from config.offline.coach.lookups import DEPLOYMENTS, SKILLS, pick_rows, refusal
 from config.offline.coach.record_answers import NO_DEPLOYMENTS, label_of
-from config.offline.drafting.draft import WRITES
+from config.offline.drafting.patches import WRITES
 from config.offline.facts import Outcome
 from config.offline.figures import Row, exact, listing, paragraphs, plain, rows, utc
 from config.offline.reading.markets import symbols_in

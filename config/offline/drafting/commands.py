@@ -6,31 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from config.offline.adapters import Call
-from config.offline.drafting.draft import (
-    BASICS,
-    CAPS,
-    CONTEXT,
-    CRITIQUE,
-    STRATEGY,
-    critique_steps,
-    fit_caps,
-    is_drafting,
-    patch_draft,
-    plain_of,
-    read_draft,
-    save_note,
-    told_patches,
-)
+from config.offline.drafting import patches, templates
 from config.offline.drafting.replies import answers_given
-from config.offline.drafting.templates import (
-    BACKTEST_FIRST,
-    NOVICE_ASK,
-    SAFE_CAPS,
-    glossary,
-    listed_templates,
-    template_named,
-)
-from config.offline.figures import listing, paragraphs
+from config.offline.figures import listing
 from config.offline.reading.markets import symbols_in
 from config.offline.reading.patterns import any_of
 from config.offline.scene import NOVICE
@@ -48,60 +26,58 @@ class _Command:
 
 def command_steps(talk: Talk, text: str) -> Steps | None:
     """Return the steps of a draft command, or None."""
-    plain = plain_of(text)
+    plain = patches.plain_of(text)
     if len(plain) > 200:
         return None
     for command in _COMMANDS:
         match = command.pattern.fullmatch(plain)
-        if match and (is_drafting(talk) or not command.needs_draft):
+        if match and (patches.is_drafting(talk) or not command.needs_draft):
             return command.run(talk, match)
     return None
 
 
 def _show_templates(talk: Talk, match: re.Match[str]) -> Steps:
     return say_text(
-        f"These are the templates:\n\n{listed_templates()}\n\nSay “use the trend breakout template”, and I write it"
-        f" into a"
-        " draft that you can change."
+        f"These are the templates:\n\n{templates.listed_templates()}\n\nSay “use the trend breakout template”, and I "
+        "write it into a draft that you can change."
     )
 
 
 def _use_template(talk: Talk, match: re.Match[str]) -> Steps | None:
-    name = template_named(match["name"])
+    name = templates.template_named(match["name"])
     return _from_template(talk, name) if name else _show_templates(talk, match)
 
 
 def _from_template(talk: Talk, name: str) -> Steps:
-    caps = SAFE_CAPS if talk.scene.tier == NOVICE else {}
+    caps = templates.SAFE_CAPS if talk.scene.tier == NOVICE else {}
     symbols = symbols_in(talk.text)
     calls = [
-        Call(STRATEGY, {"template": name}),
-        Call(CONTEXT, {"symbols": symbols} if symbols else {}),
-        Call(CAPS, dict(caps)),
+        Call(patches.STRATEGY, {"template": name}),
+        Call(patches.CONTEXT, {"symbols": symbols} if symbols else {}),
+        Call(patches.CAPS, dict(caps)),
     ]
-    done = yield from patch_draft(calls)
+    done = yield from patches.patch_draft(calls)
     if talk.scene.tier != NOVICE:
-        return paragraphs(told_patches(done), save_note(done))
-    return paragraphs(told_patches(done), glossary(talk.text, name), save_note(done), BACKTEST_FIRST)
+        return patches.report_patches(done)
+    return patches.report_patches(done, templates.glossary(talk.text, name), after=templates.BACKTEST_FIRST)
 
 
 def _make_safer(talk: Talk, match: re.Match[str]) -> Steps:
     """Halve known caps; set the others to SAFE_CAPS."""
-    caps = read_draft(talk).caps
+    caps = patches.read_draft(talk).caps
     lower: dict[str, Any] = {}
-    for name, safe in SAFE_CAPS.items():
+    for name, safe in templates.SAFE_CAPS.items():
         known = caps.get(name)
-        least = 1.0
-        value = max(least, known / 2) if known else float(safe)
+        value = max(1.0, known / 2) if known else float(safe)
         lower[name] = int(value) if value == int(value) else round(value, 2)
-    done = yield from patch_draft([Call(CAPS, fit_caps(lower))])
+    done = yield from patches.patch_draft([Call(patches.CAPS, patches.fit_caps(lower))])
     how = (
         "I halved each cap that I know of the draft, down to 1 at the least; for the others I took what I would"
         " begin with."
         if caps
         else "I do not see the caps it had, so I set those I would begin with."
     )
-    return paragraphs(told_patches(done), how if any(not one.error for _, one in done) else "", save_note(done))
+    return patches.report_patches(done, how if any(not one.error for _, one in done) else "")
 
 
 def _change_symbols(talk: Talk, match: re.Match[str]) -> Steps | None:
@@ -109,7 +85,7 @@ def _change_symbols(talk: Talk, match: re.Match[str]) -> Steps | None:
     if not named:
         return None
     verb = (match["verb"] or "only").casefold()
-    known = read_draft(talk).symbols
+    known = patches.read_draft(talk).symbols
     if verb in {"only", "just"}:
         symbols = named
     elif known is None:
@@ -123,24 +99,25 @@ def _change_symbols(talk: Talk, match: re.Match[str]) -> Steps | None:
         symbols = [symbol for symbol in known if symbol not in named]
         if not symbols:
             return say_text("A skill needs one symbol at least. Add another one first.")
-    return _set_one(Call(CONTEXT, {"symbols": symbols}))
+    return _set_one(Call(patches.CONTEXT, {"symbols": symbols}))
 
 
 def _rename_draft(talk: Talk, match: re.Match[str]) -> Steps:
-    return _set_one(Call(BASICS, {"name": match["name"].strip(" \"“”'.")}))
+    return _set_one(Call(patches.BASICS, {"name": match["name"].strip(" \"“”'.")}))
 
 
 def _set_one(call: Call) -> Steps:
-    done = yield from patch_draft([call])
-    return paragraphs(told_patches(done), save_note(done))
+    return patches.report_patches((yield from patches.patch_draft([call])))
 
 
 def _review_draft(talk: Talk, match: re.Match[str]) -> Steps | None:
-    return critique_steps(talk) if CRITIQUE in talk.acts else None
+    if patches.CRITIQUE not in talk.acts:
+        return None
+    return patches.review_draft("The review of the draft:", "Tell me what to change, or Save on the preview.")
 
 
 def _what_is_missing(talk: Talk, match: re.Match[str]) -> Steps | None:
-    problems = read_draft(talk).problems
+    problems = patches.read_draft(talk).problems
     if problems is None:
         return _review_draft(talk, match)
     if problems:
@@ -157,16 +134,16 @@ def _accept_defaults(talk: Talk, match: re.Match[str]) -> Steps | None:
         return None
     return say_text(
         "Then what you did not name keeps the default of the draft. Say “what is missing?” or “review it”. "
-        + save_note([]).partition(". ")[2]
+        + patches.save_note([]).partition(". ")[2]
     )
 
 
 def _safer_than_last(talk: Talk, match: re.Match[str]) -> Steps:
     """Begin with small caps; what the last one had is on its page."""
-    done = yield from patch_draft([Call(CAPS, dict(SAFE_CAPS))])
+    done = yield from patches.patch_draft([Call(patches.CAPS, dict(templates.SAFE_CAPS))])
     note = "I do not see the caps of your other skills with my tools; these are those I would begin with."
-    ask = f"{NOVICE_ASK if talk.scene.tier == NOVICE else 'What should it trade, and when does it enter and exit?'}"
-    return paragraphs(told_patches(done), note, ask, save_note(done))
+    of_expert = "What should it trade, and when does it enter and exit?"
+    return patches.report_patches(done, note, templates.NOVICE_ASK if talk.scene.tier == NOVICE else of_expert)
 
 
 _IT: Final = r"(?:it|this|that|the (?:draft|strategy|skill|thing)|my (?:draft|strategy|skill))"
@@ -193,8 +170,7 @@ _COMMANDS: Final = (
     _Command(
         any_of(
             r"(?:i want |i'd like |i would like |give me |make (?:me )?)?something (?:safer|less risky|more careful"
-            r"|calmer)"
-            r" than (?:my|the) (?:last|previous|other|current) (?:one|skill|strategy)"
+            r"|calmer) than (?:my|the) (?:last|previous|other|current) (?:one|skill|strategy)"
         ),
         _safer_than_last,
     ),
@@ -209,10 +185,9 @@ _COMMANDS: Final = (
     _Command(
         any_of(
             r"(?P<verb>add|trade|also (?:trade|add|include)|include|remove|drop|without|leave out|take out|only(?:"
-            r" trade)?"
-            r"|just(?: trade)?)(?: the)?(?: symbols?)? (?P<symbols>[A-Za-z]{2,12}(?:(?:, and|,| and| &)"
-            r" [A-Za-z]{2,12})*)"
-            r"(?: (?:too|as well|to (?:it|the symbols|the list)|only|from (?:it|the symbols|the list)))?"
+            r" trade)?|just(?: trade)?)(?: the)?(?: symbols?)? (?P<symbols>[A-Za-z]{2,12}(?:(?:, and|,| and| &)"
+            r" [A-Za-z]{2,12})*)(?: (?:too|as well|to (?:it|the symbols|the list)|only|from (?:it|the symbols"
+            r"|the list)))?"
         ),
         _change_symbols,
     ),

@@ -9,36 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from config.lib.text import one_line
-from config.offline.drafting.pitch_patterns import (
-    AFTER_BUILD,
-    AVOIDS,
-    BARE_BARS,
-    BARE_LEVERAGE,
-    BARE_PCT,
-    BARS,
-    BUILD,
-    DAILY_AT,
-    DAY_LOSS,
-    ENTERS,
-    EVERY,
-    EXITS,
-    EXPOSURE,
-    HORIZONS,
-    LABEL,
-    LEVERAGE,
-    NAMED,
-    NO_LEVERAGE,
-    NOTHING,
-    NUMBERS_WORDS,
-    ORDERS,
-    POSITION,
-    SIZES,
-    SPANS,
-    SPLIT,
-    STYLE_PATTERNS,
-    TO_THE_STOP,
-    UNITS,
-)
+from config.offline.drafting import pitch_patterns as patterns
 from config.offline.drafting.templates import ENTRY, EXIT, HORIZON, KILLS, RISK, SIZING, SYMBOLS
 from config.offline.facts import key_words
 from config.offline.reading.markets import symbols_in
@@ -112,19 +83,19 @@ class Pitch:
         amount = _first_pct(words)
         if area in _PROSE and len(text.split()) > 2:
             (self.entry if area == ENTRY else self.exit).append(text)
-        elif area == KILLS and not NOTHING.match(text):
-            self.avoid.append(text if AVOIDS.match(text) else f"No trade: {text}")
-        elif area == SIZING and amount is not None and not TO_THE_STOP.search(words):
+        elif area == KILLS and not patterns.NOTHING.match(text):
+            self.avoid.append(text if patterns.AVOIDS.match(text) else f"No trade: {text}")
+        elif area == SIZING and amount is not None and not patterns.TO_THE_STOP.search(words):
             self.position_pct = amount
         elif area == SIZING:
             self.sizing.append(text)
         elif area == HORIZON:
-            self.interval = self.interval or _parse_interval(words, BARE_BARS)
+            self.interval = self.interval or _parse_interval(words, patterns.BARE_BARS)
         elif area == SYMBOLS:
             self.symbols = symbols_in(words.upper())
         elif area == RISK:
             self.day_loss_pct = self.day_loss_pct if amount is None else amount
-            self.leverage = self.leverage or _parse_value(BARE_LEVERAGE, words)
+            self.leverage = self.leverage or _parse_value(patterns.BARE_LEVERAGE, words)
 
     def risk(self) -> Fields:
         """Return the caps as `set_risk` takes them."""
@@ -163,7 +134,7 @@ class Pitch:
 
     def horizon_or_guess(self) -> str:
         """Return the horizon or guess it from the bars."""
-        span = SPANS.get(self.interval, 60)
+        span = patterns.SPANS.get(self.interval, 60)
         return self.horizon or ("day" if span <= 30 else "swing" if span <= 240 else "position")
 
     def title(self) -> str:
@@ -187,16 +158,16 @@ def read_pitch(message: str) -> Pitch:
         read.append(sentence)
         _read_sentence(pitch, straight(strip_lead_in(sentence)))
     text = straight(" ".join(read))
-    if named := NAMED.search(text):
+    if named := patterns.NAMED.search(text):
         pitch.name = named["name"].strip()[:MAX_NAME]
         text = text.replace(named[0], " ")  # a name such as "BTC Harbour" says nothing of what is traded
     pitch.symbols = symbols_in(text)
     pitch.is_exclusive = bool(_EXCLUSIVE.search(text))
-    pitch.style = next((style for style, words in STYLE_PATTERNS if words.search(text)), "")
-    pitch.horizon = next((name for name, words in HORIZONS if words.search(text)), "")
-    pitch.interval = _parse_interval(text, BARS)
-    pitch.every = _parse_interval(text, EVERY)
-    if at := DAILY_AT.search(text):
+    pitch.style = next((style for style, words in patterns.STYLE_PATTERNS if words.search(text)), "")
+    pitch.horizon = next((name for name, words in patterns.HORIZONS if words.search(text)), "")
+    pitch.interval = _parse_interval(text, patterns.BARS)
+    pitch.every = _parse_interval(text, patterns.EVERY)
+    if at := patterns.DAILY_AT.search(text):
         hour, minute = [part for part in at.groups() if part]
         pitch.daily_at = f"{int(hour):02}:{minute}"
     _read_caps(pitch, text)
@@ -205,12 +176,12 @@ def read_pitch(message: str) -> Pitch:
 
 def _read_sentence(pitch: Pitch, sentence: str) -> None:
     plain = sentence.strip(" .!;")
-    if built := BUILD.match(plain):
+    if built := patterns.BUILD.match(plain):
         described = (built["what"] or "").strip()
         if len(key_words(described)) > 1:
             pitch.thesis.append(_tidy_clause(f"{described} strategy"))
-        plain = AFTER_BUILD.sub("", plain[built.end() :])
-    if label := LABEL.match(plain):
+        plain = patterns.AFTER_BUILD.sub("", plain[built.end() :])
+    if label := patterns.LABEL.match(plain):
         into = _by_label(pitch, label["label"].casefold())
         if into is not None and not _is_number(label["rest"]):
             into.append(_tidy_clause(label["rest"]))
@@ -233,7 +204,7 @@ def _by_label(pitch: Pitch, label: str) -> list[str] | None:
 
 
 def _iter_clauses(sentence: str) -> Iterator[str]:
-    for clause in SPLIT.split(sentence):
+    for clause in patterns.SPLIT.split(sentence):
         stripped = clause.strip(" .,;!-")
         if stripped:
             yield stripped
@@ -242,50 +213,50 @@ def _iter_clauses(sentence: str) -> Iterator[str]:
 def _read_clause(pitch: Pitch, clause: str) -> None:
     if _is_number(clause) or _is_cap(clause):
         return  # read as numbers
-    if AVOIDS.match(clause):
+    if patterns.AVOIDS.match(clause):
         pitch.avoid.append(_tidy_clause(clause))
-    elif EXITS.search(clause):
+    elif patterns.EXITS.search(clause):
         pitch.exit.append(_tidy_clause(clause))
-    elif ENTERS.match(clause):
+    elif patterns.ENTERS.match(clause):
         pitch.entry.append(_tidy_clause(clause))
-    elif SIZES.search(clause):
+    elif patterns.SIZES.search(clause):
         pitch.sizing.append(_tidy_clause(clause))
     elif len(key_words(clause)) > 3:
         pitch.thesis.append(_tidy_clause(clause))
 
 
 def _is_number(clause: str) -> bool:
-    return all(word.casefold() in NUMBERS_WORDS for word in re.findall(r"[^\W\d_]+", clause))
+    return all(word.casefold() in patterns.NUMBERS_WORDS for word in re.findall(r"[^\W\d_]+", clause))
 
 
 def _is_cap(clause: str) -> bool:
     """Tell whether a clause says nothing but a cap, such as "at most 5% per position" or "no leverage"."""
-    if TO_THE_STOP.search(clause):
+    if patterns.TO_THE_STOP.search(clause):
         return False
-    found = next((match for words in (NO_LEVERAGE, *_CAPS) if (match := words.search(clause))), None)
+    found = next((match for words in (patterns.NO_LEVERAGE, *_CAPS) if (match := words.search(clause))), None)
     return found is not None and len(clause.replace(found[0], "").split()) <= 3
 
 
-_CAPS = (DAY_LOSS, EXPOSURE, POSITION, LEVERAGE, ORDERS)
+_CAPS = (patterns.DAY_LOSS, patterns.EXPOSURE, patterns.POSITION, patterns.LEVERAGE, patterns.ORDERS)
 
 
 def _read_caps(pitch: Pitch, text: str) -> None:
     clauses = [clause for sentence in sentences(text) for clause in _iter_clauses(sentence.strip(" .!;"))]
     for clause in clauses:
         rest = clause
-        if (value := _parse_value(DAY_LOSS, rest)) is not None:
+        if (value := _parse_value(patterns.DAY_LOSS, rest)) is not None:
             pitch.day_loss_pct = value
-            rest = DAY_LOSS.sub(" ", rest)
-        if (value := _parse_value(EXPOSURE, rest)) is not None:
+            rest = patterns.DAY_LOSS.sub(" ", rest)
+        if (value := _parse_value(patterns.EXPOSURE, rest)) is not None:
             pitch.exposure_pct = value
-            rest = EXPOSURE.sub(" ", rest)
-        if not TO_THE_STOP.search(rest) and (value := _parse_value(POSITION, rest)) is not None:
+            rest = patterns.EXPOSURE.sub(" ", rest)
+        if not patterns.TO_THE_STOP.search(rest) and (value := _parse_value(patterns.POSITION, rest)) is not None:
             pitch.position_pct = value
-        if (value := _parse_value(ORDERS, rest)) is not None:
+        if (value := _parse_value(patterns.ORDERS, rest)) is not None:
             pitch.orders = int(value)
-        if (value := _parse_value(LEVERAGE, rest)) is not None:
+        if (value := _parse_value(patterns.LEVERAGE, rest)) is not None:
             pitch.leverage = value
-        elif NO_LEVERAGE.search(rest):
+        elif patterns.NO_LEVERAGE.search(rest):
             pitch.leverage = 1.0
 
 
@@ -295,7 +266,7 @@ def _parse_value(pattern: re.Pattern[str], text: str) -> float | None:
 
 
 def _first_pct(text: str) -> float | None:
-    return _parse_value(BARE_PCT, text)
+    return _parse_value(patterns.BARE_PCT, text)
 
 
 def _parse_interval(text: str, pattern: re.Pattern[str]) -> str:
@@ -305,7 +276,7 @@ def _parse_interval(text: str, pattern: re.Pattern[str]) -> str:
     first, *rest = [part for part in match.groups() if part]
     if not first.isdecimal():
         return "1d" if first.casefold() == "daily" else "1h"
-    interval = f"{int(first)}{UNITS[rest[0].casefold()]}"
+    interval = f"{int(first)}{patterns.UNITS[rest[0].casefold()]}"
     return {"60m": "1h", "24h": "1d"}.get(interval, interval)
 
 

@@ -31,8 +31,7 @@ NO_LEVERAGE = re.compile(r"\b(?:no|without(?: any)?|zero) leverage\b|\bunlevered
 POSITION = any_of(
     rf"(?:max(?:imum)? )?(?:position(?: size)?|size|sizing)(?: (?:of|is|at|to|cap|max|at most|up to))*[ :=]+{_PCT}",
     rf"{_PCT}(?: of (?:the |my )?(?:equity|account|capital|nav|portfolio))?(?: (?:per|a|each|in one) (?:position"
-    rf"|trade)|"
-    r" positions?\b| size\b)",
+    r"|trade)| positions?\b| size\b)",
     rf"{_PCT} of (?:the |my )?(?:equity|account|capital|nav|portfolio)",
 )
 TO_THE_STOP = re.compile(r"\brisk(?:ing|s)?\b", re.IGNORECASE)
@@ -71,8 +70,7 @@ EVERY = any_of(
 )
 DAILY_AT = re.compile(
     r"\b(?:daily|once a day|every day|each day) at (\d{1,2}):(\d\d)(?: ?utc)?\b|\bat (\d{1,2}):(\d\d) ?utc (?:every"
-    r"|each)"
-    r" day\b",
+    r"|each) day\b",
     re.IGNORECASE,
 )
 HORIZONS: Final = (
@@ -84,12 +82,9 @@ SPANS: Final = {"1m": 1, "5m": 5, "15m": 15, "30m": 30, "1h": 60, "4h": 240, "1d
 
 BUILD = re.compile(
     r"^(?:(?:please|can you|could you|would you|i want to|i'd like to|i would like to|i'd like you to|i want you to"
-    r"|let's"
-    r"|let us|help me|help me to)\s+)*"
-    r"(?P<verb>build|create|write|draft|make|design|set up|put together|start|come up with|develop)(?: me| us)?"
-    r" (?:(?P<what>(?:an?|the|my|some|this|new|up)\b.{0,120}?)\b)?(?:strateg(?:y|ies)|skills?|agents?|trading bots?"
-    r"|bots?"
-    r"|trading systems?)\b",
+    r"|let's|let us|help me|help me to)\s+)*(?P<verb>build|create|write|draft|make|design|set up|put together|start"
+    r"|come up with|develop)(?: me| us)? (?:(?P<what>(?:an?|the|my|some|this|new|up)\b.{0,120}?)\b)?(?:strateg(?:y"
+    r"|ies)|skills?|agents?|trading bots?|bots?|trading systems?)\b",
     re.IGNORECASE,
 )
 AFTER_BUILD = re.compile(r"^[\s,:;-]*(?:(?:that|which|to|where it|and)\s+)?", re.IGNORECASE)
@@ -111,8 +106,7 @@ EXITS = re.compile(
 )
 ENTERS = re.compile(
     r"^(?:(?:and|then|i|i'd|we|it should|should|want to|would|will|like to|that|it)\s+)*(?:enter(?:s|ing)?|entr(?:y"
-    r"|ies)"
-    r"|buy(?:s|ing)?|sell(?:s|ing)?|shorts?|shorting|longs?|longing|go(?:es|ing)? (?:long|short)|fad(?:e|es|ing)"
+    r"|ies)|buy(?:s|ing)?|sell(?:s|ing)?|shorts?|shorting|longs?|longing|go(?:es|ing)? (?:long|short)|fad(?:e|es|ing)"
     r"|open(?:s|ing)?|trade the|get in|add(?:s|ing)? when)\b",
     re.IGNORECASE,
 )
@@ -122,10 +116,9 @@ SIZES = re.compile(
 )
 SPLIT = re.compile(
     r"(?:,|;| - | – )\s*(?:and |then |but )*(?=(?:exit|close|stop|get out|take profit|tp|sl|target|halt|avoid|never"
-    r"|no |don't"
-    r"|do not|skip|stay out|max|at most|enter|buy|short|long|fade|risk|size|sizing|leverage|hold|out at|out when|check"
-    r"|run|on \d|\d+(?:\.\d+)?\s?x|\d{1,2}[mhd]|daily|half size)\b|\d+(?:\.\d+)?\s?%)"
-    r"|\s+(?:and|then)\s+(?=(?:exits?|closes? (?:it|at|when|out)|get out|take profit|avoid|never|stop out|stop at)\b)",
+    r"|no |don't|do not|skip|stay out|max|at most|enter|buy|short|long|fade|risk|size|sizing|leverage|hold|out at"
+    r"|out when|check|run|on \d|\d+(?:\.\d+)?\s?x|\d{1,2}[mhd]|daily|half size)\b|\d+(?:\.\d+)?\s?%)|\s+(?:and"
+    r"|then)\s+(?=(?:exits?|closes? (?:it|at|when|out)|get out|take profit|avoid|never|stop out|stop at)\b)",
     re.IGNORECASE,
 )
 # Words of what is read as a number; a clause of nothing else is no prose.

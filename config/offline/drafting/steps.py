@@ -8,41 +8,11 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from config.offline.adapters import Call
+from config.offline.drafting import patches, templates
 from config.offline.drafting.commands import command_steps
-from config.offline.drafting.draft import (
-    BASICS,
-    CAPS,
-    CONTEXT,
-    CRITIQUE,
-    SCHEDULE,
-    STRATEGY,
-    Draft,
-    Patched,
-    fit_caps,
-    format_critique,
-    is_drafting,
-    patch_draft,
-    plain_of,
-    read_draft,
-    save_note,
-    told_patches,
-)
 from config.offline.drafting.pitch import Pitch, read_pitch
 from config.offline.drafting.pitch_patterns import BUILD
 from config.offline.drafting.replies import answers_given
-from config.offline.drafting.templates import (
-    AREAS,
-    BACKTEST_FIRST,
-    EXPERT_ASK,
-    MOST_ASKED,
-    NOVICE_ASK,
-    QUESTIONS,
-    SAFE_CAPS,
-    TEMPLATES,
-    glossary,
-    listed_templates,
-    template_for,
-)
 from config.offline.figures import listing, paragraphs
 from config.offline.scene import EXPERT, NOVICE
 from config.offline.talk import Steps, Talk
@@ -53,29 +23,28 @@ _MAX_SENTENCES: Final = 60  # of a message that are looked at
 
 def drafting_steps(talk: Talk, said: Sequence[str]) -> Steps | None:
     """Return the steps that write sentences into a draft, or None."""
-    if STRATEGY not in talk.acts or not said:
+    if patches.STRATEGY not in talk.acts or not said:
         return None
     command = command_steps(talk, "\n".join(said))
     if command is not None:
         return command
     is_built, is_asked = _is_built(said), _is_asked(talk)
-    if not (is_built or is_asked or is_drafting(talk)):
+    if not (is_built or is_asked or patches.is_drafting(talk)):
         return None
     told = "\n".join(sentence for sentence in said if is_built or not sentence.rstrip().endswith("?"))
     pitch = read_pitch(_PITCH.sub("", told))
     for area, words in answers_given(talk.before, talk.text).items():
         pitch.answer(area, words)
     if is_built or (is_asked and not pitch.is_empty) or _says_enough(pitch):
-        is_whole = is_built or NOVICE_ASK in talk.before or EXPERT_ASK in talk.before
-        return _pitch_steps(talk, pitch, read_draft(talk), is_whole=is_whole)
+        return _pitch_steps(talk, pitch, patches.read_draft(talk), is_whole=is_built or _is_pitch_asked(talk))
     return None
 
 
 def of_draft(talk: Talk, said: Sequence[str]) -> list[str]:
     """Return the sentences of a message that are of the draft and of nothing lasting: they name no "I" and no "my"."""
-    if STRATEGY not in talk.acts or not (_is_built(said) or _is_asked(talk) or is_drafting(talk)):
+    if patches.STRATEGY not in talk.acts or not (_is_built(said) or _is_asked(talk) or patches.is_drafting(talk)):
         return []
-    return [sentence for sentence in said[:_MAX_SENTENCES] if _is_of_draft(talk, plain_of(sentence))]
+    return [sentence for sentence in said[:_MAX_SENTENCES] if _is_of_draft(talk, patches.plain_of(sentence))]
 
 
 def _is_of_draft(talk: Talk, plain: str) -> bool:
@@ -87,7 +56,7 @@ def _is_of_draft(talk: Talk, plain: str) -> bool:
 
 
 def _is_built(said: Sequence[str]) -> bool:
-    return any(_begins_draft(plain_of(sentence)) for sentence in said[:_MAX_SENTENCES])
+    return any(_begins_draft(patches.plain_of(sentence)) for sentence in said[:_MAX_SENTENCES])
 
 
 def _begins_draft(plain: str) -> bool:
@@ -95,7 +64,11 @@ def _begins_draft(plain: str) -> bool:
 
 
 def _is_asked(talk: Talk) -> bool:
-    return bool(answers_given(talk.before)) or NOVICE_ASK in talk.before or EXPERT_ASK in talk.before
+    return bool(answers_given(talk.before)) or _is_pitch_asked(talk)
+
+
+def _is_pitch_asked(talk: Talk) -> bool:
+    return templates.NOVICE_ASK in talk.before or templates.EXPERT_ASK in talk.before
 
 
 _ENOUGH = re.compile(
@@ -120,7 +93,7 @@ def _says_enough(pitch: Pitch) -> bool:
 # --- From what was said to what is written ---
 
 
-def _pitch_steps(talk: Talk, pitch: Pitch, draft: Draft, *, is_whole: bool) -> Steps:
+def _pitch_steps(talk: Talk, pitch: Pitch, draft: patches.Draft, *, is_whole: bool) -> Steps:
     if talk.scene.tier == NOVICE:
         return _edit_draft(talk, pitch, draft) if draft.words else _draft_for_novice(talk, pitch, draft)
     if talk.scene.tier == EXPERT:
@@ -129,82 +102,80 @@ def _pitch_steps(talk: Talk, pitch: Pitch, draft: Draft, *, is_whole: bool) -> S
     return _draft_by_questions(talk, pitch, draft)
 
 
-def _draft_for_novice(talk: Talk, pitch: Pitch, draft: Draft) -> Steps:
+def _draft_for_novice(talk: Talk, pitch: Pitch, draft: patches.Draft) -> Steps:
     """Start from a template with small caps; explain its terms."""
     if not pitch.style and not pitch.symbols and not pitch.entry:
         return paragraphs(
-            f"I walk you through it. {NOVICE_ASK} Name a market, such as BTC, and what you noticed.",
-            f"Or start from one of my templates:\n\n{listed_templates()}",
+            f"I walk you through it. {templates.NOVICE_ASK} Name a market, such as BTC, and what you noticed.",
+            f"Or start from one of my templates:\n\n{templates.listed_templates()}",
             "For example: “use the range fade template”.",
         )
     funding = "funding" in talk.text.casefold()
-    name = template_for(pitch.style, funding=funding)
+    name = templates.template_for(pitch.style, funding=funding)
+    template = templates.TEMPLATES[name]
     words = pitch.strategy()
     kept = {key: words[key] for key in ("entry", "exit", "riskManagement") if key in words}
     if pitch.avoid:
-        kept["avoid"] = [*TEMPLATES[name].avoid, *pitch.avoid]
-    done = yield from patch_draft(
+        kept["avoid"] = [*template.avoid, *pitch.avoid]
+    done = yield from patches.patch_draft(
         [
-            Call(STRATEGY, {"template": name, **kept}),
-            Call(BASICS, {"name": pitch.title()} if pitch.symbols or pitch.name else {}),
-            Call(CONTEXT, pitch.context()),
-            Call(CAPS, fit_caps({**SAFE_CAPS, **pitch.risk()})),
-            Call(SCHEDULE, pitch.schedule() if pitch.every or pitch.daily_at else {}),
+            Call(patches.STRATEGY, {"template": name, **kept}),
+            Call(patches.BASICS, {"name": pitch.title()} if pitch.symbols or pitch.name else {}),
+            Call(patches.CONTEXT, pitch.context()),
+            Call(patches.CAPS, patches.fit_caps({**templates.SAFE_CAPS, **pitch.risk()})),
+            Call(patches.SCHEDULE, pitch.schedule() if pitch.every or pitch.daily_at else {}),
         ]
     )
     why = (
-        f"I started from the template **{TEMPLATES[name].title}**: it {TEMPLATES[name].deed}. Where you named no"
-        f" cap I took"
-        " a small one, because a first strategy should lose little while you learn from it."
+        f"I started from the template **{template.title}**: it {template.deed}. Where you named no cap I took a small"
+        " one, because a first strategy should lose little while you learn from it."
     )
-    return paragraphs(told_patches(done), why, glossary(talk.text, name, pitch.style), save_note(done), BACKTEST_FIRST)
+    explained = templates.glossary(talk.text, name, pitch.style)
+    return patches.report_patches(done, why, explained, after=templates.BACKTEST_FIRST)
 
 
-def _draft_by_questions(talk: Talk, pitch: Pitch, draft: Draft) -> Steps:
+def _draft_by_questions(talk: Talk, pitch: Pitch, draft: patches.Draft) -> Steps:
     """Write the stated fields, then ask for missing ones."""
     calls = _list_calls(pitch, draft)
-    done: Patched = []
+    done: patches.Patched = []
     if calls:
-        done = yield from patch_draft(calls)
+        done = yield from patches.patch_draft(calls)
     answered = draft.answered | _answers_of(done)
     # What is edited has its answers; only what is wanted differently is said.
     is_edited = "skill_id" in talk.scene.focus and talk.scene.is_authoring
-    wanted = [area for area in AREAS if area not in answered and not is_edited]
-    told = told_patches(done) if done else "Let us draft it."
+    wanted = [area for area in templates.AREAS if area not in answered and not is_edited]
+    told = patches.told_patches(done) if done else "Let us draft it."
     if not wanted or _ENOUGH.search(talk.text):
-        return paragraphs(told, "Say “review it” for a critique, or tell me what to change.", save_note(done))
-    asked = listing([f"**{area}**: {AREAS[area]}" for area in wanted[:MOST_ASKED]])
-    more = len(wanted) - MOST_ASKED
+        return paragraphs(told, "Say “review it” for a critique, or tell me what to change.", patches.save_note(done))
+    asked = listing([f"**{area}**: {templates.AREAS[area]}" for area in wanted[: templates.MOST_ASKED]])
+    more = len(wanted) - templates.MOST_ASKED
     rest = f"Then {more} more." if more > 0 else ""
-    return paragraphs(told, f"{QUESTIONS}\n\n{asked}", rest, save_note(done) if done else "")
+    return paragraphs(told, f"{templates.QUESTIONS}\n\n{asked}", rest, patches.save_note(done) if done else "")
 
 
-def _draft_for_expert(talk: Talk, pitch: Pitch, draft: Draft) -> Steps:
+def _draft_for_expert(talk: Talk, pitch: Pitch, draft: patches.Draft) -> Steps:
     """Write all of it, have it reviewed, and push back."""
     if pitch.is_empty or (pitch.signals < 2 and not draft.is_begun):
-        return EXPERT_ASK
+        return templates.EXPERT_ASK
     calls = _list_calls(pitch, draft)
     if not draft.is_named and not pitch.horizon:
         horizon = pitch.horizon_or_guess()
-        calls = [_merge_arguments(call, {"tradingStyle": horizon}) if call.name == BASICS else call for call in calls]
-    done = yield from patch_draft(calls)
-    told = told_patches(done, intro="Drafted:")
-    if CRITIQUE not in talk.acts or all(outcome.error for _, outcome in done):
-        return paragraphs(told, save_note(done))
-    [found] = yield (Call(CRITIQUE, {}),)
-    if found.error:
-        return paragraphs(told, f"I could not have it reviewed: {found.error}", save_note(done))
-    return paragraphs(told, format_critique(found, intro="Where I push back:"), save_note(done))
+        calls = [_add_style(call, horizon) if call.name == patches.BASICS else call for call in calls]
+    done = yield from patches.patch_draft(calls)
+    told = patches.told_patches(done, intro="Drafted:")
+    if patches.CRITIQUE not in talk.acts or all(outcome.error for _, outcome in done):
+        return paragraphs(told, patches.save_note(done))
+    review = yield from patches.review_draft("Where I push back:")
+    return paragraphs(told, review, patches.save_note(done))
 
 
-def _edit_draft(talk: Talk, pitch: Pitch, draft: Draft) -> Steps:
+def _edit_draft(talk: Talk, pitch: Pitch, draft: patches.Draft) -> Steps:
     """Write what was said into a draft that is there."""
-    done = yield from patch_draft(_list_calls(pitch, draft))
-    after = BACKTEST_FIRST if talk.scene.tier == NOVICE else ""
-    return paragraphs(told_patches(done), save_note(done), after)
+    done = yield from patches.patch_draft(_list_calls(pitch, draft))
+    return patches.report_patches(done, after=templates.BACKTEST_FIRST if talk.scene.tier == NOVICE else "")
 
 
-def _list_calls(pitch: Pitch, draft: Draft) -> list[Call]:
+def _list_calls(pitch: Pitch, draft: patches.Draft) -> list[Call]:
     basics: dict[str, Any] = {}
     if pitch.name or (not draft.is_named and (pitch.symbols or pitch.style)):
         basics["name"] = pitch.title()
@@ -221,13 +192,12 @@ def _list_calls(pitch: Pitch, draft: Draft) -> list[Call]:
     context = pitch.context()
     if "symbols" in context and draft.symbols and not pitch.is_exclusive:
         context["symbols"] = list(dict.fromkeys([*draft.symbols, *context["symbols"]]))
-    risk = pitch.risk()
     calls = [
-        Call(BASICS, basics),
-        Call(STRATEGY, words),
-        Call(CONTEXT, context),
-        Call(CAPS, fit_caps(risk)),
-        Call(SCHEDULE, pitch.schedule()),
+        Call(patches.BASICS, basics),
+        Call(patches.STRATEGY, words),
+        Call(patches.CONTEXT, context),
+        Call(patches.CAPS, patches.fit_caps(pitch.risk())),
+        Call(patches.SCHEDULE, pitch.schedule()),
     ]
     return [call for call in calls if call.arguments]
 
@@ -238,13 +208,13 @@ def _find_mode(written: set[str]) -> dict[str, str]:
     return {"mode": "thesis"} if "thesis" in written else {}
 
 
-def _merge_arguments(call: Call, more: dict[str, Any]) -> Call:
-    return Call(call.name, {**call.arguments, **more})
+def _add_style(call: Call, horizon: str) -> Call:
+    return Call(call.name, {**call.arguments, "tradingStyle": horizon})
 
 
-def _answers_of(done: Patched) -> set[str]:
-    made = Draft()
-    read = [outcome for _, outcome in done if not outcome.error]
-    for outcome in read:
-        made.note(outcome.name, outcome.arguments)
+def _answers_of(done: patches.Patched) -> set[str]:
+    made = patches.Draft()
+    for _, outcome in done:
+        if not outcome.error:
+            made.note(outcome.name, outcome.arguments)
     return made.answered

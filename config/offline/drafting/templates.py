@@ -78,9 +78,8 @@ MOST_ASKED: Final = 3  # questions at a time
 QUESTIONS: Final = "To go on I need to know:"
 
 BACKTEST_FIRST: Final = (
-    "Backtest it before you deploy it: once it is saved, say “backtest it over the last month”. A strategy that"
-    " loses on"
-    " past prices will not win on new ones."
+    "Backtest it before you deploy it: once it is saved, say “backtest it over the last month”. A strategy that loses "
+    "on past prices will not win on new ones."
 )
 NOVICE_ASK: Final = "What do you want to trade, and why do you think there is money in it?"
 EXPERT_ASK: Final = "Hand me the pitch: symbols, entry, exit, what kills it, size. I draft all of it and push back."

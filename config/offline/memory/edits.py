@@ -31,9 +31,8 @@ _SAYS_NOTHING = re.compile(
 )
 _NOW = re.compile(
     r"^(?:(?:please\s+)?(?:(?:change|update|set|correct|replace|edit)\s+(?:it|this|that|the fact)?\s*(?:to|with|by"
-    r"|into)|make\s+(?:it|this|that)|(?:it|that|this)\s+(?:should|must)\s+(?:now\s+)?(?:say|read|be)"
-    r"|(?:it|that|this)(?:'s| is)(?:\s+now)?(?!\s+(?:wrong|not|no longer))|what holds now is)\b"
-    r"|(?:now|instead|rather)\b[,:]?)"
+    r"|into)|make\s+(?:it|this|that)|(?:it|that|this)\s+(?:should|must)\s+(?:now\s+)?(?:say|read|be)|(?:it|that"
+    r"|this)(?:'s| is)(?:\s+now)?(?!\s+(?:wrong|not|no longer))|what holds now is)\b|(?:now|instead|rather)\b[,:]?)"
     r"\s*(?:that\b)?[:,]?\s*",
     re.IGNORECASE,
 )

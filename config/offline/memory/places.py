@@ -24,9 +24,8 @@ _SOMEWHERE = re.compile(r"^(?:at|near|next to|across from|opposite|located)\s+\S
 _AT = re.compile(r"^(?:located\s+)?(?:at|called)\s+|^located\s+", re.IGNORECASE)
 _AN_ADDRESS = re.compile(r"^(?:[A-Z]|\d)|^(?:in|on|by|behind|around|called|the)\s+.*[A-Z\d]")
 _NO_ADDRESS = re.compile(
-    r"^(?:at |from |in )?\d+(?:[:.]\d\d)?\s*(?:am|pm|to|-|–|o'clock|hours?|minutes?|days?|%|euros?|dollars?|usd|k"
-    r"|km|miles?)\b"
-    r"|^(?:at )?\d+$",
+    r"^(?:at |from |in )?\d+(?:[:.]\d\d)?\s*(?:am|pm|to|-|–|o'clock|hours?|minutes?|days?|%|euros?|dollars?|usd|k|km"
+    r"|miles?)\b|^(?:at )?\d+$",
     re.IGNORECASE,
 )
 _SAME_PLACE: Final = {"house": "home", "apartment": "home", "flat": "home", "workplace": "work"}

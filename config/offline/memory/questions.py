@@ -17,12 +17,11 @@ HELP: Final = re.compile(
 )
 _FIRST_PERSON = re.compile(r"\b(?:I|my|me|mine)\b", re.IGNORECASE)
 _ASKS_FOR_ALL = re.compile(
-    r"\bwhat (?:do|did|can|else do) you (?:know|remember|have|recall)\b.*\b(?:me|my|mine|i)\b"
-    r"|\bwhat (?:have i|did i) (?:told|tell) you\b|\bwhat have you (?:learned|learnt|saved|remembered|stored)\b"
-    r"|\bwho am i\b|\bdo you (?:know|remember|recall) (?:me|anything|who i am)\b|\btell me what you know\b"
-    r"|\b(?:list|show)(?: me)?(?: all)?(?: of)? (?:my|your|the|what you know)\b.*\b(?:facts|memor(?:y|ies)|know"
-    r"|preferences)\b|^(?:please )?list(?: all)?(?: of)? my \w"
-    r"|\bwhat(?:'s|’s| is) in your memory\b|^my facts\b",
+    r"\bwhat (?:do|did|can|else do) you (?:know|remember|have|recall)\b.*\b(?:me|my|mine|i)\b|\bwhat (?:have i"
+    r"|did i) (?:told|tell) you\b|\bwhat have you (?:learned|learnt|saved|remembered|stored)\b|\bwho am i\b"
+    r"|\bdo you (?:know|remember|recall) (?:me|anything|who i am)\b|\btell me what you know\b|\b(?:list"
+    r"|show)(?: me)?(?: all)?(?: of)? (?:my|your|the|what you know)\b.*\b(?:facts|memor(?:y|ies)|know|preferences)\b"
+    r"|^(?:please )?list(?: all)?(?: of)? my \w|\bwhat(?:'s|’s| is) in your memory\b|^my facts\b",
     re.IGNORECASE,
 )
 _ASKS_FOR_PLACES = re.compile(

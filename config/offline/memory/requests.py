@@ -32,16 +32,14 @@ _FORGET = re.compile(
     re.IGNORECASE,
 )
 _FORGET_FILLER = re.compile(
-    r"^(?:(?:about|that|the fact that|the fact|the memory|memory|facts?|of|my memory of|what i (?:said"
-    r"|told you) about|what you know"
-    r" about|everything about|anything about|all about)\b\s*[:,]?\s*)+|\s*(?:from|in) (?:your |the )?(?:memory"
-    r"|facts?)\b",
+    r"^(?:(?:about|that|the fact that|the fact|the memory|memory|facts?|of|my memory of|what i (?:said|told you) about"
+    r"|what you know about|everything about|anything about|all about)\b\s*[:,]?\s*)+|\s*(?:from|in) (?:your "
+    r"|the )?(?:memory|facts?)\b",
     re.IGNORECASE,
 )
 _ALL = re.compile(
     r"^(?:everything|all)(?: (?:of it|of that|that|facts?|memories|you know|you have|i (?:said|told you)|about me"
-    r"|you know about me))*$"
-    r"|^(?:about )?me$|^what you know about me$|^all (?:my|the|your) (?:facts|memories)$",
+    r"|you know about me))*$|^(?:about )?me$|^what you know about me$|^all (?:my|the|your) (?:facts|memories)$",
     re.IGNORECASE,
 )
 _POINTING = re.compile(
@@ -50,9 +48,8 @@ _POINTING = re.compile(
 _NEVER_MIND = re.compile(r"^(?:please )?forget (?:about )?it[.! ]*$", re.IGNORECASE)
 _NOT_ANY_MORE = re.compile(
     r"^(?:(?:no|nope|well|actually)[,.]?\s+)?(?:that|this|it)(?:'s| is| isn't|'s not"
-    r"| is not)\b.*?\b(?:no longer (?:true|right|the case)"
-    r"|not (?:true|right|correct|the case)|isn't (?:true|right|correct|the case)|wrong|incorrect|outdated|false"
-    r"|true any ?more)\b",
+    r"| is not)\b.*?\b(?:no longer (?:true|right|the case)|not (?:true|right|correct|the case)|isn't (?:true|right"
+    r"|correct|the case)|wrong|incorrect|outdated|false|true any ?more)\b",
     re.IGNORECASE,
 )
 _NO_LONGER = re.compile(r"\b(?:no longer|any ?more)\b", re.IGNORECASE)

@@ -29,23 +29,19 @@ LEAD_IN = any_of(
 )
 CORRECTION = any_of(
     r"^(?:no[,:;.-]+|(?:nope|actually|correction|sorry|rather|i mean|i meant|scratch that|not quite"
-    r"|wrong)\b[,:;.-]*)\s+"
-    r"(?:(?:sorry|actually|i mean|i meant|it's|its|that's)\b[,:;.-]*\s+)?",
+    r"|wrong)\b[,:;.-]*)\s+(?:(?:sorry|actually|i mean|i meant|it's|its|that's)\b[,:;.-]*\s+)?",
     r"^(?:that|this|it)(?:'s| is) (?:wrong|not (?:right|true|correct)|incorrect)\b[,:;.-]*\s+",
 )
 EXPLICIT = any_of(
     r"^(?:(?:please|can you|could you|would you|will you|i(?:'d| would) like you to|i want you to|you (?:should|must"
-    r"|can))"
-    r"\s+){0,3}(?:remember|memori[sz]e|keep in mind|bear in mind|make a note|take note|(?:do not|don't|never) forget"
-    r"|(?:note down|write down|save|store)(?= that\b| this:|:))\b"
-    r"(?!\s+(?:me|when|what|how|who|why|where|which|whether|if|the time|anything|everything|it|us)\b)"
-    r"(?:\s+(?:that|this|these|the following|of|for me|for (?:the )?(?:future|later)|facts?|things?|rules?)\b)*"
-    r"\s*[:,-]*\s*"
+    r"|can))\s+){0,3}(?:remember|memori[sz]e|keep in mind|bear in mind|make a note|take note|(?:do not|don't"
+    r"|never) forget|(?:note down|write down|save|store)(?= that\b| this:|:))\b(?!\s+(?:me|when|what|how|who|why|where"
+    r"|which|whether|if|the time|anything|everything|it|us)\b)(?:\s+(?:that|this|these|the following|of|for me"
+    r"|for (?:the )?(?:future|later)|facts?|things?|rules?)\b)*\s*[:,-]*\s*"
 )
 QUESTION = any_of(
-    r"^(?:what|which|who|whom|whose|where|why|how|do(?! not)|does|did|is|are|am|was|were|can|could|should|shall"
-    r"|would|will|may"
-    r"|might|have|has|had|tell me|show me|give me|list)\b"
+    r"^(?:what|which|who|whom|whose|where|why|how|do(?! not)|does|did|is|are|am|was|were|can|could|should|shall|would"
+    r"|will|may|might|have|has|had|tell me|show me|give me|list)\b"
 )
 SUPPOSITION = any_of(
     r"^(?:if|suppose|supposing|imagine|assume|assuming|pretend|let's say|say i|hypothetically|what if|i wish|i wonder"
@@ -58,8 +54,7 @@ NOT_LASTING = any_of(
     r"\b(?:this|last) (?:morning|afternoon|evening|week|night|session|trade|time|candle|hour)\b",
     r"\b\d+ (?:seconds?|minutes?|hours?|days?) ago\b",
     r"\bI(?:'m| am| was)(?: currently| now| already| still)* (?:long|short|flat|up|down|holding|stopped out|in (?:a "
-    r"|an )?"
-    r"(?:trade|position|profit|loss|drawdown))\b",
+    r"|an )?(?:trade|position|profit|loss|drawdown))\b",
     r"\bI(?:'ve| have)? just\b|\bI (?:bought|sold|opened|closed|entered|exited|lost|made|got|had)\b",
     r"\b(?:pnl|p&l|unreali[sz]ed|open positions?|current positions?|balance|equity)\b",
     r"\bmy (?:\w+ )?positions? (?:is|are|was|were)\b|\b(?:is|are) (?:up|down|green|red)\b",
@@ -111,8 +106,7 @@ LASTING = any_of(
     r"^I (?:stopped|quit|gave up) (?:trading|using|holding|shorting|scalping|taking|buying|chasing)\b",
     rf"^I (?:trade|scalp|swing trade|day[- ]?trade|journal|backtest|invest)\b{_NOT_THIS}",
     r"^I (?:use|hold|close|stop|take|risk|size|enter|exit|cut|set|place|review|skip|work|keep|wait|reduce|move|scale"
-    r"|check"
-    rf"|add|limit|cap|get out|walk away|go flat|sleep|pay)\b.*{_GENERAL}",
+    rf"|check|add|limit|cap|get out|walk away|go flat|sleep|pay)\b.*{_GENERAL}",
     r"^I (?:risk|limit|cap|pay)\b.*\d|^I use (?:limit|market|stop)\b|^I pay\b.*\btax",
     r"^(?:after|before|when|whenever|once|every time|on|during|outside)\b.{3,80}?,?\s+I (?:(?:always|usually|never"
     r"|only)\s+)?"
@@ -120,8 +114,7 @@ LASTING = any_of(
     r"^I (?:seem|tend|appear) to\s+\w",
     # Goals.
     r"^(?:I (?:want|aim|plan|hope|intend|would like|need|am trying|try)|I'm trying|I'd like) to (?:grow|retire|reach"
-    r"|double"
-    r"|triple|become|earn|protect|preserve|limit|compound|get better|improve|live off|beat|learn (?:to|how)"
+    r"|double|triple|become|earn|protect|preserve|limit|compound|get better|improve|live off|beat|learn (?:to|how)"
     r"|make (?:\$|€|£|\d|money|a living)|keep (?:my )?(?:risk|drawdown|losses)|turn (?:my|this|\$?\d))\b",
     r"^my (?:plan|dream) is to (?:grow|retire|reach|double|triple|become|earn|protect|live|quit|compound)\b",
     # Who the user is.
@@ -132,16 +125,14 @@ LASTING = any_of(
     r"|self-employed|\d+ years old)\b",
     r"^I (?:live|work|reside|bank)(?: [\w-]+)? (?:in|as|at|for|from|with)\b|^I started trading\b|^I(?:'ve"
     r"| have) (?:been trading|traded)\b",
-    r"^I have (?:an?|about|around|over|\$?\d|two|three|four|five|ten)\b.*\b(?:account|job|kids|children|family"
-    r"|capital|years"
-    r"|portfolio|budget|business)\b",
+    r"^I have (?:an?|about|around|over|\$?\d|two|three|four|five|ten)\b.*\b(?:account|job|kids|children|family|capital"
+    r"|years|portfolio|budget|business)\b",
     r"^(?:(?:please|you can)\s+)*call me \w|^I go by \w",
     # Rules and wishes without a subject.
     r"^(?:please )?(?:always|never)\s+(?!mind\b)\w+ \w",
     r"^(?:please )?(?:keep|make) (?:your |the |all )*(?:answers?|repl(?:y|ies)|responses?|explanations?)\b",
-    r"^(?:please )?(?:answer|reply|respond|speak|write|explain|show)\b.*\b(?:always|in (?:future|german|spanish"
-    r"|french|italian"
-    r"|portuguese|english|dutch|plain \w+|utc|usd|eur))\b",
+    r"^(?:please )?(?:answer|reply|respond|speak|write|explain|show)\b.*\b(?:always|in (?:future|german|spanish|french"
+    r"|italian|portuguese|english|dutch|plain \w+|utc|usd|eur))\b",
     r"^(?:please )?(?:do not|don't|dont) (?:ever )?(?:suggest|mention|recommend|propose|show|use|ask|remind|call) \w",
     r"^from now on\b",
     r"^no (?:alts?|altcoins?|meme ?coins?|memes|leverage|shorts|shorting|options|futures|overnight|weekend)\b",

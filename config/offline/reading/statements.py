@@ -10,22 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from config.lib.text import normal_form, one_line
-from config.offline.reading.patterns import (
-    BULLET,
-    CLAUSE,
-    CORRECTION,
-    EXPLICIT,
-    FOR_NOW,
-    FROM_NOW_ON,
-    HEDGE,
-    HEDGED_VERB,
-    LASTING,
-    NOT_LASTING,
-    QUESTION,
-    QUOTED,
-    SUPPOSITION,
-    TOPICS,
-)
+from config.offline.reading import patterns
 from config.offline.reading.sentences import sentences, straight, strip_lead_in
 from memory.wording import MAX_CONTENT, MIN_CONTENT
 
@@ -56,19 +41,19 @@ def read_statements(message: str) -> list[Statement]:
 def passing_states(message: str) -> list[str]:
     """Return passing states that the user asks to remember."""
     asked = [rest for sentence in sentences(message) if (rest := _parse_explicit(sentence))]
-    return [_tidy_clause(rest) for rest in asked if NOT_LASTING.search(straight(rest))]
+    return [_tidy_clause(rest) for rest in asked if patterns.NOT_LASTING.search(straight(rest))]
 
 
 def topic_of(text: str) -> str:
     """Return the topic of a statement, or "" when no word gives it away."""
     plain = straight(text)
-    return next((topic for topic, pattern in TOPICS if pattern.search(plain)), "")
+    return next((topic for topic, pattern in patterns.TOPICS if pattern.search(plain)), "")
 
 
 def _iter_statements(message: str) -> Iterator[Statement]:
     in_list = False
     for sentence in sentences(message):
-        bullet = BULLET.match(sentence)
+        bullet = patterns.BULLET.match(sentence)
         sentence = sentence[bullet.end() :] if bullet else sentence
         rest = _parse_explicit(sentence)
         if rest == "":  # "Remember these:", followed by a list
@@ -84,7 +69,7 @@ def _iter_statements(message: str) -> Iterator[Statement]:
 def _parse_explicit(sentence: str) -> str | None:
     """Return what follows "remember that", "" when that is in the next lines, None when it is not there at all."""
     sentence = strip_lead_in(sentence)
-    match = EXPLICIT.match(straight(sentence))
+    match = patterns.EXPLICIT.match(straight(sentence))
     if match is None:
         return None
     rest = sentence[match.end() :].strip()
@@ -92,30 +77,30 @@ def _parse_explicit(sentence: str) -> str | None:
 
 
 def _explicit_statements(rest: str) -> Iterator[Statement]:
-    for clause in CLAUSE.split(rest):
-        if not NOT_LASTING.search(straight(clause)):
+    for clause in patterns.CLAUSE.split(rest):
+        if not patterns.NOT_LASTING.search(straight(clause)):
             yield from _make_statement(re.sub(r"^to\s+", "", clause), "asserted")
 
 
 def _plain_statements(sentence: str) -> Iterator[Statement]:
-    if len(sentence) > _LONGEST_SENTENCE or QUOTED.match(sentence) or sentence.rstrip().endswith("?"):
+    if len(sentence) > _LONGEST_SENTENCE or patterns.QUOTED.match(sentence) or sentence.rstrip().endswith("?"):
         return
     sentence = strip_lead_in(sentence)
-    marker = CORRECTION.match(straight(sentence))
+    marker = patterns.CORRECTION.match(straight(sentence))
     if marker:
         sentence = strip_lead_in(sentence[marker.end() :])
     for clause in _iter_clauses(sentence):
         plain = straight(clause)
-        hedge = HEDGE.match(plain)
+        hedge = patterns.HEDGE.match(plain)
         if _is_lasting(plain[hedge.end() :] if hedge else plain):
-            hedged = hedge or HEDGED_VERB.match(plain)
+            hedged = hedge or patterns.HEDGED_VERB.match(plain)
             yield from _make_statement(clause, "inferred" if hedged else "asserted", is_correction=bool(marker))
 
 
 def _iter_clauses(sentence: str) -> Iterator[str]:
     """Yield the parts of a sentence at `and I`, `, my` and the like, where the part before stands on its own."""
     start = 0
-    for match in CLAUSE.finditer(sentence):
+    for match in patterns.CLAUSE.finditer(sentence):
         clause = sentence[start : match.start()]
         if _is_lasting(straight(clause)):
             yield clause
@@ -124,12 +109,12 @@ def _iter_clauses(sentence: str) -> Iterator[str]:
 
 
 def _is_lasting(plain: str) -> bool:
-    if QUESTION.match(plain) or SUPPOSITION.search(plain) or NOT_LASTING.search(plain):
+    if patterns.QUESTION.match(plain) or patterns.SUPPOSITION.search(plain) or patterns.NOT_LASTING.search(plain):
         return False
-    if FOR_NOW.search(FROM_NOW_ON.sub("", plain)) and topic_of(plain) != "goal":
+    if patterns.FOR_NOW.search(patterns.FROM_NOW_ON.sub("", plain)) and topic_of(plain) != "goal":
         return False
     bare = plain.rstrip(" .!;,")
-    return bool(LASTING.match(bare) or (HEDGED_VERB.match(bare) and LASTING.match(HEDGED_VERB.sub("I", bare))))
+    return any(patterns.LASTING.match(text) for text in (bare, patterns.HEDGED_VERB.sub("I", bare)))
 
 
 def _make_statement(clause: str, confidence: Confidence, *, is_correction: bool = False) -> Iterator[Statement]:

@@ -6,7 +6,7 @@ already, and the draft as JSON on the last line. What the draft says is data and
 
 import json
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -19,11 +19,12 @@ OFTEN_PER_DAY: Final = 10  # orders, above which fees decide
 
 
 @dataclass(frozen=True, slots=True)
-class _Finding:
+class _Rule:
     severity: str  # error, warning or info
     title: str
-    detail: str
+    detail: str  # {} is what was found
     suggestion: str
+    find: Callable[[Row], object]  # in a draft; falsy: nothing
     is_basic: bool = False  # an expert knows it
 
 
@@ -33,27 +34,26 @@ def critique_answer(text: str) -> str:
     if draft is None:
         return json.dumps({"summary": "There is no draft in what I was given.", "findings": []})
     is_expert = re.search(r"^Tier: expert$", text, re.MULTILINE) is not None
-    found = [finding for check in _CHECKS for finding in check(draft) if not (is_expert and finding.is_basic)]
-    return json.dumps({"summary": _summary(found), "findings": [_told(finding) for finding in found]})
+    found = [
+        {
+            "severity": rule.severity,
+            "title": rule.title,
+            "detail": rule.detail.format(value),
+            "suggestion": rule.suggestion,
+        }
+        for rule in _RULES
+        if (value := rule.find(draft)) and not (is_expert and rule.is_basic)
+    ]
+    return json.dumps({"summary": _summary([one["title"] for one in found]), "findings": found})
 
 
-def _summary(found: list[_Finding]) -> str:
-    if not found:
+def _summary(titles: list[str]) -> str:
+    if not titles:
         return "Reviewed by rules, without a language model: what it says is specific enough to be followed."
-    worst = found[0].title
     return (
-        f"Reviewed by rules, without a language model: it leaves {len(found)} thing{'s' * (len(found) > 1)} open,"
-        + (f" first of all: {worst[0].lower()}{worst[1:]}.")
+        f"Reviewed by rules, without a language model: it leaves {len(titles)} thing{'s' * (len(titles) > 1)} open,"
+        f" first of all: {titles[0][0].lower()}{titles[0][1:]}."
     )
-
-
-def _told(finding: _Finding) -> dict[str, str]:
-    return {
-        "severity": finding.severity,
-        "title": finding.title,
-        "detail": finding.detail,
-        "suggestion": finding.suggestion,
-    }
 
 
 def _parse_draft(text: str) -> Row | None:
@@ -105,113 +105,113 @@ _VAGUE: Final = re.compile(
 )
 
 
-def _check_thesis(draft: Row) -> Iterator[_Finding]:
+def _find_short_thesis(draft: Row) -> str:
     thesis = _get_text(draft, "thesis")
-    if thesis and len(thesis.split()) < SHORT_THESIS:
-        yield _Finding(
-            "warning",
-            "The thesis names no mechanism",
-            f"It has {len(thesis.split())} words: it says what to do, hardly why anybody would be on the other side.",
-            "Say who pays, why they do it, and why it goes on.",
-        )
-    if thesis and not _WRONG.search(_join_strategy(draft)):
-        yield _Finding(
-            "warning",
-            "Nothing says what would prove it wrong",
-            "No line of the strategy names a market in which the idea does not hold.",
-            "Name the regime, the level or the fact that ends the idea, not only the trade.",
-        )
+    count = len(thesis.split())
+    return str(count) if thesis and count < SHORT_THESIS else ""
 
 
-def _check_entry(draft: Row) -> Iterator[_Finding]:
-    entry = _get_text(draft, "entry")
-    if entry and not _NUMBER.search(entry):
-        yield _Finding(
-            "warning",
-            "The entry has no number",
-            "Two readers would enter at different moments, and so will an agent from tick to tick.",
-            "Give the threshold, and over how many bars it has to hold.",
-        )
-    vague = _VAGUE.search(" ".join((entry, _get_text(draft, "exit"))))
-    if vague:
-        yield _Finding(
-            "warning",
-            "A rule that cannot be checked",
-            f"“{vague[0]}” is no fact that stands in the data.",
-            "Say which number would show it.",
-        )
+def _find_vague_word(draft: Row) -> str:
+    vague = _VAGUE.search(f"{_get_text(draft, 'entry')} {_get_text(draft, 'exit')}")
+    return vague[0] if vague else ""
 
 
-def _check_holding(draft: Row) -> Iterator[_Finding]:
-    if _get_text(draft, "exit") and not _TIME.search(_get_text(draft, "exit")):
-        yield _Finding(
-            "info",
-            "No exit by time",
-            "A trade that does neither is held for ever, and binds the position limit.",
-            "Add after how many bars or days it is given up.",
-        )
+def _find_unsized(draft: Row) -> str:
+    if not _has_idea(draft) or _SIZE.search(_get_text(draft, "risk_management")):
+        return ""
+    return f"{_get_number(draft, 'risk', 'max_position_pct'):g}"
 
 
-def _check_sizing(draft: Row) -> Iterator[_Finding]:
-    rules = _get_text(draft, "risk_management")
-    if (_get_text(draft, "thesis") or _get_text(draft, "entry")) and not _SIZE.search(rules):
-        cap = _get_number(draft, "risk", "max_position_pct")
-        yield _Finding(
-            "warning",
-            "No rule of size",
-            f"Nothing says how large a position is; the cap of {cap:g} % of equity is a limit, not a size.",
-            "Say how much of equity a trade may lose, or of which size it is.",
-        )
-
-
-def _check_breadth(draft: Row) -> Iterator[_Finding]:
-    symbols = _get_field(draft, "context", "symbols")
-    count = len(symbols) if isinstance(symbols, list) else 0
-    if count == 1:
-        yield _Finding(
-            "info",
-            "One symbol alone",
-            "Its record grows slowly, and what it learns may be about that symbol.",
-            "A second symbol of the same kind doubles the sample.",
-            is_basic=True,
-        )
-    if count > MANY_SYMBOLS:
-        yield _Finding(
-            "info",
-            "Many symbols at once",
-            f"{count} symbols share one prompt and one limit of exposure.",
-            "Begin with the three to five that the thesis is about.",
-        )
-
-
-def _check_fees(draft: Row) -> Iterator[_Finding]:
+def _find_many_orders(draft: Row) -> str:
     orders = _get_number(draft, "risk", "max_orders_per_day")
-    if draft.get("trading_style") != "day" and orders > 2 * OFTEN_PER_DAY:
-        yield _Finding(
-            "warning",
-            "More orders than the style needs",
-            f"Up to {orders:g} orders a day, for positions that are meant to last longer than a day.",
-            f"{OFTEN_PER_DAY} a day leave room enough, and bound what fees can take.",
-        )
+    return f"{orders:g}" if draft.get("trading_style") != "day" and orders > 2 * OFTEN_PER_DAY else ""
 
 
-def _check_backtest(draft: Row) -> Iterator[_Finding]:
-    if _get_text(draft, "thesis") or _get_text(draft, "entry"):
-        yield _Finding(
-            "info",
-            "Not tested yet",
-            "A draft has no record. A backtest shows how often it trades and what a day of it costs.",
-            "Save it and play it over past bars before it is deployed.",
-            is_basic=True,
-        )
+def _has_idea(draft: Row) -> bool:
+    return bool(_get_text(draft, "thesis") or _get_text(draft, "entry"))
 
 
-_CHECKS: Final[tuple[Callable[[Row], Iterator[_Finding]], ...]] = (
-    _check_thesis,
-    _check_entry,
-    _check_sizing,
-    _check_fees,
-    _check_holding,
-    _check_breadth,
-    _check_backtest,
+def _lacks(draft: Row, name: str, words: re.Pattern[str]) -> bool:
+    text = _get_text(draft, name)
+    return bool(text) and not words.search(text)
+
+
+def _count_symbols(draft: Row) -> int:
+    symbols = _get_field(draft, "context", "symbols")
+    return len(symbols) if isinstance(symbols, list) else 0
+
+
+_RULES: Final = (
+    _Rule(
+        "warning",
+        "The thesis names no mechanism",
+        "It has {} words: it says what to do, hardly why anybody would be on the other side.",
+        "Say who pays, why they do it, and why it goes on.",
+        _find_short_thesis,
+    ),
+    _Rule(
+        "warning",
+        "Nothing says what would prove it wrong",
+        "No line of the strategy names a market in which the idea does not hold.",
+        "Name the regime, the level or the fact that ends the idea, not only the trade.",
+        lambda draft: _get_text(draft, "thesis") and not _WRONG.search(_join_strategy(draft)),
+    ),
+    _Rule(
+        "warning",
+        "The entry has no number",
+        "Two readers would enter at different moments, and so will an agent from tick to tick.",
+        "Give the threshold, and over how many bars it has to hold.",
+        lambda draft: _lacks(draft, "entry", _NUMBER),
+    ),
+    _Rule(
+        "warning",
+        "A rule that cannot be checked",
+        "“{}” is no fact that stands in the data.",
+        "Say which number would show it.",
+        _find_vague_word,
+    ),
+    _Rule(
+        "warning",
+        "No rule of size",
+        "Nothing says how large a position is; the cap of {} % of equity is a limit, not a size.",
+        "Say how much of equity a trade may lose, or of which size it is.",
+        _find_unsized,
+    ),
+    _Rule(
+        "warning",
+        "More orders than the style needs",
+        "Up to {} orders a day, for positions that are meant to last longer than a day.",
+        f"{OFTEN_PER_DAY} a day leave room enough, and bound what fees can take.",
+        _find_many_orders,
+    ),
+    _Rule(
+        "info",
+        "No exit by time",
+        "A trade that does neither is held for ever, and binds the position limit.",
+        "Add after how many bars or days it is given up.",
+        lambda draft: _lacks(draft, "exit", _TIME),
+    ),
+    _Rule(
+        "info",
+        "One symbol alone",
+        "Its record grows slowly, and what it learns may be about that symbol.",
+        "A second symbol of the same kind doubles the sample.",
+        lambda draft: _count_symbols(draft) == 1,
+        is_basic=True,
+    ),
+    _Rule(
+        "info",
+        "Many symbols at once",
+        "{} symbols share one prompt and one limit of exposure.",
+        "Begin with the three to five that the thesis is about.",
+        lambda draft: (count := _count_symbols(draft)) > MANY_SYMBOLS and count,
+    ),
+    _Rule(
+        "info",
+        "Not tested yet",
+        "A draft has no record. A backtest shows how often it trades and what a day of it costs.",
+        "Save it and play it over past bars before it is deployed.",
+        _has_idea,
+        is_basic=True,
+    ),
 )

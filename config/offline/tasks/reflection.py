@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from itertools import dropwhile, islice, takewhile
 from typing import Final
 
 from config.lib.figures import format_pct, format_usd
@@ -61,16 +62,12 @@ def _find_section(request: str, heading: str) -> list[str]:
     """Return the lines of the last section with this heading."""
     _, found, rest = f"\n{request}".rpartition(f"\n{heading}")
     lines = rest.split("\n")[1:] if found else []
-    end = next((at for at, line in enumerate(lines) if line.startswith("#")), len(lines))
-    return lines[:end]
+    return list(takewhile(lambda line: not line.startswith("#"), lines))
 
 
 def _find_avoid_rules(request: str) -> list[str]:
-    lines = request.split("\n")
-    at = next((at for at, line in enumerate(lines) if line.startswith("Avoid (hard rules)")), len(lines))
-    rules = lines[at + 1 :]
-    end = next((at for at, line in enumerate(rules) if not line.startswith("- ")), len(rules))
-    return rules[:end]
+    lines = dropwhile(lambda line: not line.startswith("Avoid (hard rules)"), request.split("\n"))
+    return list(takewhile(lambda line: line.startswith("- "), islice(lines, 1, None)))
 
 
 def _parse_trade(line: str) -> _Trade | None:
@@ -126,20 +123,23 @@ def _result(group: Sequence[_Trade]) -> str:
 
 
 def _averages(trades: Sequence[_Trade]) -> str:
-    won, lost = [trade for trade in trades if trade.net > 0], [trade for trade in trades if trade.net < 0]
+    won, lost = _split_trades(trades)
     if not won or not lost:
         return ""
     gain, loss = _sum_net(won) / len(won), -_sum_net(lost) / len(lost)
     which = "the smaller" if gain < loss else "the larger" if gain > loss else "as large"
     return (
-        f"The average winner made {format_usd(gain)} (n={len(won)}),"
-        f" the average loser lost {format_usd(loss)} (n={len(lost)}):"
-        f" the winner is {which}."
+        f"The average winner made {format_usd(gain)} (n={len(won)}), the average loser lost {format_usd(loss)} "
+        f"(n={len(lost)}): the winner is {which}."
     )
 
 
+def _split_trades(trades: Sequence[_Trade]) -> tuple[list[_Trade], list[_Trade]]:
+    return [trade for trade in trades if trade.net > 0], [trade for trade in trades if trade.net < 0]
+
+
 def _held(trades: Sequence[_Trade]) -> str:
-    won, lost = [trade for trade in trades if trade.net > 0], [trade for trade in trades if trade.net < 0]
+    won, lost = _split_trades(trades)
     if not lost:
         return ""
     longest = max(lost, key=lambda trade: (trade.minutes, -trade.net, trade.kind))
@@ -152,11 +152,9 @@ def _held(trades: Sequence[_Trade]) -> str:
 
 def _sum_fees(trades: Sequence[_Trade]) -> str:
     fees = sum((trade.fees for trade in trades), Decimal(0))
-    return (
-        f"Fees took {format_usd(fees)} over {counted(len(trades), 'trade')}, {format_usd(fees / len(trades))} each."
-        if fees > 0
-        else ""
-    )
+    if fees <= 0:
+        return ""
+    return f"Fees took {format_usd(fees)} over {counted(len(trades), 'trade')}, {format_usd(fees / len(trades))} each."
 
 
 def _beside_avoid(bullet: str, avoid: Iterable[frozenset[str]]) -> str:

@@ -158,61 +158,55 @@ def told_patches(done: Patched, *, intro: str = "I wrote this into the draft:") 
     return paragraphs(*told)
 
 
-def save_note(done: Patched | Sequence[tuple[Call, Outcome]]) -> str:
+def report_patches(done: Patched, *notes: str, after: str = "") -> str:
+    """Describe patches, with notes before and `after` where Save is."""
+    return paragraphs(told_patches(done), *notes, save_note(done), after)
+
+
+def save_note(done: Patched) -> str:
     """Say where Save is."""
     urls = [str(outcome.as_row.get("url")) for _, outcome in done if not outcome.error]
     url = next((url for url in reversed(urls) if _PREVIEW.fullmatch(url)), "/skills/new/")
     return f"You see it on the [preview]({url}). Save is there, not here: it becomes a version only by your click."
 
 
-def format_critique(outcome: Outcome, *, intro: str) -> str:
+def _format_critique(outcome: Outcome, *, intro: str) -> str:
     """Report the findings of a review, the gravest first."""
     result = outcome.as_row
     findings = sorted(rows(result, "findings"), key=lambda one: _GRAVITY.get(str(one.get("severity")), 3))
     summary = plain(result, "summary")
-    if not findings:
-        return paragraphs(intro, summary, "No finding.")
-    return paragraphs(intro, summary, listing([_format_finding(one) for one in findings]))
+    return paragraphs(intro, summary, listing([_format_finding(one) for one in findings]) or "No finding.")
 
 
 _GRAVITY: Final = {"error": 0, "warning": 1, "info": 2}
 
 
 def _format_finding(one: Row) -> str:
-    suggestion = plain(one, "suggestion")
-    return (
-        f"**{plain(one, 'severity') or 'info'}** {plain(one, 'title')}: {plain(one, 'detail')}"
-        f"{f' Suggestion: {suggestion}' if suggestion else ''}"
-    )
+    suggestion = f" Suggestion: {plain(one, 'suggestion')}" if plain(one, "suggestion") else ""
+    return f"**{plain(one, 'severity') or 'info'}** {plain(one, 'title')}: {plain(one, 'detail')}{suggestion}"
 
 
-def critique_steps(talk: Talk, intro: str = "The review of the draft:") -> Steps:
+def review_draft(intro: str, after: str = "") -> Steps:
     """Have the draft reviewed and report it."""
     [found] = yield (Call(CRITIQUE, {}),)
     if found.error:
         return f"I could not have it reviewed: {found.error}"
-    return paragraphs(format_critique(found, intro=intro), "Tell me what to change, or Save on the preview.")
+    return paragraphs(_format_critique(found, intro=intro), after)
 
 
 def _format_written(call: Call) -> list[str]:
     if call.name == SCHEDULE:
-        given = call.arguments
-        return [
-            f"schedule: {'daily at' if given.get('type') == 'daily' else 'every'} {_format_value(given.get('value'))}"
-        ]
+        often = "daily at" if call.arguments.get("type") == "daily" else "every"
+        return [f"schedule: {often} {_format_value(call.arguments.get('value'))}"]
     lines = []
     for name, value in call.arguments.items():
         if name == "template":
             title = TEMPLATES[value].title if value in TEMPLATES else str(value)
             lines.append(f"the template **{title}**, with its entry, exit, rules, caps and schedule")
         else:
-            lines.append(f"{_format_label(name)}: {_format_value(value)}")
+            words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
+            lines.append(f"{words.replace(' pct', ' (% of equity)')}: {_format_value(value)}")
     return lines
-
-
-def _format_label(name: str) -> str:
-    words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).lower()
-    return words.replace(" pct", " (% of equity)")
 
 
 def _format_value(value: Any) -> str:
@@ -223,10 +217,8 @@ def _format_value(value: Any) -> str:
 
 
 def _list_refusals(call: Call, outcome: Outcome) -> list[str]:
-    problems = rows(outcome.as_row, "error")
-    if not problems:
-        return [f"`{call.name}`: {plain({'text': outcome.error}, 'text')}"]
-    return _list_problems(problems)
+    problems = _list_problems(rows(outcome.as_row, "error"))
+    return problems or [f"`{call.name}`: {plain({'text': outcome.error}, 'text')}"]
 
 
 def _list_problems(found: Sequence[Row]) -> list[str]:
