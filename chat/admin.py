@@ -59,8 +59,6 @@ class ActionCardAdmin(LookOnlyAdmin):
 
 @admin.register(models.Bookmark)
 class BookmarkAdmin(LookOnlyAdmin):
-    """Replies that users keep."""
-
     list_display = ("__str__", "user", "created_at")
     search_fields = ("text", "note", "user__email")
     date_hierarchy = "created_at"

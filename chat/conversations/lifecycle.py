@@ -13,7 +13,7 @@ from uuid import UUID, uuid4
 from django.db import connection
 from django.db.models import Exists, OuterRef, Q
 
-from chat.conversations.queries import ConversationNotFound
+from chat.conversations.queries import ConversationNotFound, get_conversation
 from chat.models import Conversation, ConversationStatus, Message
 from chat.parts import Json
 from config.lib.locks import lock_owner
@@ -85,9 +85,7 @@ def claim_closing(*, conversation_id: UUID, now: datetime) -> Claim | None:
 
     None: there is nothing to close or to extract, somebody else is at it, a turn runs, or it is in the trash.
     """
-    found = _lock_and_find(conversation_id)
-    if found is None:
-        raise ConversationNotFound("This chat does not exist.")
+    found = _lock_and_get(conversation_id)
     if Message.objects.streaming().filter(conversation_id=conversation_id).exists():
         return None
     token = uuid4()
@@ -118,9 +116,7 @@ def _is_closable(now: datetime) -> Q:
 
 def hold_closing(claim: Claim, *, now: datetime) -> bool:
     """Lock the conversation and renew the lease. False: the claim is lost, so drop the extracted facts."""
-    found = _lock_and_find(claim.conversation_id)
-    if found is None or found.closing_token != claim.token:
-        return False
+    lock_conversation(claim.conversation_id)
     return bool(_filter_claimed(claim).update(closing_until=now + CLOSING_LEASE))
 
 
@@ -184,9 +180,7 @@ def archive_old(*, now: datetime) -> int:
 
 def archive_conversation(*, conversation_id: UUID, now: datetime) -> None:
     """Archive a chat; its remaining messages are extracted soon. Idempotent. Raises ConversationNotFound."""
-    found = _lock_and_find(conversation_id)
-    if found is None:
-        raise ConversationNotFound("This chat does not exist.")
+    found = _lock_and_get(conversation_id)
     pending: Json = {}
     if found.status not in REOPENED_FROM:
         pending = {"extraction_pending": True, "extraction_tries": 0, "extraction_due_at": now}
@@ -197,18 +191,14 @@ def archive_conversation(*, conversation_id: UUID, now: datetime) -> None:
 
 def unarchive_conversation(*, conversation_id: UUID, now: datetime) -> None:
     """Unarchive a chat for at least 30 days; any other stays as it is. Raises ConversationNotFound."""
-    found = _lock_and_find(conversation_id)
-    if found is None:
-        raise ConversationNotFound("This chat does not exist.")
+    found = _lock_and_get(conversation_id)
     if found.status == ConversationStatus.ARCHIVED:
         Conversation.objects.filter(pk=conversation_id).update(status=ConversationStatus.IDLE, left_at=now)
 
 
 def trash_conversation(*, conversation_id: UUID, now: datetime) -> None:
     """Move a chat to the trash for 30 days; nothing is extracted there. Idempotent. Raises ConversationNotFound."""
-    found = _lock_and_find(conversation_id)
-    if found is None:
-        raise ConversationNotFound("This chat does not exist.")
+    found = _lock_and_get(conversation_id)
     if found.trashed_at is None:
         status = found.status if found.status in REOPENED_FROM else ConversationStatus.IDLE
         Conversation.objects.filter(pk=conversation_id).update(
@@ -241,9 +231,9 @@ def _filter_claimed(claim: Claim) -> Any:
     return Conversation.objects.filter(pk=claim.conversation_id, closing_token=claim.token)
 
 
-def _lock_and_find(conversation_id: UUID) -> Conversation | None:
+def _lock_and_get(conversation_id: UUID) -> Conversation:
     lock_conversation(conversation_id)
-    return Conversation.objects.filter(pk=conversation_id).first()
+    return get_conversation(conversation_id)
 
 
 def lock_conversation(conversation_id: UUID) -> None:

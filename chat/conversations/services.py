@@ -7,7 +7,7 @@ from typing import Final
 from uuid import UUID
 
 from chat.conversations.lifecycle import HERE_LEASE
-from chat.conversations.queries import ConversationNotFound
+from chat.conversations.queries import get_conversation
 from chat.models import MAX_TITLE, AssistantName, Conversation, Message, Role
 from chat.prompt.assistants import default_assistant
 from chat.prompt.focus import check_opening
@@ -66,9 +66,7 @@ def rename_conversation(*, conversation_id: UUID, title: str) -> Conversation:
     line = one_line(title)
     if not 0 < len(line) <= MAX_TITLE:
         raise MessageRefused(f"A title needs 1 to {MAX_TITLE} characters.")
-    conversation = Conversation.objects.filter(pk=conversation_id).first()
-    if conversation is None:
-        raise ConversationNotFound("This chat does not exist.")
+    conversation = get_conversation(conversation_id)
     conversation.title, conversation.is_title_chosen = line, True
     conversation.save(update_fields=["title", "is_title_chosen"])
     return conversation

@@ -29,13 +29,11 @@ from config.lib.threads import run_in_thread
 
 logger = logging.getLogger(__name__)
 
-
 KEPT: Final = 0.5  # of the room for messages: what stays as it was said
 PART_TOKENS: Final = 12_000  # of messages that one call of the model reads
 MAX_LENGTH: Final = 6_000  # characters of a summary
 MAX_TOKENS: Final = 1_200
 _SAID: Final = {Role.USER: "Person", Role.ASSISTANT: "Keel"}
-
 
 Clock = Callable[[], datetime]
 

@@ -20,12 +20,10 @@ from config.lib.threads import run_in_thread
 
 logger = logging.getLogger(__name__)
 
-
 MAX_READ: Final = 1_500  # characters of either side
 MAX_WORDS: Final = 8
 MAX_LENGTH: Final = 60  # characters
 MAX_TOKENS: Final = 40
-
 
 Clock = Callable[[], datetime]
 

@@ -6,16 +6,7 @@ from typing import Final
 
 from django.conf import settings
 
-from chat.prompt.texts import (
-    ADVISOR_PERSONA,
-    ADVISOR_TRUST,
-    COACH_PERSONA,
-    COACH_TRUST,
-    COMPANION_PERSONA,
-    COMPANION_TRUST,
-    Segment,
-    compose_prefix,
-)
+from chat.prompt import texts
 from memory.facts.queries import get_block
 from memory.facts.services import render_coach_block
 from memory.recall.blocks import Block, build_empty_block
@@ -42,9 +33,9 @@ class Assistant:
         """Return the block of `render_block`; changes nothing."""
         return get_block(self.name, now) if uses_facts else build_empty_block()
 
-    def prefix(self, *, tier: str | None, memory_block: str, mode: str) -> tuple[Segment, ...]:
+    def prefix(self, *, tier: str | None, memory_block: str, mode: str) -> tuple[texts.Segment, ...]:
         """Return the stable part of the system prompt."""
-        return compose_prefix(
+        return texts.compose_prefix(
             persona=self.persona, tier=tier, memory_block=memory_block, mode=mode, trust_rules=self.trust_rules
         )
 
@@ -61,22 +52,22 @@ ASSISTANTS: Final = {
             name="coach",
             label="Coach",
             description="Drafts strategies with you, explains what your agents did, and prepares what you then commit.",
-            persona=COACH_PERSONA,
-            trust_rules=COACH_TRUST,
+            persona=texts.COACH_PERSONA,
+            trust_rules=texts.COACH_TRUST,
         ),
         Assistant(
             name="advisor",
             label="Advisor",
             description="Thinks through goals, risk and accounts with you, from the preferences you told it.",
-            persona=ADVISOR_PERSONA,
-            trust_rules=ADVISOR_TRUST,
+            persona=texts.ADVISOR_PERSONA,
+            trust_rules=texts.ADVISOR_TRUST,
         ),
         Assistant(
             name="companion",
             label="Companion",
             description="Talks about anything else, and remembers the people, habits and places of your life.",
-            persona=COMPANION_PERSONA,
-            trust_rules=COMPANION_TRUST,
+            persona=texts.COMPANION_PERSONA,
+            trust_rules=texts.COMPANION_TRUST,
         ),
     )
 }

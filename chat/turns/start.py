@@ -28,8 +28,6 @@ USED_UP: Final = (
     "Today's {budget:,} tokens are used up, or set aside for answers under way. They are counted anew from 00:00 UTC. "
     "Your text is kept."
 )
-
-
 _AFTER_ALL: Final = 2**62  # above the id of every message
 
 

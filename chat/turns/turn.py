@@ -21,18 +21,7 @@ from chat.parts import INTERRUPTED, Json, Part, Reply, model_messages, said_toke
 from chat.prompt.receipts import request_messages
 from chat.tools import tools_by_name
 from chat.tools.base import TOOL_FAILED, Tool, ToolContext, Window
-from chat.turns import saving
-from chat.turns.events import (
-    CardDrawn,
-    MemoryWritten,
-    Noticed,
-    TextAdded,
-    ToolFinished,
-    ToolStarted,
-    TurnDone,
-    TurnEvent,
-    TurnFailed,
-)
+from chat.turns import events, saving
 from chat.turns.memory_requests import find_requested_acts
 from chat.turns.pump import Pump
 from chat.turns.saving import ReplySaver, read_clock
@@ -122,7 +111,7 @@ class _Turn:
     def has_ended(self) -> bool:
         return self.control.is_stopped or self.is_cut
 
-    async def events(self) -> AsyncGenerator[TurnEvent, None]:
+    async def run(self) -> AsyncGenerator[events.TurnEvent, None]:
         """Run the turn, then a memory act that the model omitted."""
         async with aclosing(self._run_steps()) as steps:
             async for event in steps:
@@ -131,7 +120,7 @@ class _Turn:
             async for event in self._force_tool(tool):
                 yield event
 
-    async def _run_steps(self) -> AsyncGenerator[TurnEvent, None]:
+    async def _run_steps(self) -> AsyncGenerator[events.TurnEvent, None]:
         """Alternate model and tools until the answer ends."""
         for step in range(settings.TURN_MAX_STEPS):
             self.reply.step = step
@@ -152,7 +141,7 @@ class _Turn:
                 await pump.close()
             self._note_usage(pump.last)
             if notice := _NOTICES.get(pump.last.finish_reason or ""):
-                yield Noticed(notice, "warn")
+                yield events.Noticed(notice, "warn")
             if not pump.last.tool_calls:
                 self._has_said_all = True
                 return
@@ -160,13 +149,13 @@ class _Turn:
                 yield event
             if self.control.is_stopped:
                 return
-        yield Noticed(f"Keel stopped after {settings.TURN_MAX_STEPS} steps. Say “go on” to continue.", "warn")
+        yield events.Noticed(f"Keel stopped after {settings.TURN_MAX_STEPS} steps. Say “go on” to continue.", "warn")
 
     def _open_stream(self) -> AsyncGenerator[Chunk, None]:
         self._has_counted = False
         return door.stream(self.messages, models=self.models, tools=self.schemas)
 
-    async def _force_tool(self, tool: Tool[Any]) -> AsyncGenerator[TurnEvent, None]:
+    async def _force_tool(self, tool: Tool[Any]) -> AsyncGenerator[events.TurnEvent, None]:
         messages = [*self.messages, {"role": "assistant", "content": self.reply.text or "…"}]
         messages.append({"role": "user", "content": DO_IT})
         choice = {"type": "function", "function": {"name": tool.name}}
@@ -181,7 +170,7 @@ class _Turn:
         owed = [call for call in answer.tool_calls if call.name == tool.name]
         async for event in self._call_tools(tuple(owed)):
             # A call that failed is no business of the user's: they asked for no tool.
-            if isinstance(event, MemoryWritten):
+            if isinstance(event, events.MemoryWritten):
                 yield event
         self.reply.parts = [part for part in self.reply.parts if not _is_failed_force(part, self.reply.step)]
 
@@ -193,7 +182,7 @@ class _Turn:
         acts = find_requested_acts(self.start.text)
         return next((tool for tool in writers if tool.acts & acts), None)
 
-    async def _pass_on_text(self, pump: Pump) -> AsyncGenerator[TurnEvent, None]:
+    async def _pass_on_text(self, pump: Pump) -> AsyncGenerator[events.TurnEvent, None]:
         """Pass on text 30 times a second; save it every second."""
         while True:
             # Looked up before taking: what comes after the look is taken in the next round.
@@ -201,11 +190,11 @@ class _Turn:
             came, room = pump.take_text(), MAX_REPLY - self.reply.length
             if text := clean_text(came[:room]):
                 self.reply.add_text(text)
-                yield TextAdded(text)
+                yield events.TextAdded(text)
                 self.saver.begin_receipt()
             if len(came) > room:
                 self.is_cut = True
-                yield Noticed(TOO_LONG, "warn")
+                yield events.Noticed(TOO_LONG, "warn")
             if ended or self.has_ended:
                 return
             if self.seconds_left <= 0:
@@ -229,24 +218,24 @@ class _Turn:
             self._has_counted = True
             self.usage = last.usage if self.usage is None else self.usage.plus(last.usage)
 
-    async def _call_tools(self, calls: tuple[ToolCall, ...]) -> AsyncGenerator[TurnEvent, None]:
+    async def _call_tools(self, calls: tuple[ToolCall, ...]) -> AsyncGenerator[events.TurnEvent, None]:
         results: list[Json] = []
         for number, call in enumerate(calls):
             if self.control.is_stopped:
                 return
             part = self.reply.start_tool(call)
-            yield ToolStarted(part)
+            yield events.ToolStarted(part)
             if number < MAX_CALLS_PER_STEP:
                 result = await self._run_tool(call)
             else:
                 result = {"error": f"Too many calls at once; at most {MAX_CALLS_PER_STEP}. This one did not run."}
             self.reply.finish_tool(part, result)
             results.append(result)
-            yield ToolFinished(part)
+            yield events.ToolFinished(part)
             if "memoryEvent" in result:
-                yield MemoryWritten(self.reply.add_memory(result["memoryEvent"]))
+                yield events.MemoryWritten(self.reply.add_memory(result["memoryEvent"]))
             if "card_id" in result:
-                yield CardDrawn(self.reply.add_card(result["card_id"]))
+                yield events.CardDrawn(self.reply.add_card(result["card_id"]))
             self.saver.save_if_due()
         self.messages = [*self.messages, *self._last_step()]
 
@@ -310,7 +299,7 @@ async def tidy_up(start: TurnStart, control: Control) -> tuple[str | None, bool]
     return title, is_summarised
 
 
-async def run_turn(start: TurnStart, control: Control) -> AsyncGenerator[TurnEvent, None]:
+async def run_turn(start: TurnStart, control: Control) -> AsyncGenerator[events.TurnEvent, None]:
     """Answer one stored message; yield its events, of which the last is a TurnDone or a TurnFailed.
 
     Never raises for what a model, a tool or the database does. It knows no socket: it runs to its end, or until
@@ -319,8 +308,8 @@ async def run_turn(start: TurnStart, control: Control) -> AsyncGenerator[TurnEve
     turn = _Turn(start, control)
     error = ""
     try:
-        async with aclosing(turn.events()) as events:
-            async for event in events:
+        async with aclosing(turn.run()) as steps:
+            async for event in steps:
                 yield event
         if not turn.reply.parts and not control.is_stopped:
             error = EMPTY_ANSWER
@@ -337,9 +326,9 @@ async def run_turn(start: TurnStart, control: Control) -> AsyncGenerator[TurnEve
     )
     control.reply_tokens = said_tokens(model_messages(turn.reply.parts))
     if error or not is_saved:
-        yield TurnFailed(error or NOT_SAVED)
+        yield events.TurnFailed(error or NOT_SAVED)
     else:
-        yield TurnDone(_end_status(error, control), turn.usage_dict())
+        yield events.TurnDone(_end_status(error, control), turn.usage_dict())
 
 
 def _end_status(error: str, control: Control) -> MessageStatus:
