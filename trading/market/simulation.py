@@ -239,16 +239,12 @@ def _day_path(seed: int, name: str, day: int) -> tuple[float, ...]:
 
 
 def _level_at(seed: int, name: str, day: float) -> float:
+    number = int(day // _STRETCH)
     return (
         _TIDE_SIZE * _smooth_noise(seed, name, "tide", day / 32)
         + _DAYS_SIZE * _smooth_noise(seed, name, "days", day)
-        + _stretch_level(seed, name, day)
+        + _make_stretch(seed, name, number).level(day / _STRETCH - number)
     )
-
-
-def _stretch_level(seed: int, name: str, day: float) -> float:
-    number = int(day // _STRETCH)
-    return _make_stretch(seed, name, number).level(day / _STRETCH - number)
 
 
 @dataclass(frozen=True, slots=True)

@@ -157,11 +157,8 @@ def _draw_deploy(action: Action) -> Drawing:
     if action.broker != BrokerKind.PAPER:
         raise ActionImpossible("Keel deploys on paper only. A program that trades live pushes its own record.")
     version = get_deployable_version(action.skill_id)
-    payload, running, backtest = (
-        parse_payload(version.payload),
-        _list_live_ids(action.skill_id),
-        find_last_backtest(version=version),
-    )
+    payload, running = parse_payload(version.payload), _list_live_ids(action.skill_id)
+    backtest = find_last_backtest(version=version)
     lines = [
         ("Skill", _format_version(version)),
         ("Broker", "Paper: play money, at the market’s prices"),

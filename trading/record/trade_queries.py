@@ -244,7 +244,8 @@ def find_simulated_symbols(seen_at: Mapping[str, datetime]) -> list[str]:
 
 def get_deployment_performance(deployment: Deployment) -> Performance:
     """Return the numbers of one deployment."""
-    points = _iter_equity(deployment)
+    rows = EquityPoint.objects.filter(deployment=deployment).order_by("at").values_list("at", "equity_usd")
+    points = (EquityAt(at, equity) for at, equity in rows.iterator(chunk_size=_POINTS_AT_ONCE))
     return summarise_trades(
         _read_closed(Q(deployment=deployment)), points, starting_equity_usd=deployment.starting_equity_usd
     )
@@ -278,24 +279,17 @@ def _read_closed(which: Q) -> list[ClosedTrade]:
     ]
 
 
-def _iter_equity(deployment: Deployment) -> Iterator[EquityAt]:
-    rows = EquityPoint.objects.filter(deployment=deployment).order_by("at").values_list("at", "equity_usd")
-    return (EquityAt(at, equity) for at, equity in rows.iterator(chunk_size=_POINTS_AT_ONCE))
-
-
-def get_latest_equity(deployment: Deployment) -> Decimal:
-    """Return the equity after the last tick, or at start."""
-    point: EquityPoint | None = EquityPoint.objects.filter(deployment=deployment).order_by("-at").first()
+def get_latest_equity(deployment: Deployment, until: datetime | None = None) -> Decimal:
+    """Return the equity after the last tick until an instant, or at start."""
+    rows = EquityPoint.objects.filter(deployment=deployment, **({"at__lte": until} if until else {}))
+    point: EquityPoint | None = rows.order_by("-at").first()
     equity: Decimal = point.equity_usd if point else deployment.starting_equity_usd
     return equity
 
 
 def get_equity_at_midnight(deployment: Deployment, now: datetime) -> Decimal:
     """Return the equity at 00:00 UTC, or at start."""
-    rows = EquityPoint.objects.filter(deployment=deployment, at__lte=utc_midnight(now)).order_by("-at")
-    point: EquityPoint | None = rows.first()
-    equity: Decimal = point.equity_usd if point else deployment.starting_equity_usd
-    return equity
+    return get_latest_equity(deployment, utc_midnight(now))
 
 
 def utc_midnight(at: datetime) -> datetime:

@@ -138,11 +138,8 @@ def schedule_instants(schedule: Schedule, starts_at: datetime, ends_at: datetime
 
 def summarise_run(deployment: Deployment) -> dict[str, Any]:
     """Return a backtest's performance as JSON. Amounts are text and durations seconds; None means too few data."""
-    return _plain_values(asdict(get_deployment_performance(deployment)))
-
-
-def _plain_values(values: dict[str, Any]) -> dict[str, Any]:
-    return {name: _plain_value(value) for name, value in values.items()}
+    numbers = asdict(get_deployment_performance(deployment))
+    return {name: _plain_value(value) for name, value in numbers.items()}
 
 
 def _plain_value(value: Any) -> Any:
@@ -152,7 +149,7 @@ def _plain_value(value: Any) -> Any:
         case timedelta():
             return value.total_seconds()
         case dict():
-            return _plain_values(value)
+            return {name: _plain_value(one) for name, one in value.items()}
         case list() | tuple():
             return [_plain_value(one) for one in value]
     return value

@@ -218,20 +218,14 @@ def _market_bar(bar: Bar) -> MarketBar:
     return MarketBar(bar.symbol, bar.opened_at, bar.closed_at, bar.open, bar.high, bar.low, bar.close)
 
 
-def _path_bar(bar: Bar) -> PathBar:
-    return PathBar(bar.opened_at, bar.closed_at, bar.high, bar.low, bar.close)
-
-
 def _make_tick(report: Report, bars: Mapping[str, list[Bar]]) -> Tick:
     held = {*report.positions, *(fill.symbol for fill in report.fills)}
-    return Tick(
-        report.at,
-        fills=report.fills,
-        funding=report.funding,
-        bars={symbol: [_path_bar(bar) for bar in found] for symbol, found in bars.items() if symbol in held},
-        marks=report.marks,
-        positions=report.positions,
-    )
+    paths = {
+        symbol: [PathBar(bar.opened_at, bar.closed_at, bar.high, bar.low, bar.close) for bar in found]
+        for symbol, found in bars.items()
+        if symbol in held
+    }
+    return Tick(report.at, report.fills, report.funding, paths, report.marks, report.positions)
 
 
 def _settle_orders(report: Report, gone: Collection[str], at: datetime) -> dict[str, Intent]:
