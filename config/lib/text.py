@@ -3,6 +3,7 @@
 import re
 import unicodedata
 from itertools import dropwhile
+from uuid import UUID
 
 # Cc: controls (NUL, escapes), Cf: format (zero width, bidi, tags), Cs: lone surrogates, Co and Cn: private, unassigned.
 _UNSAFE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
@@ -75,3 +76,11 @@ def csv_cell(text: str) -> str:
     """Return text that no spreadsheet takes for a formula. An apostrophe precedes a character that could begin one."""
     line = one_line(text)
     return f"'{line}" if line.startswith(("=", "+", "-", "@")) else line
+
+
+def parse_uuid(text: str) -> UUID | None:
+    """Return the text as a UUID, or None."""
+    try:
+        return UUID(text)
+    except ValueError:
+        return None

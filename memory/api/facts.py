@@ -1,20 +1,19 @@
 """Facts and their links over REST."""
 
-from collections.abc import Callable
 from datetime import datetime
 from http import HTTPStatus
-from typing import ClassVar
 from uuid import UUID
 
 from django.http import Http404
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema, extend_schema_view
+from drf_spectacular.utils import extend_schema
 from rest_framework.response import Response
 
 from config.lib.owned import owned_tx
 from config.lib.paging import get_page
 from config.lib.rest.views import ApiRequest, ApiView, answer_page, page_serializer
 from config.lib.search.terms import build_word_filter
+from memory.api.actions import make_action_view
 from memory.api.serializers import (
     EventSerializer,
     FactChange,
@@ -31,11 +30,8 @@ from memory.api.serializers import (
 from memory.facts import services
 from memory.facts.history import list_versions
 from memory.facts.queries import find_last_version, list_links
-from memory.facts.versions import FactWrite
 from memory.models import Confidence, FactSource, UserFact, UserFactQuerySet
 from memory.recall.search import recall_for_user
-
-Act = Callable[..., FactWrite]
 
 
 class FactsView(ApiView):
@@ -109,29 +105,11 @@ class HistoryView(ApiView):
         return Response(FactsSerializer({"versions": list_versions(_get_newest(fact_id).lineage)}).data)
 
 
-class ActView(ApiView):
-    """An action on a fact without further input."""
-
-    act: ClassVar[Act]
-
-    def post(self, request: ApiRequest, fact_id: UUID) -> Response:
-        with owned_tx(request.user):
-            written = type(self).act(fact_id=fact_id, now=timezone.now())
-        return Response(WrittenSerializer(written).data)
-
-
-def _make_act_view(name: str, act: Act) -> type[ActView]:
-    schema = extend_schema(operation_id=f"{name}_fact", tags=["facts"], request=None, responses=WrittenSerializer)
-    docstring = (act.__doc__ or "").partition("\n")[0]
-    view = type(f"{name.capitalize()}View", (ActView,), {"act": staticmethod(act), "__doc__": docstring})
-    return extend_schema_view(post=schema)(view)
-
-
-ConfirmView = _make_act_view("confirm", services.confirm_fact)
-PromoteView = _make_act_view("promote", services.promote_fact)
-DemoteView = _make_act_view("demote", services.demote_fact)
-ArchiveView = _make_act_view("archive", services.archive_fact)
-RestoreView = _make_act_view("restore", services.restore_fact)
+ConfirmView = make_action_view("confirm", "fact", services.confirm_fact, WrittenSerializer)
+PromoteView = make_action_view("promote", "fact", services.promote_fact, WrittenSerializer)
+DemoteView = make_action_view("demote", "fact", services.demote_fact, WrittenSerializer)
+ArchiveView = make_action_view("archive", "fact", services.archive_fact, WrittenSerializer)
+RestoreView = make_action_view("restore", "fact", services.restore_fact, WrittenSerializer)
 
 
 class LinksView(ApiView):

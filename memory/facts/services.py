@@ -10,7 +10,7 @@ from uuid import UUID
 
 from config.lib.errors import DomainError
 from config.lib.fields import content_key
-from config.lib.text import one_line
+from config.lib.text import one_line, parse_uuid
 from memory import wording
 from memory.facts import versions
 from memory.facts.limits import enforce_token_limit
@@ -274,7 +274,7 @@ def render_coach_block(*, now: datetime) -> Block:
 
 def resolve_fact(id_or_substring: str, now: datetime) -> UserFact:
     """Return the current fact of any version's id (settled 1) or unique text. Raises FactNotFound, FactAmbiguous."""
-    fact_id = _uuid_or_none(id_or_substring)
+    fact_id = parse_uuid(id_or_substring.strip())
     if fact_id is not None:
         fact = find_current_version(fact_id, now)
         if fact is None:
@@ -286,13 +286,6 @@ def resolve_fact(id_or_substring: str, now: datetime) -> UserFact:
     if len(matches) > 1:
         raise FactAmbiguous(matches)
     return matches[0]
-
-
-def _uuid_or_none(text: str) -> UUID | None:
-    try:
-        return UUID(text.strip())
-    except ValueError:
-        return None
 
 
 def _end_fact(fact: UserFact, reason: str, kind: EventKind, *, origin: Origin, now: datetime) -> FactWrite:

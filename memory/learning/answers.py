@@ -9,7 +9,7 @@ from itertools import islice
 from typing import Any, Final, Literal
 from uuid import UUID
 
-from config.lib.text import clean_text
+from config.lib.text import clean_text, parse_uuid
 from memory.wording import FactRefused, find_category, parse_content, parse_topic
 
 MISSING_CONFIDENCE: Final = 0.5
@@ -20,10 +20,7 @@ MAX_SUMMARY: Final = 2_000  # characters
 MAX_OBJECTS: Final = 100  # maximum parse attempts in one answer
 CATEGORIES: Final = ("profile", "finance_context", "response_style", "fact")
 
-
 Op = Literal["add", "update", "skip"]
-
-
 _OPS: Final[dict[str, Op]] = {"add": "add", "update": "update", "skip": "skip"}
 
 
@@ -140,7 +137,4 @@ def _parse_confidence(value: object) -> float | None:
 def _parse_uuid(value: object) -> UUID | None:
     if not isinstance(value, str) or not re.fullmatch(r"[0-9a-fA-F-]{32,36}", value.strip()):
         return None
-    try:
-        return UUID(value.strip())
-    except ValueError:
-        return None
+    return parse_uuid(value.strip())

@@ -30,7 +30,6 @@ CACHED: Final = 16_384  # facts; 6 MB of search terms
 SIMILAR_COSINE: Final = 0.2
 SIMILAR_DEVIATIONS: Final = 2.0
 
-
 # Ranking uses the text of a fact's id, because making a UUID per fact would take longer than the rest of the search.
 # Texts of ids sort equally on each engine.
 Key = str

@@ -19,7 +19,6 @@ from memory.wording import MAX_BODY, MAX_CONTENT, MAX_SUMMARY, MIN_CONTENT, pars
 SUGGESTED_TOPICS: Final = ("account", "goal", "risk", "session", "style", "symbols", "tax")
 NO_TOPIC: Final = "-"  # in the address of a filter; no topic has this name
 
-
 # The default order of the archive and the trash, with its label.
 _FIRST_ORDERS: Final = {"archived": ("archived", "Last archived"), "trash": ("trashed", "Last deleted")}
 
@@ -47,13 +46,10 @@ class FactForm(forms.Form):
     )
 
     def focus_first_field(self) -> None:
-        """Focus the first field when the form appears."""
         self.fields["content"].widget.attrs["autofocus"] = True
 
 
 class EditFactForm(FactForm):
-    """A correction of a fact."""
-
     category = forms.ChoiceField(label="Category", choices=FactCategory.choices)
     summary = forms.CharField(
         label="Shorter line",
@@ -120,8 +116,6 @@ class LinkForm(forms.Form):
 
 
 class PlaceForm(forms.Form):
-    """A place as its owner types it."""
-
     name = forms.CharField(
         label="Name",
         max_length=wording.MAX_PLACE_NAME,
@@ -147,8 +141,6 @@ class PlaceForm(forms.Form):
 
 
 class PageForm(forms.Form):
-    """The page number in an address."""
-
     page = forms.IntegerField(required=False, min_value=1)
 
     def page_number(self) -> int:
@@ -158,8 +150,6 @@ class PageForm(forms.Form):
 
 
 class PreviewForm(PageForm):
-    """The assistant and page of the preview's address."""
-
     ASSISTANTS: ClassVar = (("coach", "Coach"), ("advisor", "Advisor"), ("companion", "Companion"))
 
     assistant = forms.ChoiceField(required=False, choices=ASSISTANTS)
@@ -171,15 +161,11 @@ class PreviewForm(PageForm):
 
 
 class SwitchForm(forms.Form):
-    """A switch and its new state."""
-
     switch = forms.ChoiceField(choices=[("uses_facts", "Uses facts"), ("learns", "Learns")])
     to = forms.ChoiceField(choices=[("on", "On"), ("off", "Off")])
 
 
 class ImportForm(forms.Form):
-    """An import, as a file or as text."""
-
     kind = forms.ChoiceField(
         label="What it is",
         choices=[("document", "A memory document of Keel (JSON)"), ("list", "A list of facts, one a line")],

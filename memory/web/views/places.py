@@ -13,7 +13,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 from django.views.decorators.vary import vary_on_headers
 
 from config.lib.errors import DomainError
-from config.lib.text import make_slug, one_line
+from config.lib.text import make_slug, one_line, parse_uuid
 from config.lib.web import owned_view
 from memory.facts.places import add_place, find_place, find_place_event, list_places, remove_place
 from memory.facts.versions import FactNotFound
@@ -31,9 +31,9 @@ from memory.wording import MAX_PLACE_ID
 def show_places(request: PageRequest) -> HttpResponse:
     """Show the places, or add one."""
     if request.method != "POST":
-        event_id = responses.parse_uuid(request.GET.get("event", ""))
+        event_id = parse_uuid(request.GET.get("event", ""))
         event = find_place_event(event_id) if event_id else None
-        editing = responses.parse_uuid(request.GET.get("edit", ""))
+        editing = parse_uuid(request.GET.get("edit", ""))
         place = find_place(editing) if editing else None
         return _show_page(request, event=event, edit_form=PlaceForm.for_place(place) if place else None)
     form = PlaceForm(request.POST)

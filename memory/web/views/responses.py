@@ -19,6 +19,7 @@ from django_htmx.middleware import HtmxDetails
 
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
+from config.lib.text import parse_uuid
 from config.lib.web import AuthedRequest, get_safe_next
 from memory.facts.queries import find_event
 from memory.models import EventKind, MemoryEvent
@@ -130,11 +131,3 @@ def parse_uuids(texts: Iterable[str], most: int) -> list[UUID]:
     """Return the distinct valid ids, at most `most`."""
     found = dict.fromkeys(fact_id for text in texts if (fact_id := parse_uuid(text)))
     return list(found)[:most]
-
-
-def parse_uuid(text: str) -> UUID | None:
-    """Return the text as a UUID, or None."""
-    try:
-        return UUID(text)
-    except ValueError:
-        return None

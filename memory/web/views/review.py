@@ -33,7 +33,6 @@ RIGHT: Final = "right"
 FORGET: Final = "forget"
 LATER: Final = "later"
 
-
 _DECISIONS: Final[dict[str, Callable[..., MemoryProposal]]] = {"accept": accept_proposal, "dismiss": dismiss_proposal}
 
 

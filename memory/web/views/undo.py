@@ -9,6 +9,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
+from config.lib.text import parse_uuid
 from config.lib.web import owned_view
 from memory.facts.queries import find_event, find_last_version
 from memory.facts.undo import undo_batch, undo_event
@@ -16,7 +17,7 @@ from memory.facts.versions import FactNotFound
 from memory.models import EventKind, MemoryEvent
 from memory.web.views.fact_list import build_batch_listing, show_refusal, show_result
 from memory.web.views.places import show_places_result
-from memory.web.views.responses import CONFLICT, PageRequest, is_for_element, parse_uuid, redirect_back, try_write
+from memory.web.views.responses import CONFLICT, PageRequest, is_for_element, redirect_back, try_write
 
 
 @require_POST
