@@ -137,30 +137,23 @@ def _parse_statement(given: Row) -> dict[str, Any]:
     return {"fact": fact, "topic": topic_of(fact), "confidence": "asserted"}
 
 
-def _parse_reference(given: Row) -> dict[str, Any]:
-    return {"fact_id": str(given.get("id_or_substring") or "")}
+def _read_texts(**keys: str) -> Callable[[Row], dict[str, Any]]:
+    """Return a reader of text arguments, each from the key of the tool."""
+    return lambda given: {name: str(given.get(key) or "") for name, key in keys.items()}
 
+
+_parse_reference: Final = _read_texts(fact_id="id_or_substring")
 
 _ACTS: Final[dict[str, tuple[str, Callable[[Row], Row]]]] = {
     SAVE_PREFERENCE.name: ("remember", _parse_statement),
     UPDATE_PREFERENCE.name: ("change", lambda given: {**_parse_statement(given), **_parse_reference(given)}),
     FORGET_PREFERENCE.name: ("forget", _parse_reference),
     CONFIRM_PREFERENCE.name: ("confirm", _parse_reference),
-    LINK_PREFERENCES.name: (
-        "link",
-        lambda given: {
-            "fact_id": str(given.get("from_id") or ""),
-            "other_id": str(given.get("to_id") or ""),
-            "relation": str(given.get("relation") or ""),
-        },
-    ),
+    LINK_PREFERENCES.name: ("link", _read_texts(fact_id="from_id", other_id="to_id", relation="relation")),
     LIST_PREFERENCES.name: ("list", dict),
     RECALL_PREFERENCES.name: ("recall", dict),
     f"{MANAGE_USER_MEMORY.name}.add_fact": ("remember", _parse_statement),
-    f"{MANAGE_USER_MEMORY.name}.deactivate_fact": (
-        "forget",
-        lambda given: {"fact_id": str(given.get("fact_id") or "")},
-    ),
+    f"{MANAGE_USER_MEMORY.name}.deactivate_fact": ("forget", _read_texts(fact_id="fact_id")),
     f"{MANAGE_USER_MEMORY.name}.add_poi": ("place", dict),
     f"{MANAGE_USER_MEMORY.name}.get_memory": ("read", dict),
 }

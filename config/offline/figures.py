@@ -20,6 +20,7 @@ MAX_QUOTED: Final = 300  # characters
 _MARKS = re.compile(r"([\\`*_\[\]<>~|])")
 
 Row = Mapping[str, Any]
+Field = tuple[str, str, Callable[[Decimal], str]]  # label, key and format of a number
 
 
 def number(row: Row, key: str) -> Decimal | None:
@@ -75,6 +76,11 @@ def spell(row: Row, key: str, format_value: Callable[[Decimal], str]) -> str:
     if value is None:
         return UNKNOWN
     return format_value(value / 100 if key.endswith("_pct") else value)
+
+
+def labelled(row: Row, fields: Iterable[Field]) -> list[str]:
+    """Return the numbers that a result has, each after its label."""
+    return [f"{label} {spell(row, key, show)}" for label, key, show in fields if number(row, key) is not None]
 
 
 def moment(text: object) -> datetime | None:

@@ -1,8 +1,9 @@
 """Answers about markets, news, events and their effect on positions."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from typing import Final
 
 from config.lib.figures import (
@@ -14,12 +15,14 @@ from config.lib.figures import (
     format_signed_usd,
     format_usd,
 )
-from config.offline.coach.record_answers import NO_DEPLOYMENTS, exposures_of, format_position, format_rejection, name_of
+from config.offline.coach.record_answers import NO_DEPLOYMENTS, format_position, format_rejection, name_of
 from config.offline.figures import (
+    Field,
     Row,
     count,
     counted,
     exact,
+    labelled,
     listing,
     moment,
     number,
@@ -34,20 +37,13 @@ from config.offline.figures import (
 LEAST_EVENTS: Final = 3  # past ones, below which no median is given
 _STALE: Final = timedelta(hours=26)  # of the last decision; a daily schedule ticks within it
 _LOSS: Final = Decimal("0.02")  # of a position's size, from which an open loss is worth a word
-
-_FUNDING_PLACES: Final = 4  # a payment of 0.0100 % is usual
-
-
-def _format_funding(fraction: Decimal) -> str:
-    return format_signed_pct(fraction, places=_FUNDING_PLACES)
-
-
-_FIELDS: Final[tuple[tuple[str, str, Callable[[Decimal], str]], ...]] = (
-    ("last_price", "last price", format_price),
-    ("change_24h_pct", "24 h", format_signed_pct),
-    ("funding_rate_pct", "funding", _format_funding),
-    ("basis_pct", "basis", _format_funding),
-    ("realised_vol_pct", "realised volatility", format_pct),
+_format_funding: Final = partial(format_signed_pct, places=4)  # a payment of 0.0100 % is usual
+_FIELDS: Final[tuple[Field, ...]] = (
+    ("last price", "last_price", format_price),
+    ("24 h", "change_24h_pct", format_signed_pct),
+    ("funding", "funding_rate_pct", _format_funding),
+    ("basis", "basis_pct", _format_funding),
+    ("realised volatility", "realised_vol_pct", format_pct),
 )
 
 
@@ -64,8 +60,7 @@ def format_markets(result: Row, field: str = "") -> str:
 
 
 def _format_market(one: Row, field: str) -> str:
-    told = [(label, spell(one, key, show)) for key, label, show in _FIELDS if key == field or not field]
-    known = [f"{label} {text}" for label, text in told if text != "?"]
+    known = labelled(one, [shown for shown in _FIELDS if field in ("", shown[1])])
     regime = plain(one, "regime")
     if regime and field in {"", "regime"}:
         known.append(f"regime {regime}")
@@ -116,17 +111,30 @@ def told_effect(result: Row, what: str, *, hours: int) -> str:
     events = rows(result, "events")
     if not events:
         return f"I see no {what or 'event'} in the next {hours} hours, so nothing to reckon with until then."
-    exposures = exposures_of(result)
     parts = []
     for event in events:
-        met = exposures.get(exact(event, "event_id"), [])
-        told = listing([format_effect(row) for row in met]) if met else "No open position of yours is exposed to it."
+        told = listing(_list_effects(result, event)) or "No open position of yours is exposed to it."
         parts.append(f"{_format_event(event)}\n\n{told}")
-    note = "Past moves in either direction, not a forecast." if any(exposures.values()) else ""
+    note = "Past moves in either direction, not a forecast." if rows(result, "your_exposure") else ""
     return paragraphs(*parts, note)
 
 
-def format_effect(row: Row) -> str:
+def _list_effects(result: Row, event: Row) -> list[str]:
+    met = (row for row in rows(result, "your_exposure") if exact(row, "event_id") == exact(event, "event_id"))
+    return [_format_effect(row) for row in met]
+
+
+def _list_ahead(events: Sequence[Row]) -> list[str]:
+    """Return each event of several results with its effect on each exposed position."""
+    return [
+        f"{_format_event(event)}. {effect}"
+        for result in events
+        for event in rows(result, "events")
+        for effect in _list_effects(result, event)
+    ]
+
+
+def _format_effect(row: Row) -> str:
     """Describe a past event's effect on one position, in % and USD."""
     notional, back = number(row, "notional_usd"), count(row, "similar_events_back")
     held = f"Your {plain(row, 'symbol')} {plain(row, 'position_side')} of {spell(row, 'notional_usd', format_usd)}"
@@ -138,24 +146,14 @@ def format_effect(row: Row) -> str:
     told += f", about {format_usd(notional * median)} either way" if notional is not None else ""
     if worst is not None:
         told += f"; the worst was {format_signed_pct(worst)}"
-        told += f", {format_usd(abs(notional * worst))} {_format_way(row, worst)} you" if notional is not None else ""
+        way = "against" if (worst < 0) == (exact(row, "position_side") == "long") else "for"
+        told += f", {format_usd(abs(notional * worst))} {way} you" if notional is not None else ""
     return f"{told}."
-
-
-def _format_way(row: Row, worst: Decimal) -> str:
-    is_long = exact(row, "position_side") == "long"
-    return "against" if (worst < 0) == is_long else "for"
 
 
 def told_worries(deployments: Sequence[Row], events: Sequence[Row], now: datetime | None) -> str:
     """Name what stands out; when nothing does, say what was looked at."""
-    found = [line for one in deployments for line in _worries(one, now)]
-    for result in events:
-        exposures = exposures_of(result)
-        for event in rows(result, "events"):
-            found += [
-                f"{_format_event(event)}. {format_effect(row)}" for row in exposures.get(exact(event, "event_id"), [])
-            ]
+    found = [line for one in deployments for line in _worries(one, now)] + _list_ahead(events)
     if found:
         return f"This stands out:\n\n{listing(list(dict.fromkeys(found)))}"
     if not deployments:
@@ -200,12 +198,7 @@ def format_risk(deployments: Sequence[Row], events: Sequence[Row]) -> str:
     net = sum_numbers(number(row, "unrealised_pnl_usd") for _, row in held)
     first = f"Your largest position: {format_position(largest)}, held by {name_of(deployment)}{of_all}."
     rest = f"{counted(len(held), 'open position')} in all, unrealised {format_signed_usd(net)}."
-    ahead = [
-        f"{_format_event(event)}. {format_effect(row)}"
-        for result in events
-        for event in rows(result, "events")
-        for row in exposures_of(result).get(exact(event, "event_id"), [])
-    ]
+    ahead = _list_ahead(events)
     return paragraphs(
         first,
         rest,

@@ -10,12 +10,14 @@ from typing import Final
 
 from config.lib.figures import format_pct, format_price, format_ratio, format_signed_pct, format_signed_usd, format_usd
 from config.offline.figures import (
+    Field,
     Row,
     block,
     count,
     counted,
     day,
     exact,
+    labelled,
     listing,
     number,
     paragraphs,
@@ -34,6 +36,11 @@ NO_DEPLOYMENTS: Final = (
 FEW_TRADES: Final = 5  # below it a record is chance
 MAX_TRADES: Final = 10
 _KINDS: Final = (("live", "Live"), ("paper", "Paper"), ("backtest", "Backtest"))
+_MEASURES: Final[tuple[Field, ...]] = (
+    ("win rate", "win_rate_pct", format_pct),
+    ("max drawdown", "max_drawdown_pct", format_pct),
+    ("Sharpe", "sharpe", lambda value: format_ratio(float(value))),
+)
 
 
 def name_of(deployment: Row) -> str:
@@ -104,15 +111,12 @@ def format_rejections(deployments: Sequence[Row]) -> str:
         return NO_DEPLOYMENTS
     parts = []
     for one in deployments:
-        refused = rows(one, "recent_rejections")
-        if refused:
+        if refused := rows(one, "recent_rejections"):
             title = (
                 f"{counted(len(refused), 'order')} of {name_of(one)} {'was' if len(refused) == 1 else 'were'} refused"
             )
             parts.append(f"{title}:\n\n{listing([format_rejection(row) for row in refused])}")
-    if not parts:
-        return f"No. I see no recent rejection in {counted(len(deployments), 'deployment')}."
-    return paragraphs(*parts)
+    return paragraphs(*parts) or f"No. I see no recent rejection in {counted(len(deployments), 'deployment')}."
 
 
 def format_why_opened(deployments: Sequence[Row], symbol: str) -> str:
@@ -234,8 +238,7 @@ def _format_lesson(note: Row) -> str:
     ]
     return (
         f"From {counted(considered, 'trade')}, {day(note.get('window_start'))} to {day(note.get('window_end'))},"
-        f" written"
-        f" {utc(note.get('generated_at'))}{_few(considered)}:\n\n" + "\n>\n".join(lines)
+        f" written {utc(note.get('generated_at'))}{_few(considered)}:\n\n" + "\n>\n".join(lines)
     )
 
 
@@ -253,23 +256,10 @@ def format_performance(result: Row) -> str:
 
 def _format_measures(title: str, measured: Row) -> str:
     sample = count(measured, "sample_size")
-    parts = [
-        f"net {spell(measured, 'net_pnl_usd', format_signed_usd)}",
-        f"win rate {spell(measured, 'win_rate_pct', format_pct)}"
-        if number(measured, "win_rate_pct") is not None
-        else "",
-        f"max drawdown {spell(measured, 'max_drawdown_pct', format_pct)}"
-        if number(measured, "max_drawdown_pct") is not None
-        else "",
-        f"Sharpe {spell(measured, 'sharpe', _format_sharpe)}"
-        if number(measured, "sharpe") is not None
-        else "no Sharpe ratio yet (too few days)",
-    ]
-    return f"{title}: {', '.join(part for part in parts if part)}; n={sample}{_few(sample)}"
-
-
-def _format_sharpe(value: Decimal) -> str:
-    return format_ratio(float(value))
+    parts = [f"net {spell(measured, 'net_pnl_usd', format_signed_usd)}", *labelled(measured, _MEASURES)]
+    if number(measured, "sharpe") is None:
+        parts.append("no Sharpe ratio yet (too few days)")
+    return f"{title}: {', '.join(parts)}; n={sample}{_few(sample)}"
 
 
 def format_skills(result: Row) -> str:
@@ -305,11 +295,3 @@ def _format_skill(one: Row) -> str:
 
 def _few(trades: int) -> str:
     return " (too few to say anything)" if 0 < trades < FEW_TRADES else ""
-
-
-def exposures_of(result: Row) -> dict[str, list[Row]]:
-    """Return the rows of `your_exposure` by the event they are about."""
-    found: dict[str, list[Row]] = {}
-    for row in rows(result, "your_exposure"):
-        found.setdefault(exact(row, "event_id"), []).append(row)
-    return found
