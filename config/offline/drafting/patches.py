@@ -1,7 +1,4 @@
-"""What the offline model knows of the draft at hand, how it patches it, and what it says of a patch.
-
-A patch that is refused is tried once more without the fields that were refused; then it is explained.
-"""
+"""What the offline model knows of the draft at hand, how it patches it, and what it says of a patch."""
 
 import re
 from collections.abc import Generator, Mapping, Sequence

@@ -1,7 +1,4 @@
-"""From a pitch to the fields of a skill: what the user's own words say of symbols, bars, caps, entry, exit and rules.
-
-Nothing is made up: a field that no pattern finds is not set. Percents are 0..100.
-"""
+"""From a pitch to the fields of a skill; a field that no pattern finds is not set. Percents are 0..100."""
 
 import re
 from collections.abc import Iterator
@@ -46,11 +43,7 @@ class Pitch:
     every: str = ""  # of the schedule
     daily_at: str = ""  # HH:MM in UTC
     horizon: str = ""  # day, swing or position
-    leverage: float | None = None
-    position_pct: float | None = None
-    exposure_pct: float | None = None
-    day_loss_pct: float | None = None
-    orders: int | None = None
+    caps: dict[str, float] = field(default_factory=dict)  # by the names of `set_risk`
     entry: list[str] = field(default_factory=list)
     exit: list[str] = field(default_factory=list)
     avoid: list[str] = field(default_factory=list)
@@ -66,9 +59,8 @@ class Pitch:
     @property
     def signals(self) -> int:
         """Count the kinds of details; other texts have at most one."""
-        caps = (self.leverage, self.position_pct, self.exposure_pct, self.day_loss_pct, self.orders)
         said = (self.symbols, self.style, self.interval, self.every or self.daily_at, self.entry, self.exit)
-        return sum(map(bool, said)) + any(cap is not None for cap in caps) + bool(self.avoid or self.sizing)
+        return sum(map(bool, said)) + bool(self.caps) + bool(self.avoid or self.sizing)
 
     @property
     def is_empty(self) -> bool:
@@ -80,13 +72,13 @@ class Pitch:
         text = _tidy_clause(words)
         for texts in (self.entry, self.exit, self.avoid, self.sizing, self.thesis):
             texts[:] = [one for one in texts if one.casefold() not in text.casefold()]
-        amount = _first_pct(words)
+        amount = _parse_value(patterns.BARE_PCT, words)
         if area in _PROSE and len(text.split()) > 2:
             (self.entry if area == ENTRY else self.exit).append(text)
         elif area == KILLS and not patterns.NOTHING.match(text):
             self.avoid.append(text if patterns.AVOIDS.match(text) else f"No trade: {text}")
         elif area == SIZING and amount is not None and not patterns.TO_THE_STOP.search(words):
-            self.position_pct = amount
+            self.caps["maxPositionPct"] = amount
         elif area == SIZING:
             self.sizing.append(text)
         elif area == HORIZON:
@@ -94,19 +86,14 @@ class Pitch:
         elif area == SYMBOLS:
             self.symbols = symbols_in(words.upper())
         elif area == RISK:
-            self.day_loss_pct = self.day_loss_pct if amount is None else amount
-            self.leverage = self.leverage or _parse_value(patterns.BARE_LEVERAGE, words)
+            leverage = self.caps.pop("maxLeverage", None) or _parse_value(patterns.BARE_LEVERAGE, words)
+            said = {"dailyLossHaltPct": amount, "maxLeverage": leverage}
+            self.caps |= {name: value for name, value in said.items() if value is not None}
 
     def risk(self) -> Fields:
         """Return the caps as `set_risk` takes them."""
-        caps = {
-            "maxPositionPct": self.position_pct,
-            "maxTotalExposurePct": self.exposure_pct,
-            "maxLeverage": self.leverage,
-            "dailyLossHaltPct": self.day_loss_pct,
-            "maxOrdersPerDay": self.orders,
-        }
-        return {name: _plain_number(value) for name, value in caps.items() if value is not None}
+        names = ("maxPositionPct", "maxTotalExposurePct", "maxLeverage", "dailyLossHaltPct", "maxOrdersPerDay")
+        return {name: _plain_number(self.caps[name]) for name in names if name in self.caps}
 
     def context(self) -> Fields:
         """Return what `set_context` takes."""
@@ -192,15 +179,14 @@ def _read_sentence(pitch: Pitch, sentence: str) -> None:
 
 
 def _by_label(pitch: Pitch, label: str) -> list[str] | None:
-    if label.startswith("entr"):
-        return pitch.entry
-    if label.startswith("exit"):
-        return pitch.exit
-    if label.startswith(("avoid", "rule", "what kills", "kill", "invalid")):
-        return pitch.avoid
-    if label in {"thesis", "idea", "edge"}:
-        return pitch.thesis
-    return pitch.sizing if label in {"sizing", "size", "risk"} else None
+    fields = (
+        (("entr",), pitch.entry),
+        (("exit",), pitch.exit),
+        (("avoid", "rule", "what kills", "kill", "invalid"), pitch.avoid),
+        (("thesis", "idea", "edge"), pitch.thesis),
+        (("sizing", "size", "risk"), pitch.sizing),
+    )
+    return next((texts for starts, texts in fields if label.startswith(starts)), None)
 
 
 def _iter_clauses(sentence: str) -> Iterator[str]:
@@ -213,16 +199,17 @@ def _iter_clauses(sentence: str) -> Iterator[str]:
 def _read_clause(pitch: Pitch, clause: str) -> None:
     if _is_number(clause) or _is_cap(clause):
         return  # read as numbers
-    if patterns.AVOIDS.match(clause):
-        pitch.avoid.append(_tidy_clause(clause))
-    elif patterns.EXITS.search(clause):
-        pitch.exit.append(_tidy_clause(clause))
-    elif patterns.ENTERS.match(clause):
-        pitch.entry.append(_tidy_clause(clause))
-    elif patterns.SIZES.search(clause):
-        pitch.sizing.append(_tidy_clause(clause))
-    elif len(key_words(clause)) > 3:
-        pitch.thesis.append(_tidy_clause(clause))
+    kinds = (
+        (patterns.AVOIDS, pitch.avoid),
+        (patterns.EXITS, pitch.exit),
+        (patterns.ENTERS, pitch.entry),
+        (patterns.SIZES, pitch.sizing),
+    )
+    into = next((texts for words, texts in kinds if words.search(clause)), None)
+    if into is None and len(key_words(clause)) > 3:
+        into = pitch.thesis
+    if into is not None:
+        into.append(_tidy_clause(clause))
 
 
 def _is_number(clause: str) -> bool:
@@ -233,40 +220,41 @@ def _is_cap(clause: str) -> bool:
     """Tell whether a clause says nothing but a cap, such as "at most 5% per position" or "no leverage"."""
     if patterns.TO_THE_STOP.search(clause):
         return False
-    found = next((match for words in (patterns.NO_LEVERAGE, *_CAPS) if (match := words.search(clause))), None)
+    caps = (patterns.NO_LEVERAGE, *_CAPS.values())
+    found = next((match for words in caps if (match := words.search(clause))), None)
     return found is not None and len(clause.replace(found[0], "").split()) <= 3
 
 
-_CAPS = (patterns.DAY_LOSS, patterns.EXPOSURE, patterns.POSITION, patterns.LEVERAGE, patterns.ORDERS)
+# In this order: what bounds the day or the whole is taken out before a position's cap is looked for.
+_CAPS: Final = {
+    "dailyLossHaltPct": patterns.DAY_LOSS,
+    "maxTotalExposurePct": patterns.EXPOSURE,
+    "maxPositionPct": patterns.POSITION,
+    "maxLeverage": patterns.LEVERAGE,
+    "maxOrdersPerDay": patterns.ORDERS,
+}
 
 
 def _read_caps(pitch: Pitch, text: str) -> None:
     clauses = [clause for sentence in sentences(text) for clause in _iter_clauses(sentence.strip(" .!;"))]
     for clause in clauses:
         rest = clause
-        if (value := _parse_value(patterns.DAY_LOSS, rest)) is not None:
-            pitch.day_loss_pct = value
-            rest = patterns.DAY_LOSS.sub(" ", rest)
-        if (value := _parse_value(patterns.EXPOSURE, rest)) is not None:
-            pitch.exposure_pct = value
-            rest = patterns.EXPOSURE.sub(" ", rest)
-        if not patterns.TO_THE_STOP.search(rest) and (value := _parse_value(patterns.POSITION, rest)) is not None:
-            pitch.position_pct = value
-        if (value := _parse_value(patterns.ORDERS, rest)) is not None:
-            pitch.orders = int(value)
-        if (value := _parse_value(patterns.LEVERAGE, rest)) is not None:
-            pitch.leverage = value
-        elif patterns.NO_LEVERAGE.search(rest):
-            pitch.leverage = 1.0
+        found: dict[str, float] = {}
+        for name, words in _CAPS.items():
+            value = _parse_value(words, rest)
+            if value is None or (name == "maxPositionPct" and patterns.TO_THE_STOP.search(rest)):
+                continue
+            found[name] = int(value) if name == "maxOrdersPerDay" else value
+            if name in {"dailyLossHaltPct", "maxTotalExposurePct"}:
+                rest = words.sub(" ", rest)
+        if patterns.NO_LEVERAGE.search(rest):
+            found.setdefault("maxLeverage", 1.0)
+        pitch.caps |= found
 
 
 def _parse_value(pattern: re.Pattern[str], text: str) -> float | None:
     match = pattern.search(text)
     return next((float(part) for part in match.groups() if part), None) if match else None
-
-
-def _first_pct(text: str) -> float | None:
-    return _parse_value(patterns.BARE_PCT, text)
 
 
 def _parse_interval(text: str, pattern: re.Pattern[str]) -> str:

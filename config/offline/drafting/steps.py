@@ -1,7 +1,4 @@
-"""How the offline model drafts a skill with the user: from a pitch, by questions, or from a template, as the tier asks.
-
-What it writes are the user's own words and numbers, or a default that it names as such.
-"""
+"""Draft a skill by pitch, questions or template: in the user's own words and numbers, or defaults named as such."""
 
 import re
 from collections.abc import Sequence

@@ -94,7 +94,7 @@ def template_for(style: str, *, funding: bool) -> str:
     """Return the name of the template that comes closest to a style."""
     if funding or style == "carry":
         return "funding_mean_reversion"
-    return {"mean_reversion": "range_fade", "range": "range_fade"}.get(style, "trend_breakout")
+    return "range_fade" if style in {"mean_reversion", "range"} else "trend_breakout"
 
 
 def template_named(text: str) -> str:

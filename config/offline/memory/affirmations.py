@@ -1,7 +1,4 @@
-"""From a user's message to the facts that it affirms: "yes, still funds only".
-
-Precision goes before recall: words that deny otherwise than a fact, or name a number it has not, do not affirm it.
-"""
+"""From a user's message to the facts that it affirms: "yes, still funds only". Precision goes before recall."""
 
 import re
 from collections.abc import Sequence
@@ -44,10 +41,8 @@ def may_affirm(message: str) -> bool:
 
 def _can_mean(fact: str, words: str) -> bool:
     """Tell whether words may affirm a fact: they deny if it denies, and name no number that it does not."""
-    numbers = set(NUMBER.findall(words))
-    return bool(_NEGATION.search(straight(fact))) == bool(_NEGATION.search(words)) and numbers <= set(
-        NUMBER.findall(fact)
-    )
+    denies_alike = bool(_NEGATION.search(straight(fact))) == bool(_NEGATION.search(words))
+    return denies_alike and set(NUMBER.findall(words)) <= set(NUMBER.findall(fact))
 
 
 def _match_affirmed(plain: str, known: Sequence[Known], before: str, earlier: Sequence[Outcome]) -> list[Known]:

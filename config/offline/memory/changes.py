@@ -3,7 +3,6 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from config.lib.text import normal_form
 from config.offline.adapters import Call
@@ -15,15 +14,18 @@ from config.offline.memory.links import asked_link, may_link
 from config.offline.memory.places import read_places
 from config.offline.memory.questions import fact_lines, look_up
 from config.offline.memory.report import WHICH, WHICH_ONE
-from config.offline.memory.requests import MAX_ARGUMENT, Request, memory_requests
+from config.offline.memory.requests import MAX_ARGUMENT, Request, find_reference, memory_requests, remember_statement
 from config.offline.phrases import FACTS_PAGE
 from config.offline.reading.pointing import pointed_lines
 from config.offline.reading.sentences import sentences
-from config.offline.reading.statements import passing_states, topic_of
+from config.offline.reading.statements import Statement, passing_states, topic_of
 from config.offline.talk import Reply, Talk
 
 _ASK_AGAIN = "Tell me in one sentence what holds now instead of "
 _OR_FORGET = ", or say “forget it”."
+_AFFIRMS_NOTHING = (
+    "I find nothing I know that this affirms. If something has changed, tell me what holds now, as a plain sentence."
+)
 _ASKED_ABOUT = re.compile(rf"^{_ASK_AGAIN}“(?P<fact>.+)”{re.escape(_OR_FORGET)}$", re.MULTILINE)
 
 
@@ -52,18 +54,14 @@ def change_named_fact(talk: Talk) -> Reply | None:
     fact = talk.about
     if fact is None:
         return None
-    change = read_change(fact, talk.text)
-    forget = Request("forget", {"fact_id": _find_reference(fact)})
+    change, reference = read_change(fact, talk.text), find_reference(fact)
     if change.act == "keep":
         return Reply(f"All right, it stays as it is: **{fact.text}**")
-    if change.act == "forget":
-        return _carried_out(talk, [forget])
-    if change.act == "confirm":
-        return _carried_out(talk, [Request("confirm", {"fact_id": _find_reference(fact)})])
+    if change.act in {"forget", "confirm"}:
+        return _carried_out(talk, [Request(change.act, {"fact_id": reference})])
     if change.act == "change":
-        given = {"fact": change.content, "topic": topic_of(change.content) or fact.topic, "confidence": "asserted"}
-        new = Request("remember", {key: value for key, value in given.items() if value}, replaces=_find_reference(fact))
-        return _carried_out(talk, [forget, new])
+        new = Statement(change.content, topic_of(change.content) or fact.topic, "asserted")
+        return _carried_out(talk, [Request("forget", {"fact_id": reference}), remember_statement(new, reference)])
     return Reply(f"{_ASK_AGAIN}“{fact.text}”{_OR_FORGET}")
 
 
@@ -82,10 +80,7 @@ def change_memory(talk: Talk) -> Reply | None:
     if wishes.is_open and may_link(talk.text):
         return Reply("I do not find both facts. Name each by words that stand in it: “link my goal and my risk limit”.")
     if wishes.is_open:
-        return Reply(
-            "I find nothing I know that this affirms. If something has changed, tell me what holds now, as a plain"
-            " sentence."
-        )
+        return Reply(_AFFIRMS_NOTHING)
     note = passing_note(talk)
     return Reply(note) if note else None
 
@@ -114,19 +109,17 @@ def _carried_out(talk: Talk, requests: Sequence[Request]) -> Reply:
     for request in requests:
         if request.tool == "forget" and _is_place(request, talk):
             notes.append(f"I cannot take a place out of the memory here; you can do it on your {FACTS_PAGE}.")
-        elif request.replaces and "change" in talk.acts and Call("forget", _named(request)) in map(_strip_call, calls):
-            calls = [call for call in calls if _strip_call(call) != Call("forget", _named(request))]
-            calls.append(Call("change", {**request.arguments, **_named(request)}))
+        elif request.replaces and "change" in talk.acts and any(_forgets(call, request.replaces) for call in calls):
+            calls = [call for call in calls if not _forgets(call, request.replaces)]
+            calls.append(Call("change", {**request.arguments, "fact_id": request.replaces}))
         elif request.tool in talk.acts:
             calls.append(Call(request.tool, request.arguments))
     if calls or notes:
         return Reply("\n\n".join(notes), tuple(calls))
-    for request in requests:
-        if request.tool:
-            return Reply(_no_tool(request))
-    choices = [request for request in requests if request.choices]
-    if choices:
-        return Reply(_format_choice(choices[0].choices, WHICH_ONE))
+    if refused := next((request for request in requests if request.tool), None):
+        return Reply(_no_tool(refused))
+    if unclear := next((request for request in requests if request.choices), None):
+        return Reply(_format_choice(unclear.choices, WHICH_ONE))
     return Reply("I see nothing to forget: I know nothing about you in this chat yet.")
 
 
@@ -150,35 +143,27 @@ def _read_wishes(talk: Talk) -> _Wishes:
         requests += [Request("place", dict(place)) for place in places]
     groups, unaffirmed = find_affirmed(rest, talk.known, talk.before, talk.earlier)
     if "confirm" in talk.acts:
-        requests += [Request("confirm", {"fact_id": _find_reference(group[0])}) for group in groups if len(group) == 1]
+        requests += [Request("confirm", {"fact_id": find_reference(group[0])}) for group in groups if len(group) == 1]
         rest = unaffirmed
     is_open = "confirm" in talk.acts and may_affirm(rest)
     if "link" in talk.acts:
         link, rest = asked_link(rest, talk.known)
         is_open |= may_link(talk.text)
         if link and link.one and link.other:
-            ends = {"fact_id": _find_reference(link.one), "other_id": _find_reference(link.other)}
+            ends = {"fact_id": find_reference(link.one), "other_id": find_reference(link.other)}
             requests.append(Request("link", {**ends, "relation": link.relation}))
     requests += memory_requests(rest, talk.known, talk.before, talk.earlier)
     return _Wishes(requests, groups, is_open)
 
 
-def _named(request: Request) -> dict[str, Any]:
-    return {"fact_id": request.replaces}
-
-
-def _strip_call(call: Call) -> Call:
-    return Call(call.name, {"fact_id": call.arguments.get("fact_id")})
+def _forgets(call: Call, reference: str) -> bool:
+    return call.name == "forget" and call.arguments.get("fact_id") == reference
 
 
 def _is_place(request: Request, talk: Talk) -> bool:
     words = str(request.arguments.get("fact_id"))
     is_fact = any(words in {fact.id, fact.text, fact.text[:MAX_ARGUMENT]} for fact in talk.known)
     return not is_fact and bool(best_matches(words, talk.places, least=0.5))
-
-
-def _find_reference(fact: Known) -> str:
-    return fact.id or fact.text[:MAX_ARGUMENT]
 
 
 def _format_choice(facts: Sequence[Known], question: str) -> str:

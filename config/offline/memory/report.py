@@ -1,7 +1,7 @@
 """Report memory writes, refusals and lookups."""
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from config.offline.adapters import COACH_TOOLS, LOOKUPS
@@ -12,7 +12,16 @@ WHICH_ONE: Final = "Which one should I forget?"
 WHICH: Final = {"forget": WHICH_ONE, "change": "Which one should I change?", "confirm": "Which one still holds?"}
 MAX_FOUND: Final = 5
 
-_WRITES: Final = ("forget", "change", "remember", "confirm", "link", "place")
+_WRITES: Final = {
+    "forget": "I have forgotten",
+    "change": "I have changed",
+    "remember": "I have saved",
+    "confirm": "I have noted that this still holds",
+    "link": "I have linked",
+    "place": "I have saved the place",
+}
+# The words are not repeated: they may have been refused as a secret.
+_COULD_NOT: Final = {"remember": "save that", "place": "save that place", "link": "link these facts"}
 # Errors are written for a model; what they tell it to do is not for the user.
 _TO_THE_MODEL = re.compile(
     r"\s*\b(?:Say so;\s*|(?:Ask|Tell) the user\b[^.]*\.|List the facts to find the right words\.)", re.IGNORECASE
@@ -23,7 +32,10 @@ def format_report(results: Sequence[Outcome], names: Mapping[str, str]) -> list[
     """Return paragraphs on all that was written or refused, and on tools no rule knows; `names`: facts' texts by id."""
     done = [outcome for outcome in results if outcome.name in _WRITES and not outcome.error and not outcome.held]
     fresh = [outcome for outcome in done if not outcome.was_so]
-    parts = [_format_listing(title, [show(o, names) for o in fresh if o.name == act]) for act, title, show in _SAID]
+    parts = [
+        _format_listing(title, [_format_text(o, names) for o in fresh if o.name == act])
+        for act, title in _WRITES.items()
+    ]
     parts.append(_format_listing("I knew this already", [_format_text(o, names) for o in done if o.was_so]))
     if any(parts):
         parts.append(f"You can change or undo this on your {FACTS_PAGE}.")
@@ -43,12 +55,8 @@ def failure(outcome: Outcome, names: Mapping[str, str]) -> str:
     told = _TO_THE_MODEL.sub(" ", outcome.error).strip() or outcome.error
     told = re.sub(r"\bthe user's\b", "your", told)
     told = re.sub(r"(?<=\. )[a-z]", lambda match: match[0].upper(), told)
-    if outcome.name == "remember":
-        return f"I could not save that: {told}"  # not repeated: it may have been refused as a secret
-    if outcome.name == "place":
-        return f"I could not save that place: {told}"
-    if outcome.name == "link":
-        return f"I could not link these facts: {told}"
+    if outcome.name in _COULD_NOT:
+        return f"I could not {_COULD_NOT[outcome.name]}: {told}"
     if outcome.name in WHICH:
         return f"I could not {outcome.name} “{_format_meant(outcome, names)}”: {told}"
     return f"`{outcome.tool or outcome.name}` could not answer: {told}"
@@ -74,22 +82,8 @@ def _format_text(outcome: Outcome, names: Mapping[str, str]) -> str:
         ends = [_format_name(outcome.arguments.get(key), names) for key in ("fact_id", "other_id")]
         relation = str(outcome.arguments.get("relation")).replace("_", " ")
         return f"{ends[0]}** {relation} **{ends[1]}"
-    return outcome.changed_text()
-
-
-def _format_change(outcome: Outcome, names: Mapping[str, str]) -> str:
-    old, new = outcome.old_text, outcome.changed_text()
-    return f"{old}** to **{new}" if old else new
-
-
-_SAID: Final[tuple[tuple[str, str, Callable[[Outcome, Mapping[str, str]], str]], ...]] = (
-    ("forget", "I have forgotten", _format_text),
-    ("change", "I have changed", _format_change),
-    ("remember", "I have saved", _format_text),
-    ("confirm", "I have noted that this still holds", _format_text),
-    ("link", "I have linked", _format_text),
-    ("place", "I have saved the place", _format_text),
-)
+    is_changed = outcome.name == "change" and not outcome.was_so and outcome.old_text
+    return f"{outcome.old_text}** to **{outcome.changed_text()}" if is_changed else outcome.changed_text()
 
 
 def _format_listing(title: str, texts: list[str]) -> str:
@@ -120,8 +114,5 @@ def _format_result(outcome: Outcome) -> str:
         return f"`{outcome.name}` answered: {str(outcome.result)[:500]}"
     values = {k: v for k, v in outcome.result.items() if isinstance(v, str | int | float | bool)}
     lines = "\n".join(f"- {key}: {str(value)[:200]}" for key, value in list(values.items())[:12])
-    return (
-        f"`{outcome.name}` answered:\n\n{lines}"
-        if lines
-        else f"`{outcome.name}` has run; I have no rule to read its answer."
-    )
+    answered = f" answered:\n\n{lines}" if lines else " has run; I have no rule to read its answer."
+    return f"`{outcome.name}`{answered}"

@@ -86,7 +86,7 @@ def memory_requests(
             stated.append(sentence)
     for statement in read_statements("\n".join(stated)):
         requests += _replace_facts(_outdated_by(statement, known), statement)
-    return _drop_repeats(requests)
+    return [request for at, request in enumerate(requests) if request not in requests[:at]]
 
 
 def pointed_at(known: Sequence[Known], before: str, earlier: Sequence[Outcome]) -> Sequence[Known]:
@@ -107,16 +107,14 @@ def _forget_requests(plain: str, known: Sequence[Known], before: str, earlier: S
         what = _FORGET_FILLER.sub("", what).strip(" .!\"“”'")
         return _forget_pointed(known, before, earlier) if _POINTING.match(what) else _forget_words(what, known)
     if _NOT_ANY_MORE.match(plain):
-        reason = (
-            "agent_forget" if re.search(r"no longer|any ?more|outdated", plain, re.IGNORECASE) else "user_corrected"
-        )
-        return _forget_pointed(known, before, earlier, reason)
+        is_outdated = re.search(r"no longer|any ?more|outdated", plain, re.IGNORECASE)
+        return _forget_pointed(known, before, earlier, "agent_forget" if is_outdated else "user_corrected")
     if _NO_LONGER.search(plain) and plain.lower().startswith(("i ", "my ", "i'm ")) and not plain.endswith("?"):
         matches = best_matches(plain, known, topic=topic_of(plain), least=0.5)
         if len(matches) == 1:
             outdated, statements = [_forget_fact(matches[0])], read_statements(plain)
             first = _replace_facts(outdated, statements[0]) if statements else outdated
-            return [*first, *map(_remember_statement, statements[1:])]
+            return [*first, *map(remember_statement, statements[1:])]
     return []
 
 
@@ -152,12 +150,11 @@ def _change_requests(plain: str, known: Sequence[Known]) -> list[Request]:
         for fact in known
         if literal.search(fact.text) and (is_telling or 2 * len(content_words(old)) >= len(content_words(fact.text)))
     ]
-    if len(holding) == 1 and not re.match(r"my\b", old, re.IGNORECASE):
+    is_mine = re.match(r"my\b", old, re.IGNORECASE)
+    if len(holding) == 1 and not is_mine:
         text = literal.sub(lambda _: new, holding[0].text, count=1)
         return _replace_facts([_forget_fact(holding[0])], Statement(text, holding[0].topic, "asserted"))
-    if not re.match(r"my\b", old, re.IGNORECASE):
-        return []
-    statement = next(iter(read_statements(f"{old} is {new}")), None)
+    statement = next(iter(read_statements(f"{old} is {new}")), None) if is_mine else None
     if statement is None:
         return []
     changed = Statement(statement.text, statement.topic, "asserted", True)
@@ -190,22 +187,20 @@ def _says_the_same_of_another(one: str, other: str) -> bool:
 
 def _replace_facts(outdated: list[Request], statement: Statement) -> list[Request]:
     replaces = outdated[0].arguments["fact_id"] if outdated else ""
-    return [*outdated, _remember_statement(statement, replaces)]
+    return [*outdated, remember_statement(statement, replaces)]
 
 
-def _remember_statement(statement: Statement, replaces: str = "") -> Request:
+def remember_statement(statement: Statement, replaces: str = "") -> Request:
+    """Return the request to remember a statement."""
     arguments = {"fact": statement.text, "topic": statement.topic, "confidence": statement.confidence}
     return Request("remember", {name: value for name, value in arguments.items() if value}, replaces=replaces)
 
 
+def find_reference(fact: Known) -> str:
+    """Return the words by which a tool finds a fact."""
+    return fact.id or fact.text[:MAX_ARGUMENT]
+
+
 def _forget_fact(fact: Known, reason: str = "agent_forget") -> Request:
-    arguments = {"fact_id": fact.id or fact.text[:MAX_ARGUMENT]}
+    arguments = {"fact_id": find_reference(fact)}
     return Request("forget", arguments if reason == "agent_forget" else {**arguments, "reason": reason})
-
-
-def _drop_repeats(requests: Sequence[Request]) -> list[Request]:
-    kept: list[Request] = []
-    for request in requests:
-        if request not in kept:
-            kept.append(request)
-    return kept

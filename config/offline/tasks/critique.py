@@ -1,7 +1,6 @@
 """How the offline model reviews a draft of a strategy: it looks for what its words leave open, and says so.
 
-The request is the system text that begins with CRITIQUE; the user's message names the tier, what rules have found
-already, and the draft as JSON on the last line. What the draft says is data and is only counted and searched.
+The user's message names the tier, and the draft as JSON on the last line: data that is only counted and searched.
 """
 
 import json

@@ -1,7 +1,6 @@
 """How the offline model extracts durable facts from a chat that has ended: by its rules for statements, no more.
 
-It keeps the contract of a language model asked for the same: JSON with a summary and facts, each with the user's exact
-words. The request is the system text that begins with TASK, and data in lines of JSON between tags.
+It answers JSON with a summary and facts, each with the user's exact words, as a language model does.
 """
 
 import json
@@ -26,8 +25,6 @@ _LONGEST_SENTENCE: Final = 160
 
 @dataclass(frozen=True, slots=True)
 class _KnownFact(Known):
-    """A fact of the request."""
-
     is_explicit: bool = False
 
 
@@ -87,7 +84,8 @@ def _build_fact(request: Request, turn: Row, known: list[_KnownFact], outdated: 
     if outdated is not None and outdated.topic != topic and not content_words(outdated.text) & content_words(text):
         outdated = None  # "Forget my goal. I never trade alts.": two things
     target = same or next((fact for fact in known if fact is outdated), None)
-    quoted = turn["text"].lower().find(text.lower())
+    at = turn["text"].lower().find(text.lower())
+    quote = {"message_id": turn.get("id"), "text": turn["text"][at : at + len(text)]}
     return {
         "op": "skip" if same else "update" if target else "add",
         "target_id": target.id if target else None,
@@ -96,9 +94,7 @@ def _build_fact(request: Request, turn: Row, known: list[_KnownFact], outdated: 
         "content": text,
         "confidence": _CONFIDENCE[str(request.arguments.get("confidence", "inferred"))],
         "conflicts_with": target.id if target and not same and target.is_explicit else None,
-        "quotes": [{"message_id": turn.get("id"), "text": turn["text"][quoted : quoted + len(text)]}]
-        if quoted >= 0
-        else [],
+        "quotes": [quote] if at >= 0 else [],
     }
 
 

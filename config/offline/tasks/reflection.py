@@ -1,8 +1,4 @@
-"""How the offline model distils trades into lessons: it counts, and says what the counts say.
-
-The request is the system text that begins with REFLECTION, and closed trades as lines of a section of their own. What a
-line quotes is data and is not read.
-"""
+"""How the offline model distils trades into lessons: it counts; what a line of a trade quotes is data and not read."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence

@@ -1,7 +1,4 @@
-"""How the offline model names and summarises chats: with the words that stand in them, none of its own.
-
-The system text is TITLE_TASK or SUMMARY_TASK. The user's text has lines of `Person:` and `Keel:`, which are data.
-"""
+"""How the offline model names and summarises chats: with the words that stand in them, none of its own."""
 
 import re
 from collections.abc import Iterator
@@ -59,10 +56,7 @@ def _capitalise_words(words: list[str]) -> str:
 
 
 def summary_answer(request: str) -> str:
-    """Return a summary of at most MAX_SUMMARY characters: what the person said, and the numbers they were told.
-
-    Where it is too much, what is newest stands.
-    """
+    """Return what the person said and the numbers they were told, the newest, in at most MAX_SUMMARY characters."""
     lines = list(dict.fromkeys(said.line for said in _iter_kept(request)))
     kept: set[str] = set()
     room = int(MAX_SUMMARY * _FOR_PERSON)
