@@ -29,7 +29,7 @@ from chat.prompt.assistants import ASSISTANTS, default_assistant
 from chat.prompt.focus import subject_of
 from chat.web.forms import EraseAccountForm, NewChatForm, OpeningForm
 from chat.web.rendering import MessageView, view_messages
-from chat.web.views.sidebar import PageRequest, answer_act, sidebar_context
+from chat.web.views.sidebar import PageRequest, answer_act, open_write, sidebar_context
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
 from config.lib.web import AuthedRequest, get_safe_next, owned_view
@@ -156,11 +156,8 @@ def new(request: AuthedRequest) -> HttpResponse:
 @owned_view
 def ask_about_fact(request: AuthedRequest, fact_id: UUID) -> HttpResponse:
     """Open a chat in which Keel asks what to change about a fact."""
-    try:
-        with owned_tx(request.user):
-            made = open_chat_about_fact(fact_id=fact_id, now=timezone.now())
-    except FactNotFound:
-        raise Http404 from None
+    with open_write(request, FactNotFound):
+        made = open_chat_about_fact(fact_id=fact_id, now=timezone.now())
     return redirect("chat:conversation", made.pk)
 
 
@@ -168,11 +165,8 @@ def ask_about_fact(request: AuthedRequest, fact_id: UUID) -> HttpResponse:
 @owned_view
 def close(request: AuthedRequest, conversation_id: UUID) -> HttpResponse:
     """Ask for a chat to be closed."""
-    try:
-        with owned_tx(request.user):
-            request_close(conversation_id=conversation_id, now=timezone.now())
-    except queries.ConversationNotFound:
-        raise Http404 from None
+    with open_write(request, queries.ConversationNotFound):
+        request_close(conversation_id=conversation_id, now=timezone.now())
     return HttpResponse(status=202)
 
 
@@ -240,10 +234,8 @@ def rename(request: PageRequest, conversation_id: UUID) -> HttpResponse:
     """Set a chat's title."""
     refusal = ""
     try:
-        with owned_tx(request.user):
+        with open_write(request, queries.ConversationNotFound):
             rename_conversation(conversation_id=conversation_id, title=request.POST.get("title", ""))
-    except queries.ConversationNotFound:
-        raise Http404 from None
     except MessageRefused as error:
         refusal = str(error)
     if request.htmx:

@@ -5,7 +5,7 @@ from typing import Any
 from uuid import UUID
 
 from django.contrib import messages
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.utils import timezone
@@ -14,8 +14,7 @@ from django.views.decorators.http import require_POST, require_safe
 
 from chat.conversations import lifecycle
 from chat.conversations.queries import ConversationNotFound, page_of_trash
-from chat.web.views.sidebar import PageRequest, answer_act
-from config.lib.owned import owned_tx
+from chat.web.views.sidebar import PageRequest, answer_act, open_write
 from config.lib.paging import build_page_links, parse_page_number
 from config.lib.web import AuthedRequest, get_safe_next, owned_view
 
@@ -66,8 +65,5 @@ def trashed(request: AuthedRequest) -> HttpResponse:
 
 
 def _run_act(request: AuthedRequest, act: Callable[..., Any], **values: Any) -> None:
-    try:
-        with owned_tx(request.user):
-            act(**values)
-    except ConversationNotFound:
-        raise Http404 from None
+    with open_write(request, ConversationNotFound):
+        act(**values)

@@ -1,7 +1,5 @@
 """The journal page and the bookmark of each reply."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import datetime, timedelta
 from functools import partial
@@ -40,7 +38,7 @@ from chat.conversations.journal import edit_note as set_note
 from chat.models import Message, Role
 from chat.parts import Json
 from chat.web.markdown import render_markdown
-from chat.web.views.sidebar import PageRequest
+from chat.web.views.sidebar import PageRequest, open_write
 from config.lib.owned import owned_tx
 from config.lib.paging import build_page_links, parse_page_number
 from config.lib.text import one_line
@@ -88,7 +86,7 @@ def bookmark(request: PageRequest, message_id: int) -> HttpResponse:
         raise Http404
     undo = refusal = ""
     try:
-        with _open_write(request):
+        with open_write(request, ReplyNotFound, BookmarkNotFound):
             if request.POST.get("to") != "off":
                 _keep_reply(request, message_id, now)
             elif kept := find_bookmark(message_id):
@@ -120,7 +118,7 @@ def edit_note(request: PageRequest, bookmark_id: UUID) -> HttpResponse:
     """Set the note of an entry."""
     typed, refusal = request.POST.get("note", ""), ""
     try:
-        with _open_write(request):
+        with open_write(request, ReplyNotFound, BookmarkNotFound):
             set_note(bookmark_id=bookmark_id, note=typed, now=timezone.now())
     except NoteRefused as error:
         refusal = str(error)
@@ -133,7 +131,7 @@ def edit_note(request: PageRequest, bookmark_id: UUID) -> HttpResponse:
 @owned_view
 def remove(request: PageRequest, bookmark_id: UUID) -> HttpResponse:
     """Remove an entry; the response can restore it."""
-    with _open_write(request):
+    with open_write(request, ReplyNotFound, BookmarkNotFound):
         removed = remove_bookmark(bookmark_id=bookmark_id)
     context = {"removed_id": bookmark_id, "undo": _sign_removed(request, removed), "here": get_safe_next(request, "")}
     if request.htmx:
@@ -183,15 +181,6 @@ def _answer_entry(
 
 def _entry_context(entry: Kept) -> Json:
     return {"entry": entry, "html": render_markdown(entry.bookmark.text)}
-
-
-@contextmanager
-def _open_write(request: AuthedRequest) -> Iterator[None]:
-    try:
-        with owned_tx(request.user):
-            yield
-    except (ReplyNotFound, BookmarkNotFound):
-        raise Http404 from None
 
 
 def _sign_removed(request: AuthedRequest, removed: Removed) -> str:
