@@ -3,7 +3,6 @@
 from http import HTTPStatus
 from uuid import UUID
 
-from django.db.models import QuerySet
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.response import Response
@@ -27,7 +26,7 @@ class JournalView(ApiView):
     )
     def get(self, request: ApiRequest) -> Response:
         """List the replies that are kept, the last kept first."""
-        return answer_page(get_page(select_bookmarks(), by=_NEWEST, **self.query(PageQuery)), BookmarkSerializer)
+        return answer_page(get_page(Bookmark.objects.all(), by=_NEWEST, **self.query(PageQuery)), BookmarkSerializer)
 
     @extend_schema(
         operation_id="keep_reply",
@@ -64,8 +63,3 @@ class BookmarkView(ApiView):
         with owned_tx(request.user):
             remove_bookmark(bookmark_id=bookmark_id)
         return Response(status=HTTPStatus.NO_CONTENT)
-
-
-def select_bookmarks() -> "QuerySet[Bookmark]":
-    """Return the replies that the journal keeps."""
-    return Bookmark.objects.all()

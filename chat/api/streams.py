@@ -73,9 +73,7 @@ def release_connection() -> None:
 async def stream_lines(asked: Question, turn: LiveTurn | None) -> AsyncGenerator[str, None]:
     """Yield the events of a turn from its beginning to its end, in the form of the protocol.
 
-    Args:
-        asked: what is answered.
-        turn: the turn that answers, if it runs in this process.
+    `turn` is the one that answers, if it runs in this process.
     """
     await sync_to_async(release_connection)()  # that of the request, on its own thread
     yield _format_line(1, "accepted", _describe_accepted(asked))

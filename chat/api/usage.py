@@ -1,7 +1,6 @@
 """What chats use of the models, over REST."""
 
 from django.conf import settings
-from django.db.models import QuerySet
 from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.response import Response
@@ -17,8 +16,8 @@ class UsageView(ApiView):
     def get(self, request: ApiRequest) -> Response:
         """Tell what is left of today's tokens, and list what was used on each day, the newest first."""
         query, today = self.query(PageQuery), timezone.now().date()
-        page = get_page(select_usage(), by=("-day", "id"), **query)
-        spent = select_usage().filter(day=today).first()
+        page = get_page(UsageDay.objects.all(), by=("-day", "id"), **query)
+        spent = UsageDay.objects.filter(day=today).first()
         used = spent.prompt_tokens + spent.completion_tokens + spent.reserved_tokens if spent else 0
         budget = {
             "day": today,
@@ -28,8 +27,3 @@ class UsageView(ApiView):
         }
         shown = {"today": budget, "items": page.items, "next_cursor": page.next_cursor}
         return Response(UsageSerializer(shown).data)
-
-
-def select_usage() -> "QuerySet[UsageDay]":
-    """Return the days on which chats used a model."""
-    return UsageDay.objects.all()

@@ -18,7 +18,6 @@ from django.utils import timezone
 
 from chat.conversations.lifecycle import is_here_known, note_here, note_left
 from chat.conversations.queries import find_last_reply, get_conversation, last_message_id
-from chat.models import Message
 from chat.parts import Json
 from chat.turns import frames, live
 from chat.turns.accept import accept_message, continue_reply, edit_message, retry_reply
@@ -34,7 +33,6 @@ from config.lib.threads import run_in_thread
 from config.lib.web import find_time_zone, find_user, is_same_origin
 
 logger = logging.getLogger(__name__)
-
 
 MAX_FRAME: Final = 52 * 1024  # characters; a message of 16 KiB fits also where JSON escapes its every letter
 RECHECK_SECONDS: Final = 30.0
@@ -321,7 +319,8 @@ class ChatConsumer(AsyncWebsocketConsumer):
             shown = None
             if reply is not None and reply.is_streaming:
                 # It runs in another process: whole, as it was last saved.
-                shown = {"message_id": str(reply.pk), "html": _render_reply(reply), "tail": "", "status": reply.status}
+                html = "".join(map(part_html, reply.parts))
+                shown = {"message_id": str(reply.pk), "html": html, "tail": "", "status": reply.status}
             return {"last_message_id": last_message_id(self.conversation_id), "reply": shown}
 
     async def conversation_news(self, event: Json) -> None:
@@ -361,10 +360,6 @@ class ChatConsumer(AsyncWebsocketConsumer):
 
     async def _is_signed_in(self) -> bool:
         return await run_in_thread(_has_session, self.session_key, self.user_id)
-
-
-def _render_reply(reply: Message) -> str:
-    return "".join(part_html(part) for part in reply.parts)
 
 
 def _has_session(session_key: str | None, user_id: int) -> bool:
