@@ -1,10 +1,55 @@
-"""The health check."""
+"""The health of the database: the health check, and the refusal of old databases."""
+
+from collections.abc import Collection
+from contextlib import suppress
+from http import HTTPStatus
+from typing import Final
 
 from django.contrib.auth.decorators import login_not_required
-from django.db import DatabaseError, connection
+from django.core.checks import CheckMessage, Error
+from django.db import DEFAULT_DB_ALIAS, DatabaseError, connection, connections
+from django.db.migrations.recorder import MigrationRecorder
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
+
+from config.lib.errors import DomainError
+
+# The first migration of each app before the migrations were squashed. Every older database has applied one of them.
+_OLD_MIGRATIONS: Final = {(app, "0001_initial") for app in ("chat", "memory", "trading")}
+
+_REASON: Final = "This database comes from an earlier development state of Keel and cannot be upgraded."
+_REMEDY: Final = (
+    "Move the SQLite file away or create a new database, then run the command again."
+    " To keep the data, export it first with the version that created the database."
+)
+
+
+class OldDatabase(DomainError):
+    """The database comes from an earlier development state."""
+
+    http_status = HTTPStatus.CONFLICT
+
+    def __init__(self) -> None:
+        super().__init__(f"{_REASON} {_REMEDY}")
+
+
+def check_databases(*, databases: Collection[str] | None = None, **kwargs: object) -> list[CheckMessage]:
+    """Report old databases: a system check that `migrate` runs."""
+    return [Error(_REASON, hint=_REMEDY, id="keel.E001") for alias in databases or () if _is_old(alias)]
+
+
+def require_current_database() -> None:
+    """Raise OldDatabase when the default database is old."""
+    if _is_old(DEFAULT_DB_ALIAS):
+        raise OldDatabase
+
+
+def _is_old(alias: str) -> bool:
+    # A server starts while its database is down and serves once it is back, so an outage is no reason to refuse.
+    with suppress(DatabaseError):
+        return not _OLD_MIGRATIONS.isdisjoint(MigrationRecorder(connections[alias]).applied_migrations())
+    return False
 
 
 @require_safe

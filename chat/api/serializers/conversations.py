@@ -26,6 +26,8 @@ class ConversationInput(InputSerializer):
 
 
 class TitleInput(InputSerializer):
+    """A new title."""
+
     title = TitleField()
 
 
@@ -46,6 +48,8 @@ class ConversationSerializer(serializers.ModelSerializer[Conversation]):
 
 
 class StoppedSerializer(serializers.Serializer[Any]):
+    """Whether a running turn was asked to stop."""
+
     was_running = serializers.BooleanField(help_text="A reply was being written; it ends soon, and what it says stays.")
 
 

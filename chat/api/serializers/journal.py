@@ -12,6 +12,8 @@ class NoteInput(InputSerializer):
 
 
 class BookmarkInput(InputSerializer):
+    """A reply to keep."""
+
     message_id = serializers.IntegerField(min_value=1)
     note = serializers.CharField(default="", max_length=MAX_NOTE, allow_blank=True)
 

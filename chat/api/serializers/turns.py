@@ -87,6 +87,8 @@ def _find_newest(messages: list[Json]) -> str:
 
 
 class AnswerSerializer(serializers.Serializer[Any]):
+    """A finished turn."""
+
     conversation_id = serializers.UUIDField()
     title = serializers.CharField(max_length=MAX_TITLE, help_text="Of the conversation.")
     message_id = serializers.IntegerField()

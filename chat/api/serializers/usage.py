@@ -29,6 +29,8 @@ class BudgetSerializer(serializers.Serializer[Any]):
 
 
 class UsageSerializer(serializers.Serializer[Any]):
+    """Today's budget, and a page of days."""
+
     today = BudgetSerializer()
     items = UsageDaySerializer(many=True)
     next_cursor = serializers.CharField(help_text="Ask for the next page with it; empty: this is the last one.")

@@ -7,7 +7,7 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import close_old_connections, connections
 from django.utils import timezone
 
-from config.lib.old_database import require_current_database
+from config.lib.health import require_current_database
 from config.lib.work.commands import KeelCommand
 from config.lib.work.jobs import Job, JobRun, list_jobs, run_due, run_job
 

@@ -7,7 +7,7 @@ from django.core.management.base import CommandParser
 from django.db import close_old_connections
 
 from chat.management.commands.run_jobs import work_until
-from config.lib.old_database import require_current_database
+from config.lib.health import require_current_database
 from config.lib.work.commands import KeelCommand
 from config.lib.work.jobs import JobRun
 
