@@ -7,13 +7,13 @@ tools give the same reply.
 How an answer is made:
 
 1. A tick of a trading agent, known by its tools, is decided apart (`tasks.trading`).
-2. The messages are read into a Talk (`talk`): the user's words, the facts in view and what the tools said (`faces`,
+2. The messages are read into a Talk (`talk`): the user's words, the facts in view and what the tools said (`adapters`,
    `facts`), the focus, the tier and the clock (`scene`).
 3. The rules look at it in the order of RULES, and the first that has something to say answers. `tasks` is for what is
    no chat, known by the first line of its system text; `memory.changes` writes facts; `coach.message` answers and
    drafts sentence by sentence; `memory.questions` tells what is known; `small_talk` is the rest. They share how words
-   are read (`reading`) and how things are said (`wording`, `figures`).
-4. A rule speaks of acts; `faces` turns them into calls of the tools that the chat has.
+   are read (`reading`) and how things are said (`phrases`, `figures`).
+4. A rule speaks of acts; `adapters` turns them into calls of the tools that the chat has.
 
 To teach it something: write a rule (a function from Talk to Reply or None) and name it in RULES.
 """

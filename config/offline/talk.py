@@ -1,7 +1,7 @@
 """What the rules of the offline model look at, what they answer, and how a rule that needs tools goes step by step.
 
 A rule of several steps is a generator: it yields the calls that it needs next, is sent their outcomes, and returns what
-to say. `follow` runs it on the results there are, from its beginning each time, so that nothing is kept between steps.
+to say. `follow_steps` runs it on the results there are, from its beginning each time, so nothing is kept between steps.
 """
 
 from collections.abc import Generator, Iterable, Sequence
