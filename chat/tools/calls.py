@@ -1,10 +1,11 @@
 """A stored tool call for display."""
 
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 from chat.parts import Part
 from chat.tools import find_tool
+from chat.tools.base import Tool
 
 MAX_DETAIL: Final = 4_000
 
@@ -30,7 +31,7 @@ def view_call(part: Part) -> ToolPart:
         name=part["name"],
         label=tool.label if tool else part["name"],
         status=part["status"],
-        summary=_summarise_call(part),
+        summary=_summarise_call(part, tool),
         detail=part["arguments"][:MAX_DETAIL],
     )
 
@@ -46,14 +47,13 @@ def is_hidden(part: Part) -> bool:
     return "held_for_review" not in (part["result"] or {})
 
 
-def _summarise_call(part: Part) -> str:
+def _summarise_call(part: Part, tool: Tool[Any] | None) -> str:
     result = part["result"] or {}
     error = result.get("error")
     if isinstance(error, str):
         return error
     if error:
         return "The model gave arguments that do not fit."
-    tool = find_tool(part["name"])
     if result and tool is not None and tool.summarise is not None:
         return tool.summarise(result)
     if "total" in result:

@@ -9,6 +9,7 @@ from typing import Any, ClassVar, Final, TypedDict
 from uuid import UUID
 
 from chat.parts import Json
+from config.lib.text import parse_uuid
 
 JsonFrame = Json
 
@@ -221,21 +222,14 @@ def parse_frame(text: str) -> ClientFrame | None:
         return None
     match frame:
         case {"type": "message", "client_id": str(client_id), "text": str(content)}:
-            return SendMessage(UUID(client_id), content) if _is_uuid(client_id) else None
+            known_id = parse_uuid(client_id)
+            return None if known_id is None else SendMessage(known_id, content)
         case {"type": "edit", "message_id": str(message_id), "text": str(content)}:
             return Edit(int(message_id), content) if _is_id(message_id) else None
         case {"type": "resume" | "stop" | "retry" | "continue" as name}:
             plain: ClientFrame = CLIENT_FRAMES[name]()
             return plain
     return None
-
-
-def _is_uuid(text: str) -> bool:
-    try:
-        UUID(text)
-    except ValueError:
-        return False
-    return True
 
 
 def _is_id(text: str) -> bool:

@@ -32,6 +32,7 @@ from chat.web.rendering import MessageView, view_messages
 from chat.web.views.sidebar import PageRequest, answer_act, open_write, sidebar_context
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
+from config.lib.text import parse_uuid
 from config.lib.web import AuthedRequest, get_safe_next, owned_view
 from memory.facts.queries import count_current_facts, find_last_version, list_latest_lines
 from memory.facts.versions import FactNotFound
@@ -87,7 +88,7 @@ def panel(request: AuthedRequest) -> HttpResponse:
     """Return the chat of the panel, or an empty one."""
     form = OpeningForm(request.GET)
     opening = form.opening if form.is_valid() else None
-    shown = queries.find_panel_chat(opening=opening, wanted=_uuid_or_none(request.GET.get("conversation", "")))
+    shown = queries.find_panel_chat(opening=opening, wanted=parse_uuid(request.GET.get("conversation", "")))
     return TemplateResponse(request, "chat/_thread.html", _thread_context(shown, opening))
 
 
@@ -252,10 +253,3 @@ def _get_or_404(conversation_id: UUID) -> Conversation:
         return queries.get_conversation(conversation_id)
     except queries.ConversationNotFound:
         raise Http404 from None
-
-
-def _uuid_or_none(text: str) -> UUID | None:
-    try:
-        return UUID(text)
-    except ValueError:
-        return None
