@@ -44,17 +44,32 @@ class Usage:
     completion_tokens: int
     cached_tokens: int = 0  # the part of prompt_tokens that was read from the provider's cache
     estimated: bool = False
+    cache_write_tokens: int = 0  # the part of prompt_tokens that was written to the provider's cache
 
     @classmethod
     def of(cls, sent: object, *, estimated: bool = False) -> "Usage | None":
         """Return the usage a provider sent. `sent` is LiteLLM's object or a dict. None: it is missing or all zeros."""
-        if not _get_count(sent, "prompt_tokens"):
+        if not (prompt := _get_count(sent, "prompt_tokens")):
             return None
+        details = _get_field(sent, "prompt_tokens_details")
+        # The first name is that of OpenAI and OpenRouter; the others are DeepSeek's, Moonshot's and Anthropic's.
+        read = (
+            _get_count(details, "cached_tokens")
+            or _get_count(sent, "prompt_cache_hit_tokens")
+            or _get_count(sent, "cached_tokens")
+            or _get_count(sent, "cache_read_input_tokens")
+        )
+        written = (
+            _get_count(details, "cache_write_tokens")
+            or _get_count(details, "cache_creation_tokens")
+            or _get_count(sent, "cache_creation_input_tokens")
+        )
         return cls(
-            prompt_tokens=_get_count(sent, "prompt_tokens"),
+            prompt_tokens=prompt,
             completion_tokens=_get_count(sent, "completion_tokens"),
-            cached_tokens=_get_count(_get_field(sent, "prompt_tokens_details"), "cached_tokens"),
+            cached_tokens=min(read, prompt),
             estimated=estimated,
+            cache_write_tokens=min(written, prompt - min(read, prompt)),
         )
 
     def plus(self, other: "Usage") -> "Usage":
@@ -64,6 +79,7 @@ class Usage:
             self.completion_tokens + other.completion_tokens,
             self.cached_tokens + other.cached_tokens,
             self.estimated or other.estimated,
+            self.cache_write_tokens + other.cache_write_tokens,
         )
 
 

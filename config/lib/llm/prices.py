@@ -28,13 +28,14 @@ class _Price(NamedTuple):
     prompt: Decimal
     completion: Decimal
     cached: Decimal
+    written: Decimal
     maker: str
 
 
 def cost_usd(model: str, usage: Usage) -> Decimal | None:
     """Return the list price of a call; None: the list does not contain the model. Our own model is free.
 
-    Writing a provider's cache counts as reading the prompt, and a long prompt as a short one: usage does not tell.
+    A long prompt counts as a short one, and a cache entry as one of the shortest life: usage does not tell.
     """
     if model.startswith(_OWN):
         return Decimal(0)
@@ -42,8 +43,10 @@ def cost_usd(model: str, usage: Usage) -> Decimal | None:
     if price is None:
         return None
     cached = min(usage.cached_tokens, usage.prompt_tokens)
-    fresh = usage.prompt_tokens - cached
-    return fresh * price.prompt + cached * price.cached + usage.completion_tokens * price.completion
+    written = min(usage.cache_write_tokens, usage.prompt_tokens - cached)
+    fresh = usage.prompt_tokens - cached - written
+    prompt = fresh * price.prompt + cached * price.cached + written * price.written
+    return prompt + usage.completion_tokens * price.completion
 
 
 def _find_price(model: str) -> _Price | None:
@@ -80,7 +83,15 @@ def _parse_price(entry: object) -> _Price | None:
     if prompt is None or completion is None:
         return None
     cached = _parse_usd(entry.get("cache_read_input_token_cost"))
-    return _Price(prompt, completion, prompt if cached is None else cached, str(entry.get("litellm_provider")))
+    written = _parse_usd(entry.get("cache_creation_input_token_cost"))
+    return _Price(
+        prompt,
+        completion,
+        prompt if cached is None else cached,
+        # Makers whose caches work by themselves list no price for writing, or zero: writing is then reading the prompt.
+        written or prompt,
+        str(entry.get("litellm_provider")),
+    )
 
 
 def _parse_usd(value: object) -> Decimal | None:

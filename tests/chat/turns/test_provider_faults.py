@@ -92,7 +92,13 @@ async def test_good_answer(wire, talk):
     reply = await talk.reply()
     assert (result.text, result.failures) == ("Hello Ann.", [])
     assert (reply.content, reply.status, reply.model) == ("Hello Ann.", MessageStatus.COMPLETE, "openai/wire")
-    assert reply.usage == {"prompt_tokens": 12, "completion_tokens": 3, "cached_tokens": 4, "estimated": False}
+    assert reply.usage == {
+        "prompt_tokens": 12,
+        "completion_tokens": 3,
+        "cached_tokens": 4,
+        "estimated": False,
+        "cache_write_tokens": 0,
+    }
     assert wire.requests[0].headers["authorization"] == f"Bearer {KEY}"
 
 

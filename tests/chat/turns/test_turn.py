@@ -46,7 +46,13 @@ async def test_turn_streams_stores_and_ends(model, talk):
     assert result.last == TurnDone("complete", reply.usage)
     assert reply.model == "scripted/model"
     assert reply.finished_at is not None
-    assert reply.usage == {"prompt_tokens": 10, "completion_tokens": 5, "cached_tokens": 0, "estimated": False}
+    assert reply.usage == {
+        "prompt_tokens": 10,
+        "completion_tokens": 5,
+        "cached_tokens": 0,
+        "estimated": False,
+        "cache_write_tokens": 0,
+    }
 
 
 async def test_message_is_committed_before_the_model_is_called(model, talk):

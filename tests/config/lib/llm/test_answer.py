@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from config.lib.llm.answer import MAX_ARGUMENTS, MAX_BLANK, MAX_CALLS, MAX_TEXT, Answer, clean
+from config.lib.llm.answer import MAX_ARGUMENTS, MAX_BLANK, MAX_CALLS, MAX_TEXT, Answer, Usage, clean
 from tests.fakes import tool_fragment
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))  # surrogates and NUL included
@@ -228,3 +228,60 @@ def test_finish_reason_agrees_with_the_answer(reason, calls, said):
         answer.take_calls([tool_fragment(0, id="1", name="a")])
 
     assert answer.finish(reason) == said
+
+
+@pytest.mark.parametrize(
+    ("sent", "usage"),
+    [
+        pytest.param(
+            {"prompt_tokens": 2_000, "completion_tokens": 9, "prompt_tokens_details": {"cached_tokens": 1_024}},
+            Usage(2_000, 9, 1_024),
+            id="OpenAI",
+        ),
+        pytest.param(
+            {
+                "prompt_tokens": 2_000,
+                "completion_tokens": 9,
+                "prompt_tokens_details": {"cached_tokens": 1_500, "cache_write_tokens": 400},
+            },
+            Usage(2_000, 9, 1_500, cache_write_tokens=400),
+            id="OpenRouter",
+        ),
+        pytest.param(
+            {
+                "prompt_tokens": 2_000,
+                "completion_tokens": 9,
+                "cache_read_input_tokens": 1_500,
+                "cache_creation_input_tokens": 400,
+            },
+            Usage(2_000, 9, 1_500, cache_write_tokens=400),
+            id="Anthropic",
+        ),
+        pytest.param(
+            {
+                "prompt_tokens": 2_000,
+                "completion_tokens": 9,
+                "prompt_cache_hit_tokens": 1_920,
+                "prompt_cache_miss_tokens": 80,
+            },
+            Usage(2_000, 9, 1_920),
+            id="DeepSeek",
+        ),
+        pytest.param(
+            {"prompt_tokens": 50, "completion_tokens": 9, "cached_tokens": 40}, Usage(50, 9, 40), id="Moonshot"
+        ),
+        pytest.param({"prompt_tokens": 50, "completion_tokens": 9}, Usage(50, 9), id="no cache"),
+        pytest.param(
+            {"prompt_tokens": 50, "cached_tokens": 90, "cache_creation_input_tokens": 90},
+            Usage(50, 0, 50),
+            id="too much",
+        ),
+        pytest.param({"prompt_tokens": 50, "cached_tokens": "40"}, Usage(50, 0), id="no number"),
+    ],
+)
+def test_usage_of_reads_the_cached_tokens_of_each_family(sent, usage):
+    assert Usage.of(sent) == usage
+
+
+def test_usage_plus_adds_every_count():
+    assert Usage(1, 2, 3, cache_write_tokens=4).plus(Usage(10, 20, 30, True, 40)) == Usage(11, 22, 33, True, 44)

@@ -21,12 +21,26 @@ MILLION = 1_000_000
         ("claude-haiku-4-5", Usage(1_000, 200), "0.002"),
         ("claude-haiku-4-5", Usage(1_000, 200, cached_tokens=800), "0.00128"),
         ("claude-haiku-4-5", Usage(1_000, 0, cached_tokens=5_000), "0.0001"),
+        ("claude-haiku-4-5", Usage(1_000, 0, cached_tokens=400, cache_write_tokens=500), "0.000765"),
+        ("gpt-4o", Usage(1_000, 0, cache_write_tokens=500), "0.0025"),
         (HAIKU, Usage(1_000, 200), "0.002"),
         (SONNET, Usage(1_000, 200), "0.006"),
         ("offline/keel", Usage(MILLION, MILLION, estimated=True), "0"),
         ("claude-haiku-4-5", Usage(0, 0), "0"),
     ],
-    ids=["prompt", "completion", "both", "cached", "more cached than sent", "small", "large", "our own", "nothing"],
+    ids=[
+        "prompt",
+        "completion",
+        "both",
+        "cached",
+        "more cached than sent",
+        "written",
+        "no price of writing",
+        "small",
+        "large",
+        "our own",
+        "nothing",
+    ],
 )
 def test_cost_usd_is_the_list_price(model, usage, usd):
     assert cost_usd(model, usage) == Decimal(usd)
