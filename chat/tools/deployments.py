@@ -9,7 +9,7 @@ from pydantic import Field
 
 from chat.tools import records
 from chat.tools.base import Args, Result, Tool, ToolContext
-from config.lib.figures import format_instant, round_usd
+from config.lib.figures import format_count, format_instant, round_usd
 from config.lib.text import prompt_line
 from trading.market.queries import Mark, find_marks
 from trading.models import DecisionSnapshot
@@ -49,7 +49,7 @@ def _summarise_deployments(result: Result) -> str:
     positions = sum(row["open_positions"] for row in result.get("deployments", ()))
     return records.join_counts(
         records.count_rows(result, "deployments", "deployment", or_none=True),
-        records.format_count(positions, "position") if positions else "",
+        format_count(positions, "position") if positions else "",
         records.count_rows(result, "trades", "closed trade"),
         records.count_rows(result, "lessons", "note"),
     )

@@ -12,7 +12,7 @@ from typing import Final
 
 from chat.parts import Json
 from chat.tools.base import Result
-from config.lib.figures import format_instant, round_number, round_pct, round_price, round_usd
+from config.lib.figures import format_count, format_instant, round_number, round_pct, round_price, round_usd
 from config.lib.text import prompt_line
 from trading.models import ReflectionNote, Trade
 from trading.record.deployment_queries import OpenPosition
@@ -135,12 +135,7 @@ def _share_pct(amount: Decimal, size: Decimal) -> float | None:
 def count_rows(result: Result, name: str, noun: str, *, or_none: bool = False) -> str:
     """Return the count of rows, including those left out. It is empty for zero, unless `or_none`."""
     count = len(result.get(name, ())) + result.get("left_out", {}).get(name, 0)
-    return format_count(count, noun) if count or or_none else ""
-
-
-def format_count(count: int, noun: str) -> str:
-    """Return `no skills`, `1 skill` or `3 skills`."""
-    return f"{count or 'no'} {noun}{'' if count == 1 else 's'}"
+    return format_count(count, noun, zero="no") if count or or_none else ""
 
 
 def join_counts(*counts: str) -> str:

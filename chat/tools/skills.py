@@ -8,7 +8,7 @@ from pydantic import Field
 
 from chat.tools import records
 from chat.tools.base import Args, Result, Tool, ToolContext
-from config.lib.figures import format_instant, round_number, round_pct, round_usd
+from config.lib.figures import format_count, format_instant, round_number, round_pct, round_usd
 from config.lib.text import prompt_line
 from trading.models import BacktestRun, BrokerKind, SkillDraft
 from trading.record.trade_queries import get_skill_performance, get_skill_record
@@ -77,7 +77,7 @@ def _get_skill_performance(context: ToolContext, args: GetSkillPerformanceArgs) 
 def _summarise_performance(result: Result) -> str:
     counts = records.join_counts(
         *(
-            f"{records.format_count(numbers['sample_size'], 'trade')} {_MODES[mode]}"
+            f"{format_count(numbers['sample_size'], 'trade')} {_MODES[mode]}"
             for mode, numbers in result.get("summary", {}).items()
             if numbers
         ),

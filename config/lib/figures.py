@@ -84,9 +84,10 @@ def format_duration(length: timedelta) -> str:
     return " ".join(f"{count} {unit}" for count, unit in parts[largest : largest + 2] if count)
 
 
-def format_count(count: int) -> str:
-    """Return a count as `12,345`."""
-    return f"{count:,}"
+def format_count(count: int, noun: str = "", *, zero: str = "0") -> str:
+    """Return a count as `12,345`, with a noun as `1 trade` or `12,345 trades`."""
+    number = f"{count:,}" if count else zero
+    return f"{number} {noun}{'' if count == 1 else 's'}" if noun else number
 
 
 def format_ratio(number: float) -> str:

@@ -11,7 +11,6 @@ from decimal import Decimal
 from math import isfinite
 from typing import Any, Final
 
-from config.lib.figures import format_count
 from config.lib.text import prompt_line
 
 UNKNOWN: Final = "?"
@@ -104,11 +103,6 @@ def day(text: object) -> str:
     """Return the day of an ISO instant or day, in UTC."""
     at = moment(text)
     return f"{at:%Y-%m-%d}" if at else UNKNOWN
-
-
-def counted(amount: int, noun: str) -> str:
-    """Return "1 trade", "5 trades"."""
-    return f"{format_count(amount)} {noun}{'' if amount == 1 else 's'}"
 
 
 def listing(lines: Sequence[str]) -> str:

@@ -12,7 +12,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from config.lib.errors import DomainError
-from config.lib.figures import format_price, format_quantity, format_signed_usd, format_usd
+from config.lib.figures import format_count, format_price, format_quantity, format_signed_usd, format_usd
 from config.lib.owned import owner_id
 from trading.market.queries import find_marks
 from trading.models import (
@@ -170,7 +170,7 @@ def _draw_deploy(action: Action) -> Drawing:
     ]
     if running:
         lines.append(
-            (NOTE, f"This skill is deployed already, {_format_count(len(running), 'time')}. This makes one more.")
+            (NOTE, f"This skill is deployed already, {format_count(len(running), 'time')}. This makes one more.")
         )
     if backtest is None and _is_novice():
         lines.append((NOTE, BACKTEST_FIRST))
@@ -243,7 +243,7 @@ def _describe_impossibility(deployment: Deployment) -> str:
     runs = f"version {version}, the newest" if version == newest else f"version {version} of {newest}"
     status = deployment.get_status_display().lower()
     kind = "run by another program" if deployment.broker_kind == BrokerKind.LIVE else "on paper"
-    held = _format_count(len(list_open(deployment.pk)), "open position")
+    held = format_count(len(list_open(deployment.pk)), "open position")
     possible = ", ".join(list_possible_commands(deployment)) or "nothing any more"
     return f"Not possible now. The deployment is {status}, {kind}, at {runs}, with {held}. Possible: {possible}."
 
@@ -287,7 +287,7 @@ def _is_novice() -> bool:
 def _format_backtest(run: BacktestRun) -> str:
     trades = get_trade_page(TradeFilter(deployment_id=run.deployment_id, with_backtests=True))
     days = f"{run.starts_at:%Y-%m-%d} to {run.ends_at:%Y-%m-%d}"
-    return f"{format_signed_usd(trades.net_usd)} net of {_format_count(trades.total, 'trade')}, {days}"
+    return f"{format_signed_usd(trades.net_usd)} net of {format_count(trades.total, 'trade')}, {days}"
 
 
 def _notes_of_bars(bars: BarsInRange) -> list[str]:
@@ -303,7 +303,7 @@ def _format_limits(risk: RiskCaps) -> str:
     return (
         f"{format_quantity(risk.max_position_pct)}% of equity in a position,"
         f" {format_quantity(risk.max_total_exposure_pct)}% in all,"
-        f" leverage {format_quantity(risk.max_leverage)}x, {_format_count(risk.max_orders_per_day, 'order')} a day,"
+        f" leverage {format_quantity(risk.max_leverage)}x, {format_count(risk.max_orders_per_day, 'order')} a day,"
         f" a halt at {format_quantity(risk.daily_loss_halt_pct)}% lost in a day"
     )
 
@@ -328,7 +328,7 @@ def _change_lines(deployment: Deployment) -> list[Line]:
     lines = [("Version", f"{old} → {new}")]
     lines += [(_format_field(path), _format_change(before, after)) for path, before, after in changes[:MAX_CHANGES]]
     if len(changes) > MAX_CHANGES:
-        lines.append(("Also changed", f"{_format_count(len(changes) - MAX_CHANGES, 'field')} more"))
+        lines.append(("Also changed", f"{format_count(len(changes) - MAX_CHANGES, 'field')} more"))
     return lines
 
 
@@ -352,7 +352,3 @@ def _format_value(value: Any) -> str:
 
 def _format_minute(at: datetime) -> str:
     return at.astimezone(UTC).strftime("%Y-%m-%d %H:%M")
-
-
-def _format_count(number: int, noun: str) -> str:
-    return f"{number:,} {noun}" + ("" if number == 1 else "s")

@@ -82,7 +82,7 @@ def _find_by_rules(payload: Mapping[str, object], tier: str | None) -> list[Draf
 
 
 def _critique_by_rules(found: Sequence[DraftFinding], why: str) -> Critique:
-    said = f"{len(found)} finding{'' if len(found) == 1 else 's'}" if found else "nothing to say against it"
+    said = format_count(len(found), "finding") if found else "nothing to say against it"
     return Critique(f"Checked by rules alone, since {why}: {said}.", list(found[:MAX_FINDINGS]))
 
 

@@ -7,6 +7,7 @@ from functools import partial
 from typing import Final
 
 from config.lib.figures import (
+    format_count,
     format_pct,
     format_price,
     format_ratio,
@@ -20,7 +21,6 @@ from config.offline.figures import (
     Field,
     Row,
     count,
-    counted,
     exact,
     labelled,
     listing,
@@ -140,9 +140,9 @@ def _format_effect(row: Row) -> str:
     held = f"Your {plain(row, 'symbol')} {plain(row, 'position_side')} of {spell(row, 'notional_usd', format_usd)}"
     median, worst = number(row, "median_abs_move_pct"), number(row, "worst_move_pct")
     if median is None:
-        past = "no past event" if back == 0 else f"only {counted(back, 'past event')}"
+        past = "no past event" if back == 0 else f"only {format_count(back, 'past event')}"
         return f"{held}: {past} of this kind on record, fewer than {LEAST_EVENTS}, so I give no typical move."
-    told = f"{held}: the median move around {counted(back, 'past event')} of this kind was {format_pct(median)}"
+    told = f"{held}: the median move around {format_count(back, 'past event')} of this kind was {format_pct(median)}"
     told += f", about {format_usd(notional * median)} either way" if notional is not None else ""
     if worst is not None:
         told += f"; the worst was {format_signed_pct(worst)}"
@@ -160,8 +160,8 @@ def told_worries(deployments: Sequence[Row], events: Sequence[Row], now: datetim
         return f"{NO_DEPLOYMENTS} So there is nothing of yours at risk."
     held = sum(len(rows(one, "positions")) for one in deployments)
     return (
-        f"Nothing stands out. I looked at {counted(len(deployments), 'deployment')}, {counted(held, 'open position')},"
-        " recent rejections and the events of the next 24 hours."
+        f"Nothing stands out. I looked at {format_count(len(deployments), 'deployment')}, "
+        f"{format_count(held, 'open position')}, recent rejections and the events of the next 24 hours."
     )
 
 
@@ -173,12 +173,12 @@ def _worries(one: Row, now: datetime | None) -> Iterable[str]:
             yield f"{name}: {format_position(held)}, {format_signed_pct(loss / size)} of its size"
     refused = rows(one, "recent_rejections")
     if refused:
-        yield f"{name}: {counted(len(refused), 'recent rejection')}, the newest {format_rejection(refused[0])}"
+        yield f"{name}: {format_count(len(refused), 'recent rejection')}, the newest {format_rejection(refused[0])}"
     decided = moment(one.get("last_decision_at"))
     if exact(one, "status") == "running" and now and decided and now - decided > _STALE:
         yield f"{name}: it runs, but its last decision was {utc(one.get('last_decision_at'))}"
     if exact(one, "status") == "paused" and rows(one, "positions"):
-        yield f"{name}: paused with {counted(len(rows(one, 'positions')), 'open position')}; nobody manages it"
+        yield f"{name}: paused with {format_count(len(rows(one, 'positions')), 'open position')}; nobody manages it"
 
 
 def format_risk(deployments: Sequence[Row], events: Sequence[Row]) -> str:
@@ -188,8 +188,8 @@ def format_risk(deployments: Sequence[Row], events: Sequence[Row]) -> str:
     held = [(one, row) for one in deployments for row in rows(one, "positions")]
     if not held:
         return (
-            f"No position is open in {counted(len(deployments), 'deployment')}, so no market risk right now. What could"
-            " be opened is bounded by each skill's risk caps."
+            f"No position is open in {format_count(len(deployments), 'deployment')}, so no market risk right now."
+            " What could be opened is bounded by each skill's risk caps."
         )
     deployment, largest = max(held, key=lambda pair: number(pair[1], "size_usd") or 0)
     total = sum_numbers(number(row, "size_usd") for _, row in held)
@@ -197,7 +197,7 @@ def format_risk(deployments: Sequence[Row], events: Sequence[Row]) -> str:
     of_all = f", {format_pct(size / total)} of {format_usd(total)} open in all" if size and total else ""
     net = sum_numbers(number(row, "unrealised_pnl_usd") for _, row in held)
     first = f"Your largest position: {format_position(largest)}, held by {name_of(deployment)}{of_all}."
-    rest = f"{counted(len(held), 'open position')} in all, unrealised {format_signed_usd(net)}."
+    rest = f"{format_count(len(held), 'open position')} in all, unrealised {format_signed_usd(net)}."
     ahead = _list_ahead(events)
     return paragraphs(
         first,

@@ -8,13 +8,20 @@ from collections.abc import Sequence
 from decimal import Decimal
 from typing import Final
 
-from config.lib.figures import format_pct, format_price, format_ratio, format_signed_pct, format_signed_usd, format_usd
+from config.lib.figures import (
+    format_count,
+    format_pct,
+    format_price,
+    format_ratio,
+    format_signed_pct,
+    format_signed_usd,
+    format_usd,
+)
 from config.offline.figures import (
     Field,
     Row,
     block,
     count,
-    counted,
     day,
     exact,
     labelled,
@@ -63,8 +70,9 @@ def format_deployments(deployments: Sequence[Row]) -> str:
     net = sum_numbers(number(one, "net_pnl_usd") for one in deployments)
     closed = sum(count(one, "closed_trades") for one in deployments)
     first = (
-        f"{len(running)} of {counted(len(deployments), 'deployment')} running, {counted(held, 'open position')}, net"
-        f" {format_signed_usd(net)} over {counted(closed, 'closed trade')}{_few(closed)}."
+        f"{len(running)} of {format_count(len(deployments), 'deployment')} running, "
+        f"{format_count(held, 'open position')}, net {format_signed_usd(net)} over "
+        f"{format_count(closed, 'closed trade')}{_few(closed)}."
     )
     return paragraphs(first, *(_format_deployment(one) for one in deployments))
 
@@ -72,13 +80,13 @@ def format_deployments(deployments: Sequence[Row]) -> str:
 def _format_deployment(one: Row) -> str:
     closed = count(one, "closed_trades")
     told = [
-        f"net {spell(one, 'net_pnl_usd', format_signed_usd)} over {counted(closed, 'closed trade')}{_few(closed)};"
+        f"net {spell(one, 'net_pnl_usd', format_signed_usd)} over {format_count(closed, 'closed trade')}{_few(closed)};"
         f" last decision {utc(one.get('last_decision_at')) if one.get('last_decision_at') else 'none yet'}"
     ]
     told += [format_position(held) for held in rows(one, "positions")] or ["no open position"]
     refused = rows(one, "recent_rejections")
     if refused:
-        told.append(f"{counted(len(refused), 'recent rejection')}, the newest {format_rejection(refused[0])}")
+        told.append(f"{format_count(len(refused), 'recent rejection')}, the newest {format_rejection(refused[0])}")
     newest = count(one, "newest_version")
     if newest > count(one, "version"):
         told.append(f"runs version {count(one, 'version')}; version {newest} is newer")
@@ -112,11 +120,10 @@ def format_rejections(deployments: Sequence[Row]) -> str:
     parts = []
     for one in deployments:
         if refused := rows(one, "recent_rejections"):
-            title = (
-                f"{counted(len(refused), 'order')} of {name_of(one)} {'was' if len(refused) == 1 else 'were'} refused"
-            )
+            verb = "was" if len(refused) == 1 else "were"
+            title = f"{format_count(len(refused), 'order')} of {name_of(one)} {verb} refused"
             parts.append(f"{title}:\n\n{listing([format_rejection(row) for row in refused])}")
-    return paragraphs(*parts) or f"No. I see no recent rejection in {counted(len(deployments), 'deployment')}."
+    return paragraphs(*parts) or f"No. I see no recent rejection in {format_count(len(deployments), 'deployment')}."
 
 
 def format_why_opened(deployments: Sequence[Row], symbol: str) -> str:
@@ -162,7 +169,7 @@ def told_what_closes(deployments: Sequence[Row], trades: Sequence[Row], symbol: 
     return paragraphs(
         f"Open now:\n\n{now}" if now else "There is no open position now.",
         f"What closes it is the exit of the skill: {where}." if held and where else "",
-        f"How the last {counted(len(trades), 'closed trade')} ended: {record}. The newest:\n\n{_closed(trades[0])}"
+        f"How the last {format_count(len(trades), 'closed trade')} ended: {record}. The newest:\n\n{_closed(trades[0])}"
         if trades
         else "No trade was closed yet, so there is no record of what made it close.",
         "I do not guess what the agent will decide; you can close it yourself: “flatten” prepares a card for that."
@@ -189,7 +196,7 @@ def format_trades(trades: Sequence[Row], most: int) -> str:
     won = sum((number(trade, "net_pnl_usd") or 0) > 0 for trade in shown)
     many = f"{len(shown)} closed trades" if len(shown) > 1 else "closed trade"
     total = f"The last {many}: net {format_signed_usd(net)}, {won} won{_few(len(shown))}."
-    more = f"{counted(len(trades) - len(shown), 'older one')} not shown." if len(trades) > len(shown) else ""
+    more = f"{format_count(len(trades) - len(shown), 'older one')} not shown." if len(trades) > len(shown) else ""
     return paragraphs(total, listing([_format_trade(trade) for trade in shown]), more)
 
 
@@ -237,7 +244,7 @@ def _format_lesson(note: Row) -> str:
         if line.strip()
     ]
     return (
-        f"From {counted(considered, 'trade')}, {day(note.get('window_start'))} to {day(note.get('window_end'))},"
+        f"From {format_count(considered, 'trade')}, {day(note.get('window_start'))} to {day(note.get('window_end'))},"
         f" written {utc(note.get('generated_at'))}{_few(considered)}:\n\n" + "\n>\n".join(lines)
     )
 
@@ -268,7 +275,7 @@ def format_skills(result: Row) -> str:
     if not skills and not drafts:
         return "You have no skill yet. Say “help me build a strategy”, or open [a new one](/skills/new/)."
     listed = (
-        f"You have {counted(len(skills), 'skill')}:\n\n{listing([_format_skill(one) for one in skills])}"
+        f"You have {format_count(len(skills), 'skill')}:\n\n{listing([_format_skill(one) for one in skills])}"
         if skills
         else ""
     )
@@ -286,7 +293,7 @@ def _format_skill(one: Row) -> str:
         told.append(
             f"last backtest {day(test.get('starts_at'))} to {day(test.get('ends_at'))}: net"
             f" {spell(test, 'net_pnl_usd', format_signed_usd)}, max drawdown"
-            f" {spell(test, 'max_drawdown_pct', format_pct)}, {counted(closed, 'closed trade')}{_few(closed)}"
+            f" {spell(test, 'max_drawdown_pct', format_pct)}, {format_count(closed, 'closed trade')}{_few(closed)}"
         )
     else:
         told.append("never backtested")

@@ -7,9 +7,8 @@ from decimal import Decimal
 from itertools import dropwhile, islice, takewhile
 from typing import Final
 
-from config.lib.figures import format_pct, format_usd
+from config.lib.figures import format_count, format_pct, format_usd
 from config.lib.search.terms import iter_terms
-from config.offline.figures import counted
 
 LEAST_TRADES: Final = 5  # below it everything is chance
 MOST_GROUPS: Final = 3  # symbols and sides, each a bullet
@@ -41,7 +40,7 @@ def reflection_answer(request: str) -> str:
     """Return the lessons of the trades in a request, as bullets: counts, sums and averages, none against `avoid`."""
     trades = [trade for line in _find_section(request, "## Closed trades") if (trade := _parse_trade(line))]
     if len(trades) < LEAST_TRADES:
-        return f"- {counted(len(trades), 'trade')}: too few to say anything; nothing to change."
+        return f"- {format_count(len(trades), 'trade')}: too few to say anything; nothing to change."
     avoid = [_list_words(line) for line in _find_avoid_rules(request)]
     bullets = [
         _describe_wins(trades),
@@ -112,7 +111,7 @@ def _by_regime(trades: Sequence[_Trade]) -> list[str]:
 
 def _result(group: Sequence[_Trade]) -> str:
     won = sum(trade.net > 0 for trade in group)
-    told = f"net {format_usd(_sum_net(group))} over {counted(len(group), 'trade')}, {won} won"
+    told = f"net {format_usd(_sum_net(group))} over {format_count(len(group), 'trade')}, {won} won"
     if len(group) < LEAST_TRADES:
         return f"{told}; too few to say more"
     return f"{told}; {'behaviour to repeat' if _sum_net(group) > 0 else 'not to be repeated as it was done'}"
@@ -150,7 +149,8 @@ def _sum_fees(trades: Sequence[_Trade]) -> str:
     fees = sum((trade.fees for trade in trades), Decimal(0))
     if fees <= 0:
         return ""
-    return f"Fees took {format_usd(fees)} over {counted(len(trades), 'trade')}, {format_usd(fees / len(trades))} each."
+    count = format_count(len(trades), "trade")
+    return f"Fees took {format_usd(fees)} over {count}, {format_usd(fees / len(trades))} each."
 
 
 def _beside_avoid(bullet: str, avoid: Iterable[frozenset[str]]) -> str:

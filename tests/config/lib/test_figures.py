@@ -4,6 +4,7 @@ from decimal import Decimal
 import pytest
 
 from config.lib.figures import (
+    format_count,
     format_minute,
     format_minutes,
     format_pct,
@@ -49,6 +50,22 @@ D = Decimal
 )
 def test_number_reads(say, value, text):
     assert say(D(value)) == text
+
+
+@pytest.mark.parametrize(
+    ("count", "noun", "zero", "text"),
+    [
+        (0, "", "0", "0"),
+        (12345, "", "0", "12,345"),
+        (0, "skill", "0", "0 skills"),
+        (0, "skill", "no", "no skills"),
+        (1, "closed trade", "no", "1 closed trade"),
+        (-1, "trade", "0", "-1 trades"),
+        (1234, "trade", "0", "1,234 trades"),
+    ],
+)
+def test_format_count_with_a_noun_returns_its_plural(count, noun, zero, text):
+    assert format_count(count, noun, zero=zero) == text
 
 
 def test_instant_reads_in_utc():
