@@ -34,7 +34,7 @@ T = TypeVar("T")
 KEEP_ALIVE: Final = ": keep-alive\n\n"
 KEEP_ALIVE_SECONDS: Final = 15.0
 POLL_SECONDS: Final = 1.0  # as often as a turn saves
-GONE: Final = "This answer was deleted meanwhile."
+GONE: Final = "This answer was deleted."
 
 EVENTS: Final = """The events, each with `data` in JSON and a number in `id`:
 

@@ -122,7 +122,7 @@ def restore_bookmark(*, removed: Removed, now: datetime) -> Bookmark:
         if kept is not None:
             return kept
         if not Message.objects.filter(pk=removed.message_id).exists():
-            raise ReplyNotFound("This reply was deleted meanwhile, so it cannot be put back.")
+            raise ReplyNotFound("This reply was deleted, so it cannot be put back.")
     return Bookmark.objects.create(
         message_id=removed.message_id,
         text=removed.text,

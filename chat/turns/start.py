@@ -25,7 +25,7 @@ from memory.facts.queries import find_last_version, uses_facts
 from memory.models import UserFact
 
 USED_UP: Final = (
-    "Today's {budget:,} tokens are used up, or set aside for answers under way. They are counted anew from 00:00 UTC. "
+    "Today's {budget:,} tokens are used up, or set aside for answers under way. The count restarts at 00:00 UTC. "
     "Your text is kept."
 )
 _AFTER_ALL: Final = 2**62  # above the id of every message

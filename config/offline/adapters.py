@@ -162,8 +162,7 @@ _ACTS: Final[dict[str, tuple[str, Callable[[Row], Row]]]] = {
 def _facts_of(prompt: str) -> Iterator[Known]:
     for line in _lines_under(COACH_HEADING, prompt):
         if (match := _COACH_LINE.match(line)) and match["text"] != "...":
-            tag = match["tag"] or ""
-            yield Known(match["text"], tag, match["inferred"] is not None, tag=tag)
+            yield Known(match["text"], match["tag"] or "", match["inferred"] is not None)
     for line in _lines_under(ADVISOR_HEADING, prompt):
         yield Known(line, topic_of(line))
     for line in _lines_under(COMPANION_FACTS_HEADING, prompt):
@@ -198,8 +197,7 @@ def _after_remember(memory: Memory, outcome: Outcome) -> Memory:
     if not text:
         return Memory(facts, memory.places)
     topic = str(outcome.arguments.get("topic") or "")
-    tag = topic if outcome.tool == REMEMBER.name else ""  # only the coach's lines show it
-    new = Known(text, topic, outcome.arguments.get("confidence") != "asserted", outcome.fact_id, tag)
+    new = Known(text, topic, outcome.arguments.get("confidence") != "asserted", outcome.fact_id)
     return Memory([new, *facts], memory.places)
 
 

@@ -44,11 +44,11 @@ class Known:
     topic: str = ""
     inferred: bool = False
     id: str = ""  # known only for facts that a tool told of
-    tag: str = ""  # stands in brackets before it: the coach's topic, the companion's date
+    tag: str = ""  # in brackets before the text: the companion's date
 
     @property
     def line(self) -> str:
-        """Return the line of the block."""
+        """Return the fact as an item of a list."""
         return f"- {f'[{self.tag}] ' if self.tag else ''}{self.text}{' (inferred)' if self.inferred else ''}"
 
 

@@ -74,7 +74,7 @@ def import_list(*, text: str, now: datetime) -> ImportResult:
     for line in lines:
         try:
             proposal = propose_fact(
-                kind=ProposalKind.IMPORT, content=line, why="From the list you brought in.", origin=Origin(), now=now
+                kind=ProposalKind.IMPORT, content=line, why="From the list you imported.", origin=Origin(), now=now
             )
         except FactRefused as error:
             refused.append(f"{_shorten_text(line)}: {error}")

@@ -102,7 +102,7 @@ def get_believed(fact_id: UUID) -> UserFact:
     if row is None:
         raise FactNotFound("There is no such fact.")
     if row.is_archived:
-        raise FactChanged("This fact changed meanwhile. Look at it again before you change it.")
+        raise FactChanged("This fact has changed. Look at it again before you change it.")
     return row
 
 
@@ -148,7 +148,7 @@ def archive_version(fact: UserFact, reason: str, now: datetime) -> None:
     """Archive a believed row. Raises FactChanged if it already was."""
     ended = UserFact.objects.believed().filter(pk=fact.pk).update(archived_at=now, archived_reason=reason)
     if not ended:
-        raise FactChanged("This fact changed meanwhile. Look at it again before you change it.")
+        raise FactChanged("This fact has changed. Look at it again before you change it.")
     fact.archived_at, fact.archived_reason = now, reason
 
 

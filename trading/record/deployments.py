@@ -112,7 +112,7 @@ def _find_refusal(deployment: Deployment, kind: CommandKind) -> str:
         case CommandKind.FLATTEN if not Trade.objects.filter(deployment=deployment, status="open").exists():
             return "There is no open position to close."
         case CommandKind.REDEPLOY if status == DeploymentStatus.STOPPED:
-            return "This deployment is stopped. Deploy the skill anew."
+            return "This deployment is stopped. Deploy the skill again."
         case CommandKind.REDEPLOY if deployment.version.version == deployment.skill.latest_version:
             return "It runs the newest version already."
     return ""

@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 LEASE: Final = timedelta(minutes=15)
 PROGRESS_EVERY: Final = timedelta(seconds=1)
-NO_BARS: Final = "There are no bars of these symbols in that range. Import some, then start it anew."
+NO_BARS: Final = "There are no bars of these symbols in that range. Import some, then start it again."
 FAILED_TICKS: Final = "At {} ticks no decision was made; the decisions say why."
 BROKE: Final = "It broke off by an error on our side; the log says which."
 

@@ -166,7 +166,7 @@ def _check_style(draft: _Draft) -> Iterator[DraftFinding]:
     if style == "position" and schedule.every <= SHORT_BETWEEN_TICKS:
         yield _warning(
             "Very often for position trading",
-            f"Positions are meant to last for weeks, but it decides anew every {schedule.value}.",
+            f"Positions are meant to last for weeks, but the agent decides every {schedule.value}.",
             "Each tick is a chance to overtrade, and costs tokens; every four hours or once a day is usual.",
         )
 

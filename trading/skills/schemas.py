@@ -145,7 +145,9 @@ class EventDial(Block):
     lookahead_hours: Annotated[int, Label("Events of the next hours", "0: no events.")] = Field(
         default=24, ge=0, le=MAX_EVENT_LOOKAHEAD_HOURS
     )
-    min_importance: Annotated[float, Label("Importance from", "0 to 1.")] = Field(default=0.4, ge=0, le=1)
+    min_importance: Annotated[float, Label("Importance from", "0 to 1: medium from 0.4, high from 0.7.")] = Field(
+        default=0.4, ge=0, le=1
+    )
     kinds: Annotated[list[EventKind], AfterValidator(_without_repeats), Label("Kinds", "None chosen: all kinds.")] = (
         Field(default_factory=list, description="Empty: all kinds.")
     )

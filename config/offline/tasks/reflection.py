@@ -3,11 +3,12 @@
 import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from decimal import Decimal
 from itertools import dropwhile, islice, takewhile
 from typing import Final
 
-from config.lib.figures import format_count, format_pct, format_usd
+from config.lib.figures import format_count, format_duration, format_pct, format_usd
 from config.lib.search.terms import iter_terms
 
 LEAST_TRADES: Final = 5  # below it everything is chance
@@ -138,11 +139,17 @@ def _held(trades: Sequence[_Trade]) -> str:
     if not lost:
         return ""
     longest = max(lost, key=lambda trade: (trade.minutes, -trade.net, trade.kind))
-    told = f"The loser that was held longest: {longest.kind}, {longest.minutes}m, {format_usd(longest.net)}"
+    told = (
+        f"The loser that was held longest: {longest.kind}, {_format_span(longest.minutes)}, {format_usd(longest.net)}"
+    )
     if not won:
         return f"{told}."
     held, for_won = (sum(trade.minutes for trade in group) // len(group) for group in (lost, won))
-    return f"{told}; losers were held {held}m on average, winners {for_won}m."
+    return f"{told}; losers were held {_format_span(held)} on average, winners {_format_span(for_won)}."
+
+
+def _format_span(minutes: int) -> str:
+    return format_duration(timedelta(minutes=minutes))
 
 
 def _sum_fees(trades: Sequence[_Trade]) -> str:

@@ -34,7 +34,7 @@ class Command(KeelCommand):
             batch_id=done.batch_id,
         )
         if done.refused and not done.added and not done.known:
-            raise CommandError("Nothing of it could be kept.")
+            raise CommandError("No entry of the list could be imported.")
 
 
 def _read_file(file: str) -> str:

@@ -69,7 +69,7 @@ def _write_all(
 def _format_notice(counted: dict[str, int]) -> str:
     left = counted["refused"] + counted["missing"]
     if left:
-        return f"{left} changed meanwhile and {'was' if left == 1 else 'were'} left alone. Look at them again."
+        return f"{left} changed since and {'was' if left == 1 else 'were'} left alone. Look at them again."
     return "" if counted["changed"] else responses.UNCHANGED
 
 

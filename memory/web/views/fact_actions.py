@@ -109,5 +109,5 @@ def unlink_fact(request: PageRequest, fact_id: UUID, link_id: UUID) -> HttpRespo
 
 def _format_conflict(last: UserFact) -> str:
     if last.is_archived:
-        return "This fact was archived meanwhile, so nothing was saved. Restore it first; your words are kept below."
-    return f"This fact changed meanwhile. It now reads: “{last.content}” Your words are kept; save again to replace it."
+        return "This fact was archived, so nothing was saved. Restore it first; your words are kept below."
+    return f"This fact has changed. It now reads: “{last.content}” Your words are kept; save again to replace it."

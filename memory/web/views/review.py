@@ -51,8 +51,8 @@ class ReviewEntry:
         entry = cls(last, data.get(f"answer-{seen.pk}", LATER), data.get(f"content-{seen.pk}", seen.content))
         if last.pk != seen.pk or last.is_archived:
             is_answered = entry.answer != LATER or one_line(entry.content) != seen.content
-            state = "is not held true any more" if last.is_archived else f"now reads: “{last.content}”"
-            entry.error = f"This changed meanwhile; it {state}. Answer again." if is_answered else ""
+            state = "is no longer in use" if last.is_archived else f"now reads: “{last.content}”"
+            entry.error = f"This fact has changed: it {state}. Answer again." if is_answered else ""
             entry.content = entry.content if is_answered else last.content
         return entry
 

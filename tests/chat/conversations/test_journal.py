@@ -248,7 +248,7 @@ def test_page_shows_the_kept_replies_rendered(ann, trader):
 
 
 def test_empty_journal_says_how_to_fill_it(ann):
-    assert "Press Bookmark at the foot of a reply" in text_of(ann.get(JOURNAL))
+    assert "Press Bookmark below a reply" in text_of(ann.get(JOURNAL))
 
 
 def test_search_in_the_journal_answers_with_the_list_alone(ann, trader):

@@ -85,7 +85,7 @@ def about(answer, fact="My goal is to retire at 50", full=""):
 @pytest.mark.parametrize(
     ("face", "lines"),
     [
-        ("coach", ["- [goal] My goal is to retire at 50", "- [symbols] I only buy funds"]),
+        ("coach", ["- My goal is to retire at 50", "- I only buy funds"]),
         ("advisor", ["- My goal is to retire at 50", "- I risk at most 2% per trade", "- I only buy funds"]),
         ("companion", ["- [2026-05-01] My name is Alex", "- [2026-05-02] I prefer morning workouts"]),
     ],

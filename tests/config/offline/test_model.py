@@ -201,7 +201,7 @@ def test_decide_keeps_facts_that_can_both_be_true():
 def test_decide_tells_all_it_knows_line_by_line():
     reply = answer_to("What do you know about me?")
 
-    assert "- [risk] I don't take leverage above 5x\n- [symbols] I only trade BTC and ETH\n" in reply
+    assert "- I don't take leverage above 5x\n- I only trade BTC and ETH\n" in reply
     assert "- I seem to overtrade after losses (inferred)" in reply
     assert "no fact" not in reply
 
@@ -223,14 +223,14 @@ def test_decide_believes_only_the_system_prompt():
 @pytest.mark.parametrize(
     ("question", "line"),
     [
-        ("what is my max leverage?", "- [risk] I don't take leverage above 5x"),
-        ("How much leverage do I use?", "- [risk] I don't take leverage above 5x"),
-        ("When do I trade?", "- [session] I usually trade 13:00-17:00 UTC"),
-        ("which coins do I trade?", "- [symbols] I only trade BTC and ETH"),
+        ("what is my max leverage?", "- I don't take leverage above 5x"),
+        ("How much leverage do I use?", "- I don't take leverage above 5x"),
+        ("When do I trade?", "- I usually trade 13:00-17:00 UTC"),
+        ("which coins do I trade?", "- I only trade BTC and ETH"),
         ("What's my name?", "- My name is Sam"),
-        ("what are my goals?", "- [goal] I want to grow this account 2x in 6 months"),
-        ("what do you know about my goals?", "- [goal] I want to grow this account 2x in 6 months"),
-        ("Should I take 10x leverage?", "- [risk] I don't take leverage above 5x"),
+        ("what are my goals?", "- I want to grow this account 2x in 6 months"),
+        ("what do you know about my goals?", "- I want to grow this account 2x in 6 months"),
+        ("Should I take 10x leverage?", "- I don't take leverage above 5x"),
     ],
 )
 def test_decide_answers_a_question_with_the_fact_that_answers_it(question, line):
@@ -262,7 +262,7 @@ def test_decide_knows_what_this_chat_has_changed():
 
     reply = decide([system(), *before, user("what do you know about me?")], TOOLS).text
 
-    assert "- [risk] I never trade alts" in reply
+    assert "- I never trade alts" in reply
     assert "leverage above" not in reply
     assert "refused" not in reply
 
@@ -318,7 +318,7 @@ def test_decide_answers_the_question_beside_a_statement():
     reply = answer_to("I never trade alts. What do you know about me?", *called(remembered("I never trade alts")))
 
     assert "saved: **I never trade alts**" in reply
-    assert "- [risk] I don't take leverage above 5x" in reply
+    assert "- I don't take leverage above 5x" in reply
 
 
 @pytest.mark.parametrize(

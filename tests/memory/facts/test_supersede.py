@@ -131,7 +131,7 @@ def test_supersede_fact_tells_who_comes_second(as_trader):
     old = UserFactFactory()
     supersede_fact(fact_id=old.pk, content="The first correction", now=JUNE)
 
-    with pytest.raises(FactChanged, match="changed meanwhile"):
+    with pytest.raises(FactChanged, match="fact has changed"):
         supersede_fact(fact_id=old.pk, content="The second correction", now=JUNE)
 
     assert [fact.content for fact in UserFact.objects.believed()] == ["The first correction"]

@@ -103,7 +103,7 @@ def test_what_changed_meanwhile_is_left_alone_and_said(client, trader, know, las
 
     assert (last(changed).content, last(changed).is_archived) == ("max 4x", False)
     assert last(fine).is_archived
-    assert "2 changed meanwhile and were left alone" in text_of(response)
+    assert "2 changed since and were left alone" in text_of(response)
     assert "1 fact archived" in text_of(response)
 
 

@@ -161,7 +161,7 @@ def test_an_act_on_an_older_version_is_refused_and_shows_the_last(client, trader
     response = client.post(act(verb, fact), headers=into(target) if target else {})
 
     assert response.status_code == 409
-    assert "changed meanwhile" in text_of(response)
+    assert "fact has changed" in text_of(response)
     assert "max 4x" in text_of(response)
     assert is_page(response) is (not target)
 

@@ -313,7 +313,7 @@ def test_lists_that_stop_say_so(client, trader, deployment):
     assert "The newest 20." not in whole
     assert "the newest 10" not in whole
     assert "The newest 20." in cut
-    assert "What it was told: the newest 10" in cut
+    assert "Commands: the newest 10" in cut
     assert cut.count("Superseded") == MAX_NOTES
 
 
@@ -437,7 +437,7 @@ def test_command_list_is_open_while_a_command_waits(client, trader, deployment, 
 
     raw = client.get(f"{DEPLOYMENTS}{deployment.pk}/").content.decode()
 
-    assert re.search(r"<details( open)?>\s*<summary[^>]*>\s*What it was told", raw)[1] == (" open" if is_open else None)
+    assert re.search(r"<details( open)?>\s*<summary[^>]*>\s*Commands", raw)[1] == (" open" if is_open else None)
 
 
 @pytest.mark.parametrize("status", ["running", "stopped"])

@@ -382,7 +382,7 @@ def test_trade_that_is_open_says_what_is_held(client, made):
 
 @pytest.mark.parametrize(
     ("state", "words"),
-    [("estimated", "the price at the decision stands in"), ("gap", "history is missing"), ("exact", "Complete")],
+    [("estimated", "the price at the decision replaces theirs"), ("gap", "history is missing"), ("exact", "Complete")],
 )
 def test_trade_says_how_far_it_is_explained(client, made, state, words):
     trade = made(lambda: TradeFactory(reconciled=state))

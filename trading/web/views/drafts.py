@@ -49,7 +49,7 @@ from trading.web.views.skills import REFUSED, describe_cost, or_404
 CONFLICT: Final = HTTPStatus.CONFLICT
 CHANGED_ELSEWHERE: Final = (
     "This draft was changed after you opened the page, in another tab or by Keel. Nothing you typed is lost: it stands"
-    " below. Save again to write it over the other changes, or open the page anew to see them."
+    " below. Save again to write it over the other changes, or reload the page to see them."
 )
 CHANGED_MEANWHILE: Final = (
     "The draft changed before you saved it, so that nothing was saved. Below is what it says now; save that if it is"
