@@ -8,5 +8,5 @@ class ChatConfig(AppConfig):
     name = "chat"
 
     def ready(self) -> None:
-        """Register the system check of the database; this is the app above the others."""
+        """Register the system check of the database."""
         register(check_databases, Tags.database)

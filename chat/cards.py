@@ -93,7 +93,7 @@ class CardView:
 
 
 def draw_card(*, conversation_id: UUID, action: Action, now: datetime) -> ActionCard:
-    """Draw a card for an action; cancel an older one of the same chat for the same thing.
+    """Draw a card; cancel an older card for the same action.
 
     Only the card is written. Call it inside `owned_tx(user)`.
 
@@ -178,7 +178,7 @@ def cancel_card(*, card_id: UUID, now: datetime) -> ActionCard:
 
 
 def expire_cards(*, now: datetime) -> int:
-    """Expire the cards whose time is over; return the count. Inside `system_tx` this covers all users."""
+    """Expire overdue cards; return the count. In `system_tx`, of all users."""
     rows = ActionCard.objects.filter(status=CardStatus.PENDING, expires_at__lte=now)
     return rows.update(status=CardStatus.EXPIRED, decided_at=now)
 

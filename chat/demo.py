@@ -58,7 +58,7 @@ _CHATS: Final[list[tuple[int, list[Said]]]] = [
 def seed_chats(
     user_id: int, *, clock: Callable[[], datetime], report: Callable[[str], None] = lambda _: None
 ) -> dict[str, int]:
-    """Create the demo's chats and facts, dated back from now; return the counts.
+    """Create the demo's chats and facts; return the counts.
 
     Does nothing for a user who has chats already.
     """

@@ -108,7 +108,7 @@ class MemorySnapshot(OwnedModel):
 
     @property
     def is_erased(self) -> bool:
-        """Whether its text was deleted; the digest tells a deleted block from an empty one."""
+        """Whether the text was deleted; an empty block differs by digest."""
         return not self.text and self.sha256 != hashlib.sha256(b"").hexdigest()
 
 
@@ -126,7 +126,7 @@ MessageManager = OwnedManager.from_queryset(MessageQuerySet)
 
 
 class Message(OwnedModel):
-    """A message of the user, or one whole reply: its text, tool calls, memory lines and cards, in order."""
+    """A user's message or a whole reply with its ordered parts."""
 
     conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="messages")
     role = models.CharField(max_length=10, choices=Role)
@@ -187,7 +187,7 @@ class Message(OwnedModel):
 
 
 class ConversationSummary(OwnedModel):
-    """The summary that replaces older messages in prompts; the messages themselves stay as they are."""
+    """The summary that replaces older messages in prompts."""
 
     conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="summaries", db_index=False)
     text = models.TextField()
@@ -222,7 +222,7 @@ class PromptText(OwnedModel):
 
 
 class Receipt(OwnedModel):
-    """The contents of one reply's prompt, which can be shown and rebuilt from it byte for byte."""
+    """The parts of a reply's prompt, from which it is rebuilt."""
 
     reply = models.OneToOneField(Message, on_delete=models.CASCADE, related_name="receipt")
     segments = models.JSONField(default=list)  # [{"name", "sha256"}]: the system prompt, in its order
@@ -248,7 +248,7 @@ class CardStatus(models.TextChoices):
 
 
 class ActionCard(OwnedModel):
-    """An action that the coach prepared: what would run, and the state that it was drawn for."""
+    """An action to confirm, with the state it was drawn for."""
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
     conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="cards", db_index=False)
@@ -294,7 +294,7 @@ class ActionCard(OwnedModel):
 
 
 class Bookmark(OwnedModel):
-    """A reply in the user's journal. Its text is a copy, which outlives the chat."""
+    """A bookmarked reply; its copied text outlives the chat."""
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
     message = models.ForeignKey(Message, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")

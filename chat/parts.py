@@ -93,7 +93,7 @@ class Reply:
 
 
 def _clean_json(value: Any) -> Any:
-    """Return a JSON value without NUL and lone surrogates: a model can write both as escapes, also in keys."""
+    """Return JSON without NUL and lone surrogates, also in keys."""
     if isinstance(value, dict):
         return {_clean_json(key): _clean_json(inner) for key, inner in value.items()}
     if isinstance(value, list | tuple):
@@ -102,7 +102,7 @@ def _clean_json(value: Any) -> Any:
 
 
 def close_running_tools(parts: Iterable[Part]) -> list[Part]:
-    """Mark calls that never finished as failed, or a reply would show them as running for ever."""
+    """Mark unfinished calls as failed."""
     return [
         {**part, "status": "error", "result": {"error": INTERRUPTED}}
         if part["kind"] == "tool" and part["status"] == "running"
@@ -122,7 +122,7 @@ def said_tokens(messages: Iterable[Json]) -> int:
 
 
 def model_messages(parts: list[Part]) -> list[Json]:
-    """Return a reply as messages for a model: of each step its text and calls, then their results."""
+    """Return a reply as model messages: per step text, calls, results."""
     messages: list[Json] = []
     for _, group in groupby(parts, key=lambda part: part["step"]):
         step = list(group)

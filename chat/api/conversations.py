@@ -89,7 +89,7 @@ class ConversationView(ApiView):
 
     @extend_schema(operation_id="trash_conversation", tags=["conversations"], responses=ConversationSerializer)
     def delete(self, request: ApiRequest, conversation_id: UUID) -> Response:
-        """Put a conversation into the trash, from which it can be restored for 30 days."""
+        """Move a conversation to the trash for 30 days."""
         with owned_tx(request.user):
             lifecycle.trash_conversation(conversation_id=conversation_id, now=timezone.now())
         return _answer_conversation(conversation_id)
@@ -147,7 +147,7 @@ class StopView(ApiView):
         operation_id="stop_conversation", tags=["conversations"], request=None, responses={202: StoppedSerializer}
     )
     def post(self, request: ApiRequest, conversation_id: UUID) -> Response:
-        """Stop the reply that is being written in a conversation, if one is; what it has said is kept."""
+        """Stop the running reply of a conversation; its text is kept."""
         with owned_tx(request.user):
             get_conversation(conversation_id)
             was_running = request_stop(conversation_id=conversation_id, now=timezone.now())
@@ -169,7 +169,7 @@ class MessagesView(ApiView):
         responses=page_serializer(MessageSerializer),
     )
     def get(self, request: ApiRequest, conversation_id: UUID) -> Response:
-        """List the messages of a conversation; of a reply that is being written, what is saved of it."""
+        """List a conversation's messages, with the saved text of a running reply."""
         query = self.query(MessageQuery)
         by = ("id",) if query.pop("order") == "oldest" else ("-id",)
         page = get_page(select_messages(conversation_id), by=by, **query)
@@ -185,13 +185,13 @@ class SearchView(ApiView):
         responses=HitsSerializer,
     )
     def get(self, request: ApiRequest) -> Response:
-        """Find conversations by their titles and messages, best first; not in the trash, and no temporary ones."""
+        """Search titles and messages, best first, without trashed and temporary chats."""
         query = self.query(ConversationSearchQuery)
         return Response(HitsSerializer(search_conversations(query=query["q"], limit=query["limit"])).data)
 
 
 def select_conversations(*, status: str = "", trashed: bool = False) -> "QuerySet[Conversation]":
-    """Return the conversations in the trash, or those that are not; an empty status fits all."""
+    """Return the trashed or other conversations; an empty status fits all."""
     rows: QuerySet[Conversation] = Conversation.objects.filter(trashed_at__isnull=not trashed)
     return rows.filter(status=status) if status else rows
 

@@ -15,7 +15,7 @@ from config.lib.rest.views import ApiRequest, ApiView
 class EraseFactView(ApiView):
     @extend_schema(operation_id="erase_fact", tags=["facts"], request=EraseInput, responses={204: None})
     def post(self, request: ApiRequest, fact_id: UUID) -> Response:
-        """Erase a fact of the trash everywhere, with its versions, quotes and traces in chats; there is no undo."""
+        """Erase a trashed fact everywhere, chats included. This cannot be undone."""
         fields = self.body(EraseInput)
         with owned_tx(request.user):
             erase_fact(fact_id=fact_id, **fields)

@@ -35,7 +35,7 @@ class JournalView(ApiView):
         responses={200: BookmarkSerializer, 201: BookmarkSerializer},
     )
     def post(self, request: ApiRequest) -> Response:
-        """Keep a copy of a reply; 200 when it is kept already, and stays as it is."""
+        """Bookmark a reply; 200 if it is bookmarked already."""
         fields = self.body(BookmarkInput)
         with owned_tx(request.user):
             is_kept = find_bookmark(fields["message_id"]) is not None
@@ -59,7 +59,7 @@ class BookmarkView(ApiView):
 
     @extend_schema(operation_id="remove_bookmark", tags=["journal"], responses={204: None})
     def delete(self, request: ApiRequest, bookmark_id: UUID) -> Response:
-        """Take an entry out of the journal, at once and for good; the reply stays in its chat."""
+        """Delete a journal entry for good; the reply stays."""
         with owned_tx(request.user):
             remove_bookmark(bookmark_id=bookmark_id)
         return Response(status=HTTPStatus.NO_CONTENT)

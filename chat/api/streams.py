@@ -65,13 +65,13 @@ class Question:
 
 
 def release_connection() -> None:
-    """Give back the database connection of this thread, unless a transaction of somebody else's is open in it."""
+    """Release this thread's database connection, unless it is inside a transaction."""
     if not connection.in_atomic_block:
         close_old_connections()
 
 
 async def stream_lines(asked: Question, turn: LiveTurn | None) -> AsyncGenerator[str, None]:
-    """Yield the events of a turn from its beginning to its end, in the form of the protocol.
+    """Yield all events of a turn as lines of the protocol.
 
     `turn` is the one that answers, if it runs in this process.
     """
@@ -122,7 +122,7 @@ async def _read_events(asked: Question, turn: LiveTurn | None) -> AsyncGenerator
 
 
 async def _read_along(asked: Question) -> AsyncGenerator[events.TurnEvent | None, None]:
-    """Yield what happens to a reply that another process writes, or has happened to one that has ended."""
+    """Yield the events of a reply that another process writes or wrote."""
     known: list[Part] = []
     silent = 0.0
     while True:
@@ -149,7 +149,7 @@ async def _read_along(asked: Question) -> AsyncGenerator[events.TurnEvent | None
 
 
 def _reply_now(asked: Question) -> Message | None:
-    """Read the reply; if whoever writes it has died, it is ended first."""
+    """Read the reply; interrupt it first if its process died."""
     now = timezone.now()
     with owned(asked.user_id):
         reply = find_reply(asked.reply_id)
@@ -162,7 +162,7 @@ def _reply_now(asked: Question) -> Message | None:
 
 
 async def _describe_event(asked: Question, event: events.TurnEvent) -> Values | None:
-    """Return what a client is told of an event; None for what is not shown."""
+    """Return an event as values; None if it is not shown."""
     match event:
         case events.MessageAccepted():
             return None  # each stream begins with its own
@@ -184,7 +184,7 @@ async def _describe_event(asked: Question, event: events.TurnEvent) -> Values | 
 
 
 async def _read_rows(asked: Question, look: Callable[[], T], otherwise: T) -> T:
-    """Return what rows say; without them, the stream goes on all the same."""
+    """Return the rows' values; the stream continues without them."""
 
     def work() -> T:
         with owned(asked.user_id):

@@ -1,4 +1,4 @@
-"""Talking to Keel over HTTP: a message in, its turn out as server-sent events or as one JSON."""
+"""Turns over HTTP: answered by server-sent events or one JSON."""
 
 from contextvars import Context
 from datetime import datetime
@@ -53,7 +53,7 @@ class TurnsView(ApiView):
         },
     )
     def post(self, request: ApiRequest) -> HttpResponseBase:
-        """Say something to Keel. The turn runs on when you go away; `conversations/{id}/stop/` ends it.
+        """Send a message. Disconnecting does not stop the turn; `conversations/{id}/stop/` does.
 
         What cannot be taken is refused with its status before anything is sent: 409 while Keel is still answering in
         that conversation, 422 for a message that is empty or longer than 16 KiB, 429 when a limit or the day's tokens
@@ -118,7 +118,7 @@ def _event_stream(request: ApiRequest, asked: Question, accepted: Accepted) -> S
 
 
 async def _begin_turn(asked: Question, accepted: Accepted) -> live.LiveTurn | None:
-    """Run the turn of a new message, or find that of one sent before; None if it does not run in this process."""
+    """Start or find a message's turn; None if another process runs it."""
     if accepted.turn is not None:
         event = MessageAccepted(tuple(accepted.rows), str(asked.client_id))
         # In a context of its own: the turn outlives the request, and has none of its state.

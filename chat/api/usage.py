@@ -14,7 +14,7 @@ from config.lib.rest.views import ApiRequest, ApiView, PageQuery
 class UsageView(ApiView):
     @extend_schema(operation_id="list_usage", tags=["chat"], parameters=[PageQuery], responses=UsageSerializer)
     def get(self, request: ApiRequest) -> Response:
-        """Tell what is left of today's tokens, and list what was used on each day, the newest first."""
+        """Return the tokens left today, and the usage of each day."""
         query, today = self.query(PageQuery), timezone.now().date()
         page = get_page(UsageDay.objects.all(), by=("-day", "id"), **query)
         spent = UsageDay.objects.filter(day=today).first()

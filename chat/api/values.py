@@ -1,4 +1,4 @@
-"""Messages and events as plain values, for clients that are no browser; `rendering` has the same as HTML.
+"""Messages and events as plain values; `rendering` has the HTML.
 
 A part of a reply is one of:
 
@@ -41,7 +41,7 @@ class Known:
 
 
 def message_values(messages: Sequence[Message]) -> list[Values]:
-    """Return messages with their shown parts; one query for memory lines that were undone, one for cards."""
+    """Return messages with their shown parts, in two queries."""
     parts = [part for message in messages for part in message.parts]
     known = _read_known(parts)
     return [
@@ -61,7 +61,7 @@ def _read_known(parts: Sequence[Part]) -> Known:
 
 
 def part_values(part: Part, known: Known) -> Values:
-    """Return one part of a reply; of a card that is gone only its id."""
+    """Return one part of a reply; a deleted card has only its id."""
     match part["kind"]:
         case "text":
             return {"part": "text", "text": part["text"]}
@@ -106,7 +106,7 @@ def _describe_card(part: Part, card: ActionCard | None) -> Values:
 
 
 def shown_part(part: Part) -> Values | None:
-    """Return what the event of a part says; None for a tool that works in silence."""
+    """Return a part's event; None for a hidden tool."""
     if is_hidden(part):
         return None
     values = part_values(part, _read_known([part]))
@@ -115,7 +115,7 @@ def shown_part(part: Part) -> Values | None:
 
 
 def events_between(before: Sequence[Part], after: Sequence[Part]) -> Iterator[events.TurnEvent]:
-    """Yield what has happened to a reply between two readings of its parts, which only grow."""
+    """Yield the events between two readings of a reply's parts."""
     for number, part in enumerate(after):
         was = before[number] if number < len(before) else None
         match part["kind"]:
@@ -134,7 +134,7 @@ def events_between(before: Sequence[Part], after: Sequence[Part]) -> Iterator[ev
 
 
 def ending_of(reply: Message) -> events.TurnDone | events.TurnFailed:
-    """Return how the turn of a reply that is not streaming any more has ended."""
+    """Return how the turn of a finished reply ended."""
     if reply.status == MessageStatus.FAILED or reply.error:
         return events.TurnFailed(reply.error)
     return events.TurnDone(reply.status, reply.usage)

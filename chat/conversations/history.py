@@ -36,7 +36,7 @@ class History:
 
 
 def read_history(conversation_id: UUID, *, before: int, budget_tokens: int, after: int = 0) -> History:
-    """Return the newest messages before a reply that fit the budget, without those up to the id `after`.
+    """Return the newest messages within the budget, after the id `after`.
 
     A summary replaces those. The list begins with a message of the user: an answer means nothing without its question.
     """

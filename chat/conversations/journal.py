@@ -1,4 +1,4 @@
-"""The journal: kept replies with notes. Call writes inside `owned_tx(user)`, the rest inside `owned(user)`."""
+"""The journal: bookmarks with notes. Writes need `owned_tx(user)`, reads `owned(user)`."""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -69,7 +69,7 @@ class JournalPage:
 
 
 def bookmark_reply(*, message_id: int, note: str = "", now: datetime) -> Bookmark:
-    """Keep a copy of a reply; one that is already kept stays as it is, with its note.
+    """Bookmark a reply; an existing bookmark keeps its note.
 
     Raises:
         ReplyNotFound: the owner has no such reply.
@@ -93,7 +93,7 @@ def bookmark_reply(*, message_id: int, note: str = "", now: datetime) -> Bookmar
 
 
 def edit_note(*, bookmark_id: UUID, note: str, now: datetime) -> Bookmark:
-    """Set the note of an entry; empty removes it. Raises BookmarkNotFound, NoteRefused (too long)."""
+    """Set or clear an entry's note. Raises BookmarkNotFound, NoteRefused."""
     lock_owner()
     bookmark = _get_bookmark(bookmark_id)
     bookmark.note = _check_note(note)
@@ -112,7 +112,7 @@ def remove_bookmark(*, bookmark_id: UUID) -> Removed:
 
 
 def restore_bookmark(*, removed: Removed, now: datetime) -> Bookmark:
-    """Restore a removed entry; if its reply was kept again, that entry stays as it is.
+    """Restore a removed entry, unless its reply was bookmarked again.
 
     Raises ReplyNotFound when its reply was deleted since: with that, what it said is to be gone everywhere.
     """
@@ -150,7 +150,7 @@ def find_bookmarked(message_ids: Collection[int]) -> frozenset[int]:
 
 
 def page_of_journal(query: str = "", number: int = 1) -> JournalPage:
-    """Return one page of the entries with all words of a query; a number beyond the last page gives the last.
+    """Return a page of entries with all words of a query.
 
     A word counts in the reply or in the note, as part of another word too; case and script do not matter.
     """

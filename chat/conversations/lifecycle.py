@@ -39,7 +39,7 @@ AS_ACTIVE: Final[Json] = {"status": ConversationStatus.ACTIVE, **_NOT_CLOSING, *
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The lease on closing a conversation. It holds while `token` is the one in the row."""
+    """A closing lease, valid while its `token` is in the row."""
 
     conversation_id: UUID
     token: UUID
@@ -50,7 +50,7 @@ class Claim:
 
 
 def is_here_known(*, conversation_id: UUID, now: datetime) -> bool:
-    """Tell whether `note_here` has nothing to write: on SQLite even an UPDATE of no row waits for writers."""
+    """Tell whether `note_here` can skip its write."""
     return not _filter_stale(conversation_id, now).exists()
 
 
@@ -65,13 +65,13 @@ def _filter_stale(conversation_id: UUID, now: datetime) -> Any:
 
 
 def note_left(*, conversation_id: UUID, now: datetime) -> None:
-    """Note that the page of a chat was left; another page that shows it renews the note within half a minute."""
+    """Note that a chat's page was left; another open page renews it."""
     rows = Conversation.objects.filter(pk=conversation_id, status=ConversationStatus.ACTIVE)
     rows.filter(Q(left_at=None) | Q(left_at__gt=now)).update(left_at=now)
 
 
 def request_close(*, conversation_id: UUID, now: datetime) -> None:
-    """Ask a worker to close a chat; does nothing unless it is active. Raises ConversationNotFound."""
+    """Request the close of an active chat. Raises ConversationNotFound."""
     rows = Conversation.objects.filter(pk=conversation_id)
     asked = rows.filter(status=ConversationStatus.ACTIVE, trashed_at=None).update(
         status=ConversationStatus.CLOSING, closing_token=uuid4(), closing_until=now
@@ -115,18 +115,18 @@ def _is_closable(now: datetime) -> Q:
 
 
 def hold_closing(claim: Claim, *, now: datetime) -> bool:
-    """Lock the conversation and renew the lease. False: the claim is lost, so drop the extracted facts."""
+    """Lock the conversation and renew the lease; False if it is lost."""
     lock_conversation(claim.conversation_id)
     return bool(_filter_claimed(claim).update(closing_until=now + CLOSING_LEASE))
 
 
 def keep_watermark(claim: Claim, *, through: int, summary: str) -> None:
-    """Save the watermark and the summary; call it after `hold_closing`, in the same transaction."""
+    """Save watermark and summary, in the transaction of `hold_closing`."""
     _filter_claimed(claim).update(extracted_through=through, summary=summary)
 
 
 def finish_closing(claim: Claim, *, through: int) -> bool:
-    """Close a chat up to the message `through`; delete a temporary one. False: the claim was lost."""
+    """Close a chat up to `through`; False if the lease is lost."""
     lock_conversation(claim.conversation_id)
     if claim.is_temporary:
         return bool(_filter_claimed(claim).delete()[0])
@@ -138,7 +138,7 @@ def finish_closing(claim: Claim, *, through: int) -> bool:
 
 
 def put_off_extraction(claim: Claim, *, now: datetime) -> bool:
-    """Schedule another try for a failed extraction. False: that was the last try.
+    """Schedule a retry of the extraction; False after the last try.
 
     Call it after `hold_closing`, in the same transaction. What was not extracted stays above the watermark: the next
     message in the chat gives it another round of tries.
@@ -157,7 +157,7 @@ def put_off_extraction(claim: Claim, *, now: datetime) -> bool:
 
 
 def list_due(*, now: datetime, limit: int) -> list[tuple[int, UUID]]:
-    """Return user and id of chats to close, oldest first. Call it in `system_tx`."""
+    """Return (user, id) of chats to close, in `system_tx`, oldest first."""
     is_left = Q(left_at__lte=now - LEFT_AFTER) | Q(left_at=None, last_message_at__lte=now - ABANDONED_AFTER)
     is_due = (
         Q(is_left, status=ConversationStatus.ACTIVE)
@@ -170,7 +170,7 @@ def list_due(*, now: datetime, limit: int) -> list[tuple[int, UUID]]:
 
 
 def archive_old(*, now: datetime) -> int:
-    """Archive chats idle for 30 days; return the count. In `system_tx` this covers all users."""
+    """Archive chats idle for 30 days; in `system_tx`, of all users."""
     since = now - ARCHIVED_AFTER
     old = Conversation.objects.filter(status=ConversationStatus.IDLE, last_message_at__lte=since)
     # An idle chat has been left at a time of its own only if it was taken out of the archive then.
@@ -190,14 +190,14 @@ def archive_conversation(*, conversation_id: UUID, now: datetime) -> None:
 
 
 def unarchive_conversation(*, conversation_id: UUID, now: datetime) -> None:
-    """Unarchive a chat for at least 30 days; any other stays as it is. Raises ConversationNotFound."""
+    """Unarchive a chat for at least 30 days. Raises ConversationNotFound."""
     found = _lock_and_get(conversation_id)
     if found.status == ConversationStatus.ARCHIVED:
         Conversation.objects.filter(pk=conversation_id).update(status=ConversationStatus.IDLE, left_at=now)
 
 
 def trash_conversation(*, conversation_id: UUID, now: datetime) -> None:
-    """Move a chat to the trash for 30 days; nothing is extracted there. Idempotent. Raises ConversationNotFound."""
+    """Move a chat to the trash; idempotent. Raises ConversationNotFound."""
     found = _lock_and_get(conversation_id)
     if found.trashed_at is None:
         status = found.status if found.status in REOPENED_FROM else ConversationStatus.IDLE
@@ -213,7 +213,7 @@ def restore_conversation(*, conversation_id: UUID) -> None:
 
 
 def purge_conversations(*, now: datetime) -> int:
-    """Delete chats after 30 days in the trash; return the count. Their facts stay, without quotes of them."""
+    """Delete chats 30 days after trashing; their facts stay, without quotes."""
     gone = list(Conversation.objects.filter(trashed_at__lte=now - TRASH_KEPT).values_list("pk", flat=True))
     messages = Message.objects.filter(conversation__in=gone)
     drop_quotes(message_ids=frozenset(messages.values_list("pk", flat=True)))

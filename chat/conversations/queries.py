@@ -66,7 +66,7 @@ class TrashPage:
 
 @dataclass(frozen=True, slots=True)
 class QuotedWords:
-    """Words of the user that taught a fact, with the text around them."""
+    """The user's words behind a fact, with the surrounding text."""
 
     message: Message
     before: str
@@ -88,7 +88,7 @@ def find_conversation(conversation_id: UUID) -> Conversation | None:
 
 
 def find_panel_chat(*, opening: Mapping[str, str] | None, wanted: UUID | None) -> Conversation | None:
-    """Return the chat that the panel shows on a page; None for an empty one.
+    """Return the chat of a page's panel; None without messages.
 
     On most pages that is `wanted`. On a page that edits a skill it is the chat that wrote the open draft, or else
     `wanted` if that is an active chat about the same skill.
@@ -118,7 +118,7 @@ def list_recent(limit: int) -> list[Conversation]:
 
 
 def get_threads(now: datetime) -> Threads:
-    """Return the newest conversations by age, in days of the time zone of `now`, the archived ones apart."""
+    """Return the newest conversations grouped by age, archived ones apart."""
     groups: dict[str, list[Conversation]] = {}
     archived = []
     for conversation in list_recent(THREADS_SHOWN):
@@ -142,7 +142,7 @@ def _label_age(day: date, today: date) -> str:
 
 
 def page_of_trash(number: int = 1) -> TrashPage:
-    """Return one page of the trash; a number beyond the last page gives the last."""
+    """Return one page of the trash, at most the last."""
     rows = Conversation.objects.filter(trashed_at__isnull=False).order_by("-trashed_at", "pk")
     total = rows.count()
     place = locate_page(number, total=total, size=TRASH_PAGE)
@@ -181,7 +181,7 @@ def summarised_through(conversation_id: UUID) -> int:
 
 
 def list_quotes(quotes: Iterable[Mapping[str, int]]) -> list[QuotedWords]:
-    """Return the words that quotes (`{"message_id", "start", "end"}`) point to, without deleted messages."""
+    """Return the quoted words, without those of deleted messages."""
     wanted = list(quotes)
     rows = Message.objects.filter(pk__in=[quote["message_id"] for quote in wanted], role=Role.USER)
     messages = {row.pk: row for row in rows.defer("search_terms")}

@@ -51,7 +51,7 @@ class ConversationHit:
 
 @dataclass(frozen=True, slots=True)
 class ConversationHits:
-    """The best of `total` matches, best first; for very common words the total counts the newest messages only."""
+    """The best matches; `total` counts newest messages for very common words."""
 
     rows: list[ConversationHit]
     total: int
@@ -79,7 +79,7 @@ class Said:
 
 
 def search_conversations(*, query: str, limit: int = 20) -> ConversationHits:
-    """Return the conversations that match a query, best first; a blank query matches none.
+    """Return matching conversations, best first; none for a blank query.
 
     Any word of the query counts, in a title, in a shown message or in those right before and after it; a message
     without one comes in when its meaning is clearly near. Conversations in the trash and temporary ones are not
@@ -110,7 +110,7 @@ def search_conversations(*, query: str, limit: int = 20) -> ConversationHits:
 
 
 def _look_up(messages: MessageQuerySet, wanted: Sequence[str]) -> tuple[dict[Turn, Said], int, dict[str, int]]:
-    """Return messages to rank in the order they were written, their number and token frequencies.
+    """Return messages to rank, their number and token frequencies.
 
     These are all; where that is too many, those of the conversations of the messages that hold the words best.
     """
@@ -129,7 +129,7 @@ def _look_up(messages: MessageQuerySet, wanted: Sequence[str]) -> tuple[dict[Tur
 
 
 def _join_neighbours(said: Mapping[Turn, Said]) -> dict[Turn, str]:
-    """Join each message's index text with its neighbours': a question tells what its answer is about."""
+    """Join each message's index text with that of its neighbours."""
     return {
         turn: " ".join(said[near].indexed for near in (before, turn, after) if near is not None and said[near].indexed)
         for before, turn, after in _with_neighbours(said)
@@ -195,7 +195,7 @@ def _build_hits(order: list[UUID], terms: list[str], best: Mapping[UUID, tuple[f
 
 
 def snippet_of(content: str, terms: Sequence[str]) -> tuple[str, list[Range]]:
-    """Return one line of at most SNIPPET characters around the first term, and the ranges of the terms."""
+    """Return a snippet around the first term, and the terms' ranges."""
     line = one_line(content)
     found = iter_ranges(line, terms)
     first = next(found, (0, 0))

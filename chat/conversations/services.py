@@ -1,4 +1,4 @@
-"""What users do in conversations. Each function is one intention; call it inside `owned_tx(user)`."""
+"""User intentions on conversations; call each inside `owned_tx(user)`."""
 
 from collections.abc import Mapping
 from datetime import datetime
@@ -40,7 +40,7 @@ def start_conversation(
 
 
 def ask_about_fact(*, fact_id: UUID, now: datetime) -> Conversation:
-    """Create a chat with the advisor that opens with the question of what to change in a fact.
+    """Create an advisor chat that asks what to change in a fact.
 
     The fact itself goes to the model with the user's first message, unseen. Raises FactNotFound.
     """
@@ -62,7 +62,7 @@ def ask_about_fact(*, fact_id: UUID, now: datetime) -> Conversation:
 
 
 def rename_conversation(*, conversation_id: UUID, title: str) -> Conversation:
-    """Set the title of a conversation. Raises ConversationNotFound, MessageRefused (empty or too long)."""
+    """Rename a conversation. Raises ConversationNotFound, MessageRefused (empty or too long)."""
     line = one_line(title)
     if not 0 < len(line) <= MAX_TITLE:
         raise MessageRefused(f"A title needs 1 to {MAX_TITLE} characters.")

@@ -98,6 +98,6 @@ def get_standing(
 
 
 def bind_value(column: str, value: object, *, of: type[models.Model] = Message) -> Any:
-    """Return a value as the database takes it for a column; engines differ in UUIDs and times."""
+    """Convert a value for a column; engines differ in UUIDs and times."""
     field = cast("models.Field[object, object]", of._meta.get_field(column))
     return field.get_db_prep_value(value, connection)

@@ -29,7 +29,7 @@ Clock = Callable[[], datetime]
 
 
 async def write_title(conversation_id: UUID, *, user_id: int, clock: Clock) -> str | None:
-    """Write a title after the first exchange. None: the chat has one already, or no model gave a valid one.
+    """Title a chat after its first exchange; None without a valid one.
 
     Whoever named it first wins: a user who renames the chat meanwhile keeps their name for it.
     """

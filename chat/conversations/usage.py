@@ -47,7 +47,7 @@ def note_usage(usage: Usage, model: str, *, now: datetime) -> None:
 
 
 def cost_of(usage: Mapping[str, Any], model: str) -> Decimal:
-    """Return the list price of a turn in USD; zero where the price is not known."""
+    """Return a turn's list price in USD, 0 if unknown."""
     prompt, completion, cached = (int(usage.get(name, 0)) for name in _COLUMNS)
     used = Usage(prompt, completion, cached)
     return cost_usd(model, used) or Decimal(0)

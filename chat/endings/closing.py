@@ -95,7 +95,7 @@ class _Work:
 
 
 def close_conversation(conversation_id: UUID, *, user_id: int, clock: Clock) -> Closed:
-    """Extract the new messages of a user's chat, then close it; idempotent. Raises ConversationNotFound.
+    """Extract and close a chat; idempotent. Raises ConversationNotFound.
 
     Opens its own doors and an event loop of its own: call it outside of any.
     """
@@ -178,7 +178,7 @@ def _build_turn(message: Message) -> Turn:
 
 
 def _split_batches(turns: Sequence[Turn]) -> list[_Batch]:
-    """Split turns into batches of about one model call, so that no transaction waits longer."""
+    """Split turns into batches of about one model call."""
     ends = dict.fromkeys(chunk.through_message_id for chunk in chunk_turns(turns, CHUNK_TOKENS))
     batches, after = [], 0
     for end in (end for end in ends if end is not None):
@@ -195,7 +195,7 @@ async def _extract_batch(turns: Sequence[Turn], known: Sequence[KnownFact], summ
 
 
 def _save_extraction(work: _Work, found: Extraction, *, now: datetime) -> ReconcileCounts | None:
-    """Save the facts of a batch. None: the claim was lost, and nothing is written."""
+    """Save a batch's facts; None, and no write, without the lease."""
     if not hold_closing(work.claim, now=now):
         return None
     assert found.through_message_id is not None, "a batch holds whole messages"

@@ -38,7 +38,7 @@ class Purged:
 
 
 def erase_fact(*, fact_id: UUID, with_messages: bool = False) -> Erasure:
-    """Erase a trashed fact and every trace of it in chats. Call it inside `owned_tx(user)`.
+    """Erase a trashed fact and its traces, inside `owned_tx(user)`.
 
     With `with_messages`, its source messages go too, with the replies to them and what the journal keeps of them.
     Raises FactNotFound; FactChanged when it is not in the trash.
@@ -94,7 +94,7 @@ def scrub_chats(erased: Erasure, *, with_messages: bool = False) -> None:
 
 
 def _scrub_snapshots(names: frozenset[str]) -> set[UUID]:
-    """Empty the memory blocks with an erased fact, but keep their digests; a chat that goes on gets a new block."""
+    """Empty memory blocks with an erased fact, but keep their digests."""
     held = [
         snapshot.pk
         for snapshot in MemorySnapshot.objects.exclude(text="").only("pk", "user_id", "fact_ids")
@@ -149,7 +149,7 @@ def _delete_messages(message_ids: Collection[int]) -> None:
 
 
 def erase_user(*, user_id: int) -> dict[str, int]:
-    """Delete a user and all their rows; return the counts. Opens its own door.
+    """Delete a user with all rows, in its own scope.
 
     Turns that still run end with their rows, and sockets with their sessions.
     """

@@ -23,7 +23,7 @@ class Assistant:
     trust_rules: str
 
     def render_block(self, *, now: datetime, uses_facts: bool) -> Block:
-        """Return the memory block of a chat that begins at `now`; empty where facts must not be used."""
+        """Return the memory block at `now`, empty if facts are off."""
         if not uses_facts:
             return build_empty_block()
         # Only the coach's render notes what it referenced (settled 7); the others read.

@@ -18,7 +18,7 @@ from memory.facts.queries import uses_facts
 def compose_prompt(
     memory_block: str, *, assistant: str, opening: Mapping[str, Any], tier: str | None, now: datetime
 ) -> tuple[Segment, ...]:
-    """Return the prompt segments of a turn at `now`; `opening` is its chat's `opening_context`."""
+    """Return the prompt segments of a turn at `now`."""
     mode = str(opening.get("mode", "ops"))
     prefix = ASSISTANTS[assistant].prefix(tier=tier, memory_block=memory_block, mode=mode)
     return system_segments(prefix, focus=focus_of(opening), now=now)

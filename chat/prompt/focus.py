@@ -18,7 +18,7 @@ MAX_DRAFT: Final = 6_000  # characters of a draft
 
 
 def focus_of(opening: Mapping[str, Any]) -> str:
-    """Return the focus segment of a prompt; empty without a focus, or when it was deleted."""
+    """Return the focus segment; empty if absent or deleted."""
     try:
         match opening:
             case {"mode": "coach", "deployment_id": str(deployment_id)}:

@@ -1,4 +1,4 @@
-"""Prompt receipts: what was in the prompt of a reply, kept by digests, shown, and put together again byte for byte.
+"""Prompt receipts: the parts by digest, shown and rebuilt byte for byte.
 
 Texts are kept once per user and found by their digest; the memory block stays in its snapshot and messages in their
 rows, so that what is erased there is gone here, too: a receipt then shows digests, and that text was deleted.
@@ -66,7 +66,7 @@ def keep_receipt(*, reply_id: int, sent: Sent, tools: Sequence[Mapping[str, Any]
 def as_sent(
     said: Iterable[Mapping[str, Any]], *, summary: str, opening_fact: UserFact | None, is_continuation: bool
 ) -> list[Json]:
-    """Return the history with its hidden messages: the summary, a fact and the request to continue."""
+    """Return the history with summary, fact and the request to continue."""
     messages = list(map(dict, said))
     if opening_fact is not None and messages:
         opening = about_fact(fact_id=opening_fact.pk, content=opening_fact.content, body=opening_fact.body)

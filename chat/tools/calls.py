@@ -37,7 +37,7 @@ def view_call(part: Part) -> ToolPart:
 
 
 def is_hidden(part: Part) -> bool:
-    """Tell whether a part is hidden. A memory tool that worked is hidden, since its memory line shows the result."""
+    """Tell whether a part is hidden, as memory tools are on success."""
     if part["kind"] != "tool" or part["status"] == "error":
         return False
     tool = find_tool(part["name"])

@@ -35,7 +35,7 @@ class WriteRefused(DomainError):
 
 
 def admit_write(context: ToolContext, content: str) -> Origin | None:
-    """Return the origin of a write, with the user's words for `content`; None: hold it for review.
+    """Return the origin of a write; None to hold it for review.
 
     Raises WriteRefused in a temporary chat.
     """
@@ -48,7 +48,7 @@ def admit_write(context: ToolContext, content: str) -> Origin | None:
 
 
 def admit_topic(context: ToolContext, topic: str, content: str) -> str:
-    """Return the topic that a write may have. With untrusted text in view, it has no words beyond the content."""
+    """Return the admitted topic: under taint, only words of the content."""
     if not context.window.is_untrusted:
         return topic
     return filter_topic(parse_topic(topic), content, list_topics())

@@ -34,7 +34,7 @@ Row = Json
 
 
 def trade_row(trade: Trade) -> Row:
-    """Return a closed trade (settled 29). Percents are of the entry size, unlevered."""
+    """Return a closed trade; percents are of the entry size (settled 29)."""
     size = trade.entry_size_usd
     return {
         **_entry_row(trade),
@@ -55,7 +55,7 @@ def trade_row(trade: Trade) -> Row:
 
 
 def position_row(position: OpenPosition, *, with_reason: bool) -> Row:
-    """Return an open trade with its current value. The value is null where no price is known."""
+    """Return an open trade and its value, null without a price."""
     trade, mark = position.trade, position.mark
     return {
         **_entry_row(trade),
@@ -66,7 +66,7 @@ def position_row(position: OpenPosition, *, with_reason: bool) -> Row:
 
 
 def lesson_row(note: ReflectionNote) -> Row:
-    """Return the lessons of a note. Without a deployment they belong to the skill. Each line is data."""
+    """Return a note's lessons, as data; without a deployment the skill's."""
     return {
         "note_id": str(note.pk),
         "deployment_id": str(note.deployment_id) if note.deployment_id else None,
@@ -133,7 +133,7 @@ def _share_pct(amount: Decimal, size: Decimal) -> float | None:
 
 
 def count_rows(result: Result, name: str, noun: str, *, or_none: bool = False) -> str:
-    """Return the count of rows, including those left out. It is empty for zero, unless `or_none`."""
+    """Return the row count, left-out ones included; empty for zero unless `or_none`."""
     count = len(result.get(name, ())) + result.get("left_out", {}).get(name, 0)
     return format_count(count, noun, zero="no") if count or or_none else ""
 

@@ -1,4 +1,4 @@
-"""Accept a message, a retry, an edit or a continuation: store it and begin the turn."""
+"""Accept a message, retry, edit or continuation and begin its turn."""
 
 from datetime import datetime
 from typing import Final
@@ -42,7 +42,7 @@ def accept_message(*, conversation_id: UUID, client_id: UUID, text: str, now: da
 
 
 def retry_reply(*, conversation_id: UUID, now: datetime) -> tuple[Message, Accepted]:
-    """Retry the newest reply; return the replaced reply, which is kept but hidden, and the new turn.
+    """Retry the newest reply; return the hidden old one and the turn.
 
     Raises ConversationNotFound; MessageRefused: there is no reply, or a turn is running, or too many are.
     """

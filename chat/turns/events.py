@@ -70,7 +70,7 @@ class TurnDone:
 
 @dataclass(frozen=True, slots=True)
 class TurnFailed:
-    """The reply ended early; its text is kept. `text` says what happened and what to do."""
+    """The reply ended early; `text` gives the reason and a remedy."""
 
     text: str
     may_retry: bool = True

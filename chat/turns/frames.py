@@ -22,14 +22,14 @@ class ServerFrame:
     optional: ClassVar[frozenset[str]] = frozenset()  # fields that are left out while they are None
 
     def to_json(self, seq: int) -> JsonFrame:
-        """Return the frame as JSON; `seq` grows by one within a turn and is 0 outside of turns."""
+        """Return the frame as JSON; `seq` is 0 outside of turns."""
         values = {field.name: getattr(self, field.name) for field in fields(self)}
         sent = {name: value for name, value in values.items() if value is not None or name not in self.optional}
         return {"type": self.type, "seq": seq, **sent}
 
 
 class ReplySoFar(TypedDict):
-    """The reply of a snapshot. Closed blocks are HTML; the open block is plain text."""
+    """A snapshot's reply: closed blocks as HTML, the open one plain."""
 
     message_id: str
     html: str
@@ -64,7 +64,7 @@ class Accepted(ServerFrame):
 
 @dataclass(frozen=True, slots=True)
 class Text(ServerFrame):
-    """More plain text to append, or the HTML of a block that ended and the plain text after it."""
+    """Plain text to append, or a closed block's HTML and the rest."""
 
     type = "text"
     optional = frozenset({"text", "html", "tail"})
@@ -142,7 +142,7 @@ class Done(ServerFrame):
 
 @dataclass(frozen=True, slots=True)
 class Failed(ServerFrame):
-    """A reply failed or, without a `reply_id`, a frame of the browser was refused."""
+    """A failed reply or, without `reply_id`, a refused frame."""
 
     type = "failed"
 
@@ -155,7 +155,7 @@ class Failed(ServerFrame):
 
 @dataclass(frozen=True, slots=True)
 class SendMessage:
-    """Store and answer a message. Sent again with the same `client_id`, it is stored once."""
+    """Store and answer a message; idempotent by `client_id`."""
 
     client_id: UUID
     text: str

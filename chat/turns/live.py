@@ -1,4 +1,4 @@
-"""The turns that run in this process. A turn outlives the sockets and requests that follow it.
+"""The running turns of this process, which outlive their sockets.
 
 A turn writes its events to a log. The sockets of this process show them at once; streams of the API read the log. The
 channel layer tells other processes about once a second that there is news, and they read the rows.
@@ -58,7 +58,7 @@ def list_running() -> list["LiveTurn"]:
 
 
 class TurnLog:
-    """The events of a turn. Each reader gets all of them at its own pace."""
+    """A turn's events, read by each reader at its own pace."""
 
     def __init__(self) -> None:
         self._events: list[TurnEvent] = []
@@ -66,7 +66,7 @@ class TurnLog:
         self._news = asyncio.Event()
 
     def add(self, event: TurnEvent) -> None:
-        """Append an event; the part of a started tool is copied, since it changes when the tool ends."""
+        """Append an event, copying the part of a started tool."""
         self._events.append(replace(event, part=dict(event.part)) if isinstance(event, ToolStarted) else event)
         self._wake_readers()
 
@@ -167,7 +167,7 @@ class LiveTurn:
 
 
 def start_turn(start: TurnStart, accepted: MessageAccepted, title: str | None) -> LiveTurn:
-    """Run a stored turn in this process; `title` is the one that its message gave the conversation."""
+    """Run a stored turn here; `title` is the conversation's first title."""
     turn = LiveTurn(start)
     turn.log.add(accepted)
     if title is not None:
@@ -208,7 +208,7 @@ async def _send_to_group(group: str, message_type: str) -> None:
 
 
 async def stop_all() -> None:
-    """Stop every turn of this process and save its text, as the server shuts down."""
+    """Stop all turns and save their text at shutdown."""
     turns = list_running()
     for turn in turns:
         turn.control.stop(RESTARTED)

@@ -24,7 +24,7 @@ _FORGET: Final = re.compile(
 
 
 def find_requested_acts(text: str) -> frozenset[str]:
-    """Return the memory acts that a message asks for: `remember`, `forget`, both or neither."""
+    """Return the requested memory acts: `remember`, `forget`, both or neither."""
     plain = _QUOTED.sub("", text.replace("’", "'"))  # what is quoted is said of somebody
     return frozenset(act for sentence in _SENTENCE.findall(plain) if (act := _find_act(sentence.strip())))
 

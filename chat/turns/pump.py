@@ -14,7 +14,7 @@ CLOSE_SECONDS: Final = 2.0  # a stream that cannot be cancelled by then is left 
 
 
 class Pump:
-    """The reader of one stream. A slow save delays no text, and slow text delays no save."""
+    """A stream's reader: saves and text do not delay each other."""
 
     def __init__(self, chunks: AsyncGenerator[Chunk, None], news: asyncio.Event) -> None:
         self._chunks = chunks

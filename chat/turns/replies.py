@@ -1,4 +1,4 @@
-"""Save and finish replies; sweep dead ones. Call inside `owned_tx(user)` unless a function says otherwise."""
+"""Save, finish and sweep replies, inside `owned_tx(user)` by default."""
 
 from datetime import datetime, timedelta
 from typing import Final
@@ -77,7 +77,7 @@ def request_stop(*, conversation_id: UUID, now: datetime) -> bool:
 
 
 def interrupt_dead_turns(*, now: datetime) -> list[UUID]:
-    """Interrupt replies without a heartbeat; return their conversations. In `system_tx`, those of all users."""
+    """Interrupt replies without a heartbeat; return their conversations."""
     dead = Message.objects.streaming().filter(heartbeat_at__lt=now - HEARTBEAT_LEASE)
     swept = []
     for reply in dead.select_for_update(skip_locked=True) if connection.features.has_select_for_update else dead:

@@ -51,7 +51,7 @@ class ReplySaver:
         self._receipt: asyncio.Task[None] | None = None
 
     def begin_receipt(self) -> "asyncio.Task[None]":
-        """Write the receipt in a task; call it after the first word, which it would delay."""
+        """Write the receipt in a task, after the first word."""
         if self._receipt is None:
             self._receipt = asyncio.create_task(self._keep_receipt())
         return self._receipt
@@ -96,7 +96,7 @@ class ReplySaver:
             )
 
     async def finish_reply(self, status: MessageStatus, error: str, *, model: str, usage: Json | None) -> bool:
-        """Close the reply, with retries for a few seconds; return whether the database took it."""
+        """Close the reply with retries; tell whether it was saved."""
         await asyncio.wait({self.begin_receipt(), *([self._saving] if self._saving else [])})
         for attempt in range(SAVE_ATTEMPTS):
             if attempt:
@@ -125,5 +125,5 @@ class ReplySaver:
 
 
 def read_clock() -> datetime:
-    """Return the true time: heartbeats must not use the time that the turn was given."""
+    """Return the real time; heartbeats must not use the turn's `now`."""
     return datetime.now(UTC)

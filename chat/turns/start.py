@@ -1,4 +1,4 @@
-"""Check, reserve and store the start of a turn. Call each function inside `owned_tx(user)`."""
+"""Check, reserve and store a turn's start, inside `owned_tx(user)`."""
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -33,7 +33,7 @@ _AFTER_ALL: Final = 2**62  # above the id of every message
 
 @dataclass(frozen=True, slots=True)
 class TurnStart:
-    """The input of a turn, made in the transaction that stored the messages."""
+    """A turn's input, made in the transaction of its messages."""
 
     user_id: int
     time_zone: str  # IANA name: the user's, for the times that frames show
@@ -63,7 +63,7 @@ class TurnStart:
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
-    """A stored message and its turn; `turn` is None for a resend, whose turn has already begun."""
+    """A stored message and its turn, None for a resend."""
 
     message: Message
     reply: Message | None
@@ -77,7 +77,7 @@ class Accepted:
 
 
 def lock_standing(conversation_id: UUID, *, client_id: UUID | None = None, now: datetime) -> Standing:
-    """Lock the conversation, end the user's dead turns and return the standing. Raises ConversationNotFound."""
+    """Lock the conversation and end dead turns. Raises ConversationNotFound."""
     lock_conversation(conversation_id)
 
     def look() -> Standing:
@@ -196,7 +196,7 @@ def _read_told(standing: Standing, message: Message, room: int, *, is_continuati
 
 
 def _opening_fact(standing: Standing, message: Message) -> UserFact | None:
-    """Return the fact to send with the first message. No message shows it."""
+    """Return the hidden fact to send with the first message."""
     if standing.about_fact_id is None:
         return None
     typed = Message.objects.shown().filter(conversation_id=standing.conversation_id, role=Role.USER)

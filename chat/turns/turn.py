@@ -68,7 +68,7 @@ class Control:
         self.reply_tokens = 0  # estimated: what the reply takes in the prompts that follow, once its turn has ended
 
     def stop(self, error: str = "") -> None:
-        """End the turn soon and keep its text. `error` is the reason, unless the user asked."""
+        """End the turn soon; `error` is the reason unless the user stopped it."""
         self.is_stopped = True
         self.stop_error = error
         self.news.set()
@@ -283,7 +283,7 @@ def _is_failed_force(part: Part, step: int) -> bool:
 
 
 async def tidy_up(start: TurnStart, control: Control) -> tuple[str | None, bool]:
-    """Write the title and the summary after a turn; return the new title and whether there is a summary.
+    """Write title and summary; return the title and whether it summarised.
 
     A title follows the first exchange, a summary a chat that has outgrown its room; most turns need neither, and for
     those nothing is read. `control` is the one of the turn, which has ended.
@@ -300,7 +300,7 @@ async def tidy_up(start: TurnStart, control: Control) -> tuple[str | None, bool]
 
 
 async def run_turn(start: TurnStart, control: Control) -> AsyncGenerator[events.TurnEvent, None]:
-    """Answer one stored message; yield its events, of which the last is a TurnDone or a TurnFailed.
+    """Yield a message's events, the last a TurnDone or TurnFailed.
 
     Never raises for what a model, a tool or the database does. It knows no socket: it runs to its end, or until
     `control.stop()`, whoever listens.

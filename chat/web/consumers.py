@@ -329,7 +329,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
             await self._put_snapshot()
 
     async def session_recheck(self, event: Json) -> None:
-        """Close the socket if its session has ended. That is a sign-out, a new password or a disabled account."""
+        """Close the socket if its session has ended."""
         self.checked_at = time.monotonic()
         try:
             is_signed_in = await self._is_signed_in()

@@ -26,7 +26,7 @@ _TOOL_FRAMES: Final = {events.ToolStarted: frames.ToolStarted, events.ToolFinish
 
 
 class TurnScreen:
-    """One turn as its room shows it. Each event is rendered once; the reply so far is kept."""
+    """A turn's HTML: each event is rendered once for its room."""
 
     def __init__(self, turn: LiveTurn, publish: Callable[[frames.JsonFrame], None], *, has_ended: bool) -> None:
         self.start = turn.start
@@ -127,7 +127,7 @@ class TurnScreen:
             self._send_frame(frames.Snapshot(self.reply_id, None))
 
     async def _final_html(self) -> str | None:
-        """Return the article of the closed reply. None if it is not closed or cannot be read."""
+        """Return the closed reply's article, None if open or unreadable."""
         try:
             return await run_in_thread(_reply_html, self.start) or None
         except Exception:
@@ -136,7 +136,7 @@ class TurnScreen:
 
 
 def accepted_frame(event: events.MessageAccepted, start: TurnStart | None = None) -> frames.Accepted:
-    """Return the `accepted` frame of stored messages. `start` is the turn that answers, None if none begins."""
+    """Return the `accepted` frame; `start` is None if no turn begins."""
     with timezone.override(find_time_zone(start.time_zone) if start else timezone.get_current_timezone()):
         views = view_messages(event.messages)
         ids = {view.role: str(view.pk) for view in views}

@@ -43,7 +43,7 @@ _MARKDOWN: Final = _build_markdown()
 
 
 def render_markdown(text: str) -> SafeString:
-    """Return the safe HTML of a whole text. A text over MAX_RENDERED becomes plain text in a `pre`."""
+    """Return a text's safe HTML, a `pre` over MAX_RENDERED."""
     if len(text) > MAX_RENDERED:
         return mark_safe(f"<pre>{escape(text)}</pre>")  # noqa: S308  escaped in this line
     return _sanitise_html(_MARKDOWN.render(text))

@@ -92,7 +92,7 @@ def page_context(request: HttpRequest) -> Json:
 
 
 def _find_focus(page: str, named: Mapping[str, Any]) -> dict[str, str]:
-    """Return the focus of a new chat on a page. It has `mode` with `deployment` or `skill`; most pages have none."""
+    """Return the focus of a page's new chat: `mode`, deployment or skill."""
     if page in _COACHED:
         return {"mode": "coach", "deployment": str(named["deployment_id"])}
     if page in _AUTHORED:

@@ -1,4 +1,4 @@
-"""The rooms of sockets in this process. Each frame is rendered once for all sockets of a room."""
+"""Socket rooms of this process: each frame is rendered once."""
 
 import asyncio
 from typing import Final
@@ -13,7 +13,7 @@ QUEUE_SIZE: Final = 256  # frames a socket may lag behind: eight seconds of text
 
 
 class Subscription:
-    """A socket's bounded queue of frames. A socket that falls behind is closed; it reads the rows again."""
+    """A socket's bounded frame queue; a slow socket is closed."""
 
     def __init__(self) -> None:
         self.frames: asyncio.Queue[JsonFrame] = asyncio.Queue(QUEUE_SIZE)
@@ -52,7 +52,7 @@ class Room:
 
     @property
     def seq(self) -> int:
-        """The number of the last frame of the running turn, 0 without one."""
+        """The last frame's number in the running turn, else 0."""
         turn = find_turn(self.conversation_id)
         return self._screen_of(turn).seq if turn is not None else 0
 
@@ -67,7 +67,7 @@ _rooms: dict[UUID, Room] = {}
 
 
 def enter_room(conversation_id: UUID, subscription: Subscription) -> Room:
-    """Put a socket into its room; return the room. Frames come once it is in `subscriptions`."""
+    """Add a socket to its room; frames start with its subscription."""
     room = _rooms.get(conversation_id)
     if room is None:
         room = _rooms[conversation_id] = Room(conversation_id)

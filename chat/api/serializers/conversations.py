@@ -16,7 +16,7 @@ class ConversationQuery(PageQuery):
 
 
 class ConversationInput(InputSerializer):
-    """A conversation to make. What it is about is told to the model, unseen."""
+    """A new conversation; the model sees its focus, the user does not."""
 
     assistant = serializers.ChoiceField(AssistantName.choices, default=None, help_text="Left out: the site's default.")
     temporary = serializers.BooleanField(

@@ -1,4 +1,4 @@
-"""Fields of the chat's API: what is said, what a chat is called and opened about, the parts of a reply."""
+"""Fields of the chat's API: texts, titles, openings, parts of replies."""
 
 from typing import Any, Final
 
@@ -21,7 +21,7 @@ _STATUSES: Final = ["running", "done", "error"]
 
 
 def checked_text(text: str) -> str:
-    """Return what a user says as it will be stored. Raises ValidationError for nothing, and for too much."""
+    """Return a user's text as stored. Raises ValidationError (empty, too long)."""
     said = clean_text(text).strip()
     if not one_line(said):  # what shows nothing says nothing
         raise serializers.ValidationError("There is nothing to send.", code="blank")
@@ -43,14 +43,14 @@ class TitleField(serializers.CharField):
 
 
 class OpeningInput(InputSerializer):
-    """What a new chat is about: `coach` a deployment, `authoring` a skill or a new one, `ops` nothing yet."""
+    """The subject of a chat: `coach` a deployment, `authoring` a skill, `ops`."""
 
     mode = serializers.ChoiceField(MODES)
     deployment_id = serializers.UUIDField(required=False)
     skill_id = serializers.UUIDField(required=False)
 
     def validate(self, attrs: Json) -> dict[str, str]:
-        """Refuse a focus that does not go with the mode; return it as it is stored."""
+        """Check that the focus fits the mode; return its stored form."""
         if (attrs["mode"] == "coach") != ("deployment_id" in attrs):
             raise serializers.ValidationError({"deployment_id": ["Mode coach needs this, and no other mode has it."]})
         if "skill_id" in attrs and attrs["mode"] != "authoring":

@@ -19,7 +19,7 @@ class BookmarkInput(InputSerializer):
 
 
 class BookmarkSerializer(serializers.ModelSerializer[Bookmark]):
-    """A copy of a reply, with the user's note. `message` is null when the reply was deleted."""
+    """A reply's copy with a note; `message` is null once deleted."""
 
     class Meta:
         model = Bookmark

@@ -12,14 +12,14 @@ MAX_MESSAGES: Final = 2_000  # that a client may send along; only one is read
 
 
 class SaidPartInput(serializers.Serializer[Any]):
-    """A part of a message, as client libraries send it. What else it has is passed over."""
+    """A message part from a client library; other keys are ignored."""
 
     type = serializers.CharField(max_length=100)
     text = serializers.CharField(required=False, allow_blank=True, trim_whitespace=False)
 
 
 class SaidInput(serializers.Serializer[Any]):
-    """A message, as client libraries send it: `content`, or `parts` of type `text`. What else it has is passed over."""
+    """A client library's message: `content`, or `parts` of type `text`."""
 
     role = serializers.CharField(max_length=100)
     content = serializers.CharField(required=False, allow_blank=True, trim_whitespace=False)
@@ -38,7 +38,7 @@ class ChatOpeningInput(OpeningInput):
 
 
 class TurnInput(InputSerializer):
-    """A message to Keel. It keeps the history itself: of `messages` only the newest of the user's is taken."""
+    """A message to Keel: the newest user message of `messages` counts."""
 
     message = serializers.CharField(required=False, trim_whitespace=False, help_text="What the user says.")
     messages = serializers.ListField(

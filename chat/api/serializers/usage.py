@@ -7,7 +7,7 @@ from chat.parts import Json
 
 
 class UsageDaySerializer(serializers.ModelSerializer[UsageDay]):
-    """What the chats of one day (UTC) used. Cached tokens are part of the prompt's; running turns reserve some."""
+    """Model usage of one UTC day; cached tokens are prompt tokens."""
 
     class Meta:
         model = UsageDay

@@ -47,7 +47,7 @@ class Command(KeelCommand):
 
 
 def work_until(stopped: threading.Event, report: Report) -> None:
-    """Run what is due every few seconds until `stopped` is set, each lane in a thread of its own."""
+    """Run due jobs until `stopped` is set, one thread per lane."""
     jobs = list_jobs()
     lanes = [
         threading.Thread(
@@ -66,7 +66,7 @@ def work_until(stopped: threading.Event, report: Report) -> None:
 
 
 def _keep_working(jobs: Sequence[Job], stopped: threading.Event, report: Report) -> None:
-    """Run a lane: an error that ends its loop, such as a locked database, must not end it for good."""
+    """Run a lane; restart its loop after an error."""
     while not stopped.is_set():
         try:
             close_old_connections()

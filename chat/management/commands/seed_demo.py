@@ -50,7 +50,7 @@ class Command(KeelCommand):
 
 
 def _kept_password(path: Path) -> str:
-    """Return the demo's password: made once at random, kept in a file that only its owner reads."""
+    """Return the demo's random password from a file private to its owner."""
     if not path.exists():
         path.parent.mkdir(exist_ok=True)
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:

@@ -93,7 +93,7 @@ def panel(request: AuthedRequest) -> HttpResponse:
 
 
 def _thread_context(shown: Conversation | None, opening: Mapping[str, str] | None = None) -> Json:
-    """Return the context of `chat/_thread.html`. A new chat will be about the `opening` of its page."""
+    """Return the context of `chat/_thread.html`; `opening` is a new chat's subject."""
     page_subject = subject_of(opening) if opening else ""
     return {
         "conversation": shown,
@@ -156,7 +156,7 @@ def new(request: AuthedRequest) -> HttpResponse:
 @require_POST
 @owned_view
 def ask_about_fact(request: AuthedRequest, fact_id: UUID) -> HttpResponse:
-    """Open a chat in which Keel asks what to change about a fact."""
+    """Open a chat that asks what to change in a fact."""
     with open_write(request, FactNotFound):
         made = open_chat_about_fact(fact_id=fact_id, now=timezone.now())
     return redirect("chat:conversation", made.pk)
@@ -174,7 +174,7 @@ def close(request: AuthedRequest, conversation_id: UUID) -> HttpResponse:
 @require_POST
 @owned_view
 def leave(request: AuthedRequest, conversation_id: UUID) -> HttpResponse:
-    """Note that the page of a chat was left. With `here`, its user is still on the site."""
+    """Note a left chat page; `here`: the user is still on site."""
     note = note_here if request.POST.get("here") else note_left
     with owned_tx(request.user):
         note(conversation_id=_get_or_404(conversation_id).pk, now=timezone.now())
@@ -185,7 +185,7 @@ def leave(request: AuthedRequest, conversation_id: UUID) -> HttpResponse:
 @never_cache
 @owned_view
 def erase_fact(request: AuthedRequest, fact_id: UUID) -> HttpResponse:
-    """Ask for confirmation, then erase a trashed fact. The user chooses whether its source messages go, too."""
+    """Confirm and erase a trashed fact, optionally with its source messages."""
     fact = find_last_version(fact_id)
     if fact is None:
         raise Http404

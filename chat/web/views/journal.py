@@ -165,7 +165,7 @@ def restore(request: PageRequest) -> HttpResponse:
 def _answer_entry(
     request: PageRequest, bookmark_id: UUID, *, refusal: str = "", typed: str | None = None
 ) -> HttpResponse:
-    """Answer with one entry, or with its page. Without htmx a refused note is corrected on that page."""
+    """Answer with an entry or, without htmx, its page."""
     context = {
         **_entry_context(get_entry(bookmark_id)),
         "here": get_safe_next(request, reverse("chat:journal")),
@@ -184,7 +184,7 @@ def _entry_context(entry: Kept) -> Json:
 
 
 def _sign_removed(request: AuthedRequest, removed: Removed) -> str:
-    """Return a removed entry, signed for its undo. No row of it is left, and nobody else can forge one."""
+    """Return a removed entry as a signed token for its undo."""
     given = {**asdict(removed), "created_at": removed.created_at.isoformat()}
     return signing.dumps(given, salt=_build_salt(request), compress=True)
 

@@ -60,7 +60,7 @@ def search(request: PageRequest) -> HttpResponse:
 
 
 def _search_context(query: str, number: int, size: int) -> Json:
-    """Return the context of search results. `why` is the reason for which a query was not searched."""
+    """Return the context of results; `why` explains a refused query."""
     why = _why_not(query)
     if why:
         return {"query": query, "why": why, "hits": [], "total": 0, "all_url": _build_address(query)}

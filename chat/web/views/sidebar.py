@@ -69,7 +69,7 @@ def answer_act(request: PageRequest, conversation_id: UUID, *, act: str = "", re
 
 @contextmanager
 def open_write(request: AuthedRequest, *missing: type[DomainError]) -> Iterator[None]:
-    """Write as the user; answer 404 to an error of the `missing` classes."""
+    """Write as the user; answer 404 to `missing` errors."""
     try:
         with owned_tx(request.user):
             yield
