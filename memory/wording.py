@@ -79,11 +79,11 @@ _CARD_NUMBER = re.compile(
 
 
 class FactRefused(DomainError):
-    """The text cannot be a fact; the message gives the reason and the remedy."""
+    """A refused text; the message gives reason and remedy."""
 
 
 def parse_content(text: str) -> str:
-    """Return a fact's text as stored: one line of 4 to 500 characters, no secret. Raises FactRefused."""
+    """Return a fact's text as stored. Raises FactRefused (length, secret)."""
     line = one_line(text)
     if not MIN_CONTENT <= len(line) <= MAX_CONTENT:
         raise FactRefused(f"A fact needs {MIN_CONTENT} to {MAX_CONTENT} characters; this one has {len(line)}.")
@@ -92,7 +92,7 @@ def parse_content(text: str) -> str:
 
 
 def parse_summary(text: str) -> str:
-    """Return the shorter line as stored, or "". Raises FactRefused if it is too long or contains a secret."""
+    """Return the shorter line as stored. Raises FactRefused (length, secret)."""
     line = one_line(text)
     if len(line) > MAX_SUMMARY:
         raise FactRefused(f"A summary has at most {MAX_SUMMARY} characters; this one has {len(line)}.")
@@ -101,7 +101,7 @@ def parse_summary(text: str) -> str:
 
 
 def parse_detail(text: str) -> str:
-    """Return the detail as stored, or an empty text. Raises FactRefused if it is too long or contains a secret."""
+    """Return the detail as stored. Raises FactRefused (length, secret)."""
     body = clean_text(text).strip()
     if len(body) > MAX_BODY:
         raise FactRefused(f"The detail of a fact has at most {MAX_BODY} characters; this one has {len(body)}.")
@@ -110,7 +110,7 @@ def parse_detail(text: str) -> str:
 
 
 def refuse_secrets(text: str) -> None:
-    """Raise FactRefused for a password, key, token, or card, account or identity number (settled 12)."""
+    """Raise FactRefused for a secret or identity number (settled 12)."""
     if any(pattern.search(text) for pattern in _SECRET_PATTERNS) or _has_card_number(text):
         raise FactRefused(
             "This looks like a password, a key or a card, account or identity number. Keel never keeps those. "
@@ -129,7 +129,7 @@ def _passes_luhn(digits: str) -> bool:
 
 
 def parse_topic(text: str) -> str:
-    """Return the topic as stored: a slug of at most 32 characters. Raises FactRefused if it contains a secret."""
+    """Return the topic as stored, a slug. Raises FactRefused (secret)."""
     refuse_secrets(one_line(text))
     return make_slug(text, max_length=MAX_TOPIC)
 

@@ -1,4 +1,4 @@
-"""REST actions that need no input: one write to the row in the address."""
+"""REST writes without input, to the row in the address."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar
@@ -26,7 +26,7 @@ class ActionView(ApiView):
 def make_action_view(
     name: str, noun: str, write: Callable[..., Any], answer: type[Serializer[Any]]
 ) -> type[ActionView]:
-    """Return the view of a write. The first line of the write's docstring is its description."""
+    """Return a write's view, described by its docstring's first line."""
     schema = extend_schema(operation_id=f"{name}_{noun}", tags=[f"{noun}s"], request=None, responses=answer)
     docstring = (write.__doc__ or "").partition("\n")[0]
     content = {"write": staticmethod(write), "answer": answer, "__doc__": docstring}

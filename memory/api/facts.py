@@ -66,7 +66,7 @@ class FactsView(ApiView):
 class RecallView(ApiView):
     @extend_schema(operation_id="recall_facts", tags=["facts"], parameters=[RecallQuery], responses=RecalledSerializer)
     def get(self, request: ApiRequest) -> Response:
-        """Find current facts by words and by meaning, best first. Facts that no prompt carries are included."""
+        """Search current facts, hidden ones included, best first."""
         query = self.query(RecallQuery)
         with self.door_closed():
             found = recall_for_user(request.user.pk, **query, now=timezone.now())
@@ -92,7 +92,7 @@ class FactView(ApiView):
 
     @extend_schema(operation_id="delete_fact", tags=["facts"], responses=WrittenSerializer)
     def delete(self, request: ApiRequest, fact_id: UUID) -> Response:
-        """Move a fact to the trash, where it can be restored for 30 days."""
+        """Move a fact to the trash for 30 days."""
         with owned_tx(request.user):
             written = services.delete_fact(fact_id=fact_id, now=timezone.now())
         return Response(WrittenSerializer(written).data)
@@ -165,7 +165,7 @@ def select_facts(
     known_at: datetime | None,
     now: datetime,
 ) -> UserFactQuerySet:
-    """Return the matching facts, unordered; empty filters match all. An instant overrides `state`."""
+    """Return matching facts, unordered; an instant overrides `state`."""
     rows = _in_state(state, now)
     if valid_at or known_at:
         rows = UserFact.objects.as_of(valid_at or now, known_at or now)

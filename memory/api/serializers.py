@@ -63,7 +63,7 @@ class FactChange(InputSerializer):
 
 
 class WrittenSerializer(serializers.Serializer[Any]):
-    """The written fact and the event that undoes it. The event is null when nothing changed."""
+    """A written fact and its undo event, null without a change."""
 
     fact = FactSerializer()
     event_id = serializers.UUIDField(source="event.pk", default=None, allow_null=True)
@@ -145,7 +145,7 @@ class BlockQuery(InputSerializer):
 
 
 class BlockSerializer(serializers.Serializer[Any]):
-    """The memory block of an assistant's next chat. Reading it does not mark facts as referenced."""
+    """The memory block of an assistant's next chat; reading marks nothing."""
 
     text = serializers.CharField(allow_blank=True)
     sha256 = serializers.CharField()
@@ -235,7 +235,7 @@ class PlacesSerializer(serializers.Serializer[Any]):
 
 
 class PlaceWrittenSerializer(serializers.Serializer[Any]):
-    """The written place and the event that undoes it. The event is null when nothing changed."""
+    """A written place and its undo event, null without a change."""
 
     id = serializers.UUIDField(source="place.pk")
     place_id = serializers.CharField(source="place.place_id")

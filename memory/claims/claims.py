@@ -93,7 +93,7 @@ class _Item:
 
 
 def read_claims(text: str) -> Reading:
-    """Read the terms of a text. `MASK` characters yield no term, and no clause reaches across them."""
+    """Read a text's terms; `MASK` yields none and separates clauses."""
     items = _classify_items(list(_scan_items(text)))
     _set_clauses(items)
     _turn_comparisons(items)
@@ -177,7 +177,7 @@ _NUMBER_PARTS: Final = re.compile(
 
 
 def _scan_number(written: str, offsets: Sequence[int], at: int) -> Iterator[_Item]:
-    """Yield a number with its unit; a following word that is no unit comes separately."""
+    """Yield a number with its unit, a following other word separately."""
     match = _NUMBER_PARTS.fullmatch(written)
     assert match is not None, "the scanner lets nothing else through"
     value = _parse_digits(match["digits"])
@@ -236,7 +236,7 @@ def _classify_items(items: list[_Item]) -> list[_Item]:
 
 
 def _join_unit(items: Sequence[_Item], at: int) -> int:
-    """Give a number the unit behind it ("10k usd"); return the item count."""
+    """Attach the unit behind a number ("10k usd"); return the item count."""
     number, following = items[at], items[at + 1] if at + 1 < len(items) else None
     if not number.unit and [item.text for item in items[at + 1 : at + 3]] == ["per", "cent"]:
         number.unit, number.end = "%", items[at + 2].end
@@ -331,7 +331,7 @@ def _turn_comparisons(items: Sequence[_Item]) -> None:
 
 
 def _find_polarities(items: Sequence[_Item]) -> dict[int, Polarity]:
-    """Return the polarity of each clause; joined to a denying one it is unclear: "no alts, memes and NFTs"."""
+    """Return each clause's polarity, unclear when joined to a denying one."""
     clauses: dict[int, list[_Item]] = {}
     for item in items:
         clauses.setdefault(item.clause, []).append(item)
@@ -352,7 +352,7 @@ def _find_polarities(items: Sequence[_Item]) -> dict[int, Polarity]:
 
 @lru_cache(maxsize=4096)
 def stem_word(word: str) -> str:
-    """Return the stem of an English word, or the NFKC form of another."""
+    """Return an English word's stem, or another's NFKC form."""
     normal = unicodedata.normalize("NFKC", word)
     if not normal.isascii():
         return normal

@@ -86,7 +86,7 @@ def keep_statements(text: str) -> str:
 
 
 def keep_typed_words(text: str) -> str:
-    """Mask the words of others, keeping the length: block quotes, code, quotations and reported speech."""
+    """Mask quotations, code and reported speech, keeping the length."""
     masked = text.replace(MASK, " ")
     for pattern in (_FENCE, _QUOTED_LINE, _MARKUP, _CODE):
         masked = pattern.sub(lambda match: MASK * len(match[0]), masked)
@@ -104,7 +104,7 @@ def _mask_quotation(match: re.Match[str]) -> str:
 
 
 def _mask_reports(text: str) -> str:
-    """Mask reported speech. The mask covers the rest of the sentence, or after a colon the rest of the paragraph."""
+    """Mask reported speech: the rest of the sentence, or after a colon of the paragraph."""
     pieces, done = [], 0
     while (report := _find_report(text, done)) is not None:
         start, begins, is_announced = report
@@ -115,7 +115,7 @@ def _mask_reports(text: str) -> str:
 
 
 def _find_report(text: str, done: int) -> tuple[int, int, bool] | None:
-    """Return the start of the next report, of its words, and whether a colon precedes them."""
+    """Return the next report's start, its words' start, and whether a colon precedes."""
     found = [match for pattern in (_REPORTED, _ACCORDING) if (match := pattern.search(text, done))]
     if not found:
         return None

@@ -48,7 +48,7 @@ class Quote:
 
 
 def find_support(content: str, messages: Sequence[TypedMessage]) -> Quote | None:
-    """Return the tightest supporting span in the user's own statements, the earliest of equal ones, or None."""
+    """Return the tightest, earliest supporting span of the user's statements."""
     claim = _Claim(read_claims(content))
     spans = [(span[1] - span[0], at, span) for at, m in enumerate(messages) if (span := claim.find_span(m.reading))]
     if not spans:
@@ -79,7 +79,7 @@ def verify_quotes(content: str, quotes: Sequence[object], messages: Sequence[Typ
 
 
 def has_shared_word(content: str, text: str) -> bool:
-    """Tell whether a user's message names the content's subject. Questions count; words of others do not."""
+    """Tell whether the user's own words name the content's subject."""
     named = {term.key for term in read_claims(keep_typed_words(text)).of_kind("word", "number")} - LIGHT_WORDS
     return not named.isdisjoint(term.key for term in read_claims(content).of_kind("word", "number"))
 
@@ -161,7 +161,7 @@ class _Claim:
         return None
 
     def _is_clear(self, held: Sequence[Held]) -> bool:
-        """Tell whether each figure clearly belongs to the claim. "I risk 1% to make 10%" is unclear."""
+        """Tell whether each figure clearly belongs to the claim."""
         units = {term.unit for term in self.figures}
         return all(met or term.kind != "number" or term.unit not in units for term, met in held)
 

@@ -16,7 +16,7 @@ EMPTY_SINCE: Final = datetime(1970, 1, 1, tzinfo=UTC)  # `last_updated` of an em
 
 
 def build_document(*, now: datetime) -> MemoryDocument:
-    """Return the document: all current facts and the newest ended ones within the token limit, oldest first."""
+    """Return the document within the token limit, oldest first."""
     current = set(UserFact.objects.current(now).values_list("pk", flat=True))
     # Trashed facts can be restored, but their owner does not want to see them.
     rows = list(UserFact.objects.exclude(lineage__in=UserFact.objects.in_trash().values("lineage")))

@@ -35,7 +35,7 @@ class DocumentRefused(DomainError):
 
 @dataclass(frozen=True, slots=True)
 class ImportResult:
-    """The result of an import. All writes share one batch; `batch_id` is None when nothing was written."""
+    """An import's result; `batch_id` is None when nothing was written."""
 
     batch_id: UUID | None
     added: int = 0
@@ -66,7 +66,7 @@ def import_document(*, text: str, now: datetime) -> ImportResult:
 
 
 def import_list(*, text: str, now: datetime) -> ImportResult:
-    """Propose each line of a plain or JSON list as a fact. Raises DocumentRefused for an empty or too long list."""
+    """Propose each line as a fact. Raises DocumentRefused (empty, too long)."""
     lines = _parse_list(text)
     if not 0 < len(lines) <= MAX_ITEMS:
         raise DocumentRefused(f"A list needs 1 to {MAX_ITEMS} facts, one a line; this one has {len(lines)}.")
@@ -137,7 +137,7 @@ class _DocumentImport:
         )
 
     def import_place(self, place: DocumentPlace) -> bool:
-        """Insert a place and its mentions unless known; tell whether it was inserted."""
+        """Insert an unknown place with its mentions; tell whether it did."""
         try:
             texts = parse_place(place_id=place.place_id, name=place.place_name, notes=place.notes or "")
         except FactRefused as error:

@@ -33,7 +33,7 @@ class HistoryEntry:
 
 
 def list_versions(lineage: UUID) -> list[UserFact]:
-    """Return the rows of a lineage, oldest first. Rows of one turn share their time, so follow `supersedes`."""
+    """Return a lineage's rows, oldest first, by `supersedes`."""
     successors = {row.supersedes_id: row for row in UserFact.objects.filter(lineage=lineage)}
     versions: list[UserFact] = []
     while row := successors.get(versions[-1].pk if versions else None):

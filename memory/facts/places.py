@@ -16,7 +16,7 @@ from memory.wording import MAX_PLACE_ID, MAX_PLACE_NAME, MAX_PLACE_NOTES, FactRe
 
 @dataclass(frozen=True, slots=True)
 class PlaceWrite:
-    """A written place and the event that undoes it. The event is None when nothing changed."""
+    """A written place and its undo event, None without a change."""
 
     place: Place
     event: MemoryEvent | None
@@ -28,7 +28,7 @@ _COLUMNS: Final = ("name", "notes", "removed_at")
 def add_place(
     *, place_id: str, name: str, notes: str | None = None, origin: Origin = PAGE, now: datetime
 ) -> PlaceWrite:
-    """Save a place or update a known one; from a chat, note a mention too.
+    """Save or update a place; from a chat, note a mention.
 
     `notes=None` keeps the notes. A removed place returns. Raises FactRefused, MemoryPaused.
     """
@@ -52,7 +52,7 @@ def add_place(
 
 
 def mention_place(*, place_id: str, origin: Origin, now: datetime) -> PlaceWrite:
-    """Note once per message that it mentions a known place. Raises FactNotFound, MemoryPaused."""
+    """Note a place's mention once per message. Raises FactNotFound, MemoryPaused."""
     refuse_when_paused(origin)
     lock_memory()
     place = Place.objects.filter(place_id=one_line(place_id), removed_at__isnull=True).first()
@@ -79,7 +79,7 @@ def remove_place(*, id: UUID, now: datetime) -> PlaceWrite:
 
 
 def parse_place(*, place_id: str, name: str, notes: str | None) -> dict[str, str]:
-    """Return a place's texts by column. Raises FactRefused if id or name is missing, a text long or secret."""
+    """Return a place's texts. Raises FactRefused (missing, too long, secret)."""
     texts = {
         "place_id": _parse_line("place id", place_id, MAX_PLACE_ID),
         "name": _parse_line("place name", name, MAX_PLACE_NAME),

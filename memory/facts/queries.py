@@ -66,7 +66,7 @@ class ListedFact:
 
 @dataclass(frozen=True, slots=True)
 class FactGroup:
-    """The facts of one category on a page, of `total` in all. `label` is empty on a page without groups."""
+    """A category's facts on a page, of `total`; `label` may be empty."""
 
     label: str
     total: int
@@ -123,12 +123,12 @@ def iter_block_places() -> Iterator[BlockPlace]:
 
 
 def explain_block(*, assistant: str, now: datetime) -> list[Explanation]:
-    """Explain why the assistant's block has each fact or not. Facts come most recently referenced first."""
+    """Explain each fact's place in or out of an assistant's block."""
     return blocks.explain_facts(_iter_facts(UserFact.objects.current(now)), assistant=assistant, now=now)
 
 
 def get_next_block(*, assistant: str, now: datetime) -> Block:
-    """Return the block of the assistant's next chat. It is empty while the owner lets no prompt carry facts."""
+    """Return the next chat's block, empty if facts are switched off."""
     return get_block(assistant, now) if uses_facts() else blocks.build_empty_block()
 
 
@@ -177,7 +177,7 @@ def list_current(now: datetime, *, category: str | None = None, limit: int) -> t
 
 
 def list_matching(reference: str, now: datetime, limit: int = 10) -> list[UserFact]:
-    """Return the current facts with this literal text, ignoring case. The shortest, likeliest match comes first."""
+    """Return current facts with this literal text, the shortest first."""
     wanted = normal_form(reference)
     rows = UserFact.objects.current(now).filter(normalised__contains=wanted) if wanted else UserFact.objects.none()
     return sorted(rows.by_reference(), key=lambda fact: len(fact.content))[:limit]
@@ -197,7 +197,7 @@ def find_undone_events(event_ids: list[UUID]) -> set[UUID]:
 
 
 def list_facts(wanted: FactFilter, *, page: int, now: datetime) -> FactPage:
-    """Return one page of the matching facts. Facts that have ended or not begun are listed too unless archived."""
+    """Return a page of matching facts, ended and future ones included."""
     rows = _select_facts(wanted)
     rows = rows.filter(build_word_filter(wanted.words, "normalised", "topic"))
     for column in ("source", "confidence", "category"):

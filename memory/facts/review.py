@@ -44,7 +44,7 @@ def propose_fact(
     origin: Origin,
     now: datetime,
 ) -> MemoryProposal | None:
-    """Queue a text to save or to replace `target_id`; None if known or proposed. Raises FactRefused, FactNotFound."""
+    """Queue a text to save; None if known. Raises FactRefused, FactNotFound."""
     text, tag = parse_content(content), parse_topic(topic)
     lock_memory()
     key = content_key(text)
@@ -58,7 +58,7 @@ def propose_fact(
 
 
 def propose_merge(*, fact_id: UUID, into_id: UUID, why: str, now: datetime) -> MemoryProposal | None:
-    """Propose to merge a fact into one that says the same, once (else None). Raises FactNotFound."""
+    """Propose a merge once, else None. Raises FactNotFound."""
     lock_memory()
     old, into = get_last_version(fact_id), get_last_version(into_id)
     payload = {"fact_id": str(old.pk), "into_id": str(into.pk)}

@@ -87,7 +87,7 @@ def supersede_fact(
     origin: Origin = PAGE,
     now: datetime,
 ) -> FactWrite:
-    """Replace a fact by a corrected one; None keeps a topic or category.
+    """Replace a fact by a corrected one; None keeps topic or category.
 
     The old row is archived at `now` and the new one begins then, so as-of queries find no gap and no overlap. A text
     equal to another fact merges this fact into that one. Equal values change nothing. `summary` and `detail` of None
@@ -151,7 +151,7 @@ def demote_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> FactW
 def forget_fact(
     *, id_or_substring: str, reason: str = ArchivedReason.AGENT_FORGET, origin: Origin = PAGE, now: datetime
 ) -> FactWrite:
-    """Archive and tombstone the current fact of this id or unique text part. Raises FactNotFound, FactAmbiguous."""
+    """Forget the fact of an id or text. Raises FactNotFound, FactAmbiguous."""
     lock_memory()
     fact = resolve_fact(id_or_substring, now)
     return _end_fact(fact, reason, EventKind.FORGET, origin=origin, now=now)
@@ -166,7 +166,7 @@ def archive_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> Fact
 
 
 def delete_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> FactWrite:
-    """Move a fact to the trash; idempotent. It can be restored for 30 days, then it is erased. Raises FactNotFound."""
+    """Move a fact to the trash for 30 days; idempotent. Raises FactNotFound."""
     lock_memory()
     last = versions.get_last_version(fact_id)
     if last.trashed_at is not None:
@@ -205,7 +205,7 @@ def restore_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> Fact
 
 
 def merge_facts(*, fact_id: UUID, into_id: UUID, origin: Origin = PAGE, now: datetime) -> FactWrite:
-    """End a fact in favour of another one, which takes its links. Raises FactNotFound, FactChanged, LinkRefused."""
+    """Merge a fact into another. Raises FactNotFound, FactChanged, LinkRefused."""
     lock_memory()
     old, into = versions.get_believed(fact_id), versions.get_believed(into_id)
     if old.pk == into.pk:
@@ -273,7 +273,7 @@ def render_coach_block(*, now: datetime) -> Block:
 
 
 def resolve_fact(id_or_substring: str, now: datetime) -> UserFact:
-    """Return the current fact of any version's id (settled 1) or unique text. Raises FactNotFound, FactAmbiguous."""
+    """Return the fact of an id or text. Raises FactNotFound, FactAmbiguous."""
     fact_id = parse_uuid(id_or_substring.strip())
     if fact_id is not None:
         fact = find_current_version(fact_id, now)
@@ -302,7 +302,7 @@ def _describe_link(*, from_fact: UserFact, to_fact: UserFact, relation: str) -> 
 def _remember_again(
     known: UserFact, text: str, tags: dict[str, str], *, confidence: str, source: str, origin: Origin, now: datetime
 ) -> FactWrite:
-    """Supersede a known fact by what its repetition changes. An empty tag changes nothing."""
+    """Supersede a known fact by the changes of its repetition."""
     changes: dict[str, Any] = {name: tag for name, tag in tags.items() if tag and tag != getattr(known, name)}
     if confidence == Confidence.ASSERTED and known.confidence != confidence:
         changes |= {"confidence": confidence, "score": None}

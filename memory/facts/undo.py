@@ -53,7 +53,7 @@ def undo_event(*, event_id: UUID, now: datetime) -> MemoryEvent:
 
 
 def undo_batch(*, batch_id: UUID, now: datetime) -> list[MemoryEvent]:
-    """Undo all writes of a batch or none; return them, reopen its proposal. Raises FactNotFound, UndoRefused."""
+    """Undo a whole batch or nothing. Raises FactNotFound, UndoRefused."""
     lock_memory()
     events = list(MemoryEvent.objects.filter(batch_id=batch_id).order_by("created_at", "id"))
     if not events:
@@ -97,7 +97,7 @@ def _undo_event(event: MemoryEvent, now: datetime) -> None:
 
 
 def _get_last_row(event: MemoryEvent) -> UserFact:
-    """Return the lineage's last row. Raises UndoRefused after a later change, or a merge into the fact."""
+    """Return the lineage's last row. Raises UndoRefused if changed since."""
     assert event.lineage is not None, "only a place's event has no lineage"
     versions = list_versions(event.lineage)
     places = {version.pk: number for number, version in enumerate(versions)}
@@ -114,7 +114,7 @@ def _get_last_row(event: MemoryEvent) -> UserFact:
 
 
 def _event_position(event: MemoryEvent, places: dict[UUID, int]) -> tuple[int, int]:
-    """Return an event's position on its lineage. The time cannot tell, because the writes of one turn share it."""
+    """Return an event's position on its lineage; a turn's events share their time."""
     if event.kind in _ENDINGS and event.before_id in places:
         # A fact can be deleted after it was archived.
         return places[event.before_id], 3 if event.detail.get("was_archived") else 2

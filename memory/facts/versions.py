@@ -68,7 +68,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class FactWrite:
-    """A written row and the event that undoes it. The event is None when nothing changed."""
+    """A written row and its undo event, None without a change."""
 
     fact: UserFact
     event: MemoryEvent | None
@@ -128,7 +128,7 @@ def find_twin(fact: UserFact, key: str | None = None) -> UserFact | None:
 
 
 def insert_version(*, now: datetime, origin: Origin, **values: Any) -> UserFact:
-    """Insert a version; the links of the row it supersedes move to it."""
+    """Insert a version and move the superseded row's links to it."""
     fact_id = uuid4()
     defaults = {
         "lineage": fact_id,
@@ -155,7 +155,7 @@ def archive_version(fact: UserFact, reason: str, now: datetime) -> None:
 def supersede_version(
     old: UserFact, kind: EventKind, changes: dict[str, Any], *, origin: Origin, now: datetime
 ) -> FactWrite:
-    """Replace a row by one with `changes`, or merge it into its twin."""
+    """Replace a row with `changes`, or merge it into its twin."""
     twin = find_twin(old, content_key(changes.get("content", old.content)))
     if twin is not None:
         return merge_versions(old, twin, origin=origin, now=now)
@@ -219,7 +219,7 @@ def log_event(
     now: datetime,
     **more: Any,
 ) -> MemoryEvent:
-    """Log a write so that it can be undone; `more` are other columns of the event."""
+    """Log a write for undo; `more` are other columns."""
     row = before or after
     assert row is not None or place is not None, "an event is about a fact or a place"
     return MemoryEvent.objects.create(

@@ -90,7 +90,7 @@ def _list_exact_terms(reading: Reading) -> set[object]:
 
 
 def _order_pair(one: UserFact, other: UserFact) -> tuple[UserFact, UserFact]:
-    """Return the fact to end and the fact to keep: explicit before learned, newer before older."""
+    """Return (ended, kept): explicit before learned, newer before older."""
     into = max(one, other, key=lambda fact: (fact.score is None, fact.created_at, str(fact.pk)))
     return (other, into) if into is one else (one, into)
 

@@ -18,7 +18,7 @@ class FadedFact:
 
 
 def report_faded_facts(*, now: datetime, is_dry_run: bool = False) -> list[FadedFact]:
-    """Return the learned facts that fell below the floor since the last report, and store this report's time."""
+    """Return learned facts that faded since the last report, and log it."""
     switches = MemorySwitches.objects.first()
     since = switches.decay_reported_at if switches is not None else None
     learned = UserFact.objects.current(now).filter(score__gte=INJECTION_FLOOR).order_by("created_at", "id")

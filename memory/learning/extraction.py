@@ -24,7 +24,7 @@ TRIES: Final = 3  # seed 001: tries for a readable answer
 
 @dataclass(frozen=True, slots=True)
 class Turn:
-    """One entry of a chat. `is_tainted`: text of others (news, trade reasons, imports) is in it or was in view."""
+    """A chat's entry; `is_tainted`: it contains or followed foreign text."""
 
     message_id: int
     role: Literal["user", "assistant", "tool"]
@@ -68,7 +68,7 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Turns that fit one call. `through_message_id` is the last message sent completely so far, or None."""
+    """Turns of one call; `through_message_id` is the last complete message."""
 
     turns: tuple[Turn, ...]
     through_message_id: int | None
@@ -120,7 +120,7 @@ async def extract_facts(
 
 
 def chunk_turns(turns: Sequence[Turn], max_tokens: int) -> list[Chunk]:
-    """Split turns into chunks of `max_tokens` (estimated), all text in order. Only an oversized turn is split."""
+    """Split turns into chunks of `max_tokens`, and only oversized turns."""
     chunks: list[Chunk] = []
     held: list[Turn] = []
     used = 0
@@ -140,7 +140,7 @@ def chunk_turns(turns: Sequence[Turn], max_tokens: int) -> list[Chunk]:
 
 
 def strip_block(text: str, block_text: str) -> str:
-    """Remove the memory block from an assistant's text. Never from a user's message: quotes are offsets into it."""
+    """Remove the memory block from an assistant's text, never a user's."""
     block = clean_text(block_text).strip()
     return clean_text(text).replace(block, "").strip() if block else text
 

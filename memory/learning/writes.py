@@ -1,4 +1,4 @@
-"""Write extracted facts under the trust tiers and tombstones; they replace only extracted facts."""
+"""Write extracted facts; they replace only extracted ones."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
@@ -79,7 +79,7 @@ def learn_fact(
 def refuse_forgotten(
     *, content: str, topic: str, category: str, quotes: Sequence[Mapping[str, int]], said_at: Mapping[int, datetime]
 ) -> None:
-    """Raise FactForgotten for a text forgotten or corrected after its quotes, or without quotes for its digest."""
+    """Raise FactForgotten for a text forgotten after its quotes."""
     if Tombstone.objects.filter(digest=versions.digest_content(content)).exists():
         raise FactForgotten("The user had this forgotten.")
     if not quotes:
@@ -97,7 +97,7 @@ def refuse_forgotten(
 
 
 def _refuse_outdated(target: UserFact, *, quotes: Sequence[Mapping[str, int]], said_at: Mapping[int, datetime]) -> None:
-    """Raise FactForgotten if the target was said or confirmed later: chats are extracted in any order."""
+    """Raise FactForgotten if the target was confirmed after the quotes."""
     quoted = [quote["message_id"] for quote in quotes]
     if not quoted:
         return

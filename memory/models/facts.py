@@ -57,7 +57,7 @@ class ArchivedReason(models.TextChoices):
 
 
 def hold_at(now: datetime) -> Q:
-    """Return the condition that a fact is valid at `now` (aware UTC). The upper bound is exclusive."""
+    """Return the condition of validity at `now`; the end is exclusive."""
     return Q(Q(valid_until__isnull=True) | Q(valid_until__gt=now), valid_from__lte=now)
 
 
@@ -105,7 +105,7 @@ UserFactManager = OwnedManager.from_queryset(UserFactQuerySet)
 
 
 class UserFact(OwnedModel):
-    """One version of a fact about a user. A changed content is a new row on the same lineage."""
+    """A version of a fact; changed content is a new row."""
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
     lineage = models.UUIDField(editable=False)  # the id of the lineage's first row
@@ -220,7 +220,7 @@ class UserFact(OwnedModel):
 
 
 class FactLink(OwnedModel):
-    """A typed relation between the newest rows of two facts. It shows while both facts are believed."""
+    """A relation between two facts, shown while both are believed."""
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
     from_fact = models.ForeignKey(UserFact, on_delete=models.CASCADE, db_column="from_id", related_name="+")
@@ -244,7 +244,7 @@ class FactLink(OwnedModel):
 
 
 class Tombstone(OwnedModel):
-    """A keyed digest of a fact that extraction must not save again. It lasts until the owner repeats the fact."""
+    """A forgotten fact's keyed digest, valid until its owner repeats it."""
 
     category = models.CharField(max_length=20, choices=FactCategory)
     topic = models.CharField(max_length=MAX_TOPIC, blank=True)  # a digest too (`versions.digest_topic`)

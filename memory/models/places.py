@@ -34,7 +34,7 @@ class Place(OwnedModel):
 
 
 class PlaceMention(OwnedModel):
-    """A message that mentions a place. Its ids are plain text, since imported documents have ids of other systems."""
+    """A place's mention; its ids are text, as imports need."""
 
     place = models.ForeignKey(Place, on_delete=models.CASCADE, related_name="mentions")
     conversation_ref = models.CharField(max_length=MAX_REFERENCE)

@@ -1,4 +1,4 @@
-"""Render memory blocks for prompts: pure, equal rows give equal bytes. Explain what each block omits."""
+"""Render memory blocks and explain omissions; equal rows give equal bytes."""
 
 import hashlib
 import re
@@ -53,7 +53,7 @@ class BlockPlace:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A rendered memory block with its sha256 in hex and its facts in order. The text is empty without facts."""
+    """A rendered block with its sha256 and facts; empty without facts."""
 
     text: str
     sha256: str
@@ -86,25 +86,25 @@ _ADVISOR_SECTIONS: Final = {
 
 
 def effective_score(score: float, *, unconfirmed_for: timedelta) -> float:
-    """Return the score (0..1), DECAY_FLOOR or more, after a time without confirmation. It never rises."""
+    """Return the decayed score (0..1), DECAY_FLOOR or more; it never rises."""
     periods = max(0, unconfirmed_for // DECAY_PERIOD)
     # Rounded: 0.9 - 2 * 0.1 is 0.7000000000000001 or 0.6999999999999999 by the order of operations.
     return min(score, max(DECAY_FLOOR, round(score - DECAY_STEP * periods, 6)))
 
 
 def is_injectable(fact: BlockFact, now: datetime) -> bool:
-    """Tell whether a prompt may carry the fact. It may if the fact is explicit or has enough score left."""
+    """Tell whether a fact is explicit or has enough score."""
     return fact.score is None or effective_score(fact.score, unconfirmed_for=now - fact.affirmed_at) >= INJECTION_FLOOR
 
 
 def build_coach_block(facts: Iterable[BlockFact], *, now: datetime) -> Block:
-    """Build the coach's block: the first ten injectable facts. Facts come most recently referenced first."""
+    """Build the coach's block: ten facts, last referenced first."""
     chosen = _take_first_ten(_iter_lines(facts, _format_coach_line, now))
     return _build_block([[COACH_HEADING, "", *_list_texts(chosen)]] if chosen else [], chosen)
 
 
 def build_advisor_block(facts: Iterable[BlockFact], *, now: datetime) -> Block:
-    """Build the advisor's block: facts by category, within its token budget; a last line counts the omitted ones."""
+    """Build the advisor's block by category, within its token budget."""
     candidates = list(_iter_lines(facts, _format_plain_line, now))
     if not candidates:
         return build_empty_block()
@@ -119,7 +119,7 @@ def build_advisor_block(facts: Iterable[BlockFact], *, now: datetime) -> Block:
 
 
 def build_companion_block(facts: Iterable[BlockFact], places: Iterable[BlockPlace], *, now: datetime) -> Block:
-    """Build the companion's block: injectable facts by their first learning, then places in their order."""
+    """Build the companion's block: facts by first learning, then places."""
     chosen = _sort_by_date(_iter_lines(facts, _format_dated_line, now))
     memories = [COMPANION_FACTS_HEADING, *_list_texts(chosen)] if chosen else []
     known = [_format_place(place) for place in places]
@@ -132,7 +132,7 @@ def build_empty_block() -> Block:
 
 
 def explain_facts(facts: Iterable[BlockFact], *, assistant: str, now: datetime) -> list[Explanation]:
-    """Explain why the assistant's block has each current fact or not. `facts` come by reference, and so do results."""
+    """Explain the inclusion of each fact, in the order of `facts`."""
     draw, choose = _ASSISTANTS[assistant]
     lines = [_Line(fact, draw(fact)) for fact in facts]
     chosen = {line.fact.id for line in choose(line for line in lines if is_injectable(line.fact, now))}

@@ -60,7 +60,7 @@ class RecalledFact:
 
 @dataclass(frozen=True, slots=True)
 class RecallResult:
-    """The best answers, best first. Above MAX_RANKED, `total` may count facts that are no longer current."""
+    """The best answers, ordered; `total` may be stale above MAX_RANKED."""
 
     rows: list[RecalledFact]
     total: int
@@ -72,7 +72,7 @@ class RecallResult:
 
 
 def recall_for_user(user_id: int, *, query: str, limit: int = 10, now: datetime) -> RecallResult:
-    """Recall facts, with vectors of a remote model if set, which it calls outside of the scope that it opens itself."""
+    """Recall facts; opens its own scope and calls remote vectors outside."""
     if settings.MEMORY_EMBEDDING_MODEL not in {"", STATIC} and list_query_terms(query):
         _fetch_vectors(user_id, query, now)
     with owned(user_id):
@@ -129,7 +129,7 @@ class _Ranked:
     held: int  # believed facts of the owner
 
     def to_compare(self) -> Sequence[Key]:
-        """Return the facts to compare by meaning: all, or the best by words."""
+        """Return the facts to compare by meaning, by words if many."""
         most = {"": 0, STATIC: MAX_COMPARED}.get(settings.MEMORY_EMBEDDING_MODEL, MAX_REMOTE)
         if self.held <= most:
             return list(self.facts)
@@ -153,7 +153,7 @@ def _rank_by_words(query: str, now: datetime) -> _Ranked:
 
 
 def _rank_all(wanted: Sequence[str], now: datetime) -> _Ranked | None:
-    """Rank few facts without the index; return None for many. The ranks equal those of the index."""
+    """Rank few facts without the index; None for many."""
     holds = ExpressionWrapper(hold_at(now), BooleanField())
     believed = list(_BELIEVED.values_list(_KEY, holds)[: MAX_COMPARED + 1])
     if len(believed) > MAX_COMPARED:
@@ -164,7 +164,7 @@ def _rank_all(wanted: Sequence[str], now: datetime) -> _Ranked | None:
 
 
 def _look_up_terms(keys: Sequence[Key], now: datetime) -> tuple[dict[Key, str], dict[Key, str]]:
-    """Return the search terms of facts, and the texts read for them. Facts that disappeared in between are missing."""
+    """Return the search terms and texts of facts that still exist."""
     found = dict(zip(keys, _terms.look_up(keys), strict=True))
     known = {key: terms for key, terms in found.items() if terms is not None}
     missing = found.keys() - known.keys()

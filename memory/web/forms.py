@@ -71,11 +71,11 @@ class EditFactForm(FactForm):
         self.fact = fact
 
     def clean_summary(self) -> str | None:
-        """Return the shorter line; None if the form was sent without it. None keeps it while the text stays."""
+        """Return the shorter line; None, when not sent, keeps it."""
         return self._parse_text("summary", parse_summary)
 
     def clean_detail(self) -> str | None:
-        """Return the detail; None if the form was sent without it. None keeps it while the text stays."""
+        """Return the detail; None, when not sent, keeps it."""
         return self._parse_text("detail", parse_detail)
 
     def _parse_text(self, name: str, as_stored: Callable[[str], str]) -> str | None:
@@ -197,7 +197,7 @@ class ImportForm(forms.Form):
 
 
 class FactFilterForm(forms.Form):
-    """The filters in the address of the list. An unknown value is reported and filters nothing."""
+    """The list's filters; an unknown value is reported and ignored."""
 
     NARROWING: ClassVar = ("q", "source", "confidence", "topic", "category")
 
@@ -251,7 +251,7 @@ class FactFilterForm(forms.Form):
         )
 
     def is_narrowed(self) -> bool:
-        """Tell whether a filter narrows the list. Order, groups, page and shelf do not count."""
+        """Tell whether a filter narrows the list, order and page aside."""
         return not self.known.keys().isdisjoint(self.NARROWING)
 
     def query_string(self, **changes: Any) -> str:

@@ -93,7 +93,7 @@ class SeenFact:
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """The block of an assistant's next chat, and one page of the omitted facts."""
+    """An assistant's next block, and a page of omitted facts."""
 
     text: str
     tokens: int  # counted
@@ -122,7 +122,7 @@ def find_batch(batch_id: UUID) -> Batch | None:
 
 
 def list_forgotten_facts(now: datetime) -> list[UserFact]:
-    """Return up to ten facts that ended in the last 30 days. The newest comes first; trashed facts are excluded."""
+    """Return the last ten facts ended within 30 days, untrashed."""
     rows = UserFact.objects.last_of_lineage().filter(
         archived_at__gt=now - FORGOTTEN_FOR, archived_reason__in=_FORGOTTEN, trashed_at__isnull=True
     )
@@ -151,7 +151,7 @@ def list_linked_facts(fact: UserFact) -> list[LinkedFact]:
 
 
 def list_review_facts(page: int, now: datetime) -> ReviewPage:
-    """Return one page of the current inferred facts. Facts never affirmed come first, then the last learned."""
+    """Return a page of inferred facts, never affirmed ones first."""
     rows = UserFact.objects.current(now).filter(confidence=models.Confidence.INFERRED)
     total = rows.count()
     place = locate_page(page, total=total, size=ASKED_AT_ONCE)

@@ -1,4 +1,4 @@
-"""How facts are shown: the list, a fact in it, and its own page."""
+"""Views of facts: the list, an entry, a fact's page."""
 
 from datetime import datetime
 from typing import Any
@@ -76,7 +76,7 @@ def build_listing(
 
 
 def build_batch_listing(request: PageRequest, batch_id: UUID | None, now: datetime, *, notice: str) -> dict[str, Any]:
-    """Return the context of the shown list after a batch, with its undo line."""
+    """Return the list's context after a batch, with its undo line."""
     query = responses.parse_source_query(request).copy()
     for name in ("event", "select"):
         query.pop(name, None)
@@ -144,13 +144,13 @@ def show_slot(request: PageRequest, last: UserFact, now: datetime, *, status: in
 
 
 def show_edit_form(request: PageRequest, form: EditFactForm, *, status: int = 200) -> HttpResponse:
-    """Show the form to correct a fact in its place in the list."""
+    """Show a fact's edit form in the list."""
     context = {"form": form, "here": responses.get_source_address(request)}
     return TemplateResponse(request, "memory/_editing.html", context, status=status)
 
 
 def show_write(request: PageRequest, fact_id: UUID, done: FactWrite, now: datetime) -> HttpResponse:
-    """Show a written fact. A slot stays with its lineage; a page follows a merge to the other fact."""
+    """Show a written fact; a page follows merges, a slot does not."""
     shown_id = fact_id if responses.is_for_element(request, "slot-") else done.fact.pk
     return show_result(request, shown_id, now, event=done.event, notice=responses.UNCHANGED)
 

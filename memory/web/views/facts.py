@@ -60,7 +60,7 @@ def show_facts(request: PageRequest) -> HttpResponse:
 @vary_on_headers("HX-Request", "HX-Target")
 @owned_view
 def show_fact(request: PageRequest, fact_id: UUID) -> HttpResponse:
-    """Show one fact with its history, or for htmx its slot or form."""
+    """Show a fact with its history, or its slot or form."""
     now = timezone.now()
     last = fact_list.get_last_version_or_404(fact_id)
     if is_for_element(request, "slot-"):

@@ -63,7 +63,7 @@ def write_or_404(request: PageRequest, missing: type[DomainError]) -> Iterator[N
 
 
 def try_write(request: PageRequest, missing: type[DomainError], write: Callable[..., object], **values: object) -> str:
-    """Do a write; return the text of its refusal, or an empty text."""
+    """Run a write; return its refusal, or an empty text."""
     try:
         with write_or_404(request, missing):
             write(**values)
@@ -93,7 +93,7 @@ def parse_source_query(request: PageRequest) -> QueryDict:
 
 
 def redirect_back(request: PageRequest, default: str, **said: UUID | str | None) -> HttpResponse:
-    """Redirect to the form's page, with an undo line if there is one."""
+    """Redirect to the form's page, with any undo line."""
     back = urlsplit(get_safe_next(request, default))
     query = QueryDict(back.query, mutable=True)
     for name in ("event", "batch", "decided", "select"):
@@ -104,7 +104,7 @@ def redirect_back(request: PageRequest, default: str, **said: UUID | str | None)
 
 
 def find_query_event(query: QueryDict) -> MemoryEvent | None:
-    """Return the event for the undo line that a query names, if a fact's. Places show theirs on their page."""
+    """Return the fact event of a query's undo line, if any."""
     event_id = parse_uuid(query.get("event", ""))
     event = find_event(event_id) if event_id else None
     return event if event is not None and event.lineage is not None else None

@@ -47,7 +47,7 @@ class ReviewEntry:
 
     @classmethod
     def from_answer(cls, seen: UserFact, last: UserFact, data: QueryDict) -> Self:
-        """Read the answer to a fact; if the fact changed since, ask again."""
+        """Read a fact's answer; ask again if the fact changed."""
         entry = cls(last, data.get(f"answer-{seen.pk}", LATER), data.get(f"content-{seen.pk}", seen.content))
         if last.pk != seen.pk or last.is_archived:
             is_answered = entry.answer != LATER or one_line(entry.content) != seen.content

@@ -23,7 +23,7 @@ from memory.web.views.responses import CONFLICT, PageRequest, is_for_element, re
 @require_POST
 @owned_view
 def undo_write(request: PageRequest, event_id: UUID) -> HttpResponse:
-    """Undo a write, from these pages or from a line in a chat."""
+    """Undo a write from these pages or a chat."""
     now = timezone.now()
     refusal = try_write(request, FactNotFound, undo_event, event_id=event_id, now=now)
     event = find_event(event_id)
@@ -57,7 +57,7 @@ def undo_writes(request: PageRequest, batch_id: UUID) -> HttpResponse:
 
 
 def _find_shown_id(request: PageRequest, event: MemoryEvent, lineage: UUID) -> UUID:
-    """Return the fact to show; an undone link shows on either end's page."""
+    """Return the fact to show, for a link either end."""
     page_of = parse_uuid(request.POST.get("of", ""))
     if event.kind in (EventKind.LINK, EventKind.UNLINK) and page_of and find_last_version(page_of):
         return page_of
