@@ -1,0 +1,60 @@
+from datetime import UTC, datetime
+from decimal import Decimal
+
+import pytest
+
+from tests.trading.intake.samples import SAMPLES, Sample, describe_fee
+from trading.intake.formats import FORMATS, propose_mapping
+from trading.intake.reading import Reading, read_fills
+from trading.intake.tables import read_table
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+def read_sample(sample: Sample) -> Reading:
+    table = read_table(sample.content)
+    mapping = propose_mapping(table, zone=sample.zone)
+    assert mapping.format == sample.key
+    return read_fills(table, mapping, now=NOW)
+
+
+@pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES)
+def test_read_fills_of_an_export_returns_its_fills(sample):
+    reading = read_sample(sample)
+
+    assert reading.problems == []
+    assert [
+        (
+            fill.market,
+            fill.symbol,
+            fill.at.replace(tzinfo=None).isoformat(),
+            f"{fill.quantity.normalize():f}",
+            f"{fill.price.normalize():f}",
+            describe_fee(fill.fee, fill.fee_coin),
+        )
+        for fill in reading.fills
+    ] == list(sample.fills)
+    assert [
+        (paid.symbol, paid.at.replace(tzinfo=None).isoformat(), f"{paid.amount.normalize():f}")
+        for paid in reading.funding
+    ] == list(sample.funding)
+    assert reading.left_out.total() == sample.left_out
+
+
+def test_read_fills_knows_every_format_by_a_sample():
+    assert {sample.key for sample in SAMPLES.values()} - {""} == set(FORMATS)
+
+
+@pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES)
+def test_read_fills_twice_gives_the_same_ids(sample):
+    first, second = (read_sample(sample) for _ in range(2))
+
+    assert [fill.fill_id for fill in first.fills] == [fill.fill_id for fill in second.fills]
+    assert len({(fill.market, fill.symbol, fill.fill_id) for fill in first.fills}) == len(first.fills)
+
+
+def test_read_fills_of_a_spot_fee_in_the_coin_conserves_money():
+    reading = read_sample(SAMPLES["bybit spot"])
+
+    bought = reading.fills[0]
+    assert bought.quantity * bought.price + bought.fee * bought.price == Decimal(45000)

@@ -1,0 +1,389 @@
+"""Turn a table's rows into fills and funding, with the problems by row. Pure."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta, tzinfo
+from decimal import Decimal
+from hashlib import sha256
+from typing import Final, NamedTuple
+
+from trading.intake.formats import (
+    FILL,
+    FORMATS,
+    FUNDING,
+    FUTURES,
+    LIQUIDATION,
+    REQUIRED,
+    SPOT,
+    FillMapping,
+    Format,
+    parse_contract_sizes,
+)
+from trading.intake.tables import Table, TableRow
+from trading.intake.values import (
+    DOLLARS,
+    Instrument,
+    find_zone,
+    is_empty,
+    parse_instant,
+    parse_number,
+    parse_side,
+    split_amount,
+    split_instrument,
+)
+from trading.skills.schemas import symbol_name
+
+GRAIN: Final = Decimal("1e-12")  # the database counts no finer
+_AHEAD: Final = timedelta(minutes=2)  # by which a venue's clock may run before ours
+_BY_HAND: Final = Format("", "", frozenset(), {})
+_CONTRACTS: Final = frozenset({"cont", "contract", "contracts", "swap", "futures", "perpetual"})
+_SPOT_WORDS: Final = frozenset({"spot", "margin"})
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFill:
+    """One fill of a file, in the words of the ledger."""
+
+    row: int
+    market: str
+    fill_id: str
+    symbol: str
+    at: datetime
+    quantity: Decimal  # bought above zero, sold below
+    price: Decimal
+    fee: Decimal  # paid; a rebate is negative
+    fee_coin: str
+    is_liquidation: bool = False
+    start_quantity: Decimal | None = None
+    is_reducing: bool | None = None  # whether it closes a position, where the venue says so
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFunding:
+    row: int
+    market: str
+    symbol: str
+    at: datetime
+    amount: Decimal  # received above zero
+    coin: str
+
+
+class Problem(NamedTuple):
+    row: int  # 0: the whole file
+    message: str
+
+
+@dataclass(slots=True)
+class Reading:
+    """What a file holds, read with one mapping."""
+
+    fills: list[ReadFill] = field(default_factory=list)  # the earliest first
+    funding: list[ReadFunding] = field(default_factory=list)
+    problems: list[Problem] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)  # kinds of rows that are no fills
+    row_word: str = "row"
+
+    @property
+    def period(self) -> tuple[datetime, datetime] | None:
+        instants = [fill.at for fill in self.fills] + [paid.at for paid in self.funding]
+        return (min(instants), max(instants)) if instants else None
+
+
+def read_fills(table: Table, mapping: FillMapping, *, now: datetime) -> Reading:
+    """Read every row; a row that cannot be read becomes a problem."""
+    reading = Reading(row_word=table.row_word)
+    if problems := list_mapping_problems(mapping):
+        reading.problems = [Problem(0, message) for message in problems]
+        return reading
+    reader = _Reader(mapping, now)
+    for row in reader.join_legs(table.rows) if reader.format.has_legs else table.rows:
+        try:
+            reader.read(row, reading)
+        except ValueError as error:
+            reading.problems.append(Problem(row.number, str(error)))
+    _put_in_time(reading)
+    reading.fills = list(_give_ids(reading.fills, reading.problems, reading.left_out))
+    reading.problems.sort()
+    return reading
+
+
+def list_mapping_problems(mapping: FillMapping) -> list[str]:
+    """Return what keeps a mapping from being used."""
+    chosen = FORMATS.get(mapping.format, _BY_HAND)
+    is_funding_alone = FUNDING in chosen.kinds.values() and FILL not in chosen.kinds.values()
+    required = ("time", "symbol", "amount") if is_funding_alone else REQUIRED
+    missing = [name for name in required if not mapping.columns.get(name)]
+    if "price" in missing and mapping.columns.get("total"):
+        missing.remove("price")
+    problems = [f"Choose the column of the {'funding amount' if name == 'amount' else name}." for name in missing]
+    if not mapping.dates:
+        problems.append("Dates such as 03/04/2025 can be read in two ways. Choose the order of day and month.")
+    try:
+        find_zone(mapping.zone)
+        parse_contract_sizes(mapping.contract_sizes)
+    except ValueError as error:
+        problems.append(f"{str(error)[0].upper()}{str(error)[1:]}.")
+    return problems
+
+
+class _Reader:
+    def __init__(self, mapping: FillMapping, now: datetime) -> None:
+        self.format = FORMATS.get(mapping.format, _BY_HAND)
+        self._mapping = mapping
+        self._latest = now + _AHEAD
+        self._zone: tzinfo = find_zone(mapping.zone)
+        self._sizes = parse_contract_sizes(mapping.contract_sizes)
+
+    def read(self, row: TableRow, reading: Reading) -> None:
+        """Add a row to the reading. Raises ValueError."""
+        if row.fault:
+            raise ValueError(row.fault)
+        kind = self._kind(row)
+        if kind == FUNDING:
+            reading.funding.append(self._read_funding(row))
+        elif kind in (FILL, LIQUIDATION):
+            reading.fills.append(self._read_fill(row, is_liquidation=kind == LIQUIDATION))
+        else:
+            reading.left_out[kind] += 1
+
+    def join_legs(self, rows: Sequence[TableRow]) -> Iterator[TableRow]:
+        """Yield spot fills once: OKX writes a row for each coin, and the fee on one of them."""
+        fees: dict[tuple[str, ...], list[Mapping[str, str]]] = {}
+        for row in rows:
+            if self._is_other_leg(row):
+                fees.setdefault(self._leg_key(row), []).append(row.cells)
+        for row in rows:
+            if self._is_other_leg(row):
+                continue
+            legs = fees.get(self._leg_key(row), [])
+            if legs and not self._number(row, "fee"):
+                fee = {name: legs[0].get(name, "") for field in ("fee", "fee_coin") for name in self._names(field)}
+                row = replace(row, cells={**row.cells, **fee})
+            if legs:
+                legs.pop(0)
+            yield row
+
+    def _is_other_leg(self, row: TableRow) -> bool:
+        unit = self._text(row, "unit").upper()
+        try:
+            return (
+                self._text(row, "market").casefold() == "spot"
+                and unit == split_instrument(self._text(row, "symbol")).quote
+            )
+        except ValueError:
+            return False
+
+    def _leg_key(self, row: TableRow) -> tuple[str, ...]:
+        return tuple(self._text(row, name) for name in ("order", "time", "price", "symbol"))
+
+    def _kind(self, row: TableRow) -> str:
+        text = " ".join(self._text(row, "kind").replace("_", " ").casefold().split())
+        if not self.format.kinds:
+            return FILL
+        return self.format.kinds.get(text, text or "without a kind")
+
+    def _read_fill(self, row: TableRow, *, is_liquidation: bool) -> ReadFill:
+        instrument = self._instrument(row)
+        market = self._market(row, instrument)
+        coins = (instrument.base, instrument.quote)
+        quantity, unit = self._amount(row, "quantity", coins)
+        price = self._price(row, abs(quantity), coins)
+        if self._text(row, "unit").casefold() == "true":  # Coinbase: the size is in the quote
+            quantity /= price
+        if unit and unit == instrument.quote and unit != instrument.base:
+            raise ValueError(f"the quantity is in {unit}, not in {instrument.base}")
+        quantity = abs(quantity) * self._sign(row, quantity) * self._contract_size(row, market)
+        fee, fee_coin = self._fee(row, instrument, market, quantity)
+        if market == SPOT and fee_coin == instrument.base:
+            quantity -= fee  # what arrives is less by the fee, and more leaves
+        quantity = quantity.quantize(GRAIN)
+        if not quantity:
+            raise ValueError("the quantity is zero, or finer than Keel counts (0.000000000001)")
+        return ReadFill(
+            row=row.number,
+            market=market,
+            fill_id=self._fill_id(row),
+            symbol=symbol_name(instrument.base),
+            at=self._instant(row),
+            quantity=quantity,
+            price=price,
+            fee=fee.quantize(GRAIN),
+            fee_coin=fee_coin,
+            is_liquidation=is_liquidation or self._was_liquidated(row),
+            start_quantity=self._start(row),
+            is_reducing=self._is_reducing(row),
+        )
+
+    def _read_funding(self, row: TableRow) -> ReadFunding:
+        instrument = self._instrument(row)
+        # Bybit: funding is a fee, paid above zero.
+        amount = self._number(row, "amount") if self._names("amount") else -self._number(row, "fee")
+        coin = self._text(row, "fee_coin").upper() or instrument.quote
+        if coin not in DOLLARS:
+            raise ValueError(f"the funding is paid in {coin[:12]}, not in dollars")
+        return ReadFunding(row.number, FUTURES, symbol_name(instrument.base), self._instant(row), amount, coin)
+
+    def _instrument(self, row: TableRow) -> Instrument:
+        text = self._text(row, "symbol")
+        instrument = split_instrument(text)
+        if quote := self._text(row, "quote").upper():
+            base = instrument.base if instrument.quote == quote or instrument.quote == "USD" else text.strip().upper()
+            instrument = replace(instrument, base=base, quote=quote)
+        is_futures = self.format.market == FUTURES or self._text(row, "market").casefold() in ("inverse", "linear")
+        is_inverse = instrument.is_inverse or (
+            self.format.is_usd_inverse and is_futures and instrument.quote == "USD" and "PERP" not in text.upper()
+        )
+        if is_inverse:
+            raise ValueError(
+                f"{text[:32]} is an inverse contract, settled in coins; Keel keeps those settled in dollars"
+            )
+        if instrument.quote not in DOLLARS:
+            raise ValueError(f"{text[:32]} is priced in {instrument.quote[:12]}, not in dollars")
+        return instrument
+
+    def _market(self, row: TableRow, instrument: Instrument) -> str:
+        if self._mapping.market:
+            return self._mapping.market
+        word = self._text(row, "market").casefold()
+        if word:
+            return SPOT if word in _SPOT_WORDS else FUTURES
+        is_pair = "/" in self._text(row, "symbol") or self._text(row, "symbol").startswith("@")
+        return SPOT if is_pair and not instrument.is_derivative else FUTURES
+
+    def _amount(self, row: TableRow, name: str, coins: Sequence[str]) -> tuple[Decimal, str]:
+        text = self._text(row, name)
+        if not text:
+            raise ValueError(f"the {name} is empty")
+        try:
+            return split_amount(text, coins, self._mapping.decimal)
+        except ValueError as error:
+            raise ValueError(f"the {name} {error}") from error
+
+    def _price(self, row: TableRow, quantity: Decimal, coins: Sequence[str]) -> Decimal:
+        if self._text(row, "price") or not self._names("total"):
+            price, _ = self._amount(row, "price", coins)
+        else:
+            total, _ = self._amount(row, "total", coins)
+            if not quantity:
+                raise ValueError("the quantity is zero")
+            price = abs(total) / quantity
+        price = price.quantize(GRAIN)
+        if price <= 0:
+            raise ValueError("the price is not above zero")
+        return price
+
+    def _sign(self, row: TableRow, quantity: Decimal) -> int:
+        if not self._names("side"):
+            return 1 if quantity > 0 else -1
+        sign = parse_side(self._text(row, "side").rpartition(">")[2])
+        is_hedged = self._text(row, "mode").casefold().startswith("hedge")
+        # Bitget's side in hedge mode is the position's: to close a long is "buy", though it sells.
+        return -sign if is_hedged and self._text(row, "close").casefold().startswith("close") else sign
+
+    def _contract_size(self, row: TableRow, market: str) -> Decimal:
+        if size := self._text(row, "contract"):
+            return parse_number(size)
+        unit = self._text(row, "unit").casefold()
+        if not self.format.in_contracts or market == SPOT or (unit and unit not in _CONTRACTS):
+            return Decimal(1)
+        symbol = self._text(row, "symbol").upper()
+        if symbol not in self._sizes:
+            raise ValueError(f"the quantity is in contracts of {symbol[:32]}; give the coins per contract")
+        return self._sizes[symbol]
+
+    def _fee(self, row: TableRow, instrument: Instrument, market: str, quantity: Decimal) -> tuple[Decimal, str]:
+        text = self._text(row, "fee")
+        if not text:
+            return Decimal(0), ""
+        try:
+            fee, coin = split_amount(text, (instrument.base, instrument.quote), self._mapping.decimal)
+        except ValueError as error:
+            raise ValueError(f"the fee {error}") from error
+        coin = coin or self._text(row, "fee_coin").upper()
+        if not coin:
+            is_base = self.format.is_fee_in_received and market == SPOT and quantity > 0
+            coin = instrument.base if is_base else instrument.quote
+        return fee * self._mapping.fee_sign, coin
+
+    def _fill_id(self, row: TableRow) -> str:
+        text = self._text(row, "fill_id")
+        if not text or (text.isascii() and text.isprintable() and " " not in text and len(text) <= 100):
+            # A self-trade is one trade of the venue and two fills, one a side.
+            return text + self._text(row, "side") if text and self._mapping.format == "hyperliquid_api" else text
+        return sha256(text.encode()).hexdigest()[:32]
+
+    def _instant(self, row: TableRow) -> datetime:
+        text = " ".join(filter(None, (self._text(row, "time"), self._text(row, "clock"))))
+        if not text:
+            raise ValueError("the time is empty")
+        at = parse_instant(text, zone=self._zone, order=self._mapping.dates)
+        if at > self._latest:
+            raise ValueError(f"{text[:40]!r} lies in the future; check the time zone and the order of the date")
+        return at
+
+    def _was_liquidated(self, row: TableRow) -> bool:
+        if (user := self._text(row, "liquidated")) and self._mapping.account:
+            return user.casefold() == self._mapping.account.casefold()
+        text = self._text(row, "liquidation").casefold()
+        return text in ("1", "true", "yes") or text.startswith("liquid")
+
+    def _start(self, row: TableRow) -> Decimal | None:
+        text = self._text(row, "start")
+        return parse_number(text).quantize(GRAIN) if text else None
+
+    def _is_reducing(self, row: TableRow) -> bool | None:
+        word = (self._text(row, "close") or self._text(row, "side")).casefold().split(" ")[0]
+        return {"open": False, "close": True}.get(word)
+
+    def _names(self, name: str) -> tuple[str, ...]:
+        return self._mapping.columns.get(name, ())
+
+    def _text(self, row: TableRow, name: str) -> str:
+        texts = (row.cells.get(column, "") for column in self._names(name))
+        return next((text for text in texts if not is_empty(text)), "")
+
+    def _number(self, row: TableRow, name: str) -> Decimal:
+        text = self._text(row, name)
+        try:
+            return split_amount(text, (), self._mapping.decimal)[0] if text else Decimal(0)
+        except ValueError as error:
+            raise ValueError(f"the {name} {error}") from error
+
+
+def _put_in_time(reading: Reading) -> None:
+    """Order by time; within an instant keep the file's order, turned round where the newest is first."""
+    fills = reading.fills
+    if len(fills) > 1 and fills[0].at > fills[-1].at:
+        fills.reverse()
+    fills.sort(key=lambda fill: fill.at)
+    reading.funding.sort(key=lambda paid: paid.at)
+
+
+def _give_ids(fills: Sequence[ReadFill], problems: list[Problem], left_out: Counter[str]) -> Iterator[ReadFill]:
+    """Yield the fills with an id each, and once each.
+
+    A fill without an id gets one from its numbers and its place among equal ones, so that the same file, or an
+    overlapping one, names it alike.
+    """
+    seen: dict[tuple[str, str, str], ReadFill] = {}
+    equal: Counter[tuple[object, ...]] = Counter()
+    for fill in fills:
+        if not fill.fill_id:
+            numbers = (fill.market, fill.symbol, fill.at, fill.quantity, fill.price, fill.fee)
+            equal[numbers] += 1
+            digest = sha256("|".join(map(str, numbers)).encode()).hexdigest()[:24]
+            yield replace(fill, fill_id=f"row:{digest}:{equal[numbers]}")
+            continue
+        before = seen.setdefault((fill.market, fill.symbol, fill.fill_id), fill)
+        if before is fill:
+            yield fill
+        elif replace(before, row=fill.row) == fill:
+            left_out["repeated rows"] += 1
+        else:
+            first, second = sorted((before.row, fill.row))
+            problems.append(
+                Problem(
+                    second, f"it has the id of row {first} with other numbers; is {fill.fill_id[:40]!r} an order’s id?"
+                )
+            )

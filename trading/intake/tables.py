@@ -1,0 +1,213 @@
+"""Read an exported file into a table: header, numbered rows, what stands above the header. Pure."""
+
+import csv
+import io
+import json
+import re
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from config.lib.errors import DomainError
+from trading.intake.values import looks_like_value
+
+MAX_BYTES: Final = 20 * 1024 * 1024
+MAX_ROWS: Final = 100_000
+_HEADER_LINES: Final = 15  # a header stands within the first lines
+_MIN_COLUMNS: Final = 4
+_DEPTH: Final = 5
+_DELIMITERS: Final = ",;\t|"
+_ZONE: Final = re.compile(r"(?:UTC|GMT)(?:\s*([+-])\s*(\d{1,2})(?::?(\d\d))?)?", re.IGNORECASE)
+_IN_BRACKETS: Final = re.compile(r"\s*\((?:UTC|GMT)[^)]*\)", re.IGNORECASE)
+_NOT_TEXT: Final = (
+    (b"PK\x03\x04", "is a spreadsheet or a zip archive. Save it as CSV, or unpack it, and try again"),
+    (b"\xd0\xcf\x11\xe0", "is an old Excel file. Save it as CSV and try again"),
+    (b"%PDF", "is a PDF. Export the trade history as CSV instead"),
+    (b"SQLite format 3", "is a database, not an export"),
+    (b"\x89PNG", "is a picture, not an export"),
+)
+
+
+class TableRefused(DomainError):
+    """The file holds no table."""
+
+
+@dataclass(frozen=True, slots=True)
+class TableRow:
+    number: int  # the line of a CSV, the place in JSON; both from 1
+    cells: Mapping[str, str]
+    fault: str = ""  # why its cells cannot be told apart
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    columns: Sequence[str]  # normal names, in order
+    rows: Sequence[TableRow]
+    row_word: str = "row"
+    zone: str = ""  # the offset that the file itself names, such as +08:00
+    titles: Mapping[str, str] = field(default_factory=dict)  # normal name to the name as written
+
+
+def read_table(content: bytes) -> Table:
+    """Return the table of a CSV or JSON file. Raises TableRefused."""
+    text = _decode(content)
+    first = text.lstrip()[:1]
+    table = _read_json(text) if first in "[{" and first else _read_csv(text)
+    if not table.rows:
+        raise TableRefused("The file has a header and no rows. Nothing was imported.")
+    if len(table.rows) > MAX_ROWS:
+        raise TableRefused(f"The file has more than {MAX_ROWS:,} rows. Export shorter periods, one file each.")
+    return table
+
+
+def table_of_records(records: Sequence[Mapping[str, Any]]) -> Table:
+    """Return the table of a venue's answer."""
+    rows = [TableRow(number, _flatten(record)) for number, record in enumerate(records, start=1)]
+    titles = {name: name for row in rows for name in row.cells}
+    return Table(tuple(titles), rows, "item", titles=titles)
+
+
+def normal_name(title: str) -> str:
+    """Return a column's name without case, spaces and time zone."""
+    return "".join(_IN_BRACKETS.sub("", title.replace("\ufeff", "")).replace("_", " ").split()).casefold()
+
+
+def parse_offset(text: str) -> str:
+    """Return the offset that a text such as `Time(UTC+8)` names, or nothing."""
+    found = _ZONE.search(text)
+    return f"{found[1] or '+'}{int(found[2] or 0):02}:{found[3] or '00'}" if found else ""
+
+
+def _decode(content: bytes) -> str:
+    if content[:2] == b"\x1f\x8b":
+        content = _unpack(content)
+    if len(content) > MAX_BYTES:
+        raise TableRefused(f"The file is larger than {MAX_BYTES // 2**20} MB. Export shorter periods, one file each.")
+    if not content.strip():
+        raise TableRefused("The file is empty.")
+    for magic, reason in _NOT_TEXT:
+        if content.startswith(magic):
+            raise TableRefused(f"The file {reason}.")
+    encoding = "utf-16" if content[:2] in (b"\xff\xfe", b"\xfe\xff") else "utf-8-sig"
+    try:
+        text = content.decode(encoding)
+    except UnicodeDecodeError:
+        text = content.decode("cp1252", errors="replace")
+    if "\0" in text or text.count("\ufffd") > 10:
+        raise TableRefused("The file is not text. Export the trade history as CSV or JSON.")
+    if re.match(r"\s*<(!doctype|html|\?xml)", text, re.IGNORECASE):
+        raise TableRefused("The file is a web page, not an export. Download the CSV itself.")
+    return text
+
+
+def _unpack(content: bytes) -> bytes:
+    unpacker = zlib.decompressobj(wbits=31)
+    try:
+        unpacked = unpacker.decompress(content, MAX_BYTES + 1)
+    except zlib.error as error:
+        raise TableRefused("The packed file is damaged. Download it again.") from error
+    if len(unpacked) <= MAX_BYTES and not unpacker.eof:
+        raise TableRefused("The packed file ends too early. Download it again.")
+    return unpacked
+
+
+def _read_csv(text: str) -> Table:
+    lines = text.splitlines()
+    delimiter, place = _find_header(lines)
+    preamble = " ".join(lines[:place])
+    reader = csv.reader(io.StringIO("\n".join(lines[place:])), delimiter=delimiter, strict=True, skipinitialspace=True)
+    written = _name_columns(next(reader))
+    rows: list[TableRow] = []
+    number = place + 1
+    try:
+        for cells in reader:
+            number, begun = place + reader.line_num, number + 1
+            cells = [cell.replace("\ufeff", "").strip() for cell in cells]
+            if any(cells):
+                rows.append(_make_row(begun, cells, list(written)))
+    except csv.Error as error:
+        raise TableRefused(f"Row {number + 1}: a quotation mark is not closed, or a cell is too long.") from error
+    return Table(tuple(written), rows, zone=parse_offset(preamble), titles=written)
+
+
+def _make_row(number: int, cells: list[str], columns: Sequence[str]) -> TableRow:
+    named = dict(zip(columns, cells, strict=False))
+    if any(cells[len(columns) :]):
+        return TableRow(number, named, f"it has {len(cells)} cells, the header {len(columns)}")
+    return TableRow(number, named)
+
+
+def _name_columns(titles: Sequence[str]) -> dict[str, str]:
+    """Return normal names and titles; a second column of a name gets a number."""
+    named: dict[str, str] = {}
+    for place, title in enumerate(titles, start=1):
+        name = normal_name(title) or f"column {place}"
+        named[name if name not in named else f"{name} {place}"] = title.replace("\ufeff", "").strip()
+    return named
+
+
+def _find_header(lines: Sequence[str]) -> tuple[str, int]:
+    """Return the delimiter and the header's place: the widest line of names among the first."""
+    best = (0, 0, ",")
+    for delimiter in _DELIMITERS:
+        for place, line in enumerate(lines[:_HEADER_LINES]):
+            cells = next(csv.reader([line], delimiter=delimiter, skipinitialspace=True), [])
+            named = [cell for cell in cells if cell.strip("\ufeff ")]
+            if len(named) > best[0] and not any(looks_like_value(cell) for cell in named):
+                best = (len(named), place, delimiter)
+    if best[0] < _MIN_COLUMNS:
+        raise TableRefused(
+            "No header was found in the first lines. Keel needs a line that names the columns, such as time, symbol, "
+            "side, quantity, price."
+        )
+    return best[2], best[1]
+
+
+def _read_json(text: str) -> Table:
+    try:
+        if text.lstrip()[0] == "{" and "\n{" in text.strip():
+            value: Any = [_load_json(line) for line in text.splitlines() if line.strip()]
+        else:
+            value = _load_json(text)
+    except (ValueError, RecursionError) as error:
+        where = f", line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
+        raise TableRefused(f"The file begins like JSON and cannot be read{where}. Download it again.") from error
+    for records in _find_records(value, _DEPTH):
+        return table_of_records(records)
+    raise TableRefused("The JSON holds no list of fills.")
+
+
+def _load_json(text: str) -> Any:
+    return json.loads(text, parse_float=str, parse_int=str, parse_constant=str)
+
+
+def _find_records(value: Any, depth: int) -> Iterator[list[Mapping[str, Any]]]:
+    """Yield the lists of objects in a venue's answer, the outermost first."""
+    if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
+        yield value
+    if not isinstance(value, dict) or not depth:
+        return
+    context = {name: child for name, child in value.items() if isinstance(child, str)}
+    for child in value.values():
+        if isinstance(child, dict) and child and all(_is_record(item) for item in child.values()):
+            yield [{"txid": name} | item for name, item in child.items()]  # Kraken: by the id of the trade
+        for records in _find_records(child, depth - 1):
+            yield [context | dict(record) for record in records]
+
+
+def _is_record(value: Any) -> bool:
+    return isinstance(value, dict) and any(isinstance(item, str) for item in value.values())
+
+
+def _flatten(record: Mapping[str, Any], prefix: str = "", depth: int = 3) -> dict[str, str]:
+    cells: dict[str, str] = {}
+    for title, value in record.items():
+        name = prefix + normal_name(str(title))
+        if isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict):
+            value = value[0]  # Bitget: the fee of a fill is a list of one
+        if isinstance(value, dict) and depth:
+            cells |= _flatten(value, f"{name}.", depth - 1)
+        elif not isinstance(value, dict | list):
+            cells[name] = "" if value is None else str(value).strip()
+    return cells

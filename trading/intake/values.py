@@ -1,0 +1,259 @@
+"""Read one cell: numbers, instants, sides, instruments. Pure."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, timezone, tzinfo
+from decimal import Context, Decimal, InvalidOperation
+from typing import Final
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+DOLLARS: Final = frozenset({"USD", "USDT", "USDC", "USDT0", "USDE", "USDH", "FDUSD", "BUSD", "TUSD", "DAI", "PYUSD"})
+_OTHER_QUOTES: Final = (
+    "EUR",
+    "GBP",
+    "JPY",
+    "TRY",
+    "BRL",
+    "AUD",
+    "CAD",
+    "CHF",
+    "KRW",
+    "BTC",
+    "XBT",
+    "ETH",
+    "BNB",
+    "SOL",
+)
+_QUOTES: Final = sorted({*DOLLARS, *_OTHER_QUOTES} - {"USDH"}, key=len, reverse=True)
+_RENAMED: Final = {"XBT": "BTC", "XDG": "DOGE", "XXBT": "BTC", "XETH": "ETH", "ZUSD": "USD", "ZEUR": "EUR"}
+_DERIVATIVE: Final = re.compile(r"(?:[-_]SWAP|[-_]?PERP(?:ETUAL)?|_[UCD]MCBL)\Z")
+_DATED: Final = re.compile(r"[-_](\d{6}|\d{8})\Z")
+_NO_VALUE: Final = frozenset({"", "-", "--", "n/a", "na", "null", "none", "nan"})
+_BUYS: Final = frozenset({"buy", "b", "bid", "bought", "long", "open long", "close short", "buy long", "true"})
+_SELLS: Final = frozenset({"sell", "s", "a", "ask", "sold", "short", "open short", "close long", "sell short", "false"})
+_EXACT: Final = Context(prec=60)
+_LIMIT: Final = Decimal("1e18")  # more no venue trades, and no column holds it
+_NUMBER: Final = re.compile(r"([-+]?)([\d.,'’_ ]*\d[\d.,]*)(e[-+]?\d{1,2})?\Z", re.IGNORECASE)
+_GROUPED: Final = {
+    ".": re.compile(r"(\d{1,3}(?:[,'’_ ]\d{3})+|\d*)(?:\.(\d*))?\Z"),
+    ",": re.compile(r"(\d{1,3}(?:[.'’_ ]\d{3})+|\d*)(?:,(\d*))?\Z"),
+}
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_OLDEST: Final = datetime(2009, 1, 3, tzinfo=UTC)  # the first block
+_CLOCK: Final = re.compile(r"(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d+))?)?\s*([ap]\.?m\.?)?", re.IGNORECASE)
+_OFFSET: Final = re.compile(r"\s*(?:(?:UTC|GMT|Z)?\s*([+-])(\d{1,2}):?(\d{2})?|UTC|GMT|Z)\s*\Z", re.IGNORECASE)
+_DAY: Final = re.compile(r"(\d{1,4})[-/.\s]\s*(\d{1,2})[-/.\s]\s*(\d{1,4})\Z")
+_WORDY: Final = re.compile(r"(?:(\d{1,2})[ -])?([A-Za-z]{3})[a-z]*\.?[ -](?:(\d{1,2}),? )?(\d{4})\Z")
+_MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+
+
+@dataclass(frozen=True, slots=True)
+class Instrument:
+    base: str
+    quote: str
+    is_derivative: bool = False
+    is_inverse: bool = False
+
+
+def is_empty(text: str) -> bool:
+    """Tell whether a cell says that there is no value."""
+    return text.strip().casefold() in _NO_VALUE
+
+
+def looks_like_value(text: str) -> bool:
+    """Tell whether a cell is a number or an instant, not a column's name."""
+    return bool(_NUMBER.match(text.strip())) or bool(_CLOCK.search(text)) or bool(_DAY.match(text.strip()))
+
+
+def parse_number(text: str, decimal: str = ".") -> Decimal:
+    """Return a finite number written with this decimal sign. Raises ValueError."""
+    stripped = text.strip().strip("$€£").replace("\u00a0", " ").replace("\u202f", " ").replace("\u2212", "-").strip()
+    if stripped.startswith("(") and stripped.endswith(")"):
+        stripped = f"-{stripped[1:-1]}"
+    stripped = re.sub(r"^([-+])[$€£]", r"\1", stripped)
+    matched = _NUMBER.match(stripped)
+    grouped = _GROUPED[decimal].match(matched[2]) if matched else None
+    if matched is None or grouped is None:
+        raise ValueError(f"{text[:40]!r} is not a number")
+    whole = re.sub(r"\D", "", grouped[1])
+    try:
+        found = Decimal(f"{matched[1]}{whole or '0'}.{grouped[2] or '0'}{matched[3] or ''}", _EXACT)
+    except InvalidOperation as error:
+        raise ValueError(f"{text[:40]!r} is not a number") from error
+    if abs(found) >= _LIMIT:
+        raise ValueError(f"{text[:40]!r} is too large")
+    return found
+
+
+def split_amount(text: str, coins: Iterable[str], decimal: str = ".") -> tuple[Decimal, str]:
+    """Return the number and the coin of an amount such as `0.01BTC`. Raises ValueError.
+
+    Names that begin with digits (1000PEPE) are found among `coins`, those of the row.
+    """
+    stripped = text.strip()
+    upper = stripped.upper()
+    for coin in coins:
+        if coin and upper.endswith(coin) and len(upper) > len(coin):
+            return parse_number(stripped[: -len(coin)], decimal), coin
+    matched = re.match(r"(.*?[\d.,)])\s*([A-Za-z][A-Za-z0-9]{1,11})\Z", stripped)
+    if matched and not _NUMBER.match(stripped):  # 1e30 is no amount of a coin
+        return parse_number(matched[1], decimal), matched[2].upper()
+    return parse_number(stripped, decimal), ""
+
+
+def guess_decimal(texts: Iterable[str]) -> str:
+    """Return the decimal sign that these numbers use; a point where nothing tells."""
+    points = commas = 0
+    for text in texts:
+        if re.search(r",\d+\.\d*|\.\d{1,2}(?!\d)|\.\d{4,}|(?:^|\D)0\.\d", text):
+            points += 1
+        elif re.search(r"\.\d+,\d*|,\d{1,2}(?!\d)|,\d{4,}|(?:^|\D)0,\d", text):
+            commas += 1
+    return "," if commas > points else "."
+
+
+def parse_side(text: str) -> int:
+    """Return 1 for a buy, -1 for a sale. Raises ValueError."""
+    words = " ".join(re.split(r"[^a-z]+", text.casefold())).strip()
+    last = words.split(" ")[-1] if words else ""
+    if words in _BUYS or (last == "buy" and words not in _SELLS):
+        return 1
+    if words in _SELLS or last == "sell":
+        return -1
+    raise ValueError(f"the side {text[:30]!r} is neither a buy nor a sale")
+
+
+def split_instrument(text: str) -> Instrument:
+    """Return base and quote of a venue's market name. Raises ValueError."""
+    name = text.strip().upper()
+    if not name:
+        raise ValueError("the symbol is empty")
+    is_derivative = bool(_DERIVATIVE.search(name)) or ":" in name.partition("/")[2]
+    is_inverse = bool(re.search(r"USD(?:[-_]SWAP|_PERP|[-_]\d{6,8})\Z|_DMCBL\Z", name))
+    name = _DERIVATIVE.sub("", name.partition(":")[0] if "/" in name else name).removesuffix("_SPBL")
+    dated = _DATED.search(name)
+    if dated:
+        name = name[: dated.start()]
+    base, quote = _split_pair(name)
+    symbol = f"{base}-{dated[1]}" if dated else base
+    return Instrument(symbol, quote or "USD", is_derivative or bool(dated), is_inverse)
+
+
+def _split_pair(name: str) -> tuple[str, str]:
+    for mark in "/-_":
+        base, found, quote = name.partition(mark)
+        if found:
+            return _RENAMED.get(base, base), _RENAMED.get(quote, quote)
+    if len(name) == 8 and name[0] in "XZ" and name[4] in "XZ":  # Kraken: XXBTZUSD
+        return _RENAMED.get(name[1:4], name[1:4]), _RENAMED.get(name[5:], name[5:])
+    for quote in _QUOTES:
+        if name.endswith(quote) and len(name) > len(quote):
+            base = name[: -len(quote)]
+            return _RENAMED.get(base, base), _RENAMED.get(quote, quote)
+    return _RENAMED.get(name, name), ""
+
+
+def find_zone(name: str) -> tzinfo:
+    """Return a zone by its name or its offset. Raises ValueError."""
+    if matched := re.fullmatch(r"([+-])(\d\d):(\d\d)", name):
+        offset = timedelta(hours=int(matched[2]), minutes=int(matched[3]))
+        return timezone(-offset if matched[1] == "-" else offset)
+    try:
+        return ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError) as error:
+        raise ValueError(f"there is no time zone {name[:40]!r}") from error
+
+
+def guess_date_order(texts: Iterable[str]) -> str:
+    """Return `ymd`, `dmy`, `mdy`, or nothing where days and months cannot be told apart."""
+    orders = set()
+    for text in texts:
+        if not (matched := _DAY.match(_split_clock(text.strip())[0])):
+            continue
+        first, second, third = (int(part) for part in matched.groups())
+        if len(matched[1]) == 4 or first > 31:
+            orders.add("ymd")
+        elif len(matched[3]) < 4 and third > 31:
+            orders.add("")
+        elif len(matched[3]) < 4:
+            orders.add("ymd")  # two digits for the year: Binance writes it first
+        elif first > 12:
+            orders.add("dmy")
+        elif second > 12:
+            orders.add("mdy")
+        else:
+            orders.add("")
+    known = orders - {""}
+    return known.pop() if len(known) == 1 else "" if orders else "ymd"
+
+
+def parse_instant(text: str, *, zone: tzinfo, order: str = "ymd") -> datetime:
+    """Return the instant of a date and time, or of a count since 1970. Raises ValueError."""
+    stripped = text.strip()
+    try:
+        if re.fullmatch(r"\d{9,19}(?:\.\d+)?", stripped):
+            found = _parse_count(stripped)
+        else:
+            found = _parse_date(stripped, zone, order)
+    except (ValueError, OverflowError) as error:
+        reason = str(error) if str(error).startswith("the clock") else f"{text[:40]!r} is not a date and time"
+        raise ValueError(reason) from error
+    if found < _OLDEST:
+        raise ValueError(f"{text[:40]!r} is before the first trade of any coin")
+    return found
+
+
+def _parse_count(text: str) -> datetime:
+    whole, _, fraction = text.partition(".")
+    grain = {9: 0, 10: 0, 13: 3, 16: 6, 19: 9}.get(len(whole))
+    if grain is None:
+        raise ValueError("not a count of seconds, or of thousandths")
+    digits = (whole[len(whole) - grain :] if grain else "") + fraction
+    seconds = int(whole[: len(whole) - grain] if grain else whole)
+    return _EPOCH + timedelta(seconds=seconds, microseconds=int(digits[:6].ljust(6, "0")))
+
+
+def _split_clock(text: str) -> tuple[str, re.Match[str] | None, str]:
+    """Return the day, the time of day and what follows it."""
+    clock = _CLOCK.search(text)
+    if clock is None:
+        return text, None, ""
+    before, after = text[: clock.start()], text[clock.end() :]
+    offset = _OFFSET.match(after)
+    day = before if offset or not after.strip() else f"{before} {after}"
+    return day.strip(" ,-T").strip(), clock, after if offset else ""
+
+
+def _parse_date(text: str, zone: tzinfo, order: str) -> datetime:
+    day, clock, after = _split_clock(text)
+    year, month, date = _parse_day(day, order)
+    hour = minute = second = microsecond = 0
+    if clock is not None:
+        hour, minute, second = int(clock[1]), int(clock[2]), int(clock[3] or 0)
+        microsecond = int((clock[4] or "0")[:6].ljust(6, "0"))
+        if clock[5]:
+            if not 1 <= hour <= 12:
+                raise ValueError("no such hour")
+            hour = hour % 12 + (12 if clock[5][0] in "pP" else 0)
+    if offset := _OFFSET.match(after):
+        sign = -1 if offset[1] == "-" else 1
+        shift = timedelta(hours=int(offset[2] or 0), minutes=int(offset[3] or 0)) * sign
+        zone = timezone(shift)
+    local = datetime(year, month, date, hour, minute, second, microsecond, tzinfo=zone)
+    found = local.astimezone(UTC)
+    if found.astimezone(zone).replace(tzinfo=None) != local.replace(tzinfo=None):
+        raise ValueError(f"the clock of {zone} jumped over {local:%Y-%m-%d %H:%M}; check the time zone")
+    return found
+
+
+def _parse_day(text: str, order: str) -> tuple[int, int, int]:
+    if matched := _WORDY.match(text):
+        day = matched[1] or matched[3]
+        return int(matched[4]), _MONTHS.index(matched[2].casefold()) + 1, int(day)
+    matched = _DAY.match(text)
+    if matched is None:
+        raise ValueError("no date")
+    parts = dict(zip("ymd" if len(matched[1]) == 4 else order or "ymd", matched.groups(), strict=True))
+    year = int(parts["y"])
+    return (year if len(parts["y"]) == 4 else 2000 + year), int(parts["m"]), int(parts["d"])
