@@ -1,8 +1,13 @@
-"""Hashed static files, imports between modules included."""
+"""Static files: hashed names, imports between modules included, and how they are sent."""
 
+import asyncio
+from io import BytesIO
 from typing import Final
 
 from django.contrib.staticfiles.storage import HashedFilesMixin
+from django.http import HttpRequest, HttpResponse
+from servestatic.middleware import ServeStaticMiddleware
+from servestatic.responders import Redirect, StaticFile
 from servestatic.storage import CompressedManifestStaticFilesStorage
 
 _IMPORTS: Final = HashedFilesMixin._js_module_import_aggregation_patterns[1]  # type: ignore[attr-defined]
@@ -16,3 +21,25 @@ class HashedStaticFilesStorage(CompressedManifestStaticFilesStorage):  # type: i
     """
 
     patterns = (*HashedFilesMixin.patterns, ("chat/*.js", _IMPORTS), ("js/*.js", _IMPORTS))
+
+
+class StaticFilesMiddleware(ServeStaticMiddleware):  # type: ignore[misc]
+    """Static files, each read by one thread that also closes it.
+
+    ServeStatic opens, reads and closes a file in separate steps: a browser that left between two of them left it open.
+    """
+
+    @staticmethod
+    async def aserve(static_file: StaticFile | Redirect, request: HttpRequest) -> HttpResponse:
+        """Answer with a file, a part of it, or a redirect."""
+        return await asyncio.to_thread(_answer, static_file, request)
+
+
+def _answer(static_file: StaticFile | Redirect, request: HttpRequest) -> HttpResponse:
+    found = static_file.get_response(request.method or "GET", request.META)
+    with found.file or BytesIO() as file:
+        answer = HttpResponse(file.read(), status=found.status)
+    del answer["Content-Type"]
+    for name, value in found.headers:
+        answer[name] = value
+    return answer
