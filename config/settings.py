@@ -149,7 +149,7 @@ DEMO = ["chat.demo.seed_chats", "trading.demo.seed_demo"]
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
-    "servestatic.middleware.ServeStaticMiddleware",
+    "config.lib.staticfiles.StaticFilesMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -195,7 +195,7 @@ if _database["ENGINE"].endswith("sqlite3"):
     _database["CONN_MAX_AGE"] = None
 elif _database["ENGINE"].endswith("postgresql"):
     _database["CONN_MAX_AGE"] = 0  # the pool keeps the connections; Django refuses both
-    _database["CONN_HEALTH_CHECKS"] = True
+    _database["ENGINE"] = "config.lib.postgresql"  # checks each connection that it takes from the pool
     _database["OPTIONS"] = {
         "pool": {"min_size": 2, "max_size": env.int("DATABASE_POOL_SIZE", default=20), "timeout": 10},
         "options": "-c statement_timeout=30s -c lock_timeout=10s -c idle_in_transaction_session_timeout=60s",
