@@ -107,7 +107,7 @@ _NEWS: Final[list[tuple[float, str, list[str], float | None]]] = [
 
 
 def seed_demo(user_id: int, *, clock: Clock, report: Report = lambda _: None, lengths: Lengths = ALL) -> dict[str, int]:
-    """Create the demo's skills and record, unless the user has skills; return the counts. Opens its own scopes."""
+    """Create the demo's skills and record once, in own scopes."""
     now = clock()
     with owned(user_id):
         if Skill.objects.exists():
@@ -158,7 +158,7 @@ def _find_breakout_seed(now: datetime) -> int:
 
 
 def _breaks_out(symbol: str, seed: int, now: datetime) -> bool:
-    """Tell whether a four-hour breakout skill would hold now: two bars to buy at, as another symbol may take one."""
+    """Tell whether a four-hour breakout skill would hold a position."""
     bars = list(aggregate_bars(iter_simulated_bars(symbol, now - timedelta(days=6), now, seed=seed), "4h"))
     return sum(_holds_since(bars, entry) for entry in range(len(bars) - 6, len(bars) - 1)) > 1
 

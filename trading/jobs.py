@@ -14,7 +14,7 @@ from trading.runs.due import run_due
 
 
 def reflect_due(now: datetime) -> str:
-    """Run the due reflections of all users. Ends early when one fails: the others do not wait for a model in vain."""
+    """Run the due reflections of all users; stop after a failure."""
     outcomes: Counter[Outcome] = Counter()
     due = list_all_due(now, limit=MAX_PER_RUN)
     for reflected in reflect_all(due, now=now, clock=start_clock(now), is_forced=False):

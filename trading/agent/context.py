@@ -109,7 +109,7 @@ def lessons_of_note(note: ReflectionNote) -> Lessons:
 
 
 def preview_prompt(deployment: Deployment, *, at: datetime) -> AgentPrompt:
-    """Return the prompt of a tick at an instant. The account is as the last tick left it."""
+    """Return a tick's prompt, with the account of the last tick."""
     payload = parse_payload(deployment.version.payload)
     equity = get_latest_equity(deployment)
     portfolio = Portfolio(equity, get_equity_at_midnight(deployment, at), is_halted=deployment.is_halted_at(at))
@@ -302,7 +302,7 @@ def _shows_positions(dial: MemoryDial) -> bool:
 
 
 def trade_line(trade: Trade) -> str:
-    """Return a closed trade as a line; percent is net over the entry's size, unlevered (settled 29)."""
+    """Return a closed trade's line; its percent is unlevered (settled 29)."""
     exit_at, exit_price = trade.exit_tick_at or trade.entry_tick_at, trade.exit_price or trade.entry_price
     share = trade.realized_pnl_usd / trade.entry_size_usd if trade.entry_size_usd else Decimal(0)
     held = timedelta(minutes=float(trade.holding_minutes or 0))

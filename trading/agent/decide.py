@@ -136,7 +136,7 @@ def define_tools(payload: SkillPayload) -> list[dict[str, Any]]:
 
 @contextmanager
 def model_client(models: Sequence[str], *, within: timedelta | None = None) -> Iterator[Ask]:
-    """Yield a function that asks models, outside any event loop. `within`: the limit of all calls together."""
+    """Yield a function that asks models; `within` limits all calls together."""
     ends_at = math.inf
 
     async def within_time(messages: Sequence[Message], tools: Sequence[Message]) -> Completion:

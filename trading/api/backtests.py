@@ -34,7 +34,7 @@ class BacktestsView(ApiView):
         operation_id="start_backtest", tags=["backtests"], request=BacktestInput, responses={201: BacktestSerializer}
     )
     def post(self, request: ApiRequest) -> Response:
-        """Queue a backtest of a skill's newest version; the job worker plays it."""
+        """Queue a backtest of a skill's newest version."""
         fields = self.body(BacktestInput)
         with owned_tx(request.user):
             run = start_backtest(**fields, now=timezone.now())
@@ -44,14 +44,14 @@ class BacktestsView(ApiView):
 class BacktestView(ApiView):
     @extend_schema(operation_id="get_backtest", tags=["backtests"], responses=BacktestSerializer)
     def get(self, request: ApiRequest, run_id: UUID) -> Response:
-        """Return how far a backtest is and, once it is done, what it came to."""
+        """Return a backtest's progress and, once done, its result."""
         return Response(BacktestSerializer(get_backtest(run_id)).data)
 
 
 class CancelBacktestView(ApiView):
     @extend_schema(operation_id="cancel_backtest", tags=["backtests"], request=None, responses=BacktestSerializer)
     def post(self, request: ApiRequest, run_id: UUID) -> Response:
-        """Cancel a backtest that waits or runs; what it did so far is kept."""
+        """Cancel a waiting or running backtest; keep its record."""
         with owned_tx(request.user):
             run = cancel_backtest(run_id=run_id, now=timezone.now())
         return Response(BacktestSerializer(run).data)

@@ -81,7 +81,7 @@ class DeploymentsView(ApiView):
         responses={201: DeploymentSerializer},
     )
     def post(self, request: ApiRequest) -> Response:
-        """Keep the record of another program, which runs the newest version of a skill and pushes what it does."""
+        """Create a deployment that another program runs and pushes."""
         fields = self.body(DeploymentInput)
         with owned_tx(request.user):
             deployment = deploy_skill(**fields, now=timezone.now())
@@ -111,7 +111,7 @@ class NotesView(ApiView):
 class KeepNoteView(ApiView):
     @extend_schema(operation_id="keep_note", tags=["deployments"], request=None, responses={201: NoteSerializer})
     def post(self, request: ApiRequest, deployment_id: UUID, note_id: UUID) -> Response:
-        """Keep a deployment's lessons for all deployments of its skill; they supersede those kept before."""
+        """Copy a deployment's lessons to its skill; they supersede earlier ones."""
         with owned_tx(request.user):
             note = get_note(deployment_id, note_id)
             kept = keep_note_for_skill(note_id=note.pk, now=timezone.now())
@@ -159,7 +159,7 @@ class CommandsView(ApiView):
         responses={200: CommandSerializer, 201: CommandSerializer},
     )
     def post(self, request: ApiRequest, deployment_id: UUID) -> Response:
-        """Queue a command for a deployment that Keel runs; 200 if the same one is waiting."""
+        """Queue a deployment's command; 200 if it is waiting already."""
         fields, now = self.body(CommandInput), timezone.now()
         with owned_tx(request.user):
             command = request_command(deployment_id=deployment_id, **fields, now=now)
@@ -179,7 +179,7 @@ def _gather_memory(deployment: Deployment, at: datetime) -> ContextInputs:
 class MemoryView(ApiView):
     @extend_schema(operation_id="get_agent_memory", tags=["deployments"], responses=MemorySerializer)
     def get(self, request: ApiRequest, deployment_id: UUID) -> Response:
-        """Return the memory as text, for the prompts of an agent that another program runs."""
+        """Return the memory as text for another program's agent."""
         deployment, at = get_deployment(deployment_id), timezone.now()
         note = find_active_note(deployment)
         lessons = "" if note is None else lessons_text(lessons_of_note(note))

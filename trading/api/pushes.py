@@ -44,7 +44,7 @@ class TicksView(ApiView):
         responses={200: TickedSerializer, 201: TickedSerializer},
     )
     def post(self, request: ApiRequest, deployment_id: UUID) -> Response:
-        """Write the next tick; 200 when one of that number was applied before, which changes nothing."""
+        """Write the next tick; 200, without change, if applied before."""
         fields, now = self.body(TickInput), timezone.now()
         with owned_tx(request.user):
             deployment = get_pushed_deployment(deployment_id)

@@ -122,7 +122,7 @@ class DeploySkillView(ApiView):
 class SkillPerformanceView(ApiView):
     @extend_schema(operation_id="get_skill_performance", tags=["skills"], responses=SkillPerformanceSerializer)
     def get(self, request: ApiRequest, skill_id: UUID) -> Response:
-        """Return what a skill's closed trades come to, by the kind of deployment."""
+        """Return a skill's performance by kind of deployment."""
         kinds = [
             {"broker_kind": kind, "performance": numbers} for kind, numbers in get_skill_performance(skill_id).items()
         ]
@@ -132,7 +132,7 @@ class SkillPerformanceView(ApiView):
 class SkillNotesView(ApiView):
     @describe_list("list_skill_notes", "skills", NoteSerializer)
     def get(self, request: ApiRequest, skill_id: UUID) -> Response:
-        """List what deployments of the skill start with until they have lessons of their own, the newest first."""
+        """List a skill's own lessons, the newest first."""
         rows = ReflectionNote.objects.filter(skill=get_skill(skill_id), deployment__isnull=True)
         return answer_page(get_page(rows, by=("-generated_at", "id"), **self.query(PageQuery)), NoteSerializer)
 
@@ -170,7 +170,7 @@ class DraftsView(ApiView):
         responses={200: WholeDraftSerializer, 201: WholeDraftSerializer},
     )
     def post(self, request: ApiRequest) -> Response:
-        """Begin a draft of a skill, or of a new one; 200 when there is one already, which is returned."""
+        """Create a draft of a skill; 200 if one exists."""
         fields, now = self.body(DraftInput), timezone.now()
         with owned_tx(request.user):
             draft = start_draft(**fields, now=now)
@@ -188,7 +188,7 @@ class DraftView(ApiView):
 
     @extend_schema(operation_id="patch_draft", tags=["drafts"], request=_PATCH, responses=WholeDraftSerializer)
     def patch(self, request: ApiRequest, draft_id: UUID) -> Response:
-        """Set fields of a draft: blocks are merged, values and lists replaced. One wrong field, and none is set."""
+        """Patch a draft: blocks merge, lists are replaced, all or nothing."""
         patch = request.data
         if not isinstance(patch, dict):
             raise ParseError("A patch is an object.")
@@ -212,7 +212,7 @@ class SaveDraftView(ApiView):
         responses={200: WholeVersionSerializer, 201: WholeVersionSerializer},
     )
     def post(self, request: ApiRequest, draft_id: UUID) -> Response:
-        """Make a draft a version of its skill, or a new skill; 200 with the newest one when it changes nothing."""
+        """Save a draft as a version; 200 if it changes nothing."""
         fields, now = self.body(SaveInput), timezone.now()
         with _point_at_fields(), owned_tx(request.user):
             version = save_draft(draft_id=draft_id, **fields, now=now)
@@ -225,7 +225,7 @@ class TemplateView(ApiView):
         operation_id="apply_template", tags=["drafts"], request=TemplateInput, responses=WholeDraftSerializer
     )
     def post(self, request: ApiRequest, draft_id: UUID) -> Response:
-        """Fill a draft from a skill that Keel ships; a name that it has is kept."""
+        """Fill a draft from a shipped template; keep its name."""
         fields = self.body(TemplateInput)
         with _point_at_fields(), owned_tx(request.user):
             draft = apply_template_to_draft(draft_id=draft_id, **fields, now=timezone.now())

@@ -39,14 +39,14 @@ _ORDERS: Final = {
 class TradesView(ApiView):
     @describe_list("list_trades", "trades", TradeSerializer, AllTradesQuery)
     def get(self, request: ApiRequest) -> Response:
-        """List trades, by default all but those of backtests, the newest entry first."""
+        """List trades, newest first, by default without backtests."""
         return answer_page(_page_of_trades(self.query(AllTradesQuery)), TradeSerializer)
 
 
 class DeploymentTradesView(ApiView):
     @describe_list("list_deployment_trades", "deployments", TradeSerializer, TradeQuery)
     def get(self, request: ApiRequest, deployment_id: UUID) -> Response:
-        """List the trades of a deployment, or of a backtest by its deployment, the newest entry first."""
+        """List a deployment's or backtest's trades, newest first."""
         deployment = get_deployment(deployment_id, or_backtest=True)
         query = {**self.query(TradeQuery), "deployment_id": deployment.pk, "with_backtests": True}
         return answer_page(_page_of_trades(query), TradeSerializer)
@@ -69,7 +69,7 @@ class TradeView(ApiView):
 class EventsView(ApiView):
     @extend_schema(operation_id="list_events", tags=["events"], parameters=[EventQuery], responses=CalendarSerializer)
     def get(self, request: ApiRequest) -> Response:
-        """List the scheduled events from now on, with what a deployment's open positions hold against them."""
+        """List upcoming events, with the exposure of a deployment."""
         query, now = self.query(EventQuery), timezone.now()
         events = list_events(
             now,

@@ -34,7 +34,7 @@ def find_deployment_owner(deployment_id: UUID, *, email: str | None) -> Abstract
 
 
 def find_skill(name: str | None) -> Skill:
-    """Return a skill by name or id, or the only one. Raises SkillNotFound."""
+    """Return a skill by name or id. Raises SkillNotFound."""
     skills = list(Skill.objects.filter(archived_at__isnull=True).order_by("name"))
     if name is None and len(skills) == 1:
         return skills[0]

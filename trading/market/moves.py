@@ -29,7 +29,7 @@ class Impact:
 
 
 def measure_move(closes: Sequence[Close], at: datetime, now: datetime) -> float | None:
-    """Return the move in the hour after an event, a fraction; None if the hour is not over or lacks bars.
+    """Return the fractional move in the hour after an event, or None.
 
     From the close of the last bar that had ended when it happened, to that of the last one that ended an hour later.
     """

@@ -56,7 +56,7 @@ def find_marks(symbols: Collection[str], now: datetime, tape: Tape = STORED) -> 
 
 
 def get_regime(symbol: str, now: datetime, tape: Tape = STORED) -> Regime:
-    """Return the regime of closed hourly bars (settled 33). Unknown if bars are missing or the last one is old."""
+    """Return the regime of closed hourly bars, or unknown (settled 33)."""
     return _classify_hours(tape.last_bars(symbol, "1h", now, WARM_BARS), now)
 
 
@@ -97,7 +97,7 @@ def get_overview(symbol: str, now: datetime, tape: Tape = STORED) -> Overview:
 
 
 def list_symbols(limit: int) -> list[str]:
-    """Return the first symbols with bars, by name. One query each: a step into their index."""
+    """Return the first symbols with bars, one indexed query each."""
     symbols = Bar.objects.order_by("symbol").values_list("symbol", flat=True)
     found: list[str] = []
     while len(found) < limit and (following := symbols.filter(symbol__gt=found[-1] if found else "").first()):

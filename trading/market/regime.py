@@ -119,6 +119,6 @@ def true_range(before: Candle, candle: Candle) -> float:
 
 
 def realised_volatility(closes: Sequence[float]) -> float | None:
-    """Return the annualised volatility of 24 hourly returns (settled 33). A fraction; None with fewer."""
+    """Return the annualised volatility of 24 hourly returns (settled 33)."""
     moves = simple_returns(closes[-VOLATILITY_BARS - 1 :])
     return sample_deviation(moves) * sqrt(HOURS_PER_YEAR) if len(moves) == VOLATILITY_BARS else None

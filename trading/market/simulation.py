@@ -216,7 +216,7 @@ def _make_day_bars(symbol: str, day: int, seed: int) -> list[Bar]:
 
 @lru_cache(maxsize=16)
 def _day_path(seed: int, name: str, day: int) -> tuple[float, ...]:
-    """Return the log price at each step of a day; the last is the next day's first.
+    """Return a day's log prices; the last is the next day's first.
 
     Noise begins and ends a day at zero: what a price makes of a day is in its levels.
     """

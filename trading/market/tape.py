@@ -92,7 +92,7 @@ STORED: Final = StoredTape()
 
 
 def finest_bars(tape: Tape, symbol: str, *, after: datetime, until: datetime) -> list[Bar]:
-    """Return the shortest bars of each stretch of time, in order and without overlap."""
+    """Return the shortest bars of each stretch, without overlap."""
     kept: list[Bar] = []
     covered = timedelta(0)
     for interval, length in INTERVALS.items():

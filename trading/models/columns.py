@@ -7,7 +7,7 @@ from django.db.models import Q
 
 
 def amount_column(**options: Any) -> "models.DecimalField[Any, Any]":
-    """Return a column for amounts: 12 places, in SQLite 15 digits; `Trade.state` has exact sums."""
+    """Return an amount column: 12 places, 15 digits in SQLite."""
     return models.DecimalField(max_digits=36, decimal_places=12, **options)
 
 

@@ -83,7 +83,7 @@ class ActionImpossible(DomainError):
 
 @dataclass(frozen=True, slots=True)
 class Action:
-    """An action of a card; deploy and start_backtest take a skill, the other types a deployment."""
+    """A card's action on a skill or a deployment."""
 
     type: str  # an ActionType
     skill_id: UUID | None = None

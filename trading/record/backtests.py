@@ -116,7 +116,7 @@ def start_backtest(
     reflects: bool = True,
     now: datetime,
 ) -> BacktestRun:
-    """Queue a backtest of a skill on its own deployment. Raises SkillNotFound, BacktestRefused."""
+    """Queue a backtest on its own deployment. Raises SkillNotFound, BacktestRefused."""
     if not 0 <= slippage_bps < MAX_COST_BPS or abs(fee_bps) >= MAX_COST_BPS:
         raise BacktestRefused(f"Fees and slippage are below {MAX_COST_BPS} basis points, and slippage costs.")
     payload = parse_payload(get_version(skill_id).payload)
@@ -139,7 +139,7 @@ def start_backtest(
 
 
 def count_ticks(payload: SkillPayload, starts_at: datetime, ends_at: datetime, now: datetime) -> int:
-    """Return the number of ticks in a range. Raises BacktestRefused: in the future, empty or too long."""
+    """Return a range's number of ticks. Raises BacktestRefused."""
     if not starts_at < ends_at <= now:
         raise BacktestRefused("A backtest begins before it ends, and ends in the past.")
     if ends_at - starts_at > MAX_BACKTEST:
@@ -153,7 +153,7 @@ def count_ticks(payload: SkillPayload, starts_at: datetime, ends_at: datetime, n
 def resolve_range(
     skill_id: UUID, starts_on: date | None, ends_on: date | None, now: datetime
 ) -> tuple[datetime, datetime]:
-    """Return a range, by default the last thirty days with bars. Raises SkillNotFound, BacktestRefused."""
+    """Return a range, by default thirty days. Raises SkillNotFound, BacktestRefused."""
     today = now.astimezone(UTC).date()
     span = find_bar_span(skill_id)
     if ends_on is None:
@@ -170,7 +170,7 @@ def resolve_range(
 
 
 def find_bar_span(skill_id: UUID) -> tuple[datetime, datetime] | None:
-    """Return the first and last instant with bars of the newest version's symbols. Raises SkillNotFound."""
+    """Return the first and last instant with bars. Raises SkillNotFound."""
     context = parse_payload(get_version(skill_id).payload).context
     # A query a symbol: each end is then one step into the index of bars, however many there are.
     ends: list[dict[str, Any]] = [
@@ -209,7 +209,7 @@ def count_bars(skill_id: UUID, starts_at: datetime, ends_at: datetime) -> BarsIn
 
 
 def cancel_backtest(*, run_id: UUID, now: datetime) -> BacktestRun:
-    """Cancel a backtest; its runner stops at the next step. Raises BacktestNotFound, BacktestIsOver."""
+    """Cancel a backtest at its next step. Raises BacktestNotFound, BacktestIsOver."""
     rows = BacktestRun.objects.filter(pk=run_id, status__in=UNFINISHED)
     is_ended = rows.update(status=WorkStatus.CANCELLED, finished_at=now, lease=None, lease_until=None)
     run = get_backtest(run_id)

@@ -131,7 +131,7 @@ def list_skill_deployments(skill_id: UUID) -> list[Deployment]:
 
 
 def list_deployments_to_tick(user_id: int | None = None) -> list[tuple[Deployment, bool]]:
-    """Return the deployments for the runner, each with whether a command waits; needs `system_tx`.
+    """Return the runner's deployments, in `system_tx`, with waiting commands.
 
     On paper: the running ones, and those with a position or a pending order; of the others, those with a command.
     """

@@ -78,7 +78,7 @@ def get_pushed_deployment(deployment_id: UUID) -> Deployment:
 
 
 def request_command(*, deployment_id: UUID, kind: str, now: datetime) -> DeploymentCommand:
-    """Queue a command; return the waiting one if asked twice. Raises DeploymentNotFound, CommandRefused."""
+    """Queue a command once. Raises DeploymentNotFound, CommandRefused."""
     deployment = get_deployment(deployment_id)
     Deployment.objects.select_for_update().get(pk=deployment.pk)
     if waiting := find_waiting_command(deployment, kind):
@@ -130,7 +130,7 @@ def claim_command(*, deployment_id: UUID, lease: UUID, until: datetime, now: dat
 
 
 def apply_command(*, command: DeploymentCommand, now: datetime) -> str:
-    """Apply a command to the deployment's row, not to positions; describe the outcome. Raises DeploymentNotFound."""
+    """Apply a command to the row; describe it. Raises DeploymentNotFound."""
     deployment = get_deployment(command.deployment_id)
     if refusal := _find_refusal(deployment, CommandKind(command.kind)):
         return refusal  # another command came before it

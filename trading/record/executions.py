@@ -49,7 +49,7 @@ def _end_quantity(fill: Execution, held: Decimal) -> Decimal:
 
 
 def _chain_fills(fills: list[Execution], held: Decimal) -> list[Execution]:
-    """Return the fills as a walk over positions (Hierholzer); over a hole, a new walk follows."""
+    """Return the fills as walks over positions (Hierholzer)."""
     leaving: dict[Decimal, list[Execution]] = defaultdict(list)
     for fill in reversed(fills):
         leaving[fill.start_quantity or ZERO].append(fill)
@@ -61,7 +61,7 @@ def _chain_fills(fills: list[Execution], held: Decimal) -> list[Execution]:
 
 
 def _find_head(leaving: Mapping[Decimal, list[Execution]], held: Decimal) -> Decimal:
-    """Return a walk's first quantity: the held one if possible, else one that more fills leave than reach."""
+    """Return a walk's first quantity, the held one if possible."""
     surplus = Counter({start: len(fills) for start, fills in leaving.items()})
     surplus.subtract(_end_quantity(fill, ZERO) for fills in leaving.values() for fill in fills)
     heads = [start for start, count in surplus.items() if count > 0]

@@ -165,7 +165,7 @@ def import_fills(*, deployment_id: UUID, fills: Iterable[Execution], now: dateti
 
 
 def _rebuild_trades(deployment: Deployment, now: datetime) -> None:
-    """Rebuild a deployment's trades from its fills; the same first fill keeps the trade's id."""
+    """Rebuild a deployment's trades; a same first fill keeps the id."""
     instants: dict[datetime, list[Execution]] = {}
     for values in Fill.objects.filter(deployment=deployment).order_by("at", "id").values(*FILL_COLUMNS):
         fill = Execution(**values)

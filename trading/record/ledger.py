@@ -113,7 +113,7 @@ def record_tick(
 
 
 class Ledger:
-    """One deployment's trades in memory until `flush`; the caller locks the deployment in that transaction."""
+    """A deployment's trades in memory until `flush`; the caller locks."""
 
     def __init__(self, deployment: Deployment, book: Book) -> None:
         self.book = book
@@ -171,7 +171,7 @@ class Ledger:
         return TickRecord(is_applied=True, opened=opened, closed=closed, fills=len(fills))
 
     def flush(self, now: datetime, account: Mapping[str, Any] | None = None) -> None:
-        """Write the changes and the last tick's number. Raises TickMissing: another runner came first; roll back.
+        """Write the changes and the tick's number. Raises TickMissing.
 
         `account` is the broker's state after that tick, if it is on paper.
         """

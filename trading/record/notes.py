@@ -29,7 +29,7 @@ def get_note(deployment_id: UUID, note_id: UUID) -> ReflectionNote:
 
 
 def find_active_note(deployment: Deployment) -> ReflectionNote | None:
-    """Return the note in a deployment's prompt: its own, else the skill's (settled 28).
+    """Return a deployment's note, else its skill's (settled 28).
 
     A backtest has its own alone: what is kept for the skill may have been learned after its time.
     """
@@ -65,7 +65,7 @@ def list_skill_notes(skill_id: UUID) -> Newest[ReflectionNote]:
 
 
 def write_note(*, note: ReflectionNote, now: datetime) -> ReflectionNote:
-    """Activate a new note and supersede the old one; locks the deployment, to serialise reflections."""
+    """Activate a note under lock and supersede the old one."""
     if note.deployment_id is not None and not Deployment.objects.select_for_update().filter(pk=note.deployment_id):
         raise DeploymentNotFound("You have no such deployment.")
     Skill.objects.select_for_update().get(pk=note.skill_id)

@@ -110,7 +110,7 @@ def daily_equity(points: Sequence[EquityAt], starting_equity_usd: Decimal | None
 
 
 def compute_sharpe(daily: Sequence[float]) -> float | None:
-    """Return the annual Sharpe ratio of daily equity. None below 20 days, without deviation, or after a wipe-out."""
+    """Return the annual Sharpe ratio, None below 20 days or deviation."""
     if len(daily) <= MIN_DAYS or any(value <= 0 for value in daily):
         return None
     returns = simple_returns(daily)
@@ -143,7 +143,7 @@ def _note_ends(points: Iterable[EquityAt], ends: list[EquityAt]) -> Iterator[Equ
 
 
 def mean_interval(values: Sequence[float]) -> tuple[float, float] | None:
-    """Return a 90 % bootstrap interval for the mean. The same values give the same interval; None below five values."""
+    """Return a repeatable 90 % bootstrap interval, None below five values."""
     if len(values) < MIN_TRADES:
         return None
     if len(values) > MAX_RESAMPLED:

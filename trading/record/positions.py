@@ -62,7 +62,7 @@ class PathBar:
 
 @dataclass(frozen=True, slots=True)
 class Tick:
-    """The news of a tick, none later than `at`. Only fills may be ahead of the snapshot."""
+    """A tick's news, none later than `at`."""
 
     at: datetime
     fills: Sequence[Execution] = ()
@@ -212,7 +212,7 @@ class Book:
     def __init__(
         self, trips: Iterable[Trip] = (), *, seen: Iterable[tuple[str, str]] = (), uses_closes: bool = False
     ) -> None:
-        """Start from open trips and those with estimates; `seen` names their fills by (symbol, fill id)."""
+        """Start from open and estimated trips; `seen` names their fills."""
         self.open: dict[str, Trip] = {}
         self._provisional: dict[str, list[Trip]] = defaultdict(list)  # closed, with estimates, oldest first
         self._seen = set(seen)

@@ -167,7 +167,7 @@ def list_symbols_in_use() -> list[str]:
 
 
 def list_fills(trade: Trade) -> list[Fill]:
-    """Return a trade's fills in the ledger's order; one that crossed zero belongs to two trades.
+    """Return a trade's fills in ledger order, crossing ones included.
 
     Fills of one instant may be of several trades: a trade runs from its own first fill to that of the next. A trade
     that began without a fill is cut by time alone.
@@ -280,7 +280,7 @@ def _read_closed(which: Q) -> list[ClosedTrade]:
 
 
 def get_latest_equity(deployment: Deployment, until: datetime | None = None) -> Decimal:
-    """Return the equity after the last tick until an instant, or at start."""
+    """Return the equity before an instant, or at start."""
     rows = EquityPoint.objects.filter(deployment=deployment, **({"at__lte": until} if until else {}))
     point: EquityPoint | None = rows.order_by("-at").first()
     equity: Decimal = point.equity_usd if point else deployment.starting_equity_usd

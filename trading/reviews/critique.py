@@ -42,7 +42,7 @@ class Critique:
 
 
 def critique_draft(payload: Mapping[str, object], tier: str | None) -> Critique:
-    """Review a draft, complete or not, by rules, and by a model if it answers. No tier counts as intermediate.
+    """Review a draft by rules and, if it answers, a model.
 
     Opens an event loop of its own: call it outside of any, and outside of transactions.
     """

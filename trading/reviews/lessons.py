@@ -14,7 +14,7 @@ MAX_BULLET: Final = 400  # characters
 
 
 def parse_lessons(answer: str, *, is_torn: bool = False) -> str:
-    """Return the bullets of an answer as `- ` lines; without bullets each line is one.
+    """Return an answer's bullets, or its lines, as `- ` lines.
 
     At most MAX_LESSONS characters and MAX_LESSON_TOKENS tokens, cut between bullets. `is_torn`: the answer broke off,
     so that its last bullet may lack its end.

@@ -57,7 +57,7 @@ def list_bullets(text: str) -> list[str]:
 def lint_lessons(
     text: str, *, avoid: Iterable[str], trades: Sequence[WindowTrade], symbols: Iterable[str] = ()
 ) -> list[Finding]:
-    """Return the findings by bullet, then those about all lessons. `avoid`: the hard rules of the strategy.
+    """Return findings by bullet, then overall; `avoid`: the hard rules.
 
     `symbols`: further ones that the skill knows; a bullet may name any, by its first part (BTC for BTC/USDT) too.
     """

@@ -136,7 +136,7 @@ def list_due(now: datetime) -> list[UUID]:
 
 
 def list_all_due(now: datetime, *, limit: int | None = None) -> list[tuple[int, UUID]]:
-    """Return (user id, deployment) of all due reflections. A user whose rows cannot be read is logged and left out."""
+    """Return (user id, deployment) of due reflections; log unreadable users."""
     with system_tx("whose trades wait for a reflection"):
         owners = list(_select_waiting().order_by("user_id").values_list("user_id", flat=True).distinct())
     due: list[tuple[int, UUID]] = []
@@ -168,7 +168,7 @@ def _select_waiting() -> QuerySet[Deployment]:
 
 
 def _find_work(deployment: Deployment, *, now: datetime, is_forced: bool = False) -> _Work | None:
-    """Return a reflection's input; None if none is due. A forced one needs only a closed trade."""
+    """Return a reflection's input, None if none is due."""
     payload = parse_payload(deployment.version.payload)
     dial = payload.context.memory
     if not is_forced and dial.reflection.cadence == "off":

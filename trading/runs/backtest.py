@@ -54,7 +54,7 @@ def run_backtest(
     report: Callable[[Progress], None] = lambda _: None,
     lease: UUID | None = None,
 ) -> WorkStatus:
-    """Play or resume a backtest in its own scopes; return the status afterwards. Raises BacktestNotFound.
+    """Run or resume a backtest in own scopes. Raises BacktestNotFound.
 
     A run that has ended, or that another runner holds, is left alone.
 
@@ -137,7 +137,7 @@ def schedule_instants(schedule: Schedule, starts_at: datetime, ends_at: datetime
 
 
 def summarise_run(deployment: Deployment) -> dict[str, Any]:
-    """Return a backtest's performance as JSON. Amounts are text and durations seconds; None means too few data."""
+    """Return a backtest's performance as JSON; durations in seconds."""
     numbers = asdict(get_deployment_performance(deployment))
     return {name: _plain_value(value) for name, value in numbers.items()}
 

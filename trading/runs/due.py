@@ -59,7 +59,7 @@ def list_due(now: datetime, *, user_id: int | None = None) -> list[Due]:
 
 
 def find_due_instant(deployment: Deployment, now: datetime) -> datetime | None:
-    """Return the instant of the due tick, if any; of several missed ticks the last."""
+    """Return the instant of the last due tick, if any."""
     if deployment.broker_kind != BrokerKind.PAPER:
         return None
     payload = parse_payload(deployment.version.payload)
@@ -80,7 +80,7 @@ def _is_cut_off(deployment: Deployment, at: datetime) -> bool:
 
 
 def find_last_instant(schedule: Schedule, now: datetime) -> datetime:
-    """Return a schedule's last instant up to now; every schedule divides the UTC day."""
+    """Return a schedule's last instant up to now, by UTC day."""
     first = utc_midnight(now) + schedule.offset
     return first + (now - first) // schedule.every * schedule.every
 

@@ -91,7 +91,7 @@ def _refusal_of_risk(
     symbols: Collection[str],
     min_size_usd: Decimal,
 ) -> RiskVerdict | None:
-    """Return why a risky order is refused; `after`: the symbol's signed notional once filled."""
+    """Return a refusal's reason; `after`: the notional once filled."""
     equity = account.equity_usd
     others = sum((abs(account.notional_usd(symbol)) for symbol in account.positions if symbol != order.symbol), ZERO)
     rules = (

@@ -1,4 +1,4 @@
-"""One tick: settle the ledger, ask the agent, check the risk, send the order.
+"""A tick: settle, ask the agent, check the risk, send the order.
 
 A tick is two short transactions with the call of the model between them. Each transaction checks that the tick is still
 the deployment's next one. The tick's number, its instant and the paper broker's account are written with the ledger, so
@@ -100,7 +100,7 @@ class _Carried:
 
 
 class Ticker:
-    """Runs the ticks of one deployment on paper, in its own scopes; a backtest's tape reads forward only."""
+    """Runs a deployment's ticks on paper, in own scopes."""
 
     def __init__(
         self, deployment_id: UUID, *, user_id: int, ask: Ask, tape: Tape = STORED, costs: Costs = ON_PAPER
@@ -229,7 +229,7 @@ def _make_tick(report: Report, bars: Mapping[str, list[Bar]]) -> Tick:
 
 
 def _settle_orders(report: Report, gone: Collection[str], at: datetime) -> dict[str, Intent]:
-    """Save the end of orders no longer pending; return intents by fill id."""
+    """Save ended orders; return intents by fill id."""
     orders = {str(order.pk): order for order in Order.objects.filter(pk__in=gone)} if gone else {}
     filled = set(report.order_ids.values())
     for order_id, order in orders.items():
@@ -255,7 +255,7 @@ def _make_intent(order: Order) -> Intent:
 def _update_portfolio(
     deployment: Deployment, payload: SkillPayload, report: Report, carried: _Carried, at: datetime
 ) -> Portfolio:
-    """Return the account at a tick; lift or set the daily halt, which lasts until 00:00 UTC."""
+    """Return the account at a tick; set or lift the daily halt."""
     if carried.day != utc_midnight(at):
         carried.day, carried.day_start_equity_usd = utc_midnight(at), get_equity_at_midnight(deployment, at)
     day_start = carried.day_start_equity_usd
@@ -273,7 +273,7 @@ def _update_portfolio(
 def _act_on_decision(
     deployment: Deployment, settled: _Settled, decision: Decision, *, at: datetime
 ) -> DecisionSnapshot | None:
-    """Check and save the decision and send an accepted order; None if repeated."""
+    """Check and save the decision, send its order; None if repeated."""
     number, prompt = settled.number, settled.prompt
     rows = DecisionSnapshot.objects.filter(deployment=deployment, tick=number)
     if prompt is None or deployment.last_tick != number or rows.exists():
@@ -339,7 +339,7 @@ def _check_risk(
 
 
 def _positions_to_come(broker: PaperBroker, report: Report) -> dict[str, Decimal]:
-    """Return the positions after all pending orders, of which there may be several."""
+    """Return the positions after all pending orders."""
     positions = dict(report.positions)
     for sent in broker.pending:
         mark = report.marks.get(sent.symbol)

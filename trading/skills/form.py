@@ -237,7 +237,7 @@ LABELS: Final = {path: _get_label(_INFOS[path]).text for path in _in_page_order(
 
 
 class SkillForm(forms.Form):
-    """A draft as its author fills it in. An empty field takes its default; a required one stays missing."""
+    """A draft's form; an empty required field stays missing."""
 
     def __init__(self, data: QueryDict | None = None, *, payload: Mapping[str, object], fixed_style: str = "") -> None:
         """Show a payload, or the input. `fixed_style`: set once saved."""

@@ -45,14 +45,14 @@ def merge_patch(payload: Mapping[str, object], patch: Mapping[str, object]) -> J
 
 
 def parse_part(part: str, values: Mapping[str, object]) -> Json:
-    """Return a patch of one part: "basics" or a block. Raises PayloadInvalid, with paths in the payload."""
+    """Return a patch of "basics" or a block. Raises PayloadInvalid."""
     if part in BLOCKS:
         return {part: _dump_valid(_partial_of_part(part), values, within=part)}
     return _dump_valid(_partial_of_part(part), values)
 
 
 def part_schema(part: str) -> Json:
-    """Return a part's JSON schema for a model. It uses the seeds' spelling, requires nothing and has no references."""
+    """Return a part's JSON schema for a model, without references."""
     schema = _partial_of_part(part).model_json_schema()
     return _trim_schema(schema, schema.get("$defs", {}))
 
@@ -70,7 +70,7 @@ def list_changes(old: Mapping[str, object], new: Mapping[str, object]) -> list[t
 
 
 def iter_leaves(payload: Mapping[str, object], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Yield (path, value) for each field of a payload, such as ("risk.max_leverage", 3.0)."""
+    """Yield each field's (path, value), such as ("risk.max_leverage", 3.0)."""
     for name, value in payload.items():
         if isinstance(value, Mapping):
             yield from iter_leaves(value, f"{prefix}{name}.")

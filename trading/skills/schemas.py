@@ -69,7 +69,7 @@ Reason = Annotated[Line, AfterValidator(_require_text), Field(max_length=MAX_REA
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """A field's name on pages, and a hint. Without a hint, pages show the description, which models read."""
+    """A field's label and hint; without one, pages show the description."""
 
     text: str
     hint: str = ""

@@ -38,7 +38,7 @@ class SkillArchived(DomainError):
 
 
 def start_draft(*, skill_id: UUID | None = None, conversation_id: UUID | None = None, now: datetime) -> SkillDraft:
-    """Return the open draft, or start one (settled 24). It notes the last chat that wrote it.
+    """Return or start the open draft, noting its chat (settled 24).
 
     Raises SkillNotFound, SkillArchived.
     """
@@ -78,7 +78,7 @@ def apply_template_to_draft(*, draft_id: UUID, template: str, now: datetime) -> 
 
 
 def save_draft(*, draft_id: UUID, over_newer: bool = False, now: datetime) -> SkillVersion:
-    """Save a draft as a version or a new skill. `over_newer`: also if the skill got a newer version meanwhile.
+    """Save a draft as a version; `over_newer` ignores newer versions.
 
     Raises DraftNotFound, PayloadInvalid (also for a model that is not allowed), DraftOutdated, SkillNameTaken.
     """

@@ -26,7 +26,7 @@ class ShownEvent:
 
 @dataclass(frozen=True, slots=True)
 class CalendarDay:
-    """The events of a day in the reader's zone, in order of time."""
+    """A day's events in the reader's zone, by time."""
 
     day: date
     events: list[ShownEvent]

@@ -98,7 +98,7 @@ class TradeFilterForm(PageOfForm):
         symbols: Iterable[str],
         runs: Mapping[str, tuple[str, UUID]],
     ) -> None:
-        """Offer what the owner has; `runs` are the backtests, by id, as (what they are called, their deployment)."""
+        """Offer the owner's choices; `runs` are backtests by id."""
         super().__init__(data, auto_id="filter-%s")
         self.runs = runs
         asked = data.get("symbol", "")

@@ -25,7 +25,7 @@ class DeploymentQuery(PageQuery):
 
 
 class DeploymentInput(InputSerializer):
-    """A deployment that another program runs; it pushes what it does, and reads what its agent remembers."""
+    """A deployment that another program runs and pushes."""
 
     skill_id = serializers.UUIDField()
     broker_kind = serializers.ChoiceField([BrokerKind.LIVE], default=BrokerKind.LIVE)
@@ -33,7 +33,7 @@ class DeploymentInput(InputSerializer):
 
 
 class DeploymentSerializer(RowSerializer):
-    """A version of a skill, set to run. Keel runs what is on paper; `live` ones are run by another program."""
+    """A deployed skill version; Keel runs paper, others run `live`."""
 
     version = serializers.IntegerField(source="version.version", read_only=True)
 
@@ -57,7 +57,7 @@ class WholeDeploymentSerializer(DeploymentSerializer):
 
 
 class NoteSerializer(RowSerializer):
-    """Lessons of a deployment, or of a skill if there is none; the active ones are part of an agent's prompt."""
+    """Lessons of a deployment or skill; prompts include the active ones."""
 
     findings = serializers.JSONField(read_only=True, help_text="What the linter says of them.")
 
@@ -103,7 +103,7 @@ class EquityQuery(PageQuery):
 
 
 class EquitySerializer(RowSerializer):
-    """What the account was worth after a tick, open positions at their mark."""
+    """The equity after a tick, open positions at their mark."""
 
     class Meta:
         model = EquityPoint
@@ -125,7 +125,7 @@ class CommandSerializer(RowSerializer):
 
 
 class MemorySerializer(ValueSerializer):
-    """What an agent remembers, as text for its next prompt: lessons for the system prompt, trades for the context."""
+    """An agent's memory as text: lessons (system), trades (context)."""
 
     at = serializers.DateTimeField()
     lessons = serializers.CharField(allow_blank=True, help_text="Empty: there are none yet.")

@@ -22,7 +22,7 @@ CLOCK_SKEW: Final = timedelta(minutes=5)  # that another program's clock may be 
 
 
 class AmountField(serializers.DecimalField):
-    """Money, a price or a quantity: a decimal as a string, without zeros at its end. In a body a number does, too."""
+    """A decimal as a string without trailing zeros; input may be a number."""
 
     def __init__(self, max_digits: int | None = 36, decimal_places: int | None = 12, **options: Any) -> None:
         super().__init__(max_digits, decimal_places, **options)
@@ -53,7 +53,7 @@ class ValueSerializer(serializers.Serializer[Any]):
 
 
 class RowSerializer(serializers.ModelSerializer[Any]):
-    """A row as the API shows it, read-only; its money and quantities lose no digit."""
+    """A read-only row; money and quantities lose no digit."""
 
     serializer_field_mapping: ClassVar = {
         **serializers.ModelSerializer.serializer_field_mapping,
@@ -65,7 +65,7 @@ class RowSerializer(serializers.ModelSerializer[Any]):
 
 
 class PastField(serializers.DateTimeField):
-    """An instant of something that has happened, in ISO 8601; UTC unless it says otherwise."""
+    """A past instant in ISO 8601, by default UTC."""
 
     default_error_messages: ClassVar = {"early": "This lies before the year 2000.", "ahead": "This lies in the future."}
 

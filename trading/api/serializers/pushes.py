@@ -37,7 +37,7 @@ class FillIdField(serializers.RegexField):
 
 
 class FillInput(InputSerializer):
-    """One execution, as the venue reports it. Numbers as strings lose no digit."""
+    """An execution of the venue; strings keep every digit."""
 
     fill_id = FillIdField(help_text="The venue's: once of a symbol, whatever else it says.")
     symbol = SymbolField(max_length=32)
@@ -82,7 +82,7 @@ class FundingInput(InputSerializer):
 
 
 class ReasonInput(InputSerializer):
-    """Why there was a fill, or, named by its symbol, a change of the position."""
+    """The reason of a fill or, by symbol, of a position change."""
 
     fill_id = FillIdField(required=False)
     symbol = SymbolField(required=False, max_length=32)

@@ -65,7 +65,7 @@ class ChangeSerializer(ValueSerializer):
 
 
 class ComparedSerializer(ValueSerializer):
-    """What two versions of a skill differ in, in the order of the fields."""
+    """The differences of two skill versions, in field order."""
 
     old = serializers.IntegerField()
     new = serializers.IntegerField()
@@ -86,7 +86,7 @@ class DrawdownSerializer(ValueSerializer):
 
 
 class PerformanceSerializer(ValueSerializer):
-    """What a record of closed trades comes to. Null: there is not enough to say."""
+    """Performance of closed trades; null: too few to say."""
 
     trades = serializers.IntegerField()
     wins = serializers.IntegerField()

@@ -32,7 +32,7 @@ class AllTradesQuery(TradeQuery):
 
 
 class TradeSerializer(RowSerializer):
-    """One round trip, from flat to flat. `realized_pnl_usd` is net: gross - fees + funding; so far while it is open."""
+    """A round trip; `realized_pnl_usd` is gross - fees + funding so far."""
 
     class Meta:
         model = Trade
@@ -58,7 +58,7 @@ class FillSerializer(RowSerializer):
 
 
 class WholeTradeSerializer(TradeSerializer):
-    """One round trip with its fills in the order of time; one that crossed zero is part of two trades."""
+    """A round trip with its fills, some shared with another trade."""
 
     fills = FillSerializer(many=True, read_only=True)
 
@@ -86,7 +86,7 @@ class MarketEventSerializer(RowSerializer):
 
 
 class ExposureSerializer(ValueSerializer):
-    """An open position against an event, and what such events did before; null below three of them."""
+    """A position's exposure to an event; null below three past ones."""
 
     symbol = serializers.CharField(source="trade.symbol")
     position_side = serializers.ChoiceField(TradeSide.choices, source="trade.side")

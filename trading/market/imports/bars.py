@@ -26,7 +26,7 @@ _COLUMNS: Final = (*_KEY, *_AMOUNTS, "source", "is_simulated")
 
 
 def read_bars(path: Path, *, symbol: str, interval: str, source: str) -> Iterator[Bar]:
-    """Yield the bars of a CSV file: CSV_COLUMNS and optionally `mark` and `index`. Raises FileRefused."""
+    """Yield a CSV file's bars (CSV_COLUMNS, `mark`, `index`). Raises FileRefused."""
     parse = partial(parse_bar, symbol=symbol, interval=interval, source=source)
     return parse_rows(path, read_csv(path, set(CSV_COLUMNS) - {"volume"}), parse, what="line")
 
@@ -69,7 +69,7 @@ def store_bars(
     aggregate: Collection[str] = (),
     progress: Callable[[int, Bar], None] = lambda count, last: None,
 ) -> Counter[str]:
-    """Upsert bars; return how many, by interval. Each page is a transaction, so an import may be begun again.
+    """Upsert bars page by page; return the counts by interval.
 
     Args:
         aggregate: the longer intervals whose bars are made in the same transaction, so that none of them is missing.

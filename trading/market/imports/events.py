@@ -39,7 +39,7 @@ def iter_shipped_events() -> Iterator[MarketEvent]:
 
 
 def read_events(path: Path) -> Iterator[MarketEvent]:
-    """Yield the events of a file; `starts_at` is UTC, or local to the row's `zone`. Raises FileRefused."""
+    """Yield a file's events, in UTC or the row's `zone`. Raises FileRefused."""
 
     def parse(row: Row) -> MarketEvent:
         return _make_event(

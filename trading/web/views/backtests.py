@@ -140,7 +140,7 @@ def _list_runs(request: PageRequest) -> dict[str, object]:
 
 
 def _suggest_values(skills: list[tuple[str, str]], asked: dict[str, Any], now: datetime) -> dict[str, object]:
-    """Return the form's initial skill, by default the last changed, and its last days with bars."""
+    """Return the form's initial skill and last days with bars."""
     known = [skill_id for skill_id, _ in skills]
     skill_id = str(asked["skill"]) if str(asked.get("skill")) in known else next(iter(known), "")
     if not skill_id:

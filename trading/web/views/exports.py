@@ -25,7 +25,7 @@ def export_rows(
     read: Callable[[str], Page[Row]],
     writers: Mapping[str, Callable[[Iterator[Row]], Iterator[str]]],
 ) -> HttpResponseBase:
-    """Send rows as CSV or JSON, as the address asks; `read` returns the page after a cursor."""
+    """Send rows as CSV or JSON; `read` returns the next page."""
     shape = "json" if request.GET.get("format") == "json" else "csv"
     filename = f"keel-{noun}-{timezone.now():%Y-%m-%d}.{shape}"
     lines = writers[shape](_iter_rows(request.user, read))
