@@ -139,7 +139,7 @@ def test_model_messages_are_one_message_a_step_and_one_a_result():
     [([], []), ([text("  \n", 0)], []), ([text("Hi.", 0)], [{"role": "assistant", "content": "Hi."}])],
     ids=["nothing", "white space", "text"],
 )
-def test_model_messages_leave_out_what_says_nothing(parts, messages):
+def test_model_messages_omit_empty_parts(parts, messages):
     assert model_messages(parts) == messages
 
 

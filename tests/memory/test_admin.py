@@ -206,7 +206,7 @@ def test_staff_without_the_permission_sees_nothing(db, corrected, model):
 
 
 @pytest.mark.parametrize("model", MODELS)
-def test_admin_refuses_traders(trader, corrected, model):
+def test_admin_refuses_users_who_are_not_staff(trader, corrected, model):
     client = Client()
     client.force_login(trader)
 

@@ -140,13 +140,13 @@ def test_the_market_is_marked_as_simulated_and_the_calendar_is_there(demo):
     assert MarketEvent.objects.filter(kind="fomc", is_simulated=False).exists()
 
 
-def test_progress_is_told(demo):
+def test_seed_demo_reports_its_progress(demo):
     assert demo.told[0].endswith("bars simulated, up to 2026-02-20")
     assert any(line.startswith("Funding fade on paper: 80 of 80 ticks") for line in demo.told)
     assert any(line.startswith("Backtest: 12 of 12 ticks") for line in demo.told)
 
 
-def test_twice_is_once(demo):
+def test_seed_demo_run_twice_creates_rows_once(demo):
     before = demo.counts()
 
     assert demo.seed(NOW + timedelta(hours=5)) == {"skills": 0}

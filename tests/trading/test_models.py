@@ -77,7 +77,7 @@ D = Decimal
         (MarketEventFactory, {"kind": "party"}, "event_kind_known"),
     ],
 )
-def test_database_refuses(factory, wrong, rule, as_trader):
+def test_database_refuses_rows_that_break_a_rule(factory, wrong, rule, as_trader):
     with pytest.raises(IntegrityError, match=rule), transaction.atomic():
         factory(**wrong)
 
@@ -90,7 +90,7 @@ def twice(factory, **same):
         factory(**same)
 
 
-def test_only_once(as_trader):
+def test_database_refuses_a_second_row_of_the_same_key(as_trader):
     deployment = DeploymentFactory()
 
     twice(TradeFactory, deployment=deployment, still_open=True)
@@ -138,7 +138,7 @@ def test_other_notes_of_a_deployment_may_be_superseded(as_trader):
 
 
 @pytest.mark.parametrize("column", [{"payload": {}}, {"version": 7}], ids=str)
-def test_version_never_changes(column, as_trader):
+def test_stored_version_cannot_be_changed(column, as_trader):
     version = SkillVersionFactory()
 
     with pytest.raises(ScopeError):

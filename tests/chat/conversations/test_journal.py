@@ -135,7 +135,7 @@ def test_removed_entry_comes_back_as_it_was(as_trader):
     assert (back.created_at, back.updated_at) == (bookmark.created_at, JUNE)
 
 
-def test_restore_leaves_a_reply_alone_that_was_kept_anew(as_trader):
+def test_restore_skips_a_reply_that_was_bookmarked_again(as_trader):
     bookmark = BookmarkFactory(note="Old")
     removed = remove_bookmark(bookmark_id=bookmark.pk)
     anew = bookmark_reply(message_id=bookmark.message_id, note="New", now=JUNE)
@@ -144,7 +144,7 @@ def test_restore_leaves_a_reply_alone_that_was_kept_anew(as_trader):
     assert [each.note for each in Bookmark.objects.all()] == ["New"]
 
 
-def test_restore_does_not_bring_back_what_was_deleted_meanwhile(as_trader):
+def test_restore_refuses_a_reply_that_was_deleted(as_trader):
     bookmark = BookmarkFactory()
     removed = remove_bookmark(bookmark_id=bookmark.pk)
     Message.objects.filter(pk=bookmark.message_id).delete()
@@ -218,7 +218,7 @@ def test_journal_is_searched_by_words_of_reply_and_note(as_trader, query, found)
 
 
 @pytest.mark.parametrize("query", ["", "reply"])
-def test_journal_has_pages(as_trader, query):
+def test_journal_with_many_entries_is_paged(as_trader, query):
     BookmarkFactory.create_batch(PAGE_SIZE + 1)
 
     pages = [page_of_journal(query, number) for number in (1, 2, 99)]

@@ -87,7 +87,7 @@ def test_beacons_need_the_token_that_a_form_carries(trader, chat):
 
 
 @pytest.mark.parametrize("name", ["close", "leave"])
-def test_get_closes_nothing(ann, trader, chat, name):
+def test_closing_a_chat_by_get_is_refused(ann, trader, chat, name):
     assert ann.get(url(name, chat)).status_code == 405
     assert reread(chat, trader).status == ConversationStatus.ACTIVE
 

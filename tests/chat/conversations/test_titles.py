@@ -71,7 +71,7 @@ async def test_name_that_the_user_gave_stays(model, talk):
     assert await run_in_thread(titled, talk) == ("Mine", True)
 
 
-async def test_name_that_the_user_gives_meanwhile_wins(model, talk):
+async def test_title_by_the_user_wins_over_the_written_one(model, talk):
     model.say("One.")
     await talk.ask("first")
     gate = Gate()
@@ -113,7 +113,7 @@ async def test_chat_without_an_answer_has_nothing_to_name(model, talk):
     assert model.requests == []
 
 
-async def test_what_a_title_costs_is_counted(model, talk):
+async def test_title_call_counts_towards_usage(model, talk):
     model.say("One.")
     await talk.ask("first")
 
@@ -154,5 +154,5 @@ async def test_open_page_hears_of_the_title(model, trader, talk):
     ],
 )
 @pytest.mark.django_db(transaction=False)
-def test_clean_title(written, title):
+def test_clean_title_returns_one_short_line(written, title):
     assert clean_title(written) == title

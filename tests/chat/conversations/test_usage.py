@@ -83,7 +83,7 @@ def test_turn_that_died_gives_its_reservation_back(as_trader):
     assert UsageDay.objects.get().reserved_tokens == 0
 
 
-def test_turn_that_was_taken_for_dead_counts_what_it_used(as_trader):
+def test_interrupted_turn_that_ends_later_counts_its_usage(as_trader):
     accepted = send()
     interrupt_dead_turns(now=JUNE + timedelta(minutes=1))
 
@@ -103,7 +103,7 @@ def test_budget_that_is_used_up_refuses_with_a_clear_message(settings, as_trader
     assert Message.objects.filter(role="user").count() == 1
 
 
-def test_budget_counts_what_others_have_set_aside(settings, as_trader):
+def test_budget_counts_reservations_of_other_turns(settings, as_trader):
     reserved = send().reply.reserved_tokens
     settings.DAILY_TOKEN_BUDGET = reserved + REPLY_ALLOWANCE - 1
 

@@ -206,7 +206,7 @@ def test_candidates_below_030_are_dropped_and_those_below_070_kept_for_recall(tr
         assert [row.score for row in UserFact.objects.all()] == ([kept] if kept else [])
 
 
-def test_update_replaces_what_was_extracted(trader, chat, model):
+def test_update_replaces_an_extracted_fact(trader, chat, model):
     old = as_user(trader, lambda: UserFactFactory(content="Only trades BTC perps", learned=True))
     answer(model, fact("Only trades BTC and ETH perps", op="update", target_id=str(old.pk)))
 
@@ -216,7 +216,7 @@ def test_update_replaces_what_was_extracted(trader, chat, model):
     assert facts_of(trader) == ["Only trades BTC and ETH perps"]
 
 
-def test_update_of_what_was_said_outright_becomes_a_proposal(trader, chat, model):
+def test_update_of_an_explicit_fact_becomes_a_proposal(trader, chat, model):
     said = as_user(trader, lambda: UserFactFactory(content="Only trades gold perps"))
     answer(model, fact("Only trades BTC and ETH perps", op="update", target_id=str(said.pk)))
 
@@ -231,7 +231,7 @@ def test_update_of_what_was_said_outright_becomes_a_proposal(trader, chat, model
         assert proposal.evidence["quotes"]
 
 
-def test_candidate_that_conflicts_with_what_was_said_outright_becomes_a_proposal(trader, chat, model):
+def test_candidate_in_conflict_with_an_explicit_fact_becomes_a_proposal(trader, chat, model):
     said = as_user(trader, lambda: UserFactFactory(content="Trades anything that moves"))
     answer(model, fact("Only trades BTC and ETH perps", conflicts_with=str(said.pk)))
 
@@ -239,7 +239,7 @@ def test_candidate_that_conflicts_with_what_was_said_outright_becomes_a_proposal
     assert facts_of(trader) == ["Trades anything that moves"]
 
 
-def test_what_the_user_did_not_type_is_dropped(trader, chat, model):
+def test_candidate_without_the_users_words_is_dropped(trader, chat, model):
     answer(model, fact("Wants to be paid in doge from now on"))
 
     assert close(chat, trader).learned.dropped == 1
@@ -306,7 +306,7 @@ def test_secrets_are_dropped_and_the_rest_is_learned(trader, model):
     assert facts_of(trader) == ["Only trades BTC and ETH perps"]
 
 
-def test_ids_of_strangers_are_nobodys(trader, stranger, chat, model):
+def test_ids_of_another_users_facts_are_ignored(trader, stranger, chat, model):
     theirs = as_owner(stranger, lambda: UserFactFactory(content="Likes gold", learned=True))
     answer(model, fact("Only trades BTC and ETH perps", op="update", target_id=str(theirs.pk)))
 
@@ -336,7 +336,7 @@ def test_trashed_chat_is_not_extracted(trader, chat, model):
     assert model.requests == []
 
 
-def test_trash_during_a_close_drops_what_was_found(trader, chat, model, monkeypatch):
+def test_trash_during_a_close_drops_the_extracted_facts(trader, chat, model, monkeypatch):
     during(monkeypatch, lambda: as_owner(trader, lambda: trash_conversation(conversation_id=chat.pk, now=JUNE)))
     answer(model, fact("Only trades BTC and ETH perps"))
 
@@ -404,7 +404,7 @@ def test_what_was_said_while_learning_was_paused_is_not_learned_after_the_pause(
     assert "perps" not in asked(model)
 
 
-def test_pause_during_a_close_drops_what_was_found(trader, chat, model, monkeypatch):
+def test_pause_during_a_close_drops_the_extracted_facts(trader, chat, model, monkeypatch):
     during(monkeypatch, lambda: set_switches(learns=False))
     answer(model, fact("Only trades BTC and ETH perps"), summary="About symbols.")
 
@@ -499,7 +499,7 @@ def test_failed_extraction_is_tried_five_times_ever_later(trader, chat, broken):
     assert close_due(clock=lambda: moment + timedelta(days=9)) == []
 
 
-def test_what_failed_is_learned_at_the_next_try(trader, chat, model, monkeypatch):
+def test_failed_extraction_is_learned_at_the_next_try(trader, chat, model, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(closing, "_extract_batch", _unavailable)
         close(chat, trader)

@@ -96,7 +96,7 @@ def test_twenty_beacons_and_as_many_workers_extract_once(trader, chat, extractio
         assert Conversation.objects.get().status == ConversationStatus.IDLE
 
 
-def test_lease_that_ran_out_is_taken_by_one_of_twenty(trader, chat, extractions):
+def test_expired_lease_is_taken_by_one_of_twenty(trader, chat, extractions):
     with owned_tx(trader):
         request_close(conversation_id=chat.pk, now=JUNE)
 

@@ -220,7 +220,7 @@ def test_summary_of_a_chat_that_named_the_fact_goes_with_it(trader):
     assert as_user(trader, erase)
 
 
-def test_what_names_other_facts_is_left_alone(trader):
+def test_erase_fact_keeps_text_about_other_facts(trader):
     _, accepted = save_with_the_coach(trader, "Wants a boat", "I want a boat")
     with owned_tx(trader):
         before = Message.objects.get(pk=accepted.reply.pk).parts
@@ -273,7 +273,7 @@ def strangers_trashed(stranger):
 # --- The trash, thirty days later ---
 
 
-def test_purge_erases_chats_and_facts_of_everybody_after_thirty_days(trader, stranger):
+def test_purge_erases_chats_and_facts_of_all_users_after_thirty_days(trader, stranger):
     for user in (trader, stranger):
         save_with_the_coach(user, f"Wants a {CANARY}", "My wish, please")
         trash(user, content=f"Wants a {CANARY}")
@@ -286,7 +286,7 @@ def test_purge_erases_chats_and_facts_of_everybody_after_thirty_days(trader, str
     assert every_text(CANARY) == []
 
 
-def test_purge_of_one_user_that_fails_stops_nobody_elses(trader, stranger, monkeypatch, caplog):
+def test_failed_purge_of_one_user_stops_no_other(trader, stranger, monkeypatch, caplog):
     for user in (trader, stranger):
         as_owner(user, lambda: ConversationFactory(trashed_at=JUNE))
     purge = purge_trash.__globals__["purge_conversations"]

@@ -132,7 +132,7 @@ def test_the_same_claims_are_learned_when_the_user_says_so(trader, model):
 
 
 @pytest.mark.django_db(transaction=True)
-async def test_what_a_tool_brought_in_is_not_learned_when_the_chat_ends(model, talk, trader, monkeypatch):
+async def test_text_from_a_tool_is_not_learned_at_closing(model, talk, trader, monkeypatch):
     monkeypatch.setitem(tools.TOOLS, "coach", (*tools.TOOLS["coach"], NEWS))
     model.call("get_news", {})
     model.say("It says: always use 50x leverage.")
@@ -353,7 +353,7 @@ def everything(user) -> list:
 
 
 @pytest.mark.parametrize("is_untrusted", [False, True])
-def test_nothing_crosses_from_one_user_to_another(trader, stranger, strangers_chat, model, is_untrusted):
+def test_extraction_of_one_user_leaves_other_users_unchanged(trader, stranger, strangers_chat, model, is_untrusted):
     chat = as_user(trader, make_chat)
     with owned_tx(trader):
         add_exchange(chat, BTC, "Noted.", is_untrusted=is_untrusted)
@@ -388,7 +388,7 @@ def test_nothing_crosses_from_one_user_to_another(trader, stranger, strangers_ch
     assert {row["target_id"] for row in rows(trader, MemoryProposal)} <= {None}
 
 
-def test_nobody_closes_the_chat_of_another(trader, stranger, strangers_chat, model):
+def test_close_of_another_users_chat_is_refused(trader, stranger, strangers_chat, model):
     before = everything(stranger)
 
     with pytest.raises(ConversationNotFound):

@@ -53,7 +53,7 @@ def test_every_command_explains_itself(name, capsys):
 
 
 @pytest.mark.parametrize("name", ["call_tool", "chat", "show_prompt"])
-def test_unknown_user_is_one_clear_line(name, db):
+def test_command_with_an_unknown_user_prints_one_line(name, db):
     rest = {"call_tool": ["remember", "{}"], "chat": ["Hello"], "show_prompt": []}[name]
 
     with pytest.raises(CommandError, match=r"There is no user nobody@example\.com\. Make one with `createuser`\."):
@@ -316,7 +316,7 @@ def test_run_jobs_goes_round_until_it_is_stopped(monkeypatch):
     assert [report.summary for report in reports] == ["done"] * 3
 
 
-def test_lane_that_breaks_begins_anew_and_slow_lane_holds_up_no_other(monkeypatch):
+def test_failed_lane_restarts_and_slow_lane_delays_no_other(monkeypatch):
     stopped, is_slow = threading.Event(), threading.Event()
     runs = []
 

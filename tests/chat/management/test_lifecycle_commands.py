@@ -121,7 +121,7 @@ def test_erase_user_says_how_many_rows_of_what(trader):
     assert printed["rows"]["chat.Conversation"] == 1
 
 
-def test_jobs_say_what_they_did(trader, stranger, model):
+def test_run_job_prints_its_summary(trader, stranger, model):
     for user in (trader, stranger):
         chat = as_owner(user, lambda: make_chat((TYPED, "Noted."), last_message_at=JUNE))
         as_owner(user, lambda pk=chat.pk: request_close(conversation_id=pk, now=JUNE))

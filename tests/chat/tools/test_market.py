@@ -115,7 +115,7 @@ def test_overview_is_empty_without_bars(box):
     assert box.call("get_market_overview")["markets"] == []
 
 
-def test_overview_is_bounded(box):
+def test_market_overview_of_many_symbols_is_limited(box):
     DeploymentFactory(version__payload={"context": {"symbols": [f"S{number}" for number in range(MARKETS + 5)]}})
     asked = [f"S{number}" for number in range(MARKETS)]
 

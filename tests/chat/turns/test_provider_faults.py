@@ -84,7 +84,7 @@ async def assert_silent(caplog, talk, result) -> None:
     assert [secret for secret in SECRETS[:2] if secret in log] == []
 
 
-async def test_good_answer(wire, talk):
+async def test_turn_with_a_valid_answer_completes(wire, talk):
     wire.say("Hello ", "Ann.")
 
     result = await ask(talk)
@@ -152,7 +152,7 @@ async def test_provider_that_fails_in_mid_reply(wire, talk, caplog, steps):
     await assert_silent(caplog, talk, result)
 
 
-async def test_nothing_listens(wire, talk, caplog, monkeypatch):
+async def test_turn_with_an_unreachable_provider_fails(wire, talk, caplog, monkeypatch):
     monkeypatch.setenv("OPENAI_API_BASE", refused_url())
 
     with caplog.at_level(logging.INFO):

@@ -179,7 +179,7 @@ def without_tokens(response) -> str:
 
 
 @pytest.mark.parametrize("act", ["confirm", "cancel"])
-def test_foreign_card_is_404_like_one_that_is_not_there(ann, stranger, act):
+def test_foreign_card_answers_404_like_an_unknown_card(ann, stranger, act):
     theirs = as_owner(stranger, lambda: ActionCardFactory(created_at=JUNE))
 
     foreign, random = click(ann, theirs, act), click(ann, uuid4(), act, digest=theirs.digest)
@@ -214,7 +214,7 @@ def test_click_from_another_site_is_refused(trader, at_desk, noon, act):
 
 
 @pytest.mark.parametrize("act", ["confirm", "cancel"])
-def test_nobody_decides_without_signing_in(client, trader, at_desk, noon, act):
+def test_decide_card_without_signing_in_is_refused(client, trader, at_desk, noon, act):
     card = drawn(trader, at_desk)
 
     assert click(client, card, act).status_code in (302, 401)
@@ -237,7 +237,7 @@ def test_card_is_shown_as_it_stands(ann, trader, at_desk, noon):
     assert as_owner(trader, lambda: status_of(card)) == "pending"
 
 
-def test_time_is_told_in_the_users_zone(ann, trader, at_desk):
+def test_card_shows_times_in_the_users_zone(ann, trader, at_desk):
     Trader.objects.filter(pk=trader.pk).update(time_zone="Asia/Tokyo")
 
     html = ann.get(reverse("chat:card", args=[drawn(trader, at_desk).pk])).content.decode()

@@ -266,7 +266,7 @@ async def test_resume_answers_with_a_snapshot(model, ann, talk):
     assert (snapshot["seq"], snapshot["reply"]["tail"]) == (text["seq"], "So far")
 
 
-async def test_second_tab_is_told_of_the_message_of_the_first(model, ann, talk):
+async def test_message_of_the_first_tab_reaches_the_second(model, ann, talk):
     model.say("Hello.")
     async with open_tab(ann, talk.conversation_id) as first, open_tab(ann, talk.conversation_id) as second:
         await second.next()
@@ -556,7 +556,7 @@ async def test_frame_of_the_wrong_make_closes_the_socket(ann, talk, frame):
 # --- Who may come in ---
 
 
-async def test_signed_out_browser_is_told_so(talk):
+async def test_socket_of_a_signed_out_browser_closes_with_4401(talk):
     async with open_tab(Client(), talk.conversation_id) as tab:
         assert await tab.closed_with() == 4401
 
@@ -755,7 +755,7 @@ async def test_turn_of_another_process_is_shown_as_it_is_saved(ann, talk):
     assert (third["reply"], third["last_message_id"]) == (None, str(start.reply_id))
 
 
-async def test_dead_turn_is_closed_when_somebody_looks(ann, talk):
+async def test_dead_turn_is_closed_when_a_page_opens(ann, talk):
     start = await run_in_another_process(talk)
 
     def die() -> None:
@@ -800,7 +800,7 @@ async def test_words_flow_without_the_channel_layer(model, ann, talk, settings, 
     assert done["status"] == "complete"
 
 
-async def test_fault_while_storing_is_said_and_leaves_the_socket_open(model, ann, talk, monkeypatch):
+async def test_fault_while_storing_sends_failed_and_keeps_the_socket_open(model, ann, talk, monkeypatch):
     model.say("Now it works.")
 
     def accept(**kwargs):

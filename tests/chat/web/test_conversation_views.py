@@ -235,7 +235,7 @@ def test_restore_of_the_trash_leads_back_to_it(ann, trader):
     assert "Nothing in the trash" in text_of(ann.get(TRASH))
 
 
-def test_trash_has_pages(ann, trader, django_assert_max_num_queries):
+def test_trash_with_many_chats_is_paged(ann, trader, django_assert_max_num_queries):
     as_owner(
         trader, lambda: [ConversationFactory(title=f"n{i:02}", trashed_at=JUNE + timedelta(hours=i)) for i in range(51)]
     )
@@ -290,7 +290,7 @@ def test_new_title_stands_in_the_list(ann, chat):
     assert "Position size" in text_of(response)
 
 
-def test_refused_title_is_said_where_it_was_typed(ann, chat):
+def test_refused_title_is_explained_at_its_field(ann, chat):
     response = ann.post(act("rename", chat), {"title": " "}, headers=in_list())
 
     html = response.content.decode()

@@ -58,7 +58,7 @@ async def status_of(talk) -> tuple[str, str]:
     return reply.status, reply.error
 
 
-async def test_start_closes_what_died_before(talk, model):
+async def test_server_start_interrupts_dead_turns(talk, model):
     await leave_for_dead(talk)
     server = Server()
 

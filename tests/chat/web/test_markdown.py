@@ -73,11 +73,11 @@ def assert_safe(html: str) -> Inspector:
     ],
     ids=repr,
 )
-def test_render_shows(text, html):
+def test_render_markdown_returns_its_html(text, html):
     assert render_markdown(text) == html
 
 
-def test_render_shows_tables():
+def test_render_table_returns_table_elements():
     seen = Inspector(render_markdown("|a|b|\n|-|-|\n|1|2|"))
 
     assert {"table", "thead", "tbody", "tr", "th", "td"} <= seen.tags
@@ -172,7 +172,7 @@ ATTACKS = [
 
 
 @pytest.mark.parametrize("text", ATTACKS)
-def test_render_is_safe(text):
+def test_render_unsafe_markup_returns_safe_html(text):
     assert_safe(render_markdown(text))
 
 
@@ -202,7 +202,7 @@ def test_refused_links_stay_as_text(link):
     assert "x" in seen.words
 
 
-def test_links_tell_nobody_where_they_come_from():
+def test_links_send_no_referrer():
     assert 'rel="noopener noreferrer nofollow"' in render_markdown("[x](https://a.com)")
 
 

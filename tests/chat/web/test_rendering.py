@@ -112,7 +112,7 @@ def test_undone_events_of_all_messages_are_one_query(as_trader, django_assert_nu
         view_messages([ReplyFactory.build(reply_to=None, conversation=None)])
 
 
-def test_event_of_a_stranger_is_not_told_to_be_undone(stranger, as_trader):
+def test_undone_event_of_another_user_is_not_shown(stranger, as_trader):
     theirs = as_owner(stranger, lambda: MemoryEventFactory(undone_at=JUNE))
 
     assert view(ReplyFactory(parts=[memory(theirs)])).parts[0].undone is False

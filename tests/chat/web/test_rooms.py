@@ -26,7 +26,7 @@ async def snapshot_of(listener, running):
 # --- Sockets of a room ---
 
 
-def test_room_is_there_as_long_as_somebody_is_in_it():
+def test_room_exists_while_it_has_a_socket():
     conversation_id = uuid4()
     first, second = Listener(conversation_id), Listener(conversation_id)
 
@@ -38,7 +38,7 @@ def test_room_is_there_as_long_as_somebody_is_in_it():
     assert rooms._rooms == {}
 
 
-def test_frame_goes_to_everybody_in_the_room_and_to_nobody_else():
+def test_frame_reaches_all_sockets_of_its_room_only():
     conversation_id = uuid4()
     inside = [Listener(conversation_id), Listener(conversation_id)]
     elsewhere = Listener(uuid4())

@@ -169,7 +169,7 @@ def test_messages_after_nonsense_are_all_or_none(ann, chat, after):
     assert text_of(ann.get(url("messages", chat), {"after": after})) is not None
 
 
-def test_messages_after_an_unknown_one_are_none(ann, chat):
+def test_messages_after_an_unknown_id_are_empty(ann, chat):
     assert text_of(ann.get(url("messages", chat), {"after": 10**17})).strip() == ""
 
 

@@ -33,7 +33,7 @@ def test_nothing_is_kept_of_nothing():
     assert len(kept) == 0
 
 
-def test_clear_drops_everything():
+def test_clear_removes_every_cached_value():
     kept = RecentCache(3)
     kept.keep({"a": 1}.items())
     kept.clear()

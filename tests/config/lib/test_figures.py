@@ -48,7 +48,7 @@ D = Decimal
         (format_signed_pct, "0", "0.0%"),
     ],
 )
-def test_number_reads(say, value, text):
+def test_format_number_returns_the_expected_text(say, value, text):
     assert say(D(value)) == text
 
 

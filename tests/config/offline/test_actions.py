@@ -120,7 +120,7 @@ def test_the_only_running_deployment_is_meant():
     ("text", "deployment_id"),
     [("Stop Trend breakout", OTHER), ("stop the trend breakout agent", OTHER), ("Stop Funding fade", DEPLOYMENT)],
 )
-def test_a_name_decides(text, deployment_id):
+def test_answer_with_a_name_picks_that_deployment(text, deployment_id):
     chat = chat_of(deployed(), TREND)
 
     chat.say(text)
@@ -157,7 +157,7 @@ def test_after_the_choice_of_a_skill_the_days_are_still_known():
     assert chat.calls[-1] == ("prepare_action", expected)
 
 
-def test_neither_prepares_nothing():
+def test_answer_neither_prepares_no_card():
     chat = chat_of(deployed(), TREND | {"status": "running"})
     chat.say("stop it")
 

@@ -524,7 +524,7 @@ def event(kind, before=None, after=None):
     ],
     ids=lambda value: value if isinstance(value, str) and "_" in value else "",
 )
-def test_outcome_is_reported(face, name, arguments, result, told):
+def test_tool_outcome_is_reported_to_the_user(face, name, arguments, result, told):
     assert said(face, "x", *called(name, arguments, result)).startswith(told)
 
 

@@ -97,7 +97,7 @@ def test_caps_are_read_and_nothing_else_is_one(text, caps):
         ("trade BTC", {}),
     ],
 )
-def test_schedules_are_read(text, schedule):
+def test_pitch_with_a_schedule_sets_it(text, schedule):
     assert read_pitch(text).schedule() == schedule
 
 
@@ -113,7 +113,7 @@ def test_schedules_are_read(text, schedule):
         ("buy BTC", ""),
     ],
 )
-def test_styles_are_read(text, style):
+def test_pitch_with_a_style_sets_it(text, style):
     assert read_pitch(text).style == style
 
 
@@ -141,7 +141,7 @@ def test_labels_decide_where_a_line_goes():
 
 
 @pytest.mark.parametrize("text", ['"Short BTC at 3x leverage"', "> enter when funding flips", ""])
-def test_quotations_say_nothing(text):
+def test_pitch_ignores_quotations(text):
     assert read_pitch(text).is_empty
 
 

@@ -88,7 +88,7 @@ def test_list_history_takes_two_queries(as_trader, django_assert_num_queries):
         pytest.param("", "two", [("added", "two")], id="from nothing"),
     ],
 )
-def test_word_changes(old, new, expected):
+def test_word_changes_returns_removed_and_added_words(old, new, expected):
     assert list_word_changes(old, new) == [WordRun(*run) for run in expected]
 
 

@@ -64,7 +64,7 @@ def test_list_facts_lists_an_archived_fact_once_in_its_last_version(as_trader, s
         pytest.param(FactFilter(words="btc", topic="risk"), [], id="all filters together"),
     ],
 )
-def test_list_facts_narrows(as_trader, wanted, expected):
+def test_list_facts_with_a_filter_returns_matching_facts(as_trader, wanted, expected):
     UserFactFactory(content="Trades BTC only", topic="symbols", inferred=True)
     UserFactFactory(content="Never above 5%", topic="risk", category="profile")
     UserFactFactory(content="Wants Grüße short", source="profile")
@@ -82,7 +82,7 @@ def test_list_facts_narrows(as_trader, wanted, expected):
         ("archived", ["Älter", "alpha", "Beta"]),
     ],
 )
-def test_list_facts_orders(as_trader, order, expected):
+def test_list_facts_with_an_order_returns_sorted_facts(as_trader, order, expected):
     gone = {"archived_reason": ArchivedReason.UNDONE}
     UserFactFactory(content="Älter", topic="b", learned_at=MAY, last_referenced_at=MAY + DAY, archived_at=JUNE, **gone)
     UserFactFactory(

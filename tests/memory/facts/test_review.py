@@ -293,7 +293,7 @@ def test_reopen_proposal_makes_dismissed_one_pending(as_trader):
     assert accept(proposal).status == ProposalStatus.ACCEPTED
 
 
-def test_reopening_is_idempotent(as_trader):
+def test_reopen_proposal_twice_reopens_it_once(as_trader):
     proposal = reopen(accept(propose()))
 
     assert reopen(proposal).status == ProposalStatus.PENDING

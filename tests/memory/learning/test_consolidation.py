@@ -43,7 +43,7 @@ def test_these_say_the_same(one, other):
         ("No shorts", "No alts"),
     ],
 )
-def test_these_do_not(one, other):
+def test_is_same_claim_rejects_different_facts(one, other):
     assert not is_same_claim(one, other)
     assert not is_same_claim(other, one)
 

@@ -626,7 +626,7 @@ def test_no_candidate_is_no_work(as_trader):
     assert weigh() == ReconcileCounts()
 
 
-def test_reconciled_adds_up():
+def test_reconcile_counts_add_up():
     parts = ReconcileCounts(1, 2, 3, 4, 5) + ReconcileCounts(known=10, saved=1)
 
     assert parts == ReconcileCounts(saved=2, updated=2, proposed=3, known=14, dropped=5)

@@ -183,7 +183,7 @@ def test_an_act_on_the_fact_of_another_user_is_the_same_as_on_none(client, stran
 
 
 @pytest.mark.parametrize("verb", ACTS)
-def test_act_refuses_get(client, know, verb):
+def test_fact_action_by_get_is_refused(client, know, verb):
     assert client.get(act(verb, know())).status_code == 405
 
 

@@ -93,7 +93,7 @@ def test_model_is_given_the_prompt_and_its_tools():
     assert script.offered == ["propose_order", "close_position", "hold", "get_bars", "get_news", "get_upcoming_events"]
 
 
-def test_order_is_proposed():
+def test_decide_with_a_valid_call_proposes_an_order():
     decision = decided(Script(answer(("propose_order", {**BUY, "leverage": 2, "stop_price": 95.5}), text="I buy.")))
 
     assert decision.order == ProposedOrder(
@@ -445,7 +445,7 @@ def test_events_are_those_to_come_that_concern_the_skill():
 
 
 @pytest.mark.django_db
-def test_lookups_are_bounded():
+def test_lookup_of_many_events_is_limited():
     for number in range(MAX_LOOKUP + 20):
         MarketEventFactory(starts_at=MAY + number * timedelta(minutes=1))
 

@@ -279,7 +279,7 @@ def test_a_command_is_one_of_a_few(api, deployment):
     assert api("post", f"deployments/{deployment.pk}/commands/", {}, status=422)["code"] == "invalid"
 
 
-def test_commands_are_paged(api, trader, deployment):
+def test_list_commands_returns_pages(api, trader, deployment):
     def make():
         for number in range(3):
             DeploymentCommandFactory(

@@ -78,7 +78,7 @@ def test_versions_are_listed_and_each_says_what_it_said(api, skill):
     assert api("get", f"skills/{skill.pk}/versions/1/")["payload"]["risk"]["max_leverage"] == 3
 
 
-def test_versions_are_compared(api, skill):
+def test_compare_versions_returns_the_changed_fields(api, skill):
     compared = api("get", f"skills/{skill.pk}/compare/", old=1, new=2)
 
     assert compared == {"old": 1, "new": 2, "changes": [{"field": "risk.max_leverage", "before": 3.0, "after": 2.0}]}
@@ -282,7 +282,7 @@ def test_a_skill_in_a_body_that_is_not_there_is_a_404_too(api):
     assert api("post", "drafts/", {"skill_id": str(uuid4())}, status=404)["code"] == "skill_not_found"
 
 
-def test_refusals_are_problems(client, trader):
+def test_unknown_skill_returns_a_problem(client, trader):
     client.force_login(trader)
 
     assert client.get(f"/api/skills/{uuid4()}/")["Content-Type"] == PROBLEM_JSON

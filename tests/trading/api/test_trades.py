@@ -186,7 +186,7 @@ def test_events_come_with_what_a_deployment_holds_against_them(api, trader):
     ],
     ids=repr,
 )
-def test_events_are_filtered(api, query, titles):
+def test_list_events_with_filters_returns_matching_events(api, query, titles):
     MarketEventFactory(starts_at=JUNE + 2 * HOUR, title="FOMC")
     MarketEventFactory(starts_at=JUNE + 3 * HOUR, kind="cpi", title="CPI", symbols=["ETH"], importance=0.2)
 

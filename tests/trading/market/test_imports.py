@@ -194,7 +194,7 @@ def test_real_bars_come_in_and_make_the_hours(path):
     assert (hour.open, hour.high, hour.low, hour.close) == (first, high, low, last)
 
 
-def test_nothing_makes_nothing():
+def test_aggregate_bars_without_bars_returns_none():
     assert list(aggregate_bars([], "1h")) == []
     assert store_bars([], aggregate=["1h"]) == {}
 

@@ -371,7 +371,7 @@ def test_import_bars_resumes_after_a_failure(venue, pauses):
 
 
 @pytest.mark.django_db
-def test_import_in_json(venue):
+def test_import_with_json_prints_one_object(venue):
     venue.add_minutes(5)
 
     said = json.loads(import_bars("--since", "2026-06-01", "--until", "2026-06-01T00:05", "--json"))

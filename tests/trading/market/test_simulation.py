@@ -99,7 +99,7 @@ def test_funding_is_paid_each_eight_hours_and_not_ahead():
     assert all(abs(rate.rate) < Decimal("0.003") and rate.is_simulated for rate in paid)
 
 
-def test_symbols_move_together():
+def test_simulated_symbols_have_correlated_returns():
     def moves(symbol):
         closes = [float(bar.close) for bar in iter_simulated_bars(symbol, NOW - 20 * DAY, NOW)][::12]
         return [after / before - 1 for before, after in pairwise(closes)]

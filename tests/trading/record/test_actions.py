@@ -258,7 +258,7 @@ def test_backtest_says_which_bars_are_missing_and_which_are_made(as_trader):
     ]
 
 
-def test_draw_writes_nothing(desk):
+def test_draw_action_writes_no_row(desk):
     before = queued()
 
     for kind in TYPES:

@@ -85,7 +85,7 @@ def test_daily_equity_has_idle_days_and_the_start():
     assert daily_equity([]) == []
 
 
-def test_sharpe_by_hand():
+def test_sharpe_equals_the_value_computed_by_hand():
     daily = [100.0]
     for number in range(20):
         daily.append(daily[-1] * (1.02 if number % 2 else 1.00))
@@ -99,7 +99,7 @@ def test_sharpe_by_hand():
     [[100.0 + number for number in range(20)], [100.0] * 40, [100.0] * 30 + [0.0, 100.0], []],
     ids=["19 returns", "never moved", "wiped out", "nothing"],
 )
-def test_no_sharpe(daily):
+def test_sharpe_with_too_few_days_is_none(daily):
     assert compute_sharpe(daily) is None
 
 

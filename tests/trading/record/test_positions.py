@@ -43,7 +43,7 @@ def numbers(trip: Trip) -> tuple:
 # --- Fills ---
 
 
-def test_long_round_trip():
+def test_long_round_trip_becomes_one_closed_trade():
     (trip,) = trips_of(fill("2", "100", fee="0.2"), fill("-2", "110", minute=9, fee="0.3"))
 
     assert numbers(trip) == (Side.LONG, 0, 100, 110, 20, D("0.5"))
@@ -52,7 +52,7 @@ def test_long_round_trip():
     assert (trip.reconciled, trip.is_open) == (Reconciled.EXACT, False)
 
 
-def test_short_round_trip():
+def test_short_round_trip_becomes_one_closed_trade():
     (trip,) = trips_of(fill("-10", "50"), fill("10", "45", minute=1))
 
     assert numbers(trip) == (Side.SHORT, 0, 50, 45, 50, 0)

@@ -120,7 +120,7 @@ def reflect_live(user, deployment_id, now):
 
 
 @pytest.mark.parametrize("seed", [3, 4, 5])
-def test_money_is_conserved(trader, seed):
+def test_backtest_conserves_money(trader, seed):
     store_walk(3 * 160, seed=seed)
     FundingRateFactory(at=at(33), rate=D("0.001"))
     run_id = make_run(trader, ticks=150, fee_bps=D(7), slippage_bps=D(3))

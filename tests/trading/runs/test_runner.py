@@ -336,7 +336,7 @@ def test_earlier_instant_is_refused(desk):
         desk.tick(1)
 
 
-def test_stranger_cannot_tick(desk, stranger):
+def test_tick_of_another_users_deployment_is_refused(desk, stranger):
     with pytest.raises(DeploymentNotFound):
         Ticker(desk.deployment_id, user_id=stranger.pk, ask=Script()).tick(at(1))
 

@@ -220,7 +220,7 @@ def test_changed_fields_names_paths_and_both_values():
         {"symbol": "BTC", "side": "long", "size_usd": 5, "reason": "x", "note": "y"},
     ],
 )
-def test_order_is_refused(order):
+def test_invalid_order_is_refused(order):
     with pytest.raises(ValueError, match="ProposedOrder"):
         ProposedOrder.model_validate(order)
 

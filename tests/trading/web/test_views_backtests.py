@@ -126,7 +126,7 @@ def test_backtests_bear_any_address(client, version, query):
     assert client.get(f"{BACKTESTS}?{query}").status_code == 200
 
 
-def test_backtests_turn_pages(client, made, monkeypatch):
+def test_backtests_page_with_many_runs_is_paged(client, made, monkeypatch):
     monkeypatch.setattr("trading.record.backtests.RUNS_ON_A_PAGE", 2)
     for _ in range(3):
         made(BacktestRunFactory)

@@ -592,7 +592,7 @@ def test_complete_estimates_usage_that_did_not_come(wire):
     assert complete().usage == Usage(1, 2, estimated=True)
 
 
-def test_complete_falls_back(wire):
+def test_complete_falls_back_to_the_next_model(wire):
     wire.fail(500)
     wire.answer("Hello")
 

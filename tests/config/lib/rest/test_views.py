@@ -316,7 +316,7 @@ def test_body_of_another_kind_is_refused(api, body):
         (f"cursor={'x' * 1001}", "cursor"),
     ],
 )
-def test_parameters_are_named(api, query, parameter):
+def test_refused_query_names_the_parameter(api, query, parameter):
     response = api.get(f"/api/orders/?{query}")
 
     assert response.status_code == 422

@@ -133,7 +133,7 @@ def test_no_tokens_are_held_by_no_row(as_trader):
     assert UserFact.objects.filter(~ContainsAny([])).exists()
 
 
-def test_conditions_join(as_trader):
+def test_search_conditions_combine_with_or_and_not(as_trader):
     UserFactFactory(content="Saw a lighthouse")
     UserFactFactory(content="Saw a harbour")
     light, harbour = build_tokens(["lighthous", "harbour"], as_trader.pk)

@@ -178,7 +178,7 @@ def test_terms_have_their_place_in_the_text(text):
     assert [term.start for term in found] == sorted(term.start for term in found)
 
 
-def test_stems_never_change():
+def test_stem_of_known_words_never_changes():
     # They are stored: other stems would ask for every row to be indexed again.
     assert (
         build_index_text("Generalizations of 比特 trading", 7)

@@ -265,7 +265,7 @@ def test_equity_is_exact_for_any_order_of_keys():
     assert len(equities) == 1
 
 
-def test_stop_price_survives():
+def test_stop_price_survives_saving_the_broker():
     paper = broker()
     paper.submit(order(stop="95"))
     after(paper, flat(0), hours=1)
