@@ -136,6 +136,8 @@ class Message(OwnedModel):
     client_id = models.UUIDField(null=True, blank=True)  # the sender's: a resend is not a second message
     reply_to = models.ForeignKey("self", on_delete=models.CASCADE, null=True, blank=True, related_name="replies")
     snapshot = models.ForeignKey(MemorySnapshot, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
+    # Replies: what Keel wrote before the user's words in the message that the model answered (chat.parts).
+    preamble = models.JSONField(default=list, blank=True)
     model = models.CharField(max_length=120, blank=True)  # the one that answered
     usage = models.JSONField(null=True, blank=True)  # {"prompt_tokens": int, "completion_tokens": int, ...}
     reserved_tokens = models.PositiveIntegerField(default=0)  # of the day's budget, while the reply is written
@@ -228,7 +230,7 @@ class Receipt(OwnedModel):
     segments = models.JSONField(default=list)  # [{"name", "sha256"}]: the system prompt, in its order
     summary = models.ForeignKey(ConversationSummary, on_delete=models.SET_NULL, null=True, blank=True, related_name="+")
     message_ids = models.JSONField(default=list)  # of the history, oldest first
-    opening_fact_id = models.UUIDField(null=True, blank=True)  # told unseen with the first message of its chat
+    opening_fact_id = models.UUIDField(null=True, blank=True)  # older receipts; in newer ones the preamble has it
     tools_sha256 = models.CharField(max_length=64)  # of their schemas, which are a PromptText
     models_asked = models.JSONField(default=list)  # in turn, until one answered
     sha256 = models.CharField(max_length=64)  # of all that was sent first, hex

@@ -10,10 +10,15 @@ A reply is one row; its parts are a JSON list of objects of four kinds:
 - `{"kind": "card", "step": 0, "card_id": "<uuid>"}`
 
 `step` counts the model's calls within the turn: the parts of one step were one message of the model.
+
+A preamble is what Keel writes before the user's words in a message for a model: a JSON list of objects
+`{"name": "clock | focus | fact | recall", "text": "..."}`. A part that repeats facts has them apart, so that an erased
+fact can be removed: `"facts": [{"id": "<uuid>", "text": "- ..."}]`.
 """
 
 import json
-from collections.abc import Iterable
+import math
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any, Final
 
@@ -23,8 +28,12 @@ from config.lib.llm.tokens import estimate_tokens
 
 Json = dict[str, Any]  # an object
 Part = Json
+Preamble = Sequence[Json]
 
 INTERRUPTED: Final = "This call was interrupted."
+_OPEN: Final = "<context>\n"
+_CLOSE: Final = "\n</context>\n\n"
+_MAX_EXACT: Final = 1e16  # from here on Python writes floats with an exponent
 
 
 class Reply:
@@ -93,11 +102,18 @@ class Reply:
 
 
 def _clean_json(value: Any) -> Any:
-    """Return JSON without NUL and lone surrogates, also in keys."""
+    """Return a JSON value as PostgreSQL stores it.
+
+    NUL and lone surrogates go: a model can write both as escapes, also in keys. `jsonb` sorts keys and rewrites some
+    numbers: without the same form here, the next turn would send other bytes, and the provider would read them again.
+    """
     if isinstance(value, dict):
-        return {_clean_json(key): _clean_json(inner) for key, inner in value.items()}
+        cleaned = {_clean_json(key): _clean_json(inner) for key, inner in value.items()}
+        return {key: cleaned[key] for key in sorted(cleaned, key=lambda key: (len(key.encode()), key.encode()))}
     if isinstance(value, list | tuple):
         return [_clean_json(inner) for inner in value]
+    if isinstance(value, float):
+        return int(value) if _MAX_EXACT <= abs(value) < math.inf else value + 0.0  # the sum turns -0.0 into 0.0
     return clean(value) if isinstance(value, str) else value
 
 
@@ -111,9 +127,32 @@ def close_running_tools(parts: Iterable[Part]) -> list[Part]:
     ]
 
 
-def as_said(*, is_user: bool, content: str, parts: list[Part]) -> list[Json]:
+def as_said(*, is_user: bool, content: str, parts: list[Part], preamble: Preamble = ()) -> list[Json]:
     """Return one stored message as messages for a model."""
-    return [{"role": "user", "content": content}] if is_user else model_messages(parts)
+    return [{"role": "user", "content": add_preamble(preamble, content)}] if is_user else model_messages(parts)
+
+
+def add_preamble(preamble: Preamble, content: str) -> str:
+    """Return a user's message as a model reads it."""
+    return f"{_OPEN}{format_preamble(preamble)}{_CLOSE}{content}" if preamble else content
+
+
+def split_preamble(content: str) -> tuple[str, str]:
+    """Split the text of `add_preamble` into preamble and message."""
+    if not content.startswith(_OPEN) or _CLOSE not in content:
+        return "", content
+    preamble, _, words = content.removeprefix(_OPEN).partition(_CLOSE)
+    return preamble, words
+
+
+def format_preamble(preamble: Preamble) -> str:
+    """Return a preamble as text."""
+    return "\n\n".join(map(format_preamble_part, preamble))
+
+
+def format_preamble_part(part: Json) -> str:
+    """Return one part of a preamble as text."""
+    return "\n".join([part["text"], *(fact["text"] for fact in part.get("facts", ()))])
 
 
 def said_tokens(messages: Iterable[Json]) -> int:

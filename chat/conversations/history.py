@@ -11,13 +11,14 @@ from django.db import connection
 from chat.conversations.standing import bind_value
 from chat.models import Role
 from chat.parts import Json, as_said, said_tokens
+from chat.prompt.preamble import find_focus
 from config.lib.owned import owner_id
 
 HISTORY_LIMIT = 400  # messages read for a prompt; the token budget ends it long before
 
 # Before the first token, this takes a tenth of the time of the ORM.
 _SELECT: Final = """
-SELECT id, role, content, parts, is_untrusted FROM agent_messages
+SELECT id, role, content, parts, is_untrusted, reply_to_id, preamble FROM agent_messages
 WHERE user_id = %(user)s AND conversation_id = %(conversation)s AND id > %(after)s AND id < %(before)s
     AND replaced_at IS NULL
 ORDER BY id DESC LIMIT %(limit)s
@@ -33,6 +34,7 @@ class History:
     ids: tuple[int, ...] = ()  # of their rows, oldest first
     tokens: int = 0  # estimated
     is_cut: bool = False  # older messages did not fit
+    focus: str = ""  # the newest in a preamble
 
 
 def read_history(conversation_id: UUID, *, before: int, budget_tokens: int, after: int = 0) -> History:
@@ -61,18 +63,26 @@ class _Entry:
     tokens: int
 
 
-def _select_fitting(newest_first: Iterable[tuple[int, str, str, str, bool]], budget_tokens: int) -> History:
+def _select_fitting(
+    newest_first: Iterable[tuple[int, str, str, str, bool, int | None, str]], budget_tokens: int
+) -> History:
     chosen: list[_Entry] = []
-    spent, is_cut = 0, False
-    for pk, role, content, parts, is_untrusted in newest_first:
+    preambles: dict[int, list[Json]] = {}
+    spent, is_cut, focus = 0, False, ""
+    for pk, role, content, parts, is_untrusted, reply_to, stored in newest_first:
+        if reply_to is not None:
+            # The last one wins: it belongs to the first reply, and later ones go on where that one broke off.
+            preambles[reply_to] = json.loads(stored)
+        preamble = preambles.get(pk, [])
         # Without the ORM, both engines return a JSON column as text.
-        messages = as_said(is_user=role == Role.USER, content=content, parts=json.loads(parts))
+        messages = as_said(is_user=role == Role.USER, content=content, parts=json.loads(parts), preamble=preamble)
         tokens = said_tokens(messages)
         # The newest message is the subject of the turn: include it at any cost.
         if spent + tokens > budget_tokens and chosen:
             is_cut = True
             break
         spent += tokens
+        focus = focus or find_focus(preamble)
         chosen.append(_Entry(pk, role, messages, bool(is_untrusted), tokens))
     while chosen and chosen[-1].role != Role.USER:
         spent -= chosen.pop().tokens
@@ -83,4 +93,5 @@ def _select_fitting(newest_first: Iterable[tuple[int, str, str, str, bool]], bud
         tuple(entry.pk for entry in chosen),
         spent,
         is_cut,
+        focus,
     )

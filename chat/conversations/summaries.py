@@ -18,7 +18,7 @@ from django.conf import settings
 from chat.conversations.lifecycle import lock_conversation
 from chat.conversations.usage import note_usage
 from chat.models import ConversationSummary, Message, Role
-from chat.parts import as_said, said_tokens
+from chat.parts import as_said, format_preamble, said_tokens
 from chat.prompt.texts import SUMMARY_TASK
 from config.lib.llm import door
 from config.lib.llm.door import LLMUnavailable, Usage
@@ -97,7 +97,8 @@ def _read_older(conversation_id: UUID, user_id: int, room: int) -> _Older | None
 
 def _count_tokens(message: Message) -> int:
     said = as_said(is_user=message.role == Role.USER, content=message.content, parts=message.parts)
-    return said_tokens(said)
+    # The preamble of a message is stored with its reply.
+    return said_tokens(said) + estimate_tokens(format_preamble(message.preamble))
 
 
 def _select_older(messages: list[Message], sizes: list[int], kept: float) -> list[Message]:

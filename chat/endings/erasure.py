@@ -18,7 +18,7 @@ from django.contrib.sessions.models import Session
 
 from chat.conversations.lifecycle import list_owners_of_old_trash, purge_conversations
 from chat.models import Bookmark, Conversation, ConversationSummary, MemorySnapshot, Message, Role
-from chat.parts import Part
+from chat.parts import Json, Part
 from config.lib.owned import owned_tx, system_tx
 from memory.facts import trash
 from memory.facts.trash import Erasure, drop_quotes, purge_facts
@@ -108,13 +108,22 @@ def _scrub_snapshots(names: frozenset[str]) -> set[UUID]:
 
 def _scrub_replies(names: frozenset[str]) -> set[UUID]:
     touched = set()
-    replies = Message.objects.exclude(parts=[]).only("pk", "user_id", "conversation_id", "parts")
-    for reply in replies.iterator(chunk_size=500):
+    replies = Message.objects.filter(role=Role.ASSISTANT)
+    columns = ("pk", "user_id", "conversation_id", "parts", "preamble")
+    for reply in replies.only(*columns).iterator(chunk_size=500):
         parts = [_scrub_part(part) if _names_any(part, names) else part for part in reply.parts]
-        if parts != reply.parts:
-            Message.objects.filter(pk=reply.pk).update(parts=parts)
+        preamble = [_scrub_preamble_part(part, names) for part in reply.preamble]
+        if (parts, preamble) != (reply.parts, reply.preamble):
+            Message.objects.filter(pk=reply.pk).update(parts=parts, preamble=preamble)
             touched.add(reply.conversation_id)
     return touched
+
+
+def _scrub_preamble_part(part: Json, names: frozenset[str]) -> Json:
+    if "facts" not in part:
+        return part
+    facts = [{**fact, "text": f"- {ERASED}"} if fact["id"] in names else fact for fact in part["facts"]]
+    return {**part, "facts": facts}
 
 
 def _names_any(part: Part, names: frozenset[str]) -> bool:

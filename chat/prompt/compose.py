@@ -8,20 +8,23 @@ from django.contrib.auth import get_user_model
 
 from chat.models import Conversation, Message, Role
 from chat.prompt.assistants import ASSISTANTS
-from chat.prompt.focus import focus_of
 from chat.prompt.receipts import DELETED, find_receipt, prompt_of
-from chat.prompt.texts import Segment, join_segments, system_segments
+from chat.prompt.texts import Segment, day_text, join_segments
 from config.lib.owned import owner_id
+from config.lib.web import find_time_zone
 from memory.facts.queries import uses_facts
 
 
 def compose_prompt(
-    memory_block: str, *, assistant: str, opening: Mapping[str, Any], tier: str | None, now: datetime
+    memory_block: str, *, assistant: str, opening: Mapping[str, Any], tier: str | None, time_zone: str, now: datetime
 ) -> tuple[Segment, ...]:
-    """Return the prompt segments of a turn at `now`."""
+    """Return the system prompt of a turn at `now`.
+
+    It is the same for all turns of a day in the user's zone, so that providers can read it from their caches.
+    """
     mode = str(opening.get("mode", "ops"))
     prefix = ASSISTANTS[assistant].prefix(tier=tier, memory_block=memory_block, mode=mode)
-    return system_segments(prefix, focus=focus_of(opening), now=now)
+    return (*prefix, Segment("day", day_text(now, find_time_zone(time_zone))))
 
 
 def preview_prompt(*, assistant: str, now: datetime) -> str:
@@ -33,7 +36,7 @@ def sent_prompt(conversation: Conversation, *, now: datetime) -> str:
     """Return the system prompt of the newest turn, or else the one that the first turn would send at `now`.
 
     What was sent is put together from its receipt, byte for byte, but for what was deleted since; of a reply without
-    one, from its memory block and what the user and the focus are now.
+    one, from its memory block and what the user is now.
     """
     rows = Message.objects.shown().filter(conversation=conversation, role=Role.ASSISTANT, reply_to__isnull=False)
     reply = rows.select_related("snapshot").order_by("-pk").first()
@@ -52,5 +55,7 @@ def _preview_block(assistant: str, now: datetime) -> str:
 
 
 def _join_prompt(memory_block: str, *, assistant: str, opening: Mapping[str, Any], now: datetime) -> str:
-    tier = get_user_model()._default_manager.filter(pk=owner_id()).values_list("experience_tier", flat=True).get()
-    return join_segments(compose_prompt(memory_block, assistant=assistant, opening=opening, tier=tier, now=now))
+    users = get_user_model()._default_manager.filter(pk=owner_id())
+    tier, zone = users.values_list("experience_tier", "time_zone").get()
+    segments = compose_prompt(memory_block, assistant=assistant, opening=opening, tier=tier, time_zone=zone, now=now)
+    return join_segments(segments)

@@ -13,12 +13,13 @@ from trading.record.trade_queries import list_open
 from trading.skills.queries import find_open_draft, get_skill
 
 HEADING: Final = "## In focus"
+DELETED: Final = f"{HEADING}\n- nothing: it was deleted"
 _WRITTEN: Final = ("strategy", "context", "risk", "schedule")  # blocks of a draft that are told as they stand
 MAX_DRAFT: Final = 6_000  # characters of a draft
 
 
 def focus_of(opening: Mapping[str, Any]) -> str:
-    """Return the focus segment; empty if absent or deleted."""
+    """Return the focus of a turn; empty without one."""
     try:
         match opening:
             case {"mode": "coach", "deployment_id": str(deployment_id)}:
@@ -27,7 +28,7 @@ def focus_of(opening: Mapping[str, Any]) -> str:
                 skill_id = opening.get("skill_id")
                 return _describe_draft(UUID(skill_id) if skill_id else None)
     except DomainError:
-        return ""
+        return DELETED
     return ""
 
 

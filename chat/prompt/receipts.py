@@ -12,7 +12,7 @@ from typing import Any, Final
 from uuid import UUID
 
 from chat.models import MemorySnapshot, Message, PromptText, Receipt, Role
-from chat.parts import Json, as_said
+from chat.parts import Json, Preamble, add_preamble, as_said, format_preamble_part
 from chat.prompt.texts import GO_ON, Segment, about_fact, as_blocks, earlier_part, join_segments
 from memory.facts.queries import find_version, find_versions
 from memory.models import UserFact
@@ -28,7 +28,6 @@ class Sent:
     message_ids: tuple[int, ...]  # of the history, oldest first
     messages: tuple[Mapping[str, Any], ...]  # the history as a model is sent it
     summary_id: int | None = None
-    opening_fact_id: UUID | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +54,6 @@ def keep_receipt(*, reply_id: int, sent: Sent, tools: Sequence[Mapping[str, Any]
             "segments": [{"name": segment.name, "sha256": segment.sha256} for segment in sent.segments],
             "summary_id": sent.summary_id,
             "message_ids": list(sent.message_ids),
-            "opening_fact_id": sent.opening_fact_id,
             "tools_sha256": _hash_text(schemas),
             "models_asked": list(models),
             "sha256": _hash_text(_dump_json(request_messages(sent.segments, sent.messages))),
@@ -64,22 +62,24 @@ def keep_receipt(*, reply_id: int, sent: Sent, tools: Sequence[Mapping[str, Any]
 
 
 def as_sent(
-    said: Iterable[Mapping[str, Any]], *, summary: str, opening_fact: UserFact | None, is_continuation: bool
+    said: Iterable[Mapping[str, Any]], *, summary: str, preamble: Preamble, is_continuation: bool
 ) -> list[Json]:
-    """Return the history with summary, fact and the request to continue."""
+    """Return the history with summary, request to continue and preamble."""
     messages = list(map(dict, said))
-    if opening_fact is not None and messages:
-        opening = about_fact(fact_id=opening_fact.pk, content=opening_fact.content, body=opening_fact.body)
-        messages[-1]["content"] = f"{opening}\n\n{messages[-1]['content']}"
     if summary:
         messages.insert(0, {"role": "user", "content": earlier_part(summary)})
     if is_continuation:
         messages.append({"role": "user", "content": GO_ON})
+    if messages:
+        messages[-1]["content"] = add_preamble(preamble, messages[-1]["content"])
     return messages
 
 
 def request_messages(segments: tuple[Segment, ...], history: Iterable[Mapping[str, Any]]) -> list[Json]:
-    """Return the messages of a turn's first call."""
+    """Return the messages of a turn's first call.
+
+    The turns of a chat share every byte up to the newest user message, unless a day began or a summary was written.
+    """
     return [{"role": "system", "content": as_blocks(segments)}, *map(dict, history)]
 
 
@@ -111,7 +111,7 @@ class LookedUp:
 class ShownReceipt:
     """A receipt for display."""
 
-    segments: tuple[Segment, ...]
+    segments: tuple[Segment, ...]  # of the system prompt, then of the message's preamble
     facts: list[UserFact]  # of the memory block, in the order of its lines, as they were then
     summary: str  # of older messages; empty without one
     told: int  # messages of the chat that it was sent
@@ -127,7 +127,7 @@ def show_receipt(receipt: Receipt, reply: Message) -> ShownReceipt:
     rebuilt = rebuild_prompt(receipt, reply)
     fact_ids = [UUID(fact_id) for fact_id in reply.snapshot.fact_ids] if reply.snapshot else []
     return ShownReceipt(
-        segments=rebuilt.segments,
+        segments=(*rebuilt.segments, *_preamble_segments(reply)),
         facts=find_versions(fact_ids),
         summary=receipt.summary.text if receipt.summary else "",
         told=len(receipt.message_ids),
@@ -141,6 +141,10 @@ def show_receipt(receipt: Receipt, reply: Message) -> ShownReceipt:
         is_exact=rebuilt.is_exact,
         sha256=receipt.sha256,
     )
+
+
+def _preamble_segments(reply: Message) -> Iterable[Segment]:
+    return (Segment(part["name"], format_preamble_part(part)) for part in reply.preamble)
 
 
 def _find_ids(value: Any, name: str) -> list[str]:
@@ -171,16 +175,25 @@ def _restore_segment(kept: Mapping[str, str], texts: Mapping[str, str], snapshot
 
 
 def _restore_history(receipt: Receipt, reply: Message) -> list[Json]:
-    rows = Message.objects.filter(pk__in=receipt.message_ids).defer("search_terms").in_bulk()
+    found = Message.objects.filter(pk__in=receipt.message_ids).defer("search_terms").in_bulk()
+    rows = [found[pk] for pk in receipt.message_ids if pk in found]
+    # A message has the preamble of its first reply here: a later one goes on where that one broke off.
+    preambles = {row.reply_to_id: row.preamble for row in reversed(rows) if row.reply_to_id}
     said = [
         message
-        for row in (rows[pk] for pk in receipt.message_ids if pk in rows)
-        for message in as_said(is_user=row.role == Role.USER, content=row.content, parts=row.parts)
+        for row in rows
+        for message in as_said(
+            is_user=row.role == Role.USER, content=row.content, parts=row.parts, preamble=preambles.get(row.pk, ())
+        )
     ]
+    if receipt.opening_fact_id and said and (fact := find_version(receipt.opening_fact_id)):
+        # Older receipts; newer ones have the fact in the preamble.
+        opening = about_fact(fact_id=fact.pk, content=fact.content, body=fact.body)
+        said[-1]["content"] = f"{opening}\n\n{said[-1]['content']}"
     return as_sent(
         said,
         summary=receipt.summary.text if receipt.summary else "",
-        opening_fact=find_version(receipt.opening_fact_id) if receipt.opening_fact_id else None,
+        preamble=reply.preamble,
         is_continuation=reply.is_continuation,
     )
 

@@ -13,13 +13,14 @@ from chat.conversations.services import MessageRefused, TooMuchAsked
 from chat.conversations.standing import Standing, get_standing
 from chat.conversations.usage import REPLY_ALLOWANCE, reserve_tokens
 from chat.models import Conversation, MemorySnapshot, Message, MessageStatus, Role
-from chat.parts import Json
+from chat.parts import Json, format_preamble
 from chat.prompt.assistants import ASSISTANTS
 from chat.prompt.compose import compose_prompt
+from chat.prompt.preamble import build_preamble, drop_known_focus
 from chat.prompt.receipts import Sent, as_sent
 from chat.prompt.texts import Segment, as_blocks
 from chat.turns.replies import HEARTBEAT_LEASE, interrupt_dead_turns
-from config.lib.llm.tokens import CHARS_PER_TOKEN
+from config.lib.llm.tokens import CHARS_PER_TOKEN, estimate_tokens
 from config.lib.owned import owner_id
 from memory.facts.queries import find_last_version, uses_facts
 from memory.models import UserFact
@@ -142,6 +143,7 @@ def begin_turn(
         status=MessageStatus.STREAMING,
         reply_to=message,
         snapshot_id=standing.snapshot_id,
+        preamble=prompt.preamble,
         is_continuation=is_continuation,
         reserved_tokens=prompt.tokens,
         created_at=now,
@@ -154,6 +156,7 @@ def begin_turn(
 @dataclass(frozen=True, slots=True)
 class _Prompt:
     sent: Sent
+    preamble: list[Json]  # of the message that is answered
     is_untrusted: bool
     room: int  # estimated tokens that messages have
     room_left: int  # below zero: older messages did not fit
@@ -162,22 +165,24 @@ class _Prompt:
 
 def _prompt_of(standing: Standing, message: Message, *, is_continuation: bool, now: datetime) -> _Prompt:
     segments = compose_prompt(
-        standing.memory_block, assistant=standing.assistant, opening=standing.opening, tier=standing.tier, now=now
+        standing.memory_block,
+        assistant=standing.assistant,
+        opening=standing.opening,
+        tier=standing.tier,
+        time_zone=standing.time_zone,
+        now=now,
     )
-    length = _estimate_length(segments)
+    fact = None if is_continuation else _opening_fact(standing, message)
+    preamble = build_preamble(standing.opening, about=fact, now=now)
+    length = _estimate_length(segments) + estimate_tokens(format_preamble(preamble))
     # The reply takes room too, and so do the prompt and what stands for the older messages.
     room = settings.CONTEXT_BUDGET_TOKENS * 8 // 10 - length - len(standing.summary) // CHARS_PER_TOKEN
     told = _read_told(standing, message, room, is_continuation=is_continuation)
-    fact = None if is_continuation else _opening_fact(standing, message)
-    messages = as_sent(told.messages, summary=standing.summary, opening_fact=fact, is_continuation=is_continuation)
+    preamble = drop_known_focus(preamble, told.focus)
+    messages = as_sent(told.messages, summary=standing.summary, preamble=preamble, is_continuation=is_continuation)
     return _Prompt(
-        sent=Sent(
-            segments,
-            message_ids=told.ids,
-            messages=tuple(messages),
-            summary_id=standing.summary_id,
-            opening_fact_id=fact.pk if fact else None,
-        ),
+        sent=Sent(segments, message_ids=told.ids, messages=tuple(messages), summary_id=standing.summary_id),
+        preamble=preamble,
         is_untrusted=told.is_untrusted or standing.is_summary_untrusted,
         room=room,
         room_left=-1 if told.is_cut else room - told.tokens,

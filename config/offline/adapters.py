@@ -38,7 +38,8 @@ _COACH_LINE = re.compile(r"^(?:\[(?P<tag>[^\]]*)\] )?(?P<text>.+?)(?P<inferred> 
 _DATED_LINE = re.compile(r"^(?:\[(?P<tag>\d{4}-\d\d-\d\d)\] )?(?P<text>.+)$")
 _MENTIONED = re.compile(r" \(mentioned in \d+ conversations?\)$")
 _OPENING = re.compile(
-    r"\[Not typed by the person: [^\n]*\n- id: (?P<id>[^\n]*)\n- fact: (?P<fact>[^\n]*?)(?:\n- in full: [^\n]*)?\]\n\n"
+    r"\[Not typed by the person: [^\n]*\n- id: (?P<id>[^\n]*)\n- fact: (?P<fact>[^\n]*?)(?:\n- in full: [^\n]*)?\]"
+    r"(?:\n\n|\Z)"
 )
 
 
@@ -87,12 +88,10 @@ def read_memory(messages: Sequence[Row]) -> Memory:
     return memory
 
 
-def read_opening(text: str) -> tuple[Known | None, str]:
-    """Split what was typed from the fact that a chat was opened to change, which the first message then carries."""
-    match = _OPENING.match(text)
-    if match is None:
-        return None, text
-    return Known(match["fact"], topic_of(match["fact"]), id=match["id"].strip()), text[match.end() :]
+def read_opening(preamble: str) -> Known | None:
+    """Return the fact that a chat was opened to change, which the preamble of its first message has."""
+    match = _OPENING.search(preamble)
+    return Known(match["fact"], topic_of(match["fact"]), id=match["id"].strip()) if match else None
 
 
 _SPOKEN: Final[dict[str, dict[str, Callable[[Row], dict[str, Any]]]]] = {

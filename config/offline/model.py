@@ -21,6 +21,7 @@ To teach it something: write a rule (a function from Talk to Reply or None) and 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from chat.parts import split_preamble
 from chat.prompt.texts import GO_ON, SUMMARY_TASK, TITLE_TASK
 from config.offline.adapters import COACH_TOOLS, LOOKUPS, acts_of, read_acts, read_memory, read_opening, translate_act
 from config.offline.coach.message import answer_as_coach
@@ -47,8 +48,9 @@ def decide(messages: Sequence[Row], tools: Sequence[Row]) -> Reply:
     names = [str(tool.get("function", {}).get("name")) for tool in tools]
     if DECIDING in names:
         return Reply(tool_calls=(trading_call(messages),))
-    told, rest_of = _without_go_on(messages)
-    talk = _read_talk(told, names)
+    preambles = [split_preamble(content_text(message))[0] for message in messages if message.get("role") == "user"]
+    told, rest_of = _without_go_on([_without_preamble(message) for message in messages])
+    talk = _read_talk(told, names, preambles)
     reply = next((reply for rule in RULES if (reply := rule(talk)) is not None), None) or _without_rule(talk)
     if rest_of and reply.text.startswith(rest_of):
         reply = replace(reply, text=reply.text.removeprefix(rest_of))
@@ -65,12 +67,19 @@ def _without_go_on(messages: Sequence[Row]) -> tuple[Sequence[Row], str]:
     return messages[:-2], content_text(broken)
 
 
-def _read_talk(messages: Sequence[Row], tools: Sequence[str]) -> Talk:
+def _without_preamble(message: Row) -> Row:
+    if message.get("role") != "user":
+        return message
+    return {**message, "content": split_preamble(content_text(message))[1]}
+
+
+def _read_talk(messages: Sequence[Row], tools: Sequence[str], preambles: Sequence[str]) -> Talk:
     at = max((i for i, message in enumerate(messages) if message.get("role") == "user"), default=-1)
     said = [content_text(message) for message in messages[: max(at, 0)] if message.get("role") == "assistant"]
     before = next((text for text in reversed(said) if text), "")
     memory = read_memory(messages)
-    about, text = read_opening(content_text(messages[at])) if at >= 0 else (None, "")
+    text = content_text(messages[at]) if at >= 0 else ""
+    about = read_opening(preambles[-1]) if preambles else None
     return Talk(
         text=text.strip(),
         before=before,
@@ -81,7 +90,7 @@ def _read_talk(messages: Sequence[Row], tools: Sequence[str]) -> Talk:
         results=read_acts(messages[at + 1 :]),
         earlier=read_acts(messages[: at + 1]),
         task=content_text(messages[0]) if messages and messages[0].get("role") == "system" else "",
-        scene=read_scene(content_text(message) for message in messages if message.get("role") == "system"),
+        scene=read_scene((content_text(message) for message in messages if message.get("role") == "system"), preambles),
     )
 
 

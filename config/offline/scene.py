@@ -1,4 +1,4 @@
-"""The focus, tier and clock of a system prompt."""
+"""The focus, tier and clock of a prompt."""
 
 import json
 import re
@@ -59,12 +59,12 @@ class Scene:
         return self.now.date() if self.now else None
 
 
-def read_scene(prompts: Iterable[str]) -> Scene:
-    """Read the texts of system messages."""
-    prompt = "\n".join(prompts)
+def read_scene(prompts: Iterable[str], preambles: Iterable[str] = ()) -> Scene:
+    """Read the texts of system messages and the preambles of user messages, oldest first."""
+    prompt, told = "\n".join(prompts), "\n".join(preambles)
     tier = next((tier for pattern, tier in _TIERS if pattern.search(prompt)), DEFAULT_TIER)
-    clocks = _CLOCK.findall(prompt)  # the last one: it ends the prompt
-    return Scene(tier=tier, now=_parse_instant(clocks[-1]) if clocks else None, focus=_parse_focus(prompt))
+    clocks = _CLOCK.findall(told)
+    return Scene(tier=tier, now=_parse_instant(clocks[-1]) if clocks else None, focus=_parse_focus(told))
 
 
 def _parse_instant(text: str) -> datetime | None:
@@ -74,8 +74,8 @@ def _parse_instant(text: str) -> datetime | None:
         return None
 
 
-def _parse_focus(prompt: str) -> dict[str, str]:
-    _, _, rest = f"\n{prompt}\n".rpartition(f"\n{HEADING}\n")
+def _parse_focus(preambles: str) -> dict[str, str]:
+    _, _, rest = f"\n{preambles}\n".rpartition(f"\n{HEADING}\n")
     focus: dict[str, str] = {}
     for line in rest.split("\n"):
         match = _LINE.match(line)

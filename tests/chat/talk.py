@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import datetime
@@ -14,6 +14,7 @@ from django.db.backends.utils import CursorWrapper
 from django.utils import timezone
 
 from chat.models import Conversation, Message, MessageStatus
+from chat.parts import split_preamble
 from chat.turns.accept import accept_message, continue_reply, retry_reply
 from chat.turns.events import Noticed, TextAdded, ToolFinished, ToolStarted, TurnEvent, TurnFailed
 from chat.turns.replies import finish_reply, request_stop
@@ -24,6 +25,14 @@ from config.lib.threads import run_in_thread
 from tests.factories.memory import JUNE
 
 PATIENCE = 10.0  # seconds until what a test waits for must have come
+
+
+def as_typed(messages: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the messages of a prompt, those of the user without their preambles."""
+    return [
+        {**message, "content": split_preamble(message["content"])[1]} if message["role"] == "user" else message
+        for message in messages
+    ]
 
 
 @dataclass

@@ -19,8 +19,11 @@ _TITLES = {
     "memory": "What Keel knows about you",
     "mode": "Where the chat was opened",
     "trust": "The rules",
-    "focus": "What was in focus",
+    "day": "The day",
     "clock": "The time",
+    "focus": "What was in focus",
+    "fact": "The fact that you asked to change",
+    "recall": "What Keel recalled for your message",
 }
 
 

@@ -21,7 +21,7 @@ from config.lib.threads import run_in_thread
 from tests.chat.asking import headers_of, open_exchange, post
 from tests.chat.conftest import new_talk
 from tests.chat.tabs import open_tab, signed_in
-from tests.chat.talk import until
+from tests.chat.talk import as_typed, until
 from tests.factories.chat import ReplyFactory
 from tests.fakes import Gate
 from tests.owners import as_owner
@@ -122,7 +122,7 @@ async def test_conversation_goes_on_and_only_the_newest_of_the_messages_is_taken
     assert answer.names == ["accepted", "text", "done"]
     contents = [message.content for message in await talk.messages()]
     assert contents == ["One", "First.", "Two\nand a half", "Second."]
-    told = [message["content"] for message in model.requests[1]["messages"] if message["role"] != "system"]
+    told = [message["content"] for message in as_typed(model.requests[1]["messages"][1:])]
     assert told == ["One", "First.", "Two\nand a half"]
 
 

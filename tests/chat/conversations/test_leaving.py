@@ -257,7 +257,7 @@ def test_fact_goes_to_the_model_with_the_first_message_and_is_seen_nowhere(ann, 
     accepted = send(trader, "Make it 55.")
 
     (told,) = accepted.turn.history
-    assert told["content"].endswith("\n\nMake it 55.")
+    assert told["content"].endswith("\n</context>\n\nMake it 55.")
     for words in ("Retires at 50", "In Lisbon", str(fact.pk), "not instructions"):
         assert words in told["content"]
     assert (accepted.message.content, accepted.title) == ("Make it 55.", "Make it 55.")
@@ -266,7 +266,7 @@ def test_fact_goes_to_the_model_with_the_first_message_and_is_seen_nowhere(ann, 
     assert "Lisbon" not in page.partition('class="chat__log"')[2].partition('class="chat__composer"')[0]
 
 
-def test_fact_goes_along_with_the_first_message_alone_and_with_its_retry(ann, trader, fact):
+def test_fact_stays_with_the_first_message_and_goes_along_with_its_retry(ann, trader, fact):
     ask(ann, fact)
     first = send(trader, "Make it 55.")
     finish(trader, first)
@@ -277,7 +277,8 @@ def test_fact_goes_along_with_the_first_message_alone_and_with_its_retry(ann, tr
     second = send(trader, "Or 56.")
 
     assert again.turn.history == first.turn.history
-    assert "Lisbon" not in str(second.turn.history)
+    assert second.turn.history[0] == first.turn.history[0]
+    assert "Lisbon" not in second.turn.history[-1]["content"]
 
 
 def test_fact_goes_along_as_it_stands_when_the_user_answers(ann, trader, fact):

@@ -12,7 +12,7 @@ from chat.models import Conversation, ConversationStatus, MemorySnapshot, Messag
 from chat.turns.accept import retry_reply
 from chat.turns.replies import HEARTBEAT_LEASE, RESTARTED, interrupt_dead_turns
 from config.lib.owned import owned_tx, system_tx
-from tests.chat.talk import finish, send
+from tests.chat.talk import as_typed, finish, send
 from tests.factories.chat import ConversationFactory, MessageFactory, ReplyFactory
 from tests.factories.memory import JUNE, UserFactFactory
 from tests.owners import as_owner
@@ -40,7 +40,7 @@ def test_accept_message_stores_the_message_and_the_reply_that_begins(as_trader):
     assert (reply.heartbeat_at, reply.created_at) == (JUNE, JUNE)
     assert (accepted.message, accepted.reply) == (message, reply)
     assert (accepted.turn.message_id, accepted.turn.reply_id) == (message.pk, reply.pk)
-    assert accepted.turn.history == [{"role": "user", "content": "How are you?"}]
+    assert as_typed(accepted.turn.history) == [{"role": "user", "content": "How are you?"}]
 
 
 def test_accept_message_makes_the_conversation_active_and_newest(as_trader):
@@ -309,7 +309,7 @@ def test_retry_reply_puts_the_old_one_out_of_sight(as_trader):
     assert (old, old.replaced_at) == (first.reply, JUNE + SECOND)
     assert list(Message.objects.shown().order_by("pk")) == [first.message, retried.reply]
     assert retried.reply.reply_to == first.message
-    assert retried.turn.history == [{"role": "user", "content": "Hello"}]
+    assert as_typed(retried.turn.history) == [{"role": "user", "content": "Hello"}]
     assert retried.title is None
 
 

@@ -16,7 +16,7 @@ from chat.turns.turn import Control, tidy_up
 from config.lib.owned import owned_tx
 from config.lib.threads import run_in_thread
 from tests.chat.tabs import open_tab, signed_in
-from tests.chat.talk import answer, until
+from tests.chat.talk import answer, as_typed, until
 from tests.factories.chat import MessageFactory, ReplyFactory
 from tests.factories.memory import JUNE
 from tests.fakes import Gate
@@ -93,7 +93,7 @@ async def test_next_turn_is_sent_the_summary_in_place_of_the_older_part(model, t
 
     first, *rest = start.history
     assert first == {"role": "user", "content": earlier_part("They asked twelve things.")}
-    assert rest[-1] == {"role": "user", "content": "And now?"}
+    assert as_typed(rest)[-1] == {"role": "user", "content": "And now?"}
     assert min(start.sent.message_ids) > written.through
     assert start.sent.summary_id == written.pk
 
@@ -161,7 +161,7 @@ async def test_model_that_fails_leaves_the_chat_as_it_is(model, talk, fault):
     assert await run(talk) is None
 
     start = await talk.say("And now?")
-    assert start.history[-1]["content"] == "And now?"
+    assert as_typed(start.history)[-1]["content"] == "And now?"
     assert start.sent.summary_id is None
 
 

@@ -16,6 +16,7 @@ from chat.turns.accept import accept_message
 from config.lib.owned import owned_tx
 from config.lib.work.jobs import Job
 from memory.models import UserFact
+from tests.chat.talk import as_typed
 from tests.factories.chat import ConversationFactory
 from tests.factories.memory import JUNE, UserFactFactory
 from tests.fakes import Gate
@@ -111,7 +112,7 @@ def test_chat_goes_on_with_a_conversation(model, trader):
 
     run("chat", "--user", trader.email, "--conversation", first, "second")
 
-    said = [message["content"] for message in model.requests[1]["messages"][1:]]
+    said = [message["content"] for message in as_typed(model.requests[1]["messages"][1:])]
     assert said == ["first", "One.", "second"]
 
 

@@ -122,7 +122,7 @@ def test_no_block_holds_a_fact_while_facts_are_not_used(as_trader, assistant):
 
 
 @pytest.mark.parametrize("assistant", FACES)
-def test_turn_sends_the_prompt_of_its_assistant_with_the_clock_last(as_trader, assistant):
+def test_turn_sends_the_prompt_of_its_assistant_with_the_day_last(as_trader, assistant):
     know()
     preview = preview_prompt(assistant=assistant, now=NOW)
     chat = start_conversation(assistant=assistant, now=NOW)
@@ -132,9 +132,9 @@ def test_turn_sends_the_prompt_of_its_assistant_with_the_clock_last(as_trader, a
 
     face = ASSISTANTS[assistant]
     parts = turn.system[0]["text"].split(SEPARATOR)
-    assert [parts[0], parts[2], parts[-1]] == [face.persona, BLOCKS[assistant], face.trust_rules]
-    assert [segment["text"] for segment in turn.system[1:]] == ["Current datetime: 2026-06-01T12:00:00Z"]
-    assert SEPARATOR.join(segment["text"] for segment in turn.system) == preview
+    assert [parts[0], parts[2], parts[-2]] == [face.persona, BLOCKS[assistant], face.trust_rules]
+    assert parts[-1] == "Today is Monday, 2026-06-01 in the person's time zone, UTC."
+    assert [block["text"] for block in turn.system] == [preview]
     assert sent_prompt(chat, now=NOW + DAY) == preview
 
 

@@ -1,25 +1,22 @@
 """Receipts: what was in the prompt of a reply, put together again byte for byte from rows."""
 
 import json
-from datetime import timedelta
-from uuid import uuid4
 
 import pytest
 
-from chat.conversations.services import ask_about_fact, start_conversation
+from chat.conversations.services import ask_about_fact
 from chat.endings.erasure import erase_fact
 from chat.models import Message, PromptText, Receipt
 from chat.prompt.compose import sent_prompt
 from chat.prompt.receipts import find_receipt, prompt_of, rebuild_prompt
 from chat.prompt.texts import SEPARATOR
-from chat.turns.accept import accept_message, edit_message
+from chat.turns.accept import edit_message
 from config.lib.owned import owned_tx
 from config.lib.threads import run_in_thread
 from memory.facts.services import delete_fact
-from tests.chat.talk import Talk, answer
+from tests.chat.talk import Talk, answer, as_typed
 from tests.factories.chat import ConversationSummaryFactory
 from tests.factories.memory import JUNE, UserFactFactory
-from tests.factories.record import DeploymentFactory
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -90,7 +87,7 @@ async def test_receipt_names_what_the_prompt_was_made_of(model, talk):
 
     receipt, _, rebuilt = await read(talk, last_receipt)
 
-    assert [segment.name for segment in rebuilt.segments] == ["persona", "tier", "mode", "trust", "clock"]
+    assert [segment.name for segment in rebuilt.segments] == ["persona", "tier", "mode", "trust", "day"]
     assert receipt.models_asked == ["scripted/model"]
     assert len(receipt.message_ids) == 1
     assert [segment["sha256"] for segment in receipt.segments] == [segment.sha256 for segment in rebuilt.segments]
@@ -107,8 +104,8 @@ async def test_texts_are_kept_once(model, talk):
     count = await read(talk, PromptText.objects.count)
 
     assert len(names) == 15
-    # persona, tier, mode, trust, the tools, and a clock for each second in which a turn began
-    assert count <= 5 + 3
+    # persona, tier, mode, trust, the tools, and another day if one begins meanwhile
+    assert count <= 6 + 1
 
 
 async def test_tier_of_then_stays_in_the_prompt(model, talk, trader):
@@ -156,7 +153,7 @@ async def test_chat_about_a_fact_rebuilds_what_was_told_unseen(model, talk):
     _, _, rebuilt = await read(talk, last_receipt)
 
     assert rebuilt.is_exact
-    assert "- fact: Max 5x leverage\n- in full: since May]" in rebuilt.messages[-1]["content"]
+    assert "- fact: Max 5x leverage\n- in full: since May]\n</context>\n\n3x now" in rebuilt.messages[-1]["content"]
 
 
 async def test_summary_and_continuation_are_rebuilt(model, talk):
@@ -180,7 +177,7 @@ async def test_summary_and_continuation_are_rebuilt(model, talk):
 
     assert rebuilt.is_exact
     assert as_rebuilt(rebuilt) == as_sent(model.requests[-1])
-    said = [content for _, content in as_rebuilt(rebuilt)[1:]]
+    said = [message["content"] for message in as_typed(rebuilt.messages[1:])]
     assert "They said first." in said[0]
     assert said[1:3] == ["second", "Half"]
 
@@ -201,7 +198,8 @@ async def test_edited_message_is_rebuilt_as_it_was(model, talk):
         return [rebuild_prompt(find_receipt(reply), reply) for reply in replies]
 
     before, after = await read(talk, look)
-    assert (before.messages[-1]["content"], after.messages[-1]["content"]) == ("first", "other")
+    said = [as_typed(rebuilt.messages[-1:])[0]["content"] for rebuilt in (before, after)]
+    assert said == ["first", "other"]
     assert before.is_exact
     assert after.is_exact
 
@@ -213,15 +211,3 @@ async def test_turn_goes_on_without_a_receipt_when_the_database_refuses_it(model
     result = await talk.ask("first")
 
     assert result.last.status == "complete"
-
-
-@pytest.mark.django_db
-def test_focus_of_a_deployment_stands_in_the_prompt(as_trader):
-    deployment = DeploymentFactory()
-    chat = start_conversation(opening={"mode": "coach", "deployment_id": str(deployment.pk)}, now=JUNE)
-    turn = accept_message(conversation_id=chat.pk, client_id=uuid4(), text="Why?", now=JUNE + timedelta(hours=1)).turn
-
-    focus = next(segment.text for segment in turn.sent.segments if segment.name == "focus")
-    assert focus.startswith(f"## In focus\n- deployment_id: {deployment.pk}\n- skill: {deployment.skill.name}\n")
-    assert turn.system[1]["text"] == focus
-    assert "cache" not in turn.system[1]

@@ -9,6 +9,7 @@ from chat.conversations.services import MessageRefused
 from chat.models import ConversationSummary, Message, MessageStatus
 from chat.prompt.texts import GO_ON, earlier_part
 from chat.turns.accept import continue_reply, edit_message, retry_reply
+from tests.chat.talk import as_typed
 from tests.factories.chat import ConversationFactory, ConversationSummaryFactory, MessageFactory, ReplyFactory
 from tests.factories.memory import JUNE
 from tests.owners import as_owner
@@ -34,7 +35,7 @@ def go_on(conversation):
 
 
 def said(accepted):
-    return [(message["role"], message["content"]) for message in accepted.turn.history]
+    return [(message["role"], message["content"]) for message in as_typed(accepted.turn.history)]
 
 
 # --- Edit ---

@@ -12,7 +12,7 @@ import pytest
 from chat.models import MessageStatus
 from chat.turns.turn import Control
 from config.lib.llm import door
-from tests.chat.talk import PATIENCE, answer, until
+from tests.chat.talk import PATIENCE, answer, as_typed, until
 from tests.fakes import (
     Cut,
     Pause,
@@ -182,7 +182,7 @@ async def test_retry_after_trouble_asks_again(wire, talk):
     await door.close()
 
     assert result.text == "The whole answer."
-    told = [message["content"] for message in wire.requests[1].body["messages"][1:]]
+    told = [message["content"] for message in as_typed(wire.requests[1].body["messages"][1:])]
     assert told == ["What the user typed"]
 
 

@@ -1,6 +1,8 @@
 import asyncio
+import json
 import time
 from contextlib import aclosing
+from itertools import pairwise
 
 import pytest
 from django.utils import timezone
@@ -15,7 +17,7 @@ from chat.turns.turn import Control, run_turn
 from config.lib.owned import owned_tx
 from config.lib.threads import run_in_thread
 from memory.models import UserFact
-from tests.chat.talk import Talk, answer, until
+from tests.chat.talk import Talk, answer, as_typed, until
 from tests.chat.tools.binding import bind_tools
 from tests.fakes import Gate
 
@@ -81,26 +83,31 @@ async def test_model_is_given_prompt_history_and_tools(model, talk):
     await talk.ask("second")
 
     request = model.requests[1]
-    roles = [(message["role"], message["content"]) for message in request["messages"][1:]]
+    roles = [(message["role"], message["content"]) for message in as_typed(request["messages"][1:])]
     assert roles == [("user", "first"), ("assistant", "One."), ("user", "second")]
     assert "You are Keel" in request["messages"][0]["content"]
-    assert "Current datetime: " in request["messages"][0]["content"]
+    assert "Today is " in request["messages"][0]["content"]
+    assert "Current datetime: " in request["messages"][1]["content"]
     assert [tool["function"]["name"] for tool in request["tools"]] == list(
         bind_tools("coach", ToolContext(user_id=talk.user_id, now=timezone.now()))
     )
 
 
-async def test_prompt_is_byte_identical_across_turns_but_for_the_clock(model, talk):
-    for _ in range(2):
-        model.call("remember", REMEMBER)
+async def test_turns_of_a_chat_share_every_byte_up_to_the_newest_message(model, talk, time_machine):
+    for _ in range(3):
+        model.call("remember", REMEMBER, text="A moment.")
+        model.call("list_my_skills", {})
         model.say("Noted.")
 
-    await talk.ask("first")
-    await talk.ask("second")
+    time_machine.move_to("2026-06-01T12:00:00Z", tick=True)
+    for minute, text in enumerate(["first", "second", "third"]):
+        time_machine.move_to(f"2026-06-01T12:{minute:02}:00Z", tick=True)
+        await talk.ask(text)
 
-    prompts = [request["messages"][0]["content"].rpartition("Current datetime")[0] for request in model.requests]
-    assert len(prompts) == 4
-    assert len(set(prompts)) == 1
+    sent = [json.dumps(request["messages"], ensure_ascii=False)[:-1] for request in model.requests]
+    assert len(sent) == 9
+    assert [later.startswith(earlier) for earlier, later in pairwise(sent)] == [True] * 8
+    assert len({json.dumps(request["tools"]) for request in model.requests}) == 1
 
 
 @pytest.mark.clock
@@ -329,7 +336,7 @@ async def test_retry_replaces_the_reply_and_asks_without_it(model, talk):
     question, first, second = await talk.messages()
     assert first.replaced_at is not None
     assert (second.content, second.reply_to_id, second.replaced_at) == ("Second try.", question.pk, None)
-    said = [(m["role"], m["content"]) for m in model.requests[1]["messages"][1:]]
+    said = [(m["role"], m["content"]) for m in as_typed(model.requests[1]["messages"][1:])]
     assert said == [("user", "Question")]
 
 
@@ -346,7 +353,7 @@ async def test_interrupted_reply_stays_in_the_history(model, talk):
 
     await talk.ask("go on")
 
-    said = [m["content"] for m in model.requests[1]["messages"][1:]]
+    said = [m["content"] for m in as_typed(model.requests[1]["messages"][1:])]
     assert said == ["first", "It began well", "go on"]
 
 

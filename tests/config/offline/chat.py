@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from itertools import count
 from typing import Any
 
+from chat.parts import add_preamble
 from config.offline.model import decide
 
 READS = (
@@ -138,9 +139,10 @@ class Chat:
 
     def __init__(self, results: Mapping[str, Any], *, tools=COACH, tier="intermediate", focus="", facts=""):
         memory = f"\n\n---\n\n## What I know about you\n\n{facts}" if facts else ""
-        seen = f"\n\n---\n\n## In focus\n{focus}" if focus else ""
-        clock = "Current datetime: 2026-11-22T09:30:00Z"
-        prompt = f"You are Keel.\n\n---\n\n{TIERS[tier]}{memory}{seen}\n\n---\n\n{clock}"
+        prompt = f"You are Keel.\n\n---\n\n{TIERS[tier]}{memory}\n\n---\n\nToday is Sunday, 2026-11-22."
+        self.preamble = [{"name": "clock", "text": "Current datetime: 2026-11-22T09:30:00Z"}]
+        if focus:
+            self.preamble.append({"name": "focus", "text": f"## In focus\n{focus}"})
         self.results = dict(results)
         self.tools = [{"type": "function", "function": {"name": name, "parameters": {}}} for name in tools]
         self.messages: list[dict[str, Any]] = [{"role": "system", "content": prompt}]
@@ -149,7 +151,7 @@ class Chat:
 
     def say(self, text: str) -> str:
         """Send a message, run the tools that are called, and return the answer."""
-        self.messages.append({"role": "user", "content": text})
+        self.messages.append(self.typed(text))
         for _ in range(MOST_STEPS):
             reply = decide(self.messages, self.tools)
             made = [(f"call_{next(self._ids)}", call.name, call.arguments) for call in reply.tool_calls]
@@ -166,6 +168,10 @@ class Chat:
                 self.messages.append({"role": "tool", "tool_call_id": id_, "content": content})
         raise AssertionError(f"the model never came to an answer: {self.calls}")
 
+    def typed(self, text: str) -> dict[str, Any]:
+        """Return a user's message as a model reads it."""
+        return {"role": "user", "content": add_preamble(self.preamble, text)}
+
     def _result(self, name: str, arguments: Mapping[str, Any]) -> Any:
         if name not in self.results and name.startswith("set_"):
             return written(arguments)
@@ -180,5 +186,5 @@ class Chat:
 def first_calls(text, *, tools=COACH, tier="intermediate", focus="", before=()):
     """Return the calls that a message alone leads to."""
     chat = Chat({}, tools=tools, tier=tier, focus=focus)
-    messages = [*chat.messages, *before, {"role": "user", "content": text}]
+    messages = [*chat.messages, *before, chat.typed(text)]
     return [(call.name, call.arguments) for call in decide(messages, chat.tools).tool_calls]

@@ -132,10 +132,9 @@ async def test_a_chat_about_a_fact_changes_that_fact_as_the_user_says(trader, sa
 def test_the_opening_of_a_chat_about_a_fact_is_read(body):
     opening = about_fact(fact_id=UUID(int=7), content="I buy [some] funds]", body=body)
 
-    fact, typed = read_opening(f"{opening}\n\nFunds\n\nand gold]")
+    fact = read_opening(f"Current datetime: 2026-11-22T09:30:00Z\n\n{opening}")
 
     assert (fact.id, fact.text) == (str(UUID(int=7)), "I buy [some] funds]")
-    assert typed == "Funds\n\nand gold]"
 
 
 async def test_companion_saves_corrects_and_forgets_facts_and_keeps_places(trader):

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from chat.parts import add_preamble
 from config.offline.adapters import read_memory
 from config.offline.model import decide
 
@@ -42,9 +43,7 @@ ROWS = [
     {"id": FUNDS, "content": "I only buy funds", "confidence": "asserted"},
     {"id": SHORTS, "content": "I seem to short too early", "confidence": "inferred"},
 ]
-OPENING = (
-    "[Not typed by the person: they opened this chat to change the fact below.\n- id: {id}\n- fact: {fact}{full}]\n\n"
-)
+OPENING = "[Not typed by the person: they opened this chat to change the fact below.\n- id: {id}\n- fact: {fact}{full}]"
 
 
 def called(name, arguments, result, call_id="call_1"):
@@ -76,7 +75,8 @@ def said(face, text, *since, **given):
 
 
 def about(answer, fact="My goal is to retire at 50", full=""):
-    return OPENING.format(id=GOAL, fact=fact, full=full) + answer
+    preamble = [{"name": "fact", "text": OPENING.format(id=GOAL, fact=fact, full=full)}]
+    return add_preamble(preamble, answer)
 
 
 # Blocks.

@@ -1,0 +1,39 @@
+"""The preamble of a user message: time, focus and facts.
+
+Keel writes it before the user's words. It is stored with the reply that it was sent for, so that later prompts and
+receipts repeat it byte for byte, while a retry of the message has the time of the retry. `chat.parts` describes the
+stored form.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from chat.parts import Json, Preamble
+from chat.prompt.focus import focus_of
+from chat.prompt.texts import about_fact, clock_text
+from memory.models import UserFact
+
+
+def build_preamble(opening: Mapping[str, Any], *, about: UserFact | None, now: datetime) -> list[Json]:
+    """Return the preamble of a turn.
+
+    `opening` is its chat's `opening_context`, `about` the fact that the user opened it to change.
+    """
+    parts: list[Json] = [{"name": "clock", "text": clock_text(now)}]
+    if focus := focus_of(opening):
+        parts.append({"name": "focus", "text": focus})
+    if about is not None:
+        told, _, fact = about_fact(fact_id=about.pk, content=about.content, body=about.body).partition("\n")
+        parts.append({"name": "fact", "text": told, "facts": [{"id": str(about.pk), "text": fact}]})
+    return parts
+
+
+def find_focus(preamble: Preamble) -> str:
+    """Return the focus in a preamble; empty without one."""
+    return next((str(part["text"]) for part in preamble if part["name"] == "focus"), "")
+
+
+def drop_known_focus(preamble: Preamble, known: str) -> list[Json]:
+    """Return a preamble without a focus that the prompt has."""
+    return [part for part in preamble if part["name"] != "focus" or part["text"] != known]

@@ -1,0 +1,321 @@
+"""What Keel writes before the user's words: time, focus and facts."""
+
+import json
+from datetime import timedelta
+from itertools import pairwise
+from uuid import uuid4
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from chat.api.values import message_values
+from chat.conversations.search import search_conversations
+from chat.conversations.services import ask_about_fact, start_conversation
+from chat.endings.erasure import erase_fact
+from chat.models import Conversation, Message, MessageStatus, Receipt
+from chat.parts import INTERRUPTED, Reply, add_preamble, model_messages, split_preamble
+from chat.prompt import receipts
+from chat.prompt.texts import Segment
+from chat.turns.accept import accept_message, continue_reply, edit_message, retry_reply
+from chat.turns.replies import finish_reply
+from config.lib.llm.answer import ToolCall
+from memory.facts.services import delete_fact, supersede_fact
+from tests.chat.talk import as_typed
+from tests.factories.chat import MessageFactory
+from tests.factories.memory import JUNE, UserFactFactory
+from tests.factories.record import DeploymentFactory
+from trading.models import Deployment
+
+pytestmark = pytest.mark.django_db
+
+MINUTE = timedelta(minutes=1)
+CLOCK = {"name": "clock", "text": "Current datetime: 2026-06-01T12:00:00Z"}
+RECALL = {
+    "name": "recall",
+    "text": "## Recalled for this message",
+    "facts": [{"id": "0190aaaa-0000-7000-8000-0000000000f1", "text": "- Wants a boat"}],
+}
+
+
+def send(chat, text, now):
+    return accept_message(conversation_id=chat.pk, client_id=uuid4(), text=text, now=now)
+
+
+def end(accepted, *, parts=(), status=MessageStatus.COMPLETE, now=JUNE):
+    text = [*parts, {"kind": "text", "step": 1, "text": "Fine."}]
+    finish_reply(reply_id=accepted.reply.pk, status=status, parts=text, text="Fine.", now=now)
+
+
+def ask(chat, text="Why?", now=JUNE, **given):
+    accepted = send(chat, text, now)
+    end(accepted, now=now, **given)
+    return accepted
+
+
+def names(accepted):
+    return [part["name"] for part in Message.objects.get(pk=accepted.reply.pk).preamble]
+
+
+def open_on(deployment):
+    return start_conversation(opening={"mode": "coach", "deployment_id": str(deployment.pk)}, now=JUNE)
+
+
+@pytest.fixture
+def focused(as_trader):
+    """A chat about a deployment."""
+    return open_on(DeploymentFactory(skill__name="Zebra fade"))
+
+
+# --- What it holds ---
+
+
+def test_message_begins_with_the_time_and_the_focus(focused):
+    told = ask(focused, now=JUNE + MINUTE).turn.history[-1]["content"]
+
+    before, typed = split_preamble(told)
+    assert before.startswith("Current datetime: 2026-06-01T12:01:00Z\n\n## In focus\n- deployment_id: ")
+    assert "\n- status: running\n" in before
+    assert typed == "Why?"
+
+
+def test_focus_is_repeated_only_when_it_changed(focused):
+    turns = [ask(focused), ask(focused)]
+    Deployment.objects.update(status="paused")
+    turns += [ask(focused), ask(focused)]
+
+    assert [names(turn) for turn in turns] == [["clock", "focus"], ["clock"], ["clock", "focus"], ["clock"]]
+    assert "- status: paused" in turns[2].turn.history[-1]["content"]
+
+
+def test_focus_that_left_the_prompt_is_sent_again(focused, settings):
+    ask(focused)
+    ask(focused, "filler " * 1_500)
+    settings.CONTEXT_BUDGET_TOKENS = 4_000
+
+    last = ask(focused)
+
+    assert len(last.turn.sent.message_ids) < 5
+    assert names(last) == ["clock", "focus"]
+
+
+def test_deleted_focus_is_said_to_be_deleted(focused):
+    ask(focused)
+    Conversation.objects.update(opening_context={"mode": "coach", "deployment_id": str(uuid4())})
+
+    last = ask(focused)
+
+    assert "## In focus\n- nothing: it was deleted\n</context>" in last.turn.history[-1]["content"]
+
+
+def test_chat_without_a_focus_has_the_time_alone(as_trader):
+    assert names(ask(start_conversation(now=JUNE))) == ["clock"]
+
+
+# --- The history keeps it ---
+
+
+def test_history_repeats_each_message_byte_for_byte(focused):
+    turns = [ask(focused, f"Question {number}", JUNE + number * MINUTE) for number in range(4)]
+
+    for earlier, later in pairwise(turns):
+        assert later.turn.history[: len(earlier.turn.history)] == earlier.turn.history
+        assert later.turn.system == earlier.turn.system
+
+
+def test_retry_has_its_own_time_and_the_next_turn_repeats_that_one(focused):
+    first = ask(focused)
+    _, again = retry_reply(conversation_id=focused.pk, now=JUNE + MINUTE)
+    end(again)
+
+    following = ask(focused, now=JUNE + 2 * MINUTE)
+
+    times = [turn.turn.history[0]["content"][28:48] for turn in (first, again, following)]
+    assert times == ["2026-06-01T12:00:00Z", "2026-06-01T12:01:00Z", "2026-06-01T12:01:00Z"]
+    assert names(again) == ["clock", "focus"]
+
+
+def test_continuation_has_its_own_time_before_the_request_to_continue(focused):
+    first = ask(focused, status=MessageStatus.INTERRUPTED)
+    further = continue_reply(conversation_id=focused.pk, now=JUNE + MINUTE)
+    end(further)
+
+    following = ask(focused, now=JUNE + 2 * MINUTE)
+
+    assert further.turn.history[0] == first.turn.history[0] == following.turn.history[0]
+    assert further.turn.history[-1]["content"].startswith(
+        "<context>\nCurrent datetime: 2026-06-01T12:01:00Z\n</context>"
+    )
+    assert [message["role"] for message in following.turn.history] == ["user", "assistant", "assistant", "user"]
+
+
+def test_edited_message_gets_a_preamble_of_its_own(focused):
+    first = ask(focused)
+
+    _, edited = edit_message(conversation_id=focused.pk, message_id=first.message.pk, text="How?", now=JUNE + MINUTE)
+
+    assert names(edited) == ["clock", "focus"]
+    assert as_typed(edited.turn.history) == [{"role": "user", "content": "How?"}]
+
+
+def test_replies_from_before_preambles_have_none_in_the_history(focused):
+    ask(focused)
+    Message.objects.update(preamble=[])
+
+    later = ask(focused)
+
+    assert later.turn.history[0]["content"] == "Why?"
+    assert names(later) == ["clock", "focus"]
+
+
+# --- The same bytes on both engines ---
+
+texts = st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=8)
+numbers = st.integers(-(10**20), 10**20) | st.floats(allow_nan=False, allow_infinity=False)
+json_values = st.recursive(
+    st.none() | st.booleans() | numbers | texts,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(texts, inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(result=st.dictionaries(st.sampled_from(["deployments", "detail", "é", "id", "total", "ID"]), json_values))
+def test_tool_result_is_sent_with_the_same_bytes_in_the_next_turn(as_trader, result):
+    reply = Reply()
+    reply.finish_tool(reply.start_tool(ToolCall("call_1", "list_my_skills", "{}")), result)
+
+    stored = MessageFactory(role="assistant", parts=reply.parts)
+
+    sent = model_messages(reply.parts)
+    assert model_messages(Message.objects.get(pk=stored.pk).parts) == sent
+    assert json.loads(sent[1]["content"]) == (result or {"error": INTERRUPTED})
+
+
+# --- It is not the user's words ---
+
+
+def test_nothing_but_a_model_sees_it(focused):
+    turn = ask(focused)
+
+    shown = json.dumps(message_values(list(Message.objects.order_by("pk"))), default=str)
+    assert "In focus" not in shown
+    assert "Current datetime" not in shown
+    assert (turn.message.content, turn.turn.text, turn.title) == ("Why?", "Why?", "Why?")
+    assert search_conversations(query="Zebra").rows == []
+    assert Message.objects.filter(content__contains="Zebra").count() == 0
+
+
+# --- Erasure ---
+
+
+def test_erased_fact_leaves_the_stored_preambles(as_trader):
+    fact = UserFactFactory(content="Max 5x leverage", body="since May")
+    chat = ask_about_fact(fact_id=fact.pk, now=JUNE)
+    first = ask(chat, "3x now")
+    newer = supersede_fact(fact_id=fact.pk, content="Max 3x leverage", now=JUNE).fact
+    assert "Max 5x leverage" in json.dumps(Message.objects.get(pk=first.reply.pk).preamble)
+
+    delete_fact(fact_id=newer.pk, now=JUNE)
+    erase_fact(fact_id=newer.pk)
+
+    preamble = Message.objects.get(pk=first.reply.pk).preamble
+    assert [part["name"] for part in preamble] == ["clock", "fact"]
+    assert [fact["text"] for part in preamble for fact in part.get("facts", ())] == ["- Deleted for good."]
+    assert "5x" not in str(ask(chat).turn.history)
+
+
+def test_erased_fact_leaves_the_recalled_ones_beside_it(as_trader):
+    fact, other = UserFactFactory(content="Wants a boat"), UserFactFactory(content="Wants a house")
+    first = ask(start_conversation(now=JUNE))
+    facts = [{"id": str(row.pk), "text": f"- {row.content}"} for row in (fact, other)]
+    Message.objects.filter(pk=first.reply.pk).update(preamble=[CLOCK, {**RECALL, "facts": facts}])
+
+    delete_fact(fact_id=fact.pk, now=JUNE)
+    erase_fact(fact_id=fact.pk)
+
+    recall = Message.objects.get(pk=first.reply.pk).preamble[1]
+    assert [row["text"] for row in recall["facts"]] == ["- Deleted for good.", "- Wants a house"]
+
+
+# --- Text and back ---
+
+
+@given(typed=st.text(max_size=60) | st.sampled_from(["<context>\nx\n</context>\n\ny", "\n</context>\n\n"]))
+def test_split_preamble_returns_what_add_preamble_joined(typed):
+    told = add_preamble([CLOCK, RECALL], typed)
+
+    assert split_preamble(told) == (f"{CLOCK['text']}\n\n## Recalled for this message\n- Wants a boat", typed)
+
+
+def test_message_without_a_preamble_is_left_as_it_is():
+    assert add_preamble([], "Hi") == "Hi"
+    assert split_preamble("<context>\nnever closed") == ("", "<context>\nnever closed")
+
+
+# --- Receipts ---
+
+
+def keep(accepted):
+    receipts.keep_receipt(reply_id=accepted.reply.pk, sent=accepted.turn.sent, tools=[], models=["m"])
+
+
+def is_exact(accepted):
+    reply = Message.objects.select_related("snapshot").get(pk=accepted.reply.pk)
+    return receipts.rebuild_prompt(receipts.find_receipt(reply), reply).is_exact
+
+
+def test_receipts_of_turn_retry_continuation_and_edit_are_exact(focused):
+    turns = [ask(focused), ask(focused, status=MessageStatus.INTERRUPTED)]
+    turns.append(continue_reply(conversation_id=focused.pk, now=JUNE + MINUTE))
+    end(turns[-1])
+    turns.append(retry_reply(conversation_id=focused.pk, now=JUNE + 2 * MINUTE)[1])
+    end(turns[-1])
+    turns.append(ask(focused, now=JUNE + 3 * MINUTE))
+    turns.append(
+        edit_message(conversation_id=focused.pk, message_id=turns[-1].message.pk, text="Other", now=JUNE + 4 * MINUTE)[
+            1
+        ]
+    )
+    for turn in turns:
+        keep(turn)
+
+    assert [is_exact(turn) for turn in turns] == [True] * 6
+
+
+def test_receipt_of_an_older_version_is_exact(as_trader):
+    """Older prompts had focus and clock in the system message and the fact in front of the first message."""
+    fact = UserFactFactory(content="Max 5x leverage", body="since May")
+    first = ask(ask_about_fact(fact_id=fact.pk, now=JUNE), "3x now")
+    Message.objects.update(preamble=[])
+    segments = (
+        *first.turn.sent.segments[:-1],
+        Segment("focus", "## In focus\n- a: b"),
+        Segment("clock", CLOCK["text"]),
+    )
+    blocks = [
+        {"type": "text", "text": "\n\n---\n\n".join(segment.text for segment in segments[:-2]), "cache": True},
+        {"type": "text", "text": "## In focus\n- a: b"},
+        {"type": "text", "text": "Current datetime: 2026-06-01T12:00:00Z"},
+    ]
+    told = receipts.about_fact(fact_id=fact.pk, content=fact.content, body=fact.body)
+    messages = [{"role": "system", "content": blocks}, {"role": "user", "content": f"{told}\n\n3x now"}]
+    sent = receipts.Sent(segments, (first.message.pk,), tuple(messages[1:]))
+    receipts.keep_receipt(reply_id=first.reply.pk, sent=sent, tools=[], models=["m"])
+    Receipt.objects.update(opening_fact_id=fact.pk)
+
+    reply = Message.objects.select_related("snapshot").get(pk=first.reply.pk)
+    rebuilt = receipts.rebuild_prompt(receipts.find_receipt(reply), reply)
+
+    assert rebuilt.messages == messages
+    assert rebuilt.is_exact
+
+
+def test_receipt_shows_the_preamble_part_by_part(focused):
+    accepted = ask(focused)
+    keep(accepted)
+    reply = Message.objects.select_related("snapshot").get(pk=accepted.reply.pk)
+
+    shown = receipts.show_receipt(receipts.find_receipt(reply), reply)
+
+    assert [segment.name for segment in shown.segments[-3:]] == ["day", "clock", "focus"]
