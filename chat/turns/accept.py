@@ -92,7 +92,7 @@ def continue_reply(*, conversation_id: UUID, now: datetime) -> Accepted:
     check_standing(standing)
     last = Message.objects.shown().filter(conversation_id=conversation_id).order_by("-pk").first()
     if last is None or last.reply_to is None or not can_continue(last):
-        raise MessageRefused("There is no answer here that broke off.")
+        raise MessageRefused("This chat has no interrupted reply to continue.")
     return begin_turn(standing, last.reply_to, is_continuation=True, now=now)
 
 

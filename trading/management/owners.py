@@ -14,7 +14,7 @@ from trading.skills.queries import SkillNotFound
 
 def add_optional_user_argument(parser: CommandParser) -> None:
     """Add `--user EMAIL`, which may be left out."""
-    parser.add_argument("--user", metavar="EMAIL", help="whose it is; by default the owner of the deployment")
+    parser.add_argument("--user", metavar="EMAIL", help="the owner; by default the owner of the deployment")
 
 
 def find_deployment_owner(deployment_id: UUID, *, email: str | None) -> AbstractBaseUser:

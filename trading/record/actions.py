@@ -193,7 +193,7 @@ def _draw_backtest(action: Action, now: datetime) -> Drawing:
     bars = count_bars(action.skill_id, starts_at, ends_at)
     if not bars.total:
         symbols = ", ".join(payload.context.symbols)
-        raise BacktestRefused(f"There are no bars of {bars.interval} for {symbols} on these days. Choose other days.")
+        raise BacktestRefused(f"There are no {bars.interval} bars for {symbols} on these days. Choose other days.")
     lines = [
         ("Skill", _format_version(version)),
         ("Period", f"{_format_minute(starts_at)} to {_format_minute(ends_at)} UTC"),

@@ -35,7 +35,7 @@ def get_decision(deployment_id: UUID, tick: int) -> DecisionSnapshot:
     deployment = get_deployment(deployment_id, or_backtest=True)
     decision: DecisionSnapshot | None = DecisionSnapshot.objects.filter(deployment=deployment, tick=tick).first()
     if decision is None:
-        raise DecisionNotFound("There was no such tick.")
+        raise DecisionNotFound("There is no such decision.")
     return decision
 
 

@@ -73,7 +73,7 @@ def get_pushed_deployment(deployment_id: UUID) -> Deployment:
     if deployment.broker_kind != BrokerKind.LIVE:
         raise PushRefused("Keel runs this deployment and keeps its record itself.")
     if deployment.status == DeploymentStatus.STOPPED:
-        raise PushRefused("This deployment is stopped. Make another one for the program that goes on.")
+        raise PushRefused("This deployment is stopped. Create another one for your program.")
     return deployment
 
 

@@ -18,7 +18,7 @@ class Command(KeelCommand):
     def add_own_arguments(self, parser: CommandParser) -> None:
         add_user_argument(parser)
         parser.add_argument("--assistant", choices=list(ASSISTANTS), default="coach")
-        parser.add_argument("--conversation", type=UUID, metavar="ID", help="the chat the call is counted to")
+        parser.add_argument("--conversation", type=UUID, metavar="ID", help="the chat that the call belongs to")
         parser.add_argument("name", metavar="NAME", help="; ".join(_list_catalogue()))
         parser.add_argument("arguments", metavar="JSON", type=check_json_object, help="the arguments as a JSON object")
 

@@ -26,7 +26,7 @@ class Command(KeelCommand):
     def add_own_arguments(self, parser: CommandParser) -> None:
         add_user_argument(parser)
         parser.add_argument("--assistant", choices=list(ASSISTANTS), default="coach", help="for a new conversation")
-        parser.add_argument("--conversation", type=UUID, metavar="ID", help="go on with this one")
+        parser.add_argument("--conversation", type=UUID, metavar="ID", help="continue this conversation")
         parser.add_argument("--temporary", action="store_true", help="a new conversation that teaches Keel nothing")
         about = parser.add_mutually_exclusive_group()
         about.add_argument("--deployment", type=UUID, metavar="ID", help="a new conversation about this deployment")

@@ -8,7 +8,7 @@ from config.lib.work.commands import KeelCommand, get_user_by_email
 
 
 class Command(KeelCommand):
-    help = "Close one chat now: learn what is new in it, and let it rest. Doing it twice learns nothing twice."
+    help = "Extract facts from the new messages of a chat and close it. Idempotent."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--user", metavar="EMAIL", help="refuse a chat that is not theirs")

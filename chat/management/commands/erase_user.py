@@ -5,7 +5,7 @@ from config.lib.work.commands import KeelCommand, get_user_by_email
 
 
 class Command(KeelCommand):
-    help = "Delete a user and everything of theirs, for good: chats, facts, strategies, trades, sessions."
+    help = "Delete a user with all chats, facts, strategies, trades and sessions. This cannot be undone."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("email", metavar="EMAIL")

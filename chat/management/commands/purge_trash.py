@@ -7,7 +7,7 @@ from config.lib.work.commands import KeelCommand
 
 
 class Command(KeelCommand):
-    help = "Erase the chats and facts that have been in the trash for 30 days. The worker does the same by the clock."
+    help = "Erase the chats and facts that have been in the trash for 30 days. A scheduled job does the same."
 
     def run(self, **options: object) -> None:
         purged = purge_trash(now=timezone.now())

@@ -21,7 +21,7 @@ Report = Callable[[JobRun], None]
 
 
 class Command(KeelCommand):
-    help = "Run the jobs that come round by the clock, until stopped; with --once each of them now, one time."
+    help = "Run the scheduled jobs until stopped; with --once, run each of them now."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--once", action="store_true", help="run every job once and exit")

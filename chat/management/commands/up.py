@@ -18,7 +18,7 @@ GRACE_SECONDS = 10  # running replies are saved and marked within it
 
 
 class Command(KeelCommand):
-    help = "Serve Keel and run its jobs, in one process; Ctrl-C stops both. HOST and PORT say where."
+    help = "Serve Keel and run its jobs, in one process; Ctrl-C stops both. HOST and PORT set the address."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--host", default=settings.HOST)

@@ -5,7 +5,7 @@ from memory.learning.decay import report_faded_facts
 
 
 class Command(SweepCommand):
-    help = "Report the learned facts that nobody affirmed and that have faded out of the prompts since the last report."
+    help = "Report the learned facts that faded from prompts since the last report."
     reason = "decay of facts"
     summary = "{touched} facts faded, of {users} users"
 

@@ -11,7 +11,7 @@ from memory.facts.exchange import import_document, import_list
 
 
 class Command(KeelCommand):
-    help = "Bring in a memory document; with --list a plain list of facts, which the user then accepts or dismisses."
+    help = "Import a memory document; with --list, propose each fact of a plain list to the user."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         add_user_argument(parser)

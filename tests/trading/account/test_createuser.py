@@ -24,7 +24,7 @@ def test_createuser_makes_an_ordinary_user():
     printed = run("Ann@Example.com", "--password", PASSWORD, "--tier", "expert")
 
     ann = Trader.objects.get()
-    assert printed == "Made ann@example.com.\n"
+    assert printed == "Created ann@example.com.\n"
     assert (ann.email, ann.experience_tier) == ("ann@example.com", "expert")
     assert ann.check_password(PASSWORD)
     assert (ann.is_staff, ann.is_superuser) == (False, False)
@@ -68,5 +68,5 @@ def test_createuser_refuses_the_input_that_the_form_refuses(email, password, wor
 def test_createuser_refuses_an_address_that_is_taken():
     run("ann@example.com", "--password", PASSWORD)
 
-    with pytest.raises(CommandError, match=r"There is a user ANN@example\.com already"):
+    with pytest.raises(CommandError, match=r"The user ANN@example\.com exists already"):
         run("ANN@example.com", "--password", PASSWORD)

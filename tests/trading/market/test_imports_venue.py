@@ -214,7 +214,7 @@ def test_a_bar_without_volume_is_a_bar(venue):
 def test_a_bar_that_cannot_be_is_refused(venue, row):
     venue.rows[ms(START)] = row
 
-    with pytest.raises(VenueRefused, match=r"hyperliquid BTC/USDC:USDC sent a bar that cannot be"):
+    with pytest.raises(VenueRefused, match=r"hyperliquid BTC/USDC:USDC sent an invalid bar"):
         bars(venue)
 
 
@@ -433,7 +433,7 @@ WHOLE = ["--exchange", "hyperliquid", "--symbol", "BTC", "--interval", "1m", "--
     [
         (["--symbol", "BTC", "--interval", "1m"], "either a file or an --exchange"),
         (["x.csv", "--exchange", "hyperliquid", "--symbol", "BTC", "--interval", "1m"], "either a file or"),
-        (["--exchange", "hyperliquid", "--symbol", "BTC", "--interval", "1m"], "Say with --since"),
+        (["--exchange", "hyperliquid", "--symbol", "BTC", "--interval", "1m"], "first instant with --since"),
         (["--exchange", "hyperliquid", "--symbol", "B C", "--interval", "1m"], "a symbol has"),
         (["--exchange", "hyperliquid", "--symbol", "BTC", "--interval", "1m", "--since", "soon"], "not an instant"),
         ([*WHOLE, "--until", "2026-06-02", "--follow"], "leave out --until"),
@@ -504,7 +504,7 @@ def test_long_rates_are_rounded_to_the_column(venue):
 def test_a_rate_that_cannot_be_is_refused(venue, rate):
     pay(venue, 0, 1, rate=rate)
 
-    with pytest.raises(VenueRefused, match="a funding rate that cannot be"):
+    with pytest.raises(VenueRefused, match="an invalid funding rate"):
         funding(venue)
 
 
@@ -531,9 +531,9 @@ def test_funding_before_a_failure_is_kept(venue, pauses):
 def test_import_funding_continues_after_the_newest_real_rate(venue):
     FundingRateFactory(symbol="BTC", at=START + HOUR, is_simulated=True)
 
-    with pytest.raises(CommandError, match="Say with --since"):
+    with pytest.raises(CommandError, match="first instant with --since"):
         import_funding()
-    with pytest.raises(CommandError, match="Say with --symbol"):
+    with pytest.raises(CommandError, match="symbol with --symbol"):
         run("import_funding", "--exchange", "hyperliquid")
 
 

@@ -212,7 +212,7 @@ def test_start_without_reflection_and_up_to_now(client, made, given):
 @pytest.mark.parametrize(
     ("changes", "words"),
     [
-        ({}, "There are no bars of 1h for BTC, ETH on these days"),
+        ({}, "There are no 1h bars for BTC, ETH on these days"),
         ({"skill": str(uuid4())}, "You have no such skill."),
         ({"skill": ""}, "Choose a skill."),
         ({"last_day": "2026-04-30"}, "The last day is before the first one."),

@@ -17,17 +17,17 @@ from trading.runs.backtest import LEASE, Progress, run_backtest
 
 
 class Command(KeelCommand):
-    help = "Play a skill over past bars, as it would have run on paper, and print what it came to."
+    help = "Run a skill over past bars, as on paper, and print its performance."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         add_user_argument(parser)
         parser.add_argument("--skill", metavar="NAME_OR_ID", help="by default the user's only skill")
         parser.add_argument("--since", type=instant_argument, required=True, help="such as 2022-01-01, in UTC")
         parser.add_argument("--until", type=instant_argument, help="by default now")
-        parser.add_argument("--equity", type=positive_argument, default=STARTING_EQUITY_USD, help="USD it starts with")
+        parser.add_argument("--equity", type=positive_argument, default=STARTING_EQUITY_USD, help="initial USD")
         parser.add_argument("--fee-bps", type=number_argument, default=Decimal(4), help="of notional; by default 4")
         parser.add_argument("--slippage-bps", type=number_argument, default=Decimal(2), help="by default 2")
-        parser.add_argument("--no-reflection", action="store_true", help="write no lessons on the way")
+        parser.add_argument("--no-reflection", action="store_true", help="write no lessons")
 
     def run(self, *, user: str, skill: str | None, since: datetime, until: datetime | None, **options: Any) -> None:
         owner = get_user_by_email(user)

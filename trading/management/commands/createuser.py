@@ -12,7 +12,7 @@ from trading.models import ExperienceTier, Trader
 
 
 class Command(KeelCommand):
-    help = "Make an ordinary user. Without --password it is asked for, or read as one line from standard input."
+    help = "Create a user. Without --password the command asks for it or reads it from standard input."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("email", metavar="EMAIL")
@@ -30,6 +30,6 @@ class Command(KeelCommand):
         except ValidationError as error:
             raise CommandError(" ".join(error.messages)) from error
         if Trader.objects.filter(email=email.lower()).exists():
-            raise CommandError(f"There is a user {email} already.")
+            raise CommandError(f"The user {email} exists already.")
         trader = Trader.objects.create_user(email, password, experience_tier=tier)
-        self.say(f"Made {trader.email}.", id=trader.pk, email=trader.email, tier=trader.experience_tier)
+        self.say(f"Created {trader.email}.", id=trader.pk, email=trader.email, tier=trader.experience_tier)

@@ -42,14 +42,14 @@ class Command(KeelCommand):
         parser.add_argument(
             "--aggregate",
             type=intervals_argument,
-            help="longer bars to make of them, such as 1h,1d, or none; by default of every longer interval",
+            help="longer intervals to aggregate, such as 1h,1d, or none; by default all",
         )
-        parser.add_argument("--source", default="", help="of a file: where it is from; by default its name")
-        parser.add_argument("--resume", action="store_true", help="of a file: leave out what is not newer than stored")
-        parser.add_argument("--market", default="", help="of a venue: its name of the market, such as BTC/USDC:USDC")
-        parser.add_argument("--since", type=instant_argument, help="of a venue: by default after the newest stored bar")
-        parser.add_argument("--until", type=instant_argument, help="of a venue: by default now")
-        parser.add_argument("--follow", action="store_true", help="of a venue: go on with each new bar until stopped")
+        parser.add_argument("--source", default="", help="for a file: its source, by default the file name")
+        parser.add_argument("--resume", action="store_true", help="for a file: skip bars up to the newest stored")
+        parser.add_argument("--market", default="", help="for a venue: its market name, such as BTC/USDC:USDC")
+        parser.add_argument("--since", type=instant_argument, help="for a venue: by default after the last stored bar")
+        parser.add_argument("--until", type=instant_argument, help="for a venue: by default now")
+        parser.add_argument("--follow", action="store_true", help="for a venue: import each new bar until stopped")
 
     def run(self, *, file: Path | None, exchange: str | None, **options: Any) -> None:
         interval = options["interval"]
@@ -58,7 +58,7 @@ class Command(KeelCommand):
         if options["aggregate"] is None:
             options["aggregate"] = list_longer_intervals(interval)
         if not set(options["aggregate"]) <= set(list_longer_intervals(interval)):
-            raise CommandError(f"Bars of {interval} can only be made into longer ones.")
+            raise CommandError(f"Bars of {interval} can only be aggregated into longer ones.")
         if exchange is None:
             self._import_file(file or Path(), **options)
             return
@@ -91,7 +91,7 @@ class Command(KeelCommand):
         **_: Any,
     ) -> None:
         if follow and until:
-            raise CommandError("--follow has no end; leave out --until.")
+            raise CommandError("--follow runs until stopped: leave out --until.")
         begins_at = since or _after_newest(symbol, interval)
         venue = open_venue(exchange)
         market = find_market(venue, symbol, market=market)
@@ -134,7 +134,7 @@ class Command(KeelCommand):
 def _after_newest(symbol: str, interval: str) -> datetime:
     newest = find_newest_bar(symbol, interval, is_simulated=False)  # what the demo made up is no history
     if newest is None:
-        raise CommandError(f"Nothing of {symbol} {interval} is stored yet. Say with --since where to begin.")
+        raise CommandError(f"No {interval} bars of {symbol} are stored yet. Give the first instant with --since.")
     return newest + INTERVALS[interval]
 
 

@@ -23,7 +23,7 @@ class Command(KeelCommand):
             "--deployment", type=UUID, required=True, help="of another program: see `deploy --broker live`"
         )
         add_optional_user_argument(parser)
-        parser.add_argument("--account", default="", metavar="ADDRESS", help="yours, to tell liquidations apart")
+        parser.add_argument("--account", default="", metavar="ADDRESS", help="your address, to identify liquidations")
 
     def run(self, *, file: Path, user: str | None, deployment: UUID, account: str, **options: object) -> None:
         owner = find_deployment_owner(deployment, email=user)

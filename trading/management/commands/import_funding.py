@@ -21,16 +21,20 @@ class Command(KeelCommand):
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path, nargs="?")
-        parser.add_argument("--source", default="", help="of a file: where it is from; by default its name")
+        parser.add_argument("--source", default="", help="for a file: its source, by default the file name")
         parser.add_argument("--exchange", metavar="VENUE", help="instead of a file: hyperliquid, binance, bybit, ...")
-        parser.add_argument("--symbol", type=symbol_argument, help="of a venue: whose funding")
-        parser.add_argument("--market", default="", help="of a venue: its name of the market, such as BTC/USDC:USDC")
+        parser.add_argument("--symbol", type=symbol_argument, help="for a venue: the symbol")
+        parser.add_argument("--market", default="", help="for a venue: its market name, such as BTC/USDC:USDC")
         parser.add_argument(
-            "--since", type=instant_argument, help="of a venue: by default the day before the newest stored rate"
+            "--since", type=instant_argument, help="for a venue: by default the day before the newest stored rate"
         )
-        parser.add_argument("--until", type=instant_argument, help="of a venue: by default now")
+        parser.add_argument("--until", type=instant_argument, help="for a venue: by default now")
         parser.add_argument(
-            "--hours", type=int, choices=range(1, 25), metavar="N", help="between two payments; by default as they came"
+            "--hours",
+            type=int,
+            choices=range(1, 25),
+            metavar="N",
+            help="hours between payments; by default from the data",
         )
 
     def run(self, *, file: Path | None, exchange: str | None, source: str, **options: Any) -> None:
@@ -55,7 +59,7 @@ def _import_venue(
     **_: Any,
 ) -> int:
     if symbol is None:
-        raise CommandError("Say with --symbol whose funding.")
+        raise CommandError("Name the symbol with --symbol.")
     begins_at = since or _day_before_newest(symbol)
     venue = open_venue(exchange)
     return _store_rates(
@@ -73,7 +77,7 @@ def _import_venue(
 def _day_before_newest(symbol: str) -> datetime:
     newest = find_newest_funding(symbol)
     if newest is None:
-        raise CommandError(f"No funding of {symbol} is stored yet. Say with --since where to begin.")
+        raise CommandError(f"No funding of {symbol} is stored yet. Give the first instant with --since.")
     return newest - timedelta(days=1)  # by the last payments one sees how far apart they are
 
 

@@ -7,7 +7,7 @@ from trading.market.imports.news import NEWS_COLUMNS, read_news, store_news
 
 
 class Command(KeelCommand):
-    help = f"Take headlines from a CSV or JSON file with the columns {', '.join(NEWS_COLUMNS)}, the last two optional."
+    help = f"Import news from a CSV or JSON file with the columns {', '.join(NEWS_COLUMNS)}, the last two optional."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path)

@@ -19,8 +19,8 @@ class Command(KeelCommand):
     def add_own_arguments(self, parser: CommandParser) -> None:
         add_optional_user_argument(parser)
         parser.add_argument("--deployment", type=UUID, default=None, metavar="ID")
-        parser.add_argument("--force", action="store_true", help="also before its time; needs a user or a deployment")
-        parser.add_argument("--dry-run", action="store_true", help="say what would be reflected on, and do nothing")
+        parser.add_argument("--force", action="store_true", help="also if not due; needs a user or a deployment")
+        parser.add_argument("--dry-run", action="store_true", help="list the due reflections without running them")
 
     def run(self, *, user: str | None, deployment: UUID | None, force: bool, dry_run: bool, **options: object) -> None:
         now = timezone.now()

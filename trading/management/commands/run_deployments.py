@@ -13,7 +13,7 @@ PAUSE_SECONDS: Final = 5.0
 
 
 class Command(KeelCommand):
-    help = "Tick the deployments on paper that are due, and carry out what their users told them, until stopped."
+    help = "Run the due ticks and commands of paper deployments until stopped."
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("--user", metavar="EMAIL", help="only this user's")
@@ -34,7 +34,7 @@ class Command(KeelCommand):
         failed = sum(one.has_failed for one in ran)
         self.say(f"{len(ran)} deployments were due, {failed} failed", due=len(ran), failed=failed)
         if failed and failed == len(ran):
-            raise CommandError("Every deployment failed; the log says why.")
+            raise CommandError("Every deployment failed; see the log.")
 
     def _run_due(self, user_id: int | None) -> list[Ran]:
         ran = []
@@ -54,7 +54,7 @@ class Command(KeelCommand):
                 status=command.status,
             )
         if ran.has_failed:
-            self.say(f"{deployment_id}: failed; the log says why", deployment_id=deployment_id, failed=True)
+            self.say(f"{deployment_id}: failed; see the log", deployment_id=deployment_id, failed=True)
         if ran.ticked is None:
             return
         ticked, snapshot = ran.ticked, ran.ticked.snapshot

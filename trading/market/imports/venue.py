@@ -82,7 +82,7 @@ def fetch_bars(
     the exclusive end of the range.
     """
     if interval not in (venue.timeframes or {}):
-        raise VenueRefused(f"{venue.id} has no bars of {interval}; shorter ones can be made into longer ones.")
+        raise VenueRefused(f"{venue.id} has no bars of {interval}; import shorter ones, which are aggregated.")
     length, source = INTERVALS[interval], f"{venue.id} {market}"[:80]
     limit = min(venue.feature_value(market, "fetchOHLCV", "limit") or BARS_A_PAGE, MAX_BARS_A_PAGE)
     until = min(until, now - SETTLING - length + timedelta(milliseconds=1))
@@ -101,7 +101,7 @@ def _parse_venue_bar(row: list[Any], symbol: str, interval: str, source: str) ->
     try:
         return parse_bar(dict(zip(CSV_COLUMNS, row, strict=False)), symbol=symbol, interval=interval, source=source)
     except ValueError as error:
-        raise VenueRefused(f"{source} sent a bar that cannot be: {error}.") from error
+        raise VenueRefused(f"{source} sent an invalid bar: {error}.") from error
 
 
 def fetch_funding(
@@ -119,7 +119,9 @@ def fetch_funding(
         after = next(paid, None)
         gaps = [later[0] - earlier[0] for earlier, later in ((before, current), (current, after)) if earlier and later]
         if hours is None and not gaps:
-            raise VenueRefused(f"{venue.id} has one payment in that range. Say with --hours how far apart they are.")
+            raise VenueRefused(
+                f"{venue.id} has one payment in that range. Give the hours between payments with --hours."
+            )
         apart = hours or min(24, round(min(gaps) / timedelta(hours=1)))  # more: the venue lost some
         yield _make_rate(current, apart, symbol, f"{venue.id} {market}"[:80])
         before, current = current, after
@@ -140,9 +142,9 @@ def _make_rate(payment: tuple[datetime, Any], hours: int, symbol: str, source: s
     try:
         rate = round(parse_number(found), 12)  # what the column holds
     except ValueError as error:
-        raise VenueRefused(f"{source} sent a funding rate that cannot be: {error}.") from error
+        raise VenueRefused(f"{source} sent an invalid funding rate: {error}.") from error
     if abs(rate) > 1 or not 1 <= hours <= 24:
-        raise VenueRefused(f"{source} sent a funding rate that cannot be: {rate} for {hours} hours.")
+        raise VenueRefused(f"{source} sent an invalid funding rate: {rate} for {hours} hours.")
     return FundingRate(symbol=symbol, at=at, rate=rate, hours=hours, source=source)
 
 
