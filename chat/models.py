@@ -53,7 +53,7 @@ class Conversation(OwnedModel):
     last_message_at = models.DateTimeField()
     left_at = models.DateTimeField(null=True, blank=True)  # its page was left then; no socket of it is known since
     trashed_at = models.DateTimeField(null=True, blank=True)  # a separate axis from `status`
-    # Closing: whoever holds the lease extracts; a lease that ran out is taken by the sweep.
+    # Closing: the holder of the lease extracts; the sweep takes an expired lease.
     closing_token = models.UUIDField(null=True, blank=True)
     closing_until = models.DateTimeField(null=True, blank=True)
     extracted_through = models.BigIntegerField(default=0)  # id of the last message that an extraction was sent

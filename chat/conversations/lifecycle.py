@@ -23,7 +23,7 @@ from memory.models import TRASH_KEPT
 LEFT_AFTER: Final = timedelta(seconds=60)  # settled 19: without a socket, once the page was left
 ABANDONED_AFTER: Final = timedelta(hours=1)  # settled 19: with neither socket nor turn
 RENEWED_EVERY: Final = timedelta(minutes=5)  # an open socket writes that it is there no more often
-# `left_at` lies that far ahead while somebody is here; a page that is left sets it to now.
+# `left_at` is that far ahead while a page is open; leaving the page sets it to now.
 HERE_LEASE: Final = ABANDONED_AFTER + RENEWED_EVERY - LEFT_AFTER
 CLOSING_LEASE: Final = timedelta(minutes=5)
 ARCHIVED_AFTER: Final = timedelta(days=30)
@@ -33,7 +33,7 @@ FIRST_RETRY: Final = timedelta(minutes=1)  # five times as long before each furt
 REOPENED_FROM: Final = frozenset({ConversationStatus.IDLE, ConversationStatus.ARCHIVED})
 _NOT_CLOSING: Final[Json] = {"closing_token": None, "closing_until": None}
 _NOT_PENDING: Final[Json] = {"extraction_pending": False, "extraction_tries": 0, "extraction_due_at": None}
-# What a message makes of its conversation, whatever it was before; whoever was closing it finds the token gone.
+# A message sets these columns whatever the status was; a running close then finds its token gone.
 AS_ACTIVE: Final[Json] = {"status": ConversationStatus.ACTIVE, **_NOT_CLOSING, **_NOT_PENDING}
 
 

@@ -27,7 +27,7 @@ from config.lib.text import one_line
 MAX_HITS: Final = 50
 MAX_RANKED: Final = 300  # messages that hold a word of the query
 MAX_PLACED: Final = 100  # of the best of them, the whole conversations are weighed
-MAX_COMPARED: Final = 1_000  # messages weighed by meaning, too; whoever has no more has all of theirs weighed
+MAX_COMPARED: Final = 1_000  # messages compared by meaning; a user with fewer has all of them compared
 MAX_READ: Final = 2_000  # characters of a message that are compared by meaning
 OWN: Final = 0.1  # how much more a word counts in the turn itself than in those around it
 SIMILAR: Final = 0.2  # cosine of static vectors from which a turn without a word of the query answers it

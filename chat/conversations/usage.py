@@ -17,7 +17,7 @@ from chat.parts import Json
 from config.lib.llm.answer import Usage
 from config.lib.llm.prices import cost_usd
 
-REPLY_ALLOWANCE: Final = 2_000  # tokens set aside for an answer whose length nobody knows yet
+REPLY_ALLOWANCE: Final = 2_000  # tokens reserved for an answer of unknown length
 _COLUMNS: Final = ("prompt_tokens", "completion_tokens", "cached_tokens")
 
 

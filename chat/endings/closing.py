@@ -58,7 +58,7 @@ class Outcome(StrEnum):
     ARCHIVED = "archived"
     DELETED = "deleted"
     NOT_NEEDED = "nothing to do"  # it rests, is in the trash or being closed, or a turn runs
-    TAKEN_BACK = "taken back"  # by a message that came in meanwhile
+    TAKEN_BACK = "taken back"  # by a message that arrived during the close
     PUT_OFF = "to be tried again"
     GIVEN_UP = "given up"
 

@@ -84,7 +84,7 @@ def scrub_chats(erased: Erasure, *, with_messages: bool = False) -> None:
     touched = _scrub_snapshots(names) | _scrub_replies(names) | _conversations_of(erased.message_ids)
     if with_messages:
         _delete_messages(erased.message_ids)
-    # The words of a summary are the extractor's own, so nobody can tell which of them were the fact's.
+    # The words of a summary are the extractor's own, so none can be attributed to the fact.
     Conversation.objects.filter(pk__in=touched).exclude(summary="").update(summary="")
     ConversationSummary.objects.filter(conversation__in=touched).delete()  # a chat that goes on gets a new one
     for conversation in Conversation.objects.exclude(opening_context={"mode": "ops"}):

@@ -37,7 +37,7 @@ _CONSENT: Final = """\
 You do so silently: no asking for leave, no announcement beyond a word in passing. They see every fact on their page \
 "What Keel knows", where they can edit and undo it."""
 
-# seeds 000 and 003. Each persona is identical for everybody, so that providers can cache it.
+# seeds 000 and 003. Each persona is identical for all users, so that providers can cache it.
 COACH_PERSONA: Final = f"""\
 You are Keel, a trading coach. You speak for the product, as one calm, experienced colleague of the person you talk to. \
 You help them author trading strategies, understand what their trading agents did and why, and prepare actions that they \

@@ -25,14 +25,14 @@ _FORGET: Final = re.compile(
 
 def find_requested_acts(text: str) -> frozenset[str]:
     """Return the requested memory acts: `remember`, `forget`, both or neither."""
-    plain = _QUOTED.sub("", text.replace("’", "'"))  # what is quoted is said of somebody
+    plain = _QUOTED.sub("", text.replace("’", "'"))  # a quotation asks for nothing
     return frozenset(act for sentence in _SENTENCE.findall(plain) if (act := _find_act(sentence.strip())))
 
 
 def _find_act(sentence: str) -> str:
     polite = _POLITE.match(sentence)
     begin = polite.end() if polite else 0
-    is_request = polite is not None and polite["asked"] is not None  # "can you remember that ...?" is none of a doubt
+    is_request = polite is not None and polite["asked"] is not None  # "can you remember that ...?" expresses no doubt
     if sentence.endswith("?") and not is_request:
         return ""
     if _REMEMBER.match(sentence, begin):

@@ -334,7 +334,7 @@ class ChatConsumer(AsyncWebsocketConsumer):
         try:
             is_signed_in = await self._is_signed_in()
         except Exception:
-            # Looked at again in a while; until then the database lets nobody read or write anything.
+            # The session is checked again later; the database refuses all access until then.
             logger.exception("The session of a socket could not be looked at")
             return
         if not is_signed_in:
