@@ -85,7 +85,7 @@ class NewsItem(models.Model):
     source = models.CharField(max_length=80)
     published_at = models.DateTimeField()
     symbols: "models.JSONField[Any, Any]" = models.JSONField(default=list, blank=True)  # empty: the whole market
-    sentiment = models.FloatField(null=True, blank=True)  # -1..1; None: nobody rated it
+    sentiment = models.FloatField(null=True, blank=True)  # -1..1; None: not rated
     is_simulated = models.BooleanField(default=False)
 
     class Meta:

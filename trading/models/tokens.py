@@ -31,7 +31,7 @@ def token_owner(token: str) -> int | None:
 
 def token_digest(token: str) -> str:
     """Return the sha256 (hex) that stands for a token."""
-    # A fast hash is enough, since nobody guesses 256 random bits; and the index may compare it byte by byte, since
+    # A fast hash is enough, since 256 random bits cannot be guessed; and the index may compare it byte by byte, since
     # the time that takes tells of a digest, from which no token can be made.
     return sha256(token.encode()).hexdigest()
 

@@ -69,7 +69,7 @@ class Tick:
     funding: Sequence[Funding] = ()
     bars: Mapping[str, Sequence[PathBar]] = field(default_factory=dict)
     marks: Mapping[str, Decimal] = field(default_factory=dict)  # the price of each symbol at `at`
-    positions: Mapping[str, Decimal] | None = None  # the snapshot at `at`; None: there is none
+    positions: Mapping[str, Decimal] | None = None  # the snapshot at `at`; None: no snapshot
     is_complete: bool = True  # the snapshot names every position: what it does not name is flat
 
 
