@@ -1,4 +1,4 @@
-"""Every setting, read from the environment once. `.env.example` lists the variables with a line each."""
+"""All settings, read from the environment (`.env.example`)."""
 
 import os
 import secrets

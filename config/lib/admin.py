@@ -9,7 +9,7 @@ from django.http import HttpRequest
 
 
 class LookOnly:
-    """Staff may only look: services and the runner change rows, and they keep what happened attributable."""
+    """Read-only admin: services and the runner change rows, attributably."""
 
     def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
         """Refuse."""

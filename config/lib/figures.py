@@ -33,7 +33,7 @@ def format_signed_whole_usd(amount: Decimal) -> str:
 
 
 def format_price(amount: Decimal) -> str:
-    """Return a price to six significant digits, and all before the point: `65,200`, `3,410.5`, `0.0000123`."""
+    """Return a price to six digits: `65,200`, `3,410.5`, `0.0000123`."""
     exponent = min(amount.adjusted() - 5, 0) if amount else 0
     text = f"{_quantize(amount, Decimal(1).scaleb(exponent)):,f}"
     return text.rstrip("0").rstrip(".") if "." in text else text
@@ -64,7 +64,7 @@ def format_minute(at: datetime) -> str:
 
 
 def format_end_minute(at: datetime, since: datetime) -> str:
-    """Return an instant as `12:30` in UTC. The date is added where it differs from the date of `since`."""
+    """Return an instant as `12:30` in UTC, dated unless on `since`'s day."""
     text = format_minute(at)
     return text.partition("T")[2] if text[:10] == format_minute(since)[:10] else text
 
@@ -75,7 +75,7 @@ def format_minutes(length: timedelta) -> str:
 
 
 def format_duration(length: timedelta) -> str:
-    """Return a duration in its two largest units: `3 d 4 h`, `2 h 5 min`, `45 min`."""
+    """Return a duration in two units: `3 d 4 h`, `45 min`."""
     if length < _MINUTE:
         return "under 1 min"
     minutes = length // _MINUTE
@@ -85,7 +85,7 @@ def format_duration(length: timedelta) -> str:
 
 
 def format_count(count: int, noun: str = "", *, zero: str = "0") -> str:
-    """Return a count as `12,345`, with a noun as `1 trade` or `12,345 trades`."""
+    """Return a count as `12,345`, with a noun `1 trade` or `5 trades`."""
     number = f"{count:,}" if count else zero
     return f"{number} {noun}{'' if count == 1 else 's'}" if noun else number
 
@@ -101,7 +101,7 @@ def format_signed_ratio(number: float) -> str:
 
 
 def format_model_cost(amount: Decimal | None) -> str:
-    """Return the cost of model calls: `$1.23`, `under $0.01`, or `price not known`."""
+    """Return a model's cost: `$1.23`, `under $0.01`, or `price not known`."""
     if amount is None:
         return "price not known"
     return "under $0.01" if 0 < amount < _CENT else format_usd(amount)

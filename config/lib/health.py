@@ -1,4 +1,4 @@
-"""The health of the database: the health check, and the refusal of old databases."""
+"""Database checks: health, and the refusal of old databases."""
 
 from collections.abc import Collection
 from contextlib import suppress
@@ -56,7 +56,7 @@ def _is_old(alias: str) -> bool:
 @never_cache
 @login_not_required
 def healthz(request: HttpRequest) -> JsonResponse:
-    """Answer 200 when the database answers, else 503. The answer tells strangers nothing else."""
+    """Answer 200 or 503 for the database, without details."""
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")

@@ -7,7 +7,7 @@ from config.lib.owned import owner_id
 
 
 def lock_owner() -> None:
-    """Run one write of this owner at a time. Call it inside `owned_tx(user)`, before any other lock.
+    """Serialise this owner's writes, inside `owned_tx(user)`, before other locks.
 
     SQLite needs no lock: its write transactions already run one at a time.
     """

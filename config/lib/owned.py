@@ -29,12 +29,12 @@ logger = logging.getLogger("security.scope")
 
 
 class ScopeError(RuntimeError):
-    """A query without an owner, or on a foreign row. This is a bug, never user input."""
+    """A bug: a query without an owner, or on a foreign row."""
 
 
 @final
 class System:
-    """The scope of all rows, without an owner. Jobs, the admin, fixtures and erasure use it."""
+    """The scope of all rows, for jobs, admin, fixtures and erasure."""
 
     def __repr__(self) -> str:
         return "SYSTEM"
@@ -47,7 +47,7 @@ Owner = int | System
 
 
 class _Scope:
-    """An open scope. Each is a separate object, so that a scope can tell whether it is still the innermost."""
+    """An open scope, unique so that it knows if it is innermost."""
 
     __slots__ = ("owner",)
 
@@ -77,7 +77,7 @@ def _open_scope(owner: Owner) -> Iterator[None]:
 
 
 def current_owner() -> Owner:
-    """Return the owner in scope, or SYSTEM. Raises ScopeError when there is neither."""
+    """Return the owner in scope, or SYSTEM. Raises ScopeError."""
     owner = _find_owner()
     if owner is None:
         raise ScopeError("no owner in scope")
@@ -85,7 +85,7 @@ def current_owner() -> Owner:
 
 
 def owner_id() -> int:
-    """Return the id of the owner in scope. Raises ScopeError without one, and in the system's scope."""
+    """Return the owner's id in scope. Raises ScopeError, also for SYSTEM."""
     owner = current_owner()
     if isinstance(owner, System):
         raise ScopeError("the system scope has no owner id")
@@ -115,7 +115,7 @@ def _as_system(reason: str) -> Iterator[None]:
 
 
 class OwnedBy(Func):
-    """`<owner column> = <owner in scope>`, read when the SQL is compiled, not when the queryset is built."""
+    """`<owner column> = <owner in scope>`, read when the SQL is compiled."""
 
     conditional = True
     output_field = models.BooleanField()
@@ -135,7 +135,7 @@ M = TypeVar("M", bound="OwnedModel")
 
 
 class OwnedQuerySet(models.QuerySet[M]):
-    """Bulk writes with the checks of `save()`. Fetched rows stay valid only in the scope that fetched them."""
+    """A queryset whose bulk writes check like `save()`, in its own scope."""
 
     _fetched: tuple[list[M] | None, Owner | None]
 
@@ -164,7 +164,7 @@ class OwnedQuerySet(models.QuerySet[M]):
         update_fields: Collection[str] | None = None,
         unique_fields: Collection[str] | None = None,
     ) -> list[M]:
-        """Insert rows of the owner in scope. An upsert is refused, since it could overwrite a foreign row."""
+        """Insert the owner's rows; an upsert could overwrite foreign ones."""
         if update_conflicts:
             raise ScopeError("an upsert is not scoped")
         return super().bulk_create(self._guarded(objs), batch_size, ignore_conflicts)
@@ -189,7 +189,7 @@ _OwnedQuerySetManager = models.Manager.from_queryset(OwnedQuerySet)
 
 
 class OwnedManager(_OwnedQuerySetManager[M]):
-    """The rows of the owner in scope; with a queryset of its own: `OwnedManager.from_queryset(XQuerySet)()`."""
+    """The owner's rows; extend by `OwnedManager.from_queryset(XQuerySet)()`."""
 
     use_in_migrations = False
 
@@ -199,7 +199,7 @@ class OwnedManager(_OwnedQuerySetManager[M]):
 
 
 class OwnedModel(models.Model):
-    """A row that belongs to one user. Subclasses write `class Meta(OwnedModel.Meta)`; a guard test checks it."""
+    """A row of one user; write `class Meta(OwnedModel.Meta)`."""
 
     # No index of its own: the user comes first in each model's own indexes.
     user = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, db_index=False)
@@ -237,7 +237,7 @@ class OwnedModel(models.Model):
             raise ScopeError(f"the {', '.join(sorted(refused))} of a stored row never changes")
 
     def guard(self) -> None:
-        """Set an empty owner to the one in scope. A foreign owner and a changed owner are refused."""
+        """Set an empty owner; refuse a foreign or changed one."""
         owner = current_owner()
         if self._stored_owner not in (None, self.user_id):
             raise ScopeError("the owner of a row never changes")
@@ -252,7 +252,7 @@ class OwnedModel(models.Model):
 
     @classmethod
     def from_db(cls, db: str | None, field_names: Collection[str], values: Collection[object]) -> Self:
-        """Build the row, unless a join loaded a foreign one. Joins use no manager."""
+        """Build the row, unless a join loaded a foreign one."""
         names = list(field_names)
         row = super().from_db(db, names, list(values))
         if "user_id" in names:
@@ -319,6 +319,6 @@ def owned_tx(user: AbstractBaseUser | AnonymousUser | int | None, using: str = "
 
 @contextmanager
 def system_tx(reason: str, using: str = "default") -> Iterator[None]:
-    """Open the scope of all users' rows. For jobs, the admin, fixtures and erasure; `reason` goes to the log."""
+    """Open the scope of all rows; `reason` goes to the log."""
     with _as_system(reason), _transaction(SYSTEM_SETTING, using):
         yield

@@ -42,7 +42,7 @@ class PagePlace:
 
 
 def locate_page(number: int, *, total: int, size: int) -> PagePlace:
-    """Return the place of a page in its list. A number out of range gives the nearest page."""
+    """Return a page's place, or that of the nearest page."""
     pages = max(1, -(-total // size))
     number = min(max(number, 1), pages)
     return PagePlace(number, pages, slice((number - 1) * size, number * size))
@@ -54,7 +54,7 @@ def parse_page_number(text: str) -> int:
 
 
 def build_page_links(page: NumberedPage, address: Callable[[int], str]) -> dict[str, str]:
-    """Return the addresses of the `previous` and `next` page. An empty address: there is no such page."""
+    """Return the addresses of the `previous` and `next` page, or ""."""
     return {
         "previous": address(page.number - 1) if page.number > 1 else "",
         "next": address(page.number + 1) if page.number < page.pages else "",
@@ -67,7 +67,7 @@ class CursorRefused(DomainError):
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[M]):
-    """Rows of a list in order, and the next cursor. An empty cursor: these are the last rows."""
+    """Rows of a list and the next cursor, empty at the end."""
 
     items: list[M]
     next_cursor: str

@@ -22,7 +22,7 @@ ALTER TABLE {table} DISABLE ROW LEVEL SECURITY;
 
 
 class EnableOwnerPolicy(Operation):
-    """Let only the owner see and write rows. It does nothing on other databases."""
+    """Restrict rows to their owner, on PostgreSQL only."""
 
     reduces_to_sql = True
     reversible = True
@@ -57,7 +57,7 @@ class EnableOwnerPolicy(Operation):
 
 
 class RunPythonOnOwnedRows(RunPython):
-    """A data migration over all users' rows. A plain RunPython fails under the policies: no scope is open."""
+    """A data migration over all users' rows, in the system's scope."""
 
     def database_forwards(self, app_label: str, schema_editor: Editor, from_state: State, to_state: State) -> None:
         """Run the code with the system's setting."""

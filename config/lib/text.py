@@ -36,7 +36,7 @@ def _is_bidi_control(char: str) -> bool:
 
 
 def one_line(text: str) -> str:
-    """Return the text as one line in NFKC, without controls, bidi and zero-width characters; collapse white space."""
+    """Return one NFKC line without controls, bidi and zero-width characters."""
     if text.isascii() and text.isprintable():
         return _SPACE.sub(" ", text).strip()  # most texts: nothing to look for
     normal = unicodedata.normalize("NFKC", text)
@@ -50,18 +50,18 @@ def _is_printable(char: str) -> bool:
 
 
 def prompt_line(text: str) -> str:
-    """Return stored text for one line of a prompt. It cannot begin a line, heading, fence or rule."""
+    """Return text that cannot begin a prompt's heading, fence or rule."""
     return _FENCES.sub(lambda run: run[0][0], _HEADINGS.sub("", one_line(text)))
 
 
 def normal_form(text: str) -> str:
-    """Return the form in which two texts are equal. NFKC, casefolded, one line, no punctuation at the end."""
+    """Return the form for equality: NFKC, casefolded, no end punctuation."""
     folded = one_line(one_line(text).casefold())
     return folded.rstrip(_END_PUNCTUATION + " ") or folded
 
 
 def make_slug(text: str, *, max_length: int) -> str:
-    """Return a short tag: lower case, joined by `-`. Letters of any script stay."""
+    """Return a lower-case tag joined by `-`, in any script."""
     spaced = "".join(c if c.isalnum() or _is_mark(c) else " " for c in one_line(text).casefold())
     # A mark belongs to the letter before it; without one it is a leftover, such as an emoji's variation selector.
     words = ("".join(dropwhile(_is_mark, word)) for word in spaced.split())
@@ -73,7 +73,7 @@ def _is_mark(char: str) -> bool:
 
 
 def csv_cell(text: str) -> str:
-    """Return text that no spreadsheet takes for a formula. An apostrophe precedes a character that could begin one."""
+    """Return text that spreadsheets do not take for a formula."""
     line = one_line(text)
     return f"'{line}" if line.startswith(("=", "+", "-", "@")) else line
 

@@ -31,7 +31,7 @@ class AuthedRequest(HttpRequest):
 
 
 def owned_view(view: View) -> View:
-    """Run the view and its template in the reading scope. A write inside opens `owned_tx` itself."""
+    """Run view and template in the reading scope; writes open `owned_tx`."""
 
     @functools.wraps(view)
     def inner(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
@@ -49,14 +49,14 @@ def render_now(response: HttpResponseBase) -> HttpResponseBase:
 
 
 class OwnedAdminSite(admin.AdminSite):
-    """Django's admin under the system's scope. Staff see the rows of all users."""
+    """Django's admin in the system's scope, over all users."""
 
     site_header = "Keel"
     site_title = "Keel admin"
     index_title = "Records"
 
     def admin_view(self, view: View, cacheable: bool = False) -> Any:
-        """Run each admin view in the system's scope. The scope opens once the user is known to be staff."""
+        """Run each admin view in the system's scope, for staff."""
 
         def scoped(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
             with system_tx(f"admin: {request.method} {request.path} by user {request.user.pk}"):
@@ -116,7 +116,7 @@ def find_time_zone(name: str) -> ZoneInfo:
 
 
 def is_same_origin(headers: Mapping[bytes, bytes]) -> bool:
-    """Tell whether a socket's handshake comes from this site. Scheme, host and port must match.
+    """Tell whether a socket's scheme, host and port are this site's.
 
     A browser always sends Origin; a handshake without one is refused, since it can carry a session cookie too.
     """

@@ -71,12 +71,12 @@ def translate_act(call: Call, tools: Iterable[str]) -> Call:
 
 
 def read_acts(messages: Iterable[Row]) -> list[Outcome]:
-    """Return the tool calls that have a result as outcomes of acts; a tool that is unknown here keeps its name."""
+    """Return the finished tool calls as outcomes of acts."""
     return [_as_act(outcome) for outcome in list_outcomes(messages)]
 
 
 def read_memory(messages: Sequence[Row]) -> Memory:
-    """Return what the prompt's blocks hold, with what this conversation changed and looked up since, in its order."""
+    """Return the known facts and places: the prompt's, as changed since."""
     prompts = [content_text(message) for message in messages if message.get("role") == "system"]
     memory = Memory(
         [fact for prompt in prompts for fact in _facts_of(prompt)],
@@ -89,7 +89,7 @@ def read_memory(messages: Sequence[Row]) -> Memory:
 
 
 def read_opening(preamble: str) -> Known | None:
-    """Return the fact that a chat was opened to change, which the preamble of its first message has."""
+    """Return the fact to change from the first message's preamble."""
     match = _OPENING.search(preamble)
     return Known(match["fact"], topic_of(match["fact"]), id=match["id"].strip()) if match else None
 
@@ -174,7 +174,7 @@ def _places_of(prompt: str) -> Iterator[Known]:
 
 
 def _lines_under(heading: str, prompt: str) -> Iterator[str]:
-    """Yield the items of a list, without their dashes; headings of the advisor's sections stand between them."""
+    """Yield a list's items without dashes, across the advisor's headings."""
     _, _, rest = f"\n{prompt}\n".partition(f"\n{heading}\n")
     for line in rest.lstrip("\n").split("\n"):
         item = line.rstrip()

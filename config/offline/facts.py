@@ -76,7 +76,7 @@ class Outcome:
 
     @property
     def held(self) -> str:
-        """Return the text that was not saved but waits for the user's review, "" when none does."""
+        """Return the text that waits for review, or ""."""
         return str(self._get("held_for_review") or "")
 
     @property
@@ -108,12 +108,12 @@ class Outcome:
 
     @property
     def old_id(self) -> str:
-        """Return the id of the fact as it was before, "" when there was none."""
+        """Return the id of the fact before the change, or ""."""
         return str(self._state("before").get("fact_id") or "")
 
     @property
     def old_text(self) -> str:
-        """Return the text of the fact as it was before, "" when there was none."""
+        """Return the text of the fact before the change, or ""."""
         return str(self._state("before").get("fact") or "")
 
     def entries(self, key: str) -> list[Row]:
@@ -163,7 +163,7 @@ def list_outcomes(messages: Iterable[Row]) -> list[Outcome]:
 
 
 def best_matches(words: str, facts: Sequence[Known], *, topic: str = "", least: float = 0.0) -> list[Known]:
-    """Return the facts that share most with the words, several when they tie, none when none shares enough.
+    """Return the best matching facts, several when they tie.
 
     A word that many facts have counts less; `least` is the share (0..1) of the words that must be met.
     """

@@ -61,7 +61,7 @@ def plain(row: Row, key: str) -> str:
 
 
 def exact(row: Row, key: str) -> str:
-    """Return a text of a result as it is, "" when there is none: to compare, not to show."""
+    """Return a result's raw text to compare, or ""."""
     value = row.get(key)
     return value if isinstance(value, str) else ""
 

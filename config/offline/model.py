@@ -1,4 +1,4 @@
-"""Keel's offline model: rules instead of a language model, so that the product works without any provider.
+"""The rule-based model, which needs no provider.
 
 It is honest and useful: it says what it is, calls the same tools through the same loop, answers from their
 results and from the facts in its prompt, and says plainly when it has no rule. Pure: the same messages and

@@ -36,7 +36,7 @@ class Scene:
 
     @property
     def skill_id(self) -> str:
-        """Return the skill in focus, or that of the deployment in focus; "" without one."""
+        """Return the skill of the focus or its deployment, or ""."""
         return self.focus.get("skill_id", "")
 
     @property

@@ -1,4 +1,4 @@
-"""What the rules of the offline model look at, what they answer, and how a rule that needs tools goes step by step.
+"""The input and reply of a rule, and its tool steps.
 
 A rule of several steps is a generator: it yields the calls that it needs next, is sent their outcomes, and returns what
 to say. `follow_steps` runs it on the results there are, from its beginning each time, so nothing is kept between steps.
@@ -81,7 +81,7 @@ def say_text(text: str) -> Steps:
 
 
 def _take_outcomes(wanted: Sequence[Call], waiting: list[Outcome]) -> list[Outcome]:
-    """Take the outcomes of calls out of the list, in order, up to the first that has none.
+    """Take the calls' outcomes in order, up to the first missing.
 
     By name alone: what stands in the record may be written otherwise than it was sent.
     """

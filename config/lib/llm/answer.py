@@ -29,7 +29,7 @@ _GOOD_ID = re.compile(r"[\x21-\x7e]{1,32768}")
 
 @dataclass(frozen=True, slots=True)
 class ToolCall:
-    """A tool call of the model. `arguments` is the JSON text as the model wrote it; it may be invalid."""
+    """The model's tool call; `arguments` is its JSON, possibly invalid."""
 
     id: str  # unique in the conversation
     name: str
@@ -48,7 +48,7 @@ class Usage:
 
     @classmethod
     def of(cls, sent: object, *, estimated: bool = False) -> "Usage | None":
-        """Return the usage a provider sent. `sent` is LiteLLM's object or a dict. None: it is missing or all zeros."""
+        """Return a provider's usage, None if missing or all zeros."""
         if not (prompt := _get_count(sent, "prompt_tokens")):
             return None
         details = _get_field(sent, "prompt_tokens_details")
@@ -116,7 +116,7 @@ class Completion:
 
 
 def clean(text: str) -> str:
-    """Return text without NUL and lone surrogates. A replacement character takes the place of a surrogate."""
+    """Return text without NUL, with lone surrogates replaced."""
     if not _UNSAFE.search(text):
         return text
     joined = text.replace("\x00", "").encode("utf-16-le", "surrogatepass")
@@ -124,7 +124,7 @@ def clean(text: str) -> str:
 
 
 class Answer:
-    """One answer while it is read. `full` becomes true when a limit is reached: stop reading then."""
+    """An answer while it arrives; `full`: stop at a limit."""
 
     __slots__ = ("_argument_length", "_calls", "_current", "_held", "full", "length", "visible")
 
@@ -162,7 +162,7 @@ class Answer:
         return text
 
     def take_calls(self, fragments: object) -> None:
-        """Add fragments of tool calls, in order of arrival. A fragment is an object of LiteLLM or a dict."""
+        """Add fragments of tool calls, LiteLLM's or dicts, as they arrive."""
         if not isinstance(fragments, Iterable) or isinstance(fragments, str):
             return
         for fragment in fragments:
@@ -171,7 +171,7 @@ class Answer:
                 self._take_call(fragment, function)
 
     def tool_calls(self, taken_ids: Collection[str] = ()) -> tuple[ToolCall, ...]:
-        """Return the calls, each with a unique id: an id missing, repeated or among `taken_ids` is replaced."""
+        """Return the calls, each with an id unique among `taken_ids`."""
         used = set(taken_ids)
         calls = []
         for call in self._calls:
@@ -183,7 +183,7 @@ class Answer:
         return tuple(calls)
 
     def finish(self, reason: str) -> str:
-        """Return the finish reason that agrees with the answer. Providers mix up stop and tool_calls."""
+        """Return the finish reason that agrees with the answer."""
         if self.full:
             return "length"
         if reason in {"stop", "tool_calls", "function_call"}:
@@ -232,7 +232,7 @@ class _Call:
         self.arguments: list[str] = []
 
     def is_followed_by(self, id_: str, name: str) -> bool:
-        """Tell whether a fragment on this index begins another call. The index may be invented by the provider."""
+        """Tell whether a fragment begins another call despite its index."""
         if not name or not self.name:
             return False
         if id_ and self.id:

@@ -55,7 +55,7 @@ _clients: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncClient] = WeakKeyDic
 
 
 class HTTPStatusError(Exception):
-    """An error of the provider. `status_code` is that of HTTP; None: the error arrived within a stream."""
+    """A provider's error; `status_code` is None within a stream."""
 
     def __init__(self, status_code: int | None) -> None:
         super().__init__(f"status {status_code}")
@@ -93,7 +93,7 @@ def can_cache(model: str) -> bool:
 
 
 async def open_stream(model: str, messages: Sequence[Message], tools: Sequence[ToolSchema] | None) -> Response:
-    """Ask for a streamed answer and return the response. Its body is still to arrive; the caller closes it.
+    """Request a streamed answer; return the response, which the caller closes.
 
     Raises KeyMissing, HTTPStatusError or one of its subclasses, and whatever httpx raises.
     """
@@ -122,7 +122,7 @@ async def open_stream(model: str, messages: Sequence[Message], tools: Sequence[T
 
 
 async def read_pieces(response: Response) -> AsyncGenerator[Piece, None]:
-    """Yield the pieces of a streamed answer. It ends at the end mark, or with the body.
+    """Yield a streamed answer's pieces until its end mark.
 
     Raises StreamError or ValueError (what came is no such answer), HTTPStatusError (sent in the stream), and whatever
     httpx raises.
@@ -151,12 +151,12 @@ async def read_pieces(response: Response) -> AsyncGenerator[Piece, None]:
 
 
 def _read_event(line: bytes) -> bytes:
-    """Return the JSON of a line. An event is one line; comments keep the connection alive."""
+    """Return an event line's JSON; comments keep the connection alive."""
     return line[5:].strip() if line.startswith(b"data:") else b""
 
 
 async def drain_stream(rest: AsyncGenerator[Piece, None]) -> None:
-    """Read the rest after a complete answer, for a moment: else its connection cannot be used again."""
+    """Read the rest briefly, so that the connection can be reused."""
     with suppress(Exception):
         async with asyncio.timeout(DRAIN_SECONDS):
             async for _ in rest:

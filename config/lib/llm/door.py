@@ -39,7 +39,7 @@ TAIL_SECONDS = 5.0  # how long usage may lag behind the end of an answer
 
 
 def warm() -> None:
-    """Import LiteLLM and register our providers; idempotent. It takes seconds of CPU: call it in a thread."""
+    """Import LiteLLM and register our providers, in a thread: it is slow."""
     litellm.load_litellm()
 
 
@@ -50,7 +50,7 @@ async def stream(
     tools: Sequence[ToolSchema] | None = None,
     cache_prefix: bool = True,
 ) -> AsyncGenerator[Chunk, None]:
-    """Yield the answer as text pieces and one last chunk: finish reason, tool calls and usage.
+    """Yield text pieces and a last chunk: reason, calls and usage.
 
     The models are tried in turn until one begins to answer. The content of `messages[0]` may be a list of
     blocks `{"type": "text", "text": ..., "cache": True}`, the mark meaning that the prompt up to there is
@@ -83,7 +83,7 @@ async def complete(
     tool_choice: str | Mapping[str, object] | None = None,
     max_tokens: int | None = None,
 ) -> Completion:
-    """Return a whole answer of the first available model. Messages as for `stream`.
+    """Return a whole answer of the first available model.
 
     Raises LLMUnavailable: none did; the kind is the first one's.
     """
@@ -99,7 +99,7 @@ async def complete(
 
 
 def embed(texts: Sequence[str], *, model: str) -> list[list[float]]:
-    """Return a vector for each text, in their order, all of one length. Raises LLMUnavailable.
+    """Return each text's vector, of equal length. Raises LLMUnavailable.
 
     It blocks: call it outside of transactions.
     """
@@ -113,7 +113,7 @@ def embed(texts: Sequence[str], *, model: str) -> list[list[float]]:
 
 
 async def close() -> None:
-    """Close the connections of this event loop. Call it when the loop is about to end."""
+    """Close this event loop's connections before the loop ends."""
     await direct.close_client()
     await litellm.close_clients()
 
@@ -182,7 +182,7 @@ def _add_piece(answer: Answer, piece: Piece) -> str:
 
 
 async def _read_tail(pieces: AsyncGenerator[Piece, None], answer: Answer) -> tuple[str, Usage | None]:
-    """Read usage, and rarely text, after the finish reason. The answer is complete, so a failure here is ignored."""
+    """Read usage after the finish reason; a failure is ignored."""
     late: list[str] = []
     try:
         async with asyncio.timeout(TAIL_SECONDS):
@@ -226,7 +226,7 @@ def _report_no_answer(model: str, finish: str | None) -> LLMUnavailable:
 
 
 def _prepare_messages(messages: Sequence[Message], *, is_marked: bool) -> list[dict[str, object]]:
-    """Return the messages as providers take them; mark the first one's blocks for the cache, or join them."""
+    """Return messages for a provider, with cache marks or joined."""
     prepared = [dict(message) for message in messages]
     blocks = prepared[0].get("content") if prepared else None
     if not isinstance(blocks, list):

@@ -32,7 +32,7 @@ _NO_KEY = re.compile(r"\bmissing (?:\w+ )?(?:api key|credentials)\b", re.IGNOREC
 
 
 class LLMUnavailable(DomainError):
-    """No model gave a usable answer. `kind` gives the reason, the message explains it to the user.
+    """No model answered; `kind` is the reason, the message explains it.
 
     The message contains no text of the provider, which may contain links, keys and pieces of prompts.
     """
@@ -45,7 +45,7 @@ class LLMUnavailable(DomainError):
 
 
 def report_failure(model: str, error: Exception | None, *, otherwise: Kind) -> LLMUnavailable:
-    """Turn a model's failure into ours and log names and status only: the text may contain keys and prompts."""
+    """Translate a model's failure; log names and status, never its text."""
     failure = LLMUnavailable(otherwise) if error is None else explain_failure(error, otherwise=otherwise)
     name, status = (type(error).__name__, find_status(error)) if error is not None else (None, None)
     logger.warning("Model %s: %s (%s, status %s)", model, failure.kind, name, status)
@@ -53,7 +53,7 @@ def report_failure(model: str, error: Exception | None, *, otherwise: Kind) -> L
 
 
 def explain_failure(error: BaseException, *, otherwise: Kind) -> LLMUnavailable:
-    """Translate an exception of LiteLLM. `otherwise` is the kind of an exception that nothing here explains.
+    """Translate an exception of LiteLLM, as `otherwise` if unknown.
 
     LiteLLM wraps: a refused connection arrives as an InternalServerError, a time-out in mid-stream as an
     APIConnectionError. The real error is in the chain of causes. Classes are compared by name, because importing them

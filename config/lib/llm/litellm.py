@@ -63,13 +63,13 @@ def find_provider(name: str) -> Callable[[], Any] | None:
 
 
 async def open_stream(model: str, messages: Sequence[Message], tools: Sequence[ToolSchema] | None) -> Stream:
-    """Ask for a streamed answer; return the response, whose body the caller reads and closes. Raises LLMUnavailable."""
+    """Request a streamed answer, which the caller closes. Raises LLMUnavailable."""
     options = {"stream": True, "stream_options": {"include_usage": True}}
     return await _ask(model, messages, tools, options)
 
 
 async def read_pieces(model: str, response: Stream) -> AsyncGenerator[Piece, None]:
-    """Yield the pieces of a streamed answer. Usage arrives after the finish reason."""
+    """Yield a streamed answer's pieces; usage follows the finish reason."""
     has_ended = False
     async for raw in response:
         piece = Piece()
@@ -108,7 +108,7 @@ async def fetch_answer(
 async def _ask(
     model: str, messages: Sequence[Message], tools: Sequence[ToolSchema] | None, options: Mapping[str, object]
 ) -> Any:
-    """Send the request and return LiteLLM's response. Its own retries are off; its default time-out is 6,000 s."""
+    """Send a request with our time-out and without LiteLLM's retries."""
     import httpx  # noqa: PLC0415 - takes 0.2 s
 
     timeout = httpx.Timeout(settings.LLM_CONNECT_TIMEOUT_SECONDS, read=settings.LLM_READ_TIMEOUT_SECONDS)
@@ -147,12 +147,12 @@ def embed_batch(texts: list[str], *, model: str) -> list[list[float]]:
 
 @lru_cache(maxsize=64)
 def can_cache(model: str) -> bool:
-    """Tell whether a model takes cache marks. Some providers refuse a request that has one."""
+    """Tell whether a model accepts cache marks, which some refuse."""
     return bool(_litellm.utils.supports_prompt_caching(model))
 
 
 def _has_provider_usage(response: Stream) -> bool:
-    """Tell whether the provider sent usage. LiteLLM counts the tokens itself when none arrived."""
+    """Tell whether the provider, not LiteLLM, counted the tokens."""
     return any(getattr(raw, "usage", None) is not None for raw in response.chunks[-4:])
 
 

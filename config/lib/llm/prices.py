@@ -33,7 +33,7 @@ class _Price(NamedTuple):
 
 
 def cost_usd(model: str, usage: Usage) -> Decimal | None:
-    """Return the list price of a call; None: the list does not contain the model. Our own model is free.
+    """Return a call's list price, None if unlisted, ours free.
 
     A long prompt counts as a short one, and a cache entry as one of the shortest life: usage does not tell.
     """
@@ -76,7 +76,7 @@ def _load_prices() -> dict[str, _Price]:
 
 
 def _parse_price(entry: object) -> _Price | None:
-    """Return the price of an entry, or None. None: the model is not billed by the token, or not by the token alone."""
+    """Return an entry's price, None if not billed by token alone."""
     if not isinstance(entry, dict) or entry.get("mode") not in _BILLED_BY_TOKEN:
         return None
     prompt, completion = _parse_usd(entry.get("input_cost_per_token")), _parse_usd(entry.get("output_cost_per_token"))

@@ -1,4 +1,4 @@
-"""Estimate and count tokens. The hot path estimates; limits are checked with a count."""
+"""Token estimates for the hot path, token counts for limits."""
 
 import importlib.util
 import os
@@ -22,7 +22,7 @@ def estimate_tokens(text: str) -> int:
 
 
 def count_tokens(text: str) -> int:
-    """Count the tokens of a text, offline. A special mark such as <|endoftext|> counts as plain text.
+    """Count a text's tokens offline, with special marks as text.
 
     The first call reads the vocabulary (a quarter of a second); LiteLLM is not imported.
     """

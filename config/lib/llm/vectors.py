@@ -44,7 +44,7 @@ _cache: Final[RecentCache[int | str, Vector]] = RecentCache(CACHED)
 
 
 def compute_cosines(query: str, texts: Sequence[str], *, model: str) -> list[float] | None:
-    """Return each text's cosine to the query, -1..1; nan for a text without a vector. None: no vectors are available.
+    """Return each text's cosine to the query; None without vectors.
 
     Computes static vectors. Of any other model only vectors that `fetch` has brought are known here, so this may be
     called while a transaction is open.
@@ -59,7 +59,7 @@ def compute_cosines(query: str, texts: Sequence[str], *, model: str) -> list[flo
 
 
 def compute_static_cosines(query: str, ids: Sequence[str], read: Read) -> list[float] | None:
-    """Return the cosines of texts that ids name; `read` returns texts by id.
+    """Return the cosines of texts by id; `read` returns their texts.
 
     The text of an id never changes, so only new ones are read.
     """
@@ -132,7 +132,7 @@ def _scale_rows(table: Table) -> list[Vector | None]:
 
 
 def _static_vectors(keys: Sequence[Key], read: Callable[[list[Key]], Sequence[str]]) -> list[Vector | None] | None:
-    """Return the static vectors of the keys' texts. `read` gives the texts of keys that are not in the cache."""
+    """Return static vectors by key; `read` returns uncached texts."""
     if _static_files() is None:
         return None
     vectors = _cache.look_up(keys)
@@ -145,7 +145,7 @@ def _static_vectors(keys: Sequence[Key], read: Callable[[list[Key]], Sequence[st
 
 
 def _add_words(texts: Sequence[str]) -> list[Vector | None]:
-    """Return the vectors of texts as sums of words. No token of the tokenizer spans two words, so the sum is exact."""
+    """Return text vectors as exact sums of word vectors."""
     words = [text.split() for text in texts]
     distinct = dict.fromkeys(chain.from_iterable(words))
     if not distinct:
@@ -166,7 +166,7 @@ def _add_words(texts: Sequence[str]) -> list[Vector | None]:
 
 
 class _Words:
-    """Vectors of known words in one table. Stacking many arrays would take longer than adding them."""
+    """Known words' vectors in one table, which is fast to add."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -174,7 +174,7 @@ class _Words:
         self._rows: dict[str, int] = {}
 
     def rows_of(self, words: Collection[str]) -> tuple[Table, Mapping[str, int]]:
-        """Return the table and the rows of the words. Rows of a returned table never change."""
+        """Return the table and the words' rows, which never change."""
         import numpy  # noqa: PLC0415 - takes 0.3 s
 
         with self._lock:
@@ -216,7 +216,7 @@ def _replace_surrogates(text: str) -> str:
 
 @cache
 def _static_files() -> tuple[Tokenizer, Table] | None:
-    """Return the tokenizer and weights, or None. None: the package cannot be used, and search goes by words."""
+    """Return tokenizer and weights, or None: search then uses words."""
     try:
         from safetensors.numpy import load_file  # noqa: PLC0415 - brings numpy
         from tokenizers import Tokenizer  # noqa: PLC0415 - only a search needs it

@@ -25,7 +25,7 @@ class BodyTooLarge(exceptions.APIException):
 
 
 class StrictJSONParser(BaseParser):
-    """Unambiguous JSON of bounded size and depth. A database can store each of its values."""
+    """Unambiguous JSON that a database can store, bounded in size."""
 
     media_type = "application/json"
 

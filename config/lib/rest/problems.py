@@ -91,7 +91,7 @@ def _build_headers(exc: Exception, view: APIView) -> dict[str, str]:
 
 
 def server_error(request: HttpRequest) -> HttpResponse:
-    """Answer an unforeseen error with a page or a problem. A request of the API gets the problem."""
+    """Answer an unforeseen error with a page, or an API problem."""
     if not request.path_info.startswith(API_PATH):
         return server_error_page(request)
     body = _build_body(

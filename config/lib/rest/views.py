@@ -58,7 +58,7 @@ class InputSerializer(AnySerializer):
 
 
 class PageQuery(InputSerializer):
-    """The query of a list. Lists with filters add theirs in a subclass."""
+    """A list's query; lists with filters subclass it."""
 
     cursor = serializers.CharField(default="", max_length=1_000, help_text="`next_cursor` of the page before.")
     limit = serializers.IntegerField(default=PAGE_SIZE, min_value=1, max_value=MAX_PAGE_SIZE)
@@ -83,7 +83,7 @@ class ApiRequest(Request):
 
 
 class ScopeAllows(BasePermission):
-    """A read-only token may not write. A session may do whatever its user may."""
+    """The permission of tokens and sessions: read-only tokens never write."""
 
     message = "This token may only read."
 
@@ -93,7 +93,7 @@ class ScopeAllows(BasePermission):
 
 
 class PerMinute(BaseThrottle):
-    """Limits of a user's reads and writes per minute. Counting is one step, so no request is lost."""
+    """A user's read and write limits per minute, counted atomically."""
 
     _left = 0.0  # seconds until the next minute
 
@@ -114,7 +114,7 @@ class PerMinute(BaseThrottle):
 
 @cache
 def page_serializer(item: type[AnySerializer]) -> type[AnySerializer]:
-    """Return the serializer of a page of such items. The same class for the same item."""
+    """Return the page serializer of an item, one class per item."""
     fields = {
         "items": item(many=True),
         "next_cursor": serializers.CharField(help_text="Ask for the next page with it; empty: this is the last one."),
@@ -128,7 +128,7 @@ def answer_page(page: Page[M], item: type[AnySerializer]) -> Response:
 
 
 class ApiView(APIView):
-    """One address of the API, run inside the door to read of who asks; a write inside opens `owned_tx` itself."""
+    """An API address in its user's reading scope; writes open `owned_tx`."""
 
     permission_classes = (IsAuthenticated, ScopeAllows)
     throttle_classes = (PerMinute,)
@@ -139,7 +139,7 @@ class ApiView(APIView):
     max_body_bytes: ClassVar[int] = 64 * 1024
 
     def dispatch(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
-        """Answer and render while the owner is in scope. Instants are in UTC, whatever the user's zone."""
+        """Answer and render in the owner's scope, in UTC."""
         with timezone.override(UTC), ExitStack() as self._door:
             return render_now(super().dispatch(request, *args, **kwargs))
 
@@ -150,13 +150,13 @@ class ApiView(APIView):
 
     @contextmanager
     def door_closed(self) -> Iterator[None]:
-        """Close the scope for code that opens its own. A model call must not hold a transaction."""
+        """Close the scope, since a model call must hold no transaction."""
         self._door.close()
         yield
         self._door.enter_context(owned(self.request.user))
 
     def handle_exception(self, exc: Exception) -> Response:
-        """Leave the scope with the error, which rolls back its transaction, then describe the error."""
+        """Roll back the scope's transaction, then describe the error."""
         self._door.__exit__(type(exc), exc, exc.__traceback__)
         return super().handle_exception(exc)
 
@@ -187,7 +187,7 @@ class ApiView(APIView):
 
 
 class NowhereView(ApiView):
-    """What answers below `api/` where nothing is: in the API's own words, and to nobody who is not signed in."""
+    """The API's 404, only for signed-in users."""
 
     schema = None
 

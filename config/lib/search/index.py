@@ -123,7 +123,7 @@ _OR: Final = {"sqlite": " OR ", "postgresql": " | "}
 
 
 class ContainsAny(Func):
-    """The condition that a row contains any of the tokens. Without tokens no row matches."""
+    """The condition that a row contains any of the tokens."""
 
     conditional = True
     output_field = models.BooleanField()
@@ -158,7 +158,7 @@ class ContainsAny(Func):
 
 
 def count_holders(model: type[models.Model], *groups: Sequence[str]) -> list[int]:
-    """Return the number of rows that have any token of each group, in one round trip for all groups."""
+    """Return each group's row count by token, in one query."""
     holders = _HOLDERS[connection.vendor].format(table=model._meta.db_table)
     counts = f"(SELECT count(*) FROM ({holders}) AS found)"  # noqa: S608 - ours
     with connection.cursor() as cursor:
@@ -170,7 +170,7 @@ def count_holders(model: type[models.Model], *groups: Sequence[str]) -> list[int
 
 @dataclass(frozen=True, slots=True)
 class SearchResult(Generic[Row]):
-    """The rows of a search. At most `most` rows, out of `total` that contain a word.
+    """At most `most` rows of a search, out of `total`.
 
     Above `most` the total counts rows of the index, whether or not the queryset has them; `frequencies` counts them for
     each token.
@@ -184,7 +184,7 @@ class SearchResult(Generic[Row]):
 def find_any(
     rows: models.QuerySet[models.Model, Row], wanted: Sequence[str], *, held: int, most: int
 ) -> SearchResult[Row]:
-    """Return rows that contain any of the tokens. If too many do, return the best candidates.
+    """Return rows with any of the tokens, the best if too many.
 
     The candidates are all rows with a rare token, and the newest of those with common tokens only. So every engine
     returns the same rows. `held`: an upper bound of the owner's `rows`; saves a count where it is small.

@@ -82,7 +82,7 @@ class Term(NamedTuple):
 
 
 class _Mask(dict[int, str]):
-    """The class of each character for the search: part of a word, a symbol, or a gap; as long as the text."""
+    """Each character's search class: word, symbol or gap."""
 
     def __missing__(self, code: int) -> str:
         char = chr(code)
@@ -101,7 +101,7 @@ _MASK: Final = _Mask(
 
 
 def build_word_filter(query: str, *columns: str) -> Q:
-    """Return the condition that each word is in a column. A word matches as a substring.
+    """Return the condition that a column contains each word.
 
     The columns hold normal forms (`NormalFormField`) or lower-case slugs, so the comparison is without case in any
     script on any database. `%` and `_` are plain characters. A blank query is met by every row.
@@ -132,7 +132,7 @@ def iter_terms(text: str) -> Iterator[Term]:
 
 
 def _iter_pairs(run: str, start: int) -> Iterator[Term]:
-    """Yield the characters and pairs of an unspaced run. The run begins at `start`; each character has its marks."""
+    """Yield an unspaced run's characters, with marks, and pairs."""
     folded = unicodedata.normalize("NFKC", run).casefold()
     # Folding joins some half-width letters. The places of single characters are then unknown, so use the whole run.
     places = range(len(folded)) if len(folded) == len(run) else None
@@ -152,7 +152,7 @@ def _list_forms(word: str) -> tuple[tuple[str, bool], ...]:
 
 
 def _fold_word(word: str) -> list[str]:
-    """Return the folded forms of a written word. There is one, unless folding splits it, as with a vulgar fraction."""
+    """Return a word's folded forms, several only if folding splits it."""
     plain = unicodedata.normalize("NFKD", unicodedata.normalize("NFKC", word.translate(_MASK)).casefold())
     plain = unicodedata.normalize("NFKC", _OPTIONAL_MARKS.sub("", plain))
     plain = _GROUPED_DIGITS.sub("", plain).replace(",", ".").replace("'", "")
@@ -182,7 +182,7 @@ def list_terms(text: str) -> list[str]:
 
 
 def list_query_terms(query: str) -> list[str]:
-    """Return the distinct terms of a query, in order. At most MAX_TERMS; a blank query has none.
+    """Return a query's distinct terms, at most MAX_TERMS.
 
     Stop words only if there is nothing else; of a run of an unspaced script the pairs alone, which say more.
     """
@@ -192,7 +192,7 @@ def list_query_terms(query: str) -> list[str]:
 
 
 def iter_ranges(text: str, wanted: Iterable[str]) -> Iterator[tuple[int, int]]:
-    """Yield the ranges of the wanted terms in a text. Each is (start, end), in order; adjacent ranges are joined."""
+    """Yield the wanted terms' ranges (start, end), adjacent ones joined."""
     looked_for = set(wanted)
     open_range: tuple[int, int] | None = None
     for term in iter_terms(text):
@@ -209,7 +209,7 @@ def iter_ranges(text: str, wanted: Iterable[str]) -> Iterator[tuple[int, int]]:
 
 
 def build_tokens(found: Iterable[str], owner: int) -> list[str]:
-    """Return the indexed tokens of an owner's terms: digests of 12 letters, different for each owner.
+    """Return the tokens of terms: 12-letter digests keyed by owner.
 
     So a query cannot meet a row of somebody else, no word outlives its row in the pages of an index, which databases
     clean late or never, and every script is the same plain letters to their parsers.
@@ -222,14 +222,14 @@ def _hash_term(text: str) -> str:
 
 
 def build_index_text(text: str, owner: int) -> str:
-    """Return the indexed form of an owner's text. The tokens of its terms, joined by spaces."""
+    """Return a text's indexed form: its tokens, joined by spaces."""
     return " ".join(build_tokens(list_terms(text), owner))
 
 
 def score_bm25(
     indexed: Mapping[Key, str], wanted: Sequence[str], *, total: int, frequencies: Mapping[str, int] | None = None
 ) -> dict[Key, float]:
-    """Return the BM25 score of each matching text, by the key of its `build_index_text`. Higher is better.
+    """Return matching texts' BM25 scores by key, higher is better.
 
     `wanted` tokens are distinct; `total` counts all rows, matching or not; `frequencies`: the rows with each token, by
     default counted in `indexed`.
@@ -250,7 +250,7 @@ def score_bm25(
 def blend_scores(
     words: Mapping[Key, float], near: Mapping[Key, float], *, only: Iterable[Key] | None = None
 ) -> dict[Key, float]:
-    """Return the weighted sum of both lists' z-scores, for each key of either list or of `only`.
+    """Return the weighted sum of both lists' z-scores by key.
 
     A key without a BM25 score counts as 0. One without a cosine was not compared: it tells neither for nor against.
     """
@@ -265,7 +265,7 @@ def blend_scores(
 
 
 def z_scores(values: Mapping[Key, float]) -> dict[Key, float]:
-    """Return each value's distance from the mean in deviations. Zeros where all values are equal."""
+    """Return each value's z-score, zeros if all are equal."""
     scale = _Scale.of(values.values(), len(values))
     return {key: (value - scale.mean) * scale.unit for key, value in values.items()}
 

@@ -27,7 +27,7 @@ class KeelCommand(BaseCommand):
         """Add the arguments of this command."""
 
     def handle(self, *args: object, **options: Any) -> None:
-        """Run the command; print a refusal as one line. The exit code of a refusal is 1."""
+        """Run the command; a refusal prints one line and exits 1."""
         self.is_json = options["json"]
         try:
             self.run(**options)
@@ -45,7 +45,7 @@ def add_user_argument(parser: CommandParser) -> None:
 
 
 def get_user_by_email(email: str) -> AbstractBaseUser:
-    """Return the user with this email address. Raises CommandError when there is none."""
+    """Return the user of an email address. Raises CommandError."""
     user = get_user_model()._default_manager.filter(email=email.lower()).first()
     if user is None:
         raise CommandError(f"There is no user {email}. Make one with `createuser`.")
@@ -53,7 +53,7 @@ def get_user_by_email(email: str) -> AbstractBaseUser:
 
 
 def check_json_object(text: str) -> str:
-    """Check that an argument is a JSON object. An argparse type; it returns the text unchanged."""
+    """Check a JSON object argument; return its text."""
     try:
         value = json.loads(text)
     except ValueError as error:

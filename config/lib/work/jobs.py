@@ -15,7 +15,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """A scheduled job. `run(now)` opens its own scopes and returns a summary line.
+    """A scheduled job; `run(now)` opens its scopes, returns a summary.
 
     Jobs of one lane run one after another, those of different lanes side by side: a job that may take minutes has a
     lane of its own.
@@ -42,7 +42,7 @@ def list_jobs() -> list[Job]:
 
 
 def start_clock(now: datetime) -> Callable[[], datetime]:
-    """Return a clock that starts at `now`. Leases are renewed while models answer."""
+    """Return a clock from `now`, for leases during model calls."""
     began = time.monotonic()
     return lambda: now + timedelta(seconds=time.monotonic() - began)
 

@@ -16,7 +16,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class UserResult(Generic[T]):
-    """The result of one user's run. `result` is None when it failed; the log has the reason."""
+    """One user's result, None after a failure, which is logged."""
 
     user_id: int
     result: T | None
@@ -29,7 +29,7 @@ class UserResult(Generic[T]):
 
 
 def for_each_user(reason: str, work: Callable[[], T]) -> Iterator[UserResult[T]]:
-    """Run the work in each user's scope and transaction. A failure stops no other user. The work never returns None."""
+    """Run work in each user's scope; a failure stops no other."""
     with system_tx(reason):
         ids = list(get_user_model()._default_manager.order_by("pk").values_list("pk", flat=True))
     for user_id in ids:

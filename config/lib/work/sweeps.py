@@ -13,13 +13,13 @@ from config.lib.work.per_user import for_each_user
 
 
 class SweepCommand(KeelCommand):
-    """A job over all users. `sweep` does the work of one user, in their scope and one transaction."""
+    """A job over all users; `sweep` does one user's work."""
 
     reason = ""
     summary = "{touched} rows of {users} users"
 
     def sweep(self, now: datetime, is_dry_run: bool) -> int:
-        """Do one user's work; return the number of rows. A dry run returns the rows it would change."""
+        """Do or, in a dry run, count one user's work."""
         raise NotImplementedError
 
     def add_own_arguments(self, parser: CommandParser) -> None:

@@ -1,4 +1,4 @@
-"""How the offline model prepares what the user wants done: it finds what is meant and has a card drawn, nothing more.
+"""Prepare actions: find the target and have its card drawn.
 
 It never says that anything was done: only the user's click on the card does it.
 """
@@ -106,7 +106,7 @@ def click_steps(talk: Talk) -> Steps | None:
 
 
 def choice_steps(talk: Talk) -> Steps | None:
-    """Return the steps after "Which one do you mean?", None when nothing was asked or no one is pointed at."""
+    """Return the steps after "Which one do you mean?", or None."""
     asked = _ASKED_WHICH.search(talk.before)
     if asked is None or PREPARE not in talk.acts:
         return None
@@ -208,7 +208,7 @@ def pick_same(name: str, skills: Sequence[Row]) -> list[Row]:
 
 
 def _find_drafted_name(talk: Talk) -> str:
-    """Return the name of the draft that this chat wrote, "" when it wrote none."""
+    """Return the name of the chat's draft, or ""."""
     names = [exact(one.as_row, "name") for one in talk.earlier if one.name in WRITES and not one.error]
     return next((name for name in reversed(names) if name), "")
 
@@ -337,7 +337,7 @@ _COUNTS: Final = {"two": 2, "three": 3, "four": 4, "six": 6, "twelve": 12}
 
 
 def _parse_period(text: str, today: date | None) -> tuple[date, date] | None:
-    """Return the first and the last day that words name; the last month is the 30 days up to yesterday."""
+    """Return a named period's first and last day."""
     dates = [day for found in re.findall(_DATE, text) if (day := _parse_date(found))]
     if len(dates) > 1:
         return min(dates[:2]), max(dates[:2])

@@ -55,7 +55,7 @@ def answer_risk(talk: Talk, match: re.Match[str]) -> Steps:
 
 
 def answer_effect(talk: Talk, match: re.Match[str]) -> Steps:
-    """What an event may do to positions: those of the focus, else those that hold what the question names."""
+    """Answer an event's effect on positions of the focus or question."""
     kinds, symbols = events_in(match[0]), symbols_in(match[0])
     side = next(iter(re.findall(r"\b(long|short)\b", match[0].lower())), "")
     what = " or ".join(kind.replace("_", " ") if "_" in kind else kind.upper() for kind in kinds)
@@ -83,7 +83,7 @@ def answer_effect(talk: Talk, match: re.Match[str]) -> Steps:
 
 
 def _narrowed(result: Row, symbols: Sequence[str]) -> Row:
-    """Return the events with the exposure in the symbols that were asked for, or in all where none of them is held."""
+    """Return events with the exposure of the symbols asked for, or all."""
     exposed = rows(result, "your_exposure")
     met = [row for row in exposed if is_market(exact(row, "symbol"), symbols)]
     return {**result, "your_exposure": met or exposed}

@@ -35,7 +35,7 @@ def own(talk: Talk) -> dict[str, str]:
 
 
 def pick_rows(name: str, found: Sequence[Row], key: str) -> list[Row]:
-    """Return the rows that a name means: those called so, else those that share most words with it."""
+    """Return the rows of a name, exact or by shared words."""
     wanted = normal_form(name)
     same = [row for row in found if normal_form(exact(row, key)) == wanted]
     if same:

@@ -42,7 +42,7 @@ class Question:
 
 
 def question_steps(talk: Talk, plain: str) -> Steps | None:
-    """Return the steps that answer a sentence, None when it is no such question; `plain`: no end mark, no lead-in."""
+    """Return the steps that answer a plain sentence, or None."""
     asked = _POLITE.sub("", plain).strip()
     for question in _QUESTIONS:
         match = question.pattern.fullmatch(asked)

@@ -1,4 +1,4 @@
-"""What the offline model knows of the draft at hand, how it patches it, and what it says of a patch."""
+"""The draft at hand: its state, patches and their answers."""
 
 import re
 from collections.abc import Generator, Mapping, Sequence
@@ -99,7 +99,7 @@ def read_draft(talk: Talk) -> Draft:
         if outcome.name in WRITES and not outcome.error:
             draft.note(outcome.name, outcome.arguments)
             draft.problems = _list_problems(rows(outcome.as_row, "still_missing"))
-    # Rendered anew for each turn: what the user has changed meanwhile stands there.
+    # Rendered again for each turn, with the changes that the user made since.
     shown = {name: value for name, value in talk.scene.draft.items() if isinstance(value, Mapping)}
     for name, tool in (("strategy", STRATEGY), ("context", CONTEXT), ("risk", CAPS)):
         fields = {_to_camel(key): value for key, value in shown.get(name, {}).items() if value}
@@ -111,7 +111,7 @@ def read_draft(talk: Talk) -> Draft:
 
 
 def patch_draft(calls: Sequence[Call]) -> Generator[tuple[Call, ...], list[Outcome], Patched]:
-    """Yield patches, and once more those that were refused, without what was wrong; return all with what came back."""
+    """Yield patches, retrying refused ones without their errors; return results."""
     wanted = tuple(call for call in calls if call.arguments)
     first = yield wanted
     done: Patched = list(zip(wanted, first, strict=False))

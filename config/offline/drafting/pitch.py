@@ -1,4 +1,4 @@
-"""From a pitch to the fields of a skill; a field that no pattern finds is not set. Percents are 0..100."""
+"""Parse a pitch into skill fields; percents are 0..100."""
 
 import re
 from collections.abc import Iterator
@@ -68,7 +68,7 @@ class Pitch:
         return self.is_silent and not self.thesis
 
     def answer(self, area: str, words: str) -> None:
-        """Take words as the answer to one of the questions of AREAS, and not as anything else they look like."""
+        """Take words as the answer to one question of AREAS."""
         text = _tidy_clause(words)
         for texts in (self.entry, self.exit, self.avoid, self.sizing, self.thesis):
             texts[:] = [one for one in texts if one.casefold() not in text.casefold()]
@@ -217,7 +217,7 @@ def _is_number(clause: str) -> bool:
 
 
 def _is_cap(clause: str) -> bool:
-    """Tell whether a clause says nothing but a cap, such as "at most 5% per position" or "no leverage"."""
+    """Tell whether a clause is only a cap, such as "no leverage"."""
     if patterns.TO_THE_STOP.search(clause):
         return False
     caps = (patterns.NO_LEVERAGE, *_CAPS.values())

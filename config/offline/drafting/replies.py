@@ -20,7 +20,7 @@ _SHAPES: Final = (
 
 
 def answers_given(before: str, text: str | None = None) -> dict[str, str]:
-    """Return the questions that the text before a message asked, each with the words that answer it.
+    """Return the questions asked before a message, with their answers.
 
     Without a message: all that were asked, with no words. A numbered list answers them in order, a few words by their
     form; one line that could not be placed answers the first.

@@ -1,4 +1,4 @@
-"""Draft a skill by pitch, questions or template: in the user's own words and numbers, or defaults named as such."""
+"""Draft a skill by pitch, questions or template, naming defaults."""
 
 import re
 from collections.abc import Sequence
@@ -38,7 +38,7 @@ def drafting_steps(talk: Talk, said: Sequence[str]) -> Steps | None:
 
 
 def of_draft(talk: Talk, said: Sequence[str]) -> list[str]:
-    """Return the sentences of a message that are of the draft and of nothing lasting: they name no "I" and no "my"."""
+    """Return the sentences about the draft: without "I" and "my"."""
     if patches.STRATEGY not in talk.acts or not (_is_built(said) or _is_asked(talk) or patches.is_drafting(talk)):
         return []
     return [sentence for sentence in said[:_MAX_SENTENCES] if _is_of_draft(talk, patches.plain_of(sentence))]
@@ -82,7 +82,7 @@ _PITCH = re.compile(
 
 
 def _says_enough(pitch: Pitch) -> bool:
-    """Whether a message in a chat with a draft means the draft, though nothing was asked."""
+    """Tell whether a message means the draft, though unasked."""
     has_words = bool(pitch.entry or pitch.exit or pitch.avoid or pitch.sizing)
     return bool(has_words or pitch.risk() or pitch.every or pitch.daily_at or pitch.interval) or pitch.signals > 1
 

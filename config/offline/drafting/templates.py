@@ -33,7 +33,7 @@ TEMPLATES: Final = {
     )
     for name, shipped in SHIPPED.items()
 }
-# What somebody new should start with: a loss that teaches, not one that ends it.
+# A beginner should start with a risk whose loss teaches and does not end the account.
 SAFE_CAPS: Final[dict[str, Any]] = {
     "maxPositionPct": 5,
     "maxTotalExposurePct": 10,
@@ -109,7 +109,7 @@ def template_named(text: str) -> str:
 
 
 def glossary(text: str, template: str, style: str = "") -> str:
-    """Explain the terms that a text and a template bring up, and those that nobody should begin without."""
+    """Explain the terms of a text and template, and basic ones."""
     words = f"{text} {TEMPLATES[template].title} {style}".casefold().replace(" ", "_")
     met = [f"- **{title}**: {told}" for key, title, told in TERMS if key in words or key in _ALWAYS]
     return "In a few words:\n\n" + "\n".join(met)

@@ -1,4 +1,4 @@
-"""From a user's message to the facts that it affirms: "yes, still funds only". Precision goes before recall."""
+"""Find the facts that a message affirms; precision before recall."""
 
 import re
 from collections.abc import Sequence
@@ -22,7 +22,7 @@ _NEGATION = re.compile(r"n't\b|\b(?:not?|never|avoid|without|hate|dislike|stop(?
 def find_affirmed(
     message: str, known: Sequence[Known], before: str = "", earlier: Sequence[Outcome] = ()
 ) -> tuple[list[list[Known]], str]:
-    """Return what sentences affirm ("yes, still funds only"), several facts where any can be meant, and the rest."""
+    """Return the affirmed facts, ambiguous ones together, and the rest."""
     groups, rest = [], []
     for sentence in sentences(message):
         facts = _match_affirmed(straight(strip_lead_in(sentence)), known, before, earlier)
@@ -40,7 +40,7 @@ def may_affirm(message: str) -> bool:
 
 
 def _can_mean(fact: str, words: str) -> bool:
-    """Tell whether words may affirm a fact: they deny if it denies, and name no number that it does not."""
+    """Tell whether words may affirm a fact: same polarity and numbers."""
     denies_alike = bool(_NEGATION.search(straight(fact))) == bool(_NEGATION.search(words))
     return denies_alike and set(NUMBER.findall(words)) <= set(NUMBER.findall(fact))
 

@@ -30,7 +30,7 @@ _ASKED_ABOUT = re.compile(rf"^{_ASK_AGAIN}“(?P<fact>.+)”{re.escape(_OR_FORGE
 
 
 def act_on_choice(talk: Talk) -> Reply | None:
-    """After "Which one should I forget?" and the like: do it with what the user points at."""
+    """Act on the answer to "Which one should I forget?"."""
     act = next((act for act, question in WHICH.items() if question in talk.before and act in talk.acts), None)
     if act is None or talk.results:
         return None
@@ -95,7 +95,7 @@ def asked_about(before: str, known: Sequence[Known]) -> Known | None:
 
 
 def passing_note(talk: Talk) -> str:
-    """Say what was not saved because it is the state of a moment, "" when nothing was."""
+    """Name the momentary states that were not saved, or ""."""
     passing = passing_states(talk.text)
     if not passing:
         return ""

@@ -50,7 +50,7 @@ class Change:
 
 
 def read_change(fact: Known, answer: str) -> Change:
-    """Read what the user wants of the one fact they were asked about; the content is what holds from now on."""
+    """Parse the wanted change of the one fact asked about."""
     plain = straight(one_line(strip_lead_in(answer.strip())))
     if not 0 < len(plain) <= 4 * MAX_CONTENT:
         return Change("unclear")
@@ -86,7 +86,7 @@ def _new_words(fact: Known, answer: str, stated: Sequence[str]) -> Change:
 
 
 def _with_value(fact: str, said: str) -> str | None:
-    """Return the fact with a bare value ("55", "age 55", "3x") in the place of its only number."""
+    """Return the fact with its only number replaced ("55", "3x")."""
     if len(NUMBER.findall(fact)) != 1 or not _VALUE.match(said):
         return None
     value = next(_TOKEN.finditer(said))[0]

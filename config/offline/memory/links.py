@@ -42,7 +42,7 @@ class Link:
 
 
 def asked_link(message: str, known: Sequence[Known]) -> tuple[Link | None, str]:
-    """Read "link A and B" and, where both are known, "A contradicts B"; return it and the rest of the message."""
+    """Parse "link A and B", "A contradicts B"; return the rest too."""
     pieces = list(sentences(message))
     for at, sentence in enumerate(pieces):
         if (plain := _link_form(sentence)) and (link := _parse_link(plain, known)):

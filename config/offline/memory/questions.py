@@ -77,7 +77,7 @@ def _tell_all(talk: Talk, question: str) -> Reply:
 
 
 def _answer_question(talk: Talk, question: str) -> Reply | None:
-    """Answer one question about the user from what is in view, else from what is recalled; None: it is none."""
+    """Answer a question about the user by facts in view or recalled."""
     recalled = [outcome for outcome in talk.results if outcome.name == "recall"]
     # Where more can be looked up, half an answer does not keep from looking.
     least = 0.6 if talk.acts & LOOKUPS else 0.0

@@ -29,7 +29,7 @@ _TO_THE_MODEL = re.compile(
 
 
 def format_report(results: Sequence[Outcome], names: Mapping[str, str]) -> list[str]:
-    """Return paragraphs on all that was written or refused, and on tools no rule knows; `names`: facts' texts by id."""
+    """Return paragraphs on all writes, refusals and unknown tools."""
     done = [outcome for outcome in results if outcome.name in _WRITES and not outcome.error and not outcome.held]
     fresh = [outcome for outcome in done if not outcome.was_so]
     parts = [

@@ -16,7 +16,7 @@ MAX_ARGUMENT = 500  # characters of `forget.fact_id`
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """One thing to do to the memory; without a tool it cannot be done, `choices` then says between what to choose."""
+    """One memory request; without a tool, `choices` asks which fact."""
 
     tool: str = ""
     arguments: dict[str, Any] = field(default_factory=dict)
@@ -65,7 +65,7 @@ _ONLY = re.compile(r"^I (?:only|exclusively) (\w+)", re.IGNORECASE)
 def memory_requests(
     message: str, known: Sequence[Known], before: str = "", earlier: Sequence[Outcome] = ()
 ) -> list[Request]:
-    """Return what a message asks of the memory or tells it, each thing once; what is replaced is forgotten first.
+    """Return a message's memory requests, each once, forgets first.
 
     `before` is the model's last text and `earlier` the tool calls until now: "that" points at them.
     """
@@ -90,7 +90,7 @@ def memory_requests(
 
 
 def pointed_at(known: Sequence[Known], before: str, earlier: Sequence[Outcome]) -> Sequence[Known]:
-    """Return what "that" is: what the model just quoted, the fact written last, or all that is known."""
+    """Resolve "that": the last quoted fact, the last written, or all."""
     quoted = [fact for fact in known if fact.text in before]
     by_id = {fact.id: fact for fact in known if fact.id}
     written = [o.fact_id for o in earlier if o.name in {"remember", "change", "confirm"} and o.fact_id in by_id]
@@ -98,7 +98,7 @@ def pointed_at(known: Sequence[Known], before: str, earlier: Sequence[Outcome]) 
 
 
 def _forget_requests(plain: str, known: Sequence[Known], before: str, earlier: Sequence[Outcome]) -> list[Request]:
-    """Read "forget ...", "that's no longer true" and "I don't ... any more" (when something known is meant)."""
+    """Parse "forget ...", "that's no longer true", "I don't ... any more"."""
     asked = _FORGET.match(plain)
     if asked and not plain.endswith("?"):
         what = asked["what"].strip(" .!\"“”'")
@@ -137,7 +137,7 @@ def _forget_words(words: str, known: Sequence[Known]) -> list[Request]:
 
 
 def _change_requests(plain: str, known: Sequence[Known]) -> list[Request]:
-    """Read "change 5x to 3x" and "set my max leverage to 3x"; nothing when no known fact is meant."""
+    """Parse "change 5x to 3x" and "set my max leverage to 3x"."""
     change = _CHANGE.match(plain)
     if change is None:
         return []
@@ -162,7 +162,7 @@ def _change_requests(plain: str, known: Sequence[Known]) -> list[Request]:
 
 
 def _outdated_by(statement: Statement, known: Sequence[Known], reason: str = "user_corrected") -> list[Request]:
-    """Find the fact a statement replaces: what it is said to correct, or what says the same of something else."""
+    """Find the fact that a statement corrects or replaces."""
     same_words = normal_form(statement.text)
     others = [fact for fact in known if normal_form(fact.text) != same_words]
     same = [fact for fact in others if _says_the_same_of_another(fact.text, statement.text)]
@@ -176,7 +176,7 @@ def _outdated_by(statement: Statement, known: Sequence[Known], reason: str = "us
 
 
 def _says_the_same_of_another(one: str, other: str) -> bool:
-    """Tell whether two facts exclude each other: "my goal is A/B", "I only trade A/B", or other numbers alone."""
+    """Tell whether two facts exclude each other: "my goal is A/B"."""
     for pattern in (_MY_SUBJECT, _ONLY):
         a, b = pattern.match(one), pattern.match(other)
         if a and b and a[1].casefold() == b[1].casefold():

@@ -69,7 +69,7 @@ def symbols_in(text: str) -> list[str]:
 
 
 def is_market(symbol: str, named: Sequence[str]) -> bool:
-    """Tell whether a venue's symbol, such as BTC/USDT:USDT, is of one of the coins; of any when none is named."""
+    """Tell whether a venue's symbol is of the coins, or any."""
     base = re.split(r"[^A-Z0-9]", symbol.upper(), maxsplit=1)[0]
     return not named or symbol in named or base in named or _QUOTE.sub("", base) in named
 

@@ -1,4 +1,4 @@
-"""The patterns by which the offline model reads a sentence; `sentences` and `statements` say what is done with them.
+"""The patterns that `sentences` and `statements` read with.
 
 All match with straight apostrophes and without regard to case; those of sentences start at their beginning.
 """

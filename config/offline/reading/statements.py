@@ -1,4 +1,4 @@
-"""Read from a user's message what is worth remembering: lasting statements in the first person, in English.
+"""Find lasting first-person statements in a message, in English.
 
 Precision over recall: a question, a supposition, a quotation or a passing state (today's positions, this
 week's PnL) is never a fact. Whoever wants something kept that no pattern knows says "remember that ...".
@@ -67,7 +67,7 @@ def _iter_statements(message: str) -> Iterator[Statement]:
 
 
 def _parse_explicit(sentence: str) -> str | None:
-    """Return what follows "remember that", "" when that is in the next lines, None when it is not there at all."""
+    """Return the text after "remember that", "" or None."""
     sentence = strip_lead_in(sentence)
     match = patterns.EXPLICIT.match(straight(sentence))
     if match is None:
@@ -98,7 +98,7 @@ def _plain_statements(sentence: str) -> Iterator[Statement]:
 
 
 def _iter_clauses(sentence: str) -> Iterator[str]:
-    """Yield the parts of a sentence at `and I`, `, my` and the like, where the part before stands on its own."""
+    """Yield a sentence's clauses, split at `and I`, `, my` and the like."""
     start = 0
     for match in patterns.CLAUSE.finditer(sentence):
         clause = sentence[start : match.start()]

@@ -1,4 +1,4 @@
-"""How the offline model reviews a draft of a strategy: it looks for what its words leave open, and says so.
+"""Review a strategy's draft: find what its words leave open.
 
 The user's message names the tier, and the draft as JSON on the last line: data that is only counted and searched.
 """

@@ -1,4 +1,4 @@
-"""How the offline model extracts durable facts from a chat that has ended: by its rules for statements, no more.
+"""Extract durable facts from a closed chat by the statement rules.
 
 It answers JSON with a summary and facts, each with the user's exact words, as a language model does.
 """
@@ -29,7 +29,7 @@ class _KnownFact(Known):
 
 
 def extraction_answer(request: str) -> str:
-    """Answer a request for extraction with JSON: what its rules find in the turns of the user."""
+    """Return the extraction's JSON: facts of the user's turns."""
     known = [_parse_known(fact) for fact in _iter_lines(request, "known_facts") if isinstance(fact, dict)]
     turns = [turn for turn in _iter_lines(request, "transcript") if isinstance(turn, dict)]
     typed = [turn for turn in turns if turn.get("role") == "user" and isinstance(turn.get("text"), str)]
@@ -57,7 +57,7 @@ def _parse_known(fact: Row) -> _KnownFact:
 
 
 def _with_turn(facts: list[Fact], turn: Row, known: list[_KnownFact]) -> list[Fact]:
-    """Return the facts found until now with those of a turn; what is said again or changed later stands."""
+    """Return the facts with a turn's; later ones win."""
     outdated: Known | None = None
     replaced = {fact["target_id"] for fact in facts if fact["op"] == "update"}
     standing: list[Known] = [fact for fact in known if fact.id not in replaced]
@@ -99,7 +99,7 @@ def _build_fact(request: Request, turn: Row, known: list[_KnownFact], outdated: 
 
 
 def _extend_summary(earlier: str, texts: list[str]) -> str:
-    """Return the earlier summary and the first sentence of each thing the user wrote; what is newest is never cut."""
+    """Extend the summary by first sentences, the newest never cut."""
     firsts = [next((line for line in sentences(text) if len(line.split()) > 2), text.strip()) for text in texts]
     told = [first if len(first) <= _LONGEST_SENTENCE else f"{first[:_LONGEST_SENTENCE]}…" for first in firsts if first]
     summary = " ".join(([earlier] if earlier else []) + ([f"The user wrote: {' / '.join(told)}"] if told else []))

@@ -1,4 +1,4 @@
-"""How the offline model distils trades into lessons: it counts; what a line of a trade quotes is data and not read."""
+"""Distil trades into lessons by counting, ignoring quoted text."""
 
 import re
 from collections.abc import Callable, Iterable, Sequence
@@ -38,7 +38,7 @@ class _Trade:
 
 
 def reflection_answer(request: str) -> str:
-    """Return the lessons of the trades in a request, as bullets: counts, sums and averages, none against `avoid`."""
+    """Return lessons as bullets of counts, sums and averages."""
     trades = [trade for line in _find_section(request, "## Closed trades") if (trade := _parse_trade(line))]
     if len(trades) < LEAST_TRADES:
         return f"- {format_count(len(trades), 'trade')}: too few to say anything; nothing to change."
@@ -161,7 +161,7 @@ def _sum_fees(trades: Sequence[_Trade]) -> str:
 
 
 def _beside_avoid(bullet: str, avoid: Iterable[frozenset[str]]) -> str:
-    """Return a bullet that speaks of an avoid rule with the word that it changes nothing about it."""
+    """Return a bullet, noting that an avoid rule stays in force."""
     words = _list_words(bullet)
     if any(len(words & rule) >= 2 for rule in avoid):
         return f"{bullet.rstrip('.')}; that does not lift the avoid rule."

@@ -1,4 +1,4 @@
-"""How the offline model names and summarises chats: with the words that stand in them, none of its own."""
+"""Titles and summaries made of the chat's own words."""
 
 import re
 from collections.abc import Iterator
@@ -56,7 +56,7 @@ def _capitalise_words(words: list[str]) -> str:
 
 
 def summary_answer(request: str) -> str:
-    """Return what the person said and the numbers they were told, the newest, in at most MAX_SUMMARY characters."""
+    """Summarise the user's statements and the newest numbers told."""
     lines = list(dict.fromkeys(said.line for said in _iter_kept(request)))
     kept: set[str] = set()
     room = int(MAX_SUMMARY * _FOR_PERSON)
@@ -89,7 +89,7 @@ def _iter_said(text: str) -> Iterator[_Said]:
 
 
 def _iter_kept(text: str) -> Iterator[_Said]:
-    """Yield the sentences worth keeping: all of the person's that say something, the replies' that hold a number."""
+    """Yield the user's statements, and replies' sentences with numbers."""
     for said in _iter_said(text):
         for sentence in sentences(said.text):
             if len(sentence.split()) > 1 and (said.is_person or re.search(r"\d", sentence)):

@@ -1,4 +1,4 @@
-"""How the offline model trades: two plain rules on the bars in its prompt, so that a demo leaves a true record.
+"""Trade by two plain rules on the bars of the prompt.
 
 Trend and breakout skills buy a close above the last highs and sell one below the last lows; the others trade back to
 the mean from two deviations away. It goes by what the prompt says and nothing else. Pure.
@@ -68,7 +68,7 @@ def trading_call(messages: Sequence[Row]) -> Call:
 
 
 def _iter_markets(seen: str) -> Iterable[tuple[str, list[_Bar]]]:
-    """Yield the bars of each symbol, at the skill's own interval: its section comes first."""
+    """Yield each symbol's bars at the skill's own interval."""
     done = set()
     for symbol, lines in _BARS.findall(seen):
         if symbol not in done:
