@@ -80,7 +80,7 @@ class CardView:
     status_label: str
     is_open: bool  # it can be confirmed and cancelled
     is_grave: bool  # it ends something
-    said: str  # what became of it; empty while it is open
+    said: str  # the outcome; empty while the card is open
     refusal: str  # why the last click did nothing
     digest: str
     expires_at: datetime

@@ -57,7 +57,7 @@ class Conversation(OwnedModel):
     closing_token = models.UUIDField(null=True, blank=True)
     closing_until = models.DateTimeField(null=True, blank=True)
     extracted_through = models.BigIntegerField(default=0)  # id of the last message that an extraction was sent
-    summary = models.TextField(blank=True)  # of what was extracted, as the extractor put it
+    summary = models.TextField(blank=True)  # the extractor's summary of the chat
     is_title_chosen = models.BooleanField(default=False)  # by the user or by a model: no first words any more
     extraction_pending = models.BooleanField(default=False)  # the last try failed
     extraction_tries = models.PositiveSmallIntegerField(default=0)
@@ -194,11 +194,11 @@ class ConversationSummary(OwnedModel):
     conversation = models.ForeignKey(Conversation, on_delete=models.CASCADE, related_name="summaries", db_index=False)
     text = models.TextField()
     sha256 = models.CharField(max_length=64)  # of the text, hex
-    through = models.BigIntegerField()  # id of the last message it stands for
+    through = models.BigIntegerField()  # id of the last summarised message
     is_untrusted = models.BooleanField(default=False)  # it was made from text that the user did not type
     model = models.CharField(max_length=120)
     created_at = models.DateTimeField()
-    replaced_at = models.DateTimeField(null=True, blank=True)  # an edit changed what it stands for
+    replaced_at = models.DateTimeField(null=True, blank=True)  # an edit changed the summarised messages
 
     class Meta(OwnedModel.Meta):
         db_table = "conversation_summaries"
@@ -260,7 +260,7 @@ class ActionCard(OwnedModel):
     fingerprint = models.CharField(max_length=64)  # sha256 of the state it was drawn for; any other refuses it
     digest = models.CharField(
         max_length=64
-    )  # sha256 of type, payload, lines and fingerprint: what was seen is what runs
+    )  # sha256 of type, payload, lines and fingerprint: only the shown action runs
     status = models.CharField(max_length=9, choices=CardStatus, default=CardStatus.PENDING)
     outcome = models.JSONField(default=dict, blank=True)  # {"command_id" | "deployment_id" | "run_id": "..."}
     created_at = models.DateTimeField()

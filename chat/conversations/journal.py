@@ -55,7 +55,7 @@ class Kept:
 
     bookmark: Bookmark
     conversation: Conversation | None
-    message_id: int | None  # where it stands in that chat; None if an edit or a retry took its place
+    message_id: int | None  # its message in that chat; None after an edit or a retry
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ class ConversationHit:
     conversation: Conversation
     message_id: int | None  # None: its title alone does
     snippet: str  # of that message, on one line; empty without one
-    snippet_ranges: list[Range]  # where the words stand in it
+    snippet_ranges: list[Range]  # the ranges of the words in it
     title_ranges: list[Range]
     score: float  # comparable within one answer only
 
@@ -166,7 +166,7 @@ def rank_turns(
     passages = {
         turn: f"{said[before].content} {said[turn].content}" if before is not None else said[turn].content
         for before, turn, _ in _with_neighbours(said)
-        if said[turn].indexed  # what is still being written is not found
+        if said[turn].indexed  # a running reply is not indexed yet
     }
     near = _compare_meaning(query, passages)
     similar = {turn for turn, cosine in near.items() if cosine >= SIMILAR}

@@ -29,7 +29,7 @@ from config.lib.threads import run_in_thread
 
 logger = logging.getLogger(__name__)
 
-KEPT: Final = 0.5  # of the room for messages: what stays as it was said
+KEPT: Final = 0.5  # share of the room for messages that stays verbatim
 PART_TOKENS: Final = 12_000  # of messages that one call of the model reads
 MAX_LENGTH: Final = 6_000  # characters of a summary
 MAX_TOKENS: Final = 1_200
@@ -138,7 +138,7 @@ def _write_summary(
     with owned_tx(user_id):
         note_usage(used, model, now=now)
         lock_conversation(conversation_id)
-        # An edit or another summary may have come first: then this one stands for what is not there.
+        # After an edit or another summary, this one may summarise messages that are gone.
         is_there = Message.objects.shown().filter(conversation_id=conversation_id, pk=older.through).exists()
         summaries = ConversationSummary.objects.filter(conversation_id=conversation_id, replaced_at=None)
         if not is_there or summaries.filter(through__gte=older.through).exists():

@@ -163,7 +163,7 @@ def _plan_work(claim: Claim) -> _Work:
         claim=claim,
         batches=_split_batches([_build_turn(row) for row in unread if row.content]) if is_taught else [],
         said_at={row.pk: row.created_at for row in unread},
-        is_tainted=is_taught and before.exists(),  # the running summary carries on what was ever in view
+        is_tainted=is_taught and before.exists(),  # the running summary repeats text that was in view
         through=unread[-1].pk if unread else claim.extracted_through,
         origin=Origin(conversation_id=claim.conversation_id, batch_id=uuid4()),
     )
@@ -172,7 +172,7 @@ def _plan_work(claim: Claim) -> _Work:
 def _build_turn(message: Message) -> Turn:
     if message.role == Role.USER:
         return Turn(message.pk, "user", message.content)
-    # What the prompt told the model of the user must not be learned from its reply (seed 001).
+    # Facts from the prompt must not be learned again from a reply (seed 001).
     block = message.snapshot.text if message.snapshot is not None else ""
     return Turn(message.pk, "assistant", strip_block(message.content, block), message.is_untrusted)
 

@@ -37,7 +37,7 @@ class Rebuilt:
     segments: tuple[Segment, ...]
     messages: list[Json]  # as they went to the model, the system prompt first
     tools: list[Json]
-    is_exact: bool  # byte for byte what was sent; else some of its text was deleted or changed since
+    is_exact: bool  # equal to the sent bytes; else text was deleted or changed since
 
 
 def keep_receipt(*, reply_id: int, sent: Sent, tools: Sequence[Mapping[str, Any]], models: Sequence[str]) -> None:
@@ -114,7 +114,7 @@ class ShownReceipt:
     segments: tuple[Segment, ...]  # of the system prompt, then of the message's preamble
     facts: list[UserFact]  # of the memory block, in the order of its lines, as they were then
     summary: str  # of older messages; empty without one
-    told: int  # messages of the chat that it was sent
+    told: int  # the number of sent messages
     tools: list[str]  # that it could call
     looked_up: list[LookedUp]
     models: list[str]

@@ -216,7 +216,7 @@ def earlier_part(summary: str) -> str:
     )
 
 
-# The first words of a chat that a fact's page opens; the fact stands in none of them (seed 001).
+# The first message of a chat opened from a fact's page, without the fact (seed 001).
 ASK_WHAT_CHANGES: Final = "What would you like to change about this fact? Tell me what holds now, in your own words."
 
 

@@ -26,7 +26,7 @@ from trading.skills.schemas import FieldError, PayloadInvalid
 from trading.skills.services import apply_template_to_draft, list_save_problems, patch_draft, start_draft
 from trading.skills.templates import TEMPLATES
 
-MAX_ERRORS: Final = 20  # that are told of one patch
+MAX_ERRORS: Final = 20  # errors reported for one patch
 _AGREED: Final = (
     "Set only what you name, in one call for all that belongs together; the rest stays. A refusal names each field and"
     " what is wrong with it, and changes nothing: mend those and call again."

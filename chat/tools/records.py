@@ -123,7 +123,7 @@ def _entry_row(trade: Trade) -> Row:
         "size_usd": round_usd(trade.entry_size_usd),
         "entry_at": format_instant(trade.entry_at),
         "entry_price": round_price(trade.entry_price),
-        # What fills do not explain whole is said to be so.
+        # Mark trades that fills do not explain completely.
         **({} if trade.reconciled == "exact" else {"reconciled": trade.reconciled}),
     }
 

@@ -42,12 +42,12 @@ class TurnStart:
     assistant: str
     message_id: int  # the user's message
     reply_id: int
-    sent: Sent  # the system prompt and what was said, for a model
+    sent: Sent  # the system prompt and the history, for a model
     text: str  # what the user typed
     now: datetime
     opening: Json = field(default_factory=dict)  # Conversation.opening_context
     is_temporary: bool = False  # the chat teaches Keel nothing
-    is_untrusted: bool = False  # text that the user did not type came into the model's window in an earlier turn
+    is_untrusted: bool = False  # an earlier turn put text that the user did not type into the model's window
     room: int = 0  # estimated tokens that messages have in the prompt
     room_left: int = 0  # below zero: older messages did not fit
 
@@ -160,7 +160,7 @@ class _Prompt:
     is_untrusted: bool
     room: int  # estimated tokens that messages have
     room_left: int  # below zero: older messages did not fit
-    tokens: int  # estimated, with what is set aside for the answer
+    tokens: int  # estimated, with the allowance for the answer
 
 
 def _prompt_of(standing: Standing, message: Message, *, is_continuation: bool, now: datetime) -> _Prompt:
@@ -195,7 +195,7 @@ def _estimate_length(segments: tuple[Segment, ...]) -> int:
 
 
 def _read_told(standing: Standing, message: Message, room: int, *, is_continuation: bool) -> History:
-    # A reply that is retried stands behind its message; one that goes on has itself in view.
+    # On retry, exclude the old reply; on continue, include it.
     before = _AFTER_ALL if is_continuation else message.pk + 1
     return read_history(standing.conversation_id, after=standing.summary_through, before=before, budget_tokens=room)
 

@@ -96,7 +96,7 @@ class _Turn:
         self.schemas = [tool.schema for tool in self.tools.values()]
         self.messages: list[Json] = request_messages(start.sent.segments, start.sent.messages)
         self.models = [settings.CHAT_AGENT_MODEL, *settings.CHAT_FALLBACK_MODELS]
-        self._has_said_all = False  # the model came to its end by itself
+        self._has_said_all = False  # the model ended its answer itself
         self._has_counted = True  # what the provider was last asked is part of the usage
         self._began_at = time.monotonic()
         self.saver = ReplySaver(
@@ -133,7 +133,7 @@ class _Turn:
                     return
                 await pump.task  # raises what the provider raised
             except LLMUnavailable as problem:
-                # After a tool has done its work, some models have nothing to add; what was done stands.
+                # Some models add no text after a tool call; the call's effect remains.
                 if problem.kind != "empty" or not self.reply.parts:
                     raise
                 return

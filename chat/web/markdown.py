@@ -18,7 +18,7 @@ _TAGS: Final = {
 # "*" for every tag: left out, nh3 lets `title` and `lang` pass.
 _ATTRIBUTES: Final[dict[str, set[str]]] = {"*": set(), "a": {"href"}, "ol": {"start"}, "code": {"class"}}
 _SCHEMES: Final = {"http", "https", "mailto"}
-# What a line is can be told from its first word; `*`, `#` or `1` may yet become emphasis or a list, text or a heading.
+# The first word decides the kind of a line; `*`, `#` or `1` may yet become emphasis or a list, text or a heading.
 _BEGINS_WITH_A_WORD: Final = re.compile(r" {0,3}(?:\*\*)?[^\W\d_]")
 
 

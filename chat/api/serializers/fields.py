@@ -23,7 +23,7 @@ _STATUSES: Final = ["running", "done", "error"]
 def checked_text(text: str) -> str:
     """Return a user's text as stored. Raises ValidationError (empty, too long)."""
     said = clean_text(text).strip()
-    if not one_line(said):  # what shows nothing says nothing
+    if not one_line(said):  # invisible characters alone are an empty text
         raise serializers.ValidationError("There is nothing to send.", code="blank")
     if len(said.encode()) > MAX_MESSAGE_BYTES:
         raise serializers.ValidationError(

@@ -63,7 +63,7 @@ def _decide_card(
     except CardNotFound:
         raise Http404 from None
     except DomainError as error:
-        # All of it was rolled back; the card is shown as it stands, with what happened.
+        # The transaction was rolled back; show the card unchanged, with the error.
         standing = get_card(card_id)
         can_be_tried = not isinstance(error, CardOutdated)
         view = view_card(standing, at=now, refusal=str(error), can_be_tried=can_be_tried)

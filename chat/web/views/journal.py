@@ -136,7 +136,7 @@ def remove(request: PageRequest, bookmark_id: UUID) -> HttpResponse:
     context = {"removed_id": bookmark_id, "undo": _sign_removed(request, removed), "here": get_safe_next(request, "")}
     if request.htmx:
         return TemplateResponse(request, "chat/_kept_removed.html", context)
-    # Not a redirect: what it takes to undo stands in this answer alone.
+    # Not a redirect: only this response contains the token for the undo.
     return _show_journal(request, removed=context)
 
 
