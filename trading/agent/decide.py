@@ -38,8 +38,8 @@ from trading.skills.schemas import (
 )
 
 MAX_CALLS: Final = 8  # that are answered in one step; a decision ends the tick anyway
-MAX_ARGUMENTS: Final = 2_000  # characters that are kept of a call
-MAX_TEXT: Final = 4_000  # characters that are kept of what it said
+MAX_ARGUMENTS: Final = 2_000  # characters stored of a call
+MAX_TEXT: Final = 4_000  # characters stored of its text
 MAX_LOOKUP: Final = 100  # lines
 MAX_PROBLEM: Final = 1_000  # characters of an error that the model reads
 
@@ -52,9 +52,9 @@ class Decision:
     """The model's decision: an order, a hold or a failure."""
 
     order: ProposedOrder | None = None
-    reason: str = ""  # why it holds, or what went wrong
+    reason: str = ""  # the reason to hold, or the error
     has_failed: bool = False
-    steps: list[dict[str, Any]] = field(default_factory=list)  # what it said, what it called, and the results
+    steps: list[dict[str, Any]] = field(default_factory=list)  # its texts, calls and their results
     model: str = ""  # that answered last
     input_tokens: int = 0
     output_tokens: int = 0

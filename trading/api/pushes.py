@@ -78,7 +78,7 @@ def _build_tick(fields: dict[str, Any]) -> Tick:
         at=at,
         fills=[Execution(**fill) for fill in fields["fills"]],
         funding=[Funding(**payment) for payment in fields["funding"]],
-        # A mark is a price that the path came by, though no bar tells what was between two ticks.
+        # A mark is a point of the price's path; no bar has the prices between two ticks.
         bars={symbol: [PathBar(at, at, mark, mark, mark)] for symbol, mark in marks.items()},
         marks=marks,
         positions=fields["positions"],

@@ -14,7 +14,7 @@ SECRET_BYTES: Final = 32
 SECRET_SHOWN: Final = 4  # characters of the secret that stay readable, to tell tokens apart
 USE_NOTED_EVERY: Final = timedelta(hours=1)
 
-# The owner's id stands in the token, so that it is looked up in that owner's scope and never in the system's.
+# The token contains the owner's id, so that the lookup runs in that owner's scope and never in the system's.
 _TOKEN = re.compile(r"keel_([1-9][0-9]{0,17})_[A-Za-z0-9_-]{43}")
 
 

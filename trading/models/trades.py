@@ -67,7 +67,7 @@ class Fill(OwnedModel):
     fee_usd = amount_column(default=0)  # a rebate is negative
     is_liquidation = models.BooleanField(default=False)
     start_quantity = amount_column(null=True, blank=True)  # the position before it, where the venue says so
-    tick = models.PositiveIntegerField(default=0)  # in which it came; 0: imported
+    tick = models.PositiveIntegerField(default=0)  # the tick of its arrival; 0: imported
 
     class Meta(OwnedModel.Meta):
         db_table = "fills"

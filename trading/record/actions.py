@@ -51,8 +51,8 @@ from trading.skills.schemas import RiskCaps, Schedule, parse_payload
 FEE_BPS: Final = Decimal(4)
 SLIPPAGE_BPS: Final = Decimal(2)
 MAX_CHANGES: Final = 8  # fields of a redeploy that are named
-MAX_VALUE: Final = 40  # characters of a value; a longer one is only said to differ
-NOTE: Final = "Note"  # the label of what is to be considered before the click
+MAX_VALUE: Final = 40  # characters of a value; a longer one is only named
+NOTE: Final = "Note"  # the label of warnings before the click
 
 _NOTES: Final[dict[str, str]] = {
     CommandKind.PAUSE: "The agent decides nothing more until you resume it. Positions stay open.",
@@ -62,7 +62,7 @@ _NOTES: Final[dict[str, str]] = {
     CommandKind.REDEPLOY: "From the next tick on the agent follows the newest version. Positions and lessons stay.",
 }
 _GOES_ON: Final = "The agent goes on: it may open positions again unless you pause it."
-# The same where another program runs the agent: it is not told.
+# The same for another program's agent, which Keel does not notify.
 _LIVE_NOTES: Final[dict[str, str]] = {
     CommandKind.STOP: "Keel takes nothing more into this record. The program goes on, with its positions.",
     CommandKind.REDEPLOY: "What is pushed from then on counts for the newest version. The program is not told.",

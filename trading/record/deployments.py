@@ -133,7 +133,7 @@ def apply_command(*, command: DeploymentCommand, now: datetime) -> str:
     """Apply a command to the row; describe it. Raises DeploymentNotFound."""
     deployment = get_deployment(command.deployment_id)
     if refusal := _find_refusal(deployment, CommandKind(command.kind)):
-        return refusal  # another command came before it
+        return refusal  # another command was applied first
     match CommandKind(command.kind):
         case CommandKind.PAUSE:
             deployment.status = DeploymentStatus.PAUSED

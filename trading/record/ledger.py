@@ -37,7 +37,7 @@ from trading.record.executions import Execution
 from trading.record.ledger_rows import FILL_COLUMNS, NO_EXIT, insert_fills, load_trip, outcome_columns, upsert_trades
 from trading.record.positions import Book, ExitCause, Tick, Trip
 
-LATE_WINDOW: Final = timedelta(days=1)  # how long a fill may take to explain what was estimated in its absence
+LATE_WINDOW: Final = timedelta(days=1)  # how late a fill may replace an estimate
 
 
 class TickMissing(DomainError):
@@ -90,7 +90,7 @@ class TickDetails(TypedDict, total=False):
     """What is known of a tick besides the market."""
 
     intents: Mapping[str, Intent]  # by fill id, why there was the fill
-    symbol_intents: Mapping[str, Intent]  # by symbol, for changes that came without a fill
+    symbol_intents: Mapping[str, Intent]  # by symbol, for changes without a fill
     regimes: Mapping[str, str]  # by symbol, the regime at the tick; kept by the trades that begin in it
     equity_usd: Decimal | None
 

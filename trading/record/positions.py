@@ -21,7 +21,7 @@ from trading.record.executions import EXACT_MATHS, QUANTITY_GRAIN, ZERO, Executi
 
 DUST: Final = Decimal("1e-9")  # a snapshot may differ by this much of a coin before anybody asks why
 GAP_PREFIX: Final = "gap:"  # before a fill's id: the change that must have come before it unseen
-_GRAIN: Final = Decimal("1e-24")  # shares are cut here; what is cut off stays with the rest
+_GRAIN: Final = Decimal("1e-24")  # shares are rounded down here; the remainder stays with the rest
 
 
 class Side(StrEnum):

@@ -180,7 +180,7 @@ def list_fills(trade: Trade) -> list[Fill]:
     begun = sorted(_find_beginning(name, numbers) for name in rows.values_list("first_fill_id", flat=True))
     own = _find_beginning(trade.first_fill_id, numbers)
     following, is_by_fill = next((one for one in begun if one > own), (len(fills), False))
-    # What crossed zero began the next trade itself; what is reported after a gap found that trade open.
+    # A fill across zero begins the next trade; a fill reported after a gap finds that trade open.
     is_shared = is_by_fill and (trade.exit_kind == ExitKind.FLIP or fills[following].is_liquidation)
     return fills[max(own[0], 0) : following + is_shared]
 

@@ -29,7 +29,7 @@ MAX_FINDINGS: Final = 12
 MAX_ANSWER: Final = 40_000  # characters of an answer; a longer one is ignored
 ANSWER_TOKENS: Final = 1_500
 ANSWER_SECONDS: Final = 90.0
-MAX_TITLE, MAX_TEXT = 120, 600  # characters that are kept
+MAX_TITLE, MAX_TEXT = 120, 600  # characters stored
 MAX_GIVEN: Final = 100  # findings in one answer; more make it unreadable
 
 

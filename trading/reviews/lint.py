@@ -89,7 +89,7 @@ def _iter_findings(
 
 
 BULLET_MARK: Final = re.compile(r"^(?:[-*+•–—]|\d{1,2}[.)])(?:\s+|$)")
-# What every line about trading holds, and what only says that something is forbidden.
+# Words of every line about trading, and words that only forbid.
 _LIGHT: Final = """
     trade traders trading position order strategy skill rule market use take make get keep let lesson always never
     avoid stay behaviour behavior repeat

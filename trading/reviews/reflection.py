@@ -43,7 +43,7 @@ from trading.skills.services import list_reflection_models
 logger = logging.getLogger(__name__)
 
 MAX_WINDOW: Final = 100  # trades in one reflection, the newest
-ANSWER_TOKENS: Final = 600  # more than is kept, so that what is cut is cut between bullets
+ANSWER_TOKENS: Final = 600  # more than is stored, so that the cut is between bullets
 LEASE: Final = timedelta(minutes=5)
 RETRY_AFTER: Final = timedelta(minutes=15)  # a failed reflection is not tried again before
 MAX_PER_RUN: Final = 50

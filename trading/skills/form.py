@@ -42,7 +42,7 @@ _CHOICES: Final[dict[str, dict[str, str]]] = {
         BuiltInTool.GET_UPCOMING_EVENTS: "Read upcoming events",
     },
 }
-# Where to show what is wrong between several fields of a block.
+# The field that shows an error of several fields of a block.
 _SPEAKS_FOR: Final = {
     "context": "context.higher_timeframes",
     "risk": "risk.max_position_pct",

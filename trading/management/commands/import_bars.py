@@ -32,7 +32,7 @@ class Command(KeelCommand):
         " gzipped, or from a venue by ccxt. Whatever is there already is kept or corrected, never doubled."
     )
 
-    goes_on_at = datetime.min.replace(tzinfo=UTC)  # after what was written last
+    goes_on_at = datetime.min.replace(tzinfo=UTC)  # after the last stored bar
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path, nargs="?")

@@ -140,7 +140,7 @@ def _fetch_payments(venue: Any, market: str, since: datetime, until: datetime) -
 def _make_rate(payment: tuple[datetime, Any], hours: int, symbol: str, source: str) -> FundingRate:
     at, found = payment
     try:
-        rate = round(parse_number(found), 12)  # what the column holds
+        rate = round(parse_number(found), 12)  # the precision of the column
     except ValueError as error:
         raise VenueRefused(f"{source} sent an invalid funding rate: {error}.") from error
     if abs(rate) > 1 or not 1 <= hours <= 24:

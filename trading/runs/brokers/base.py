@@ -30,7 +30,7 @@ class Report:
     at: datetime
     fills: Sequence[Execution] = ()
     funding: Sequence[Funding] = ()
-    positions: Mapping[str, Decimal] = field(default_factory=dict)  # signed quantities; what is not here is flat
+    positions: Mapping[str, Decimal] = field(default_factory=dict)  # signed quantities; a missing symbol is flat
     marks: Mapping[str, Decimal] = field(default_factory=dict)
     equity_usd: Decimal = Decimal(0)
     order_ids: Mapping[str, str] = field(default_factory=dict)  # by fill id, the order it filled

@@ -264,7 +264,7 @@ def _begins_at(one: MarketBar | Rate) -> datetime:
 
 
 def _sort_key(one: MarketBar | Rate) -> tuple[datetime, bool, str]:
-    # A payment at the instant in which a bar opens is for what was held before it.
+    # A payment at a bar's opening instant is for the position before that bar.
     return _begins_at(one), isinstance(one, MarketBar), one.symbol
 
 
