@@ -43,7 +43,7 @@ class Known:
     text: str
     topic: str = ""
     inferred: bool = False
-    id: str = ""  # known only for facts that a tool told of
+    id: str = ""  # known only for facts of tool results
     tag: str = ""  # in brackets before the text: the companion's date
 
     @property

@@ -233,7 +233,7 @@ _POLITE = re.compile(
 )
 _KIND: Final = r"(?:agents?|bots?|deployments?|strateg(?:y|ies)|skills?)"
 _NOW: Final = r"(?:,? (?:please|now|right now|immediately|for me|at once|today|asap))*"
-# "it", "my agent", "the funding agent", "Funding fade": a name begins with a capital or stands before its kind.
+# "it", "my agent", "the funding agent", "Funding fade": a name begins with a capital or precedes its kind.
 _TARGET: Final = (
     rf"(?:(?P<it>it|this|that|them|this one|that one|(?:my|the|this|that) {_KIND}|trading|everything|all)|(?:my |the"
     rf" )?(?P<named>[\w' -]{{2,60}}?) {_KIND}|(?:my |the )?(?P<quoted>[\"“][^\"”]{{2,80}}[\"”]|[A-Z][\w' -]{{2,60}}?))"

@@ -51,7 +51,7 @@ def question_steps(talk: Talk, plain: str) -> Steps | None:
     return None
 
 
-# --- Answers from one lookup: its arguments and what is told of the result; `text` is the question ---
+# --- Answers from one lookup: its arguments and the text of the result; `text` is the question ---
 
 
 def _by_lookup(

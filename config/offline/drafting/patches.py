@@ -50,7 +50,7 @@ class Draft:
     words: set[str] = field(default_factory=set)  # which of thesis, entry and exit are written
     is_named: bool = False
     is_begun: bool = False
-    problems: list[str] | None = None  # what is still missing, as the last patch told it
+    problems: list[str] | None = None  # missing fields, from the last patch
 
     def note(self, tool: str, given: Row, *, answers: bool = True) -> None:
         """Take over what a patch set; `answers`: it was said, and is no default."""

@@ -147,7 +147,7 @@ def read_pitch(message: str) -> Pitch:
     text = straight(" ".join(read))
     if named := patterns.NAMED.search(text):
         pitch.name = named["name"].strip()[:MAX_NAME]
-        text = text.replace(named[0], " ")  # a name such as "BTC Harbour" says nothing of what is traded
+        text = text.replace(named[0], " ")  # a name such as "BTC Harbour" does not name the traded symbols
     pitch.symbols = symbols_in(text)
     pitch.is_exclusive = bool(_EXCLUSIVE.search(text))
     pitch.style = next((style for style, words in patterns.STYLE_PATTERNS if words.search(text)), "")

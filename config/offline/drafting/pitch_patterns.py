@@ -121,7 +121,7 @@ SPLIT = re.compile(
     r"|then)\s+(?=(?:exits?|closes? (?:it|at|when|out)|get out|take profit|avoid|never|stop out|stop at)\b)",
     re.IGNORECASE,
 )
-# Words of what is read as a number; a clause of nothing else is no prose.
+# Words around parsed numbers; a clause of these words alone is no prose.
 NUMBERS_WORDS: Final = frozenset(
     """
     x leverage max maximum bars bar m h d min of on the at with use equity per position a day daily loss halt

@@ -14,7 +14,7 @@ from config.offline.figures import listing, paragraphs
 from config.offline.scene import EXPERT, NOVICE
 from config.offline.talk import Steps, Talk
 
-_LEAST_PITCH: Final = 3  # kinds of things said, from which on a message is a whole pitch
+_LEAST_PITCH: Final = 3  # kinds of fields that make a message a whole pitch
 _MAX_SENTENCES: Final = 60  # of a message that are looked at
 
 
@@ -87,7 +87,7 @@ def _says_enough(pitch: Pitch) -> bool:
     return bool(has_words or pitch.risk() or pitch.every or pitch.daily_at or pitch.interval) or pitch.signals > 1
 
 
-# --- From what was said to what is written ---
+# --- From the message to the fields of the draft ---
 
 
 def _pitch_steps(talk: Talk, pitch: Pitch, draft: patches.Draft, *, is_whole: bool) -> Steps:
@@ -138,7 +138,7 @@ def _draft_by_questions(talk: Talk, pitch: Pitch, draft: patches.Draft) -> Steps
     if calls:
         done = yield from patches.patch_draft(calls)
     answered = draft.answered | _answers_of(done)
-    # What is edited has its answers; only what is wanted differently is said.
+    # An edited skill has its answers; the message names only the changes.
     is_edited = "skill_id" in talk.scene.focus and talk.scene.is_authoring
     wanted = [area for area in templates.AREAS if area not in answered and not is_edited]
     told = patches.told_patches(done) if done else "Let us draft it."
@@ -182,7 +182,7 @@ def _list_calls(pitch: Pitch, draft: patches.Draft) -> list[Call]:
     if words:
         written = draft.words | words.keys()
         if draft.words and {"thesis"} <= draft.words:
-            words.pop("thesis", None)  # said in passing beside a change
+            words.pop("thesis", None)  # mentioned beside a change
         words = {**(_find_mode(written) if words.keys() & {"thesis", "entry", "exit"} else {}), **words}
     if "avoid" in words:
         words["avoid"] = list(dict.fromkeys([*draft.avoid, *words["avoid"]]))

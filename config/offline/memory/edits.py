@@ -77,7 +77,7 @@ def _new_words(fact: Known, answer: str, stated: Sequence[str]) -> Change:
     content = _with_value(fact.text, said)
     if content is None and stated and not marked:
         related = [known.text for known in best_matches(fact.text, [Known(text) for text in stated])]
-        # What is said of something else replaces this fact only when nothing else was said.
+        # A statement on another subject replaces this fact only when it is the only statement.
         content = next(iter(related or (stated if len(pieces) == 1 else [])), "")
     if content is None:
         said = one_line(" ".join([said, *pieces[1:]])).rstrip(" .!;,")

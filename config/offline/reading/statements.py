@@ -27,7 +27,7 @@ class Statement:
     text: str
     topic: str  # risk, symbols, session, goal, style, account, tax or empty
     confidence: Confidence
-    is_correction: bool = False  # said to put something earlier right
+    is_correction: bool = False  # corrects an earlier statement
 
 
 def read_statements(message: str) -> list[Statement]:

@@ -21,7 +21,7 @@ OFTEN_PER_DAY: Final = 10  # orders, above which fees decide
 class _Rule:
     severity: str  # error, warning or info
     title: str
-    detail: str  # {} is what was found
+    detail: str  # {} is the match
     suggestion: str
     find: Callable[[Row], object]  # in a draft; falsy: nothing
     is_basic: bool = False  # an expert knows it
