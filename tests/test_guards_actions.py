@@ -1,4 +1,4 @@
-"""A chat reaches an action in one place: the card, after a click."""
+"""Chats reach actions only through a clicked card."""
 
 import ast
 

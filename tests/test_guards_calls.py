@@ -1,4 +1,4 @@
-"""The clock is passed in; language models are called in few places, and never inside a transaction."""
+"""The clock is passed in; few places call models, none in transactions."""
 
 import ast
 import os

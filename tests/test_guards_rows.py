@@ -1,4 +1,4 @@
-"""Rows are reached through the managers, in the scope of their owner, and kept by nobody else."""
+"""Rows are read by managers in scope and never cached."""
 
 import ast
 import re

@@ -1,4 +1,4 @@
-"""What the other tests take for granted: the engine, the way coroutines run, and that nothing leaves the machine."""
+"""Assumptions of the other tests: engine, coroutines, no network."""
 
 import asyncio
 import os

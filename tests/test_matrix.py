@@ -1,4 +1,4 @@
-"""The matrix: whatever can be asked from outside, asked as Ann about Bob's rows, beside rows that are nobody's.
+"""The matrix: every request as Ann, naming Bob's rows.
 
 Both answers must be the same, Bob's words and ids in none, and his rows as they were. An address, a tool, a frame or
 a command that has no case here fails the test that looks for it. (Frames: `test_matrix_socket.py`.)

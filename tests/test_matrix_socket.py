@@ -1,4 +1,4 @@
-"""The matrix for sockets: each frame a browser may send, sent as Ann to Bob's chats or with his ids."""
+"""The socket matrix: every client frame as Ann, naming Bob's rows."""
 
 import json
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""Migrations: their layout, and that they apply and reverse with rows present, under PostgreSQL's policies too."""
+"""Migrations: layout, applied and reversed with rows, also under policies."""
 
 import re
 from io import StringIO

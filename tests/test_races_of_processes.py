@@ -1,4 +1,4 @@
-"""What threads of one process cannot show: locks in memory decide nothing between processes, the database does."""
+"""Races between processes, which only the database can decide."""
 
 import os
 from collections import Counter

@@ -1,4 +1,4 @@
-"""A chat while it streams: reload, second tab, stop, sign-out, and the panel on other pages."""
+"""Streaming chats: reload, second tab, stop, sign-out and the panel."""
 
 import re
 import time

@@ -1,4 +1,4 @@
-"""The coach's own dialogues, in a browser, on the offline model: nothing in them is scripted or replaced (seed 003)."""
+"""The coach's dialogues in a browser, unscripted (seed 003)."""
 
 import re
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""The pages of memory in a browser: with scripts, without, by keyboard; pictures of each in `shots/`."""
+"""Memory pages in a browser: scripts, no scripts, keyboard, pictures."""
 
 import re
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""The frame of the browser tests itself: pages come from the real server, and what they complain about is seen."""
+"""The browser tests' frame: real server, complaints of pages seen."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""What the server hears when a chat is left: for another one, for another page, for good."""
+"""Requests to the server when a chat is left in a browser."""
 
 import re
 import time

@@ -1,4 +1,4 @@
-"""The pages of trades, backtests and the calendar in a browser: with scripts, without, by keyboard; with pictures."""
+"""Pages of trades, backtests and calendar: scripts, no scripts, keyboard."""
 
 import re
 from dataclasses import dataclass

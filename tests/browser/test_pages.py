@@ -1,4 +1,4 @@
-"""Every page in both themes and two widths: no accessibility violation, no sideways scrolling."""
+"""All pages: accessibility and overflow, both themes, two widths."""
 
 from datetime import timedelta
 from uuid import uuid4

@@ -1,4 +1,4 @@
-"""The pages of skills and deployments in a browser: with scripts, without, by keyboard; with pictures."""
+"""Pages of skills and deployments: scripts, no scripts, keyboard."""
 
 from dataclasses import dataclass
 from datetime import timedelta

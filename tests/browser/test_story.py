@@ -1,4 +1,4 @@
-"""The main job, in a browser, on the offline model: nothing in it is scripted or replaced."""
+"""The main story in a browser on the rule-based model, unscripted."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Many clicks on one card: one of them does it, on either engine."""
+"""Concurrent clicks on one card: exactly one runs the action."""
 
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor

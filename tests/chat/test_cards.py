@@ -1,4 +1,4 @@
-"""Confirm-cards: good for one click of their owner, and for nothing that was not seen."""
+"""Confirm cards: one click of the owner, only for the shown action."""
 
 import json
 from datetime import UTC, datetime, timedelta

@@ -1,4 +1,4 @@
-"""What the server hears of a chat that is opened, left, closed and asked for: over HTTP and by its sockets."""
+"""Opening, leaving and closing a chat, over HTTP and sockets."""
 
 from datetime import timedelta
 from uuid import uuid4

@@ -1,4 +1,4 @@
-"""Compression: a summary stands in the prompt for the older part of a long chat, and nothing is deleted."""
+"""Summaries replace older messages in prompts and delete nothing."""
 
 import asyncio
 from uuid import uuid4

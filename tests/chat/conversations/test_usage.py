@@ -1,4 +1,4 @@
-"""What a day of chats costs: reserved before a turn, settled after it, and no more than the budget."""
+"""The daily token budget: reserved before a turn, settled after."""
 
 from dataclasses import asdict
 from datetime import timedelta

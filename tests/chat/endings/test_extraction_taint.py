@@ -1,4 +1,4 @@
-"""Whole closes: nothing that the user did not type in that chat becomes a fact of a prompt, whatever is extracted."""
+"""Whole closes: foreign text becomes no fact of a prompt."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""Receipts: what was in the prompt of a reply, put together again byte for byte from rows."""
+"""Receipts: a reply's prompt, rebuilt byte for byte from rows."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""prepare_action draws a card and does nothing; what a model writes reaches no card but as an id, a day or a number."""
+"""prepare_action draws a card, runs nothing, copies no model text."""
 
 import json
 from uuid import uuid4

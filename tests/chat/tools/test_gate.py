@@ -1,4 +1,4 @@
-"""The taint gate: text that the user did not type can bring no fact into the memory, nor take one out."""
+"""The taint gate: foreign text neither adds nor ends a fact."""
 
 import pytest
 

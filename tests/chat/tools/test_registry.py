@@ -1,4 +1,4 @@
-"""The catalogue as the seeds have it: which tools each assistant has, and what each of the coach's takes."""
+"""The catalogue of the seeds: tools per assistant, arguments per tool."""
 
 import json
 from copy import deepcopy

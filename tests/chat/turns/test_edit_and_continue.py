@@ -1,4 +1,4 @@
-"""Saying something else instead of an earlier message, and letting an answer that broke off go on."""
+"""Editing a message and continuing an interrupted reply."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""The failure modes of the coach, a test for each row of its table (seed 003)."""
+"""The coach's failure table, one test per row (seed 003)."""
 
 import pytest
 from django.test import Client

@@ -1,4 +1,4 @@
-"""The frames of the wire: parsing, serialising, and the same fields in the page's type definitions."""
+"""Wire frames: parsing, serialising, and the page's type definitions."""
 
 import json
 import re

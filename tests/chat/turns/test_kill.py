@@ -1,4 +1,4 @@
-"""A real server is killed in mid reply: what was said is there, nothing is stuck, and the next server goes on."""
+"""A server killed in mid reply: text kept, nothing stuck."""
 
 import asyncio
 import json

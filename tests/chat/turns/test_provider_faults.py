@@ -1,4 +1,4 @@
-"""Whole turns against a provider on the wire: whatever it does, the user's words and the partial reply are kept."""
+"""Turns against a faulty provider on the wire keep all text."""
 
 import asyncio
 import gc

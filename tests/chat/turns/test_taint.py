@@ -1,4 +1,4 @@
-"""Text that came from a tool becomes no fact: not in the same turn, not in the next ones, not through a reply."""
+"""Text from tools becomes no fact, in this turn or later."""
 
 import pytest
 from django.utils import timezone

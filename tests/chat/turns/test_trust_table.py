@@ -1,4 +1,4 @@
-"""The trust boundaries of the coach, a test for each row of its table (seed 003)."""
+"""The coach's trust table, one test per row (seed 003)."""
 
 import ast
 from pathlib import Path

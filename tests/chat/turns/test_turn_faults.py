@@ -1,4 +1,4 @@
-"""Malformed models, broken tools, a failing database: the turn ends, says one clear thing, keeps what was said."""
+"""Turns with broken models, tools or database end with one message."""
 
 import asyncio
 import json

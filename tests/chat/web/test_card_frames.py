@@ -1,4 +1,4 @@
-"""A card that a turn draws: its frame, its place in the reply, and that the turn does no more than draw it."""
+"""A card of a turn: its frame and place; nothing runs."""
 
 import pytest
 from django.urls import reverse

@@ -1,4 +1,4 @@
-"""Cards in the browser: the click, the page of a card, and cards in a chat."""
+"""Cards in the browser: click, page, and chat."""
 
 import re
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""A database from before the squashed migrations is refused with one message; every other database is accepted."""
+"""Databases from before the squash are refused, others accepted."""
 
 import os
 import sqlite3

@@ -1,4 +1,4 @@
-"""Every way to reach an owned row, tried without an owner, as somebody else, and as the system."""
+"""Every access to owned rows: without owner, as stranger, as system."""
 
 import pickle
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""The doors to owned rows: who may open which, and that each leaves everything as it found it."""
+"""The doors to owned rows: permission to open, state after closing."""
 
 import asyncio
 import threading

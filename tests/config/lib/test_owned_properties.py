@@ -1,4 +1,4 @@
-"""Doors, failures, tasks, threads and generators nested at random: never a foreign row, and each scope as it was."""
+"""Randomly nested doors, tasks and threads: never a foreign row."""
 
 import asyncio
 import threading

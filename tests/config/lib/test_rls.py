@@ -1,4 +1,4 @@
-"""PostgreSQL's own belt: what it hides and refuses when our code does not ask for it, or is not asked."""
+"""PostgreSQL's policies: hidden and refused rows without our code."""
 
 import pytest
 from django.apps import apps

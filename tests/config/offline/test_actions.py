@@ -1,4 +1,4 @@
-"""Actions: what is meant, which card is asked for, and that nothing is ever said to be done."""
+"""Actions: the target, the requested card, no claim of execution."""
 
 import pytest
 

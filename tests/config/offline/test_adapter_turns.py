@@ -1,4 +1,4 @@
-"""The offline model through the real turn loop: what it does with each assistant's tools stands in the database."""
+"""The rule-based model's tool calls through real turns, in rows."""
 
 from uuid import UUID
 

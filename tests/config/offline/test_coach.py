@@ -1,4 +1,4 @@
-"""The coach's questions: which tools they lead to, and what is said from the results."""
+"""The coach's questions: the tools called and the answers."""
 
 import json
 import time

@@ -1,4 +1,4 @@
-"""The offline model as the coach, through the real turn loop and the real tools."""
+"""The rule-based coach through real turns and tools."""
 
 from datetime import timedelta
 from decimal import Decimal

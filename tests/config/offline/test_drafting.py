@@ -1,4 +1,4 @@
-"""Drafting: what is read from a pitch, and how each tier is led to a draft."""
+"""Drafting: parsing of a pitch, and each tier's way to a draft."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""Titles and summaries: with the words that were said, in the form that was asked for."""
+"""Titles and summaries in the chat's words and requested form."""
 
 import pytest
 from hypothesis import given

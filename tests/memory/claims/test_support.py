@@ -1,4 +1,4 @@
-"""The rule of support (settled 13), pinned by a table: what the user's own words hold, and what they do not."""
+"""The support rule as a table of cases (settled 13)."""
 
 import time
 

@@ -1,4 +1,4 @@
-"""The two axes: what was true at a moment, as we knew it at another (settled 3)."""
+"""Both axes: true at an instant, known at another (settled 3)."""
 
 from datetime import timedelta
 

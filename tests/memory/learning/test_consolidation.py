@@ -1,4 +1,4 @@
-"""Merges are proposed for facts that say the same, and for no others."""
+"""Merges are proposed for equal facts only."""
 
 from datetime import timedelta
 

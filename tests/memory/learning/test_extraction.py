@@ -1,4 +1,4 @@
-"""Extraction: what a closed chat teaches, as values. The model proposes, code decides."""
+"""Extraction as values: the model proposes, code decides."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""What becomes of an extraction's candidates: every way that one can go, and what the next chat's prompt then holds."""
+"""Every outcome of an extraction's candidate, and the next prompt."""
 
 from dataclasses import astuple
 from datetime import timedelta

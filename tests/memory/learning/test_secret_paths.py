@@ -1,4 +1,4 @@
-"""Secrets are refused wherever words come into the memory (settled 12); which ones: `test_wording.py`."""
+"""Secrets are refused on every write path (settled 12)."""
 
 import json
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""Deployments over REST: what they did, what their agents remember, what they are told."""
+"""Deployments over REST: record, memory, commands."""
 
 import json
 from datetime import timedelta

@@ -1,4 +1,4 @@
-"""The record of another program's bot, pushed over REST: fills of the past, then tick by tick."""
+"""Another program's record over REST: past fills, then ticks."""
 
 from datetime import timedelta
 from decimal import Decimal

@@ -1,4 +1,4 @@
-"""Of many workers one reflects: decided by the database, between processes as between threads."""
+"""Concurrent reflections: the database lets one worker run."""
 
 from collections import Counter
 from functools import partial
