@@ -141,7 +141,7 @@ def test_continue_goes_on_after_what_was_said(as_trader, how):
 
 
 def test_continue_is_for_answers_that_broke_off(chat):
-    with pytest.raises(MessageRefused, match="no answer here that broke off"):
+    with pytest.raises(MessageRefused, match="no interrupted reply to continue"):
         go_on(chat)
 
 

@@ -101,7 +101,7 @@ def _queue_run(request: PageRequest, form: BacktestForm, now: datetime) -> Backt
     if starts_at < ends_at and not bars.total:
         symbols = ", ".join(one.symbol for one in bars.symbols)
         raise backtests.BacktestRefused(
-            f"There are no bars of {bars.interval} for {symbols} on these days. Choose other days, or bring bars in"
+            f"There are no {bars.interval} bars for {symbols} on these days. Choose other days, or import bars"
             " with manage.py import_bars."
         )
     with owned_tx(request.user):
