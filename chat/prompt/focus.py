@@ -14,7 +14,7 @@ from trading.skills.queries import find_open_draft, get_skill
 
 HEADING: Final = "## In focus"
 DELETED: Final = f"{HEADING}\n- nothing: it was deleted"
-_WRITTEN: Final = ("strategy", "context", "risk", "schedule")  # blocks of a draft that are told as they stand
+_WRITTEN: Final = ("strategy", "context", "risk", "schedule")  # blocks of a draft that are included verbatim
 MAX_DRAFT: Final = 6_000  # characters of a draft
 
 

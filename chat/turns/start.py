@@ -175,7 +175,7 @@ def _prompt_of(standing: Standing, message: Message, *, is_continuation: bool, n
     fact = None if is_continuation else _opening_fact(standing, message)
     preamble = build_preamble(standing.opening, about=fact, now=now)
     length = _estimate_length(segments) + estimate_tokens(format_preamble(preamble))
-    # The reply takes room too, and so do the prompt and what stands for the older messages.
+    # The reply, the prompt and the summary of older messages take room, too.
     room = settings.CONTEXT_BUDGET_TOKENS * 8 // 10 - length - len(standing.summary) // CHARS_PER_TOKEN
     told = _read_told(standing, message, room, is_continuation=is_continuation)
     preamble = drop_known_focus(preamble, told.focus)
