@@ -5,7 +5,7 @@ from collections.abc import Collection
 from typing import Final
 
 from config.lib.errors import DomainError
-from config.lib.text import clean_text, make_slug, one_line
+from config.lib.text import clean_text, fold_lookalikes, make_slug, one_line
 
 MIN_CONTENT: Final = 4
 MAX_CONTENT: Final = 500
@@ -77,6 +77,9 @@ _CARD_NUMBER = re.compile(
     r"|3[47]\d\d[ -]\d{6}[ -]\d{5})(?![\d.]?\d)"
 )
 
+# Soft hyphens, zero-width and tag characters: they split words where no reader sees it. Joiners of scripts stay.
+_HIDDEN: Final = re.compile("[\u00ad\u200b\u2060-\u2064\U000e0000-\U000e007f]")
+
 
 class FactRefused(DomainError):
     """A refused text; the message gives reason and remedy."""
@@ -84,16 +87,21 @@ class FactRefused(DomainError):
 
 def parse_content(text: str) -> str:
     """Return a fact's text as stored. Raises FactRefused (length, secret)."""
-    line = one_line(text)
+    line = stored_line(text)
     if not MIN_CONTENT <= len(line) <= MAX_CONTENT:
         raise FactRefused(f"A fact needs {MIN_CONTENT} to {MAX_CONTENT} characters; this one has {len(line)}.")
     refuse_secrets(line)
     return line
 
 
+def stored_line(text: str) -> str:
+    """Return a text as one line without hidden or look-alike letters."""
+    return fold_lookalikes(one_line(text))
+
+
 def parse_summary(text: str) -> str:
     """Return the shorter line as stored. Raises FactRefused (length, secret)."""
-    line = one_line(text)
+    line = stored_line(text)
     if len(line) > MAX_SUMMARY:
         raise FactRefused(f"A summary has at most {MAX_SUMMARY} characters; this one has {len(line)}.")
     refuse_secrets(line)
@@ -102,7 +110,7 @@ def parse_summary(text: str) -> str:
 
 def parse_detail(text: str) -> str:
     """Return the detail as stored. Raises FactRefused (length, secret)."""
-    body = clean_text(text).strip()
+    body = fold_lookalikes(_HIDDEN.sub("", clean_text(text))).strip()
     if len(body) > MAX_BODY:
         raise FactRefused(f"The detail of a fact has at most {MAX_BODY} characters; this one has {len(body)}.")
     refuse_secrets(one_line(body))

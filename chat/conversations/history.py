@@ -30,7 +30,7 @@ class History:
     """The messages before a reply that fit into a prompt."""
 
     messages: list[Json]  # for a model, oldest first
-    is_untrusted: bool  # a reply was written while text was in view that the user did not type
+    is_untrusted: bool  # text of others is in a message, or was in view of a reply
     ids: tuple[int, ...] = ()  # of their rows, oldest first
     tokens: int = 0  # estimated
     is_cut: bool = False  # older messages did not fit

@@ -110,7 +110,7 @@ def close_conversation(conversation_id: UUID, *, user_id: int, clock: Clock) -> 
         for batch in work.batches:
             with owned(user_id):
                 known = list_known_facts(clock())
-            found = asyncio.run(_extract_batch(batch.turns, known, summary))
+            found = asyncio.run(_extract_batch(batch.turns, known, summary, is_tainted=work.is_tainted))
             with owned_tx(user_id):
                 kept = _save_extraction(work, found, now=clock())
             if kept is None:
@@ -171,7 +171,7 @@ def _plan_work(claim: Claim) -> _Work:
 
 def _build_turn(message: Message) -> Turn:
     if message.role == Role.USER:
-        return Turn(message.pk, "user", message.content)
+        return Turn(message.pk, "user", message.content, message.is_untrusted)
     # Facts from the prompt must not be learned again from a reply (seed 001).
     block = message.snapshot.text if message.snapshot is not None else ""
     return Turn(message.pk, "assistant", strip_block(message.content, block), message.is_untrusted)
@@ -187,9 +187,11 @@ def _split_batches(turns: Sequence[Turn]) -> list[_Batch]:
     return batches
 
 
-async def _extract_batch(turns: Sequence[Turn], known: Sequence[KnownFact], summary: str) -> Extraction:
+async def _extract_batch(
+    turns: Sequence[Turn], known: Sequence[KnownFact], summary: str, *, is_tainted: bool
+) -> Extraction:
     try:
-        return await extract_facts(turns, known, summary, models=settings.EXTRACT_MODELS)
+        return await extract_facts(turns, known, summary, models=settings.EXTRACT_MODELS, is_tainted=is_tainted)
     finally:
         await door.close()  # this loop ends here, and its connections with it
 

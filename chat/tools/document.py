@@ -6,7 +6,7 @@ from pydantic import Field
 
 from chat.parts import Json
 from chat.tools.base import Args, Result, Tool, ToolContext
-from chat.tools.gate import WriteRefused, admit_change, admit_write, hold_for_review
+from chat.tools.gate import WriteRefused, admit_end, admit_write, hold_for_review
 from chat.tools.memory_lines import OVERRIDES, memory_event, or_candidates
 from memory.facts.document import build_document
 from memory.facts.places import add_place
@@ -61,7 +61,7 @@ def _add_fact(context: ToolContext, args: ManageUserMemoryArgs) -> Result:
 @or_candidates("fact_id")
 def _deactivate_fact(context: ToolContext, args: ManageUserMemoryArgs) -> Result:
     fact = resolve_fact(_require_text(args.fact_id, "fact_id", "deactivate_fact"), context.now)
-    written = forget_fact(id_or_substring=str(fact.pk), origin=admit_change(context, fact.content), now=context.now)
+    written = forget_fact(id_or_substring=str(fact.pk), origin=admit_end(context, fact), now=context.now)
     assert written.event is not None, "a forget always changes something"
     return {
         "fact_id": str(written.fact.pk),
@@ -73,10 +73,10 @@ def _deactivate_fact(context: ToolContext, args: ManageUserMemoryArgs) -> Result
 def _add_poi(context: ToolContext, args: ManageUserMemoryArgs) -> Result:
     place_id = _require_text(args.place_id, "place_id", "add_poi")
     name = _require_text(args.place_name, "place_name", "add_poi")
-    place = f"{name}: {args.notes}" if args.notes else name
-    origin = admit_write(context, place)
+    notes, words = args.notes or "", place_id.replace("-", " ").replace("_", " ")
+    origin = admit_write(context, name, notes, "" if words.casefold() in name.casefold() else words)
     if origin is None:
-        return hold_for_review(context, content=f"Place: {place}")
+        return hold_for_review(context, content=f"Place: {name}: {notes}" if notes else f"Place: {name}")
     written = add_place(place_id=place_id, name=name, notes=args.notes, origin=origin, now=context.now)
     result: Json = {"place_id": written.place.place_id, "message": "Saved."}
     return result if written.event is None else {**result, "memoryEvent": memory_event(written.event)}

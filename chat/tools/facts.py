@@ -6,7 +6,7 @@ from pydantic import Field
 
 from chat.parts import Json
 from chat.tools.base import Args, Result, Tool, ToolContext
-from chat.tools.gate import admit_change, admit_topic, admit_write, hold_for_review
+from chat.tools.gate import admit_end, admit_topic, admit_write, hold_for_review
 from chat.tools.memory_lines import OVERRIDES, memory_event, or_candidates
 from memory.facts.services import forget_fact, remember_fact, resolve_fact
 from memory.models import ArchivedReason, FactSource
@@ -69,7 +69,7 @@ def _forget_fact(context: ToolContext, args: ForgetArgs) -> Result:
     written = forget_fact(
         id_or_substring=str(fact.pk),
         reason=ArchivedReason(args.reason),
-        origin=admit_change(context, fact.content),
+        origin=admit_end(context, fact),
         now=context.now,
     )
     assert written.event is not None, "a forget always changes something"

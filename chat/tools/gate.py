@@ -1,9 +1,11 @@
 """Hold back memory writes that the user did not type.
 
-Once text that the user did not type is in the model's view (news, trade reasons, imports), and as long as it
-is, a write passes only if words that the user typed in this conversation support it. A temporary chat writes nothing.
+Once text that the user did not type is in the model's view (news, trade reasons, pasted text, drafts), and as long as
+it is, a write passes only if words that the user typed in this conversation support it. Each stored text is weighed, in
+the form in which it is stored. A fact ends only if the user's message means it. A temporary chat writes nothing.
 """
 
+from collections.abc import Sequence
 from typing import Final
 from uuid import UUID
 
@@ -11,40 +13,59 @@ from chat.conversations.queries import list_typed
 from chat.parts import Json
 from chat.tools.base import ToolContext
 from config.lib.errors import DomainError
-from memory.claims.support import Quote, TypedMessage, find_support, has_shared_word
+from memory.claims.support import Quote, TypedMessage, contradicts, find_support, supports_all
+from memory.claims.wishes import Naming, affirms, find_naming, relates, states_change
 from memory.facts.queries import list_topics
 from memory.facts.review import propose_fact
-from memory.facts.versions import Origin
-from memory.models import ProposalKind
-from memory.wording import filter_topic, parse_topic
+from memory.facts.versions import FactAmbiguous, Origin
+from memory.models import ProposalKind, UserFact
+from memory.wording import filter_topic, parse_detail, parse_topic, stored_line
 
 LAST_MESSAGES: Final = 50  # of the user's, in which words are looked for
+RELATIONS: Final = frozenset({"relates_to", "contradicts", "supersedes", "explains", "because_of", "exception_of"})
+# The person reads these too, so they address nobody and give the model no instruction.
 HELD: Final = (
-    "Not saved: untrusted text is in view, and the user did not say this in their own words. "
-    "It waits for them on their page of facts; say so."
+    "Not saved: text of others is in this chat, and the user did not say this in their own words. "
+    "It waits for the user's decision on the page of facts."
 )
 NOT_ASKED: Final = (
-    "Not done: untrusted text is in view, and the user's last message does not speak of this fact. "
-    "Ask the user, then try again."
+    "Nothing was changed: text of others is in this chat, and the user's last message does not ask for this. "
+    "It can be asked for in plain words that name the fact, or changed on the page of facts."
 )
-TEMPORARY: Final = "This chat is temporary: nothing of it is kept. Say so; a fact can be saved in an ordinary chat."
+NOT_MEANT: Final = "Nothing was forgotten: the user's message does not name this fact. Is this the one to forget?"
+TEMPORARY: Final = (
+    "This chat is temporary: nothing of it is kept. A fact can be saved in an ordinary chat or on the page of facts."
+)
 
 
 class WriteRefused(DomainError):
     """This conversation may not write to memory."""
 
 
-def admit_write(context: ToolContext, content: str) -> Origin | None:
+def admit_write(context: ToolContext, content: str, *others: str) -> Origin | None:
     """Return the origin of a write; None to hold it for review.
 
-    Raises WriteRefused in a temporary chat.
+    `others` are further texts of the same write. Raises WriteRefused in a temporary chat.
     """
-    if context.is_temporary:
-        raise WriteRefused(TEMPORARY)
-    quote = find_support(content, _list_typed_messages(context)) if context.conversation_id else None
-    if quote is None and context.window.is_untrusted:
-        return None
-    return origin_of(context, quote)
+    _refuse_temporary(context)
+    is_exact, messages = context.window.is_untrusted, _list_typed_messages(context)
+    quote = find_support(stored_line(content), messages, is_exact=is_exact)
+    is_backed = quote is not None and all(supports_all(parse_detail(text), messages) for text in others)
+    return None if is_exact and not is_backed else origin_of(context, quote)
+
+
+def admit_update(context: ToolContext, fact: UserFact, content: str, *others: str) -> Origin | None:
+    """Return the origin of an update; None to hold it for review.
+
+    With untrusted text in view, the user's newest message must say them, and they must be about what the fact is about.
+    """
+    origin = admit_write(context, content, *others)
+    if origin is None or not context.window.is_untrusted:
+        return origin
+    typed = _list_typed_messages(context, last=2)
+    is_new = any(quote["message_id"] == typed[-1].id for quote in origin.quotes)
+    is_about = contradicts(fact.content, content) or _find_naming(typed, fact) == "named"
+    return origin if is_new and is_about else None
 
 
 def admit_topic(context: ToolContext, topic: str, content: str) -> str:
@@ -54,31 +75,63 @@ def admit_topic(context: ToolContext, topic: str, content: str) -> str:
     return filter_topic(parse_topic(topic), content, list_topics())
 
 
-def admit_change(context: ToolContext, *contents: str) -> Origin:
-    """Return the origin of a change without new words.
+def admit_end(context: ToolContext, fact: UserFact) -> Origin:
+    """Return the origin of a forget.
 
-    Raises WriteRefused in a temporary chat, or if untrusted text is in view and the user's message names none of them.
+    Raises WriteRefused in a temporary chat, and FactAmbiguous when the user's newest messages do not mean this fact.
+    With untrusted text in view only a message that names the fact counts: a "yes" may answer a question that the text
+    of others brought up.
     """
-    if context.is_temporary:
-        raise WriteRefused(TEMPORARY)
-    if context.window.is_untrusted:
-        typed = _list_typed_messages(context, last=1)
-        if not typed or not any(has_shared_word(content, typed[-1].text) for content in contents):
-            raise WriteRefused(NOT_ASKED)
+    _refuse_temporary(context)
+    typed = _list_typed_messages(context, last=2)
+    naming = _find_naming(typed, fact)
+    if not typed and not context.window.is_untrusted:
+        return origin_of(context)  # nothing was typed here, as in a chat that a page opened
+    if naming == "unnamed" and typed and _speaks_of_change(typed[-1].text, fact):
+        naming = "named"
+    if naming == "unnamed" or (naming == "pointed" and context.window.is_untrusted):
+        raise FactAmbiguous([fact], NOT_MEANT)
+    return origin_of(context)
+
+
+def admit_confirmation(context: ToolContext, fact: UserFact) -> Origin:
+    """Return the origin of a confirmation. Raises WriteRefused when the user did not affirm the fact."""
+    _refuse_temporary(context)
+    typed = _list_typed_messages(context, last=1)
+    if context.window.is_untrusted and not any(affirms(message.text, fact.content) for message in typed):
+        raise WriteRefused(NOT_ASKED)
+    return origin_of(context)
+
+
+def admit_link(context: ToolContext, facts: Sequence[UserFact], relation: str) -> Origin:
+    """Return the origin of a link. Raises WriteRefused when the user did not ask to relate these facts so."""
+    _refuse_temporary(context)
+    typed = _list_typed_messages(context, last=1)
+    is_known = relation in RELATIONS or supports_all(relation, typed)
+    asked = any(relates(message.text, [fact.content for fact in facts]) for message in typed)
+    if context.window.is_untrusted and not (asked and is_known):
+        raise WriteRefused(NOT_ASKED)
     return origin_of(context)
 
 
 def hold_for_review(
-    context: ToolContext, *, content: str, topic: str = "", category: str | None = None, target_id: UUID | None = None
+    context: ToolContext,
+    *,
+    content: str,
+    detail: str = "",
+    topic: str = "",
+    category: str | None = None,
+    target_id: UUID | None = None,
 ) -> Json:
     """Queue a write for review; return the tool's result."""
     propose_fact(
         kind=ProposalKind.UNTRUSTED,
         content=content,
+        detail=detail,
         topic=topic,
         category=category,
         target_id=target_id,
-        why="A chat wanted to save this while text was in view that you did not write.",
+        why="A chat wanted to save this while text of others was in view.",
         origin=origin_of(context),
         now=context.now,
     )
@@ -89,6 +142,21 @@ def origin_of(context: ToolContext, quote: Quote | None = None) -> Origin:
     """Return the origin of this turn's write."""
     quotes = ({"message_id": quote.message_id, "start": quote.start, "end": quote.end},) if quote else ()
     return Origin(conversation_id=context.conversation_id, message_id=context.message_id, quotes=quotes)
+
+
+def _refuse_temporary(context: ToolContext) -> None:
+    if context.is_temporary:
+        raise WriteRefused(TEMPORARY)
+
+
+def _find_naming(typed: Sequence[TypedMessage], fact: UserFact) -> Naming:
+    if not typed:
+        return "unnamed"
+    return find_naming(typed[-1].text, f"{fact.content} {fact.topic}", before=typed[-2].text if typed[1:] else "")
+
+
+def _speaks_of_change(text: str, fact: UserFact) -> bool:
+    return contradicts(fact.content, text) or states_change(text, fact.content)
 
 
 def _list_typed_messages(context: ToolContext, last: int = LAST_MESSAGES) -> list[TypedMessage]:

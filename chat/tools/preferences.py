@@ -5,7 +5,7 @@ from typing import Final, Literal
 from pydantic import Field
 
 from chat.tools.base import Args, Result, Tool, ToolContext
-from chat.tools.gate import admit_change, admit_write, hold_for_review
+from chat.tools.gate import admit_confirmation, admit_end, admit_link, admit_update, admit_write, hold_for_review
 from chat.tools.memory_lines import memory_event, or_candidates
 from memory.facts.queries import list_current
 from memory.facts.services import confirm_fact, forget_fact, link_facts, remember_fact, resolve_fact, supersede_fact
@@ -58,9 +58,9 @@ class RecallPreferencesArgs(Args):
 
 
 def _save_preference(context: ToolContext, args: SavePreferenceArgs) -> Result:
-    origin = admit_write(context, args.content)
+    origin = admit_write(context, args.content, args.detail)
     if origin is None:
-        return hold_for_review(context, content=args.content, category=args.category)
+        return hold_for_review(context, content=args.content, detail=args.detail, category=args.category)
     written = remember_fact(
         content=args.content,
         category=FactCategory(args.category),
@@ -89,10 +89,15 @@ SAVE_PREFERENCE = Tool(
 @or_candidates("id")
 def _update_preference(context: ToolContext, args: UpdatePreferenceArgs) -> Result:
     fact = resolve_fact(args.id_or_substring, context.now)
-    origin = admit_write(context, args.new_content)
+    origin = admit_update(context, fact, args.new_content, args.detail or "")
     if origin is None:
         return hold_for_review(
-            context, content=args.new_content, topic=fact.topic, category=fact.category, target_id=fact.pk
+            context,
+            content=args.new_content,
+            detail=args.detail or "",
+            topic=fact.topic,
+            category=fact.category,
+            target_id=fact.pk,
         )
     written = supersede_fact(
         fact_id=fact.pk,
@@ -121,7 +126,7 @@ UPDATE_PREFERENCE = Tool(
 @or_candidates("id")
 def _forget_preference(context: ToolContext, args: FactArgs) -> Result:
     fact = resolve_fact(args.id_or_substring, context.now)
-    origin = admit_change(context, fact.content)
+    origin = admit_end(context, fact)
     return _describe_write(forget_fact(id_or_substring=str(fact.pk), origin=origin, now=context.now), "Forgotten.")
 
 
@@ -141,7 +146,7 @@ FORGET_PREFERENCE = Tool(
 @or_candidates("id")
 def _confirm_preference(context: ToolContext, args: FactArgs) -> Result:
     fact = resolve_fact(args.id_or_substring, context.now)
-    origin = admit_change(context, fact.content)
+    origin = admit_confirmation(context, fact)
     return _describe_write(confirm_fact(fact_id=fact.pk, origin=origin, now=context.now), "Confirmed.")
 
 
@@ -165,7 +170,7 @@ def _link_preferences(context: ToolContext, args: LinkPreferencesArgs) -> Result
         from_id=str(ends[0].pk),
         to_id=str(ends[1].pk),
         relation=args.relation,
-        origin=admit_change(context, *(end.content for end in ends)),
+        origin=admit_link(context, ends, args.relation),
         now=context.now,
     )
     if event is None:

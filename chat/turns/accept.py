@@ -9,6 +9,7 @@ from chat.models import ConversationSummary, Message, Role
 from chat.turns.replies import can_continue
 from chat.turns.start import Accepted, begin_turn, check_standing, lock_standing
 from config.lib.text import clean_text, one_line
+from memory.claims.statements import has_foreign_words
 
 MAX_MESSAGE_BYTES: Final = 16 * 1024
 
@@ -34,6 +35,7 @@ def accept_message(*, conversation_id: UUID, client_id: UUID, text: str, now: da
         role=Role.USER,
         content=content,
         client_id=client_id,
+        is_untrusted=has_foreign_words(content),
         created_at=now,
         finished_at=now,
     )
@@ -78,7 +80,12 @@ def edit_message(*, conversation_id: UUID, message_id: int, text: str, now: date
     if summaries.filter(through__gte=message_id).update(replaced_at=now):
         standing = lock_standing(conversation_id, now=now)
     message = Message.objects.create(
-        conversation_id=conversation_id, role=Role.USER, content=content, created_at=now, finished_at=now
+        conversation_id=conversation_id,
+        role=Role.USER,
+        content=content,
+        is_untrusted=has_foreign_words(content),
+        created_at=now,
+        finished_at=now,
     )
     return replaced, begin_turn(standing, message, now=now)
 

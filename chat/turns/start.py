@@ -47,7 +47,7 @@ class TurnStart:
     now: datetime
     opening: Json = field(default_factory=dict)  # Conversation.opening_context
     is_temporary: bool = False  # the chat teaches Keel nothing
-    is_untrusted: bool = False  # an earlier turn put text that the user did not type into the model's window
+    is_untrusted: bool = False  # text that the user did not type is in the model's window
     room: int = 0  # estimated tokens that messages have in the prompt
     room_left: int = 0  # below zero: older messages did not fit
 

@@ -9,6 +9,7 @@ from uuid import UUID
 _UNSAFE_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn"})
 _KEPT_IN_MESSAGES = frozenset("\n\t")
 _SPACE = re.compile(r"\s+")
+_MIXED_WORD = re.compile(r"[^\W\d_]+")
 _END_PUNCTUATION = ".!?,;:…。！？、；："
 # A run of these could draw a heading, or a fence or a rule, where a renderer or a model looks for one.
 _HEADINGS = re.compile(r"^[#\s]+|\s*#+(?=\s)")
@@ -47,6 +48,28 @@ def one_line(text: str) -> str:
 
 def _is_printable(char: str) -> bool:
     return unicodedata.category(char) not in _UNSAFE_CATEGORIES
+
+
+def fold_lookalikes(text: str) -> str:
+    """Replace letters that only look Latin in Latin words."""
+    return text if text.isascii() else _MIXED_WORD.sub(lambda word: _fold_word(word[0]), text)
+
+
+def _fold_word(word: str) -> str:
+    if word.isascii() or not any(map(str.isascii, word)) or not any(_is_lookalike(char) for char in word):
+        return word
+    return "".join(_find_latin(char) or char if _is_lookalike(char) else char for char in word)
+
+
+def _is_lookalike(char: str) -> bool:
+    return not char.isascii() and char.isalpha() and not unicodedata.name(char, "LATIN").startswith("LATIN")
+
+
+def _find_latin(char: str) -> str:
+    from confusable_homoglyphs import confusables  # noqa: PLC0415 - reads 0.9 MB, for the few texts that need it
+
+    shapes = confusables.confusables_data.get(char, ())
+    return next((shape["c"] for shape in shapes if shape["c"].isascii() and shape["c"].isalpha()), "")
 
 
 def prompt_line(text: str) -> str:

@@ -16,7 +16,7 @@ from config.lib.search.terms import SYNONYMS, porter_stem
 from memory.claims import vocabulary
 from memory.claims.statements import MASK
 
-Kind = Literal["word", "number", "bound", "only", "not"]
+Kind = Literal["word", "number", "bound", "only", "not", "condition"]
 Polarity = Literal["+", "-", "~", "?"]  # said, denied, denied in part ("not always"), unclear
 
 
@@ -121,6 +121,7 @@ _TERM_KINDS: Final[dict[str, Kind]] = {
     "only": "only",
     "not": "not",
     "partly": "not",
+    "condition": "condition",
 }
 
 
@@ -235,11 +236,38 @@ def _classify_items(items: list[_Item]) -> list[_Item]:
     return done
 
 
-def _join_unit(items: Sequence[_Item], at: int) -> int:
+def _read_number_words(items: Sequence[_Item], at: int) -> tuple[Fraction, int] | None:
+    """Return value and count of the number words at an index."""
+    total, current, length = Fraction(0), Fraction(0), 0
+    for item in items[at:]:
+        word = item.text if item.kind == "word" else ""
+        if word in vocabulary.NUMBER_WORDS:
+            current += vocabulary.NUMBER_WORDS[word]
+        elif word in vocabulary.MULTIPLIERS and vocabulary.MULTIPLIERS[word] < 1_000:
+            current = (current or Fraction(1)) * vocabulary.MULTIPLIERS[word]
+        elif word in vocabulary.MULTIPLIERS:
+            total, current = total + (current or Fraction(1)) * vocabulary.MULTIPLIERS[word], Fraction(0)
+        elif not (word == "and" and length and _continues_number(items, at + length)):
+            break
+        length += 1
+    return (total + current, length) if length else None
+
+
+def _continues_number(items: Sequence[_Item], at: int) -> bool:
+    """Tell whether "and" joins two parts of one number."""
+    before, after = (items[place].text if 0 <= place < len(items) else "" for place in (at - 1, at + 1))
+    return before in vocabulary.MULTIPLIERS and after in vocabulary.NUMBER_WORDS
+
+
+def _join_unit(items: Sequence[_Item], at: int, after: int | None = None) -> int:
     """Attach the unit behind a number ("10k usd"); return the item count."""
-    number, following = items[at], items[at + 1] if at + 1 < len(items) else None
-    if not number.unit and [item.text for item in items[at + 1 : at + 3]] == ["per", "cent"]:
-        number.unit, number.end = "%", items[at + 2].end
+    after = at + 1 if after is None else after
+    number, following = items[at], items[after] if after < len(items) else None
+    if not number.unit and [item.text for item in items[after : after + 2]] == ["per", "cent"]:
+        number.unit, number.end = "%", items[after + 1].end
+        return 3
+    if following is not None and following.text == "a" and "percent" in [item.text for item in items[after + 1 :][:1]]:
+        number.unit, number.end = "%", items[after + 1].end  # "half a percent"
         return 3
     if following is None or following.kind != "word" or following.text not in vocabulary.UNITS:
         return 1
@@ -271,9 +299,10 @@ def _classify_word(items: Sequence[_Item], at: int, done: Sequence[_Item]) -> in
     if words[0] in vocabulary.BEFORE_NUMBERS and _has_number(items, at + 1):
         _set_meaning(item, vocabulary.BEFORE_NUMBERS[words[0]])
         return 1
-    if words[0] in vocabulary.NUMBER_WORDS and not (done and done[-1].text in vocabulary.NO_NUMBER_AFTER):
-        item.kind, item.key = "number", vocabulary.NUMBER_WORDS[words[0]]
-        return _join_unit(items, at)
+    if not (done and done[-1].text in vocabulary.NO_NUMBER_AFTER) and (number := _read_number_words(items, at)):
+        item.kind, (item.key, length) = "number", number
+        item.end = items[at + length - 1].end
+        return length - 1 + _join_unit(items, at, at + length)
     if words[0] in {"no", "nope"} and (at + 1 == len(items) or items[at + 1].kind in {"soft", "hard", "sentence"}):
         item.kind = "stop"  # an answer; it does not deny what follows
         return 1
@@ -291,6 +320,8 @@ def _set_meaning(item: _Item, meaning: str) -> None:
         item.kind = meaning
     elif meaning:
         item.kind, item.key = "bound", meaning
+    elif item.text in vocabulary.CONDITIONS:
+        item.kind, item.key = "condition", item.text
     elif item.text in vocabulary.BREAKS:
         item.kind = "hard"
     else:
@@ -307,7 +338,9 @@ def _set_clauses(items: Sequence[_Item]) -> None:
         if item.kind == "opens":
             item.kind = "not"
             clause += 1
-        elif item.kind == "not" and before is not None and before.text in {"and", "or", "but"}:
+        elif item.text == "unless" or (
+            item.kind == "not" and before is not None and before.text in {"and", "or", "but"}
+        ):
             clause += 1
         item.clause, item.sentence = clause, sentence
         if item.kind in _MARKS_ONLY or item.text in {"and", "plus"}:
@@ -323,7 +356,7 @@ def _turn_comparisons(items: Sequence[_Item]) -> None:
         as_it_stands, turned = vocabulary.NEGATABLE[str(item.key)]
         item.key = as_it_stands
         for other in reversed(items[max(0, at - REACH) : at]):
-            if other.kind in {"hard", "sentence", "blank", "bound"}:
+            if other.kind in {"hard", "sentence", "blank", "bound"} or other.text == "unless":
                 break
             if other.kind == "not" and not other.is_used:
                 other.is_used, item.key, item.start = True, turned, item.start

@@ -3,6 +3,8 @@
 import re
 from typing import Final
 
+from memory.claims.pasted import find_pasted
+
 MASK: Final = "\x00"  # occurs in no message
 
 _FENCE: Final = re.compile(r"^[ \t]*(```|~~~).*?(?:^[ \t]*\1[^\n]*$|\Z)", re.MULTILINE | re.DOTALL)
@@ -86,13 +88,20 @@ def keep_statements(text: str) -> str:
 
 
 def keep_typed_words(text: str) -> str:
-    """Mask quotations, code and reported speech, keeping the length."""
+    """Mask pasted text, quotations, code and reported speech, keeping the length."""
     masked = text.replace(MASK, " ")
+    for start, end in find_pasted(masked):
+        masked = masked[:start] + MASK * (end - start) + masked[end:]
     for pattern in (_FENCE, _QUOTED_LINE, _MARKUP, _CODE):
         masked = pattern.sub(lambda match: MASK * len(match[0]), masked)
     for pattern in _QUOTATIONS:
         masked = pattern.sub(_mask_quotation, masked)
     return _mask_reports(masked)
+
+
+def has_foreign_words(text: str) -> bool:
+    """Tell whether a message contains words of others: pasted, quoted or reported ones."""
+    return MASK in keep_typed_words(text)
 
 
 def _mask_quotation(match: re.Match[str]) -> str:

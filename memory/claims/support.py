@@ -5,21 +5,27 @@ claim's content words and all of its numbers, bounds, names and negations, each 
 no model is called.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
 from typing import Any, Final
 
-from memory.claims.claims import Reading, Term, read_claims
-from memory.claims.statements import keep_statements, keep_typed_words
-from memory.claims.vocabulary import LIGHT_WORDS
+from memory.claims.claims import Reading, Term, read_claims, stem_word
+from memory.claims.statements import keep_statements
+from memory.claims.vocabulary import DOUBTS, FREE_WORDS, LIGHT_WORDS
 
 MIN_SHARE: Final = 0.6  # of the content words; settled 13
 MAX_FOREIGN: Final = 3  # content words of a claim that its support may lack
 MAX_SENTENCES: Final = 3  # maximum in a span: words scattered over a long message support nothing
 SPARE_WORDS: Final = 10  # maximum length of a span: three times the claim plus this
 LONGEST_QUOTE: Final = 300  # characters; a longer quote is cut to its tightest span
+
+_SENTENCES: Final = re.compile(r"(?<=[.!?])\s+|\n")
+_DOUBTS: Final = frozenset(map(stem_word, DOUBTS))
+_FREE: Final = frozenset(map(stem_word, FREE_WORDS))
+_IDLE: Final = _FREE | LIGHT_WORDS
 
 Content = tuple[str, Any, str, str]
 Held = tuple[Term, frozenset[Content]]  # a term of a message with the claim's terms it meets
@@ -47,9 +53,13 @@ class Quote:
     end: int
 
 
-def find_support(content: str, messages: Sequence[TypedMessage]) -> Quote | None:
-    """Return the tightest, earliest supporting span of the user's statements."""
-    claim = _Claim(read_claims(content))
+def find_support(content: str, messages: Sequence[TypedMessage], *, is_exact: bool = False) -> Quote | None:
+    """Return the tightest, earliest supporting span of the user's statements.
+
+    With `is_exact`, for chats with untrusted text in view, the content may add no word that carries meaning, and leave
+    out no condition or doubt.
+    """
+    claim = _Claim(read_claims(content), is_exact=is_exact)
     spans = [(span[1] - span[0], at, span) for at, m in enumerate(messages) if (span := claim.find_span(m.reading))]
     if not spans:
         return None
@@ -57,13 +67,21 @@ def find_support(content: str, messages: Sequence[TypedMessage]) -> Quote | None
     return Quote(messages[at].id, start, end)
 
 
-def verify_quotes(content: str, quotes: Sequence[object], messages: Sequence[TypedMessage]) -> tuple[Quote, ...]:
+def supports_all(text: str, messages: Sequence[TypedMessage]) -> bool:
+    """Tell whether the user's own words exactly support each sentence of a text."""
+    sentences = [part for part in _SENTENCES.split(text) if part.strip()]
+    return all(find_support(part, messages, is_exact=True) for part in sentences)
+
+
+def verify_quotes(
+    content: str, quotes: Sequence[object], messages: Sequence[TypedMessage], *, is_exact: bool = False
+) -> tuple[Quote, ...]:
     """Return the quotes that support the content, or else any support.
 
     A quote is a Quote, literal text, or a mapping `{message_id, text}` or `{message_id, start, end}`; the message id is
     optional beside a text. Other values are ignored. Without a valid quote the result is that of `find_support`.
     """
-    claim = _Claim(read_claims(content))
+    claim = _Claim(read_claims(content), is_exact=is_exact)
     verified: dict[Quote, None] = {}
     for quote in quotes:
         for message, start, end in _locate_quote(quote, messages):
@@ -74,14 +92,8 @@ def verify_quotes(content: str, quotes: Sequence[object], messages: Sequence[Typ
                 break
     if verified:
         return tuple(verified)
-    found = find_support(content, messages)
+    found = find_support(content, messages, is_exact=is_exact)
     return (found,) if found else ()
-
-
-def has_shared_word(content: str, text: str) -> bool:
-    """Tell whether the user's own words name the content's subject."""
-    named = {term.key for term in read_claims(keep_typed_words(text)).of_kind("word", "number")} - LIGHT_WORDS
-    return not named.isdisjoint(term.key for term in read_claims(content).of_kind("word", "number"))
 
 
 def contradicts(one: str, other: str) -> bool:
@@ -110,10 +122,14 @@ def contradicts(one: str, other: str) -> bool:
 class _Claim:
     """The terms that a span must contain to support a content."""
 
-    def __init__(self, reading: Reading) -> None:
+    def __init__(self, reading: Reading, *, is_exact: bool = False) -> None:
+        self.is_exact = is_exact
         self.words = _list_distinct(reading.of_kind("word", "bound"))
         self.figures = _list_distinct(reading.of_kind("number"))
-        self.indispensable = [*self.figures, *(term for term in self.words if term.kind == "bound" or term.is_name)]
+        self.conditions = _list_distinct(reading.of_kind("condition"))
+        names = (term for term in self.words if term.kind == "bound" or term.is_name)
+        self.indispensable = [*self.figures, *names, *self.conditions]
+        self.free = {_term_key(term) for term in self.words if term.kind == "word" and term.key in _FREE}
         self.is_exclusive = bool(reading.of_kind("only"))
         self.is_denying = bool(reading.of_kind("not"))
         self.denied = self._denied_clauses(reading)
@@ -145,25 +161,39 @@ class _Claim:
             return None
         best: tuple[int, int] | None = None
         for first in range(len(useful)):
-            span = self._find_shortest(useful, first)
+            span = self._find_shortest(useful, first, given)
             if span is not None and (best is None or span[1] - span[0] < best[1] - best[0]):
                 best = span
         return best
 
-    def _find_shortest(self, useful: Sequence[Held], first: int) -> tuple[int, int] | None:
+    def _find_shortest(self, useful: Sequence[Held], first: int, given: Sequence[Held]) -> tuple[int, int] | None:
         start = useful[first][0]
         for last in range(first, len(useful)):
             end = useful[last][0]
             if end.sentence - start.sentence >= MAX_SENTENCES or end.place - start.place >= self.longest:
                 return None
             if self._is_enough(useful[first : last + 1]):
-                return (start.start, end.end) if self._is_clear(useful[first : last + 1]) else None
+                held = useful[first : last + 1]
+                is_whole = not self.is_exact or self._is_whole(held, given)
+                return (start.start, end.end) if is_whole and self._is_clear(held) else None
         return None
 
     def _is_clear(self, held: Sequence[Held]) -> bool:
         """Tell whether each figure clearly belongs to the claim."""
         units = {term.unit for term in self.figures}
         return all(met or term.kind != "number" or term.unit not in units for term, met in held)
+
+    def _is_whole(self, held: Sequence[Held], given: Sequence[Held]) -> bool:
+        """Tell whether the claim keeps the meaning of the span's sentences."""
+        sentences = {term.sentence for term, _ in held}
+        around = [(term, met) for term, met in given if term.sentence in sentences]
+        left_out = [term for term, met in around if not met]
+        if any(term.kind == "condition" or (term.kind == "word" and term.key in _DOUBTS) for term in left_out):
+            return False
+        met = frozenset().union(*(names for _, names in around))
+        added = {_term_key(term) for term in self.words} - met
+        is_complete = not any(term.kind == "word" and term.key not in _IDLE for term in left_out)
+        return not added or (added <= self.free and is_complete)
 
     def _is_enough(self, held: Sequence[Held]) -> bool:
         # A figure counts only beside a word of the claim: "I like leverage. 50x is mad." does not combine the two.
@@ -186,7 +216,8 @@ class _Claim:
     def _list_met(self, given: Term) -> frozenset[Content]:
         """Return the claim's terms that a message's term meets."""
         met = [term for at, term in enumerate(self.words) if _is_match(given, term, is_relaxed=at in self.relaxed)]
-        return frozenset(map(_term_key, [*met, *(term for term in self.figures if _is_match(given, term))]))
+        exact = (term for term in [*self.figures, *self.conditions] if _is_match(given, term))
+        return frozenset(map(_term_key, [*met, *exact]))
 
 
 def _is_match(given: Term, wanted: Term, *, is_relaxed: bool = False) -> bool:

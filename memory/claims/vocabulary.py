@@ -6,7 +6,8 @@ from typing import Final
 from config.lib.search.terms import STOP_WORDS
 
 
-def _set_of(words: str) -> frozenset[str]:
+def word_set(words: str) -> frozenset[str]:
+    """Return the words of a text as a set."""
     return frozenset(words.split())
 
 
@@ -19,18 +20,18 @@ def _phrases_to(meaning: str, phrases: str) -> dict[tuple[str, ...], str]:
 
 
 # Stop words of the search that matter in a claim: they restrict, deny or give a time.
-_CLAIMING: Final = _set_of(
+_CLAIMING: Final = word_set(
     "after arent because before cant couldnt didnt doesnt dont further hadnt hasnt havent herself himself id ill im"
     " isnt ive no nor not only ourselves shouldnt thats theres theyre through wasnt werent whats wont wouldnt youre"
     " yourselves"
 )
-FILLER_WORDS: Final = (STOP_WORDS - _CLAIMING) | _set_of(
+FILLER_WORDS: Final = (STOP_WORDS - _CLAIMING) | word_set(
     "anymore d done each else ever get gets getting going gonna got keel know like ll longer m make makes many may"
     " maybe might mine more most much must need needs one ones per person quite rather re really s said say still t"
     " thing things think trader up user users usually ve wanna want wants whether whose yes yet"
 )
 # A verb said once for several things: "I trade BTC and ETH, never alts".
-LIGHT_WORDS: Final = _set_of("trade use take")
+LIGHT_WORDS: Final = word_set("trade use take")
 
 NOT: Final = "not"
 OPENS_NOT: Final = "opens"  # denies the words after it in the clause, not those before
@@ -75,18 +76,31 @@ BEFORE_NUMBERS: Final[dict[str, str]] = {
     **_words_to(BEFORE, "before until till"),
     **_words_to(AFTER, "after since"),
 }
-EXCEPTIONS: Final = _set_of("except excluding other")  # words that begin an exception to the words before
+# Words that make a statement depend on something. One may neither be added to what a user said nor left out.
+CONDITIONS: Final = word_set(
+    "if unless until till when whenever while provided providing assuming once depending whether"
+)
+# Words that take a statement back or put it in doubt; a support may not leave them out.
+DOUBTS: Final = word_set(
+    "hate hates hated fear feared dislike dislikes tempted wonder wondering consider considering thinking maybe might"
+    " could would wish regret regrets doubt try tried trying test tested testing imagine dream pretend joke joking"
+    " kidding almost nearly mistake stupid reckless crazy mad insane bad wrong temporarily sometimes rarely seldom"
+    " paper demo simulation simulator simulated backtest backtests"
+)
+# Words that say nothing by themselves: a claim may add them to a whole statement ("Is a trader from Oslo").
+FREE_WORDS: Final = word_set("trade use take live user person name account position preference setting")
+EXCEPTIONS: Final = word_set("except excluding other")  # words that begin an exception to the words before
 NEGATABLE: Final = {UP: (MIN, MAX), DOWN: (MAX, MIN)}  # without and with a negation
-BREAKS: Final = _set_of("but because although though whereas however instead yet so unless")  # a clause ends here
-RESETS: Final = _set_of(
+BREAKS: Final = word_set("but because although though whereas however instead yet so")  # a clause ends here
+RESETS: Final = word_set(
     "i i'm i've my always only usually mostly instead then just"
 )  # a clause that begins so ends a denial
-USED_TO_PRECEDED: Final = _set_of("am is are was were be been being get got getting i'm")  # "I am used to" is not past
+USED_TO_PRECEDED: Final = word_set("am is are was were be been being get got getting i'm")  # "I am used to" is not past
 
 SCALES: Final = {
-    **dict.fromkeys(_set_of("k thousand"), 1_000),
-    **dict.fromkeys(_set_of("mn mln mio million millions"), 1_000_000),
-    **dict.fromkeys(_set_of("bn billion billions"), 1_000_000_000),
+    **dict.fromkeys(word_set("k thousand"), 1_000),
+    **dict.fromkeys(word_set("mn mln mio million millions"), 1_000_000),
+    **dict.fromkeys(word_set("bn billion billions"), 1_000_000_000),
 }
 UNITS: Final = {
     **_words_to("%", "% percent pct"),
@@ -102,11 +116,25 @@ UNITS: Final = {
     **_words_to("y", "y yr yrs year years"),
     **_words_to("bp", "bp bps"),
 }
-MONEY: Final = _set_of("$ € £")
+MONEY: Final = word_set("$ € £")
+_BELOW_TWENTY: Final = (
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
+    *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
+)
+_TENS: Final = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
 NUMBER_WORDS: Final = {
-    word: Fraction(value)
-    for value, word in enumerate(
-        ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"), start=1
-    )
+    **{word: Fraction(value) for value, word in enumerate(_BELOW_TWENTY)},
+    **{word: Fraction(value) for value, word in zip(range(20, 100, 10), _TENS, strict=True)},
+    "nil": Fraction(0),
+    "half": Fraction(1, 2),
 }
-NO_NUMBER_AFTER: Final = _set_of("no the this that which any every each some last first")  # "no one", "the one"
+# They multiply the number words before them: "three dozen", "five hundred thousand".
+MULTIPLIERS: Final = {
+    "dozen": 12,
+    "score": 20,
+    "hundred": 100,
+    "thousand": 1_000,
+    "million": 1_000_000,
+    "billion": 1_000_000_000,
+}
+NO_NUMBER_AFTER: Final = word_set("no the this that which any every each some last first")  # "no one", "the one"

@@ -11,7 +11,7 @@ from config.lib.text import one_line
 from memory.facts.limits import enforce_token_limit
 from memory.facts.versions import PAGE, FactNotFound, Origin, lock_memory, log_event, refuse_when_paused
 from memory.models import EventKind, MemoryEvent, Place, PlaceMention
-from memory.wording import MAX_PLACE_ID, MAX_PLACE_NAME, MAX_PLACE_NOTES, FactRefused, refuse_secrets
+from memory.wording import MAX_PLACE_ID, MAX_PLACE_NAME, MAX_PLACE_NOTES, FactRefused, refuse_secrets, stored_line
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,7 @@ def _next_update(place: Place, now: datetime) -> datetime:
 
 
 def _parse_line(what: str, text: str, most: int, *, needed: bool = True) -> str:
-    line = one_line(text)
+    line = stored_line(text)
     if needed and not line:
         raise FactRefused(f"The {what} is missing.")
     if len(line) > most:

@@ -14,7 +14,7 @@ from memory.facts.services import merge_facts, remember_fact, supersede_fact
 from memory.facts.undo import undo_batch
 from memory.facts.versions import FactChanged, FactWrite, Origin, get_last_version, lock_memory
 from memory.models import Confidence, FactSource, MemoryProposal, ProposalKind, ProposalStatus, UserFact
-from memory.wording import find_category, parse_content, parse_topic
+from memory.wording import find_category, parse_content, parse_detail, parse_topic
 
 
 class ProposalNotFound(DomainError):
@@ -37,6 +37,7 @@ def propose_fact(
     *,
     kind: ProposalKind,
     content: str,
+    detail: str = "",
     topic: str = "",
     category: str | None = None,
     target_id: UUID | None = None,
@@ -52,6 +53,8 @@ def propose_fact(
         return None
     target = get_last_version(target_id) if target_id else None
     payload = {"content": text, "topic": tag, "category": category or find_category(tag)}
+    if detail:
+        payload["detail"] = parse_detail(detail)
     evidence = {"why": why, "quotes": list(origin.quotes), "message_id": origin.message_id}
     fingerprint = _hash_parts(key, target.lineage if target else None)
     return _insert_proposal(kind, payload, target, evidence, fingerprint, origin=origin, now=now)
@@ -110,7 +113,7 @@ def _apply_proposal(proposal: MemoryProposal, origin: Origin, now: datetime) -> 
             raise FactChanged("One of the two facts is not held true any more.")
         return merge_facts(fact_id=ends[0].pk, into_id=ends[1].pk, origin=origin, now=now)
     source = _SOURCE.get(ProposalKind(proposal.kind), FactSource.PROFILE)
-    words = {name: payload[name] for name in ("content", "topic", "category")}
+    words = {name: payload[name] for name in ("content", "topic", "category", "detail") if name in payload}
     if proposal.target is not None:
         target = get_last_version(proposal.target.pk)
         if not target.is_archived:

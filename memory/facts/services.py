@@ -282,7 +282,7 @@ def resolve_fact(id_or_substring: str, now: datetime) -> UserFact:
         return fact
     matches = list_matching(id_or_substring, now)
     if not matches:
-        raise FactNotFound("No current fact holds these words. List the facts to find the right words.")
+        raise FactNotFound("No current fact holds these words.")
     if len(matches) > 1:
         raise FactAmbiguous(matches)
     return matches[0]

@@ -36,13 +36,13 @@ class FactChanged(DomainError):
 
 
 class FactAmbiguous(DomainError):
-    """Several facts match; `candidates` has them, likeliest first."""
+    """Several facts match, or none is meant for certain; `candidates` has them, likeliest first."""
 
     http_status = HTTPStatus.CONFLICT
 
-    def __init__(self, candidates: list[UserFact]) -> None:
+    def __init__(self, candidates: list[UserFact], message: str = "") -> None:
         self.candidates = candidates
-        super().__init__(f"{len(candidates)} facts fit these words. Ask the user which one is meant.")
+        super().__init__(message or f"{len(candidates)} facts fit these words. Which one is meant?")
 
 
 class MemoryPaused(DomainError):

@@ -96,13 +96,16 @@ async def extract_facts(
     *,
     models: Sequence[str],
     chunk_tokens: int = CHUNK_TOKENS,
+    is_tainted: bool = False,
 ) -> Extraction:
     """Extract the durable facts from turns of one chat, in order.
 
     `summary` covers the turns before, or is empty. Each chunk takes one call, whose summary is the context of the next
     one. When a later chunk fails, the result so far is returned as not complete. Raises LLMUnavailable when no model
-    answers for the first chunk, or none of three answers is readable.
+    answers for the first chunk, or none of three answers is readable. `is_tainted`: text of others came earlier in the
+    chat.
     """
+    is_exact = is_tainted or any(turn.is_tainted for turn in turns)
     typed = [TypedMessage(turn.message_id, turn.text) for turn in turns if turn.role == "user"]
     candidates: list[Candidate] = []
     done: list[Chunk] = []
@@ -113,7 +116,7 @@ async def extract_facts(
             if not done or done[-1].through_message_id is None:
                 raise
             return _build_extraction(candidates, summary, done, is_complete=False)
-        candidates = _join_candidates(candidates, _list_candidates(answer, known_facts, typed))
+        candidates = _join_candidates(candidates, _list_candidates(answer, known_facts, typed, is_exact=is_exact))
         summary = answer.summary or summary
         done.append(chunk)
     return _build_extraction(candidates, summary, done, is_complete=True)
@@ -210,11 +213,11 @@ def _describe_turn(turn: Turn) -> dict[str, Any]:
 
 
 def _list_candidates(
-    answer: ExtractionAnswer, known_facts: Sequence[KnownFact], typed: Sequence[TypedMessage]
+    answer: ExtractionAnswer, known_facts: Sequence[KnownFact], typed: Sequence[TypedMessage], *, is_exact: bool
 ) -> list[Candidate]:
     known = {fact.id: fact for fact in known_facts}
     by_words = {normal_form(fact.content): fact for fact in known_facts}
-    found = (_check_fact(fact, known, by_words, typed) for fact in answer.facts)
+    found = (_check_fact(fact, known, by_words, typed, is_exact) for fact in answer.facts)
     return [candidate for candidate in found if candidate is not None]
 
 
@@ -223,6 +226,7 @@ def _check_fact(
     known: Mapping[UUID, KnownFact],
     by_words: Mapping[str, KnownFact],
     typed: Sequence[TypedMessage],
+    is_exact: bool,
 ) -> Candidate | None:
     """Check an answered fact against the known facts.
 
@@ -253,7 +257,7 @@ def _check_fact(
         topic=fact.topic,
         content=fact.content,
         confidence=fact.confidence,
-        quotes=verify_quotes(fact.content, fact.quotes, typed),
+        quotes=verify_quotes(fact.content, fact.quotes, typed, is_exact=is_exact),
         conflicts_with=against.id if against else None,
     )
 

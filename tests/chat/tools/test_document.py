@@ -71,7 +71,8 @@ def test_add_fact_saves_it_and_tells_the_memory_line(box):
 
 
 @pytest.mark.parametrize("reference", ["id", "words"])
-def test_deactivate_fact_takes_an_id_or_words(box, reference):
+def test_deactivate_fact_takes_an_id_or_words(as_trader, reference):
+    box = Toolbox(as_trader, "companion", "I don't live in Seattle any more.")
     fact = UserFactFactory(content="User lives in Seattle")
 
     result = manage(box, "deactivate_fact", fact_id=str(fact.pk) if reference == "id" else "seattle")

@@ -186,7 +186,7 @@ def test_forget_asks_when_several_fit_and_changes_nothing(tools):
     result = forget(tools, fact_id="on sundays")
 
     assert result == {
-        "error": "2 facts fit these words. Ask the user which one is meant.",
+        "error": "2 facts fit these words. Which one is meant?",
         "candidates": [
             {"fact_id": str(short.pk), "fact": short.content},
             {"fact_id": str(long.pk), "fact": long.content},

@@ -3,7 +3,7 @@
 import pytest
 
 from chat.tools import TOOLS
-from chat.tools.gate import HELD, NOT_ASKED, TEMPORARY
+from chat.tools.gate import HELD, NOT_ASKED, NOT_MEANT, TEMPORARY
 from memory.facts.services import set_switches
 from memory.models import MemoryEvent, MemoryProposal, Place, ProposalKind, UserFact
 from tests.chat.tools.talking import NOW, Toolbox
@@ -121,27 +121,52 @@ def test_an_update_that_the_user_did_not_say_leaves_the_fact_and_names_it_in_the
 
 
 @pytest.mark.parametrize("case", CHANGES, ids=name_of)
-def test_with_untrusted_text_in_view_no_fact_ends_that_the_user_did_not_speak_of(as_trader, case):
+@pytest.mark.parametrize(
+    "last", ["What is new?", "What is new about leverage and gold?", "yes", "About leverage: do it."]
+)
+def test_with_untrusted_text_in_view_no_fact_changes_without_a_stated_wish(as_trader, case, last):
     assistant, tool, arguments = case
     UserFactFactory(content="Never uses leverage")
     UserFactFactory(content="Trades gold")
-    box = Toolbox(as_trader, assistant, "Forget the leverage.", "What is new?")
+    box = Toolbox(as_trader, assistant, "I am new here.", last)
     box.window.is_untrusted = True
 
-    assert box.call(tool, **arguments) == {"error": NOT_ASKED}
+    assert box.call(tool, **arguments)["error"] in {NOT_ASKED, NOT_MEANT}
     assert UserFact.objects.current(NOW).count() == 2
     assert not MemoryEvent.objects.exists()
 
 
-@pytest.mark.parametrize("case", CHANGES, ids=name_of)
-def test_with_untrusted_text_in_view_a_change_that_the_user_speaks_of_passes(as_trader, case):
+@pytest.mark.parametrize(
+    ("case", "wish"),
+    [
+        (CHANGES[0], "Forget that I never use leverage."),
+        (CHANGES[1], "It is no longer true that I never use leverage."),
+        (CHANGES[2], "Yes, I still never use leverage."),
+        (CHANGES[3], "Please link my leverage rule to gold."),
+        (CHANGES[4], "Delete the fact about leverage."),
+    ],
+)
+def test_with_untrusted_text_in_view_a_stated_wish_passes(as_trader, case, wish):
     assistant, tool, arguments = case
     UserFactFactory(content="Never uses leverage")
     UserFactFactory(content="Trades gold")
-    box = Toolbox(as_trader, assistant, "About that rule on leverage: do it.")
+    box = Toolbox(as_trader, assistant, wish)
     box.window.is_untrusted = True
 
     assert "memoryEvent" in box.call(tool, **arguments)
+
+
+@pytest.mark.parametrize("case", [CHANGES[0], CHANGES[1], CHANGES[4]], ids=name_of)
+def test_forget_of_another_fact_than_the_message_names_returns_it_as_a_candidate(as_trader, case):
+    assistant, tool, arguments = case
+    UserFactFactory(content="Never uses leverage")
+    box = Toolbox(as_trader, assistant, "Forget that I get angry about leverage.")
+
+    result = box.call(tool, **arguments)
+
+    assert result["error"] == NOT_MEANT
+    assert [candidate["fact"] for candidate in result["candidates"]] == ["Never uses leverage"]
+    assert UserFact.objects.current(NOW).count() == 1
 
 
 @pytest.mark.parametrize("case", SAVES, ids=name_of)

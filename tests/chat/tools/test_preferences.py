@@ -130,7 +130,7 @@ def test_words_of_several_facts_change_nothing_and_give_the_candidates(box, tool
     result = box.call(tool, **arguments)
 
     assert result["candidates"] == [{"id": str(fact.pk), "fact": fact.content} for fact in facts]
-    assert "Ask the user" in result["error"]
+    assert "Which one is meant?" in result["error"]
     assert not MemoryEvent.objects.exists()
 
 

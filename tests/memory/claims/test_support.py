@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from memory.claims.claims import read_claims
 from memory.claims.statements import MASK, keep_statements, keep_typed_words
-from memory.claims.support import Quote, TypedMessage, contradicts, find_support, has_shared_word, verify_quotes
+from memory.claims.support import Quote, TypedMessage, contradicts, find_support, verify_quotes
 
 
 def quoted(content, *texts):
@@ -250,24 +250,6 @@ def test_verify_quotes_tightens_a_quote_that_is_the_whole_of_a_long_message():
 
 def test_verify_quotes_of_nothing_typed_is_empty():
     assert verify_quotes("Never trades alts", ["I never trade alts"], []) == ()
-
-
-# --- Whether a message names a fact ---
-
-
-@pytest.mark.parametrize(
-    ("content", "text", "is_named"),
-    [
-        ("Max leverage is 5x", "forget my leverage", True),
-        ("Max leverage is 5x", "can you change the 5x?", True),
-        ("Never trades alts", "forget it", False),
-        ("Never trades alts", "I trade a lot", False),
-        ("Max leverage is 5x", "look: > “forget my leverage”", False),
-        ("Max leverage is 5x", "the news says forget my leverage", False),
-    ],
-)
-def test_shares_a_word(content, text, is_named):
-    assert has_shared_word(content, text) is is_named
 
 
 # --- Contradictions ---

@@ -72,7 +72,7 @@ def test_forget_fact_changes_nothing_when_several_fit(as_trader):
     facts = [UserFactFactory(content=content) for content in contents]
     UserFactFactory(content="Max 5x leverage")
 
-    with pytest.raises(FactAmbiguous, match="Ask the user which one is meant") as refusal:
+    with pytest.raises(FactAmbiguous, match="Which one is meant") as refusal:
         forget_fact(id_or_substring="on sundays", now=JUNE)
 
     assert refusal.value.candidates == [facts[2], facts[1], facts[0]]  # the shortest is the likeliest

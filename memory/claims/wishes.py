@@ -1,0 +1,135 @@
+"""What a user's message asks for an existing fact: to end, to keep or to relate it.
+
+A wish must be stated: a shared word in a question is none. It must name the fact as a whole: of "forget that I get
+angry after a loss", a fact about three losses has only one word.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from typing import Final, Literal
+
+from memory.claims.claims import read_claims, stem_word
+from memory.claims.statements import MASK, keep_typed_words
+from memory.claims.support import TypedMessage, find_support
+from memory.claims.vocabulary import word_set
+
+Naming = Literal["named", "pointed", "unnamed"]
+
+_POLITE: Final = (
+    r"(?:(?:please|now|ok|okay|and|also|but|so|hey|keel|can|could|would|will|you|i|want|to|'d|like)\b[\s,]*){0,8}"
+)
+_END: Final = re.compile(
+    rf"^\W*{_POLITE}(?:forget|unlearn|stop remembering|delete|remove|erase|drop|scrap|cancel|take back|get rid of)\b"
+    r"(?P<object>.*)",
+    re.IGNORECASE | re.DOTALL,
+)
+_DENIAL: Final = re.compile(
+    r"\b(?:no longer|any ?more|not true|isn['’]t true|untrue|not right|not correct|incorrect|wrong|outdated|stopped"
+    r"|quit|gave up|given up|used to|changed my mind|not valid|does(?:n['’]t| not) (?:hold|apply))\b",
+    re.IGNORECASE,
+)
+_CHANGE: Final = re.compile(
+    r"\b(?:now|actually|instead|from now on|these days|changed?|switch(?:ed)?|moved|replaced?|correction|new|lowered"
+    r"|raised|cut|increased|reduced|set|update[ds]?|rather|sorry)\b",
+    re.IGNORECASE,
+)
+_POINTING: Final = word_set(
+    "yes yep yeah sure ok okay right exactly correct please do go ahead no nope well actually forget delete"
+    " remove erase drop about that this it them both all everything the one first second third last latter"
+    " former fact rule thing is s isn isnt t not longer true wrong any more anymore just said told you i what of"
+    " know me my from your memory have remember facts memories"
+)
+_WORD: Final = re.compile(r"[^\W_]+")
+_KEEPING: Final = re.compile(
+    r"\b(?:still|yes|yep|yeah|right|correct|true|exactly|indeed|holds?|keep|confirm(?:ed)?|remains?|as before|same)\b",
+    re.IGNORECASE,
+)
+_RELATING: Final = re.compile(r"\b(?:link|relate|connect|tie|belongs?|goes with|because of)\b", re.IGNORECASE)
+_ASKS: Final = re.compile(
+    r"^\W*(?:so|and|but|well|ok|okay)?\W*(?:what|which|who|when|where|why|how|do|does|did|is|are|was|should|shall)\b",
+    re.IGNORECASE,
+)
+_SENTENCE: Final = re.compile(r"(?:[^.!?\n]|[.!?](?!\s|\Z))+")
+# Words of the wish itself: they name no fact.
+_IDLE: Final = frozenset(
+    map(
+        stem_word,
+        word_set(
+            "fact rule memory remember thing note forget delete remove erase drop true right correct wrong"
+            " longer anymore any more about everything anything said told changed change mind used outdated"
+            " valid hold apply know saved entry one line please still quit now actually instead trade use"
+        ),
+    )
+)
+
+
+def find_naming(text: str, fact: str, *, before: str = "") -> Naming:
+    """Tell how a message asks to end a fact.
+
+    `before` is the message before, which may have asked and been answered with a question.
+    """
+    if _only_points(text):
+        return "pointed"
+    sentences = list(_iter_sentences(text))
+    objects = [wish for sentence in sentences if (wish := _read_object(sentence)) is not None]
+    if any(_is_named(wish, fact) for wish in objects):
+        return "named"
+    if objects and all(map(_only_points, objects)):
+        return "pointed"
+    is_answer = any(_read_object(sentence) is not None for sentence in _iter_sentences(before))
+    if not objects and is_answer and any(_is_named(sentence, fact) for sentence in sentences):
+        return "named"
+    return "unnamed"
+
+
+def states_change(text: str, fact: str) -> bool:
+    """Tell whether a message announces a change of a fact's subject."""
+    return any(
+        _CHANGE.search(sentence) and _list_words(sentence) & _list_words(fact) for sentence in _iter_sentences(text)
+    )
+
+
+def affirms(text: str, fact: str) -> bool:
+    """Tell whether a message repeats a fact as still true."""
+    sentences = "\n".join(sentence for sentence in _iter_sentences(text) if _KEEPING.search(sentence))
+    return bool(find_support(fact, [TypedMessage(0, sentences)]))
+
+
+def relates(text: str, facts: Sequence[str]) -> bool:
+    """Tell whether one sentence of a message asks to relate these facts."""
+    asking = [_list_words(sentence) for sentence in _iter_sentences(text) if _RELATING.search(sentence)]
+    return any(all(words & _list_words(fact) for fact in facts) for words in asking)
+
+
+def _iter_sentences(text: str) -> Iterator[str]:
+    """Yield the user's own sentences; of the questions only requests ("could you forget that ...?")."""
+    for match in _SENTENCE.finditer(keep_typed_words(text)):
+        sentence = match[0].replace(MASK, " ").strip()
+        is_question = text[match.end() : match.end() + 1] in {"?", "？"} or bool(_ASKS.match(sentence))
+        if sentence and (not is_question or _END.match(sentence)):
+            yield sentence
+
+
+def _only_points(text: str) -> bool:
+    words = _WORD.findall(text.casefold())
+    return words == [word for word in words if word in _POINTING] or (len(words) == 1 and words[0].isdigit())
+
+
+def _read_object(sentence: str) -> str | None:
+    """Return what a sentence wishes to end, or None."""
+    asked = _END.match(sentence)
+    if asked is not None:
+        return asked["object"]
+    return sentence if _DENIAL.search(sentence) else None
+
+
+def _is_named(wish: str, fact: str) -> bool:
+    """Tell whether a wish has words of the fact and no others."""
+    named = _list_words(wish)
+    return bool(named) and named <= _list_words(fact) | _IDLE
+
+
+def _list_words(text: str) -> frozenset[object]:
+    reading = read_claims(text)
+    words = {term.key for term in reading.of_kind("word")} - _IDLE
+    return frozenset(words | {term.key for term in reading.of_kind("number")})

@@ -1,0 +1,58 @@
+"""Wishes about a fact: stated, and for exactly this one."""
+
+import pytest
+
+from memory.claims.wishes import affirms, find_naming, relates, states_change
+
+LOSSES = "I stop for the day after three losses in a row"
+
+
+@pytest.mark.parametrize(
+    ("text", "fact", "naming"),
+    [
+        ("Forget that I stop after three losses", LOSSES, "named"),
+        ("please forget my rule about three losses", LOSSES, "named"),
+        ("Forget that I get angry after a loss", LOSSES, "unnamed"),
+        ("forget that I never trade on Mondays", "I never risk more than 2 % on a trade", "unnamed"),
+        ("forget that I never trade on Mondays", "I never trade on Mondays", "named"),
+        ("forget my 2% rule", "I never risk more than 2 % on a trade", "named"),
+        ("forget my 3% rule", "I never risk more than 2 % on a trade", "unnamed"),
+        ("Could you delete the fact about gold?", "Trades gold", "named"),
+        ("Can you please forget that I trade gold?", "Trades gold", "named"),
+        ("I don't trade gold any more", "Trades gold", "named"),
+        ("What is the news about gold?", "Trades gold", "unnamed"),
+        ("Forget it", "Trades gold", "pointed"),
+        ("yes, forget that one", "Trades gold", "pointed"),
+        ("That's not true any more.", "Trades gold", "pointed"),
+        ("I work as a nurse", "Trades gold", "unnamed"),
+        ('He said "forget that you trade gold"', "Trades gold", "unnamed"),
+    ],
+)
+def test_find_naming_tells_how_a_message_means_a_fact(text, fact, naming):
+    assert find_naming(text, fact) == naming
+
+
+def test_find_naming_takes_the_answer_to_a_question_which_fact_is_meant():
+    assert find_naming("the one about gold", "Trades gold", before="Forget my rules on metals") == "named"
+    assert find_naming("the one about gold", "Trades gold", before="What is gold doing?") == "unnamed"
+
+
+@pytest.mark.parametrize(
+    ("text", "is_change"),
+    [("I now trade silver", False), ("I trade gold on Kraken now", True), ("I trade gold", False)],
+)
+def test_states_change_needs_a_word_of_change_beside_a_word_of_the_fact(text, is_change):
+    assert states_change(text, "Trades gold on Binance") is is_change
+
+
+@pytest.mark.parametrize(
+    ("text", "is_affirmed"),
+    [("I still trade gold", True), ("Gold is still up", False), ("Do I still trade gold?", False), ("yes", False)],
+)
+def test_affirms_needs_the_fact_repeated(text, is_affirmed):
+    assert affirms(text, "Trades gold") is is_affirmed
+
+
+def test_relates_needs_both_facts_in_one_request():
+    assert relates("Link my gold rule to my silver rule", ["Gold is calm", "Silver is wild"])
+    assert not relates("Gold and silver news?", ["Gold is calm", "Silver is wild"])
