@@ -160,7 +160,7 @@ def test_defaults_that_are_spelled_out_say_nothing(tool, deployment):
     assert "card_id" in prepare(tool, deployment, **A_DEPLOYMENT, **nulls)
 
 
-def test_rows_of_somebody_else_are_not_there(tool, deployment, stranger):
+def test_rows_of_another_user_are_not_there(tool, deployment, stranger):
     theirs = as_owner(stranger, DeploymentFactory)
 
     for kind, name, ids in (
@@ -178,7 +178,7 @@ def test_without_a_chat_there_is_no_card(as_trader, deployment):
     assert "none here" in prepare(tool, deployment, **A_DEPLOYMENT)["error"]
 
 
-def test_chat_of_somebody_else_takes_no_card(as_trader, deployment, stranger):
+def test_chat_of_another_user_takes_no_card(as_trader, deployment, stranger):
     theirs = as_owner(stranger, ConversationFactory)
 
     for conversation_id in (theirs.pk, uuid4()):

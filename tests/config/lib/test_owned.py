@@ -86,24 +86,24 @@ def test_without_an_owner_nothing_is_loaded(bobs, tmp_path):
 
 
 @pytest.mark.parametrize("read", READS.values(), ids=READS)
-def test_as_somebody_else_a_read_finds_nothing_of_bob(read, as_ann, bobs):
+def test_as_another_user_a_read_finds_nothing_of_bob(read, as_ann, bobs):
     found = read(UserFact.objects, bobs)
 
     assert CANARY.encode() not in pickle.dumps(found)
 
 
 @pytest.mark.parametrize("reach", ["count", "length", "acount"])
-def test_as_somebody_else_only_own_rows_count(reach, as_ann, bobs):
+def test_as_another_user_only_own_rows_count(reach, as_ann, bobs):
     assert READS[reach](UserFact.objects, bobs) == 1
 
 
 @pytest.mark.parametrize("reach", ["contains", "acontains", "in_bulk", "ain_bulk", "reverse_key"])
-def test_as_somebody_else_a_row_is_not_among_the_others(reach, as_ann, bobs):
+def test_as_another_user_a_row_is_not_among_the_others(reach, as_ann, bobs):
     assert not READS[reach](UserFact.objects, bobs)
 
 
 @pytest.mark.parametrize("read", READS_OF_ONE.values(), ids=READS_OF_ONE)
-def test_as_somebody_else_a_row_does_not_exist(read, as_ann, bobs):
+def test_as_another_user_a_row_does_not_exist(read, as_ann, bobs):
     with pytest.raises(UserFact.DoesNotExist):
         read(UserFact.objects, bobs)
 
@@ -115,7 +115,7 @@ def test_raw_sql_is_refused_in_any_scope(reach, as_ann, bobs):
 
 
 @pytest.mark.parametrize("write", WRITES.values(), ids=WRITES)
-def test_as_somebody_else_a_write_is_refused(write, ann, bob, bobs):
+def test_as_another_user_a_write_is_refused(write, ann, bob, bobs):
     before = stored(bob)
 
     with owned_tx(ann), pytest.raises(ScopeError):
@@ -125,7 +125,7 @@ def test_as_somebody_else_a_write_is_refused(write, ann, bob, bobs):
 
 
 @pytest.mark.parametrize("write", WRITES_BY_QUERY.values(), ids=WRITES_BY_QUERY)
-def test_as_somebody_else_a_write_by_query_changes_nothing(write, ann, bob, bobs):
+def test_as_another_user_a_write_by_query_changes_nothing(write, ann, bob, bobs):
     before = stored(bob)
 
     with owned_tx(ann):
@@ -179,7 +179,7 @@ def test_a_row_taken_along_from_another_scope_cannot_be_kept(ann, bobs):
 # --- The system ---
 
 
-def test_the_system_sees_everybodys_rows(anns, bobs):
+def test_the_system_sees_rows_of_all_users(anns, bobs):
     with system_tx("test"):
         assert set(UserFact.objects.all()) == {anns, bobs}
 

@@ -62,7 +62,7 @@ def test_rows_that_come_and_go_move_no_others(as_trader):
     assert get_page(ApiToken.objects.all(), by=by, cursor=first.next_cursor, limit=9).items == everything[4:]
 
 
-def test_cursor_of_somebody_else_shows_ones_own_rows_only(stranger, as_trader):
+def test_cursor_of_another_user_shows_ones_own_rows_only(stranger, as_trader):
     cursor = as_owner(stranger, lambda: (make_tokens(3), get_page(ApiToken.objects.all(), by=("-id",), limit=1))[1])
     mine = ApiToken.objects.create(name="mine", digest="y", prefix="", scope="read", created_at=MAY, id=UUID(int=1))
 

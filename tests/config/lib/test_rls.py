@@ -138,7 +138,7 @@ def test_sql_finds_own_rows_alone(door, ann, anns, bobs):
 
 
 @pytest.mark.postgres
-def test_sql_of_the_system_finds_everybodys_rows(anns, bobs):
+def test_sql_of_the_system_finds_rows_of_all_users(anns, bobs):
     with system_tx("test"):
         assert run("SELECT count(*) FROM user_facts") == [(2,)]
 
@@ -160,13 +160,13 @@ def test_sql_does_not_reach_a_foreign_row(statement, ann, bobs):
 
 
 @pytest.mark.postgres
-def test_insert_for_somebody_else_is_refused(ann, bob):
+def test_insert_for_another_user_is_refused(ann, bob):
     with owned_tx(ann), pytest.raises(DatabaseError, match="row-level security"), transaction.atomic():
         models.QuerySet(UserFact).bulk_create([UserFactFactory.build(user=bob)])  # passes by the guards of the model
 
 
 @pytest.mark.postgres
-def test_update_to_somebody_else_is_refused(ann, bob, anns):
+def test_update_to_another_user_is_refused(ann, bob, anns):
     with owned_tx(ann), pytest.raises(DatabaseError, match="row-level security"):
         run("UPDATE user_facts SET user_id = %s", bob.pk)
 

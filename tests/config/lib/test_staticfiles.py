@@ -62,7 +62,7 @@ async def test_redirect_to_a_static_file_leads_there():
 
 
 @pytest.mark.parametrize("steps", range(6))
-async def test_static_file_is_closed_when_the_browser_leaves_meanwhile(script, steps):
+async def test_static_file_is_closed_when_the_browser_disconnects(script, steps):
     async def send() -> bytes:
         response = await serve(script)
         return b"".join([part async for part in response]) if response.streaming else response.content

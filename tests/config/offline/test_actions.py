@@ -77,7 +77,7 @@ def test_days_that_are_none_are_left_to_the_card(text):
     assert first_calls(text, focus=FOCUS) == [("prepare_action", {"type": "start_backtest", "skill_id": SKILL})]
 
 
-def test_a_card_is_told_line_by_line_and_claims_nothing():
+def test_a_card_is_described_line_by_line_and_claims_nothing():
     told = chat_of(focus=FOCUS).say("stop it")
 
     assert told.startswith("I prepared a card: **Stop Funding fade**")

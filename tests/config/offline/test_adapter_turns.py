@@ -105,7 +105,7 @@ async def test_advisor_recalls_a_fact_that_no_prompt_holds(trader):
     assert "40% sure)" in answer.text
 
 
-async def test_advisor_edits_what_another_chat_saved_meanwhile(trader):
+async def test_advisor_edits_a_fact_saved_by_another_chat(trader):
     talk = await run_in_thread(begin, trader, "advisor")
     await talk.ask("hello")
     await read(trader, lambda: UserFactFactory(content="My max leverage is 5x", topic="risk", category="profile"))
@@ -156,7 +156,7 @@ async def test_companion_saves_corrects_and_forgets_facts_and_keeps_places(trade
     assert await facts(trader) == ["My name is Alexa"]
 
 
-async def test_companion_knows_in_its_next_chat_what_it_was_told(trader):
+async def test_companion_knows_saved_facts_in_its_next_chat(trader):
     await (await run_in_thread(begin, trader, "companion")).ask("My name is Alex. My gym is on Pike Street.")
 
     answer = await (await run_in_thread(begin, trader, "companion")).ask("What do you know about me?")

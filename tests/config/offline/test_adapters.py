@@ -344,7 +344,7 @@ def test_nothing_to_change_leaves_the_fact_as_it_is():
     assert said("advisor", about("never mind")) == "All right, it stays as it is: **My goal is to retire at 50**"
 
 
-def test_without_the_tool_to_change_a_fact_is_forgotten_and_saved_anew():
+def test_without_the_tool_to_change_a_fact_is_forgotten_and_saved_again():
     assert calls("coach", about("55")) == [
         ("forget", {"fact_id": GOAL}),
         ("remember", {"fact": "My goal is to retire at 55", "topic": "goal", "confidence": "asserted"}),
@@ -540,7 +540,7 @@ def test_tool_outcome_is_reported_to_the_user(face, name, arguments, result, tol
 class TestRefused:
     """What was not saved is never said to be saved, nor known later."""
 
-    def test_held_for_review_is_said_and_not_known(self, face, name, arguments):
+    def test_fact_held_for_review_is_reported_and_not_known(self, face, name, arguments):
         held = called(name, arguments, {"held_for_review": "I like gold", "note": "Not saved."})
 
         answer = said(face, "I like gold", *held)

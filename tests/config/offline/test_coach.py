@@ -223,7 +223,7 @@ def test_questions_about_the_person_stay_with_the_memory(text):
 # Answers.
 
 
-def test_what_runs_is_told_with_its_numbers():
+def test_running_deployments_are_reported_with_numbers():
     rejected = {"tick_at": "2026-11-22T08:00:00Z", "code": "R3_POSITION_CAP", "text": "above 10% of equity"}
     other = deployed(
         deployment_id=OTHER,
@@ -274,7 +274,7 @@ def test_empty_states_are_said_plainly(question, said):
         ("list my skills", {"list_my_skills": {"skills": [], "open_drafts": []}}, "You have no skill yet."),
     ],
 )
-def test_nothing_found_is_said_plainly(question, results, said):
+def test_empty_result_is_reported_plainly(question, results, said):
     assert said in Chat(results).say(question)
 
 
@@ -330,7 +330,7 @@ def test_trades_come_with_their_sum_and_sample():
     assert "ETH" not in bitcoin
 
 
-def test_rejections_are_told_with_time_and_code():
+def test_rejections_are_reported_with_time_and_code():
     rejected = {"tick_at": "2026-11-22T08:00:00Z", "code": "R5_LEVERAGE", "text": "5x is above 3x"}
 
     told = Chat(deployments(deployed(recent_rejections=[rejected]))).say("Have you been rejected recently?")
@@ -358,7 +358,7 @@ def test_lessons_are_quoted_with_their_window():
     assert "> Fees took $12.40." in told
 
 
-def test_performance_is_told_by_mode_with_its_sample():
+def test_performance_is_reported_by_mode_with_its_sample():
     measured = {"net_pnl_usd": 412.5, "sharpe": 1.2, "max_drawdown_pct": 4.4, "win_rate_pct": 58.3, "sample_size": 24}
     few = {"net_pnl_usd": -12, "sharpe": None, "max_drawdown_pct": None, "win_rate_pct": 50.0, "sample_size": 4}
     found = {"name": "Funding fade", "latest_version": 2, "summary": {"backtest": measured, "paper": few, "live": None}}
@@ -378,7 +378,7 @@ def test_performance_is_told_by_mode_with_its_sample():
     assert "I find no skill called “Moon boy”. Yours:" in Chat(results).say("how did Moon boy perform?")
 
 
-def test_markets_are_told_with_what_is_simulated():
+def test_markets_are_reported_with_simulated_ones_marked():
     chat = Chat({"get_market_overview": {"as_of": "2026-11-22T09:30:00Z", "markets": [MARKET]}})
 
     told = chat.say("What's the market doing today?")
@@ -443,7 +443,7 @@ def test_what_an_event_does_to_a_position_is_reckoned_in_usd():
         ("short", -0.05, "$252.50 for you"),
     ],
 )
-def test_the_worst_move_is_told_by_the_side_held(side, worst, words):
+def test_the_worst_move_is_reported_by_the_side_held(side, worst, words):
     row = EXPOSED | {"position_side": side, "worst_move_pct": worst}
 
     assert words in Chat(ahead(exposed=[row]), focus=FOCUS).say("what will CPI do to my position?")
@@ -467,14 +467,14 @@ def test_the_deployment_that_holds_what_was_named_is_asked_for():
     assert [arguments.get("deploymentId") for _, arguments in chat.calls] == [None, OTHER]
 
 
-def test_without_a_position_the_calendar_alone_is_told():
+def test_without_a_position_the_calendar_alone_is_reported():
     told = Chat(deployments(deployed(positions=[])) | ahead(exposed=[])).say("what will CPI do to my BTC long?")
 
     assert told.startswith("You hold no open BTC long position now.")
     assert "2026-11-24 13:30 UTC" in told
 
 
-def test_no_event_in_reach_is_said():
+def test_no_event_in_range_is_reported():
     told = Chat(ahead(events=[], exposed=[]), focus=FOCUS).say("what will FOMC do to my position?")
 
     assert "I see no FOMC in the next 72 hours" in told

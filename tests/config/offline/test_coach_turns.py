@@ -196,7 +196,7 @@ async def test_a_skill_is_backtested_by_its_name(trader):
 
 
 @pytest.mark.parametrize("assistant", ["coach", "advisor"])
-async def test_an_empty_record_is_said_plainly(trader, assistant):
+async def test_an_empty_record_is_reported_plainly(trader, assistant):
     def make():
         with owned_tx(trader):
             return start_conversation(assistant=assistant, now=timezone.now()).pk

@@ -238,7 +238,7 @@ def test_a_novices_own_words_and_numbers_stand_over_the_template():
 # The intermediate.
 
 
-def test_an_intermediate_is_asked_a_few_things_at_a_time_until_all_is_said():
+def test_an_intermediate_is_asked_a_few_questions_at_a_time_until_all_are_answered():
     chat = Chat({}, focus=NEW_DRAFT)
 
     asked = chat.say(BUILD)
@@ -447,7 +447,7 @@ def test_a_named_template_is_applied(text, name):
     assert first_calls(text) == [("set_strategy", {"template": name})]
 
 
-def test_what_is_missing_is_told_from_the_last_patch():
+def test_missing_fields_come_from_the_last_patch():
     chat = Chat({"set_risk": lambda given: written(given, missing=["trading_style"])}, focus=NEW_DRAFT)
     patched = chat.say("use 2x leverage")
 

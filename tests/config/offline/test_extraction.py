@@ -97,7 +97,7 @@ def test_another_value_of_a_learned_fact_is_an_update():
 
 
 @pytest.mark.parametrize("text", ["My max leverage is 3x", "Actually, my max leverage is 3x"])
-def test_another_value_of_an_explicit_fact_is_said_to_conflict(text):
+def test_another_value_of_an_explicit_fact_is_reported_as_a_conflict(text):
     (fact,) = facts(text, known=KNOWN)
 
     assert (fact["op"], fact["target_id"], fact["conflicts_with"]) == ("update", LEVERAGE, LEVERAGE)
@@ -110,7 +110,7 @@ def test_of_what_changed_within_the_chat_the_last_stands():
     assert (fact["content"], fact["op"], fact["target_id"]) == ("My goal is to retire at 55", "update", GOAL)
 
 
-def test_what_is_said_twice_is_one_fact():
+def test_repeated_statement_is_one_fact():
     (fact,) = facts("I never trade memes.", "Again: I never trade memes")
 
     assert fact["quotes"] == [{"message_id": 2, "text": "I never trade memes"}]

@@ -140,7 +140,7 @@ def test_decide_forgets_the_one_pointed_at(chosen, facts):
     assert calls_for(chosen, *asked) == [("forget", {"fact_id": fact}) for fact in facts]
 
 
-def test_decide_forgets_nothing_when_told_neither():
+def test_decide_with_answer_neither_forgets_nothing():
     asked = [user("forget what I trade"), {"role": "assistant", "content": answer_to("forget what I trade")}]
 
     reply = decide([system(), *asked, user("neither")], TOOLS)

@@ -114,7 +114,7 @@ def test_a_change_of_the_topic_keeps_the_words(api, fact):
     assert (changed["fact"]["content"], changed["fact"]["topic"]) == ("Never trades alts", "risk")
 
 
-def test_who_changes_an_old_version_is_told(api, fact):
+def test_edit_of_an_old_version_warns_its_author(api, fact):
     api("patch", f"facts/{fact.pk}/", {"content": "Trades BTC only"})
 
     problem = api("patch", f"facts/{fact.pk}/", {"content": "Trades ETH only"}, status=409)

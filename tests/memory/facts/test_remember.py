@@ -126,7 +126,7 @@ def test_remember_fact_moves_the_same_words_to_another_place(as_trader, place, t
     assert believed() == ["Max 5x leverage"]
 
 
-def test_remember_fact_promotes_an_inferred_fact_that_is_said_outright(as_trader):
+def test_remember_fact_promotes_an_inferred_fact_that_the_user_states(as_trader):
     first = remember_fact(content="Max 5x leverage", confidence=Confidence.INFERRED, now=JUNE)
 
     second = remember_fact(content="Max 5x leverage", confidence=Confidence.ASSERTED, now=JULY)

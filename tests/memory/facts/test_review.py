@@ -163,7 +163,7 @@ def test_accepting_replaces_the_target(as_trader):
     assert (fact.content, fact.supersedes, fact.confidence) == ("Trades silver only", target, Confidence.ASSERTED)
 
 
-def test_accepting_replaces_the_newest_version_of_a_target_that_changed_meanwhile(as_trader):
+def test_accepting_replaces_the_newest_version_of_a_target_that_changed_since(as_trader):
     target = UserFactFactory(content="Trades gold only")
     proposal = propose(target_id=target.pk)
     newer = supersede_fact(fact_id=target.pk, content="Trades gold and oil", now=MAY).fact
@@ -173,7 +173,7 @@ def test_accepting_replaces_the_newest_version_of_a_target_that_changed_meanwhil
     assert UserFact.objects.believed().get().supersedes == newer
 
 
-def test_accepting_saves_a_new_fact_when_the_target_was_archived_meanwhile(as_trader):
+def test_accepting_saves_a_new_fact_when_the_target_was_archived_since(as_trader):
     target = UserFactFactory(content="Trades gold only")
     proposal = propose(target_id=target.pk)
     archive_fact(fact_id=target.pk, now=MAY)
@@ -226,7 +226,7 @@ def test_merge_is_proposed_once_whichever_way_round(twins):
 
 
 @pytest.mark.parametrize("which", [0, 1])
-def test_accepting_a_merge_is_refused_when_a_fact_ended_meanwhile(twins, which):
+def test_accepting_a_merge_is_refused_when_a_fact_ended_since(twins, which):
     proposal = propose_twins(twins)
     archive_fact(fact_id=twins[which].pk, now=MAY)
 

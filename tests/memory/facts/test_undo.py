@@ -286,7 +286,7 @@ def test_undo_event_takes_affirmations_back_from_the_last(as_trader):
     assert fact.last_confirmed_at is None
 
 
-def test_undo_event_keeps_that_the_block_was_rendered_meanwhile(as_trader):
+def test_undo_event_keeps_that_the_block_was_rendered_since(as_trader):
     written = edit(UserFactFactory(), JUNE)
     render_coach_block(now=JUNE + DAY)
 
@@ -295,7 +295,7 @@ def test_undo_event_keeps_that_the_block_was_rendered_meanwhile(as_trader):
     assert UserFact.objects.believed().get().last_referenced_at == JUNE + DAY
 
 
-def test_undo_event_keeps_what_was_affirmed_of_the_same_words_meanwhile(as_trader):
+def test_undo_event_keeps_a_confirmation_of_the_same_words(as_trader):
     written = demote(UserFactFactory(), JUNE)
     confirm(written.fact, JUNE + DAY)
 

@@ -48,7 +48,7 @@ def test_is_same_claim_rejects_different_facts(one, other):
     assert not is_same_claim(other, one)
 
 
-def test_what_was_learned_is_to_end_in_favour_of_what_was_said_outright(as_trader):
+def test_what_was_learned_is_to_end_in_favour_of_an_explicit_fact(as_trader):
     said = UserFactFactory(content="Lives in Seattle")
     learned = UserFactFactory(content="The user lives in Seattle", learned=True, created_at=JUNE)
 

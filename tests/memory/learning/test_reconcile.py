@@ -236,7 +236,7 @@ def test_the_same_candidates_again_change_nothing(as_trader):
 
 
 @pytest.mark.parametrize("made", [{}, {"inferred": True}, {"source": FactSource.EXTRACTED}, {"source": "imported"}])
-def test_update_of_what_was_said_outright_waits_and_is_not_injected(as_trader, made):
+def test_update_of_an_explicit_fact_waits_and_is_not_injected(as_trader, made):
     said = UserFactFactory(content="Max leverage is 5x", **made)
 
     # As the extractor sends it, and as one that took the fact for a learned one.
@@ -251,7 +251,7 @@ def test_update_of_what_was_said_outright_waits_and_is_not_injected(as_trader, m
 
 
 @pytest.mark.parametrize("is_tainted", [False, True])
-def test_candidate_in_conflict_with_what_was_said_outright_waits_with_the_users_words(as_trader, is_tainted):
+def test_candidate_in_conflict_with_an_explicit_fact_waits_with_the_users_words(as_trader, is_tainted):
     said = UserFactFactory(content="Trades anything that moves")
 
     assert weigh(candidate(PERPS, conflicts_with=said.pk), is_tainted=is_tainted) == ReconcileCounts(proposed=1)
@@ -273,7 +273,7 @@ def test_learned_fact_stays_while_its_update_waits_for_the_conflict(as_trader):
     assert proposals() == [(ProposalKind.CONFLICT, PERPS, said.pk)]
 
 
-def test_target_that_was_said_outright_meanwhile_is_not_replaced(as_trader):
+def test_target_that_was_stated_since_is_not_replaced(as_trader):
     target = UserFactFactory(content="Max leverage is 5x", learned=True)
     promoted = promote_fact(fact_id=target.pk, now=MAY + DAY).fact
 
@@ -283,7 +283,7 @@ def test_target_that_was_said_outright_meanwhile_is_not_replaced(as_trader):
     assert believed() == ["Max leverage is 5x"]
 
 
-def test_words_that_go_against_what_was_said_outright_meanwhile_wait(as_trader):
+def test_words_that_go_against_a_fact_stated_since_wait(as_trader):
     said = remember_fact(content="Max leverage is 2x", now=JULY - DAY).fact  # while the extractor was at it
 
     assert weigh(candidate(LEVERAGE)) == ReconcileCounts(proposed=1)
@@ -311,7 +311,7 @@ def test_accepted_conflict_replaces_the_fact_and_a_dismissed_one_is_not_made_aga
 
 
 @pytest.mark.parametrize("values", [{}, {"conflicts_with": "said"}, {"target_id": "learned"}, {"target_id": "said"}])
-def test_words_that_nobody_typed_are_dropped(as_trader, values):
+def test_words_that_the_user_did_not_type_are_dropped(as_trader, values):
     given = plant_targets(values)
 
     assert weigh(candidate(PLANTED, confidence=1.0, **given)) == ReconcileCounts(dropped=1)
@@ -329,7 +329,7 @@ def plant_targets(values):
 
 
 @pytest.mark.parametrize("values", [{}, {"conflicts_with": "said"}, {"target_id": "learned"}, {"target_id": "said"}])
-def test_words_that_nobody_typed_wait_for_the_user_when_other_text_was_in_view(as_trader, values):
+def test_words_that_the_user_did_not_type_wait_for_the_user_when_other_text_was_in_view(as_trader, values):
     given = plant_targets(values)
 
     counted = weigh(candidate(PLANTED, confidence=1.0, **given), is_tainted=True)
@@ -461,7 +461,7 @@ CORRECTIONS = {
 
 @pytest.mark.parametrize("how", CORRECTIONS)
 @pytest.mark.parametrize("is_tainted", [False, True])
-def test_corrected_words_are_not_learned_from_what_was_said_before(as_trader, how, is_tainted):
+def test_corrected_words_are_not_learned_from_earlier_messages(as_trader, how, is_tainted):
     fact = remember_fact(content=LEVERAGE, now=MAY).fact
     CORRECTIONS[how](fact)
 
@@ -471,7 +471,7 @@ def test_corrected_words_are_not_learned_from_what_was_said_before(as_trader, ho
     assert not MemoryProposal.objects.exists()
 
 
-def test_words_corrected_by_name_are_not_learned_from_what_was_said_before(as_trader):
+def test_words_corrected_by_name_are_not_learned_from_earlier_messages(as_trader):
     remember_fact(content=LEVERAGE, now=MAY)
     forget_fact(id_or_substring="leverage", reason=ArchivedReason.USER_CORRECTED, now=JUNE)
     Tombstone.objects.all().delete()  # so that the reason alone decides
@@ -549,7 +549,7 @@ MEANWHILE = {
 
 
 @pytest.mark.parametrize("how", MEANWHILE)
-def test_candidate_whose_target_changed_meanwhile_is_dropped(as_trader, how):
+def test_candidate_whose_target_changed_since_is_dropped(as_trader, how):
     target = UserFactFactory(content="Max leverage is 5x", learned=True)
     MEANWHILE[how](target)
     before = believed()

@@ -142,7 +142,7 @@ def test_learn_fact_finds_no_target_of_a_stranger(as_trader, strangers_fact, tar
         learn(target_id=strangers_fact.pk if target == "foreign" else uuid4())
 
 
-def test_learn_fact_is_told_of_a_target_that_changed_meanwhile(as_trader):
+def test_learn_fact_is_told_of_a_target_that_changed_since(as_trader):
     old = learn("Trades from Porto").fact
     archive_fact(fact_id=old.pk, now=JUNE)
 
@@ -254,7 +254,7 @@ def test_tombstone_is_lifted_by(fact, how, lift):
 
 
 @pytest.mark.parametrize("end", ["correct", "undo of a save", "user_corrected"])
-def test_corrected_words_are_not_learned_again_from_what_was_said_before(as_trader, end):
+def test_corrected_words_are_not_learned_again_from_earlier_messages(as_trader, end):
     said = remember_fact(content="Retires at 50", now=MAY)
     if end == "correct":
         supersede_fact(fact_id=said.fact.pk, content="Retires at 55", now=JUNE)

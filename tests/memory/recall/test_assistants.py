@@ -89,7 +89,7 @@ def test_advisor_block_fills_a_budget_to_the_last_token():
     assert len(numbers(build_advisor_block(over, now=JUNE))) == 1
 
 
-def test_advisor_block_takes_what_was_said_outright_before_what_is_newer_and_learned():
+def test_advisor_block_puts_explicit_facts_before_newer_learned_ones():
     said = [long_fact(number, 100, category="response_style", created_at=MAY) for number in (1, 2)]
     learned = long_fact(3, 100, category="response_style", score=1.0, is_inferred=True)
 

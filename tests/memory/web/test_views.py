@@ -164,7 +164,7 @@ def test_facts_gives_back_a_whole_page_and_keeps_no_copy(client):
 
 
 @pytest.mark.parametrize("path", [FACTS, f"{FACTS}00000000-0000-4000-8000-000000000000/"])
-def test_nobody_signed_out_gets_in(db, path):
+def test_signed_out_user_is_refused(db, path):
     response = Client().get(path)
 
     assert response.status_code == 302

@@ -48,7 +48,7 @@ def test_one_act_on_many_facts_is_undone_at_once(client, know, last, verb, said,
         assert (now.confidence, now.is_archived, now.trashed_at) == ("inferred", False, None)
 
 
-def test_demote_takes_what_was_said_back_to_inferred(client, know, last):
+def test_demote_turns_an_explicit_fact_into_an_inferred_one(client, know, last):
     facts = [know("trades BTC only", confidence="asserted"), know("wants short answers", confidence="asserted")]
 
     client.post(BULK, {"act": "demote", "fact": ids(*facts)})
@@ -95,7 +95,7 @@ def test_htmx_gets_the_list_as_it_was_asked_for_with_the_undo_line(client, know)
     assert "checked" not in response.content.decode().partition("facts__group")[2]
 
 
-def test_what_changed_meanwhile_is_left_alone_and_said(client, trader, know, last):
+def test_facts_changed_since_are_skipped_and_reported(client, trader, know, last):
     changed, fine = know("max 5x"), know("trades BTC only")
     as_owner(trader, lambda: supersede_fact(fact_id=changed.pk, content="max 4x", now=timezone.now()))
 

@@ -126,7 +126,7 @@ def test_edit_into_the_words_of_another_fact_merges_and_can_be_undone(client, tr
     assert last(kept).pk == kept.pk
 
 
-def test_edit_of_a_fact_that_changed_meanwhile_loses_nothing_and_can_be_saved_again(client, trader, know, last):
+def test_edit_of_a_fact_that_changed_since_loses_nothing_and_can_be_saved_again(client, trader, know, last):
     fact = know("max 5x")
     as_owner(trader, lambda: supersede_fact(fact_id=fact.pk, content="max 4x", now=timezone.now()))
     data = {"content": "max 3x", "topic": "", "category": "fact"}
@@ -141,7 +141,7 @@ def test_edit_of_a_fact_that_changed_meanwhile_loses_nothing_and_can_be_saved_ag
     assert last(fact).content == "max 3x"
 
 
-def test_edit_of_a_fact_archived_meanwhile_keeps_the_words(client, trader, know):
+def test_edit_of_a_fact_archived_since_keeps_the_words(client, trader, know):
     fact = know("max 5x")
     as_owner(trader, lambda: archive_fact(fact_id=fact.pk, now=timezone.now()))
 

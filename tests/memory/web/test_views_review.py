@@ -87,7 +87,7 @@ def test_one_bad_answer_saves_none_and_keeps_all_that_was_typed(client, know, la
     assert 'value="right" checked' in " ".join(response.content.decode().split())
 
 
-def test_an_answer_to_what_changed_meanwhile_is_kept_and_asked_again(client, trader, know, last):
+def test_an_answer_to_a_fact_changed_since_is_kept_and_asked_again(client, trader, know, last):
     fact = know("risks 2%")
     as_owner(
         trader, lambda: supersede_fact(fact_id=fact.pk, content="risks 3%", confidence="inferred", now=timezone.now())
@@ -273,7 +273,7 @@ def test_what_was_decided_before_is_left_and_said_when_all_are_decided(client, t
 @pytest.mark.parametrize(
     "data", [{}, {"decision": "accept"}, {"decision": "erase", "proposal": "00000000-0000-4000-8000-000000000000"}]
 )
-def test_all_are_decided_only_when_it_is_said_how(client, data):
+def test_all_are_decided_only_with_a_decision(client, data):
     assert client.post(f"{REVIEW}all/", data).status_code == 400
 
 

@@ -103,7 +103,7 @@ def test_revoked_token_stays_revoked_as_of_then(as_trader):
     assert list_tokens() == []
 
 
-def test_token_of_somebody_else_cannot_be_revoked(stranger, as_trader):
+def test_token_of_another_user_cannot_be_revoked(stranger, as_trader):
     theirs, _ = as_owner(stranger, lambda: create_token(name="theirs", now=NOW))
 
     for token_id in (theirs.pk, uuid4()):
@@ -111,7 +111,7 @@ def test_token_of_somebody_else_cannot_be_revoked(stranger, as_trader):
             revoke_token(token_id=token_id, now=NOW)
 
 
-def test_token_of_somebody_else_is_not_found(stranger, as_trader):
+def test_token_of_another_user_is_not_found(stranger, as_trader):
     _, theirs = as_owner(stranger, lambda: create_token(name="theirs", now=NOW))
 
     assert find_token(theirs, now=NOW) is None
@@ -332,7 +332,7 @@ def test_page_revokes_a_token(visitor, trader, make):
     assert ask(token).status_code == 401
 
 
-def test_page_knows_no_token_of_somebody_else(visitor, stranger):
+def test_page_knows_no_token_of_another_user(visitor, stranger):
     theirs, token = as_owner(stranger, lambda: create_token(name="theirs", now=NOW))
 
     assert visitor.post(f"/profile/tokens/{theirs.pk}/revoke/").status_code == 404

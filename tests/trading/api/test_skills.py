@@ -221,7 +221,7 @@ def test_a_draft_that_changes_nothing_makes_no_version(api, clock, skill):
     assert api("post", f"drafts/{draft['id']}/save/", {}, status=200)["version"] == 2
 
 
-def test_a_draft_of_an_old_version_is_saved_over_a_newer_one_only_if_told_so(api, trader, clock, skill):
+def test_a_draft_of_an_old_version_is_saved_over_a_newer_one_only_on_request(api, trader, clock, skill):
     draft = api("post", "drafts/", {"skill_id": str(skill.pk)}, status=201)
     api("patch", f"drafts/{draft['id']}/", {"description": "Mine"})
     as_owner(trader, lambda: SkillDraft.objects.filter(pk=draft["id"]).update(base_version=1))

@@ -105,7 +105,7 @@ def test_exit_kind_says_who_wanted_it(deployment, origin, kind):
     assert Trade.objects.get().exit_kind == kind
 
 
-def test_flip_and_liquidation_say_so_whoever_wanted_them(deployment):
+def test_flip_and_liquidation_say_so_for_any_origin(deployment):
     intents = {"flip": Intent(OrderOrigin.AGENT, "Turn"), "gone": Intent(OrderOrigin.AGENT, "Never")}
 
     record(deployment, 1, execution(1, 100, 0))

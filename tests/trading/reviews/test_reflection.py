@@ -454,7 +454,7 @@ def test_worker_without_its_lease_writes_nothing(trader, model, while_the_model_
     assert [(work.status, work.lease) for work in rows(of, ReflectionRun)] == [("running", other)]
 
 
-def test_reflect_writes_nothing_for_a_deployment_deleted_meanwhile(trader, model, while_the_model_answers):
+def test_reflect_writes_nothing_for_a_deployment_deleted_since(trader, model, while_the_model_answers):
     of = made_for(trader)
 
     def delete():
@@ -633,7 +633,7 @@ def test_the_command_works_for_one_user_or_one_deployment(trader, stranger, mode
     assert command("--user", trader.email) == "0 due\n"
 
 
-def test_the_command_can_be_forced_for_somebody_alone(trader, model):
+def test_the_command_can_be_forced_for_one_user(trader, model):
     early = recent(trader, closed=6)
     model.say(LESSONS)
 

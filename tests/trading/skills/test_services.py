@@ -217,7 +217,7 @@ def test_draft_that_was_given_up_is_gone(as_trader):
     assert start_draft(now=SOON) != draft
 
 
-def test_rows_of_somebody_else_are_not_there(as_trader, stranger):
+def test_rows_of_another_user_are_not_there(as_trader, stranger):
     draft = as_owner(stranger, SkillDraftFactory)
     theirs = as_owner(stranger, DeploymentFactory)
 

@@ -508,7 +508,7 @@ def response_context_of(prompt, context) -> str:
 
 
 @pytest.mark.parametrize("verb", ["", "prompt/", "decisions/1/"])
-def test_somebody_elses_deployment_is_not_there(client, stranger, verb):
+def test_another_users_deployment_is_not_there(client, stranger, verb):
     def write():
         deployment = DeploymentFactory()
         DecisionSnapshotFactory(deployment=deployment, tick=1)

@@ -728,7 +728,7 @@ def test_numbers_of_a_simulated_market_say_so(client, trader, skill, is_simulate
 
 
 @pytest.mark.parametrize("verb", ["", "edit/", "versions/1/"])
-def test_somebody_elses_skill_is_not_there(client, stranger, verb):
+def test_another_users_skill_is_not_there(client, stranger, verb):
     theirs = as_owner(stranger, lambda: SkillVersionFactory().skill)
 
     assert client.get(f"/skills/{theirs.pk}/{verb}").status_code == 404
