@@ -45,9 +45,11 @@ warnings.filterwarnings("ignore", category=UserWarning, module="pydantic")
 
 
 # How long an example takes says how busy the machine is, not whether the code is right.
-for _name, _examples in (("dev", 20), ("ci", 100), ("nightly", 1000)):
+for _name, _examples in (("again", 10), ("dev", 20), ("ci", 100), ("nightly", 1000)):
     hypothesis.settings.register_profile(_name, deadline=None, max_examples=_examples)
-hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "dev"))
+# The second pass tries other examples than the first: together they are more than enough while developing.
+_usual = "again" if (os.environ.get("KEEL_TEST_PASS"), os.environ.get("KEEL_TEST_SCOPE")) == ("2", "usual") else "dev"
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else _usual))
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -105,7 +107,8 @@ def _engines(item: pytest.Item) -> set[str]:
 def _is_run_by_the_other_pass(item: pytest.Item) -> bool:
     is_usual = os.environ.get("KEEL_TEST_SCOPE") == "usual"
     if os.environ["KEEL_TEST_PASS"] == "2":
-        return not _uses_a_store(item) or (is_usual and _is_page_test(item))
+        is_on_sqlite = _is_page_test(item) or item.get_closest_marker("computing")
+        return bool(not _uses_a_store(item) or (is_usual and is_on_sqlite))
     is_browser = item.get_closest_marker("browser") and item.path.name not in BROWSER_TESTS_FOR_BOTH
     return bool(is_browser and is_usual)
 

@@ -3,6 +3,7 @@
 import re
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import cached_property
 from hashlib import sha256
 from itertools import cycle, islice
 from typing import Any
@@ -126,8 +127,9 @@ class Person:
         rows = zip(*(islice(cycle(values), longest) for values in columns.values()), strict=True)
         return [dict(zip(columns, row, strict=True)) for row in rows]
 
+    @cached_property
     def secrets(self) -> set[str]:
-        """Return what no answer to somebody else may hold: the canary and the ids that nobody could guess."""
+        """What no answer to somebody else may hold: the canary and the ids that nobody could guess."""
         return {self.word} | {value for names in self.names() for value in names.values() if _is_uuid(value)}
 
 
@@ -331,7 +333,7 @@ class Answer:
         text = unquote_plus(unquote_plus(self.text))  # an address may stand inside of another
         for name in self.names.values():
             text = text if name.isdecimal() else text.replace(name, "")  # without a 1, no id would be whole
-        return [secret for secret in person.secrets() if secret in text]
+        return [secret for secret in person.secrets if secret in text]
 
 
 def unknown_names(unused_message_id: int) -> Names:

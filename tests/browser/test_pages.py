@@ -1,4 +1,4 @@
-"""All pages: accessibility and overflow, both themes, two widths."""
+"""All pages: accessibility and overflow, in the looks of looks.py."""
 
 from datetime import timedelta
 from uuid import uuid4
@@ -78,9 +78,7 @@ def test_pages_for_a_trader_without_a_history(site, logged_in, page, shoot):
         check_looks(page, shoot, f"{name}-empty")
 
 
-@pytest.mark.parametrize("width", [WIDE, NARROW])
-def test_a_chat_with_a_card_and_its_receipt_are_accessible(site, logged_in, page, shoot, settings, width):
-    page.set_viewport_size({"width": width, "height": 800})
+def test_a_chat_with_a_card_and_its_receipt_are_accessible(site, logged_in, page, shoot, settings):
     settings.CHAT_AGENT_MODEL = "offline/keel"
     settings.OFFLINE_DELAY_SECONDS = 0
     with owned_tx(logged_in):

@@ -30,7 +30,8 @@ NOW = datetime(2026, 3, 5, 6, 42, 17, tzinfo=UTC)
 SHORT = Lengths(
     history=timedelta(days=13), backtest=timedelta(days=2), breakout=timedelta(days=9), funding=timedelta(hours=80)
 )
-pytestmark = [pytest.mark.django_db, pytest.mark.xdist_group("demo")]  # by one worker, which makes it once
+# By one worker, which makes it once.
+pytestmark = [pytest.mark.django_db, pytest.mark.computing, pytest.mark.xdist_group("demo")]
 
 
 def clock():

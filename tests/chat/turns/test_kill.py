@@ -210,7 +210,7 @@ def age(talk) -> None:
 @pytest.mark.timeout(240)
 async def test_killed_server_loses_no_message_and_at_most_a_second_of_text(forker, people):
     clients, talks = people
-    for after in (0.3, 1.9, 2.7):
+    for after in (0.3, 1.9):
         site = Site(forker)
         try:
             await site.wait()
@@ -232,7 +232,7 @@ async def test_killed_server_loses_no_message_and_at_most_a_second_of_text(forke
         assert {(reply.status, reply.error) for reply in replies} == {(MessageStatus.INTERRUPTED, RESTARTED)}
         assert all(reply.content for reply in replies) or after < 1
     # Nothing was doubled, and each chat went on from one server to the next.
-    assert [len(await talk.messages()) for talk in talks] == [6] * CHATS
+    assert [len(await talk.messages()) for talk in talks] == [4] * CHATS
 
 
 @pytest.mark.clock

@@ -80,6 +80,7 @@ def trades(user, deployment_id):
 # --- The same, live and in a backtest ---
 
 
+@pytest.mark.computing
 def test_equal_inputs_give_byte_equal_prompts_in_a_backtest_and_in_a_live_paper_run(trader):
     """With bars, funding, news, events, lessons, two symbols and a refusal now and then."""
     context = {"symbols": ["BTC", "ETH"], "higher_timeframes": ["15m"], "memory": {"reflection": {"every_n_trades": 3}}}
@@ -119,6 +120,7 @@ def reflect_live(user, deployment_id, now):
 # --- Money ---
 
 
+@pytest.mark.computing
 @pytest.mark.parametrize("seed", [3, 4, 5])
 def test_backtest_conserves_money(trader, seed):
     store_walk(3 * 160, seed=seed)

@@ -352,14 +352,15 @@ def test_ticks_that_were_missed_lose_no_bar_on_the_way(desk):
     assert (trade.mfe_usd, trade.mae_usd) == (200, -200)
 
 
+@pytest.mark.computing
 @pytest.mark.parametrize("seed", [1, 2])
 def test_reused_ticker_gives_the_same_record_as_new_ones(trader, stranger, seed):
     """What is carried from tick to tick is what would be read."""
-    store_walk(3 * 100, seed=seed)
+    store_walk(3 * 70, seed=seed)
     fresh, kept = Desk(trader), Desk(stranger)
     lasting = Ticker(kept.deployment_id, user_id=stranger.pk, ask=offline, costs=FREE)
 
-    for number in range(1, 100):
+    for number in range(1, 70):
         ticker = Ticker(fresh.deployment_id, user_id=trader.pk, ask=offline, costs=FREE)
         one, other = ticker.tick(at(number)), lasting.tick(at(number))
         assert one.snapshot.context == other.snapshot.context
