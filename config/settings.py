@@ -8,13 +8,21 @@ from pathlib import Path
 import environ
 from django.core.exceptions import ImproperlyConfigured
 
+from config.environment import (
+    read_bool,
+    read_choice,
+    read_database,
+    read_email,
+    read_float,
+    read_int,
+    read_list,
+    read_text,
+    read_url,
+)
+
 BASE_DIR = Path(__file__).resolve().parent.parent
 
 _THIS_MACHINE = ["localhost", "127.0.0.1", "[::1]"]
-
-env = environ.Env()
-if env.bool("READ_DOT_ENV", default=True):
-    environ.Env.read_env(BASE_DIR / ".env")
 
 
 def _exit_with(message: str) -> None:
@@ -22,15 +30,8 @@ def _exit_with(message: str) -> None:
     sys.exit(f"Keel cannot start: {message}")
 
 
-def _bounded(name: str, default: int, *, low: int, high: int) -> int:
-    value: int = env.int(name, default=default)
-    if not low <= value <= high:
-        raise ImproperlyConfigured(f"{name} is {value}; it must lie between {low} and {high}.")
-    return value
-
-
 def _read_secret_key() -> str:
-    key: str = env.str("SECRET_KEY", default="")
+    key = read_text("SECRET_KEY")
     if key and len(key) < 32:
         raise ImproperlyConfigured("SECRET_KEY is too short; it needs at least 32 characters.")
     if key:
@@ -54,74 +55,85 @@ def _read_kept_secret_key() -> str:
 
 def _read_direct_providers() -> list[str]:
     known = ("openai", "openrouter")
-    names: list[str] = env.list("LLM_DIRECT", default=[])
+    names = read_list("LLM_DIRECT")
     if unknown := set(names) - set(known):
         raise ImproperlyConfigured(f"LLM_DIRECT names {', '.join(sorted(unknown))}; it takes {', '.join(known)}.")
     return names
 
 
-def _read_default_assistant() -> str:
-    known = ("coach", "advisor", "companion")
-    name: str = env.str("DEFAULT_ASSISTANT", default="coach")
-    if name not in known:
-        raise ImproperlyConfigured(f"DEFAULT_ASSISTANT is {name!r}; it must be one of {', '.join(known)}.")
-    return name
+def _read_proxies() -> int:
+    # `true` is one proxy, the usual number; each proxy appends an address to X-Forwarded-For.
+    text = read_text("BEHIND_PROXY").lower()
+    if text in ("", "true", "yes", "on", "false", "no", "off"):
+        return int(read_bool("BEHIND_PROXY", default=False))
+    return read_int("BEHIND_PROXY", 0, low=0, high=10)
 
 
 try:
-    DEBUG = env.bool("DEBUG", default=False)
-    ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", default=_THIS_MACHINE)
+    if read_bool("READ_DOT_ENV", default=True):
+        environ.Env.read_env(BASE_DIR / ".env")
+    DEBUG = read_bool("DEBUG", default=False)
+    ALLOWED_HOSTS = read_list("ALLOWED_HOSTS", _THIS_MACHINE)
     # A site that answers to this machine's own names only: the demo, a trial, tests. It needs no configuration.
     IS_LOCAL = set(ALLOWED_HOSTS) <= {*_THIS_MACHINE, "testserver"}
     SECRET_KEY = _read_secret_key()
-    CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", default=[])
-    HOST = env.str("HOST", default="127.0.0.1")
-    PORT = _bounded("PORT", 8000, low=1, high=65535)
+    CSRF_TRUSTED_ORIGINS = read_list("CSRF_TRUSTED_ORIGINS")
+    HOST = read_text("HOST", "127.0.0.1")
+    PORT = read_int("PORT", 8000, low=1, high=65535)
 
-    DATABASES = {"default": env.db_url("DATABASE_URL", default=f"sqlite:///{BASE_DIR / 'db.sqlite3'}")}
-    REDIS_URL = env.str("REDIS_URL", default="")
-    EMAIL = env.email_url("EMAIL_URL", default="consolemail://")
+    DATABASES = {"default": read_database("DATABASE_URL", default=f"sqlite:///{BASE_DIR / 'db.sqlite3'}")}
+    DATABASE_POOL_SIZE = read_int("DATABASE_POOL_SIZE", 20, low=1, high=1_000)
+    REDIS_URL = read_url("REDIS_URL", ("redis", "rediss", "unix"), "redis://host:6379/0")
+    EMAIL = read_email("EMAIL_URL", default="consolemail://")
+    HAS_MAIL = read_text("EMAIL_URL").startswith("smtp")
+    DEFAULT_FROM_EMAIL = read_text("DEFAULT_FROM_EMAIL", "Keel <keel@localhost>")
+    # Bytes of a request's body, and of the addresses that take more: pushes of a record, chats over the API, imports.
+    MAX_BODY_BYTES = 512 * 1024
+    LARGER_BODIES = {"/api/": 8 * 1024 * 1024, "/profile/facts/": 9 * 1024 * 1024}
+    IS_TLS = read_bool("TLS", default=not IS_LOCAL)
+    TRUSTED_PROXIES = _read_proxies()
+    LOG_LEVEL = read_choice("LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"))
 
     OFFLINE_MODEL = "offline/keel"
-    _HAS_PROVIDER_KEY = bool(env.str("OPENROUTER_API_KEY", default=""))
+    _HAS_PROVIDER_KEY = bool(read_text("OPENROUTER_API_KEY"))
     _COACH = "openrouter/anthropic/claude-sonnet-4.6" if _HAS_PROVIDER_KEY else OFFLINE_MODEL
     _SMALL = "openrouter/anthropic/claude-haiku-4.5" if _HAS_PROVIDER_KEY else OFFLINE_MODEL
-    CHAT_AGENT_MODEL = env.str("CHAT_AGENT_MODEL", default=_COACH)
-    CHAT_FALLBACK_MODELS = env.list("CHAT_FALLBACK_MODELS", default=[])
-    TITLE_MODELS = env.list("TITLE_MODELS", default=[_SMALL])
-    SUMMARY_MODELS = env.list("SUMMARY_MODELS", default=[_SMALL])
-    CHAT_CRITIQUE_MODEL = env.str("CHAT_CRITIQUE_MODEL", default=_SMALL)
-    EXTRACT_MODELS = env.list("EXTRACT_MODELS", default=TITLE_MODELS or [_SMALL])
-    TRADING_AGENT_MODEL = env.str("TRADING_AGENT_MODEL", default=_SMALL)
-    REFLECTION_MODEL = env.str("REFLECTION_MODEL", default=_SMALL)
+    CHAT_AGENT_MODEL = read_text("CHAT_AGENT_MODEL", _COACH)
+    CHAT_FALLBACK_MODELS = read_list("CHAT_FALLBACK_MODELS")
+    TITLE_MODELS = read_list("TITLE_MODELS", [_SMALL])
+    SUMMARY_MODELS = read_list("SUMMARY_MODELS", [_SMALL])
+    CHAT_CRITIQUE_MODEL = read_text("CHAT_CRITIQUE_MODEL", _SMALL)
+    EXTRACT_MODELS = read_list("EXTRACT_MODELS", TITLE_MODELS or [_SMALL])
+    TRADING_AGENT_MODEL = read_text("TRADING_AGENT_MODEL", _SMALL)
+    REFLECTION_MODEL = read_text("REFLECTION_MODEL", _SMALL)
     _OF_ROLES = [CHAT_AGENT_MODEL, *CHAT_FALLBACK_MODELS, *TITLE_MODELS, *EXTRACT_MODELS]
     _OF_ROLES += [*SUMMARY_MODELS, CHAT_CRITIQUE_MODEL]
     _OF_ROLES += [TRADING_AGENT_MODEL, REFLECTION_MODEL, OFFLINE_MODEL]
-    ALLOWED_MODELS = env.list("ALLOWED_MODELS", default=list(dict.fromkeys(_OF_ROLES)))
+    ALLOWED_MODELS = read_list("ALLOWED_MODELS", dict.fromkeys(_OF_ROLES))
     LLM_DIRECT = _read_direct_providers()
     # Providers of our own, by the first part of a model's name; the door loads a class at its first call.
     LLM_PROVIDERS = {"offline": "config.offline.provider.OfflineProvider"}
-    LLM_CONNECT_TIMEOUT_SECONDS = _bounded("LLM_CONNECT_TIMEOUT_SECONDS", 10, low=1, high=300)
-    LLM_READ_TIMEOUT_SECONDS = _bounded("LLM_READ_TIMEOUT_SECONDS", 45, low=1, high=600)
-    MEMORY_EMBEDDING_MODEL = env.str("MEMORY_EMBEDDING_MODEL", default="static")
-    OFFLINE_DELAY_SECONDS = env.float("OFFLINE_DELAY_SECONDS", default=0.02)
+    LLM_CONNECT_TIMEOUT_SECONDS = read_int("LLM_CONNECT_TIMEOUT_SECONDS", 10, low=1, high=300)
+    LLM_READ_TIMEOUT_SECONDS = read_int("LLM_READ_TIMEOUT_SECONDS", 45, low=1, high=600)
+    MEMORY_EMBEDDING_MODEL = read_text("MEMORY_EMBEDDING_MODEL", "static")
+    OFFLINE_DELAY_SECONDS = read_float("OFFLINE_DELAY_SECONDS", 0.02, low=0, high=10)
 
-    DEFAULT_ASSISTANT = _read_default_assistant()
-    TURN_TIMEOUT_SECONDS = _bounded("TURN_TIMEOUT_SECONDS", 300, low=5, high=3600)
-    TURN_MAX_STEPS = _bounded("TURN_MAX_STEPS", 8, low=1, high=50)
-    AGENT_WORKERS = _bounded("AGENT_WORKERS", 4, low=1, high=16)
-    TURNS_PER_USER = _bounded("TURNS_PER_USER", 2, low=1, high=100)
-    MESSAGES_PER_MINUTE = _bounded("MESSAGES_PER_MINUTE", 30, low=1, high=10_000)
-    SOCKETS_PER_USER = _bounded("SOCKETS_PER_USER", 5, low=1, high=1000)
-    API_READS_PER_MINUTE = _bounded("API_READS_PER_MINUTE", 600, low=1, high=1_000_000)
-    API_WRITES_PER_MINUTE = _bounded("API_WRITES_PER_MINUTE", 120, low=1, high=1_000_000)
-    CONTEXT_BUDGET_TOKENS = _bounded("CONTEXT_BUDGET_TOKENS", 32_000, low=1_000, high=2_000_000)
-    DAILY_TOKEN_BUDGET = _bounded("DAILY_TOKEN_BUDGET", 2_000_000, low=1_000, high=10_000_000_000)
-    MEMORY_TOKEN_LIMIT = _bounded("MEMORY_TOKEN_LIMIT", 10_000, low=500, high=1_000_000)
-    AGENT_DAILY_PROMPT_TOKENS_WARNING = _bounded(
+    DEFAULT_ASSISTANT = read_choice("DEFAULT_ASSISTANT", "coach", ("coach", "advisor", "companion"))
+    TURN_TIMEOUT_SECONDS = read_int("TURN_TIMEOUT_SECONDS", 300, low=5, high=3600)
+    TURN_MAX_STEPS = read_int("TURN_MAX_STEPS", 8, low=1, high=50)
+    AGENT_WORKERS = read_int("AGENT_WORKERS", 4, low=1, high=16)
+    TURNS_PER_USER = read_int("TURNS_PER_USER", 2, low=1, high=100)
+    MESSAGES_PER_MINUTE = read_int("MESSAGES_PER_MINUTE", 30, low=1, high=10_000)
+    SOCKETS_PER_USER = read_int("SOCKETS_PER_USER", 5, low=1, high=1000)
+    API_READS_PER_MINUTE = read_int("API_READS_PER_MINUTE", 600, low=1, high=1_000_000)
+    API_WRITES_PER_MINUTE = read_int("API_WRITES_PER_MINUTE", 120, low=1, high=1_000_000)
+    CONTEXT_BUDGET_TOKENS = read_int("CONTEXT_BUDGET_TOKENS", 32_000, low=1_000, high=2_000_000)
+    DAILY_TOKEN_BUDGET = read_int("DAILY_TOKEN_BUDGET", 2_000_000, low=1_000, high=10_000_000_000)
+    MEMORY_TOKEN_LIMIT = read_int("MEMORY_TOKEN_LIMIT", 10_000, low=500, high=1_000_000)
+    AGENT_DAILY_PROMPT_TOKENS_WARNING = read_int(
         "AGENT_DAILY_PROMPT_TOKENS_WARNING", 1_000_000, low=1_000, high=1_000_000_000
     )
-except (ImproperlyConfigured, ValueError) as error:
+except ImproperlyConfigured as error:
     _exit_with(str(error).replace("\n", " "))
 
 INSTALLED_APPS = [
@@ -155,6 +167,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "config.lib.edge.responses.NoStoreMiddleware",
     "chat.web.middleware.SocketRecheckMiddleware",
     "config.lib.web.SignInMiddleware",
     "config.lib.web.TimeZoneMiddleware",
@@ -197,21 +210,14 @@ elif _database["ENGINE"].endswith("postgresql"):
     _database["CONN_MAX_AGE"] = 0  # the pool keeps the connections; Django refuses both
     _database["ENGINE"] = "config.lib.postgresql"  # checks each connection that it takes from the pool
     _database["OPTIONS"] = {
-        "pool": {"min_size": 2, "max_size": env.int("DATABASE_POOL_SIZE", default=20), "timeout": 10},
+        "pool": {"min_size": 2, "max_size": DATABASE_POOL_SIZE, "timeout": 10},
         "options": "-c statement_timeout=30s -c lock_timeout=10s -c idle_in_transaction_session_timeout=60s",
     }
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 if REDIS_URL:
-    CACHES = {"default": {"BACKEND": "django.core.cache.backends.redis.RedisCache", "LOCATION": REDIS_URL}}
-    CHANNEL_LAYERS = {
-        "default": {
-            # The pub/sub layer: a restart of Redis does not kill the sockets of this one.
-            "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
-            # Without these, redis-py 8 ends an idle listener after five seconds.
-            "CONFIG": {"hosts": [{"address": REDIS_URL, "socket_timeout": None, "health_check_interval": 30}]},
-        }
-    }
+    CACHES = {"default": {"BACKEND": "config.lib.edge.stores.SturdyRedisCache", "LOCATION": REDIS_URL}}
+    CHANNEL_LAYERS = {"default": {"BACKEND": "config.lib.edge.layer.SharedLayer", "CONFIG": {"url": REDIS_URL}}}
 else:
     CACHES = {"default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"}}
     CHANNEL_LAYERS = {"default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}}
@@ -233,22 +239,22 @@ LOGIN_REDIRECT_URL = "home"
 ACCOUNT_LOGIN_METHODS = {"email"}
 ACCOUNT_SIGNUP_FIELDS = ["email*", "password1*", "password2*"]
 ACCOUNT_USER_MODEL_USERNAME_FIELD = None
-ACCOUNT_EMAIL_VERIFICATION = "optional"
+# With mail, sign-up answers a known and an unknown address alike; the known one gets a mail. Without mail, nobody could
+# confirm an address, and sign-up tells that an address is taken.
+ACCOUNT_EMAIL_VERIFICATION = "mandatory" if HAS_MAIL else "optional"
 ACCOUNT_EMAIL_SUBJECT_PREFIX = "Keel: "
 ACCOUNT_LOGOUT_REDIRECT_URL = "home"
 ACCOUNT_SESSION_REMEMBER = True
 ACCOUNT_FORMS = {"signup": "trading.web.forms.SignupForm"}
 globals().update(EMAIL)
-DEFAULT_FROM_EMAIL = env.str("DEFAULT_FROM_EMAIL", default="Keel <keel@localhost>")
 
-IS_TLS = env.bool("TLS", default=not IS_LOCAL)
 SECURE_SSL_REDIRECT = IS_TLS
-SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if env.bool("BEHIND_PROXY", default=False) else None
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if TRUSTED_PROXIES else None
 SECURE_HSTS_SECONDS = 31_536_000 if IS_TLS else 0
 SECURE_HSTS_INCLUDE_SUBDOMAINS = IS_TLS
 SECURE_HSTS_PRELOAD = IS_TLS
 SECURE_REFERRER_POLICY = "same-origin"
-SECURE_REDIRECT_EXEMPT = [r"^healthz/$"]
+SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz)/$"]
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = IS_TLS
 SESSION_COOKIE_HTTPONLY = CSRF_COOKIE_HTTPONLY = True
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
@@ -325,7 +331,7 @@ LOGGING = {
     "disable_existing_loggers": False,
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
-    "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", default="INFO")},
+    "root": {"handlers": ["console"], "level": LOG_LEVEL},
     "loggers": {
         "django": {"handlers": [], "propagate": True},
         "security.scope": {"level": "WARNING"},

@@ -143,7 +143,7 @@ def variables_read() -> set[str]:
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Call) and node.args
     ]
-    readers = re.compile(r"env|env\.\w+|os\.getenv|os\.environ\.get|_bounded")
+    readers = re.compile(r"read_\w+|os\.getenv|os\.environ\.get")
     keys = [call.args[0] for call in calls if readers.fullmatch(ast.unparse(call.func))]
     return {key.value for key in keys if isinstance(key, ast.Constant)}
 

@@ -1,0 +1,103 @@
+"""Read settings from the environment: one reader for each kind of value.
+
+Each error names the variable, its value and what the variable takes. An empty variable counts as missing, but for texts
+and lists, where empty is a value.
+"""
+
+import os
+from collections.abc import Iterable
+from typing import Any
+from urllib.parse import urlsplit
+
+import environ
+from django.core.exceptions import ImproperlyConfigured
+
+_TRUE = ("true", "yes", "on", "1")
+_FALSE = ("false", "no", "off", "0")
+
+
+def read_text(name: str, default: str = "") -> str:
+    """Return the text of a variable."""
+    return os.environ.get(name, default).strip()
+
+
+def read_bool(name: str, *, default: bool) -> bool:
+    """Return true or false. Raises ImproperlyConfigured for other words."""
+    text = read_text(name).lower()
+    if text not in {"", *_TRUE, *_FALSE}:
+        raise _refusal(name, text, "true or false")
+    return text in _TRUE if text else default
+
+
+def read_int(name: str, default: int, *, low: int, high: int) -> int:
+    """Return a whole number within its bounds. Raises ImproperlyConfigured."""
+    text = read_text(name) or str(default)
+    if not text.lstrip("-").isdecimal() or not low <= int(text) <= high:
+        raise _refusal(name, text, f"a whole number from {low} to {high}")
+    return int(text)
+
+
+def read_float(name: str, default: float, *, low: float, high: float) -> float:
+    """Return a number within its bounds. Raises ImproperlyConfigured."""
+    text = read_text(name) or str(default)
+    try:
+        value = float(text)
+    except ValueError:
+        value = float("nan")
+    if not low <= value <= high:  # also false for NaN
+        raise _refusal(name, text, f"a number from {low:g} to {high:g}")
+    return value
+
+
+def read_choice(name: str, default: str, choices: Iterable[str]) -> str:
+    """Return one of the choices. Raises ImproperlyConfigured."""
+    text = read_text(name) or default
+    if text not in (known := tuple(choices)):
+        raise _refusal(name, text, f"one of {', '.join(known)}")
+    return text
+
+
+def read_list(name: str, default: Iterable[str] = ()) -> list[str]:
+    """Return the comma-separated values of a variable. A variable that is set but empty is an empty list."""
+    if name not in os.environ:
+        return list(default)
+    return [part for text in os.environ[name].split(",") if (part := text.strip())]
+
+
+def read_url(name: str, schemes: Iterable[str], example: str) -> str:
+    """Return a URL of one of the schemes, or an empty text. Raises ImproperlyConfigured."""
+    text = read_text(name)
+    parts = urlsplit(text)
+    if text and (parts.scheme not in schemes or not (parts.hostname or parts.path)):
+        raise _refusal(name, text, f"a URL such as {example}")
+    return text
+
+
+def read_database(name: str, default: str) -> dict[str, Any]:
+    """Return Django's settings of a SQLite or PostgreSQL database. Raises ImproperlyConfigured."""
+    text = read_text(name) or default
+    if urlsplit(text).scheme not in ("sqlite", "postgres", "postgresql", "psql", "pgsql"):
+        raise _refusal(name, text, "postgresql://user:password@host:5432/name or sqlite:///file")
+    try:
+        return dict(environ.Env.db_url_config(text))
+    except ValueError as error:  # a port that is no number
+        raise _refusal(name, text, "postgresql://user:password@host:5432/name or sqlite:///file") from error
+
+
+def read_email(name: str, default: str) -> dict[str, Any]:
+    """Return Django's settings of a mail server. Raises ImproperlyConfigured."""
+    text = read_text(name) or default
+    example = "smtp+tls://user:password@host:587 or consolemail://"
+    if urlsplit(text).scheme not in environ.Env.EMAIL_SCHEMES:
+        raise _refusal(name, text, example)
+    try:
+        return dict(environ.Env.email_url_config(text))
+    except ValueError as error:
+        raise _refusal(name, text, example) from error
+
+
+def _refusal(name: str, value: str, choices: str) -> ImproperlyConfigured:
+    parts = urlsplit(value)
+    # A URL may hold a password, and this line ends in logs.
+    shown = value.replace(parts.netloc, f"...@{parts.netloc.rpartition('@')[2]}") if "@" in parts.netloc else value
+    return ImproperlyConfigured(f"{name} is {shown!r}; it must be {choices}.")

@@ -1,0 +1,104 @@
+"""Nonsense in any variable stops the start with one line that names the variable, its value and what it takes."""
+
+import re
+import runpy
+
+import pytest
+
+from tests.source import ROOT
+
+SETTINGS = ROOT / "config/settings.py"
+NONSENSE = {
+    "READ_DOT_ENV": "perhaps",
+    "DEBUG": "maybe",
+    "TLS": "2",
+    "PORT": "abc",
+    "DATABASE_URL": "localhost",
+    "DATABASE_POOL_SIZE": "x",
+    "REDIS_URL": "localhost:6379",
+    "EMAIL_URL": "mail.example.com",
+    "BEHIND_PROXY": "many",
+    "LOG_LEVEL": "LOUD",
+    "DEFAULT_ASSISTANT": "friend",
+    "OFFLINE_DELAY_SECONDS": "-1",
+}
+OTHERS = {"LLM_DIRECT": "nobody", "SECRET_KEY": "short"}
+
+
+def run_settings(monkeypatch, **environment: str) -> dict[str, object]:
+    monkeypatch.setenv("READ_DOT_ENV", "false")
+    for name, value in environment.items():
+        monkeypatch.setenv(name, value)
+    return runpy.run_path(str(SETTINGS))
+
+
+def list_typed() -> dict[str, str]:
+    """Return the variables that the settings read with a type, and the reader of each."""
+    return {name: kind for kind, name in re.findall(r'read_(\w+)\(\s*"(\w+)"', SETTINGS.read_text())}
+
+
+@pytest.mark.parametrize("name", [name for name, kind in list_typed().items() if kind not in ("text", "list")])
+def test_nonsense_stops_the_start_with_a_line_that_names_the_variable(name, monkeypatch):
+    value = NONSENSE.get(name, "2M")
+
+    with pytest.raises(SystemExit) as refused:
+        run_settings(monkeypatch, **{name: value})
+
+    assert re.fullmatch(rf"Keel cannot start: {name} is '{re.escape(value)}'; it must be .+\.", str(refused.value))
+
+
+@pytest.mark.parametrize(("name", "value"), OTHERS.items())
+def test_wrong_list_or_key_stops_the_start_with_a_line_that_names_the_variable(name, value, monkeypatch):
+    with pytest.raises(SystemExit, match=f"Keel cannot start: {name} "):
+        run_settings(monkeypatch, **{name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("PORT", "0"),
+        ("PORT", "65536"),
+        ("PORT", "80.5"),
+        ("OFFLINE_DELAY_SECONDS", "nan"),
+        ("OFFLINE_DELAY_SECONDS", "fast"),
+        ("BEHIND_PROXY", "-1"),
+        ("REDIS_URL", "http://host"),
+        ("DATABASE_URL", "mysql://host/name"),
+        ("DATABASE_URL", "postgresql://host:x/name"),
+    ],
+)
+def test_value_out_of_bounds_is_refused(name, value, monkeypatch):
+    with pytest.raises(SystemExit, match=f"{name} is '{re.escape(value)}'"):
+        run_settings(monkeypatch, **{name: value})
+
+
+def test_refusal_keeps_the_password_of_a_url_to_itself(monkeypatch):
+    with pytest.raises(SystemExit) as refused:
+        run_settings(monkeypatch, DATABASE_URL="postgresql://keel:canary@host:x/name")
+
+    assert "canary" not in str(refused.value)
+
+
+@pytest.mark.parametrize(("text", "count"), [("", 0), ("false", 0), ("true", 1), ("1", 1), ("3", 3)])
+def test_behind_proxy_is_a_number_of_proxies(text, count, monkeypatch):
+    settings = run_settings(monkeypatch, BEHIND_PROXY=text)
+
+    assert settings["TRUSTED_PROXIES"] == count
+    assert (settings["SECURE_PROXY_SSL_HEADER"] is None) == (count == 0)
+
+
+@pytest.mark.parametrize(
+    ("url", "verification"), [("", "optional"), ("consolemail://", "optional"), ("smtp://host:25", "mandatory")]
+)
+def test_addresses_are_confirmed_where_mail_can_be_sent(url, verification, monkeypatch):
+    assert run_settings(monkeypatch, EMAIL_URL=url)["ACCOUNT_EMAIL_VERIFICATION"] == verification
+
+
+def test_public_site_asks_for_https_everywhere(monkeypatch):
+    environment = {"ALLOWED_HOSTS": "keel.example", "SECRET_KEY": "k" * 40}
+    names = ("SECURE_SSL_REDIRECT", "SECURE_HSTS_SECONDS", "SESSION_COOKIE_SECURE", "CSRF_COOKIE_SECURE")
+
+    public, local = run_settings(monkeypatch, **environment), run_settings(monkeypatch, ALLOWED_HOSTS="localhost")
+
+    assert [public[name] for name in names] == [True, 31_536_000, True, True]
+    assert [local[name] for name in names] == [False, 0, False, False]
