@@ -11,14 +11,18 @@ django_application = get_asgi_application()
 
 # Models can be imported only once Django is set up.
 from channels.auth import AuthMiddleware  # noqa: E402
+from django.conf import settings  # noqa: E402
 
 from chat.web.lifespan import Lifespan  # noqa: E402
 from chat.web.routing import websocket_urlpatterns  # noqa: E402
+from config.lib.edge.bodies import BodyLimit  # noqa: E402
+from config.lib.edge.proxies import ClientAddress  # noqa: E402
 
-application = ProtocolTypeRouter(
+_protocols = ProtocolTypeRouter(
     {
-        "http": django_application,
+        "http": BodyLimit(django_application, limit=settings.MAX_BODY_BYTES, larger=settings.LARGER_BODIES),
         "websocket": CookieMiddleware(SessionMiddleware(AuthMiddleware(URLRouter(websocket_urlpatterns)))),
         "lifespan": Lifespan(),
     }
 )
+application = ClientAddress(_protocols, proxies=settings.TRUSTED_PROXIES)

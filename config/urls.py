@@ -5,14 +5,15 @@ from django.contrib import admin
 from django.urls import URLPattern, URLResolver, include, path, re_path
 
 from chat.web.views import chats
-from config.lib.health import healthz
+from config.lib.health import healthz, readyz
 from config.lib.rest.openapi import SchemaView, docs
 from config.lib.rest.views import NowhereView
 
 # Staff sign in by the same door, with the same limits.
 admin.site.login = secure_admin_login(admin.site.login)  # type: ignore[method-assign]
 
-handler500 = "config.lib.rest.problems.server_error"
+handler404 = "config.lib.edge.responses.answer_not_found"
+handler500 = "config.lib.edge.responses.answer_error"
 
 api_patterns: list[URLPattern | URLResolver] = [
     path("schema/", SchemaView.as_view(), name="schema"),
@@ -26,6 +27,7 @@ api_patterns: list[URLPattern | URLResolver] = [
 urlpatterns = [
     path("", chats.home, name="home"),
     path("healthz/", healthz, name="healthz"),
+    path("readyz/", readyz, name="readyz"),
     path("accounts/", include("allauth.account.urls")),
     path("admin/", admin.site.urls),
     path("api/", include((api_patterns, "api"))),

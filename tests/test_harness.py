@@ -1,6 +1,5 @@
 """Assumptions of the other tests: engine, coroutines, no network."""
 
-import asyncio
 import os
 import socket
 import subprocess
@@ -10,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from asgiref.sync import sync_to_async
-from channels.layers import get_channel_layer
 from django.conf import settings
 from django.db import connection
 
@@ -49,17 +47,6 @@ async def test_coroutine_shares_the_connection_of_its_fixtures(trader_id, django
         return django_user_model.objects.filter(pk=trader_id).count()
 
     assert await count() == 1
-
-
-@pytest.mark.redis
-async def test_channel_layer_still_listens_after_an_idle_while():
-    layer = get_channel_layer()
-    await layer.group_add("idle", channel := await layer.new_channel())
-
-    await asyncio.sleep(6)  # redis-py's default time-out is five seconds
-    await layer.group_send("idle", {"type": "news"})
-
-    assert await asyncio.wait_for(layer.receive(channel), 2) == {"type": "news"}
 
 
 def test_no_connection_leaves_the_machine():

@@ -162,7 +162,11 @@ class ChatConsumer(AsyncWebsocketConsumer):
                 await self._carry_one()
         except OSError:
             return  # the browser has gone; disconnect() follows
-        except Exception:
+        except Exception as error:
+            if self.has_left or "websocket.close" in str(error):
+                # The server refuses a frame that follows the end of the socket.
+                logger.info("A frame of conversation %s came after its socket had closed", self.conversation_id)
+                return
             logger.exception("A socket of conversation %s broke", self.conversation_id)
             self.end(BROKEN)
 

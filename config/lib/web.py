@@ -66,10 +66,13 @@ class OwnedAdminSite(admin.AdminSite):
 
 
 def get_safe_next(request: HttpRequest, default: str) -> str:
-    """Return the form's `next` if it is local. Otherwise return `default`."""
+    """Return the form's `next` if it is a path of this site, else `default`.
+
+    A bare word is no path: `redirect` would take it for the name of a view.
+    """
     target = request.POST.get("next", "")
-    is_ours = url_has_allowed_host_and_scheme(target, {request.get_host()}, require_https=request.is_secure())
-    return target if is_ours else default
+    is_path = target.startswith("/") and url_has_allowed_host_and_scheme(target, allowed_hosts=None)
+    return target if is_path else default
 
 
 def appearance(request: HttpRequest) -> dict[str, object]:

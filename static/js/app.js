@@ -71,6 +71,8 @@ const REFUSALS = new Map([
   [401, "You are signed out. Sign in again in another tab; what you typed stays here."],
   [403, "You are signed out, or this page is old. Reload it and try again."],
   [404, "That is not there any more. Reload the page."],
+  [413, "This is more than Keel can take at once. Shorten it and try again; what you typed stays here."],
+  [503, "Keel’s database does not answer. Try again in half a minute; what you typed stays here."],
   [429, "Too many requests in a short time. Wait a minute and try again."],
 ]);
 

@@ -2,7 +2,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.contrib.sessions.models import Session
-from django.core.cache import cache
 
 from chat.jobs import clear_expired_sessions, sweep_dead_turns
 from chat.models import Message, MessageStatus
@@ -65,19 +64,6 @@ def test_job_that_fails_is_reported_and_stops_no_other(caplog):
     assert reports[0] == JobRun("broken", "failed; the log says why", has_failed=True)
     assert runs == [NOON]
     assert "Job broken failed" in caplog.text
-
-
-def test_run_due_waits_when_nobody_can_tell_whose_turn_it_is(monkeypatch):
-    def gone(*args, **kwargs):
-        raise ConnectionError("Redis is away")
-
-    job, runs = counting()
-    with monkeypatch.context() as patch:
-        patch.setattr(cache, "add", gone)
-        assert list(run_due([job], NOON)) == []
-
-    list(run_due([job], NOON))
-    assert runs == [NOON]
 
 
 def test_run_job_runs_whatever_the_clock_says():

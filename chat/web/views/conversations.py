@@ -8,6 +8,7 @@ from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
+from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
@@ -51,7 +52,7 @@ def restore(request: PageRequest, conversation_id: UUID) -> HttpResponse:
     if request.htmx or request.POST.get("act") == "undo":
         return answer_act(request, conversation_id, act="restored")
     messages.success(request, "The chat is restored.")
-    return redirect(get_safe_next(request, "chat:trashed"))
+    return redirect(get_safe_next(request, reverse("chat:trashed")))
 
 
 @require_safe

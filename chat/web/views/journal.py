@@ -155,7 +155,7 @@ def restore(request: PageRequest) -> HttpResponse:
     if not request.htmx:
         if refusal:
             messages.error(request, refusal)
-        return redirect(get_safe_next(request, "chat:journal"))
+        return redirect(get_safe_next(request, reverse("chat:journal")))
     if refusal:
         context = {"removed_id": "gone", "refusal": refusal}
         return TemplateResponse(request, "chat/_kept_removed.html", context, status=HTTPStatus.CONFLICT)

@@ -1,6 +1,5 @@
 """Refusals over HTTP: problem+json, as RFC 9457 defines it."""
 
-import json
 import math
 import re
 from collections.abc import Iterator, Mapping
@@ -8,8 +7,7 @@ from http import HTTPStatus
 from typing import Final
 
 from django.core.exceptions import BadRequest, PermissionDenied, RequestDataTooBig, SuspiciousOperation
-from django.http import Http404, HttpRequest, HttpResponse
-from django.views.defaults import server_error as server_error_page
+from django.http import Http404
 from rest_framework import exceptions
 from rest_framework.response import Response
 from rest_framework.views import APIView
@@ -31,7 +29,7 @@ def build_problem(exc: Exception, context: Mapping[str, APIView]) -> Response | 
     if refusal is None:
         return None
     status, code, detail = refusal
-    body = _build_body(HTTPStatus(status), code=code, detail=detail)
+    body = build_body(HTTPStatus(status), code=code, detail=detail)
     if isinstance(exc, exceptions.ValidationError):
         is_query = isinstance(exc, QueryRefused)
         body["errors"] = [
@@ -41,7 +39,8 @@ def build_problem(exc: Exception, context: Mapping[str, APIView]) -> Response | 
     return Response(body, status=status, headers=_build_headers(exc, context["view"]), content_type=PROBLEM_JSON)
 
 
-def _build_body(status: HTTPStatus, *, code: str, detail: str) -> dict[str, object]:
+def build_body(status: HTTPStatus, *, code: str, detail: str) -> dict[str, object]:
+    """Return the body of a problem."""
     return {"type": "about:blank", "title": status.phrase, "status": status.value, "code": code, "detail": detail}
 
 
@@ -88,13 +87,3 @@ def _build_headers(exc: Exception, view: APIView) -> dict[str, str]:
     if isinstance(exc, exceptions.MethodNotAllowed):
         headers["Allow"] = ", ".join(view.allowed_methods)
     return headers
-
-
-def server_error(request: HttpRequest) -> HttpResponse:
-    """Answer an unforeseen error with a page, or an API problem."""
-    if not request.path_info.startswith(API_PATH):
-        return server_error_page(request)
-    body = _build_body(
-        HTTPStatus.INTERNAL_SERVER_ERROR, code="error", detail="Keel could not do that. Try again in a moment."
-    )
-    return HttpResponse(json.dumps(body), status=HTTPStatus.INTERNAL_SERVER_ERROR, content_type=PROBLEM_JSON)

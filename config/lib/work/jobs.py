@@ -59,12 +59,7 @@ def run_due(jobs: Iterable[Job], now: datetime) -> Iterator[JobRun]:
 
 def _take_turn(job: Job, now: datetime) -> bool:
     seconds = job.every.total_seconds()
-    try:
-        return bool(cache.add(f"job:{job.name}:{int(now.timestamp() // seconds)}", True, timeout=2 * seconds))
-    except Exception:
-        # Redis is away: the turn is taken when it is back, and the worker lives on.
-        logger.exception("Nobody can tell whose turn job %s is", job.name)
-        return False
+    return bool(cache.add(f"job:{job.name}:{int(now.timestamp() // seconds)}", True, timeout=2 * seconds))
 
 
 def run_job(job: Job, now: datetime) -> JobRun:

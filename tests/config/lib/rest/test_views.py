@@ -137,7 +137,7 @@ urlpatterns = [
     path("api/moment/", Moment.as_view()),
     re_path("^api/", NowhereView.as_view()),
 ]
-handler500 = "config.lib.rest.problems.server_error"
+handler500 = "config.lib.edge.responses.answer_error"
 
 pytestmark = [pytest.mark.django_db, pytest.mark.urls(__name__)]
 

@@ -1,0 +1,62 @@
+"""The client's address behind trusted proxies, as ASGI middleware."""
+
+from collections.abc import Awaitable, Callable, MutableMapping
+from contextlib import suppress
+from ipaddress import ip_address
+from typing import Any, Final
+
+Scope = MutableMapping[str, Any]
+Message = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+App = Callable[[Scope, Receive, Send], Awaitable[Any]]
+
+# Probes of the machine itself come without a proxy.
+_DIRECT_PATHS: Final = ("/healthz/", "/readyz/")
+
+
+class ClientAddress:
+    """Set the client of each request and socket from X-Forwarded-For.
+
+    Each proxy appends the address of its own client, so behind N proxies the Nth address from the right is the
+    browser's. Addresses further left come from the browser itself and are ignored. Sign-in limits count by this
+    address, and the server's log shows it. A request with fewer addresses did not pass all proxies and gets a 400.
+    """
+
+    def __init__(self, app: App, *, proxies: int) -> None:
+        self.app = app
+        self.proxies = proxies
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if self.proxies and scope["type"] in ("http", "websocket") and scope["path"] not in _DIRECT_PATHS:
+            address = _find_address(scope["headers"], self.proxies)
+            if address is None:
+                await _refuse(scope, send)
+                return
+            scope["client"] = (address, 0)  # in place: the server's log reads the same scope
+        await self.app(scope, receive, send)
+
+
+def _find_address(headers: list[tuple[bytes, bytes]], proxies: int) -> str | None:
+    """Return the client's address. None: the header is too short, or its entry is no address."""
+    lines = [value.decode("latin-1") for name, value in headers if name == b"x-forwarded-for"]
+    entries = [entry.strip() for entry in ",".join(lines).split(",")] if lines else []
+    if len(entries) < proxies:
+        return None
+    entry = entries[-proxies]
+    # Some proxies append the port: 192.0.2.1:4711, [2001:db8::1]:4711.
+    bare = entry[1:].partition("]")[0] if entry.startswith("[") else entry
+    for candidate in (bare, bare.rpartition(":")[0]):
+        with suppress(ValueError):
+            return str(ip_address(candidate))
+    return None
+
+
+async def _refuse(scope: Scope, send: Send) -> None:
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.close"})  # before it is accepted: the handshake is answered with 403
+        return
+    body = b"This request did not come through the proxies of this site (X-Forwarded-For is too short)."
+    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())]
+    await send({"type": "http.response.start", "status": 400, "headers": headers})
+    await send({"type": "http.response.body", "body": body})

@@ -1,0 +1,96 @@
+"""Responses that any view may get: pages of signed-in users, refusals and outages."""
+
+import json
+import sys
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Final
+
+from django.core.exceptions import BadRequest, SuspiciousOperation
+from django.db import InterfaceError, OperationalError
+from django.http import HttpRequest, HttpResponse, UnreadablePostError
+from django.http.multipartparser import MultiPartParserError
+from django.template.loader import render_to_string
+from django.utils.cache import patch_cache_control
+from django.views.defaults import bad_request, page_not_found, server_error
+
+from config.lib.rest.problems import API_PATH, PROBLEM_JSON, build_body
+
+RETRY_SECONDS: Final = 30
+MAX_SHOWN: Final = 40_000  # characters of one field; what a user types is shorter
+_NEVER_SHOWN: Final = ("password", "csrf", "token", "secret", "key", "code")
+
+
+class NoStoreMiddleware:
+    """Keep pages of signed-in users out of every cache, so that Back after sign-out shows nothing."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        """Mark the response, unless its view said how it may be kept."""
+        response = self.get_response(request)
+        if request.user.is_authenticated and not response.has_header("Cache-Control"):
+            patch_cache_control(response, private=True, no_store=True)
+        return response
+
+
+def answer_not_found(request: HttpRequest, exception: Exception) -> HttpResponse:
+    """Answer 404; 400 where the body cannot be read.
+
+    The page of a 404 has forms, whose token makes Django read the body once more, outside of what answers unreadable
+    ones.
+    """
+    try:
+        return page_not_found(request, exception)
+    except (MultiPartParserError, UnreadablePostError, SuspiciousOperation, BadRequest) as error:
+        return bad_request(request, error)
+
+
+def answer_error(request: HttpRequest) -> HttpResponse:
+    """Answer an unforeseen error: 503 while the database is away, else 500."""
+    if isinstance(sys.exc_info()[1], OperationalError | InterfaceError):
+        return _answer_outage(request)
+    if _is_api(request):
+        detail = "Keel could not do that. Try again in a moment."
+        return _build_problem(HTTPStatus.INTERNAL_SERVER_ERROR, "error", detail)
+    return server_error(request)
+
+
+def _answer_outage(request: HttpRequest) -> HttpResponse:
+    """Return 503 with the texts of the form.
+
+    The disk is full, a lock lasts, the server restarts: the form was not saved, and the browser may have dropped what
+    the user typed. The page shows each text to copy, but for secrets.
+    """
+    if _is_api(request):
+        detail = "The database does not answer. Nothing was changed. Try again in a moment."
+        response = _build_problem(HTTPStatus.SERVICE_UNAVAILABLE, "unavailable", detail)
+    else:
+        page = render_to_string("503.html", {"typed": _read_typed(request)})
+        response = HttpResponse(page, status=HTTPStatus.SERVICE_UNAVAILABLE)
+    response["Retry-After"] = str(RETRY_SECONDS)
+    response["Cache-Control"] = "no-store"
+    return response
+
+
+def _read_typed(request: HttpRequest) -> list[tuple[str, str]]:
+    """Return the label and text of each field that a user may have typed."""
+    try:
+        fields = request.POST.items()
+    except (MultiPartParserError, OSError, SuspiciousOperation):
+        return []
+    return [
+        (name.replace("_", " ").capitalize(), str(value)[:MAX_SHOWN])
+        for name, value in fields
+        if str(value).strip() and not any(word in name.lower() for word in _NEVER_SHOWN)
+    ]
+
+
+def _is_api(request: HttpRequest) -> bool:
+    return request.path_info.startswith(API_PATH)
+
+
+def _build_problem(status: HTTPStatus, code: str, detail: str) -> HttpResponse:
+    body = build_body(status, code=code, detail=detail)
+    return HttpResponse(json.dumps(body), status=status, content_type=PROBLEM_JSON)

@@ -1,0 +1,92 @@
+"""A cache that outlives its Redis: while Redis is away, each process counts for itself."""
+
+import logging
+import time
+from collections.abc import Callable
+from typing import Any, Final
+
+from django.core.cache.backends.base import DEFAULT_TIMEOUT, BaseCache
+from django.core.cache.backends.locmem import LocMemCache
+from django.core.cache.backends.redis import RedisCache
+from redis.exceptions import RedisError
+
+logger = logging.getLogger(__name__)
+
+RETRY_SECONDS: Final = 5.0  # while Redis is away, one operation in this many seconds asks it
+WARN_SECONDS: Final = 60.0
+
+
+class SturdyRedisCache(BaseCache):
+    """Redis, or this process's memory while Redis is away.
+
+    The cache holds counters of limits and locks of scheduled jobs, nothing that must not be lost. Without Redis, limits
+    count per process, and a job may start in two processes; its rows carry leases.
+    """
+
+    def __init__(self, server: str, params: dict[str, Any]) -> None:
+        super().__init__(params)
+        options = {"socket_timeout": 2.0, "socket_connect_timeout": 2.0, **params.get("OPTIONS", {})}
+        self._redis = RedisCache(server, {**params, "OPTIONS": options})
+        self._memory = LocMemCache("sturdy-redis", params)
+        self._away_until = 0.0
+        self._warned_at = -WARN_SECONDS
+
+    @property
+    def is_away(self) -> bool:
+        """Whether the last operation did not reach Redis."""
+        return time.monotonic() < self._away_until
+
+    def _run(self, operation: Callable[[BaseCache], Any]) -> Any:
+        if self.is_away:
+            return operation(self._memory)
+        try:
+            return operation(self._redis)
+        except (RedisError, OSError) as error:
+            self._note_outage(error)
+            return operation(self._memory)
+
+    def _note_outage(self, error: Exception) -> None:
+        now = time.monotonic()
+        self._away_until = now + RETRY_SECONDS
+        if now - self._warned_at >= WARN_SECONDS:
+            self._warned_at = now
+            logger.warning("Redis does not answer (%s): limits count in this process", type(error).__name__)
+
+    def add(self, key: Any, value: Any, timeout: Any = DEFAULT_TIMEOUT, version: int | None = None) -> bool:
+        """Set a value that is not there yet; tell whether it was set."""
+        return bool(self._run(lambda cache: cache.add(key, value, timeout, version)))
+
+    def get(self, key: Any, default: Any = None, version: int | None = None) -> Any:
+        """Return a value, or `default`."""
+        return self._run(lambda cache: cache.get(key, default, version))
+
+    def set(self, key: Any, value: Any, timeout: Any = DEFAULT_TIMEOUT, version: int | None = None) -> None:
+        """Set a value."""
+        self._run(lambda cache: cache.set(key, value, timeout, version))
+
+    def touch(self, key: Any, timeout: Any = DEFAULT_TIMEOUT, version: int | None = None) -> bool:
+        """Set the time at which a value ends; tell whether it was there."""
+        return bool(self._run(lambda cache: cache.touch(key, timeout, version)))
+
+    def delete(self, key: Any, version: int | None = None) -> bool:
+        """Delete a value; tell whether it was there."""
+        return bool(self._run(lambda cache: cache.delete(key, version)))
+
+    def incr(self, key: Any, delta: int = 1, version: int | None = None) -> int:
+        """Add to a number in one step. Raises ValueError when Redis does not have it."""
+
+        def count(cache: BaseCache) -> int:
+            if cache is self._memory:
+                cache.add(key, 0, version=version)  # the number may have begun in Redis
+            return cache.incr(key, delta, version)
+
+        return int(self._run(count))
+
+    def has_key(self, key: Any, version: int | None = None) -> bool:
+        """Tell whether a value is there."""
+        return bool(self._run(lambda cache: cache.has_key(key, version)))
+
+    def clear(self) -> None:
+        """Delete all values."""
+        self._memory.clear()
+        self._run(lambda cache: cache.clear())

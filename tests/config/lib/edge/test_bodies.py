@@ -1,0 +1,67 @@
+"""A body over its limit is answered with 413 before anything of it is kept, announced or not."""
+
+import json
+
+import pytest
+from asgiref.sync import async_to_sync
+
+from config.lib.edge.bodies import BodyLimit
+
+
+def post(chunks: list[bytes], *, path: str = "/theme/", announced: int | None = None):
+    """Return the bytes that the application read (None: it was told that the client had gone) and the answer."""
+    messages = [
+        {"type": "http.request", "body": chunk, "more_body": number < len(chunks)}
+        for number, chunk in enumerate(chunks, start=1)
+    ]
+    read, sent = [], []
+
+    async def application(scope, receive, send):
+        while True:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                read.append(None)
+                return
+            read.append(message["body"])
+            if not message["more_body"]:
+                break
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    async def receive():
+        return messages.pop(0)
+
+    async def send(message):
+        sent.append(message)
+
+    headers = [] if announced is None else [(b"content-length", str(announced).encode())]
+    limited = BodyLimit(application, limit=10, larger={"/api/": 20, "/api/big/": 40})
+    async_to_sync(limited)({"type": "http", "path": path, "headers": headers}, receive, send)
+    assert messages == [], "the client could not send its body to the end"
+    return read, sent
+
+
+@pytest.mark.parametrize(("path", "size"), [("/theme/", 10), ("/api/x/", 20), ("/api/big/", 40)])
+def test_body_passes_up_to_the_limit_of_its_address(path, size):
+    read, sent = post([b"x" * size], path=path, announced=size)
+
+    assert (read, sent[0]["status"]) == ([b"x" * size], 200)
+
+
+@pytest.mark.parametrize("path", ["/theme/", "/api/x/", "/api/big/"])
+def test_announced_body_over_the_limit_never_reaches_the_application(path):
+    read, sent = post([b"x" * 41], path=path, announced=41)
+
+    assert (read, sent[0]["status"]) == ([], 413)
+
+
+def test_body_without_a_length_is_counted_while_it_comes():
+    read, sent = post([b"x" * 6, b"x" * 6, b"x" * 6])
+
+    assert (read, sent[0]["status"]) == ([b"x" * 6, None], 413)
+
+
+def test_refusal_is_a_page_or_a_problem():
+    page, problem = post([b"x" * 11], announced=11)[1], post([b"x" * 21], path="/api/x/", announced=21)[1]
+
+    assert b"more than Keel can take" in page[1]["body"]
+    assert json.loads(problem[1]["body"])["code"] == "too_large"
