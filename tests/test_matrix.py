@@ -72,6 +72,7 @@ FILL = {"fill_id": "{client_id}", "symbol": "SOL", "at": "2026-05-01T12:00Z", "q
 ROUTES = {
     "home": Case(queries=("conversation={conversation_id}",), is_public=True),
     "healthz": Case(is_public=True),
+    "readyz": Case(is_public=True),
     "trading:profile": Case(posts=({"time_zone": "UTC", "id": "{user_id}", "user": "{user_id}", "pk": "{user_id}"},)),
     "trading:tier": Case(
         posts=({"tier": "expert", "user": "{user_id}"}, {"tier": "", "next": "/skills/{skill_id}/edit/"}, {"tier": "x"})

@@ -1,11 +1,13 @@
-"""Database checks: health, and the refusal of old databases."""
+"""Liveness, readiness, and the refusal of old databases."""
 
 from collections.abc import Collection
 from contextlib import suppress
 from http import HTTPStatus
 from typing import Final
 
+from django.conf import settings
 from django.contrib.auth.decorators import login_not_required
+from django.core.cache import cache
 from django.core.checks import CheckMessage, Error
 from django.db import DEFAULT_DB_ALIAS, DatabaseError, connection, connections
 from django.db.migrations.recorder import MigrationRecorder
@@ -56,10 +58,32 @@ def _is_old(alias: str) -> bool:
 @never_cache
 @login_not_required
 def healthz(request: HttpRequest) -> JsonResponse:
-    """Answer 200 or 503 for the database, without details."""
+    """Answer 200 while this process lives. A store that is away is no reason to restart it."""
+    return JsonResponse({"status": "ok"})
+
+
+@require_safe
+@never_cache
+@login_not_required
+def readyz(request: HttpRequest) -> JsonResponse:
+    """Answer 200 when the process can serve, else 503, with the state of each store."""
+    stores = {"database": _check_database(), "redis": _check_redis()}
+    is_ready = stores["database"] == "ok"
+    status = "unavailable" if not is_ready else "degraded" if stores["redis"] == "away" else "ok"
+    return JsonResponse({"status": status, "stores": stores}, status=HTTPStatus.OK if is_ready else 503)
+
+
+def _check_database() -> str:
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
     except DatabaseError:
-        return JsonResponse({"status": "unavailable"}, status=503)
-    return JsonResponse({"status": "ok"})
+        return "away"
+    return "ok"
+
+
+def _check_redis() -> str:
+    if not settings.REDIS_URL:
+        return "not used"
+    cache.has_key("readyz")  # asks Redis, unless it was away a moment ago
+    return "away" if getattr(cache, "is_away", False) else "ok"

@@ -12,6 +12,7 @@ from django.core.management.base import SystemCheckError
 from django.db import OperationalError, connection
 from django.db.migrations.recorder import MigrationRecorder
 
+from config.lib import health
 from config.lib.health import OldDatabase, check_databases, require_current_database
 from tests.source import ROOT
 
@@ -81,3 +82,47 @@ def test_command_stops_with_one_message_and_exit_code_1(command, tmp_path):
     assert (done.returncode, done.stdout) == (1, "")
     assert done.stderr.count(REASON) == done.stderr.count(REMEDY) == 1
     assert "Traceback" not in done.stderr
+
+
+def test_process_lives_while_its_database_is_away(monkeypatch, client):
+    monkeypatch.setattr(health, "_check_database", lambda: "away")
+
+    assert client.get("/healthz/").status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("database", "redis", "status", "code"),
+    [
+        ("ok", "ok", "ok", 200),
+        ("ok", "not used", "ok", 200),
+        ("ok", "away", "degraded", 200),
+        ("away", "ok", "unavailable", 503),
+        ("away", "away", "unavailable", 503),
+    ],
+)
+def test_readiness_names_the_state_of_each_store(database, redis, status, code, monkeypatch, client):
+    monkeypatch.setattr(health, "_check_database", lambda: database)
+    monkeypatch.setattr(health, "_check_redis", lambda: redis)
+
+    answer = client.get("/readyz/")
+
+    assert (answer.status_code, answer.json()) == (
+        code,
+        {"status": status, "stores": {"database": database, "redis": redis}},
+    )
+
+
+@pytest.mark.django_db
+def test_stores_that_answer_are_ok(client, settings):
+    stores = client.get("/readyz/").json()["stores"]
+
+    assert stores == {"database": "ok", "redis": "ok" if settings.REDIS_URL else "not used"}
+
+
+def test_database_that_refuses_is_away(monkeypatch, client):
+    def refuse():
+        raise OperationalError("no route")
+
+    monkeypatch.setattr(health.connection, "cursor", refuse)
+
+    assert client.get("/readyz/").json()["stores"]["database"] == "away"
