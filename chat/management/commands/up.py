@@ -1,9 +1,11 @@
 import logging
+import socket
 import threading
+from collections.abc import Callable
 
 import uvicorn
 from django.conf import settings
-from django.core.management.base import CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.db import close_old_connections
 
 from chat.management.commands.run_jobs import work_until
@@ -17,6 +19,18 @@ MAX_SOCKET_FRAME = 65_536  # bytes
 GRACE_SECONDS = 10  # running replies are saved and marked within it
 
 
+class _Server(uvicorn.Server):
+    """A server that calls `announce` once it takes requests."""
+
+    def __init__(self, config: uvicorn.Config, announce: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._announce = announce
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self._announce()
+
+
 class Command(KeelCommand):
     help = "Serve Keel and run its jobs, in one process; Ctrl-C stops both. HOST and PORT set the address."
 
@@ -27,26 +41,44 @@ class Command(KeelCommand):
     def run(self, *, host: str, port: int, **options: object) -> None:
         """Run the server here and the jobs in another thread."""
         require_current_database()
+        bound = _bind(host, port)
         close_old_connections()  # this thread serves from now on and asks the database no more
         stopped = threading.Event()
         worker = threading.Thread(target=work_until, args=(stopped, _log_run), name="jobs", daemon=True)
         worker.start()
-        url = f"http://{host}:{port}/"
-        self.say(f"Keel is on {url} (Ctrl-C stops it)", url=url)
+        config = uvicorn.Config(
+            "config.asgi:application",
+            ws="websockets-sansio",
+            ws_max_size=MAX_SOCKET_FRAME,
+            log_level="warning",
+            timeout_graceful_shutdown=GRACE_SECONDS,
+            proxy_headers=False,  # config.lib.edge.proxies trusts a number of proxies, not their addresses
+        )
+        url = f"http://{host}:{bound.getsockname()[1]}/"
+        server = _Server(config, lambda: self.say(f"Keel is on {url} (Ctrl-C stops it)", url=url))
         try:
-            uvicorn.run(
-                "config.asgi:application",
-                host=host,
-                port=port,
-                ws="websockets-sansio",
-                ws_max_size=MAX_SOCKET_FRAME,
-                log_level="warning",
-                timeout_graceful_shutdown=GRACE_SECONDS,
-                proxy_headers=False,
-            )
+            server.run(sockets=[bound])
+        except KeyboardInterrupt:  # uvicorn raises it again once it has stopped
+            pass
         finally:
+            bound.close()
             stopped.set()
             worker.join(timeout=GRACE_SECONDS)
+
+
+def _bind(host: str, port: int) -> socket.socket:
+    """Return a socket bound to the address. Raises CommandError, before anything else has started."""
+    bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        bound.bind((host, port))
+    except OSError as error:
+        bound.close()
+        raise CommandError(
+            f"{host}:{port} cannot be used ({error.strerror}). Stop the program that uses it, or choose another port"
+            " with --port or PORT."
+        ) from error
+    return bound
 
 
 def _log_run(run: JobRun) -> None:

@@ -115,7 +115,7 @@ class _Link:
 
     def _receive(self) -> None:
         client = self._connect()
-        with client.pubsub(ignore_subscribe_messages=True) as subscription:
+        with client.pubsub(ignore_subscribe_messages=True) as subscription:  # type: ignore[no-untyped-call]
             subscription.subscribe(self._channel)
             self._is_subscribed = True
             with self._changed:

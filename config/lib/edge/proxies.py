@@ -9,7 +9,7 @@ Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
-App = Callable[[Scope, Receive, Send], Awaitable[Any]]
+App = Callable[..., Awaitable[Any]]  # servers and frameworks type scope and messages differently
 
 # Probes of the machine itself come without a proxy.
 _DIRECT_PATHS: Final = ("/healthz/", "/readyz/")
