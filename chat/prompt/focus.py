@@ -32,6 +32,21 @@ def focus_of(opening: Mapping[str, Any]) -> str:
     return ""
 
 
+def is_focus_untrusted(opening: Mapping[str, Any]) -> bool:
+    """Tell whether a model wrote words of the focus with text of others in view."""
+    try:
+        match opening:
+            case {"mode": "coach", "deployment_id": str(deployment_id)}:
+                return get_deployment(UUID(deployment_id)).skill.is_untrusted
+            case {"mode": "authoring"}:
+                skill_id = opening.get("skill_id")
+                draft = find_open_draft(UUID(skill_id) if skill_id else None)
+                return bool(draft and draft.is_untrusted) or bool(skill_id and get_skill(UUID(skill_id)).is_untrusted)
+    except DomainError:
+        return False
+    return False
+
+
 def subject_of(opening: Mapping[str, Any]) -> str:
     """Return a chat's subject for its user."""
     try:

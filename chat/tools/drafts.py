@@ -133,9 +133,12 @@ def _patch_draft(context: ToolContext, args: PatchArgs) -> Json:
             if template is not None:
                 draft = apply_template_to_draft(draft_id=draft.pk, template=_check_template(template), now=context.now)
             if given:
-                draft = patch_draft(draft_id=draft.pk, patch=patch, now=context.now)
+                draft = patch_draft(
+                    draft_id=draft.pk, patch=patch, is_untrusted=context.window.is_untrusted, now=context.now
+                )
     except PayloadInvalid as refusal:
         return {"error": _list_problems(refusal.errors)}
+    context.window.is_untrusted |= draft.is_untrusted  # the result names it
     return _describe_patch(draft, before)
 
 

@@ -28,6 +28,9 @@ class GetSkillPerformanceArgs(Args):
 
 def _list_my_skills(context: ToolContext, args: Args) -> Result:
     skills, drafts = list_skills(), list_open_drafts()
+    context.window.is_untrusted |= any(one.skill.is_untrusted for one in skills) or any(
+        one.is_untrusted for one in drafts
+    )
     return records.within_limits(
         {"skills": [_skill_row(one) for one in skills], "open_drafts": [_draft_row(one) for one in drafts]}
     )

@@ -16,6 +16,7 @@ from chat.models import Conversation, MemorySnapshot, Message, MessageStatus, Ro
 from chat.parts import Json, format_preamble
 from chat.prompt.assistants import ASSISTANTS
 from chat.prompt.compose import compose_prompt
+from chat.prompt.focus import is_focus_untrusted
 from chat.prompt.preamble import build_preamble, drop_known_focus
 from chat.prompt.receipts import Sent, as_sent
 from chat.prompt.texts import Segment, as_blocks
@@ -183,7 +184,7 @@ def _prompt_of(standing: Standing, message: Message, *, is_continuation: bool, n
     return _Prompt(
         sent=Sent(segments, message_ids=told.ids, messages=tuple(messages), summary_id=standing.summary_id),
         preamble=preamble,
-        is_untrusted=told.is_untrusted or standing.is_summary_untrusted,
+        is_untrusted=told.is_untrusted or standing.is_summary_untrusted or is_focus_untrusted(standing.opening),
         room=room,
         room_left=-1 if told.is_cut else room - told.tokens,
         tokens=told.tokens + length + REPLY_ALLOWANCE,

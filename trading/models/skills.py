@@ -32,6 +32,7 @@ class Skill(OwnedModel):
     name = models.CharField(max_length=80)  # as in the latest version
     trading_style = models.CharField(max_length=8, choices=TradingStyle)
     latest_version = models.PositiveIntegerField()
+    is_untrusted = models.BooleanField(default=False)  # a model wrote words of it with text of others in view
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField()
     archived_at = models.DateTimeField(null=True, blank=True)
@@ -85,6 +86,7 @@ class SkillDraft(OwnedModel):
     base_version = models.PositiveIntegerField(null=True, blank=True)
     payload: "models.JSONField[Any, Any]" = models.JSONField(default=dict)  # partial, in the stored spelling
     conversation_id = models.UUIDField(null=True, blank=True)  # provenance upwards is a plain id
+    is_untrusted = models.BooleanField(default=False)  # a model wrote words of it with text of others in view
     status = models.CharField(max_length=9, choices=DraftStatus, default=DraftStatus.EDITING)
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField()

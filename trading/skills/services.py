@@ -51,6 +51,7 @@ def start_draft(*, skill_id: UUID | None = None, conversation_id: UUID | None = 
         defaults={
             "base_version": base.version if base else None,
             "payload": base.payload if base else default_payload(),
+            "is_untrusted": base.skill.is_untrusted if base else False,
             "conversation_id": conversation_id,
             "created_at": now,
             "updated_at": now,
@@ -62,9 +63,15 @@ def start_draft(*, skill_id: UUID | None = None, conversation_id: UUID | None = 
     return draft
 
 
-def patch_draft(*, draft_id: UUID, patch: Mapping[str, object], now: datetime) -> SkillDraft:
-    """Set fields of a draft, which may stay incomplete. Raises DraftNotFound, PayloadInvalid."""
+def patch_draft(
+    *, draft_id: UUID, patch: Mapping[str, object], is_untrusted: bool = False, now: datetime
+) -> SkillDraft:
+    """Set fields of a draft, which may stay incomplete. Raises DraftNotFound, PayloadInvalid.
+
+    `is_untrusted`: a model wrote them with text of others in view, which marks the draft and its skill for good.
+    """
     draft = _lock_draft(draft_id)
+    draft.is_untrusted |= is_untrusted
     return _write_draft(draft, merge_patch(draft.payload, patch), now)
 
 
@@ -87,7 +94,7 @@ def save_draft(*, draft_id: UUID, over_newer: bool = False, now: datetime) -> Sk
     if problems := _model_problems(payload):
         raise PayloadInvalid(problems)
     if draft.base_skill_id is None:
-        version = _create_skill(payload, now)
+        version = _create_skill(payload, now, is_untrusted=draft.is_untrusted)
     else:
         version = _add_version(draft, draft.base_skill_id, payload, over_newer=over_newer, now=now)
     draft.status, draft.updated_at = DraftStatus.SAVED, now
@@ -165,15 +172,20 @@ def _write_draft(draft: SkillDraft, payload: dict[str, Any], now: datetime) -> S
         if payload.get("trading_style", fixed) != fixed:
             raise PayloadInvalid([FieldError("trading_style", f"is fixed as {fixed} since the skill was first saved")])
     draft.payload, draft.updated_at = payload, now
-    draft.save(update_fields=["payload", "updated_at"])
+    draft.save(update_fields=["payload", "is_untrusted", "updated_at"])
     return draft
 
 
-def _create_skill(payload: SkillPayload, now: datetime) -> SkillVersion:
+def _create_skill(payload: SkillPayload, now: datetime, *, is_untrusted: bool) -> SkillVersion:
     try:
         with transaction.atomic():
             skill = Skill.objects.create(
-                name=payload.name, trading_style=payload.trading_style, latest_version=1, created_at=now, updated_at=now
+                name=payload.name,
+                trading_style=payload.trading_style,
+                latest_version=1,
+                is_untrusted=is_untrusted,
+                created_at=now,
+                updated_at=now,
             )
     except IntegrityError as error:
         raise SkillNameTaken(f"You have a skill named {payload.name} already. Choose another name.") from error
@@ -192,9 +204,10 @@ def _add_version(
     if parse_payload(latest.payload) == payload:
         return latest
     skill.name, skill.latest_version, skill.updated_at = payload.name, skill.latest_version + 1, now
+    skill.is_untrusted |= draft.is_untrusted
     try:
         with transaction.atomic():
-            skill.save(update_fields=["name", "latest_version", "updated_at"])
+            skill.save(update_fields=["name", "latest_version", "is_untrusted", "updated_at"])
     except IntegrityError as error:
         raise SkillNameTaken(f"You have a skill named {payload.name} already. Choose another name.") from error
     return SkillVersion.objects.create(

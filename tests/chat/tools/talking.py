@@ -31,7 +31,7 @@ class Toolbox:
             ),
         )
 
-    def call(self, name: str, **arguments: Any) -> dict[str, Any]:
+    def call(self, name: str, /, **arguments: Any) -> dict[str, Any]:
         """Call a tool as a model does."""
         return self.tools[name].call(json.dumps(arguments))
 

@@ -2,13 +2,16 @@
 
 import pytest
 
+from chat.prompt.focus import is_focus_untrusted
 from memory.claims.statements import has_foreign_words
 from memory.claims.support import TypedMessage, verify_quotes
 from memory.models import FactLink, MemoryProposal, Place, UserFact
 from memory.recall.search import recall_facts
-from tests.chat.tools.gate_cases import HONEST, HOSTILE, Case
+from tests.chat.tools.gate_cases import DRAFTED, HIGH, HONEST, HOSTILE, Case
 from tests.chat.tools.talking import NOW, Toolbox
 from tests.factories.memory import UserFactFactory
+from trading.models import SkillDraft
+from trading.skills.services import save_draft
 
 
 def state(user):
@@ -38,6 +41,31 @@ def attempt(user, case: Case) -> bool:
 @pytest.mark.parametrize("case", HOSTILE, ids=str)
 def test_hostile_write_changes_nothing(as_trader, case):
     assert not attempt(as_trader, case)
+
+
+@pytest.mark.parametrize("has_news", [True, False])
+@pytest.mark.parametrize(("tool", "arguments", "read_by"), DRAFTED)
+def test_draft_written_with_untrusted_text_in_view_is_untrusted_wherever_it_is_read(
+    as_trader, tool, arguments, read_by, has_news
+):
+    written = Toolbox(as_trader, "coach", "Draft something from the news.")
+    written.window.is_untrusted = has_news
+    written.call("set_strategy", template="trend_breakout")
+    assert "error" not in written.call(tool, **arguments)
+    skill_id = None
+    if "saved" in read_by:
+        skill_id = save_draft(draft_id=SkillDraft.objects.get().pk, now=NOW).skill_id
+    box = Toolbox(as_trader, "coach", "What are my skills?")
+    if "focus" in read_by:
+        opening = {"mode": "authoring", **({"skill_id": str(skill_id)} if skill_id else {})}
+        box.window.is_untrusted = is_focus_untrusted(opening)
+    else:
+        box.call("list_my_skills")
+
+    result = box.call("remember", fact=HIGH)
+
+    assert ("held_for_review" in result) is has_news
+    assert UserFact.objects.exists() is not has_news
 
 
 def test_honest_writes_are_saved_or_proposed(as_trader):
