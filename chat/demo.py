@@ -15,6 +15,7 @@ from chat.turns.accept import accept_message
 from chat.turns.replies import finish_reply
 from config.lib.llm.door import ToolCall
 from config.lib.owned import owned_tx
+from config.lib.work.jobs import Clock
 from memory.facts.services import archive_fact, remember_fact, supersede_fact
 
 Said = tuple[str, str, list[Json]]  # the user's words, the answer, the arguments of `remember` calls
@@ -55,9 +56,7 @@ _CHATS: Final[list[tuple[int, list[Said]]]] = [
 ]
 
 
-def seed_chats(
-    user_id: int, *, clock: Callable[[], datetime], report: Callable[[str], None] = lambda _: None
-) -> dict[str, int]:
+def seed_chats(user_id: int, *, clock: Clock, report: Callable[[str], None] = lambda _: None) -> dict[str, int]:
     """Create the demo's chats and facts; return the counts.
 
     Does nothing for a user who has chats already.

@@ -16,6 +16,7 @@ from uuid import UUID, uuid4
 from django.conf import settings
 
 from config.lib.owned import owned, owned_tx
+from config.lib.work.jobs import Clock
 from trading.agent.decide import Ask, model_client
 from trading.market.imports.bars import aggregate_bars
 from trading.market.imports.events import iter_shipped_events, store_events
@@ -38,7 +39,6 @@ from trading.skills.services import (
     start_draft,
 )
 
-Clock = Callable[[], datetime]
 Report = Callable[[str], None]
 
 NEWS_SOURCE: Final = "Demo"

@@ -7,7 +7,6 @@ stays marked as such.
 
 import hashlib
 import logging
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Final
@@ -26,6 +25,7 @@ from config.lib.llm.tokens import CHARS_PER_TOKEN, estimate_tokens
 from config.lib.owned import owned, owned_tx
 from config.lib.text import clean_text, prompt_line
 from config.lib.threads import run_in_thread
+from config.lib.work.jobs import Clock
 
 logger = logging.getLogger(__name__)
 
@@ -34,8 +34,6 @@ PART_TOKENS: Final = 12_000  # of messages that one call of the model reads
 MAX_LENGTH: Final = 6_000  # characters of a summary
 MAX_TOKENS: Final = 1_200
 _SAID: Final = {Role.USER: "Person", Role.ASSISTANT: "Keel"}
-
-Clock = Callable[[], datetime]
 
 
 @dataclass(frozen=True, slots=True)

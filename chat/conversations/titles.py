@@ -2,7 +2,6 @@
 
 import logging
 import re
-from collections.abc import Callable
 from datetime import datetime
 from typing import Final
 from uuid import UUID
@@ -17,6 +16,7 @@ from config.lib.llm.door import Completion, LLMUnavailable
 from config.lib.owned import owned, owned_tx
 from config.lib.text import one_line, prompt_line
 from config.lib.threads import run_in_thread
+from config.lib.work.jobs import Clock
 
 logger = logging.getLogger(__name__)
 
@@ -24,8 +24,6 @@ MAX_READ: Final = 1_500  # characters of either side
 MAX_WORDS: Final = 8
 MAX_LENGTH: Final = 60  # characters
 MAX_TOKENS: Final = 40
-
-Clock = Callable[[], datetime]
 
 
 async def write_title(conversation_id: UUID, *, user_id: int, clock: Clock) -> str | None:

@@ -7,7 +7,7 @@ meanwhile takes it. Only messages above the watermark are sent, and it moves wit
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
@@ -30,6 +30,7 @@ from chat.models import Conversation, Message, Role
 from config.lib.llm import door
 from config.lib.llm.door import LLMUnavailable
 from config.lib.owned import owned, owned_tx, system_tx
+from config.lib.work.jobs import Clock
 from memory.facts.queries import is_learning
 from memory.facts.versions import Origin
 from memory.learning.extraction import (
@@ -49,8 +50,6 @@ MAX_PER_RUN: Final = 50
 BROKE: Final = "broke"
 
 _NOTHING_LEARNED: Final = ReconcileCounts()
-
-Clock = Callable[[], datetime]
 
 
 class Outcome(StrEnum):

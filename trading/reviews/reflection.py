@@ -7,7 +7,7 @@ decides what is due; `clock` is the wall clock, for leases.
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
@@ -21,6 +21,7 @@ from config.lib.llm import door
 from config.lib.llm.door import Completion, LLMUnavailable, cost_usd
 from config.lib.owned import owned, owned_tx, system_tx
 from config.lib.text import prompt_line
+from config.lib.work.jobs import Clock
 from trading.agent.context import lessons_of_note, trade_line
 from trading.agent.prompts import REFLECTION, reflection_request
 from trading.models import (
@@ -48,7 +49,6 @@ LEASE: Final = timedelta(minutes=5)
 RETRY_AFTER: Final = timedelta(minutes=15)  # a failed reflection is not tried again before
 MAX_PER_RUN: Final = 50
 
-Clock = Callable[[], datetime]
 
 _NO_LESSONS: Final = "The model's answer held no lessons."
 _WENT_AWAY: Final = "Its worker went away before the end."

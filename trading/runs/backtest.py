@@ -14,6 +14,7 @@ from typing import Any, Final
 from uuid import UUID, uuid4
 
 from config.lib.owned import owned, owned_tx, system_tx
+from config.lib.work.jobs import Clock
 from trading.agent.decide import Ask, model_client
 from trading.market.tape import ReplayTape
 from trading.models import BacktestRun, Deployment, WorkStatus
@@ -34,8 +35,6 @@ PROGRESS_EVERY: Final = timedelta(seconds=1)
 NO_BARS: Final = "There are no bars of these symbols in that range. Import some, then start it again."
 FAILED_TICKS: Final = "At {} ticks no decision was made; the decisions say why."
 BROKE: Final = "It broke off by an error on our side; the log says which."
-
-Clock = Callable[[], datetime]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Find the due deployments and run their ticks."""
 
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -13,7 +13,7 @@ from uuid import UUID, uuid4
 from django.db import connections
 
 from config.lib.owned import owned, owned_tx, system_tx
-from config.lib.work.jobs import start_clock
+from config.lib.work.jobs import Clock, start_clock
 from trading.agent.decide import model_client
 from trading.market.tape import STORED
 from trading.models import BrokerKind, DecisionSnapshot, Deployment, DeploymentCommand, DeploymentStatus
@@ -31,8 +31,6 @@ logger = logging.getLogger(__name__)
 DECISION_LIMIT: Final = timedelta(minutes=12)  # of all calls of the model in one tick
 RETRIED_FOR: Final = 2 * LEASE  # how long a tick may be decided that was cut off before its decision
 PATIENCE: Final = timedelta(seconds=90)  # how long a tick waits for the bar that ends at its instant
-
-Clock = Callable[[], datetime]
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,8 @@ from django.utils.module_loading import import_string
 
 logger = logging.getLogger(__name__)
 
+Clock = Callable[[], datetime]
+
 
 @dataclass(frozen=True, slots=True)
 class Job:
@@ -41,7 +43,7 @@ def list_jobs() -> list[Job]:
     return [job for path in settings.JOBS for job in import_string(path)]
 
 
-def start_clock(now: datetime) -> Callable[[], datetime]:
+def start_clock(now: datetime) -> Clock:
     """Return a clock from `now`, for leases during model calls."""
     began = time.monotonic()
     return lambda: now + timedelta(seconds=time.monotonic() - began)
