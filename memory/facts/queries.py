@@ -177,18 +177,18 @@ def list_current(now: datetime, *, category: str | None = None, limit: int) -> t
 
 
 def list_matching(reference: str, now: datetime, limit: int = 10) -> list[UserFact]:
-    """Return current facts with this literal text, the shortest first."""
+    """Return open facts with this literal text, the shortest first."""
     wanted = normal_form(reference)
-    rows = UserFact.objects.current(now).filter(normalised__contains=wanted) if wanted else UserFact.objects.none()
+    rows = UserFact.objects.open(now).filter(normalised__contains=wanted) if wanted else UserFact.objects.none()
     return sorted(rows.by_reference(), key=lambda fact: len(fact.content))[:limit]
 
 
 def find_current_version(fact_id: UUID, now: datetime) -> UserFact | None:
-    """Return the current row of the lineage of `fact_id`, or None."""
+    """Return the row of the lineage of `fact_id` that is valid now or later, or None."""
     row = UserFact.objects.filter(pk=fact_id).only("lineage", "user_id").first()
     if row is None:
         return None
-    return UserFact.objects.current(now).filter(lineage=row.lineage).first()
+    return UserFact.objects.open(now).filter(lineage=row.lineage).first()
 
 
 def find_undone_events(event_ids: list[UUID]) -> set[UUID]:

@@ -12,7 +12,8 @@ from config.lib.errors import DomainError
 from config.lib.fields import content_key
 from config.lib.text import one_line, parse_uuid
 from memory import wording
-from memory.facts import versions
+from memory.claims.validity import Validity
+from memory.facts import periods, versions
 from memory.facts.limits import enforce_token_limit
 from memory.facts.queries import find_current_version, get_block, list_matching
 from memory.facts.versions import PAGE, FactAmbiguous, FactChanged, FactNotFound, FactWrite, Origin, lock_memory
@@ -41,14 +42,16 @@ def remember_fact(
     confidence: str = Confidence.INFERRED,
     source: str = FactSource.CHAT,
     detail: str = "",
+    validity: Validity | None = None,
     origin: Origin = PAGE,
     now: datetime,
 ) -> FactWrite:
     """Save a fact once; return the known row for the same text.
 
     A repeated text with another category or topic moves the fact, and an asserted repetition promotes an inferred fact;
-    both supersede it. Without a category the topic decides (settled 5 and 6). `detail` is for recall only, never for
-    prompts. Raises FactRefused, MemoryPaused.
+    both supersede it. A fact about the subject of the one forgotten in this turn supersedes that (settled 3). Without a
+    category the topic decides (settled 5 and 6). `detail` is for recall only, never for prompts. Without `validity` the
+    words say when the fact holds. Raises FactRefused, MemoryPaused.
     """
     text, tag, body = wording.parse_content(content), wording.parse_topic(topic), wording.parse_detail(detail)
     kind = category or wording.find_category(tag)
@@ -56,22 +59,20 @@ def remember_fact(
     lock_memory()
     versions.remove_tombstones(text)
     known = UserFact.objects.believed().filter(content_key=content_key(text)).first()
-    if known is None:
-        fact = versions.insert_version(
-            content=text,
-            topic=tag,
-            category=kind,
-            confidence=confidence,
-            source=source,
-            body=body,
-            valid_from=now,
-            now=now,
-            origin=origin,
-        )
-        enforce_token_limit(now=now, batch_id=origin.batch_id)
-        return FactWrite(fact, versions.log_event(EventKind.SAVE, after=fact, origin=origin, now=now))
     tags = {"topic": tag, "category": kind if category or tag else "", "body": body}
-    return _remember_again(known, text, tags, confidence=confidence, source=source, origin=origin, now=now)
+    if known is not None:
+        dates = periods.repeat_dates(known, text, validity, now=now)
+        return _remember_again(known, text, tags, dates, confidence=confidence, source=source, origin=origin, now=now)
+    values = {"content": text, "topic": tag, "category": kind, "body": body, "confidence": confidence, "source": source}
+    values |= periods.begin_fact(text, validity, now=now)
+    if (forgotten := versions.find_forgotten(text, tag, origin)) is not None:
+        kept = {name: value for name, value in tags.items() if not value}
+        written = versions.replace_forgotten(forgotten, values, kept=kept, origin=origin, now=now)
+    else:
+        fact = versions.insert_version(**values, now=now, origin=origin)
+        written = FactWrite(fact, versions.log_event(EventKind.SAVE, after=fact, origin=origin, now=now))
+    enforce_token_limit(now=now, batch_id=origin.batch_id)
+    return written
 
 
 def supersede_fact(
@@ -84,14 +85,16 @@ def supersede_fact(
     source: str = FactSource.PROFILE,
     summary: str | None = None,
     detail: str | None = None,
+    validity: Validity | None = None,
     origin: Origin = PAGE,
     now: datetime,
 ) -> FactWrite:
-    """Replace a fact by a corrected one; None keeps topic or category.
+    """Replace a fact by a corrected one; None keeps a value.
 
     The old row is archived at `now` and the new one begins then, so as-of queries find no gap and no overlap. A text
-    equal to another fact merges this fact into that one. Equal values change nothing. `summary` and `detail` of None
-    stay while the text stays. Raises FactNotFound, FactChanged, FactRefused, MemoryPaused.
+    equal to another fact merges this fact into that one. Equal values change nothing. A `summary` of None stays while
+    the text stays. Without `validity` changed words say when the fact holds. Raises FactNotFound, FactChanged,
+    FactRefused, MemoryPaused.
     """
     text = wording.parse_content(content)
     versions.refuse_when_paused(origin)
@@ -108,12 +111,13 @@ def supersede_fact(
         wanted["summary"] = wording.parse_summary(summary)
     if detail is not None:
         wanted["body"] = wording.parse_detail(detail)
+    wanted |= periods.change_dates(old, text, validity, now=now)
     if all(getattr(old, name) == value for name, value in wanted.items()):
         return FactWrite(old, None)
     versions.remove_tombstones(text)
     if old.content != text:
-        # The shorter line and the detail described the old text.
-        wanted = {"summary": "", "body": "", "quotes": list(origin.quotes), **wanted}
+        # The shorter line stood for the old text; the detail stays, and the page says that it is older (settled 4).
+        wanted = {"summary": "", "quotes": list(origin.quotes), **wanted}
     if origin.conversation_id:
         wanted["conversation_id"] = origin.conversation_id
     return versions.supersede_version(old, EventKind.UPDATE, {**wanted, "source": source}, origin=origin, now=now)
@@ -300,7 +304,15 @@ def _describe_link(*, from_fact: UserFact, to_fact: UserFact, relation: str) -> 
 
 
 def _remember_again(
-    known: UserFact, text: str, tags: dict[str, str], *, confidence: str, source: str, origin: Origin, now: datetime
+    known: UserFact,
+    text: str,
+    tags: dict[str, str],
+    dates: dict[str, Any],
+    *,
+    confidence: str,
+    source: str,
+    origin: Origin,
+    now: datetime,
 ) -> FactWrite:
     """Supersede a known fact by the changes of its repetition."""
     changes: dict[str, Any] = {name: tag for name, tag in tags.items() if tag and tag != getattr(known, name)}
@@ -309,12 +321,12 @@ def _remember_again(
     if known.score is not None:
         # A learned fact becomes explicit, with this source (settled 4).
         changes |= {"score": None, "source": source, "conversation_id": origin.conversation_id or known.conversation_id}
-    if not versions.is_valid_at(known, now):
+    if dates:
         # A fact repeated after its end or before its beginning is valid from now on.
-        changes |= {"content": text, "source": source, "valid_from": now}
+        changes |= {"content": text, "source": source, **dates}
     if not changes:
         return FactWrite(known, None)
-    is_promotion = "confidence" in changes and changes.keys().isdisjoint({"topic", "category", "valid_from"})
+    is_promotion = "confidence" in changes and changes.keys().isdisjoint({"topic", "category", *dates})
     return versions.supersede_version(
         known, EventKind.PROMOTE if is_promotion else EventKind.UPDATE, changes, origin=origin, now=now
     )

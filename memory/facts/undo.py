@@ -145,11 +145,18 @@ def _undo_import(event: MemoryEvent, now: datetime) -> None:
 def _undo_change(event: MemoryEvent, now: datetime) -> None:
     last, before = _get_last_row(event), event.before
     assert before is not None, "a change has a row before it"
+    later = UserFact.objects.filter(pk=event.detail["later"]).first() if "later" in event.detail else None
+    if later is not None:
+        if later.is_archived:
+            raise UndoRefused(_CHANGED_SINCE)
+        archive_version(later, ArchivedReason.UNDONE, now)
     archive_version(last, ArchivedReason.UNDONE, now)
     if find_twin(last, before.content_key) is not None:
         return
-    # The old row was valid until the undone one began, so it resumes there unless it had ended by then.
-    valid_from = max(before.valid_from, last.valid_from)
+    # The old row was valid until the undone one began, so it resumes there unless it had ended by then. A row that was
+    # put off had never been valid, so the old one resumes from its own beginning.
+    is_put_off = last.valid_from > now and before.valid_from <= now
+    valid_from = before.valid_from if is_put_off else max(before.valid_from, last.valid_from)
     has_ended = before.valid_until is not None and before.valid_until <= valid_from
     revive_version(last, values=before, valid_from=before.valid_from if has_ended else valid_from, now=now)
 

@@ -4,6 +4,7 @@ Only modules that write memory use it, inside `owned_tx(user)` and under `lock_m
 a new row on the same lineage replaces it.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from http import HTTPStatus
@@ -18,6 +19,8 @@ from config.lib.fields import content_key
 from config.lib.locks import lock_owner
 from config.lib.owned import owner_id
 from config.lib.text import normal_form
+from memory.claims.claims import read_claims
+from memory.facts.periods import is_same_but_dates
 from memory.facts.queries import is_learning
 from memory.models import ArchivedReason, EventKind, FactLink, MemoryEvent, Place, Tombstone, UserFact
 from memory.wording import MAX_TOPIC
@@ -159,13 +162,80 @@ def supersede_version(
     twin = find_twin(old, content_key(changes.get("content", old.content)))
     if twin is not None:
         return merge_versions(old, twin, origin=origin, now=now)
-    archive_version(old, ArchivedReason.SUPERSEDED, now)
     # A future fact keeps its beginning; an ended one becomes valid again without an end.
     values = {name: getattr(old, name) for name in INHERITED} | {"valid_from": max(now, old.valid_from)} | changes
     if values["valid_until"] is not None and values["valid_until"] <= values["valid_from"]:
         values["valid_until"] = None
+    is_valid = is_valid_at(old, now)
+    is_later = is_valid and values["valid_from"] > max(now, old.created_at)
+    # A chat states what holds in a period; the page corrects the whole fact.
+    splits = is_valid and origin.conversation_id is not None and not is_same_but_dates(old.content, values["content"])
+    if splits and is_later:
+        return _change_later(old, kind, values, origin=origin, now=now)
+    # A fact that was put off has not been true so far.
+    archive_version(old, ArchivedReason.USER_CORRECTED if is_later else ArchivedReason.SUPERSEDED, now)
     new = insert_version(now=now, origin=origin, supersedes=old, **values)
-    return FactWrite(new, log_event(kind, before=old, after=new, origin=origin, now=now))
+    detail = {}
+    if splits and new.valid_until is not None and (old.valid_until is None or old.valid_until > new.valid_until):
+        resumed = {name: getattr(old, name) for name in INHERITED if name != "lineage"}
+        detail = _note_later(insert_version(now=now, origin=origin, **{**resumed, "valid_from": new.valid_until}))
+    return FactWrite(new, log_event(kind, before=old, after=new, detail=detail, origin=origin, now=now))
+
+
+def _change_later(
+    old: UserFact, kind: EventKind, values: dict[str, Any], *, origin: Origin, now: datetime
+) -> FactWrite:
+    """End a fact when the changed one begins, which is a fact of its own until then."""
+    new = insert_version(
+        now=now, origin=origin, **{**values, "lineage": (key := uuid4()), "id": key, "learned_at": now}
+    )
+    archive_version(old, ArchivedReason.SUPERSEDED, now)
+    inherited = {name: getattr(old, name) for name in INHERITED} | {"valid_from": max(now, old.valid_from)}
+    bounded = insert_version(now=now, origin=origin, supersedes=old, **{**inherited, "valid_until": new.valid_from})
+    event = log_event(kind, before=old, after=bounded, detail=_note_later(new), origin=origin, now=now)
+    return FactWrite(new, event)
+
+
+def _note_later(fact: UserFact) -> dict[str, str]:
+    """Return the event's note of a fact that holds after another one; the undo ends it."""
+    return {"later": str(fact.pk)}
+
+
+def find_forgotten(content: str, topic: str, origin: Origin) -> MemoryEvent | None:
+    """Return the one forget of this turn whose fact had the subject of `content`, or None."""
+    if origin.conversation_id is None or origin.message_id is None:
+        return None
+    turn = {"conversation_id": origin.conversation_id, "message_id": origin.message_id}
+    events = MemoryEvent.objects.filter(kind=EventKind.FORGET, undone_at__isnull=True, **turn).select_related("before")
+    found = [
+        event
+        for event in events.filter(before__superseded_by__isnull=True, before__trashed_at__isnull=True)
+        if (old := event.before) and ((topic and old.topic == topic) or _share_a_word(old.content, content))
+    ]
+    return found[0] if len(found) == 1 else None
+
+
+def _share_a_word(one: str, other: str) -> bool:
+    # Of two acts in one turn, any word in common is enough: "I trade on Binance", "I trade on Kraken".
+    first, second = ({term.key for term in read_claims(text).of_kind("word")} for text in (one, other))
+    return not first.isdisjoint(second)
+
+
+def replace_forgotten(
+    forgotten: MemoryEvent, values: dict[str, Any], *, kept: Iterable[str], origin: Origin, now: datetime
+) -> FactWrite:
+    """Make a forget and the fact after it one supersede (settled 3); `kept` columns stay those of the old row."""
+    old = forgotten.before
+    assert old is not None, "a forget has a row before it"
+    Tombstone.objects.filter(event=forgotten).delete()
+    forgotten.undone_at = now
+    forgotten.save(update_fields=["undone_at"])
+    if old.archived_reason == ArchivedReason.AGENT_FORGET:
+        old.archived_reason = ArchivedReason.SUPERSEDED
+        old.save(update_fields=["archived_reason"])
+    lineage = {name: getattr(old, name) for name in ("lineage", "learned_at", "last_referenced_at", *kept)}
+    new = insert_version(now=now, origin=origin, supersedes=old, **{**values, **lineage})
+    return FactWrite(new, log_event(EventKind.UPDATE, before=old, after=new, origin=origin, now=now))
 
 
 def merge_versions(old: UserFact, into: UserFact, *, origin: Origin, now: datetime) -> FactWrite:

@@ -9,6 +9,7 @@ from config.lib.errors import DomainError
 from config.lib.fields import content_key
 from memory.facts import versions
 from memory.facts.limits import enforce_token_limit
+from memory.facts.periods import begin_learned, change_dates
 from memory.facts.versions import FactWrite, Origin
 from memory.models import ArchivedReason, Confidence, EventKind, FactSource, Tombstone, UserFact
 from memory.wording import find_category, parse_content, parse_topic
@@ -46,6 +47,7 @@ def learn_fact(
     kind = category or find_category(tag)
     versions.lock_memory()
     refuse_forgotten(content=text, topic=tag, category=kind, quotes=origin.quotes, said_at=said_at)
+    said = max((said_at[quote["message_id"]] for quote in origin.quotes), default=now)
     values = {"score": score, "source": FactSource.EXTRACTED, "confidence": Confidence.INFERRED}
     known = UserFact.objects.believed().filter(content_key=content_key(text)).first()
     if known is not None and (target_id in (None, known.pk) or not versions.is_valid_at(known, now)):
@@ -55,8 +57,9 @@ def learn_fact(
             known, EventKind.UPDATE, {**values, "quotes": list(origin.quotes)}, origin=origin, now=now
         )
     if target_id is None:
+        dates = begin_learned(text, said_at=said, now=now)
         fact = versions.insert_version(
-            content=text, topic=tag, category=kind, valid_from=now, now=now, origin=origin, **values
+            content=text, topic=tag, category=kind, now=now, origin=origin, **values, **dates
         )
         enforce_token_limit(now=now, batch_id=origin.batch_id)
         return FactWrite(fact, versions.log_event(EventKind.SAVE, after=fact, origin=origin, now=now))
@@ -69,7 +72,7 @@ def learn_fact(
         "topic": tag or old.topic,
         "category": kind if category or tag else old.category,
         "summary": "",
-        "body": "",
+        **change_dates(old, text, None, now=now),
         "quotes": list(origin.quotes),
         "conversation_id": origin.conversation_id,
     }

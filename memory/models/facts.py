@@ -56,6 +56,10 @@ class ArchivedReason(models.TextChoices):
     MERGED = "merged", "Merged into another fact"
 
 
+# These reasons end a fact that had been true: a forgotten one, and one whose words another fact took over.
+TRUE_UNTIL_ARCHIVED: Final = (ArchivedReason.AGENT_FORGET, ArchivedReason.MERGED)
+
+
 def hold_at(now: datetime) -> Q:
     """Return the condition of validity at `now`; the end is exclusive."""
     return Q(Q(valid_until__isnull=True) | Q(valid_until__gt=now), valid_from__lte=now)
@@ -72,6 +76,10 @@ class UserFactQuerySet(OwnedQuerySet["UserFact"]):
         """Keep the rows that are not archived, valid now or not."""
         return self.filter(archived_at__isnull=True)
 
+    def open(self, now: datetime) -> Self:
+        """Keep the believed rows that are valid at `now` or later."""
+        return self.believed().filter(Q(valid_until__isnull=True) | Q(valid_until__gt=now))
+
     def last_of_lineage(self) -> Self:
         """Keep the newest row of each lineage."""
         return self.filter(superseded_by__isnull=True)
@@ -79,12 +87,15 @@ class UserFactQuerySet(OwnedQuerySet["UserFact"]):
     def as_of(self, valid_at: datetime, known_at: datetime) -> Self:
         """Keep the facts true at `valid_at` as known at `known_at` (aware UTC).
 
-        A row superseded by then was true until its successor began. A row archived for another reason, such as a
-        correction, was never true. With both times now these are the current rows (settled 3).
+        A row superseded by then was true until its successor began, a forgotten or merged one until it was archived. A
+        row archived for another reason, such as a correction, was never true. With both times now these are the current
+        rows (settled 3).
         """
         successors = UserFact.objects.filter(supersedes=OuterRef("pk"), created_at__lte=known_at)
         is_believed = Q(archived_at__isnull=True) | Q(archived_at__gt=known_at)
-        was_true = Q(archived_reason=ArchivedReason.SUPERSEDED) & ~Exists(successors.filter(valid_from__lte=valid_at))
+        until_archived = Q(archived_reason__in=TRUE_UNTIL_ARCHIVED, archived_at__gt=valid_at)
+        was_true = Q(archived_reason=ArchivedReason.SUPERSEDED) | until_archived
+        was_true &= ~Exists(successors.filter(valid_from__lte=valid_at))
         return self.filter(
             is_believed | was_true,
             Q(valid_until__isnull=True) | Q(valid_until__gt=valid_at),

@@ -59,17 +59,39 @@ def test_superseded_fact_was_true_until_its_successor_began(corrected, valid_at,
     "end",
     [
         lambda fact: forget_fact(id_or_substring=str(fact.pk), reason=ArchivedReason.USER_CORRECTED, now=JUNE),
-        lambda fact: forget_fact(id_or_substring=str(fact.pk), now=JUNE),
         lambda fact: archive_fact(fact_id=fact.pk, now=JUNE),
         lambda fact: delete_fact(fact_id=fact.pk, now=JUNE),
     ],
-    ids=["user_corrected", "agent_forget", "user_archived", "user_deleted"],
+    ids=["user_corrected", "user_archived", "user_deleted"],
 )
-def test_as_of_excludes_corrected_or_forgotten_fact_since_then(as_trader, end):
+def test_as_of_excludes_a_corrected_or_deleted_fact_since_then(as_trader, end):
     end(UserFactFactory(content="Retires at 50"))
 
     assert true(MAY, JULY) == true(JUNE, JULY) == true(MAY, JUNE) == []
     assert true(MAY, JUNE - SECOND) == true(JULY, JUNE - SECOND) == ["Retires at 50"]
+
+
+@pytest.mark.parametrize(
+    "end",
+    [
+        lambda fact: forget_fact(id_or_substring=str(fact.pk), now=JUNE),
+        lambda fact: merge_facts(fact_id=fact.pk, into_id=UserFactFactory(begins_later=True).pk, now=JUNE),
+    ],
+    ids=["agent_forget", "merged"],
+)
+def test_a_forgotten_or_merged_fact_was_true_until_then(as_trader, end):
+    end(UserFactFactory(content="Retires at 50"))
+
+    assert true(MAY, JULY) == true(JUNE - SECOND, JULY) == true(MAY, JUNE) == ["Retires at 50"]
+    assert "Retires at 50" not in true(JUNE, JULY)
+
+
+def test_as_of_shows_a_forgotten_fact_once_after_its_undo(as_trader):
+    event = forget_fact(id_or_substring=str(UserFactFactory(content="Retires at 50").pk), now=JUNE).event
+    undo_event(event_id=event.pk, now=JULY)
+
+    for valid_at in (MAY, JUNE, JULY):
+        assert true(valid_at, JULY) == ["Retires at 50"]
 
 
 def test_as_of_shows_original_throughout_after_undone_correction(corrected):

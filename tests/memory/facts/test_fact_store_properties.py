@@ -195,12 +195,12 @@ class FactStore(RuleBasedStateMachine):
 
     def forget_words(self, step: Step) -> None:
         wanted = normal_form(step.content)
-        self.forget(step.content, [row for row in self.current() if wanted in row.normalised])
+        self.forget(step.content, [row for row in self.open() if wanted in row.normalised])
 
     def forget_id(self, step: Step) -> None:
         if self.rows:
             fact = self.pick(self.rows, step)
-            self.forget(str(fact.pk), [row for row in self.current() if row.lineage == fact.lineage])
+            self.forget(str(fact.pk), [row for row in self.open() if row.lineage == fact.lineage])
 
     def forget(self, reference: str, meant: list[UserFact]) -> None:
         refusal = {0: FactNotFound, 1: None}.get(len(meant), FactAmbiguous)
@@ -493,6 +493,10 @@ class FactStore(RuleBasedStateMachine):
     def is_current(self, row: UserFact) -> bool:
         is_over = row.valid_until is not None and row.valid_until <= self.now
         return not row.is_archived and row.valid_from <= self.now and not is_over
+
+    def open(self) -> list[UserFact]:
+        """Return what holds now or later."""
+        return [row for row in self.believed() if row.valid_until is None or row.valid_until > self.now]
 
     def current(self) -> list[UserFact]:
         return [row for row in self.rows.values() if self.is_current(row)]

@@ -90,13 +90,19 @@ def test_forget_fact_finds_nothing(as_trader, words):
     assert UserFact.objects.believed().count() == 1
 
 
-@pytest.mark.parametrize("state", ["archived", "ended", "begins_later"])
-def test_forget_fact_sees_current_facts_only(as_trader, state):
+@pytest.mark.parametrize("state", ["archived", "ended"])
+def test_forget_fact_sees_no_fact_that_is_over(as_trader, state):
     fact = UserFactFactory(**{state: True})
 
     for reference in (str(fact.pk), fact.content):
         with pytest.raises(FactNotFound):
             forget_fact(id_or_substring=reference, now=JUNE)
+
+
+def test_forget_fact_takes_a_fact_that_begins_later(as_trader):
+    fact = UserFactFactory(begins_later=True)
+
+    assert forget_fact(id_or_substring=fact.content, now=JUNE).fact.lineage == fact.lineage
 
 
 def test_forget_fact_sees_no_fact_of_a_stranger(strangers_fact, as_trader):

@@ -69,12 +69,12 @@ def test_successor_inherits_what_the_change_does_not_name(as_trader):
     assert new.content == old.content
 
 
-def test_supersede_fact_drops_the_shorter_and_the_longer_words_about_the_old_ones(as_trader):
+def test_supersede_fact_drops_the_shorter_line_and_keeps_the_detail(as_trader):
     old = UserFactFactory(summary="Short", body="Long", quotes=[{"message_id": 1, "start": 0, "end": 4}])
 
     new = supersede_fact(fact_id=old.pk, content="Retires at 55", now=JUNE).fact
 
-    assert (new.summary, new.body, new.quotes) == ("", "", [])
+    assert (new.summary, new.body, new.quotes) == ("", "Long", [])
     assert new.line == "Retires at 55"
 
 
@@ -183,7 +183,7 @@ def test_restore_fact_lets_its_words_hold_again_where_they_had_ended(as_trader):
 def test_supersede_fact_keeps_the_beginning_of_a_fact_that_begins_later(as_trader):
     old = UserFactFactory(begins_later=True)
 
-    new = supersede_fact(fact_id=old.pk, content="From July on", now=JUNE).fact
+    new = supersede_fact(fact_id=old.pk, content="Trades from Lisbon then", now=JUNE).fact
 
     assert (new.valid_from, new.created_at) == (JULY, JUNE)
 
@@ -199,7 +199,7 @@ def test_supersede_fact_lets_a_fact_that_had_ended_hold_again(as_trader):
 def test_supersede_fact_keeps_the_end_of_a_fact_that_has_one(as_trader):
     old = UserFactFactory(valid_until=JULY)
 
-    assert supersede_fact(fact_id=old.pk, content="Until July", now=JUNE).fact.valid_until == JULY
+    assert supersede_fact(fact_id=old.pk, content="Still in Lisbon", now=JUNE).fact.valid_until == JULY
 
 
 def test_supersede_fact_takes_a_shorter_line_and_a_longer_detail(as_trader):
