@@ -3,9 +3,12 @@
 from collections.abc import Callable
 from functools import wraps
 from typing import Final
+from uuid import UUID
 
 from chat.parts import Json
 from chat.tools.base import A, Result, Run, ToolContext
+from memory.facts.periods import format_period
+from memory.facts.queries import find_version
 from memory.facts.versions import FactAmbiguous
 from memory.models import EventKind, MemoryEvent, Place, UserFact
 
@@ -23,7 +26,15 @@ def memory_event(event: MemoryEvent) -> Json:
         return _event_line(
             event, None, {**_fact_line(event.after), "text": f"{event.after} ({event.detail['relation']})"}
         )
-    return _event_line(event, _fact_line(event.before) or None, _fact_line(event.after) or None)
+    after = event.after
+    if (
+        after is not None
+        and event.before is not None
+        and "later" in event.detail
+        and after.content == event.before.content
+    ):
+        after = find_version(UUID(event.detail["later"]))  # what changes is said by the fact that begins then
+    return _event_line(event, _fact_line(event.before) or None, _fact_line(after) or None)
 
 
 def or_candidates(id_name: str) -> Callable[[Run[A]], Run[A]]:
@@ -50,7 +61,9 @@ def _event_line(event: MemoryEvent, before: Json | None, after: Json | None) -> 
 def _fact_line(fact: UserFact | None) -> Json:
     if fact is None:
         return {}
-    return {"fact_id": str(fact.pk), "fact": fact.content, "topic": fact.topic, "confidence": fact.confidence}
+    line = {"fact_id": str(fact.pk), "fact": fact.content, "topic": fact.topic, "confidence": fact.confidence}
+    period = format_period(fact, now=fact.created_at)
+    return {**line, "text": f"{fact.content} ({period})", "holds": period} if period else line
 
 
 def _place_line(place: Place) -> Json:

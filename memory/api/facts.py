@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from http import HTTPStatus
+from typing import Any
 from uuid import UUID
 
 from django.http import Http404
@@ -27,6 +28,7 @@ from memory.api.serializers import (
     RecallQuery,
     WrittenSerializer,
 )
+from memory.claims.validity import Validity
 from memory.facts import services
 from memory.facts.history import list_versions
 from memory.facts.queries import find_last_version, list_links
@@ -54,7 +56,7 @@ class FactsView(ApiView):
     )
     def post(self, request: ApiRequest) -> Response:
         """Add a fact; 200 when it is known already."""
-        fields = self.body(FactInput)
+        fields = _replace_dates(self.body(FactInput))
         with owned_tx(request.user):
             written = services.remember_fact(
                 **fields, confidence=Confidence.ASSERTED, source=FactSource.PROFILE, now=timezone.now()
@@ -86,7 +88,8 @@ class FactView(ApiView):
         """Correct a fact; the id must be that of the newest version."""
         fields = self.body(FactChange)
         with owned_tx(request.user):
-            given = {"content": _get_newest(fact_id).content, **fields}
+            newest = _get_newest(fact_id)
+            given = {"content": newest.content, **_replace_dates(fields, newest)}
             written = services.supersede_fact(fact_id=fact_id, **given, now=timezone.now())
         return Response(WrittenSerializer(written).data)
 
@@ -151,6 +154,16 @@ def _get_newest(fact_id: UUID) -> UserFact:
     if fact is None:
         raise Http404
     return fact
+
+
+def _replace_dates(fields: dict[str, Any], newest: UserFact | None = None) -> dict[str, Any]:
+    """Replace the two dates by `validity`; an omitted date stays that of the newest version."""
+    dates = {name: fields[name] for name in ("valid_from", "valid_until") if name in fields}
+    if not dates:
+        return fields
+    begins, ends = (dates.get(name, newest and getattr(newest, name)) for name in ("valid_from", "valid_until"))
+    kept = {name: value for name, value in fields.items() if name not in dates}
+    return {**kept, "validity": Validity(begins, ends)}
 
 
 def select_facts(

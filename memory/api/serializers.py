@@ -44,22 +44,26 @@ class FactQuery(PageQuery):
 
 
 class FactInput(InputSerializer):
-    """A fact to add, said outright by its owner."""
+    """A fact to add, said outright by its owner. Without dates the words say when it holds."""
 
     content = serializers.CharField(max_length=wording.MAX_CONTENT, help_text="One line of 4 to 500 characters.")
     topic = serializers.CharField(default="", max_length=wording.MAX_TOPIC, allow_blank=True)
     category = serializers.ChoiceField(FactCategory.choices, default=None, allow_null=True)
     detail = serializers.CharField(default="", max_length=wording.MAX_BODY, allow_blank=True)
+    valid_from = serializers.DateTimeField(required=False, allow_null=True, help_text="Null: from now on.")
+    valid_until = serializers.DateTimeField(required=False, allow_null=True, help_text="Exclusive. Null: no end.")
 
 
 class FactChange(InputSerializer):
-    """Changes to a fact; omitted fields stay unchanged."""
+    """Changes to a fact; omitted fields stay unchanged. Without dates changed words say when the fact holds."""
 
     content = serializers.CharField(required=False, max_length=wording.MAX_CONTENT)
     topic = serializers.CharField(required=False, max_length=wording.MAX_TOPIC, allow_blank=True)
     category = serializers.ChoiceField(FactCategory.choices, required=False)
     summary = serializers.CharField(required=False, max_length=wording.MAX_SUMMARY, allow_blank=True)
     detail = serializers.CharField(required=False, max_length=wording.MAX_BODY, allow_blank=True)
+    valid_from = serializers.DateTimeField(required=False, allow_null=True, help_text="Null: from now on.")
+    valid_until = serializers.DateTimeField(required=False, allow_null=True, help_text="Exclusive. Null: no end.")
 
 
 class WrittenSerializer(serializers.Serializer[Any]):

@@ -16,8 +16,11 @@ EMPTY_SINCE: Final = datetime(1970, 1, 1, tzinfo=UTC)  # `last_updated` of an em
 
 
 def build_document(*, now: datetime) -> MemoryDocument:
-    """Return the document within the token limit, oldest first."""
-    current = set(UserFact.objects.current(now).values_list("pk", flat=True))
+    """Return the document within the token limit, oldest first.
+
+    It has all open facts and the newest ended ones.
+    """
+    current = set(UserFact.objects.open(now).values_list("pk", flat=True))
     # Trashed facts can be restored, but their owner does not want to see them.
     rows = list(UserFact.objects.exclude(lineage__in=UserFact.objects.in_trash().values("lineage")))
     active = [row for row in rows if row.pk in current]
@@ -80,6 +83,8 @@ def _build_fact(row: UserFact, *, is_active: bool = True) -> DocumentFact:
         source_conversation_id=brought.get("conversation_id") or conversation,
         source_message_id=brought.get("message_id") or quoted,
         is_active=is_active,
+        valid_from=_format_instant(row.valid_from) if row.valid_from != _added_at(row) else None,
+        valid_until=_format_instant(row.valid_until) if row.valid_until else None,
     )
 
 

@@ -15,8 +15,10 @@ from config.lib.errors import DomainError
 from config.lib.fields import content_key
 from config.lib.text import one_line
 from memory import models
+from memory.claims.validity import Validity
 from memory.facts.document import build_document, format_document
 from memory.facts.limits import enforce_token_limit
+from memory.facts.periods import begin_fact
 from memory.facts.places import parse_place
 from memory.facts.review import propose_fact
 from memory.facts.schemas import MAX_DOCUMENT, MAX_ITEMS, SCHEMA_VERSION, DocumentFact, DocumentPlace, MemoryDocument
@@ -104,6 +106,7 @@ class _DocumentImport:
             return False
         try:
             content = parse_content(fact.content)
+            dates = self._read_dates(fact)
         except FactRefused as error:
             self.refused.append(f"{_shorten_text(fact.content)}: {error}")
             return False
@@ -111,14 +114,19 @@ class _DocumentImport:
         if fact.is_active and key in self._words:
             return False
         self._ids.add(fact.id)
-        row = self._insert(fact, content)
+        row = self._insert(fact, content, dates)
         if fact.is_active:
             self._words.add(key)
         detail = {} if fact.is_active else {"is_ended": True}
         log_event(EventKind.IMPORT, after=row, detail=detail, origin=self.origin, now=self.now)
         return True
 
-    def _insert(self, fact: DocumentFact, content: str) -> UserFact:
+    def _read_dates(self, fact: DocumentFact) -> dict[str, datetime | None]:
+        begins = _parse_instant(fact.valid_from) if fact.valid_from else min(_parse_instant(fact.added_at), self.now)
+        ends = _parse_instant(fact.valid_until) if fact.valid_until else None
+        return begin_fact(fact.content, Validity(begins, ends), now=self.now)
+
+    def _insert(self, fact: DocumentFact, content: str, dates: dict[str, datetime | None]) -> UserFact:
         added_at = _parse_instant(fact.added_at)
         brought = {"id": fact.id, "conversation_id": fact.source_conversation_id, "message_id": fact.source_message_id}
         archived = {"archived_at": self._updated_at, "archived_reason": models.ArchivedReason.USER_ARCHIVED}
@@ -130,7 +138,7 @@ class _DocumentImport:
             external={name: value for name, value in brought.items() if value},
             learned_at=added_at,
             last_referenced_at=min(added_at, self.now),
-            valid_from=min(added_at, self.now),
+            **dates,
             now=self.now,
             origin=self.origin,
             **({} if fact.is_active else archived),

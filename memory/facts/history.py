@@ -5,6 +5,8 @@ from datetime import datetime
 from difflib import SequenceMatcher
 from uuid import UUID
 
+from django.utils import timezone
+
 from memory.models import EventKind, MemoryEvent, UserFact
 
 
@@ -106,5 +108,10 @@ def _list_changes(before: UserFact, after: UserFact) -> list[tuple[str, str, str
         ("Source", before.get_source_display(), after.get_source_display()),
         ("Shorter line", before.summary or "none", after.summary or "none"),
         ("Detail", before.body or "none", after.body or "none"),
+        ("Holds until", _format_day(before.valid_until), _format_day(after.valid_until)),
     )
     return [pair for pair in pairs if pair[1] != pair[2]]
+
+
+def _format_day(moment: datetime | None) -> str:
+    return "no end" if moment is None else f"{timezone.localtime(moment):%Y-%m-%d}"

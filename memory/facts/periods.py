@@ -2,6 +2,7 @@
 
 from datetime import datetime
 from typing import Any, Final
+from zoneinfo import ZoneInfo
 
 from django.contrib.auth import get_user_model
 
@@ -18,8 +19,24 @@ def find_validity(text: str, *, said_at: datetime) -> Validity:
     """Return when a fact holds by its words, said at `said_at`."""
     if not may_have_dates(text):
         return ALWAYS
-    zone = get_user_model()._default_manager.values_list("time_zone", flat=True).get(pk=owner_id())
-    return read_validity(text, now=said_at, zone=find_time_zone(zone))
+    return read_validity(text, now=said_at, zone=get_zone())
+
+
+def format_period(fact: UserFact, *, now: datetime) -> str:
+    """Return the beginning of a future fact and the end of any: "until 2027-03-01"."""
+    dates = {"from": fact.valid_from if fact.valid_from > now else None, "until": fact.valid_until}
+    return " ".join(f"{word} {format_day(at)}" for word, at in dates.items() if at is not None)
+
+
+def format_day(moment: datetime, zone: ZoneInfo | None = None) -> str:
+    """Return the day of an instant in the owner's zone."""
+    return f"{moment.astimezone(zone or get_zone()):%Y-%m-%d}"
+
+
+def get_zone() -> ZoneInfo:
+    """Return the owner's time zone."""
+    name = get_user_model()._default_manager.values_list("time_zone", flat=True).get(pk=owner_id())
+    return find_time_zone(name)
 
 
 def begin_fact(text: str, given: Validity | None, *, now: datetime) -> dict[str, datetime | None]:

@@ -14,6 +14,7 @@ from config.lib.paging import locate_page
 from config.lib.search.terms import build_word_filter
 from config.lib.text import normal_form
 from memory import models
+from memory.facts.periods import format_day, get_zone
 from memory.models import FactCategory, MemoryEvent, Place, PlaceMention, UserFact, UserFactQuerySet
 from memory.recall import blocks
 from memory.recall.blocks import Block, BlockFact, BlockPlace, Explanation
@@ -21,7 +22,7 @@ from memory.recall.blocks import Block, BlockFact, BlockPlace, Explanation
 PAGE_SIZE: Final = 50
 _BLOCK_COLUMNS = (
     *("id", "user_id", "category", "topic", "content", "summary", "confidence", "score"),
-    *("valid_from", "last_confirmed_at", "learned_at", "created_at"),
+    *("valid_from", "valid_until", "last_confirmed_at", "learned_at", "created_at"),
 )
 _BY_TOPIC = (ExpressionWrapper(Q(topic=""), output_field=BooleanField()), "topic")  # facts without a topic come last
 _ORDERS: Final[dict[str, tuple[Any, ...]]] = {
@@ -145,7 +146,10 @@ _BLOCKS: Final[dict[str, Callable[[datetime], Block]]] = {
 
 
 def _iter_facts(facts: UserFactQuerySet) -> Iterator[BlockFact]:
+    zone = None  # read once, for the facts with an end
     for row in facts.by_reference().only(*_BLOCK_COLUMNS).iterator(chunk_size=50):
+        if row.valid_until is not None:
+            zone = zone or get_zone()
         yield BlockFact(
             id=row.pk,
             category=row.category,
@@ -156,6 +160,7 @@ def _iter_facts(facts: UserFactQuerySet) -> Iterator[BlockFact]:
             affirmed_at=max(row.valid_from, row.last_confirmed_at or row.valid_from),
             learned_at=row.learned_at,
             created_at=row.created_at,
+            period=f"until {format_day(row.valid_until, zone)}" if row.valid_until else "",
         )
 
 

@@ -1,8 +1,8 @@
 """The pydantic models of the memory document (seed 004)."""
 
-from typing import Annotated, Final
+from typing import Annotated, Any, Final
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
 SCHEMA_VERSION: Final = "1.0"
 MAX_DOCUMENT: Final = 2 * 1024 * 1024  # characters
@@ -23,6 +23,14 @@ class DocumentFact(BaseModel):
     source_conversation_id: Text | None = None
     source_message_id: Text | None = None
     is_active: bool = True
+    valid_from: Text | None = None  # only where it differs from added_at
+    valid_until: Text | None = None
+
+    @model_serializer(mode="wrap")
+    def _without_missing_dates(self, write: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        # The seed's keys and no others, unless a fact has a date of its own.
+        fields: dict[str, Any] = write(self)
+        return {name: value for name, value in fields.items() if value is not None or not name.startswith("valid_")}
 
 
 class DocumentPlace(BaseModel):

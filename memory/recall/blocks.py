@@ -39,6 +39,7 @@ class BlockFact:
     affirmed_at: datetime  # the later of valid_from and last_confirmed_at
     learned_at: datetime  # when the first version was written (aware UTC)
     created_at: datetime  # when this version was written
+    period: str = ""  # when it holds, if it has an end: "until 2027-03-01"
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,15 +197,19 @@ def _sort_by_date(lines: Iterable[_Line]) -> list[_Line]:
 def _format_coach_line(fact: BlockFact) -> str:
     topic = f"[{prompt_line(fact.topic)}] " if fact.topic else ""
     mark = " (inferred)" if fact.is_inferred else ""
-    return f"- {topic}{_format_text(fact.line)}{mark}"
+    return f"- {topic}{_format_dated(fact)}{mark}"
 
 
 def _format_plain_line(fact: BlockFact) -> str:
-    return f"- {_format_text(fact.line)}"
+    return f"- {_format_dated(fact)}"
 
 
 def _format_dated_line(fact: BlockFact) -> str:
-    return f"- [{fact.learned_at:%Y-%m-%d}] {_format_text(fact.line)}"
+    return f"- [{fact.learned_at:%Y-%m-%d}] {_format_dated(fact)}"
+
+
+def _format_dated(fact: BlockFact) -> str:
+    return _format_text(fact.line) + (f" ({fact.period})" if fact.period else "")
 
 
 def _format_place(place: BlockPlace) -> str:

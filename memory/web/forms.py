@@ -1,16 +1,20 @@
 """The forms of memory's pages."""
 
 from collections.abc import Callable, Iterable
+from datetime import datetime, time
 from typing import Any, ClassVar, Final, Self
 from urllib.parse import urlencode
 
 from django import forms
 from django.core.validators import MaxLengthValidator
 from django.http import QueryDict
+from django.utils import timezone
 from django.utils.datastructures import MultiValueDict
 
 from config.lib.errors import DomainError
 from memory import wording
+from memory.claims.validity import Validity
+from memory.facts.periods import ENDS_TOO_EARLY
 from memory.facts.queries import FactFilter
 from memory.facts.schemas import MAX_DOCUMENT
 from memory.models import Confidence, FactCategory, FactSource, Place, UserFact
@@ -21,6 +25,13 @@ NO_TOPIC: Final = "-"  # in the address of a filter; no topic has this name
 
 # The default order of the archive and the trash, with its label.
 _FIRST_ORDERS: Final = {"archived": ("archived", "Last archived"), "trash": ("trashed", "Last deleted")}
+
+
+class _DateInput(forms.DateInput):
+    input_type = "date"
+
+    def __init__(self) -> None:
+        super().__init__(format="%Y-%m-%d")  # the only format that browsers read
 
 
 class FactForm(forms.Form):
@@ -44,6 +55,35 @@ class FactForm(forms.Form):
     category = forms.ChoiceField(
         label="Category", required=False, choices=[("", "As the topic suggests"), *FactCategory.choices]
     )
+    valid_from = forms.DateField(
+        label="Holds from",
+        required=False,
+        help_text="Without dates your words decide: “from Monday”, “until March”.",
+        widget=_DateInput,
+    )
+    valid_until = forms.DateField(
+        label="Holds until",
+        required=False,
+        help_text="On this day it holds no more; no chat starts with it then.",
+        widget=_DateInput,
+    )
+    fact: UserFact | None = None  # the fact to correct
+
+    def clean(self) -> dict[str, Any]:
+        """Replace the dates by `validity`: as changed, or None if the words decide."""
+        begins, ends = (self._read_date(name) for name in ("valid_from", "valid_until"))
+        if begins is not None and ends is not None and ends <= begins:
+            self.add_error("valid_until", ENDS_TOO_EARLY)
+        is_changed = not {"valid_from", "valid_until"}.isdisjoint(self.changed_data) and "valid_until" in self.data
+        fields = {name: value for name, value in self.cleaned_data.items() if not name.startswith("valid_")}
+        return {**fields, "validity": Validity(begins, ends) if is_changed else None}
+
+    def _read_date(self, name: str) -> datetime | None:
+        """Return the start of a typed day in the reader's zone; an unchanged day stays the exact instant."""
+        if self.fact is not None and name not in self.changed_data:
+            return self.initial[name] and getattr(self.fact, name)
+        day = self.cleaned_data.get(name)
+        return None if day is None else timezone.make_aware(datetime.combine(day, time.min))
 
     def focus_first_field(self) -> None:
         self.fields["content"].widget.attrs["autofocus"] = True
@@ -66,6 +106,10 @@ class EditFactForm(FactForm):
 
     def __init__(self, fact: UserFact, data: QueryDict | None = None) -> None:
         initial = {name: getattr(fact, name) for name in ("content", "topic", "category", "summary")}
+        # A beginning shows if it was set: by default a version begins when it is written.
+        has_beginning = fact.valid_from not in (fact.created_at, fact.learned_at)
+        initial["valid_from"] = timezone.localdate(fact.valid_from) if has_beginning else None
+        initial["valid_until"] = timezone.localdate(fact.valid_until) if fact.valid_until else None
         # Several forms may be open on one page, so the ids contain the fact's id.
         super().__init__(data, initial={**initial, "detail": fact.body}, auto_id=f"edit-{fact.pk}-%s")
         self.fact = fact
@@ -88,8 +132,9 @@ class EditFactForm(FactForm):
 
     @property
     def has_more(self) -> bool:
-        """Whether to show the shorter line and the detail at once."""
-        return any(self[name].value() or self[name].errors for name in ("summary", "detail"))
+        """Whether to show the shorter line, the detail and the dates at once."""
+        names = ("summary", "detail", "valid_from", "valid_until")
+        return any(self[name].value() or self[name].errors for name in names)
 
 
 class LinkForm(forms.Form):

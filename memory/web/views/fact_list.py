@@ -112,9 +112,13 @@ def show_fact_page(
     **said: Any,
 ) -> HttpResponse:
     """Show a fact's own page, or for htmx its changing part."""
+    history = list_history(last.lineage)
+    versions = [entry.version for entry in history if entry.version is not None]
     context = {
         "shown": list_shown_facts([last], now)[0],
-        "history": list_history(last.lineage),
+        "history": history,
+        # A changed text keeps its detail, which was written about the text before.
+        "is_detail_older": any(row.body == last.body and row.content != last.content for row in versions),
         "form": form or (None if last.is_archived else EditFactForm(last)),
         "link_form": link_form or LinkForm(),
         "linked": list_linked_facts(last),

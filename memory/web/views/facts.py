@@ -87,6 +87,7 @@ def _add_fact(request: PageRequest) -> HttpResponse:
                     category=form.cleaned_data["category"] or None,
                     confidence=Confidence.ASSERTED,
                     source=FactSource.PROFILE,
+                    validity=form.cleaned_data["validity"],
                     now=now,
                 )
         except DomainError as error:

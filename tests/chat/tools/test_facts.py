@@ -238,3 +238,20 @@ def test_what_a_tool_wrote_in_one_turn_can_be_undone_to_the_first(tools):
     assert back == ["Retires at 50"]
     assert not UserFact.objects.believed().exists()
     assert {event.kind for event in MemoryEvent.objects.all()} == {EventKind.SAVE, EventKind.FORGET}
+
+
+def test_memory_line_shows_the_end(tools):
+    after = remember(tools, fact="I trade half size until July")["memoryEvent"]["after"]
+
+    assert (after["text"], after["holds"]) == ("I trade half size until July (until 2026-07-01)", "until 2026-07-01")
+
+
+def test_memory_line_of_a_change_that_begins_later_shows_what_will_hold(as_trader):
+    fact = UserFactFactory(content="I trade on Binance")
+    context = ToolContext(as_trader.pk, now=NOW, conversation_id=CONVERSATION, message_id=MESSAGE)
+    arguments = {"id_or_substring": str(fact.pk), "new_content": "From July I trade on Kraken"}
+
+    event = bind_tools("advisor", context)["update_preference"].call(json.dumps(arguments))["memoryEvent"]
+
+    assert (event["before"]["fact"], event["after"]["fact"]) == ("I trade on Binance", "From July I trade on Kraken")
+    assert event["after"]["holds"] == "from 2026-07-01"

@@ -204,3 +204,18 @@ def test_what_is_not_there_is_a_404_in_words(client, api, method, address):
     assert problem["detail"].startswith("There is no")
     response = getattr(client, method)(f"/api/{address.format(id=uuid4())}")
     assert response["Content-Type"] == PROBLEM_JSON
+
+
+def test_a_fact_is_added_and_changed_with_its_dates(api):
+    dates = {"valid_from": "2026-01-01T00:00:00Z", "valid_until": "2099-01-01T00:00:00Z"}
+    made = api("post", "facts/", {"content": "Trades half size", **dates}, status=201)["fact"]
+
+    assert {name: made[name] for name in dates} == dates
+    ended = api("patch", f"facts/{made['id']}/", {"valid_until": None})["fact"]
+    assert (ended["valid_until"], ended["content"]) == (None, "Trades half size")
+
+
+def test_a_fact_that_ends_before_it_begins_is_refused(api):
+    body = {"content": "Trades half size", "valid_until": "2020-01-01T00:00:00Z"}
+
+    assert "end after it begins" in json.dumps(api("post", "facts/", body, status=422))

@@ -102,7 +102,7 @@ def test_token_count_leaves_the_metadata_out_and_is_that_of_the_canonical_body(a
     assert found["metadata"]["token_count"] == count_tokens(json.dumps(body, ensure_ascii=False, separators=(",", ":")))
 
 
-def test_document_marks_facts_not_valid_now_as_inactive(as_trader):
+def test_document_marks_facts_that_are_over_as_inactive(as_trader):
     first = UserFactFactory(content="Version one")
     supersede_fact(fact_id=first.pk, content="Version two", now=JUNE)
     archive_fact(fact_id=UserFactFactory(content="Archived").pk, now=JUNE)
@@ -118,9 +118,9 @@ def test_document_marks_facts_not_valid_now_as_inactive(as_trader):
         "Archived": False,
         "Forgotten": False,
         "Ended": False,
-        "Later": False,
+        "Later": True,
     }
-    assert (found["metadata"]["total_facts"], found["metadata"]["total_active_facts"]) == (6, 1)
+    assert (found["metadata"]["total_facts"], found["metadata"]["total_active_facts"]) == (6, 2)
 
 
 def test_document_orders_facts_by_addition(as_trader):
@@ -185,3 +185,13 @@ def test_document_excludes_other_users(stranger, as_trader, make):
     as_owner(stranger, make)
 
     assert (document()["facts"], document()["placer_user_datapoints"]) == ([], [])
+
+
+def test_document_fact_has_its_dates_where_it_has_some(as_trader):
+    UserFactFactory(begins_later=True, content="Half size then")
+    UserFactFactory(valid_until=JULY, content="Half size until then")
+
+    later, until = sorted(document(now=JUNE)["facts"], key=lambda fact: fact["content"])
+
+    assert (later["is_active"], later["valid_from"], "valid_until" in later) == (True, "2026-07-01T12:00:00Z", False)
+    assert (until["is_active"], until["valid_until"], "valid_from" in until) == (True, "2026-07-01T12:00:00Z", False)

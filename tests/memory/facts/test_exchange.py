@@ -447,3 +447,28 @@ def test_import_list_counts_known_and_refused_lines(as_trader):
 def test_list_without_lines_or_with_too_many_is_refused(as_trader, text, says):
     with pytest.raises(DocumentRefused, match=says):
         import_list(text=text, now=JUNE)
+
+
+def test_import_keeps_the_dates_of_facts(as_trader):
+    UserFactFactory(content="Half size then", valid_from=LATER + DAY)
+    UserFactFactory(content="Half size until then", valid_until=LATER + DAY)
+    exported = export_document(now=JULY)
+    UserFact.objects.all().delete()
+
+    bring(exported, now=JULY)
+
+    assert export_document(now=JULY) == exported
+    dates = dict(UserFact.objects.values_list("content", "valid_from"))
+    assert dates["Half size then"] == LATER + DAY
+    assert UserFact.objects.get(content="Half size until then").valid_until == LATER + DAY
+
+
+def test_import_skips_a_fact_that_ends_before_it_begins(as_trader):
+    UserFactFactory(content="Half size", valid_until=JULY)
+    exported = json.loads(export_document(now=JUNE))
+    UserFact.objects.all().delete()
+    exported["facts"][0]["valid_until"] = "2020-01-01T00:00:00Z"
+
+    done = bring(json.dumps(exported), now=JULY)
+
+    assert (done.added, len(done.refused)) == (0, 1)

@@ -13,7 +13,7 @@ from config.lib.text import one_line
 from memory.facts.queries import iter_block_facts
 from memory.facts.services import render_coach_block
 from memory.models import MemoryEvent, UserFact
-from memory.recall.blocks import build_coach_block, effective_score, is_injectable
+from memory.recall.blocks import build_advisor_block, build_coach_block, effective_score, is_injectable
 from tests.factories.memory import JUNE, MAY, UserFactFactory
 from tests.memory.blocks import FACTS, HOSTILE, assert_opens_nothing, block_fact
 
@@ -271,3 +271,16 @@ def test_render_coach_block_takes_as_many_queries_for_one_fact_as_for_sixty(as_t
 
     with django_assert_num_queries(len(queries)):
         render_coach_block(now=JUNE + DAY)
+
+
+@pytest.mark.parametrize(
+    ("build", "line"),
+    [
+        (build_coach_block, "- [risk] Half size (until 2027-03-01)"),
+        (build_advisor_block, "- Half size (until 2027-03-01)"),
+    ],
+)
+def test_line_shows_the_end_of_a_fact(build, line):
+    facts = [block_fact(1, line="Half size", topic="risk", period="until 2027-03-01")]
+
+    assert line in build(facts, now=JUNE).text

@@ -1,10 +1,13 @@
+from datetime import UTC, datetime
+
 import pytest
 from django.http import QueryDict
 
+from memory.claims.validity import Validity
 from memory.facts.queries import FactFilter
 from memory.web.forms import SUGGESTED_TOPICS, EditFactForm, FactFilterForm, FactForm, PreviewForm, SwitchForm
 from memory.wording import find_category
-from tests.factories.memory import UserFactFactory
+from tests.factories.memory import JULY, UserFactFactory
 
 
 def filters(query: str = "", topics: tuple[str, ...] = ("risk",)) -> FactFilterForm:
@@ -94,11 +97,11 @@ def test_a_topic_and_a_category_need_not_be_given():
     form = FactForm({"content": "trades BTC only"})
 
     assert form.is_valid()
-    assert form.cleaned_data == {"content": "trades BTC only", "topic": "", "category": ""}
+    assert form.cleaned_data == {"content": "trades BTC only", "topic": "", "category": "", "validity": None}
 
 
 def test_a_fact_has_no_field_but_these():
-    assert list(FactForm().fields) == ["content", "topic", "category"]
+    assert list(FactForm().fields) == ["content", "topic", "category", "valid_from", "valid_until"]
 
 
 def test_the_form_to_edit_shows_the_fact_and_keeps_what_was_typed(as_trader):
@@ -107,8 +110,42 @@ def test_the_form_to_edit_shows_the_fact_and_keeps_what_was_typed(as_trader):
 
     fresh, sent = EditFactForm(fact), EditFactForm(fact, typed)
 
-    assert [fresh[name].value() for name in fresh.fields] == ["max 5x", "risk", "profile", "5x", "since 2022"]
-    assert [sent[name].value() for name in sent.fields] == ["x", "goal", "fact", "y", "z"]
+    names = ("content", "topic", "category", "summary", "detail")
+    assert [fresh[name].value() for name in names] == ["max 5x", "risk", "profile", "5x", "since 2022"]
+    assert [sent[name].value() for name in names] == ["x", "goal", "fact", "y", "z"]
+
+
+def test_the_form_to_edit_shows_an_end_and_changes_no_date_by_itself(as_trader):
+    fact = UserFactFactory(content="Half size", valid_until=JULY)
+
+    form = EditFactForm(fact, QueryDict("content=Half+size&category=fact&valid_from=&valid_until=2026-07-01"))
+
+    assert form["valid_until"].initial.isoformat() == "2026-07-01"
+    assert form.is_valid()
+    assert form.cleaned_data["validity"] is None
+
+
+@pytest.mark.parametrize(
+    ("typed", "validity"),
+    [
+        ("valid_from=&valid_until=", Validity(None, None)),
+        ("valid_from=&valid_until=2026-08-01", Validity(None, datetime(2026, 8, 1, tzinfo=UTC))),
+        ("valid_from=2026-06-01&valid_until=2026-07-01", Validity(datetime(2026, 6, 1, tzinfo=UTC), JULY)),
+        ("valid_from=&summary=x", None),
+    ],
+    ids=["emptied", "moved", "begins; the end stays to the minute", "not in the form"],
+)
+def test_the_form_to_edit_gives_the_dates_as_changed(as_trader, typed, validity):
+    form = EditFactForm(UserFactFactory(valid_until=JULY), QueryDict(f"content=Half+size&category=fact&{typed}"))
+
+    assert form.is_valid()
+    assert form.cleaned_data["validity"] == validity
+
+
+def test_the_form_refuses_an_end_before_the_beginning():
+    form = FactForm({"content": "Half size", "valid_from": "2026-07-02", "valid_until": "2026-07-01"})
+
+    assert "valid_until" in form.errors
 
 
 @pytest.mark.parametrize(
