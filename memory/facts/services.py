@@ -63,7 +63,14 @@ def remember_fact(
     if known is not None:
         dates = periods.repeat_dates(known, text, validity, now=now)
         return _remember_again(known, text, tags, dates, confidence=confidence, source=source, origin=origin, now=now)
-    values = {"content": text, "topic": tag, "category": kind, "body": body, "confidence": confidence, "source": source}
+    values: dict[str, Any] = {
+        "content": text,
+        "topic": tag,
+        "category": kind,
+        "body": body,
+        "confidence": confidence,
+        "source": source,
+    }
     values |= periods.begin_fact(text, validity, now=now)
     if (forgotten := versions.find_forgotten(text, tag, origin)) is not None:
         kept = {name: value for name, value in tags.items() if not value}

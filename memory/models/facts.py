@@ -94,8 +94,8 @@ class UserFactQuerySet(OwnedQuerySet["UserFact"]):
         successors = UserFact.objects.filter(supersedes=OuterRef("pk"), created_at__lte=known_at)
         is_believed = Q(archived_at__isnull=True) | Q(archived_at__gt=known_at)
         until_archived = Q(archived_reason__in=TRUE_UNTIL_ARCHIVED, archived_at__gt=valid_at)
-        was_true = Q(archived_reason=ArchivedReason.SUPERSEDED) | until_archived
-        was_true &= ~Exists(successors.filter(valid_from__lte=valid_at))
+        has_successor = Exists(successors.filter(valid_from__lte=valid_at))
+        was_true = (Q(archived_reason=ArchivedReason.SUPERSEDED) | until_archived) & ~has_successor
         return self.filter(
             is_believed | was_true,
             Q(valid_until__isnull=True) | Q(valid_until__gt=valid_at),

@@ -67,7 +67,6 @@ class FactForm(forms.Form):
         help_text="On this day it holds no more; no chat starts with it then.",
         widget=_DateInput,
     )
-    fact: UserFact | None = None  # the fact to correct
 
     def clean(self) -> dict[str, Any]:
         """Replace the dates by `validity`: as changed, or None if the words decide."""
@@ -79,9 +78,7 @@ class FactForm(forms.Form):
         return {**fields, "validity": Validity(begins, ends) if is_changed else None}
 
     def _read_date(self, name: str) -> datetime | None:
-        """Return the start of a typed day in the reader's zone; an unchanged day stays the exact instant."""
-        if self.fact is not None and name not in self.changed_data:
-            return self.initial[name] and getattr(self.fact, name)
+        """Return the start of a typed day in the reader's zone."""
         day = self.cleaned_data.get(name)
         return None if day is None else timezone.make_aware(datetime.combine(day, time.min))
 
@@ -113,6 +110,12 @@ class EditFactForm(FactForm):
         # Several forms may be open on one page, so the ids contain the fact's id.
         super().__init__(data, initial={**initial, "detail": fact.body}, auto_id=f"edit-{fact.pk}-%s")
         self.fact = fact
+
+    def _read_date(self, name: str) -> datetime | None:
+        # An unchanged day stays the exact instant; a beginning that does not show stays open.
+        is_kept = name not in self.changed_data and self.initial[name] is not None
+        kept: datetime | None = getattr(self.fact, name)
+        return kept if is_kept else super()._read_date(name)
 
     def clean_summary(self) -> str | None:
         """Return the shorter line; None, when not sent, keeps it."""
