@@ -205,14 +205,16 @@ def find_forgotten(content: str, topic: str, origin: Origin) -> MemoryEvent | No
     """Return the one forget of this turn whose fact had the subject of `content`, or None."""
     if origin.conversation_id is None or origin.message_id is None:
         return None
-    turn = {"conversation_id": origin.conversation_id, "message_id": origin.message_id}
-    events = MemoryEvent.objects.filter(kind=EventKind.FORGET, undone_at__isnull=True, **turn).select_related("before")
-    found = [
-        event
-        for event in events.filter(before__superseded_by__isnull=True, before__trashed_at__isnull=True)
-        if (old := event.before) and ((topic and old.topic == topic) or _share_a_word(old.content, content))
-    ]
-    return found[0] if len(found) == 1 else None
+    events = MemoryEvent.objects.filter(
+        kind=EventKind.FORGET,
+        undone_at__isnull=True,
+        conversation_id=origin.conversation_id,
+        message_id=origin.message_id,
+    )
+    by_fact = {event.before_id: event for event in events}
+    ended = UserFact.objects.last_of_lineage().filter(pk__in=by_fact, trashed_at__isnull=True)
+    found = [old for old in ended if (topic and old.topic == topic) or _share_a_word(old.content, content)]
+    return by_fact[found[0].pk] if len(found) == 1 else None
 
 
 def _share_a_word(one: str, other: str) -> bool:

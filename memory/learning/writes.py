@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from config.lib.errors import DomainError
@@ -48,7 +48,7 @@ def learn_fact(
     versions.lock_memory()
     refuse_forgotten(content=text, topic=tag, category=kind, quotes=origin.quotes, said_at=said_at)
     said = max((said_at[quote["message_id"]] for quote in origin.quotes), default=now)
-    values = {"score": score, "source": FactSource.EXTRACTED, "confidence": Confidence.INFERRED}
+    values: dict[str, Any] = {"score": score, "source": FactSource.EXTRACTED, "confidence": Confidence.INFERRED}
     known = UserFact.objects.believed().filter(content_key=content_key(text)).first()
     if known is not None and (target_id in (None, known.pk) or not versions.is_valid_at(known, now)):
         if known.score is None or known.score >= score:
@@ -57,10 +57,8 @@ def learn_fact(
             known, EventKind.UPDATE, {**values, "quotes": list(origin.quotes)}, origin=origin, now=now
         )
     if target_id is None:
-        dates = begin_learned(text, said_at=said, now=now)
-        fact = versions.insert_version(
-            content=text, topic=tag, category=kind, now=now, origin=origin, **values, **dates
-        )
+        values |= {"content": text, "topic": tag, "category": kind, **begin_learned(text, said_at=said, now=now)}
+        fact = versions.insert_version(now=now, origin=origin, **values)
         enforce_token_limit(now=now, batch_id=origin.batch_id)
         return FactWrite(fact, versions.log_event(EventKind.SAVE, after=fact, origin=origin, now=now))
     old = versions.get_believed(target_id)
