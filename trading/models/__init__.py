@@ -16,12 +16,12 @@ from trading.models.deployments import (
     Verdict,
     WorkStatus,
 )
+from trading.models.entries import EntrySource, Fill, FundingPayment, ImportBatch, PositionCheck
 from trading.models.market import Bar, FundingRate, MarketEvent, NewsItem
 from trading.models.skills import DraftStatus, Skill, SkillDraft, SkillVersion, TradingStyle
 from trading.models.tokens import ApiToken, TokenScope
 from trading.models.trades import (
     ExitKind,
-    Fill,
     NoteStatus,
     ReconcileState,
     ReflectionNote,
@@ -37,9 +37,10 @@ from trading.models.users import ExperienceTier, Trader
 __all__ = ["UNFINISHED", "BacktestRun", "BrokerKind", "CommandKind", "DecisionSnapshot", "Deployment"]
 __all__ += ["DeploymentCommand", "DeploymentStatus", "EquityPoint", "ExcursionFrom", "Order", "OrderOrigin"]
 __all__ += ["OrderSide", "OrderState", "Verdict", "WorkStatus"]
+__all__ += ["EntrySource", "Fill", "FundingPayment", "ImportBatch", "PositionCheck"]
 __all__ += ["Bar", "FundingRate", "MarketEvent", "NewsItem"]
 __all__ += ["DraftStatus", "Skill", "SkillDraft", "SkillVersion", "TradingStyle"]
 __all__ += ["ApiToken", "TokenScope"]
-__all__ += ["ExitKind", "Fill", "NoteStatus", "ReconcileState", "ReflectionNote", "ReflectionRun", "RegimeTag"]
+__all__ += ["ExitKind", "NoteStatus", "ReconcileState", "ReflectionNote", "ReflectionRun", "RegimeTag"]
 __all__ += ["Trade", "TradeQuerySet", "TradeSide", "TradeStatus"]
 __all__ += ["ExperienceTier", "Trader"]

@@ -89,7 +89,7 @@ class Deployment(OwnedModel):
     version = models.ForeignKey(SkillVersion, on_delete=models.RESTRICT, related_name="+", db_index=False)
     broker_kind = models.CharField(max_length=8, choices=BrokerKind)
     status = models.CharField(max_length=7, choices=DeploymentStatus, default=DeploymentStatus.RUNNING)
-    starting_equity_usd = amount_column()
+    starting_equity_usd = amount_column(null=True, blank=True)  # None: not known
     excursion_from = models.CharField(max_length=8, choices=ExcursionFrom, default=ExcursionFrom.HIGH_LOW)
     halt_code = models.CharField(max_length=32, blank=True)  # a RiskCode; empty: not halted
     halted_until = models.DateTimeField(null=True, blank=True)

@@ -8,7 +8,7 @@ from django.db.models.lookups import LessThanOrEqual
 
 from config.lib.owned import OwnedManager, OwnedModel, OwnedQuerySet
 from trading.models.columns import amount_column, one_of_rule
-from trading.models.deployments import DecisionSnapshot, Deployment, Order, WorkStatus
+from trading.models.deployments import DecisionSnapshot, Deployment, WorkStatus
 from trading.models.skills import Skill
 
 MAX_LESSONS = 2000  # characters (seed 002)
@@ -40,6 +40,7 @@ class ReconcileState(models.TextChoices):
     EXACT = "exact", "Complete"
     ESTIMATED = "estimated", "Partly estimated"
     GAP = "gap", "History missing"
+    UNCONFIRMED = "unconfirmed", "Start not confirmed"
 
 
 class RegimeTag(models.TextChoices):
@@ -54,32 +55,6 @@ class RegimeTag(models.TextChoices):
 class NoteStatus(models.TextChoices):
     ACTIVE = "active", "Active"
     SUPERSEDED = "superseded", "Superseded"
-
-
-class Fill(OwnedModel):
-    deployment = models.ForeignKey(Deployment, on_delete=models.CASCADE, related_name="fills", db_index=False)
-    order = models.ForeignKey(Order, on_delete=models.SET_NULL, related_name="+", null=True, blank=True, db_index=False)
-    fill_id = models.CharField(max_length=120)
-    symbol = models.CharField(max_length=32)
-    at = models.DateTimeField()
-    quantity = amount_column()  # bought above zero, sold below
-    price = amount_column()
-    fee_usd = amount_column(default=0)  # a rebate is negative
-    is_liquidation = models.BooleanField(default=False)
-    start_quantity = amount_column(null=True, blank=True)  # the position before it, where the venue says so
-    tick = models.PositiveIntegerField(default=0)  # the tick of its arrival; 0: imported
-
-    class Meta(OwnedModel.Meta):
-        db_table = "fills"
-        indexes = (models.Index(fields=("user", "deployment", "symbol", "at"), name="fills_by_symbol"),)
-        constraints = (
-            models.UniqueConstraint(fields=("deployment", "symbol", "fill_id"), name="fill_once"),
-            models.CheckConstraint(condition=~Q(quantity=0), name="fill_moves_something"),
-            models.CheckConstraint(condition=Q(price__gt=0), name="fill_has_a_price"),
-        )
-
-    def __str__(self) -> str:
-        return f"{self.quantity:f} {self.symbol} at {self.price:f}"
 
 
 class TradeQuerySet(OwnedQuerySet["Trade"]):
@@ -111,8 +86,9 @@ class Trade(OwnedModel):
     quantity = amount_column()  # held now, signed; 0 once closed
     peak_quantity = amount_column()  # the most it held, absolute
     # Entry
-    entry_tick_at = models.DateTimeField()
+    entry_decided_at = models.DateTimeField(null=True, blank=True)  # the tick that decided; None: not known
     entry_at = models.DateTimeField()  # of the first fill
+    entry_tick_at = models.DateTimeField()  # the tick that settled the fill; imported: the fill's
     entry_price = amount_column()  # average cost after the last add
     entry_size_usd = amount_column()  # the largest cost it held at once
     entry_leverage = amount_column(null=True, blank=True)
@@ -122,8 +98,9 @@ class Trade(OwnedModel):
     )
     entry_regime_tag = models.CharField(max_length=7, choices=RegimeTag, default=RegimeTag.UNKNOWN)
     # Exit; the price also while partly out
-    exit_tick_at = models.DateTimeField(null=True, blank=True)
+    exit_decided_at = models.DateTimeField(null=True, blank=True)  # of a stop: the tick that set it
     exit_at = models.DateTimeField(null=True, blank=True)  # of the last fill
+    exit_tick_at = models.DateTimeField(null=True, blank=True)
     exit_price = amount_column(null=True, blank=True)  # mean of the exits, by quantity
     exit_reason = models.CharField(max_length=280, blank=True)
     exit_snapshot = models.ForeignKey(
@@ -135,10 +112,13 @@ class Trade(OwnedModel):
     realized_pnl_usd = amount_column()  # net: gross - fees + funding
     gross_pnl_usd = amount_column()
     fees_usd = amount_column()  # rebates are negative
+    converted_fees: "models.JSONField[Any, Any]" = models.JSONField(default=dict, blank=True)  # part of them, by coin
+    unpriced_fees: "models.JSONField[Any, Any]" = models.JSONField(default=dict, blank=True)  # by coin, not in the net
     funding_usd = amount_column()  # received above zero
     mfe_usd = amount_column()  # best gross on the way; never below zero
     mae_usd = amount_column()  # worst; never above zero
-    reconciled = models.CharField(max_length=9, choices=ReconcileState)
+    path_minutes = models.PositiveIntegerField(null=True, blank=True)  # of its longest bar; None: no bars, not known
+    reconciled = models.CharField(max_length=11, choices=ReconcileState)
     # Bookkeeping
     first_fill_id = models.CharField(max_length=140)
     state: "models.JSONField[Any, Any]" = models.JSONField(default=dict, blank=True)  # exact, while it may still change
@@ -153,6 +133,7 @@ class Trade(OwnedModel):
             models.Index(fields=("user", "deployment", "-entry_tick_at"), name="trades_by_deployment"),
             models.Index(fields=("user", "skill", "-entry_tick_at"), name="trades_by_skill"),
             models.Index(fields=("user", "-entry_tick_at"), name="trades_by_entry"),
+            models.Index(fields=("user", "deployment", "symbol", "-entry_at"), name="trades_by_symbol"),
             models.Index(
                 fields=("user", "deployment"),
                 name="trades_that_may_change",
