@@ -46,7 +46,10 @@ from tests.factories.record import (
     DeploymentFactory,
     EquityPointFactory,
     FillFactory,
+    FundingPaymentFactory,
+    ImportBatchFactory,
     OrderFactory,
+    PositionCheckFactory,
     ReflectionNoteFactory,
     ReflectionRunFactory,
     SkillDraftFactory,
@@ -270,6 +273,9 @@ def _write_record(word: str) -> None:
     snapshot = DecisionSnapshotFactory(deployment=deployment, context=f"{word} saw", steps=[{"tool": word}])
     order = OrderFactory(deployment=deployment, snapshot=snapshot, reason=f"{word} hoped")
     FillFactory(deployment=deployment, order=order, fill_id=f"{word} filled")
+    ImportBatchFactory(deployment=deployment, name=f"{word} file")
+    FundingPaymentFactory(deployment=deployment)
+    PositionCheckFactory(deployment=deployment)
     EquityPointFactory(deployment=deployment)
     TradeFactory(deployment=deployment, entry_reason=f"{word} hoped", entry_snapshot=snapshot, exit_reason=word)
     TradeFactory(deployment=deployment, still_open=True, symbol="ETH", entry_reason=f"{word} hopes")

@@ -17,11 +17,14 @@ from trading.models import (
     EquityPoint,
     ExitKind,
     Fill,
+    FundingPayment,
     FundingRate,
+    ImportBatch,
     MarketEvent,
     NewsItem,
     Order,
     OrderState,
+    PositionCheck,
     ReconcileState,
     ReflectionNote,
     ReflectionRun,
@@ -168,6 +171,44 @@ class FillFactory(DjangoModelFactory):
 
     deployment = factory.SubFactory(DeploymentFactory)
     fill_id = factory.LazyFunction(lambda: uuid4().hex)
+    symbol = "BTC"
+    at = MAY
+    quantity = Decimal(1)
+    price = Decimal(100)
+
+
+class ImportBatchFactory(DjangoModelFactory):
+    """A file of one fill that was imported in May."""
+
+    class Meta:
+        model = ImportBatch
+
+    deployment = factory.SubFactory(DeploymentFactory)
+    source = "file"
+    name = "fills.csv"
+    created_at = MAY
+    new_fills = 1
+
+
+class FundingPaymentFactory(DjangoModelFactory):
+    """Half a dollar that a position in BTC paid."""
+
+    class Meta:
+        model = FundingPayment
+
+    deployment = factory.SubFactory(DeploymentFactory)
+    symbol = "BTC"
+    at = MAY
+    amount_usd = Decimal("-0.5")
+
+
+class PositionCheckFactory(DjangoModelFactory):
+    """One BTC that was held at 100."""
+
+    class Meta:
+        model = PositionCheck
+
+    deployment = factory.SubFactory(DeploymentFactory)
     symbol = "BTC"
     at = MAY
     quantity = Decimal(1)

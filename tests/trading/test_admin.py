@@ -20,10 +20,13 @@ from tests.factories.record import (
     DeploymentFactory,
     EquityPointFactory,
     FillFactory,
+    FundingPaymentFactory,
     FundingRateFactory,
+    ImportBatchFactory,
     MarketEventFactory,
     NewsItemFactory,
     OrderFactory,
+    PositionCheckFactory,
     ReflectionNoteFactory,
     ReflectionRunFactory,
     SkillDraftFactory,
@@ -36,7 +39,17 @@ from trading.models import MarketEvent, NewsItem
 
 OWNED = (
     *("skill", "skillversion", "skilldraft", "deployment", "deploymentcommand", "backtestrun", "decisionsnapshot"),
-    *("order", "equitypoint", "fill", "trade", "reflectionnote", "reflectionrun"),
+    *(
+        "order",
+        "equitypoint",
+        "fill",
+        "importbatch",
+        "fundingpayment",
+        "positioncheck",
+        "trade",
+        "reflectionnote",
+        "reflectionrun",
+    ),
 )
 PRICES = ("bar", "fundingrate")
 EDITED = ("newsitem", "marketevent")
@@ -89,6 +102,9 @@ def make_one_of_each(word: str) -> dict[str, Model]:
         "order": OrderFactory(deployment=deployment, snapshot=snapshot, reason=f"{word} hoped"),
         "equitypoint": EquityPointFactory(deployment=deployment),
         "fill": FillFactory(deployment=deployment, fill_id=f"{word}-1"),
+        "importbatch": ImportBatchFactory(deployment=deployment, name=word),
+        "fundingpayment": FundingPaymentFactory(deployment=deployment),
+        "positioncheck": PositionCheckFactory(deployment=deployment),
         "trade": TradeFactory(deployment=deployment, entry_reason=f"{word} hoped", state={"text": HEAVY}),
         "reflectionnote": note,
         "reflectionrun": ReflectionRunFactory(deployment=deployment, status="failed", error=f"{word} is silent"),
@@ -134,6 +150,9 @@ def test_every_model_has_its_list():
         ("order", "q=BTC"),
         ("equitypoint", "q=trader"),
         ("fill", "q=orchid-1&is_liquidation__exact=0"),
+        ("importbatch", "q=orchid&source__exact=file&undone_at__isempty=1"),
+        ("fundingpayment", "q=BTC"),
+        ("positioncheck", "q=BTC&is_opening__exact=0"),
         ("trade", "q=hoped&status__exact=closed&side__exact=long&exit_kind__exact=signal&reconciled__exact=exact"),
         ("reflectionnote", "q=elephant&status__exact=active&deployment__isempty=0&model_used__exact=scripted/model"),
         ("reflectionrun", "q=silent&status__exact=failed"),
@@ -183,7 +202,9 @@ def test_the_lists_load_no_large_text(staff, rows, model):
 def test_the_page_of_a_row_shows_all_of_it_and_no_field_to_fill(staff, rows, model):
     body = staff.get(page(model, "change", rows[model].pk)).content.decode()
 
-    assert ("orchid" in body) is (model not in {"equitypoint", "deployment"} or "orchid dips" in body)
+    assert ("orchid" in body) is (
+        model not in {"equitypoint", "deployment", "fundingpayment", "positioncheck"} or "orchid dips" in body
+    )
     assert (HEAVY in body) is (
         model in {"skilldraft", "deployment", "backtestrun", "decisionsnapshot", "trade", "reflectionnote"}
     )

@@ -131,6 +131,45 @@ class FillAdmin(TickRowAdmin):
     ordering = ("-id",)
 
 
+@admin.register(models.ImportBatch)
+class ImportBatchAdmin(DeploymentRowAdmin):
+    """Files, pushes and syncs that added entries."""
+
+    list_display = (
+        "created_at",
+        "source",
+        "name",
+        "new_fills",
+        "new_funding",
+        "openings",
+        "deployment",
+        "user",
+        "undone_at",
+    )
+    list_filter = ("source", ("undone_at", admin.EmptyFieldListFilter))
+    search_fields = ("name", "=deployment__id", "user__email")
+    date_hierarchy = "created_at"
+    ordering = ("-created_at", "id")
+    heavy = ("conflicts", "repeats", "details", "deployment__account")
+
+
+@admin.register(models.FundingPayment)
+class FundingPaymentAdmin(TickRowAdmin):
+    list_display = ("at", "symbol", "amount_usd", "deployment", "user")
+    search_fields = ("symbol__exact", "=deployment__id", "user__email")
+    ordering = ("-id",)
+
+
+@admin.register(models.PositionCheck)
+class PositionCheckAdmin(TickRowAdmin):
+    """Positions by hand, and snapshots that fills did not explain."""
+
+    list_display = ("at", "symbol", "quantity", "price", "is_opening", "deployment", "user")
+    list_filter = ("is_opening",)
+    search_fields = ("symbol__exact", "=deployment__id", "user__email")
+    ordering = ("-id",)
+
+
 @admin.register(models.Trade)
 class TradeAdmin(TickRowAdmin):
     list_display = (

@@ -13,12 +13,15 @@ from config.lib.owned import owned_tx
 from config.lib.rest.views import ApiRequest, ApiView
 from trading.api.serializers.pushes import FillsInput, PushedSerializer, TickedSerializer, TickInput
 from trading.market.queries import get_regime
-from trading.models import OrderOrigin
+from trading.models import EntrySource, OrderOrigin
 from trading.record.deployments import get_pushed_deployment
 from trading.record.executions import Execution
-from trading.record.fills_import import import_fills
-from trading.record.ledger import Intent, lock_deployment, record_tick
-from trading.record.positions import Funding, PathBar, Tick
+from trading.record.intake.entries import Entries
+from trading.record.intake.fees import price_fees
+from trading.record.intake.services import add_entries
+from trading.record.ledger import lock_deployment, record_tick
+from trading.record.ledger_rows import Intent
+from trading.record.positions import Check, Funding, PathBar, Tick
 
 
 class FillsView(ApiView):
@@ -26,11 +29,16 @@ class FillsView(ApiView):
 
     @extend_schema(operation_id="push_fills", tags=["deployments"], request=FillsInput, responses=PushedSerializer)
     def post(self, request: ApiRequest, deployment_id: UUID) -> Response:
-        """Add fills from before the first tick and rebuild the trades; idempotent."""
-        fills = [Execution(**fill) for fill in self.body(FillsInput)["fills"]]
+        """Add fills, funding and opening positions of any age and rebuild the trades; idempotent."""
+        fields = self.body(FillsInput)
+        entries = Entries(
+            _build_fills(fields["fills"]),
+            [Funding(**payment) for payment in fields["funding"]],
+            [Check(**opening, is_opening=True) for opening in fields["openings"]],
+        )
         with owned_tx(request.user):
             deployment = get_pushed_deployment(deployment_id)
-            done = import_fills(deployment_id=deployment.pk, fills=fills, now=timezone.now())
+            done = add_entries(deployment_id=deployment.pk, entries=entries, source=EntrySource.API, now=timezone.now())
         return Response(PushedSerializer(asdict(done)).data)
 
 
@@ -68,15 +76,21 @@ class TicksView(ApiView):
             "opened": record.opened,
             "closed": record.closed,
             "fills": record.fills,
+            "conflicts": record.conflicts,
         }
         return Response(TickedSerializer(done).data, status=HTTPStatus.CREATED if record.is_applied else HTTPStatus.OK)
+
+
+def _build_fills(given: list[dict[str, Any]]) -> list[Execution]:
+    """Return the fills, numbered in the order of the request."""
+    return [Execution(**fill, source_order=place) for place, fill in enumerate(given, start=1)]
 
 
 def _build_tick(fields: dict[str, Any]) -> Tick:
     at, marks = fields["at"], fields["marks"]
     return Tick(
         at=at,
-        fills=[Execution(**fill) for fill in fields["fills"]],
+        fills=price_fees(_build_fills(fields["fills"])),
         funding=[Funding(**payment) for payment in fields["funding"]],
         # A mark is a point of the price's path; no bar has the prices between two ticks.
         bars={symbol: [PathBar(at, at, mark, mark, mark)] for symbol, mark in marks.items()},

@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from decimal import Context, Decimal
+from itertools import pairwise
 from typing import Final
 
 ZERO: Final = Decimal(0)
@@ -20,28 +21,61 @@ class Execution:
     at: datetime
     quantity: Decimal  # bought above zero, sold below
     price: Decimal
-    fee_usd: Decimal = ZERO  # paid; a rebate is negative
+    fee_usd: Decimal | None = ZERO  # paid; a rebate is negative; None: in a coin without a price
     is_liquidation: bool = False
     start_quantity: Decimal | None = None  # the position before it, where the venue says so
+    fee_coin: str = ""  # empty: the fee is in dollars
+    fee_in_coin: Decimal | None = None
+    is_reducing: bool | None = None  # whether it closes (part of) a position, where the venue says so
+    source_order: int = 0  # its place in the source, oldest first
+    settled_at: datetime | None = None  # the tick that brought it; None: the tick that is applied, or its own instant
 
 
 def sort_fills(fills: Sequence[Execution], held: Decimal) -> list[Execution]:
     """Return one symbol's fills in the venue's order.
 
     By time; those of one instant by the chain of positions that the venue reports, which begins with what was held,
-    or by their ids where it reports none.
+    or by their order in the source and their ids where it reports none.
     """
     if len(fills) < 2:
         return list(fills)
     ordered: list[Execution] = []
     groups: dict[datetime, list[Execution]] = defaultdict(list)
-    for fill in sorted(fills, key=lambda fill: (fill.at, len(fill.fill_id), fill.fill_id)):
+    for fill in sorted(fills, key=lambda fill: (fill.at, fill.source_order, len(fill.fill_id), fill.fill_id)):
         groups[fill.at].append(fill)
     for group in groups.values():
         is_chained = len(group) > 1 and all(fill.start_quantity is not None for fill in group)
-        ordered += _chain_fills(group, held) if is_chained else group
+        ordered += _sort_chain(group, held) if is_chained else group
         held = _end_quantity(ordered[-1], held)
     return ordered
+
+
+def _sort_chain(fills: list[Execution], held: Decimal) -> list[Execution]:
+    """Return the fills of one instant as a walk over positions; self-trades are paired where that is no walk."""
+    fills = sorted(fills, key=lambda fill: (len(fill.fill_id), fill.fill_id))  # the same for any source
+    chain = _chain_fills(fills, held)
+    if all(_end_quantity(before, ZERO) == after.start_quantity for before, after in pairwise(chain)):
+        return chain
+    return _chain_fills(_pair_self_trades(fills), held)
+
+
+def _pair_self_trades(fills: Sequence[Execution]) -> list[Execution]:
+    """Chain both sides of each self-trade.
+
+    The venue gives them the same start, though one follows on the other. The side that adds comes first, so that a
+    trade with oneself never ends a position.
+    """
+    waiting: dict[tuple[Decimal, Decimal | None, Decimal], list[int]] = defaultdict(list)
+    result = list(fills)
+    for place, fill in enumerate(fills):
+        start = fill.start_quantity or ZERO
+        others = waiting[fill.price, start, -fill.quantity]
+        if not others:
+            waiting[fill.price, start, fill.quantity].append(place)
+            continue
+        pair = sorted((others.pop(), place), key=lambda one: fills[one].quantity * (start or 1) < 0)
+        result[pair[1]] = replace(fills[pair[1]], start_quantity=start + fills[pair[0]].quantity)
+    return result
 
 
 def _end_quantity(fill: Execution, held: Decimal) -> Decimal:

@@ -1,10 +1,9 @@
 """Round trips from fills and position snapshots. Pure.
 
-Fills price the trades; snapshots are their control total. A tick's fills are applied in the order in which
-the venue made them; what the snapshot then shows beyond them is booked at the tick's mark and called an estimate,
-and a hole in the venue's own chain of positions is called a gap. A trip runs from flat to flat at average cost; a fill
-that crosses zero ends one trip and begins the next. Whatever happens to be said twice, late or out of order ends in
-the same trips, and over all trips that have ended gross is exactly what the fills brought in less what they cost.
+Fills price the trades; snapshots are their control total. Fills are applied in the order in which the venue made
+them; what a snapshot shows beyond them is booked at its mark and called an estimate, a hole in the venue's chain of
+positions is called a gap. A trip runs from flat to flat at average cost; a fill that crosses zero ends one trip and
+begins the next. A book only goes forward: `record.rebuild` folds again what comes late. Gross is exact.
 
 Quantities are signed: long above zero, short below.
 """
@@ -12,7 +11,7 @@ Quantities are signed: long above zero, short below.
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from decimal import Decimal, localcontext
 from enum import StrEnum
 from typing import Final, NamedTuple
@@ -21,7 +20,8 @@ from trading.record.executions import EXACT_MATHS, QUANTITY_GRAIN, ZERO, Executi
 
 DUST: Final = Decimal("1e-9")  # a snapshot may differ by this much of a coin before anybody asks why
 GAP_PREFIX: Final = "gap:"  # before a fill's id: the change that must have come before it unseen
-_GRAIN: Final = Decimal("1e-24")  # shares are rounded down here; the remainder stays with the rest
+_MINUTE: Final = timedelta(minutes=1)
+_GRAIN: Final = Decimal("1e-24")  # shares are cut here; what is cut off stays with the rest
 
 
 class Side(StrEnum):
@@ -33,6 +33,7 @@ class Reconciled(StrEnum):
     EXACT = "exact"  # fills explain every change of the position
     ESTIMATED = "estimated"  # a change without a fill, priced at the mark of its tick
     GAP = "gap"  # history is missing
+    UNCONFIRMED = "unconfirmed"  # no source says that the history began without a position
 
 
 class ExitCause(StrEnum):
@@ -61,6 +62,22 @@ class PathBar:
 
 
 @dataclass(frozen=True, slots=True)
+class Check:
+    """A position at an instant, and the price at which a difference is booked."""
+
+    symbol: str
+    at: datetime
+    quantity: Decimal  # signed
+    price: Decimal
+    is_opening: bool = False  # entered by hand; it precedes the fills of its instant
+
+    @property
+    def name(self) -> str:
+        """The id under which a difference is booked."""
+        return f"{'opening' if self.is_opening else 'estimate'}:{self.at.isoformat()}"
+
+
+@dataclass(frozen=True, slots=True)
 class Tick:
     """A tick's news, none later than `at`."""
 
@@ -71,16 +88,7 @@ class Tick:
     marks: Mapping[str, Decimal] = field(default_factory=dict)  # the price of each symbol at `at`
     positions: Mapping[str, Decimal] | None = None  # the snapshot at `at`; None: no snapshot
     is_complete: bool = True  # the snapshot names every position: what it does not name is flat
-
-
-@dataclass(frozen=True, slots=True)
-class Estimate:
-    """An unexplained part of a trip."""
-
-    is_entry: bool
-    quantity: Decimal  # signed as a fill's
-    price: Decimal
-    at: datetime
+    checks: Sequence[Check] = ()  # stored ones
 
 
 @dataclass(slots=True)
@@ -111,7 +119,11 @@ class Trip:
     exit_at: datetime | None = None  # of the last fill
     exit_cause: ExitCause | None = None
     has_gap: bool = False
-    estimates: list[Estimate] = field(default_factory=list)
+    has_estimate: bool = False
+    is_unconfirmed: bool = False
+    path_minutes: int = 0  # of the longest bar that it was followed by
+    converted_fees: dict[str, Decimal] = field(default_factory=dict)  # by coin, part of `fees_usd`
+    unpriced_fees: dict[str, Decimal] = field(default_factory=dict)  # by coin, not part of it
 
     @property
     def is_open(self) -> bool:
@@ -135,7 +147,9 @@ class Trip:
         """How far fills explain it."""
         if self.has_gap:
             return Reconciled.GAP
-        return Reconciled.ESTIMATED if self.estimates else Reconciled.EXACT
+        if self.has_estimate:
+            return Reconciled.ESTIMATED
+        return Reconciled.UNCONFIRMED if self.is_unconfirmed else Reconciled.EXACT
 
     def unrealized_usd(self, price: Decimal) -> Decimal:
         """Return the unrealised PnL at a price."""
@@ -159,6 +173,10 @@ class Trip:
         """Add or remove a fill's part, down to flat."""
         self.last_fill_id, self.last_fill_at = fill.fill_id, fill.at
         self.fees_usd += fee_usd
+        if fill.fee_coin and fill.fee_in_coin:
+            coins = self.unpriced_fees if fill.fee_usd is None else self.converted_fees
+            part = _take_share(fill.fee_in_coin, quantity, fill.quantity)
+            coins[fill.fee_coin] = coins.get(fill.fee_coin, ZERO) + part
         value = quantity * fill.price
         if self.quantity * quantity >= 0:
             self.quantity += quantity
@@ -178,28 +196,17 @@ class Trip:
         """Close it; it holds nothing any more."""
         self.exit_tick_at, self.exit_at, self.exit_cause = tick_at, at, cause
 
-    def correct_estimate(self, estimate: Estimate, quantity: Decimal, fill: Execution, fee_usd: Decimal) -> None:
-        """Replace (part of) an estimate with a late fill."""
-        self.fees_usd += fee_usd
-        off = quantity * (fill.price - estimate.price)
-        if not estimate.is_entry:
-            self.gross_usd -= off
-            self.exited_value_usd += abs(quantity) * (fill.price - estimate.price)
-        elif self.quantity:
-            # What is still held bears all of it, so that nothing that was realised changes afterwards.
-            self.cost_usd += off
-            self.entry_price = self.cost_usd / self.quantity
-            self.entry_size_usd = max(self.entry_size_usd, abs(self.cost_usd))
-        else:
-            self.gross_usd -= off
-            self.entry_price += (fill.price - estimate.price) * abs(quantity) / self.peak_quantity
-        if not self.is_open:
-            self._widen_excursion(self.gross_usd)
-            self.exit_at = fill.at if self.exit_at == estimate.at else self.exit_at
-        self.entry_at = fill.at if self.entry_at == estimate.at and estimate.is_entry else self.entry_at
-        at = self.estimates.index(estimate)
-        left = estimate.quantity - quantity
-        self.estimates[at : at + 1] = [replace(estimate, quantity=left)] if left else []
+    def follow_bar(self, bar: PathBar, *, uses_closes: bool) -> bool:
+        """Follow a bar that has ended; tell whether the trip changed."""
+        minutes = (bar.closed_at - bar.opened_at) // _MINUTE
+        is_longest = minutes > self.path_minutes
+        self.path_minutes = max(self.path_minutes, minutes)
+        if not self.is_open or bar.closed_at <= self.last_fill_at:
+            return is_longest  # it was looked at before that fill
+        # Highs and lows count only if the position was the same all the way: not in the bar of an entry or an add.
+        is_whole = self.last_fill_at <= bar.opened_at
+        prices = (bar.high, bar.low) if is_whole and not uses_closes else (bar.close,)
+        return any([self.follow_price(price) for price in prices]) or is_longest
 
 
 class _Leg(NamedTuple):
@@ -210,19 +217,25 @@ class _Leg(NamedTuple):
 
 class Book:
     def __init__(
-        self, trips: Iterable[Trip] = (), *, seen: Iterable[tuple[str, str]] = (), uses_closes: bool = False
+        self,
+        trips: Iterable[Trip] = (),
+        *,
+        seen: Iterable[tuple[str, str]] = (),
+        uses_closes: bool = False,
+        confirmed: Iterable[str] | None = None,
     ) -> None:
-        """Start from open and estimated trips; `seen` names their fills."""
-        self.open: dict[str, Trip] = {}
-        self._provisional: dict[str, list[Trip]] = defaultdict(list)  # closed, with estimates, oldest first
+        """Start from open trips.
+
+        Args:
+            seen: the fills that were applied before, by (symbol, fill id).
+            confirmed: the symbols whose first position is known; None: all of them.
+        """
+        self.open: dict[str, Trip] = {trip.symbol: trip for trip in trips if trip.is_open}
+        self.booked: list[Check] = []  # the snapshots of the last tick that changed or confirmed a trip
         self._seen = set(seen)
         self._uses_closes = uses_closes
+        self._confirmed = None if confirmed is None else set(confirmed)
         self._touched: dict[int, Trip] = {}
-        for trip in sorted(trips, key=lambda trip: trip.entry_at):
-            if trip.is_open:
-                self.open[trip.symbol] = trip
-            elif trip.estimates:
-                self._provisional[trip.symbol].append(trip)
 
     def held(self, symbol: str) -> Decimal:
         """Return the signed quantity held of a symbol."""
@@ -236,50 +249,57 @@ class Book:
 
     def apply(self, tick: Tick) -> list[Trip]:
         """Apply a tick; return the touched trips in order."""
-        self._touched = {}
+        self._touched, self.booked = {}, []
         fills: dict[str, list[Execution]] = defaultdict(list)
         for fill in self.unseen(tick.fills):
             self._seen.add((fill.symbol, fill.fill_id))
             fills[fill.symbol].append(fill)
-        funding: dict[str, list[Funding]] = defaultdict(list)
+        others: dict[str, list[Funding | Check]] = defaultdict(list)
         for payment in tick.funding:
-            funding[payment.symbol].append(payment)
+            others[payment.symbol].append(payment)
+        for check in tick.checks:
+            others[check.symbol].append(check)
         with localcontext(EXACT_MATHS):
-            for symbol in sorted({*fills, *funding, *self.open, *(tick.positions or ())}):
-                self._follow_symbol(tick, symbol, fills.get(symbol, []), funding.get(symbol, []))
-                self._book_difference(tick, symbol, fills.get(symbol, []))
+            for symbol in sorted({*fills, *others, *self.open, *(tick.positions or ())}):
+                self._follow_symbol(tick, symbol, fills.get(symbol, []), others.get(symbol, []))
+                snapshot = read_snapshot(tick, symbol, fills.get(symbol, ()))
+                if snapshot is not None and self._apply_check(snapshot, tick.at):
+                    self.booked.append(snapshot)
         return list(self._touched.values())
 
-    def _follow_symbol(self, tick: Tick, symbol: str, fills: list[Execution], funding: list[Funding]) -> None:
-        bars = tick.bars.get(symbol, ())
-        if not bars and not funding:
-            for fill in sort_fills(fills, self.held(symbol)):
+    def _follow_symbol(
+        self, tick: Tick, symbol: str, fills: list[Execution], others: Sequence[Funding | Check]
+    ) -> None:
+        bars, fills = tick.bars.get(symbol, ()), sort_fills(fills, self.held(symbol))
+        if not bars and not others:
+            for fill in fills:
                 self._apply_fill(tick, fill)
             return
         # A bar ends before what happens at its end; a stable sort keeps the venue's order of fills.
-        steps: list[tuple[datetime, int, PathBar | Funding | Execution]] = [(bar.closed_at, 0, bar) for bar in bars]
-        steps += [(payment.at, 1, payment) for payment in funding]
-        steps += [(fill.at, 2, fill) for fill in sort_fills(fills, self.held(symbol))]
+        steps: list[tuple[datetime, int, PathBar | Funding | Execution | Check]] = []
+        steps += [(bar.closed_at, 1, bar) for bar in bars]
+        steps += [(one.at, _choose_rank(one), one) for one in others]
+        steps += [(fill.at, 3, fill) for fill in fills]
+        ended: list[Trip] = []  # since the last bar
         for _, _, step in sorted(steps, key=lambda step: step[:2]):
-            if isinstance(step, PathBar):
-                self._apply_bar(symbol, step)
-            elif isinstance(step, Funding):
-                self._apply_funding(step)
-            else:
-                self._apply_fill(tick, step)
+            match step:
+                case PathBar():
+                    self._apply_bar(symbol, step, ended)
+                    ended = []
+                case Funding():
+                    self._apply_funding(step)
+                case Check():
+                    self._apply_check(step, step.at)
+                case _:
+                    ended += [leg.trip for leg in self._apply_fill(tick, step) if not leg.trip.is_open]
 
     def _mark_touched(self, trip: Trip) -> None:
         self._touched[id(trip)] = trip
 
-    def _apply_bar(self, symbol: str, bar: PathBar) -> None:
-        trip = self.open.get(symbol)
-        if trip is None or bar.closed_at <= trip.last_fill_at:
-            return  # it was looked at before that fill
-        # Highs and lows count only if the position was the same all the way: not in the bar of an entry or an add.
-        is_whole = trip.last_fill_at <= bar.opened_at
-        prices = (bar.high, bar.low) if is_whole and not self._uses_closes else (bar.close,)
-        if any([trip.follow_price(price) for price in prices]):
-            self._mark_touched(trip)
+    def _apply_bar(self, symbol: str, bar: PathBar, ended: Iterable[Trip]) -> None:
+        for trip in (*ended, *([self.open[symbol]] if symbol in self.open else [])):
+            if trip.follow_bar(bar, uses_closes=self._uses_closes):
+                self._mark_touched(trip)
 
     def _apply_funding(self, payment: Funding) -> None:
         trip = self.open.get(payment.symbol)
@@ -289,47 +309,32 @@ class Book:
         trip.funding_usd += payment.amount_usd
         self._mark_touched(trip)
 
-    def _apply_fill(self, tick: Tick, fill: Execution) -> None:
-        left = self._explain_estimates(fill)
-        if left is None:
-            return
-        if left.start_quantity is not None and left.start_quantity != (held := self.held(fill.symbol)):
+    def _apply_fill(self, tick: Tick, fill: Execution) -> list[_Leg]:
+        held, start = self.held(fill.symbol), fill.start_quantity
+        if start is None and fill.is_reducing and held * fill.quantity >= 0:
+            start = -fill.quantity  # at the least, or there was nothing to reduce
+        if start is not None and self._confirmed is not None:
+            self._confirmed.add(fill.symbol)
+        gaps = []
+        if start is not None and start != held:
             missing = replace(
-                left,
+                fill,
                 fill_id=f"{GAP_PREFIX}{fill.fill_id}",
-                quantity=left.start_quantity - held,
+                quantity=start - held,
                 fee_usd=ZERO,
+                fee_coin="",
                 is_liquidation=False,
                 start_quantity=None,
             )
-            for leg in self._take_fill(tick.at, missing, ExitCause.UNEXPLAINED):
+            gaps = self._take_fill(tick.at, missing, ExitCause.UNEXPLAINED)
+            for leg in gaps:
                 leg.trip.has_gap = True
-        self._take_fill(tick.at, left, ExitCause.LIQUIDATION if fill.is_liquidation else ExitCause.FILL)
-
-    def _explain_estimates(self, fill: Execution) -> Execution | None:
-        """Explain estimates with a late fill; return the rest."""
-        symbol = fill.symbol
-        if not self._provisional.get(symbol) and not (symbol in self.open and self.open[symbol].estimates):
-            return fill
-        trips = [*self._provisional[symbol], *([self.open[symbol]] if symbol in self.open else [])]
-        for trip in trips:
-            for estimate in tuple(trip.estimates):
-                if fill.at > estimate.at or fill.quantity * estimate.quantity <= 0:
-                    continue
-                part = min(fill.quantity, estimate.quantity, key=abs)
-                fee = _take_share(fill.fee_usd, part, fill.quantity)
-                trip.correct_estimate(estimate, part, fill, fee)
-                self._mark_touched(trip)
-                if part == fill.quantity:
-                    return None
-                fill = replace(fill, quantity=fill.quantity - part, fee_usd=fill.fee_usd - fee, start_quantity=None)
-        self._provisional[symbol] = [trip for trip in self._provisional[symbol] if trip.estimates]
-        return fill
+        return gaps + self._take_fill(tick.at, fill, ExitCause.LIQUIDATION if fill.is_liquidation else ExitCause.FILL)
 
     def _take_fill(self, tick_at: datetime, fill: Execution, cause: ExitCause) -> list[_Leg]:
         """Apply a fill; return its parts, two across zero."""
-        trip, quantity, fee = self.open.get(fill.symbol), fill.quantity, fill.fee_usd
-        legs = []
+        trip, quantity, fee = self.open.get(fill.symbol), fill.quantity, fill.fee_usd or ZERO
+        tick_at, legs = fill.settled_at or tick_at, []
         if trip is not None and trip.quantity * quantity < 0:
             out = quantity if abs(quantity) <= abs(trip.quantity) else -trip.quantity
             part = _take_share(fee, out, quantity)
@@ -343,6 +348,8 @@ class Book:
                 trip.end(tick_at, fill.at, ExitCause.FLIP if has_crossed else cause)
                 del self.open[fill.symbol]
             if not quantity:
+                if not trip.quantity and self._confirmed is not None:
+                    self._confirmed.add(fill.symbol)
                 return legs
             trip = None
         if trip is None:
@@ -350,25 +357,42 @@ class Book:
             trip = self.open[fill.symbol] = Trip(
                 fill.symbol, side, fill.fill_id, tick_at, fill.at, fill.fill_id, fill.at
             )
+            trip.is_unconfirmed = self._confirmed is not None and fill.symbol not in self._confirmed
         trip.follow_price(fill.price)
         trip.take(fill, quantity, fee)
         self._mark_touched(trip)
         return [*legs, _Leg(trip, quantity, is_entry=True)]
 
-    def _book_difference(self, tick: Tick, symbol: str, fills: list[Execution]) -> None:
-        """Book the difference to the snapshot at the mark, once known."""
-        if tick.positions is None or not (symbol in tick.positions or tick.is_complete):
-            return
-        actual, mark = tick.positions.get(symbol, ZERO).quantize(QUANTITY_GRAIN), tick.marks.get(symbol)
-        missing = actual - self.held(symbol)
-        is_ahead = any(fill.at > tick.at for fill in fills)  # of the snapshot, which cannot show them
-        if not missing or (actual and abs(missing) <= DUST) or is_ahead or mark is None:
-            return
-        fill = Execution(f"estimate:{tick.at.isoformat()}", symbol, tick.at, missing, mark)
-        for trip, quantity, is_entry in self._take_fill(tick.at, fill, ExitCause.UNEXPLAINED):
-            trip.estimates.append(Estimate(is_entry, quantity, mark, tick.at))
-            if not trip.is_open:
-                self._provisional[symbol].append(trip)
+    def _apply_check(self, check: Check, tick_at: datetime) -> bool:
+        """Book the difference to a checked position; tell whether there was one, or a start to confirm."""
+        symbol, missing = check.symbol, check.quantity - self.held(check.symbol)
+        is_news, trip = self._confirmed is not None and symbol not in self._confirmed, self.open.get(symbol)
+        if self._confirmed is not None:
+            self._confirmed.add(symbol)
+        if is_news and trip is not None and not missing:
+            trip.is_unconfirmed = False
+            self._mark_touched(trip)
+        if not missing or (check.quantity and abs(missing) <= DUST):
+            return is_news
+        fill = Execution(check.name, symbol, check.at, missing, check.price)
+        for trip, _, _ in self._take_fill(tick_at, fill, ExitCause.UNEXPLAINED):
+            trip.has_estimate = True
+        return True
+
+
+def read_snapshot(tick: Tick, symbol: str, fills: Iterable[Execution]) -> Check | None:
+    """Return what the snapshot of a tick says of a symbol, if its mark is known."""
+    if tick.positions is None or not (symbol in tick.positions or tick.is_complete):
+        return None
+    mark = tick.marks.get(symbol)
+    is_ahead = any(fill.at > tick.at for fill in fills)  # of the snapshot, which cannot show them
+    if mark is None or is_ahead:
+        return None
+    return Check(symbol, tick.at, tick.positions.get(symbol, ZERO).quantize(QUANTITY_GRAIN), mark)
+
+
+def _choose_rank(one: Funding | Check) -> int:
+    return 2 if isinstance(one, Funding) else 0 if one.is_opening else 4
 
 
 def _take_share(amount: Decimal, part: Decimal, whole: Decimal) -> Decimal:

@@ -42,7 +42,8 @@ from trading.models import (
 )
 from trading.record.deployment_queries import count_orders, find_last_decision
 from trading.record.deployments import halt_deployment, lift_halt
-from trading.record.ledger import Intent, Ledger, TickOutOfTime, TickRecord, lock_deployment
+from trading.record.ledger import Ledger, TickOutOfTime, TickRecord, lock_deployment
+from trading.record.ledger_rows import Intent
 from trading.record.notes import find_active_note
 from trading.record.positions import PathBar, Tick
 from trading.record.trade_queries import get_equity_at_midnight, list_open, utc_midnight

@@ -59,9 +59,9 @@ def test_fills_become_trades_whatever_their_order_and_however_often_they_come(ap
     ]
 
     done = api("post", address, {"fills": fills[1:]})
-    assert done == {"new_fills": 2, "known_fills": 0, "trades": 1, "open_trades": 1, "gaps": 0}
+    assert done.items() >= {"new_fills": 2, "known_fills": 0, "trades": 1, "open_trades": 1, "gaps": 0}.items()
     done = api("post", address, {"fills": fills})
-    assert done == {"new_fills": 1, "known_fills": 2, "trades": 2, "open_trades": 1, "gaps": 0}
+    assert done.items() >= {"new_fills": 1, "known_fills": 2, "trades": 2, "open_trades": 1, "gaps": 0}.items()
     assert api("post", address, {"fills": fills})["new_fills"] == 0
 
     [first, second] = trades_of(trader, live)
@@ -162,7 +162,7 @@ def test_ticks_are_applied_one_after_the_other_and_price_from_fills(api, trader,
         status=201,
     )
 
-    assert opened == {"number": 1, "applied": True, "opened": 1, "closed": 0, "fills": 1}
+    assert opened == {"number": 1, "applied": True, "opened": 1, "closed": 0, "fills": 1, "conflicts": 0}
     assert (held["number"], closed["number"], closed["closed"]) == (2, 3, 1)
     [trade] = trades_of(trader, live)
     assert (trade.reconciled, trade.entry_reason, trade.entry_leverage) == ("exact", "Flush into support", 3)
@@ -181,7 +181,7 @@ def test_a_tick_that_was_applied_changes_nothing_when_it_comes_again(api, trader
     again = api("post", address, tick, status=200)
     other = api("post", address, {"number": 1, "at": at(50)}, status=200)
 
-    assert again == other == {"number": 1, "applied": False, "opened": 0, "closed": 0, "fills": 0}
+    assert again == other == {"number": 1, "applied": False, "opened": 0, "closed": 0, "fills": 0, "conflicts": 0}
     assert len(trades_of(trader, live)) == 1
     assert as_owner(trader, EquityPoint.objects.count) == 1
 
@@ -312,10 +312,28 @@ def test_a_record_that_is_closed_takes_nothing_in(api, trader, live, address, bo
     assert api("post", f"deployments/{live.pk}/{address}/", body, status=409)["code"] == "push_refused"
 
 
-def test_fills_of_the_past_come_before_the_first_tick(api, live):
-    api("post", f"deployments/{live.pk}/ticks/", {"at": at(10)}, status=201)
+def test_push_fills_of_the_past_explains_what_a_tick_estimated(api, trader, live):
+    tick = {"at": at(10), "positions": {"BTC": "2"}, "marks": {"BTC": "100"}}
+    api("post", f"deployments/{live.pk}/ticks/", tick, status=201)
+    assert [trade.reconciled for trade in trades_of(trader, live)] == ["estimated"]
 
-    assert api("post", f"deployments/{live.pk}/fills/", {"fills": []}, status=409)["code"] == "import_refused"
+    api("post", f"deployments/{live.pk}/fills/", {"fills": [fill("a", 9, "2", "90", start_quantity="0")]})
+
+    [trade] = trades_of(trader, live)
+    assert (trade.reconciled, trade.entry_price, trade.quantity) == ("exact", 90, 2)
+
+
+def test_push_fills_reports_conflicts_and_takes_funding_and_openings(api, trader, live):
+    address = f"deployments/{live.pk}/fills/"
+    opening = {"symbol": "BTC", "at": at(0), "quantity": "1", "price": "90"}
+    api("post", address, {"fills": [fill("a", 1, "-1", "100")], "openings": [opening]})
+
+    paid = {"symbol": "BTC", "at": at(0.5), "amount_usd": "-0.5"}
+    done = api("post", address, {"fills": [fill("a", 1, "-1", "101")], "funding": [paid]})
+
+    assert (done["new_funding"], [one["key"] for one in done["conflicts"]]) == (1, ["a"])
+    [trade] = trades_of(trader, live)
+    assert (trade.gross_pnl_usd, trade.funding_usd, trade.reconciled) == (10, Decimal("-0.5"), "estimated")
 
 
 def test_ticks_go_on_from_fills_of_the_past(api, trader, live):

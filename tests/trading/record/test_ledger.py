@@ -12,17 +12,8 @@ from tests.factories.record import DecisionSnapshotFactory, DeploymentFactory, T
 from tests.owners import as_owner
 from trading.models import Deployment, EquityPoint, Fill, OrderOrigin, Trade
 from trading.record.executions import Execution
-from trading.record.fills_import import ImportRefused, import_fills
-from trading.record.ledger import (
-    DeploymentNotFound,
-    Intent,
-    Ledger,
-    TickMissing,
-    TickOutOfTime,
-    lock_deployment,
-    record_tick,
-)
-from trading.record.ledger_rows import dump_trip, load_trip, upsert_trades
+from trading.record.ledger import DeploymentNotFound, Ledger, TickMissing, TickOutOfTime, lock_deployment, record_tick
+from trading.record.ledger_rows import Intent, dump_trip, load_trip, upsert_trades
 from trading.record.positions import Book, Funding, PathBar, Tick
 
 D = Decimal
@@ -128,28 +119,6 @@ def test_change_without_a_fill_takes_the_reason_of_its_symbol(deployment):
     assert (trade.exit_kind, trade.exit_reason, trade.reconciled) == ("command", "You asked to close all", "estimated")
 
 
-def test_late_fill_corrects_the_numbers_of_an_exit_and_leaves_its_reasons(deployment):
-    wish = {"BTC": Intent(OrderOrigin.AGENT, "Target met")}
-    record(deployment, 1, execution(2, 100, 0.5), held={"BTC": "2"})
-    record(deployment, 2, held={}, mark="110", symbol_intents=wish)
-
-    record(deployment, 3, execution(-2, 104, 1.5, name="late"), held={})
-
-    trade = Trade.objects.get()
-    assert (trade.gross_pnl_usd, trade.exit_price, trade.reconciled, trade.state) == (8, 104, "exact", {})
-    assert (trade.exit_kind, trade.exit_reason, trade.exit_skill_version) == ("signal", "Target met", 1)
-
-
-def test_fill_that_is_too_late_is_a_trade_of_its_own(deployment):
-    record(deployment, 1, execution(2, 100, 0.5), held={"BTC": "2"})
-    record(deployment, 2, held={})
-
-    record(deployment, 3, execution(-2, 104, 1.5, name="late"), minute=3 + 24 * 60)
-
-    assert Trade.objects.filter(status="closed", reconciled="estimated").count() == 1
-    assert Trade.objects.filter(status="open").count() == 1
-
-
 def test_path_and_funding_reach_the_row(deployment):
     bar = PathBar(at(1), at(2), D(130), D(80), D(120))
     record(deployment, 1, execution(1, 100, 0.5))
@@ -240,11 +209,10 @@ def test_upsert_leaves_a_strangers_row_unchanged(as_trader, stranger):
 
 
 def story(seed: int, ticks: int = 40) -> list[Tick]:
-    """Return ticks with all that can happen: flips, adds, late fills, deltas without fills, bars, funding."""
-    random, held, late, told = Random(seed), {"BTC": D(0), "ETH": D(0)}, [], []
+    """Return ticks with flips, adds, deltas without fills, bars and funding."""
+    random, held, told = Random(seed), {"BTC": D(0), "ETH": D(0)}, []
     for number in range(1, ticks + 1):
-        fills, marks = late, {}
-        late = []
+        fills, marks = [], {}
         for symbol, held_now in list(held.items()):
             price = D(random.randint(9000, 11000)) / 100
             marks[symbol] = price
@@ -255,7 +223,7 @@ def story(seed: int, ticks: int = 40) -> list[Tick]:
                 fill = execution(
                     quantity, price, number - 0.9 + part / 4, name=f"{number}.{part}", symbol=symbol, fee="0.013"
                 )
-                (late if random.random() < 0.15 else fills).append(fill)
+                fills.append(fill)
                 if random.random() < 0.05:
                     held_now += 1  # and nobody says how
             held[symbol] = held_now
@@ -313,59 +281,3 @@ def test_only_one_trade_of_a_symbol_is_open(deployment):
 
     with pytest.raises(IntegrityError), transaction.atomic():
         TradeFactory(deployment=deployment, still_open=True)
-
-
-# --- Fills from outside ---
-
-
-def bring(deployment, *fills):
-    return import_fills(deployment_id=deployment.pk, fills=fills, now=JUNE)
-
-
-def test_import_makes_trades_of_fills(deployment):
-    done = bring(deployment, execution(2, 100, 1), execution(-2, 110, 5))
-
-    trade = Trade.objects.get()
-    assert (done.new_fills, done.trades, done.open_trades, done.gaps) == (2, 1, 0, 0)
-    assert (trade.gross_pnl_usd, trade.exit_kind, trade.skill_version) == (20, "external", 1)
-    assert (trade.entry_tick_at, trade.exit_tick_at) == (at(1), at(5))
-
-
-def test_import_twice_changes_nothing(deployment):
-    fills = [execution(2, 100, 1), execution(-3, 110, 5), execution(4, 90, 7)]
-    bring(deployment, *fills)
-    before = list(Trade.objects.order_by("pk").values()), list(Fill.objects.values())
-
-    again = bring(deployment, *fills, *fills)
-
-    assert (again.new_fills, again.known_fills) == (0, 3)
-    assert (list(Trade.objects.order_by("pk").values()), list(Fill.objects.values())) == before
-
-
-def test_files_may_come_in_any_order(as_trader):
-    fills = [execution(quantity, 100 + quantity, minute) for minute, quantity in enumerate([2, -1, -3, 1, 4, -3, 5])]
-    in_order, newest_first = DeploymentFactory(), DeploymentFactory()
-    bring(in_order, *fills)
-    whole = rows()
-    Trade.objects.filter(deployment=in_order).delete()
-
-    for fill in fills[::-1]:
-        bring(newest_first, fill)
-
-    assert rows() == whole
-
-
-def test_trade_keeps_its_id_when_older_fills_come(deployment):
-    bring(deployment, execution(1, 100, 5, name="b"))
-    kept = Trade.objects.get().pk
-
-    bring(deployment, execution(1, 100, 1, name="a", symbol="ETH"), execution(-1, 90, 7))
-
-    assert Trade.objects.get(symbol="BTC").pk == kept
-
-
-def test_record_of_a_runner_takes_in_nothing(deployment):
-    record(deployment, 1)
-
-    with pytest.raises(ImportRefused):
-        bring(deployment, execution(1, 100))

@@ -223,61 +223,6 @@ def test_fill_ahead_of_the_snapshot_is_not_doubted():
     assert book.apply(snapshot(3, "1")) == []
 
 
-# --- Fills that come late ---
-
-
-def test_late_fill_takes_the_place_of_the_estimate_of_an_entry():
-    book = Book()
-    book.apply(snapshot(2, "2", "100"))
-
-    (trip,) = book.apply(snapshot(3, "2", "100", fill("2", "97", minute=1, fee="0.1")))
-
-    assert (trip.entry_price, trip.cost_usd, trip.fees_usd) == (97, 194, D("0.1"))
-    assert (trip.reconciled, trip.entry_at, trip.quantity) == (Reconciled.EXACT, NOON + MINUTE, 2)
-
-
-def test_late_fill_takes_the_place_of_the_estimate_of_an_exit():
-    book = Book()
-    book.apply(snapshot(1, "2", "100", fill("2", "100")))
-    book.apply(snapshot(3, None, "110"))
-
-    (trip,) = book.apply(snapshot(4, None, "110", fill("-2", "104", minute=2, fee="0.1")))
-
-    assert (trip.gross_usd, trip.exit_price, trip.fees_usd) == (8, 104, D("0.1"))
-    assert (trip.reconciled, trip.exit_at) == (Reconciled.EXACT, NOON + 2 * MINUTE)
-    assert book.open == {}
-
-
-def test_late_flip_explains_both_trips():
-    book = Book()
-    book.apply(snapshot(1, "2", "100", fill("2", "100")))
-    book.apply(snapshot(3, "-1", "90"))
-
-    long, short = book.apply(snapshot(4, "-1", "90", fill("-3", "95", minute=2, fee="0.3")))
-
-    assert (long.gross_usd, long.fees_usd, long.reconciled) == (-10, D("0.2"), Reconciled.EXACT)
-    assert (short.cost_usd, short.fees_usd, short.reconciled) == (-95, D("0.1"), Reconciled.EXACT)
-
-
-def test_fill_after_the_estimate_is_a_new_one():
-    book = Book()
-    book.apply(snapshot(2, "2", "100"))
-
-    (trip,) = book.apply(snapshot(4, "3", "100", fill("1", "100", minute=3)))
-
-    assert (trip.quantity, trip.reconciled) == (3, Reconciled.ESTIMATED)
-
-
-def test_part_of_an_estimate_may_be_explained():
-    book = Book()
-    book.apply(snapshot(2, "3", "100"))
-
-    (trip,) = book.apply(snapshot(3, "3", "100", fill("1", "94", minute=1)))
-
-    assert (trip.cost_usd, trip.reconciled) == (294, Reconciled.ESTIMATED)
-    assert [estimate.quantity for estimate in trip.estimates] == [2]
-
-
 # --- Holes in the history ---
 
 
@@ -550,24 +495,6 @@ def test_deltas_alone_find_the_same_gross_where_a_tick_holds_one_fill(fills):
 
     assert [trip.gross_usd for trip in trips.values()] == [trip.gross_usd for trip in run([fills]).values()]
     assert {trip.reconciled for trip in trips.values()} == {Reconciled.ESTIMATED}
-
-
-@given(histories(size=12), st.integers(1, 3), st.lists(prices, min_size=12, max_size=12))
-def test_fills_that_come_late_leave_no_estimate_and_no_money_behind(fills, delay, marks):
-    book, trips = Book(), {}
-    held = D(0)
-    for number in range(len(fills) + delay):
-        held = fills[number].start_quantity + fills[number].quantity if number < len(fills) else held
-        late = fills[number - delay : number - delay + 1] if number >= delay else []
-        at = NOON + number * MINUTE
-        tick = Tick(at, late, marks={"BTC": marks[number % 12]}, positions={"BTC": held} if held else {})
-        trips |= {trip.first_fill_id: trip for trip in book.apply(tick)}
-
-    brought_in = -sum(Fraction(one.quantity) * Fraction(one.price) for one in fills)
-    assert sum(Fraction(trip.gross_usd) - Fraction(trip.cost_usd) for trip in trips.values()) == brought_in
-    assert sum(trip.fees_usd for trip in trips.values()) == sum(one.fee_usd for one in fills)
-    assert {trip.reconciled for trip in trips.values()} == {Reconciled.EXACT}
-    assert all(trip.mae_usd <= trip.gross_usd <= trip.mfe_usd for trip in trips.values() if not trip.is_open)
 
 
 @given(histories(), st.lists(st.tuples(prices, prices, prices), min_size=1, max_size=20))

@@ -17,7 +17,8 @@ from tests.factories.record import (
 from tests.owners import as_owner
 from trading.models import Trade
 from trading.record.executions import Execution
-from trading.record.fills_import import import_fills
+from trading.record.intake.entries import Entries
+from trading.record.intake.services import add_entries
 from trading.record.trade_queries import (
     TradeFilter,
     TradeNotFound,
@@ -148,7 +149,7 @@ def test_fill_belongs_to_the_trades_that_it_moved(as_trader, told, expected):
         at = MAY + timedelta(minutes=int(minute))
         start = None if start is None else D(start)
         fills.append(Execution(name, "BTC", at, D(quantity), D(100), D(0), bool(liquidated), start))
-    import_fills(deployment_id=deployment.pk, fills=fills, now=JUNE)
+    add_entries(deployment_id=deployment.pk, entries=Entries(fills), source="api", now=JUNE)
 
     found = ["".join(fill.fill_id for fill in list_fills(trade)) for trade in Trade.objects.all()]
 

@@ -24,7 +24,7 @@ MAX_FILLS: Final = 500
 MAX_FUNDING: Final = 500
 MAX_TICK: Final = 2**31 - 1
 # Not the prefixes by which the ledger names what no fill explains.
-FILL_ID: Final = r"^(?!gap:|estimate:)[!-~]{1,120}\Z"
+FILL_ID: Final = r"^(?!gap:|estimate:|opening:)[!-~]{1,120}\Z"
 
 
 class FillIdField(serializers.RegexField):
@@ -45,9 +45,17 @@ class FillInput(InputSerializer):
     quantity = quantity_field(help_text="Bought above zero, sold below.")
     price = price_field()
     fee_usd = usd_field(required=False, help_text="Paid; a rebate is negative.")
+    fee_coin = serializers.CharField(
+        required=False, max_length=16, help_text="The coin of a fee that was not paid in dollars; then `fee_in_coin`."
+    )
+    fee_in_coin = usd_field(required=False, help_text="Converted at the bar of the fill.")
     is_liquidation = serializers.BooleanField(required=False)
     start_quantity = quantity_field(
         required=False, allow_null=True, help_text="The position before it, where the venue says so."
+    )
+
+    is_reducing = serializers.BooleanField(
+        required=False, allow_null=True, help_text="Whether it closes (part of) a position, where the venue says so."
     )
 
     def validate_quantity(self, value: Decimal) -> Decimal:
@@ -56,21 +64,11 @@ class FillInput(InputSerializer):
             raise serializers.ValidationError("This may not be zero.")
         return value
 
-
-class FillsInput(InputSerializer):
-    """Fills that another program made, in any order."""
-
-    fills = serializers.ListField(child=FillInput(), max_length=MAX_FILLS)
-
-
-class PushedSerializer(ValueSerializer):
-    """What a push of fills did, and what there is now."""
-
-    new_fills = serializers.IntegerField()
-    known_fills = serializers.IntegerField(help_text="Of those pushed; they change nothing.")
-    trades = serializers.IntegerField()
-    open_trades = serializers.IntegerField()
-    gaps = serializers.IntegerField(help_text="Trades whose history has holes.")
+    def validate(self, attrs: dict[str, Any]) -> dict[str, Any]:
+        """See that a fee in a coin has its amount."""
+        if ("fee_coin" in attrs) != ("fee_in_coin" in attrs):
+            raise serializers.ValidationError("A fee in a coin takes both fee_coin and fee_in_coin.")
+        return attrs
 
 
 class FundingInput(InputSerializer):
@@ -79,6 +77,49 @@ class FundingInput(InputSerializer):
     symbol = SymbolField(max_length=32)
     at = PastField()
     amount_usd = usd_field(help_text="Received above zero, paid below.")
+
+
+class OpeningInput(InputSerializer):
+    """A position from before the first fill; zero: there was none."""
+
+    symbol = SymbolField(max_length=32)
+    at = PastField(help_text="It precedes the fills of its instant.")
+    quantity = quantity_field(help_text="Signed.")
+    price = price_field(help_text="The average entry price.")
+
+
+class FillsInput(InputSerializer):
+    """What another program's account did, in any order."""
+
+    fills = serializers.ListField(child=FillInput(), default=list, max_length=MAX_FILLS)
+    funding = serializers.ListField(child=FundingInput(), default=list, max_length=MAX_FUNDING)
+    openings = serializers.ListField(child=OpeningInput(), default=list, max_length=MAX_FUNDING)
+
+
+class ConflictSerializer(ValueSerializer):
+    """A known entry that came with other numbers; the stored one is kept."""
+
+    kind = serializers.CharField()
+    place = serializers.IntegerField(help_text="In its list, from 0.")
+    symbol = serializers.CharField()
+    key = serializers.CharField(help_text="The fill's id, or the instant of the funding.")
+    text = serializers.CharField()
+
+
+class PushedSerializer(ValueSerializer):
+    """What a push of entries did, and what there is now."""
+
+    batch_id = serializers.UUIDField(allow_null=True, help_text="Of the import; null: nothing was new.")
+    new_fills = serializers.IntegerField()
+    known_fills = serializers.IntegerField(help_text="Of those pushed; they change nothing.")
+    new_funding = serializers.IntegerField()
+    known_funding = serializers.IntegerField()
+    openings = serializers.IntegerField(help_text="New ones.")
+    trades = serializers.IntegerField()
+    open_trades = serializers.IntegerField()
+    gaps = serializers.IntegerField(help_text="Trades whose history has holes.")
+    unpriced_fees = serializers.IntegerField(help_text="New fills whose fee is in a coin without a price then.")
+    conflicts = ConflictSerializer(many=True)
 
 
 class ReasonInput(InputSerializer):
@@ -131,3 +172,4 @@ class TickedSerializer(ValueSerializer):
     opened = serializers.IntegerField()
     closed = serializers.IntegerField()
     fills = serializers.IntegerField(help_text="New ones.")
+    conflicts = serializers.IntegerField(help_text="Known entries that came with other numbers; they are kept.")

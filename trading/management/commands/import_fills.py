@@ -7,8 +7,11 @@ from django.utils import timezone
 from config.lib.owned import owned_tx
 from config.lib.work.commands import KeelCommand
 from trading.management.owners import add_optional_user_argument, find_deployment_owner
+from trading.models import EntrySource
 from trading.record.deployments import get_pushed_deployment
-from trading.record.fills_import import CSV_COLUMNS, import_fills, read_fills
+from trading.record.intake.entries import Entries
+from trading.record.intake.files import CSV_COLUMNS, read_fills
+from trading.record.intake.services import add_entries
 
 
 class Command(KeelCommand):
@@ -30,13 +33,21 @@ class Command(KeelCommand):
         fills = read_fills(file, account=account)
         with owned_tx(owner):
             get_pushed_deployment(deployment)
-            done = import_fills(deployment_id=deployment, fills=fills, now=timezone.now())
+            done = add_entries(
+                deployment_id=deployment,
+                entries=Entries(fills),
+                source=EntrySource.FILE,
+                name=file.name,
+                now=timezone.now(),
+            )
         self.say(
             f"{done.new_fills} new fills, {done.known_fills} known; {done.trades} trades,"
-            f" {done.open_trades} open, {done.gaps} with history missing",
+            f" {done.open_trades} open, {done.gaps} with history missing"
+            + (f"; {len(done.conflicts)} known ones came with other numbers and were kept" if done.conflicts else ""),
             new_fills=done.new_fills,
             known_fills=done.known_fills,
             trades=done.trades,
             open_trades=done.open_trades,
             gaps=done.gaps,
+            conflicts=len(done.conflicts),
         )

@@ -13,7 +13,7 @@ from tests.factories.record import DeploymentFactory
 from tests.trading.data import FILLS, needs_fills
 from trading.market.imports.rows import FileRefused
 from trading.models import Fill, Trade
-from trading.record.fills_import import read_fills
+from trading.record.intake.files import read_fills
 
 D = Decimal
 HEADER = "fill_id,time,symbol,side,quantity,price,fee_usd,liquidation\n"
@@ -40,18 +40,9 @@ def path(tmp_path):
 def test_fill_of_hyperliquid(path):
     (fill,) = read_fills(path([hyperliquid(tid=7, side="A", feeToken="USDC")]))
 
-    assert (fill.fill_id, fill.symbol, fill.quantity, fill.price, fill.fee_usd) == ("7A", "BTC", -2, 100, D("0.5"))
+    assert (fill.fill_id, fill.symbol, fill.quantity, fill.price, fill.fee_in_coin) == ("7A", "BTC", -2, 100, D("0.5"))
     assert fill.at == datetime(2023, 5, 5, 0, 18, 4, 863000, tzinfo=UTC)
     assert (fill.start_quantity, fill.is_liquidation) == (0, False)
-
-
-def test_both_sides_of_a_self_trade_are_two_fills_in_a_chain_that_adds_first(path):
-    sides = [hyperliquid(tid=7, side=side, startPosition="-10") for side in "BA"]
-
-    adds, reduces = sorted(read_fills(path(sides)), key=lambda fill: fill.quantity)
-
-    assert (adds.start_quantity, adds.quantity) == (-10, -2)
-    assert (reduces.start_quantity, reduces.quantity) == (-12, 2)
 
 
 @pytest.mark.parametrize(
@@ -70,10 +61,10 @@ def test_liquidation_is_ours_only_if_we_were_liquidated(path, row, account, is_o
     assert fill.is_liquidation is is_ours
 
 
-def test_fee_in_the_coin_itself_is_worth_its_price(path):
-    (fill,) = read_fills(path([hyperliquid(fee="0.01", feeToken="BTC")]))
+def test_read_fills_fee_in_a_coin_keeps_the_coin(path):
+    (fill,) = read_fills(path([hyperliquid(fee="0.01", feeToken="HYPE")]))
 
-    assert fill.fee_usd == 1
+    assert (fill.fee_coin, fill.fee_in_coin) == ("HYPE", D("0.01"))
 
 
 # --- CSV ---
@@ -170,7 +161,8 @@ def test_import_fills_command_imports_and_prints_counts(deployment, path):
     again = run("import_fills", path(text, "fills.csv"), "--deployment", deployment.pk, "--json")
 
     assert said == "2 new fills, 0 known; 1 trades, 0 open, 0 with history missing\n"
-    assert json.loads(again) == {"new_fills": 0, "known_fills": 2, "trades": 1, "open_trades": 0, "gaps": 0}
+    counts = {"new_fills": 0, "known_fills": 2, "trades": 1, "open_trades": 0, "gaps": 0, "conflicts": 0}
+    assert json.loads(again) == counts
 
 
 def test_command_takes_in_nothing_of_a_file_with_a_bad_line(deployment, path):

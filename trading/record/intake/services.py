@@ -1,0 +1,291 @@
+"""Add the entries of other programs to a record: one batch, checked whole, that can be undone.
+
+A file, a push and a sync end in `add_entries`. Entries are known by the symbol and the venue's id (funding: by symbol
+and instant), so that sending them again changes nothing; a known one with other numbers is kept and reported. The
+trades follow by `record.rebuild`, which gives the same trades whatever the order and division of the entries.
+"""
+
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from datetime import datetime
+from http import HTTPStatus
+from typing import Any, Final
+from uuid import UUID
+
+from django.db.models import Count, Q
+
+from config.lib.errors import DomainError
+from trading.models import (
+    BrokerKind,
+    Deployment,
+    EntrySource,
+    Fill,
+    FundingPayment,
+    ImportBatch,
+    PositionCheck,
+    ReconcileState,
+    Trade,
+    TradeStatus,
+)
+from trading.record.deployment_queries import get_deployment
+from trading.record.executions import Execution
+from trading.record.intake.entries import Conflict, Entries, EntriesRefused, IntakePreview, IntakeRecord, find_problems
+from trading.record.intake.fees import price_fees
+from trading.record.ledger import lock_deployment
+from trading.record.ledger_rows import FILL_COLUMNS, insert_fills, new_fill_row
+from trading.record.positions import Check, Funding
+from trading.record.rebuild import IDS_AT_ONCE, Known, find_known, rebuild_symbols
+
+MAX_CONFLICTS: Final = 500  # kept with a batch
+MAX_PROBLEMS: Final = 100  # named in a refusal
+
+
+class RecordKept(DomainError):
+    """Keel keeps this deployment's record by its own ticks."""
+
+    http_status = HTTPStatus.CONFLICT
+
+
+class BatchNotFound(DomainError):
+    http_status = HTTPStatus.NOT_FOUND
+
+
+def preview_entries(*, deployment_id: UUID | None, entries: Entries, now: datetime) -> IntakePreview:
+    """Return what an import would do; without a deployment, all is new."""
+    problems = find_problems(entries, now=now)
+    known = Known()
+    if deployment_id is not None:
+        known = find_known(get_deployment(deployment_id), entries.fills, entries.funding)
+    sorted_out = _sort_out(entries, known)
+    return IntakePreview(
+        problems,
+        sorted_out.conflicts,
+        len(sorted_out.fills),
+        len(entries.fills) - len(sorted_out.fills),
+        len(sorted_out.funding),
+        len(entries.funding) - len(sorted_out.funding),
+    )
+
+
+def add_entries(
+    *,
+    deployment_id: UUID,
+    entries: Entries,
+    source: EntrySource,
+    name: str = "",
+    details: Mapping[str, Any] | None = None,
+    now: datetime,
+) -> IntakeRecord:
+    """Add entries to a record as one batch. Needs `owned_tx(user)`.
+
+    Idempotent, whatever the order and division of the entries. Raises DeploymentNotFound, RecordKept, EntriesRefused.
+
+    Args:
+        name: of the file or account, for the list of imports.
+        details: what the reader recognised, kept with the batch as JSON.
+    """
+    deployment = lock_deployment(deployment_id)
+    if deployment.broker_kind != BrokerKind.LIVE:
+        raise RecordKept("Keel runs this deployment and keeps its record itself.")
+    if problems := find_problems(entries, now=now):
+        raise EntriesRefused(problems[:MAX_PROBLEMS])
+    known = find_known(deployment, entries.fills, entries.funding)
+    new = _sort_out(entries, known)
+    openings = _list_new_openings(deployment, entries.openings)
+    fills, repriced = price_fees(_number_source_order(new.fills)), _reprice_fees(deployment)
+    batch = None
+    if fills or new.funding or openings or new.conflicts:
+        added = _SortedOut(fills, new.funding, new.conflicts)
+        batch = _make_batch(deployment, entries, added, known, openings)
+        batch.source, batch.name, batch.details, batch.created_at = source, name[:200], dict(details or {}), now
+        _store_batch(batch, added, openings)
+    rebuild_symbols(deployment, _find_earliest((*fills, *new.funding, *openings, *repriced)), now=now)
+    return _summarise(deployment, batch, entries, new, openings, fills)
+
+
+def _make_batch(
+    deployment: Deployment, entries: Entries, new: "_SortedOut", known: Known, openings: Sequence[Check]
+) -> ImportBatch:
+    return ImportBatch(
+        deployment=deployment,
+        new_fills=len(new.fills),
+        known_fills=len(entries.fills) - len(new.fills),
+        new_funding=len(new.funding),
+        known_funding=len(entries.funding) - len(new.funding),
+        openings=len(openings),
+        conflicts=[asdict(conflict) for conflict in new.conflicts[:MAX_CONFLICTS]],
+        repeats=_list_repeats(known),
+    )
+
+
+def _store_batch(batch: ImportBatch, new: "_SortedOut", openings: Sequence[Check]) -> None:
+    batch.save()
+    insert_fills([new_fill_row(batch.deployment, fill, batch_id=batch.pk) for fill in new.fills])
+    common: dict[str, Any] = {"deployment": batch.deployment, "batch": batch}
+    FundingPayment.objects.bulk_create(
+        [FundingPayment(symbol=one.symbol, at=one.at, amount_usd=one.amount_usd, **common) for one in new.funding],
+        batch_size=500,
+    )
+    PositionCheck.objects.bulk_create(
+        PositionCheck(symbol=one.symbol, at=one.at, quantity=one.quantity, price=one.price, is_opening=True, **common)
+        for one in openings
+    )
+
+
+def _summarise(
+    deployment: Deployment,
+    batch: ImportBatch | None,
+    entries: Entries,
+    new: "_SortedOut",
+    openings: Sequence[Check],
+    fills: Sequence[Execution],
+) -> IntakeRecord:
+    counts = Trade.objects.filter(deployment=deployment).aggregate(
+        total=Count("pk"),
+        still_open=Count("pk", filter=Q(status=TradeStatus.OPEN)),
+        gaps=Count("pk", filter=Q(reconciled=ReconcileState.GAP)),
+    )
+    return IntakeRecord(
+        batch_id=None if batch is None else batch.pk,
+        new_fills=len(fills),
+        known_fills=len(entries.fills) - len(fills),
+        new_funding=len(new.funding),
+        known_funding=len(entries.funding) - len(new.funding),
+        openings=len(openings),
+        unpriced_fees=sum(fill.fee_usd is None for fill in fills),
+        conflicts=new.conflicts,
+        trades=counts["total"],
+        open_trades=counts["still_open"],
+        gaps=counts["gaps"],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _SortedOut:
+    fills: list[Execution]
+    funding: list[Funding]
+    conflicts: list[Conflict]
+
+
+def _sort_out(entries: Entries, known: Known) -> _SortedOut:
+    """Return the new entries, each once, and the conflicts with known ones and within the source."""
+    result = _SortedOut([], [], [])
+    fills: dict[tuple[str, str], Execution] = {}
+    for place, fill in enumerate(entries.fills):
+        key = fill.symbol, fill.fill_id
+        first = fills.get(key)
+        text = known.find_conflict(fill)
+        if first is not None and (first.quantity, first.price, first.at) != (fill.quantity, fill.price, fill.at):
+            text = f"{first.quantity:f} at {first.price:f} is kept, {fill.quantity:f} at {fill.price:f} came"
+        if text:
+            result.conflicts.append(Conflict("fill", place, fill.symbol, fill.fill_id, text))
+        if first is None and key not in known.fills:
+            fills[key] = replace(fill, settled_at=None)
+    paid: dict[tuple[str, datetime], Funding] = {}
+    for place, one in enumerate(entries.funding):
+        first_paid = paid.get((one.symbol, one.at))
+        text = known.find_conflict(one)
+        if first_paid is not None and first_paid.amount_usd != one.amount_usd:
+            text = f"{first_paid.amount_usd:f} is kept, {one.amount_usd:f} came"
+        if text:
+            result.conflicts.append(Conflict("funding", place, one.symbol, one.at.isoformat(), text))
+        if first_paid is None and (one.symbol, one.at) not in known.funding:
+            paid[one.symbol, one.at] = one
+    result.fills.extend(fills.values())
+    result.funding.extend(paid.values())
+    return result
+
+
+def _list_new_openings(deployment: Deployment, openings: Sequence[Check]) -> list[Check]:
+    stored = PositionCheck.objects.filter(deployment=deployment, is_opening=True)
+    known = set(stored.values_list("symbol", "at")) if openings else set()
+    given = {(one.symbol, one.at): replace(one, is_opening=True) for one in openings}
+    return [one for key, one in given.items() if key not in known]
+
+
+def _number_source_order(fills: Sequence[Execution]) -> list[Execution]:
+    """Number fills of one instant where their ids are not in the source's order.
+
+    Where the ids tell the order, no number is stored: then a file cut in two gives the same order as the whole.
+    """
+    groups: dict[tuple[str, datetime], list[Execution]] = defaultdict(list)
+    for fill in fills:
+        groups[fill.symbol, fill.at].append(fill)
+    numbered = []
+    for group in groups.values():
+        in_source = sorted(group, key=lambda fill: fill.source_order)
+        by_id = sorted(group, key=lambda fill: (len(fill.fill_id), fill.fill_id))
+        is_told = [fill.fill_id for fill in in_source] == [fill.fill_id for fill in by_id]
+        numbered += [replace(fill, source_order=0 if is_told else n) for n, fill in enumerate(in_source, start=1)]
+    return numbered
+
+
+def _reprice_fees(deployment: Deployment) -> list[Execution]:
+    """Convert stored fees that had no price and have one now; return their fills."""
+    waiting = Fill.objects.filter(deployment=deployment, fee_usd__isnull=True)
+    fills = price_fees(Execution(**row) for row in waiting.values(*FILL_COLUMNS))
+    priced = [fill for fill in fills if fill.fee_usd is not None]
+    for fill in priced:
+        waiting.filter(symbol=fill.symbol, fill_id=fill.fill_id).update(fee_usd=fill.fee_usd)
+    return priced
+
+
+def _list_repeats(known: Known) -> dict[str, list[int]]:
+    """Return the ids of known rows that other batches brought: undoing those must not take them away."""
+    found = {
+        "fills": [row.pk for row in known.fills.values() if row.batch_id is not None],
+        "funding": [row.pk for row in known.funding.values() if row.batch_id is not None],
+    }
+    return {name: ids for name, ids in found.items() if ids}
+
+
+def _find_earliest(
+    entries: Iterable[Execution | Funding | Check | Fill | FundingPayment | PositionCheck],
+) -> dict[str, datetime]:
+    since: dict[str, datetime] = {}
+    for one in entries:
+        since[one.symbol] = min(one.at, since.get(one.symbol, one.at))
+    return since
+
+
+def list_batches(deployment_id: UUID) -> list[ImportBatch]:
+    """Return a deployment's imports, newest first."""
+    return list(ImportBatch.objects.filter(deployment=deployment_id).order_by("-created_at", "id"))
+
+
+def undo_batch(*, batch_id: UUID, now: datetime) -> ImportBatch:
+    """Take the entries of an import out of the record; idempotent. Needs `owned_tx(user)`. Raises BatchNotFound.
+
+    Entries that a later import brought as well stay, as part of that one.
+    """
+    batch: ImportBatch | None = ImportBatch.objects.filter(pk=batch_id).first()
+    if batch is None:
+        raise BatchNotFound("You have no such import.")
+    deployment = lock_deployment(batch.deployment_id)
+    batch.refresh_from_db()
+    if batch.undone_at is not None:
+        return batch
+    _hand_over_repeats(batch)
+    gone: list[Fill | FundingPayment | PositionCheck] = []
+    for rows in _rows_of(batch):
+        gone += list(rows)
+        rows.delete()
+    batch.undone_at = now
+    batch.save(update_fields=["undone_at"])
+    rebuild_symbols(deployment, _find_earliest(gone), now=now)
+    return batch
+
+
+def _rows_of(batch: ImportBatch) -> Iterator[Any]:
+    for model in (Fill, FundingPayment, PositionCheck):
+        yield model._default_manager.filter(batch=batch)
+
+
+def _hand_over_repeats(batch: ImportBatch) -> None:
+    others = ImportBatch.objects.filter(deployment=batch.deployment_id, undone_at__isnull=True).exclude(pk=batch.pk)
+    for other in others.order_by("created_at"):
+        for model, ids in ((Fill, other.repeats.get("fills", [])), (FundingPayment, other.repeats.get("funding", []))):
+            for begin in range(0, len(ids), IDS_AT_ONCE):
+                rows = model._default_manager.filter(batch=batch, pk__in=ids[begin : begin + IDS_AT_ONCE])
+                rows.update(batch=other)

@@ -1,0 +1,345 @@
+"""Build trades again from stored entries, from the last point that new ones leave unchanged.
+
+Fills, funding and checked positions are what the record is made from; trades follow from them. An entry that comes
+late, a corrected or withdrawn one, and the first import of a file all end here. A rebuild starts where the symbol was
+last flat before the earliest new entry, or continues its open trade, so that its cost does not grow with the history.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Any, Final
+
+from django.db.models import Max, Q
+
+from trading.market.tape import STORED, finest_bars
+from trading.models import (
+    Bar,
+    BrokerKind,
+    Deployment,
+    ExcursionFrom,
+    ExitKind,
+    Fill,
+    FundingPayment,
+    PositionCheck,
+    Trade,
+    TradeStatus,
+)
+from trading.record.executions import ZERO, Execution
+from trading.record.ledger_rows import (
+    FILL_COLUMNS,
+    Intent,
+    dump_intent,
+    entry_columns,
+    exit_columns,
+    load_intent,
+    load_trip,
+    new_trade_row,
+    outcome_columns,
+    upsert_trades,
+)
+from trading.record.positions import Book, Check, ExitCause, Funding, PathBar, Tick, Trip
+
+TOLERANCE: Final = Decimal("1e-11")  # relative; SQLite keeps fifteen digits of a number
+COVERED: Final = 0.95  # of a trade's time, that bars must cover for its excursion to be known
+IDS_AT_ONCE: Final = 5_000  # in one query
+_TRADES_AT_ONCE: Final = 50
+_PATH_AHEAD: Final = timedelta(days=1)  # the bar under way at an exit tells how finely the trade was followed
+_ENTRY: Final = (
+    *("entry_tick_at", "entry_regime_tag", "entry_reason", "entry_decided_at", "entry_snapshot_id", "entry_leverage"),
+)
+_EXIT: Final = ("exit_kind", "exit_reason", "exit_decided_at", "exit_snapshot_id", "exit_skill_version")
+_KEPT: Final = ("id", "created_at", "skill_version", *_ENTRY)
+_READ: Final = (*_KEPT, *_EXIT, "status", "side", "first_fill_id", "entry_at", "exit_at")
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """The stored rows of some entries."""
+
+    fills: Mapping[tuple[str, str], Fill] = field(default_factory=dict)  # by symbol and id
+    funding: Mapping[tuple[str, datetime], FundingPayment] = field(default_factory=dict)
+
+    def find_conflict(self, one: Execution | Funding) -> str:
+        """Return how a known entry differs from the stored one; empty if it does not, or is new."""
+        if isinstance(one, Funding):
+            paid = self.funding.get((one.symbol, one.at))
+            return "" if paid is None else _compare({"amount_usd": (paid.amount_usd, one.amount_usd)})
+        row = self.fills.get((one.symbol, one.fill_id))
+        if row is None:
+            return ""
+        fee, given = (row.fee_usd, one.fee_usd) if not row.fee_coin else (row.fee_in_coin, one.fee_in_coin)
+        numbers = {"quantity": (row.quantity, one.quantity), "price": (row.price, one.price), "fee": (fee, given)}
+        at = "" if row.at == one.at else f"time: {row.at.isoformat()} is kept, {one.at.isoformat()} came"
+        return "; ".join(filter(None, (_compare(numbers), at)))
+
+
+def _compare(numbers: Mapping[str, tuple[Decimal | None, Decimal | None]]) -> str:
+    return "; ".join(
+        f"{name}: {kept or ZERO:f} is kept, {given or ZERO:f} came"
+        for name, (kept, given) in numbers.items()
+        if abs((kept or ZERO) - (given or ZERO)) > max(TOLERANCE * abs(kept or ZERO), Decimal("1e-12"))
+    )
+
+
+def find_known(deployment: Deployment, fills: Sequence[Execution], funding: Sequence[Funding]) -> Known:
+    """Return the stored rows of entries."""
+    rows = {(row.symbol, row.fill_id): row for row in _find_fills(deployment, fills)}
+    paid = FundingPayment.objects.filter(deployment=deployment, symbol__in={one.symbol for one in funding})
+    instants = [one.at for one in funding]
+    paid = paid.filter(at__range=(min(instants), max(instants))) if instants else paid.none()
+    return Known(rows, {(row.symbol, row.at): row for row in paid})
+
+
+def find_late(deployment: Deployment, since: Mapping[str, datetime]) -> dict[str, datetime]:
+    """Return those of the symbols with entries that are not before the given instants."""
+    late = {}
+    for model in (Fill, FundingPayment, PositionCheck):
+        rows = model._default_manager.filter(deployment=deployment, symbol__in=since, at__gte=min(since.values()))
+        for symbol, last in rows.order_by().values_list("symbol").annotate(Max("at")):
+            if last >= since[symbol]:
+                late[symbol] = since[symbol]
+    return late
+
+
+def _find_fills(deployment: Deployment, fills: Sequence[Execution]) -> Iterator[Fill]:
+    for begin in range(0, len(fills), IDS_AT_ONCE):
+        part = fills[begin : begin + IDS_AT_ONCE]
+        which = {"symbol__in": {fill.symbol for fill in part}, "fill_id__in": {fill.fill_id for fill in part}}
+        yield from Fill.objects.filter(deployment=deployment, **which)
+
+
+def find_confirmed(deployment: Deployment, symbols: Iterable[str]) -> set[str] | None:
+    """Return the symbols whose first position is known; None: all, as Keel or a whole snapshot says."""
+    if deployment.broker_kind != BrokerKind.LIVE or deployment.account.get("complete_since"):
+        return None
+    rows = Trade.objects.filter(deployment=deployment, status=TradeStatus.CLOSED)
+    return {symbol for symbol in symbols if rows.filter(symbol=symbol).exists()}
+
+
+@dataclass(slots=True)
+class Rebuilt:
+    opened: int = 0
+    closed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Entries:
+    """All that is folded again."""
+
+    fills: Sequence[Execution]
+    funding: Sequence[Funding]
+    checks: Sequence[Check]
+    intents: Mapping[str, Intent]  # by the id of the fill or estimate
+    snapshot: Check | None  # the account's last one
+
+
+def rebuild_symbols(deployment: Deployment, since: Mapping[str, datetime], *, now: datetime) -> Rebuilt:
+    """Build the trades of symbols again, each from an instant on; the deployment is locked."""
+    done = Rebuilt()
+    for symbol, at in sorted(since.items()):
+        _rebuild_symbol(deployment, symbol, at, now, done)
+    return done
+
+
+def _rebuild_symbol(deployment: Deployment, symbol: str, since: datetime, now: datetime, done: Rebuilt) -> None:
+    state, after = _find_checkpoint(deployment, symbol, since)
+    rows = Trade.objects.filter(deployment=deployment, symbol=symbol)
+    if state:
+        rows = rows.filter(status=TradeStatus.OPEN)
+    elif after is not None:
+        rows = rows.filter(entry_at__gt=after)
+    old = list(rows.order_by("entry_at").values(*_READ))
+    entries = _read_entries(deployment, symbol, after)
+    confirmed = _find_confirmed_at(deployment, state, after, entries)
+    book, trips = _fold(deployment, symbol, state, entries, confirmed, ())
+    if bars := _read_path(symbol, trips, after, now):
+        book, trips = _fold(deployment, symbol, state, entries, confirmed, bars)
+        _drop_uncovered(trips, bars, after, now)
+    store_checks(deployment, book.booked)
+    rows.delete()
+    made = _make_rows(deployment, trips, old, entries, now)
+    upsert_trades(made)
+    before = {row["id"]: row["status"] for row in old}
+    done.opened += sum(row["id"] not in before for row in made)
+    done.closed += sum(row["status"] == "closed" and before.get(row["id"]) != "closed" for row in made)
+
+
+def _find_checkpoint(deployment: Deployment, symbol: str, since: datetime) -> tuple[dict[str, Any], datetime | None]:
+    """Return the open trade's state and its last instant if all of it is earlier, else the last flat instant."""
+    trades = Trade.objects.filter(deployment=deployment, symbol=symbol)
+    state = trades.filter(status=TradeStatus.OPEN).values_list("state", flat=True).first()
+    if state:
+        trip = load_trip(state)
+        last = max(trip.last_fill_at, trip.last_funding_at or trip.last_fill_at)
+        if last < since:
+            return state, last
+    following, begin = since, 0
+    spans = trades.order_by("-entry_at").values_list("entry_at", "exit_at")
+    while page := list(spans[begin : begin + _TRADES_AT_ONCE]):
+        for entry_at, exit_at in page:
+            if exit_at is not None and exit_at < min(since, following):
+                return {}, exit_at
+            following = min(following, entry_at)
+        begin += _TRADES_AT_ONCE
+    return {}, None
+
+
+def _read_entries(deployment: Deployment, symbol: str, after: datetime | None) -> _Entries:
+    which = Q(deployment=deployment, symbol=symbol) & (Q(at__gt=after) if after is not None else Q())
+    fills, intents = [], {}
+    for row in Fill.objects.filter(which).order_by("at", "id").values("intent", *FILL_COLUMNS):
+        if intent := load_intent(row.pop("intent")):
+            intents[row["fill_id"]] = intent
+        fills.append(Execution(**{**row, "settled_at": row["settled_at"] or row["at"]}))
+    paid = FundingPayment.objects.filter(which).order_by("at").values_list("at", "amount_usd")
+    checks = []
+    for one in PositionCheck.objects.filter(which).order_by("at"):
+        checks.append(Check(symbol, one.at, one.quantity, one.price, one.is_opening))
+        if intent := load_intent(one.intent):
+            intents[checks[-1].name] = intent
+    last = _read_last_snapshot(deployment, symbol)
+    newest = max([one.at for one in checks] + [one.at for one in fills], default=after)
+    if last and newest and last.at <= newest:
+        last = None
+    return _Entries(fills, [Funding(symbol, at, amount) for at, amount in paid], checks, intents, last)
+
+
+def _read_last_snapshot(deployment: Deployment, symbol: str) -> Check | None:
+    snapshot = deployment.account.get("snapshot")
+    if not snapshot or symbol not in snapshot["marks"]:
+        return None
+    if symbol not in snapshot["positions"] and not snapshot["is_complete"]:
+        return None
+    quantity = Decimal(snapshot["positions"].get(symbol, "0"))
+    return Check(symbol, datetime.fromisoformat(snapshot["at"]), quantity, Decimal(snapshot["marks"][symbol]))
+
+
+def _find_confirmed_at(
+    deployment: Deployment, state: Mapping[str, Any], after: datetime | None, entries: _Entries
+) -> set[str] | None:
+    """Return an empty set where the start of the fold is in doubt, else None."""
+    if deployment.broker_kind != BrokerKind.LIVE:
+        return None
+    if state:
+        return set() if state.get("is_unconfirmed") else None
+    since = deployment.account.get("complete_since")
+    first = min((fill.at for fill in entries.fills), default=None)
+    is_whole = since and first is not None and first > datetime.fromisoformat(since)
+    return None if after is not None or is_whole else set()
+
+
+def _fold(
+    deployment: Deployment,
+    symbol: str,
+    state: Mapping[str, Any],
+    entries: _Entries,
+    confirmed: set[str] | None,
+    bars: Sequence[PathBar],
+) -> tuple[Book, list[Trip]]:
+    """Return the book and the trips that entries make, the one that was open among them."""
+    trips = [load_trip(state)] if state else []
+    uses_closes = deployment.excursion_from == ExcursionFrom.CLOSE
+    book = Book(trips, uses_closes=uses_closes, confirmed=confirmed)
+    last, positions, marks = entries.snapshot, None, {}
+    if last is not None:
+        positions, marks = {symbol: last.quantity}, {symbol: last.price}
+    at = last.at if last else max((one.at for one in entries.fills), default=datetime.min.replace(tzinfo=UTC))
+    tick = Tick(at, entries.fills, entries.funding, {symbol: bars}, marks, positions, False, entries.checks)
+    touched = book.apply(tick)
+    return book, [*(trip for trip in trips if all(trip is not one for one in touched)), *touched]
+
+
+def _read_path(symbol: str, trips: Sequence[Trip], after: datetime | None, now: datetime) -> list[PathBar]:
+    """Return the stored bars of the times in which something was held."""
+    if not trips or not Bar.objects.filter(symbol=symbol).exists():
+        return []
+    spans: list[list[datetime]] = []
+    for trip in trips:
+        since, until = max(trip.entry_at, after or trip.entry_at), (trip.exit_at or now) + _PATH_AHEAD
+        if spans and since <= spans[-1][1]:
+            spans[-1][1] = max(spans[-1][1], until)
+        else:
+            spans.append([since, until])
+    return [
+        PathBar(bar.opened_at, bar.closed_at, bar.high, bar.low, bar.close)
+        for since, until in spans
+        for bar in finest_bars(STORED, symbol, after=since, until=min(until, now))
+    ]
+
+
+def _drop_uncovered(trips: Iterable[Trip], bars: Sequence[PathBar], after: datetime | None, now: datetime) -> None:
+    """Call the excursion of trips unknown whose time has too few bars."""
+    starts = [bar.opened_at for bar in bars]
+    for trip in trips:
+        since, until = max(trip.entry_at, after or trip.entry_at), trip.exit_at or now
+        covered = timedelta(0)
+        for bar in bars[max(0, bisect_right(starts, since) - 1) : bisect_left(starts, until)]:
+            covered += max(timedelta(0), min(bar.closed_at, until) - max(bar.opened_at, since))
+        if covered < COVERED * (until - since):
+            trip.path_minutes = 0
+
+
+def store_checks(deployment: Deployment, checks: Iterable[Check], intents: Mapping[str, Intent] | None = None) -> None:
+    """Store snapshots that changed a trade, with why their symbols changed."""
+    PositionCheck.objects.bulk_create(
+        [
+            PositionCheck(
+                deployment=deployment,
+                symbol=one.symbol,
+                at=one.at,
+                quantity=one.quantity,
+                price=one.price,
+                intent=dump_intent((intents or {}).get(one.symbol)),
+            )
+            for one in checks
+        ]
+    )
+
+
+def _make_rows(
+    deployment: Deployment, trips: Sequence[Trip], old: Sequence[dict[str, Any]], entries: _Entries, now: datetime
+) -> list[dict[str, Any]]:
+    """Return the rows of trips; one with the same first fill, else of the same time and side, keeps its id."""
+    version, made = deployment.version.version, []
+    left = {row["first_fill_id"]: row for row in old}
+    own = [left.pop(trip.first_fill_id, None) for trip in trips]
+    for trip, before in zip(trips, own, strict=True):
+        row = new_trade_row(deployment, trip, version) | {"trip": trip, "created_at": now, "updated_at": now}
+        intent = entries.intents.get(trip.first_fill_id)
+        if before is None and (before := _find_same_time(trip, left.values())) is not None:
+            del left[before["first_fill_id"]]
+            row |= {name: before[name] for name in _KEPT if intent is None or name not in _ENTRY}
+            row["entry_tick_at"] = trip.entry_tick_at
+        elif before is not None:
+            row |= {name: before[name] for name in _KEPT}
+        if intent is not None:
+            row |= entry_columns(intent)
+        if not trip.is_open:
+            row |= _choose_exit(trip, entries.intents.get(trip.last_fill_id), before, version)
+        made.append(row | outcome_columns(trip))
+    return made
+
+
+def _find_same_time(trip: Trip, rows: Iterable[dict[str, Any]]) -> dict[str, Any] | None:
+    for row in rows:
+        begins_before = trip.exit_at is None or row["entry_at"] <= trip.exit_at
+        if row["side"] == trip.side and begins_before and (row["exit_at"] is None or row["exit_at"] >= trip.entry_at):
+            return row
+    return None
+
+
+def _choose_exit(trip: Trip, intent: Intent | None, before: Mapping[str, Any] | None, version: int) -> dict[str, Any]:
+    """Return why a trip ended: what its last fill says, else what was known of this trade's end."""
+    columns: dict[str, Any] = {**exit_columns(trip, intent), "exit_skill_version": version}
+    if before is None or before["status"] != TradeStatus.CLOSED:
+        return columns
+    columns["exit_skill_version"] = before["exit_skill_version"]
+    if intent is not None:
+        return columns
+    is_caused = trip.exit_cause in {ExitCause.LIQUIDATION, ExitCause.FLIP}
+    had_cause = before["exit_kind"] in {ExitKind.LIQUIDATION, ExitKind.FLIP}
+    kind = columns["exit_kind"] if is_caused or had_cause else before["exit_kind"]
+    return {name: before[name] for name in _EXIT} | {"exit_kind": kind}
