@@ -10,7 +10,7 @@ from config.lib.rls import EnableOwnerPolicy, RunPythonOnOwnedRows
 
 
 class Migration(migrations.Migration):
-    dependencies = [("trading", "0002_owner_policies")]
+    dependencies = [("trading", "0003_untrusted_drafts")]
 
     operations = [
         RunPythonOnOwnedRows(migrations.RunPython.noop, migrations.RunPython.noop),

@@ -16,6 +16,6 @@ def copy_decided_instants(apps: Apps, editor: BaseDatabaseSchemaEditor) -> None:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("trading", "0003_entries")]
+    dependencies = [("trading", "0004_entries")]
 
     operations = [RunPythonOnOwnedRows(copy_decided_instants, migrations.RunPython.noop)]
