@@ -35,8 +35,9 @@ from django.core.management import call_command  # noqa: E402 - after the settin
 
 from config.lib.llm.door import Completion  # noqa: E402
 from config.lib.owned import owned_tx  # noqa: E402
-from config.offline.provider import OfflineProvider  # noqa: E402
+from config.offline.model import decide  # noqa: E402
 from tests.trading.ticking import make_deployment  # noqa: E402
+from trading.agent.decide import Ask, model_client  # noqa: E402
 from trading.market.imports.bars import list_longer_intervals, read_bars, split_pages, store_bars  # noqa: E402
 from trading.models import BacktestRun, Bar, Trade, Trader  # noqa: E402
 from trading.runs.backtest import run_backtest  # noqa: E402
@@ -71,14 +72,15 @@ def walk() -> Iterator[Bar]:
 class Timed:
     """The offline model, with the time and content of each request: one per tick."""
 
-    def __init__(self) -> None:
+    def __init__(self, ask: Ask) -> None:
+        self._ask = ask
         self.asked: list[float] = []
         self.seen: list[tuple[Any, Any]] = []
 
     def __call__(self, messages: Any, tools: Any) -> Completion:
         self.asked.append(time.perf_counter())
         self.seen.append((messages, tools))
-        return OfflineProvider().answer("offline/keel", messages, tools)
+        return self._ask(messages, tools)
 
 
 def main() -> None:
@@ -98,9 +100,10 @@ def main() -> None:
             reflects=False,
             created_at=START,
         )
-    model = Timed()
-    began, cpu_began = time.perf_counter(), time.process_time()
-    status = run_backtest(run.pk, user_id=user.pk, clock=lambda: datetime.now(UTC), ask=model)
+    with model_client(["offline/keel"]) as ask:
+        model = Timed(ask)
+        began, cpu_began = time.perf_counter(), time.process_time()
+        status = run_backtest(run.pk, user_id=user.pk, clock=lambda: datetime.now(UTC), ask=model)
     seconds, cpu = time.perf_counter() - began, time.process_time() - cpu_began
     with owned_tx(user):
         closed = Trade.objects.filter(deployment=deployment, status="closed").count()
@@ -111,7 +114,7 @@ def main() -> None:
     exponent = math.log(last / second) / math.log(3.5 / 1.5)  # between the middles of these quarters
     began = time.perf_counter()
     for messages, tools in model.seen:
-        OfflineProvider().answer("offline/keel", messages, tools)
+        decide(messages, tools)
     alone = time.perf_counter() - began
     print(f"backtest {status}: {ticks} ticks, {closed} closed trades")
     print(f"{seconds:.1f} s (goal {GOAL_SECONDS}), of which {cpu:.1f} of CPU")

@@ -4,7 +4,9 @@ A reply is one row; its parts are a JSON list of objects of four kinds:
 
 - `{"kind": "text", "step": 0, "text": "..."}`
 - `{"kind": "tool", "step": 0, "call_id": "...", "name": "...", "arguments": "<the model's JSON text>",
-  "status": "running | done | error", "result": {...} or null}`
+  "status": "running | done | error", "result": {...} or null,
+  "provider": {"model": "...", "message": {...}, "call": {...}}}`; `provider` is optional: the provider state
+  (`config.lib.llm.state`), for that model alone and never shown
 - `{"kind": "memory", "step": 0, "event_id": "<uuid>", "event_kind": "save", "text": "...",
   "fact_id": "<uuid>" or null}`
 - `{"kind": "card", "step": 0, "card_id": "<uuid>"}`
@@ -22,8 +24,8 @@ from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import Any, Final
 
-from config.lib.llm.answer import clean
 from config.lib.llm.door import ToolCall
+from config.lib.llm.text import clean
 from config.lib.llm.tokens import estimate_tokens
 
 Json = dict[str, Any]  # an object
@@ -71,6 +73,7 @@ class Reply:
             "arguments": call.arguments,
             "status": "running",
             "result": None,
+            **({"provider": call.state} if call.state else {}),
         }
         self.parts.append(part)
         return part
@@ -188,6 +191,7 @@ def _assistant_message(text: str, calls: list[Part]) -> Json:
                 "id": part["call_id"],
                 "type": "function",
                 "function": {"name": part["name"], "arguments": _format_arguments(part)},
+                **({"provider": part["provider"]} if "provider" in part else {}),
             }
             for part in calls
         ]

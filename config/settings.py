@@ -22,6 +22,7 @@ from config.environment import (
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 
+_EFFORTS = ("low", "medium", "high", "")
 _THIS_MACHINE = ["localhost", "127.0.0.1", "[::1]"]
 
 
@@ -55,7 +56,7 @@ def _read_kept_secret_key() -> str:
 
 def _read_direct_providers() -> list[str]:
     known = ("openai", "openrouter")
-    names = read_list("LLM_DIRECT")
+    names = read_list("LLM_DIRECT", known)
     if unknown := set(names) - set(known):
         raise ImproperlyConfigured(f"LLM_DIRECT names {', '.join(sorted(unknown))}; it takes {', '.join(known)}.")
     return names
@@ -109,12 +110,16 @@ try:
     _OF_ROLES = [CHAT_AGENT_MODEL, *CHAT_FALLBACK_MODELS, *TITLE_MODELS, *EXTRACT_MODELS]
     _OF_ROLES += [*SUMMARY_MODELS, CHAT_CRITIQUE_MODEL]
     _OF_ROLES += [TRADING_AGENT_MODEL, REFLECTION_MODEL, OFFLINE_MODEL]
-    ALLOWED_MODELS = read_list("ALLOWED_MODELS", dict.fromkeys(_OF_ROLES))
+    MODELS_IN_USE = list(dict.fromkeys(_OF_ROLES))
+    ALLOWED_MODELS = read_list("ALLOWED_MODELS", MODELS_IN_USE)
     LLM_DIRECT = _read_direct_providers()
     # Providers of our own, by the first part of a model's name; the door loads a class at its first call.
     LLM_PROVIDERS = {"offline": "config.offline.provider.OfflineProvider"}
     LLM_CONNECT_TIMEOUT_SECONDS = read_int("LLM_CONNECT_TIMEOUT_SECONDS", 10, low=1, high=300)
-    LLM_READ_TIMEOUT_SECONDS = read_int("LLM_READ_TIMEOUT_SECONDS", 45, low=1, high=600)
+    LLM_READ_TIMEOUT_SECONDS = read_int("LLM_READ_TIMEOUT_SECONDS", 120, low=1, high=600)
+    CHAT_MAX_OUTPUT_TOKENS = read_int("CHAT_MAX_OUTPUT_TOKENS", 8192, low=256, high=1_000_000)
+    CHAT_REASONING_EFFORT = read_choice("CHAT_REASONING_EFFORT", "", _EFFORTS)
+    TRADING_REASONING_EFFORT = read_choice("TRADING_REASONING_EFFORT", "", _EFFORTS)
     MEMORY_EMBEDDING_MODEL = read_text("MEMORY_EMBEDDING_MODEL", "static")
     OFFLINE_DELAY_SECONDS = read_float("OFFLINE_DELAY_SECONDS", 0.02, low=0, high=10)
 

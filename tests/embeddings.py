@@ -3,6 +3,7 @@
 from contextlib import suppress
 from typing import Any
 
+from config.lib.llm.litellm import load_litellm
 from config.lib.owned import ScopeError, current_owner
 
 
@@ -16,6 +17,14 @@ class EmbeddingModel:
         self.batches: list[int] = []
         self.fails = False
         self.was_asked_in_a_scope = False
+
+    def register(self) -> None:
+        """Let LiteLLM ask this model for `embedding/...`."""
+        load_litellm()
+        import litellm  # noqa: PLC0415, TID251 - a custom provider can only be added to LiteLLM itself
+
+        litellm.custom_provider_map = [{"provider": "embedding", "custom_handler": self}]
+        litellm.utils.custom_llm_setup()
 
     def embedding(self, model: str, input: list[str], model_response: Any, *args: Any, **kwargs: Any) -> Any:
         """Answer in LiteLLM's shape, last text first: only the index says whose vector it is."""

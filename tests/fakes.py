@@ -9,10 +9,13 @@ import struct
 import threading
 import time
 from collections import deque
-from collections.abc import AsyncIterator, Iterable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any, Self
+
+from config.lib.llm.answer import Piece, Usage
+from config.lib.llm.requests import Request
 
 
 class Gate:
@@ -56,7 +59,7 @@ class ScriptedReply:
 
 
 class ScriptedModel:
-    """A model that says what the test wrote, one reply per request, as a custom provider of LiteLLM.
+    """A model that says what the test wrote, one reply per request, as a provider of the door.
 
     Register it with `register_provider("scripted", lambda: model)` and use it as `scripted/anything`. A
     request without a reply left fails loudly; `requests` keeps what each call was given.
@@ -86,44 +89,25 @@ class ScriptedModel:
         pieces = (text,) if text else ()
         self._replies.append(ScriptedReply(pieces, tuple(made), "tool_calls", 0.0))
 
-    async def astreaming(
-        self, model: str, messages: list[Any], *args: Any, optional_params: dict[str, Any], **kwargs: Any
-    ) -> AsyncIterator[dict[str, Any]]:
-        """Stream the next reply (called by LiteLLM)."""
-        reply = self._next(model, messages, optional_params)
+    async def stream(self, model: str, request: Request) -> AsyncGenerator[Piece, None]:
+        """Stream the next reply (called by the door)."""
+        reply = self._next(model, request)
         finished = False
         try:
-            async for chunk in _stream_scripted(reply):
-                yield chunk
+            async for text in _text_of(reply):
+                yield Piece(content=text)
+            for index, call in enumerate(reply.calls):
+                yield Piece(calls=[_fragment(index, call.id, call.name, "")])
+                for at in range(0, len(call.arguments), 12):
+                    yield Piece(calls=[_fragment(index, None, None, call.arguments[at : at + 12])])
+            yield Piece(finish_reason=reply.finish_reason, usage=Usage(10, 5))
             finished = True
         finally:
             self.closed += not finished
 
-    async def acompletion(
-        self,
-        model: str,
-        messages: list[Any],
-        *args: Any,
-        model_response: Any,
-        optional_params: dict[str, Any],
-        **kwargs: Any,
-    ) -> Any:
-        """Answer with the next reply in one piece (called by LiteLLM)."""
-        reply = self._next(model, messages, optional_params)
-        text = "".join([piece async for piece in _text_of(reply)])
-        calls = [
-            {"id": c.id, "type": "function", "function": {"name": c.name, "arguments": c.arguments}}
-            for c in reply.calls
-        ]
-        message = {"role": "assistant", "content": text, "tool_calls": calls or None}
-        return type(model_response)(
-            model=model,
-            choices=[{"index": 0, "finish_reason": reply.finish_reason, "message": message}],
-            usage={"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15},
-        )
-
-    def _next(self, model: str, messages: list[Any], params: dict[str, Any]) -> ScriptedReply:
-        self.requests.append({"model": model, "messages": json.loads(json.dumps(messages)), **params})
+    def _next(self, model: str, request: Request) -> ScriptedReply:
+        sent = {"model": model, **{name: value for name, value in asdict(request).items() if value}}
+        self.requests.append(json.loads(json.dumps(sent)))
         if not self._replies:
             raise AssertionError("The script has no reply left for this request.")
         return self._replies.popleft()
@@ -138,30 +122,6 @@ async def _text_of(reply: ScriptedReply) -> AsyncIterator[str]:
             await piece.wait()
         else:
             yield piece
-
-
-async def _stream_scripted(reply: ScriptedReply) -> AsyncIterator[dict[str, Any]]:
-    async for text in _text_of(reply):
-        yield _generic_chunk(text=text)
-    for index, call in enumerate(reply.calls):
-        yield _generic_chunk(tool=_fragment(index, call.id, call.name, ""))
-        for at in range(0, len(call.arguments), 12):
-            yield _generic_chunk(tool=_fragment(index, None, None, call.arguments[at : at + 12]))
-    usage = {"prompt_tokens": 10, "completion_tokens": 5, "total_tokens": 15}
-    yield _generic_chunk(finish_reason=reply.finish_reason, usage=usage)
-
-
-def _generic_chunk(
-    text: str = "", tool: dict[str, Any] | None = None, finish_reason: str = "", usage: Any = None
-) -> dict[str, Any]:
-    return {
-        "text": text,
-        "tool_use": tool,
-        "is_finished": bool(finish_reason),
-        "finish_reason": finish_reason,
-        "usage": usage,
-        "index": 0,
-    }
 
 
 def _fragment(index: int, id: str | None, name: str | None, arguments: str) -> dict[str, Any]:

@@ -38,7 +38,7 @@ STORES = {
     "chat.turns.live": "the turns that run in this process",
     "chat.web.rooms": "sockets, and the HTML of replies that are being written",
     "memory.recall.search": "digests by the id of a fact, whose words never change; the facts are read each time",
-    "config.lib.llm.litellm": "providers by name",
+    "config.lib.llm.own": "providers by name",
     "config.lib.llm.direct": "HTTP clients by event loop",
     "config.lib.llm.vectors": "vectors by a digest of their text, or by an id whose text never changes",
 }

@@ -96,6 +96,7 @@ class _Turn:
         self.schemas = [tool.schema for tool in self.tools.values()]
         self.messages: list[Json] = request_messages(start.sent.segments, start.sent.messages)
         self.models = [settings.CHAT_AGENT_MODEL, *settings.CHAT_FALLBACK_MODELS]
+        self._marked = -1  # the newest message of the last call, which the provider's cache ends with
         self._has_said_all = False  # the model ended its answer itself
         self._has_counted = True  # what the provider was last asked is part of the usage
         self._began_at = time.monotonic()
@@ -153,7 +154,11 @@ class _Turn:
 
     def _open_stream(self) -> AsyncGenerator[Chunk, None]:
         self._has_counted = False
-        return door.stream(self.messages, models=self.models, tools=self.schemas)
+        marked = {self._marked, len(self.messages) - 1}
+        self._marked = len(self.messages) - 1
+        # The last message, and the one that was last in the call before, from whose cache entry this call reads.
+        messages = [{**said, "cache": True} if at in marked else said for at, said in enumerate(self.messages)]
+        return door.stream(messages, models=self.models, tools=self.schemas, effort=settings.CHAT_REASONING_EFFORT)
 
     async def _force_tool(self, tool: Tool[Any]) -> AsyncGenerator[events.TurnEvent, None]:
         messages = [*self.messages, {"role": "assistant", "content": self.reply.text or "…"}]

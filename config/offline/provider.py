@@ -1,117 +1,56 @@
-"""The rule-based model as a provider of LiteLLM.
-
-They are looked up by name, so the class need not extend LiteLLM's, which would import it.
-"""
+"""The rule-based model as a provider of the door."""
 
 import asyncio
 import json
 import re
-import time
-from collections.abc import AsyncIterator, Iterator, Sequence
-from typing import Any
+from collections.abc import AsyncGenerator
+from typing import Final
 from uuid import uuid4
 
 from django.conf import settings
 
-from config.lib.llm.answer import Completion, ToolCall, Usage, clean
+from config.lib.llm.answer import Piece, Usage
+from config.lib.llm.requests import Request
 from config.lib.llm.tokens import estimate_tokens
 from config.offline.figures import Row
 from config.offline.model import decide
 from config.offline.talk import Reply
 
-FRAGMENT = 12  # characters of tool arguments per chunk, about what real providers send
-Chunk = dict[str, Any]  # of LiteLLM, generic
-_WORD = re.compile(r"\s*\S+\s?|\s+")
+_WORD: Final = re.compile(r"\s*\S+\s?|\s+")
 
 
 class OfflineProvider:
-    """Answers of the rules, streamed word by word."""
+    """Answers of the rules."""
 
-    def completion(
-        self, model: str, messages: Sequence[Row], *args: object, model_response: Any, optional_params: Row, **_: object
-    ) -> Any:
-        """Return the whole answer as LiteLLM's response object."""
-        reply = decide(messages, optional_params.get("tools") or [])
-        calls = [_tool_call(call.name, json.dumps(call.arguments), new_id()) for call in reply.tool_calls]
-        message = {"role": "assistant", "content": reply.text, "tool_calls": calls or None}
-        choice = {"index": 0, "finish_reason": _finish_reason(reply), "message": message}
-        return type(model_response)(model=model, choices=[choice], usage=_estimate_usage(messages, reply))
+    def answer(self, model: str, request: Request) -> Piece:
+        """Return the whole answer."""
+        reply = decide(request.messages, request.tools)
+        return _last_piece(request, reply, text=reply.text)
 
-    def answer(self, model: str, messages: Sequence[Row], tools: Sequence[Row]) -> Completion:
-        """Return the whole answer as the door gives it, without LiteLLM."""
-        reply = decide(messages, tools)
-        usage = _estimate_usage(messages, reply)
-        return Completion(
-            text=clean(reply.text),
-            tool_calls=tuple(ToolCall(new_id(), call.name, json.dumps(call.arguments)) for call in reply.tool_calls),
-            finish_reason=_finish_reason(reply),
-            usage=Usage(usage["prompt_tokens"], usage["completion_tokens"], estimated=True),
-            model=model,
-        )
-
-    async def acompletion(self, *args: Any, **kwargs: Any) -> Any:
-        """Return the whole answer as LiteLLM's response object."""
-        return self.completion(*args, **kwargs)
-
-    def streaming(
-        self, model: str, messages: Sequence[Row], *args: object, optional_params: Row, **_: object
-    ) -> Iterator[Chunk]:
-        """Yield the answer in LiteLLM's generic chunks, slowly enough to be read."""
-        for chunk in _iter_chunks(messages, optional_params):
-            if chunk["text"]:
-                time.sleep(settings.OFFLINE_DELAY_SECONDS)
-            yield chunk
-
-    async def astreaming(
-        self, model: str, messages: Sequence[Row], *args: object, optional_params: Row, **_: object
-    ) -> AsyncIterator[Chunk]:
-        """Yield the answer in LiteLLM's generic chunks, slowly enough to be read."""
-        for chunk in _iter_chunks(messages, optional_params):
-            if chunk["text"]:
-                await asyncio.sleep(settings.OFFLINE_DELAY_SECONDS)
-            yield chunk
+    async def stream(self, model: str, request: Request) -> AsyncGenerator[Piece, None]:
+        """Yield the answer word by word, slowly enough to be read."""
+        reply = decide(request.messages, request.tools)
+        for word in _WORD.findall(reply.text):
+            await asyncio.sleep(settings.OFFLINE_DELAY_SECONDS)
+            yield Piece(content=word)
+        yield _last_piece(request, reply)
 
 
-def new_id() -> str:
-    """Return an id for a tool call."""
-    return f"call_{uuid4().hex[:24]}"
+def _last_piece(request: Request, reply: Reply, *, text: str = "") -> Piece:
+    return Piece(
+        content=text,
+        calls=[_make_call(index, call.name, call.arguments) for index, call in enumerate(reply.tool_calls)],
+        finish_reason="tool_calls" if reply.tool_calls else "stop",
+        usage=_estimate_usage(request, reply),
+    )
 
 
-def _iter_chunks(messages: Sequence[Row], params: Row) -> Iterator[Chunk]:
-    reply = decide(messages, params.get("tools") or [])
-    for word in _WORD.findall(reply.text):
-        yield _make_chunk(text=word)
-    for index, call in enumerate(reply.tool_calls):
-        arguments = json.dumps(call.arguments)
-        yield _make_chunk(tool={**_tool_call(call.name, "", new_id()), "index": index})
-        for at in range(0, len(arguments), FRAGMENT):
-            yield _make_chunk(tool={**_tool_call(None, arguments[at : at + FRAGMENT], None), "index": index})
-    yield _make_chunk(finish_reason=_finish_reason(reply), usage=_estimate_usage(messages, reply))
+def _make_call(index: int, name: str, arguments: Row) -> Row:
+    function = {"name": name, "arguments": json.dumps(arguments)}
+    return {"index": index, "id": f"call_{uuid4().hex[:24]}", "function": function}
 
 
-def _make_chunk(
-    text: str = "", tool: Chunk | None = None, finish_reason: str = "", usage: dict[str, int] | None = None
-) -> Chunk:
-    return {
-        "text": text,
-        "tool_use": tool,
-        "is_finished": bool(finish_reason),
-        "finish_reason": finish_reason,
-        "usage": usage,
-        "index": 0,
-    }
-
-
-def _tool_call(name: str | None, arguments: str, id_: str | None) -> Chunk:
-    return {"id": id_, "type": "function", "function": {"name": name, "arguments": arguments}}
-
-
-def _finish_reason(reply: Reply) -> str:
-    return "tool_calls" if reply.tool_calls else "stop"
-
-
-def _estimate_usage(messages: Sequence[Row], reply: Reply) -> dict[str, int]:
-    prompt = sum(estimate_tokens(str(message.get("content") or "")) for message in messages)
+def _estimate_usage(request: Request, reply: Reply) -> Usage:
+    prompt = sum(estimate_tokens(str(message.get("content") or "")) for message in request.messages)
     written = reply.text + "".join(json.dumps(call.arguments) for call in reply.tool_calls)
-    completion = estimate_tokens(written)
-    return {"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion}
+    return Usage(prompt, estimate_tokens(written), estimated=True)

@@ -15,7 +15,6 @@ from django.db import connection
 from django.test import Client
 
 from config.asgi import application
-from config.lib.llm import door
 
 SHOTS = Path(__file__).parent.parent.parent / "shots"
 CHROMIUM = os.environ.get("CHROMIUM") or next(
@@ -90,7 +89,6 @@ def asgi_server(_databases, django_db_blocker):
 
     It ends with the last test of this folder, since its sweeps would touch the rows of other tests.
     """
-    door.warm()  # seconds, which the first reply would wait for
     listener = socket.socket()
     listener.bind(("127.0.0.1", 0))
     config = uvicorn.Config(

@@ -26,14 +26,8 @@ def talk(trader):
     return new_talk(trader)
 
 
-@pytest.fixture(scope="session")
-def _warm():
-    """LiteLLM imported, which takes seconds that belong to no test."""
-    door.warm()
-
-
 @pytest.fixture
-def model(_warm):
+def model():
     """The model that answers in this test; it says what the test wrote."""
     scripted = ScriptedModel()
     door.register_provider("scripted", lambda: scripted)

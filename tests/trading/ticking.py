@@ -1,13 +1,14 @@
 """A market, a skill and a scripted model, for whoever ticks."""
 
+import asyncio
 import json
 from datetime import datetime, timedelta
 from decimal import Decimal
 from random import Random
 from typing import Any
 
+from config.lib.llm import door
 from config.lib.llm.door import Completion, ToolCall, Usage
-from config.offline.provider import OfflineProvider
 from tests.factories.memory import JUNE
 from tests.factories.record import WHOLE, DeploymentFactory
 from tests.owners import as_owner
@@ -92,7 +93,7 @@ class Script:
 
 def offline(messages: Any, tools: Any) -> Completion:
     """Decide as the rule-based model does."""
-    return OfflineProvider().answer("offline/keel", messages, tools)
+    return asyncio.run(door.complete(messages, models=["offline/keel"], tools=tools))
 
 
 def numbers(trade: Trade) -> dict[str, Any]:

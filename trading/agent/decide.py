@@ -143,7 +143,9 @@ def model_client(models: Sequence[str], *, within: timedelta | None = None) -> I
         left = ends_at - asyncio.get_running_loop().time()
         try:
             async with asyncio.timeout(min(settings.TURN_TIMEOUT_SECONDS, left)):
-                return await door.complete(messages, models=models, tools=tools)
+                return await door.complete(
+                    messages, models=models, tools=tools, effort=settings.TRADING_REASONING_EFFORT
+                )
         except TimeoutError:
             raise LLMUnavailable("timeout") from None
 
@@ -254,6 +256,7 @@ def _continue_messages(answer: Completion, results: Sequence[str]) -> list[Messa
             "id": call.id,
             "type": "function",
             "function": {"name": call.name, "arguments": _repeat_arguments(call.arguments)},
+            **({"provider": call.state} if call.state else {}),
         }
         for call in answer.tool_calls
     ]

@@ -7,8 +7,11 @@ Everything here is bounded and total: whatever comes in, clean values come out a
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from uuid import uuid4
+
+from config.lib.llm.state import Fields, StateReader
+from config.lib.llm.text import HIGH_SURROGATE_AT_END, UNSAFE, clean
 
 Message = Mapping[str, object]  # of a conversation, as providers take it
 ToolSchema = Mapping[str, object]  # a tool as providers take it
@@ -18,13 +21,11 @@ MAX_ARGUMENTS = 256 * 1024  # characters of all tool arguments of one answer
 MAX_CALLS = 128
 MAX_BLANK = 64 * 1024  # white space before the first visible character
 
-# NUL cannot be stored on PostgreSQL, a lone surrogate cannot be encoded as UTF-8.
-_UNSAFE = re.compile("[\x00\ud800-\udfff]")
-_HIGH_SURROGATE_AT_END = re.compile("[\ud800-\udbff]\\Z")
 # What providers accept when the name comes back to them in the history.
 _NOT_IN_NAMES = re.compile(r"[^A-Za-z0-9_-]")
 # Some providers carry a signature of several kilobytes in the id.
 _GOOD_ID = re.compile(r"[\x21-\x7e]{1,32768}")
+_LONG_ID = 64  # characters; a longer id carries a signature, which only the model that made it takes
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,8 @@ class ToolCall:
     id: str  # unique in the conversation
     name: str
     arguments: str
+    # Provider state, to be stored with the call and sent back as its "provider": {"model", "message", "call"}.
+    state: Fields | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +103,7 @@ class Piece:
 
     content: object = None
     calls: object = ()  # fragments of tool calls
+    state: Mapping[str, object] | None = None  # fields of the message that its model wants back
     finish_reason: str | None = None  # that the provider gave; None: more will come
     usage: Usage | None = None
 
@@ -115,18 +119,10 @@ class Completion:
     model: str
 
 
-def clean(text: str) -> str:
-    """Return text without NUL, with lone surrogates replaced."""
-    if not _UNSAFE.search(text):
-        return text
-    joined = text.replace("\x00", "").encode("utf-16-le", "surrogatepass")
-    return joined.decode("utf-16-le", "replace")
-
-
 class Answer:
     """An answer while it arrives; `full`: stop at a limit."""
 
-    __slots__ = ("_argument_length", "_calls", "_current", "_held", "full", "length", "visible")
+    __slots__ = ("_argument_length", "_calls", "_current", "_held", "_state", "full", "length", "visible")
 
     def __init__(self) -> None:
         self.length = 0  # characters of text let through
@@ -136,6 +132,15 @@ class Answer:
         self._calls: list[_Call] = []
         self._current: dict[int, _Call] = {}  # the call that fragments of an index go to
         self._argument_length = 0
+        self._state = StateReader()
+
+    def take_piece(self, piece: Piece) -> str:
+        """Add a piece; return the text to pass on."""
+        if piece.calls:
+            self.take_calls(piece.calls)
+        if piece.state:
+            self._state.take(piece.state)
+        return self.take_text(piece.content) if piece.content else ""
 
     def take_text(self, content: object) -> str:
         """Return the text to pass on for this content.
@@ -144,9 +149,9 @@ class Answer:
         """
         text: str = self._held + (content if type(content) is str else _join_parts(content))
         self._held = ""
-        if _UNSAFE.search(text):
+        if UNSAFE.search(text):
             text = text.replace("\x00", "")
-            if half := _HIGH_SURROGATE_AT_END.search(text):
+            if half := HIGH_SURROGATE_AT_END.search(text):
                 self._held, text = half[0], text[:-1]
             text = clean(text)
         if not self.visible:
@@ -170,16 +175,26 @@ class Answer:
             if function is not None and not self.full:
                 self._take_call(fragment, function)
 
-    def tool_calls(self, taken_ids: Collection[str] = ()) -> tuple[ToolCall, ...]:
-        """Return the calls, each with an id unique among `taken_ids`."""
+    def tool_calls(self, taken_ids: Collection[str] = (), *, model: str = "") -> tuple[ToolCall, ...]:
+        """Return the calls, each with an id unique among `taken_ids`.
+
+        A call has the provider state that came with it, the first one also that of the message.
+        """
         used = set(taken_ids)
-        calls = []
+        calls: list[ToolCall] = []
         for call in self._calls:
-            id_ = call.id if _GOOD_ID.fullmatch(call.id) and call.id not in used else f"call_{uuid4().hex[:24]}"
-            used.add(id_)
+            is_good = _GOOD_ID.fullmatch(call.id) and call.id not in used
+            id_ = call.id if is_good and len(call.id) <= _LONG_ID else f"call_{uuid4().hex[:24]}"
+            used |= {id_, call.id}
             name = _NOT_IN_NAMES.sub("_", call.name)[:64] or "unnamed"
+            state = {
+                "message": {} if calls else self._state.read(),
+                "call": call.state.read() | ({"id": call.id} if is_good and id_ != call.id else {}),
+            }
+            state = {key: fields for key, fields in state.items() if fields}
             # A tool without arguments is often called with nothing at all, which means an empty object.
-            calls.append(ToolCall(id_, name, clean("".join(call.arguments)).strip() or "{}"))
+            arguments = clean("".join(call.arguments)).strip() or "{}"
+            calls.append(ToolCall(id_, name, arguments, {"model": model, **state} if state else None))
         return tuple(calls)
 
     def finish(self, reason: str) -> str:
@@ -214,6 +229,8 @@ class Answer:
             call = self._current[index] = _Call()
             self._calls.append(call)
         call.id = call.id or id_
+        if isinstance(extra := _get_field(fragment, "extra_content"), dict):
+            call.state.take({"extra_content": extra})
         call.name = call.name if call.name == name else call.name + name
         room = MAX_ARGUMENTS - self._argument_length
         self.full = self.full or len(arguments) > room
@@ -224,12 +241,13 @@ class Answer:
 class _Call:
     """A tool call while its fragments come in."""
 
-    __slots__ = ("arguments", "id", "name")
+    __slots__ = ("arguments", "id", "name", "state")
 
     def __init__(self) -> None:
         self.id = ""
         self.name = ""
         self.arguments: list[str] = []
+        self.state = StateReader()
 
     def is_followed_by(self, id_: str, name: str) -> bool:
         """Tell whether a fragment begins another call despite its index."""

@@ -1,7 +1,7 @@
-"""OpenAI's streaming protocol, read without LiteLLM.
+"""OpenAI's chat protocol without LiteLLM: the path to OpenAI, OpenRouter and servers for local models.
 
 For the providers that the setting LLM_DIRECT names, with the environment variables that LiteLLM reads, too. The door
-joins the pieces and explains the failures.
+joins the pieces.
 """
 
 from __future__ import annotations
@@ -11,15 +11,17 @@ import json
 import logging
 import os
 import ssl
-from collections.abc import AsyncGenerator, Sequence
-from contextlib import aclosing, suppress
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager, suppress
 from functools import cache
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
 from django.conf import settings
 
-from config.lib.llm.answer import Message, Piece, ToolSchema, Usage
+from config.lib.llm.answer import Message, Piece, Usage
+from config.lib.llm.errors import report_failure
+from config.lib.llm.requests import Request, prepare_messages, prepare_tools
 
 if TYPE_CHECKING:
     from httpx import AsyncClient, Response
@@ -33,13 +35,14 @@ END: Final = b"[DONE]"
 PACE_SECONDS: Final = 1 / 60
 WAIT_SECONDS: Final = 0.001  # a read that takes longer had to wait
 
-# By provider: the variable with its base, the base without one, the variable with its key.
+# By provider: the variables with its base, the base without one, the variable with its key.
 _ENDPOINTS: Final = {
-    "openai": ("OPENAI_API_BASE", "https://api.openai.com/v1", "OPENAI_API_KEY"),
-    "openrouter": ("OPENROUTER_API_BASE", "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
+    "openai": (("OPENAI_API_BASE", "OPENAI_BASE_URL"), "https://api.openai.com/v1", "OPENAI_API_KEY"),
+    "openrouter": (("OPENROUTER_API_BASE",), "https://openrouter.ai/api/v1", "OPENROUTER_API_KEY"),
 }
 PROVIDERS: Final = frozenset(_ENDPOINTS)  # allowed in LLM_DIRECT
-_CACHES_BY_MARKS: Final = "openrouter/anthropic/"  # others cache without marks, or refuse them
+_OPENAI_HOST: Final = "https://api.openai.com/"  # its newer models refuse max_tokens, which all other servers take
+_STATE: Final = ("reasoning_details", "reasoning_content")  # fields of a message that its model wants back
 
 _FINISHES: Final = {
     "length": "length",
@@ -48,7 +51,10 @@ _FINISHES: Final = {
     "tool_calls": "tool_calls",
     "function_call": "tool_calls",
 }
-_TOO_LONG: Final = ("context_length_exceeded", "maximum context length", "context window", "prompt is too long")
+_TOO_LONG: Final = (
+    *("context_length_exceeded", "maximum context length", "context window", "prompt is too long"),
+    *("exceed_context_size", "exceeds the available context size"),  # llama.cpp
+)
 _CONTENT: Final = ("content_policy_violation", "content_filter", "content management policy")
 
 _clients: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncClient] = WeakKeyDictionary()
@@ -81,38 +87,70 @@ class KeyMissing(Exception):
         super().__init__(f"missing API key: {variable}")
 
 
-def can_read(model: str) -> bool:
-    """Tell whether this module reads a model's streams."""
+def can_serve(model: str) -> bool:
+    """Tell whether this module serves a model."""
     provider, _, name = model.partition("/")
     return bool(name) and provider in _ENDPOINTS and provider in settings.LLM_DIRECT
 
 
-def can_cache(model: str) -> bool:
-    """Tell whether a model's provider takes cache marks."""
-    return model.startswith(_CACHES_BY_MARKS)
+@asynccontextmanager
+async def open_pieces(model: str, request: Request) -> AsyncIterator[AsyncGenerator[Piece, None]]:
+    """Request a streamed answer and yield its pieces.
+
+    Raises LLMUnavailable. The pieces raise StreamError or ValueError (the response is not an event stream),
+    HTTPStatusError (sent within the stream), and whatever httpx raises.
+    """
+    try:
+        response = await _send(model, request, stream=True)
+    except Exception as error:  # noqa: BLE001 - httpx raises anything; it becomes our one exception
+        raise report_failure(model, error, otherwise="unreachable") from None
+    try:
+        async with aclosing(_read_pieces(response)) as pieces:
+            yield pieces
+            await _drain_stream(pieces)
+    finally:
+        await response.aclose()
 
 
-async def open_stream(model: str, messages: Sequence[Message], tools: Sequence[ToolSchema] | None) -> Response:
-    """Request a streamed answer; return the response, which the caller closes.
+async def fetch_answer(model: str, request: Request) -> Piece:
+    """Return a whole answer as one piece. Raises LLMUnavailable."""
+    try:
+        response = await _send(model, request, stream=False)
+        async with aclosing(response):
+            payload = json.loads(await _read_body(response))
+    except Exception as error:  # noqa: BLE001 - as above
+        raise report_failure(model, error, otherwise="unreachable") from None
+    try:
+        piece = _parse_payload(payload, "message")
+        if not payload.get("choices"):
+            raise StreamError("no choices")
+    except Exception as error:  # noqa: BLE001 - an answer of any other shape is no answer
+        raise report_failure(model, error, otherwise="interrupted") from None
+    return piece
+
+
+async def _send(model: str, request: Request, *, stream: bool) -> Response:
+    """Send the request; return the response before its body.
 
     Raises KeyMissing, HTTPStatusError or one of its subclasses, and whatever httpx raises.
     """
     provider, _, name = model.partition("/")
-    base_variable, base, key_variable = _ENDPOINTS[provider]
+    base_variables, standard_base, key_variable = _ENDPOINTS[provider]
+    base = next(filter(None, map(os.environ.get, base_variables)), "")
     key = os.environ.get(key_variable, "")
-    if not key:
+    if not key and not base:  # a server for local models needs none
         raise KeyMissing(key_variable)
-    url = f"{(os.environ.get(base_variable) or base).rstrip('/')}/chat/completions"
-    body = {"model": name, "messages": messages, "stream": True, "stream_options": {"include_usage": True}}
-    if tools:
-        body["tools"] = tools
+    url = f"{(base or standard_base).rstrip('/')}/chat/completions"
+    body = json.dumps(_build_body(model, name, request, url, stream=stream)).encode()
     client = await _get_client()
     import httpx  # noqa: PLC0415 - takes 0.2 s
 
     timeout = httpx.Timeout(settings.LLM_CONNECT_TIMEOUT_SECONDS, read=settings.LLM_READ_TIMEOUT_SECONDS)
-    headers = {"authorization": f"Bearer {key}", "content-type": "application/json", "accept": "text/event-stream"}
-    request = client.build_request("POST", url, content=json.dumps(body).encode(), headers=headers, timeout=timeout)
-    response = await client.send(request, stream=True)
+    headers = {"content-type": "application/json", "accept": "text/event-stream" if stream else "application/json"}
+    if key:
+        headers["authorization"] = f"Bearer {key}"
+    call = client.build_request("POST", url, content=body, headers=headers, timeout=timeout)
+    response = await client.send(call, stream=True)
     if response.status_code != 200:
         try:
             raise _build_refusal(response.status_code, await _read_start(response))
@@ -121,12 +159,25 @@ async def open_stream(model: str, messages: Sequence[Message], tools: Sequence[T
     return response
 
 
-async def read_pieces(response: Response) -> AsyncGenerator[Piece, None]:
-    """Yield a streamed answer's pieces until its end mark.
+def _build_body(model: str, name: str, request: Request, url: str, *, stream: bool) -> dict[str, Any]:
+    body: dict[str, Any] = {"model": name, "messages": prepare_messages(model, request.messages)}
+    if stream:
+        body |= {"stream": True, "stream_options": {"include_usage": True}}
+    if request.tools:
+        body["tools"] = prepare_tools(model, request.tools)
+    if request.tool_choice is not None:
+        body["tool_choice"] = request.tool_choice
+    body["max_completion_tokens" if url.startswith(_OPENAI_HOST) else "max_tokens"] = request.max_tokens
+    if request.effort:
+        if model.startswith("openrouter/"):
+            body["reasoning"] = {"effort": request.effort}
+        else:
+            body["reasoning_effort"] = request.effort
+    return body
 
-    Raises StreamError or ValueError (what came is no such answer), HTTPStatusError (sent in the stream), and whatever
-    httpx raises.
-    """
+
+async def _read_pieces(response: Response) -> AsyncGenerator[Piece, None]:
+    """Yield a streamed answer's pieces until its end mark."""
     loop = asyncio.get_running_loop()
     rest, is_over = b"", False
     async with aclosing(response.aiter_bytes()) as body:  # type: ignore[type-var]  # a generator, though httpx calls it an iterator
@@ -155,7 +206,7 @@ def _read_event(line: bytes) -> bytes:
     return line[5:].strip() if line.startswith(b"data:") else b""
 
 
-async def drain_stream(rest: AsyncGenerator[Piece, None]) -> None:
+async def _drain_stream(rest: AsyncGenerator[Piece, None]) -> None:
     """Read the rest briefly, so that the connection can be reused."""
     with suppress(Exception):
         async with asyncio.timeout(DRAIN_SECONDS):
@@ -192,6 +243,15 @@ def _load_certificates() -> ssl.SSLContext:
     return httpx.create_ssl_context()
 
 
+async def _read_body(response: Response) -> bytes:
+    read = b""
+    async for data in response.aiter_bytes():
+        read += data
+        if len(read) > MAX_LINE:
+            raise StreamError("an answer without an end")
+    return read
+
+
 async def _read_start(response: Response) -> str:
     read = b""
     with suppress(Exception):  # the status says enough
@@ -213,7 +273,11 @@ def _build_refusal(status: int | None, said: str) -> HTTPStatusError:
 
 
 def _parse_piece(event: bytes) -> Piece:
-    payload = json.loads(event)
+    return _parse_payload(json.loads(event), "delta")
+
+
+def _parse_payload(payload: object, part: str) -> Piece:
+    """Return a piece; `part` is "delta" or "message"."""
     if not isinstance(payload, dict):
         raise StreamError("an event that is no object")
     if error := payload.get("error"):
@@ -221,11 +285,12 @@ def _parse_piece(event: bytes) -> Piece:
         raise _build_refusal(code if isinstance(code, int) else None, json.dumps(error))
     choices = payload.get("choices")
     choice = choices[0] if isinstance(choices, list) and choices and isinstance(choices[0], dict) else {}
-    delta = choice.get("delta")
-    delta = delta if isinstance(delta, dict) else {}
+    message = choice.get(part)
+    message = message if isinstance(message, dict) else {}
     return Piece(
-        content=delta.get("content"),
-        calls=_list_calls(delta.get("tool_calls")),
+        content=message.get("content"),
+        calls=_list_calls(message.get("tool_calls")),
+        state={name: value for name in _STATE if (value := message.get(name)) is not None},
         finish_reason=_parse_finish(choice.get("finish_reason")),
         usage=Usage.of(payload.get("usage")),
     )

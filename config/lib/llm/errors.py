@@ -23,8 +23,11 @@ _MESSAGES: dict[Kind, str] = {
         "The model is not set up correctly. Whoever runs this site should check its name and the provider's key."
     ),
 }
-_TOO_LONG = "This conversation has grown too long for the model. Please start a new chat."
-_NO_CREDIT = "The model's provider wants to be paid first. Whoever runs this site should check the account there."
+TOO_LONG = "This conversation has grown too long for the model. Please start a new chat."
+_NO_CREDIT = (
+    "The account with the model's provider has too little credit for this answer. Whoever runs this site should add "
+    "credit there, or lower CHAT_MAX_OUTPUT_TOKENS."
+)
 _CONTENT = "The model's provider declined this for its content. Please say it differently."
 
 # A key that is not set has no exception of its own: the clients only say so, and LiteLLM makes a 500 of it.
@@ -63,7 +66,7 @@ def explain_failure(error: BaseException, *, otherwise: Kind) -> LLMUnavailable:
     if any(_NO_KEY.search(str(link)) for link in _iter_chain(error)):
         return LLMUnavailable("misconfigured")
     if "ContextWindowExceededError" in names:
-        return LLMUnavailable("refused", _TOO_LONG)
+        return LLMUnavailable("refused", TOO_LONG)
     if "ContentPolicyViolationError" in names:
         return LLMUnavailable("refused", _CONTENT)
     if "ConnectTimeout" in names:
@@ -87,7 +90,7 @@ def _explain_status(status: int | None, names: list[str], otherwise: Kind) -> LL
         case 402:
             return LLMUnavailable("refused", _NO_CREDIT)
         case 413:
-            return LLMUnavailable("refused", _TOO_LONG)
+            return LLMUnavailable("refused", TOO_LONG)
         case 400 | 403 | 422 if "HTTPStatusError" in names:  # the provider's word; else it is LiteLLM's on our settings
             return LLMUnavailable("refused")
         case 408 | 504:

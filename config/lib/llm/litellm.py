@@ -1,4 +1,4 @@
-"""LiteLLM, imported here only; the registry of our providers.
+"""LiteLLM, imported here only: the path to providers that nothing else serves.
 
 LiteLLM takes four seconds to import, so nothing here imports it before the first call or `load_litellm()`.
 """
@@ -9,20 +9,20 @@ import math
 import os
 import sys
 import threading
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
-from contextlib import suppress
-from functools import lru_cache
+from collections.abc import AsyncGenerator, AsyncIterator
+from contextlib import aclosing, asynccontextmanager, suppress
 from typing import Any, Final
 
 from django.conf import settings
-from django.utils.module_loading import import_string
 
-from config.lib.llm.answer import Message, Piece, ToolSchema, Usage
+from config.lib.llm.answer import Piece, Usage
 from config.lib.llm.errors import LLMUnavailable, report_failure
+from config.lib.llm.requests import Request, prepare_messages, prepare_tools
 
 logger = logging.getLogger(__name__)
 
-OFFLINE: Final = "offline"  # our own model; it estimates its usage
+# Their models want the reasoning of a tool call back; some of the others refuse a request that contains it.
+_WANT_REASONING: Final = ("deepseek/", "moonshot/", "zai/")
 
 # Read by LiteLLM when it is imported: no network but the calls, no .env of its own, no prompts in logs.
 _ENVIRONMENT: Final = {
@@ -39,88 +39,90 @@ _lock = threading.RLock()
 Stream = Any  # a streamed response of LiteLLM
 
 _litellm: Any = None  # mypy skips LiteLLM's types: they take minutes to read
-_providers: dict[str, Callable[[], Any]] = {}  # by name; loaded from LLM_PROVIDERS or registered
 
 
-def register_provider(name: str, handler_factory: Callable[[], Any]) -> None:
-    """Send models named `<name>/...` to a handler of ours.
-
-    The handler answers `astreaming` and `acompletion` as LiteLLM's CustomLLM does. It replaces an earlier one of that
-    name. The factory is called when LiteLLM is loaded, at once if it is already.
-    """
-    with _lock:
-        _providers[name] = handler_factory
-        if _litellm is not None:
-            _install_provider(name)
-
-
-def find_provider(name: str) -> Callable[[], Any] | None:
-    """Return the factory of our own provider, or None."""
-    with _lock:
-        if name not in _providers and name in settings.LLM_PROVIDERS:
-            _providers[name] = import_string(settings.LLM_PROVIDERS[name])
-        return _providers.get(name)
+@asynccontextmanager
+async def open_pieces(model: str, request: Request) -> AsyncIterator[AsyncGenerator[Piece, None]]:
+    """Request a streamed answer and yield its pieces."""
+    await ensure_loaded()
+    response = await _ask(model, request, stream=True, stream_options={"include_usage": True})
+    try:
+        async with aclosing(_read_pieces(model, response)) as pieces:
+            yield pieces
+    finally:
+        await response.aclose()
 
 
-async def open_stream(model: str, messages: Sequence[Message], tools: Sequence[ToolSchema] | None) -> Stream:
-    """Request a streamed answer, which the caller closes. Raises LLMUnavailable."""
-    options = {"stream": True, "stream_options": {"include_usage": True}}
-    return await _ask(model, messages, tools, options)
+async def fetch_answer(model: str, request: Request) -> Piece:
+    """Return a whole answer as one piece. Raises LLMUnavailable."""
+    await ensure_loaded()
+    response = await _ask(model, request)
+    try:
+        choice = response.choices[0]
+        return Piece(
+            content=choice.message.content or "",
+            calls=choice.message.tool_calls or (),
+            state=_read_state(model, choice.message),
+            finish_reason=choice.finish_reason or "stop",
+            usage=Usage.of(getattr(response, "usage", None)),
+        )
+    except Exception as error:  # noqa: BLE001 - an answer of any other shape is no answer
+        raise report_failure(model, error, otherwise="interrupted") from None
 
 
-async def read_pieces(model: str, response: Stream) -> AsyncGenerator[Piece, None]:
-    """Yield a streamed answer's pieces; usage follows the finish reason."""
+async def _read_pieces(model: str, response: Stream) -> AsyncGenerator[Piece, None]:
+    """Yield a streamed answer's pieces. Usage follows the finish reason."""
     has_ended = False
     async for raw in response:
         piece = Piece()
         if raw.choices:
             choice = raw.choices[0]
             piece.content, piece.calls = getattr(choice.delta, "content", None), getattr(choice.delta, "tool_calls", ())
+            piece.state = _read_state(model, choice.delta)
             # LiteLLM makes up a "stop" when the stream ends without one: then the answer is incomplete.
             if choice.finish_reason and getattr(response, "received_finish_reason", True):
                 piece.finish_reason = choice.finish_reason
         usage = getattr(raw, "usage", None) if has_ended else None
         if usage is not None:
-            piece.usage = _parse_usage(model, usage, is_counted=_has_provider_usage(response))
+            piece.usage = Usage.of(usage, estimated=not _has_provider_usage(response))
         yield piece
         if usage is not None:
             return  # reading on would only make LiteLLM count everything a second time
         has_ended = has_ended or piece.finish_reason is not None
 
 
-async def fetch_answer(
-    model: str, messages: Sequence[Message], tools: Sequence[ToolSchema] | None, options: Mapping[str, object]
-) -> Piece:
-    """Return a whole answer as one piece. Raises LLMUnavailable."""
-    response = await _ask(model, messages, tools, options)
-    try:
-        choice = response.choices[0]
-        return Piece(
-            content=choice.message.content or "",
-            calls=choice.message.tool_calls or (),
-            finish_reason=choice.finish_reason or "stop",
-            usage=_parse_usage(model, getattr(response, "usage", None), is_counted=True),
-        )
-    except Exception as error:  # noqa: BLE001 - an answer of any other shape is no answer
-        raise report_failure(model, error, otherwise="interrupted") from None
+def _read_state(model: str, message: object) -> dict[str, object]:
+    """Return the fields that the model wants back."""
+    extra = getattr(message, "provider_specific_fields", None) or {}
+    state = {
+        "reasoning_details": getattr(message, "reasoning_details", None) or extra.get("reasoning_details"),
+        "thinking_blocks": getattr(message, "thinking_blocks", None),
+    }
+    if model.startswith(_WANT_REASONING):
+        state["reasoning_content"] = getattr(message, "reasoning_content", None)
+    return {name: value for name, value in state.items() if value is not None}
 
 
-async def _ask(
-    model: str, messages: Sequence[Message], tools: Sequence[ToolSchema] | None, options: Mapping[str, object]
-) -> Any:
-    """Send a request with our time-out and without LiteLLM's retries."""
+async def _ask(model: str, request: Request, **options: object) -> Any:
+    """Return LiteLLM's response. Its retries are off."""
     import httpx  # noqa: PLC0415 - takes 0.2 s
 
+    if request.tools:
+        options["tools"] = prepare_tools(model, request.tools)
+    if request.tool_choice is not None:
+        options["tool_choice"] = request.tool_choice
+    if request.effort:
+        options["reasoning_effort"] = request.effort
     timeout = httpx.Timeout(settings.LLM_CONNECT_TIMEOUT_SECONDS, read=settings.LLM_READ_TIMEOUT_SECONDS)
     try:
         return await _litellm.acompletion(
             model=model,
-            messages=messages,
+            messages=prepare_messages(model, request.messages),
+            max_tokens=request.max_tokens,
             timeout=timeout,
             max_retries=0,
             # One set of options for all providers: an option that a provider does not know is left out.
             drop_params=True,
-            **({"tools": list(tools)} if tools else {}),
             **options,
         )
     except Exception as error:  # noqa: BLE001 - providers' clients raise anything; it becomes our one exception
@@ -145,20 +147,9 @@ def embed_batch(texts: list[str], *, model: str) -> list[list[float]]:
     return vectors
 
 
-@lru_cache(maxsize=64)
-def can_cache(model: str) -> bool:
-    """Tell whether a model accepts cache marks, which some refuse."""
-    return bool(_litellm.utils.supports_prompt_caching(model))
-
-
 def _has_provider_usage(response: Stream) -> bool:
     """Tell whether the provider, not LiteLLM, counted the tokens."""
     return any(getattr(raw, "usage", None) is not None for raw in response.chunks[-4:])
-
-
-def _parse_usage(model: str, usage: object, *, is_counted: bool) -> Usage | None:
-    # LiteLLM fills in zeros where the provider says nothing.
-    return Usage.of(usage, estimated=not is_counted or model.startswith(f"{OFFLINE}/"))
 
 
 async def close_clients() -> None:
@@ -181,7 +172,7 @@ async def ensure_loaded() -> None:
 
 
 def load_litellm() -> None:
-    """Import LiteLLM and register our providers; idempotent. It takes seconds of CPU."""
+    """Import LiteLLM; idempotent. It takes seconds of CPU."""
     global _litellm
     with _lock:
         if _litellm is not None:
@@ -199,8 +190,6 @@ def load_litellm() -> None:
         logging.getLogger("LiteLLM").setLevel(logging.CRITICAL)
         logging.getLogger("httpx").setLevel(logging.WARNING)
         _litellm = litellm
-        for name in {*settings.LLM_PROVIDERS, *_providers}:
-            _install_provider(name)
 
 
 def _import_litellm() -> Any:
@@ -213,11 +202,3 @@ def _import_litellm() -> Any:
         logger.exception("LiteLLM cannot be imported")
         raise LLMUnavailable("misconfigured") from error
     return litellm
-
-
-def _install_provider(name: str) -> None:
-    factory = find_provider(name)
-    assert factory is not None, "the name is registered or in LLM_PROVIDERS"
-    others = [entry for entry in _litellm.custom_provider_map if entry["provider"] != name]
-    _litellm.custom_provider_map = [*others, {"provider": name, "custom_handler": factory()}]
-    _litellm.utils.custom_llm_setup()

@@ -1,10 +1,11 @@
-"""The list price of a call.
+"""The list price of a call and the limits of a model.
 
-It reads the prices that LiteLLM ships, without importing LiteLLM and without a network.
+It reads the list that LiteLLM ships, without importing LiteLLM and without a network.
 """
 
 import json
 import logging
+import os
 from decimal import Decimal
 from functools import cache
 from typing import Final, NamedTuple
@@ -15,21 +16,28 @@ from config.lib.llm.tokens import find_vocabulary_folder
 logger = logging.getLogger(__name__)
 
 PRICES_FILE: Final = "model_prices_and_context_window_backup.json"
-_GATEWAY: Final = (
-    "openrouter"  # it charges the maker's price, so the maker's list covers models that its own list lacks
-)
+# It charges the maker's price, so the maker's entries cover models that its own lack.
+_GATEWAY: Final = "openrouter"
 _OWN: Final = "offline/"
 _BILLED_BY_TOKEN: Final = {"chat", "completion", "responses"}
 
 
-class _Price(NamedTuple):
-    """USD for one token."""
+class Limits(NamedTuple):
+    """The most tokens of a model; None: not listed."""
+
+    prompt: int | None = None
+    output: int | None = None
+
+
+class _Entry(NamedTuple):
+    """A listed model: USD for one token of each kind, and its limits."""
 
     prompt: Decimal
     completion: Decimal
     cached: Decimal
     written: Decimal
     maker: str
+    limits: Limits
 
 
 def cost_usd(model: str, usage: Usage) -> Decimal | None:
@@ -39,7 +47,7 @@ def cost_usd(model: str, usage: Usage) -> Decimal | None:
     """
     if model.startswith(_OWN):
         return Decimal(0)
-    price = _find_price(model)
+    price = _find_entry(model)
     if price is None:
         return None
     cached = min(usage.cached_tokens, usage.prompt_tokens)
@@ -49,21 +57,32 @@ def cost_usd(model: str, usage: Usage) -> Decimal | None:
     return prompt + usage.completion_tokens * price.completion
 
 
-def _find_price(model: str) -> _Price | None:
-    prices = _load_prices()
-    if model in prices or not model.startswith(f"{_GATEWAY}/"):
-        return prices.get(model)
-    name = model.removeprefix(f"{_GATEWAY}/")
-    maker, _, bare = name.partition("/")
-    # The gateway writes versions with dots, some makers with dashes.
-    for known in (name, bare, bare.replace(".", "-")):
-        if (price := prices.get(known)) is not None and price.maker == maker:
-            return price
-    return None
+def find_limits(model: str) -> Limits:
+    """Return the listed limits of a model. Our own has none."""
+    entry = None if model.startswith(_OWN) else _find_entry(model)
+    return Limits() if entry is None else entry.limits
+
+
+def _find_entry(model: str) -> _Entry | None:
+    entries = _load_entries()
+    if model in entries:
+        return entries[model]
+    maker, _, name = model.partition("/")
+    names = [] if _is_elsewhere(maker) else [name]
+    if maker == _GATEWAY:
+        maker, _, bare = name.partition("/")
+        # The gateway writes versions with dots, some makers with dashes.
+        names = [name, bare, bare.replace(".", "-")]
+    return next((entry for known in names if (entry := entries.get(known)) and entry.maker == maker), None)
+
+
+def _is_elsewhere(provider: str) -> bool:
+    """Tell whether the provider's name stands for another server."""
+    return any(os.environ.get(f"{provider.upper()}_{suffix}") for suffix in ("API_BASE", "BASE_URL"))
 
 
 @cache
-def _load_prices() -> dict[str, _Price]:
+def _load_entries() -> dict[str, _Entry]:
     """Read the list: a tenth of a second, once."""
     try:
         text = (find_vocabulary_folder().parents[1] / PRICES_FILE).read_text(encoding="utf-8")
@@ -71,12 +90,12 @@ def _load_prices() -> dict[str, _Price]:
     except (OSError, ValueError):
         logger.exception("LiteLLM's list of prices cannot be read")
         return {}
-    prices = {name: _parse_price(entry) for name, entry in listed.items()}
-    return {name: price for name, price in prices.items() if price is not None}
+    entries = {name: _parse_entry(entry) for name, entry in listed.items()}
+    return {name: entry for name, entry in entries.items() if entry is not None}
 
 
-def _parse_price(entry: object) -> _Price | None:
-    """Return an entry's price, None if not billed by token alone."""
+def _parse_entry(entry: object) -> _Entry | None:
+    """Return a listed model. None: it is not billed by the token, or not by the token alone."""
     if not isinstance(entry, dict) or entry.get("mode") not in _BILLED_BY_TOKEN:
         return None
     prompt, completion = _parse_usd(entry.get("input_cost_per_token")), _parse_usd(entry.get("output_cost_per_token"))
@@ -84,15 +103,20 @@ def _parse_price(entry: object) -> _Price | None:
         return None
     cached = _parse_usd(entry.get("cache_read_input_token_cost"))
     written = _parse_usd(entry.get("cache_creation_input_token_cost"))
-    return _Price(
+    return _Entry(
         prompt,
         completion,
         prompt if cached is None else cached,
         # Makers whose caches work by themselves list no price for writing, or zero: writing is then reading the prompt.
         written or prompt,
         str(entry.get("litellm_provider")),
+        Limits(_parse_tokens(entry.get("max_input_tokens")), _parse_tokens(entry.get("max_output_tokens"))),
     )
 
 
 def _parse_usd(value: object) -> Decimal | None:
     return Decimal(value) if isinstance(value, Decimal | int) and value >= 0 else None
+
+
+def _parse_tokens(value: object) -> int | None:
+    return value if isinstance(value, int) and value > 0 else None

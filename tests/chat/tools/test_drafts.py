@@ -349,7 +349,6 @@ def test_a_doubtful_draft_warns(as_trader, settings):
 @pytest.fixture
 def reviewer(settings):
     """The model that reviews; it says what the test wrote."""
-    door.warm()
     scripted = ScriptedModel()
     door.register_provider("scripted", lambda: scripted)
     settings.CHAT_CRITIQUE_MODEL = "scripted/reviewer"
@@ -411,13 +410,12 @@ def test_no_model_is_asked_while_a_door_is_open(trader, settings):
     held: list[bool] = []
 
     class Watching(ScriptedModel):
-        async def acompletion(self, *args, **kwargs):
+        def stream(self, *args):
             held.append(connection.in_atomic_block)
-            return await super().acompletion(*args, **kwargs)
+            return super().stream(*args)
 
     watching = Watching()
     watching.say(answer())
-    door.warm()
     door.register_provider("scripted", lambda: watching)
     settings.CHAT_CRITIQUE_MODEL = "scripted/reviewer"
 

@@ -51,13 +51,11 @@ def database_url() -> str:
     return f"postgresql://{where['USER']}:{password}@{where['HOST']}:{where['PORT']}/{where['NAME']}"
 
 
-# LiteLLM takes seconds to import: once here, and each server is a fork.
+# Keel takes a second to import: once here, and each server is a fork.
 FORKER = """
 import os, signal, sys
 import config.asgi
-from config.lib.llm import door
 from django.core.management import call_command
-door.warm()
 signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # the dead are gone at once
 for line in sys.stdin:
     pid = os.fork()

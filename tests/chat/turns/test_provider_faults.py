@@ -12,6 +12,7 @@ import pytest
 from chat.models import MessageStatus
 from chat.turns.turn import Control
 from config.lib.llm import door
+from config.lib.llm.litellm import load_litellm
 from tests.chat.talk import PATIENCE, answer, as_typed, until
 from tests.fakes import (
     Cut,
@@ -43,12 +44,16 @@ REFUSED = "The model's provider declined this request. Say it differently, or st
 MISCONFIGURED = (
     "The model is not set up correctly. Whoever runs this site should check its name and the provider's key."
 )
-NO_CREDIT = "The model's provider wants to be paid first. Whoever runs this site should check the account there."
+NO_CREDIT = (
+    "The account with the model's provider has too little credit for this answer. Whoever runs this site should add "
+    "credit there, or lower CHAT_MAX_OUTPUT_TOKENS."
+)
 
 
 @pytest.fixture(params=["litellm", "direct"])
-def wire(request, _warm, monkeypatch, settings):
+def wire(request, monkeypatch, settings):
     """A provider on this machine, and the settings that lead to it: through LiteLLM, and without it."""
+    load_litellm()  # seconds that belong to no test
     settings.CHAT_AGENT_MODEL = "openai/wire"
     settings.LLM_DIRECT = ["openai"] if request.param == "direct" else []
     settings.LLM_CONNECT_TIMEOUT_SECONDS = 2

@@ -59,20 +59,20 @@ async def test_turn_streams_stores_and_ends(model, talk):
 
 async def test_message_is_committed_before_the_model_is_called(model, talk):
     seen = []
-    say = model.astreaming
+    say = model.stream
 
-    async def astreaming(*args, **kwargs):
+    async def stream(*args):
         # Another connection sees committed rows only.
         seen.extend((row.role, row.status, row.content) for row in await talk.messages())
-        async for chunk in say(*args, **kwargs):
+        async for chunk in say(*args):
             yield chunk
 
-    model.astreaming = astreaming
+    model.stream = stream
     model.say("Hello.")
 
-    await talk.ask("Remember the milk")
+    await talk.ask("Buy the milk")
 
-    assert seen == [("user", "complete", "Remember the milk"), ("assistant", "streaming", "")]
+    assert seen == [("user", "complete", "Buy the milk"), ("assistant", "streaming", "")]
 
 
 async def test_model_is_given_prompt_history_and_tools(model, talk):

@@ -22,6 +22,7 @@ from chat.turns import pump, saving, turn
 from chat.turns.events import TurnDone, TurnFailed
 from chat.turns.replies import interrupt_dead_turns
 from chat.turns.turn import Control
+from config.lib.llm.answer import Piece
 from config.lib.llm.door import LLMUnavailable
 from config.lib.owned import owned_tx, system_tx
 from config.lib.threads import run_in_thread
@@ -294,14 +295,14 @@ async def test_model_that_will_not_be_cancelled_does_not_hold_the_turn(model, ta
     released = asyncio.Event()
 
     async def deaf(*args: Any, **kwargs: Any):
-        yield {"text": "Half", "tool_use": None, "is_finished": False, "finish_reason": "", "usage": None, "index": 0}
+        yield Piece(content="Half")
         while not released.is_set():
             try:
                 await released.wait()
             except asyncio.CancelledError:
                 continue
 
-    model.astreaming = deaf
+    model.stream = deaf
     control = Control()
     running = asyncio.create_task(answer(await talk.say(), control))
     await asyncio.sleep(0.2)

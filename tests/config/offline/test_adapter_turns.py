@@ -19,7 +19,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture(autouse=True)
-def _offline(settings, _warm):
+def _offline(settings):
     settings.CHAT_AGENT_MODEL = "offline/keel"
     settings.CHAT_FALLBACK_MODELS = []
 

@@ -33,7 +33,7 @@ PITCH = (
 
 
 @pytest.fixture(autouse=True)
-def _offline(settings, _warm):
+def _offline(settings):
     settings.CHAT_AGENT_MODEL = "offline/keel"
     settings.CHAT_FALLBACK_MODELS = []
     settings.CRITIQUE_MODELS = ["offline/keel"]

@@ -407,7 +407,7 @@ def stream(text, tools=TOOLS):
     return asyncio.run(collect())
 
 
-def test_offline_model_streams_word_by_word_through_litellm():
+def test_offline_model_streams_word_by_word_through_the_door():
     chunks = stream("what do you know about me?")
 
     said = [chunk.text for chunk in chunks if chunk.text]
@@ -418,7 +418,7 @@ def test_offline_model_streams_word_by_word_through_litellm():
     assert chunks[-1].usage.prompt_tokens > 50
 
 
-def test_offline_model_calls_tools_through_litellm():
+def test_offline_model_calls_tools_through_the_door():
     [last] = stream("I never trade alts. I risk 1% per trade.")
 
     assert last.finish_reason == "tool_calls"
@@ -429,7 +429,7 @@ def test_offline_model_calls_tools_through_litellm():
     assert len({call.id for call in last.tool_calls}) == 2
 
 
-def test_offline_model_completes_through_litellm():
+def test_offline_model_completes_through_the_door():
     answer = asyncio.run(door.complete([system(), user("I never trade alts")], models=MODEL, tools=TOOLS))
 
     assert answer.finish_reason == "tool_calls"

@@ -7,7 +7,6 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from config.offline.model import decide as answer_offline
-from config.offline.provider import OfflineProvider
 from config.offline.tasks.trading import DECIDING, trading_call
 from tests.factories.memory import MAY
 from tests.factories.record import (
@@ -18,6 +17,7 @@ from tests.factories.record import (
     ReflectionNoteFactory,
     TradeFactory,
 )
+from tests.trading.ticking import offline
 from trading.agent.context import AgentPrompt, ContextInputs, LastDecision, Portfolio, Record, write_prompt
 from trading.agent.decide import decide
 from trading.market.tape import STORED
@@ -298,13 +298,7 @@ def test_strategy_cannot_lift_its_own_cap(text):
 
 def decided_on(prompt):
     """Return what the agent's own loop makes of the one answer."""
-    decision = decide(
-        prompt,
-        parse_payload({**WHOLE, "max_steps": 1}),
-        at=MAY,
-        tape=STORED,
-        ask=lambda seen, tools: OfflineProvider().answer("offline/keel", seen, tools),
-    )
+    decision = decide(prompt, parse_payload({**WHOLE, "max_steps": 1}), at=MAY, tape=STORED, ask=offline)
     (step,) = decision.steps
     assert [call["result"] for call in step["calls"]] == ["Decided."]
     assert step["calls"][0]["name"] in {"propose_order", "close_position", "hold"}

@@ -33,13 +33,8 @@ CHAT = [
 ]
 
 
-@pytest.fixture(scope="module")
-def _warm():
-    door.warm()
-
-
 @pytest.fixture
-def model(_warm):
+def model():
     """The model that extracts; it says what the test wrote."""
     scripted = ScriptedModel()
     door.register_provider("scripted", lambda: scripted)
@@ -440,7 +435,6 @@ def offline(turns, known=(), summary=""):
     return asyncio.run(extract_facts(turns, known, summary, models=[settings.OFFLINE_MODEL]))
 
 
-@pytest.mark.usefixtures("_warm")
 def test_the_offline_model_keeps_the_contract():
     found = offline(CHAT, KNOWN, "They met.")
 

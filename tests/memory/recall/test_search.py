@@ -3,7 +3,7 @@ from uuid import UUID
 
 import pytest
 
-from config.lib.llm import door, vectors
+from config.lib.llm import vectors
 from config.lib.owned import owned
 from config.lib.search.index import ContainsAny, count_holders
 from config.lib.search.terms import blend_scores, build_tokens, list_query_terms, score_bm25
@@ -287,7 +287,7 @@ FRUIT = {"Likes apples": [1.0, 0.1], "Likes pears": [0.9, 0.2], "fruit": [1.0, 0
 def remote(settings):
     """An embedding model that knows fruit from the rest; it is asked for what it is sent."""
     model = EmbeddingModel(dict(FRUIT), otherwise=[0.0, 1.0])
-    door.register_provider("embedding", lambda: model)
+    model.register()
     settings.MEMORY_EMBEDDING_MODEL = "embedding/test"
     vectors.forget_vectors()
     yield model

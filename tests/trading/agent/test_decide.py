@@ -512,7 +512,6 @@ def test_every_tool_is_in_the_table():
 
 @pytest.fixture
 def scripted():
-    door.warm()
     model = ScriptedModel()
     door.register_provider("scripted", lambda: model)
     return model
@@ -546,9 +545,9 @@ def test_asking_falls_back_and_keeps_the_tools(scripted):
 class LoopSeen(ScriptedModel):
     """A model that remembers the event loop on which it was asked last."""
 
-    async def acompletion(self, *args, **kwargs):
+    def stream(self, *args):
         self.loop = asyncio.get_running_loop()
-        return await super().acompletion(*args, **kwargs)
+        return super().stream(*args)
 
 
 def test_model_client_uses_one_loop_and_closes_it(scripted):

@@ -18,11 +18,6 @@ LEVERAGE = "More leverage than the caps can use"
 ALONE = "Checked by rules alone"
 
 
-@pytest.fixture(scope="module", autouse=True)
-def _warm():
-    door.warm()
-
-
 @pytest.fixture
 def reviewer(settings):
     """The model that reviews; it says what the test wrote."""

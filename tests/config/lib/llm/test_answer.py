@@ -5,7 +5,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from config.lib.llm.answer import MAX_ARGUMENTS, MAX_BLANK, MAX_CALLS, MAX_TEXT, Answer, Usage, clean
+from config.lib.llm.answer import MAX_ARGUMENTS, MAX_BLANK, MAX_CALLS, MAX_TEXT, Answer, Piece, Usage, clean
 from tests.fakes import tool_fragment
 
 ANY_TEXT = st.text(st.characters(exclude_categories=()))  # surrogates and NUL included
@@ -21,6 +21,14 @@ def calls_of(*chunks, taken=()):
     for chunk in chunks:
         answer.take_calls(chunk)
     return [(call.id, call.name, call.arguments) for call in answer.tool_calls(taken)]
+
+
+def called(*chunks, state=None):
+    """Return the calls of the pieces, with the provider state of their message."""
+    answer = Answer()
+    for chunk in chunks:
+        answer.take_piece(Piece(calls=chunk, state=state))
+    return answer.tool_calls(model="m")
 
 
 @given(ANY_TEXT)
@@ -166,7 +174,10 @@ def test_tool_calls_replaces_ids_that_cannot_be_used(bad):
 def test_tool_calls_keeps_an_id_that_carries_a_signature():
     signed = "call_1__thought__" + "Ab+/=" * 400
 
-    assert calls_of([tool_fragment(0, id=signed, name="a")])[0][0] == signed
+    (call,) = called([tool_fragment(0, id=signed, name="a")])
+
+    assert len(call.id) <= 64
+    assert call.state == {"model": "m", "call": {"id": signed}}
 
 
 def test_fifty_calls_at_once_all_come_through():

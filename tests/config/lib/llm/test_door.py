@@ -5,12 +5,12 @@ import subprocess
 import sys
 import time
 from contextlib import aclosing
-from dataclasses import replace
 
 import pytest
 
 from config.lib.llm import door
 from config.lib.llm.door import Chunk, LLMUnavailable, ToolCall, Usage
+from config.lib.llm.litellm import load_litellm
 from config.offline.provider import OfflineProvider
 from tests.fakes import (
     Cut,
@@ -37,7 +37,7 @@ SECRETS = ("the provider's own words", "sk-canary", "http://", "https://", "Trac
 
 @pytest.fixture(scope="module", autouse=True)
 def _warm():
-    door.warm()
+    load_litellm()
 
 
 @pytest.fixture(params=["litellm", "direct"])
@@ -108,7 +108,7 @@ def test_import_does_not_import_litellm():
     assert in_fresh_python(code).split() == ["False", "False"]
 
 
-def test_warm_reaches_for_no_network():
+def test_load_reaches_for_no_network():
     code = (
         "import socket, os\n"
         "for name in list(os.environ):\n"
@@ -116,7 +116,7 @@ def test_warm_reaches_for_no_network():
         "def refuse(*args, **kwargs): raise SystemExit('network')\n"
         "socket.socket.connect = socket.getaddrinfo = refuse\n"
         "import django; django.setup()\n"
-        "from config.lib.llm import door; door.warm(); print('warm')"
+        "from config.lib.llm.litellm import load_litellm; load_litellm(); print('warm')"
     )
 
     assert in_fresh_python(code).strip() == "warm"
@@ -392,6 +392,7 @@ def test_stream_says_when_the_model_is_misconfigured(models, capfd):
 
 def test_stream_without_a_key_is_misconfigured(wire, monkeypatch):
     monkeypatch.delenv("OPENAI_API_KEY")
+    monkeypatch.delenv("OPENAI_API_BASE")
 
     assert read()[1].kind == "misconfigured"
 
@@ -531,18 +532,17 @@ def test_segments_are_one_string_for_a_model_that_cannot_cache(wire):
     assert BLOCKS[0]["content"][0] == {"type": "text", "text": "You are Keel.", "cache": True}
 
 
-@pytest.mark.parametrize(("cache_prefix", "marks"), [(True, 1), (False, 0)])
-def test_prefix_is_marked_for_a_model_that_can_cache(monkeypatch, wire, cache_prefix, marks):
+def test_prefix_is_marked_for_a_model_that_takes_marks(monkeypatch, wire):
     monkeypatch.setenv("OPENROUTER_API_BASE", wire.url)
     monkeypatch.setenv("OPENROUTER_API_KEY", "sk-canary")
     wire.say("ok")
 
-    read(BLOCKS, models=["openrouter/anthropic/claude-sonnet-4.6"], cache_prefix=cache_prefix)
+    read(BLOCKS, models=["openrouter/anthropic/claude-sonnet-4.6"])
 
     content = wire.requests[0].body["messages"][0]["content"]
     text = content if isinstance(content, str) else "".join(block["text"] for block in content)
     assert text == "You are Keel.\n\n---\n\nCurrent datetime: now"
-    assert str(content).count("ephemeral") == marks
+    assert str(content).count("ephemeral") == 1
     assert "'cache'" not in str(content)
 
 
@@ -706,33 +706,19 @@ TALKS = {
 }
 
 
-@pytest.fixture
-def through_litellm():
-    """A way to ask our own model as any provider is asked."""
-
-    def ask(messages, tools):
-        door.register_provider(OWN.partition("/")[0], lambda: OfflineProvider())
-        try:
-            return complete(messages, models=[OWN], tools=tools)
-        finally:
-            door.register_provider(OWN.partition("/")[0], OfflineProvider)
-
-    return ask
-
-
-def without_ids(answer):
-    return replace(answer, tool_calls=tuple((call.name, call.arguments) for call in answer.tool_calls))
-
-
 @pytest.mark.parametrize("tools", [[], [REMEMBER], [REMEMBER, HOLD]], ids=["no tools", "chat", "tick"])
 @pytest.mark.parametrize("talk", TALKS.values(), ids=TALKS)
-def test_own_model_gives_the_same_answer_with_and_without_litellm(through_litellm, talk, tools):
-    direct = complete(talk, models=[OWN], tools=tools)
+def test_own_model_gives_the_same_answer_streamed_and_whole(settings, talk, tools):
+    settings.OFFLINE_DELAY_SECONDS = 0
+    chunks, _ = read(talk, models=[OWN], tools=tools)
 
-    assert without_ids(direct) == without_ids(through_litellm(talk, tools))
-    assert direct.text or direct.tool_calls
-    assert direct.usage.estimated
-    assert len({call.id for call in direct.tool_calls}) == len(direct.tool_calls)
+    whole = complete(talk, models=[OWN], tools=tools)
+
+    calls = [[(call.name, call.arguments) for call in answer.tool_calls] for answer in (whole, chunks[-1])]
+    assert (text_of(chunks), calls[1], chunks[-1].usage) == (whole.text, calls[0], whole.usage)
+    assert whole.text or whole.tool_calls
+    assert whole.usage.estimated
+    assert len({call.id for call in whole.tool_calls}) == len(whole.tool_calls)
 
 
 def test_own_model_is_free():
@@ -764,10 +750,12 @@ def test_own_model_answers_without_importing_litellm():
         "from config.lib.llm import door\n"
         "hold = {'type': 'function', 'function': {'name': 'hold', 'parameters': {}}}\n"
         "async def ask():\n"
-        "    answer = await door.complete([{'role': 'user', 'content': ''}], models=['offline/keel'], tools=[hold])\n"
+        "    asked = {'messages': [{'role': 'user', 'content': ''}], 'models': ['offline/keel'], 'tools': [hold]}\n"
+        "    answer = await door.complete(**asked)\n"
+        "    chunks = [chunk async for chunk in door.stream(**asked)]\n"
         "    await door.close()\n"
-        "    return answer\n"
-        "print(asyncio.run(ask()).tool_calls[0].name, 'httpx' in sys.modules)"
+        "    return answer, chunks[-1]\n"
+        "print(*(said.tool_calls[0].name for said in asyncio.run(ask())), 'httpx' in sys.modules)"
     )
 
-    assert in_fresh_python(code).split() == ["hold", "False"]
+    assert in_fresh_python(code).split() == ["hold", "hold", "False"]

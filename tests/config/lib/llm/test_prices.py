@@ -6,7 +6,7 @@ import pytest
 
 from config.lib.llm import door, prices
 from config.lib.llm.door import Usage, cost_usd
-from config.lib.llm.prices import PRICES_FILE
+from config.lib.llm.prices import PRICES_FILE, find_limits
 from config.lib.llm.tokens import find_vocabulary_folder
 
 SONNET, HAIKU = "openrouter/anthropic/claude-sonnet-4.6", "openrouter/anthropic/claude-haiku-4.5"
@@ -66,12 +66,12 @@ def test_cost_usd_is_unknown_for_models_not_billed_by_the_token():
 
 
 def test_cost_usd_without_the_list_is_unknown_and_says_so_in_the_log(monkeypatch, tmp_path, caplog):
-    prices._load_prices.cache_clear()
+    prices._load_entries.cache_clear()
     monkeypatch.setattr(prices, "find_vocabulary_folder", lambda: tmp_path / "litellm_core_utils" / "tokenizers")
 
     cost = cost_usd("claude-haiku-4-5", Usage(1_000, 200))
 
-    prices._load_prices.cache_clear()
+    prices._load_entries.cache_clear()
     assert cost is None
     assert "list of prices" in caplog.text
 
@@ -81,11 +81,12 @@ def test_cost_usd_agrees_with_litellm_and_needs_neither_it_nor_the_network():
         "import socket, sys\n"
         "def refuse(*args, **kwargs): raise SystemExit('network')\n"
         "socket.socket.connect = socket.getaddrinfo = refuse\n"
-        "from config.lib.llm.door import Usage, cost_usd, warm\n"
+        "from config.lib.llm.door import Usage, cost_usd\n"
+        "from config.lib.llm.litellm import load_litellm\n"
         "names = ['claude-sonnet-4-6', 'gpt-4o-mini', 'deepseek/deepseek-chat']\n"
         "mine = [cost_usd(name, Usage(1200, 340)) for name in names]\n"
         "assert 'litellm' not in sys.modules\n"
-        "import django; django.setup(); warm()\n"
+        "import django; django.setup(); load_litellm()\n"
         "import litellm\n"
         "theirs = [sum(litellm.cost_per_token(model=n, prompt_tokens=1200, completion_tokens=340)) for n in names]\n"
         "print(all(abs(float(a) - b) < 1e-12 for a, b in zip(mine, theirs, strict=True)))"
@@ -99,3 +100,25 @@ def test_cost_usd_agrees_with_litellm_and_needs_neither_it_nor_the_network():
 def test_litellm_still_brings_its_prices():
     assert (find_vocabulary_folder().parents[1] / PRICES_FILE).stat().st_size > MILLION
     assert door.cost_usd is cost_usd
+
+
+@pytest.mark.parametrize(
+    ("model", "limits"),
+    [
+        ("gpt-4", (8192, 4096)),
+        ("openai/gpt-4", (8192, 4096)),
+        ("deepseek/deepseek-chat", (131_072, 8192)),
+        ("anthropic/gpt-4", (None, None)),
+        ("scripted/model", (None, None)),
+        ("offline/keel", (None, None)),
+    ],
+)
+def test_find_limits_returns_the_listed_limits(model, limits):
+    assert find_limits(model) == limits
+
+
+def test_models_of_another_server_are_not_those_of_the_list(monkeypatch):
+    monkeypatch.setenv("OPENAI_API_BASE", "http://127.0.0.1:9/v1")
+
+    assert cost_usd("openai/gpt-4", Usage(1_000, 200)) is None
+    assert find_limits("openai/gpt-4") == (None, None)

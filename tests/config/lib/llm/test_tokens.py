@@ -39,7 +39,7 @@ def test_count_tokens_agrees_with_litellm_and_needs_neither_it_nor_the_network()
         "text = 'My max leverage is 5x; I trade BTC perps, 13:00-17:00 UTC. ' * 50\n"
         "mine = count_tokens(text)\n"
         "assert 'litellm' not in sys.modules\n"
-        "from config.lib.llm import door; import django; django.setup(); door.warm()\n"
+        "from config.lib.llm.litellm import load_litellm; import django; django.setup(); load_litellm()\n"
         "import litellm; print(mine, litellm.token_counter(model='openrouter/anthropic/claude-sonnet-4.6', text=text))"
     )
 

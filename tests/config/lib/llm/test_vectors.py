@@ -33,7 +33,7 @@ def words(monkeypatch):
 def remote():
     """A remote model with a few vectors of its own."""
     model = EmbeddingModel({"east": [2.0, 0.0], "west": [-1.0, 0.0], "nowhere": [0.0, 0.0]}, otherwise=[0.0, 3.0])
-    door.register_provider("embedding", lambda: model)
+    model.register()
     return model
 
 
