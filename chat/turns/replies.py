@@ -1,10 +1,13 @@
 """Save, finish and sweep replies, inside `owned_tx(user)` by default."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime, timedelta
+from enum import Enum
 from typing import Final
 from uuid import UUID
 
-from django.db import connection
+from django.db import IntegrityError, connection, transaction
 from django.db.models import Q
 
 from chat.conversations.usage import settle_tokens
@@ -12,18 +15,45 @@ from chat.models import Message, MessageStatus
 from chat.parts import Json, Part, close_running_tools
 
 HEARTBEAT_LEASE: Final = timedelta(seconds=10)  # a turn saves at least every second; after this it is dead
+_running_here: set[int] = set()  # ids of the replies that this process is writing
+
 RESTARTED: Final = "Keel was restarted while it answered. What it had said is kept; retry to ask again."
 
 
-def save_progress(*, reply_id: int, parts: list[Part], text: str, is_untrusted: bool = False, now: datetime) -> bool:
-    """Save progress and a heartbeat; return whether to continue.
+class Progress(Enum):
+    """What a turn learns when it saves."""
 
-    False: the user asked from elsewhere to stop, or the reply is not streaming any more.
+    SAVED = "saved"
+    STOP_REQUESTED = "stop requested"
+    TAKEN = "taken"  # the reply was retried, deleted or finished elsewhere
+
+
+def save_progress(
+    *, reply_id: int, parts: list[Part], text: str, is_untrusted: bool = False, now: datetime
+) -> Progress:
+    """Save progress and a heartbeat. A reply that a sweep interrupted is streaming again.
+
+    The sweep may have taken for dead a turn that only waited for its database.
     """
+    values = {"parts": parts, "content": text, "heartbeat_at": now, **_mark_taint(is_untrusted)}
     rows = Message.objects.streaming().filter(pk=reply_id)
-    if not rows.update(parts=parts, content=text, heartbeat_at=now, **_mark_taint(is_untrusted)):
-        return False
-    return bool(rows.filter(stop_requested_at__isnull=True).exists())
+    if not rows.update(**values) and not _revive_reply(reply_id, values):
+        return Progress.TAKEN
+    return Progress.STOP_REQUESTED if rows.filter(stop_requested_at__isnull=False).exists() else Progress.SAVED
+
+
+def _revive_reply(reply_id: int, values: Json) -> bool:
+    swept = Message.objects.shown().filter(_is_swept(), pk=reply_id)
+    try:
+        with transaction.atomic():
+            return bool(swept.update(**values, status=MessageStatus.STREAMING, error="", finished_at=None))
+    except IntegrityError:
+        # The next turn of the chat has begun. The reply stays interrupted until its end is saved.
+        return bool(swept.update(**values))
+
+
+def _is_swept() -> Q:
+    return Q(status=MessageStatus.INTERRUPTED, error=RESTARTED)
 
 
 def finish_reply(
@@ -42,10 +72,9 @@ def finish_reply(
 
     A sweep does not count as that: it may have taken for dead a turn that only stood still, and knows less than it.
     """
-    is_swept = Q(status=MessageStatus.INTERRUPTED, error=RESTARTED)
     updated = (
         Message.objects.shown()
-        .filter(Q(status=MessageStatus.STREAMING) | is_swept, pk=reply_id)
+        .filter(Q(status=MessageStatus.STREAMING) | _is_swept(), pk=reply_id)
         .update(
             status=status,
             parts=close_running_tools(parts),
@@ -76,9 +105,19 @@ def request_stop(*, conversation_id: UUID, now: datetime) -> bool:
     return bool(rows.update(stop_requested_at=now))
 
 
+@contextmanager
+def shield_reply(reply_id: int) -> Iterator[None]:
+    """Keep the sweeps of this process off a reply that it is writing, however long its database is away."""
+    _running_here.add(reply_id)
+    try:
+        yield
+    finally:
+        _running_here.discard(reply_id)
+
+
 def interrupt_dead_turns(*, now: datetime) -> list[UUID]:
     """Interrupt replies without a heartbeat; return their conversations."""
-    dead = Message.objects.streaming().filter(heartbeat_at__lt=now - HEARTBEAT_LEASE)
+    dead = Message.objects.streaming().filter(heartbeat_at__lt=now - HEARTBEAT_LEASE).exclude(pk__in=_running_here)
     swept = []
     for reply in dead.select_for_update(skip_locked=True) if connection.features.has_select_for_update else dead:
         if finish_reply(

@@ -13,7 +13,7 @@ from chat.models import MessageStatus
 from chat.parts import Json, Part, Reply
 from chat.prompt.receipts import keep_receipt
 from chat.tools.base import Window
-from chat.turns.replies import finish_reply, save_progress
+from chat.turns.replies import Progress, finish_reply, save_progress
 from chat.turns.start import TurnStart
 from config.lib.owned import owned_tx
 from config.lib.threads import run_in_thread
@@ -21,8 +21,12 @@ from config.lib.threads import run_in_thread
 logger = logging.getLogger(__name__)
 
 SAVE_SECONDS: Final = 0.9  # a killed process loses at most a second
-SAVE_ATTEMPTS: Final = 5
-RETRY_SECONDS: Final = 0.2  # before the second attempt; three times as long before each further one
+RETRY_SECONDS: Final = 0.2  # before the second attempt; twice as long before each further one
+MAX_RETRY_SECONDS: Final = 5.0
+OUTAGE_SECONDS: Final = 90.0  # a write that fails is tried again for this long
+RECEIPT_SECONDS: Final = 5.0  # the end of a reply waits this long for its receipt
+
+STOPPED_ELSEWHERE: Final = "This answer was ended elsewhere: it was retried or deleted."
 
 _DATABASE_FAULTS: Final = (DatabaseError, InterfaceError)
 
@@ -38,14 +42,14 @@ class ReplySaver:
         *,
         tools: Sequence[Json],
         models: Sequence[str],
-        stop: Callable[[], None],
+        stop: Callable[[str], None],
     ) -> None:
         self._start = start
         self._reply = reply
         self._window = window
         self._tools = tools
         self._models = models
-        self._stop = stop  # called when the reply was stopped or closed elsewhere
+        self._stop = stop  # called with the reason (none: the user asked) when the reply was stopped elsewhere
         self._saved_at = time.monotonic()
         self._saving: asyncio.Task[None] | None = None
         self._receipt: asyncio.Task[None] | None = None
@@ -57,10 +61,8 @@ class ReplySaver:
         return self._receipt
 
     async def _keep_receipt(self) -> None:
-        try:
-            await run_in_thread(self._write_receipt)
-        except Exception:
-            logger.exception("Reply %s: no receipt of its prompt", self._start.reply_id)
+        if not await _write_patiently(self._write_receipt, f"Reply {self._start.reply_id}: receipt of its prompt"):
+            logger.error("Reply %s: no receipt of its prompt", self._start.reply_id)
 
     def _write_receipt(self) -> None:
         with owned_tx(self._start.user_id):
@@ -77,15 +79,15 @@ class ReplySaver:
 
     async def _save_parts(self, parts: list[Part], text: str) -> None:
         try:
-            is_wanted = await run_in_thread(self._save_progress, parts, text)
+            progress = await run_in_thread(self._save_progress, parts, text)
         except _DATABASE_FAULTS:
             # The text is in memory; the next save includes it.
             logger.warning("Reply %s: progress not saved", self._start.reply_id, exc_info=True)
             return
-        if not is_wanted:
-            self._stop()
+        if progress is not Progress.SAVED:
+            self._stop(STOPPED_ELSEWHERE if progress is Progress.TAKEN else "")
 
-    def _save_progress(self, parts: list[Part], text: str) -> bool:
+    def _save_progress(self, parts: list[Part], text: str) -> Progress:
         with owned_tx(self._start.user_id):
             return save_progress(
                 reply_id=self._start.reply_id,
@@ -96,18 +98,11 @@ class ReplySaver:
             )
 
     async def finish_reply(self, status: MessageStatus, error: str, *, model: str, usage: Json | None) -> bool:
-        """Close the reply with retries; tell whether it was saved."""
-        await asyncio.wait({self.begin_receipt(), *([self._saving] if self._saving else [])})
-        for attempt in range(SAVE_ATTEMPTS):
-            if attempt:
-                await asyncio.sleep(RETRY_SECONDS * 3 ** (attempt - 1))
-            try:
-                await run_in_thread(self._close_row, status, error, model, usage)
-            except _DATABASE_FAULTS:
-                logger.warning("Reply %s: end not saved, attempt %s", self._start.reply_id, attempt + 1, exc_info=True)
-            else:
-                return True
-        return False
+        """Close the reply; return whether the database took it."""
+        await asyncio.wait({self.begin_receipt(), *([self._saving] if self._saving else [])}, timeout=RECEIPT_SECONDS)
+        return await _write_patiently(
+            lambda: self._close_row(status, error, model, usage), f"Reply {self._start.reply_id}: its end"
+        )
 
     def _close_row(self, status: MessageStatus, error: str, model: str, usage: Json | None) -> None:
         with owned_tx(self._start.user_id):
@@ -122,6 +117,25 @@ class ReplySaver:
                 is_untrusted=self._window.is_untrusted,
                 now=read_clock(),
             )
+
+
+async def _write_patiently(write: Callable[[], None], name: str) -> bool:
+    """Write on a thread, and again while the database is away; return whether it was written."""
+    deadline, pause = time.monotonic() + OUTAGE_SECONDS, RETRY_SECONDS
+    while True:
+        try:
+            await run_in_thread(write)
+        except _DATABASE_FAULTS:
+            logger.warning("%s was not saved", name, exc_info=True)
+        except Exception:
+            logger.exception("%s cannot be saved", name)
+            return False
+        else:
+            return True
+        if time.monotonic() + pause > deadline:
+            return False
+        await asyncio.sleep(pause)
+        pause = min(2 * pause, MAX_RETRY_SECONDS)
 
 
 def read_clock() -> datetime:

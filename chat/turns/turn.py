@@ -24,6 +24,7 @@ from chat.tools.base import TOOL_FAILED, Tool, ToolContext, Window
 from chat.turns import events, saving
 from chat.turns.memory_requests import find_requested_acts
 from chat.turns.pump import Pump
+from chat.turns.replies import shield_reply
 from chat.turns.saving import ReplySaver, read_clock
 from chat.turns.start import TurnStart
 from config.lib.llm import door
@@ -310,6 +311,13 @@ async def run_turn(start: TurnStart, control: Control) -> AsyncGenerator[events.
     Never raises for what a model, a tool or the database does. It knows no socket: it runs to its end, or until
     `control.stop()`, whoever listens.
     """
+    with shield_reply(start.reply_id):
+        async with aclosing(_run_turn(start, control)) as turn_events:
+            async for event in turn_events:
+                yield event
+
+
+async def _run_turn(start: TurnStart, control: Control) -> AsyncGenerator[events.TurnEvent, None]:
     turn = _Turn(start, control)
     error = ""
     try:

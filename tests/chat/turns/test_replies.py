@@ -2,7 +2,15 @@ from datetime import timedelta
 
 from chat.models import Message, MessageStatus
 from chat.turns.accept import retry_reply
-from chat.turns.replies import HEARTBEAT_LEASE, RESTARTED, interrupt_dead_turns, request_stop, save_progress
+from chat.turns.replies import (
+    HEARTBEAT_LEASE,
+    RESTARTED,
+    Progress,
+    interrupt_dead_turns,
+    request_stop,
+    save_progress,
+    shield_reply,
+)
 from config.lib.owned import system_tx
 from tests.chat.talk import finish, send
 from tests.factories.chat import ConversationFactory
@@ -19,7 +27,7 @@ def test_save_progress_keeps_text_and_beats(as_trader):
     goes_on = save_progress(reply_id=reply.pk, parts=parts, text="So far", now=JUNE + SECOND)
 
     reply.refresh_from_db()
-    assert goes_on is True
+    assert goes_on is Progress.SAVED
     assert (reply.parts, reply.content, reply.heartbeat_at) == (parts, "So far", JUNE + SECOND)
     assert reply.status == MessageStatus.STREAMING
 
@@ -30,14 +38,14 @@ def test_save_progress_says_when_to_stop(as_trader):
     was_running = request_stop(conversation_id=conversation.pk, now=JUNE)
 
     assert was_running is True
-    assert save_progress(reply_id=accepted.reply.pk, parts=[], text="", now=JUNE) is False
+    assert save_progress(reply_id=accepted.reply.pk, parts=[], text="", now=JUNE) is Progress.STOP_REQUESTED
 
 
 def test_save_progress_leaves_a_closed_reply_alone(as_trader):
     reply = send(ConversationFactory()).reply
     finish(reply, text="Whole.")
 
-    assert save_progress(reply_id=reply.pk, parts=[], text="less", now=JUNE) is False
+    assert save_progress(reply_id=reply.pk, parts=[], text="less", now=JUNE) is Progress.TAKEN
     reply.refresh_from_db()
     assert reply.content == "Whole."
 
@@ -45,8 +53,50 @@ def test_save_progress_leaves_a_closed_reply_alone(as_trader):
 def test_save_progress_does_not_reach_a_strangers_reply(stranger, as_trader):
     reply = as_owner(stranger, lambda: send(ConversationFactory()).reply)
 
-    assert save_progress(reply_id=reply.pk, parts=[], text="mine", now=JUNE) is False
+    assert save_progress(reply_id=reply.pk, parts=[], text="mine", now=JUNE) is Progress.TAKEN
     assert as_owner(stranger, lambda: Message.objects.get(pk=reply.pk).content) == ""
+
+
+def test_save_progress_revives_a_reply_that_a_sweep_interrupted(as_trader):
+    reply = send(ConversationFactory()).reply
+    interrupt_dead_turns(now=JUNE + MINUTE)
+
+    saved = save_progress(reply_id=reply.pk, parts=[], text="Still here", now=JUNE + MINUTE)
+
+    reply.refresh_from_db()
+    assert saved is Progress.SAVED
+    assert (reply.status, reply.error, reply.finished_at) == (MessageStatus.STREAMING, "", None)
+    assert (reply.content, reply.heartbeat_at) == ("Still here", JUNE + MINUTE)
+
+
+def test_save_progress_beside_the_next_turn_keeps_the_text_of_an_interrupted_reply(as_trader):
+    first = send(conversation := ConversationFactory()).reply
+    interrupt_dead_turns(now=JUNE + MINUTE)
+    second = send(conversation).reply
+
+    saved = save_progress(reply_id=first.pk, parts=[], text="Still here", now=JUNE + MINUTE)
+
+    first.refresh_from_db()
+    second.refresh_from_db()
+    assert (saved, first.content, first.status) == (Progress.SAVED, "Still here", MessageStatus.INTERRUPTED)
+    assert second.status == MessageStatus.STREAMING
+
+
+def test_save_progress_leaves_a_reply_that_failed_alone(as_trader):
+    reply = send(ConversationFactory()).reply
+    finish(reply, status=MessageStatus.INTERRUPTED, text="Stopped by the user.")
+
+    assert save_progress(reply_id=reply.pk, parts=[], text="more", now=JUNE) is Progress.TAKEN
+
+
+def test_sweep_leaves_out_the_replies_of_this_process(as_trader):
+    reply = send(ConversationFactory()).reply
+
+    with shield_reply(reply.pk):
+        while_running = interrupt_dead_turns(now=JUNE + MINUTE)
+
+    assert while_running == []
+    assert interrupt_dead_turns(now=JUNE + MINUTE) == [reply.conversation_id]
 
 
 def test_finish_reply_closes_with_all_there_is(as_trader):
