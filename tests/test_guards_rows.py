@@ -36,6 +36,7 @@ SYSTEM = {
 STORES = {
     "chat.web.consumers": "the sockets of this process, by user",
     "chat.turns.live": "the turns that run in this process",
+    "chat.turns.replies": "ids of the replies that this process is writing",
     "chat.web.rooms": "sockets, and the HTML of replies that are being written",
     "memory.recall.search": "digests by the id of a fact, whose words never change; the facts are read each time",
     "config.lib.llm.own": "providers by name",

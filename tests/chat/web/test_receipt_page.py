@@ -106,7 +106,7 @@ def test_reply_from_before_receipts_says_so(client, trader):
     reply = as_owner(trader, ReplyFactory)
     client.force_login(trader)
 
-    assert "Not written down" in page(client, reply).content.decode()
+    assert "No receipt of this reply" in page(client, reply).content.decode()
 
 
 def test_receipt_page_asks_few_questions(client, trader, django_assert_max_num_queries):
