@@ -326,9 +326,13 @@ class UsageDay(OwnedModel):
     turns = models.PositiveIntegerField(default=0)
     prompt_tokens = models.PositiveBigIntegerField(default=0)
     completion_tokens = models.PositiveBigIntegerField(default=0)
-    cached_tokens = models.PositiveBigIntegerField(default=0)  # of the prompt tokens
+    cached_tokens = models.PositiveBigIntegerField(default=0)  # of the prompt tokens, read from a provider's cache
+    cache_write_tokens = models.PositiveBigIntegerField(default=0)  # of the prompt tokens, written to one
     reserved_tokens = models.PositiveBigIntegerField(default=0)  # by turns that are under way
     cost_usd = models.DecimalField(max_digits=14, decimal_places=6, default=0)  # as far as prices are known
+    saved_usd = models.DecimalField(
+        max_digits=14, decimal_places=6, default=0
+    )  # by caching, as far as prices are known
 
     class Meta(OwnedModel.Meta):
         db_table = "usage_days"

@@ -18,7 +18,7 @@ from config.lib.llm.answer import Usage
 from config.lib.llm.prices import cost_usd
 
 REPLY_ALLOWANCE: Final = 2_000  # tokens reserved for an answer of unknown length
-_COLUMNS: Final = ("prompt_tokens", "completion_tokens", "cached_tokens")
+_COLUMNS: Final = ("prompt_tokens", "completion_tokens", "cached_tokens", "cache_write_tokens")
 
 
 def reserve_tokens(*, tokens: int, now: datetime) -> None:
@@ -48,9 +48,21 @@ def note_usage(usage: Usage, model: str, *, now: datetime) -> None:
 
 def cost_of(usage: Mapping[str, Any], model: str) -> Decimal:
     """Return a turn's list price in USD, 0 if unknown."""
-    prompt, completion, cached = (int(usage.get(name, 0)) for name in _COLUMNS)
-    used = Usage(prompt, completion, cached)
-    return cost_usd(model, used) or Decimal(0)
+    return cost_usd(model, _read_usage(usage)) or Decimal(0)
+
+
+def find_saving(usage: Mapping[str, Any], model: str) -> Decimal:
+    """Return what the provider's cache saved in USD.
+
+    It is negative when the cache was written and not yet read, and zero where no price is known.
+    """
+    used = _read_usage(usage)
+    uncached = Usage(used.prompt_tokens, used.completion_tokens)
+    return (cost_usd(model, uncached) or Decimal(0)) - (cost_usd(model, used) or Decimal(0))
+
+
+def _read_usage(usage: Mapping[str, Any]) -> Usage:
+    return Usage(**{name: int(usage.get(name, 0)) for name in _COLUMNS})
 
 
 def _count_usage(day: date, usage: Mapping[str, Any] | None, model: str, *, freed: int) -> None:
@@ -59,6 +71,7 @@ def _count_usage(day: date, usage: Mapping[str, Any] | None, model: str, *, free
     used = usage or {}
     changes: Json = {name: F(name) + int(used.get(name, 0)) for name in _COLUMNS}
     changes["cost_usd"] = F("cost_usd") + cost_of(used, model)
+    changes["saved_usd"] = F("saved_usd") + find_saving(used, model)
     if freed:
         changes["reserved_tokens"] = Greatest(F("reserved_tokens") - freed, 0)
     UsageDay.objects.filter(day=day).update(**changes)

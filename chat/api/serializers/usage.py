@@ -7,16 +7,19 @@ from chat.parts import Json
 
 
 class UsageDaySerializer(serializers.ModelSerializer[UsageDay]):
-    """Model usage of one UTC day; cached tokens are prompt tokens."""
+    """Model usage of one UTC day; cached and cache write tokens are prompt tokens."""
 
     class Meta:
         model = UsageDay
         fields = (
-            *("day", "turns", "prompt_tokens", "completion_tokens", "cached_tokens", "reserved_tokens"),
-            "cost_usd",
+            *("day", "turns", "prompt_tokens", "completion_tokens", "cached_tokens", "cache_write_tokens"),
+            *("reserved_tokens", "cost_usd", "saved_usd"),
         )
         read_only_fields = fields
-        extra_kwargs: ClassVar[Json] = {"cost_usd": {"help_text": "As far as prices are known."}}
+        extra_kwargs: ClassVar[Json] = {
+            "cost_usd": {"help_text": "As far as prices are known."},
+            "saved_usd": {"help_text": "By the providers' caches; negative until what was written is read."},
+        }
 
 
 class BudgetSerializer(serializers.Serializer[Any]):

@@ -1,5 +1,7 @@
 """Model usage in a user's chats, and today's budget."""
 
+from decimal import Decimal
+
 from django.conf import settings
 from django.http import HttpResponse
 from django.template.response import TemplateResponse
@@ -23,6 +25,7 @@ def usage(request: AuthedRequest) -> HttpResponse:
     used = today.prompt_tokens + today.completion_tokens if today else 0
     context = {
         "days": days,
+        "saved_usd": sum((day.saved_usd for day in days), Decimal(0)),
         "used": used,
         "reserved": today.reserved_tokens if today else 0,
         "budget": settings.DAILY_TOKEN_BUDGET,

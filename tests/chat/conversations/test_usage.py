@@ -12,7 +12,7 @@ from chat.conversations.usage import REPLY_ALLOWANCE, list_days, note_usage
 from chat.models import Message, MessageStatus, UsageDay
 from chat.turns.accept import accept_message
 from chat.turns.replies import finish_reply, interrupt_dead_turns
-from config.lib.llm.door import Usage
+from config.lib.llm.door import Usage, cost_usd
 from config.lib.owned import owned_tx
 from config.lib.threads import run_in_thread
 from tests.chat.talk import answer
@@ -171,3 +171,25 @@ async def read_days(talk):
             return list_days(5)
 
     return await run_in_thread(read)
+
+
+@pytest.mark.parametrize(
+    ("usage", "model", "saved"),
+    [
+        # Haiku 4.5: $1 per million prompt tokens, $0.10 from the cache, $1.25 to write it.
+        (Usage(1_000, 200, cached_tokens=800), PRICED, "0.00072"),
+        (Usage(1_000, 200, cache_write_tokens=1_000), PRICED, "-0.00025"),
+        (Usage(10_000, 0, cached_tokens=8_000, cache_write_tokens=1_000), PRICED, "0.00695"),
+        (Usage(1_000, 200), PRICED, "0"),
+        (Usage(1_000, 200, cached_tokens=800), "openai/nobody-knows", "0"),
+        (Usage(1_000, 200, cached_tokens=800), "offline/keel", "0"),
+    ],
+)
+def test_settling_counts_what_caching_saved(as_trader, usage, model, saved):
+    finish(send(), asdict(usage), model=model)
+
+    day = UsageDay.objects.get()
+    assert day.saved_usd == Decimal(saved)
+    assert day.cache_write_tokens == usage.cache_write_tokens
+    uncached = cost_usd(model, Usage(usage.prompt_tokens, usage.completion_tokens)) or 0
+    assert day.cost_usd + day.saved_usd == uncached

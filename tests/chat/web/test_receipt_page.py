@@ -132,13 +132,20 @@ def test_usage_shows_the_days_and_what_is_left(client, trader, settings, time_ma
             completion_tokens=500,
             reserved_tokens=1_000,
             cost_usd="0.0123",
+            saved_usd="0.25",
         ),
     )
     client.force_login(trader)
 
     html = on_one_line(client.get(reverse("chat:usage")))
 
-    for said in ("4,500</span> of", "10,000</span> tokens used, 1,000 set aside", "4,500</span> left", "1 Jun 2026"):
+    for said in (
+        "4,500</span> of",
+        "10,000</span> tokens used, 1,000 set aside",
+        "4,500</span> left",
+        "1 Jun 2026",
+        "$0.25</span>.",
+    ):
         assert said in html
 
 
