@@ -62,7 +62,8 @@ def find_saving(usage: Mapping[str, Any], model: str) -> Decimal:
 
 
 def _read_usage(usage: Mapping[str, Any]) -> Usage:
-    return Usage(**{name: int(usage.get(name, 0)) for name in _COLUMNS})
+    prompt, completion, cached, written = (int(usage.get(name, 0)) for name in _COLUMNS)
+    return Usage(prompt, completion, cached, cache_write_tokens=written)
 
 
 def _count_usage(day: date, usage: Mapping[str, Any] | None, model: str, *, freed: int) -> None:

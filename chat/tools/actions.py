@@ -2,10 +2,10 @@
 
 from datetime import date
 from decimal import Decimal
-from typing import Final, Literal, Self
+from typing import Annotated, Final, Literal, Self
 from uuid import UUID
 
-from pydantic import Field, model_validator
+from pydantic import Field, WithJsonSchema, model_validator
 
 from chat.cards import TITLES, draw_card
 from chat.tools.base import Args, Result, Tool, ToolContext
@@ -25,28 +25,20 @@ _ALLOWED: Final[dict[str, frozenset[str]]] = {
     "deploy": frozenset({"starting_equity_usd", "broker"}),
     "start_backtest": frozenset({"starts_on", "ends_on", "starting_equity_usd"}),
 }
+# `live` is refused with the reason, so no model is offered it.
+_Broker = Annotated[Literal["paper", "live"], WithJsonSchema({"type": "string", "enum": ["paper"]})]
 
 
 class PrepareActionArgs(Args):
     type: Literal["deploy", "redeploy", "stop", "pause", "resume", "flatten", "start_backtest"]
-    skill_id: UUID | None = Field(None, description="For deploy and start_backtest: which skill; its newest version.")
-    deployment_id: UUID | None = Field(
-        None, description="For redeploy, stop, pause, resume and flatten: which deployment."
-    )
-    starts_on: date | None = Field(
-        None, ge=_OLDEST, description="For start_backtest: its first day (UTC); by default 30 days before the last."
-    )
-    ends_on: date | None = Field(
-        None, ge=_OLDEST, description="For start_backtest: its last day (UTC); by default the last with bars."
-    )
+    skill_id: UUID | None = Field(None, description="For deploy, start_backtest.")
+    deployment_id: UUID | None = Field(None, description="For the rest.")
+    starts_on: date | None = Field(None, ge=_OLDEST, description="Backtest; default: 30 days back.")
+    ends_on: date | None = Field(None, ge=_OLDEST, description="Default: last day with bars.")
     starting_equity_usd: float | None = Field(
-        None,
-        ge=10,
-        le=1_000_000_000,
-        allow_inf_nan=False,
-        description="For deploy and start_backtest: play money to begin with; by default 10000.",
+        None, ge=10, le=1_000_000_000, allow_inf_nan=False, description="Play money, default 10000."
     )
-    broker: Literal["paper", "live"] = Field("paper", description="For deploy: only paper can be deployed to now.")
+    broker: _Broker = "paper"
 
     @model_validator(mode="after")
     def _fits_the_type(self) -> Self:
@@ -97,10 +89,9 @@ PREPARE_ACTION = Tool(
     name="prepare_action",
     label="Prepare an action",
     description=(
-        "Prepare one action for the user to confirm: deploy a skill on paper, move a deployment to its skill's "
-        "newest version (redeploy), stop, pause or resume it, close all its positions (flatten), or start a "
-        "backtest. It shows the user a card with Confirm and Cancel and does nothing itself: only their click "
-        "does. Never say that it is done."
+        "Prepare an action for the user to confirm: deploy a skill's newest version on paper, redeploy (move to "
+        "it), stop, pause, resume, flatten (close its positions) or start_backtest. Draws a card; only "
+        "their click on Confirm acts. Never say that it is done."
     ),
     args=PrepareActionArgs,
     run=_prepare_action,

@@ -106,12 +106,33 @@ class Tool(Generic[A]):
 
 @cache
 def _describe_parameters(args: type[BaseModel]) -> Json:
-    schema = args.model_json_schema()
-    # Titles repeat the names, and the docstring is ours: neither helps a model.
-    for described in (schema, *schema.get("properties", {}).values()):
-        described.pop("title", None)
-    schema.pop("description", None)
+    schema: Json = _shorten_schema(args.model_json_schema())
+    schema.pop("description", None)  # our docstring
     return schema
+
+
+def _shorten_schema(schema: Any) -> Any:
+    """Return a schema without what only costs tokens.
+
+    Titles repeat the names, an empty default says what leaving the argument out says, and so does null.
+    """
+    match schema:
+        case {"anyOf": [dict(value), {"type": "null"}], "default": None, **rest}:
+            return _shorten_schema({**value, **rest})
+        case {"properties": dict(properties), **rest}:
+            kept = {name: _shorten_schema(field) for name, field in properties.items()}
+            return {**_shorten_schema(rest), "properties": kept}
+        case dict():
+            return {key: _shorten_schema(value) for key, value in schema.items() if not _is_idle(key, value)}
+        case list():
+            return [_shorten_schema(value) for value in schema]
+        case float() if schema.is_integer():
+            return int(schema)
+    return schema
+
+
+def _is_idle(key: str, value: Any) -> bool:
+    return key == "title" or (key == "default" and value in ("", []))
 
 
 def _list_problems(error: ValidationError) -> list[dict[str, str]]:

@@ -27,10 +27,6 @@ from trading.skills.services import apply_template_to_draft, list_save_problems,
 from trading.skills.templates import TEMPLATES
 
 MAX_ERRORS: Final = 20  # errors reported for one patch
-_AGREED: Final = (
-    "Set only what you name, in one call for all that belongs together; the rest stays. A refusal names each field and"
-    " what is wrong with it, and changes nothing: mend those and call again."
-)
 
 
 class PatchArgs(BaseModel):
@@ -60,11 +56,7 @@ class SetStrategyArgs(PatchArgs):
     def model_json_schema(cls, *args: Any, **kwargs: Any) -> Json:
         """Return the strategy's schema with the template."""
         schema = super().model_json_schema(*args, **kwargs)
-        template = {
-            "type": "string",
-            "enum": list(TEMPLATES),
-            "description": "A shipped strategy to fill the whole draft from, before the other fields are set.",
-        }
+        template = {"type": "string", "enum": list(TEMPLATES)}
         return {**schema, "properties": {**schema["properties"], "template": template}}
 
 
@@ -184,7 +176,7 @@ def _patch_tool(args: type[P], label: str, description: str) -> Tool[P]:
     return Tool(
         name=f"set_{args.part}",
         label=label,
-        description=f"{description} {_AGREED}",
+        description=description,
         args=args,
         run=_patch_draft,
         summarise=_summarise_patch,
@@ -194,46 +186,46 @@ def _patch_tool(args: type[P], label: str, description: str) -> Tool[P]:
 SET_BASICS = _patch_tool(
     SetBasicsArgs,
     "Draft, basics",
-    "Set name, description, model, trading style and steps of the draft. The trading style (day, swing,"
-    " position) cannot change once the skill was saved.",
+    "Set the draft's name, description, model, trading style (fixed once saved) and steps. All set_* tools: set only"
+    " what you name, in one call; a refusal changes nothing and names what to mend.",
 )
 SET_STRATEGY = _patch_tool(
     SetStrategyArgs,
     "Draft, strategy",
-    "Set what the draft trades on: mode (thesis or rules), style, leash, thesis, entry, exit, risk management"
-    " and the hard rules in avoid, in the person's own words where they gave them. avoid replaces the whole"
-    " list.",
+    "Set what the draft trades on, in the person's words: mode (thesis: one idea; rules: spelled out), leash (reading"
+    " between the lines: tight never, standard sensibly, loose freely), avoid (hard rules, a line each; replaces the"
+    " list). template fills the whole draft first.",
 )
 SET_CONTEXT = _patch_tool(
     SetContextArgs,
     "Draft, context",
-    "Set what the agent of the draft sees at each tick: symbols, bars, higher timeframes (longer than"
-    " barsInterval), news, its own memory, and events. Lists are replaced, memory and events merged.",
+    "Set what its agent sees. higherTimeframes are longer than barsInterval; recentTradesK 0: no"
+    " record; no kinds: all; null model: the site's. Lists are replaced, memory and events merged.",
 )
 SET_RISK = _patch_tool(
     SetRiskArgs,
     "Draft, risk",
-    "Set the limits that the engine holds whatever the agent says. Percents are 0..100 of the account's equity;"
-    " maxPositionPct is at most maxTotalExposurePct.",
+    "Set the limits that the engine enforces. Percents (0 to 100) are of equity; maxPositionPct is at most"
+    " maxTotalExposurePct; dailyLossHaltPct, since 00:00 UTC, stops new positions.",
 )
 SET_SCHEDULE = _patch_tool(
     SetScheduleArgs,
     "Draft, schedule",
-    'Set when the agent of the draft ticks, in UTC: type interval with a value such as "15m", "1h", "4h" or'
-    ' "1d", or type daily with a time such as "13:30". Give both together.',
+    'Set when its agent ticks, in UTC: type interval with value "15m", "4h" or "1d", or daily with a time such as'
+    ' "13:30". Give both.',
 )
 SET_TOOLS = _patch_tool(
     SetToolsArgs,
     "Draft, tools",
-    "Set what the agent of the draft may call. builtIn replaces the list, and needs propose_order to trade at"
-    " all; mcpServers are kept with the skill, and not called yet.",
+    "Set what its agent may call. builtIn replaces the list and needs propose_order to trade; mcpServers are kept, not"
+    " called yet.",
 )
 CRITIQUE_DRAFT = Tool(
     name="critique_draft",
     label="Review of the draft",
     description=(
-        "Review the draft as a senior portfolio manager would: a summary, and findings by severity with what to do"
-        " about them. Call it when the person asks for a review, or before they save. It changes nothing."
+        "Review the draft as a senior portfolio manager would: a summary and findings by severity. Call it when asked,"
+        " or before they save. Changes nothing."
     ),
     args=Args,
     run=_critique_draft,

@@ -13,21 +13,17 @@ from memory.models import ArchivedReason, FactSource
 
 
 class RememberArgs(Args):
-    fact: str = Field(min_length=4, max_length=500, description="The fact, in one short line, in the user's words.")
-    topic: str = Field("", max_length=32, description="A short tag such as risk, symbols, session, goal.")
+    fact: str = Field(min_length=4, max_length=500, description="One short line, in the user's words.")
+    topic: str = Field("", max_length=32, description="A tag: risk, symbols, session, goal.")
     confidence: Literal["asserted", "inferred"] = Field(
-        "inferred", description="asserted: the user said so outright. inferred: your own interpretation."
+        "inferred", description="asserted: said outright. inferred: your interpretation."
     )
 
 
 class ForgetArgs(Args):
-    fact_id: str = Field(
-        min_length=1,
-        max_length=500,
-        description="The id that remember returned, or words that stand in the one fact meant.",
-    )
+    fact_id: str = Field(min_length=1, max_length=500, description="Its id, or words of it.")
     reason: Literal["agent_forget", "user_corrected"] = Field(
-        "agent_forget", description="user_corrected: the user said it was never true. agent_forget: anything else."
+        "agent_forget", description="user_corrected: it was never true."
     )
 
 
@@ -53,9 +49,8 @@ REMEMBER = Tool(
     name="remember",
     label="Remember",
     description=(
-        "Save one durable fact about the user that will plausibly matter in future sessions: a trading preference, "
-        "a limit, a goal, a recurring constraint. Not for ephemeral state such as today's positions or this week's "
-        "PnL. Saved silently; the user can see, edit and undo it."
+        "Save a durable fact that will plausibly matter in future sessions: a preference, limit, goal, recurring "
+        "constraint. Not for ephemeral state (today's positions, this week's PnL). Saved silently; they can undo it."
     ),
     args=RememberArgs,
     run=_remember_fact,
@@ -85,8 +80,8 @@ FORGET = Tool(
     name="forget",
     label="Forget",
     description=(
-        "End one fact about the user, when they contradict it, correct it or ask for it. Give its id, or words "
-        "that stand in that fact alone; if several fit, nothing changes and you get the candidates to ask about."
+        "End a fact when they contradict it, correct it or ask. Give its id, or words in it alone; if several fit, "
+        "nothing changes and you get candidates to ask about."
     ),
     args=ForgetArgs,
     run=_forget_fact,

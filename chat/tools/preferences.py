@@ -23,38 +23,33 @@ Category = Literal["profile", "finance_context", "response_style", "fact"]
 
 
 class SavePreferenceArgs(Args):
-    category: Category = Field(
-        description="profile: stable facts about the person. finance_context: accounts, taxes, constraints. "
-        "response_style: how to talk to them. fact: any other durable one-off."
-    )
-    content: str = Field(min_length=4, max_length=500, description="The fact, as one short line.")
-    detail: str = Field("", max_length=4_000, description="Longer detail: found by recall, never in your instructions.")
+    category: Category
+    content: str = Field(min_length=4, max_length=500, description="One short line.")
+    detail: str = Field("", max_length=4_000, description="Longer; only recall finds it.")
 
 
 class FactArgs(Args):
-    id_or_substring: str = Field(min_length=1, max_length=500, description="Its id, or words that stand in it alone.")
+    id_or_substring: str = Field(min_length=1, max_length=500, description="Id, or words in it alone.")
 
 
 class UpdatePreferenceArgs(FactArgs):
-    new_content: str = Field(min_length=4, max_length=500, description="What holds from now on, as one short line.")
-    detail: str | None = Field(None, max_length=4_000, description="Longer detail for recall; replaces the old one.")
+    new_content: str = Field(min_length=4, max_length=500, description="One short line.")
+    detail: str | None = Field(None, max_length=4_000, description="Replaces the old one.")
 
 
 class LinkPreferencesArgs(Args):
-    from_id: str = Field(min_length=1, max_length=500, description="Id of the one, or words that stand in it alone.")
-    to_id: str = Field(min_length=1, max_length=500, description="Id of the other, or words that stand in it alone.")
-    relation: str = Field(
-        min_length=1, max_length=40, description="How the first relates to the second: relates_to, contradicts, ..."
-    )
+    from_id: str = Field(min_length=1, max_length=500)
+    to_id: str = Field(min_length=1, max_length=500)
+    relation: str = Field(min_length=1, max_length=40, description="Such as relates_to, contradicts.")
 
 
 class ListPreferencesArgs(Args):
-    category: Category | None = Field(None, description="Only this category; all without it.")
+    category: Category | None = None
 
 
 class RecallPreferencesArgs(Args):
-    query: str = Field(min_length=1, max_length=500, description="Words to look for; any of them counts.")
-    limit: int = Field(10, ge=1, le=50, description="At most so many.")
+    query: str = Field(min_length=1, max_length=500, description="Any of the words counts.")
+    limit: int = Field(10, ge=1, le=50)
 
 
 def _save_preference(context: ToolContext, args: SavePreferenceArgs) -> Result:
@@ -77,8 +72,8 @@ SAVE_PREFERENCE = Tool(
     name="save_preference",
     label="Save a fact",
     description=(
-        "Save a new durable fact about the user: active at once, visible and deletable to them. Look first with "
-        "list_preferences or recall_preferences whether it is known, and update that instead of adding a twin."
+        "Save a new durable fact: active at once, visible and deletable to the user. First list or recall: update what "
+        "is known instead of adding a twin."
     ),
     args=SavePreferenceArgs,
     run=_save_preference,
@@ -114,8 +109,8 @@ UPDATE_PREFERENCE = Tool(
     name="update_preference",
     label="Update a fact",
     description=(
-        "Replace a fact by what holds now. Name it by its id, or by words that stand in it alone; if several fit, "
-        "nothing changes and you get the candidates to ask about."
+        "Replace a fact by what holds now (“actually, change that to 55”). If words fit several, nothing changes and "
+        "you get candidates to ask about; so with the next three tools."
     ),
     args=UpdatePreferenceArgs,
     run=_update_preference,
@@ -133,10 +128,7 @@ def _forget_preference(context: ToolContext, args: FactArgs) -> Result:
 FORGET_PREFERENCE = Tool(
     name="forget_preference",
     label="Forget a fact",
-    description=(
-        "End a fact: it is never loaded again, and kept for audit. Name it by its id, or by words that stand in it "
-        "alone; if several fit, nothing changes and you get the candidates to ask about."
-    ),
+    description=("End a fact: it is never loaded again, and kept for audit."),
     args=FactArgs,
     run=_forget_preference,
     acts=frozenset({"forget"}),
@@ -154,8 +146,7 @@ CONFIRM_PREFERENCE = Tool(
     name="confirm_preference",
     label="Confirm a fact",
     description=(
-        "Note that the user affirmed a fact again (“yes, still funds only”), so that it stays current. Only for an "
-        "affirmation by the user, not because you used the fact."
+        "Note that the user affirmed a fact (“yes, still funds only”), so that it stays current; not that you used it."
     ),
     args=FactArgs,
     run=_confirm_preference,
@@ -181,7 +172,7 @@ def _link_preferences(context: ToolContext, args: LinkPreferencesArgs) -> Result
 LINK_PREFERENCES = Tool(
     name="link_preferences",
     label="Link two facts",
-    description="Record how one fact relates to another, such as a constraint and the correction that set it.",
+    description=("Record how two facts (ids or words) relate, such as a limit and the loss behind it."),
     args=LinkPreferencesArgs,
     run=_link_preferences,
     acts=frozenset({"link"}),
@@ -196,7 +187,7 @@ def _list_preferences(context: ToolContext, args: ListPreferencesArgs) -> Result
 LIST_PREFERENCES = Tool(
     name="list_preferences",
     label="Look through what Keel knows",
-    description="List the user's facts as they stand now, including what was saved in this chat, with their ids.",
+    description=("List the user's facts as they stand now, this chat's included, with their ids."),
     args=ListPreferencesArgs,
     run=_list_preferences,
 )
@@ -212,8 +203,8 @@ RECALL_PREFERENCES = Tool(
     name="recall_preferences",
     label="Search what Keel knows",
     description=(
-        "Search all of the user's facts, also those that your instructions leave out for space or for low "
-        "confidence; best first. origin says whether the user stated it or Keel inferred it, and score how sure."
+        "Search all the user's facts, also those left out above for space or low confidence; best first. origin: "
+        "stated or inferred; score: how sure."
     ),
     args=RecallPreferencesArgs,
     run=_recall_preferences,

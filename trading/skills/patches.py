@@ -141,7 +141,7 @@ def _trim_schema(schema: Mapping[str, Any], definitions: Mapping[str, Any]) -> J
     trimmed: Json = {}
     for key, value in schema.items():
         match key:
-            case "title" | "default" | "$defs":
+            case "title" | "description" | "default" | "$defs":
                 pass
             case "properties":
                 trimmed[key] = {name: _trim_schema(field, definitions) for name, field in value.items()}

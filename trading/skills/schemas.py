@@ -254,7 +254,8 @@ class McpServer(Block):
     """A server of further tools; kept with the skill, not run yet (settled 31)."""
 
     name: Annotated[Line, AfterValidator(_require_text)] = Field(max_length=64)
-    url: str = Field(pattern=r"^https://[^\s/@]+(/\S*)?$", max_length=300)
+    # Servers of local models turn a pattern into a grammar: ranges are allowed there, classes such as `\s` are not.
+    url: str = Field(pattern="^https://[!-.0-?A-~]+(/[!-~]*)?$", max_length=300)
 
 
 class Tools(Block):

@@ -11,14 +11,14 @@ from tests.chat.tools.binding import bind_tools
 from tests.chat.tools.talking import NOW, Toolbox, row
 from tests.factories.memory import UserFactFactory
 
-TEXT = {"anyOf": [{"type": "string"}, {"type": "null"}], "default": None}
+TEXT = {"type": "string"}
 PROPERTIES = {
     "operation": {"type": "string", "enum": ["add_fact", "deactivate_fact", "add_poi", "get_memory"]},
-    "content": {**TEXT, "description": "For add_fact: the fact to remember"},
-    "fact_id": {**TEXT, "description": "For deactivate_fact: the UUID of fact to deactivate"},
-    "place_id": {**TEXT, "description": "For add_poi: unique identifier for place"},
-    "place_name": {**TEXT, "description": "For add_poi: human-readable name"},
-    "notes": {**TEXT, "description": "For add_poi: additional context"},
+    "content": {**TEXT, "description": "For add_fact"},
+    "fact_id": {**TEXT, "description": "For deactivate_fact: its UUID"},
+    "place_id": {**TEXT, "description": "For add_poi"},
+    "place_name": {**TEXT, "description": "For add_poi"},
+    "notes": {**TEXT, "description": "For add_poi"},
 }
 
 

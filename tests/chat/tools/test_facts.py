@@ -19,7 +19,7 @@ CONVERSATION, MESSAGE = uuid4(), 11
 SIGNATURES = {
     "remember": {
         "fact": {"type": "string", "minLength": 4, "maxLength": 500},
-        "topic": {"type": "string", "maxLength": 32, "default": ""},
+        "topic": {"type": "string", "maxLength": 32},
         "confidence": {"type": "string", "enum": ["asserted", "inferred"], "default": "inferred"},
     },
     "forget": {

@@ -1,19 +1,24 @@
 """The catalogue of the seeds: tools per assistant, arguments per tool."""
 
 import json
+import re
+from collections.abc import Iterator
 from copy import deepcopy
 from typing import Any
 
 import pytest
+from pydantic import ValidationError
 
 from chat.prompt.assistants import ASSISTANTS
 from chat.tools import MAX_TOOLS, TOOLS, tools_by_name
 from chat.tools.base import Tool
+from trading.agent.decide import define_tools
+from trading.skills.schemas import BuiltInTool, McpServer, SkillPayload
 
 Schema = dict[str, Any]
 NO_MORE = {"additionalProperties": False, "type": "object"}
 BOOLEAN = {"type": "boolean"}
-SYMBOLS = {"type": "array", "items": {"type": "string"}, "maxItems": 20, "default": []}
+SYMBOLS = {"type": "array", "items": {"type": "string"}, "maxItems": 20}
 KINDS = ["fomc", "cpi", "nfp", "ppi", "gdp", "token_unlock", "options_expiry", "upgrade", "other"]
 INTERVALS = ["1m", "5m", "15m", "30m", "1h", "4h", "1d"]
 
@@ -52,8 +57,8 @@ def or_none(schema: Schema, **more: Any) -> Schema:
     return {"anyOf": [schema, {"type": "null"}], **more}
 
 
-ID = or_none(text(format="uuid"), default=None)
-DAY = or_none(text(format="date"), default=None)
+ID = text(format="uuid")
+DAY = text(format="date")
 MODEL = or_none(text(high=120))
 # Of each of the coach's tools, in the order of the catalogue: its arguments, and which of them it must be given.
 COACH: dict[str, tuple[Schema, list[str]]] = {
@@ -120,7 +125,7 @@ COACH: dict[str, tuple[Schema, list[str]]] = {
             "builtIn": rows(one_of("propose_order", "get_bars", "get_news", "get_upcoming_events")),
             "mcpServers": rows(
                 {
-                    **block(name=text(high=64), url=text(high=300, pattern=r"^https://[^\s/@]+(/\S*)?$")),
+                    **block(name=text(high=64), url=text(high=300, pattern="^https://[!-.0-?A-~]+(/[!-~]*)?$")),
                     "required": ["name", "url"],
                 },
                 maxItems=5,
@@ -146,7 +151,7 @@ COACH: dict[str, tuple[Schema, list[str]]] = {
     "get_upcoming_events": (
         {
             "lookaheadHours": whole(1, 72, default=24),
-            "types": {**rows(one_of(*KINDS), maxItems=9), "default": []},
+            "types": rows(one_of(*KINDS), maxItems=9),
             "symbols": SYMBOLS,
             "minImportance": number(0, 1, default=0.4),
             "deploymentId": ID,
@@ -156,7 +161,7 @@ COACH: dict[str, tuple[Schema, list[str]]] = {
     "remember": (
         {
             "fact": text(4, 500),
-            "topic": text(high=32, default=""),
+            "topic": text(high=32),
             "confidence": one_of("asserted", "inferred", default="inferred"),
         },
         ["fact"],
@@ -172,8 +177,8 @@ COACH: dict[str, tuple[Schema, list[str]]] = {
             "deployment_id": ID,
             "starts_on": DAY,
             "ends_on": DAY,
-            "starting_equity_usd": or_none(number(10, 1_000_000_000), default=None),
-            "broker": one_of("paper", "live", default="paper"),
+            "starting_equity_usd": number(10, 1_000_000_000),
+            "broker": one_of("paper", default="paper"),
         },
         ["type"],
     ),
@@ -265,6 +270,51 @@ def test_schema_is_whole_and_says_what_the_tool_is_for(name):
     assert function["description"].endswith(".")
     assert "$ref" not in json.dumps(function)
     assert "settled" not in json.dumps(function)
+
+
+def iter_patterns(schema: Any) -> Iterator[str]:
+    if isinstance(schema, list):
+        for one in schema:
+            yield from iter_patterns(one)
+    if isinstance(schema, dict):
+        yield from (value for key, value in schema.items() if key == "pattern" and isinstance(value, str))
+        yield from iter_patterns(list(schema.values()))
+
+
+# The servers of local models turn a pattern into a grammar. It begins and ends at the text's ends and has no escapes
+# (`\s`, `\d`), no look-around and no lazy repeats.
+REFUSED = re.compile(r"\\|\(\?|[*+?}]\?|(?<!^)\^(?<!\[\^)|\$(?!$)")
+
+
+def test_no_schema_has_a_pattern_that_grammars_refuse():
+    payload = SkillPayload.model_validate(
+        {
+            "name": "All tools",
+            "trading_style": "swing",
+            "strategy": {"thesis": "x"},
+            "context": {"symbols": ["BTC"]},
+            "tools": {"built_in": list(BuiltInTool)},
+        }
+    )
+    schemas = [tool.schema for tools in TOOLS.values() for tool in tools] + define_tools(payload)
+
+    patterns = set(iter_patterns(schemas))
+
+    assert patterns == {"^https://[!-.0-?A-~]+(/[!-~]*)?$"}
+    assert [pattern for pattern in patterns if REFUSED.search(pattern)] == []
+
+
+@pytest.mark.parametrize("pattern", [r"^https://[^\s/@]+(/\S*)?$", r"^\d+$", "^(?=a)b$", "^a+?$", "a^b", "a$b"])
+def test_refused_patterns_are_found(pattern):
+    assert REFUSED.search(pattern)
+
+
+@pytest.mark.parametrize(
+    "address", ["https://a.b/c d", "https://a.b/\tc", "https://a\u00a0b.c", "http://a.b", "https://u@b.c"]
+)
+def test_address_with_a_space_or_a_user_is_refused(address):
+    with pytest.raises(ValidationError):
+        McpServer(name="tools", url=address)
 
 
 def test_comparing_sees_each_difference():
