@@ -81,11 +81,19 @@ def lesson_row(note: ReflectionNote) -> Row:
 def performance_row(numbers: Performance) -> Row:
     """Return performance figures; null without enough data."""
     drawdown, interval, held = numbers.max_drawdown, numbers.expectancy_interval_usd, numbers.mean_held
+    rates, factors, ratios = (
+        numbers.win_rate_interval_fraction,
+        numbers.profit_factor_interval,
+        numbers.sharpe_interval,
+    )
     return {
         "net_pnl_usd": round_usd(numbers.net_usd),
         "sharpe": round_number(numbers.sharpe, 2),
+        "sharpe_days": numbers.sharpe_days,
+        "sharpe_90pct_interval": [round_number(bound, 2) for bound in ratios] if ratios else None,
         "max_drawdown_pct": round_pct(drawdown.fraction) if drawdown else None,
         "win_rate_pct": round_pct(numbers.win_rate_fraction),
+        "win_rate_90pct_interval_pct": [round_pct(bound) for bound in rates] if rates else None,
         "sample_size": numbers.trades,
         "is_too_few": numbers.is_too_few,
         "wins": numbers.wins,
@@ -93,6 +101,7 @@ def performance_row(numbers: Performance) -> Row:
         "fees_usd": round_usd(numbers.fees_usd),
         "funding_usd": round_usd(numbers.funding_usd),
         "profit_factor": round_number(numbers.profit_factor, 2),
+        "profit_factor_90pct_interval": [round_number(bound, 2) for bound in factors] if factors else None,
         "expectancy_usd": round_usd(numbers.expectancy_usd),
         "expectancy_90pct_interval_usd": [round_usd(bound) for bound in interval] if interval else None,
         "mean_holding_minutes": round(held.total_seconds() / 60) if held is not None else None,

@@ -90,9 +90,9 @@ GET_SKILL_PERFORMANCE = Tool(
     name="get_skill_performance",
     label="How a skill does",
     description=(
-        "A skill's net PnL, Sharpe, drawdown and win rate in backtests, on paper and live, with sample sizes; null: "
-        "too little to say. detail adds the last 30 closed trades or lessons; record_of: whose (deployments, else the "
-        "last backtest). Trade percents are of its size, unlevered, net of fees and funding."
+        "A skill's net PnL, Sharpe, drawdown and win rate in backtests, on paper and live, with sample sizes and 90 % "
+        "intervals; null: too little to say. detail adds the last 30 closed trades or lessons; record_of: whose "
+        "(deployments, else the last backtest). Trade percents are of its size, unlevered, net of fees and funding."
     ),
     args=GetSkillPerformanceArgs,
     run=_get_skill_performance,

@@ -5,18 +5,15 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from math import sqrt
-from random import Random
 from statistics import fmean, stdev
 from typing import Final
 
+from config.lib.intervals import Interval, mean_interval, profit_factor_interval, share_interval, sharpe_interval
 from trading.market.regime import simple_returns
 
 DAYS_PER_YEAR: Final = 365  # these markets never close
 MIN_DAYS: Final = 20  # of returns; a Sharpe ratio of fewer says nothing
 MIN_TRADES: Final = 5  # below: "too few to say"
-RESAMPLES: Final = 1000
-MAX_RESAMPLED: Final = 200  # trades; above, the mean is normal enough for its standard error to do
-_Z90: Final = 1.6448536269514722  # half of a normal's middle 90 %
 ZERO: Final = Decimal(0)
 
 
@@ -44,8 +41,15 @@ class Drawdown:
 
 
 @dataclass(frozen=True, slots=True)
+class Sharpe:
+    ratio: float  # a year
+    days: int
+    interval: Interval | None
+
+
+@dataclass(frozen=True, slots=True)
 class Performance:
-    """The figures of a record; None: too little data."""
+    """The figures of a record; None: too little data. Intervals cover about 90 %."""
 
     trades: int
     wins: int
@@ -54,11 +58,15 @@ class Performance:
     fees_usd: Decimal
     funding_usd: Decimal
     win_rate_fraction: float | None  # trades with net above zero
+    win_rate_interval_fraction: Interval | None
     profit_factor: float | None  # won over lost; None without losses
+    profit_factor_interval: tuple[float, float | None] | None  # up to None: not bounded
     expectancy_usd: float | None  # mean net of a trade
-    expectancy_interval_usd: tuple[float, float] | None  # 90 %
+    expectancy_interval_usd: Interval | None
     mean_held: timedelta | None
     sharpe: float | None
+    sharpe_days: int | None
+    sharpe_interval: Interval | None
     max_drawdown: Drawdown | None
     is_too_few: bool
 
@@ -72,7 +80,8 @@ def summarise_trades(
     nets = [trade.net_usd for trade in trades]
     won = sum((net for net in nets if net > 0), ZERO)
     lost = -sum((net for net in nets if net < 0), ZERO)
-    wins = sum(net > 0 for net in nets)
+    wins, values = sum(net > 0 for net in nets), [float(net) for net in nets]
+    sharpe = measure_sharpe(daily_equity(ends, starting_equity_usd))
     return Performance(
         trades=len(nets),
         wins=wins,
@@ -81,11 +90,15 @@ def summarise_trades(
         fees_usd=sum((trade.fees_usd for trade in trades), ZERO),
         funding_usd=sum((trade.funding_usd for trade in trades), ZERO),
         win_rate_fraction=wins / len(nets) if nets else None,
+        win_rate_interval_fraction=share_interval(wins, len(nets)),
         profit_factor=float(won / lost) if lost else None,
+        profit_factor_interval=profit_factor_interval(values),
         expectancy_usd=float(sum(nets, ZERO) / len(nets)) if nets else None,
-        expectancy_interval_usd=mean_interval([float(net) for net in nets]),
+        expectancy_interval_usd=mean_interval(values),
         mean_held=sum((trade.held for trade in trades), timedelta(0)) / len(nets) if nets else None,
-        sharpe=compute_sharpe(daily_equity(ends, starting_equity_usd)),
+        sharpe=sharpe.ratio if sharpe else None,
+        sharpe_days=sharpe.days if sharpe else None,
+        sharpe_interval=sharpe.interval if sharpe else None,
         max_drawdown=drawdown,
         is_too_few=len(nets) < MIN_TRADES,
     )
@@ -109,13 +122,17 @@ def daily_equity(points: Sequence[EquityAt], starting_equity_usd: Decimal | None
     return values
 
 
-def compute_sharpe(daily: Sequence[float]) -> float | None:
+def measure_sharpe(daily: Sequence[float]) -> Sharpe | None:
     """Return the annual Sharpe ratio, None below 20 days or deviation."""
     if len(daily) <= MIN_DAYS or any(value <= 0 for value in daily):
         return None
     returns = simple_returns(daily)
-    deviation = stdev(returns)
-    return fmean(returns) / deviation * sqrt(DAYS_PER_YEAR) if deviation > 0 else None
+    deviation, year = stdev(returns), sqrt(DAYS_PER_YEAR)
+    if deviation <= 0:
+        return None
+    interval = sharpe_interval(returns)
+    scaled = (interval[0] * year, interval[1] * year) if interval else None
+    return Sharpe(fmean(returns) / deviation * year, len(returns), scaled)
 
 
 def max_drawdown(points: Iterable[EquityAt], starting_equity_usd: Decimal | None = None) -> Drawdown | None:
@@ -140,15 +157,3 @@ def _note_ends(points: Iterable[EquityAt], ends: list[EquityAt]) -> Iterator[Equ
         else:
             ends.append(point)
         yield point
-
-
-def mean_interval(values: Sequence[float]) -> tuple[float, float] | None:
-    """Return a repeatable 90 % bootstrap interval, None below five values."""
-    if len(values) < MIN_TRADES:
-        return None
-    if len(values) > MAX_RESAMPLED:
-        error = _Z90 * stdev(values) / sqrt(len(values))
-        return fmean(values) - error, fmean(values) + error
-    random = Random(len(values))  # noqa: S311  a fixed seed, so that a page says the same twice
-    means = sorted(fmean(random.choices(values, k=len(values))) for _ in range(RESAMPLES))
-    return means[RESAMPLES // 20], means[-RESAMPLES // 20 - 1]

@@ -266,6 +266,8 @@ def _format_measures(title: str, measured: Row) -> str:
     parts = [f"net {spell(measured, 'net_pnl_usd', format_signed_usd)}", *labelled(measured, _MEASURES)]
     if number(measured, "sharpe") is None:
         parts.append("no Sharpe ratio yet (too few days)")
+    elif days := count(measured, "sharpe_days"):
+        parts[-1] += f" over {format_count(days, 'day')}"
     return f"{title}: {', '.join(parts)}; n={sample}{_few(sample)}"
 
 

@@ -360,6 +360,7 @@ def test_lessons_are_quoted_with_their_window():
 
 def test_performance_is_reported_by_mode_with_its_sample():
     measured = {"net_pnl_usd": 412.5, "sharpe": 1.2, "max_drawdown_pct": 4.4, "win_rate_pct": 58.3, "sample_size": 24}
+    measured["sharpe_days"] = 31
     few = {"net_pnl_usd": -12, "sharpe": None, "max_drawdown_pct": None, "win_rate_pct": 50.0, "sample_size": 4}
     found = {"name": "Funding fade", "latest_version": 2, "summary": {"backtest": measured, "paper": few, "live": None}}
     results = {
@@ -371,7 +372,7 @@ def test_performance_is_reported_by_mode_with_its_sample():
     told = chat.say("How did my funding fade skill perform?")
 
     assert chat.calls[-1] == ("get_skill_performance", {"skill_id": SKILL})
-    assert "Backtest: net +$412.50, win rate 58.3%, max drawdown 4.4%, Sharpe 1.20; n=24" in told
+    assert "Backtest: net +$412.50, win rate 58.3%, max drawdown 4.4%, Sharpe 1.20 over 31 days; n=24" in told
     few = "no Sharpe ratio yet (too few days); n=4 (too few to say anything)"
     assert f"Paper: net -$12.00, win rate 50.0%, {few}" in told
     assert "Live" not in told

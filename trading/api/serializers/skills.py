@@ -95,13 +95,25 @@ class PerformanceSerializer(ValueSerializer):
     fees_usd = AmountField()
     funding_usd = AmountField()
     win_rate_fraction = serializers.FloatField(allow_null=True)
+    win_rate_interval_fraction = serializers.ListField(
+        child=serializers.FloatField(), allow_null=True, help_text="Where it lies with about 90 %: from, to."
+    )
     profit_factor = serializers.FloatField(allow_null=True, help_text="Won over lost; null without losses.")
+    profit_factor_interval = serializers.ListField(
+        child=serializers.FloatField(allow_null=True),
+        allow_null=True,
+        help_text="Where it lies with about 90 %: from, to; to null is not bounded.",
+    )
     expectancy_usd = AmountField(allow_null=True, help_text="The mean net of a trade.")
     expectancy_interval_usd = serializers.ListField(
-        child=AmountField(), allow_null=True, help_text="Where that mean lies with 90 %: from, to."
+        child=AmountField(), allow_null=True, help_text="Where that mean lies with about 90 %: from, to."
     )
     mean_holding_minutes = serializers.SerializerMethodField()
     sharpe = serializers.FloatField(allow_null=True, help_text="Of daily equity, yearly; null below 20 days.")
+    sharpe_days = serializers.IntegerField(allow_null=True, help_text="How many daily returns it is computed from.")
+    sharpe_interval = serializers.ListField(
+        child=serializers.FloatField(), allow_null=True, help_text="Where it lies with about 90 %: from, to."
+    )
     max_drawdown = DrawdownSerializer(allow_null=True)
     is_too_few = serializers.BooleanField(help_text="Fewer than five trades say nothing.")
 

@@ -1,0 +1,141 @@
+"""Confidence intervals of small samples, 90 % unless many groups are compared; pure.
+
+`groups` is how many intervals are read side by side: each then covers more, so that all together cover 90 %
+(Bonferroni). `benchmarks/bench_intervals.py` simulates the coverage.
+"""
+
+from collections.abc import Callable, Sequence
+from functools import lru_cache
+from math import cbrt, comb, cos, pi, sin, sqrt
+from statistics import NormalDist, fmean
+from typing import Final
+
+LEVEL: Final = 0.9
+MIN_VALUES: Final = 5
+_MANY: Final = 200  # degrees of freedom; above, an expansion is exact to four digits
+_FLAT: Final = 1e-6  # skewness below which the transformation is the identity
+_RATIO_SPAN: Final = 1e6  # around the observed ratio; a bound beyond it is not known
+_HALVINGS: Final = 60
+
+Interval = tuple[float, float]
+
+
+def mean_interval(values: Sequence[float], *, groups: int = 1) -> Interval | None:
+    """Return an interval of the mean; None for too few or equal values.
+
+    A t interval misses a skewed mean far too often (75 % at 6 trades with rare large winners). Hall's transformation
+    of t takes the skewness out, costs nothing where there is none, and needs no resampling.
+    """
+    if len(values) < MIN_VALUES:
+        return None
+    mean = fmean(values)
+    second, third = (fmean((value - mean) ** power for value in values) for power in (2, 3))
+    return _hall_interval(len(values), mean, second, third, groups)
+
+
+def _hall_interval(n: int, mean: float, second: float, third: float, groups: int) -> Interval | None:
+    """Return Hall's interval from a sample's central moments."""
+    deviation = sqrt(max(second, 0.0) * n / (n - 1))
+    if deviation <= abs(mean) * 1e-12:
+        return None
+    skewness = third / deviation**3 * n * n / ((n - 1) * (n - 2))
+    slope, error = skewness / (3 * sqrt(n)), deviation / sqrt(n)
+    bound = student_quantile(_upper_tail(groups), n - 1)
+
+    def invert(t: float) -> float:
+        return t if abs(slope) < _FLAT else (cbrt(1 + 3 * slope * (t - slope / 2)) - 1) / slope
+
+    return mean - error * invert(bound), mean - error * invert(-bound)
+
+
+def share_interval(hits: int, total: int, *, groups: int = 1) -> Interval | None:
+    """Return Wilson's interval of a share."""
+    if total < MIN_VALUES:
+        return None
+    z, share = NormalDist().inv_cdf(_upper_tail(groups)), hits / total
+    centre, weight = share + z * z / (2 * total), 1 + z * z / total
+    half = z * sqrt(share * (1 - share) / total + (z / (2 * total)) ** 2)
+    return max(0.0, (centre - half) / weight), min(1.0, (centre + half) / weight)
+
+
+def profit_factor_interval(values: Sequence[float]) -> tuple[float, float | None] | None:
+    """Return an interval of gains over losses; an upper None is unbounded.
+
+    A ratio c is plausible as long as the interval of the mean of (gain - c * loss) includes zero.
+    """
+    won, lost = ([max(sign * value, 0.0) for value in values] for sign in (1, -1))
+    if len(values) < MIN_VALUES or not any(won) or not any(lost):
+        return None
+    gains, losses = ([fmean(value**power for value in side) for power in (1, 2, 3)] for side in (won, lost))
+
+    def bounds(ratio: float) -> Interval:
+        # No trade both wins and loses, so that the mixed moments are zero.
+        first, second, third = (gains[at] + (-ratio) ** (at + 1) * losses[at] for at in range(3))
+        variance, skew = second - first**2, third - 3 * first * second + 2 * first**3
+        return _hall_interval(len(values), first, variance, skew, 1) or (first, first)
+
+    observed = gains[0] / losses[0]
+    low = _find_sign_change(lambda ratio: bounds(ratio)[0], observed / _RATIO_SPAN, observed)
+    high = _find_sign_change(lambda ratio: bounds(ratio)[1], observed, observed * _RATIO_SPAN)
+    return low or 0.0, high
+
+
+def _find_sign_change(of: Callable[[float], float], low: float, high: float) -> float | None:
+    """Return where a falling function crosses zero; None: not here."""
+    if of(low) <= 0 or of(high) >= 0:
+        return None
+    for _ in range(_HALVINGS):
+        middle = sqrt(low * high)
+        low, high = (middle, high) if of(middle) > 0 else (low, middle)
+    return sqrt(low * high)
+
+
+def sharpe_interval(returns: Sequence[float]) -> Interval | None:
+    """Return an interval of mean over deviation, for any distribution (Mertens)."""
+    n = len(returns)
+    if n < MIN_VALUES:
+        return None
+    mean = fmean(returns)
+    second, third, fourth = (fmean((value - mean) ** power for value in returns) for power in (2, 3, 4))
+    if second <= 0:
+        return None
+    ratio = mean / sqrt(second * n / (n - 1))
+    variance = 1 - third / second**1.5 * ratio + (fourth / second**2 - 1) / 4 * ratio**2
+    half = student_quantile(_upper_tail(1), n - 1) * sqrt(max(variance, 0.0) / (n - 1))
+    return ratio - half, ratio + half
+
+
+def median_interval(values: Sequence[float]) -> Interval | None:
+    """Return the order statistics that enclose the median, None if none do."""
+    ordered, n = sorted(values), len(values)
+    below, rank = 0.0, 0  # the chance that at most `rank` values are below the median
+    while rank < n // 2 and (below := below + comb(n, rank) / 2**n) <= (1 - LEVEL) / 2:
+        rank += 1
+    return (ordered[rank - 1], ordered[n - rank]) if rank else None
+
+
+def _upper_tail(groups: int) -> float:
+    return 1 - (1 - LEVEL) / (2 * max(groups, 1))
+
+
+@lru_cache(maxsize=512)
+def student_quantile(share: float, freedom: int) -> float:
+    """Return the quantile of Student's t above its median."""
+    if freedom > _MANY:
+        z = NormalDist().inv_cdf(share)
+        return z + (z**3 + z) / (4 * freedom)
+    low, high = 0.0, pi / 2  # of the angle whose tangent is t / sqrt(freedom)
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        low, high = (middle, high) if _student_share(middle, freedom) < share else (low, middle)
+    return sin(low) / cos(low) * sqrt(freedom)
+
+
+def _student_share(angle: float, freedom: int) -> float:
+    """Return the share below t, a finite sum for whole degrees of freedom."""
+    square, odd = cos(angle) ** 2, freedom % 2
+    term, total = (sin(angle) * cos(angle), angle) if odd else (sin(angle), 0.0)
+    for number in range(1 + odd, freedom, 2):
+        total += term
+        term *= square * number / (number + 1)
+    return 0.5 + (total / pi if odd else total / 2)
