@@ -79,7 +79,8 @@ def enforce_token_limit(*, now: datetime, is_dry_run: bool = False, batch_id: UU
 def measure_document(now: datetime, *, without: UserFact | None = None) -> DocumentFill:
     """Return how full the document is, estimated in one query; a fact outside of it means that it is full."""
     inside = Q(left_document_at__isnull=True)
-    facts = UserFact.objects.open(now).exclude(pk=without.pk if without else None)
+    facts = UserFact.objects.open(now)
+    facts = facts if without is None else facts.exclude(pk=without.pk)
     sizes = facts.aggregate(
         count=Count("pk", filter=inside),
         characters=Sum(Length("content"), filter=inside, default=0),

@@ -184,6 +184,7 @@ def _undo_ending(event: MemoryEvent, now: datetime) -> None:
 
 def _undo_eviction(event: MemoryEvent, now: datetime) -> None:
     """Put a fact back into the document, until it is too long again."""
+    assert event.lineage is not None, "only a place's event has no lineage"
     UserFact.objects.filter(lineage=event.lineage).update(left_document_at=None)
 
 
