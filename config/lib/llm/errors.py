@@ -10,7 +10,9 @@ from config.lib.errors import DomainError
 
 logger = logging.getLogger(__name__)
 
-Kind = Literal["timeout", "rate_limited", "refused", "unreachable", "interrupted", "empty", "misconfigured"]
+Kind = Literal[
+    "timeout", "rate_limited", "refused", "unreachable", "interrupted", "empty", "unmade_call", "misconfigured"
+]
 
 _MESSAGES: dict[Kind, str] = {
     "timeout": "The model took too long to answer. Please try again in a moment.",
@@ -19,6 +21,10 @@ _MESSAGES: dict[Kind, str] = {
     "unreachable": "The model cannot be reached right now. Please try again in a moment.",
     "interrupted": "The answer broke off before its end. Please try again.",
     "empty": "The model answered with nothing. Please try again.",
+    "unmade_call": (
+        "The model wrote a tool call that Keel cannot run, instead of an answer. Please try again, or choose a model "
+        "that supports tools."
+    ),
     "misconfigured": (
         "The model is not set up correctly. Whoever runs this site should check its name and the provider's key."
     ),
