@@ -2,7 +2,6 @@ import asyncio
 import signal
 from contextlib import aclosing
 from dataclasses import asdict
-from typing import ClassVar
 from uuid import UUID, uuid4
 
 from django.core.management import call_command
@@ -25,7 +24,7 @@ class Command(KeelCommand):
     help = "Send one message to Keel and stream its answer: the same turn as in the browser. Ctrl-C stops the answer."
 
     # They import every page and API, which takes longer than the answer of a fast model.
-    requires_system_checks: ClassVar[list[str]] = []
+    requires_system_checks = ()
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         add_user_argument(parser)
