@@ -184,9 +184,10 @@ def _load_stemmer() -> Any:
     assert package is not None, "snowballstemmer is one of our dependencies"
     sys.modules.setdefault("snowballstemmer", importlib.util.module_from_spec(package))
     try:
-        return importlib.import_module("snowballstemmer.porter_stemmer").PorterStemmer
+        from snowballstemmer.porter_stemmer import PorterStemmer  # noqa: PLC0415 - as above
     finally:
         sys.modules.pop("snowballstemmer", None)
+    return PorterStemmer
 
 
 def list_terms(text: str) -> list[str]:
