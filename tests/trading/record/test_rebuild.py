@@ -14,7 +14,7 @@ from trading.record.intake.files import read_fills
 from trading.record.intake.services import add_entries
 from trading.record.ledger import record_tick
 from trading.record.ledger_rows import Intent
-from trading.record.positions import Tick
+from trading.record.positions import Funding, Tick
 
 D = Decimal
 MINUTE = timedelta(minutes=1)
