@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from itertools import pairwise
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from django.db.models import F, Max, Q
 
@@ -57,16 +57,7 @@ _READ: Final = (*_KEPT, *_EXIT, "status", "side", "first_fill_id", "entry_at", "
 
 
 Span = tuple[datetime, datetime]
-
-
-class Entry(Protocol):
-    """What a symbol's trades are made from, as a value or a row."""
-
-    @property
-    def symbol(self) -> str: ...
-
-    @property
-    def at(self) -> datetime: ...
+Entry = Execution | Funding | Check | Fill | FundingPayment | PositionCheck
 
 
 @dataclass(frozen=True, slots=True)
