@@ -15,7 +15,7 @@ COMPILE = uv pip compile -q --system-certs --universal --python-version 3.11 --g
 .DEFAULT_GOAL := help
 .PHONY: help demo test smoke test-all check check-format check-lint check-types check-imports check-django \
 	check-templates check-js \
-	bench fix run install lock migrations clean chromium
+	bench fix run install venues lock migrations clean chromium
 
 help: ## list the targets
 	@echo "Keel, a trading coach that remembers you. Targets:"
@@ -76,7 +76,8 @@ migrations: $(VENV)/.dev ## write the missing migrations of the models
 lock: $(VENV)/.dev ## compile requirements/ from pyproject.toml again
 	@$(RUN) -m $(COMPILE) --group bootstrap -o requirements/uv.txt
 	@$(RUN) -m $(COMPILE) pyproject.toml -o requirements/base.txt
-	@$(RUN) -m $(COMPILE) pyproject.toml --group dev -o requirements/dev.txt
+	@$(RUN) -m $(COMPILE) pyproject.toml --extra venues -o requirements/venues.txt
+	@$(RUN) -m $(COMPILE) pyproject.toml --extra venues --group dev -o requirements/dev.txt
 
 clean: ## remove the virtualenv and all caches; the database stays
 	rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis test-results staticfiles node_modules
@@ -105,6 +106,9 @@ endef
 $(VENV)/.base: requirements/base.txt $(VENV)/.made
 	$(call install_from,requirements/base.txt)
 	@touch $@
+
+venues: requirements/venues.txt $(VENV)/.base ## install what reads venues: bars, funding and your own accounts
+	$(call install_from,requirements/venues.txt)
 
 $(VENV)/.dev: requirements/dev.txt $(VENV)/.made
 	$(call install_from,requirements/dev.txt)

@@ -39,14 +39,32 @@ class VenueUnavailable(DomainError):
     """The venue did not answer; earlier pages are stored."""
 
 
-def open_venue(name: str) -> Any:
+def open_venue(name: str, credentials: Mapping[str, str] | None = None) -> Any:
     """Return a rate-limited ccxt client. Raises VenueRefused."""
     ccxt = _import_ccxt()
     if name not in ccxt.exchanges:
         near = get_close_matches(name, ccxt.exchanges, n=3)
         hint = f" Did you mean {' or '.join(near)}?" if near else ""
         raise VenueRefused(f"{name} is no venue that ccxt knows.{hint}")
-    return getattr(ccxt, name)({"enableRateLimit": True, "timeout": TIMEOUT_SECONDS * 1000})
+    return getattr(ccxt, name)({"enableRateLimit": True, "timeout": TIMEOUT_SECONDS * 1000, **(credentials or {})})
+
+
+def ask_account(client: Any, method: str, params: Mapping[str, Any]) -> Any:
+    """Return the answer of an account's endpoint. Raises VenueRefused, VenueUnavailable.
+
+    The refusals carry nothing of the venue's text: it may repeat a key.
+    """
+    ccxt = _import_ccxt()
+    try:
+        return getattr(client, method)(dict(params))
+    except ccxt.BadSymbol:
+        return []  # a market of another product of the venue
+    except ccxt.AuthenticationError:
+        raise VenueRefused(f"{client.name} refused the key. Check it, and the addresses it is bound to.") from None
+    except ccxt.OperationFailed:
+        raise VenueUnavailable(f"{client.name} did not answer. Keel asks again in a few minutes.") from None
+    except ccxt.BaseError as error:
+        raise VenueRefused(f"{client.name} refused the question ({type(error).__name__}).") from None
 
 
 def find_market(venue: Any, symbol: str, *, market: str = "") -> str:
@@ -174,6 +192,11 @@ def _to_ms(at: datetime) -> int:
 
 
 def _import_ccxt() -> Any:
-    import ccxt  # noqa: PLC0415, TID251 - takes three seconds
-
+    try:
+        import ccxt  # noqa: PLC0415, TID251 - takes three seconds
+    except ImportError as error:
+        raise VenueRefused(
+            "Venues are read with ccxt, which is not installed here. Install it: make venues (or pip install -r"
+            " requirements/venues.txt)."
+        ) from error
     return ccxt
