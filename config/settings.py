@@ -1,8 +1,10 @@
 """All settings, read from the environment (`.env.example`)."""
 
 import os
+import re
 import secrets
 import sys
+from base64 import urlsafe_b64encode
 from pathlib import Path
 
 import environ
@@ -41,17 +43,26 @@ def _read_secret_key() -> str:
         raise ImproperlyConfigured(
             "SECRET_KEY is missing; it is required when ALLOWED_HOSTS names more than this machine."
         )
-    return _read_kept_secret_key()
+    return _read_kept_key("secret-key", secrets.token_urlsafe(64))
 
 
-def _read_kept_secret_key() -> str:
-    # In a file that only its owner can read, so that a restart does not sign users out.
-    path = BASE_DIR / "var" / "secret-key"
+def _read_kept_key(name: str, fresh: str) -> str:
+    # In a file that only its owner can read, so that a restart neither signs users out nor loses the keys of venues.
+    path = BASE_DIR / "var" / name
     if not path.exists():
         path.parent.mkdir(exist_ok=True)
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-            file.write(secrets.token_urlsafe(64))
+            file.write(fresh)
     return path.read_text()
+
+
+def _read_venue_keys() -> list[str]:
+    keys = read_list("VENUE_KEYS")
+    if any(not re.fullmatch(r"[A-Za-z0-9_-]{43}=", key) for key in keys):
+        raise ImproperlyConfigured("VENUE_KEYS holds a key that is not 32 bytes in URL-safe base64.")
+    if keys or not IS_LOCAL:
+        return keys
+    return [_read_kept_key("venue-key", urlsafe_b64encode(secrets.token_bytes(32)).decode())]
 
 
 def _read_direct_providers() -> list[str]:
@@ -134,6 +145,7 @@ try:
     API_WRITES_PER_MINUTE = read_int("API_WRITES_PER_MINUTE", 120, low=1, high=1_000_000)
     CONTEXT_BUDGET_TOKENS = read_int("CONTEXT_BUDGET_TOKENS", 32_000, low=1_000, high=2_000_000)
     DAILY_TOKEN_BUDGET = read_int("DAILY_TOKEN_BUDGET", 2_000_000, low=1_000, high=10_000_000_000)
+    VENUE_KEYS = _read_venue_keys()
     MEMORY_TOKEN_LIMIT = read_int("MEMORY_TOKEN_LIMIT", 10_000, low=500, high=1_000_000)
     AGENT_DAILY_PROMPT_TOKENS_WARNING = read_int(
         "AGENT_DAILY_PROMPT_TOKENS_WARNING", 1_000_000, low=1_000, high=1_000_000_000
@@ -343,5 +355,7 @@ LOGGING = {
         # Their request lines carry nothing we need and, for a provider, the whole address.
         "httpx": {"level": "WARNING"},
         "LiteLLM": {"level": "ERROR"},
+        # On DEBUG it writes the headers of each request, with the key.
+        "ccxt": {"level": "WARNING"},
     },
 }

@@ -30,6 +30,7 @@ _forget_surroundings()
 os.environ |= {
     "READ_DOT_ENV": "false",
     "SECRET_KEY": "only-for-tests-" + "x" * 40,
+    "VENUE_KEYS": "b25seS1mb3ItdGVzdHMtb25seS1mb3ItdGVzdHMtMTI=",
     "CHAT_AGENT_MODEL": SCRIPTED_MODEL,
     "TITLE_MODELS": "",  # a title is written after the turn, when a test may be over: the tests of titles name one
     "EXTRACT_MODELS": "offline/keel",

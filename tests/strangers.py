@@ -55,19 +55,24 @@ from tests.factories.record import (
     SkillDraftFactory,
     SkillVersionFactory,
     TradeFactory,
+    TradeFileFactory,
+    VenueAccountFactory,
 )
-from tests.factories.trading import StaffEntryFactory, TraderFactory
+from tests.factories.trading import TraderFactory
 from trading.account.tokens import create_token, revoke_token
 from trading.models import (
     ApiToken,
     BacktestRun,
     DecisionSnapshot,
     Deployment,
+    ImportBatch,
     ReflectionNote,
     Skill,
     SkillDraft,
     Trade,
+    TradeFile,
     Trader,
+    VenueAccount,
 )
 from trading.record.actions import Action
 
@@ -93,6 +98,9 @@ class Person:
     drafts: list[SkillDraft] = field(default_factory=list)
     deployments: list[Deployment] = field(default_factory=list)
     trades: list[Trade] = field(default_factory=list)
+    imports: list[ImportBatch] = field(default_factory=list)
+    files: list[TradeFile] = field(default_factory=list)
+    accounts: list[VenueAccount] = field(default_factory=list)
     runs: list[BacktestRun] = field(default_factory=list)
     notes: list[ReflectionNote] = field(default_factory=list)
     decisions: list[DecisionSnapshot] = field(default_factory=list)
@@ -115,6 +123,9 @@ class Person:
             "token_id": [str(row.pk) for row in self.tokens],
             "skill_id": [str(row.pk) for row in self.skills],
             "draft_id": [str(row.pk) for row in self.drafts],
+            "import_id": [str(row.pk) for row in self.imports],
+            "file_id": [str(row.pk) for row in self.files],
+            "account_id": [str(row.pk) for row in self.accounts],
             "deployment_id": [str(row.pk) for row in self.deployments],
             "trade_id": [str(row.pk) for row in self.trades],
             "run_id": [str(row.pk) for row in self.runs],
@@ -158,6 +169,9 @@ def make_person(word: str) -> Person:
         person.skills = list(Skill.objects.order_by("name"))
         person.drafts = list(SkillDraft.objects.order_by("created_at"))
         person.deployments = list(Deployment.objects.order_by("broker_kind", "created_at"))
+        person.imports = list(ImportBatch.objects.order_by("name"))
+        person.files = list(TradeFile.objects.order_by("name"))
+        person.accounts = list(VenueAccount.objects.order_by("address"))
         person.trades = list(Trade.objects.order_by("status", "symbol"))
         person.runs = list(BacktestRun.objects.order_by("created_at"))
         person.notes = list(ReflectionNote.objects.order_by("lessons_text"))
@@ -258,7 +272,6 @@ def _write_tokens(word: str) -> None:
     create_token(name=f"1 {word} bot", now=MAY)
     revoked, _ = create_token(name=f"2 {word} old bot", scope="write", now=MAY)
     revoke_token(token_id=revoked.pk, now=MAY)
-    StaffEntryFactory(reason=f"{word} asked for help")
 
 
 def _write_record(word: str) -> None:
@@ -275,6 +288,10 @@ def _write_record(word: str) -> None:
     order = OrderFactory(deployment=deployment, snapshot=snapshot, reason=f"{word} hoped")
     FillFactory(deployment=deployment, order=order, fill_id=f"{word} filled")
     ImportBatchFactory(deployment=deployment, name=f"{word} file")
+    own = DeploymentFactory(version__skill__name=f"{word} trades", broker_kind="live", label=f"{word} futures")
+    ImportBatchFactory(deployment=own, name=f"{word} trades")
+    VenueAccountFactory(markets=[word], error=f"{word} failed", gaps=[f"{word} is missing"])
+    TradeFileFactory(name=f"{word}.csv")
     FundingPaymentFactory(deployment=deployment)
     PositionCheckFactory(deployment=deployment)
     EquityPointFactory(deployment=deployment)
@@ -346,7 +363,7 @@ class Answer:
 def unknown_names(unused_message_id: int) -> Names:
     """Return names that nobody bears, of the same shape as a person's."""
     kinds = ("conversation", "client", "fact", "event", "batch", "link", "place", "proposal", "token")
-    kinds += ("skill", "draft", "deployment", "trade", "run", "note", "card", "bookmark")
+    kinds += ("import", "file", "account", "skill", "draft", "deployment", "trade", "run", "note", "card", "bookmark")
     ids = {f"{kind}_id": str(uuid4()) for kind in kinds}
     numbers = {"message_id": str(unused_message_id), "user_id": "987654321", "tick": "876543", "version": "765432"}
     return {**ids, **numbers, "words": "nobody said this", "digest": "0" * 64}

@@ -30,6 +30,7 @@ INDEXES_OVER_ALL = {
     "conversations_to_extract": "the worker tries again what failed, of everybody",
     "conversations_trashed": "the worker empties everybody's trash",
     "cards_waiting": "the sweep looks for expired cards of everybody",
+    "venue_accounts_due": "the worker looks for venue accounts of everybody that are to be read",
     "deployments_to_tick": "the runner looks for deployments of everybody",
 }
 

@@ -29,6 +29,7 @@ SYSTEM = {
     "chat.endings.erasure": "erases users, and asks whose trash is old",
     "chat.web.lifespan": "sweeps everybody's dead turns",
     "trading.reviews.reflection": "asks whose trades wait for a reflection",
+    "trading.jobs": "asks whose venue accounts are due",
     "trading.runs.due": "asks which of everybody's deployments are due",
     "trading.runs.backtest": "asks which of everybody's backtests wait",
     "trading.management.owners": "the operator names a deployment without its owner",

@@ -33,12 +33,6 @@ DO NOT STORE:
 - Information user hasn't shared or confirmed"""
 
 
-LEFT_DOCUMENT: Final = (
-    "The memory document is full, so these facts left it. They are kept, on the user's page of facts and for the other "
-    "assistants, and return when there is room."
-)
-
-
 class ManageUserMemoryArgs(Args):
     operation: Literal["add_fact", "deactivate_fact", "add_poi", "get_memory"]
     content: str | None = Field(None, description="For add_fact")
@@ -56,12 +50,9 @@ def _add_fact(context: ToolContext, args: ManageUserMemoryArgs) -> Result:
     written = remember_fact(
         content=content, confidence=Confidence.ASSERTED, source=FactSource.CHAT, origin=origin, now=context.now
     )
-    result: Json = {"fact_id": str(written.fact.pk), "content": written.fact.content}
+    result = {"fact_id": str(written.fact.pk), "content": written.fact.content}
     if written.event is None:
         return {**result, "message": "This was known already; nothing changed."}
-    if written.left_document:
-        result["left_document"] = [fact.content for fact in written.left_document]
-        result["left_document_note"] = LEFT_DOCUMENT
     return {**result, "message": f"Saved. {OVERRIDES}", "memoryEvent": memory_event(written.event)}
 
 

@@ -4,7 +4,6 @@ A changed content, category, topic or confidence archives the old row and insert
 write logs a `MemoryEvent` that can undo it.
 """
 
-from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -15,7 +14,7 @@ from config.lib.text import one_line, parse_uuid
 from memory import wording
 from memory.claims.validity import Validity
 from memory.facts import periods, versions
-from memory.facts.limits import enforce_token_limit, find_crossing
+from memory.facts.limits import enforce_token_limit
 from memory.facts.queries import find_current_version, get_block, list_matching
 from memory.facts.versions import PAGE, FactAmbiguous, FactChanged, FactNotFound, FactWrite, Origin, lock_memory
 from memory.models import (
@@ -79,7 +78,8 @@ def remember_fact(
     else:
         fact = versions.insert_version(**values, now=now, origin=origin)
         written = FactWrite(fact, versions.log_event(EventKind.SAVE, after=fact, origin=origin, now=now))
-    return _fit_document(written, origin, now)
+    enforce_token_limit(now=now, batch_id=origin.batch_id)
+    return written
 
 
 def supersede_fact(
@@ -303,18 +303,7 @@ def _end_fact(fact: UserFact, reason: str, kind: EventKind, *, origin: Origin, n
     versions.archive_version(fact, reason, now)
     event = versions.log_event(kind, before=fact, origin=origin, now=now)
     versions.add_tombstone(fact, event, now)
-    enforce_token_limit(now=now)  # there may be room for facts that had left the document
     return FactWrite(fact, event)
-
-
-def _fit_document(written: FactWrite, origin: Origin, now: datetime) -> FactWrite:
-    """Take facts out of a full document; the event notes when it gets nearly full."""
-    assert written.event is not None, "an added fact has an event"
-    left = enforce_token_limit(now=now, batch_id=origin.batch_id)
-    if not left and (percent := find_crossing(written.fact, now)):
-        written.event.detail["document_pct"] = percent
-        written.event.save(update_fields=["detail"])
-    return replace(written, left_document=tuple(left))
 
 
 def _describe_link(*, from_fact: UserFact, to_fact: UserFact, relation: str) -> dict[str, str]:

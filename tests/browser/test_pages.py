@@ -35,7 +35,6 @@ SIGNED_IN = {
     "facts-nothing-found": "/profile/facts/?q=zebra",
     "fact": "fact",
     "profile": "/profile/",
-    "access": "/profile/access/",
     "password-change": "/accounts/password/change/",
     "email": "/accounts/email/",
     "sign-out": "/accounts/logout/",
@@ -44,6 +43,7 @@ SIGNED_IN = {
     "chat-trash": "/chat/trash/",
     "journal": "/journal/",
     "usage": "/profile/usage/",
+    "imports": "/trades/import/",
 }
 
 

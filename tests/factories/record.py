@@ -1,3 +1,4 @@
+import gzip
 from datetime import timedelta
 from decimal import Decimal
 from uuid import uuid4
@@ -32,9 +33,11 @@ from trading.models import (
     SkillDraft,
     SkillVersion,
     Trade,
+    TradeFile,
     TradeSide,
     TradeStatus,
     TradingStyle,
+    VenueAccount,
     WorkStatus,
 )
 from trading.skills.schemas import parse_payload
@@ -45,6 +48,9 @@ WHOLE = {
     "strategy": {"thesis": "Dips are bought", "avoid": ["No trade in a shock regime"]},
     "context": {"symbols": ["BTC", "ETH"]},
 }
+
+
+KEEL_COLUMNS = ("fill_id", "time", "symbol", "side", "quantity", "price")
 
 
 class SkillFactory(DjangoModelFactory):
@@ -188,6 +194,32 @@ class ImportBatchFactory(DjangoModelFactory):
     name = "fills.csv"
     created_at = MAY
     new_fills = 1
+
+
+class VenueAccountFactory(DjangoModelFactory):
+    """A public address that was added in May and not read yet."""
+
+    class Meta:
+        model = VenueAccount
+
+    venue = "hyperliquid"
+    address = factory.Sequence(lambda number: f"0x{number:040x}")
+    created_at = MAY
+    due_at = MAY
+
+
+class TradeFileFactory(DjangoModelFactory):
+    """A CSV of one fill that waits for its import."""
+
+    class Meta:
+        model = TradeFile
+
+    name = "fills.csv"
+    content = gzip.compress(b"fill_id,time,symbol,side,quantity,price\n1,2025-03-01T10:00:00Z,BTC,buy,1,90000\n")
+    mapping = factory.LazyFunction(
+        lambda: {"format": "keel", "columns": {name: [name.replace("_", "")] for name in KEEL_COLUMNS}}
+    )
+    created_at = MAY
 
 
 class FundingPaymentFactory(DjangoModelFactory):

@@ -10,7 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from config.lib.owned import OwnedModel, system
+from config.lib.owned import OwnedModel
 from tests.factories.memory import MAY
 from tests.factories.record import (
     BacktestRunFactory,
@@ -32,11 +32,12 @@ from tests.factories.record import (
     SkillDraftFactory,
     SkillVersionFactory,
     TradeFactory,
+    TradeFileFactory,
+    VenueAccountFactory,
 )
 from tests.factories.trading import TraderFactory
 from tests.owners import as_owner
-from trading.market.imports.events import make_event_key
-from trading.models import MarketEvent, NewsItem, StaffEntry
+from trading.models import MarketEvent, NewsItem
 
 OWNED = (
     *("skill", "skillversion", "skilldraft", "deployment", "deploymentcommand", "backtestrun", "decisionsnapshot"),
@@ -52,6 +53,7 @@ OWNED = (
         "reflectionrun",
     ),
 )
+WAYS_IN = ("venueaccount", "tradefile")  # they belong to no deployment
 PRICES = ("bar", "fundingrate")
 EDITED = ("newsitem", "marketevent")
 HEAVY = "elephant"  # stands in each large text
@@ -107,6 +109,8 @@ def make_one_of_each(word: str) -> dict[str, Model]:
         "fundingpayment": FundingPaymentFactory(deployment=deployment),
         "positioncheck": PositionCheckFactory(deployment=deployment),
         "trade": TradeFactory(deployment=deployment, entry_reason=f"{word} hoped", state={"text": HEAVY}),
+        "venueaccount": VenueAccountFactory(error=f"{word} failed"),
+        "tradefile": TradeFileFactory(name=f"{word}.csv"),
         "reflectionnote": note,
         "reflectionrun": ReflectionRunFactory(deployment=deployment, status="failed", error=f"{word} is silent"),
     }
@@ -133,7 +137,7 @@ def test_every_model_has_its_list():
     models = list(apps.get_app_config("trading").get_models())
     owned = {model._meta.model_name for model in models if issubclass(model, OwnedModel)}
 
-    assert owned == {*OWNED, "apitoken", "staffentry"}
+    assert owned == {*OWNED, *WAYS_IN, "apitoken"}
     assert {model._meta.model_name for model in models} - owned == {*PRICES, *EDITED, "trader"}
 
 
@@ -156,6 +160,8 @@ def test_every_model_has_its_list():
         ("positioncheck", "q=BTC&is_opening__exact=0"),
         ("trade", "q=hoped&status__exact=closed&side__exact=long&exit_kind__exact=signal&reconciled__exact=exact"),
         ("reflectionnote", "q=elephant&status__exact=active&deployment__isempty=0&model_used__exact=scripted/model"),
+        ("venueaccount", "q=trader&venue__exact=hyperliquid"),
+        ("tradefile", "q=orchid"),
         ("reflectionrun", "q=silent&status__exact=failed"),
     ],
 )
@@ -176,7 +182,7 @@ def test_the_rows_of_a_deployment_are_found_by_its_id(staff, rows, model):
     assert staff.get(f"{page(model, 'changelist')}?q=no-such-thing").context["cl"].result_count == 0
 
 
-@pytest.mark.parametrize("model", OWNED)
+@pytest.mark.parametrize("model", [*OWNED, *WAYS_IN])
 def test_the_lists_take_as_many_queries_for_many_rows_as_for_one(staff, model, rows, django_assert_num_queries):
     with CaptureQueriesContext(connection) as for_one:
         staff.get(page(model, "changelist"))
@@ -189,7 +195,7 @@ def test_the_lists_take_as_many_queries_for_many_rows_as_for_one(staff, model, r
     assert body.count("trader") >= 11
 
 
-@pytest.mark.parametrize("model", OWNED)
+@pytest.mark.parametrize("model", [*OWNED, *WAYS_IN])
 def test_the_lists_load_no_large_text(staff, rows, model):
     with CaptureQueriesContext(connection) as queries:
         staff.get(page(model, "changelist"))
@@ -199,7 +205,7 @@ def test_the_lists_load_no_large_text(staff, rows, model):
     assert [column for column in LARGE if column in statements] == []
 
 
-@pytest.mark.parametrize("model", OWNED)
+@pytest.mark.parametrize("model", [*OWNED, *WAYS_IN])
 def test_the_page_of_a_row_shows_all_of_it_and_no_field_to_fill(staff, rows, model):
     body = staff.get(page(model, "change", rows[model].pk)).content.decode()
 
@@ -214,7 +220,7 @@ def test_the_page_of_a_row_shows_all_of_it_and_no_field_to_fill(staff, rows, mod
     assert "deletelink" not in body
 
 
-@pytest.mark.parametrize("model", [*OWNED, *PRICES])
+@pytest.mark.parametrize("model", [*OWNED, *WAYS_IN, *PRICES])
 def test_not_even_a_superuser_rewrites_history(root, rows, market, model):
     pk = {**rows, **market}[model].pk
 
@@ -224,7 +230,7 @@ def test_not_even_a_superuser_rewrites_history(root, rows, market, model):
     assert "delete_selected" not in root.get(page(model, "changelist")).content.decode()
 
 
-@pytest.mark.parametrize("model", [*OWNED, *PRICES, *EDITED])
+@pytest.mark.parametrize("model", [*OWNED, *WAYS_IN, *PRICES, *EDITED])
 def test_staff_without_the_permission_sees_nothing(db, rows, model):
     client = Client()
     client.force_login(TraderFactory(is_staff=True))
@@ -275,7 +281,6 @@ def event(**changed: object) -> dict[str, object]:
         "importance": "0.8",
         "symbols": '["btc", "BTC"]',
         "source": "calendar",
-        "reason": "the agency moved it",
         **changed,
     }
 
@@ -304,13 +309,7 @@ def test_an_event_that_cannot_be_is_refused(root, market, field, value):
 
 def test_a_headline_is_put_right_or_taken_away(root, market):
     address = page("newsitem", "change", market["newsitem"].pk)
-    fields = {
-        "reason": "the wire corrected it",
-        "source": "wire",
-        "published_at_0": "2026-05-01",
-        "published_at_1": "12:00:00",
-        "symbols": "[]",
-    }
+    fields = {"source": "wire", "published_at_0": "2026-05-01", "published_at_1": "12:00:00", "symbols": "[]"}
 
     assert root.post(address, {**fields, "headline": "Orchid falls", "sentiment": "-0.5"}).status_code == 302
     assert NewsItem.objects.get().headline == "Orchid falls"
@@ -319,32 +318,10 @@ def test_a_headline_is_put_right_or_taken_away(root, market):
     assert not NewsItem.objects.exists()
 
 
-def test_add_event_by_staff_stores_the_key_of_an_import_and_logs_the_reason(root, db):
-    assert root.post(page("marketevent", "add"), event(title="CPI")).status_code == 302
-
-    made = MarketEvent.objects.get()
-    assert made.key == make_event_key("cpi", "CPI", made.starts_at, ["BTC"])
-    with system("reads the log"):
-        entry = StaffEntry.objects.get()
-    assert (entry.act, entry.subject, entry.reason) == ("add", f"market event {made.pk}", "the agency moved it")
-    assert entry.user_id == entry.staff_id
-
-
-def test_add_event_that_is_known_is_refused(root, db):
-    root.post(page("marketevent", "add"), event(title="CPI"))
-
-    response = root.post(page("marketevent", "add"), event(title="CPI"))
-
-    assert response.status_code == 200
-    assert "known already" in response.content.decode()
-    assert MarketEvent.objects.count() == 1
-
-
-def test_add_headline_without_a_reason_is_refused(root, db):
-    fields = {"source": "wire", "published_at_0": "2026-05-01", "published_at_1": "12:00:00", "symbols": "[]"}
-
-    assert root.post(page("newsitem", "add"), {**fields, "headline": "Orchid falls"}).status_code == 200
-    assert not NewsItem.objects.exists()
+@pytest.mark.parametrize("model", EDITED)
+def test_headlines_and_events_come_by_import_alone(root, market, model):
+    assert root.get(page(model, "add")).status_code == 403
+    assert root.get(page(model, "changelist")).status_code == 200
 
 
 def test_prices_keep_every_digit_on_their_page(staff, db):

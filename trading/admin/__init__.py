@@ -1,3 +1,3 @@
-from trading.admin import account, market, record
+from trading.admin import account, market, record, venues
 
-__all__ = ["account", "market", "record"]
+__all__ = ["account", "market", "record", "venues"]

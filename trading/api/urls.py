@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from trading.api import account, backtests, deployments, pushes, skills, trades
+from trading.api import account, backtests, deployments, imports, pushes, skills, trades
 
 app_name = "trading"
 
@@ -40,6 +40,11 @@ urlpatterns = [
     path("deployments/<uuid:deployment_id>/ticks/", pushes.TicksView.as_view(), name="ticks"),
     path("trades/", trades.TradesView.as_view(), name="trades"),
     path("trades/<uuid:trade_id>/", trades.TradeView.as_view(), name="trade"),
+    path("imports/", imports.ImportsView.as_view(), name="imports"),
+    path("imports/<uuid:import_id>/undo/", imports.UndoImportView.as_view(), name="undo_import"),
+    path("accounts/", imports.VenueAccountsView.as_view(), name="accounts"),
+    path("accounts/<uuid:account_id>/", imports.VenueAccountView.as_view(), name="account"),
+    path("accounts/<uuid:account_id>/sync/", imports.SyncAccountView.as_view(), name="sync_account"),
     path("events/", trades.EventsView.as_view(), name="events"),
     path("backtests/", backtests.BacktestsView.as_view(), name="backtests"),
     path("backtests/<uuid:run_id>/", backtests.BacktestView.as_view(), name="backtest"),

@@ -69,6 +69,7 @@ class Format:
     is_usd_inverse: bool = False
     in_contracts: bool = False
     has_legs: bool = False  # each spot fill is two rows, one a coin
+    names_coins: bool = False  # the symbol is the coin, or a pair with a slash
 
 
 def _columns(spec: str) -> Columns:
@@ -170,7 +171,7 @@ FORMATS: Final[Mapping[str, Format]] = {
         "Coinbase", "transactions", "timestamp transactiontype asset quantitytransacted feesand/orspread",
         "time:timestamp symbol:asset side:transactiontype quantity:quantitytransacted"
         " price:priceattransaction,spotpriceattransaction quote:pricecurrency,spotpricecurrency fee:feesand/orspread"
-        " fill_id:id kind:transactiontype", market=SPOT, kinds=_COINBASE,
+        " fill_id:id kind:transactiontype", market=SPOT, kinds=_COINBASE, names_coins=True,
     ),
     "coinbase_api": _format(
         "Coinbase", "fills of the API", "entryid tradetime productid side price size commission",
@@ -200,25 +201,26 @@ FORMATS: Final[Mapping[str, Format]] = {
     ),
     "hyperliquid": _format(
         "Hyperliquid", "trade history", "time coin dir px sz ntl fee",
-        "time:time symbol:coin side:dir quantity:sz price:px fee:fee fee_coin:feetoken", zone="",
+        "time:time symbol:coin side:dir quantity:sz price:px fee:fee fee_coin:feetoken", zone="", names_coins=True,
     ),
     "hyperliquid_api": _format(
         "Hyperliquid", "fills of the API", "coin px sz side time hash oid",
         "time:time symbol:coin side:side quantity:sz price:px fee:fee fee_coin:feetoken fill_id:tid"
-        " start:startposition liquidation:dir liquidated:liquidation.liquidateduser",
+        " order:oid start:startposition liquidation:dir liquidated:liquidation.liquidateduser", names_coins=True,
     ),
     "hyperliquid_funding": _format(
         "Hyperliquid", "funding history", "time coin sz side payment rate", "time:time symbol:coin amount:payment",
-        market=FUTURES, zone="", kinds={"": FUNDING},
+        market=FUTURES, zone="", kinds={"": FUNDING}, names_coins=True,
     ),
     "hyperliquid_funding_api": _format(
         "Hyperliquid", "funding of the API", "time hash delta.coin delta.usdc delta.type",
         "time:time symbol:delta.coin amount:delta.usdc kind:delta.type", market=FUTURES, kinds={"funding": FUNDING},
+        names_coins=True,
     ),
     "keel": _format(
         "Keel", "CSV of fills", "fillid time symbol side quantity price",
         "time:time symbol:symbol side:side quantity:quantity price:price fee:feeusd,fee fee_coin:feecoin"
-        " fill_id:fillid liquidation:liquidation", market=FUTURES,
+        " fill_id:fillid liquidation:liquidation", market=FUTURES, names_coins=True,
     ),
 }  # fmt: skip
 # Names that other tables use for a field, the likeliest first.
@@ -282,8 +284,10 @@ def propose_mapping(table: Table, *, zone: str) -> FillMapping:
         columns = _guess_columns(table.columns)
     columns = {name: named for name, named in columns.items() if named}
     chosen = FORMATS.get(key)
-    times = _cells(table, columns.get("time", ()))
-    numbers = [cell for name in ("quantity", "price", "fee") for cell in _cells(table, columns.get(name, ()))]
+    # Where no column was recognised, every cell may tell.
+    times = _cells(table, columns.get("time") or table.columns)
+    amounts = [column for name in ("quantity", "price", "fee") for column in columns.get(name, ())]
+    numbers = _cells(table, amounts if len(amounts) > 1 else table.columns)
     decimal = guess_decimal(numbers)
     title = next((table.titles.get(name, "") for name in columns.get("time", ())), "")
     return FillMapping(

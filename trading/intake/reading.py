@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from datetime import datetime, timedelta, tzinfo
 from decimal import Decimal
 from hashlib import sha256
@@ -30,6 +30,7 @@ from trading.intake.values import (
     parse_number,
     parse_side,
     split_amount,
+    split_coin,
     split_instrument,
 )
 from trading.skills.schemas import symbol_name
@@ -57,6 +58,7 @@ class ReadFill:
     is_liquidation: bool = False
     start_quantity: Decimal | None = None
     is_reducing: bool | None = None  # whether it closes a position, where the venue says so
+    order: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +104,7 @@ def read_fills(table: Table, mapping: FillMapping, *, now: datetime) -> Reading:
             reader.read(row, reading)
         except ValueError as error:
             reading.problems.append(Problem(row.number, str(error)))
-    _put_in_time(reading)
+    _put_in_time(reading.fills)
     reading.fills = list(_give_ids(reading.fills, reading.problems, reading.left_out))
     reading.problems.sort()
     return reading
@@ -186,16 +188,16 @@ class _Reader:
     def _read_fill(self, row: TableRow, *, is_liquidation: bool) -> ReadFill:
         instrument = self._instrument(row)
         market = self._market(row, instrument)
-        coins = (instrument.base, instrument.quote)
+        coins = (instrument.coin, instrument.quote)
         quantity, unit = self._amount(row, "quantity", coins)
         price = self._price(row, abs(quantity), coins)
         if self._text(row, "unit").casefold() == "true":  # Coinbase: the size is in the quote
             quantity /= price
-        if unit and unit == instrument.quote and unit != instrument.base:
-            raise ValueError(f"the quantity is in {unit}, not in {instrument.base}")
+        if unit and unit == instrument.quote and unit != instrument.coin:
+            raise ValueError(f"the quantity is in {unit}, not in {instrument.coin}")
         quantity = abs(quantity) * self._sign(row, quantity) * self._contract_size(row, market)
         fee, fee_coin = self._fee(row, instrument, market, quantity)
-        if market == SPOT and fee_coin == instrument.base:
+        if market == SPOT and fee_coin == instrument.coin:
             quantity -= fee  # what arrives is less by the fee, and more leaves
         quantity = quantity.quantize(GRAIN)
         if not quantity:
@@ -212,6 +214,7 @@ class _Reader:
             fee_coin=fee_coin,
             is_liquidation=is_liquidation or self._was_liquidated(row),
             start_quantity=self._start(row),
+            order=self._text(row, "order"),
             is_reducing=self._is_reducing(row),
         )
 
@@ -226,7 +229,7 @@ class _Reader:
 
     def _instrument(self, row: TableRow) -> Instrument:
         text = self._text(row, "symbol")
-        instrument = split_instrument(text)
+        instrument = split_coin(text) if self.format.names_coins else split_instrument(text)
         if quote := self._text(row, "quote").upper():
             base = instrument.base if instrument.quote == quote or instrument.quote == "USD" else text.strip().upper()
             instrument = replace(instrument, base=base, quote=quote)
@@ -297,13 +300,13 @@ class _Reader:
         if not text:
             return Decimal(0), ""
         try:
-            fee, coin = split_amount(text, (instrument.base, instrument.quote), self._mapping.decimal)
+            fee, coin = split_amount(text, (instrument.coin, instrument.quote), self._mapping.decimal)
         except ValueError as error:
             raise ValueError(f"the fee {error}") from error
         coin = coin or self._text(row, "fee_coin").upper()
         if not coin:
             is_base = self.format.is_fee_in_received and market == SPOT and quantity > 0
-            coin = instrument.base if is_base else instrument.quote
+            coin = instrument.coin if is_base else instrument.quote
         return fee * self._mapping.fee_sign, coin
 
     def _fill_id(self, row: TableRow) -> str:
@@ -326,6 +329,8 @@ class _Reader:
         if (user := self._text(row, "liquidated")) and self._mapping.account:
             return user.casefold() == self._mapping.account.casefold()
         text = self._text(row, "liquidation").casefold()
+        if self._mapping.format == "keel" and text not in ("", "0", "1", "true", "false", "yes", "no"):
+            raise ValueError(f"{text[:40]!r} is neither true nor false")
         return text in ("1", "true", "yes") or text.startswith("liquid")
 
     def _start(self, row: TableRow) -> Decimal | None:
@@ -351,13 +356,11 @@ class _Reader:
             raise ValueError(f"the {name} {error}") from error
 
 
-def _put_in_time(reading: Reading) -> None:
+def _put_in_time(fills: list[ReadFill]) -> None:
     """Order by time; within an instant keep the file's order, turned round where the newest is first."""
-    fills = reading.fills
-    if len(fills) > 1 and fills[0].at > fills[-1].at:
+    if fills and fills[0].at > fills[-1].at:
         fills.reverse()
     fills.sort(key=lambda fill: fill.at)
-    reading.funding.sort(key=lambda paid: paid.at)
 
 
 def _give_ids(fills: Sequence[ReadFill], problems: list[Problem], left_out: Counter[str]) -> Iterator[ReadFill]:
@@ -370,7 +373,7 @@ def _give_ids(fills: Sequence[ReadFill], problems: list[Problem], left_out: Coun
     equal: Counter[tuple[object, ...]] = Counter()
     for fill in fills:
         if not fill.fill_id:
-            numbers = (fill.market, fill.symbol, fill.at, fill.quantity, fill.price, fill.fee)
+            numbers = astuple(replace(fill, row=0))
             equal[numbers] += 1
             digest = sha256("|".join(map(str, numbers)).encode()).hexdigest()[:24]
             yield replace(fill, fill_id=f"row:{digest}:{equal[numbers]}")

@@ -173,7 +173,7 @@ def _read_json(text: str) -> Table:
     except (ValueError, RecursionError) as error:
         where = f", line {error.lineno}" if isinstance(error, json.JSONDecodeError) else ""
         raise TableRefused(f"The file begins like JSON and cannot be read{where}. Download it again.") from error
-    for records in _find_records(value, _DEPTH):
+    for records in find_records(value):
         return table_of_records(records)
     raise TableRefused("The JSON holds no list of fills.")
 
@@ -182,7 +182,7 @@ def _load_json(text: str) -> Any:
     return json.loads(text, parse_float=str, parse_int=str, parse_constant=str)
 
 
-def _find_records(value: Any, depth: int) -> Iterator[list[Mapping[str, Any]]]:
+def find_records(value: Any, depth: int = _DEPTH) -> Iterator[list[Mapping[str, Any]]]:
     """Yield the lists of objects in a venue's answer, the outermost first."""
     if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
         yield value
@@ -192,7 +192,7 @@ def _find_records(value: Any, depth: int) -> Iterator[list[Mapping[str, Any]]]:
     for child in value.values():
         if isinstance(child, dict) and child and all(_is_record(item) for item in child.values()):
             yield [{"txid": name} | item for name, item in child.items()]  # Kraken: by the id of the trade
-        for records in _find_records(child, depth - 1):
+        for records in find_records(child, depth - 1):
             yield [context | dict(record) for record in records]
 
 

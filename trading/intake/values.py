@@ -55,6 +55,11 @@ class Instrument:
     is_derivative: bool = False
     is_inverse: bool = False
 
+    @property
+    def coin(self) -> str:
+        """The coin that is traded."""
+        return self.base.split("/")[0]
+
 
 def is_empty(text: str) -> bool:
     """Tell whether a cell says that there is no value."""
@@ -124,6 +129,14 @@ def parse_side(text: str) -> int:
     raise ValueError(f"the side {text[:30]!r} is neither a buy nor a sale")
 
 
+def split_coin(text: str) -> Instrument:
+    """Return the coin, or the pair with a slash, under the venue's name. Raises ValueError."""
+    name = text.strip().upper()
+    if not name:
+        raise ValueError("the symbol is empty")
+    return Instrument(name, name.partition("/")[2] or "USD")
+
+
 def split_instrument(text: str) -> Instrument:
     """Return base and quote of a venue's market name. Raises ValueError."""
     name = text.strip().upper()
@@ -148,8 +161,9 @@ def _split_pair(name: str) -> tuple[str, str]:
     if len(name) == 8 and name[0] in "XZ" and name[4] in "XZ":  # Kraken: XXBTZUSD
         return _RENAMED.get(name[1:4], name[1:4]), _RENAMED.get(name[5:], name[5:])
     for quote in _QUOTES:
-        if name.endswith(quote) and len(name) > len(quote):
-            base = name[: -len(quote)]
+        base = name.removesuffix(quote)
+        # WBTC and STETH are coins; RENBTC alone is taken for a pair.
+        if base != name and len(base) >= (1 if quote in DOLLARS else 3):
             return _RENAMED.get(base, base), _RENAMED.get(quote, quote)
     return _RENAMED.get(name, name), ""
 

@@ -19,7 +19,6 @@ from trading.models.deployments import (
 from trading.models.entries import EntrySource, Fill, FundingPayment, ImportBatch, PositionCheck
 from trading.models.market import Bar, FundingRate, MarketEvent, NewsItem
 from trading.models.skills import DraftStatus, Skill, SkillDraft, SkillVersion, TradingStyle
-from trading.models.staff import StaffEntry
 from trading.models.tokens import ApiToken, TokenScope
 from trading.models.trades import (
     ExitKind,
@@ -34,6 +33,7 @@ from trading.models.trades import (
     TradeStatus,
 )
 from trading.models.users import ExperienceTier, Trader
+from trading.models.venues import TradeFile, VenueAccount
 
 __all__ = ["UNFINISHED", "BacktestRun", "BrokerKind", "CommandKind", "DecisionSnapshot", "Deployment"]
 __all__ += ["DeploymentCommand", "DeploymentStatus", "EquityPoint", "ExcursionFrom", "Order", "OrderOrigin"]
@@ -41,7 +41,8 @@ __all__ += ["OrderSide", "OrderState", "Verdict", "WorkStatus"]
 __all__ += ["EntrySource", "Fill", "FundingPayment", "ImportBatch", "PositionCheck"]
 __all__ += ["Bar", "FundingRate", "MarketEvent", "NewsItem"]
 __all__ += ["DraftStatus", "Skill", "SkillDraft", "SkillVersion", "TradingStyle"]
-__all__ += ["ApiToken", "StaffEntry", "TokenScope"]
+__all__ += ["ApiToken", "TokenScope"]
 __all__ += ["ExitKind", "NoteStatus", "ReconcileState", "ReflectionNote", "ReflectionRun", "RegimeTag"]
 __all__ += ["Trade", "TradeQuerySet", "TradeSide", "TradeStatus"]
 __all__ += ["ExperienceTier", "Trader"]
+__all__ += ["TradeFile", "VenueAccount"]

@@ -88,6 +88,7 @@ class Deployment(OwnedModel):
     skill = models.ForeignKey(Skill, on_delete=models.RESTRICT, related_name="deployments", db_index=False)
     version = models.ForeignKey(SkillVersion, on_delete=models.RESTRICT, related_name="+", db_index=False)
     broker_kind = models.CharField(max_length=8, choices=BrokerKind)
+    label = models.CharField(max_length=60, blank=True)  # of an account of the user's own trades, such as Binance spot
     status = models.CharField(max_length=7, choices=DeploymentStatus, default=DeploymentStatus.RUNNING)
     starting_equity_usd = amount_column(null=True, blank=True)  # None: not known
     excursion_from = models.CharField(max_length=8, choices=ExcursionFrom, default=ExcursionFrom.HIGH_LOW)
@@ -129,10 +130,16 @@ class Deployment(OwnedModel):
                 | Q(lease__isnull=False, lease_until__isnull=False),
                 name="deployment_lease_ends",
             ),
+            models.UniqueConstraint(fields=("user", "label"), condition=~Q(label=""), name="deployment_label_once"),
         )
 
     def __str__(self) -> str:
-        return f"{self.get_broker_kind_display()} since {self.created_at:%Y-%m-%d %H:%M}"
+        return self.label or f"{self.get_broker_kind_display()} since {self.created_at:%Y-%m-%d %H:%M}"
+
+    @property
+    def title(self) -> str:
+        """The skill's name, or the account's."""
+        return self.label or str(self.skill.name)
 
     def is_halted_at(self, at: datetime) -> bool:
         return self.halted_until is not None and at < self.halted_until

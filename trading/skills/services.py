@@ -94,7 +94,7 @@ def save_draft(*, draft_id: UUID, over_newer: bool = False, now: datetime) -> Sk
     if problems := _model_problems(payload):
         raise PayloadInvalid(problems)
     if draft.base_skill_id is None:
-        version = _create_skill(payload, now, is_untrusted=draft.is_untrusted)
+        version = create_skill(payload, now, is_untrusted=draft.is_untrusted)
     else:
         version = _add_version(draft, draft.base_skill_id, payload, over_newer=over_newer, now=now)
     draft.status, draft.updated_at = DraftStatus.SAVED, now
@@ -176,7 +176,8 @@ def _write_draft(draft: SkillDraft, payload: dict[str, Any], now: datetime) -> S
     return draft
 
 
-def _create_skill(payload: SkillPayload, now: datetime, *, is_untrusted: bool) -> SkillVersion:
+def create_skill(payload: SkillPayload, now: datetime, *, is_untrusted: bool = False) -> SkillVersion:
+    """Create a skill with its first version. Raises SkillNameTaken."""
     try:
         with transaction.atomic():
             skill = Skill.objects.create(

@@ -2,13 +2,12 @@
 
 from django.urls import path
 
-from trading.web.views import account, backtests, calendar, deployments, drafts, ledger, skills
+from trading.web.views import account, backtests, calendar, deployments, drafts, imports, ledger, skills
 
 app_name = "trading"
 
 urlpatterns = [
     path("profile/", account.edit_profile, name="profile"),
-    path("profile/access/", account.show_access, name="access"),
     path("profile/tier/", account.set_tier, name="tier"),
     path("profile/tokens/", account.add_token, name="add_token"),
     path("profile/tokens/<uuid:token_id>/revoke/", account.end_token, name="revoke_token"),
@@ -16,6 +15,11 @@ urlpatterns = [
     path("trades/", ledger.show_trades, name="trades"),
     path("trades/export/", ledger.export_trades, name="export_trades"),
     path("trades/<uuid:trade_id>/", ledger.show_trade, name="trade"),
+    path("trades/import/", imports.show_imports, name="imports"),
+    path("trades/import/accounts/", imports.start_reading, name="start_reading"),
+    path("trades/import/accounts/<uuid:account_id>/", imports.change_account, name="change_account"),
+    path("trades/import/undo/<uuid:import_id>/", imports.undo_import, name="undo_import"),
+    path("trades/import/<uuid:file_id>/", imports.show_file, name="import_file"),
     path("backtests/", backtests.show_backtests, name="backtests"),
     path("backtests/<uuid:run_id>/", backtests.show_run, name="backtest"),
     path("backtests/<uuid:run_id>/cancel/", backtests.cancel_run, name="cancel_backtest"),

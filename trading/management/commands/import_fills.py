@@ -1,53 +1,112 @@
+import argparse
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 from uuid import UUID
 
-from django.core.management.base import CommandParser
+from django.core.management.base import CommandError, CommandParser
 from django.utils import timezone
 
 from config.lib.owned import owned_tx
-from config.lib.work.commands import KeelCommand
+from config.lib.work.commands import KeelCommand, get_user_by_email
+from trading.intake.files import PROBLEMS_SHOWN, check_reading
+from trading.intake.formats import FIELDS, FORMATS, FillMapping, propose_mapping
+from trading.intake.ledgers import add_reading, add_reading_to, name_venue
+from trading.intake.reading import Reading, read_fills
+from trading.intake.tables import Table, normal_name, read_table
 from trading.management.owners import add_optional_user_argument, find_deployment_owner
-from trading.models import EntrySource
+from trading.models import EntrySource, Trader
 from trading.record.deployments import get_pushed_deployment
-from trading.record.intake.entries import Entries
-from trading.record.intake.files import CSV_COLUMNS, read_fills
-from trading.record.intake.services import add_entries
 
 
 class Command(KeelCommand):
     help = (
-        "Take fills that another program made into a deployment's ledger: Hyperliquid's JSON, or a CSV with the columns"
-        f" {', '.join(CSV_COLUMNS)}. The same file twice changes nothing."
+        "Import fills from a venue's export, or from any CSV: into the user's own trades, or into the record of another"
+        " program's deployment. The same file twice changes nothing."
     )
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         parser.add_argument("file", type=Path)
-        parser.add_argument(
-            "--deployment", type=UUID, required=True, help="of another program: see `deploy --broker live`"
-        )
+        parser.add_argument("--deployment", type=UUID, help="of another program: see `deploy --broker live`")
         add_optional_user_argument(parser)
         parser.add_argument("--account", default="", metavar="ADDRESS", help="your address, to identify liquidations")
-
-    def run(self, *, file: Path, user: str | None, deployment: UUID, account: str, **options: object) -> None:
-        owner = find_deployment_owner(deployment, email=user)
-        fills = read_fills(file, account=account)
-        with owned_tx(owner):
-            get_pushed_deployment(deployment)
-            done = add_entries(
-                deployment_id=deployment,
-                entries=Entries(fills),
-                source=EntrySource.FILE,
-                name=file.name,
-                now=timezone.now(),
-            )
-        self.say(
-            f"{done.new_fills} new fills, {done.known_fills} known; {done.trades} trades,"
-            f" {done.open_trades} open, {done.gaps} with history missing"
-            + (f"; {len(done.conflicts)} known ones came with other numbers and were kept" if done.conflicts else ""),
-            new_fills=done.new_fills,
-            known_fills=done.known_fills,
-            trades=done.trades,
-            open_trades=done.open_trades,
-            gaps=done.gaps,
-            conflicts=len(done.conflicts),
+        parser.add_argument("--zone", help="the file's time zone, where it names none; by default the user's")
+        parser.add_argument(
+            "--column",
+            action="append",
+            type=_parse_column,
+            default=[],
+            metavar="FIELD=COLUMN",
+            help=f"what a column is; fields are {', '.join(FIELDS)}",
         )
+        parser.add_argument("--dates", choices=("ymd", "dmy", "mdy"), help="the order of day, month and year")
+        parser.add_argument("--leave-out", action="store_true", help="leave out the rows that cannot be read")
+        parser.add_argument("--dry-run", action="store_true", help="say what was found, and import nothing")
+
+    def run(self, *, file: Path, user: str | None, deployment: UUID | None, **options: Any) -> None:
+        if deployment is None and user is None:
+            raise CommandError("Say whose trades they are with --user, or name a --deployment.")
+        owner = find_deployment_owner(deployment, email=user) if deployment else get_user_by_email(user or "")
+        try:
+            table = read_table(file.read_bytes())
+        except OSError as error:
+            raise CommandError(f"{file.name} cannot be opened: {error.strerror}.") from error
+        now = timezone.now()
+        mapping = _build_mapping(table, owner, options)
+        reading = read_fills(table, mapping, now=now)
+        self._say_found(reading, mapping)
+        if options["dry_run"]:
+            return
+        check_reading(reading, leaves_out=options["leave_out"])
+        details = {"format": mapping.format, "zone": mapping.zone}
+        with owned_tx(owner):
+            if deployment is not None:
+                target = get_pushed_deployment(deployment)
+                done = [add_reading_to(target, reading, name=file.name, details=details, now=now)]
+            else:
+                venue = name_venue(mapping)
+                added = add_reading(
+                    reading, venue=venue, source=EntrySource.FILE, name=file.name, details=details, now=now
+                )
+                done = [one.record for one in added]
+        for record in done:
+            conflicts = len(record.conflicts)
+            self.say(
+                f"{record.new_fills} new fills, {record.known_fills} known; {record.trades} trades,"
+                f" {record.open_trades} open, {record.gaps} with history missing"
+                + (f"; {conflicts} known ones came with other numbers and were kept" if conflicts else ""),
+                new_fills=record.new_fills,
+                known_fills=record.known_fills,
+                trades=record.trades,
+                open_trades=record.open_trades,
+                gaps=record.gaps,
+                conflicts=conflicts,
+            )
+
+    def _say_found(self, reading: Reading, mapping: FillMapping) -> None:
+        chosen = FORMATS.get(mapping.format)
+        found = f"{chosen.venue}, {chosen.label}" if chosen else "a table that Keel does not know"
+        self.stderr.write(f"{found}: {len(reading.fills)} fills, {len(reading.funding)} funding payments")
+        for problem in reading.problems[:PROBLEMS_SHOWN]:
+            where = f"{reading.row_word} {problem.row}: " if problem.row else ""
+            self.stderr.write(f"  {where}{problem.message}")
+
+
+def _build_mapping(table: Table, owner: Any, options: dict[str, Any]) -> FillMapping:
+    zone = options["zone"] or (owner.time_zone if isinstance(owner, Trader) else "UTC")
+    mapping = propose_mapping(table, zone=zone)
+    given = {name: (normal_name(column),) for name, column in options["column"]}
+    changes = {"zone": options["zone"], "dates": options["dates"]}
+    return replace(
+        mapping,
+        account=options["account"],
+        columns={**mapping.columns, **given},
+        **{name: value for name, value in changes.items() if value},
+    )
+
+
+def _parse_column(text: str) -> tuple[str, str]:
+    name, found, column = text.partition("=")
+    if not found or name not in FIELDS:
+        raise argparse.ArgumentTypeError(f"write FIELD=COLUMN with one of {', '.join(FIELDS)}")
+    return name, column

@@ -72,14 +72,9 @@ def _make_event(**values: Any) -> MarketEvent:
         raise ValueError("title is empty")
     if not 0 <= values["importance"] <= 1:
         raise ValueError("importance lies between 0 and 1")
-    return MarketEvent(
-        key=make_event_key(values["kind"], values["title"], values["starts_at"], values["symbols"]), **values
-    )
-
-
-def make_event_key(kind: str, title: str, starts_at: datetime, symbols: list[str]) -> str:
-    """Return an event's key; an event that moves by an hour keeps it."""
-    return sha256(f"{kind}|{title}|{starts_at:%Y-%m-%d}|{' '.join(symbols)}".encode()).hexdigest()
+    # One of a kind and title a day: an event that is moved by an hour stays the same event.
+    key = f"{values['kind']}|{values['title']}|{values['starts_at']:%Y-%m-%d}|{' '.join(values['symbols'])}"
+    return MarketEvent(key=sha256(key.encode()).hexdigest(), **values)
 
 
 def store_events(events: Iterable[MarketEvent]) -> int:

@@ -1,4 +1,5 @@
 import json
+from dataclasses import replace
 from datetime import UTC, datetime
 from decimal import Decimal
 from io import StringIO
@@ -11,9 +12,12 @@ from hypothesis import strategies as st
 from config.lib.owned import owned, owned_tx
 from tests.factories.record import DeploymentFactory
 from tests.trading.data import FILLS, needs_fills
-from trading.market.imports.rows import FileRefused
+from trading.intake import reading
+from trading.intake.files import ImportRefused, check_reading
+from trading.intake.formats import propose_mapping
+from trading.intake.reading import ReadFill
+from trading.intake.tables import TableRefused, read_table
 from trading.models import Fill, Trade
-from trading.record.intake.files import read_fills
 
 D = Decimal
 HEADER = "fill_id,time,symbol,side,quantity,price,fee_usd,liquidation\n"
@@ -22,6 +26,14 @@ HEADER = "fill_id,time,symbol,side,quantity,price,fee_usd,liquidation\n"
 def hyperliquid(**changes) -> dict:
     row = {"coin": "BTC", "px": "100", "sz": "2", "side": "B", "time": 1683245884863, "startPosition": "0"}
     return {**row, "dir": "Open Long", "closedPnl": "0", "hash": "0x1", "oid": 1, "fee": "0.5", **changes}
+
+
+def read_fills(path, *, account="") -> list[ReadFill]:
+    table = read_table(path.read_bytes())
+    mapping = replace(propose_mapping(table, zone="UTC"), account=account)
+    found = reading.read_fills(table, mapping, now=datetime(2026, 7, 1, tzinfo=UTC))
+    check_reading(found, leaves_out=False)
+    return found.fills
 
 
 @pytest.fixture
@@ -40,7 +52,7 @@ def path(tmp_path):
 def test_fill_of_hyperliquid(path):
     (fill,) = read_fills(path([hyperliquid(tid=7, side="A", feeToken="USDC")]))
 
-    assert (fill.fill_id, fill.symbol, fill.quantity, fill.price, fill.fee_in_coin) == ("7A", "BTC", -2, 100, D("0.5"))
+    assert (fill.fill_id, fill.symbol, fill.quantity, fill.price, fill.fee) == ("7A", "BTC", -2, 100, D("0.5"))
     assert fill.at == datetime(2023, 5, 5, 0, 18, 4, 863000, tzinfo=UTC)
     assert (fill.start_quantity, fill.is_liquidation) == (0, False)
 
@@ -64,7 +76,7 @@ def test_liquidation_is_ours_only_if_we_were_liquidated(path, row, account, is_o
 def test_read_fills_fee_in_a_coin_keeps_the_coin(path):
     (fill,) = read_fills(path([hyperliquid(fee="0.01", feeToken="HYPE")]))
 
-    assert (fill.fee_coin, fill.fee_in_coin) == ("HYPE", D("0.01"))
+    assert (fill.fee_coin, fill.fee) == ("HYPE", D("0.01"))
 
 
 # --- CSV ---
@@ -75,40 +87,39 @@ def test_fills_of_a_csv(path):
 
     first, second = read_fills(path("\ufeff" + text, "fills.csv"))
 
-    assert (first.symbol, first.quantity, first.price, first.fee_usd, first.is_liquidation) == (
+    assert (first.symbol, first.quantity, first.price, first.fee, first.is_liquidation) == (
         "BTC",
         2,
         D("100.5"),
         D("0.1"),
         False,
     )
-    assert (second.quantity, second.fee_usd, second.is_liquidation) == (-2, D("-0.1"), True)
+    assert (second.quantity, second.fee, second.is_liquidation) == (-2, D("-0.1"), True)
     assert first.at == second.at == datetime(2026, 6, 1, 12, tzinfo=UTC)
 
 
 def test_fees_and_liquidations_may_be_left_out_of_a_csv(path):
     (fill,) = read_fills(path("fill_id,time,symbol,side,quantity,price\na,2026-06-01,BTC,buy,1,1\n", "fills.csv"))
 
-    assert (fill.fee_usd, fill.is_liquidation) == (0, False)
+    assert (fill.fee, fill.is_liquidation) == (0, False)
 
 
 @pytest.mark.parametrize(
     ("line", "words"),
     [
-        ("a,2026-06-01,BTC,hold,1,1,,", "line 2: side"),
-        ("a,yesterday,BTC,buy,1,1,,", "line 2: 'yesterday' is not an instant"),
-        ("a,2026-06-01,BTC,buy,NaN,1,,", "line 2: 'NaN' is out of range"),
-        ("a,2026-06-01,BTC,buy,one,1,,", "line 2: 'one' is not a number"),
-        ("a,2026-06-01,BTC,buy,0,1,,", "line 2: quantity and price"),
-        ("a,2026-06-01,BTC,buy,1,-1,,", "line 2: quantity and price"),
-        ("a,2026-06-01,B C,buy,1,1,,", "line 2: a symbol"),
-        (",2026-06-01,BTC,buy,1,1,,", "line 2: fill_id"),
-        ("a,2026-06-01,BTC,buy,1,1,,maybe", "line 2: 'maybe'"),
-        ("a,2026-06-01,BTC,buy", "line 2: 'None' is not a number"),
+        ("a,2026-06-01,BTC,hold,1,1,,", "Row 2: the side"),
+        ("a,yesterday,BTC,buy,1,1,,", "Row 2: 'yesterday' is not a date"),
+        ("a,2026-06-01,BTC,buy,NaN,1,,", "Row 2: the quantity"),
+        ("a,2026-06-01,BTC,buy,one,1,,", "Row 2: the quantity 'one' is not a number"),
+        ("a,2026-06-01,BTC,buy,0,1,,", "Row 2: the quantity is zero"),
+        ("a,2026-06-01,BTC,buy,1,-1,,", "Row 2: the price is not above zero"),
+        ("a,2026-06-01,BTC*,buy,1,1,,", "Row 2: a symbol"),
+        ("a,2026-06-01,BTC,buy,1,1,,maybe", "Row 2: 'maybe'"),
+        ("a,2026-06-01,BTC,buy", "Row 2: the quantity is empty"),
     ],
 )
 def test_line_that_cannot_be_read_is_named(path, line, words):
-    with pytest.raises(FileRefused, match=words):
+    with pytest.raises(ImportRefused, match=words):
         read_fills(path(HEADER + line + "\n", "fills.csv"))
 
 
@@ -124,7 +135,7 @@ def test_line_that_cannot_be_read_is_named(path, line, words):
     ],
 )
 def test_file_of_another_kind_is_refused(path, content, name):
-    with pytest.raises(FileRefused, match="fills"):
+    with pytest.raises((TableRefused, ImportRefused)):
         read_fills(path(content, name))
 
 
@@ -135,7 +146,7 @@ def test_file_of_another_kind_is_refused(path, content, name):
 def test_any_row_is_read_or_refused(path, row):
     try:
         read_fills(path([{**hyperliquid(), **row}]))
-    except FileRefused:
+    except (TableRefused, ImportRefused):
         return
 
 
@@ -168,7 +179,7 @@ def test_import_fills_command_imports_and_prints_counts(deployment, path):
 def test_command_takes_in_nothing_of_a_file_with_a_bad_line(deployment, path):
     text = HEADER + "a,2026-06-01,BTC,buy,2,100,0.1,\nb,2026-06-02,BTC,hold,2,101,0.1,\n"
 
-    with pytest.raises(CommandError, match="line 3"):
+    with pytest.raises(CommandError, match="Row 3"):
         run("import_fills", path(text, "fills.csv"), "--deployment", deployment.pk)
 
     with owned(deployment.user_id):

@@ -1,0 +1,207 @@
+import json
+import logging
+from datetime import UTC, datetime, timedelta
+from uuid import uuid4
+
+import pytest
+from cryptography.fernet import Fernet
+
+from config.lib.owned import owned, owned_tx, system_tx
+from tests.factories.trading import TraderFactory
+from tests.trading.intake.samples import SAMPLES
+from tests.trading.intake.test_feeds import RIGHTS, SECRET, kraken_rights, open_once
+from tests.trading.intake.venue_server import VenueServer
+from trading.intake import feeds
+from trading.intake.feeds import Credentials
+from trading.intake.keys import KeysUnavailable, decrypt_credentials, encrypt_credentials
+from trading.intake.sync import (
+    SYNC_EVERY,
+    AccountRefused,
+    NewAccount,
+    add_account,
+    check_account,
+    list_users_with_due_accounts,
+    remove_account,
+    sync_due_accounts,
+)
+from trading.jobs import sync_accounts
+from trading.market.imports.venue import VenueRefused
+from trading.models import Fill, FundingPayment, ImportBatch, Trade, VenueAccount
+
+pytestmark = pytest.mark.django_db
+NOW = datetime(2025, 3, 2, tzinfo=UTC)
+ADDRESS = "0x" + "ab" * 20
+KEY = "key-of-the-test-account"
+ADDRESS_IDS = (uuid4(), uuid4())
+
+
+@pytest.fixture
+def trader():
+    return TraderFactory()
+
+
+@pytest.fixture
+def server(monkeypatch):
+    with VenueServer().running() as running:
+        monkeypatch.setattr(feeds, "open_venue", lambda name, *given: running.redirect(open_once(name, *given)))
+        yield running
+
+
+def answer_hyperliquid(question):
+    samples = {"userFillsByTime": "hyperliquid, API", "userFunding": "hyperliquid, funding of the API"}
+    rows = json.loads(SAMPLES[samples[question["type"]]].content)
+    return [row for row in rows if int(question["startTime"]) <= row["time"] <= int(question["endTime"])]
+
+
+def add(trader, **values) -> VenueAccount:
+    new = NewAccount(**({"venue": "hyperliquid", "address": ADDRESS} | values))
+    check_account(new)
+    with owned_tx(trader):
+        return add_account(new, now=NOW)
+
+
+def add_kraken(trader, server) -> VenueAccount:
+    path, answer = RIGHTS["kraken"]
+    server.answers[path] = answer
+    return add(trader, venue="kraken", address="", credentials=Credentials(KEY, SECRET))
+
+
+def test_sync_of_an_address_brings_its_trades_once(trader, server):
+    server.answers["/info"] = answer_hyperliquid
+    add(trader)
+
+    for turn in range(3):
+        sync_due_accounts(trader.pk, now=NOW + turn * SYNC_EVERY)
+
+    with owned(trader):
+        assert (Fill.objects.count(), FundingPayment.objects.count(), ImportBatch.objects.count()) == (2, 1, 1)
+        [trade], [account] = Trade.objects.all(), VenueAccount.objects.all()
+        assert (trade.symbol, trade.status) == ("BTC", "closed")
+        assert (account.read_until, account.error, account.gaps) == (NOW + 2 * SYNC_EVERY, "", [])
+
+
+def test_sync_reads_only_what_is_due(trader, server):
+    server.answers["/info"] = answer_hyperliquid
+    add(trader)
+    sync_due_accounts(trader.pk, now=NOW)
+    asked = len(server.asked)
+
+    sync_due_accounts(trader.pk, now=NOW + timedelta(minutes=1))
+
+    assert len(server.asked) == asked
+
+
+def test_sync_after_a_pause_longer_than_the_venue_keeps_shows_the_gap(trader, server):
+    account = add_kraken(trader, server)
+    server.answers["private/TradesHistory"] = {"error": [], "result": {"count": 0, "trades": {}}}
+    with owned_tx(trader):
+        VenueAccount.objects.filter(pk=account.pk).update(read_until=NOW - timedelta(days=3000))
+
+    sync_due_accounts(trader.pk, now=NOW)
+
+    with owned(trader):
+        [gap] = VenueAccount.objects.get().gaps
+    assert "Nothing is known of" in gap
+
+
+def test_sync_of_a_venue_that_does_not_answer_keeps_the_account_and_says_so(trader, server):
+    add(trader)
+    server.status = 503
+    server.answers["/info"] = {"msg": "down"}
+
+    counts = sync_due_accounts(trader.pk, now=NOW)
+
+    with owned(trader):
+        account = VenueAccount.objects.get()
+    assert counts["accounts failed"] == 1
+    assert "did not answer" in account.error
+    assert account.read_until is None
+
+
+def test_sync_refuses_a_key_that_was_widened_since(trader, server):
+    add_kraken(trader, server)
+    server.answers[RIGHTS["kraken"][0]] = kraken_rights("query-funds", "modify-trades")
+
+    sync_due_accounts(trader.pk, now=NOW)
+
+    with owned(trader):
+        assert "modify-trades" in VenueAccount.objects.get().error
+        assert not Fill.objects.exists()
+
+
+def test_job_reads_the_accounts_of_all_users(server, trader):
+    server.answers["/info"] = answer_hyperliquid
+    add(trader)
+    add(TraderFactory())
+
+    assert "2 accounts read" in sync_accounts(NOW)
+
+
+def test_an_account_is_refused_before_it_is_stored(trader, server):
+    with pytest.raises(AccountRefused, match="40 hexadecimal"):
+        add(trader, address="0x12")
+    with pytest.raises(AccountRefused, match="key and its secret"):
+        add(trader, venue="kraken", address="")
+    with pytest.raises(AccountRefused, match="passphrase"):
+        add(trader, venue="okx", address="", credentials=Credentials(KEY, SECRET))
+    with pytest.raises(AccountRefused, match="BTCUSDT"):
+        add(trader, venue="binance", address="", credentials=Credentials(KEY, SECRET))
+    server.answers[RIGHTS["kraken"][0]] = kraken_rights("modify-trades")
+    with pytest.raises(VenueRefused, match="modify-trades"):
+        add(trader, venue="kraken", address="", credentials=Credentials(KEY, SECRET))
+    with owned(trader):
+        assert not VenueAccount.objects.exists()
+
+
+def test_a_second_account_of_an_address_is_refused(trader, server):
+    add(trader)
+
+    with pytest.raises(AccountRefused, match="already"):
+        add(trader)
+
+
+def test_a_key_is_stored_encrypted_and_deleted_with_the_account_or_the_user(trader, server, caplog):
+    caplog.set_level(logging.DEBUG)
+    account = add_kraken(trader, server)
+    server.answers["private/TradesHistory"] = json.loads(SAMPLES["kraken, API"].content)
+    sync_due_accounts(trader.pk, now=NOW)
+
+    with system_tx("the whole row"):
+        row = str(VenueAccount.objects.filter(pk=account.pk).values().get())
+    assert SECRET not in row
+    assert KEY not in row
+    assert SECRET not in caplog.text
+    assert KEY not in caplog.text
+    with owned_tx(trader):
+        remove_account(account.pk)
+        assert Fill.objects.count() == 2
+    add_kraken(trader, server)
+    with system_tx("the user leaves"):
+        trader.delete()
+        assert not VenueAccount.objects.exists()
+
+
+def test_a_key_opens_only_for_its_account_and_with_the_sites_key(settings):
+    first, second = ADDRESS_IDS
+    sealed = encrypt_credentials(Credentials(KEY, SECRET, "word"), account_id=first)
+
+    assert decrypt_credentials(sealed, account_id=first) == Credentials(KEY, SECRET, "word")
+    with pytest.raises(KeysUnavailable):
+        decrypt_credentials(sealed, account_id=second)
+    settings.VENUE_KEYS = [Fernet.generate_key().decode(), *settings.VENUE_KEYS]
+    assert decrypt_credentials(sealed, account_id=first).secret == SECRET
+    settings.VENUE_KEYS = [Fernet.generate_key().decode()]
+    with pytest.raises(KeysUnavailable):
+        decrypt_credentials(sealed, account_id=first)
+    settings.VENUE_KEYS = []
+    with pytest.raises(KeysUnavailable, match="VENUE_KEYS"):
+        encrypt_credentials(Credentials(KEY, SECRET), account_id=first)
+
+
+def test_list_users_with_due_accounts_names_each_once(trader, server):
+    add(trader)
+    add(trader, address="0x" + "cd" * 20)
+
+    with system_tx("test"):
+        assert list_users_with_due_accounts(NOW) == [trader.pk]
+        assert list_users_with_due_accounts(NOW - timedelta(seconds=1)) == []

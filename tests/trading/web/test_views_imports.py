@@ -1,0 +1,170 @@
+import re
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from django.urls import reverse
+
+from config.lib.owned import owned
+from tests.factories.trading import TraderFactory
+from tests.trading.intake.bad_files import BAD_FILES
+from tests.trading.intake.samples import SAMPLES
+from trading.models import Deployment, Fill, ImportBatch, Skill, Trade, TradeFile
+
+pytestmark = pytest.mark.django_db
+IMPORTS = "/trades/import/"
+
+
+@pytest.fixture
+def trader():
+    return TraderFactory(time_zone="Europe/Berlin")
+
+
+@pytest.fixture
+def client(trader):
+    client = Client()
+    client.force_login(trader)
+    return client
+
+
+def upload(client, content: bytes, name: str = "trades.csv"):
+    return client.post(IMPORTS, {"file": SimpleUploadedFile(name, content)})
+
+
+def fields_of(response) -> dict[str, str]:
+    """Return the form of the file's page as a browser would send it."""
+    form = response.context["form"]
+    return {name: str(form[name].value() or "") for name in form.fields}
+
+
+def counts(trader) -> tuple[int, int, int]:
+    with owned(trader):
+        return Fill.objects.count(), Trade.objects.count(), ImportBatch.objects.count()
+
+
+def import_sample(client, content: bytes, **changes):
+    place = upload(client, content)["Location"]
+    page = client.get(place)
+    return client.post(place, fields_of(page) | {"act": "import"} | changes, follow=True)
+
+
+VENUES = {
+    "Binance spot": "binance spot",
+    "Binance futures": "binance futures",
+    "Bybit futures": "bybit derivatives",
+    "Bybit spot": "bybit spot",
+    "Kraken spot": "kraken",
+    "Coinbase spot": "coinbase",
+    "Bitget futures": "bitget futures",
+    "Hyperliquid futures": "hyperliquid, API",
+    "Imported futures": "by mapping: header in capitals, no id, tabs, packed",
+}
+
+
+@pytest.mark.parametrize(("label", "sample"), VENUES.items())
+def test_import_of_a_file_by_a_new_user_shows_the_trade(client, trader, label, sample):
+    response = import_sample(client, SAMPLES[sample].content)
+
+    assert response.status_code == 200
+    assert label in response.content.decode()
+    with owned(trader):
+        [ledger] = Deployment.objects.all()
+        [trade] = Trade.objects.all()
+        assert (ledger.label, ledger.skill.name, ledger.starting_equity_usd) == (label, "My trades", None)
+        assert (trade.symbol, trade.status) == ("BTC", "closed")
+        assert not TradeFile.objects.exists()
+    assert str(trade.pk) in response.content.decode() or "BTC" in response.content.decode()
+
+
+def test_import_of_a_mixed_file_keeps_spot_and_futures_apart(client, trader):
+    import_sample(client, SAMPLES["okx"].content)
+
+    with owned(trader):
+        ledgers = {ledger.label: ledger for ledger in Deployment.objects.all()}
+        assert set(ledgers) == {"OKX spot", "OKX futures"}
+        assert {trade.deployment_id for trade in Trade.objects.all()} == {one.pk for one in ledgers.values()}
+        assert Skill.objects.count() == 1
+
+
+def test_import_twice_changes_nothing(client, trader):
+    import_sample(client, SAMPLES["binance spot"].content)
+    before = counts(trader)
+
+    import_sample(client, SAMPLES["binance spot"].content)
+
+    assert counts(trader)[:2] == before[:2]
+
+
+def test_import_of_the_same_trades_from_page_and_api_counts_them_once(client, trader):
+    import_sample(client, SAMPLES["binance spot"].content)
+    import_sample(client, SAMPLES["binance spot, API"].content)
+
+    assert counts(trader)[0] == 2
+
+
+def test_undo_of_an_import_takes_its_trades_away(client, trader):
+    import_sample(client, SAMPLES["binance futures"].content)
+    with owned(trader):
+        [batch] = ImportBatch.objects.all()
+
+    response = client.post(reverse("trading:undo_import", args=[batch.pk]), follow=True)
+
+    assert "Undone" in response.content.decode()
+    assert counts(trader)[:2] == (0, 0)
+
+
+def test_page_of_a_file_shows_what_was_recognised(client):
+    page = client.get(upload(client, SAMPLES["hyperliquid, in the clock of the browser"].content)["Location"])
+    text = page.content.decode()
+
+    assert "Recognised: Hyperliquid: trade history" in text
+    assert page.context["form"]["zone"].value() == "Europe/Berlin"
+    assert re.search(r"3 new fills", text)
+
+
+def test_correction_of_the_mapping_reads_the_file_again(client):
+    content = b"when;what;way;much;at\n01/03/2025 10:00;BTC;buy;0,5;90.000,5\n02/03/2025 10:00;BTC;sell;0,5;91.000,5\n"
+    place = upload(client, content)["Location"]
+    page = client.get(place)
+    assert page.context["shown"].blocking
+
+    changes = {"act": "read", "dates": "dmy", "column_time": "when", "column_symbol": "what", "column_side": "way"}
+    fields = fields_of(page) | changes | {"column_quantity": "much", "column_price": "at"}
+    again = client.post(place, fields, follow=True)
+
+    shown = again.context["shown"]
+    assert shown.reading.problems == []
+    assert [f"{fill.price:f}" for fill in shown.reading.fills] == ["90000.500000000000", "91000.500000000000"]
+
+
+# `test_bad_files.py` reads them all.
+@pytest.mark.parametrize("name", list(BAD_FILES)[::6])
+def test_import_of_a_bad_file_names_the_row_and_imports_nothing(client, trader, name):
+    content, row, words = BAD_FILES[name]
+
+    response = upload(client, content)
+    if response.status_code == 302:
+        place = response["Location"]
+        response = client.post(place, fields_of(client.get(place)) | {"act": "import"})
+
+    assert response.status_code == 422
+    text = response.content.decode().replace("&#x27;", "'")
+    assert words in text
+    assert f"ow {row}" in text or f"tem {row}" in text or not row
+    assert counts(trader) == (0, 0, 0)
+
+
+def test_import_that_leaves_rows_out_takes_the_others(client, trader):
+    import_sample(client, BAD_FILES["a price in euros"][0], leaves_out="on")
+
+    assert counts(trader)[0] == 1
+
+
+def test_drop_of_a_file_deletes_it(client, trader):
+    place = upload(client, SAMPLES["keel"].content)["Location"]
+
+    client.post(place, {"act": "drop"})
+
+    with owned(trader):
+        assert not TradeFile.objects.exists()
+    assert client.get(place).status_code == 404

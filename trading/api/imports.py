@@ -1,0 +1,154 @@
+"""A user's own trades: import a file, undo an import, accounts at venues."""
+
+from dataclasses import replace
+from http import HTTPStatus
+from typing import Any, ClassVar
+from uuid import UUID
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework.response import Response
+
+from config.lib.owned import owned_tx
+from config.lib.paging import get_page
+from config.lib.rest.views import ApiRequest, ApiView, PageQuery, answer_page
+from trading.api.schema import describe_list
+from trading.api.serializers.imports import (
+    ImportBatchSerializer,
+    TradeFileInput,
+    TradeFileSerializer,
+    VenueAccountInput,
+    VenueAccountSerializer,
+)
+from trading.intake.feeds import SOURCES, Credentials
+from trading.intake.files import PROBLEMS_SHOWN, check_reading
+from trading.intake.formats import FORMATS, FillMapping, propose_mapping
+from trading.intake.ledgers import add_reading, list_ledgers, name_venue, preview_reading
+from trading.intake.reading import Reading, read_fills
+from trading.intake.sync import NewAccount, add_account, check_account, make_due, remove_account
+from trading.intake.tables import normal_name, read_table
+from trading.models import EntrySource, ImportBatch, VenueAccount
+from trading.record.intake.services import undo_batch
+
+
+class ImportsView(ApiView):
+    max_body_bytes: ClassVar[int] = 8 * 1024 * 1024
+
+    @describe_list("list_imports", "imports", ImportBatchSerializer, PageQuery)
+    def get(self, request: ApiRequest) -> Response:
+        """List the imports of your own trades, the newest first."""
+        rows = ImportBatch.objects.filter(deployment__in=[ledger.pk for ledger in list_ledgers()])
+        return answer_page(get_page(rows, by=("-created_at", "id"), **self.query(PageQuery)), ImportBatchSerializer)
+
+    @extend_schema(
+        operation_id="import_trades", tags=["imports"], request=TradeFileInput, responses={201: TradeFileSerializer}
+    )
+    def post(self, request: ApiRequest) -> Response:
+        """Import a file of trades whole, or say what it holds; idempotent."""
+        given, now = self.body(TradeFileInput), timezone.now()
+        table = read_table(given["content"].encode())
+        mapping = propose_mapping(table, zone=given.get("zone") or request.user.time_zone)
+        changes = {name: given[name] for name in ("zone", "dates", "decimal") if name in given}
+        columns = {name: (normal_name(column),) for name, column in given["columns"].items()}
+        mapping = replace(mapping, **changes, columns={**mapping.columns, **columns})
+        reading, venue = read_fills(table, mapping, now=now), name_venue(mapping)
+        if given["dry_run"]:
+            counts: list[dict[str, Any]] = [
+                {"account": one.label, "deployment": None, "batch": None, **_read_counts(one.counts)}
+                for one in preview_reading(reading, venue=venue, now=now)
+            ]
+            return Response(_describe(reading, mapping, counts, is_imported=False))
+        check_reading(reading, leaves_out=given["leave_out"])
+        details = {"format": mapping.format, "zone": mapping.zone}
+        with owned_tx(request.user):
+            done = add_reading(
+                reading, venue=venue, source=EntrySource.API, name=given["name"], details=details, now=now
+            )
+        counts = [
+            {
+                "account": one.label,
+                "deployment": one.deployment.pk,
+                "batch": one.record.batch_id,
+                **_read_counts(one.record),
+            }
+            for one in done
+        ]
+        return Response(_describe(reading, mapping, counts, is_imported=True), status=HTTPStatus.CREATED)
+
+
+class UndoImportView(ApiView):
+    @extend_schema(operation_id="undo_import", tags=["imports"], request=None, responses=ImportBatchSerializer)
+    def post(self, request: ApiRequest, import_id: UUID) -> Response:
+        """Take an import out of the record; idempotent."""
+        with owned_tx(request.user):
+            batch = undo_batch(batch_id=import_id, now=timezone.now())
+        return Response(ImportBatchSerializer(batch).data)
+
+
+class VenueAccountsView(ApiView):
+    @describe_list("list_accounts", "imports", VenueAccountSerializer, PageQuery)
+    def get(self, request: ApiRequest) -> Response:
+        """List the venue accounts that Keel reads, the newest first."""
+        rows = VenueAccount.objects.all()
+        return answer_page(get_page(rows, by=("-created_at", "id"), **self.query(PageQuery)), VenueAccountSerializer)
+
+    @extend_schema(
+        operation_id="add_account", tags=["imports"], request=VenueAccountInput, responses={201: VenueAccountSerializer}
+    )
+    def post(self, request: ApiRequest) -> Response:
+        """Add an account; a key that may do more than read is refused."""
+        given = self.body(VenueAccountInput)
+        by_address = SOURCES[given["venue"]].by_address
+        new = NewAccount(
+            venue=given["venue"],
+            address=given["address"].strip().lower() if by_address else "",
+            credentials=None if by_address else Credentials(given["key"], given["secret"], given["password"]),
+            markets=[market.upper() for market in given["markets"]],
+        )
+        check_account(new)
+        with owned_tx(request.user):
+            account = add_account(new, now=timezone.now())
+        return Response(VenueAccountSerializer(account).data, status=HTTPStatus.CREATED)
+
+
+class VenueAccountView(ApiView):
+    @extend_schema(operation_id="remove_account", tags=["imports"], responses={204: None})
+    def delete(self, request: ApiRequest, account_id: UUID) -> Response:
+        """Remove an account with its key; its trades stay."""
+        with owned_tx(request.user):
+            remove_account(account_id)
+        return Response(status=HTTPStatus.NO_CONTENT)
+
+
+class SyncAccountView(ApiView):
+    @extend_schema(operation_id="sync_account", tags=["imports"], request=None, responses=VenueAccountSerializer)
+    def post(self, request: ApiRequest, account_id: UUID) -> Response:
+        """Let the job worker read an account at once."""
+        with owned_tx(request.user):
+            account = make_due(account_id, now=timezone.now())
+        return Response(VenueAccountSerializer(account).data)
+
+
+def _read_counts(counts: Any) -> dict[str, int]:
+    names = ("new_fills", "known_fills", "new_funding", "known_funding")
+    return {name: getattr(counts, name) for name in names}
+
+
+def _describe(
+    reading: Reading, mapping: FillMapping, accounts: list[dict[str, Any]], *, is_imported: bool
+) -> dict[str, Any]:
+    chosen, period = FORMATS.get(mapping.format), reading.period
+    values = {
+        "recognised": f"{chosen.venue}: {chosen.label}" if chosen else "",
+        "columns": {name: columns[0] for name, columns in mapping.columns.items() if columns},
+        "zone": mapping.zone,
+        "fills": len(reading.fills),
+        "funding": len(reading.funding),
+        "begins_at": period[0] if period else None,
+        "ends_at": period[1] if period else None,
+        "problems": [problem._asdict() for problem in reading.problems[:PROBLEMS_SHOWN]],
+        "left_out": dict(reading.left_out),
+        "is_imported": is_imported,
+        "accounts": accounts,
+    }
+    return dict(TradeFileSerializer(values).data)

@@ -1,0 +1,113 @@
+"""A user's own trades: files, accounts at venues, past imports."""
+
+from typing import Any
+
+from rest_framework import serializers
+
+from config.lib.rest.views import InputSerializer
+from trading.api.serializers.fields import RowSerializer, ValueSerializer
+from trading.intake.feeds import SOURCES
+from trading.intake.formats import FIELDS
+from trading.intake.keys import MAX_SECRET
+from trading.intake.values import find_zone
+from trading.models import ImportBatch, VenueAccount
+
+MAX_TEXT = 5 * 1024 * 1024
+
+
+class TradeFileInput(InputSerializer):
+    """A file of trades, as text."""
+
+    name = serializers.CharField(max_length=200, default="file")
+    content = serializers.CharField(max_length=MAX_TEXT, trim_whitespace=False, help_text="CSV or JSON.")
+    zone = serializers.CharField(max_length=64, required=False, help_text="Where the file names none; else yours.")
+    dates = serializers.ChoiceField(("ymd", "dmy", "mdy"), required=False)
+    decimal = serializers.ChoiceField((".", ","), required=False)
+    columns = serializers.DictField(
+        child=serializers.CharField(max_length=200), default=dict, help_text=f"By field: {', '.join(FIELDS)}."
+    )
+    leave_out = serializers.BooleanField(default=False, help_text="Leave out the rows that cannot be read.")
+    dry_run = serializers.BooleanField(default=False, help_text="Say what would be imported, and import nothing.")
+
+    def validate_zone(self, value: str) -> str:
+        """Refuse an unknown time zone."""
+        try:
+            find_zone(value)
+        except ValueError as error:
+            raise serializers.ValidationError(f"{error}.") from error
+        return value
+
+    def validate_columns(self, value: dict[str, str]) -> dict[str, str]:
+        """Refuse an unknown field."""
+        if unknown := set(value) - set(FIELDS):
+            raise serializers.ValidationError(f"There is no field {sorted(unknown)[0][:40]}.")
+        return value
+
+
+class RowProblemSerializer(ValueSerializer):
+    row = serializers.IntegerField(help_text="The line of a CSV, the place in JSON; 0: the whole file.")
+    message = serializers.CharField()
+
+
+class LedgerCountsSerializer(ValueSerializer):
+    account = serializers.CharField()
+    deployment = serializers.UUIDField(allow_null=True, help_text="Null: the import makes it.")
+    new_fills = serializers.IntegerField()
+    known_fills = serializers.IntegerField()
+    new_funding = serializers.IntegerField()
+    known_funding = serializers.IntegerField()
+    batch = serializers.UUIDField(allow_null=True, help_text="Undo it with this id; null: nothing was new.")
+
+
+class TradeFileSerializer(ValueSerializer):
+    """What a file holds and what was imported."""
+
+    recognised = serializers.CharField(help_text="Empty: the columns were guessed by their names.")
+    columns: Any = serializers.DictField(child=serializers.CharField())
+    zone = serializers.CharField()
+    fills = serializers.IntegerField()
+    funding = serializers.IntegerField()
+    begins_at = serializers.DateTimeField(allow_null=True)
+    ends_at = serializers.DateTimeField(allow_null=True)
+    problems = RowProblemSerializer(many=True)
+    left_out: Any = serializers.DictField(
+        child=serializers.IntegerField(), help_text="Rows that are no fills, by kind."
+    )
+    is_imported = serializers.BooleanField()
+    accounts = LedgerCountsSerializer(many=True)
+
+
+class ImportBatchSerializer(RowSerializer):
+    """A past import."""
+
+    class Meta:
+        model = ImportBatch
+        fields = (
+            *("id", "deployment", "source", "name", "created_at", "undone_at", "new_fills", "known_fills"),
+            *("new_funding", "known_funding"),
+        )
+
+
+class VenueAccountInput(InputSerializer):
+    """An account to read: an address, or a key that only reads."""
+
+    venue = serializers.ChoiceField(sorted(SOURCES))
+    address = serializers.CharField(max_length=64, default="")
+    key = serializers.CharField(max_length=MAX_SECRET, default="", write_only=True)
+    secret = serializers.CharField(max_length=MAX_SECRET, default="", write_only=True, trim_whitespace=False)
+    password = serializers.CharField(max_length=MAX_SECRET, default="", write_only=True, trim_whitespace=False)
+    markets = serializers.ListField(child=serializers.CharField(max_length=30), default=list, max_length=50)
+
+
+class VenueAccountSerializer(RowSerializer):
+    """An account that Keel reads; its key is never shown."""
+
+    gaps = serializers.ListField(child=serializers.CharField(), read_only=True)
+    markets = serializers.ListField(child=serializers.CharField(), read_only=True)
+
+    class Meta:
+        model = VenueAccount
+        fields = (
+            *("id", "venue", "address", "key_hint", "markets", "created_at", "due_at", "read_from", "read_until"),
+            *("gaps", "error"),
+        )

@@ -1,0 +1,197 @@
+"""A user's own trades: the skill "My trades" with one deployment for each venue's spot and futures account."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from typing import Any, Final
+
+from config.lib.locks import lock_owner
+from trading.intake.formats import FORMATS, SPOT, FillMapping
+from trading.intake.reading import ReadFill, Reading
+from trading.intake.values import DOLLARS
+from trading.models import BrokerKind, Deployment, EntrySource, Fill
+from trading.record.executions import Execution
+from trading.record.intake.entries import Entries, IntakePreview, IntakeRecord
+from trading.record.intake.services import add_entries, preview_entries
+from trading.record.positions import Funding
+from trading.skills.queries import get_version
+from trading.skills.schemas import parse_payload
+from trading.skills.services import SkillNameTaken, create_skill
+
+MY_TRADES: Final = "My trades"
+_NAMES: Final = (MY_TRADES, "My own trades", "My imported trades")
+_NUMBERED: Final = "row:"  # begins the id of a fill that has none of the venue's
+_SYMBOLS: Final = 20  # of a skill
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerPreview:
+    """What an import would do to one account."""
+
+    label: str
+    market: str
+    counts: IntakePreview
+
+
+@dataclass(frozen=True, slots=True)
+class LedgerImport:
+    """What an import did to one account."""
+
+    label: str
+    deployment: Deployment
+    record: IntakeRecord
+
+
+def name_venue(mapping: FillMapping) -> str:
+    """Return the venue of a mapping, for the accounts it goes into."""
+    return FORMATS[mapping.format].venue if mapping.format else "Imported"
+
+
+def preview_reading(reading: Reading, *, venue: str, now: datetime) -> list[LedgerPreview]:
+    """Return what an import would do, account by account."""
+    previews = []
+    for market in _list_markets(reading):
+        ledger = _find_ledger(_label(venue, market))
+        entries = _build_entries(reading, market, ledger)
+        counts = preview_entries(deployment_id=ledger.pk if ledger else None, entries=entries, now=now)
+        previews.append(LedgerPreview(_label(venue, market), market, counts))
+    return previews
+
+
+def add_reading(
+    reading: Reading, *, venue: str, source: EntrySource, name: str, details: Mapping[str, Any], now: datetime
+) -> list[LedgerImport]:
+    """Add what was read to the accounts of a venue; needs `owned_tx(user)`. Raises EntriesRefused.
+
+    Idempotent. The first import makes "My trades", and each market of a venue its account.
+    """
+    lock_owner()  # or two first imports make two skills
+    done = []
+    for market in _list_markets(reading):
+        label = _label(venue, market)
+        symbols = [fill.symbol for fill in reading.fills if fill.market == market]
+        ledger = _find_ledger(label) or _create_ledger(label, symbols, now)
+        entries = _build_entries(reading, market, ledger)
+        record = add_entries(
+            deployment_id=ledger.pk, entries=entries, source=source, name=name, details=details, now=now
+        )
+        done.append(LedgerImport(label, ledger, record))
+    return done
+
+
+def add_reading_to(
+    deployment: Deployment, reading: Reading, *, name: str, details: Mapping[str, Any], now: datetime
+) -> IntakeRecord:
+    """Add what was read to one deployment, spot and futures alike; needs `owned_tx(user)`. Raises EntriesRefused."""
+    entries = _build_entries(reading, "", deployment)
+    source = EntrySource.FILE
+    return add_entries(deployment_id=deployment.pk, entries=entries, source=source, name=name, details=details, now=now)
+
+
+def list_ledgers() -> list[Deployment]:
+    """Return the accounts of the user's own trades."""
+    return list(Deployment.objects.exclude(label="").select_related("skill").order_by("label"))
+
+
+def _list_markets(reading: Reading) -> list[str]:
+    return sorted({fill.market for fill in reading.fills} | {paid.market for paid in reading.funding})
+
+
+def _label(venue: str, market: str) -> str:
+    return f"{venue} spot" if market == SPOT else f"{venue} futures"
+
+
+def _find_ledger(label: str) -> Deployment | None:
+    ledger: Deployment | None = Deployment.objects.filter(label=label).first()
+    return ledger
+
+
+def _create_ledger(label: str, symbols: Iterable[str], now: datetime) -> Deployment:
+    first = Deployment.objects.exclude(label="").first()
+    version = get_version(first.skill_id) if first else _create_skill(symbols, now)
+    return Deployment.objects.create(
+        skill_id=version.skill_id,
+        version=version,
+        broker_kind=BrokerKind.LIVE,
+        label=label,
+        starting_equity_usd=None,
+        created_at=now,
+    )
+
+
+def _create_skill(symbols: Iterable[str], now: datetime) -> Any:
+    traded = [symbol for symbol, _ in Counter(symbols).most_common(_SYMBOLS)] or ["BTC"]
+    for name in _NAMES:
+        payload = {
+            "name": name,
+            "description": "Your own trades, imported from files and accounts. Nothing runs here.",
+            "trading_style": "swing",
+            "strategy": {"thesis": "Trades that I made myself."},
+            "context": {"symbols": traded},
+        }
+        try:
+            return create_skill(parse_payload(payload), now)
+        except SkillNameTaken:
+            continue
+    raise SkillNameTaken(f"You have skills named {', '.join(_NAMES)} already. Rename one of them and import again.")
+
+
+def _build_entries(reading: Reading, market: str, ledger: Deployment | None) -> Entries:
+    fills = [fill for fill in reading.fills if market in ("", fill.market)]
+    if ledger is not None:
+        fills = _drop_twins(fills, ledger)
+    funding: dict[tuple[str, datetime], Decimal] = {}
+    for paid in reading.funding:
+        if market in ("", paid.market):  # two positions of a symbol are paid at one instant
+            funding[paid.symbol, paid.at] = funding.get((paid.symbol, paid.at), Decimal(0)) + paid.amount
+    return Entries(
+        [
+            Execution(
+                fill_id=fill.fill_id,
+                symbol=fill.symbol,
+                at=fill.at,
+                quantity=fill.quantity,
+                price=fill.price,
+                is_liquidation=fill.is_liquidation,
+                start_quantity=fill.start_quantity,
+                **_build_fee(fill),
+                is_reducing=fill.is_reducing,
+                source_order=place,
+            )
+            for place, fill in enumerate(fills, start=1)
+        ],
+        [Funding(symbol, at, amount) for (symbol, at), amount in funding.items()],
+    )
+
+
+def _build_fee(fill: ReadFill) -> dict[str, Any]:
+    if not fill.fee_coin or fill.fee_coin in DOLLARS:
+        return {"fee_usd": fill.fee}
+    return {"fee_coin": fill.fee_coin, "fee_in_coin": fill.fee}
+
+
+def _drop_twins(fills: Sequence[ReadFill], ledger: Deployment) -> list[ReadFill]:
+    """Return the fills that no other source brought: a web export has neither ids nor parts of a second.
+
+    A fill with the venue's id and one without are the same if their numbers are; two with ids are told apart by them.
+    """
+    if not fills:
+        return []
+    period = (fills[0].at.replace(microsecond=0), fills[-1].at)
+    known = Fill.objects.filter(deployment=ledger, at__range=period).values_list(
+        "fill_id", "symbol", "at", "quantity", "price"
+    )
+    stored: Counter[tuple[object, ...]] = Counter()
+    for fill_id, symbol, at, quantity, price in known:
+        stored[fill_id.startswith(_NUMBERED), symbol, at.replace(microsecond=0), quantity, price] += 1
+    kept = []
+    for fill in fills:
+        has_no_id = fill.fill_id.startswith(_NUMBERED)
+        key = (not has_no_id, fill.symbol, fill.at.replace(microsecond=0), fill.quantity, fill.price)
+        if stored[key] > 0:
+            stored[key] -= 1
+        else:
+            kept.append(fill)
+    return kept

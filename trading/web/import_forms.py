@@ -1,0 +1,117 @@
+"""Forms of a user's own trades: the file, its mapping, accounts at venues."""
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from django import forms
+from django.http import QueryDict
+
+from trading.intake.feeds import SOURCES, Credentials
+from trading.intake.formats import FIELDS, FORMATS, FUTURES, MAIN_FIELDS, SPOT, FillMapping
+from trading.intake.keys import MAX_SECRET
+from trading.intake.sync import NewAccount
+from trading.intake.tables import MAX_BYTES, Table
+from trading.web.forms import time_zone_choices
+
+
+class TradeFileForm(forms.Form):
+    file = forms.FileField(
+        label="File",
+        allow_empty_file=True,
+        help_text="CSV or JSON, also packed as .gz. Choose it, or drop it on this field.",
+        error_messages={"required": "Choose a file first."},
+    )
+
+    def clean_file(self) -> Any:
+        file = self.cleaned_data["file"]
+        if file.size > MAX_BYTES:
+            raise forms.ValidationError(f"The file is larger than {MAX_BYTES // 2**20} MB. Export shorter periods.")
+        return file
+
+
+class MappingForm(forms.Form):
+    """What was recognised, to be corrected."""
+
+    DATES: ClassVar = (
+        ("", "Choose"),
+        ("ymd", "Year, month, day: 2025-03-31"),
+        ("dmy", "Day, month, year: 31.03.2025"),
+        ("mdy", "Month, day, year: 3/31/2025"),
+    )
+    zone = forms.ChoiceField(label="Time zone of the file")
+    dates = forms.ChoiceField(label="Order of dates", choices=DATES, required=False)
+    decimal = forms.ChoiceField(label="Decimal sign", choices=((".", "Point: 1,234.5"), (",", "Comma: 1.234,5")))
+    fee_sign = forms.TypedChoiceField(
+        label="Fees", coerce=int, choices=((1, "Paid fees are above zero"), (-1, "Paid fees are below zero"))
+    )
+    market = forms.ChoiceField(
+        label="Kind of trades",
+        required=False,
+        choices=(("", "As each row says"), (SPOT, "Spot"), (FUTURES, "Futures and perpetuals")),
+    )
+    contract_sizes = forms.CharField(
+        label="Coins per contract",
+        required=False,
+        max_length=500,
+        help_text="Such as BTC-USDT-SWAP=0.01, SOL-USDT-SWAP=1.",
+    )
+
+    def __init__(self, data: QueryDict | None = None, *, table: Table, mapping: FillMapping) -> None:
+        first = {name: columns[0] for name, columns in mapping.columns.items() if columns}
+        initial = {f"column_{name}": column for name, column in first.items()}
+        initial |= {name: getattr(mapping, name) for name in self.base_fields}
+        super().__init__(data, initial=initial, auto_id="mapping-%s")
+        zones = time_zone_choices()
+        known = [] if mapping.zone in dict(zones) else [(mapping.zone, f"As the file says: {mapping.zone}")]
+        self.fields["zone"].choices = [*known, *zones]  # type: ignore[attr-defined]
+        if mapping.format and not FORMATS[mapping.format].in_contracts:
+            del self.fields["contract_sizes"]
+        choices = [("", "None"), *((name, table.titles.get(name, name)) for name in table.columns)]
+        for name in dict.fromkeys((*MAIN_FIELDS, *first)):
+            field = forms.ChoiceField(label=FIELDS[name], choices=choices, required=False)
+            self.fields[f"column_{name}"] = field
+        self._mapping = mapping
+
+    def get_changes(self) -> dict[str, Any]:
+        """Return the corrections; a column that stays the same keeps its alternatives."""
+        given: Mapping[str, Any] = self.cleaned_data
+        columns = dict(self._mapping.columns)
+        for key, column in given.items():
+            name = key.removeprefix("column_")
+            if key.startswith("column_") and columns.get(name, ("",))[:1] != ((column,) if column else ("",)):
+                columns[name] = (column,) if column else ()
+        kept = {key: value for key, value in given.items() if not key.startswith("column_")}
+        return {**kept, "columns": {name: chosen for name, chosen in columns.items() if chosen}}
+
+
+class AccountForm(forms.Form):
+    venue = forms.ChoiceField(label="Venue", choices=[(key, source.label) for key, source in SOURCES.items()])
+    address = forms.CharField(
+        label="Address", required=False, max_length=64, help_text="Hyperliquid alone: the public one, 0x and 40 digits."
+    )
+    key = forms.CharField(
+        label="API key", required=False, max_length=MAX_SECRET, widget=forms.TextInput(attrs={"autocomplete": "off"})
+    )
+    secret = forms.CharField(
+        label="Secret",
+        required=False,
+        max_length=MAX_SECRET,
+        widget=forms.Textarea(attrs={"rows": 2, "autocomplete": "off", "spellcheck": "false"}),
+    )
+    password = forms.CharField(label="Passphrase", required=False, max_length=200, help_text="OKX and Bitget alone.")
+    markets = forms.CharField(
+        label="Markets", required=False, max_length=1500, help_text="Binance alone, such as BTCUSDT, ETHUSDT."
+    )
+
+    def __init__(self, data: QueryDict | None = None) -> None:
+        super().__init__(data, auto_id="account-%s")
+
+    def build_account(self) -> NewAccount:
+        given = self.cleaned_data
+        by_address = SOURCES[given["venue"]].by_address
+        return NewAccount(
+            venue=given["venue"],
+            address=given["address"].strip().lower() if by_address else "",
+            credentials=None if by_address else Credentials(given["key"], given["secret"].strip(), given["password"]),
+            markets=[] if by_address else [one.upper() for one in given["markets"].replace(",", " ").split()],
+        )

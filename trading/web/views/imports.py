@@ -1,0 +1,187 @@
+"""A user's own trades: files, accounts at venues, what was imported."""
+
+from typing import Any
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.template.response import TemplateResponse
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+
+from config.lib.errors import DomainError
+from config.lib.owned import owned_tx
+from config.lib.web import AuthedRequest, owned_view
+from trading.intake.feeds import SOURCES
+from trading.intake.files import (
+    PROBLEMS_SHOWN,
+    correct_mapping,
+    drop_file,
+    get_file,
+    import_file,
+    keep_file,
+    preview_file,
+)
+from trading.intake.keys import can_keep_keys
+from trading.intake.ledgers import LedgerImport, list_ledgers
+from trading.intake.sync import add_account, check_account, list_accounts, make_due, remove_account
+from trading.models import ImportBatch, TradeFile
+from trading.record.intake.services import undo_batch
+from trading.web.import_forms import AccountForm, MappingForm, TradeFileForm
+from trading.web.views.skills import or_404
+
+REFUSED = 422
+BATCHES_SHOWN = 20
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+@owned_view
+def show_imports(request: AuthedRequest) -> HttpResponse:
+    """Show the ways in and the past imports, or keep a file."""
+    if request.method != "POST":
+        return _render_imports(request)
+    form = TradeFileForm(request.POST, request.FILES)
+    if form.is_valid():
+        file = form.cleaned_data["file"]
+        try:
+            with owned_tx(request.user):
+                kept = keep_file(name=file.name, content=file.read(), zone=request.user.time_zone, now=timezone.now())
+        except DomainError as error:
+            form.add_error("file", str(error))
+        else:
+            return redirect("trading:import_file", kept.pk)
+    return _render_imports(request, file_form=form, status=REFUSED)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+@owned_view
+def show_file(request: AuthedRequest, file_id: UUID) -> HttpResponse:
+    """Show what a file holds; correct the mapping, import the file or drop it."""
+    with or_404():
+        file = get_file(file_id)
+    if request.method != "POST":
+        return _render_file(request, file)
+    act = request.POST.get("act", "")
+    if act == "drop":
+        with or_404(), owned_tx(request.user):
+            drop_file(file_id)
+        messages.info(request, f"Dropped {file.name}. Nothing was imported.")
+        return redirect("trading:imports")
+    preview = preview_file(file, now=timezone.now())
+    form = MappingForm(request.POST, table=preview.table, mapping=preview.mapping)
+    if not form.is_valid():
+        return _render_file(request, file, form=form, status=REFUSED)
+    with or_404(), owned_tx(request.user):
+        file = get_file(file_id)
+        correct_mapping(file, form.get_changes())
+    if act != "import":
+        return redirect(f"{reverse('trading:import_file', args=[file_id])}#found")
+    return _import(request, file)
+
+
+@require_POST
+@owned_view
+def undo_import(request: AuthedRequest, import_id: UUID) -> HttpResponse:
+    """Take an import out of the record."""
+    with or_404(), owned_tx(request.user):
+        batch = undo_batch(batch_id=import_id, now=timezone.now())
+    messages.success(request, f"Undone: {batch.new_fills} fills left the record. The file can be imported again.")
+    return redirect(f"{reverse('trading:imports')}#past")
+
+
+@require_POST
+@owned_view
+def start_reading(request: AuthedRequest) -> HttpResponse:
+    """Add an account after its key was checked."""
+    form = AccountForm(request.POST)
+    if form.is_valid():
+        new = form.build_account()
+        try:
+            check_account(new)
+            with owned_tx(request.user):
+                add_account(new, now=timezone.now())
+        except DomainError as error:
+            form.add_error(None, str(error))
+        else:
+            messages.success(request, f"{SOURCES[new.venue].label} is read every few minutes from now on.")
+            return redirect(f"{reverse('trading:imports')}#accounts")
+    return _render_imports(request, account_form=form, status=REFUSED)
+
+
+@require_POST
+@owned_view
+def change_account(request: AuthedRequest, account_id: UUID) -> HttpResponse:
+    """Read an account at once, or remove it with its key."""
+    with or_404(), owned_tx(request.user):
+        if request.POST.get("act") == "remove":
+            remove_account(account_id)
+            messages.success(request, "Removed, and the key is deleted. The trades stay.")
+        else:
+            make_due(account_id, now=timezone.now())
+            messages.info(request, "The account is read within a minute. Reload to see what came.")
+    return redirect(f"{reverse('trading:imports')}#accounts")
+
+
+def _import(request: AuthedRequest, file: TradeFile) -> HttpResponse:
+    try:
+        with owned_tx(request.user):
+            done = import_file(file, leaves_out=request.POST.get("leaves_out") == "on", now=timezone.now())
+    except DomainError as error:
+        return _render_file(request, file, refusal=str(error), status=REFUSED)
+    for one in done:
+        messages.success(request, _describe_import(one))
+    if len(done) == 1:
+        return redirect("trading:deployment", done[0].deployment.pk)
+    return redirect(f"{reverse('trading:imports')}#past")
+
+
+def _describe_import(done: LedgerImport) -> str:
+    record = done.record
+    parts = [f"{record.new_fills} new fills", f"{record.known_fills} known already"]
+    parts += [f"{record.new_funding} funding payments"] if record.new_funding else []
+    parts += [f"{len(record.conflicts)} known ones with other numbers, kept as they were"] if record.conflicts else []
+    return f"{done.label}: {', '.join(parts)}; {record.trades} trades, {record.open_trades} of them open."
+
+
+def _render_imports(
+    request: AuthedRequest,
+    *,
+    file_form: TradeFileForm | None = None,
+    account_form: AccountForm | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    ledgers = {ledger.pk: ledger for ledger in list_ledgers()}
+    batches = ImportBatch.objects.filter(deployment__in=list(ledgers)).order_by("-created_at", "id")[:BATCHES_SHOWN]
+    context: dict[str, Any] = {
+        "form": file_form or TradeFileForm(),
+        "account_form": account_form or AccountForm(),
+        "can_keep_keys": can_keep_keys(),
+        "accounts": [(account, SOURCES[account.venue]) for account in list_accounts()],
+        "files": TradeFile.objects.defer("content").order_by("-created_at"),
+        "batches": [(batch, ledgers[batch.deployment_id]) for batch in batches],
+        "ledgers": list(ledgers.values()),
+    }
+    return TemplateResponse(request, "trading/imports.html", context, status=status)
+
+
+def _render_file(
+    request: AuthedRequest, file: TradeFile, *, form: MappingForm | None = None, refusal: str = "", status: int = 200
+) -> HttpResponse:
+    shown = preview_file(file, now=timezone.now())
+    context: dict[str, Any] = {
+        "shown": shown,
+        "file": file,
+        "form": form or MappingForm(table=shown.table, mapping=shown.mapping),
+        "problems": shown.reading.problems[:PROBLEMS_SHOWN],
+        "hidden_problems": max(0, len(shown.reading.problems) - PROBLEMS_SHOWN),
+        "period": shown.reading.period,
+        "fills_shown": shown.reading.fills[:5],
+        "left_out": sorted(shown.reading.left_out.items()),
+        "refusal": refusal,
+    }
+    return TemplateResponse(request, "trading/import_file.html", context, status=status)
