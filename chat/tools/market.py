@@ -124,8 +124,8 @@ GET_UPCOMING_EVENTS = Tool(
     description=(
         "Scheduled macro and crypto events; without symbols: about all. With deploymentId, your_exposure sets its open "
         "positions against each: median_abs_move_pct and worst_move_pct are shares of the price (0.02 is 2 %) in the "
-        "hour after past events of the kind; worst below zero is against the position. Null below three such events: "
-        "warn in words, without numbers."
+        "hour after past events of the kind, quiet_median_abs_move_pct that of the same hours without one; worst below "
+        "zero is against the position. Null below three such events: warn in words, without numbers."
     ),
     args=GetUpcomingEventsArgs,
     run=_get_upcoming_events,
@@ -174,12 +174,18 @@ def _event_row(event: MarketEvent) -> Row:
 
 
 def _exposure_row(exposure: Exposure) -> Row:
+    interval = exposure.past.median_interval_fraction
     return {
         "event_id": str(exposure.event.pk),
         "symbol": prompt_line(exposure.trade.symbol),
         "position_side": exposure.trade.side,
         "notional_usd": round_usd(exposure.notional_usd),
+        "price_at": format_instant(exposure.price_at),
+        "is_simulated": exposure.is_simulated,
         "similar_events_back": exposure.past.events,
         "median_abs_move_pct": round_number(exposure.past.median_abs_move_fraction, 4),
         "worst_move_pct": round_number(exposure.past.worst_move_fraction, 4),
+        "median_90pct_interval": [round_number(bound, 4) for bound in interval] if interval else None,
+        "quiet_hours_back": exposure.past.quiet_hours,
+        "quiet_median_abs_move_pct": round_number(exposure.past.quiet_abs_move_fraction, 4),
     }

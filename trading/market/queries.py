@@ -1,5 +1,6 @@
 """The market as known at an instant; no owner."""
 
+from bisect import bisect_left
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -10,13 +11,14 @@ from typing import Final
 
 from django.db.models import Q
 
-from trading.market.moves import WINDOW, Close, measure_move
+from trading.market.moves import WINDOW, Close, PastMoves, list_separate, measure_move
 from trading.market.regime import VOLATILITY_BARS, WARM_BARS, Candle, Regime, classify_regime, realised_volatility
 from trading.market.tape import STORED, Tape
 from trading.models import Bar, MarketEvent, NewsItem
 from trading.models.choices import INTERVALS
 
 HOUR: Final = timedelta(hours=1)
+_WEEK: Final = timedelta(days=7)
 _FINE: Final = [name for name, length in INTERVALS.items() if length <= HOUR]  # fine enough for an hour's move
 
 
@@ -137,28 +139,47 @@ def is_about(named: Collection[str], symbols: Collection[str]) -> bool:
     return not named or not symbols or not set(named).isdisjoint(symbols)
 
 
-def list_past_moves(kind: str, symbol: str, now: datetime) -> list[float]:
-    """Return a symbol's known moves after past events."""
-    events = MarketEvent.objects.filter(kind=kind, starts_at__lte=now - WINDOW).order_by("starts_at")
-    instants = [event.starts_at for event in events if is_about(event.symbols, [symbol])]
-    closes = _closes_around(symbol, instants)
-    found = []
-    for at in instants:
+def list_past_moves(kind: str, symbol: str, now: datetime, *, is_simulated: bool) -> PastMoves:
+    """Return a symbol's known moves after past events, and in quiet hours.
+
+    Real and simulated bars never share a figure, nor do simulated events count over real bars.
+    """
+    rows = MarketEvent.objects.filter(starts_at__lte=now).order_by("starts_at")
+    if not is_simulated:
+        rows = rows.filter(is_simulated=False)
+    events = [event for event in rows if is_about(event.symbols, [symbol])]
+    busy = [event.starts_at for event in events]
+    instants = list_separate(event.starts_at for event in events if event.kind == kind)
+    quiet = [at for at in list_separate(_list_weeks_beside(instants)) if at <= now and not _is_near(busy, at)]
+    closes = _closes_around(symbol, [*instants, *quiet], is_simulated=is_simulated)
+
+    def measure(at: datetime) -> float | None:
         moves = (measure_move(closes.get(interval, []), at, now) for interval in _FINE)
-        move = next((move for move in moves if move is not None), None)
-        if move is not None:
-            found.append(move)
-    return found
+        return next((move for move in moves if move is not None), None)
+
+    known, calm = ([move for at in those if (move := measure(at)) is not None] for those in (instants, quiet))
+    return PastMoves(known, calm)
 
 
-def _closes_around(symbol: str, instants: Iterable[datetime]) -> dict[str, list[Close]]:
+def _list_weeks_beside(instants: Iterable[datetime]) -> list[datetime]:
+    """Return the same hour a week before and after each, in order."""
+    return sorted(at + weeks * _WEEK for at in instants for weeks in (-1, 1))
+
+
+def _is_near(busy: Sequence[datetime], at: datetime) -> bool:
+    """Tell whether an event begins within two hours of an instant."""
+    place = bisect_left(busy, at - 2 * HOUR)
+    return place < len(busy) and busy[place] <= at + 2 * HOUR
+
+
+def _closes_around(symbol: str, instants: Iterable[datetime], *, is_simulated: bool) -> dict[str, list[Close]]:
     """Return the closes around each instant, by interval."""
     windows = [Q(opened_at__range=(at - 2 * HOUR, at + WINDOW)) for at in instants]
     if not windows:
         return {}
-    rows = Bar.objects.filter(reduce(or_, windows), symbol=symbol, interval__in=_FINE).order_by("opened_at")
+    rows = Bar.objects.filter(reduce(or_, windows), symbol=symbol, interval__in=_FINE, is_simulated=is_simulated)
     closes: dict[str, list[Close]] = {}
-    for interval, opened_at, price in rows.values_list("interval", "opened_at", "close"):
+    for interval, opened_at, price in rows.order_by("opened_at").values_list("interval", "opened_at", "close"):
         length = INTERVALS[interval]
         closes.setdefault(interval, []).append(Close(opened_at + length, length, price))
     return closes

@@ -105,7 +105,9 @@ class NewsItem(models.Model):
 class MarketEvent(models.Model):
     """Something scheduled that may move prices."""
 
-    key = models.CharField(max_length=64, unique=True, editable=False)  # sha256 of kind, title and day
+    key = models.CharField(
+        max_length=64, unique=True, editable=False
+    )  # sha256 of kind and day; of some kinds also of the title
     kind = models.CharField(max_length=14, choices=[(kind.value, label) for kind, label in _EVENT_LABELS.items()])
     title = models.CharField(max_length=160)
     starts_at = models.DateTimeField()

@@ -144,6 +144,13 @@ def _format_effect(row: Row) -> str:
         return f"{held}: {past} of this kind on record, fewer than {LEAST_EVENTS}, so I give no typical move."
     told = f"{held}: the median move around {format_count(back, 'past event')} of this kind was {format_pct(median)}"
     told += f", about {format_usd(notional * median)} either way" if notional is not None else ""
+    interval = row.get("median_90pct_interval")
+    if isinstance(interval, list) and len(interval) == 2:
+        told += f" (about 90 % between {format_pct(float(interval[0]))} and {format_pct(float(interval[1]))})"
+    quiet = number(row, "quiet_median_abs_move_pct")
+    if quiet is not None:
+        hours = format_count(count(row, "quiet_hours_back"), "quiet hour")
+        told += f"; the usual move of {hours} was {format_pct(quiet)}"
     if worst is not None:
         told += f"; the worst was {format_signed_pct(worst)}"
         way = "against" if (worst < 0) == (exact(row, "position_side") == "long") else "for"

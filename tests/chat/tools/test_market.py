@@ -7,6 +7,7 @@ import pytest
 
 from chat.tools.base import MAX_RESULT
 from chat.tools.market import MARKETS
+from config.lib.figures import format_instant
 from tests.chat.tools.talking import NOW, Toolbox
 from tests.factories.record import (
     BacktestRunFactory,
@@ -18,7 +19,7 @@ from tests.factories.record import (
     TradeFactory,
 )
 from tests.owners import as_owner
-from trading.models import Bar
+from trading.models import Bar, Trade
 
 HOUR = timedelta(hours=1)
 D = Decimal
@@ -281,6 +282,8 @@ def test_exposure_says_what_such_events_did_to_each_position(box, deployment):
     coming = MarketEventFactory(starts_at=NOW + HOUR)
     MarketEventFactory(kind="token_unlock", starts_at=NOW + HOUR, symbols=["ARB"])
 
+    eth = Trade.objects.get(symbol="ETH")
+
     result = box.call("get_upcoming_events", deploymentId=str(deployment.pk))
 
     assert len(result["events"]) == 2
@@ -290,18 +293,28 @@ def test_exposure_says_what_such_events_did_to_each_position(box, deployment):
             "symbol": "BTC",
             "position_side": "short",
             "notional_usd": 194.0,
+            "price_at": format_instant(NOW - timedelta(days=10) + HOUR),
+            "is_simulated": False,
             "similar_events_back": 3,
             "median_abs_move_pct": 0.02,
             "worst_move_pct": -0.02,
+            "median_90pct_interval": None,
+            "quiet_hours_back": 0,
+            "quiet_median_abs_move_pct": None,
         },
         {
             "event_id": str(coming.pk),
             "symbol": "ETH",
             "position_side": "long",
             "notional_usd": 200.0,
+            "price_at": format_instant(eth.entry_at),
+            "is_simulated": False,
             "similar_events_back": 0,
             "median_abs_move_pct": None,
             "worst_move_pct": None,
+            "median_90pct_interval": None,
+            "quiet_hours_back": 0,
+            "quiet_median_abs_move_pct": None,
         },
     ]
 

@@ -450,6 +450,15 @@ def test_the_worst_move_is_reported_by_the_side_held(side, worst, words):
     assert words in Chat(ahead(exposed=[row]), focus=FOCUS).say("what will CPI do to my position?")
 
 
+def test_the_median_move_is_reported_with_its_interval_and_the_move_of_quiet_hours():
+    more = {"median_90pct_interval": [0.012, 0.034], "quiet_hours_back": 12, "quiet_median_abs_move_pct": 0.004}
+
+    told = Chat(ahead(exposed=[EXPOSED | more]), focus=FOCUS).say("what will CPI do to my position?")
+
+    assert "was 2.1%, about $106.05 either way (about 90 % between 1.2% and 3.4%)" in told
+    assert "; the usual move of 12 quiet hours was 0.4%; the worst was" in told
+
+
 @pytest.mark.parametrize(("back", "words"), [(0, "no past event"), (1, "only 1 past event"), (2, "only 2 past events")])
 def test_fewer_than_three_past_events_give_no_typical_move(back, words):
     row = EXPOSED | {"similar_events_back": back, "median_abs_move_pct": None, "worst_move_pct": None}

@@ -213,7 +213,9 @@ def test_shipped_calendar_comes_in_once():
     first, second = run("import_events"), run("import_events")
 
     assert first == second == f"{MarketEvent.objects.count()} events\n"
-    assert {event.kind for event in MarketEvent.objects.all()} == {"fomc", "cpi"}
+    assert {event.kind for event in MarketEvent.objects.all()} == {
+        *("fomc", "cpi", "nfp", "ppi", "gdp", "options_expiry")
+    }
 
 
 @pytest.mark.parametrize(
@@ -235,21 +237,37 @@ def test_shipped_calendar_knows_summer_and_winter(kind, at):
 
 
 NOT_ON_A_WEDNESDAY = {date(2024, 11, 7)}  # after the election
-SHIPPED_SERIES = {series["kind"]: series for series in json.loads(SHIPPED.read_text())["series"]}
+SHIPPED_SERIES = json.loads(SHIPPED.read_text())["series"]
+RELEASES = ["fomc", "cpi", "nfp", "ppi", "gdp"]
 
 
 def days_of(kind: str) -> list[date]:
-    return [date.fromisoformat(day) for day in SHIPPED_SERIES[kind]["dates"]]
+    dated = [series["dates"] for series in SHIPPED_SERIES if series["kind"] == kind]
+    return [date.fromisoformat(day) for day in itertools.chain.from_iterable(dated)]
 
 
-@pytest.mark.parametrize("kind", SHIPPED_SERIES)
+@pytest.mark.parametrize("kind", RELEASES)
 def test_shipped_calendar_has_each_date_once_on_a_working_day(kind):
     days = days_of(kind)
 
     assert kind in list(EventKind)
     assert days == sorted(set(days))
     assert {day.weekday() for day in days} <= {0, 1, 2, 3, 4}
-    assert all(20 <= (after - before).days <= 70 for before, after in itertools.pairwise(days))
+    assert all(15 <= (after - before).days <= 95 for before, after in itertools.pairwise(days))
+    assert (days[0] <= date(2025, 2, 13), days[-1] >= date(2026, 12, 4)) == (True, True)
+
+
+def test_shipped_jobs_report_and_prices_and_growth_come_at_half_past_eight_in_new_york():
+    assert new_york_times("nfp") == new_york_times("ppi") == new_york_times("gdp") == {time(8, 30)}
+
+
+def test_shipped_expiries_are_the_last_fridays_of_quarters():
+    at = [event.starts_at for event in iter_shipped_events() if event.kind == "options_expiry"]
+
+    assert len(at) == 4 * 7
+    assert {(day.weekday(), day.hour, day.month % 3) for day in at} == {(4, 8, 0)}
+    assert all((day + timedelta(days=7)).month != day.month for day in at)
+    assert datetime(2026, 12, 25, 8, tzinfo=UTC) in at
 
 
 def test_shipped_fed_decisions_are_on_wednesdays_eight_a_year_at_two_in_new_york():
@@ -276,8 +294,18 @@ def new_york_times(kind: str) -> set[time]:
 def test_shipped_calendar_names_its_range_and_sources():
     assert "2021 to 2027" in json.loads(SHIPPED.read_text())["covers"]
     assert all(5 < len(event.source) <= 160 for event in iter_shipped_events())
-    assert SHIPPED_SERIES["fomc"]["source"].startswith("Federal Reserve Board, ")
-    assert SHIPPED_SERIES["cpi"]["source"].startswith("US Bureau of Labor Statistics, ")
+    issuers = {series["kind"]: series["source"].partition(",")[0] for series in SHIPPED_SERIES}
+    assert (issuers["fomc"], issuers["cpi"]) == ("Federal Reserve Board", "US Bureau of Labor Statistics")
+    assert (issuers["gdp"], issuers["options_expiry"]) == ("US Bureau of Economic Analysis", "Deribit")
+
+
+def test_event_under_another_title_is_the_same_event(path):
+    text = "kind,title,starts_at\nfomc,FOMC statement,2026-06-17T18:00:00Z\nother,Vote,2026-06-17T18:00:00Z\n"
+    run("import_events", path(text))
+    run("import_events", path(text.replace("FOMC statement", "Fed rate decision").replace("Vote", "Another vote")))
+
+    assert MarketEvent.objects.filter(kind="fomc").count() == 1
+    assert MarketEvent.objects.filter(kind="other").count() == 2
 
 
 @pytest.mark.parametrize(("day", "utc_hour"), [(date(2026, 3, 6), 19), (date(2026, 3, 9), 18), (date(2026, 11, 2), 19)])

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.trading.data import needs_bars, real_minutes
-from trading.market.moves import Close, measure_impact, measure_move
+from trading.market.moves import Close, PastMoves, list_separate, measure_impact, measure_move
 
 T = datetime(2026, 6, 1, 13, 30, tzinfo=UTC)
 LATER = T + timedelta(days=1)
@@ -50,21 +50,33 @@ def test_hourly_bars_end_before_the_event():
     [
         ([0.01, -0.03, 0.02], True, (3, 0.02, -0.03)),
         ([0.01, -0.03, 0.02], False, (3, 0.02, -0.02)),
-        ([0.01, None, -0.03, 0.02, 0.04], False, (4, 0.025, -0.04)),
+        ([0.01, -0.03, 0.02, 0.04], False, (4, 0.025, -0.04)),
         ([0.01, 0.02, 0.03], True, (3, 0.02, 0.01)),
-        ([0.01, -0.03, None], True, (2, None, None)),
+        ([0.01, -0.03], True, (2, None, None)),
         ([], True, (0, None, None)),
     ],
 )
 def test_impact(moves, is_long, expected):
-    found = measure_impact(moves, is_long=is_long)
+    found = measure_impact(PastMoves(moves, []), is_long=is_long)
 
     assert (found.events, found.median_abs_move_fraction, found.worst_move_fraction) == pytest.approx(expected)
 
 
+def test_impact_of_five_events_has_an_interval_and_the_move_of_quiet_hours():
+    found = measure_impact(PastMoves([0.01, -0.02, 0.03, -0.04, 0.05], [0.001, -0.003, 0.002]), is_long=True)
+
+    assert found.median_interval_fraction == (0.01, 0.05)
+    assert (found.quiet_hours, found.quiet_abs_move_fraction) == (3, 0.002)
+    assert measure_impact(PastMoves([0.01] * 4, [0.001] * 2), is_long=True).quiet_abs_move_fraction is None
+
+
+def test_instants_within_an_hour_of_each_other_count_once():
+    assert list_separate([T, T, T + 59 * MINUTE, T + 60 * MINUTE]) == [T, T + 60 * MINUTE]
+
+
 @given(st.lists(st.floats(-0.5, 0.5), min_size=3, max_size=30))
 def test_worst_move_for_one_side_is_the_best_for_the_other(moves):
-    long, short = measure_impact(moves, is_long=True), measure_impact(moves, is_long=False)
+    long, short = (measure_impact(PastMoves(moves, []), is_long=is_long) for is_long in (True, False))
 
     assert long.worst_move_fraction == min(moves)
     assert short.worst_move_fraction == -max(moves)

@@ -13,9 +13,10 @@ HOUR = timedelta(hours=1)
 D = Decimal
 
 
-def past_event(days: int, before: int, after: int) -> None:
+def past_event(days: int, before: int, after: int, *, is_simulated: bool = False, is_quiet: bool = False) -> None:
     at = MAY - timedelta(days=days)
-    MarketEventFactory(starts_at=at)
+    if not is_quiet:
+        MarketEventFactory(starts_at=at, is_simulated=is_simulated)
     for minute, price in ((-1, before), (59, after)):
         BarFactory(
             interval="1m",
@@ -24,6 +25,7 @@ def past_event(days: int, before: int, after: int) -> None:
             high=D(price),
             low=D(price),
             close=D(price),
+            is_simulated=is_simulated,
         )
 
 
@@ -61,6 +63,70 @@ def test_exposure_to_many_events_asks_for_each_price_once(as_trader, django_asse
 
     with django_assert_max_num_queries(12):
         assert len(list_deployment_exposures(deployment.pk, events, MAY)) == 9
+
+
+@pytest.fixture
+def held(as_trader):
+    deployment = DeploymentFactory()
+    TradeFactory(deployment=deployment, still_open=True)
+    return deployment
+
+
+def expose(deployment, now=MAY):
+    (found,) = list_deployment_exposures(deployment.pk, [MarketEventFactory(starts_at=now + HOUR)], now)
+    return found
+
+
+def test_exposure_counts_an_event_under_several_titles_once(held):
+    past_event(10, 100, 101)
+    for title in ("Fed interest rate decision", "FOMC press conference"):
+        MarketEventFactory(starts_at=MAY - timedelta(days=10) + HOUR / 2, title=title)
+
+    assert expose(held).past.events == 1
+
+
+def test_exposure_over_real_prices_leaves_simulated_ones_out(held):
+    for days in (40, 50, 60):
+        past_event(days, 100, 130, is_simulated=True)
+    for days in (10, 20, 30):
+        past_event(days, 100, 101)
+
+    found = expose(held)
+
+    assert (found.is_simulated, found.past.events) == (False, 3)
+    assert found.past.median_abs_move_fraction == pytest.approx(0.01)
+
+
+def test_exposure_over_simulated_prices_leaves_real_ones_out_and_says_so(held):
+    for days in (10, 20, 30):
+        past_event(days, 100, 130, is_simulated=True)
+    past_event(45, 100, 101)
+
+    found = expose(held)
+
+    assert (found.is_simulated, found.past.events) == (True, 3)
+    assert found.past.median_abs_move_fraction == pytest.approx(0.3)
+
+
+def test_exposure_has_the_instant_of_its_price(held):
+    assert expose(held).price_at == held.trades.get().entry_at
+
+    past_event(400, 100, 100)
+
+    assert expose(held).price_at == MAY - timedelta(days=400) + HOUR
+
+
+def test_exposure_compares_with_the_same_hours_of_weeks_without_an_event(held):
+    for days in (30, 60, 90):
+        past_event(days, 100, 104)
+    for days in (23, 53, 67, 83, 97):
+        past_event(days, 100, 101, is_quiet=True)
+    past_event(37, 100, 150)  # a week before the first, but not quiet
+
+    found = expose(held).past
+
+    assert (found.events, found.quiet_hours) == (4, 5)
+    assert found.quiet_abs_move_fraction == pytest.approx(0.01)
 
 
 def test_exposure_refuses_a_strangers_deployment(as_trader, stranger):

@@ -91,10 +91,24 @@ class ExposureSerializer(ValueSerializer):
     symbol = serializers.CharField(source="trade.symbol")
     position_side = serializers.ChoiceField(TradeSide.choices, source="trade.side")
     notional_usd = AmountField()
+    price_at = serializers.DateTimeField(help_text="When the price of notional_usd was.")
+    is_simulated = serializers.BooleanField(help_text="Whether the prices are simulated.")
     similar_events_back = serializers.IntegerField(source="past.events")
     median_abs_move_fraction = serializers.FloatField(source="past.median_abs_move_fraction", allow_null=True)
     worst_move_fraction = serializers.FloatField(
         source="past.worst_move_fraction", allow_null=True, help_text="Below zero is against the position."
+    )
+    median_interval_fraction = serializers.ListField(
+        source="past.median_interval_fraction",
+        child=serializers.FloatField(),
+        allow_null=True,
+        help_text="Where the median lies with about 90 %; null below five past events.",
+    )
+    quiet_hours = serializers.IntegerField(source="past.quiet_hours")
+    quiet_abs_move_fraction = serializers.FloatField(
+        source="past.quiet_abs_move_fraction",
+        allow_null=True,
+        help_text="The median move of the same hours a week before and after, without an event.",
     )
 
 

@@ -1,8 +1,8 @@
 """Scheduled events: the shipped calendar and files."""
 
 import json
-from collections.abc import Iterable, Iterator
-from datetime import UTC, date, datetime, time
+from collections.abc import Iterable, Iterator, Sequence
+from datetime import UTC, date, datetime, time, timedelta
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, Final
@@ -15,6 +15,8 @@ from trading.models.choices import EventKind
 from trading.skills.schemas import symbol_name
 
 SHIPPED: Final = Path(__file__).with_name("calendar.json")
+# One of these kinds a day: another title, or an hour's move, is the same event.
+DAILY_KINDS: Final = frozenset({"fomc", "cpi", "nfp", "ppi", "gdp", "options_expiry"})
 CSV_COLUMNS: Final = ("kind", "title", "starts_at", "importance", "symbols", "source")
 
 
@@ -27,7 +29,8 @@ def iter_shipped_events() -> Iterator[MarketEvent]:
     """Yield the events of the shipped calendar."""
     for series in json.loads(SHIPPED.read_text())["series"]:
         clock = time.fromisoformat(series["time"])
-        for day in map(date.fromisoformat, series["dates"]):
+        days = map(date.fromisoformat, series["dates"]) if "dates" in series else _iter_expiries(**series)
+        for day in days:
             yield _make_event(
                 kind=series["kind"],
                 title=series["title"],
@@ -36,6 +39,15 @@ def iter_shipped_events() -> Iterator[MarketEvent]:
                 symbols=[],
                 source=series["source"],
             )
+
+
+def _iter_expiries(last_fridays_of_quarters: Sequence[int], **_: Any) -> Iterator[date]:
+    """Yield the last Friday of each quarter from the first year to the last."""
+    first, last = last_fridays_of_quarters
+    for year in range(first, last + 1):
+        for month, length in ((3, 31), (6, 30), (9, 30), (12, 31)):
+            end = date(year, month, length)
+            yield end - timedelta(days=(end.weekday() - 4) % 7)
 
 
 def read_events(path: Path) -> Iterator[MarketEvent]:
@@ -72,12 +84,12 @@ def _make_event(**values: Any) -> MarketEvent:
         raise ValueError("title is empty")
     if not 0 <= values["importance"] <= 1:
         raise ValueError("importance lies between 0 and 1")
-    # One of a kind and title a day: an event that is moved by an hour stays the same event.
-    key = f"{values['kind']}|{values['title']}|{values['starts_at']:%Y-%m-%d}|{' '.join(values['symbols'])}"
+    title = "" if values["kind"] in DAILY_KINDS else values["title"]
+    key = f"{values['kind']}|{title}|{values['starts_at']:%Y-%m-%d}|{' '.join(values['symbols'])}"
     return MarketEvent(key=sha256(key.encode()).hexdigest(), **values)
 
 
 def store_events(events: Iterable[MarketEvent]) -> int:
-    """Upsert events by kind, title and day; return how many."""
+    """Upsert events by their key; return how many."""
     update = ["starts_at", "importance", "source", "is_simulated"]
     return store_rows(MarketEvent, events, unique=["key"], update=update)
