@@ -21,7 +21,15 @@ from trading.agent.decide import Ask, model_client
 from trading.market.imports.bars import aggregate_bars
 from trading.market.imports.events import iter_shipped_events, store_events
 from trading.market.imports.news import store_news
-from trading.market.simulation import HISTORY, SEED, SYMBOLS, extend_market, iter_simulated_bars, list_simulated_symbols
+from trading.market.simulation import (
+    HISTORY,
+    PAST,
+    SEED,
+    SYMBOLS,
+    extend_market,
+    iter_simulated_bars,
+    list_simulated_symbols,
+)
 from trading.market.tape import ReplayTape
 from trading.models import Bar, NewsItem, Skill, SkillVersion, Trade
 from trading.record.backtests import claim_backtest, start_backtest
@@ -49,6 +57,7 @@ _EVERY_TICKS: Final = 20  # between two progress reports
 @dataclass(frozen=True, slots=True)
 class Lengths:
     history: timedelta = HISTORY
+    past: timedelta = PAST  # of hourly bars before, for the moves after past events
     backtest: timedelta = timedelta(days=30)
     breakout: timedelta = timedelta(days=16)
     funding: timedelta = timedelta(days=3)
@@ -115,7 +124,8 @@ def seed_demo(user_id: int, *, clock: Clock, report: Report = lambda _: None, le
     store_events(iter_shipped_events())
     _publish_news(now)
     first = SEED if list_simulated_symbols() else _find_breakout_seed(now)
-    skipped = extend_market(now=now, history=lengths.history, seed=first, report=report).skipped
+    extended = extend_market(now=now, history=lengths.history, past=lengths.past, seed=first, report=report)
+    skipped = extended.skipped
     with owned_tx(user_id):
         made = _make_skills(now, lengths, is_played=not skipped)
     if made is None:

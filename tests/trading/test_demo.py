@@ -28,7 +28,11 @@ from trading.skills.queries import compare_versions
 
 NOW = datetime(2026, 3, 5, 6, 42, 17, tzinfo=UTC)
 SHORT = Lengths(
-    history=timedelta(days=13), backtest=timedelta(days=2), breakout=timedelta(days=9), funding=timedelta(hours=80)
+    history=timedelta(days=13),
+    past=timedelta(0),
+    backtest=timedelta(days=2),
+    breakout=timedelta(days=9),
+    funding=timedelta(hours=80),
 )
 # By one worker, which makes it once.
 pytestmark = [pytest.mark.django_db, pytest.mark.computing, pytest.mark.xdist_group("demo")]

@@ -21,13 +21,17 @@ from math import exp, pi, sin
 from random import Random
 from typing import Final
 
-from trading.market.imports.bars import floor_instant, list_longer_intervals, store_bars
+from trading.market.imports.bars import aggregate_bars, floor_instant, list_longer_intervals, store_bars
 from trading.market.imports.news import store_funding
 from trading.models import Bar, FundingRate
 
 MODEL: Final = "Keel simulation v1"
 INTERVAL: Final = "5m"
+_PAST_INTERVAL: Final = "1h"
 HISTORY: Final = timedelta(days=40)
+# Three quarterly expiries fit into any 280 days: each kind of event then has past moves. Five-minute bars of that time
+# would be a quarter of a million rows.
+PAST: Final = timedelta(days=250)
 SEED: Final = 1
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -86,12 +90,14 @@ def extend_market(
     now: datetime,
     symbols: Collection[str] = SYMBOLS,
     history: timedelta = HISTORY,
+    past: timedelta = timedelta(0),
     seed: int = SEED,
     report: Callable[[str], None] = lambda _: None,
 ) -> Extended:
     """Add the missing simulated bars and funding; idempotent.
 
-    `history` is how far back a symbol without bars begins. `seed` is of a new market; an old one goes on with its own.
+    `history` is how far back a symbol without bars begins; `past` is how far hourly bars alone reach back before that.
+    `seed` is of a new market; an old one goes on with its own.
     """
     ends_at = floor_instant(now, _STEP)
     last = {symbol: _last_simulated(symbol) for symbol in symbols}
@@ -104,6 +110,12 @@ def extend_market(
     begins = {symbol: at for symbol, at in begins.items() if symbol not in skipped}
     if not begins:
         return Extended(skipped=skipped)
+    if past:
+        store_bars(
+            _iter_past_pages({symbol: at for symbol, at in begins.items() if last[symbol] is None}, past, seed),
+            aggregate=list_longer_intervals(_PAST_INTERVAL),
+            progress=lambda count, bar: report(f"{count} hourly bars simulated, of {bar.symbol}"),
+        )
     rates = store_funding(
         rate for symbol, at in begins.items() for rate in iter_simulated_rates(symbol, at, ends_at, seed=seed)
     )
@@ -143,6 +155,12 @@ def _iter_days(begins: dict[str, datetime], ends_at: datetime, seed: int) -> Ite
             bar for symbol, at in begins.items() for bar in iter_simulated_bars(symbol, max(at, day), until, seed=seed)
         ]
         day += _DAY
+
+
+def _iter_past_pages(begins: dict[str, datetime], past: timedelta, seed: int) -> Iterator[list[Bar]]:
+    """Yield the hourly bars of each symbol before its five-minute bars."""
+    for symbol, at in begins.items():
+        yield list(aggregate_bars(iter_simulated_bars(symbol, at - past, at, seed=seed), _PAST_INTERVAL))
 
 
 # --- The model ---
