@@ -16,6 +16,7 @@ from config.lib.fields import content_key
 from config.lib.text import one_line
 from memory import models
 from memory.claims.validity import Validity
+from memory.facts.conflicts import list_rivals
 from memory.facts.document import build_document, format_document
 from memory.facts.limits import enforce_token_limit
 from memory.facts.periods import begin_fact
@@ -113,6 +114,8 @@ class _DocumentImport:
         key = content_key(content)
         if fact.is_active and key in self._words:
             return False
+        if fact.is_active and (rivals := list_rivals(content, lineage=None, now=self.now)):
+            return self._propose(fact, content, rivals[0])
         self._ids.add(fact.id)
         row = self._insert(fact, content, dates)
         if fact.is_active:
@@ -120,6 +123,21 @@ class _DocumentImport:
         detail = {} if fact.is_active else {"is_ended": True}
         log_event(EventKind.IMPORT, after=row, detail=detail, origin=self.origin, now=self.now)
         return True
+
+    def _propose(self, fact: DocumentFact, content: str, rival: UserFact) -> bool:
+        """Propose a fact that cannot hold beside a known one; it is not inserted."""
+        propose_fact(
+            kind=ProposalKind.CONFLICT,
+            content=content,
+            target_id=rival.pk,
+            why="The document says something else than Keel knows.",
+            origin=Origin(),
+            now=self.now,
+        )
+        self.refused.append(
+            f"{_shorten_text(content)}: it contradicts “{_shorten_text(rival.content)}”, see To review."
+        )
+        return False
 
     def _read_dates(self, fact: DocumentFact) -> dict[str, datetime | None]:
         begins = _parse_instant(fact.valid_from) if fact.valid_from else min(_parse_instant(fact.added_at), self.now)

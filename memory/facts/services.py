@@ -5,7 +5,7 @@ write logs a `MemoryEvent` that can undo it.
 """
 
 from datetime import datetime
-from typing import Any
+from typing import Any, Literal
 from uuid import UUID
 
 from config.lib.errors import DomainError
@@ -14,6 +14,7 @@ from config.lib.text import one_line, parse_uuid
 from memory import wording
 from memory.claims.validity import Validity
 from memory.facts import periods, versions
+from memory.facts.conflicts import FactDisputed, find_conflict, merge_rivals, plan_merges
 from memory.facts.limits import enforce_token_limit
 from memory.facts.queries import find_current_version, get_block, list_matching
 from memory.facts.versions import PAGE, FactAmbiguous, FactChanged, FactNotFound, FactWrite, Origin, lock_memory
@@ -29,6 +30,8 @@ from memory.models import (
 )
 from memory.recall.blocks import Block
 
+WhenUnsure = Literal["keep", "replace", "ask"]
+
 
 class LinkRefused(DomainError):
     """The two facts cannot be linked or merged."""
@@ -43,15 +46,18 @@ def remember_fact(
     source: str = FactSource.CHAT,
     detail: str = "",
     validity: Validity | None = None,
+    when_unsure: WhenUnsure = "keep",
     origin: Origin = PAGE,
     now: datetime,
 ) -> FactWrite:
-    """Save a fact once; return the known row for the same text.
+    """Save a fact once; return the known row for the same meaning.
 
     A repeated text with another category or topic moves the fact, and an asserted repetition promotes an inferred fact;
-    both supersede it. A fact about the subject of the one forgotten in this turn supersedes that (settled 3). Without a
-    category the topic decides (settled 5 and 6). `detail` is for recall only, never for prompts. Without `validity` the
-    words say when the fact holds. Raises FactRefused, MemoryPaused.
+    both supersede it. So does a fact about the subject of the one forgotten in this turn (settled 3), and a new value
+    of a single-valued subject. `when_unsure`, a fact that may contradict another one stays beside it (`keep`),
+    supersedes it (`replace`) or raises FactDisputed (`ask`). Without a category the topic decides (settled 5 and 6).
+    `detail` is for recall only, never for prompts. Without `validity` the words say when the fact holds. Raises
+    FactRefused, MemoryPaused.
     """
     text, tag, body = wording.parse_content(content), wording.parse_topic(topic), wording.parse_detail(detail)
     kind = category or wording.find_category(tag)
@@ -60,9 +66,28 @@ def remember_fact(
     versions.remove_tombstones(text)
     known = UserFact.objects.believed().filter(content_key=content_key(text)).first()
     tags = {"topic": tag, "category": kind if category or tag else "", "body": body}
+    forgotten = None if known else versions.find_forgotten(text, tag, origin)
+    conflict = None if known or forgotten else find_conflict(text, now=now)
+    if conflict is not None and conflict.verdict == "same":
+        known = conflict.fact
+    if conflict is not None and conflict.verdict == "unsure" and when_unsure == "ask":
+        raise FactDisputed(conflict.fact)
     if known is not None:
         dates = periods.repeat_dates(known, text, validity, now=now)
         return _remember_again(known, text, tags, dates, confidence=confidence, source=source, origin=origin, now=now)
+    if conflict is not None and (conflict.verdict == "replaces" or when_unsure == "replace"):
+        return supersede_fact(
+            fact_id=conflict.fact.pk,
+            content=text,
+            topic=tag or None,
+            category=tags["category"] or None,
+            confidence=confidence,
+            source=source,
+            detail=body or None,
+            validity=validity,
+            origin=origin,
+            now=now,
+        )
     values: dict[str, Any] = {
         "content": text,
         "topic": tag,
@@ -72,7 +97,7 @@ def remember_fact(
         "source": source,
     }
     values |= periods.begin_fact(text, validity, now=now)
-    if (forgotten := versions.find_forgotten(text, tag, origin)) is not None:
+    if forgotten is not None:
         kept = {name: value for name, value in tags.items() if not value}
         written = versions.replace_forgotten(forgotten, values, kept=kept, origin=origin, now=now)
     else:
@@ -127,7 +152,10 @@ def supersede_fact(
         wanted = {"summary": "", "quotes": list(origin.quotes), **wanted}
     if origin.conversation_id:
         wanted["conversation_id"] = origin.conversation_id
-    return versions.supersede_version(old, EventKind.UPDATE, {**wanted, "source": source}, origin=origin, now=now)
+    rivals, origin = plan_merges(text, lineage=old.lineage, origin=origin, now=now)
+    written = versions.supersede_version(old, EventKind.UPDATE, {**wanted, "source": source}, origin=origin, now=now)
+    merge_rivals(rivals, written.fact, origin=origin, now=now)
+    return written
 
 
 def confirm_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> FactWrite:
@@ -209,9 +237,11 @@ def restore_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> Fact
         return FactWrite(twin, None)
     if twin is not None:
         return versions.revalidate_fact(twin, now, origin=origin, now=now)
-    fact = versions.revive_version(last, values=last, valid_from=last.valid_from, now=now)
     detail = {} if last.trashed_at is None else {"trashed_at": last.trashed_at.isoformat()}
+    rivals, origin = plan_merges(last.content, lineage=last.lineage, origin=origin, now=now)
+    fact = versions.revive_version(last, values=last, valid_from=last.valid_from, now=now)
     event = versions.log_event(EventKind.RESTORE, before=last, after=fact, detail=detail, origin=origin, now=now)
+    merge_rivals(rivals, fact, origin=origin, now=now)
     return FactWrite(fact, event)
 
 

@@ -11,6 +11,7 @@ from django.db.models import Q
 
 from config.lib.errors import DomainError
 from memory import models
+from memory.facts.conflicts import list_rivals
 from memory.facts.history import list_versions
 from memory.facts.versions import (
     FactNotFound,
@@ -123,6 +124,13 @@ def _event_position(event: MemoryEvent, places: dict[UUID, int]) -> tuple[int, i
     return places[event.after_id], 1 if is_on_row else 0
 
 
+def _refuse_rivals(row: UserFact, now: datetime) -> None:
+    """Raise UndoRefused if a later fact excludes the one that would return."""
+    rivals = list_rivals(row.content, lineage=row.lineage, now=now)
+    if rivals:
+        raise UndoRefused(f"Since then “{rivals[0].content}” holds. Change or forget that first.")
+
+
 def _undo_save(event: MemoryEvent, now: datetime) -> None:
     archive_version(_get_last_row(event), ArchivedReason.UNDONE, now)
 
@@ -145,6 +153,7 @@ def _undo_import(event: MemoryEvent, now: datetime) -> None:
 def _undo_change(event: MemoryEvent, now: datetime) -> None:
     last, before = _get_last_row(event), event.before
     assert before is not None, "a change has a row before it"
+    _refuse_rivals(before, now)
     later = UserFact.objects.filter(pk=event.detail["later"]).first() if "later" in event.detail else None
     if later is not None:
         if later.is_archived:
@@ -173,6 +182,8 @@ def _undo_ending(event: MemoryEvent, now: datetime) -> None:
     ended = event.before
     assert ended is not None, "an ending has a row before it"
     last = _get_last_row(event)
+    if not event.detail.get("was_archived"):
+        _refuse_rivals(ended, now)
     models.Tombstone.objects.filter(event=event).delete()
     if event.kind == EventKind.MERGE:
         models.FactLink.objects.filter(event=event).delete()

@@ -20,6 +20,7 @@ from config.lib.locks import lock_owner
 from config.lib.owned import owner_id
 from config.lib.text import normal_form
 from memory.claims.claims import read_claims
+from memory.claims.subjects import read_subject
 from memory.facts.periods import is_same_but_dates
 from memory.facts.queries import is_learning
 from memory.models import ArchivedReason, EventKind, FactLink, MemoryEvent, Place, Tombstone, UserFact
@@ -139,6 +140,7 @@ def insert_version(*, now: datetime, origin: Origin, **values: Any) -> UserFact:
         "last_referenced_at": now,
         "conversation_id": origin.conversation_id,
         "quotes": list(origin.quotes),
+        "subject": read_subject(values["content"]).key,
     }
     fact: UserFact = UserFact.objects.create(**{"id": fact_id, "created_at": now, **defaults, **values})
     if fact.supersedes_id is not None:

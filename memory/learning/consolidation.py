@@ -11,6 +11,7 @@ from django.db import transaction
 
 from config.lib.llm.vectors import STATIC, compute_cosines
 from memory.claims.claims import Reading, read_claims
+from memory.claims.subjects import judge_change
 from memory.claims.support import contradicts
 from memory.facts.review import propose_merge
 from memory.models import UserFact
@@ -62,7 +63,7 @@ class _Line:
 
 
 def _iter_pairs(facts: list[UserFact]) -> Iterator[tuple[UserFact, UserFact]]:
-    """Yield pairs of facts that say the same, each fact once."""
+    """Yield pairs of facts that say the same or exclude each other, each fact once."""
     lines = {fact.pk: _Line.from_text(fact.content) for fact in facts}
     taken: set[UUID] = set()
     for at, fact in enumerate(facts):
@@ -71,10 +72,15 @@ def _iter_pairs(facts: list[UserFact]) -> Iterator[tuple[UserFact, UserFact]]:
             continue
         near = compute_cosines(fact.content, [other.content for other in others], model=STATIC)
         for other, cosine in zip(others, near or [math.nan] * len(others), strict=True):
-            if _is_same(lines[fact.pk], lines[other.pk], cosine):
+            if _is_same(lines[fact.pk], lines[other.pk], cosine) or _exclude_each_other(fact, other):
                 taken |= {fact.pk, other.pk}
                 yield fact, other
                 break
+
+
+def _exclude_each_other(one: UserFact, other: UserFact) -> bool:
+    old, new = sorted((one, other), key=lambda fact: (fact.created_at, str(fact.pk)))
+    return judge_change(old.content, new.content) in {"same", "replaces", "unsure"}
 
 
 def _is_same(one: _Line, other: _Line, cosine: float) -> bool:
@@ -98,4 +104,6 @@ def _order_pair(one: UserFact, other: UserFact) -> tuple[UserFact, UserFact]:
 def _explain_merge(old: UserFact, into: UserFact) -> str:
     if old.score is not None and into.score is None:
         return "Keel learned from a chat what you had said outright."
+    if judge_change(old.content, into.content) in {"replaces", "unsure"}:
+        return "These two seem to exclude each other; the newer one stays."
     return "These two seem to say the same."

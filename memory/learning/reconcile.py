@@ -10,7 +10,9 @@ from datetime import datetime
 from typing import Final
 from uuid import UUID
 
+from config.lib.text import normal_form
 from memory.claims.support import contradicts
+from memory.facts.conflicts import find_conflict
 from memory.facts.queries import is_learning, list_topics
 from memory.facts.review import propose_fact
 from memory.facts.versions import FactChanged, FactNotFound, Origin
@@ -97,6 +99,14 @@ def _reconcile_candidate(candidate: Candidate, scene: _Scene) -> ReconcileCounts
     origin = replace(scene.origin, message_id=None, quotes=quotes)
     conflicts = (fact.pk for fact in scene.said_since if contradicts(fact.content, candidate.content))
     against = candidate.conflicts_with or next(conflicts, None)
+    known = None if candidate.target_id else find_conflict(candidate.content, now=scene.now)
+    is_repeated = known is not None and normal_form(known.fact.content) == normal_form(candidate.content)
+    if known is not None and known.verdict == "same" and not is_repeated:
+        return ReconcileCounts(known=1)
+    if known is not None and known.verdict != "same" and against is None and known.fact.score is None:
+        against = known.fact.pk
+    elif known is not None and known.verdict == "replaces":
+        candidate = replace(candidate, op="update", target_id=known.fact.pk)
     if not candidate.is_supported:
         return _propose_candidate(candidate, ProposalKind.UNTRUSTED, against or candidate.target_id, origin, scene)
     if against is not None:

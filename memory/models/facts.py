@@ -130,6 +130,7 @@ class UserFact(OwnedModel):
     body = models.TextField(max_length=MAX_BODY, blank=True)  # found by recall, never injected
     normalised = NormalFormField(source="content")
     content_key = ContentKeyField(source="content")
+    subject = models.CharField(max_length=64, blank=True, editable=False)  # finds facts that may exclude each other
     source = models.CharField(max_length=10, choices=FactSource)
     confidence = models.CharField(max_length=10, choices=Confidence)
     score = models.FloatField(null=True, blank=True)  # None: explicit; 0..1 as extracted, without decay
@@ -151,7 +152,7 @@ class UserFact(OwnedModel):
 
     # A changed content is a new row (`memory.facts.services`), because the derived columns would go stale.
     frozen_columns: ClassVar[frozenset[str]] = frozenset(
-        {"content", "summary", "body", "normalised", "content_key", "search_terms"}
+        {"content", "summary", "body", "normalised", "content_key", "subject", "search_terms"}
     )
 
     objects = UserFactManager()  # type: ignore[misc]  # a manager with verbs of its own
@@ -165,6 +166,9 @@ class UserFact(OwnedModel):
                 condition=Q(archived_at__isnull=True),
             ),
             models.Index(fields=("user", "lineage", "created_at"), name="user_facts_by_lineage"),
+            models.Index(
+                fields=("user", "subject"), name="user_facts_by_subject", condition=Q(archived_at__isnull=True)
+            ),
             models.Index(fields=("user", "-archived_at"), name="user_facts_archived"),
             models.Index(
                 fields=("user", "trashed_at"), name="user_facts_trashed", condition=Q(trashed_at__isnull=False)

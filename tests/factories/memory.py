@@ -4,6 +4,7 @@ from uuid import uuid4
 import factory
 from factory.django import DjangoModelFactory
 
+from memory.claims.subjects import read_subject
 from memory.models import (
     ArchivedReason,
     Confidence,
@@ -43,6 +44,7 @@ class UserFactFactory(DjangoModelFactory):
     id = factory.LazyFunction(uuid4)
     lineage = factory.SelfAttribute("id")
     content = factory.Sequence(lambda number: f"Fact number {number}")
+    subject = factory.LazyAttribute(lambda fact: read_subject(fact.content).key)
     source = FactSource.CHAT
     confidence = Confidence.ASSERTED
     valid_from = MAY

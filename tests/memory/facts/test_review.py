@@ -155,7 +155,7 @@ def test_accept_proposal_saves_asserted_fact(as_trader, kind, source):
 
 
 def test_accepting_replaces_the_target(as_trader):
-    target = UserFactFactory(content="Trades gold only")
+    target = UserFactFactory(content="Treasures gold bars")
 
     accept(propose(kind=ProposalKind.CONFLICT, target_id=target.pk))
 
@@ -164,7 +164,7 @@ def test_accepting_replaces_the_target(as_trader):
 
 
 def test_accepting_replaces_the_newest_version_of_a_target_that_changed_since(as_trader):
-    target = UserFactFactory(content="Trades gold only")
+    target = UserFactFactory(content="Treasures gold bars")
     proposal = propose(target_id=target.pk)
     newer = supersede_fact(fact_id=target.pk, content="Trades gold and oil", now=MAY).fact
 
@@ -174,7 +174,7 @@ def test_accepting_replaces_the_newest_version_of_a_target_that_changed_since(as
 
 
 def test_accepting_saves_a_new_fact_when_the_target_was_archived_since(as_trader):
-    target = UserFactFactory(content="Trades gold only")
+    target = UserFactFactory(content="Treasures gold bars")
     proposal = propose(target_id=target.pk)
     archive_fact(fact_id=target.pk, now=MAY)
 
@@ -198,7 +198,7 @@ def test_accept_proposal_with_known_text_changes_nothing(as_trader):
 
 @pytest.fixture
 def twins(as_trader):
-    return UserFactFactory(content="Only funds"), UserFactFactory(content="Funds only")
+    return UserFactFactory(content="Good are funds"), UserFactFactory(content="Funds are good")
 
 
 def propose_twins(twins, **values):
@@ -208,12 +208,12 @@ def propose_twins(twins, **values):
 
 def test_merge_is_proposed_and_done_only_by_accepting(twins):
     proposal = propose_twins(twins)
-    assert believed() == ["Funds only", "Only funds"]
+    assert believed() == ["Funds are good", "Good are funds"]
 
     accept(proposal)
 
     twins[0].refresh_from_db()
-    assert (believed(), twins[0].archived_reason) == (["Funds only"], ArchivedReason.MERGED)
+    assert (believed(), twins[0].archived_reason) == (["Funds are good"], ArchivedReason.MERGED)
     assert MemoryEvent.objects.get().kind == EventKind.MERGE
 
 
@@ -269,13 +269,13 @@ def test_proposal_is_decided_once(as_trader, first, second):
 
 
 def test_reopen_proposal_undoes_its_writes(as_trader):
-    target = UserFactFactory(content="Trades gold only")
+    target = UserFactFactory(content="Treasures gold bars")
     proposal = accept(propose(target_id=target.pk))
 
     reopened = reopen(proposal)
 
     assert (reopened.status, reopened.decided_at, reopened.batch_id) == (ProposalStatus.PENDING, None, None)
-    assert believed() == ["Trades gold only"]
+    assert believed() == ["Treasures gold bars"]
     accept(reopened, now=JULY)
     assert believed() == ["Trades silver only"]
 
@@ -283,7 +283,7 @@ def test_reopen_proposal_undoes_its_writes(as_trader):
 def test_reopening_an_accepted_merge_brings_the_fact_back(twins):
     reopen(accept(propose_twins(twins)))
 
-    assert believed() == ["Funds only", "Only funds"]
+    assert believed() == ["Funds are good", "Good are funds"]
 
 
 def test_reopen_proposal_makes_dismissed_one_pending(as_trader):
@@ -333,13 +333,15 @@ def test_undo_event_reopens_the_proposal(twins, is_merge):
 
     proposal.refresh_from_db()
     assert (proposal.status, proposal.decided_at, proposal.batch_id) == (ProposalStatus.PENDING, None, None)
-    assert believed() == ["Funds only", "Only funds"]
+    assert believed() == ["Funds are good", "Good are funds"]
     accept(proposal, now=JULY)
-    assert believed() == (["Funds only"] if is_merge else ["Funds only", "Only funds", "Trades silver only"])
+    assert believed() == (
+        ["Funds are good"] if is_merge else ["Funds are good", "Good are funds", "Trades silver only"]
+    )
 
 
 def test_undo_batch_restores_facts_evicted_for_a_proposal(as_trader, settings):
-    old = UserFactFactory(content="Trades gold only, and nothing else at all", learned=True)
+    old = UserFactFactory(content="Treasures gold bars, and nothing else at all", learned=True)
     settings.MEMORY_TOKEN_LIMIT = count_document_tokens([old]) + 1
     proposal = accept(propose())
     evicted = MemoryEvent.objects.get(kind=EventKind.EVICT)
@@ -348,11 +350,11 @@ def test_undo_batch_restores_facts_evicted_for_a_proposal(as_trader, settings):
 
     proposal.refresh_from_db()
     assert evicted.batch_id == proposal.batch_id
-    assert (proposal.status, believed()) == (ProposalStatus.ACCEPTED, [old.content, "Trades silver only"])
+    assert (proposal.status, believed()) == (ProposalStatus.ACCEPTED, ["Trades silver only", old.content])
 
 
 def test_undo_event_reopens_proposal_despite_evictions(as_trader, settings):
-    old = UserFactFactory(content="Trades gold only, and nothing else at all", learned=True)
+    old = UserFactFactory(content="Treasures gold bars, and nothing else at all", learned=True)
     settings.MEMORY_TOKEN_LIMIT = count_document_tokens([old]) + 1
     proposal = accept(propose())
 
@@ -364,7 +366,7 @@ def test_undo_event_reopens_proposal_despite_evictions(as_trader, settings):
 
 def test_undoing_another_write_leaves_a_proposal_accepted(as_trader):
     proposal = accept(propose())
-    other = remember_fact(content="Trades gold only", origin=Origin(batch_id=uuid4()), now=JUNE)
+    other = remember_fact(content="Treasures gold bars", origin=Origin(batch_id=uuid4()), now=JUNE)
 
     undo_event(event_id=other.event.pk, now=JULY)
 

@@ -239,7 +239,7 @@ def test_undo_event_goes_back_write_by_write_to_the_first(as_trader, writes, bet
 
 def test_undo_event_of_a_save_is_refused_while_another_fact_is_merged_into_it(as_trader):
     saved = save("Max 5x leverage")
-    other = save("Max 4x leverage")
+    other = save("Max 4x leverage on BTC")
     merged = supersede_fact(fact_id=other.fact.pk, content="Max 5x leverage", now=JUNE)
 
     with pytest.raises(UndoRefused):
@@ -247,7 +247,7 @@ def test_undo_event_of_a_save_is_refused_while_another_fact_is_merged_into_it(as
     undo(merged)
     undo(saved)
 
-    assert [fact.content for fact in UserFact.objects.believed()] == ["Max 4x leverage"]
+    assert [fact.content for fact in UserFact.objects.believed()] == ["Max 4x leverage on BTC"]
 
 
 def test_undo_event_of_a_forget_leaves_the_same_words_said_again_alone(as_trader):

@@ -1,0 +1,378 @@
+"""The subject of a fact, and whether a new statement about it excludes the old one.
+
+A table names the subjects that have one value at a time: limits, exchange, time zone, base currency, city, trading
+hours, trading style, symbols, answer length and language. For all other lines the subject is their words; lines with
+the same words contradict each other when a number, a bound or a negation differs.
+"""
+
+import hashlib
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final, Literal
+
+from memory.claims.claims import Reading, read_claims
+from memory.claims.support import contradicts
+from memory.claims.vocabulary import word_set
+
+Verdict = Literal["same", "replaces", "unsure", "apart"]
+Values = frozenset[object]
+
+
+@dataclass(frozen=True, slots=True)
+class Subject:
+    """What a line is about. `key` finds lines with the same subject."""
+
+    key: str
+    values: Values = frozenset()
+    scope: frozenset[str] = frozenset()  # "on BTC", "at weekends": where the value holds
+    is_denied: bool = False  # "I stopped scalping" has the value, denied
+    is_added: bool = False  # "I also trade on Kraken" is beside what is known
+    bound: str = ""  # max or min, of a limit
+    is_single: bool = True  # a subject of the table
+
+
+def judge_change(old: str, new: str) -> Verdict:
+    """Compare a known line with a new statement.
+
+    `same`: the new line says nothing else. `replaces`: they cannot both hold. `unsure`: they may exclude each other, so
+    the user has to be asked. `apart`: both can hold.
+    """
+    before, after = read_subject(old), read_subject(new)
+    if before.key != after.key:
+        return "apart"
+    if before.is_single:
+        return _judge_values(before, after)
+    if contradicts(old, new):
+        return "unsure"
+    return "same" if _list_terms(old) == _list_terms(new) else "apart"
+
+
+@lru_cache(maxsize=2048)
+def read_subject(text: str) -> Subject:
+    """Return the subject of a line."""
+    reading = read_claims(text)
+    for name, pattern, read in _TABLE:
+        if pattern.search(text) and (subject := read(name, text, reading)) is not None:
+            return subject
+    words = sorted({str(term.key) for term in reading.of_kind("word")})
+    return Subject(hashlib.sha256(" ".join(words).encode()).hexdigest() if words else "", is_single=False)
+
+
+def _judge_values(before: Subject, after: Subject) -> Verdict:
+    if after.is_denied or before.is_denied:
+        is_other = before.values.isdisjoint(after.values) or before.is_denied == after.is_denied
+        return "same" if before == after else "apart" if is_other else "replaces"
+    if before.scope != after.scope:
+        return _judge_scopes(before, after)
+    if before.values == after.values:
+        return "same" if before.bound == after.bound or not (before.bound and after.bound) else "unsure"
+    if before.bound != after.bound and {before.bound, after.bound} != {"", "max"}:
+        return "apart"  # a minimum beside a maximum
+    if before.key.startswith("leverage") and before.bound != after.bound:
+        # "Max leverage is 5x" allows "I use 3x leverage".
+        return _judge_limit(limit=before if before.bound else after, used=after if before.bound else before)
+    if before.key == "trading hours" and _names(before).isdisjoint(_names(after)):
+        return "apart"  # a beginning beside an end
+    return "apart" if after.is_added else "replaces"
+
+
+def _judge_limit(*, limit: Subject, used: Subject) -> Verdict:
+    return "unsure" if _greatest(used) > _greatest(limit) else "apart"
+
+
+def _judge_scopes(before: Subject, after: Subject) -> Verdict:
+    """Judge a rule and its exception: the special one may be stricter, not looser."""
+    if before.scope and after.scope:
+        return "apart"
+    general, special = (before, after) if after.scope else (after, before)
+    if not general.bound or _greatest(special) <= _greatest(general):
+        return "apart"
+    return "unsure"
+
+
+def _greatest(subject: Subject) -> float:
+    numbers = [float(value[0]) for value in subject.values if isinstance(value, tuple) and _is_number(value[0])]
+    return max(numbers, default=0.0)
+
+
+def _is_number(value: object) -> bool:
+    return not isinstance(value, str)
+
+
+def _names(subject: Subject) -> set[object]:
+    return {value[0] for value in subject.values if isinstance(value, tuple)}
+
+
+def _list_terms(text: str) -> list[object]:
+    """Return the terms in order; of exclusions only their presence, as "only" stands anywhere."""
+    reading = read_claims(text)
+    ordered: list[object] = [
+        (term.kind, term.key, term.unit, term.polarity) for term in reading.terms if term.kind != "only"
+    ]
+    return [bool(reading.of_kind("only")), *ordered]
+
+
+# --- The table ---
+
+_Read = Callable[[str, str, Reading], Subject | None]
+_SCOPE: Final = re.compile(
+    r"\b(?:on|for|in|during|when|if|while|except|with|at)\s+(?:the\s+|my\s+)?(?P<what>[A-Za-z][\w/-]*)", re.IGNORECASE
+)
+_NO_SCOPE: Final = word_set(
+    "a an any each every all one single trade trades position positions account accounts leverage risk total average"
+    " most i i'm i've average max maximum percent general principle future order case capital equity it that this most"
+    " least worst once row day week month"
+)
+_ALSO: Final = re.compile(r"\b(?:also|too|as well|in addition|besides|additionally|another)\b", re.IGNORECASE)
+_ENDED: Final = re.compile(
+    r"\b(?:stopped|stop|quit|no longer|any ?more|never|not|don['’]t|doesn['’]t|gave up|avoid|hate)\b", re.IGNORECASE
+)
+
+
+def _read_scope(text: str) -> frozenset[str]:
+    found = {match["what"].casefold().rstrip("s") for match in _SCOPE.finditer(text)}
+    return frozenset(found - {word.rstrip("s") for word in _NO_SCOPE})
+
+
+def _limit(*units: str) -> _Read:
+    """Return a reader of a limit: its numbers in these units, its bound and where it holds."""
+
+    def read(name: str, text: str, reading: Reading) -> Subject | None:
+        numbers = [
+            term for term in reading.of_kind("number") if term.unit in units or (term.unit == "" and "" in units)
+        ]
+        if not numbers or any(term.polarity == "-" and not reading.of_kind("bound") for term in numbers):
+            return None
+        # "3x, not 5x" and "from 5x to 3x": the first said, the last reached.
+        stated = [term for term in numbers if term.polarity == "+"] or numbers
+        term = stated[-1] if re.search(r"\bfrom\b.*\bto\b", text, re.IGNORECASE) else stated[0]
+        bounds = {str(bound.key) for bound in reading.of_kind("bound")} & {"max", "min"}
+        bound = "min" if bounds == {"min"} else "max" if bounds else ""
+        return Subject(name, frozenset({(term.key, "")}), _read_scope(text), bound=bound)
+
+    return read
+
+
+def _choice(*names: str) -> _Read:
+    """Return a reader of names; of "from A to B" it takes B, of "A, not B" it takes A."""
+    pattern = re.compile(rf"(?<!\w)(?P<name>{'|'.join(names)})(?!\w)", re.IGNORECASE)
+
+    def read(name: str, text: str, reading: Reading) -> Subject | None:
+        moved = re.search(r"\bfrom\b.*?\bto\b(?P<to>.*)|(?P<kept>.*?)\b(?:not|instead of|rather than)\b", text, re.I)
+        part = text
+        if moved is not None and pattern.search(moved["to"] or moved["kept"] or ""):
+            part = moved["to"] or moved["kept"]
+        words = (_STYLE_END.sub("", match["name"].casefold()) for match in pattern.finditer(part))
+        found = frozenset(_ALIASES.get(word, word) for word in words)
+        is_denied = part == text and bool(_ENDED.search(text))
+        return Subject(name, found, is_denied=is_denied, is_added=bool(_ALSO.search(text))) if found else None
+
+    return read
+
+
+_STYLE_END: Final = re.compile(r"[ -]trad\w+$")  # "swing trader", "swing trading"
+_ALIASES: Final = {
+    "ib": "interactive brokers",
+    "ibkr": "interactive brokers",
+    "euros": "eur",
+    "euro": "eur",
+    "dollars": "usd",
+    "dollar": "usd",
+    "pounds": "gbp",
+    "pound": "gbp",
+    "swiss francs": "chf",
+    "francs": "chf",
+    "yen": "jpy",
+    "scalper": "scalp",
+    "scalping": "scalp",
+    "scalps": "scalp",
+    **dict.fromkeys(("brief", "concise", "terse", "shorter"), "short"),
+    **dict.fromkeys(("detailed", "thorough", "longer", "in depth"), "long"),
+}
+
+
+def _captured(name: str, text: str, reading: Reading) -> Subject | None:
+    """Read a proper name behind the words of the table's pattern."""
+    pattern = next(row[1] for row in _TABLE if row[0] == name)
+    match = pattern.search(text)
+    if match is None or _ENDED.search(text):
+        return None
+    return Subject(name, frozenset({match["value"].casefold().strip(" .,;")}), is_added=bool(_ALSO.search(text)))
+
+
+def _hours(name: str, text: str, reading: Reading) -> Subject | None:
+    times = [str(term.key) for term in reading.of_kind("number") if term.unit == "time"]
+    if not times:
+        return None
+    begins = re.search(r"\b(?:from|start|begin|open|after(?! hours)|before)\b", text, re.IGNORECASE)
+    if len(times) > 1:
+        values = {("from", times[0]), ("to", times[1])}
+    else:
+        is_denied = bool(reading.of_kind("not"))
+        is_before = bool(re.search(r"\b(?:before|until|till|by)\b", text, re.IGNORECASE))
+        is_begin = (is_before == is_denied) if begins or is_before else True
+        values = {("from" if is_begin else "to", times[0])}
+    return Subject(name, frozenset(values), _read_days(text))
+
+
+def _read_days(text: str) -> frozenset[str]:
+    days = re.findall(r"\b(?:weekends?|weekdays?|(?:mon|tues|wednes|thurs|fri|satur|sun)days?)\b", text, re.IGNORECASE)
+    return frozenset(day.casefold().rstrip("s") for day in days)
+
+
+def _symbols(name: str, text: str, reading: Reading) -> Subject | None:
+    """Read "I only trade BTC and ETH". A plain "I trade BTC" excludes nothing."""
+    if not reading.of_kind("only") or reading.of_kind("not", "condition", "number"):
+        return None
+    words = {str(term.key) for term in reading.of_kind("word")} - {
+        "trade",
+        "us",
+        "hold",
+        "bui",
+        "symbol",
+        "now",
+        "perp",
+    }
+    is_asset = any(term.is_name for term in reading.of_kind("word")) or words <= _ASSETS
+    return Subject(name, frozenset(words)) if words and is_asset and len(words) <= 8 else None
+
+
+_ASSETS: Final = word_set(
+    "btc eth sol doge alt meme gold silver stock option futur forex major index fund etf spot crypto"
+)
+_EXCHANGES: Final = (
+    *(
+        "binance",
+        "kraken",
+        "coinbase",
+        "bybit",
+        "okx",
+        "bitstamp",
+        "bitget",
+        "kucoin",
+        "hyperliquid",
+        "dydx",
+        "deribit",
+    ),
+    *("gemini", "bitfinex", "mexc", r"gate\.io", "huobi", "htx", "bitmex", "phemex", "crypto\\.com", "etoro", "ibkr"),
+    *("interactive brokers", "robinhood", "alpaca", "oanda", "saxo", "degiro", "schwab", "fidelity", "ib"),
+)
+_CURRENCIES: Final = (
+    *("usd", "eur", "gbp", "chf", "jpy", "aud", "cad", "nzd", "sek", "nok", "dkk", "pln", "sgd", "hkd", "usdt", "usdc"),
+    *("euros?", "dollars?", "pounds?", "swiss francs", "francs", "yen", "btc"),
+)
+_ZONES: Final = (
+    r"utc(?:\s?[+-]\d{1,2}(?::\d\d)?)?",
+    r"gmt(?:\s?[+-]\d{1,2})?",
+    "ces?t",
+    "e[sd]t",
+    "p[sd]t",
+    "c[sd]t",
+    "bst",
+    "ist",
+    "jst",
+    r"[a-z]+/[a-z_]+",
+)
+_TABLE: Final[tuple[tuple[str, re.Pattern[str], _Read], ...]] = tuple(
+    (name, re.compile(pattern, re.IGNORECASE if name != "city" else 0), read)
+    for name, pattern, read in (
+        (
+            "answer length",
+            r"\b(?:answers?|repl(?:y|ies)|responses?|explanations?|keep it)\b",
+            _choice(
+                "short", "brief", "concise", "terse", "shorter", "long", "longer", "detailed", "thorough", "in depth"
+            ),
+        ),
+        (
+            "answer language",
+            r"\b(?:answer|reply|respond|speak|write|talk)\b.*\bin\b",
+            _choice(
+                "english",
+                "german",
+                "french",
+                "spanish",
+                "italian",
+                "portuguese",
+                "dutch",
+                "russian",
+                "chinese",
+                "japanese",
+                "polish",
+                "turkish",
+            ),
+        ),
+        (
+            "base currency",
+            r"\b(?:base|home|account|reporting|main)\s+currency\b|\b(?:count|think|measure|report|account) in\b",
+            _choice(*_CURRENCIES),
+        ),
+        (
+            "time zone",
+            r"\btime ?zone\b|\b(?:am|i'm|is|live|are) (?:in|on|at) (?:utc|gmt|c[eds]+t|e[sd]t|p[sd]t)\b",
+            _choice(*_ZONES),
+        ),
+        (
+            "exchange",
+            r"\b(?:trad\w*|exchange|broker|account|mov\w+|switch\w*|us(?:e|es|ing)|go|am|i'm|now)\b",
+            _choice(*_EXCHANGES),
+        ),
+        (
+            "city",
+            r"\b(?:(?:[Ll]ives?|[Ll]iving|[Bb]ased|[Rr]esides?) in|(?:[Mm]oved|[Rr]elocated) (?:from [\w ]+ )?to"
+            r"|(?:[Mm]y (?:home )?city|[Mm]y home town|[Hh]ome) is)"
+            r"\s+(?P<value>[A-ZÀ-Þ][\w'’-]+(?:\s+(?:de |la )?[A-ZÀ-Þ][\w'’-]+){0,2})",
+            _captured,
+        ),
+        ("leverage", r"\bleverage\b", _limit("x", "")),
+        ("drawdown", r"\bdrawdowns?\b", _limit("%", "$", "€", "£")),
+        (
+            "loss per day",
+            r"\b(?:los[es]\w*|risk)\b.*\b(?:a|per|each|every|daily|in (?:a|one)) ?day\b|\bdaily (?:loss|risk)"
+            r"|\bloss(?:es)? (?:limit )?(?:per|a) day",
+            _limit("%", "$", "€", "£"),
+        ),
+        ("loss per week", r"\b(?:los[es]\w*|risk)\b.*\bweek\b|\bweekly (?:loss|risk)", _limit("%", "$", "€", "£")),
+        ("loss per month", r"\b(?:los[es]\w*|risk)\b.*\bmonth\b|\bmonthly (?:loss|risk)", _limit("%", "$", "€", "£")),
+        ("risk per trade", r"\brisk(?:s|ing)?\b", _limit("%")),
+        ("trades per day", r"\btrades? (?:a|per|each|every) day\b|\bdaily trades?\b", _limit("")),
+        ("trades per week", r"\btrades? (?:a|per|each|every) week\b", _limit("")),
+        (
+            "open positions",
+            r"\bpositions? (?:at (?:once|a time|the same time)|open)\b|\b(?:open|concurrent|simultaneous) positions?\b",
+            _limit(""),
+        ),
+        (
+            "position size",
+            r"\bposition siz\w+\b|\bsize (?:of )?(?:each|every|a|per) (?:position|trade)\b|\b(?:each|per) position\b",
+            _limit("%", "$", "€", "£"),
+        ),
+        (
+            "losses in a row",
+            r"\blosses\b.*\b(?:stop|break|pause|quit|done)\b|\b(?:stop|break|pause|quit|done)\b.*\bloss(?:es)?\b",
+            _limit(""),
+        ),
+        (
+            "stop distance",
+            r"\b(?:my )?stops?(?:[- ]loss(?:es)?)? (?:is|are|at|of|to|distance|sits?|stays?)\b",
+            _limit("%"),
+        ),
+        ("profit target", r"\b(?:profit target|take[- ]profits?|target)\b.*\d", _limit("%", "x")),
+        ("retirement age", r"\bretir\w+ (?:at|by|when)\b", _limit("", "y")),
+        ("trading hours", r"\b(?:trad\w+|session|hours)\b", _hours),
+        (
+            "trading style",
+            r"\b(?:trader|trad\w+|scalp\w*|style)\b",
+            _choice(
+                "scalper",
+                "scalping",
+                "scalps?",
+                "day[ -]trad(?:e|es|er|ing)",
+                "swing[ -]trad(?:e|es|er|ing)",
+                "position[ -]trad(?:er|ing)",
+            ),
+        ),
+        ("symbols", r"\b(?:trade|trades|trading|symbols)\b|^only\b", _symbols),
+    )
+)
