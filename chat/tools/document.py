@@ -8,10 +8,12 @@ from chat.parts import Json
 from chat.tools.base import Args, Result, Tool, ToolContext
 from chat.tools.gate import WriteRefused, admit_end, admit_write, hold_for_review
 from chat.tools.memory_lines import OVERRIDES, memory_event, or_candidates
+from chat.tools.saving import describe_replaced, save_fact
 from memory.facts.document import build_document
 from memory.facts.places import add_place
-from memory.facts.services import forget_fact, remember_fact, resolve_fact
-from memory.models import Confidence, FactSource
+from memory.facts.services import forget_fact, resolve_fact
+from memory.facts.versions import FactWrite
+from memory.models import Confidence
 
 # seed 004, its own words.
 DESCRIPTION = """\
@@ -44,13 +46,10 @@ class ManageUserMemoryArgs(Args):
 
 def _add_fact(context: ToolContext, args: ManageUserMemoryArgs) -> Result:
     content = _require_text(args.content, "content", "add_fact")
-    origin = admit_write(context, content)
-    if origin is None:
-        return hold_for_review(context, content=content)
-    written = remember_fact(
-        content=content, confidence=Confidence.ASSERTED, source=FactSource.CHAT, origin=origin, now=context.now
-    )
-    result = {"fact_id": str(written.fact.pk), "content": written.fact.content}
+    written = save_fact(context, content=content, confidence=Confidence.ASSERTED)
+    if not isinstance(written, FactWrite):
+        return written
+    result = {"fact_id": str(written.fact.pk), "content": written.fact.content, **describe_replaced(written)}
     if written.event is None:
         return {**result, "message": "This was known already; nothing changed."}
     return {**result, "message": f"Saved. {OVERRIDES}", "memoryEvent": memory_event(written.event)}

@@ -6,10 +6,12 @@ from pydantic import Field
 
 from chat.parts import Json
 from chat.tools.base import Args, Result, Tool, ToolContext
-from chat.tools.gate import admit_end, admit_topic, admit_write, hold_for_review
+from chat.tools.gate import admit_end
 from chat.tools.memory_lines import OVERRIDES, memory_event, or_candidates
-from memory.facts.services import forget_fact, remember_fact, resolve_fact
-from memory.models import ArchivedReason, FactSource
+from chat.tools.saving import describe_replaced, save_fact
+from memory.facts.services import forget_fact, resolve_fact
+from memory.facts.versions import FactWrite
+from memory.models import ArchivedReason
 
 
 class RememberArgs(Args):
@@ -28,18 +30,11 @@ class ForgetArgs(Args):
 
 
 def _remember_fact(context: ToolContext, args: RememberArgs) -> Result:
-    origin = admit_write(context, args.fact)
-    if origin is None:
-        return hold_for_review(context, content=args.fact, topic=args.topic)
-    written = remember_fact(
-        content=args.fact,
-        topic=admit_topic(context, args.topic, args.fact),
-        confidence=args.confidence,
-        source=FactSource.CHAT,
-        origin=origin,
-        now=context.now,
-    )
+    written = save_fact(context, content=args.fact, topic=args.topic, confidence=args.confidence)
+    if not isinstance(written, FactWrite):
+        return written
     result: Json = {"fact_id": str(written.fact.pk), "saved": written.fact.content, "note": OVERRIDES}
+    result |= describe_replaced(written)
     if written.event is None:
         return {**result, "note": "This was known already; nothing changed."}
     return {**result, "memoryEvent": memory_event(written.event)}

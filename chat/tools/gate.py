@@ -5,6 +5,7 @@ it is, a write passes only if words that the user typed in this conversation sup
 the form in which it is stored. A fact ends only if the user's message means it. A temporary chat writes nothing.
 """
 
+import re
 from collections.abc import Sequence
 from typing import Final
 from uuid import UUID
@@ -13,7 +14,9 @@ from chat.conversations.queries import list_typed
 from chat.parts import Json
 from chat.tools.base import ToolContext
 from config.lib.errors import DomainError
-from memory.claims.support import Quote, TypedMessage, contradicts, find_support, supports_all
+from memory.claims.statements import keep_statements
+from memory.claims.subjects import judge_change
+from memory.claims.support import Quote, TypedMessage, find_support, supports_all
 from memory.claims.wishes import Naming, affirms, find_naming, relates, states_change
 from memory.facts.queries import list_topics
 from memory.facts.review import propose_fact
@@ -64,7 +67,7 @@ def admit_update(context: ToolContext, fact: UserFact, content: str, *others: st
         return origin
     typed = _list_typed_messages(context, last=2)
     is_new = any(quote["message_id"] == typed[-1].id for quote in origin.quotes)
-    is_about = contradicts(fact.content, content) or _find_naming(typed, fact) == "named"
+    is_about = judge_change(fact.content, content) != "apart" or _find_naming(typed, fact) == "named"
     return origin if is_new and is_about else None
 
 
@@ -156,7 +159,10 @@ def _find_naming(typed: Sequence[TypedMessage], fact: UserFact) -> Naming:
 
 
 def _speaks_of_change(text: str, fact: UserFact) -> bool:
-    return contradicts(fact.content, text) or states_change(text, fact.content)
+    verdicts = {
+        judge_change(fact.content, part) for part in re.split(r"(?<=[.!;])\s+|\n|, (?=I|my)", keep_statements(text))
+    }
+    return not verdicts.isdisjoint({"replaces", "unsure"}) or states_change(text, fact.content)
 
 
 def _list_typed_messages(context: ToolContext, last: int = LAST_MESSAGES) -> list[TypedMessage]:

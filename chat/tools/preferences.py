@@ -5,10 +5,11 @@ from typing import Final, Literal
 from pydantic import Field
 
 from chat.tools.base import Args, Result, Tool, ToolContext
-from chat.tools.gate import admit_confirmation, admit_end, admit_link, admit_update, admit_write, hold_for_review
+from chat.tools.gate import admit_confirmation, admit_end, admit_link, admit_update, hold_for_review
 from chat.tools.memory_lines import memory_event, or_candidates
+from chat.tools.saving import describe_replaced, save_fact
 from memory.facts.queries import list_current
-from memory.facts.services import confirm_fact, forget_fact, link_facts, remember_fact, resolve_fact, supersede_fact
+from memory.facts.services import confirm_fact, forget_fact, link_facts, resolve_fact, supersede_fact
 from memory.facts.versions import FactWrite
 from memory.models import Confidence, FactCategory, FactSource, UserFact
 from memory.recall.search import recall_facts
@@ -53,19 +54,14 @@ class RecallPreferencesArgs(Args):
 
 
 def _save_preference(context: ToolContext, args: SavePreferenceArgs) -> Result:
-    origin = admit_write(context, args.content, args.detail)
-    if origin is None:
-        return hold_for_review(context, content=args.content, detail=args.detail, category=args.category)
-    written = remember_fact(
+    written = save_fact(
+        context,
         content=args.content,
         category=FactCategory(args.category),
         confidence=Confidence.ASSERTED,
-        source=FactSource.CHAT,
         detail=args.detail,
-        origin=origin,
-        now=context.now,
     )
-    return _describe_write(written, "Saved.")
+    return _describe_write(written, "Saved.") if isinstance(written, FactWrite) else written
 
 
 SAVE_PREFERENCE = Tool(
@@ -215,6 +211,7 @@ def _describe_write(written: FactWrite, message: str) -> Result:
     result = {"id": str(written.fact.pk), "content": written.fact.content}
     if written.event is None:
         return {**result, "message": "It was so already; nothing changed."}
+    result |= describe_replaced(written)
     return {**result, "message": f"{message} {NEXT_CHAT}", "memoryEvent": memory_event(written.event)}
 
 

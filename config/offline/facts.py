@@ -80,6 +80,11 @@ class Outcome:
         return str(self._get("held_for_review") or "")
 
     @property
+    def conflicts_with(self) -> str:
+        """Return the known fact that a held text may contradict, "" when there is none."""
+        return str(Outcome("", {}, self._get("conflicts_with"))._get("fact") or "")
+
+    @property
     def was_so(self) -> bool:
         """Whether nothing changed because it was so already."""
         return bool(_WAS_SO.search(f"{self._get('note')} {self._get('message')}"))

@@ -27,7 +27,14 @@ from config.offline.adapters import COACH_TOOLS, LOOKUPS, acts_of, read_acts, re
 from config.offline.coach.message import answer_as_coach
 from config.offline.facts import content_text
 from config.offline.figures import Row
-from config.offline.memory.changes import act_on_choice, asked_about, change_memory, change_named_fact, passing_note
+from config.offline.memory.changes import (
+    act_on_choice,
+    answer_conflict,
+    asked_about,
+    change_memory,
+    change_named_fact,
+    passing_note,
+)
 from config.offline.memory.questions import answer_about_user
 from config.offline.memory.report import failure, format_report
 from config.offline.phrases import REAL_MODEL, WHAT_I_AM, what_i_can
@@ -123,6 +130,7 @@ RULES: tuple[Callable[[Talk], Reply | None], ...] = (
     do_task,
     report_results,
     act_on_choice,
+    answer_conflict,
     change_named_fact,
     change_memory,
     answer_as_coach,

@@ -60,7 +60,8 @@ def _iter_conflicts(content: str, lineage: UUID | None, now: datetime) -> Iterat
     key = read_subject(content).key
     if not key:
         return
-    rows = UserFact.objects.current(now).filter(subject=key).exclude(lineage=lineage)
+    rows = UserFact.objects.current(now).filter(subject=key)
+    rows = rows.exclude(lineage=lineage) if lineage else rows
     for fact in rows.order_by("-created_at", "id")[:MAX_COMPARED]:
         verdict = judge_change(fact.content, content)
         if verdict != "apart":

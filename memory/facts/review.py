@@ -60,6 +60,13 @@ def propose_fact(
     return _insert_proposal(kind, payload, target, evidence, fingerprint, origin=origin, now=now)
 
 
+def find_waiting(content: str, target: UserFact) -> MemoryProposal | None:
+    """Return the pending proposal to replace a fact by this text, or None."""
+    fingerprint = _hash_parts(content_key(parse_content(content)), target.lineage)
+    waiting = MemoryProposal.objects.filter(kind=ProposalKind.CONFLICT, status=ProposalStatus.PENDING)
+    return waiting.filter(fingerprint=fingerprint).first()
+
+
 def propose_merge(*, fact_id: UUID, into_id: UUID, why: str, now: datetime) -> MemoryProposal | None:
     """Propose a merge once, else None. Raises FactNotFound."""
     lock_memory()

@@ -13,7 +13,7 @@ from config.offline.memory.edits import read_change
 from config.offline.memory.links import asked_link, may_link
 from config.offline.memory.places import read_places
 from config.offline.memory.questions import fact_lines, look_up
-from config.offline.memory.report import WHICH, WHICH_ONE
+from config.offline.memory.report import CONFLICT_QUESTION, WHICH, WHICH_ONE
 from config.offline.memory.requests import MAX_ARGUMENT, Request, find_reference, memory_requests, remember_statement
 from config.offline.phrases import FACTS_PAGE
 from config.offline.reading.pointing import pointed_lines
@@ -47,6 +47,16 @@ def act_on_choice(talk: Talk) -> Reply | None:
     chosen = pointed_lines(talk.text, shown)
     calls = [Call(act, {"fact_id": ids.get(text) or text, **given}) for text in chosen]
     return Reply(tool_calls=tuple(calls)) if calls else None
+
+
+def answer_conflict(talk: Talk) -> Reply | None:
+    """After "does it replace that, or do both hold?": save what was held back."""
+    if talk.results or CONFLICT_QUESTION not in talk.before:
+        return None
+    waiting = [outcome for outcome in talk.earlier if outcome.held and outcome.conflicts_with]
+    if not waiting or not re.search(r"\b(?:replaces?|yes|both|new|instead|keep|latter)\b", talk.text, re.IGNORECASE):
+        return None
+    return Reply(tool_calls=(Call(waiting[-1].name, dict(waiting[-1].arguments)),))
 
 
 def change_named_fact(talk: Talk) -> Reply | None:
@@ -168,6 +178,8 @@ def _is_place(request: Request, talk: Talk) -> bool:
 
 def _format_choice(facts: Sequence[Known], question: str) -> str:
     lines = "\n".join(f"- {known.text}" for known in facts)
+    if len(facts) == 1:
+        return f"I know nothing that says just that. The nearest is:\n\n{lines}\n\n{question}"
     return f"More than one thing I know could be meant:\n\n{lines}\n\n{question}"
 
 

@@ -10,6 +10,7 @@ from config.offline.phrases import FACTS_PAGE
 
 WHICH_ONE: Final = "Which one should I forget?"
 WHICH: Final = {"forget": WHICH_ONE, "change": "Which one should I change?", "confirm": "Which one still holds?"}
+CONFLICT_QUESTION: Final = "Does it replace that, or do both hold?"
 MAX_FOUND: Final = 5
 
 _WRITES: Final = {
@@ -93,6 +94,11 @@ def _format_listing(title: str, texts: list[str]) -> str:
 
 
 def _format_held(outcome: Outcome) -> str:
+    if outcome.conflicts_with:
+        return (
+            f"I have not saved **{outcome.held}** yet: it may contradict **{outcome.conflicts_with}**."
+            f" {CONFLICT_QUESTION}"
+        )
     return (
         f"I did not save **{outcome.held}**: there is text in view that you did not write, and I do not find this in"
         f" your own words. It waits for you on your {FACTS_PAGE}."

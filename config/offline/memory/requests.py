@@ -128,11 +128,12 @@ def _forget_pointed(
 def _forget_words(words: str, known: Sequence[Known]) -> list[Request]:
     meant = normal_form(words)
     literal = [fact for fact in known if normal_form(fact.text) == meant]
-    matches = literal or best_matches(words, known, least=0.34)
-    if len(matches) > 1:
-        return [Request(choices=tuple(matches))]
-    if matches:
+    matches = literal or best_matches(words, known, least=1.0)
+    if len(matches) == 1:
         return [_forget_fact(matches[0])]
+    # With words missing, it may be another fact that is meant.
+    if near := matches or best_matches(words, known, least=0.5):
+        return [Request(choices=tuple(near))]
     return [Request("forget", {"fact_id": words[:MAX_ARGUMENT]})]
 
 
