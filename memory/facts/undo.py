@@ -47,7 +47,9 @@ def undo_event(*, event_id: UUID, now: datetime) -> MemoryEvent:
     if event is None:
         raise FactNotFound("There is nothing to undo.")
     if event.undone_at is None:
-        _undo_event(event, now)
+        with transaction.atomic():  # a refusal must roll back the undo
+            _undo_event(event, now)
+            _refuse_rivals([event], now)
         if event.batch_id is not None:
             _reopen_proposal(event.batch_id)
     return event
@@ -62,6 +64,7 @@ def undo_batch(*, batch_id: UUID, now: datetime) -> list[MemoryEvent]:
     standing = [event for event in events if event.undone_at is None]
     with transaction.atomic():  # a refusal must roll back the events undone so far
         _undo_events(standing, now)
+        _refuse_rivals(standing, now)
     _reopen_proposal(batch_id)
     return standing
 
@@ -124,11 +127,13 @@ def _event_position(event: MemoryEvent, places: dict[UUID, int]) -> tuple[int, i
     return places[event.after_id], 1 if is_on_row else 0
 
 
-def _refuse_rivals(row: UserFact, now: datetime) -> None:
-    """Raise UndoRefused if a later fact excludes the one that would return."""
-    rivals = list_rivals(row.content, lineage=row.lineage, now=now)
-    if rivals:
-        raise UndoRefused(f"Since then “{rivals[0].content}” holds. Change or forget that first.")
+def _refuse_rivals(events: list[MemoryEvent], now: datetime) -> None:
+    """Raise UndoRefused if another fact excludes one that the undo of these events returned."""
+    lineages = {event.lineage for event in events if event.before_id is not None}
+    for fact in UserFact.objects.current(now).filter(lineage__in=lineages):
+        rivals = list_rivals(fact.content, lineage=fact.lineage, now=now)
+        if rivals:
+            raise UndoRefused(f"Since then “{rivals[0].content}” holds. Change or forget that first.")
 
 
 def _undo_save(event: MemoryEvent, now: datetime) -> None:
@@ -153,7 +158,6 @@ def _undo_import(event: MemoryEvent, now: datetime) -> None:
 def _undo_change(event: MemoryEvent, now: datetime) -> None:
     last, before = _get_last_row(event), event.before
     assert before is not None, "a change has a row before it"
-    _refuse_rivals(before, now)
     later = UserFact.objects.filter(pk=event.detail["later"]).first() if "later" in event.detail else None
     if later is not None:
         if later.is_archived:
@@ -182,8 +186,6 @@ def _undo_ending(event: MemoryEvent, now: datetime) -> None:
     ended = event.before
     assert ended is not None, "an ending has a row before it"
     last = _get_last_row(event)
-    if not event.detail.get("was_archived"):
-        _refuse_rivals(ended, now)
     models.Tombstone.objects.filter(event=event).delete()
     if event.kind == EventKind.MERGE:
         models.FactLink.objects.filter(event=event).delete()

@@ -1,0 +1,86 @@
+"""New statements beside known facts: superseded at once, asked about once, or known already."""
+
+import pytest
+
+from memory.models import ArchivedReason, MemoryProposal, ProposalStatus, UserFact
+from tests.chat.tools.talking import NOW, Toolbox
+from tests.factories.chat import MessageFactory
+from tests.factories.memory import UserFactFactory
+
+SAVES = [
+    ("coach", "remember", "fact", {}),
+    ("advisor", "save_preference", "content", {"category": "fact"}),
+    ("companion", "manage_user_memory", "content", {"operation": "add_fact"}),
+]
+
+
+def current():
+    return sorted(UserFact.objects.current(NOW).values_list("content", flat=True))
+
+
+def save(user, case, text, typed):
+    assistant, tool, argument, more = case
+    box = Toolbox(user, assistant, typed)
+    return box.call(tool, **{argument: text, **more}), box
+
+
+@pytest.mark.parametrize("case", SAVES, ids=lambda case: case[1])
+def test_save_of_a_new_value_supersedes_the_old_one_and_names_it(as_trader, case):
+    old = UserFactFactory(content="My max leverage is 5x", topic="risk")
+
+    result, _ = save(as_trader, case, "My max leverage is 3x", "My max leverage is 3x")
+
+    old.refresh_from_db()
+    assert (current(), old.archived_reason) == (["My max leverage is 3x"], ArchivedReason.SUPERSEDED)
+    assert result["replaced"] == "My max leverage is 5x"
+    assert (result["memoryEvent"]["kind"], UserFact.objects.current(NOW).get().topic) == ("update", "risk")
+
+
+@pytest.mark.parametrize("case", SAVES, ids=lambda case: case[1])
+def test_save_of_the_same_meaning_changes_nothing(as_trader, case):
+    UserFactFactory(content="I trade BTC and ETH only")
+
+    result, _ = save(as_trader, case, "I only trade BTC and ETH", "I only trade BTC and ETH")
+
+    assert current() == ["I trade BTC and ETH only"]
+    assert "memoryEvent" not in result
+
+
+@pytest.mark.parametrize("case", SAVES, ids=lambda case: case[1])
+@pytest.mark.parametrize(
+    ("answer", "left"),
+    [("Yes, it replaces that.", ["I trade alts"]), ("Both hold.", ["I never trade alts", "I trade alts"])],
+)
+def test_save_that_may_contradict_is_asked_about_once(as_trader, case, answer, left):
+    _, tool, argument, more = case
+    UserFactFactory(content="I never trade alts")
+    asked, box = save(as_trader, case, "I trade alts", "I trade alts")
+
+    assert "Does it replace that, or do both hold?" in asked["note"]
+    assert asked["conflicts_with"]["fact"] == "I never trade alts"
+    assert current() == ["I never trade alts"]
+    waiting = MemoryProposal.objects.get()
+
+    MessageFactory(conversation=box.conversation, content=answer)
+    result = box.call(tool, **{argument: "I trade alts", **more})
+
+    waiting.refresh_from_db()
+    assert "memoryEvent" in result
+    assert (current(), waiting.status) == (left, ProposalStatus.DISMISSED)
+
+
+def test_save_that_announces_a_change_is_not_asked_about(as_trader):
+    UserFactFactory(content="I never trade alts")
+
+    result, _ = save(as_trader, SAVES[0], "I trade alts", "Actually, I trade alts now")
+
+    assert (result["replaced"], current()) == ("I never trade alts", ["I trade alts"])
+
+
+def test_save_of_older_words_with_untrusted_text_in_view_replaces_nothing(as_trader):
+    UserFactFactory(content="My max leverage is 3x")
+    box = Toolbox(as_trader, "coach", "My max leverage is 10x", "No, it is 3x. News?")
+    box.window.is_untrusted = True
+
+    assert "held_for_review" in box.call("remember", fact="My max leverage is 10x")
+    assert current() == ["My max leverage is 3x"]

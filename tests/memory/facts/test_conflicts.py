@@ -1,0 +1,193 @@
+"""A single-valued subject has one current fact, whatever writes, ends and returns facts."""
+
+from contextlib import ExitStack
+from datetime import datetime, timedelta
+from itertools import combinations
+
+import pytest
+from django.db import transaction
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
+
+from config.lib.owned import owned_tx
+from memory.claims.subjects import judge_change
+from memory.facts.exchange import export_document, import_document
+from memory.facts.services import archive_fact, delete_fact, forget_fact, remember_fact, restore_fact, supersede_fact
+from memory.facts.undo import UndoRefused, undo_batch, undo_event
+from memory.models import EventKind, MemoryEvent, UserFact
+from tests.factories.memory import JUNE, MAY, UserFactFactory
+from tests.properties import examples
+
+TEXTS = st.sampled_from(
+    [
+        *(
+            "My max leverage is 5x",
+            "I never use more than 3x leverage",
+            "Max leverage: 5x",
+            "Max leverage on BTC is 2x",
+        ),
+        *("I trade on Binance", "I moved from Binance to Kraken", "My exchange is Bybit"),
+        *("I live in Berlin", "I moved to Lisbon", "I only trade BTC", "I only trade BTC and ETH", "Trades gold"),
+    ]
+)
+PLACES = st.integers(0, 5)
+PAUSES = st.sampled_from([timedelta(0), timedelta(seconds=1), timedelta(days=40)])
+
+
+class OneMemory(RuleBasedStateMachine):
+    """What tools, page, undo and import do to one memory while time passes.
+
+    To add rules of validity: write texts with dates into TEXTS, and let `pass_time` reach beyond them.
+    """
+
+    def __init__(self, trader) -> None:
+        super().__init__()
+        self.doors = ExitStack()
+        self.doors.enter_context(owned_tx(trader))
+        self.now = MAY
+        self.documents: list[str] = []
+
+    def teardown(self) -> None:
+        """Leave no row."""
+        transaction.set_rollback(True)
+        self.doors.close()
+
+    @rule(pause=PAUSES)
+    def pass_time(self, pause: timedelta) -> None:
+        self.now += pause
+
+    @rule(text=TEXTS)
+    def remember(self, text: str) -> None:
+        remember_fact(content=text, confidence="asserted", now=self.now)
+
+    @rule(place=PLACES, text=TEXTS)
+    def change(self, place: int, text: str) -> None:
+        if fact := self.pick(place):
+            supersede_fact(fact_id=fact.pk, content=text, now=self.now)
+
+    @rule(place=PLACES, end=st.sampled_from([archive_fact, delete_fact]))
+    def end(self, place: int, end) -> None:
+        if fact := self.pick(place):
+            end(fact_id=fact.pk, now=self.now)
+
+    @rule(place=PLACES)
+    def forget(self, place: int) -> None:
+        if fact := self.pick(place):
+            forget_fact(id_or_substring=str(fact.pk), now=self.now)
+
+    @rule(place=PLACES)
+    def restore(self, place: int) -> None:
+        ended = list(UserFact.objects.last_of_lineage().filter(archived_at__isnull=False).order_by("-created_at", "id"))
+        if ended:
+            restore_fact(fact_id=ended[place % len(ended)].pk, now=self.now)
+
+    @rule(place=PLACES)
+    def undo(self, place: int) -> None:
+        events = list(MemoryEvent.objects.filter(undone_at__isnull=True).order_by("-created_at", "id"))
+        if events:
+            event = events[place % len(events)]
+            try:
+                with transaction.atomic():
+                    if event.batch_id:
+                        undo_batch(batch_id=event.batch_id, now=self.now)
+                    else:
+                        undo_event(event_id=event.pk, now=self.now)
+            except UndoRefused:
+                pass
+
+    @rule()
+    def export(self) -> None:
+        self.documents.append(export_document(now=self.now))
+
+    @rule(place=PLACES)
+    def bring_in(self, place: int) -> None:
+        if self.documents:
+            import_document(text=self.documents[place % len(self.documents)], now=self.now)
+
+    @invariant()
+    def as_of_now_is_the_current_set(self) -> None:
+        current = set(UserFact.objects.current(self.now).values_list("pk", flat=True))
+        assert set(UserFact.objects.as_of(self.now, self.now).values_list("pk", flat=True)) == current
+
+    @invariant()
+    def no_two_current_facts_exclude_each_other(self) -> None:
+        facts = UserFact.objects.current(self.now).order_by("created_at", "id")
+        for one, other in combinations(facts, 2):
+            assert "replaces" not in {
+                judge_change(one.content, other.content),
+                judge_change(other.content, one.content),
+            }
+
+    @invariant()
+    def each_fact_that_left_says_why(self) -> None:
+        assert not UserFact.objects.filter(archived_at__isnull=False, archived_reason="").exists()
+        left = UserFact.objects.filter(archived_at__isnull=False).exclude(archived_reason="undone")
+        logged = set(MemoryEvent.objects.values_list("before", flat=True))
+        logged |= set(MemoryEvent.objects.filter(kind=EventKind.IMPORT).values_list("after", flat=True))
+        assert set(left.values_list("pk", flat=True)) <= logged
+
+    def pick(self, place: int) -> UserFact | None:
+        facts = list(UserFact.objects.current(self.now).order_by("-created_at", "id"))
+        return facts[place % len(facts)] if facts else None
+
+
+@pytest.mark.timeout(600)  # when it fails, it looks for the shortest way there
+def test_one_memory_keeps_its_laws_under_random_acts(trader):
+    run_state_machine_as_test(
+        lambda: OneMemory(trader),
+        settings=settings(
+            max_examples=examples(25),
+            stateful_step_count=25,
+            deadline=None,
+            report_multiple_bugs=False,
+            suppress_health_check=[HealthCheck.too_slow],
+        ),
+    )
+
+
+def believed():
+    return sorted(UserFact.objects.current(JUNE).values_list("content", flat=True))
+
+
+def test_restore_fact_ends_what_excludes_it(as_trader):
+    old = remember_fact(content="I trade on Binance", now=MAY).fact
+    forget_fact(id_or_substring=str(old.pk), now=MAY)
+    remember_fact(content="I trade on Kraken", now=MAY)
+
+    event = restore_fact(fact_id=old.pk, now=JUNE).event
+
+    assert believed() == ["I trade on Binance"]
+    undo_batch(batch_id=event.batch_id, now=JUNE)
+    assert believed() == ["I trade on Kraken"]
+
+
+def test_undo_event_is_refused_while_a_later_fact_excludes_the_old_one(as_trader):
+    old = remember_fact(content="I trade on Binance", now=MAY).fact
+    event = forget_fact(id_or_substring=str(old.pk), now=MAY).event
+    remember_fact(content="I trade on Kraken", now=MAY)
+
+    with pytest.raises(UndoRefused, match="I trade on Kraken"):
+        undo_event(event_id=event.pk, now=JUNE)
+
+
+def test_supersede_fact_ends_what_the_new_words_exclude(as_trader):
+    other = UserFactFactory(content="Trades gold")
+    UserFactFactory(content="I trade on Binance")
+
+    supersede_fact(fact_id=other.pk, content="I trade on Kraken", now=JUNE)
+
+    assert believed() == ["I trade on Kraken"]
+
+
+def test_import_document_proposes_what_contradicts_a_known_fact(as_trader):
+    UserFactFactory(content="My max leverage is 5x")
+    text = export_document(now=JUNE)
+    supersede_fact(fact_id=UserFact.objects.get().pk, content="My max leverage is 3x", now=JUNE)
+    UserFact.objects.all().delete()
+    remember_fact(content="My max leverage is 3x", now=datetime(2026, 6, 2, tzinfo=JUNE.tzinfo))
+
+    result = import_document(text=text, now=datetime(2026, 6, 3, tzinfo=JUNE.tzinfo))
+
+    assert result.added == 0
+    assert "contradicts" in result.refused[0]
