@@ -109,7 +109,7 @@ def close_conversation(conversation_id: UUID, *, user_id: int, clock: Clock) -> 
         for batch in work.batches:
             with owned(user_id):
                 known = list_known_facts(clock())
-            found = asyncio.run(_extract_batch(batch.turns, known, summary, is_tainted=work.is_tainted))
+            found = asyncio.run(_extract_batch(batch.turns, known, summary))
             with owned_tx(user_id):
                 kept = _save_extraction(work, found, now=clock())
             if kept is None:
@@ -186,11 +186,9 @@ def _split_batches(turns: Sequence[Turn]) -> list[_Batch]:
     return batches
 
 
-async def _extract_batch(
-    turns: Sequence[Turn], known: Sequence[KnownFact], summary: str, *, is_tainted: bool
-) -> Extraction:
+async def _extract_batch(turns: Sequence[Turn], known: Sequence[KnownFact], summary: str) -> Extraction:
     try:
-        return await extract_facts(turns, known, summary, models=settings.EXTRACT_MODELS, is_tainted=is_tainted)
+        return await extract_facts(turns, known, summary, models=settings.EXTRACT_MODELS)
     finally:
         await door.close()  # this loop ends here, and its connections with it
 

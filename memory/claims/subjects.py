@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final, Literal
 
-from memory.claims.claims import Reading, read_claims
+from memory.claims.claims import Reading, read_claims, stem_word
 from memory.claims.support import contradicts
 from memory.claims.vocabulary import word_set
 
@@ -46,7 +46,7 @@ def judge_change(old: str, new: str) -> Verdict:
         return _judge_values(before, after)
     if contradicts(old, new):
         return "unsure"
-    return "same" if _list_terms(old) == _list_terms(new) else "apart"
+    return "same" if _list_words(old) == _list_words(new) else "apart"
 
 
 @lru_cache(maxsize=2048)
@@ -105,13 +105,19 @@ def _names(subject: Subject) -> set[object]:
     return {value[0] for value in subject.values if isinstance(value, tuple)}
 
 
-def _list_terms(text: str) -> list[object]:
-    """Return the terms in order; of exclusions only their presence, as "only" stands anywhere."""
-    reading = read_claims(text)
-    ordered: list[object] = [
-        (term.kind, term.key, term.unit, term.polarity) for term in reading.terms if term.kind != "only"
-    ]
-    return [bool(reading.of_kind("only")), *ordered]
+def _list_words(text: str) -> tuple[bool, list[str]]:
+    """Return whether a line says "only", which stands anywhere, and its other words in order.
+
+    Prepositions count: to trade with the trend is not to trade against it.
+    """
+    words = [stem_word(word) for word in _WORDS.findall(text.casefold()) if word not in _TRIFLES]
+    return "onli" in words, [word for word in words if word != "onli"]
+
+
+_WORDS: Final = re.compile(r"[^\W_]+|%")
+_TRIFLES: Final = word_set(
+    "a an the i my me user users s is am are do does have has had was be been would will ll ve m"
+)
 
 
 # --- The table ---

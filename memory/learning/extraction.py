@@ -96,16 +96,14 @@ async def extract_facts(
     *,
     models: Sequence[str],
     chunk_tokens: int = CHUNK_TOKENS,
-    is_tainted: bool = False,
 ) -> Extraction:
     """Extract the durable facts from turns of one chat, in order.
 
     `summary` covers the turns before, or is empty. Each chunk takes one call, whose summary is the context of the next
     one. When a later chunk fails, the result so far is returned as not complete. Raises LLMUnavailable when no model
-    answers for the first chunk, or none of three answers is readable. `is_tainted`: text of others came earlier in the
-    chat.
+    answers for the first chunk, or none of three answers is readable.
     """
-    is_exact = is_tainted or any(turn.is_tainted for turn in turns)
+    is_exact = any(turn.is_tainted for turn in turns)
     typed = [TypedMessage(turn.message_id, turn.text) for turn in turns if turn.role == "user"]
     candidates: list[Candidate] = []
     done: list[Chunk] = []

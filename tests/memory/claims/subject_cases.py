@@ -70,4 +70,7 @@ PAIRS = [
     ("My max leverage is 3x", "My max leverage is 3x on paper", "apart"),
     ("I risk $50 per trade", "I risk 1% per trade", "apart"),
     ("My max leverage is 5x", "My max leverage is 3x, not 5x", "replaces"),
+    ("I trade with the trend", "I trade against the trend", "apart"),
+    ("I am long when others are short", "I am short when others are long", "apart"),
+    ("I collect gold", "User collects gold", "same"),
 ]

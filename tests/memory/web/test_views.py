@@ -283,7 +283,7 @@ def test_fact_of_another_user_is_not_there(client, strangers_fact):
 
 
 def test_fact_says_what_it_was_merged_into(client, trader, know):
-    kept, merged = know("trades BTC only"), know("trades bitcoin only")
+    kept, merged = know("trades BTC only"), know("likes bitcoin")
     as_owner(trader, lambda: supersede_fact(fact_id=merged.pk, content="trades BTC only", now=timezone.now()))
 
     response = client.get(act("fact", merged))

@@ -113,7 +113,7 @@ def test_edit_refuses_and_keeps_what_was_typed(client, know, last, content):
 
 
 def test_edit_into_the_words_of_another_fact_merges_and_can_be_undone(client, trader, know, last):
-    kept, merged = know("trades BTC only"), know("trades bitcoin only")
+    kept, merged = know("trades BTC only"), know("likes bitcoin")
 
     data = {"content": "trades BTC only", "topic": "", "category": "fact"}
     response = client.post(act("edit", merged), data, headers=into(slot(merged)))
@@ -122,7 +122,7 @@ def test_edit_into_the_words_of_another_fact_merges_and_can_be_undone(client, tr
     assert "Memory merged into “trades BTC only”" in text_of(response)
     event = as_owner(trader, lambda: MemoryEvent.objects.get(kind="merge"))
     client.post(act("undo", event), headers=into(slot(merged)))
-    assert (last(merged).content, last(merged).is_archived) == ("trades bitcoin only", False)
+    assert (last(merged).content, last(merged).is_archived) == ("likes bitcoin", False)
     assert last(kept).pk == kept.pk
 
 

@@ -181,7 +181,7 @@ def test_accepting_writes_and_taking_it_back_waits_again(client, trader, propose
 
 
 def test_a_merge_names_both_facts_and_ends_one(client, trader, know, last):
-    ending, kept = know("lost 12% on a long"), know("lost 12% with a long")
+    ending, kept = know("lost 12% on a long"), know("a long lost 12%")
     proposal = as_owner(
         trader, lambda: propose_merge(fact_id=ending.pk, into_id=kept.pk, why="They say the same.", now=timezone.now())
     )
@@ -189,7 +189,7 @@ def test_a_merge_names_both_facts_and_ends_one(client, trader, know, last):
     words = text_of(client.get(REVIEW))
     client.post(act("accept", proposal))
 
-    assert "lost 12% on a long It would end in favour of lost 12% with a long" in words
+    assert "lost 12% on a long It would end in favour of a long lost 12%" in words
     assert (last(ending).archived_reason, last(kept).is_archived) == ("merged", False)
 
 
