@@ -14,7 +14,7 @@ from config.lib.text import one_line, parse_uuid
 from memory import wording
 from memory.claims.validity import Validity
 from memory.facts import periods, versions
-from memory.facts.conflicts import FactDisputed, find_conflict, merge_rivals, plan_merges
+from memory.facts.conflicts import Conflict, FactDisputed, find_conflict, merge_rivals, plan_merges
 from memory.facts.limits import enforce_token_limit
 from memory.facts.queries import find_current_version, get_block, list_matching
 from memory.facts.versions import PAGE, FactAmbiguous, FactChanged, FactNotFound, FactWrite, Origin, lock_memory
@@ -66,36 +66,23 @@ def remember_fact(
     versions.remove_tombstones(text)
     known = UserFact.objects.believed().filter(content_key=content_key(text)).first()
     tags = {"topic": tag, "category": kind if category or tag else "", "body": body}
+    given = {"confidence": confidence, "source": source}
     forgotten = None if known else versions.find_forgotten(text, tag, origin)
     conflict = None if known or forgotten else find_conflict(text, now=now)
     if conflict is not None and conflict.verdict == "same":
         known = conflict.fact
-    if conflict is not None and conflict.verdict == "unsure" and when_unsure == "ask":
-        raise FactDisputed(conflict.fact)
     if known is not None:
         dates = periods.repeat_dates(known, text, validity, now=now)
-        return _remember_again(known, text, tags, dates, confidence=confidence, source=source, origin=origin, now=now)
-    if conflict is not None and (conflict.verdict == "replaces" or when_unsure == "replace"):
-        return supersede_fact(
-            fact_id=conflict.fact.pk,
-            content=text,
-            topic=tag or None,
-            category=tags["category"] or None,
-            confidence=confidence,
-            source=source,
-            detail=body or None,
-            validity=validity,
-            origin=origin,
-            now=now,
-        )
-    values: dict[str, Any] = {
-        "content": text,
-        "topic": tag,
-        "category": kind,
-        "body": body,
-        "confidence": confidence,
-        "source": source,
-    }
+        return _remember_again(known, text, tags, dates, **given, origin=origin, now=now)
+    if conflict is not None and (old := _find_replaced(conflict, when_unsure)) is not None:
+        changes: dict[str, Any] = {
+            "topic": tag or None,
+            "category": tags["category"] or None,
+            "detail": body or None,
+            **given,
+        }
+        return supersede_fact(fact_id=old.pk, content=text, **changes, validity=validity, origin=origin, now=now)
+    values: dict[str, Any] = {"content": text, "topic": tag, "category": kind, "body": body, **given}
     values |= periods.begin_fact(text, validity, now=now)
     if forgotten is not None:
         kept = {name: value for name, value in tags.items() if not value}
@@ -105,6 +92,13 @@ def remember_fact(
         written = FactWrite(fact, versions.log_event(EventKind.SAVE, after=fact, origin=origin, now=now))
     enforce_token_limit(now=now, batch_id=origin.batch_id)
     return written
+
+
+def _find_replaced(conflict: Conflict, when_unsure: WhenUnsure) -> UserFact | None:
+    """Return the fact that a statement replaces, if any. Raises FactDisputed to have the user asked."""
+    if conflict.verdict == "unsure" and when_unsure == "ask":
+        raise FactDisputed(conflict.fact)
+    return conflict.fact if conflict.verdict == "replaces" or when_unsure == "replace" else None
 
 
 def supersede_fact(
