@@ -75,23 +75,26 @@ def remember_fact(
         dates = periods.repeat_dates(known, text, validity, now=now)
         return _remember_again(known, text, tags, dates, **given, origin=origin, now=now)
     if conflict is not None and (old := _find_replaced(conflict, when_unsure)) is not None:
-        changes: dict[str, Any] = {
-            "topic": tag or None,
-            "category": tags["category"] or None,
-            "detail": body or None,
-            **given,
-        }
-        return supersede_fact(fact_id=old.pk, content=text, **changes, validity=validity, origin=origin, now=now)
-    values: dict[str, Any] = {"content": text, "topic": tag, "category": kind, "body": body, **given}
-    values |= periods.begin_fact(text, validity, now=now)
-    if forgotten is not None:
-        kept = {name: value for name, value in tags.items() if not value}
-        written = versions.replace_forgotten(forgotten, values, kept=kept, origin=origin, now=now)
-    else:
-        fact = versions.insert_version(**values, now=now, origin=origin)
-        written = FactWrite(fact, versions.log_event(EventKind.SAVE, after=fact, origin=origin, now=now))
+        changes: dict[str, Any] = {"topic": tag or None, "category": tags["category"] or None, "detail": body or None}
+        return supersede_fact(
+            fact_id=old.pk, content=text, **changes, **given, validity=validity, origin=origin, now=now
+        )
+    dates = periods.begin_fact(text, validity, now=now)
+    values: dict[str, Any] = {"content": text, "topic": tag, "category": kind, "body": body, **given, **dates}
+    written = _insert_fact(values, tags, forgotten, origin=origin, now=now)
     enforce_token_limit(now=now, batch_id=origin.batch_id)
     return written
+
+
+def _insert_fact(
+    values: dict[str, Any], tags: dict[str, str], forgotten: MemoryEvent | None, *, origin: Origin, now: datetime
+) -> FactWrite:
+    """Insert a fact, on the lineage of the one forgotten in this turn if there is one."""
+    if forgotten is not None:
+        kept = {name: value for name, value in tags.items() if not value}
+        return versions.replace_forgotten(forgotten, values, kept=kept, origin=origin, now=now)
+    fact = versions.insert_version(**values, now=now, origin=origin)
+    return FactWrite(fact, versions.log_event(EventKind.SAVE, after=fact, origin=origin, now=now))
 
 
 def _find_replaced(conflict: Conflict, when_unsure: WhenUnsure) -> UserFact | None:
