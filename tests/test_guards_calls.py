@@ -37,6 +37,7 @@ MODEL_VALUES = {
     "Usage",
     "LLMUnavailable",
     "cost_usd",
+    "SEGMENT_SEPARATOR",
     "clean",
     "estimate_tokens",
     "count_tokens",

@@ -9,6 +9,7 @@ from typing import Any
 
 from config.lib.llm import door
 from config.lib.llm.door import Completion, ToolCall, Usage
+from config.lib.llm.requests import prepare_messages
 from tests.factories.memory import JUNE
 from tests.factories.record import WHOLE, DeploymentFactory
 from tests.owners import as_owner
@@ -82,7 +83,7 @@ class Script:
         self.said, self.seen = list(said), []
 
     def __call__(self, messages: Any, tools: Any) -> Completion:
-        self.seen.append([dict(message) for message in messages])
+        self.seen.append(prepare_messages("scripted/model", messages))
         said = self.said.pop(0) if self.said else HOLD
         if isinstance(said, Exception):
             raise said

@@ -26,7 +26,9 @@ from config.lib.figures import (
     format_usd,
     format_whole_usd,
 )
+from config.lib.llm.requests import SEGMENT_SEPARATOR
 from config.lib.text import prompt_line
+from trading.agent.bars import read_window, split_window
 from trading.agent.prompts import Lessons, system_segments
 from trading.market.queries import Overview, find_marks, get_overview, list_events, list_news
 from trading.market.tape import STORED, Tape
@@ -36,7 +38,8 @@ from trading.record.notes import find_active_note
 from trading.record.trade_queries import get_equity_at_midnight, get_latest_equity, list_closed, list_open
 from trading.skills.schemas import MemoryDial, SkillPayload, parse_payload
 
-HIGHER_BARS: Final = 12  # of each higher timeframe
+HIGHER_BARS: Final = 12  # at least, of each higher timeframe
+STABLE_END: Final = SEGMENT_SEPARATOR  # between the stable and the changing part of a context
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,9 +156,9 @@ def gather_context(
         at=at,
         payload=payload,
         portfolio=portfolio,
-        bars={symbol: tape.last_bars(symbol, dial.bars_interval, at, dial.bars_lookback) for symbol in symbols},
+        bars={symbol: read_window(tape, symbol, dial.bars_interval, at, dial.bars_lookback) for symbol in symbols},
         higher={
-            symbol: {interval: tape.last_bars(symbol, interval, at, HIGHER_BARS) for interval in dial.higher_timeframes}
+            symbol: {name: read_window(tape, symbol, name, at, HIGHER_BARS) for name in dial.higher_timeframes}
             for symbol in symbols
         },
         overviews=[get_overview(symbol, at, tape) for symbol in symbols],
@@ -177,31 +180,45 @@ def gather_context(
 
 
 def assemble_context(inputs: ContextInputs) -> str:
-    """Return a tick's user message; equal inputs give equal bytes."""
-    sections = [
-        ["## Tick", f"Now: {format_minute(inputs.at)} UTC"],
-        *_bar_sections(inputs),
-        _market_section(inputs.overviews),
-        _portfolio_section(inputs),
-        _last_decision_section(inputs.last_decision),
+    """Return a tick's user message; equal inputs give equal bytes.
+
+    Its sections go from stable to changing, so that providers read most of them from their caches: bars of whole
+    blocks, then after STABLE_END record, news, events, newest bars, market, account and time.
+    """
+    settled, newest = _bar_sections(inputs)
+    trades, positions = _memory_sections(inputs)
+    changing = [
+        trades,
         _news_section(inputs),
         _events_section(inputs),
-        *memory_sections(inputs),
+        *newest,
+        _market_section(inputs.overviews),
+        _portfolio_section(inputs),
+        positions,
+        _last_decision_section(inputs.last_decision),
+        ["## Tick", f"Now: {format_minute(inputs.at)} UTC"],
     ]
-    return "\n\n".join("\n".join(section) for section in sections if section) + "\n"
+    return f"{_join_sections(settled)}{STABLE_END}{_join_sections(changing)}\n"
 
 
-def _bar_sections(inputs: ContextInputs) -> Iterable[list[str]]:
-    own = inputs.payload.context.bars_interval
-    for symbol in inputs.payload.context.symbols:
-        yield _bar_section(symbol, own, inputs.bars.get(symbol, ()))
-        for interval, bars in inputs.higher.get(symbol, {}).items():
-            yield _bar_section(symbol, interval, bars)
+def _join_sections(sections: Iterable[list[str]]) -> str:
+    return "\n\n".join("\n".join(section) for section in sections if section)
 
 
-def _bar_section(symbol: str, interval: str, bars: Sequence[Bar]) -> list[str]:
-    heading = f"## Bars {symbol} {interval} (open, high, low, close, volume; closed bars, oldest first)"
-    return [heading, *map(bar_line, bars)] if bars else [heading, "- none"]
+def _bar_sections(inputs: ContextInputs) -> tuple[list[list[str]], list[list[str]]]:
+    """Return the sections of whole blocks, the skill's own interval last, and those of newer bars."""
+    dial = inputs.payload.context
+    settled, newest = [], []
+    for interval in (*dial.higher_timeframes, dial.bars_interval):
+        is_own = interval == dial.bars_interval
+        lookback = dial.bars_lookback if is_own else HIGHER_BARS
+        for symbol in dial.symbols:
+            bars = inputs.bars.get(symbol, ()) if is_own else inputs.higher.get(symbol, {}).get(interval, ())
+            older, newer = split_window(bars, interval, lookback, inputs.at)
+            heading = f"## Bars {symbol} {interval} (open, high, low, close, volume; closed bars, oldest first)"
+            settled.append([heading, *(map(bar_line, older) if older else ["- none"])])
+            newest.append([f"## Newest bars {symbol} {interval}", *map(bar_line, newer)] if newer else [])
+    return settled, newest
 
 
 def bar_line(bar: Bar) -> str:
@@ -286,15 +303,20 @@ def event_line(event: MarketEvent) -> str:
 
 def memory_sections(inputs: ContextInputs) -> list[list[str]]:
     """Return the sections of the agent's record; API clients inject them."""
+    return [section for section in _memory_sections(inputs) if section]
+
+
+def _memory_sections(inputs: ContextInputs) -> tuple[list[str], list[str]]:
     dial = inputs.payload.context.memory
-    sections = []
+    trades: list[str] = []
+    positions: list[str] = []
     if dial.shows_trades:
         closed = [trade_line(trade) for trade in inputs.record.closed_trades[: dial.recent_trades_k]]
-        sections.append(["## Recent trades on this skill (closed)", *(closed or ["- none yet"])])
+        trades = ["## Recent trades on this skill (closed)", *(closed or ["- none yet"])]
     if _shows_positions(dial) and inputs.record.open_trades:
         lines = [position_line(trade, inputs.marks.get(trade.symbol), inputs.at) for trade in inputs.record.open_trades]
-        sections.append(["## Open positions (memory view)", *lines])
-    return sections
+        positions = ["## Open positions (memory view)", *lines]
+    return trades, positions
 
 
 def _shows_positions(dial: MemoryDial) -> bool:

@@ -9,14 +9,16 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from itertools import pairwise
-from typing import Final
+from typing import Final, NamedTuple
 
 from django.conf import settings
 
 from config.lib.llm.door import Usage, cost_usd
 from config.lib.llm.tokens import count_tokens
+from trading.agent.bars import block_length, most_bars
 from trading.agent.context import (
     HIGHER_BARS,
+    STABLE_END,
     AgentPrompt,
     ContextInputs,
     LastDecision,
@@ -66,11 +68,17 @@ class PromptCost:
     ticks_per_day: int
     model: str  # that is asked first
     usd: Decimal | None  # at the model's list price; None: it is not known
+    cached_usd: Decimal | None = None  # on average, if the provider keeps the prompt until the next tick
 
     @property
     def usd_per_day(self) -> Decimal | None:
         """Price of a day's ticks; None if the price is unknown."""
         return None if self.usd is None else self.usd * self.ticks_per_day
+
+    @property
+    def cached_usd_per_day(self) -> Decimal | None:
+        """Price of a day's ticks with caching; None if unknown."""
+        return None if self.cached_usd is None else self.cached_usd * self.ticks_per_day
 
     @property
     def tokens_per_day(self) -> int:
@@ -109,7 +117,9 @@ def stored_parts(system_prompt: str, *, has_lessons: bool) -> list[PromptPart]:
 def context_parts(context: str) -> list[PromptPart]:
     """Split the context into sections; no data line begins one."""
     parts = []
-    for text in filter(None, context.rstrip("\n").split("\n\n")):
+    for text in context.rstrip("\n").replace(STABLE_END, "\n\n").split("\n\n"):
+        if not text:
+            continue
         name = text.partition("\n")[0].removeprefix("## ")
         parts.append(PromptPart(name, text, count_tokens(text), name.startswith(MEMORY_HEADINGS)))
     return parts
@@ -123,15 +133,17 @@ def tools_part(payload: SkillPayload) -> PromptPart:
 
 def cost_of(prompt: AgentPrompt, parts: Sequence[PromptPart], payload: SkillPayload) -> PromptCost:
     """Return a prompt's cost with tools. `parts`: system and context."""
-    tokens = count_tokens(prompt.system) + count_tokens(prompt.context) + tools_part(payload).tokens
-    return _price_prompt(payload, tokens, sum(part.tokens for part in parts if part.is_memory))
+    fixed = count_tokens(prompt.system) + tools_part(payload).tokens
+    memory = sum(part.tokens for part in parts if part.is_memory)
+    return _price_prompt(payload, _Tokens(fixed, *_count_context(prompt.context), memory))
 
 
 def sample_cost(payload: SkillPayload) -> PromptCost:
     """Return the cost of a skill's full sample prompt."""
     # Each symbol has the same bars, so those of one are counted.
-    bare, with_bars = (count_tokens(assemble_context(_sample_inputs(payload, has_bars=has))) for has in (False, True))
-    context = bare + (with_bars - bare) * len(payload.context.symbols)
+    bare, with_bars = (_count_context(assemble_context(_sample_inputs(payload, has_bars=has))) for has in (False, True))
+    symbols = len(payload.context.symbols)
+    stable, changing = (one + (full - one) * symbols for one, full in zip(bare, with_bars, strict=True))
     reflects = payload.context.memory.reflection.cadence != "off"
     lean, full = (count_tokens(system_prompt(payload, note)) for note in (None, _LESSONS if reflects else None))
     without = payload.model_copy(
@@ -141,8 +153,8 @@ def sample_cost(payload: SkillPayload) -> PromptCost:
             )
         }
     )
-    memory = bare - count_tokens(assemble_context(_sample_inputs(without, has_bars=False)))
-    return _price_prompt(payload, full + context + tools_part(payload).tokens, memory + full - lean)
+    memory = sum(bare) - sum(_count_context(assemble_context(_sample_inputs(without, has_bars=False))))
+    return _price_prompt(payload, _Tokens(full + tools_part(payload).tokens, stable, changing, memory + full - lean))
 
 
 def find_sample_cost(payload: Mapping[str, object]) -> PromptCost | None:
@@ -153,14 +165,32 @@ def find_sample_cost(payload: Mapping[str, object]) -> PromptCost | None:
         return None
 
 
-def _price_prompt(payload: SkillPayload, tokens: int, memory_tokens: int) -> PromptCost:
-    model = list_agent_models(payload)[0]
+class _Tokens(NamedTuple):
+    fixed: int  # of system prompt and tools
+    stable: int  # of the context, while no block of bars ends
+    changing: int
+    memory: int  # of them all
+
+
+def _count_context(context: str) -> tuple[int, int]:
+    """Count the tokens of the stable and the changing part."""
+    stable = count_tokens(context.partition(STABLE_END)[0])
+    return stable, count_tokens(context) - stable
+
+
+def _price_prompt(payload: SkillPayload, tokens: _Tokens) -> PromptCost:
+    model, dial = list_agent_models(payload)[0], payload.context
+    total = tokens.fixed + tokens.stable + tokens.changing
+    # The share of ticks at which no block of bars ended since the tick before.
+    kept = max(0.0, 1 - payload.schedule.every / block_length(dial.bars_interval, dial.bars_lookback))
+    cached = tokens.fixed + round(tokens.stable * kept)
     return PromptCost(
-        tokens,
-        memory_tokens,
+        total,
+        tokens.memory,
         payload.schedule.ticks_per_day,
         model,
-        cost_usd(model, Usage(prompt_tokens=tokens, completion_tokens=0)),
+        cost_usd(model, Usage(total, 0)),
+        cost_usd(model, Usage(total, 0, cached, cache_write_tokens=tokens.fixed + tokens.stable - cached)),
     )
 
 
@@ -171,8 +201,10 @@ def _sample_inputs(payload: SkillPayload, *, has_bars: bool) -> ContextInputs:
         at=_AT,
         payload=payload,
         portfolio=Portfolio(Decimal("10123.40"), Decimal("10094.75")),
-        bars={first: _sample_bars(dial.bars_interval, dial.bars_lookback)} if has_bars else {},
-        higher={first: {one: _sample_bars(one, HIGHER_BARS) for one in dial.higher_timeframes}} if has_bars else {},
+        bars={first: _sample_bars(dial.bars_interval, most_bars(dial.bars_lookback))} if has_bars else {},
+        higher={first: {one: _sample_bars(one, most_bars(HIGHER_BARS)) for one in dial.higher_timeframes}}
+        if has_bars
+        else {},
         overviews=[_sample_overview(symbol) for symbol in dial.symbols],
         news=[_sample_news(number) for number in range(dial.news_top_k)],
         events=[_sample_event(hours) for hours in range(4)],
@@ -185,8 +217,8 @@ def _sample_inputs(payload: SkillPayload, *, has_bars: bool) -> ContextInputs:
     )
 
 
-def _sample_bars(interval: str, count: int) -> list[Bar]:
-    length = INTERVALS[interval]
+def _sample_bars(interval: str, lookback: int) -> list[Bar]:
+    length, count = INTERVALS[interval], most_bars(lookback)
     prices = {"open": _PRICE, "high": _PRICE + 61, "low": _PRICE - 87, "close": _PRICE - 12}
     return [
         Bar(interval=interval, opened_at=_AT - number * length, volume=Decimal("1834.5172"), **prices)

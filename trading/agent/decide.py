@@ -20,7 +20,7 @@ from pydantic import Field
 from config.lib.llm import door
 from config.lib.llm.door import Completion, LLMUnavailable, ToolCall
 from config.lib.text import one_line
-from trading.agent.context import AgentPrompt, bar_line, event_line, news_line
+from trading.agent.context import STABLE_END, AgentPrompt, bar_line, event_line, news_line
 from trading.market.queries import list_events, list_news
 from trading.market.tape import Tape
 from trading.skills.schemas import (
@@ -113,8 +113,8 @@ def decide(prompt: AgentPrompt, payload: SkillPayload, *, at: datetime, tape: Ta
     tools = define_tools(payload)
     names = [tool["function"]["name"] for tool in tools]
     messages: list[Message] = [
-        {"role": "system", "content": prompt.system},
-        {"role": "user", "content": prompt.context},
+        {"role": "system", "content": [{"type": "text", "text": prompt.system, "cache": True}]},
+        {"role": "user", "content": _mark_stable(prompt.context)},
     ]
     for _ in range(payload.max_steps):
         try:
@@ -127,6 +127,13 @@ def decide(prompt: AgentPrompt, payload: SkillPayload, *, at: datetime, tape: Ta
             return decision
         messages = [*messages, *_continue_messages(answer, results)]
     return _record_failure(decision, f"No decision in {payload.max_steps} calls of the model.")
+
+
+def _mark_stable(context: str) -> list[dict[str, Any]]:
+    """Return a context as blocks; the first stays the same for many ticks."""
+    stable, _, changing = context.partition(STABLE_END)
+    blocks: list[dict[str, Any]] = [{"type": "text", "text": stable, "cache": True}]
+    return [*blocks, {"type": "text", "text": changing}] if changing else blocks
 
 
 def define_tools(payload: SkillPayload) -> list[dict[str, Any]]:

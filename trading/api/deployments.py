@@ -207,6 +207,7 @@ class PromptView(ApiView):
             "tokens_per_day": cost.tokens_per_day,
             "model": cost.model,
             "usd_per_day": cost.usd_per_day,
+            "cached_usd_per_day": cost.cached_usd_per_day,
             "note_id": prompt.note_id,
         }
         return Response(PromptSerializer(shown).data)

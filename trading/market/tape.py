@@ -15,7 +15,7 @@ from trading.models import Bar, FundingRate, MarketEvent, NewsItem
 from trading.models.choices import INTERVALS
 from trading.skills.schemas import MAX_EVENT_LOOKAHEAD_HOURS
 
-LONGEST_LOOKBACK: Final = 500  # rows; no reader asks for more
+LONGEST_LOOKBACK: Final = 600  # rows; no reader asks for more
 PAGE: Final = 5_000  # rows read at a time
 LONGEST_NEWS: Final = timedelta(days=7)  # that a skill looks back
 LONGEST_AHEAD: Final = timedelta(hours=MAX_EVENT_LOOKAHEAD_HOURS)  # that it looks for events

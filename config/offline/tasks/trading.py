@@ -27,7 +27,7 @@ _CAP_USED: Final = 0.5  # of the largest position that is allowed
 
 _SYMBOL: Final = r"([A-Z0-9@][A-Z0-9@/:._-]{0,31})"
 _NUMBER: Final = r"([0-9][0-9,]{0,14}(?:\.[0-9]{1,12})?)"
-_BARS = re.compile(rf"^## Bars {_SYMBOL} \S+ \(.*\)\n((?:- .*\n?)+)", re.MULTILINE)
+_BARS = re.compile(rf"^## (Bars|Newest bars) {_SYMBOL} (\S+).*\n((?:- .*\n?)+)", re.MULTILINE)
 _BAR = re.compile(rf"^- \S+ {_NUMBER} {_NUMBER} {_NUMBER} {_NUMBER} \S+$", re.MULTILINE)  # open, high, low, close
 _CAP = re.compile(r"^Caps held by the engine: a position ([0-9]{1,3}(?:\.[0-9]+)?)% of equity", re.MULTILINE)
 _STYLE = re.compile(r"^Style: ([a-z ]+),", re.MULTILINE)
@@ -69,11 +69,14 @@ def trading_call(messages: Sequence[Row]) -> Call:
 
 def _iter_markets(seen: str) -> Iterable[tuple[str, list[_Bar]]]:
     """Yield each symbol's bars at the skill's own interval."""
-    done = set()
-    for symbol, lines in _BARS.findall(seen):
-        if symbol not in done:
-            done.add(symbol)
-            yield symbol, [_Bar(*map(_parse_number, prices)) for _, *prices in _BAR.findall(lines)]
+    sections = _BARS.findall(seen)
+    own = next((interval for kind, _, interval, _ in reversed(sections) if kind == "Bars"), "")
+    lines: dict[str, str] = {}
+    for _, symbol, interval, text in sections:
+        if interval == own:
+            lines[symbol] = f"{lines.get(symbol, '')}{text}\n"
+    for symbol, text in lines.items():
+        yield symbol, [_Bar(*map(_parse_number, prices)) for _, *prices in _BAR.findall(text)]
 
 
 def _parse_number(text: str) -> float:

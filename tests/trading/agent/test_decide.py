@@ -87,8 +87,8 @@ def test_model_is_given_the_prompt_and_its_tools():
 
     messages, _ = script.asked[0]
     assert messages == [
-        {"role": "system", "content": "You trade.\n\nDecide now."},
-        {"role": "user", "content": "## Tick\n"},
+        {"role": "system", "content": [{"type": "text", "text": "You trade.\n\nDecide now.", "cache": True}]},
+        {"role": "user", "content": [{"type": "text", "text": "## Tick\n", "cache": True}]},
     ]
     assert script.offered == ["propose_order", "close_position", "hold", "get_bars", "get_news", "get_upcoming_events"]
 

@@ -23,7 +23,7 @@ from tests.factories.record import (
     TradeFactory,
 )
 from tests.owners import as_owner
-from trading.agent.context import preview_prompt
+from trading.agent.context import STABLE_END, preview_prompt
 from trading.models import Deployment, DeploymentCommand, ReflectionNote, Skill
 from trading.record.decisions import DECISIONS_PER_PAGE
 from trading.record.deployment_queries import MAX_COMMANDS
@@ -504,7 +504,9 @@ def test_agent_prompt_marks_servers_as_not_called_yet(client, trader):
 
 def response_context_of(prompt, context) -> str:
     """Return the context of the prompt with the minute at which the page was made."""
-    return re.sub(r"(?<=Now: )\S+", re.search(r"(?<=Now: )\S+", context[0].text)[0], prompt.context)
+    return re.sub(r"(?<=Now: )\S+", re.search(r"(?<=Now: )\S+", context[-1].text)[0], prompt.context).replace(
+        STABLE_END, "\n\n"
+    )
 
 
 @pytest.mark.parametrize("verb", ["", "prompt/", "decisions/1/"])

@@ -156,4 +156,7 @@ class PromptSerializer(ValueSerializer):
     usd_per_day = AmountField(
         allow_null=True, help_text="What `tokens_per_day` cost at the model's list price; null: it is not known."
     )
+    cached_usd_per_day = AmountField(
+        allow_null=True, help_text="The same if the provider keeps the prompt until the next tick."
+    )
     note_id = serializers.UUIDField(allow_null=True, help_text="Of the lessons in it.")
