@@ -63,7 +63,7 @@ class Format:
     columns: Columns  # by field; the first that has a value counts
     market: str = ""  # empty: the row says it
     kinds: Mapping[str, str] = field(default_factory=dict)  # what each kind of row is; others are left out
-    zone: str = "+00:00"  # empty: the clock of whoever exported it
+    zone: str = "UTC"  # empty: the clock of whoever exported it
     fee_sign: int = 1  # -1: what is paid is written below zero; 0: as most of the file's fees
     is_fee_in_received: bool = False  # without a coin: in what the fill brought, else in the quote
     is_usd_inverse: bool = False

@@ -29,13 +29,13 @@ from trading.intake.values import (
     parse_instant,
     parse_number,
     parse_side,
+    round_amount,
     split_amount,
     split_coin,
     split_instrument,
 )
 from trading.skills.schemas import symbol_name
 
-GRAIN: Final = Decimal("1e-12")  # the database counts no finer
 _AHEAD: Final = timedelta(minutes=2)  # by which a venue's clock may run before ours
 _BY_HAND: Final = Format("", "", frozenset(), {})
 _CONTRACTS: Final = frozenset({"cont", "contract", "contracts", "swap", "futures", "perpetual"})
@@ -159,7 +159,7 @@ class _Reader:
             if self._is_other_leg(row):
                 continue
             legs = fees.get(self._leg_key(row), [])
-            if legs and not self._number(row, "fee"):
+            if legs and not self._text(row, "fee").strip("-0."):
                 fee = {name: legs[0].get(name, "") for field in ("fee", "fee_coin") for name in self._names(field)}
                 row = replace(row, cells={**row.cells, **fee})
             if legs:
@@ -199,7 +199,7 @@ class _Reader:
         fee, fee_coin = self._fee(row, instrument, market, quantity)
         if market == SPOT and fee_coin == instrument.coin:
             quantity -= fee  # what arrives is less by the fee, and more leaves
-        quantity = quantity.quantize(GRAIN)
+        quantity = round_amount(quantity)
         if not quantity:
             raise ValueError("the quantity is zero, or finer than Keel counts (0.000000000001)")
         return ReadFill(
@@ -210,7 +210,7 @@ class _Reader:
             at=self._instant(row),
             quantity=quantity,
             price=price,
-            fee=fee.quantize(GRAIN),
+            fee=round_amount(fee),
             fee_coin=fee_coin,
             is_liquidation=is_liquidation or self._was_liquidated(row),
             start_quantity=self._start(row),
@@ -271,7 +271,7 @@ class _Reader:
             if not quantity:
                 raise ValueError("the quantity is zero")
             price = abs(total) / quantity
-        price = price.quantize(GRAIN)
+        price = round_amount(price)
         if price <= 0:
             raise ValueError("the price is not above zero")
         return price
@@ -335,7 +335,7 @@ class _Reader:
 
     def _start(self, row: TableRow) -> Decimal | None:
         text = self._text(row, "start")
-        return parse_number(text).quantize(GRAIN) if text else None
+        return round_amount(parse_number(text)) if text else None
 
     def _is_reducing(self, row: TableRow) -> bool | None:
         word = (self._text(row, "close") or self._text(row, "side")).casefold().split(" ")[0]

@@ -29,6 +29,7 @@ MAX_ACCOUNTS: Final = 10  # of a user
 MAX_MARKETS: Final = 50
 _OVERLAP: Final = timedelta(hours=1)  # a venue may report a trade late
 _GAPS_KEPT: Final = 10
+_MOST_BY_ADDRESS: Final = 10_000  # Hyperliquid gives the newest alone
 _ADDRESS: Final = re.compile(r"0x[0-9a-f]{40}\Z")
 _MARKET: Final = re.compile(r"[A-Z0-9]{4,30}\Z")
 
@@ -211,4 +212,9 @@ def _read_account(
         for message, count in Counter(problem.message for problem in reading.problems).items():
             gaps.append(f"{count} trades were left out: {message}.")
     whole.fills.sort(key=lambda fill: fill.at)
+    if account.read_until is None and (not source.by_address or len(whole.fills) >= _MOST_BY_ADDRESS):
+        first = whole.fills[0].at if source.by_address else since
+        gaps.append(
+            f"Trades before {first:%Y-%m-%d} are not known: {source.label} gives no older ones. Import them as a file."
+        )
     return whole, gaps

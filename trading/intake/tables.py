@@ -76,7 +76,9 @@ def normal_name(title: str) -> str:
 def parse_offset(text: str) -> str:
     """Return the offset that a text such as `Time(UTC+8)` names, or nothing."""
     found = _ZONE.search(text)
-    return f"{found[1] or '+'}{int(found[2] or 0):02}:{found[3] or '00'}" if found else ""
+    if found is None or not int(found[2] or 0):
+        return "UTC" if found else ""
+    return f"{found[1]}{int(found[2]):02}:{found[3] or '00'}"
 
 
 def _decode(content: bytes) -> str:
@@ -117,10 +119,11 @@ def _read_csv(text: str) -> Table:
     delimiter, place = _find_header(lines)
     preamble = " ".join(lines[:place])
     reader = csv.reader(io.StringIO("\n".join(lines[place:])), delimiter=delimiter, strict=True, skipinitialspace=True)
-    written = _name_columns(next(reader))
     rows: list[TableRow] = []
-    number = place + 1
+    number = place
     try:
+        written = _name_columns(next(reader))
+        number += 1
         for cells in reader:
             number, begun = place + reader.line_num, number + 1
             cells = [cell.replace("\ufeff", "").strip() for cell in cells]

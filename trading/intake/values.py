@@ -33,6 +33,7 @@ _NO_VALUE: Final = frozenset({"", "-", "--", "n/a", "na", "null", "none", "nan"}
 _BUYS: Final = frozenset({"buy", "b", "bid", "bought", "long", "open long", "close short", "buy long", "true"})
 _SELLS: Final = frozenset({"sell", "s", "a", "ask", "sold", "short", "open short", "close long", "sell short", "false"})
 _EXACT: Final = Context(prec=60)
+GRAIN: Final = Decimal("1e-12")  # the database counts no finer
 _LIMIT: Final = Decimal("1e18")  # more no venue trades, and no column holds it
 _NUMBER: Final = re.compile(r"([-+]?)([\d.,'’_ ]*\d[\d.,]*)(e[-+]?\d{1,2})?\Z", re.IGNORECASE)
 _GROUPED: Final = {
@@ -89,6 +90,13 @@ def parse_number(text: str, decimal: str = ".") -> Decimal:
     if abs(found) >= _LIMIT:
         raise ValueError(f"{text[:40]!r} is too large")
     return found
+
+
+def round_amount(value: Decimal) -> Decimal:
+    """Return the amount as the database counts it. Raises ValueError."""
+    if abs(value) >= _LIMIT:
+        raise ValueError(f"{value:.3E} is too large")
+    return value.quantize(GRAIN, context=_EXACT)
 
 
 def split_amount(text: str, coins: Iterable[str], decimal: str = ".") -> tuple[Decimal, str]:

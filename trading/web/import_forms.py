@@ -68,7 +68,7 @@ class MappingForm(forms.Form):
             del self.fields["contract_sizes"]
         choices = [("", "None"), *((name, table.titles.get(name, name)) for name in table.columns)]
         for name in dict.fromkeys((*MAIN_FIELDS, *first)):
-            field = forms.ChoiceField(label=FIELDS[name], choices=choices, required=False)
+            field = forms.ChoiceField(label=FIELDS[name], choices=choices, required=name in ("time", "symbol"))
             self.fields[f"column_{name}"] = field
         self._mapping = mapping
 

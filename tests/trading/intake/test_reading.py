@@ -1,3 +1,6 @@
+import gzip
+import random
+from contextlib import suppress
 from datetime import UTC, datetime
 from decimal import Decimal
 
@@ -6,7 +9,7 @@ import pytest
 from tests.trading.intake.samples import SAMPLES, Sample, describe_fee
 from trading.intake.formats import FORMATS, propose_mapping
 from trading.intake.reading import Reading, read_fills
-from trading.intake.tables import read_table
+from trading.intake.tables import TableRefused, read_table
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -58,3 +61,35 @@ def test_read_fills_of_a_spot_fee_in_the_coin_conserves_money():
 
     bought = reading.fills[0]
     assert bought.quantity * bought.price + bought.fee * bought.price == Decimal(45000)
+
+
+PIECES = (
+    b"1e99",
+    b"-",
+    b"\x00",
+    b"\xff",
+    b'"',
+    b",",
+    b";",
+    b"\n",
+    b"NaN",
+    b"99999999999999999999",
+    b"{",
+    b"null",
+    b"2025-13-45",
+)
+
+
+@pytest.mark.parametrize("sample", SAMPLES.values(), ids=SAMPLES)
+def test_read_fills_of_a_damaged_file_never_fails(sample):
+    is_packed = sample.content.startswith(b"\x1f\x8b")
+    whole = gzip.decompress(sample.content) if is_packed else sample.content
+    chance = random.Random(len(whole))
+    for _ in range(40):
+        content = bytearray(whole)
+        for _ in range(chance.choice((1, 2, 5))):
+            begin = chance.randrange(len(content))
+            content[begin : begin + chance.randrange(9)] = chance.choice((b"", *PIECES))
+        with suppress(TableRefused):
+            table = read_table(bytes(content))
+            read_fills(table, propose_mapping(table, zone="Europe/Berlin"), now=NOW)
