@@ -101,7 +101,7 @@ try:
     DEFAULT_FROM_EMAIL = read_text("DEFAULT_FROM_EMAIL", "Keel <keel@localhost>")
     # Bytes of a request's body, and of the addresses that take more: pushes of a record, chats over the API, imports.
     MAX_BODY_BYTES = 512 * 1024
-    LARGER_BODIES = {"/api/": 8 * 1024 * 1024, "/profile/facts/": 9 * 1024 * 1024}
+    LARGER_BODIES = {"/api/": 9 * 1024 * 1024, "/profile/facts/": 9 * 1024 * 1024, "/trades/import/": 21 * 1024 * 1024}
     IS_TLS = read_bool("TLS", default=not IS_LOCAL)
     TRUSTED_PROXIES = _read_proxies()
     LOG_LEVEL = read_choice("LOG_LEVEL", "INFO", ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"))
