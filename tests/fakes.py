@@ -100,8 +100,8 @@ class ScriptedModel:
                 yield Piece(calls=[_fragment(index, call.id, call.name, "")])
                 for at in range(0, len(call.arguments), 12):
                     yield Piece(calls=[_fragment(index, None, None, call.arguments[at : at + 12])])
+            finished = True  # the door reads no further than this piece
             yield Piece(finish_reason=reply.finish_reason, usage=Usage(10, 5))
-            finished = True
         finally:
             self.closed += not finished
 

@@ -79,7 +79,7 @@ class FundingInput(InputSerializer):
     amount_usd = usd_field(help_text="Received above zero, paid below.")
 
 
-class OpeningInput(InputSerializer):
+class OpeningPositionInput(InputSerializer):
     """A position from before the first fill; zero: there was none."""
 
     symbol = SymbolField(max_length=32)
@@ -93,7 +93,7 @@ class FillsInput(InputSerializer):
 
     fills = serializers.ListField(child=FillInput(), default=list, max_length=MAX_FILLS)
     funding = serializers.ListField(child=FundingInput(), default=list, max_length=MAX_FUNDING)
-    openings = serializers.ListField(child=OpeningInput(), default=list, max_length=MAX_FUNDING)
+    openings = serializers.ListField(child=OpeningPositionInput(), default=list, max_length=MAX_FUNDING)
 
 
 class ConflictSerializer(ValueSerializer):
