@@ -84,6 +84,7 @@ def scrub_chats(erased: Erasure, *, with_messages: bool = False) -> None:
     touched = _scrub_snapshots(names) | _scrub_replies(names) | _conversations_of(erased.message_ids)
     if with_messages:
         _delete_messages(erased.message_ids)
+    _drop_provider_state(touched)
     # The words of a summary are the extractor's own, so none can be attributed to the fact.
     Conversation.objects.filter(pk__in=touched).exclude(summary="").update(summary="")
     ConversationSummary.objects.filter(conversation__in=touched).delete()  # a chat that goes on gets a new one
@@ -137,6 +138,15 @@ def _scrub_part(part: Part) -> Part:
     if part["kind"] == "memory":
         return {**part, "text": ERASED}
     return {**part, "arguments": "{}", "result": {"note": ERASED}}
+
+
+def _drop_provider_state(conversation_ids: Collection[UUID]) -> None:
+    """Remove the reasoning that models want back: it may repeat the fact."""
+    replies = Message.objects.filter(conversation__in=conversation_ids, role=Role.ASSISTANT)
+    for reply in replies.only("pk", "user_id", "parts").iterator(chunk_size=500):
+        parts = [{key: value for key, value in part.items() if key != "provider"} for part in reply.parts]
+        if parts != reply.parts:
+            Message.objects.filter(pk=reply.pk).update(parts=parts)
 
 
 def _conversations_of(message_ids: Collection[int]) -> set[UUID]:

@@ -39,10 +39,12 @@ FLUSH_SECONDS: Final = 1 / 30  # text goes out at most that often
 TOOL_SECONDS: Final = 30.0
 STOP_SECONDS: Final = 2.0  # a tool that works when the user stops may still finish: what it wrote is then shown
 FORCED_SECONDS: Final = 20.0  # for the one call that follows an answer to "remember that ..."
+SILENT_SECONDS: Final = 20.0  # until the user is told that a model thinks, or reads a long prompt on a slow machine
 MAX_CALLS_PER_STEP: Final = 16
 MAX_REPLY: Final = 64_000  # characters
 
 TOO_LONG: Final = "The answer was cut off: it had grown longer than a reply may be."
+SILENT: Final = "The model is still working and has not written yet. Keel waits up to {seconds} seconds for it."
 EMPTY_ANSWER: Final = "The model gave an empty answer. Retry, or say it differently."
 TOOK_TOO_LONG: Final = "This answer took too long and was ended. What was said is kept; retry to ask again."
 BROKE: Final = "Something went wrong on our side. What was said is kept; retry to ask again."
@@ -190,6 +192,7 @@ class _Turn:
 
     async def _pass_on_text(self, pump: Pump) -> AsyncGenerator[events.TurnEvent, None]:
         """Pass on text 30 times a second; save it every second."""
+        heard_at, has_told = time.monotonic(), False
         while True:
             # Looked up before taking: what comes after the look is taken in the next round.
             ended = pump.task.done()
@@ -198,6 +201,10 @@ class _Turn:
                 self.reply.add_text(text)
                 yield events.TextAdded(text)
                 self.saver.begin_receipt()
+                heard_at = time.monotonic()
+            elif not has_told and time.monotonic() - heard_at > SILENT_SECONDS:
+                has_told = True
+                yield events.Noticed(SILENT.format(seconds=settings.LLM_READ_TIMEOUT_SECONDS), "info")
             if len(came) > room:
                 self.is_cut = True
                 yield events.Noticed(TOO_LONG, "warn")

@@ -205,6 +205,26 @@ def test_receipt_of_a_scrubbed_prompt_says_that_the_text_is_deleted(trader):
     assert f"Text deleted. What was sent had the SHA-256 {digest}." in receipt
 
 
+def test_erase_fact_drops_the_provider_state_of_chats_that_knew_the_fact(trader):
+    with owned_tx(trader):
+        fact = UserFactFactory(content="Wants a boat")
+        knew, other = ConversationFactory(), ConversationFactory()
+        held = MemorySnapshotFactory(conversation=knew, text="- Wants a boat", fact_ids=[str(fact.pk)])
+        state = {"model": "m", "message": {"reasoning_content": "They want a boat"}}
+        call = {"kind": "tool", "step": 0, "call_id": "c", "name": "recall", "arguments": "{}", "status": "done"}
+        parts = [{**call, "result": {}, "provider": state}]
+        replies = [
+            MessageFactory(conversation=chat, role="assistant", parts=parts, snapshot=snapshot)
+            for chat, snapshot in ((knew, held), (other, None))
+        ]
+        delete_fact(fact_id=fact.pk, now=JUNE)
+
+        erase_fact(fact_id=fact.pk)
+
+        kept = [Message.objects.get(pk=reply.pk).parts[0] for reply in replies]
+    assert ["provider" in part for part in kept] == [False, True]
+
+
 def test_summary_of_a_chat_that_named_the_fact_goes_with_it(trader):
     save_with_the_coach(trader, "Wants a boat", "I want a boat")
 

@@ -10,7 +10,7 @@ from django.utils import timezone
 from chat.conversations.services import start_conversation
 from chat.models import Message, MessageStatus, Role
 from chat.tools.base import ToolContext
-from chat.turns import saving
+from chat.turns import saving, turn
 from chat.turns.events import MemoryWritten, TextAdded, ToolFinished, ToolStarted, TurnDone
 from chat.turns.replies import RESTARTED
 from chat.turns.turn import Control, run_turn
@@ -458,3 +458,44 @@ async def test_temporary_chat_forces_nothing(model, trader):
     await talk.ask("Remember that I never trade alts.")
 
     assert len(model.requests) == 1
+
+
+async def test_silent_model_is_announced_once(model, talk, monkeypatch):
+    monkeypatch.setattr(turn, "SILENT_SECONDS", 0.05)
+    monkeypatch.setattr(saving, "SAVE_SECONDS", 0.02)
+    model.say("Here.", delay=0.5)
+
+    result = await talk.ask()
+
+    assert (result.text, result.notices) == ("Here.", [turn.SILENT.format(seconds=120)])
+
+
+async def test_written_call_runs_like_any_other(model, talk):
+    model.say(
+        '```json\n{"name": "remember", "arguments": {"fact": "Never trades alts", "confidence": "asserted"}}\n```'
+    )
+    model.say("Noted.")
+
+    result = await talk.ask("I never trade alts.")
+
+    assert [event.part["name"] for event in result.all(ToolStarted)] == ["remember"]
+    assert result.text == "Noted."
+
+
+@pytest.mark.parametrize("arguments", ['{"fact": 3}', '{"unknown": "x"}', "{}"])
+async def test_invalid_written_call_is_never_shown(model, talk, arguments):
+    model.say(f'{{"name": "remember", "arguments": {arguments}}}')
+
+    result = await talk.ask("I never trade alts.")
+
+    assert (result.text, result.all(ToolStarted)) == ("", [])
+    assert "tool call that Keel cannot run" in result.failures[0]
+
+
+async def test_written_call_beside_text_is_left_out_with_a_notice(model, talk):
+    model.say('I will note that. <tool_call>{"name": "remember", "arguments": {"fact": "x"}}</tool_call>')
+
+    result = await talk.ask("I never trade alts.")
+
+    assert (result.text.strip(), result.failures) == ("I will note that.", [])
+    assert ["could not run" in notice for notice in result.notices] == [True]
