@@ -2,7 +2,7 @@
 
 from typing import Final, Literal
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from chat.tools.base import Args, Result, Tool, ToolContext
 from chat.tools.gate import admit_confirmation, admit_end, admit_link, admit_update, hold_for_review
@@ -13,6 +13,7 @@ from memory.facts.services import confirm_fact, forget_fact, link_facts, resolve
 from memory.facts.versions import FactWrite
 from memory.models import Confidence, FactCategory, FactSource, UserFact
 from memory.recall.search import recall_facts
+from memory.wording import MAX_CONTENT
 
 LISTED: Final = 100  # facts; more are reached by recall
 NEXT_CHAT: Final = (
@@ -23,10 +24,19 @@ NEXT_CHAT: Final = (
 Category = Literal["profile", "finance_context", "response_style", "fact"]
 
 
+def check_line(value: object) -> object:
+    """Refuse a line that is too long, naming the field for the rest."""
+    if isinstance(value, str) and len(value) > MAX_CONTENT:
+        raise ValueError(f"A fact is one line of at most {MAX_CONTENT} characters. Put the rest into `detail`.")
+    return value
+
+
 class SavePreferenceArgs(Args):
     category: Category
     content: str = Field(min_length=4, max_length=500, description="One short line.")
     detail: str = Field("", max_length=4_000, description="Longer; only recall finds it.")
+
+    _check_line = field_validator("content", mode="before")(check_line)
 
 
 class FactArgs(Args):
@@ -36,6 +46,8 @@ class FactArgs(Args):
 class UpdatePreferenceArgs(FactArgs):
     new_content: str = Field(min_length=4, max_length=500, description="One short line.")
     detail: str | None = Field(None, max_length=4_000, description="Replaces the old one.")
+
+    _check_line = field_validator("new_content", mode="before")(check_line)
 
 
 class LinkPreferencesArgs(Args):

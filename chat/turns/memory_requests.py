@@ -14,8 +14,8 @@ _POLITE: Final = re.compile(
     re.IGNORECASE,
 )
 _REMEMBER: Final = re.compile(
-    r"(?:remember(?! (?:when|how|what|me\b))|(?:don't|do not|never) forget|keep in mind|make a note"
-    r"|note (?:that|down|this)|save (?:this|that|it)|for the record)\b[\s:,]*\S",
+    r"(?:remember(?! (?:when|how|what|me\b))|(?:don't|do not|never) forget|keep (?:that |this |it )?in mind|from now on"
+    r"|make a note|note (?:that|down|this)|save (?:this|that|it)|for the record)\b[\s:,]*\S",
     re.IGNORECASE,
 )
 _FORGET: Final = re.compile(

@@ -341,7 +341,7 @@ _TABLE: Final[tuple[tuple[str, re.Pattern[str], _Read], ...]] = tuple(
         ),
         ("loss per week", r"\b(?:los[es]\w*|risk)\b.*\bweek\b|\bweekly (?:loss|risk)", _limit("%", "$", "€", "£")),
         ("loss per month", r"\b(?:los[es]\w*|risk)\b.*\bmonth\b|\bmonthly (?:loss|risk)", _limit("%", "$", "€", "£")),
-        ("risk per trade", r"\brisk(?:s|ing)?\b", _limit("%")),
+        ("risk per trade", r"\brisk(?:s|ing)?\b|\blimit\b.*\bper trade\b", _limit("%")),
         ("trades per day", r"\btrades? (?:a|per|each|every) day\b|\bdaily trades?\b", _limit("")),
         ("trades per week", r"\btrades? (?:a|per|each|every) week\b", _limit("")),
         (

@@ -128,6 +128,8 @@ def _parse_fact(fact: object) -> AnsweredFact | None:
 def _parse_confidence(value: object) -> float | None:
     if value is None:
         return MISSING_CONFIDENCE
+    if isinstance(value, str) and re.fullmatch(r"\s*(?:0?\.\d+|[01](?:\.\d+)?)\s*", value):
+        value = float(value)  # some models write numbers as text
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
         return None
     clamped = min(1.0, max(0.0, float(value)))

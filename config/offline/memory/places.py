@@ -28,15 +28,23 @@ _NO_ADDRESS = re.compile(
     r"|miles?)\b|^(?:at )?\d+$",
     re.IGNORECASE,
 )
+_ANNOUNCED: Final = re.compile(r"^(?:this |that |the )?(?:place|address)\s*[:,-]\s*", re.IGNORECASE)
+_KEEP_PLACE: Final = re.compile(
+    r"^(?:please |can you |could you )*(?:remember|save|keep|note) (?:that|this|the) (?:place|address)\b[^a-z]*$",
+    re.IGNORECASE,
+)
 _SAME_PLACE: Final = {"house": "home", "apartment": "home", "flat": "home", "workplace": "work"}
 
 
 def read_places(message: str) -> tuple[list[dict[str, str]], str]:
     """Return a message's places, and the text without them."""
-    places, rest = [], []
+    places: list[dict[str, str]] = []
+    rest: list[str] = []
     for sentence in sentences(message):
         is_told = len(sentence) <= 2 * LONGEST_REQUEST and not QUOTED.match(sentence) and not is_question(sentence)
         found = [(part, _parse_place(part)) for part in CLAUSE.split(strip_preface(sentence))] if is_told else []
+        if places and _KEEP_PLACE.match(sentence):
+            continue  # "Please remember that place." asks for what was just read
         if any(place for _, place in found):
             places += [place for _, place in found if place]
             rest += [part for part, place in found if not place]
@@ -46,7 +54,7 @@ def read_places(message: str) -> tuple[list[dict[str, str]], str]:
 
 
 def _parse_place(clause: str) -> dict[str, str] | None:
-    plain = clause.strip(" .!;,")
+    plain = _ANNOUNCED.sub("", clause.strip(" .!;,"))
     if len(plain) > LONGEST_REQUEST or NOT_LASTING.search(plain) or SUPPOSITION.search(plain):
         return None
     if match := _PLACE_IS.match(plain):

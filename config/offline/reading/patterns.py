@@ -28,8 +28,9 @@ LEAD_IN = any_of(
     r"(?: that)?[,:]*\s+",
 )
 CORRECTION = any_of(
-    r"^(?:no[,:;.-]+|(?:nope|actually|correction|sorry|rather|i mean|i meant|scratch that|not quite"
-    r"|wrong)\b[,:;.-]*)\s+(?:(?:sorry|actually|i mean|i meant|it's|its|that's)\b[,:;.-]*\s+)?",
+    r"^(?:no[,:;.-]+|(?:nope|actually|correction|sorry|rather|instead|i mean|i meant|scratch that|not quite"
+    r"|(?:i|i've) changed my mind(?: about (?:it|that))?|wrong)\b[,:;.-]*)\s+"
+    r"(?:(?:sorry|actually|i mean|i meant|it's|its|that's)\b[,:;.-]*\s+)?",
     r"^(?:that|this|it)(?:'s| is) (?:wrong|not (?:right|true|correct)|incorrect)\b[,:;.-]*\s+",
 )
 EXPLICIT = any_of(
@@ -63,6 +64,10 @@ NOT_LASTING = any_of(
 FOR_NOW = any_of(r"\b(?:currently|at the moment|for now|lately|these days|this (?:month|quarter))\b")
 FROM_NOW_ON = re.compile(r"\bfrom now on\b", re.IGNORECASE)
 
+OWN_PRESENT = any_of(
+    r"^(?:I|I'm|my)\b(?!\s+(?:used|risked|traded|was|were|had|lost|made|could|would|might|should|want to know)\b)"
+    r"(?!.*\b(?:this|that|these|those|he|she|they|friend|thinking|considering|wonder|maybe|thought)\b)"
+)
 HEDGE = any_of(
     r"^(?:I (?:think|guess|feel|believe|suppose|suspect)(?: that| like)?|maybe|perhaps|probably|apparently"
     r"|it (?:seems|looks)(?: that| like| as if)?)\s+(?=I\b|my\b)"

@@ -12,6 +12,7 @@ from typing import Literal
 from config.lib.text import normal_form, one_line
 from config.offline.reading import patterns
 from config.offline.reading.sentences import sentences, straight, strip_lead_in
+from memory.claims.subjects import read_subject
 from memory.wording import MAX_CONTENT, MIN_CONTENT
 
 MAX_FACTS = 10  # of one message
@@ -114,7 +115,10 @@ def _is_lasting(plain: str) -> bool:
     if patterns.FOR_NOW.search(patterns.FROM_NOW_ON.sub("", plain)) and topic_of(plain) != "goal":
         return False
     bare = plain.rstrip(" .!;,")
-    return any(patterns.LASTING.match(text) for text in (bare, patterns.HEDGED_VERB.sub("I", bare)))
+    if any(patterns.LASTING.match(text) for text in (bare, patterns.HEDGED_VERB.sub("I", bare))):
+        return True
+    # A value of a limit, an exchange, a city or the like lasts, however it is put.
+    return bool(patterns.OWN_PRESENT.match(bare)) and read_subject(bare).is_single
 
 
 def _make_statement(clause: str, confidence: Confidence, *, is_correction: bool = False) -> Iterator[Statement]:

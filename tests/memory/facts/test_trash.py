@@ -107,6 +107,14 @@ def test_delete_fact_answers_alike_for_a_strangers_fact_and_for_none(strangers_f
     assert len(set(refusals)) == 1
 
 
+def test_restore_fact_is_refused_after_thirty_days_in_the_trash(as_trader):
+    fact = UserFactFactory()
+    delete(fact)
+
+    with pytest.raises(FactNotFound, match="30 days"):
+        restore_fact(fact_id=fact.pk, now=JUNE + timedelta(days=30))
+
+
 @pytest.mark.parametrize("made", [{}, {"archived": True}], ids=["held true", "archived"])
 def test_restore_fact_takes_a_fact_out_of_the_trash(as_trader, made):
     fact = UserFactFactory(**made)

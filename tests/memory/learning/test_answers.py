@@ -169,3 +169,10 @@ def test_parse_answer_never_raises_and_keeps_its_bounds(text):
         assert math.isfinite(found.confidence)
         assert 0.3 <= found.confidence <= 1
         assert found.content == "" or 4 <= len(found.content) <= 500
+
+
+@pytest.mark.parametrize(("written", "read"), [("0.8", 0.8), (" 1.0 ", 1.0), ("high", None), ("1e9", None)])
+def test_parse_answer_reads_a_confidence_written_as_text(written, read):
+    facts = parse_answer(answer(fact(confidence=written))).facts
+
+    assert [found.confidence for found in facts] == ([] if read is None else [read])
