@@ -20,12 +20,11 @@ from trading.api.serializers.imports import (
     VenueAccountInput,
     VenueAccountSerializer,
 )
-from trading.intake.feeds import SOURCES, Credentials
 from trading.intake.files import PROBLEMS_SHOWN, check_reading
 from trading.intake.formats import FORMATS, FillMapping, propose_mapping
 from trading.intake.ledgers import add_reading, list_ledgers, name_venue, preview_reading
 from trading.intake.reading import Reading, read_fills
-from trading.intake.sync import NewAccount, add_account, check_account, make_due, remove_account
+from trading.intake.sync import add_account, build_account, check_account, make_due, remove_account
 from trading.intake.tables import normal_name, read_table
 from trading.models import EntrySource, ImportBatch, VenueAccount
 from trading.record.intake.services import undo_batch
@@ -98,13 +97,7 @@ class VenueAccountsView(ApiView):
     def post(self, request: ApiRequest) -> Response:
         """Add an account; a key that may do more than read is refused."""
         given = self.body(VenueAccountInput)
-        by_address = SOURCES[given["venue"]].by_address
-        new = NewAccount(
-            venue=given["venue"],
-            address=given["address"].strip().lower() if by_address else "",
-            credentials=None if by_address else Credentials(given["key"], given["secret"], given["password"]),
-            markets=[market.upper() for market in given["markets"]],
-        )
+        new = build_account(given, given["markets"])
         check_account(new)
         with owned_tx(request.user):
             account = add_account(new, now=timezone.now())

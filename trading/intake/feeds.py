@@ -89,126 +89,66 @@ def _list_bitget_rights(answer: Any) -> list[str]:
 
 
 _BITGET: Final[dict[str, Any]] = {
-    "begin": "startTime",
-    "end": "endTime",
-    "cursor": "idLessThan",
-    "next": "last.tradeId",
-}
+    "begin": "startTime", "end": "endTime", "cursor": "idLessThan", "next": "last.tradeId",
+}  # fmt: skip
 _OKX: Final[dict[str, Any]] = {
-    "begin": "begin",
-    "end": "end",
-    "cursor": "after",
-    "next": "last.billId",
-    "window": 3 * _MONTH,
-}
+    "begin": "begin", "end": "end", "cursor": "after", "next": "last.billId", "window": 3 * _MONTH,
+}  # fmt: skip
 _BYBIT: Final[dict[str, Any]] = {"begin": "startTime", "end": "endTime", "cursor": "cursor", "next": "nextPageCursor"}
-_BY_ADDRESS: Final[dict[str, Any]] = {"begin": "startTime", "end": "endTime", "window": 120 * _MONTH, "limit_name": ""}
+_BY_TIME: Final[dict[str, Any]] = {"begin": "startTime", "end": "endTime", "limit": 1000, "next": "time"}
+_BY_ADDRESS: Final[dict[str, Any]] = {**_BY_TIME, "window": 120 * _MONTH, "limit_name": ""}
 SOURCES: Final[Mapping[str, VenueSource]] = {
     "hyperliquid": VenueSource(
-        "Hyperliquid",
-        "hyperliquid",
-        (
-            Feed("publicPostInfo", params={"type": "userFillsByTime"}, limit=2000, next="time", **_BY_ADDRESS),
-            Feed("publicPostInfo", params={"type": "userFunding"}, limit=500, next="time", **_BY_ADDRESS),
+        "Hyperliquid", "hyperliquid", (
+            Feed("publicPostInfo", params={"type": "userFillsByTime"}, **{**_BY_ADDRESS, "limit": 2000}),
+            Feed("publicPostInfo", params={"type": "userFunding"}, **{**_BY_ADDRESS, "limit": 500}),
         ),
-        history=60 * _MONTH,
-        by_address=True,
+        history=60 * _MONTH, by_address=True,
     ),
     "binance": VenueSource(
-        "Binance",
-        "binance",
-        (
-            Feed(
-                "privateGetMyTrades",
-                "startTime",
-                "endTime",
-                window=timedelta(days=1),
-                limit=1000,
-                next="time",
-                is_per_market=True,
-            ),
-            Feed("fapiPrivateGetUserTrades", "startTime", "endTime", limit=1000, next="time", is_per_market=True),
-            Feed(
-                "fapiPrivateGetIncome", "startTime", "endTime", {"incomeType": "FUNDING_FEE"}, limit=1000, next="time"
-            ),
+        "Binance", "binance", (
+            Feed("privateGetMyTrades", window=timedelta(days=1), is_per_market=True, **_BY_TIME),
+            Feed("fapiPrivateGetUserTrades", is_per_market=True, **_BY_TIME),
+            Feed("fapiPrivateGetIncome", params={"incomeType": "FUNDING_FEE"}, **_BY_TIME),
         ),
-        history=6 * _MONTH,
-        list_rights=_list_binance_rights,
-        rights="sapiGetAccountApiRestrictions",
-        needs_markets=True,
+        history=6 * _MONTH, needs_markets=True,
+        list_rights=_list_binance_rights, rights="sapiGetAccountApiRestrictions",
     ),
     "bybit": VenueSource(
-        "Bybit",
-        "bybit",
+        "Bybit", "bybit",
         tuple(Feed("privateGetV5ExecutionList", params={"category": kind}, **_BYBIT) for kind in ("spot", "linear")),
-        history=24 * _MONTH,
-        list_rights=_list_bybit_rights,
-        rights="privateGetV5UserQueryApi",
+        history=24 * _MONTH, list_rights=_list_bybit_rights, rights="privateGetV5UserQueryApi",
     ),
     "okx": VenueSource(
-        "OKX",
-        "okx",
-        tuple(
+        "OKX", "okx", tuple(
             Feed("privateGetTradeFillsHistory", params={"instType": kind}, **_OKX)
             for kind in ("SPOT", "MARGIN", "SWAP")
         ),
-        history=3 * _MONTH,
-        list_rights=_list_okx_rights,
-        rights="privateGetAccountConfig",
-        needs_password=True,
+        history=3 * _MONTH, needs_password=True, list_rights=_list_okx_rights, rights="privateGetAccountConfig",
     ),
     "kraken": VenueSource(
-        "Kraken",
-        "kraken",
-        (
-            Feed(
-                "privatePostTradesHistory",
-                "start",
-                "end",
-                window=120 * _MONTH,
-                limit=50,
-                limit_name="",
-                cursor="ofs",
-                next="count",
-                unit="s",
-            ),
+        "Kraken", "kraken", (
+            Feed("privatePostTradesHistory", "start", "end", window=120 * _MONTH, limit=50, limit_name="",
+                 cursor="ofs", next="count", unit="s"),
         ),
-        history=60 * _MONTH,
-        list_rights=_list_kraken_rights,
-        rights="privatePostGetApiKeyInfo",
+        history=60 * _MONTH, list_rights=_list_kraken_rights, rights="privatePostGetApiKeyInfo",
     ),
     "coinbase": VenueSource(
-        "Coinbase",
-        "coinbase",
-        (
-            Feed(
-                "v3PrivateGetBrokerageOrdersHistoricalFills",
-                "start_sequence_timestamp",
-                "end_sequence_timestamp",
-                window=120 * _MONTH,
-                limit=1000,
-                cursor="cursor",
-                next="cursor",
-                unit="iso",
-            ),
+        "Coinbase", "coinbase", (
+            Feed("v3PrivateGetBrokerageOrdersHistoricalFills", "start_sequence_timestamp", "end_sequence_timestamp",
+                 window=120 * _MONTH, limit=1000, cursor="cursor", next="cursor", unit="iso"),
         ),
-        history=60 * _MONTH,
-        list_rights=_list_coinbase_rights,
-        rights="v3PrivateGetBrokerageKeyPermissions",
+        history=60 * _MONTH, list_rights=_list_coinbase_rights, rights="v3PrivateGetBrokerageKeyPermissions",
     ),
     "bitget": VenueSource(
-        "Bitget",
-        "bitget",
-        (
+        "Bitget", "bitget", (
             Feed("privateSpotGetV2SpotTradeFills", **_BITGET),
             Feed("privateMixGetV2MixOrderFillHistory", params={"productType": "USDT-FUTURES"}, **_BITGET),
         ),
-        history=3 * _MONTH,
-        list_rights=_list_bitget_rights,
-        rights="privateSpotGetV2SpotAccountInfo",
-        needs_password=True,
+        history=3 * _MONTH, needs_password=True,
+        list_rights=_list_bitget_rights, rights="privateSpotGetV2SpotAccountInfo",
     ),
-}
+}  # fmt: skip
 
 
 def open_account(source: VenueSource, credentials: Credentials | None) -> Any:

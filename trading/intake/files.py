@@ -91,9 +91,14 @@ def get_file(file_id: UUID) -> TradeFile:
     return file
 
 
+def open_file(file: TradeFile) -> tuple[Table, FillMapping]:
+    """Return the table of a waiting file and how to read it."""
+    return read_table(gzip.decompress(bytes(file.content))), FillMapping.from_json(file.mapping)
+
+
 def preview_file(file: TradeFile, *, now: datetime) -> FilePreview:
     """Return a file as its mapping reads it."""
-    table, mapping = read_table(gzip.decompress(bytes(file.content))), FillMapping.from_json(file.mapping)
+    table, mapping = open_file(file)
     reading = read_fills(table, mapping, now=now)
     return FilePreview(file, table, mapping, reading, preview_reading(reading, venue=name_venue(mapping), now=now))
 

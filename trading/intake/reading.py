@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, tzinfo
 from decimal import Decimal
 from hashlib import sha256
@@ -59,6 +59,11 @@ class ReadFill:
     start_quantity: Decimal | None = None
     is_reducing: bool | None = None  # whether it closes a position, where the venue says so
     order: str = ""
+
+    @property
+    def numbers(self) -> tuple[object, ...]:
+        """What the file says of the fill, its row aside."""
+        return self.market, self.symbol, self.at, self.quantity, self.price, self.fee, self.start_quantity, self.order
 
 
 @dataclass(frozen=True, slots=True)
@@ -345,8 +350,11 @@ class _Reader:
         return self._mapping.columns.get(name, ())
 
     def _text(self, row: TableRow, name: str) -> str:
-        texts = (row.cells.get(column, "") for column in self._names(name))
-        return next((text for text in texts if not is_empty(text)), "")
+        for column in self._names(name):
+            text = row.cells.get(column, "")
+            if text and not is_empty(text):
+                return text
+        return ""
 
     def _number(self, row: TableRow, name: str) -> Decimal:
         text = self._text(row, name)
@@ -373,7 +381,7 @@ def _give_ids(fills: Sequence[ReadFill], problems: list[Problem], left_out: Coun
     equal: Counter[tuple[object, ...]] = Counter()
     for fill in fills:
         if not fill.fill_id:
-            numbers = astuple(replace(fill, row=0))
+            numbers = fill.numbers
             equal[numbers] += 1
             digest = sha256("|".join(map(str, numbers)).encode()).hexdigest()[:24]
             yield replace(fill, fill_id=f"row:{digest}:{equal[numbers]}")
@@ -381,7 +389,7 @@ def _give_ids(fills: Sequence[ReadFill], problems: list[Problem], left_out: Coun
         before = seen.setdefault((fill.market, fill.symbol, fill.fill_id), fill)
         if before is fill:
             yield fill
-        elif replace(before, row=fill.row) == fill:
+        elif before.numbers == fill.numbers:
             left_out["repeated rows"] += 1
         else:
             first, second = sorted((before.row, fill.row))

@@ -3,6 +3,7 @@
 import logging
 import re
 from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from http import HTTPStatus
@@ -50,6 +51,15 @@ class NewAccount:
     address: str = ""
     credentials: Credentials | None = None
     markets: list[str] = field(default_factory=list)
+
+
+def build_account(given: Mapping[str, Any], markets: Iterable[str]) -> NewAccount:
+    """Return an account from a form or a request: an address, or a key with its markets."""
+    venue = given["venue"]
+    if SOURCES[venue].by_address:
+        return NewAccount(venue, address=given["address"].strip().lower())
+    key = Credentials(given["key"], given["secret"].strip(), given["password"])
+    return NewAccount(venue, credentials=key, markets=[market.upper() for market in markets])
 
 
 def check_account(new: NewAccount) -> None:

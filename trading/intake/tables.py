@@ -13,7 +13,7 @@ from config.lib.errors import DomainError
 from trading.intake.values import looks_like_value
 
 MAX_BYTES: Final = 20 * 1024 * 1024
-MAX_ROWS: Final = 100_000
+MAX_ROWS: Final = 50_000
 _HEADER_LINES: Final = 15  # a header stands within the first lines
 _MIN_COLUMNS: Final = 4
 _DEPTH: Final = 5

@@ -6,10 +6,10 @@ from typing import Any, ClassVar
 from django import forms
 from django.http import QueryDict
 
-from trading.intake.feeds import SOURCES, Credentials
+from trading.intake.feeds import SOURCES
 from trading.intake.formats import FIELDS, FORMATS, FUTURES, MAIN_FIELDS, SPOT, FillMapping
 from trading.intake.keys import MAX_SECRET
-from trading.intake.sync import NewAccount
+from trading.intake.sync import NewAccount, build_account
 from trading.intake.tables import MAX_BYTES, Table
 from trading.web.forms import time_zone_choices
 
@@ -107,11 +107,4 @@ class AccountForm(forms.Form):
         super().__init__(data, auto_id="account-%s")
 
     def build_account(self) -> NewAccount:
-        given = self.cleaned_data
-        by_address = SOURCES[given["venue"]].by_address
-        return NewAccount(
-            venue=given["venue"],
-            address=given["address"].strip().lower() if by_address else "",
-            credentials=None if by_address else Credentials(given["key"], given["secret"].strip(), given["password"]),
-            markets=[] if by_address else [one.upper() for one in given["markets"].replace(",", " ").split()],
-        )
+        return build_account(self.cleaned_data, self.cleaned_data["markets"].replace(",", " ").split())

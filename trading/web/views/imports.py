@@ -23,6 +23,7 @@ from trading.intake.files import (
     get_file,
     import_file,
     keep_file,
+    open_file,
     preview_file,
 )
 from trading.intake.keys import can_keep_keys
@@ -72,8 +73,8 @@ def show_file(request: AuthedRequest, file_id: UUID) -> HttpResponse:
             drop_file(file_id)
         messages.info(request, f"Dropped {file.name}. Nothing was imported.")
         return redirect("trading:imports")
-    preview = preview_file(file, now=timezone.now())
-    form = MappingForm(request.POST, table=preview.table, mapping=preview.mapping)
+    table, mapping = open_file(file)
+    form = MappingForm(request.POST, table=table, mapping=mapping)
     if not form.is_valid():
         return _render_file(request, file, form=form, status=REFUSED)
     with or_404(), owned_tx(request.user):
