@@ -1,20 +1,38 @@
+"""The admin of chats and of users: chats need an open look, users have acts."""
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any
+
+from django import forms
 from django.contrib import admin
+from django.contrib.auth.admin import UserAdmin
+from django.db.models import Model
+from django.http import HttpRequest
 
 from chat import models
-from config.lib.admin import LookOnlyAdmin
+from chat.conversations.lifecycle import request_close, retry_extraction
+from chat.endings.erasure import count_rows, erase_user
+from config.lib.admin import OPEN, Act, ActAdmin, LookOnlyAdmin, PrivateAdmin, ReasonForm
+from trading.account.services import set_token_budget
+from trading.models import Trader
 
 
 @admin.register(models.Conversation)
-class ConversationAdmin(LookOnlyAdmin):
+class ConversationAdmin(PrivateAdmin):
     list_display = ("__str__", "user", "assistant", "status", "last_message_at")
     list_filter = ("assistant", "status")
     search_fields = ("title", "user__email")
     date_hierarchy = "last_message_at"
     ordering = ("-last_message_at",)
+    acts = (
+        Act("close", "Close", lambda chat, now: request_close(conversation_id=chat.pk, now=now)),
+        Act("retry", "Retry extraction", lambda chat, now: retry_extraction(conversation_id=chat.pk, now=now)),
+    )
 
 
 @admin.register(models.Message)
-class MessageAdmin(LookOnlyAdmin):
+class MessageAdmin(PrivateAdmin):
     list_display = ("__str__", "user", "role", "status", "model", "created_at")
     list_filter = ("role", "status", "model")
     search_fields = ("content", "user__email")
@@ -23,7 +41,7 @@ class MessageAdmin(LookOnlyAdmin):
 
 
 @admin.register(models.MemorySnapshot)
-class MemorySnapshotAdmin(LookOnlyAdmin):
+class MemorySnapshotAdmin(PrivateAdmin):
     list_display = ("__str__", "user", "conversation", "created_at")
     list_select_related = ("user", "conversation")
     date_hierarchy = "created_at"
@@ -31,7 +49,7 @@ class MemorySnapshotAdmin(LookOnlyAdmin):
 
 
 @admin.register(models.ConversationSummary)
-class ConversationSummaryAdmin(LookOnlyAdmin):
+class ConversationSummaryAdmin(PrivateAdmin):
     list_display = ("__str__", "user", "conversation", "through", "is_untrusted", "model", "created_at")
     list_filter = ("is_untrusted", "model")
     list_select_related = ("user", "conversation")
@@ -40,7 +58,7 @@ class ConversationSummaryAdmin(LookOnlyAdmin):
 
 
 @admin.register(models.Receipt)
-class ReceiptAdmin(LookOnlyAdmin):
+class ReceiptAdmin(PrivateAdmin):
     list_display = ("__str__", "user", "reply", "models_asked")
     list_select_related = ("user", "reply")
     search_fields = ("sha256", "user__email")
@@ -48,7 +66,7 @@ class ReceiptAdmin(LookOnlyAdmin):
 
 
 @admin.register(models.ActionCard)
-class ActionCardAdmin(LookOnlyAdmin):
+class ActionCardAdmin(PrivateAdmin):
     list_display = ("__str__", "user", "conversation", "created_at", "decided_at")
     list_filter = ("type", "status")
     list_select_related = ("user", "conversation")
@@ -58,7 +76,7 @@ class ActionCardAdmin(LookOnlyAdmin):
 
 
 @admin.register(models.Bookmark)
-class BookmarkAdmin(LookOnlyAdmin):
+class BookmarkAdmin(PrivateAdmin):
     list_display = ("__str__", "user", "created_at")
     search_fields = ("text", "note", "user__email")
     date_hierarchy = "created_at"
@@ -71,3 +89,87 @@ class UsageDayAdmin(LookOnlyAdmin):
     search_fields = ("user__email",)
     date_hierarchy = "day"
     ordering = ("-day", "user")
+
+
+class BudgetForm(ReasonForm):
+    """The tokens of a user per day."""
+
+    tokens = forms.IntegerField(
+        min_value=0, max_value=10_000_000_000, required=False, help_text="Tokens per day; empty for the usual budget."
+    )
+
+
+class EraseForm(ReasonForm):
+    """The address of the one user to erase."""
+
+    email = forms.EmailField(label="Email address", help_text="Type the address of the user to delete.")
+
+    def clean(self) -> dict[str, Any]:
+        """Refuse more than one user, another address and one's own account."""
+        cleaned: dict[str, Any] = super().clean() or self.cleaned_data
+        if len(self.rows) != 1:
+            raise forms.ValidationError("Select one user; each is deleted alone.")
+        if self.rows[0].pk == self.staff.pk:
+            raise forms.ValidationError("Delete your own account from your profile.")
+        if cleaned.get("email", "").lower() != self.rows[0].email:
+            self.add_error("email", "This is not the address of the selected user.")
+        return cleaned
+
+
+def _describe_erasure(trader: Trader) -> Iterator[str]:
+    yield "Deleted at once and for good:"
+    for name, count in count_rows(user_id=trader.pk):
+        yield f"{count:,} {name}"
+
+
+def _erase(trader: Trader, *, now: datetime, email: str) -> None:
+    erase_user(user_id=trader.pk)
+
+
+@admin.register(Trader)
+class TraderAdmin(ActAdmin, UserAdmin):
+    """Accounts; owned rows have their own lists."""
+
+    ordering = ("email",)
+    list_display = (
+        "email",
+        "experience_tier",
+        "time_zone",
+        "daily_token_budget",
+        "is_staff",
+        "is_active",
+        "last_login",
+    )
+    list_filter = ("is_staff", "is_active", "experience_tier")
+    search_fields = ("email",)
+    readonly_fields = ("daily_token_budget",)
+    fieldsets = (
+        (None, {"fields": ("email", "password")}),
+        ("Person", {"fields": ("first_name", "last_name", "experience_tier", "time_zone", "daily_token_budget")}),
+        ("Permissions", {"fields": ("is_active", "is_staff", "is_superuser", "groups", "user_permissions")}),
+        ("Dates", {"fields": ("last_login", "date_joined")}),
+    )
+    add_fieldsets = ((None, {"classes": ("wide",), "fields": ("email", "usable_password", "password1", "password2")}),)
+    acts = (
+        Act(OPEN, "Open chats and facts", lambda trader, now: None, permission="trading.add_staffentry"),
+        Act(
+            "budget",
+            "Set the token budget",
+            lambda trader, now, tokens: set_token_budget(tokens=tokens),
+            permission="chat.change_usageday",
+            form=BudgetForm,
+        ),
+        Act(
+            "erase",
+            "Delete the user and all rows",
+            _erase,
+            permission="delete",
+            form=EraseForm,
+            describe=_describe_erasure,
+            as_system=True,
+        ),
+    )
+
+    def has_delete_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
+        """Refuse Django's own deletion; the act erases what it would leave."""
+        return False

@@ -202,6 +202,7 @@ class ConversationSummary(OwnedModel):
 
     class Meta(OwnedModel.Meta):
         db_table = "conversation_summaries"
+        verbose_name_plural = "conversation summaries"
         indexes = (models.Index(fields=("user", "conversation", "-through"), name="summaries_by_conversation"),)
         constraints = (models.CheckConstraint(condition=Q(text__gt=""), name="summary_says_something"),)
 

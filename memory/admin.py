@@ -1,17 +1,19 @@
-"""The admin of memory: read-only."""
+"""The admin of memory: rows of users whose chats and facts are open to the staff member."""
 
 from django.contrib import admin
 from django.urls import reverse
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 
-from config.lib.admin import LookOnly, LookOnlyAdmin
+from config.lib.admin import Act, LookOnly, LookOnlyAdmin, PrivateAdmin
 from memory import models
 from memory.facts.history import list_events, list_versions
+from memory.facts.review import accept_proposal, dismiss_proposal
+from memory.facts.services import archive_fact, demote_fact, promote_fact, restore_fact
 
 
 @admin.register(models.UserFact)
-class UserFactAdmin(LookOnlyAdmin):
+class UserFactAdmin(PrivateAdmin):
     """Facts, one row per version, with their lineage and events."""
 
     list_display = ("content", "topic", "category", "user", "source", "confidence", "score", "believed", "created_at")
@@ -28,6 +30,12 @@ class UserFactAdmin(LookOnlyAdmin):
     ordering = ("-created_at", "id")
     readonly_fields = ("versions", "events")
     exclude = ("search_terms",)
+    acts = (
+        Act("archive", "Archive", lambda fact, now: archive_fact(fact_id=fact.pk, now=now)),
+        Act("restore", "Restore", lambda fact, now: restore_fact(fact_id=fact.pk, now=now)),
+        Act("promote", "Mark as said by the user", lambda fact, now: promote_fact(fact_id=fact.pk, now=now)),
+        Act("demote", "Mark as inferred", lambda fact, now: demote_fact(fact_id=fact.pk, now=now)),
+    )
 
     @admin.display(boolean=True, description="held true")
     def believed(self, fact: models.UserFact) -> bool:
@@ -56,7 +64,7 @@ class UserFactAdmin(LookOnlyAdmin):
 
 
 @admin.register(models.MemoryEvent)
-class MemoryEventAdmin(LookOnlyAdmin):
+class MemoryEventAdmin(PrivateAdmin):
     list_display = ("created_at", "kind", "user", "before", "after", "place", "batch_id", "undone_at")
     list_filter = ("kind", ("undone_at", admin.EmptyFieldListFilter), ("batch_id", admin.EmptyFieldListFilter))
     list_select_related = ("user", "before", "after", "place")
@@ -66,7 +74,7 @@ class MemoryEventAdmin(LookOnlyAdmin):
 
 
 @admin.register(models.FactLink)
-class FactLinkAdmin(LookOnlyAdmin):
+class FactLinkAdmin(PrivateAdmin):
     list_display = ("from_fact", "relation", "to_fact", "user", "created_at")
     list_filter = ("relation",)
     list_select_related = ("user", "from_fact", "to_fact")
@@ -76,13 +84,17 @@ class FactLinkAdmin(LookOnlyAdmin):
 
 
 @admin.register(models.MemoryProposal)
-class MemoryProposalAdmin(LookOnlyAdmin):
+class MemoryProposalAdmin(PrivateAdmin):
     list_display = ("__str__", "kind", "status", "user", "target", "created_at", "decided_at")
     list_filter = ("kind", "status")
     list_select_related = ("user", "target")
     search_fields = ("payload", "target__content", "user__email")
     date_hierarchy = "created_at"
     ordering = ("-created_at", "id")
+    acts = (
+        Act("accept", "Accept", lambda proposal, now: accept_proposal(proposal_id=proposal.pk, now=now)),
+        Act("dismiss", "Dismiss", lambda proposal, now: dismiss_proposal(proposal_id=proposal.pk, now=now)),
+    )
 
 
 @admin.register(models.Tombstone)
@@ -108,7 +120,7 @@ class PlaceMentionInline(LookOnly, admin.TabularInline):
 
 
 @admin.register(models.Place)
-class PlaceAdmin(LookOnlyAdmin):
+class PlaceAdmin(PrivateAdmin):
     list_display = ("name", "place_id", "notes", "user", "added_at", "removed_at")
     list_filter = (("removed_at", admin.EmptyFieldListFilter),)
     search_fields = ("name", "place_id", "notes", "user__email")

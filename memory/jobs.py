@@ -23,7 +23,7 @@ def consolidate_facts(now: datetime) -> str:
 
 
 def enforce_token_limits(now: datetime) -> str:
-    """Evict facts over a lowered token limit."""
+    """Evict facts over the token limit and let others return."""
 
     def enforce() -> Sized:
         lock_memory()

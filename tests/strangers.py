@@ -58,7 +58,7 @@ from tests.factories.record import (
     TradeFileFactory,
     VenueAccountFactory,
 )
-from tests.factories.trading import TraderFactory
+from tests.factories.trading import StaffEntryFactory, TraderFactory
 from trading.account.tokens import create_token, revoke_token
 from trading.models import (
     ApiToken,
@@ -272,6 +272,7 @@ def _write_tokens(word: str) -> None:
     create_token(name=f"1 {word} bot", now=MAY)
     revoked, _ = create_token(name=f"2 {word} old bot", scope="write", now=MAY)
     revoke_token(token_id=revoked.pk, now=MAY)
+    StaffEntryFactory(reason=f"{word} asked for help")
 
 
 def _write_record(word: str) -> None:

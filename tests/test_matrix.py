@@ -13,6 +13,7 @@ from uuid import UUID
 
 import pytest
 import time_machine
+from django.contrib import admin
 from django.core.management import CommandError, call_command, get_commands, load_command_class
 from django.db import connection, transaction
 from django.http import HttpResponse
@@ -23,6 +24,7 @@ from django.utils import timezone
 from chat.tools import TOOLS as CATALOGUE
 from chat.tools import find_tool
 from chat.tools.base import ToolContext
+from config.lib.admin import ActAdmin
 from config.lib.rest.views import ApiView
 from tests.factories.memory import JULY
 from tests.strangers import (
@@ -36,6 +38,7 @@ from tests.strangers import (
     make_unused_message_id,
     unknown_names,
 )
+from trading.models import Trader
 
 pytestmark = pytest.mark.django_db
 
@@ -76,6 +79,7 @@ ROUTES = {
     "healthz": Case(is_public=True),
     "readyz": Case(is_public=True),
     "trading:profile": Case(posts=({"time_zone": "UTC", "id": "{user_id}", "user": "{user_id}", "pk": "{user_id}"},)),
+    "trading:access": Case(),
     "trading:tier": Case(
         posts=({"tier": "expert", "user": "{user_id}"}, {"tier": "", "next": "/skills/{skill_id}/edit/"}, {"tier": "x"})
     ),
@@ -825,6 +829,27 @@ def test_admin_is_shut_to_who_is_not_staff(who, request, bob):
 
         assert response.status_code in (302, 403), ask
         assert answer(response, names).gives_away(bob) == [], ask
+    assert dump(bob.user) == before
+
+
+@pytest.mark.parametrize("is_staff", [False, True], ids=["ann", "staff-without-permissions"])
+def test_acts_of_staff_change_nothing_of_bobs(is_staff, client, ann, bob):
+    Trader.objects.filter(pk=ann.user.pk).update(is_staff=is_staff)
+    client.force_login(Trader.objects.get(pk=ann.user.pk))
+    before = dump(bob.user)
+    rows = {"trader": bob.user.pk, "apitoken": bob.tokens[0].pk, "memoryproposal": bob.proposals[0].pk}
+    registered = [(model._meta, one) for model, one in admin.site._registry.items() if isinstance(one, ActAdmin)]
+    acts = [(meta, act.name) for meta, one in registered for act in one.acts]
+    assert len(acts) > 15
+    for meta, name in acts:
+        names = bob.names()[0]
+        row = rows.get(meta.model_name, names.get(ADMIN_IDS.get(meta.model_name, ""), names["fact_id"]))
+        sent = {"action": name, "_selected_action": row, "confirmed": "yes", "reason": "none", "email": bob.user.email}
+
+        response = client.post(reverse(f"admin:{meta.app_label}_{meta.model_name}_changelist"), sent)
+
+        assert response.status_code == (403 if is_staff else 302), (meta, name)
+        assert bob.word not in response.content.decode()
     assert dump(bob.user) == before
 
 

@@ -7,6 +7,7 @@ out, and whoever takes the lease closes it. Append and close both lock the row, 
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from http import HTTPStatus
 from typing import Any, Final
 from uuid import UUID, uuid4
 
@@ -16,6 +17,7 @@ from django.db.models import Exists, OuterRef, Q
 from chat.conversations.queries import ConversationNotFound, get_conversation
 from chat.models import Conversation, ConversationStatus, Message
 from chat.parts import Json
+from config.lib.errors import DomainError
 from config.lib.locks import lock_owner
 from memory.facts.trash import drop_quotes
 from memory.models import TRASH_KEPT
@@ -35,6 +37,12 @@ _NOT_CLOSING: Final[Json] = {"closing_token": None, "closing_until": None}
 _NOT_PENDING: Final[Json] = {"extraction_pending": False, "extraction_tries": 0, "extraction_due_at": None}
 # A message sets these columns whatever the status was; a running close then finds its token gone.
 AS_ACTIVE: Final[Json] = {"status": ConversationStatus.ACTIVE, **_NOT_CLOSING, **_NOT_PENDING}
+
+
+class NothingToExtract(DomainError):
+    """A chat has nothing left to extract."""
+
+    http_status = HTTPStatus.CONFLICT
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,6 +162,17 @@ def put_off_extraction(claim: Claim, *, now: datetime) -> bool:
         **_NOT_CLOSING,
     )
     return is_tried_again
+
+
+def retry_extraction(*, conversation_id: UUID, now: datetime) -> None:
+    """Extract a chat's remaining messages soon, with new tries. Raises ConversationNotFound, NothingToExtract."""
+    found = _lock_and_get(conversation_id)
+    unread = Message.objects.shown().filter(conversation_id=conversation_id, pk__gt=found.extracted_through)
+    if found.trashed_at is not None or found.status not in REOPENED_FROM or not unread.exists():
+        raise NothingToExtract("This chat is open, in the trash, or has no message left to extract.")
+    Conversation.objects.filter(pk=conversation_id).update(
+        extraction_pending=True, extraction_tries=0, extraction_due_at=now
+    )
 
 
 def list_due(*, now: datetime, limit: int) -> list[tuple[int, UUID]]:

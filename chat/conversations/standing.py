@@ -17,7 +17,7 @@ from config.lib.owned import owner_id
 _STANDING: Final = """
 SELECT c.opening_context, c.is_temporary, c.trashed_at IS NOT NULL, c.title <> '',
     COALESCE((SELECT learns FROM memory_switches WHERE user_id = %(user)s), TRUE),
-    c.assistant, c.status, c.snapshot_id, COALESCE(s.text, ''), u.experience_tier, u.time_zone,
+    c.assistant, c.status, c.snapshot_id, COALESCE(s.text, ''), u.experience_tier, u.time_zone, u.daily_token_budget,
     (SELECT COUNT(*) FROM agent_messages WHERE user_id = %(user)s AND status = 'streaming'),
     (SELECT COUNT(*) FROM agent_messages
       WHERE user_id = %(user)s AND status = 'streaming' AND conversation_id = %(conversation)s),
@@ -57,6 +57,7 @@ class Standing:
     memory_block: str
     tier: str | None
     time_zone: str
+    token_budget: int | None  # of the user per day; None: the setting's
     running: int  # replies of the user that are streaming
     running_here: int  # in this one
     dead: int  # of the running ones, those without a heartbeat

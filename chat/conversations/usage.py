@@ -9,6 +9,7 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any, Final
 
+from django.conf import settings
 from django.db.models import F
 from django.db.models.functions import Greatest
 
@@ -19,6 +20,11 @@ from config.lib.llm.prices import cost_usd
 
 REPLY_ALLOWANCE: Final = 2_000  # tokens reserved for an answer of unknown length
 _COLUMNS: Final = ("prompt_tokens", "completion_tokens", "cached_tokens", "cache_write_tokens")
+
+
+def get_daily_budget(budget: int | None) -> int:
+    """Return a user's tokens per day; None follows the setting."""
+    return settings.DAILY_TOKEN_BUDGET if budget is None else budget
 
 
 def reserve_tokens(*, tokens: int, now: datetime) -> None:

@@ -13,13 +13,14 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
+from django.apps import apps
 from django.contrib.auth import SESSION_KEY, get_user_model
 from django.contrib.sessions.models import Session
 
 from chat.conversations.lifecycle import list_owners_of_old_trash, purge_conversations
 from chat.models import Bookmark, Conversation, ConversationSummary, MemorySnapshot, Message, Role
 from chat.parts import Json, Part
-from config.lib.owned import owned_tx, system_tx
+from config.lib.owned import OwnedModel, owned_tx, system_tx
 from memory.facts import trash
 from memory.facts.trash import Erasure, drop_quotes, purge_facts
 
@@ -179,6 +180,13 @@ def erase_user(*, user_id: int) -> dict[str, int]:
         Session.objects.filter(pk__in=sessions).delete()
     logger.info("User %s erased", user_id)
     return {**rows, "sessions.Session": len(sessions)}
+
+
+def count_rows(*, user_id: int) -> list[tuple[str, int]]:
+    """Return the kinds of a user's rows with their number, inside `system_tx`; kinds without rows are left out."""
+    models = [model for model in apps.get_models() if issubclass(model, OwnedModel)]
+    counts = [(model._meta, model.objects.filter(user=user_id).count()) for model in models]
+    return [(str(meta.verbose_name if n == 1 else meta.verbose_name_plural), n) for meta, n in counts if n]
 
 
 def _sessions_of(user_id: int) -> list[Any]:

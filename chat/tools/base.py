@@ -80,6 +80,14 @@ class Tool(Generic[A]):
         function = {"name": self.name, "description": self.description, "parameters": _describe_parameters(self.args)}
         return {"type": "function", "function": function}
 
+    def accepts(self, arguments: str) -> bool:
+        """Tell whether JSON text is valid as the arguments."""
+        try:
+            self.args.model_validate_json(arguments)
+        except ValidationError:
+            return False
+        return len(arguments) <= MAX_ARGUMENTS
+
     def call(self, context: ToolContext, arguments: str) -> Result:
         """Run the tool on JSON text, as the turn's user.
 

@@ -35,6 +35,12 @@ DO NOT STORE:
 - Information user hasn't shared or confirmed"""
 
 
+LEFT_DOCUMENT: Final = (
+    "The memory document is full, so these facts left it. They are kept, on the user's page of facts and for the other "
+    "assistants, and return when there is room."
+)
+
+
 class ManageUserMemoryArgs(Args):
     operation: Literal["add_fact", "deactivate_fact", "add_poi", "get_memory"]
     content: str | None = Field(None, description="For add_fact")
@@ -49,9 +55,12 @@ def _add_fact(context: ToolContext, args: ManageUserMemoryArgs) -> Result:
     written = save_fact(context, content=content, confidence=Confidence.ASSERTED)
     if not isinstance(written, FactWrite):
         return written
-    result = {"fact_id": str(written.fact.pk), "content": written.fact.content, **describe_replaced(written)}
+    result: Json = {"fact_id": str(written.fact.pk), "content": written.fact.content, **describe_replaced(written)}
     if written.event is None:
         return {**result, "message": "This was known already; nothing changed."}
+    if written.left_document:
+        result["left_document"] = [fact.content for fact in written.left_document]
+        result["left_document_note"] = LEFT_DOCUMENT
     return {**result, "message": f"Saved. {OVERRIDES}", "memoryEvent": memory_event(written.event)}
 
 

@@ -34,7 +34,11 @@ def memory_event(event: MemoryEvent) -> Json:
         and after.content == event.before.content
     ):
         after = find_version(UUID(event.detail["later"]))  # what changes is said by the fact that begins then
-    return _event_line(event, _fact_line(event.before) or None, _fact_line(after) or None)
+    shown = _fact_line(after) or None
+    if shown is not None and "document_pct" in event.detail:
+        full = f"The memory document is {event.detail['document_pct']} % full."
+        shown |= {"text": f"{shown.get('text', shown['fact'])} · {full}"}
+    return _event_line(event, _fact_line(event.before) or None, shown)
 
 
 def or_candidates(id_name: str) -> Callable[[Run[A]], Run[A]]:

@@ -11,7 +11,7 @@ from chat.conversations.history import History, read_history
 from chat.conversations.lifecycle import AS_ACTIVE, HERE_LEASE, REOPENED_FROM, lock_conversation
 from chat.conversations.services import MessageRefused, TooMuchAsked
 from chat.conversations.standing import Standing, get_standing
-from chat.conversations.usage import REPLY_ALLOWANCE, reserve_tokens
+from chat.conversations.usage import REPLY_ALLOWANCE, get_daily_budget, reserve_tokens
 from chat.models import Conversation, MemorySnapshot, Message, MessageStatus, Role
 from chat.parts import Json, format_preamble
 from chat.prompt.assistants import ASSISTANTS
@@ -116,8 +116,9 @@ def check_standing(standing: Standing) -> None:
 
 
 def _check_budget(standing: Standing, tokens: int) -> None:
-    if standing.spent + tokens > settings.DAILY_TOKEN_BUDGET:
-        raise TooMuchAsked(USED_UP.format(budget=settings.DAILY_TOKEN_BUDGET))
+    budget = get_daily_budget(standing.token_budget)
+    if standing.spent + tokens > budget:
+        raise TooMuchAsked(USED_UP.format(budget=budget))
 
 
 def begin_turn(

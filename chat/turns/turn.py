@@ -56,6 +56,7 @@ DO_IT: Final = (
 )
 
 _NOTICES: Final = {
+    "unmade_call": "The model wrote a tool call that Keel could not run. It is left out.",
     "length": "The answer was cut off at the model's limit.",
     "content_filter": "The provider of the model cut this answer off.",
 }
@@ -161,7 +162,16 @@ class _Turn:
         self._marked = len(self.messages) - 1
         # The last message, and the one that was last in the call before, from whose cache entry this call reads.
         messages = [{**said, "cache": True} if at in marked else said for at, said in enumerate(self.messages)]
-        return door.stream(messages, models=self.models, tools=self.schemas, effort=settings.CHAT_REASONING_EFFORT)
+        return door.stream(
+            messages,
+            models=self.models,
+            tools=self.schemas,
+            effort=settings.CHAT_REASONING_EFFORT,
+            accepts=self._accepts_call,
+        )
+
+    def _accepts_call(self, name: str, arguments: str) -> bool:
+        return name in self.tools and self.tools[name].accepts(arguments)
 
     async def _force_tool(self, tool: Tool[Any]) -> AsyncGenerator[events.TurnEvent, None]:
         messages = [*self.messages, {"role": "assistant", "content": self.reply.text or "…"}]

@@ -1,11 +1,90 @@
-"""Read-only lists for staff."""
+"""The admin: lists that show, acts of staff with a reason, rows that need an open look.
 
-from typing import ClassVar
+Each act runs a service as the owner of the row and writes one row of the staff log, which that owner can read. Chats
+and facts appear only while the staff member has opened the user's rows with a reason.
+"""
 
-from django.contrib import admin
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any, ClassVar, Final
+
+from django import forms
+from django.apps import apps
+from django.contrib import admin, messages
+from django.contrib.admin.helpers import ACTION_CHECKBOX_NAME
 from django.contrib.admin.views.main import ChangeList
+from django.core.exceptions import PermissionDenied
+from django.db import transaction
 from django.db.models import Model, QuerySet
-from django.http import HttpRequest
+from django.http import HttpRequest, HttpResponse
+from django.http.response import HttpResponseBase
+from django.template.response import TemplateResponse
+from django.utils import timezone
+
+from config.lib.errors import DomainError
+from config.lib.owned import owned_tx
+from config.lib.text import one_line
+
+OPEN_FOR: Final = timedelta(minutes=30)  # how long one reason opens a user's chats and facts
+MAX_ROWS: Final = 100  # of one act
+MAX_REASON: Final = 280  # as the column of the log
+OPEN, READ = "open", "read"
+_NOT_OPEN: Final = (
+    "Nothing is open to you. Choose a user in the list of traders, then “Open chats and facts”; "
+    "the user can read your reason."
+)
+
+
+class ReasonForm(forms.Form):
+    """The reason of an act on `rows` by `staff`."""
+
+    rows: list[Any]
+    staff: Any
+
+    reason = forms.CharField(
+        min_length=4, max_length=MAX_REASON, help_text="The user can read it. Name no other person."
+    )
+
+    def clean_reason(self) -> str:
+        """Return the reason as one line."""
+        return one_line(self.cleaned_data["reason"])
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """Something that staff may do to a row, through a service."""
+
+    name: str
+    label: str
+    run: Callable[..., object]  # takes the row, `now` and the form's other values
+    permission: str = "change"  # of the model, or "app.codename"
+    form: type[ReasonForm] = ReasonForm
+    describe: Callable[[Any], Iterable[str]] | None = None  # lines about the consequences for a row
+    as_system: bool = False  # the service opens its own scope and may remove the row's owner
+
+
+def log_act(*, staff: Any, user_id: int, act: str, subject: str, reason: str, now: datetime) -> None:
+    """Write a row of the staff log, in the system's scope."""
+    _get_entries().objects.create(
+        user_id=user_id, staff_id=staff.pk, act=act, subject=subject[:200], reason=reason, created_at=now
+    )
+
+
+def list_open_looks(staff: Any, now: datetime) -> dict[int, str]:
+    """Return the users whose rows are open to a staff member, with the reason."""
+    rows = _get_entries().objects.filter(staff_id=staff.pk, act=OPEN, created_at__gt=now - OPEN_FOR)
+    return dict(rows.order_by("created_at").values_list("user_id", "reason"))
+
+
+def name_row(row: Model) -> str:
+    """Return the kind and id of a row, never its text."""
+    return f"{row._meta.verbose_name} {row.pk}"
+
+
+def _get_entries() -> Any:
+    return apps.get_model("trading", "StaffEntry")
 
 
 class LookOnly:
@@ -18,7 +97,43 @@ class LookOnly:
     has_change_permission = has_delete_permission = has_add_permission
 
 
-class LookOnlyAdmin(LookOnly, admin.ModelAdmin):
+class ActAdmin(admin.ModelAdmin):
+    """A list whose actions ask for a reason and are logged."""
+
+    acts: ClassVar[tuple[Act, ...]] = ()
+    change_form_template = "admin/change_form_with_acts.html"
+
+    def may_run(self, request: HttpRequest, act: Act) -> bool:
+        """Tell whether the staff member has the permission of an act."""
+        name = f"{self.opts.app_label}.{act.permission}_{self.opts.model_name}"
+        return bool(request.user.has_perm(act.permission if "." in act.permission else name))
+
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        """Return the permitted acts as actions of the list."""
+        return {
+            act.name: (partial(_run_action, act), act.name, act.label)
+            for act in self.acts
+            if self.may_run(request, act)
+        }
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+        """Refuse an act without its permission; show the list."""
+        names = {act.name: act for act in self.acts}
+        act = names.get(request.POST.get("action", ""))
+        if act is not None and not self.may_run(request, act):
+            raise PermissionDenied
+        return super().changelist_view(request, extra_context)
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> Any:
+        """Show a row with its permitted acts."""
+        acts = [act for act in self.acts if self.may_run(request, act)]
+        extra = {"acts": acts, "row_id": object_id, **(extra_context or {})}
+        return super().change_view(request, object_id, form_url, extra)
+
+
+class LookOnlyAdmin(LookOnly, ActAdmin):
     """A read-only list of owned rows."""
 
     list_select_related: ClassVar[tuple[str, ...] | bool] = ("user",)
@@ -29,6 +144,46 @@ class LookOnlyAdmin(LookOnly, admin.ModelAdmin):
         return LeanChangeList
 
 
+class PrivateAdmin(LookOnlyAdmin):
+    """Rows with users' own words: shown for users whose rows are open."""
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """Keep the rows of users whose rows are open to this staff member."""
+        return super().get_queryset(request).filter(user__in=self._list_looks(request))
+
+    def changelist_view(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> Any:
+        """Log the look at a list; say how to open one."""
+        looks = self._list_looks(request)
+        if self.has_view_permission(request) and request.method == "GET":
+            if not looks:
+                self.message_user(request, _NOT_OPEN, messages.INFO)
+            self._log_reads(request, f"list of {self.opts.verbose_name_plural}", looks)
+        return super().changelist_view(request, extra_context)
+
+    def change_view(
+        self, request: HttpRequest, object_id: str, form_url: str = "", extra_context: dict[str, Any] | None = None
+    ) -> Any:
+        """Log the look at a row."""
+        row = self.get_object(request, object_id)
+        if row is not None and self.has_view_permission(request, row):
+            looks = self._list_looks(request)
+            self._log_reads(request, name_row(row), {row.user_id: looks[row.user_id]})
+        return super().change_view(request, object_id, form_url, extra_context)
+
+    def _list_looks(self, request: HttpRequest) -> dict[int, str]:
+        if not hasattr(request, "open_looks"):
+            request.open_looks = list_open_looks(request.user, _read_clock())  # type: ignore[attr-defined]
+        return request.open_looks  # type: ignore[attr-defined,no-any-return]
+
+    def _log_reads(self, request: HttpRequest, subject: str, looks: dict[int, str]) -> None:
+        now = _read_clock()
+        entries = _get_entries()
+        entries.objects.bulk_create(
+            entries(user_id=user_id, staff_id=request.user.pk, act=READ, subject=subject, reason=reason, created_at=now)
+            for user_id, reason in looks.items()
+        )
+
+
 class LeanChangeList(ChangeList):
     """A list that does not load large columns."""
 
@@ -36,3 +191,60 @@ class LeanChangeList(ChangeList):
         """Return the rows without their large columns."""
         rows: QuerySet[Model] = super().get_queryset(request, exclude_parameters)
         return rows.defer(*self.model_admin.heavy)  # type: ignore[attr-defined]
+
+
+def _read_clock() -> datetime:
+    return timezone.now()
+
+
+def _run_action(
+    act: Act, model_admin: ActAdmin, request: HttpRequest, queryset: QuerySet[Any]
+) -> HttpResponseBase | None:
+    """Ask for the reason, then act on each selected row."""
+    rows = list(queryset.order_by("pk")[: MAX_ROWS + 1])
+    if len(rows) > MAX_ROWS:
+        model_admin.message_user(request, f"Select at most {MAX_ROWS} rows.", messages.ERROR)
+        return None
+    form = act.form(request.POST if "confirmed" in request.POST else None)
+    form.rows, form.staff = rows, request.user
+    if not form.is_valid():
+        return _ask_reason(act, model_admin, request, rows, form)
+    done = 0
+    for row in rows:
+        try:
+            _run_act(act, row, form.cleaned_data, staff=request.user, now=_read_clock())
+        except DomainError as error:
+            model_admin.message_user(request, f"{name_row(row)}: {error}", messages.ERROR)
+        else:
+            done += 1
+    if done:
+        model_admin.message_user(request, f"{act.label}: {done} done, and noted in the staff log.", messages.SUCCESS)
+    return None
+
+
+def _run_act(act: Act, row: Any, values: dict[str, Any], *, staff: Any, now: datetime) -> None:
+    others = {name: value for name, value in values.items() if name != "reason"}
+    subject, user_id = name_row(row), getattr(row, "user_id", row.pk)
+    with transaction.atomic():
+        if act.as_system:
+            act.run(row, now=now, **others)
+            user_id = staff.pk  # the log of an erased user would go with them
+        else:
+            with owned_tx(user_id):
+                act.run(row, now=now, **others)
+        log_act(staff=staff, user_id=user_id, act=act.name, subject=subject, reason=values["reason"], now=now)
+
+
+def _ask_reason(
+    act: Act, model_admin: ActAdmin, request: HttpRequest, rows: list[Any], form: ReasonForm
+) -> HttpResponse:
+    context = {
+        **model_admin.admin_site.each_context(request),
+        "opts": model_admin.opts,
+        "title": act.label,
+        "act": act,
+        "form": form,
+        "rows": [(row, list(act.describe(row)) if act.describe else []) for row in rows],
+        "checkbox": ACTION_CHECKBOX_NAME,
+    }
+    return TemplateResponse(request, "admin/act.html", context, status=422 if form.errors else 200)

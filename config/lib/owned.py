@@ -2,8 +2,8 @@
 
 A query on an owned model compiles only while an owner is in scope, and returns the rows of that owner. For jobs and the
 admin the system is in scope, and all rows are returned. `owned(user)` opens the scope to read, `owned_tx(user)` to
-write, `system_tx(reason)` for the rows of all users. On PostgreSQL they also set `app.user_id`, which the row-level
-security policies read (`config/lib/rls.py`).
+write; `system(reason)` and `system_tx(reason)` are the same for the rows of all users. On PostgreSQL they also set
+`app.user_id`, which the row-level security policies read (`config/lib/rls.py`).
 """
 
 from __future__ import annotations
@@ -315,6 +315,17 @@ def owned_tx(user: AbstractBaseUser | AnonymousUser | int | None, using: str = "
     uid = _get_id(user)
     with _as_owner(uid), _transaction(str(uid), using):
         yield
+
+
+@contextmanager
+def system(reason: str, using: str = "default") -> Iterator[None]:
+    """Open the scope of all rows to read, as `owned` does for one user's."""
+    with _as_system(reason):
+        if connections[using].vendor == "postgresql":
+            with _transaction(SYSTEM_SETTING, using):
+                yield
+        else:
+            yield
 
 
 @contextmanager

@@ -16,7 +16,7 @@ from django.template.response import SimpleTemplateResponse
 from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 
-from config.lib.owned import owned, system_tx
+from config.lib.owned import owned, system, system_tx
 
 THEMES = ("auto", "light", "dark")
 THEME_COOKIE = "theme"
@@ -59,7 +59,8 @@ class OwnedAdminSite(admin.AdminSite):
         """Run each admin view in the system's scope, for staff."""
 
         def scoped(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponseBase:
-            with system_tx(f"admin: {request.method} {request.path} by user {request.user.pk}"):
+            door = system if request.method in ("GET", "HEAD") else system_tx  # readers queue behind no writer
+            with door(f"admin: {request.method} {request.path} by user {request.user.pk}"):
                 return render_now(view(request, *args, **kwargs))
 
         return super().admin_view(functools.update_wrapper(scoped, view), cacheable)

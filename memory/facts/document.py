@@ -1,12 +1,14 @@
 """The memory document, built from rows: equal rows give equal bytes."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
+from itertools import groupby
 from typing import Any, Final
 from uuid import UUID
 
 from django.conf import settings
+from django.db.models import Case, Q, When
 
 from config.lib.llm.tokens import count_tokens
 from memory.facts.schemas import DocumentFact, DocumentMetadata, DocumentPlace, MemoryDocument
@@ -18,24 +20,21 @@ EMPTY_SINCE: Final = datetime(1970, 1, 1, tzinfo=UTC)  # `last_updated` of an em
 def build_document(*, now: datetime) -> MemoryDocument:
     """Return the document within the token limit, oldest first.
 
-    It has all open facts and the newest ended ones.
+    It has the open facts that did not leave it and the newest ended ones.
     """
-    current = set(UserFact.objects.open(now).values_list("pk", flat=True))
-    # Trashed facts can be restored, but their owner does not want to see them.
-    rows = list(UserFact.objects.exclude(lineage__in=UserFact.objects.in_trash().values("lineage")))
-    active = [row for row in rows if row.pk in current]
-    ended = sorted((row for row in rows if row.pk not in current), key=_sort_key, reverse=True)
+    active = list(UserFact.objects.open(now).in_document())
     places = _list_places()
     room = settings.MEMORY_TOKEN_LIMIT - count_tokens(_format_body(map(_build_fact, active), places))
     shown = []
-    for row in ended:
+    for row in _iter_ended(now):
         fact = _build_fact(row, is_active=False)
         room -= count_tokens(f"{fact.model_dump_json()},")
         if room < 0:
             break
         shown.append(row)
     entries = sorted([*active, *shown], key=_sort_key)
-    facts = [_build_fact(row, is_active=row.pk in current) for row in entries]
+    ended = {row.pk for row in shown}
+    facts = [_build_fact(row, is_active=row.pk not in ended) for row in entries]
     return MemoryDocument(
         facts=facts,
         placer_user_datapoints=places,
@@ -47,6 +46,15 @@ def build_document(*, now: datetime) -> MemoryDocument:
             token_count=count_tokens(_format_body(facts, places)),
         ),
     )
+
+
+def _iter_ended(now: datetime) -> Iterator[UserFact]:
+    """Yield the rows that are over, the newest first. The owner does not want to see trashed ones."""
+    rows = UserFact.objects.filter(Q(archived_at__isnull=False) | Q(valid_until__lte=now))
+    rows = rows.exclude(lineage__in=UserFact.objects.in_trash().values("lineage"))
+    newest = rows.order_by(Case(When(supersedes__isnull=True, then="learned_at"), default="created_at").desc())
+    for _, written_at_once in groupby(newest.iterator(chunk_size=200), key=_added_at):
+        yield from sorted(written_at_once, key=_sort_key, reverse=True)
 
 
 def count_document_tokens(active: Iterable[UserFact]) -> int:

@@ -1,6 +1,6 @@
 """Read facts, switches and memory blocks of the owner in scope."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import groupby
@@ -20,9 +20,10 @@ from memory.recall import blocks
 from memory.recall.blocks import Block, BlockFact, BlockPlace, Explanation
 
 PAGE_SIZE: Final = 50
+ADVISOR_CANDIDATES: Final = 300  # facts of a category; more than its budget of the block takes
 _BLOCK_COLUMNS = (
     *("id", "user_id", "category", "topic", "content", "summary", "confidence", "score"),
-    *("valid_from", "valid_until", "last_confirmed_at", "learned_at", "created_at"),
+    *("valid_from", "valid_until", "last_confirmed_at", "learned_at", "created_at", "left_document_at"),
 )
 _BY_TOPIC = (ExpressionWrapper(Q(topic=""), output_field=BooleanField()), "topic")  # facts without a topic come last
 _ORDERS: Final[dict[str, tuple[Any, ...]]] = {
@@ -34,6 +35,7 @@ _ORDERS: Final[dict[str, tuple[Any, ...]]] = {
     "archived": ("-archived_at", "id"),
     "trashed": ("-trashed_at", "id"),
 }
+_IS_EXPLICIT = ExpressionWrapper(Q(score__isnull=True), output_field=BooleanField())
 _BY_CATEGORY = Case(*(When(category=name, then=rank) for rank, name in enumerate(FactCategory.values)))
 
 
@@ -109,9 +111,11 @@ def iter_block_facts(now: datetime) -> Iterator[BlockFact]:
 
     Decay only lowers a score, so the database drops scores below the floor first and the block drops decayed ones.
     """
-    return _iter_facts(
-        UserFact.objects.current(now).filter(Q(score__isnull=True) | Q(score__gte=blocks.INJECTION_FLOOR))
-    )
+    return _iter_facts(_select_injectable(now).by_reference())
+
+
+def _select_injectable(now: datetime) -> UserFactQuerySet:
+    return UserFact.objects.current(now).filter(Q(score__isnull=True) | Q(score__gte=blocks.INJECTION_FLOOR))
 
 
 def iter_block_places() -> Iterator[BlockPlace]:
@@ -125,7 +129,14 @@ def iter_block_places() -> Iterator[BlockPlace]:
 
 def explain_block(*, assistant: str, now: datetime) -> list[Explanation]:
     """Explain each fact's place in or out of an assistant's block."""
-    return blocks.explain_facts(_iter_facts(UserFact.objects.current(now)), assistant=assistant, now=now)
+    return blocks.explain_facts(_iter_facts(UserFact.objects.current(now).by_reference()), assistant=assistant, now=now)
+
+
+def explain_some(
+    facts: Iterable[UserFact], *, chosen: Collection[UUID], assistant: str, now: datetime
+) -> list[Explanation]:
+    """Explain the place of some facts; `chosen` are those of the block."""
+    return blocks.explain_facts(_read_block_facts(facts), assistant=assistant, now=now, chosen=chosen)
 
 
 def get_next_block(*, assistant: str, now: datetime) -> Block:
@@ -140,14 +151,32 @@ def get_block(assistant: str, now: datetime) -> Block:
 
 _BLOCKS: Final[dict[str, Callable[[datetime], Block]]] = {
     "coach": lambda now: blocks.build_coach_block(iter_block_facts(now), now=now),
-    "advisor": lambda now: blocks.build_advisor_block(iter_block_facts(now), now=now),
-    "companion": lambda now: blocks.build_companion_block(iter_block_facts(now), iter_block_places(), now=now),
+    "advisor": lambda now: _build_advisor_block(now),
+    "companion": lambda now: blocks.build_companion_block(
+        _iter_facts(_select_injectable(now).in_document()), iter_block_places(), now=now
+    ),
 }
 
 
+def _build_advisor_block(now: datetime) -> Block:
+    """Build the advisor's block; of many facts only the first of each category can have room."""
+    facts = _select_injectable(now)
+    total = facts.count()
+    if total <= ADVISOR_CANDIDATES:
+        return blocks.build_advisor_block(_iter_facts(facts), now=now)
+    first = facts.order_by(_IS_EXPLICIT.desc(), "-created_at", "-id").values_list("pk", flat=True)
+    wanted = [pk for category in FactCategory for pk in first.filter(category=category)[:ADVISOR_CANDIDATES]]
+    chosen = _iter_facts(facts.filter(pk__in=wanted))
+    return blocks.build_advisor_block(chosen, now=now, unread=total - len(wanted))
+
+
 def _iter_facts(facts: UserFactQuerySet) -> Iterator[BlockFact]:
+    return _read_block_facts(facts.only(*_BLOCK_COLUMNS).iterator(chunk_size=50))
+
+
+def _read_block_facts(facts: Iterable[UserFact]) -> Iterator[BlockFact]:
     zone = None  # read once, for the facts with an end
-    for row in facts.by_reference().only(*_BLOCK_COLUMNS).iterator(chunk_size=50):
+    for row in facts:
         if row.valid_until is not None:
             zone = zone or get_zone()
         yield BlockFact(
@@ -160,6 +189,7 @@ def _iter_facts(facts: UserFactQuerySet) -> Iterator[BlockFact]:
             affirmed_at=max(row.valid_from, row.last_confirmed_at or row.valid_from),
             learned_at=row.learned_at,
             created_at=row.created_at,
+            is_in_document=row.left_document_at is None,
             period=f"until {format_day(row.valid_until, zone)}" if row.valid_until else "",
         )
 

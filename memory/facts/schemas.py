@@ -5,8 +5,8 @@ from typing import Annotated, Any, Final
 from pydantic import BaseModel, ConfigDict, Field, SerializerFunctionWrapHandler, model_serializer
 
 SCHEMA_VERSION: Final = "1.0"
-MAX_DOCUMENT: Final = 2 * 1024 * 1024  # characters
-MAX_ITEMS: Final = 5_000  # facts and places each
+MAX_DOCUMENT: Final = 8 * 1024 * 1024  # characters
+MAX_ITEMS: Final = 20_000  # facts and places each: more than the highest token limit lets in
 
 Text = Annotated[str, Field(max_length=64, pattern=r"^[^\p{Cc}\p{Cf}]*$")]  # an id or a time
 PlaceMentions = dict[Text, list[tuple[Text, Text]]]  # conversation id -> (message id, time)

@@ -4,6 +4,7 @@ A changed content, category, topic or confidence archives the old row and insert
 write logs a `MemoryEvent` that can undo it.
 """
 
+from dataclasses import replace
 from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
@@ -15,7 +16,7 @@ from memory import wording
 from memory.claims.validity import Validity
 from memory.facts import periods, versions
 from memory.facts.conflicts import Conflict, FactDisputed, find_conflict, merge_rivals, plan_merges
-from memory.facts.limits import enforce_token_limit
+from memory.facts.limits import enforce_token_limit, find_crossing
 from memory.facts.queries import find_current_version, get_block, list_matching
 from memory.facts.versions import PAGE, FactAmbiguous, FactChanged, FactNotFound, FactWrite, Origin, lock_memory
 from memory.models import (
@@ -81,9 +82,7 @@ def remember_fact(
         )
     dates = periods.begin_fact(text, validity, now=now)
     values: dict[str, Any] = {"content": text, "topic": tag, "category": kind, "body": body, **given, **dates}
-    written = _insert_fact(values, tags, forgotten, origin=origin, now=now)
-    enforce_token_limit(now=now, batch_id=origin.batch_id)
-    return written
+    return _fit_document(_insert_fact(values, tags, forgotten, origin=origin, now=now), origin, now)
 
 
 def _insert_fact(
@@ -332,7 +331,18 @@ def _end_fact(fact: UserFact, reason: str, kind: EventKind, *, origin: Origin, n
     versions.archive_version(fact, reason, now)
     event = versions.log_event(kind, before=fact, origin=origin, now=now)
     versions.add_tombstone(fact, event, now)
+    enforce_token_limit(now=now)  # there may be room for facts that had left the document
     return FactWrite(fact, event)
+
+
+def _fit_document(written: FactWrite, origin: Origin, now: datetime) -> FactWrite:
+    """Take facts out of a full document; the event notes when it gets nearly full."""
+    assert written.event is not None, "an added fact has an event"
+    left = enforce_token_limit(now=now, batch_id=origin.batch_id)
+    if not left and (percent := find_crossing(written.fact, now)):
+        written.event.detail["document_pct"] = percent
+        written.event.save(update_fields=["detail"])
+    return replace(written, left_document=tuple(left))
 
 
 def _describe_link(*, from_fact: UserFact, to_fact: UserFact, relation: str) -> dict[str, str]:

@@ -31,8 +31,8 @@ class UndoRefused(DomainError):
 
 
 # These change no version, so they never block another undo.
-_BESIDE_VERSIONS: Final = (EventKind.CONFIRM, EventKind.LINK, EventKind.UNLINK)
-_ENDINGS: Final = (EventKind.FORGET, EventKind.ARCHIVE, EventKind.MERGE, EventKind.DELETE, EventKind.EVICT)
+_BESIDE_VERSIONS: Final = (EventKind.CONFIRM, EventKind.LINK, EventKind.UNLINK, EventKind.EVICT)
+_ENDINGS: Final = (EventKind.FORGET, EventKind.ARCHIVE, EventKind.MERGE, EventKind.DELETE)
 _CHANGED_SINCE: Final = "This fact was changed since; undo the later change first."
 
 
@@ -195,6 +195,12 @@ def _undo_ending(event: MemoryEvent, now: datetime) -> None:
         revive_version(last, values=ended, valid_from=ended.valid_from, now=now)
 
 
+def _undo_eviction(event: MemoryEvent, now: datetime) -> None:
+    """Put a fact back into the document, until it is too long again."""
+    assert event.lineage is not None, "only a place's event has no lineage"
+    UserFact.objects.filter(lineage=event.lineage).update(left_document_at=None)
+
+
 def _undo_link(event: MemoryEvent, now: datetime) -> None:
     link = models.FactLink.objects.select_related("from_fact", "to_fact").filter(event=event).first()
     if link is None:
@@ -246,7 +252,7 @@ _UNDO: Final[dict[EventKind, Callable[[MemoryEvent, datetime], None]]] = {
     EventKind.FORGET: _undo_ending,
     EventKind.ARCHIVE: _undo_ending,
     EventKind.DELETE: _undo_ending,
-    EventKind.EVICT: _undo_ending,
+    EventKind.EVICT: _undo_eviction,
     EventKind.MERGE: _undo_ending,
     EventKind.RESTORE: _undo_restore,
     EventKind.LINK: _undo_link,

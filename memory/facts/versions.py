@@ -76,6 +76,7 @@ class FactWrite:
 
     fact: UserFact
     event: MemoryEvent | None
+    left_document: tuple[UserFact, ...] = ()  # the facts for which the memory document had no room any more
 
 
 PAGE: Final = Origin()
@@ -84,7 +85,7 @@ PAGE: Final = Origin()
 INHERITED: Final = (
     *("lineage", "category", "topic", "content", "summary", "body", "source", "confidence", "score"),
     *("valid_until", "learned_at", "last_referenced_at", "last_confirmed_at"),
-    *("conversation_id", "quotes", "skill_id"),
+    *("conversation_id", "quotes", "skill_id", "left_document_at"),
 )
 
 

@@ -80,6 +80,10 @@ class UserFactQuerySet(OwnedQuerySet["UserFact"]):
         """Keep the believed rows that are valid at `now` or later."""
         return self.believed().filter(Q(valid_until__isnull=True) | Q(valid_until__gt=now))
 
+    def in_document(self) -> Self:
+        """Keep the rows for which the memory document has room."""
+        return self.filter(left_document_at__isnull=True)
+
     def last_of_lineage(self) -> Self:
         """Keep the newest row of each lineage."""
         return self.filter(superseded_by__isnull=True)
@@ -141,6 +145,7 @@ class UserFact(OwnedModel):
     archived_at = models.DateTimeField(null=True, blank=True)
     archived_reason = models.CharField(max_length=16, choices=ArchivedReason, blank=True)
     trashed_at = models.DateTimeField(null=True, blank=True)
+    left_document_at = models.DateTimeField(null=True, blank=True)  # since when the memory document has no room for it
     last_referenced_at = models.DateTimeField()  # set when the coach's block is rendered with it
     last_confirmed_at = models.DateTimeField(null=True, blank=True)  # set by an affirmation only
     conversation_id = models.UUIDField(null=True, blank=True)  # a plain id: memory may not point to chat
@@ -165,6 +170,8 @@ class UserFact(OwnedModel):
                 name="user_facts_by_reference",
                 condition=Q(archived_at__isnull=True),
             ),
+            # All three, because SQLite prefers the index with the most columns of a condition.
+            models.Index(fields=("user", "archived_at", "left_document_at"), name="user_facts_in_document"),
             models.Index(fields=("user", "lineage", "created_at"), name="user_facts_by_lineage"),
             models.Index(
                 fields=("user", "subject"), name="user_facts_by_subject", condition=Q(archived_at__isnull=True)

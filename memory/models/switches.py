@@ -14,6 +14,7 @@ class MemorySwitches(OwnedModel):
 
     class Meta(OwnedModel.Meta):
         db_table = "memory_switches"
+        verbose_name = verbose_name_plural = "memory switches"
         constraints = (models.UniqueConstraint(fields=("user",), name="memory_switches_once"),)
 
     def __str__(self) -> str:

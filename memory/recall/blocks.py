@@ -2,7 +2,7 @@
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from itertools import islice
@@ -39,6 +39,7 @@ class BlockFact:
     affirmed_at: datetime  # the later of valid_from and last_confirmed_at
     learned_at: datetime  # when the first version was written (aware UTC)
     created_at: datetime  # when this version was written
+    is_in_document: bool = True  # the companion's block is the memory document
     period: str = ""  # when it holds, if it has an end: "until 2027-03-01"
 
 
@@ -67,7 +68,7 @@ class Explanation:
 
     fact_id: UUID
     is_in: bool
-    reason: str  # begins with "in the block", "rank", "budget" or "score"
+    reason: str  # begins with "in the block", "rank", "budget", "document" or "score"
     tokens: int  # estimated
 
 
@@ -104,8 +105,11 @@ def build_coach_block(facts: Iterable[BlockFact], *, now: datetime) -> Block:
     return _build_block([[COACH_HEADING, "", *_list_texts(chosen)]] if chosen else [], chosen)
 
 
-def build_advisor_block(facts: Iterable[BlockFact], *, now: datetime) -> Block:
-    """Build the advisor's block by category, within its token budget."""
+def build_advisor_block(facts: Iterable[BlockFact], *, now: datetime, unread: int = 0) -> Block:
+    """Build the advisor's block by category, within its token budget.
+
+    `unread` more facts exist for which there is surely no room.
+    """
     candidates = list(_iter_lines(facts, _format_plain_line, now))
     if not candidates:
         return build_empty_block()
@@ -114,14 +118,14 @@ def build_advisor_block(facts: Iterable[BlockFact], *, now: datetime) -> Block:
     for category, section in _ADVISOR_SECTIONS.items():
         said = [line for line in chosen if line.fact.category == category]
         lines += [f"### {section.heading}", *_list_texts(said)] if said else []
-    left_out = len(candidates) - len(chosen)
+    left_out = unread + len(candidates) - len(chosen)
     overflow = [f"{left_out} more stored; recall them with recall_preferences."] if left_out else []
     return _build_block([lines, overflow], chosen)
 
 
 def build_companion_block(facts: Iterable[BlockFact], places: Iterable[BlockPlace], *, now: datetime) -> Block:
     """Build the companion's block: facts by first learning, then places."""
-    chosen = _sort_by_date(_iter_lines(facts, _format_dated_line, now))
+    chosen = _keep_document(_iter_lines(facts, _format_dated_line, now))
     memories = [COMPANION_FACTS_HEADING, *_list_texts(chosen)] if chosen else []
     known = [_format_place(place) for place in places]
     return _build_block([memories, [COMPANION_PLACES_HEADING, *known] if known else []], chosen)
@@ -132,11 +136,17 @@ def build_empty_block() -> Block:
     return _build_block([], [])
 
 
-def explain_facts(facts: Iterable[BlockFact], *, assistant: str, now: datetime) -> list[Explanation]:
-    """Explain the inclusion of each fact, in the order of `facts`."""
+def explain_facts(
+    facts: Iterable[BlockFact], *, assistant: str, now: datetime, chosen: Collection[UUID] | None = None
+) -> list[Explanation]:
+    """Explain each current fact's place in or out of a block.
+
+    Facts come by reference, and so do results. `chosen` are the facts of the block, if `facts` are only a part.
+    """
     draw, choose = _ASSISTANTS[assistant]
     lines = [_Line(fact, draw(fact)) for fact in facts]
-    chosen = {line.fact.id for line in choose(line for line in lines if is_injectable(line.fact, now))}
+    if chosen is None:
+        chosen = {line.fact.id for line in choose(line for line in lines if is_injectable(line.fact, now))}
     return [
         Explanation(
             fact_id=line.fact.id,
@@ -156,6 +166,8 @@ def _explain_omission(fact: BlockFact, assistant: str, now: datetime) -> str:
     if assistant == "advisor":
         section = _ADVISOR_SECTIONS[fact.category]
         return f"budget: no room left in the {section.budget} tokens of {section.heading}"
+    if assistant == "companion":
+        return "document: no room left in the memory document"
     return f"rank: beyond the {COACH_LIMIT} most recently referenced"
 
 
@@ -190,8 +202,9 @@ def _advisor_rank(line: _Line) -> tuple[bool, datetime, UUID]:
     return (line.fact.score is None, line.fact.created_at, line.fact.id)  # explicit first, then newest
 
 
-def _sort_by_date(lines: Iterable[_Line]) -> list[_Line]:
-    return sorted(lines, key=lambda line: (line.fact.learned_at, line.fact.id))
+def _keep_document(lines: Iterable[_Line]) -> list[_Line]:
+    inside = (line for line in lines if line.fact.is_in_document)
+    return sorted(inside, key=lambda line: (line.fact.learned_at, line.fact.id))
 
 
 def _format_coach_line(fact: BlockFact) -> str:
@@ -227,7 +240,7 @@ def _format_text(text: str) -> str:
 _ASSISTANTS: Final[dict[str, tuple[Callable[[BlockFact], str], Callable[[Iterable[_Line]], list[_Line]]]]] = {
     "coach": (_format_coach_line, _take_first_ten),
     "advisor": (_format_plain_line, _fit_budgets),
-    "companion": (_format_dated_line, _sort_by_date),
+    "companion": (_format_dated_line, _keep_document),
 }
 
 

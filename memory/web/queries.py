@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Final
+from typing import Final
 from uuid import UUID
 
 from django.db.models import F
@@ -13,7 +13,7 @@ from config.lib.llm.tokens import count_tokens
 from config.lib.paging import locate_page
 from memory import models
 from memory.facts.history import WordRun, list_word_changes
-from memory.facts.queries import Switches, explain_block, get_next_block, get_switches, list_links
+from memory.facts.queries import Switches, explain_some, get_block, get_next_block, get_switches, list_links
 from memory.models import EventKind, FactCategory, MemoryEvent, MemoryProposal, ProposalKind, UserFact, UserFactQuerySet
 
 FORGOTTEN_FOR: Final = timedelta(days=30)  # a fact counts as recently forgotten for that long
@@ -26,7 +26,6 @@ _FORGOTTEN: Final = (
     models.ArchivedReason.AGENT_FORGET,
     models.ArchivedReason.USER_ARCHIVED,
     models.ArchivedReason.USER_CORRECTED,
-    models.ArchivedReason.EVICTED,
 )
 
 
@@ -195,20 +194,22 @@ def find_proposal(proposal_id: UUID) -> ShownProposal | None:
 def get_preview(*, assistant: str, page: int, now: datetime) -> Preview:
     """Return an assistant's next block and why it omits each other fact."""
     block = get_next_block(assistant=assistant, now=now)
-    explained = explain_block(assistant=assistant, now=now)
-    out = [entry for entry in explained if not entry.is_in]
-    place = locate_page(page, total=len(out), size=SEEN_SHOWN)
-    shown_out = out[place.rows]
-    used = [entry for entry in explained if entry.is_in]
-    shown_in = used[:SEEN_SHOWN]
-    rows: UserFactQuerySet = UserFact.objects.filter(pk__in=[entry.fact_id for entry in (*shown_in, *shown_out)])
-    facts = {row.pk: row for row in rows}
+    chosen = frozenset(get_block(assistant, now).fact_ids)
+    current = UserFact.objects.current(now).by_reference()
+    used, left_out = current.filter(pk__in=chosen), current.exclude(pk__in=chosen)
+    left_out_total = left_out.count()
+    place = locate_page(page, total=left_out_total, size=SEEN_SHOWN)
 
-    def seen(entries: Iterable[Any]) -> list[SeenFact]:
-        return [SeenFact(facts[entry.fact_id], entry.is_in, entry.reason, entry.tokens) for entry in entries]
+    def see(facts: UserFactQuerySet) -> list[SeenFact]:
+        rows = list(facts)
+        explained = explain_some(rows, chosen=chosen, assistant=assistant, now=now)
+        return [
+            SeenFact(fact, entry.is_in, entry.reason, entry.tokens) for fact, entry in zip(rows, explained, strict=True)
+        ]
 
     tokens = count_tokens(block.text) if block.text else 0
-    return Preview(block.text, tokens, seen(shown_in), len(used), seen(shown_out), len(out), place.number, place.pages)
+    shown = see(used[:SEEN_SHOWN]), see(left_out[place.rows])
+    return Preview(block.text, tokens, shown[0], len(chosen), shown[1], left_out_total, place.number, place.pages)
 
 
 def _describe_proposals(proposals: Iterable[MemoryProposal]) -> list[ShownProposal]:

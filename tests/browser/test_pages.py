@@ -35,6 +35,7 @@ SIGNED_IN = {
     "facts-nothing-found": "/profile/facts/?q=zebra",
     "fact": "fact",
     "profile": "/profile/",
+    "access": "/profile/access/",
     "password-change": "/accounts/password/change/",
     "email": "/accounts/email/",
     "sign-out": "/accounts/logout/",

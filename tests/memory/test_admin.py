@@ -25,6 +25,7 @@ from tests.factories.memory import (
 )
 from tests.factories.trading import TraderFactory
 from tests.owners import as_owner
+from trading.models import Trader
 
 MODELS = ("userfact", "memoryevent", "factlink", "memoryproposal", "tombstone", "place", "memoryswitches")
 
@@ -33,19 +34,39 @@ def page(model: str, name: str, *args: object) -> str:
     return reverse(f"admin:memory_{model}_{name}", args=args)
 
 
+def open_rows_of_everybody(monkeypatch) -> None:
+    """Open every user's rows to every staff member; tests/chat/test_admin.py tests the opening."""
+    monkeypatch.setattr("config.lib.admin.list_open_looks", lambda staff, now: OpenRows())
+
+
+class OpenRows(dict):
+    """Every user's rows, open for one reason."""
+
+    def __iter__(self):
+        return iter(Trader.objects.values_list("pk", flat=True))
+
+    def __getitem__(self, user_id):
+        return "to test the lists"
+
+    def __len__(self):
+        return 1
+
+
 @pytest.fixture
-def staff(db):
+def staff(db, monkeypatch):
     """A browser of somebody who may look at memory in the admin and do nothing else."""
     user = TraderFactory(email="staff@example.com", is_staff=True)
     user.user_permissions.set(Permission.objects.filter(content_type__app_label="memory", codename__startswith="view"))
+    open_rows_of_everybody(monkeypatch)
     client = Client()
     client.force_login(user)
     return client
 
 
 @pytest.fixture
-def root(db):
+def root(db, monkeypatch):
     """A browser of somebody who may do everything."""
+    open_rows_of_everybody(monkeypatch)
     client = Client()
     client.force_login(TraderFactory(email="root@example.com", is_staff=True, is_superuser=True))
     return client

@@ -10,7 +10,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 from django.urls import reverse
 
-from config.lib.owned import OwnedModel
+from config.lib.owned import OwnedModel, system
 from tests.factories.memory import MAY
 from tests.factories.record import (
     BacktestRunFactory,
@@ -37,7 +37,8 @@ from tests.factories.record import (
 )
 from tests.factories.trading import TraderFactory
 from tests.owners import as_owner
-from trading.models import MarketEvent, NewsItem
+from trading.market.imports.events import make_event_key
+from trading.models import MarketEvent, NewsItem, StaffEntry
 
 OWNED = (
     *("skill", "skillversion", "skilldraft", "deployment", "deploymentcommand", "backtestrun", "decisionsnapshot"),
@@ -137,7 +138,7 @@ def test_every_model_has_its_list():
     models = list(apps.get_app_config("trading").get_models())
     owned = {model._meta.model_name for model in models if issubclass(model, OwnedModel)}
 
-    assert owned == {*OWNED, *WAYS_IN, "apitoken"}
+    assert owned == {*OWNED, *WAYS_IN, "apitoken", "staffentry"}
     assert {model._meta.model_name for model in models} - owned == {*PRICES, *EDITED, "trader"}
 
 
@@ -281,6 +282,7 @@ def event(**changed: object) -> dict[str, object]:
         "importance": "0.8",
         "symbols": '["btc", "BTC"]',
         "source": "calendar",
+        "reason": "the agency moved it",
         **changed,
     }
 
@@ -309,7 +311,13 @@ def test_an_event_that_cannot_be_is_refused(root, market, field, value):
 
 def test_a_headline_is_put_right_or_taken_away(root, market):
     address = page("newsitem", "change", market["newsitem"].pk)
-    fields = {"source": "wire", "published_at_0": "2026-05-01", "published_at_1": "12:00:00", "symbols": "[]"}
+    fields = {
+        "reason": "the wire corrected it",
+        "source": "wire",
+        "published_at_0": "2026-05-01",
+        "published_at_1": "12:00:00",
+        "symbols": "[]",
+    }
 
     assert root.post(address, {**fields, "headline": "Orchid falls", "sentiment": "-0.5"}).status_code == 302
     assert NewsItem.objects.get().headline == "Orchid falls"
@@ -318,10 +326,32 @@ def test_a_headline_is_put_right_or_taken_away(root, market):
     assert not NewsItem.objects.exists()
 
 
-@pytest.mark.parametrize("model", EDITED)
-def test_headlines_and_events_come_by_import_alone(root, market, model):
-    assert root.get(page(model, "add")).status_code == 403
-    assert root.get(page(model, "changelist")).status_code == 200
+def test_add_event_by_staff_stores_the_key_of_an_import_and_logs_the_reason(root, db):
+    assert root.post(page("marketevent", "add"), event(title="CPI")).status_code == 302
+
+    made = MarketEvent.objects.get()
+    assert made.key == make_event_key("cpi", "CPI", made.starts_at, ["BTC"])
+    with system("reads the log"):
+        entry = StaffEntry.objects.get()
+    assert (entry.act, entry.subject, entry.reason) == ("add", f"market event {made.pk}", "the agency moved it")
+    assert entry.user_id == entry.staff_id
+
+
+def test_add_event_that_is_known_is_refused(root, db):
+    root.post(page("marketevent", "add"), event(title="CPI"))
+
+    response = root.post(page("marketevent", "add"), event(title="CPI"))
+
+    assert response.status_code == 200
+    assert "known already" in response.content.decode()
+    assert MarketEvent.objects.count() == 1
+
+
+def test_add_headline_without_a_reason_is_refused(root, db):
+    fields = {"source": "wire", "published_at_0": "2026-05-01", "published_at_1": "12:00:00", "symbols": "[]"}
+
+    assert root.post(page("newsitem", "add"), {**fields, "headline": "Orchid falls"}).status_code == 200
+    assert not NewsItem.objects.exists()
 
 
 def test_prices_keep_every_digit_on_their_page(staff, db):

@@ -1,4 +1,4 @@
-"""The trader's experience tier."""
+"""The trader's experience tier and token budget."""
 
 from config.lib.errors import DomainError
 from config.lib.owned import owner_id
@@ -14,3 +14,8 @@ def choose_tier(*, tier: str) -> None:
     if tier not in ExperienceTier.values:
         raise TierUnknown(f"There is no tier {tier}. Take one of {', '.join(ExperienceTier.values)}.")
     Trader.objects.filter(pk=owner_id()).update(experience_tier=tier)
+
+
+def set_token_budget(*, tokens: int | None) -> None:
+    """Set the owner's tokens per day; None follows the setting."""
+    Trader.objects.filter(pk=owner_id()).update(daily_token_budget=tokens)

@@ -1,16 +1,17 @@
-"""Market data: read-only prices, editable news and events."""
+"""Market data: read-only prices; staff add and edit news and events."""
 
 from typing import Any
 
 from django import forms
 from django.contrib import admin
 from django.core.exceptions import ValidationError
-from django.db.models import Model
 from django.http import HttpRequest
+from django.utils import timezone
 
-from config.lib.admin import LookOnlyAdmin
+from config.lib.admin import MAX_REASON, LookOnlyAdmin, log_act, name_row
 from config.lib.text import one_line
-from trading.market.imports.events import parse_symbols
+from trading.market.imports.events import make_event_key, parse_symbols
+from trading.market.imports.news import make_news_key
 from trading.models import Bar, FundingRate, MarketEvent, NewsItem
 
 
@@ -39,9 +40,15 @@ class FundingRateAdmin(LookOnlyAdmin):
 
 
 class _Lines(forms.ModelForm):
-    """A form that stores lines and symbols like an import."""
+    """A form that stores lines and symbols like an import, with a reason."""
+
+    reason = forms.CharField(min_length=4, max_length=MAX_REASON, help_text="Noted in the staff log.")
 
     line: str  # the field that is one line of a prompt
+
+    def make_key(self, values: dict[str, Any]) -> str:
+        """Return the key that an import gives this row."""
+        raise NotImplementedError
 
     def clean(self) -> dict[str, Any] | None:
         """Bring text and symbols into their stored form."""
@@ -50,6 +57,10 @@ class _Lines(forms.ModelForm):
             cleaned[self.line] = one_line(cleaned[self.line])
             if not cleaned[self.line]:
                 self.add_error(self.line, "Write at least a word.")
+        if self.instance.pk is None and not self.errors:
+            self.instance.key = self.make_key(cleaned)
+            if self._meta.model._default_manager.filter(key=self.instance.key).exists():
+                self.add_error(None, "This entry is known already; edit it instead.")
         return cleaned
 
     def clean_symbols(self) -> list[str]:
@@ -70,6 +81,10 @@ class NewsItemForm(_Lines):
         model = NewsItem
         fields = ("headline", "source", "published_at", "symbols", "sentiment", "is_simulated")
 
+    def make_key(self, values: dict[str, Any]) -> str:
+        """Return the key that an import gives this headline."""
+        return make_news_key(values["source"], values["headline"], values["published_at"])
+
 
 class MarketEventForm(_Lines):
     line = "title"
@@ -78,17 +93,35 @@ class MarketEventForm(_Lines):
         model = MarketEvent
         fields = ("kind", "title", "starts_at", "importance", "symbols", "source", "is_simulated")
 
+    def make_key(self, values: dict[str, Any]) -> str:
+        """Return the key that an import gives this event."""
+        return make_event_key(values["kind"], values["title"], values["starts_at"], values["symbols"])
 
-class PutRightAdmin(admin.ModelAdmin):
-    """Imported rows: staff may correct but not add them."""
 
-    def has_add_permission(self, request: HttpRequest, obj: Model | None = None) -> bool:
-        """Refuse: `import_news` and `import_events` add."""
-        return False
+class EntryAdmin(admin.ModelAdmin):
+    """Rows of imports and of staff: each change asks for a reason and is logged."""
+
+    def save_model(self, request: HttpRequest, obj: Any, form: Any, change: bool) -> None:
+        """Save the row; log it."""
+        super().save_model(request, obj, form, change)
+        self._log(request, obj, "edit" if change else "add", form.cleaned_data["reason"])
+
+    def delete_model(self, request: HttpRequest, obj: Any) -> None:
+        """Delete a row; log it."""
+        self._log(request, obj, "delete", "Deleted in the admin.")
+        super().delete_model(request, obj)
+
+    def get_actions(self, request: HttpRequest) -> dict[str, Any]:
+        """Offer no deletion of many rows, which would go unlogged."""
+        return {}
+
+    def _log(self, request: HttpRequest, obj: Any, act: str, reason: str) -> None:
+        staff: Any = request.user
+        log_act(staff=staff, user_id=staff.pk, act=act, subject=name_row(obj), reason=reason, now=timezone.now())
 
 
 @admin.register(NewsItem)
-class NewsItemAdmin(PutRightAdmin):
+class NewsItemAdmin(EntryAdmin):
     form = NewsItemForm
     list_display = ("headline", "source", "published_at", "symbols", "sentiment", "is_simulated")
     list_filter = ("is_simulated",)
@@ -98,7 +131,7 @@ class NewsItemAdmin(PutRightAdmin):
 
 
 @admin.register(MarketEvent)
-class MarketEventAdmin(PutRightAdmin):
+class MarketEventAdmin(EntryAdmin):
     form = MarketEventForm
     list_display = ("title", "kind", "starts_at", "importance", "symbols", "source", "is_simulated")
     list_filter = ("kind", "is_simulated")

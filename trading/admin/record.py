@@ -1,11 +1,14 @@
-"""Read-only lists of users' skills, deployments and records."""
+"""Lists of users' skills, deployments and records, with acts of staff."""
 
 from typing import ClassVar
 
 from django.contrib import admin
 
-from config.lib.admin import LookOnlyAdmin
+from config.lib.admin import Act, LookOnlyAdmin
 from trading import models
+from trading.record.backtests import cancel_backtest, retry_backtest
+from trading.record.deployments import request_command
+from trading.reviews.reflection import cancel_reflection, retry_reflection
 
 
 class DeploymentRowAdmin(LookOnlyAdmin):
@@ -68,6 +71,10 @@ class DeploymentAdmin(LookOnlyAdmin):
     date_hierarchy = "created_at"
     ordering = ("-created_at", "id")
     heavy = ("account", "version__payload")
+    acts = (
+        Act("pause", "Pause", lambda row, now: request_command(deployment_id=row.pk, kind="pause", now=now)),
+        Act("stop", "Stop", lambda row, now: request_command(deployment_id=row.pk, kind="stop", now=now)),
+    )
 
 
 @admin.register(models.DeploymentCommand)
@@ -87,6 +94,10 @@ class BacktestRunAdmin(LookOnlyAdmin):
     date_hierarchy = "created_at"
     ordering = ("-created_at", "id")
     heavy = ("summary",)
+    acts = (
+        Act("retry", "Retry", lambda run, now: retry_backtest(run_id=run.pk, now=now)),
+        Act("cancel", "Cancel", lambda run, now: cancel_backtest(run_id=run.pk, now=now)),
+    )
 
 
 @admin.register(models.DecisionSnapshot)
@@ -207,3 +218,7 @@ class ReflectionRunAdmin(DeploymentRowAdmin):
     search_fields = ("error", "=deployment__id", "user__email")
     date_hierarchy = "started_at"
     ordering = ("-started_at", "id")
+    acts = (
+        Act("retry", "Retry", lambda run, now: retry_reflection(run_id=run.pk, now=now)),
+        Act("cancel", "Cancel", lambda run, now: cancel_reflection(run_id=run.pk, now=now)),
+    )

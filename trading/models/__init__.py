@@ -19,6 +19,7 @@ from trading.models.deployments import (
 from trading.models.entries import EntrySource, Fill, FundingPayment, ImportBatch, PositionCheck
 from trading.models.market import Bar, FundingRate, MarketEvent, NewsItem
 from trading.models.skills import DraftStatus, Skill, SkillDraft, SkillVersion, TradingStyle
+from trading.models.staff import StaffEntry
 from trading.models.tokens import ApiToken, TokenScope
 from trading.models.trades import (
     ExitKind,
@@ -41,7 +42,7 @@ __all__ += ["OrderSide", "OrderState", "Verdict", "WorkStatus"]
 __all__ += ["EntrySource", "Fill", "FundingPayment", "ImportBatch", "PositionCheck"]
 __all__ += ["Bar", "FundingRate", "MarketEvent", "NewsItem"]
 __all__ += ["DraftStatus", "Skill", "SkillDraft", "SkillVersion", "TradingStyle"]
-__all__ += ["ApiToken", "TokenScope"]
+__all__ += ["ApiToken", "StaffEntry", "TokenScope"]
 __all__ += ["ExitKind", "NoteStatus", "ReconcileState", "ReflectionNote", "ReflectionRun", "RegimeTag"]
 __all__ += ["Trade", "TradeQuerySet", "TradeSide", "TradeStatus"]
 __all__ += ["ExperienceTier", "Trader"]

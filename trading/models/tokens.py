@@ -68,6 +68,7 @@ class ApiToken(OwnedModel):
 
     class Meta(OwnedModel.Meta):
         db_table = "api_tokens"
+        verbose_name = "API token"
         indexes = (models.Index(fields=("user", "-created_at"), name="api_tokens_by_time"),)
         constraints = (
             models.UniqueConstraint(fields=("user", "digest"), name="api_token_digest_once"),

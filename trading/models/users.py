@@ -55,6 +55,8 @@ class Trader(AbstractUser):
     )
     time_zone = models.CharField(max_length=64, default="UTC", validators=[validate_time_zone])  # IANA name
 
+    daily_token_budget = models.PositiveBigIntegerField(null=True, blank=True)  # null: the setting's
+
     USERNAME_FIELD = "email"
     REQUIRED_FIELDS: ClassVar[list[str]] = []
 

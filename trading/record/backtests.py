@@ -218,6 +218,23 @@ def cancel_backtest(*, run_id: UUID, now: datetime) -> BacktestRun:
     return run
 
 
+def retry_backtest(*, run_id: UUID, now: datetime) -> BacktestRun:
+    """Start a failed or cancelled backtest again. Raises BacktestNotFound, BacktestRefused, SkillNotFound."""
+    run = get_backtest(run_id)
+    if run.status not in {WorkStatus.FAILED, WorkStatus.CANCELLED}:
+        raise BacktestRefused(f"Only a failed or cancelled backtest can be retried; this one is {run.status}.")
+    return start_backtest(
+        skill_id=run.deployment.skill_id,
+        starts_at=run.starts_at,
+        ends_at=run.ends_at,
+        starting_equity_usd=run.deployment.starting_equity_usd,
+        fee_bps=run.fee_bps,
+        slippage_bps=run.slippage_bps,
+        reflects=run.reflects,
+        now=now,
+    )
+
+
 def claim_backtest(*, run_id: UUID, lease: UUID, until: datetime, now: datetime) -> bool:
     """Claim a backtest that waits or whose lease expired."""
     is_free = Q(status=WorkStatus.PENDING) | Q(status=WorkStatus.RUNNING, lease_until__lte=now)

@@ -43,7 +43,17 @@ from trading.record.ledger_rows import (
     upsert_trades,
 )
 from trading.record.positions import Book, Check, Funding, Tick, Trip, read_snapshot
-from trading.record.rebuild import Known, Rebuilt, find_confirmed, find_known, find_late, rebuild_symbols, store_checks
+from trading.record.rebuild import (
+    Known,
+    Rebuilt,
+    Span,
+    find_confirmed,
+    find_known,
+    find_late,
+    find_spans,
+    rebuild_symbols,
+    store_checks,
+)
 
 
 class TickMissing(DomainError):
@@ -114,7 +124,7 @@ class Ledger:
         self._funding: list[FundingPayment] = []
         self._checks: list[tuple[list[Check], Mapping[str, Intent]]] = []
         self._equity: list[EquityPoint] = []
-        self._late: dict[str, datetime] = {}  # by symbol, since when its trades are to be built again
+        self._late: dict[str, Span] = {}  # by symbol, the entries around which its trades are to be built again
 
     @classmethod
     def load(cls, deployment: Deployment, tick: Tick) -> "Ledger":
@@ -132,11 +142,8 @@ class Ledger:
             confirmed=find_confirmed(deployment, {fill.symbol for fill in tick.fills}),
         )
         ledger = cls(deployment, book, known)
-        since: dict[str, datetime] = {}
         new: list[Execution | Funding] = [*book.unseen(tick.fills), *ledger._list_new(tick.funding)]
-        for one in new:
-            since[one.symbol] = min(one.at, since.get(one.symbol, one.at))
-        ledger._late = find_late(deployment, since) if since else {}
+        ledger._late = find_late(deployment, find_spans(new))
         return ledger
 
     def apply(self, number: int, tick: Tick, *, skill_version: int, **details: Unpack[TickDetails]) -> TickRecord:
@@ -153,6 +160,7 @@ class Ledger:
             opened, closed = opened + is_new, closed + has_ended
             self._note_trip(trip, details, skill_version=skill_version, is_new=is_new, has_ended=has_ended)
         checks = [check for name in self._late if (check := read_snapshot(tick, name, fills))]
+        self._late |= {check.symbol: (self._late[check.symbol][0], check.at) for check in checks}
         self._checks.append(([*self.book.booked, *checks], details.get("symbol_intents", {})))
         self._fills += [
             new_fill_row(self._deployment, fill, number=number, intent=intents.get(fill.fill_id))

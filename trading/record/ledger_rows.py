@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from decimal import ROUND_HALF_EVEN, Decimal
 from functools import cache, lru_cache
+from operator import attrgetter
 from typing import Any, Final, get_origin, get_type_hints
 from uuid import UUID, uuid4
 
@@ -27,6 +28,7 @@ _EXIT_KINDS: Final = {
     OrderOrigin.COMMAND: ExitKind.COMMAND,
 }
 FILL_COLUMNS: Final = tuple(field.name for field in fields(Execution))
+_read_fill: Final = attrgetter(*FILL_COLUMNS)
 NO_EXIT: Final = {
     **{"exit_kind": "", "exit_reason": "", "exit_decided_at": None, "exit_snapshot_id": None},
     "exit_skill_version": None,
@@ -115,7 +117,7 @@ def new_fill_row(
         "tick": number,
         "intent": dump_intent(intent),
         "batch_id": batch_id,
-        **{name: getattr(fill, name) for name in FILL_COLUMNS},
+        **dict(zip(FILL_COLUMNS, _read_fill(fill), strict=True)),
     }
 
 
@@ -227,7 +229,8 @@ def _write_rows(model: type[OwnedModel], statement: str, rows: Sequence[Mapping[
     if rows:
         columns = _column_converters(model, connection.vendor)
         values = [
-            [None if (value := row[name]) is None else convert(value) for name, convert in columns] for row in rows
+            [value if (value := row[name]) is None or convert is None else convert(value) for name, convert in columns]
+            for row in rows
         ]
         with connection.cursor() as cursor:
             cursor.executemany(statement, values)
@@ -251,39 +254,37 @@ def _written_columns(model: type[models.Model]) -> "list[models.Field[Any, Any]]
 
 
 @cache
-def _column_converters(model: type[models.Model], vendor: str) -> list[tuple[str, Callable[[Any], Any]]]:
+def _column_converters(model: type[models.Model], vendor: str) -> list[tuple[str, Callable[[Any], Any] | None]]:
     return [(field.attname, _choose_converter(field, vendor)) for field in _written_columns(model)]
 
 
-def _choose_converter(field: "models.Field[Any, Any]", vendor: str) -> Callable[[Any], Any]:
+def _choose_converter(field: "models.Field[Any, Any]", vendor: str) -> Callable[[Any], Any] | None:
     is_sqlite = vendor == "sqlite"
     column = field.target_field if isinstance(field, models.ForeignKey) else field
     match column:
         case models.DecimalField():
-            return _as_text if is_sqlite else _round_amount
+            # SQLite makes a number of fifteen digits of it, so that rounding first only takes time.
+            return str if is_sqlite else _round_amount
         case models.DateTimeField():
             # Many rows share an instant.
             return lru_cache(4096)(connection.ops.adapt_datetimefield_value)
         case models.UUIDField():
-            return _hex_text if is_sqlite else _keep_value
+            return _hex_text if is_sqlite else None
         case models.JSONField():
-            return json.dumps
-        case models.CharField():
-            return str  # of an enum, too
-    return _keep_value
+            return _as_json
+        case models.CharField() if field.choices:
+            return str  # of an enum
+    return None
 
 
 def _round_amount(value: Decimal) -> Decimal:
     return value.quantize(_GRAIN, rounding=ROUND_HALF_EVEN, context=EXACT_MATHS)
 
 
-def _as_text(value: Decimal) -> str:
-    return str(_round_amount(value))
+def _as_json(value: Any) -> str:
+    return json.dumps(value) if value else "{}"
 
 
+@lru_cache(4096)  # the owner's and the deployment's are in every row
 def _hex_text(value: UUID) -> str:
     return value.hex
-
-
-def _keep_value(value: Any) -> Any:
-    return value

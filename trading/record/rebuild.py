@@ -10,9 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
+from itertools import pairwise
 from typing import Any, Final
 
-from django.db.models import Max, Q
+from django.db.models import F, Max, Q
 
 from trading.market.tape import STORED, finest_bars
 from trading.models import (
@@ -55,6 +56,10 @@ _KEPT: Final = ("id", "created_at", "skill_version", *_ENTRY)
 _READ: Final = (*_KEPT, *_EXIT, "status", "side", "first_fill_id", "entry_at", "exit_at")
 
 
+Span = tuple[datetime, datetime]
+Entry = Execution | Funding | Check | Fill | FundingPayment | PositionCheck
+
+
 @dataclass(frozen=True, slots=True)
 class Known:
     """The stored rows of some entries."""
@@ -93,14 +98,17 @@ def find_known(deployment: Deployment, fills: Sequence[Execution], funding: Sequ
     return Known(rows, {(row.symbol, row.at): row for row in paid})
 
 
-def find_late(deployment: Deployment, since: Mapping[str, datetime]) -> dict[str, datetime]:
-    """Return those of the symbols with entries that are not before the given instants."""
-    late = {}
+def find_late(deployment: Deployment, spans: Mapping[str, Span]) -> dict[str, Span]:
+    """Return the spans of those symbols that have entries which are not before theirs."""
+    late: dict[str, Span] = {}
+    if not spans:
+        return late
+    first = min(since for since, _ in spans.values())
     for model in (Fill, FundingPayment, PositionCheck):
-        rows = model._default_manager.filter(deployment=deployment, symbol__in=since, at__gte=min(since.values()))
+        rows = model._default_manager.filter(deployment=deployment, symbol__in=spans, at__gte=first)
         for symbol, last in rows.order_by().values_list("symbol").annotate(Max("at")):
-            if last >= since[symbol]:
-                late[symbol] = since[symbol]
+            if last >= spans[symbol][0]:
+                late[symbol] = spans[symbol]
     return late
 
 
@@ -136,25 +144,38 @@ class _Entries:
     snapshot: Check | None  # the account's last one
 
 
-def rebuild_symbols(deployment: Deployment, since: Mapping[str, datetime], *, now: datetime) -> Rebuilt:
-    """Build the trades of symbols again, each from an instant on; the deployment is locked."""
+def rebuild_symbols(deployment: Deployment, spans: Mapping[str, Span], *, now: datetime) -> Rebuilt:
+    """Build the trades of symbols again, each around its changed entries; the deployment is locked."""
     done = Rebuilt()
-    for symbol, at in sorted(since.items()):
-        _rebuild_symbol(deployment, symbol, at, now, done)
+    for symbol, (first, last) in sorted(spans.items()):
+        _rebuild_symbol(deployment, symbol, first, last, now, done)
     return done
 
 
-def _rebuild_symbol(deployment: Deployment, symbol: str, since: datetime, now: datetime, done: Rebuilt) -> None:
-    state, after = _find_checkpoint(deployment, symbol, since)
-    rows = Trade.objects.filter(deployment=deployment, symbol=symbol)
-    if state:
-        rows = rows.filter(status=TradeStatus.OPEN)
-    elif after is not None:
-        rows = rows.filter(entry_at__gt=after)
-    old = list(rows.order_by("entry_at").values(*_READ))
-    entries = _read_entries(deployment, symbol, after)
+def find_spans(entries: Iterable[Entry]) -> dict[str, Span]:
+    """Return the first and the last instant of each symbol's entries."""
+    spans: dict[str, Span] = {}
+    for one in entries:
+        first, last = spans.get(one.symbol, (one.at, one.at))
+        spans[one.symbol] = min(one.at, first), max(one.at, last)
+    return spans
+
+
+def _rebuild_symbol(
+    deployment: Deployment, symbol: str, first: datetime, last: datetime, now: datetime, done: Rebuilt
+) -> None:
+    state, after = _find_checkpoint(deployment, symbol, first)
+    until = None if state else _find_flat_end(deployment, symbol, after, last)
+    entries = _read_entries(deployment, symbol, after, until)
     confirmed = _find_confirmed_at(deployment, state, after, entries)
     book, trips = _fold(deployment, symbol, state, entries, confirmed, ())
+    if until is not None and book.open:  # so the later trades change, too
+        until, entries = None, _read_entries(deployment, symbol, after, None)
+        book, trips = _fold(deployment, symbol, state, entries, confirmed, ())
+    rows = Trade.objects.filter(_between("entry_at", after, until), deployment=deployment, symbol=symbol)
+    if state:
+        rows = Trade.objects.filter(deployment=deployment, symbol=symbol, status=TradeStatus.OPEN)
+    old = list(rows.order_by("entry_at").values(*_READ))
     if bars := _read_path(symbol, trips, after, now):
         book, trips = _fold(deployment, symbol, state, entries, confirmed, bars)
         _drop_uncovered(trips, bars, after, now)
@@ -177,7 +198,8 @@ def _find_checkpoint(deployment: Deployment, symbol: str, since: datetime) -> tu
         if last < since:
             return state, last
     following, begin = since, 0
-    spans = trades.order_by("-entry_at").values_list("entry_at", "exit_at")
+    # Of trades that began in one instant, the last to end comes first.
+    spans = trades.order_by("-entry_at", F("exit_at").desc(nulls_first=True)).values_list("entry_at", "exit_at")
     while page := list(spans[begin : begin + _TRADES_AT_ONCE]):
         for entry_at, exit_at in page:
             if exit_at is not None and exit_at < min(since, following):
@@ -187,8 +209,23 @@ def _find_checkpoint(deployment: Deployment, symbol: str, since: datetime) -> tu
     return {}, None
 
 
-def _read_entries(deployment: Deployment, symbol: str, after: datetime | None) -> _Entries:
-    which = Q(deployment=deployment, symbol=symbol) & (Q(at__gt=after) if after is not None else Q())
+def _find_flat_end(deployment: Deployment, symbol: str, after: datetime | None, last: datetime) -> datetime | None:
+    """Return when the symbol was next flat from an instant on, if trades follow that a rebuild may leave alone."""
+    trades = Trade.objects.filter(_between("entry_at", after, None), deployment=deployment, symbol=symbol)
+    spans = trades.order_by("entry_at", F("exit_at").asc(nulls_last=True)).values_list("entry_at", "exit_at")
+    for (_, exit_at), (following, _) in pairwise(spans[:_TRADES_AT_ONCE]):
+        if exit_at is not None and last <= exit_at < following:
+            end: datetime = exit_at
+            return end
+    return None
+
+
+def _between(column: str, after: datetime | None, until: datetime | None) -> Q:
+    return (Q(**{f"{column}__gt": after}) if after else Q()) & (Q(**{f"{column}__lte": until}) if until else Q())
+
+
+def _read_entries(deployment: Deployment, symbol: str, after: datetime | None, until: datetime | None) -> _Entries:
+    which = Q(deployment=deployment, symbol=symbol) & _between("at", after, until)
     fills, intents = [], {}
     for row in Fill.objects.filter(which).order_by("at", "id").values("intent", *FILL_COLUMNS):
         if intent := load_intent(row.pop("intent")):
@@ -200,7 +237,7 @@ def _read_entries(deployment: Deployment, symbol: str, after: datetime | None) -
         checks.append(Check(symbol, one.at, one.quantity, one.price, one.is_opening))
         if intent := load_intent(one.intent):
             intents[checks[-1].name] = intent
-    last = _read_last_snapshot(deployment, symbol)
+    last = None if until else _read_last_snapshot(deployment, symbol)
     newest = max([one.at for one in checks] + [one.at for one in fills], default=after)
     if last and newest and last.at <= newest:
         last = None

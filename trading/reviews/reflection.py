@@ -11,11 +11,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
+from http import HTTPStatus
 from typing import Final
 from uuid import UUID, uuid4
 
 from django.db.models import Count, Exists, Min, OuterRef, Q, QuerySet, Subquery
 
+from config.lib.errors import DomainError
 from config.lib.figures import format_signed_whole_usd, format_usd
 from config.lib.llm import door
 from config.lib.llm.door import Completion, LLMUnavailable, cost_usd
@@ -53,6 +55,12 @@ MAX_PER_RUN: Final = 50
 _NO_LESSONS: Final = "The model's answer held no lessons."
 _WENT_AWAY: Final = "Its worker went away before the end."
 _BROKE: Final = "It failed; the log says why."
+
+
+class ReflectionIsOver(DomainError):
+    """A reflection has another status than the one to change."""
+
+    http_status = HTTPStatus.CONFLICT
 
 
 class Outcome(StrEnum):
@@ -187,6 +195,23 @@ def _find_work(deployment: Deployment, *, now: datetime, is_forced: bool = False
     if not newest:
         return None
     return _Work(payload, deployment.skill_id, deployment.version.version, newest[::-1], before)
+
+
+def cancel_reflection(*, run_id: UUID, now: datetime) -> None:
+    """Cancel a running reflection; it counts as a failed try. Raises ReflectionIsOver."""
+    _end_by_staff(run_id, WorkStatus.RUNNING, WorkStatus.FAILED, "Cancelled by staff.", now)
+
+
+def retry_reflection(*, run_id: UUID, now: datetime) -> None:
+    """End the wait after a failed reflection. Raises ReflectionIsOver."""
+    _end_by_staff(run_id, WorkStatus.FAILED, WorkStatus.CANCELLED, "Failed; staff asked for a retry.", now)
+
+
+def _end_by_staff(run_id: UUID, status: WorkStatus, target: WorkStatus, error: str, now: datetime) -> None:
+    run = ReflectionRun.objects.filter(pk=run_id).first()
+    if run is None or not _lock_deployment(run.deployment_id) or run.status != status:
+        raise ReflectionIsOver(f"This reflection is not {status.label.lower()}.")
+    _end_run(run, target, now, error=error)
 
 
 def _get_failed_at(deployment: Deployment) -> datetime | None:

@@ -8,6 +8,7 @@ app_name = "trading"
 
 urlpatterns = [
     path("profile/", account.edit_profile, name="profile"),
+    path("profile/access/", account.show_access, name="access"),
     path("profile/tier/", account.set_tier, name="tier"),
     path("profile/tokens/", account.add_token, name="add_token"),
     path("profile/tokens/<uuid:token_id>/revoke/", account.end_token, name="revoke_token"),

@@ -2,14 +2,13 @@
 
 from decimal import Decimal
 
-from django.conf import settings
 from django.http import HttpResponse
 from django.template.response import TemplateResponse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
-from chat.conversations.usage import list_days
+from chat.conversations.usage import get_daily_budget, list_days
 from config.lib.web import AuthedRequest, owned_view
 
 DAYS_SHOWN = 30
@@ -23,12 +22,13 @@ def usage(request: AuthedRequest) -> HttpResponse:
     days = list_days(DAYS_SHOWN)
     today = next((day for day in days if day.day == timezone.now().date()), None)
     used = today.prompt_tokens + today.completion_tokens if today else 0
+    budget = get_daily_budget(request.user.daily_token_budget)
     context = {
         "days": days,
         "saved_usd": sum((day.saved_usd for day in days), Decimal(0)),
         "used": used,
         "reserved": today.reserved_tokens if today else 0,
-        "budget": settings.DAILY_TOKEN_BUDGET,
-        "left": max(0, settings.DAILY_TOKEN_BUDGET - used - (today.reserved_tokens if today else 0)),
+        "budget": budget,
+        "left": max(0, budget - used - (today.reserved_tokens if today else 0)),
     }
     return TemplateResponse(request, "chat/usage.html", context)

@@ -8,13 +8,14 @@ import json
 import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
+from typing import Any
 from uuid import uuid4
 
 from config.lib.llm.state import Fields, StateReader
 from config.lib.llm.text import HIGH_SURROGATE_AT_END, UNSAFE, clean
 
 Message = Mapping[str, object]  # of a conversation, as providers take it
-ToolSchema = Mapping[str, object]  # a tool as providers take it
+ToolSchema = Mapping[str, Any]  # a tool as providers take it
 
 MAX_TEXT = 2 * 1024 * 1024  # characters of one answer
 MAX_ARGUMENTS = 256 * 1024  # characters of all tool arguments of one answer
@@ -174,6 +175,10 @@ class Answer:
             function = _get_field(fragment, "function")
             if function is not None and not self.full:
                 self._take_call(fragment, function)
+
+    def add_call(self, name: str, arguments: str) -> None:
+        """Add a call that stood in the text."""
+        self._take_call({"index": len(self._calls)}, {"name": name, "arguments": arguments})
 
     def tool_calls(self, taken_ids: Collection[str] = (), *, model: str = "") -> tuple[ToolCall, ...]:
         """Return the calls, each with an id unique among `taken_ids`.

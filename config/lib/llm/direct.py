@@ -20,7 +20,7 @@ from weakref import WeakKeyDictionary
 from django.conf import settings
 
 from config.lib.llm.answer import Message, Piece, Usage
-from config.lib.llm.errors import report_failure
+from config.lib.llm.errors import LOW_CREDIT, report_failure
 from config.lib.llm.requests import Request, prepare_messages, prepare_tools
 
 if TYPE_CHECKING:
@@ -263,6 +263,8 @@ async def _read_start(response: Response) -> str:
 
 
 def _build_refusal(status: int | None, said: str) -> HTTPStatusError:
+    if LOW_CREDIT.search(said):
+        return HTTPStatusError(402)
     said = said.lower()
     if status is None or status < 500:
         if any(words in said for words in _TOO_LONG):

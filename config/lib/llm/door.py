@@ -7,7 +7,7 @@ LiteLLM for everybody else (`litellm`), which is imported only when a model need
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, aclosing
 from typing import Protocol
 
@@ -20,6 +20,7 @@ from config.lib.llm.own import register_provider
 from config.lib.llm.prices import cost_usd
 from config.lib.llm.requests import Request, limit_output
 from config.lib.llm.tokens import estimate_tokens
+from config.lib.llm.written import WrittenCalls
 
 __all__ = [
     "Chunk",
@@ -63,13 +64,20 @@ def warm() -> None:
 
 
 async def stream(
-    messages: Sequence[Message], *, models: Sequence[str], tools: Sequence[ToolSchema] | None = None, effort: str = ""
+    messages: Sequence[Message],
+    *,
+    models: Sequence[str],
+    tools: Sequence[ToolSchema] | None = None,
+    effort: str = "",
+    accepts: Callable[[str, str], bool] | None = None,
 ) -> AsyncGenerator[Chunk, None]:
     """Yield text pieces and a last chunk: reason, calls and usage.
 
     The models are tried in turn until one begins to answer. Messages, blocks and calls may carry the keys that
     `requests` describes; they reach only models that take them. The finish reason is `length` also for an answer that
-    was cut off here because it was too big. Close the generator to stop the model (`aclosing`).
+    was cut off here because it was too big, and `unmade_call` when the text named a call that cannot be run and is held
+    back (`written`). `accepts` tells whether a call with this name and these arguments can be run; None: any offered
+    tool. Close the generator to stop the model (`aclosing`).
     Raises LLMUnavailable: no model began to answer (the kind is the first one's), or the one that did broke
     off (`interrupted`; the chunks until then stand).
     """
@@ -77,7 +85,7 @@ async def stream(
     failures: list[LLMUnavailable] = []
     for model in models:
         begun = False
-        async with aclosing(_stream_model(model, request)) as chunks:
+        async with aclosing(_stream_model(model, request, accepts)) as chunks:
             try:
                 async for chunk in chunks:
                     begun = True
@@ -133,12 +141,15 @@ async def close() -> None:
     await litellm.close_clients()
 
 
-async def _stream_model(model: str, request: Request) -> AsyncGenerator[Chunk, None]:
+async def _stream_model(
+    model: str, request: Request, accepts: Callable[[str, str], bool] | None
+) -> AsyncGenerator[Chunk, None]:
     answer, finish, usage = Answer(), None, None
+    written = _begin_written(request, accepts)
     async with _find_path(model).open_pieces(model, limit_output(model, request)) as pieces:
         try:
             async for piece in pieces:
-                if text := answer.take_piece(piece):
+                if text := written.take(answer.take_piece(piece)):
                     yield Chunk(text=text)
                 finish, usage = piece.finish_reason, piece.usage
                 if finish or answer.full:
@@ -147,15 +158,15 @@ async def _stream_model(model: str, request: Request) -> AsyncGenerator[Chunk, N
             raise report_failure(model, error, otherwise="interrupted") from None
         if not answer.full and not finish:
             raise report_failure(model, None, otherwise="interrupted")
+        late = ""
         if not answer.full and usage is None:
             late, usage = await _read_tail(pieces, answer)
-            if late:
-                yield Chunk(text=late)
-        if answer.is_empty:
-            raise _report_no_answer(model, finish)
+        if late := written.take(late, is_last=True):
+            yield Chunk(text=late)
+        reason = _finish(model, answer, written, finish)
         yield Chunk(
             tool_calls=answer.tool_calls(_list_call_ids(request.messages), model=model),
-            finish_reason=answer.finish(finish or "stop"),
+            finish_reason=reason,
             usage=usage or _estimate_usage(request.messages, answer),
             model=model,
         )
@@ -179,17 +190,37 @@ async def _read_tail(pieces: AsyncGenerator[Piece, None], answer: Answer) -> tup
 
 async def _complete_model(model: str, request: Request) -> Completion:
     piece = await _find_path(model).fetch_answer(model, request)
-    answer = Answer()
-    text = answer.take_piece(piece)
-    if answer.is_empty:
-        raise _report_no_answer(model, piece.finish_reason)
+    answer, written = Answer(), _begin_written(request, None)
+    text = written.take(answer.take_piece(piece), is_last=True)
+    reason = _finish(model, answer, written, piece.finish_reason)
     return Completion(
         text=text,
         tool_calls=answer.tool_calls(_list_call_ids(request.messages), model=model),
-        finish_reason=answer.finish(piece.finish_reason or "stop"),
+        finish_reason=reason,
         usage=piece.usage or _estimate_usage(request.messages, answer),
         model=model,
     )
+
+
+def _begin_written(request: Request, accepts: Callable[[str, str], bool] | None) -> WrittenCalls:
+    return WrittenCalls([tool["function"]["name"] for tool in request.tools], accepts)
+
+
+def _finish(model: str, answer: Answer, written: WrittenCalls, finish: str | None) -> str:
+    """Add the calls that stood in the text; return the finish reason.
+
+    Raises LLMUnavailable: nothing can be shown or run.
+    """
+    for name, arguments in written.finish():
+        answer.add_call(name, arguments)
+    reason = answer.finish(finish or "stop")
+    if reason == "tool_calls":
+        return reason
+    if written.has_hidden and not written.has_shown:
+        raise report_failure(model, None, otherwise="unmade_call")
+    if answer.is_empty:
+        raise _report_no_answer(model, finish)
+    return "unmade_call" if written.has_hidden else reason
 
 
 def _report_no_answer(model: str, finish: str | None) -> LLMUnavailable:

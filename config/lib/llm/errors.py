@@ -10,7 +10,9 @@ from config.lib.errors import DomainError
 
 logger = logging.getLogger(__name__)
 
-Kind = Literal["timeout", "rate_limited", "refused", "unreachable", "interrupted", "empty", "misconfigured"]
+Kind = Literal[
+    "timeout", "rate_limited", "refused", "unreachable", "interrupted", "empty", "unmade_call", "misconfigured"
+]
 
 _MESSAGES: dict[Kind, str] = {
     "timeout": "The model took too long to answer. Please try again in a moment.",
@@ -19,6 +21,10 @@ _MESSAGES: dict[Kind, str] = {
     "unreachable": "The model cannot be reached right now. Please try again in a moment.",
     "interrupted": "The answer broke off before its end. Please try again.",
     "empty": "The model answered with nothing. Please try again.",
+    "unmade_call": (
+        "The model wrote a tool call that Keel cannot run, instead of an answer. Please try again, or choose a model "
+        "that supports tools."
+    ),
     "misconfigured": (
         "The model is not set up correctly. Whoever runs this site should check its name and the provider's key."
     ),
@@ -32,6 +38,10 @@ _CONTENT = "The model's provider declined this for its content. Please say it di
 
 # A key that is not set has no exception of its own: the clients only say so, and LiteLLM makes a 500 of it.
 _NO_KEY = re.compile(r"\bmissing (?:\w+ )?(?:api key|credentials)\b", re.IGNORECASE)
+# Not every provider answers 402 to an account without credit.
+LOW_CREDIT = re.compile(
+    r"credit balance is too low|insufficient[ _](?:quota|credits|balance)|requires more credits", re.I
+)
 
 
 class LLMUnavailable(DomainError):
@@ -65,6 +75,8 @@ def explain_failure(error: BaseException, *, otherwise: Kind) -> LLMUnavailable:
     names = [cls.__name__ for link in _iter_chain(error) for cls in type(link).__mro__]
     if any(_NO_KEY.search(str(link)) for link in _iter_chain(error)):
         return LLMUnavailable("misconfigured")
+    if any(LOW_CREDIT.search(str(link)) for link in _iter_chain(error)):
+        return LLMUnavailable("refused", _NO_CREDIT)
     if "ContextWindowExceededError" in names:
         return LLMUnavailable("refused", TOO_LONG)
     if "ContentPolicyViolationError" in names:

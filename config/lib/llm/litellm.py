@@ -22,7 +22,7 @@ from config.lib.llm.requests import Request, prepare_messages, prepare_tools
 logger = logging.getLogger(__name__)
 
 # Their models want the reasoning of a tool call back; some of the others refuse a request that contains it.
-_WANT_REASONING: Final = ("deepseek/", "moonshot/", "zai/")
+_WANT_REASONING: Final = ("deepseek/", "moonshot/", "openai/", "zai/")
 
 # Read by LiteLLM when it is imported: no network but the calls, no .env of its own, no prompts in logs.
 _ENVIRONMENT: Final = {
@@ -80,7 +80,7 @@ async def _read_pieces(model: str, response: Stream) -> AsyncGenerator[Piece, No
             piece.content, piece.calls = getattr(choice.delta, "content", None), getattr(choice.delta, "tool_calls", ())
             piece.state = _read_state(model, choice.delta)
             # LiteLLM makes up a "stop" when the stream ends without one: then the answer is incomplete.
-            if choice.finish_reason and getattr(response, "received_finish_reason", True):
+            if choice.finish_reason and _has_finish_reason(response):
                 piece.finish_reason = choice.finish_reason
         usage = getattr(raw, "usage", None) if has_ended else None
         if usage is not None:
@@ -145,6 +145,12 @@ def embed_batch(texts: list[str], *, model: str) -> list[list[float]]:
     if not all(vector and all(map(math.isfinite, vector)) for vector in vectors):
         raise report_failure(model, None, otherwise="empty")
     return vectors
+
+
+def _has_finish_reason(response: Stream) -> bool:
+    # The second name is that of a reason which came with a call, as Gemini sends it.
+    names = ("received_finish_reason", "intermittent_finish_reason")
+    return any(getattr(response, name, True) for name in names)
 
 
 def _has_provider_usage(response: Stream) -> bool:

@@ -4,14 +4,16 @@
 into terms here, the database looks up the rows that contain a term (`index.py`), and the ranking is ours.
 """
 
+import importlib.util
 import math
 import re
+import sys
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache, reduce
+from functools import cache, lru_cache, reduce
 from hashlib import blake2b
 from operator import and_, or_
-from typing import Final, NamedTuple, TypeVar
+from typing import Any, Final, NamedTuple, TypeVar
 
 from django.db.models import Q
 
@@ -170,10 +172,22 @@ def _stem_word(word: str) -> str:
 
 def porter_stem(word: str) -> str:
     """Return the Porter stem of a lower-case English word."""
-    from snowballstemmer import porter_stemmer  # noqa: PLC0415 - takes 0.2 s, for thirty languages
-
     # A stemmer keeps its state in itself, so threads cannot share one.
-    return str(porter_stemmer.PorterStemmer().stemWord(word))
+    return str(_load_stemmer()().stemWord(word))
+
+
+@cache
+def _load_stemmer() -> Any:
+    """Import the English stemmer without the thirty other languages."""
+    # The package imports them all, which takes 0.2 s, so an empty module takes its place for a moment.
+    package = importlib.util.find_spec("snowballstemmer")
+    assert package is not None, "snowballstemmer is one of our dependencies"
+    sys.modules.setdefault("snowballstemmer", importlib.util.module_from_spec(package))
+    try:
+        from snowballstemmer.porter_stemmer import PorterStemmer  # noqa: PLC0415 - as above
+    finally:
+        sys.modules.pop("snowballstemmer", None)
+    return PorterStemmer
 
 
 def list_terms(text: str) -> list[str]:

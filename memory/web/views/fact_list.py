@@ -11,6 +11,7 @@ from django.urls import reverse
 
 from config.lib.paging import build_page_links
 from memory.facts.history import list_history
+from memory.facts.limits import measure_document
 from memory.facts.queries import count_facts, find_last_version, list_facts, list_shown_facts, list_topics
 from memory.facts.versions import FactWrite
 from memory.models import MemoryEvent, UserFact
@@ -53,6 +54,7 @@ def build_listing(
         "filters": filters,
         "page": page,
         "counts": count_facts(),
+        "document": measure_document(now),
         "topics": sorted({*topics, *SUGGESTED_TOPICS}),
         "shelf": filters.known.get("show", "believed"),
         "is_narrowed": filters.is_narrowed(),

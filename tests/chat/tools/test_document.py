@@ -152,3 +152,14 @@ def test_what_may_not_be_kept_is_refused(box, arguments):
     assert "error" in box.call("manage_user_memory", **arguments)
     assert not UserFact.objects.exists()
     assert not Place.objects.exists()
+
+
+def test_a_save_into_a_full_document_names_what_left(box, settings):
+    settings.MEMORY_TOKEN_LIMIT = 200
+    facts = [UserFactFactory(content=f"Fact {number} {'gold and silver ' * 4}") for number in range(2)]
+
+    result = manage(box, "add_fact", content="I trade in the morning")
+
+    assert set(result["left_document"]) <= {fact.content for fact in facts}
+    assert result["left_document"]
+    assert "return when there is room" in result["left_document_note"]

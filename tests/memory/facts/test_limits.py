@@ -3,16 +3,20 @@ from datetime import timedelta
 from uuid import uuid4
 
 import pytest
+from django.db import connection
+from django.test.utils import CaptureQueriesContext
 
 from config.lib.llm.tokens import count_tokens
 from memory.facts.document import build_document, count_document_tokens
-from memory.facts.limits import enforce_token_limit
+from memory.facts.limits import enforce_token_limit, measure_document
 from memory.facts.places import add_place
-from memory.facts.services import confirm_fact, remember_fact, restore_fact, supersede_fact
+from memory.facts.queries import get_block
+from memory.facts.services import confirm_fact, forget_fact, remember_fact, supersede_fact
 from memory.facts.undo import undo_batch, undo_event
 from memory.facts.versions import Origin
 from memory.learning.writes import learn_fact
-from memory.models import ArchivedReason, EventKind, MemoryEvent, UserFact
+from memory.models import EventKind, MemoryEvent, UserFact
+from memory.recall.search import recall_facts
 from tests.factories.memory import JULY, JUNE, MAY, PlaceFactory, PlaceMentionFactory, UserFactFactory
 from tests.owners import as_owner
 
@@ -37,34 +41,38 @@ def fill(count: int, **values) -> list[UserFact]:
 
 
 def tokens() -> int:
-    return count_document_tokens(UserFact.objects.current(JULY))
+    return count_document_tokens(UserFact.objects.current(JULY).in_document())
 
 
 def evicted() -> list[str]:
-    rows = UserFact.objects.filter(archived_reason=ArchivedReason.EVICTED)
+    rows = UserFact.objects.believed().filter(left_document_at__isnull=False)
     return sorted(row.content[:6] for row in rows)
 
 
 def kept() -> list[str]:
-    return sorted(row.content[:6] for row in UserFact.objects.believed())
+    return sorted(row.content[:6] for row in UserFact.objects.believed().in_document())
+
+
+def enforce(**values) -> list:
+    return [fact.pk for fact in enforce_token_limit(**values)]
 
 
 def test_enforce_token_limit_keeps_all_within_the_limit(as_trader):
     fill(3)
 
-    assert enforce_token_limit(now=JULY) == []
+    assert enforce(now=JULY) == []
     assert len(kept()) == 3
 
 
 def test_explicit_facts_leave_by_least_recent_reference_and_no_more_than_needed(as_trader):
     facts = fill(10)
 
-    ids = enforce_token_limit(now=JULY)
+    ids = enforce(now=JULY)
 
     assert ids == [fact.pk for fact in facts[: len(ids)]]
     assert tokens() <= LIMIT
     last = UserFact.objects.get(pk=ids[-1])
-    assert count_document_tokens([*UserFact.objects.current(JULY), last]) > LIMIT
+    assert count_document_tokens([*UserFact.objects.current(JULY).in_document(), last]) > LIMIT
 
 
 def test_extracted_facts_leave_before_explicit_ones_however_recently_they_were_referenced(as_trader):
@@ -74,16 +82,16 @@ def test_extracted_facts_leave_before_explicit_ones_however_recently_they_were_r
         for n, at in enumerate([JULY, JUNE, MAY])
     ]
 
-    ids = enforce_token_limit(now=JULY)
+    ids = enforce(now=JULY)
 
     assert ids == [fact.pk for fact in reversed(learned)][: len(ids)]
-    assert set(UserFact.objects.believed()) >= set(explicit)
+    assert set(UserFact.objects.believed().in_document()) >= set(explicit)
 
 
 def test_explicit_facts_leave_once_all_extracted_ones_have(as_trader):
     explicit, learned = fill(8), UserFactFactory(learned=True, last_referenced_at=JULY)
 
-    ids = enforce_token_limit(now=JULY)
+    ids = enforce(now=JULY)
 
     assert ids[:2] == [learned.pk, explicit[0].pk]
 
@@ -92,7 +100,7 @@ def test_a_reference_keeps_a_fact_longer_than_its_age(as_trader):
     facts = fill(7)
     UserFact.objects.filter(pk=facts[0].pk).update(last_referenced_at=JULY)
 
-    assert facts[0].pk not in enforce_token_limit(now=JULY)
+    assert facts[0].pk not in enforce(now=JULY)
 
 
 def test_inactive_versions_leave_the_document_before_any_fact_is_evicted(as_trader):
@@ -100,7 +108,7 @@ def test_inactive_versions_leave_the_document_before_any_fact_is_evicted(as_trad
     for number in range(4):
         fact = supersede_fact(fact_id=fact.pk, content=f"Version {number} {'gold and silver ' * 8}", now=JUNE).fact
 
-    assert enforce_token_limit(now=JULY) == []
+    assert enforce(now=JULY) == []
     document = build_document(now=JULY)
     assert document.metadata.token_count <= LIMIT
     assert document.metadata.total_active_facts == 4
@@ -108,31 +116,121 @@ def test_inactive_versions_leave_the_document_before_any_fact_is_evicted(as_trad
     assert UserFact.objects.count() == 8
 
 
-def test_evicted_facts_are_archived_as_evicted_logged_and_restorable(as_trader):
-    facts = fill(8)
+def test_evicted_facts_stay_believed_with_a_mark_and_an_event(as_trader):
+    fill(8)
 
-    ids = enforce_token_limit(now=JUNE)
+    ids = enforce(now=JUNE)
 
     rows = UserFact.objects.filter(pk__in=ids)
-    assert {(row.archived_at, row.archived_reason, row.trashed_at) for row in rows} == {(JUNE, "evicted", None)}
+    assert {(row.archived_at, row.left_document_at) for row in rows} == {(None, JUNE)}
     events = MemoryEvent.objects.filter(kind=EventKind.EVICT)
-    assert {event.before_id for event in events} == set(ids)
-    assert restore_fact(fact_id=facts[0].pk, now=JULY).fact.content == facts[0].content
+    assert {event.before_id for event in events} == {event.after_id for event in events} == set(ids)
 
 
-def test_undo_of_an_eviction_brings_the_fact_back(as_trader):
+def test_undo_of_an_eviction_puts_the_fact_back(as_trader):
     facts = fill(8)
-    enforce_token_limit(now=JUNE)
+    enforce(now=JUNE)
 
     undo_event(event_id=MemoryEvent.objects.get(before=facts[0]).pk, now=JULY)
 
-    assert UserFact.objects.believed().get(lineage=facts[0].lineage).content == facts[0].content
+    assert "Fact 0" in kept()
+
+
+def test_rules_of_risk_leave_last(as_trader):
+    tagged = UserFactFactory(content=f"Rule 1: {'gold and silver ' * 8}", topic="risk", last_referenced_at=MAY - DAY)
+    said = UserFactFactory(content=f"Never over 5x leverage {'gold and ' * 8}", last_referenced_at=MAY - DAY)
+    facts = fill(8)
+
+    ids = enforce(now=JULY)
+
+    assert ids == [fact.pk for fact in facts[: len(ids)]]
+    assert not {tagged.pk, said.pk} & set(ids)
+
+
+def test_facts_return_when_there_is_room_rules_of_risk_first(as_trader, settings):
+    rule = UserFactFactory(content=f"Rule 1: {'gold and silver ' * 8}", topic="risk", last_referenced_at=MAY - DAY)
+    fill(8)
+    settings.MEMORY_TOKEN_LIMIT = 10
+    enforce(now=JUNE)
+    assert kept() == []
+    settings.MEMORY_TOKEN_LIMIT = LIMIT
+
+    assert enforce(now=JULY) == []
+
+    assert kept() == ["Fact 3", "Fact 4", "Fact 5", "Fact 6", "Fact 7", "Rule 1"]
+    assert UserFact.objects.get(pk=rule.pk).left_document_at is None
+    assert tokens() <= LIMIT
+
+
+def test_forgetting_makes_room_at_once(as_trader):
+    facts = fill(8)
+    enforce(now=JUNE)
+    before = kept()
+
+    forget_fact(id_or_substring=str(facts[7].pk), now=JULY)
+
+    assert len(kept()) == len(before)
+    assert "Fact 7" not in kept()
+
+
+def test_a_fact_outside_the_document_is_recalled_and_in_the_other_blocks(as_trader):
+    facts = fill(8)
+    enforce(now=JUNE)
+
+    assert facts[0] in [row.fact for row in recall_facts(query="Fact 0", now=JULY).rows]
+    assert "Fact 0" in get_block("coach", JULY).text
+    assert "Fact 0" not in get_block("companion", JULY).text
+    assert "Fact 0" not in [fact.content[:6] for fact in build_document(now=JULY).facts]
+
+
+def test_remember_fact_names_what_left(as_trader):
+    fill(8)
+
+    left = remember_fact(content="Fact x: just said", now=JULY).left_document
+
+    assert [fact.content[:6] for fact in left][:2] == ["Fact 0", "Fact 1"]
+
+
+@pytest.mark.parametrize(("facts", "percent"), [(2, 0), (4, 80)])
+def test_event_says_once_that_the_document_gets_nearly_full(as_trader, facts, percent):
+    fill(facts)
+
+    first = remember_fact(content=f"Fact x: {'gold and silver ' * 8}", now=JULY).event
+    second = remember_fact(content="Fact y", now=JULY).event
+
+    assert first.detail.get("document_pct", 0) >= percent
+    assert bool(percent) == bool(first.detail)
+    assert "document_pct" not in second.detail
+
+
+@pytest.mark.parametrize(("facts", "is_nearly_full", "outside"), [(2, False, 0), (6, True, 0), (8, True, 2)])
+def test_measure_document_says_how_full_it_is(as_trader, facts, is_nearly_full, outside):
+    fill(facts)
+    enforce(now=JUNE)
+
+    filled = measure_document(JULY)
+
+    assert (filled.is_nearly_full, filled.outside) == (is_nearly_full, outside)
+
+
+def test_saving_into_a_full_memory_reads_no_fact_outside_the_document(as_trader):
+    fill(8)
+    enforce(now=JUNE)
+    UserFactFactory.create_batch(300, left_document_at=JUNE, last_referenced_at=MAY)
+
+    with CaptureQueriesContext(connection) as queries:
+        remember_fact(content="Fact x: just said", now=JULY)
+
+    read = [
+        query["sql"] for query in queries if 'SELECT "user_facts"."id"' in query["sql"] and "LIMIT" not in query["sql"]
+    ]
+    assert all("left_document_at" in sql.split("WHERE")[1] for sql in read)
 
 
 def test_eviction_leaves_no_tombstone(as_trader):
     fact = UserFactFactory(learned=True, content=f"Learned {'gold and silver ' * 8}", last_referenced_at=MAY)
     fill(6)
-    assert fact.pk in enforce_token_limit(now=JUNE)
+    assert fact.pk in enforce(now=JUNE)
 
     said_at = {1: MAY}
     origin = Origin(conversation_id=uuid4(), quotes=({"message_id": 1, "start": 0, "end": 4},))
@@ -146,7 +244,7 @@ def test_warning_names_the_user_the_count_and_the_ids(trader, as_trader, caplog)
     fill(8)
 
     with caplog.at_level(logging.WARNING, logger="memory.facts.limits"):
-        ids = enforce_token_limit(now=JUNE)
+        ids = enforce(now=JUNE)
 
     record = caplog.records[-1]
     assert record.levelname == "WARNING"
@@ -158,19 +256,19 @@ def test_warning_names_the_user_the_count_and_the_ids(trader, as_trader, caplog)
 def test_enforce_token_limit_dry_run_changes_nothing(as_trader, caplog):
     fill(8)
 
-    ids = enforce_token_limit(now=JUNE, is_dry_run=True)
+    ids = enforce(now=JUNE, is_dry_run=True)
 
     assert evicted() == []
     assert not MemoryEvent.objects.exists()
     assert not caplog.records
-    assert enforce_token_limit(now=JUNE) == ids
+    assert enforce(now=JUNE) == ids
 
 
 def test_limit_runs_twice_without_another_effect(as_trader):
     fill(8)
-    enforce_token_limit(now=JUNE)
+    enforce(now=JUNE)
 
-    assert enforce_token_limit(now=JUNE) == []
+    assert enforce(now=JUNE) == []
 
 
 ADDS = {
@@ -231,7 +329,7 @@ def test_evicting_hundreds_fits_the_limit_exactly(as_trader, settings):
     settings.MEMORY_TOKEN_LIMIT = 10_000
     UserFactFactory.create_batch(300)
 
-    enforce_token_limit(now=JULY)
+    enforce(now=JULY)
 
     assert 9_800 < tokens() <= 10_000
 
@@ -242,7 +340,7 @@ def test_mentions_of_places_and_long_ids_count_however_few_the_facts(as_trader):
     facts = fill(5)
     assert tokens() > LIMIT
 
-    assert 0 < len(enforce_token_limit(now=JULY)) < len(facts)
+    assert 0 < len(enforce(now=JULY)) < len(facts)
     assert tokens() <= LIMIT
 
 
@@ -250,7 +348,7 @@ def test_places_never_take_more_than_half_of_the_room_from_facts(as_trader):
     PlaceMentionFactory.create_batch(100, place=PlaceFactory())
     fill(4)
 
-    enforce_token_limit(now=JULY)
+    enforce(now=JULY)
 
     places = count_document_tokens([])
     assert places > LIMIT
@@ -263,7 +361,7 @@ def test_short_memory_is_never_counted_as_too_long_nor_a_long_one_as_short(as_tr
     UserFactFactory(content="ༀ" * 300, external={"id": "ༀ" * 64, "conversation_id": "ༀ" * 64, "message_id": "ༀ" * 64})
     assert tokens() > LIMIT
 
-    enforce_token_limit(now=JULY)
+    enforce(now=JULY)
 
     assert tokens() <= LIMIT
 
@@ -272,7 +370,7 @@ def test_token_limit_ignores_facts_of_other_users(stranger, as_trader):
     as_owner(stranger, lambda: fill(8))
     fill(2)
 
-    assert enforce_token_limit(now=JULY) == []
+    assert enforce(now=JULY) == []
     assert as_owner(stranger, evicted) == []
 
 

@@ -361,7 +361,7 @@ def test_undo_event_reopens_proposal_despite_evictions(as_trader, settings):
     undo_event(event_id=event_of(proposal).pk, now=JULY)
 
     proposal.refresh_from_db()
-    assert (proposal.status, believed()) == (ProposalStatus.PENDING, [])
+    assert (proposal.status, believed()) == (ProposalStatus.PENDING, [old.content])
 
 
 def test_undoing_another_write_leaves_a_proposal_accepted(as_trader):

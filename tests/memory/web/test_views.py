@@ -9,11 +9,11 @@ from django.utils import timezone
 
 from memory.facts.queries import PAGE_SIZE
 from memory.facts.review import propose_fact
-from memory.facts.services import archive_fact, confirm_fact, supersede_fact
+from memory.facts.services import archive_fact, confirm_fact, remember_fact, supersede_fact
 from memory.facts.undo import undo_event
 from memory.facts.versions import Origin
 from memory.models import MemoryEvent, ProposalKind, UserFact
-from tests.factories.memory import UserFactFactory
+from tests.factories.memory import MAY, UserFactFactory
 from tests.memory.browsing import FACTS, SECRET, act, into, is_page, slot, text_of
 from tests.owners import as_owner
 
@@ -112,7 +112,7 @@ def test_facts_turns_pages_and_keeps_the_filter(client, trader):
 def test_facts_takes_as_many_queries_for_many_facts_as_for_one(client, trader, django_assert_max_num_queries):
     as_owner(trader, lambda: UserFact.objects.bulk_create(UserFactFactory.build_batch(1_000)))
 
-    with django_assert_max_num_queries(14):  # ten, and the four by which PostgreSQL enters and leaves the scope
+    with django_assert_max_num_queries(15):  # eleven, and the four by which PostgreSQL enters and leaves the scope
         client.get(FACTS)
 
 
@@ -353,3 +353,24 @@ def test_the_tabs_say_how_much_waits(client, trader):
     as_owner(trader, lambda: propose_fact(kind=ProposalKind.IMPORT, content="trades SOL", **why))
 
     assert "To review 1 waiting" in text_of(client.get(FACTS))
+
+
+def test_facts_says_that_the_document_is_full_and_marks_what_is_outside(client, trader, settings):
+    settings.MEMORY_TOKEN_LIMIT = 200
+
+    def fill():
+        for number in range(4):
+            remember_fact(content=f"Fact {number} {'gold and silver ' * 4}", now=MAY)
+
+    as_owner(trader, fill)
+
+    page = client.get(FACTS).content.decode()
+
+    assert "The memory document is full" in page
+    assert "Outside the memory document since" in page
+
+
+def test_facts_says_nothing_of_a_short_document(client, trader):
+    as_owner(trader, UserFactFactory)
+
+    assert "memory document" not in client.get(FACTS).content.decode()

@@ -84,9 +84,15 @@ def _make_event(**values: Any) -> MarketEvent:
         raise ValueError("title is empty")
     if not 0 <= values["importance"] <= 1:
         raise ValueError("importance lies between 0 and 1")
-    title = "" if values["kind"] in DAILY_KINDS else values["title"]
-    key = f"{values['kind']}|{title}|{values['starts_at']:%Y-%m-%d}|{' '.join(values['symbols'])}"
-    return MarketEvent(key=sha256(key.encode()).hexdigest(), **values)
+    return MarketEvent(
+        key=make_event_key(values["kind"], values["title"], values["starts_at"], values["symbols"]), **values
+    )
+
+
+def make_event_key(kind: str, title: str, starts_at: datetime, symbols: list[str]) -> str:
+    """Return an event's key; an event that moves by an hour keeps it."""
+    named = "" if kind in DAILY_KINDS else title
+    return sha256(f"{kind}|{named}|{starts_at:%Y-%m-%d}|{' '.join(symbols)}".encode()).hexdigest()
 
 
 def store_events(events: Iterable[MarketEvent]) -> int:

@@ -33,13 +33,18 @@ def _parse_item(row: Row) -> NewsItem:
     if rated is not None and not -1 <= rated <= 1:
         raise ValueError("sentiment lies between -1 and 1")
     return NewsItem(
-        key=sha256(f"{source}|{headline}|{published_at.isoformat()}".encode()).hexdigest(),
+        key=make_news_key(source, headline, published_at),
         headline=headline,
         source=source,
         published_at=published_at,
         symbols=parse_symbols(row.get("symbols")),
         sentiment=rated,
     )
+
+
+def make_news_key(source: str, headline: str, published_at: datetime) -> str:
+    """Return a headline's key."""
+    return sha256(f"{source}|{headline}|{published_at.isoformat()}".encode()).hexdigest()
 
 
 def store_news(items: Iterable[NewsItem]) -> int:

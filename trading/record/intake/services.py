@@ -6,7 +6,7 @@ trades follow by `record.rebuild`, which gives the same trades whatever the orde
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from http import HTTPStatus
@@ -35,7 +35,7 @@ from trading.record.intake.fees import price_fees
 from trading.record.ledger import lock_deployment
 from trading.record.ledger_rows import FILL_COLUMNS, insert_fills, new_fill_row
 from trading.record.positions import Check, Funding
-from trading.record.rebuild import IDS_AT_ONCE, Known, find_known, rebuild_symbols
+from trading.record.rebuild import IDS_AT_ONCE, Entry, Known, find_known, find_spans, rebuild_symbols
 
 MAX_CONFLICTS: Final = 500  # kept with a batch
 MAX_PROBLEMS: Final = 100  # named in a refusal
@@ -100,7 +100,8 @@ def add_entries(
         batch = _make_batch(deployment, entries, added, known, openings)
         batch.source, batch.name, batch.details, batch.created_at = source, name[:200], dict(details or {}), now
         _store_batch(batch, added, openings)
-    rebuild_symbols(deployment, _find_earliest((*fills, *new.funding, *openings, *repriced)), now=now)
+    changed: list[Entry] = [*fills, *new.funding, *openings, *repriced]
+    rebuild_symbols(deployment, find_spans(changed), now=now)
     return _summarise(deployment, batch, entries, new, openings, fills)
 
 
@@ -240,15 +241,6 @@ def _list_repeats(known: Known) -> dict[str, list[int]]:
     return {name: ids for name, ids in found.items() if ids}
 
 
-def _find_earliest(
-    entries: Iterable[Execution | Funding | Check | Fill | FundingPayment | PositionCheck],
-) -> dict[str, datetime]:
-    since: dict[str, datetime] = {}
-    for one in entries:
-        since[one.symbol] = min(one.at, since.get(one.symbol, one.at))
-    return since
-
-
 def list_batches(deployment_id: UUID) -> list[ImportBatch]:
     """Return a deployment's imports, newest first."""
     return list(ImportBatch.objects.filter(deployment=deployment_id).order_by("-created_at", "id"))
@@ -267,13 +259,13 @@ def undo_batch(*, batch_id: UUID, now: datetime) -> ImportBatch:
     if batch.undone_at is not None:
         return batch
     _hand_over_repeats(batch)
-    gone: list[Fill | FundingPayment | PositionCheck] = []
+    gone: list[Entry] = []
     for rows in _rows_of(batch):
         gone += list(rows)
         rows.delete()
     batch.undone_at = now
     batch.save(update_fields=["undone_at"])
-    rebuild_symbols(deployment, _find_earliest(gone), now=now)
+    rebuild_symbols(deployment, find_spans(gone), now=now)
     return batch
 
 

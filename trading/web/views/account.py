@@ -4,23 +4,26 @@ from uuid import UUID
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_not_required
+from django.core.paginator import Paginator
 from django.http import HttpResponse
 from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_http_methods, require_POST
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
 from config.lib.web import THEME_COOKIE, THEMES, AuthedRequest, get_safe_next, owned_view
 from trading.account.services import TierUnknown, choose_tier
+from trading.account.staff import list_entries
 from trading.account.tokens import create_token, list_tokens, revoke_token
 from trading.models import ApiToken
 from trading.web.forms import ProfileForm, TokenForm
 from trading.web.views.skills import or_404
 
+ENTRIES_ON_A_PAGE = 50
 ONE_YEAR = 365 * 24 * 3600
 TIER_SKIPPED = "tier_skipped"  # in the session
 
@@ -35,6 +38,15 @@ def edit_profile(request: AuthedRequest) -> HttpResponse:
         messages.success(request, "Saved.")
         return redirect("trading:profile")
     return _render_profile(request, form=form, status=422 if form.errors else 200)
+
+
+@require_safe
+@never_cache
+@owned_view
+def show_access(request: AuthedRequest) -> HttpResponse:
+    """Show who of the staff looked at or changed the owner's rows, and why."""
+    page = Paginator(list_entries(), ENTRIES_ON_A_PAGE).get_page(request.GET.get("page"))
+    return TemplateResponse(request, "trading/access.html", {"page": page})
 
 
 @require_POST

@@ -759,3 +759,56 @@ def test_own_model_answers_without_importing_litellm():
     )
 
     assert in_fresh_python(code).split() == ["hold", "hold", "False"]
+
+
+# --- Calls written as text ---
+
+WRITTEN = '```json\n{"name": "remember", "arguments": {"fact": "no alts"}}\n```'
+
+
+def test_written_call_is_a_call_when_it_is_the_whole_answer(wire):
+    wire.say(*WRITTEN)
+
+    chunks, error = read(tools=[REMEMBER])
+
+    assert (error, text_of(chunks), chunks[-1].finish_reason) == (None, "", "tool_calls")
+    assert [(call.name, call.arguments) for call in chunks[-1].tool_calls] == [("remember", '{"fact": "no alts"}')]
+
+
+def test_written_call_of_a_whole_answer_is_found_by_complete(wire):
+    wire.answer(WRITTEN)
+
+    answer = complete(tools=[REMEMBER])
+
+    assert (answer.text, [call.name for call in answer.tool_calls]) == ("", ["remember"])
+
+
+def test_written_call_beside_text_is_held_back(wire):
+    wire.say("I note it. ", f"<tool_call>{WRITTEN}</tool_call>")
+
+    chunks, _ = read(tools=[REMEMBER])
+
+    assert (text_of(chunks), chunks[-1].tool_calls, chunks[-1].finish_reason) == ("I note it. ", (), "unmade_call")
+
+
+def test_refused_written_call_makes_room_for_the_next_model(wire):
+    wire.say(WRITTEN)
+    wire.say("Hello")
+
+    chunks, error = read(tools=[REMEMBER], models=["openai/wire", "openai/second"], accepts=lambda *call: False)
+
+    assert (error, text_of(chunks), chunks[-1].model) == (None, "Hello", "openai/second")
+
+
+def test_refused_written_call_of_the_only_model_says_so(wire):
+    wire.say(WRITTEN)
+
+    chunks, error = read(tools=[REMEMBER], accepts=lambda *call: False)
+
+    assert (chunks, error.kind) == ([], "unmade_call")
+
+
+def test_call_in_text_stays_text_where_no_tool_is_offered(wire):
+    wire.say(WRITTEN)
+
+    assert text_of(read()[0]) == WRITTEN

@@ -22,6 +22,6 @@ def leave_title_out_of_keys(apps: Apps, editor: BaseDatabaseSchemaEditor) -> Non
 
 
 class Migration(migrations.Migration):
-    dependencies = [("trading", "0006_own_trades")]
+    dependencies = [("trading", "0007_own_trades")]
 
     operations = [migrations.RunPython(leave_title_out_of_keys, migrations.RunPython.noop)]

@@ -19,7 +19,7 @@ def fill_subjects(apps: Apps, editor: BaseDatabaseSchemaEditor) -> None:
 
 
 class Migration(migrations.Migration):
-    dependencies = [("memory", "0002_owner_policies")]
+    dependencies = [("memory", "0004_switches_name")]
 
     operations = [
         SEARCHED,

@@ -10,7 +10,7 @@ from config.lib.rls import EnableOwnerPolicy, RunPythonOnOwnedRows
 
 
 class Migration(migrations.Migration):
-    dependencies = [("trading", "0005_decided_instants")]
+    dependencies = [("trading", "0006_staff_entries")]
 
     operations = [
         RunPythonOnOwnedRows(migrations.RunPython.noop, migrations.RunPython.noop),

@@ -1,0 +1,93 @@
+"""Compare a memory of 20,000 facts with one of 100: saving, blocks, pages, recall and the document."""
+
+import statistics
+import tempfile
+import time
+from collections.abc import Callable
+from typing import Any
+
+from benchmarks.bench_recall import make_facts, set_up, text, vocabulary
+
+SMALL, LARGE = 100, 20_000
+ROUNDS = 15
+GOAL_SAVE_RATIO = 1.5
+
+
+def measure(work: Callable[[], object]) -> float:
+    """Return the median time in milliseconds."""
+    took = []
+    for _ in range(ROUNDS):
+        began = time.perf_counter()
+        work()
+        took.append((time.perf_counter() - began) * 1e3)
+    return statistics.median(took)
+
+
+def list_acts(user: Any, words: list[str]) -> dict[str, Callable[[], object]]:
+    """Return what is measured, by name."""
+    import random  # noqa: PLC0415
+
+    from django.test import Client  # noqa: PLC0415
+    from django.utils import timezone  # noqa: PLC0415
+
+    from config.lib.owned import owned, owned_tx  # noqa: PLC0415
+    from memory.facts.document import build_document  # noqa: PLC0415
+    from memory.facts.queries import get_block  # noqa: PLC0415
+    from memory.facts.services import remember_fact, render_coach_block  # noqa: PLC0415
+    from memory.recall.search import recall_facts  # noqa: PLC0415
+
+    pick = random.Random(user.pk)
+    client = Client(headers={"host": "localhost"})
+    client.force_login(user)
+
+    def write(work: Callable[[], object]) -> object:
+        with owned_tx(user):
+            return work()
+
+    def read(work: Callable[[], object]) -> object:
+        with owned(user):
+            return work()
+
+    now = timezone.now
+    return {
+        "save": lambda: write(lambda: remember_fact(content=text(pick, words, 12), now=now())),
+        "coach's block": lambda: write(lambda: render_coach_block(now=now())),
+        "advisor's block": lambda: read(lambda: get_block("advisor", now())),
+        "companion's block": lambda: read(lambda: get_block("companion", now())),
+        "document": lambda: read(lambda: build_document(now=now())),
+        "recall": lambda: read(lambda: recall_facts(query=text(pick, words[40:], 4), now=now())),
+        "page": lambda: client.get("/profile/facts/", secure=True),
+        "search on the page": lambda: client.get("/profile/facts/?q=ba", secure=True),
+        "preview": lambda: client.get("/profile/facts/preview/?assistant=advisor", secure=True),
+    }
+
+
+def main() -> None:
+    """Measure each act with both memories and print them side by side."""
+    with tempfile.TemporaryDirectory() as folder:
+        set_up(folder)
+        import random  # noqa: PLC0415
+
+        from django.contrib.auth import get_user_model  # noqa: PLC0415
+        from django.utils import timezone  # noqa: PLC0415
+
+        from config.lib.owned import owned_tx  # noqa: PLC0415
+        from memory.facts.limits import enforce_token_limit  # noqa: PLC0415
+
+        pick = random.Random(5)
+        words = vocabulary(pick)
+        times = []
+        for count in (SMALL, LARGE):
+            user = get_user_model()._default_manager.get(pk=make_facts(pick, words, count))
+            with owned_tx(user):
+                enforce_token_limit(now=timezone.now())
+            times.append({name: measure(act) for name, act in list_acts(user, words).items()})
+        print(f"{'':<20}{SMALL:>9,} facts{LARGE:>9,} facts")
+        for name, small in times[0].items():
+            large = times[1][name]
+            goal = "" if name != "save" else "  ok" if large <= GOAL_SAVE_RATIO * small else "  MISSED"
+            print(f"{name:<20}{small:>12.1f} ms{large:>12.1f} ms{large / small:>8.1f} x{goal}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,393 @@
+"""Acts of staff: permission, reason, log, and the look that opens chats and facts."""
+
+from datetime import timedelta
+from importlib import import_module
+from uuid import uuid4
+
+import pytest
+from django.apps import apps
+from django.contrib import admin
+from django.contrib.auth.models import Group, Permission
+from django.test import Client
+from django.urls import reverse
+from django.utils import timezone
+
+from chat.models import Conversation, ConversationStatus
+from config.lib.admin import OPEN_FOR, ActAdmin, PrivateAdmin
+from config.lib.owned import owned, owned_tx, system
+from memory.models import MemoryProposal, UserFact
+from tests.factories.chat import BookmarkFactory, ConversationFactory, MessageFactory
+from tests.factories.memory import MemoryProposalFactory, UserFactFactory
+from tests.factories.record import BacktestRunFactory, DeploymentFactory, ReflectionRunFactory
+from tests.factories.trading import TraderFactory
+from tests.owners import as_owner, stranger, trader  # noqa: F401
+from trading.models import BacktestRun, DeploymentCommand, ReflectionRun, StaffEntry, Trader
+
+create_groups = import_module("chat.migrations.0005_staff_groups").create_groups
+
+
+def page(model: str, name: str = "changelist", *args: object) -> str:
+    return reverse(f"admin:{model}_{name}", args=args)
+
+
+def sign_in(email: str, *groups: str, **fields: object) -> Client:
+    create_groups(apps, None)
+    user = TraderFactory(email=email, is_staff=True, **fields)
+    user.groups.set(Group.objects.filter(name__in=groups))
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+@pytest.fixture
+def support(db):
+    """A browser of support."""
+    return sign_in("support@example.com", "support")
+
+
+@pytest.fixture
+def operations(db):
+    """A browser of operations."""
+    return sign_in("operations@example.com", "operations")
+
+
+@pytest.fixture
+def root(db):
+    """A browser of a superuser."""
+    return sign_in("root@example.com", is_superuser=True)
+
+
+def act(client: Client, model: str, name: str, row: object, **values: object):
+    """Run an act on one row, with a reason unless the values have one."""
+    sent = {"action": name, "_selected_action": row.pk, "confirmed": "yes", "reason": "ticket 12 asks for it"}
+    return client.post(page(model), {**sent, **values}, follow=True)
+
+
+def open_rows(client: Client, user: Trader, reason: str = "ticket 12 asks for it") -> None:
+    # Support may not change a user, yet may open one.
+    assert act(client, "trading_trader", "open", user, reason=reason).status_code == 200
+
+
+def list_log(user: Trader) -> list[tuple[str, str]]:
+    with owned(user):
+        return [(entry.act, entry.reason) for entry in StaffEntry.objects.order_by("created_at")]
+
+
+# --- A look needs a reason ---
+
+
+def test_list_facts_without_an_open_look_shows_no_row(root, trader):  # noqa: F811
+    as_owner(trader, lambda: UserFactFactory(content="Trades orchids only"))
+
+    body = root.get(page("memory_userfact")).content.decode()
+
+    assert "orchids" not in body
+    assert "Nothing is open to you" in body
+
+
+def test_search_without_an_open_look_finds_no_row(root, trader):  # noqa: F811
+    as_owner(trader, lambda: UserFactFactory(content="Trades orchids only"))
+
+    assert root.get(f"{page('memory_userfact')}?q=orchids").context["cl"].result_count == 0
+
+
+def test_open_with_a_reason_shows_that_users_rows_and_logs_each_look(support, trader, stranger):  # noqa: F811
+    fact = as_owner(trader, lambda: UserFactFactory(content="Trades orchids only"))
+    as_owner(stranger, lambda: UserFactFactory(content="Trades gold only"))
+
+    open_rows(support, trader)
+    body = support.get(page("memory_userfact")).content.decode()
+    assert support.get(page("memory_userfact", "change", fact.pk)).status_code == 200
+
+    assert "orchids" in body
+    assert "gold" not in body
+    assert list_log(trader) == [(name, "ticket 12 asks for it") for name in ("open", "read", "read")]
+    assert list_log(stranger) == []
+
+
+def test_open_ends_after_half_an_hour(support, trader):  # noqa: F811
+    fact = as_owner(trader, lambda: UserFactFactory(content="Trades orchids only"))
+    open_rows(support, trader)
+    with system("moves the clock"):
+        StaffEntry.objects.update(created_at=timezone.now() - OPEN_FOR - timedelta(seconds=1))
+
+    assert support.get(page("memory_userfact", "change", fact.pk)).status_code == 302
+    assert "orchids" not in support.get(page("memory_userfact")).content.decode()
+
+
+def test_open_by_one_of_the_staff_opens_nothing_to_another(support, root, trader):  # noqa: F811
+    as_owner(trader, lambda: UserFactFactory(content="Trades orchids only"))
+    open_rows(support, trader)
+
+    assert "orchids" not in root.get(page("memory_userfact")).content.decode()
+
+
+def test_open_shows_the_title_of_a_chat_and_its_messages(support, trader):  # noqa: F811
+    def chat():
+        message = MessageFactory(content="I grow orchids.")
+        BookmarkFactory(text="Orchids again")
+        return message
+
+    message = as_owner(trader, chat)
+    assert support.get(page("chat_message", "change", message.pk)).status_code == 302
+    open_rows(support, trader)
+
+    assert "I grow orchids." in support.get(page("chat_message", "change", message.pk)).content.decode()
+    assert "Orchids again" in support.get(page("chat_bookmark")).content.decode()
+
+
+def test_every_model_of_chat_and_memory_with_text_needs_a_look():
+    open_models = {"tombstone", "memoryswitches", "usageday"}  # no text of a user
+    found = {
+        model._meta.model_name
+        for model, registered in admin.site._registry.items()
+        if model._meta.app_label in ("chat", "memory") and not isinstance(registered, PrivateAdmin)
+    }
+
+    assert found == open_models
+
+
+def test_access_page_shows_who_looked_and_why_to_its_owner_alone(support, trader, stranger, client):  # noqa: F811
+    open_rows(support, trader, reason="they report a lost chat")
+
+    client.force_login(trader)
+    body = client.get(reverse("trading:access")).content.decode()
+    client.force_login(stranger)
+    others = client.get(reverse("trading:access")).content.decode()
+
+    assert "they report a lost chat" in body
+    assert "support@example.com" in body
+    assert "lost chat" not in others
+    assert "Nobody of the staff" in others
+
+
+# --- Acts ---
+
+
+def test_act_without_a_reason_asks_for_one_and_changes_nothing(support, trader):  # noqa: F811
+    fact = as_owner(trader, UserFactFactory)
+    open_rows(support, trader)
+
+    asked = support.post(page("memory_userfact"), {"action": "archive", "_selected_action": fact.pk})
+    refused = act(support, "memory_userfact", "archive", fact, reason=" ")
+
+    assert (asked.status_code, refused.status_code) == (200, 422)
+    assert "reason" in asked.content.decode()
+    with owned(trader):
+        assert not UserFact.objects.get().is_archived
+
+
+def test_archive_and_restore_fact_by_support_run_the_services(support, trader):  # noqa: F811
+    fact = as_owner(trader, UserFactFactory)
+    open_rows(support, trader)
+
+    act(support, "memory_userfact", "archive", fact)
+    with owned(trader):
+        assert not UserFact.objects.believed().exists()
+    act(support, "memory_userfact", "restore", fact)
+
+    with owned(trader):
+        assert UserFact.objects.believed().get().content == fact.content
+    acts = [name for name, _ in list_log(trader) if name != "read"]
+    assert acts == ["open", "archive", "restore"]
+
+
+@pytest.mark.parametrize(("name", "confidence"), [("promote", "asserted"), ("demote", "inferred")])
+def test_promote_and_demote_by_support_change_the_confidence(support, trader, name, confidence):  # noqa: F811
+    other = {"asserted": "inferred", "inferred": "asserted"}[confidence]
+    fact = as_owner(trader, lambda: UserFactFactory(confidence=other))
+    open_rows(support, trader)
+
+    act(support, "memory_userfact", name, fact)
+
+    with owned(trader):
+        assert UserFact.objects.believed().get().confidence == confidence
+
+
+@pytest.mark.parametrize(("name", "status"), [("accept", "accepted"), ("dismiss", "dismissed")])
+def test_decide_proposal_by_support_sets_its_status(support, trader, name, status):  # noqa: F811
+    proposal = as_owner(trader, lambda: MemoryProposalFactory(payload={"content": "Trades gold only"}))
+    open_rows(support, trader)
+
+    act(support, "memory_memoryproposal", name, proposal)
+
+    with owned(trader):
+        assert MemoryProposal.objects.get().status == status
+
+
+def test_refused_act_is_shown_and_not_logged(support, trader):  # noqa: F811
+    proposal = as_owner(trader, lambda: MemoryProposalFactory(payload={"content": "Trades gold only"}))
+    open_rows(support, trader)
+    act(support, "memory_memoryproposal", "dismiss", proposal)
+
+    response = act(support, "memory_memoryproposal", "dismiss", proposal)
+
+    assert "You decided about this before" in response.content.decode()
+    assert [name for name, _ in list_log(trader)].count("dismiss") == 1
+
+
+def test_close_chat_by_support_requests_the_close(support, trader):  # noqa: F811
+    chat = as_owner(trader, lambda: ConversationFactory(status="active"))
+    open_rows(support, trader)
+
+    act(support, "chat_conversation", "close", chat)
+
+    with owned(trader):
+        assert Conversation.objects.get().status == ConversationStatus.CLOSING
+
+
+def test_retry_extraction_by_support_gives_new_tries(support, trader):  # noqa: F811
+    chat = as_owner(trader, lambda: MessageFactory(conversation__status="idle").conversation)
+    open_rows(support, trader)
+
+    act(support, "chat_conversation", "retry", chat)
+
+    with owned(trader):
+        row = Conversation.objects.get()
+    assert (row.extraction_pending, row.extraction_tries) == (True, 0)
+
+
+@pytest.mark.parametrize("name", ["pause", "stop"])
+def test_command_deployment_by_operations_queues_the_command(operations, trader, name):  # noqa: F811
+    deployment = as_owner(trader, DeploymentFactory)
+
+    act(operations, "trading_deployment", name, deployment)
+
+    with owned(trader):
+        assert DeploymentCommand.objects.get().kind == name
+    assert list_log(trader) == [(name, "ticket 12 asks for it")]
+
+
+def test_cancel_and_retry_backtest_by_operations_starts_another_run(operations, trader):  # noqa: F811
+    run = as_owner(trader, BacktestRunFactory)
+
+    act(operations, "trading_backtestrun", "cancel", run)
+    act(operations, "trading_backtestrun", "retry", run)
+
+    with owned(trader):
+        assert sorted(BacktestRun.objects.values_list("status", flat=True)) == ["cancelled", "pending"]
+
+
+def test_cancel_and_retry_reflection_by_operations_ends_the_wait(operations, trader):  # noqa: F811
+    run = as_owner(
+        trader,
+        lambda: ReflectionRunFactory(status="running", finished_at=None, lease=uuid4(), lease_until=timezone.now()),
+    )
+
+    act(operations, "trading_reflectionrun", "cancel", run)
+    with owned(trader):
+        assert ReflectionRun.objects.get().status == "failed"
+    act(operations, "trading_reflectionrun", "retry", run)
+
+    with owned(trader):
+        assert ReflectionRun.objects.get().status == "cancelled"
+
+
+def test_set_budget_by_support_limits_the_user(support, trader):  # noqa: F811
+    act(support, "trading_trader", "budget", trader, tokens="5000")
+    trader.refresh_from_db()
+    assert trader.daily_token_budget == 5000
+
+    act(support, "trading_trader", "budget", trader, tokens="")
+    trader.refresh_from_db()
+    assert trader.daily_token_budget is None
+
+
+def test_erase_user_by_operations_shows_the_rows_and_needs_the_address(operations, trader):  # noqa: F811
+    as_owner(trader, lambda: [UserFactFactory(), UserFactFactory()])
+
+    asked = operations.post(page("trading_trader"), {"action": "erase", "_selected_action": trader.pk})
+    refused = act(operations, "trading_trader", "erase", trader, email="else@example.com")
+    assert "2 user facts" in asked.content.decode()
+    assert refused.status_code == 422
+    assert Trader.objects.filter(pk=trader.pk).exists()
+    act(operations, "trading_trader", "erase", trader, email=trader.email)
+
+    assert not Trader.objects.filter(pk=trader.pk).exists()
+    [entry] = list_log(Trader.objects.get(email="operations@example.com"))
+    assert entry == ("erase", "ticket 12 asks for it")
+
+
+def test_erase_of_ones_own_account_is_refused(root):
+    user = Trader.objects.get(email="root@example.com")
+
+    assert act(root, "trading_trader", "erase", user, email=user.email).status_code == 422
+    assert Trader.objects.filter(pk=user.pk).exists()
+
+
+def test_delete_user_by_djangos_own_page_is_refused(root, trader):  # noqa: F811
+    assert root.post(page("trading_trader", "delete", trader.pk), {"post": "yes"}).status_code == 403
+
+
+# --- Permissions ---
+
+ACTS = [
+    (model, registered, act)
+    for model, registered in admin.site._registry.items()
+    if isinstance(registered, ActAdmin)
+    for act in registered.acts
+]
+
+
+@pytest.mark.parametrize(
+    ("model", "registered", "one"), ACTS, ids=[f"{model._meta.model_name}-{one.name}" for model, _, one in ACTS]
+)
+def test_act_without_its_permission_is_403(db, trader, model, registered, one):  # noqa: F811
+    user = TraderFactory(is_staff=True)
+    user.user_permissions.set(Permission.objects.filter(codename__startswith="view"))
+    client = Client()
+    client.force_login(user)
+    sent = {"action": one.name, "_selected_action": trader.pk, "confirmed": "yes", "reason": "because I can"}
+
+    response = client.post(page(f"{model._meta.app_label}_{model._meta.model_name}"), sent)
+
+    assert response.status_code == 403
+    assert list_log(trader) == []
+
+
+def test_groups_hold_least_permissions(db):
+    create_groups(apps, None)
+    held = {
+        group.name: set(group.permissions.exclude(codename__startswith="view").values_list("codename", flat=True))
+        for group in Group.objects.all()
+    }
+
+    assert held == {
+        "support": {
+            *("add_staffentry", "change_usageday", "change_conversation", "change_userfact"),
+            "change_memoryproposal",
+        },
+        "operations": {
+            *("change_deployment", "change_backtestrun", "change_reflectionrun", "change_apitoken"),
+            *("change_usageday", "delete_trader", "add_marketevent", "change_marketevent"),
+            *("add_newsitem", "change_newsitem"),
+        },
+        "auditor": {"add_staffentry"},
+    }
+
+
+def test_admin_names_its_lists_in_correct_plurals(root):
+    body = root.get(reverse("admin:index")).content.decode()
+
+    for words in ("Conversation summaries", "Memory switches<", "API tokens", "Staff log"):
+        assert words in body
+    for words in ("summarys", "switchess", "Api tokens"):
+        assert words not in body
+
+
+def test_get_of_the_admin_opens_no_writing_transaction(root, monkeypatch):
+    monkeypatch.setattr("config.lib.web.system_tx", None)  # a call would fail
+
+    assert root.get(page("trading_deployment")).status_code == 200
+
+
+def test_entries_of_an_erased_staff_member_stay(support, trader):  # noqa: F811
+    open_rows(support, trader)
+    with owned_tx(trader):
+        before = StaffEntry.objects.count()
+
+    with system("erases the staff member"):
+        Trader.objects.get(email="support@example.com").delete()
+
+    with owned(trader):
+        assert StaffEntry.objects.count() == before

@@ -1,0 +1,4 @@
+from tests.chat.conftest import _no_turn_left, talk
+from tests.owners import as_trader, stranger, trader
+
+__all__ = ["_no_turn_left", "as_trader", "stranger", "talk", "trader"]
