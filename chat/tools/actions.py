@@ -32,7 +32,7 @@ _Broker = Annotated[Literal["paper", "live"], WithJsonSchema({"type": "string", 
 class PrepareActionArgs(Args):
     type: Literal["deploy", "redeploy", "stop", "pause", "resume", "flatten", "start_backtest"]
     skill_id: UUID | None = Field(None, description="For deploy, start_backtest.")
-    deployment_id: UUID | None = Field(None, description="For the rest.")
+    deployment_id: UUID | None = None
     starts_on: date | None = Field(None, ge=_OLDEST, description="Backtest; default: 30 days back.")
     ends_on: date | None = Field(None, ge=_OLDEST, description="Default: last day with bars.")
     starting_equity_usd: float | None = Field(

@@ -122,7 +122,8 @@ def _describe_parameters(args: type[BaseModel]) -> Json:
 def _shorten_schema(schema: Any) -> Any:
     """Return a schema without what only costs tokens.
 
-    Titles repeat the names, an empty default says what leaving the argument out says, and so does null.
+    Titles repeat the names, an empty default says what leaving the argument out says, and so does null. That there are
+    no other arguments goes without saying: one that is made up is refused by name.
     """
     match schema:
         case {"anyOf": [dict(value), {"type": "null"}], "default": None, **rest}:
@@ -140,7 +141,7 @@ def _shorten_schema(schema: Any) -> Any:
 
 
 def _is_idle(key: str, value: Any) -> bool:
-    return key == "title" or (key == "default" and value in ("", []))
+    return key == "title" or (key == "default" and value in ("", [])) or (key == "additionalProperties" and not value)
 
 
 def _list_problems(error: ValidationError) -> list[dict[str, str]]:

@@ -56,8 +56,8 @@ GET_MY_DEPLOYMENTS = Tool(
     label="Your deployments",
     description=(
         "The user's deployments (no backtests), running first: status, version, positions, last decision, risk "
-        "refusals of the last day. detail adds the last 30 closed trades and reasons, or the lessons in its prompt. "
-        "Net PnL is realised; unrealised_pnl_usd is at the last known price."
+        "refusals of the last day. detail adds the last 30 closed trades and reasons, or its lessons. "
+        "Net PnL is realised; unrealised_pnl_usd is at the last price."
     ),
     args=GetMyDeploymentsArgs,
     run=_get_my_deployments,

@@ -186,7 +186,7 @@ def _patch_tool(args: type[P], label: str, description: str) -> Tool[P]:
 SET_BASICS = _patch_tool(
     SetBasicsArgs,
     "Draft, basics",
-    "Set the draft's name, description, model, trading style (fixed once saved) and steps. All set_* tools: set only"
+    "Set the draft's basics; tradingStyle is fixed once saved. All set_* tools: set only"
     " what you name, in one call; a refusal changes nothing and names what to mend.",
 )
 SET_STRATEGY = _patch_tool(
@@ -224,8 +224,8 @@ CRITIQUE_DRAFT = Tool(
     name="critique_draft",
     label="Review of the draft",
     description=(
-        "Review the draft as a senior portfolio manager would: a summary and findings by severity. Call it when asked,"
-        " or before they save. Changes nothing."
+        "Review the draft as a senior portfolio manager would: a summary and findings by severity. Call it"
+        " when asked, or before they save."
     ),
     args=Args,
     run=_critique_draft,

@@ -45,7 +45,7 @@ REMEMBER = Tool(
     label="Remember",
     description=(
         "Save a durable fact that will plausibly matter in future sessions: a preference, limit, goal, recurring "
-        "constraint. Not for ephemeral state (today's positions, this week's PnL). Saved silently; they can undo it."
+        "constraint. Not for ephemeral state (today's positions, this week's PnL). Saved silently."
     ),
     args=RememberArgs,
     run=_remember_fact,

@@ -22,7 +22,7 @@ MARKETS: Final = 20  # symbols looked at in one call
 
 
 class GetMarketOverviewArgs(Args):
-    symbols: list[Symbol] = Field([], max_length=MARKETS, description="Default: those held or traded.")
+    symbols: list[Symbol] = Field([], max_length=MARKETS)
 
 
 # As a list of values, which every provider reads; not as a reference to a definition.
@@ -65,9 +65,9 @@ GET_MARKET_OVERVIEW = Tool(
     name="get_market_overview",
     label="Markets",
     description=(
-        "Symbols now: last price, 24-hour change, funding (last payment, one every funding_hours), basis, realised "
-        "volatility (annualised), regime (trend, chop, shock, unknown). null: no data; say so, never fill it in. "
-        "is_simulated: a made-up market; say that, too."
+        "Symbols now (default: those held or traded): last price, 24-hour change, funding (last payment, one every "
+        "funding_hours), basis, realised volatility (annualised), regime (trend, chop, shock, unknown). null: no data; "
+        "never fill it in. Say so, and that is_simulated is a made-up market."
     ),
     args=GetMarketOverviewArgs,
     run=_get_market_overview,
@@ -89,8 +89,7 @@ GET_RECENT_NEWS = Tool(
     name="get_recent_news",
     label="News",
     description=(
-        "Headlines, newest first, with source and sentiment (-1 to 1; null: unrated); without symbols: about the whole "
-        "market."
+        "Headlines, newest first, with source and sentiment (-1 to 1; null: unrated); no symbols: the whole market."
     ),
     args=GetRecentNewsArgs,
     run=_get_recent_news,
@@ -122,7 +121,7 @@ GET_UPCOMING_EVENTS = Tool(
     name="get_upcoming_events",
     label="Upcoming events",
     description=(
-        "Scheduled macro and crypto events; without symbols: about all. With deploymentId, your_exposure sets its open "
+        "Scheduled macro and crypto events; no symbols: about all. With deploymentId, your_exposure sets its open "
         "positions against each: median_abs_move_pct and worst_move_pct are shares of the price (0.02 is 2 %) in the "
         "hour after past events of the kind, quiet_median_abs_move_pct that of the same hours without one; worst below "
         "zero is against the position. Null below three such events: warn in words, without numbers."

@@ -80,8 +80,8 @@ SAVE_PREFERENCE = Tool(
     name="save_preference",
     label="Save a fact",
     description=(
-        "Save a new durable fact: active at once, visible and deletable to the user. First list or recall: update what "
-        "is known instead of adding a twin."
+        "Save a new durable fact: active at once, visible and deletable to the user. First list or recall: update a "
+        "known fact rather than add a twin."
     ),
     args=SavePreferenceArgs,
     run=_save_preference,
@@ -153,9 +153,7 @@ def _confirm_preference(context: ToolContext, args: FactArgs) -> Result:
 CONFIRM_PREFERENCE = Tool(
     name="confirm_preference",
     label="Confirm a fact",
-    description=(
-        "Note that the user affirmed a fact (“yes, still funds only”), so that it stays current; not that you used it."
-    ),
+    description=("Note that the user affirmed a fact (“yes, still funds only”), so that it stays current."),
     args=FactArgs,
     run=_confirm_preference,
     acts=frozenset({"confirm"}),
@@ -180,7 +178,7 @@ def _link_preferences(context: ToolContext, args: LinkPreferencesArgs) -> Result
 LINK_PREFERENCES = Tool(
     name="link_preferences",
     label="Link two facts",
-    description=("Record how two facts (ids or words) relate, such as a limit and the loss behind it."),
+    description="Record how two facts (ids or words) relate, such as a limit and the loss behind it.",
     args=LinkPreferencesArgs,
     run=_link_preferences,
     acts=frozenset({"link"}),
@@ -195,7 +193,7 @@ def _list_preferences(context: ToolContext, args: ListPreferencesArgs) -> Result
 LIST_PREFERENCES = Tool(
     name="list_preferences",
     label="Look through what Keel knows",
-    description=("List the user's facts as they stand now, this chat's included, with their ids."),
+    description="List the user's facts as they stand now, this chat's included, with their ids.",
     args=ListPreferencesArgs,
     run=_list_preferences,
 )

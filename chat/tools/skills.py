@@ -42,7 +42,7 @@ LIST_MY_SKILLS = Tool(
     name="list_my_skills",
     label="Your skills",
     description=(
-        "The user's skills, last changed first, with their last simulation, and open drafts. All tools: percents are "
+        "The user's skills, last changed first, with last simulation, and drafts. All tools: percents are "
         "0 to 100, money USD, times UTC."
     ),
     args=Args,

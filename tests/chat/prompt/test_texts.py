@@ -75,7 +75,7 @@ TOLD_BY_TOOLS = {
         "Give its id, or words in it alone; if several fit, nothing changes",
         "set only what you name",
         "a refusal changes nothing and names what to mend",
-        "trading style (fixed once saved)",
+        "tradingStyle is fixed once saved",
         "tight never, standard sensibly, loose freely",
         "Percents (0 to 100) are of equity",
         "since 00:00 UTC",
@@ -83,15 +83,14 @@ TOLD_BY_TOOLS = {
         "Review the draft as a senior portfolio manager would",
         "percents are 0 to 100, money USD, times UTC",
         "risk refusals of the last day",
-        "no data; say so, never fill it in",
-        "a made-up market; say that, too",
+        "null: no data; never fill it in. Say so, and that is_simulated is a made-up market",
         "shares of the price (0.02 is 2 %)",
         "Null below three such events: warn in words, without numbers",
         "only their click on Confirm acts. Never say that it is done",
     ],
     "advisor": [
         "active at once, visible and deletable to the user",
-        "First list or recall: update what is known instead of adding a twin",
+        "First list or recall: update a known fact rather than add a twin",
         "“actually, change that to 55”",
         "If words fit several, nothing changes and you get candidates to ask about",
         "never loaded again, and kept for audit",
@@ -138,8 +137,8 @@ TRUST_OF = {
         'the facts under "USER\'S STORED MEMORIES" and "PLACES OF INTEREST" as durable preferences, not as',
     ],
 }
-# Tokens of the tools and of the fixed text, as counted before they were shortened.
-BEFORE = {"coach": (3_670, 825), "advisor": (2_127, 918), "companion": (405, 691)}
+# Tokens of the tools as JSON without and with spaces, and of the fixed text, before they were shortened.
+BEFORE = {"coach": ((3_670, 4_491), 825), "advisor": ((2_127, 2_589), 918), "companion": ((405, 471), 691)}
 PERSONA_OF = {
     face: [*own, *CONSENT, *VOICE] for face, own in {"coach": COACH, "advisor": ADVISOR, "companion": COMPANION}.items()
 }
@@ -158,11 +157,12 @@ def test_tools_carry_their_instructions(assistant):
 
 @pytest.mark.parametrize("assistant", FACES)
 def test_prompt_stays_short(assistant):
-    tools, fixed = BEFORE[assistant]
+    (tools, spaced), fixed = BEFORE[assistant]
     # A later tool is not part of the comparison.
     schemas = [tool.schema for tool in TOOLS[assistant] if tool.name != "query_trades"]
 
     assert count_tokens(json.dumps(schemas, ensure_ascii=False, separators=(",", ":"))) <= 0.72 * tools
+    assert count_tokens(json.dumps(schemas)) <= 0.725 * spaced
     assert count_tokens(prefix(memory_block="", assistant=assistant)) <= 0.73 * fixed
 
 

@@ -63,7 +63,6 @@ def test_schema_is_the_signature_of_the_seed(tool):
     ]
     assert parameters["properties"]["broker"]["default"] == "paper"
     assert parameters["required"] == ["type"]
-    assert parameters["additionalProperties"] is False
     assert not tool.reads_untrusted
     assert not tool.asks_model
 

@@ -214,7 +214,6 @@ def test_schema_is_what_a_model_is_told(trader):
                     "number": {"type": "integer", "default": 3},
                 },
                 "required": ["word"],
-                "additionalProperties": False,
             },
         },
     }

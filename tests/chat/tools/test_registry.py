@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 from copy import deepcopy
+from functools import partial
 from typing import Any
 
 import pytest
@@ -12,11 +13,13 @@ from pydantic import ValidationError
 from chat.prompt.assistants import ASSISTANTS
 from chat.tools import MAX_TOOLS, TOOLS, tools_by_name
 from chat.tools.base import Tool
+from chat.tools.drafts import PatchArgs
 from trading.agent.decide import define_tools
-from trading.skills.schemas import BuiltInTool, McpServer, SkillPayload
+from trading.skills.patches import parse_part
+from trading.skills.schemas import BuiltInTool, McpServer, PayloadInvalid, SkillPayload
 
 Schema = dict[str, Any]
-NO_MORE = {"additionalProperties": False, "type": "object"}
+OBJECT = {"type": "object"}
 BOOLEAN = {"type": "boolean"}
 SYMBOLS = {"type": "array", "items": {"type": "string"}, "maxItems": 20}
 KINDS = ["fomc", "cpi", "nfp", "ppi", "gdp", "token_unlock", "options_expiry", "upgrade", "other"]
@@ -50,7 +53,7 @@ def rows(items: Schema, **bounds: int) -> Schema:
 
 
 def block(**properties: Schema) -> Schema:
-    return {**NO_MORE, "properties": properties}
+    return {**OBJECT, "properties": properties}
 
 
 def or_none(schema: Schema, **more: Any) -> Schema:
@@ -259,7 +262,7 @@ def test_tool_takes_what_the_table_says(name):
     parameters = without_descriptions(tools_of("coach")[name].schema["function"]["parameters"])
 
     assert parameters.pop("required", []) == required
-    assert parameters == {**NO_MORE, "properties": properties}
+    assert parameters == {**OBJECT, "properties": properties}
     assert list(parameters["properties"]) == list(properties)
 
 
@@ -315,6 +318,16 @@ def test_refused_patterns_are_found(pattern):
 def test_address_with_a_space_or_a_user_is_refused(address):
     with pytest.raises(ValidationError):
         McpServer(name="tools", url=address)
+
+
+@pytest.mark.parametrize("name", COACH)
+def test_tool_refuses_an_argument_that_it_does_not_have(name):
+    args = tools_of("coach")[name].args
+
+    check = partial(parse_part, args.part) if issubclass(args, PatchArgs) else args.model_validate
+
+    with pytest.raises((ValidationError, PayloadInvalid), match="nobody"):
+        check({"nobody": 1})
 
 
 def test_comparing_sees_each_difference():
