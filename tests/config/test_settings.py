@@ -79,3 +79,10 @@ def test_streams_are_read_directly_only_where_it_is_said_and_known_how():
     assert refused.value.stderr.strip() == (
         "Keel cannot start: LLM_DIRECT names anthropic; it takes openai, openrouter."
     )
+
+
+def test_venue_keys_that_are_no_keys_stop_the_start():
+    with pytest.raises(subprocess.CalledProcessError) as refused:
+        printed("settings.VENUE_KEYS", {"VENUE_KEYS": "too-short"})
+
+    assert "VENUE_KEYS holds a key that is not 32 bytes" in refused.value.stderr

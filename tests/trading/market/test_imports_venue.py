@@ -1,5 +1,6 @@
 import json
 import logging
+import sys
 import time
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
@@ -588,3 +589,10 @@ def test_the_real_client_understands_what_it_is_asked(monkeypatch):
 @pytest.mark.parametrize("interval", INTERVALS)
 def test_hyperliquid_has_bars_of_every_interval(interval):
     assert interval in open_venue("hyperliquid").timeframes
+
+
+def test_open_venue_without_ccxt_says_how_to_install_it(monkeypatch):
+    monkeypatch.setitem(sys.modules, "ccxt", None)
+
+    with pytest.raises(VenueRefused, match="make venues"):
+        open_venue("hyperliquid")
