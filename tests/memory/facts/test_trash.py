@@ -120,7 +120,7 @@ def test_restore_fact_takes_a_fact_out_of_the_trash(as_trader, made):
     fact = UserFactFactory(**made)
     delete(fact)
 
-    restored = restore_fact(fact_id=fact.pk, now=JULY).fact
+    restored = restore_fact(fact_id=fact.pk, now=JULY - timedelta(days=1)).fact
 
     assert list(UserFact.objects.believed()) == [restored]
     assert not UserFact.objects.filter(trashed_at__isnull=False).exists()
