@@ -227,7 +227,7 @@ def restore_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> Fact
     last = versions.get_last_version(fact_id)
     if not last.is_archived:
         raise FactChanged("This fact is not archived any more.")
-    if last.gone_at is not None and last.gone_at <= now:
+    if last.gone_at is not None and last.gone_at < now:
         raise FactNotFound("This fact was deleted more than 30 days ago. It cannot be restored.")
     versions.remove_tombstones(last.content)
     twin = versions.find_twin(last)

@@ -112,7 +112,7 @@ def test_restore_fact_is_refused_after_thirty_days_in_the_trash(as_trader):
     delete(fact)
 
     with pytest.raises(FactNotFound, match="30 days"):
-        restore_fact(fact_id=fact.pk, now=JUNE + timedelta(days=30))
+        restore_fact(fact_id=fact.pk, now=JUNE + timedelta(days=31))
 
 
 @pytest.mark.parametrize("made", [{}, {"archived": True}], ids=["held true", "archived"])
@@ -120,7 +120,7 @@ def test_restore_fact_takes_a_fact_out_of_the_trash(as_trader, made):
     fact = UserFactFactory(**made)
     delete(fact)
 
-    restored = restore_fact(fact_id=fact.pk, now=JULY - timedelta(days=1)).fact
+    restored = restore_fact(fact_id=fact.pk, now=JULY).fact
 
     assert list(UserFact.objects.believed()) == [restored]
     assert not UserFact.objects.filter(trashed_at__isnull=False).exists()
