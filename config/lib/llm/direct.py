@@ -31,8 +31,8 @@ MAX_REFUSAL: Final = 64 * 1024  # bytes read of the body of an error
 DRAIN_SECONDS: Final = 0.5  # for the end of a body whose answer is complete
 END: Final = b"[DONE]"
 # Text is sent to the browser thirty times a second, while a provider sends hundreds of words. Waking up for each word
-# costs more than reading it. So after a word that we waited for, let the next ones gather for a moment.
-PACE_SECONDS: Final = 1 / 60
+# costs more than reading it. So after a word that we waited for, let the next ones gather.
+PACE_SECONDS: Final = 1 / 30
 WAIT_SECONDS: Final = 0.001  # a read that takes longer had to wait
 
 # By provider: the variables with its base, the base without one, the variable with its key.
@@ -194,7 +194,7 @@ async def _read_pieces(response: Response) -> AsyncGenerator[Piece, None]:
                 piece = _parse_piece(event)
                 has_text = has_text or bool(piece.content)
                 yield piece
-            if has_waited and has_text:
+            if has_waited and has_text and not is_over:
                 await asyncio.sleep(PACE_SECONDS)
             asked = loop.time()
     if not is_over and (event := _read_event(rest)) not in {b"", END}:
