@@ -74,6 +74,8 @@ def lesson_row(note: ReflectionNote) -> Row:
         "window_start": format_instant(note.window_start),
         "window_end": format_instant(note.window_end),
         "trades_considered": note.trades_considered,
+        "record_trades": len(note.trade_ids),
+        "kept_from_note_id": str(note.kept_from_id) if note.kept_from_id else None,
         "generated_at": format_instant(note.generated_at),
     }
 

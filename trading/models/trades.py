@@ -196,6 +196,13 @@ class ReflectionNote(OwnedModel):
     window_start = models.DateTimeField()
     window_end = models.DateTimeField()
     trades_considered = models.PositiveIntegerField()
+    trade_ids: "models.JSONField[Any, Any]" = models.JSONField(default=list, blank=True)  # of its record, newest first
+    built_on = models.ForeignKey(
+        "self", on_delete=models.SET_NULL, related_name="+", null=True, blank=True, db_index=False
+    )  # the lessons that it read
+    kept_from = models.ForeignKey(
+        "self", on_delete=models.SET_NULL, related_name="+", null=True, blank=True, db_index=False
+    )  # of a skill's: the deployment's lessons that it copies
     lessons_text = models.TextField(max_length=MAX_LESSONS)
     findings: "models.JSONField[Any, Any]" = models.JSONField(default=list, blank=True)  # what the linter says of it
     model_used = models.CharField(max_length=120)

@@ -37,7 +37,8 @@ def find_active_note(deployment: Deployment) -> ReflectionNote | None:
     if deployment.broker_kind != BrokerKind.BACKTEST:
         which |= Q(deployment__isnull=True)
     rows = ReflectionNote.objects.filter(which, skill=deployment.skill_id)
-    return rows.filter(status="active").order_by(F("deployment").asc(nulls_last=True)).first()
+    rows = rows.filter(status="active").defer("trade_ids")  # each tick reads this note
+    return rows.order_by(F("deployment").asc(nulls_last=True)).first()
 
 
 def list_active_notes(deployments: Collection[Deployment]) -> list[ReflectionNote]:
@@ -54,13 +55,13 @@ def list_active_notes(deployments: Collection[Deployment]) -> list[ReflectionNot
 
 def list_notes(deployment_id: UUID) -> Newest[ReflectionNote]:
     """Return a deployment's notes: active first, then newest."""
-    rows = ReflectionNote.objects.filter(deployment=deployment_id)
+    rows = ReflectionNote.objects.filter(deployment=deployment_id).select_related("built_on")
     return Newest(rows.order_by("status", "-generated_at", "id"), MAX_NOTES)
 
 
 def list_skill_notes(skill_id: UUID) -> Newest[ReflectionNote]:
     """Return a skill's notes: active first, then newest."""
-    rows = ReflectionNote.objects.filter(skill=skill_id, deployment__isnull=True)
+    rows = ReflectionNote.objects.filter(skill=skill_id, deployment__isnull=True).select_related("kept_from")
     return Newest(rows.order_by("status", "-generated_at", "id"), MAX_NOTES)
 
 
@@ -84,8 +85,8 @@ def keep_note_for_skill(*, note_id: UUID, now: datetime) -> ReflectionNote:
         raise NoteNotFound("There are no such lessons.")
     kept = {
         name: getattr(note, name)
-        for name in ("skill_version", "window_start", "window_end", "trades_considered", "lessons_text")
+        for name in ("skill_version", "window_start", "window_end", "trades_considered", "trade_ids", "lessons_text")
     }
     cost = {name: getattr(note, name) for name in ("model_used", "findings")}
-    copy = ReflectionNote(skill_id=note.skill_id, deployment=None, generated_at=now, **kept, **cost)
+    copy = ReflectionNote(skill_id=note.skill_id, deployment=None, kept_from=note, generated_at=now, **kept, **cost)
     return write_note(note=copy, now=now)

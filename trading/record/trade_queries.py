@@ -64,6 +64,7 @@ class TradeFilter:
     reconciled: str = ""
     since: date | None = None  # the day of the entry in UTC, as `until`; both are part of it
     until: date | None = None
+    note_id: UUID | None = None  # the trades that lessons were drawn from, also of a backtest
     with_backtests: bool = False
     order: str = "newest"  # a key of _ORDERS
 
@@ -116,7 +117,9 @@ def get_trade_page(which: TradeFilter, number: int = 1) -> TradePage:
 def select_trades(which: TradeFilter) -> TradeQuerySet:
     """Return the trades that fit, unordered."""
     rows: TradeQuerySet = Trade.objects.all()
-    if not which.with_backtests:
+    if which.note_id is not None:
+        rows = rows.filter(pk__in=_list_note_trades(which.note_id))
+    elif not which.with_backtests:
         rows = rows.exclude(deployment__in=Deployment.objects.filter(broker_kind=BrokerKind.BACKTEST).values("pk"))
     given: Mapping[str, Any] = {
         "deployment": which.deployment_id,
@@ -134,6 +137,11 @@ def select_trades(which: TradeFilter) -> TradeQuerySet:
     if which.words:
         rows = rows.filter(Q(entry_reason__icontains=which.words) | Q(exit_reason__icontains=which.words))
     return rows
+
+
+def _list_note_trades(note_id: UUID) -> list[str]:
+    found: list[str] | None = ReflectionNote.objects.filter(pk=note_id).values_list("trade_ids", flat=True).first()
+    return found or []
 
 
 def iter_trades(deployment_id: UUID | None = None) -> Iterator[Trade]:

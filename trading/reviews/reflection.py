@@ -40,12 +40,14 @@ from trading.record.deployment_queries import DeploymentNotFound, get_deployment
 from trading.record.notes import write_note
 from trading.reviews.lessons import parse_lessons
 from trading.reviews.lint import WindowTrade, lint_lessons
+from trading.reviews.verdicts import judge_groups, record_lines
 from trading.skills.schemas import MemoryDial, SkillPayload, parse_payload
 from trading.skills.services import list_reflection_models
 
 logger = logging.getLogger(__name__)
 
 MAX_WINDOW: Final = 100  # trades in one reflection, the newest
+MAX_RECORD: Final = 500  # trades whose groups are compared, the newest
 ANSWER_TOKENS: Final = 600  # more than is stored, so that the cut is between bullets
 LEASE: Final = timedelta(minutes=5)
 RETRY_AFTER: Final = timedelta(minutes=15)  # a failed reflection is not tried again before
@@ -91,6 +93,7 @@ class _Work:
     skill_id: UUID
     skill_version: int
     trades: Sequence[Trade]  # oldest exit first
+    record: Sequence[Trade]  # newest exit first; begins with those
     before: ReflectionNote | None
 
 
@@ -191,10 +194,10 @@ def _find_work(deployment: Deployment, *, now: datetime, is_forced: bool = False
     ):
         return None
     length = min(max(counted["closed"], dial.reflection.every_n_trades), MAX_WINDOW)
-    newest = list(closed.order_by("-exit_tick_at", "-exit_at", "id").defer("state")[:length])
-    if not newest:
+    record = list(closed.order_by("-exit_tick_at", "-exit_at", "id").defer("state")[:MAX_RECORD])
+    if not record:
         return None
-    return _Work(payload, deployment.skill_id, deployment.version.version, newest[::-1], before)
+    return _Work(payload, deployment.skill_id, deployment.version.version, record[length - 1 :: -1], record, before)
 
 
 def cancel_reflection(*, run_id: UUID, now: datetime) -> None:
@@ -333,6 +336,8 @@ def _fail_run(claim: _Claim, error: str, *, user_id: int, clock: Clock) -> Refle
 async def _ask_model(work: _Work) -> Completion:
     request = reflection_request(
         work.payload,
+        record_lines=record_lines(judge_groups(work.record)),
+        record_trades=len(work.record),
         trade_lines=[review_line(trade) for trade in work.trades],
         before=None if work.before is None else lessons_of_note(work.before),
     )
@@ -358,7 +363,7 @@ def _make_note(claim: _Claim, completion: Completion, lessons: str) -> Reflectio
     findings = lint_lessons(
         lessons,
         avoid=work.payload.strategy.avoid,
-        trades=[as_window_trade(trade) for trade in work.trades],
+        trades=[as_window_trade(trade) for trade in work.record],
         symbols=work.payload.context.symbols,
     )
     return ReflectionNote(
@@ -368,6 +373,8 @@ def _make_note(claim: _Claim, completion: Completion, lessons: str) -> Reflectio
         window_start=min(trade.entry_tick_at for trade in work.trades),
         window_end=max(trade.exit_tick_at for trade in work.trades if trade.exit_tick_at),
         trades_considered=len(work.trades),
+        trade_ids=[str(trade.pk) for trade in work.record],
+        built_on=work.before,
         lessons_text=lessons,
         findings=[{name: str(value) for name, value in asdict(finding).items()} for finding in findings],
         model_used=completion.model[:120],

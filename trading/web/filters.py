@@ -56,9 +56,10 @@ class TradeFilterForm(PageOfForm):
     WITH_BACKTESTS: ClassVar = "with"
     NARROWING: ClassVar = (
         *("q", "deployment", "skill", "symbol", "side", "status", "exit", "regime"),
-        *("reconciled", "since", "until", "backtests"),
+        *("reconciled", "since", "until", "backtests", "note"),
     )
 
+    note = forms.UUIDField(required=False, widget=forms.HiddenInput)  # lessons, whose trades to list
     q = forms.CharField(
         label="Search the reasons",
         required=False,
@@ -143,6 +144,7 @@ class TradeFilterForm(PageOfForm):
             reconciled=known.get("reconciled", ""),
             since=known.get("since"),
             until=known.get("until"),
+            note_id=known.get("note"),
             with_backtests=bool(backtests),
             order=known.get("sort", "newest"),
         )

@@ -1,7 +1,7 @@
 """Distil trades into lessons by counting, ignoring quoted text."""
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from decimal import Decimal
@@ -20,6 +20,17 @@ _TRADE: Final = re.compile(
     r"(?: \| regime=(?P<regime>\w+) exit=\w* MFE=\S+ MAE=\S+ fees=(?P<fees>-?\$[\d,.]+))?(?: \"[^\"]*\")?"
 )
 
+_GROUP: Final = re.compile(
+    r"- (?P<name>\S+ \w+): (?P<trades>\d+ trades?), (?P<won>\d+) won, net (?P<net>-?\$[\d,.]+)"
+    r"(?:; a trade (?P<low>-?\$[\d,.]+) to (?P<high>-?\$[\d,.]+))?: (?P<verdict>repeat|avoid|no verdict|too few trades)"
+)
+_VERDICTS: Final = {
+    "repeat": "behaviour to repeat",
+    "avoid": "not to be repeated as it was done",
+    "no verdict": "no verdict yet",
+    "too few trades": "too few to say more",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class _Trade:
@@ -30,7 +41,6 @@ class _Trade:
     net: Decimal
     minutes: int
     fees: Decimal
-    regime: str
 
     @property
     def kind(self) -> str:
@@ -40,15 +50,16 @@ class _Trade:
 def reflection_answer(request: str) -> str:
     """Return lessons as bullets of counts, sums and averages."""
     trades = [trade for line in _find_section(request, "## Closed trades") if (trade := _parse_trade(line))]
+    groups = [group for line in _find_record(request) if (group := _GROUP.fullmatch(line))]
     if len(trades) < LEAST_TRADES:
         return f"- {format_count(len(trades), 'trade')}: too few to say anything; nothing to change."
     avoid = [_list_words(line) for line in _find_avoid_rules(request)]
     bullets = [
         _describe_wins(trades),
-        *_by_kind(trades),
+        *_by_kind(groups),
         _averages(trades),
         _held(trades),
-        *_by_regime(trades),
+        *_by_regime(groups),
         _sum_fees(trades),
     ]
     return "\n".join(f"- {_beside_avoid(bullet, avoid)}" for bullet in bullets if bullet)
@@ -59,6 +70,12 @@ def _find_section(request: str, heading: str) -> list[str]:
     _, found, rest = f"\n{request}".rpartition(f"\n{heading}")
     lines = rest.split("\n")[1:] if found else []
     return list(takewhile(lambda line: not line.startswith("#"), lines))
+
+
+def _find_record(request: str) -> list[str]:
+    """Return the lines of the record's groups, which stand before any text of others."""
+    lines = dropwhile(lambda line: not line.startswith("## Record so far"), request.split("\n"))
+    return list(takewhile(lambda line: line.startswith("- "), islice(lines, 1, None)))
 
 
 def _find_avoid_rules(request: str) -> list[str]:
@@ -76,7 +93,6 @@ def _parse_trade(line: str) -> _Trade | None:
         net=_parse_amount(match["net"]),
         minutes=int(match["minutes"][:9]),
         fees=_parse_amount(match["fees"] or "$0"),
-        regime=match["regime"] or "unknown",
     )
 
 
@@ -93,29 +109,27 @@ def _describe_wins(trades: Sequence[_Trade]) -> str:
     return f"Won {won} of {len(trades)} trades ({rate}), net {format_usd(_sum_net(trades))} after fees."
 
 
-def _by_kind(trades: Sequence[_Trade]) -> list[str]:
+def _by_kind(groups: Iterable[re.Match[str]]) -> list[str]:
     """Tell the symbols and sides that made or lost most."""
-    groups = _group_trades(trades, lambda trade: trade.kind)
-    largest = sorted(groups.items(), key=lambda group: (-abs(_sum_net(group[1])), group[0]))[:MOST_GROUPS]
-    return [f"{kind}s: {_result(group)}." for kind, group in largest]
+    kinds = [group for group in groups if not group["name"].startswith("regime ")]
+    return [f"{group['name']}s: {_result(group)}." for group in kinds[:MOST_GROUPS]]
 
 
-def _by_regime(trades: Sequence[_Trade]) -> list[str]:
+def _by_regime(groups: Iterable[re.Match[str]]) -> list[str]:
     """Tell the regime that cost most, where there is more than one."""
-    groups = _group_trades(trades, lambda trade: trade.regime)
-    groups.pop("unknown", None)
-    if len(groups) < 2:
+    regimes = [group for group in groups if group["name"].startswith("regime ")]
+    if not regimes:
         return []
-    regime, group = min(groups.items(), key=lambda item: (_sum_net(item[1]), item[0]))
-    return [f"Worst regime at the entry: {regime}, {_result(group)}."] if _sum_net(group) < 0 else []
+    worst = min(regimes, key=lambda group: (_parse_amount(group["net"]), group["name"]))
+    name = worst["name"].removeprefix("regime ")
+    return [f"Worst regime at the entry: {name}, {_result(worst)}."] if _parse_amount(worst["net"]) < 0 else []
 
 
-def _result(group: Sequence[_Trade]) -> str:
-    won = sum(trade.net > 0 for trade in group)
-    told = f"net {format_usd(_sum_net(group))} over {format_count(len(group), 'trade')}, {won} won"
-    if len(group) < LEAST_TRADES:
-        return f"{told}; too few to say more"
-    return f"{told}; {'behaviour to repeat' if _sum_net(group) > 0 else 'not to be repeated as it was done'}"
+def _result(group: re.Match[str]) -> str:
+    """Describe a group; its verdict is that of the record."""
+    told = f"net {group['net']} over {group['trades']}, {group['won']} won"
+    between = f": a trade between {group['low']} and {group['high']} (about 90 %)" if group["low"] else ""
+    return f"{told}; {_VERDICTS[group['verdict']]}{between}"
 
 
 def _averages(trades: Sequence[_Trade]) -> str:
@@ -170,13 +184,6 @@ def _beside_avoid(bullet: str, avoid: Iterable[frozenset[str]]) -> str:
 
 def _list_words(text: str) -> frozenset[str]:
     return frozenset(term.text for term in iter_terms(text) if not term.is_stop_word)
-
-
-def _group_trades(trades: Iterable[_Trade], key: Callable[[_Trade], str]) -> dict[str, list[_Trade]]:
-    groups: dict[str, list[_Trade]] = {}
-    for trade in trades:
-        groups.setdefault(key(trade), []).append(trade)
-    return groups
 
 
 def _sum_net(trades: Iterable[_Trade]) -> Decimal:

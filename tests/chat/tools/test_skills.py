@@ -279,6 +279,8 @@ def test_lessons_are_the_active_notes_of_the_skill_and_its_deployments(box, depl
         "window_start": "2026-04-01T12:00:00Z",
         "window_end": "2026-05-01T12:00:00Z",
         "trades_considered": 10,
+        "record_trades": 0,
+        "kept_from_note_id": None,
         "generated_at": "2026-06-01T12:00:00Z",
     }
     assert [(note["note_id"], note["deployment_id"]) for note in result["lessons"][1:]] == [(str(kept.pk), None)]

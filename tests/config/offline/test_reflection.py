@@ -12,6 +12,7 @@ from trading.agent.prompts import REFLECTION, Lessons, reflection_request
 from trading.reviews.lessons import parse_lessons
 from trading.reviews.lint import Code, lint_lessons, list_bullets
 from trading.reviews.reflection import as_window_trade, review_line
+from trading.reviews.verdicts import judge_groups, record_lines
 from trading.skills.schemas import parse_payload
 
 D = Decimal
@@ -34,7 +35,13 @@ def trade(net, *, symbol="BTC", side="long", minutes=60, fees="0.50", at=0, **va
 
 def request(*trades, avoid=(), before=None):
     payload = parse_payload({**WHOLE, "strategy": {"thesis": "Dips are bought", "avoid": list(avoid)}})
-    return reflection_request(payload, trade_lines=[review_line(trade) for trade in trades], before=before)
+    return reflection_request(
+        payload,
+        trade_lines=[review_line(trade) for trade in trades],
+        before=before,
+        record_lines=record_lines(judge_groups(trades)),
+        record_trades=len(trades),
+    )
 
 
 def bullets(*trades, **given):
@@ -55,7 +62,8 @@ RECORD = [
 def test_lessons_are_counts_and_sums_of_the_trades():
     assert bullets(*RECORD) == [
         "Won 4 of 7 trades (57%), net $1,274.25 after fees.",
-        "BTC longs: net $1,289.50 over 5 trades, 4 won; behaviour to repeat.",
+        "BTC longs: net $1,289.50 over 5 trades, 4 won; no verdict yet: a trade between -$62.16 and $1,791.31"
+        " (about 90 %).",
         "ETH shorts: net -$15.25 over 2 trades, 0 won; too few to say more.",
         "The average winner made $323.62 (n=4), the average loser lost $10.12 (n=2): the winner is the larger.",
         "The loser that was held longest: ETH short, 5 h, -$15.25; losers were held 3 h 20 min on average, "
@@ -76,19 +84,44 @@ def test_below_five_trades_n_is_too_small(count):
 def test_what_there_is_none_of_is_left_out():
     assert bullets(*[trade("10", fees="0")] * 5) == [
         "Won 5 of 5 trades (100%), net $50.00 after fees.",
-        "BTC longs: net $50.00 over 5 trades, 5 won; behaviour to repeat.",
+        "BTC longs: net $50.00 over 5 trades, 5 won; no verdict yet.",
     ]
     assert bullets(*[trade("-10", fees="-1")] * 5)[1:] == [
-        "BTC longs: net -$50.00 over 5 trades, 0 won; not to be repeated as it was done.",
+        "BTC longs: net -$50.00 over 5 trades, 0 won; no verdict yet.",
         "The loser that was held longest: BTC long, 1 h, -$10.00.",
     ]
+
+
+@pytest.mark.parametrize(
+    ("sign", "verdict"), [(1, "behaviour to repeat"), (-1, "not to be repeated as it was done")], ids=["paid", "cost"]
+)
+def test_a_verdict_needs_an_interval_without_zero(sign, verdict):
+    told = bullets(*(trade(sign * net, at=net) for net in (12, 9, 15, 11, 8, 14, 10)))
+
+    assert f"7 trades, {7 if sign > 0 else 0} won; {verdict}: a trade between " in told[1]
+
+
+def test_verdicts_are_of_the_whole_record():
+    few = [trade("10")] * 5
+    record = ["- BTC long: 34 trades, 20 won, net $120.00; a trade $0.20 to $8.20: repeat"]
+    payload = parse_payload(WHOLE)
+    told = reflection_answer(
+        reflection_request(
+            payload, trade_lines=[review_line(row) for row in few], before=None, record_lines=record, record_trades=34
+        )
+    )
+
+    assert (
+        "- BTC longs: net $120.00 over 34 trades, 20 won; behaviour to repeat: a trade between $0.20 and $8.20" in told
+    )
 
 
 def test_a_bullet_beside_an_avoid_rule_does_not_go_against_it():
     told = bullets(*RECORD, avoid=["No BTC longs", "No trade in a chop regime"])
 
     assert [line for line in told if "avoid rule" in line] == [
-        "BTC longs: net $1,289.50 over 5 trades, 4 won; behaviour to repeat; that does not lift the avoid rule.",
+        "BTC longs: net $1,289.50 over 5 trades, 4 won; no verdict yet: a trade between -$62.16 and $1,791.31"
+        " (about 90 %); that does not lift the avoid rule.",
         "Worst regime at the entry: chop, net -$20.25 over 2 trades, 0 won; too few to say more; that does not lift"
         " the avoid rule.",
     ]

@@ -38,6 +38,7 @@ def test_lessons_kept_for_the_skill_reach_deployments_that_have_none(as_trader):
     assert find_active_note(note.deployment) == note
     assert ReflectionNote.objects.get(pk=kept.pk).status == "superseded"
     assert (again.lessons_text, again.trades_considered) == (note.lessons_text, note.trades_considered)
+    assert (again.kept_from, again.trade_ids) == (note, note.trade_ids)
 
 
 def test_keep_note_refuses_an_unknown_note(as_trader, stranger):

@@ -72,5 +72,5 @@ def test_lessons_of_any_answer_are_bounded_lines_of_data(answer):
     lesson = Lessons(kept, 10, JUNE, JUNE)
     assert len(lessons_text(lesson).splitlines()) == 2 + len(kept.splitlines())
     request = reflection_request(parse_payload(WHOLE), trade_lines=[], before=lesson)
-    assert sum(line.startswith("#") for line in request.splitlines()) == 3
+    assert sum(line.startswith("#") for line in request.splitlines()) == 4
     assert "```" not in request

@@ -4,13 +4,14 @@ import re
 from datetime import timedelta
 from decimal import Decimal
 from io import StringIO
+from uuid import uuid4
 
 import pytest
 from django.test import Client
 from django.utils import timezone
 
 from config.lib.llm.tokens import count_tokens
-from tests.factories.memory import MAY
+from tests.factories.memory import JUNE, MAY
 from tests.factories.record import (
     WHOLE,
     BarFactory,
@@ -204,6 +205,31 @@ def test_keep_note_makes_it_the_skills(client, trader, deployment):
     kept = as_owner(trader, lambda: ReflectionNote.objects.get(deployment__isnull=True))
     assert response.url == f"/skills/{deployment.skill_id}/"
     assert kept.lessons_text == note.lessons_text
+
+
+def test_lessons_link_to_their_trades_and_name_what_they_build_on(client, trader, deployment):
+    before = as_owner(
+        trader, lambda: ReflectionNoteFactory(deployment=deployment, status="superseded", superseded_at=JUNE)
+    )
+    ids = [str(uuid4()) for _ in range(34)]
+    note = as_owner(trader, lambda: ReflectionNoteFactory(deployment=deployment, trade_ids=ids, built_on=before))
+
+    response = client.get(f"{DEPLOYMENTS}{deployment.pk}/")
+
+    text = text_of(response)
+    assert "From 10 trades and a record of 34" in text
+    assert "builds on the lessons of 1 May 2026" in text
+    assert f'href="/trades/?note={note.pk}"' in response.content.decode()
+
+
+def test_lessons_of_a_skill_name_the_deployment_that_they_are_kept_from(client, trader, deployment):
+    note = as_owner(trader, lambda: ReflectionNoteFactory(deployment=deployment))
+    client.post(f"{DEPLOYMENTS}{deployment.pk}/notes/{note.pk}/keep/")
+
+    response = client.get(f"/skills/{deployment.skill_id}/")
+
+    assert "kept from the deployment of version 1" in text_of(response)
+    assert f'href="{DEPLOYMENTS}{deployment.pk}/"' in response.content.decode()
 
 
 def test_keep_note_knows_no_note_of_another_deployment(client, trader, deployment):

@@ -18,6 +18,7 @@ from tests.factories.record import (
     DecisionSnapshotFactory,
     DeploymentFactory,
     FillFactory,
+    ReflectionNoteFactory,
     TradeFactory,
 )
 from tests.owners import as_owner
@@ -139,6 +140,20 @@ def test_trades_keeps_those_of_a_skill_or_a_deployment(client, made):
         response = client.get(TRADES, query)
         assert "1 trade fits" in text_of(response)
         assert page_of(trade) in response.content.decode()
+
+
+def test_trades_keeps_those_that_lessons_were_drawn_from(client, made, stranger):
+    first, other = made(lambda: TradeFactory(symbol="ETH")), made(lambda: backtest_trade(symbol="SOL"))
+    made(lambda: TradeFactory(symbol="DOGE", deployment=first.deployment))
+    note = made(lambda: ReflectionNoteFactory(trade_ids=[str(first.pk), str(other.pk), str(uuid4())]))
+    theirs = as_owner(stranger, lambda: ReflectionNoteFactory(trade_ids=[str(first.pk)]))
+
+    text = text_of(client.get(TRADES, {"note": note.pk}))
+
+    assert all(words in text for words in ("2 trades", "ETH long", "SOL long"))
+    assert "DOGE long" not in text
+    assert f'name="note" value="{note.pk}"' in client.get(TRADES, {"note": note.pk}).content.decode()
+    assert "ETH long" not in text_of(client.get(TRADES, {"note": theirs.pk}))
 
 
 def test_trades_leaves_backtests_out_unless_asked_for(client, made):

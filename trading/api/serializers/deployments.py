@@ -60,12 +60,16 @@ class NoteSerializer(RowSerializer):
     """Lessons of a deployment or skill; prompts include the active ones."""
 
     findings = serializers.JSONField(read_only=True, help_text="What the linter says of them.")
+    trade_ids = serializers.ListField(
+        child=serializers.UUIDField(), read_only=True, help_text="The trades they were drawn from, newest first."
+    )
 
     class Meta:
         model = ReflectionNote
         fields = (
             *("id", "deployment", "skill", "skill_version", "status", "generated_at", "superseded_at"),
-            *("window_start", "window_end", "trades_considered", "lessons_text", "findings"),
+            *("window_start", "window_end", "trades_considered", "trade_ids", "built_on", "kept_from"),
+            *("lessons_text", "findings"),
             *("model_used", "input_tokens", "output_tokens", "cost_usd"),
         )
 
