@@ -100,14 +100,6 @@ def parse_instant(value: object) -> datetime:
     return (found.replace(tzinfo=UTC) if found.tzinfo is None else found).astimezone(UTC)
 
 
-def parse_flag(value: object) -> bool:
-    """Parse a yes or no; empty is no. Raises ValueError."""
-    text = str("" if value is None else value).strip().lower()
-    if text not in ("", "0", "1", "true", "false", "yes", "no"):
-        raise ValueError(f"{text[:40]!r} is neither true nor false")
-    return text in ("1", "true", "yes")
-
-
 def store_rows(model: type[M], rows: Iterable[M], *, unique: Sequence[str], update: Sequence[str]) -> int:
     """Upsert rows by unique columns; return how many."""
     by_key = {tuple(getattr(row, column) for column in unique): row for row in rows}
