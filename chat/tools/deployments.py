@@ -57,7 +57,7 @@ GET_MY_DEPLOYMENTS = Tool(
     description=(
         "The user's deployments (no backtests), running first: status, version, positions, last decision, risk "
         "refusals of the last day. detail adds the last 30 closed trades and reasons, or its lessons. "
-        "Net PnL is realised; unrealised_pnl_usd is at the last price."
+        "net_pnl_usd is of closed trades, open_so_far_usd what open ones realised."
     ),
     args=GetMyDeploymentsArgs,
     run=_get_my_deployments,
@@ -80,8 +80,9 @@ def _deployment_row(
         "status": deployment.status,
         "halted_until": format_instant(deployment.halted_until) if deployment.is_halted_at(now) else None,
         "broker_kind": deployment.broker_kind,
-        "net_pnl_usd": round_usd(listed.net_usd),
-        "closed_trades": listed.closed_trades,
+        "net_pnl_usd": round_usd(listed.totals.net_usd),
+        "closed_trades": listed.totals.closed_trades,
+        "open_so_far_usd": round_usd(listed.totals.open_so_far_usd),
         "open_positions": len(listed.positions),
         "positions": [records.position_row(position, with_reason=with_reasons) for position in positions],
         "last_decision_at": format_instant(listed.decided_at),

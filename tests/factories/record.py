@@ -291,6 +291,7 @@ class TradeFactory(DjangoModelFactory):
     funding_usd = Decimal(0)
     mfe_usd = Decimal(30)
     mae_usd = Decimal(-8)
+    path_minutes = 60
     reconciled = ReconcileState.EXACT
     first_fill_id = factory.LazyFunction(lambda: uuid4().hex)
     created_at = MAY

@@ -33,8 +33,15 @@ from trading.agent.prompts import Lessons, system_segments
 from trading.market.queries import Overview, find_marks, get_overview, list_events, list_news
 from trading.market.tape import STORED, Tape
 from trading.models import Bar, DecisionSnapshot, Deployment, MarketEvent, NewsItem, ReflectionNote, Trade
-from trading.record.deployment_queries import find_last_decision
-from trading.record.notes import find_active_note
+from trading.record.deployment_queries import widen_excursion
+from trading.record.past import (
+    find_decision_before,
+    find_note_at,
+    find_version_at,
+    list_closed_at,
+    list_open_at,
+    was_halted_at,
+)
 from trading.record.trade_queries import get_equity_at_midnight, get_latest_equity, list_closed, list_open
 from trading.skills.schemas import MemoryDial, SkillPayload, parse_payload
 
@@ -46,8 +53,8 @@ STABLE_END: Final = SEGMENT_SEPARATOR  # between the stable and the changing par
 class Portfolio:
     """The account at a tick."""
 
-    equity_usd: Decimal
-    day_start_equity_usd: Decimal  # at 00:00 UTC
+    equity_usd: Decimal | None  # None: not known
+    day_start_equity_usd: Decimal | None  # at 00:00 UTC
     is_halted: bool = False
 
 
@@ -112,15 +119,22 @@ def lessons_of_note(note: ReflectionNote) -> Lessons:
 
 
 def preview_prompt(deployment: Deployment, *, at: datetime) -> AgentPrompt:
-    """Return a tick's prompt, with the account of the last tick."""
-    payload = parse_payload(deployment.version.payload)
-    equity = get_latest_equity(deployment)
-    portfolio = Portfolio(equity, get_equity_at_midnight(deployment, at), is_halted=deployment.is_halted_at(at))
-    before = find_last_decision(deployment)
+    """Return a tick's prompt, with the record as it was known at the instant."""
+    payload = parse_payload(find_version_at(deployment, at).payload)
+    equity, day_start = get_latest_equity(deployment, at), get_equity_at_midnight(deployment, at)
+    is_halted = was_halted_at(deployment, at, halt_pct=float(payload.risk.daily_loss_halt_pct))
+    before = find_decision_before(deployment, at)
     last = None if before is None else last_decision_of(before)
-    record = read_record(deployment.pk, payload)
-    inputs = gather_context(payload, record=record, portfolio=portfolio, last_decision=last, at=at)
-    return write_prompt(payload, inputs, find_active_note(deployment))
+    dial = payload.context.memory
+    closed = list_closed_at(deployment.pk, at, dial.recent_trades_k) if dial.shows_trades else []
+    inputs = gather_context(
+        payload,
+        record=Record(list_open_at(deployment, at), closed),
+        portfolio=Portfolio(equity, day_start, is_halted=is_halted),
+        last_decision=last,
+        at=at,
+    )
+    return write_prompt(payload, inputs, find_note_at(deployment, at))
 
 
 def last_decision_of(snapshot: DecisionSnapshot) -> LastDecision:
@@ -252,11 +266,10 @@ def _overview_line(seen: Overview) -> str:
 
 def _portfolio_section(inputs: ContextInputs) -> list[str]:
     account = inputs.portfolio
-    lines = [
-        "## Portfolio",
-        f"Equity: {format_usd(account.equity_usd)}; since 00:00 UTC"
-        f" {format_signed_usd(account.equity_usd - account.day_start_equity_usd)}",
-    ]
+    lines = ["## Portfolio", "Equity: not known"]
+    if account.equity_usd is not None and account.day_start_equity_usd is not None:
+        change = format_signed_usd(account.equity_usd - account.day_start_equity_usd)
+        lines[1] = f"Equity: {format_usd(account.equity_usd)}; since 00:00 UTC {change}"
     if account.is_halted:
         lines.append("Halted: positions may only be reduced")
     for trade in sorted(inputs.record.open_trades, key=lambda trade: trade.symbol):
@@ -325,16 +338,28 @@ def _shows_positions(dial: MemoryDial) -> bool:
 
 def trade_line(trade: Trade) -> str:
     """Return a closed trade's line; its percent is unlevered (settled 29)."""
-    exit_at, exit_price = trade.exit_tick_at or trade.entry_tick_at, trade.exit_price or trade.entry_price
+    exit_at, exit_price = trade.exit_at or trade.entry_at, trade.exit_price or trade.entry_price
     share = trade.realized_pnl_usd / trade.entry_size_usd if trade.entry_size_usd else Decimal(0)
     held = timedelta(minutes=float(trade.holding_minutes or 0))
     return (
-        f"- {format_minute(trade.entry_tick_at)} → {format_end_minute(exit_at, trade.entry_tick_at)}"
+        f"- {format_minute(trade.entry_at)} → {format_end_minute(exit_at, trade.entry_at)}"
         f" {trade.symbol} {trade.side} {format_whole_usd(trade.entry_size_usd)}"
         f" @ {format_price(trade.entry_price)} → {format_price(exit_price)}"
         f" {format_signed_usd(trade.realized_pnl_usd)} ({format_pct(share)})"
-        f" {format_minutes(held)}{_format_doubt(trade)}{_format_reason(trade)}"
+        f" {format_minutes(held)}{_format_decided(trade)}{_format_doubt(trade)}{_format_reason(trade)}"
     )
+
+
+def _format_decided(trade: Trade) -> str:
+    """Return when a trade was decided and settled, if not in the minutes of its fills."""
+    parts = []
+    if trade.entry_decided_at is not None and trade.entry_decided_at != trade.entry_at:
+        parts.append(f"entry decided {format_minute(trade.entry_decided_at)}")
+    if trade.exit_decided_at is not None and trade.exit_decided_at != trade.exit_at:
+        parts.append(f"exit decided {format_minute(trade.exit_decided_at)}")
+    if trade.exit_tick_at is not None and trade.exit_tick_at != trade.exit_at:
+        parts.append(f"settled {format_minute(trade.exit_tick_at)}")
+    return f" ({', '.join(parts)})" if parts else ""
 
 
 def position_line(trade: Trade, mark: Decimal | None, at: datetime) -> str:
@@ -342,9 +367,16 @@ def position_line(trade: Trade, mark: Decimal | None, at: datetime) -> str:
     return (
         f"- {trade.symbol} {trade.side} {format_whole_usd(trade.entry_size_usd)} @ {format_price(trade.entry_price)}"
         f" mark={format_price(mark) if mark is not None else 'unknown'}"
-        f" MFE={format_signed_whole_usd(trade.mfe_usd)} / MAE={format_signed_whole_usd(trade.mae_usd)}"
+        f" {_format_excursion(trade, mark)}"
         f" held {format_minutes(at - trade.entry_at)}{_format_doubt(trade)}{_format_reason(trade)}"
     )
+
+
+def _format_excursion(trade: Trade, mark: Decimal | None) -> str:
+    if (excursion := widen_excursion(trade, mark)) is None:
+        return "MFE / MAE unknown"
+    best, worst = excursion
+    return f"MFE={format_signed_whole_usd(best)} / MAE={format_signed_whole_usd(worst)}"
 
 
 def _format_doubt(trade: Trade) -> str:

@@ -268,5 +268,6 @@ def _sample_trade(symbol: str, status: str) -> Trade:
         realized_pnl_usd=Decimal(0) if is_open else Decimal("-9.70"),
         mfe_usd=Decimal(22),
         mae_usd=Decimal(-8),
+        path_minutes=60,
         reconciled="exact",
     )

@@ -93,8 +93,9 @@ class DeploymentView(ApiView):
     def get(self, request: ApiRequest, deployment_id: UUID) -> Response:
         """Return a deployment with its account after the last tick."""
         deployment = get_deployment(deployment_id)
+        equity = get_latest_equity(deployment)
         account = {
-            "equity_usd": AmountField().to_representation(get_latest_equity(deployment)),
+            "equity_usd": None if equity is None else AmountField().to_representation(equity),
             "positions": TradeSerializer(list_open(deployment_id), many=True).data,
         }
         return Response({**DeploymentSerializer(deployment).data, **account})

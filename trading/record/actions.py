@@ -287,7 +287,8 @@ def _is_novice() -> bool:
 def _format_backtest(run: BacktestRun) -> str:
     trades = get_trade_page(TradeFilter(deployment_id=run.deployment_id, with_backtests=True))
     days = f"{run.starts_at:%Y-%m-%d} to {run.ends_at:%Y-%m-%d}"
-    return f"{format_signed_usd(trades.net_usd)} net of {format_count(trades.total, 'trade')}, {days}"
+    count = format_count(trades.totals.closed_trades, "closed trade")
+    return f"{format_signed_usd(trades.totals.net_usd)} net of {count}, {days}"
 
 
 def _notes_of_bars(bars: BarsInRange) -> list[str]:

@@ -15,7 +15,7 @@ from config.lib.errors import DomainError
 from config.lib.paging import locate_page
 from trading.models import UNFINISHED, BacktestRun, Bar, BrokerKind, Skill, SkillVersion, Trade, WorkStatus
 from trading.models.choices import INTERVALS
-from trading.record.deployment_queries import sum_trades
+from trading.record.deployment_queries import Totals, sum_trades
 from trading.record.deployments import STARTING_EQUITY_USD, LeaseLost, deploy_skill
 from trading.record.performance import Performance
 from trading.record.trade_queries import get_deployment_performance, get_latest_equity
@@ -46,8 +46,7 @@ class ListedBacktest:
     run: BacktestRun
     skill: Skill
     version: int
-    closed_trades: int
-    net_usd: Decimal  # of all its trades, as far as realised
+    totals: Totals
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +70,7 @@ class ShownBacktest:
     version: int
     numbers: Performance | None  # None: it is not over
     open_trades: int  # that were open when it ended
-    equity_usd: Decimal  # at the end, open positions at their mark
+    equity_usd: Decimal | None  # at the end, open positions at their mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -276,10 +275,7 @@ def get_backtest_page(number: int = 1) -> BacktestPage:
     totals = sum_trades(Trade.objects.filter(deployment__in=[run.deployment_id for run in runs]))
     listed = [
         ListedBacktest(
-            run,
-            skills[run.deployment.skill_id],
-            versions[run.deployment.version_id].version,
-            *totals[run.deployment_id],
+            run, skills[run.deployment.skill_id], versions[run.deployment.version_id].version, totals[run.deployment_id]
         )
         for run in runs
     ]

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
 from http import HTTPStatus
-from typing import Final, TypeVar
+from typing import Any, Final, TypeVar
 from uuid import UUID
 
 from django.db.models import Count, Exists, Model, OuterRef, Q, QuerySet, Subquery, Sum
@@ -32,6 +32,15 @@ from trading.models import (
 )
 
 MAX_COMMANDS: Final = 10
+_IS_CLOSED: Final = Q(status=TradeStatus.CLOSED)
+_SUMS: Final = {  # of `Totals`
+    "sum_closed_trades": Count("pk", filter=_IS_CLOSED),
+    "sum_net_usd": Sum("realized_pnl_usd", filter=_IS_CLOSED),
+    "sum_fees_usd": Sum("fees_usd", filter=_IS_CLOSED),
+    "sum_funding_usd": Sum("funding_usd", filter=_IS_CLOSED),
+    "sum_open_trades": Count("pk", filter=~_IS_CLOSED),
+    "sum_open_so_far_usd": Sum("realized_pnl_usd", filter=~_IS_CLOSED),
+}
 M = TypeVar("M", bound=Model)
 
 
@@ -40,11 +49,22 @@ class DeploymentNotFound(DomainError):
 
 
 @dataclass(frozen=True, slots=True)
+class Totals:
+    """The sums of a record: closed trades, and what open ones realised so far."""
+
+    closed_trades: int = 0
+    net_usd: Decimal = Decimal(0)  # of closed trades: gross - fees + funding
+    fees_usd: Decimal = Decimal(0)
+    funding_usd: Decimal = Decimal(0)
+    open_trades: int = 0
+    open_so_far_usd: Decimal = Decimal(0)  # net that open trades have realised, without their mark
+
+
+@dataclass(frozen=True, slots=True)
 class ListedDeployment:
     deployment: Deployment
     positions: list[Trade]
-    closed_trades: int
-    net_usd: Decimal  # of all its trades, as far as realised
+    totals: Totals
     decided_at: datetime | None
     refusals: list[DecisionSnapshot]  # of the last day, newest first, at most five
 
@@ -60,11 +80,26 @@ class OpenPosition:
         """The PnL of closing at the mark, before costs."""
         return None if self.mark is None else (self.mark.price - self.trade.entry_price) * self.trade.quantity
 
+    @property
+    def excursion_usd(self) -> tuple[Decimal, Decimal] | None:
+        """The best and the worst gross so far, the mark included; None: not known."""
+        return widen_excursion(self.trade, None if self.mark is None else self.mark.price)
+
 
 @dataclass(frozen=True, slots=True)
 class Marked:
     positions: dict[UUID, list[OpenPosition]]  # by deployment
     simulated: list[str]  # the symbols they trade or hold whose prices are made by a model
+
+
+def widen_excursion(trade: Trade, mark: Decimal | None) -> tuple[Decimal, Decimal] | None:
+    """Return a trade's best and worst gross, a mark included; None if no bars tell its path."""
+    if not trade.knows_path:
+        return None
+    if mark is None:
+        return trade.mfe_usd, trade.mae_usd
+    value = trade.gross_pnl_usd + (mark - trade.entry_price) * trade.quantity
+    return max(trade.mfe_usd, value), min(trade.mae_usd, value)
 
 
 class Newest(list[M]):
@@ -109,7 +144,7 @@ def list_deployments(now: datetime, *, deployment_id: UUID | None = None) -> lis
         ListedDeployment(
             deployment,
             positions[deployment.pk],
-            *totals[deployment.pk],
+            totals[deployment.pk],
             decided_at=deployment.decided_at,
             refusals=refusals[deployment.pk][:5],
         )
@@ -117,11 +152,19 @@ def list_deployments(now: datetime, *, deployment_id: UUID | None = None) -> lis
     ]
 
 
-def sum_trades(trades: TradeQuerySet) -> Mapping[UUID, tuple[int, Decimal]]:
-    """Return (closed trades, net in USD) by deployment, zeros without trades."""
-    closed = Count("pk", filter=Q(status="closed"))
-    rows = trades.order_by().values_list("deployment").annotate(closed=closed, net=Sum("realized_pnl_usd"))
-    return defaultdict(lambda: (0, Decimal(0)), {deployment: (count, usd) for deployment, count, usd in rows})
+def sum_trades(trades: TradeQuerySet) -> Mapping[UUID, Totals]:
+    """Return the sums of trades by deployment, zeros without trades."""
+    rows = trades.order_by().values("deployment").annotate(**_SUMS)
+    return defaultdict(Totals, {row.pop("deployment"): _read_totals(row) for row in rows})
+
+
+def total_trades(trades: TradeQuerySet) -> Totals:
+    """Return the sums of trades."""
+    return _read_totals(trades.aggregate(**_SUMS))
+
+
+def _read_totals(row: Mapping[str, Any]) -> Totals:
+    return Totals(**{name.removeprefix("sum_"): value for name, value in row.items() if value is not None})
 
 
 def list_skill_deployments(skill_id: UUID) -> list[Deployment]:

@@ -42,13 +42,14 @@ class LeaseLost(DomainError):
 
 
 def deploy_skill(
-    *,
-    skill_id: UUID,
-    broker_kind: str = BrokerKind.PAPER,
-    starting_equity_usd: Decimal = STARTING_EQUITY_USD,
-    now: datetime,
+    *, skill_id: UUID, broker_kind: str = BrokerKind.PAPER, starting_equity_usd: Decimal | None = None, now: datetime
 ) -> Deployment:
-    """Deploy the newest version of a skill. Raises SkillNotFound, SkillArchived."""
+    """Deploy the newest version of a skill. Raises SkillNotFound, SkillArchived.
+
+    Without a starting equity, paper begins with STARTING_EQUITY_USD; of an account elsewhere it is not known.
+    """
+    if starting_equity_usd is None and broker_kind != BrokerKind.LIVE:
+        starting_equity_usd = STARTING_EQUITY_USD
     version = get_deployable_version(skill_id)
     return Deployment.objects.create(
         skill=version.skill,

@@ -14,10 +14,11 @@ from trading.models import DecisionSnapshot, Trade
 COLUMNS: Final = (
     *("id", "deployment_id", "skill_id", "skill_version", "exit_skill_version"),
     *("symbol", "side", "status", "quantity", "peak_quantity"),
-    *("entry_tick_at", "entry_at", "entry_price", "entry_size_usd", "entry_leverage"),
+    *("entry_decided_at", "entry_at", "entry_tick_at", "entry_price", "entry_size_usd", "entry_leverage"),
     *("entry_regime_tag", "entry_reason", "entry_snapshot_id"),
-    *("exit_tick_at", "exit_at", "exit_price", "exit_kind", "exit_reason", "exit_snapshot_id"),
+    *("exit_decided_at", "exit_at", "exit_tick_at", "exit_price", "exit_kind", "exit_reason", "exit_snapshot_id"),
     *("holding_minutes", "realized_pnl_usd", "gross_pnl_usd", "fees_usd", "funding_usd", "mfe_usd", "mae_usd"),
+    *("path_minutes", "converted_fees", "unpriced_fees"),
     *("reconciled", "first_fill_id"),
 )
 PROPOSAL_COLUMNS: Final = ("symbol", "side", "size_usd", "leverage", "stop_price", "reason")  # empty without an order
@@ -49,7 +50,13 @@ def decisions_as_csv(decisions: Iterable[DecisionSnapshot]) -> Iterator[str]:
 
 
 def _trade_row(trade: Trade) -> dict[str, Any]:
-    return {name: getattr(trade, name) for name in COLUMNS}
+    row = {name: getattr(trade, name) for name in COLUMNS}
+    unknown = {} if trade.knows_path else {"mfe_usd": None, "mae_usd": None}
+    return row | unknown | {name: _format_coins(row[name]) for name in ("converted_fees", "unpriced_fees")}
+
+
+def _format_coins(coins: dict[str, str]) -> str:
+    return " ".join(f"{amount} {coin}" for coin, amount in coins.items())
 
 
 def _decision_row(decision: DecisionSnapshot) -> dict[str, Any]:

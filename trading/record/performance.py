@@ -56,7 +56,7 @@ class Performance:
     net_usd: Decimal
     gross_usd: Decimal
     fees_usd: Decimal
-    funding_usd: Decimal
+    funding_usd: Decimal | None  # None: not known
     win_rate_fraction: float | None  # trades with net above zero
     win_rate_interval_fraction: Interval | None
     profit_factor: float | None  # won over lost; None without losses

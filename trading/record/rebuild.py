@@ -7,7 +7,7 @@ last flat before the earliest new entry, or continues its open trade, so that it
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from itertools import pairwise
@@ -186,6 +186,18 @@ def _rebuild_symbol(
     before = {row["id"]: row["status"] for row in old}
     done.opened += sum(row["id"] not in before for row in made)
     done.closed += sum(row["status"] == "closed" and before.get(row["id"]) != "closed" for row in made)
+
+
+def fold_until(deployment: Deployment, symbol: str, since: datetime, until: datetime) -> Trip | None:
+    """Return what was held of a symbol at an instant, from the entries that were known by then."""
+    _, after = _find_checkpoint(deployment, symbol, since)
+    entries = _read_entries(deployment, symbol, after, until)
+    known = [fill for fill in entries.fills if (fill.settled_at or fill.at) <= until]
+    entries = replace(entries, fills=known)
+    book, _ = _fold(deployment, symbol, {}, entries, None, ())
+    bars = _read_path(symbol, list(book.open.values()), after, until)
+    book, _ = _fold(deployment, symbol, {}, entries, None, bars)
+    return book.open.get(symbol)
 
 
 def _find_checkpoint(deployment: Deployment, symbol: str, since: datetime) -> tuple[dict[str, Any], datetime | None]:

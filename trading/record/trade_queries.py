@@ -1,7 +1,7 @@
 """Read trades, equity and the performance of a skill."""
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
 from functools import reduce
@@ -10,7 +10,7 @@ from operator import or_
 from typing import Any, Final
 from uuid import UUID
 
-from django.db.models import Count, F, Min, Q, Sum
+from django.db.models import F, Max, Min, Q
 
 from config.lib.errors import DomainError
 from config.lib.paging import locate_page
@@ -22,6 +22,8 @@ from trading.models import (
     EquityPoint,
     ExitKind,
     Fill,
+    FundingPayment,
+    FundingRate,
     ReflectionNote,
     SkillVersion,
     Trade,
@@ -29,7 +31,7 @@ from trading.models import (
     TradeStatus,
 )
 from trading.models.choices import INTERVALS
-from trading.record.deployment_queries import find_last_backtest
+from trading.record.deployment_queries import Totals, find_last_backtest, total_trades
 from trading.record.executions import Execution, sort_fills
 from trading.record.performance import ClosedTrade, EquityAt, Performance, summarise_trades
 from trading.record.positions import GAP_PREFIX
@@ -75,7 +77,7 @@ class TradePage:
     total: int
     number: int
     pages: int
-    net_usd: Decimal  # of all that fit
+    totals: Totals  # of all that fit
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,11 +109,12 @@ def find_trades(trade_ids: Iterable[UUID]) -> list[Trade]:
 def get_trade_page(which: TradeFilter, number: int = 1) -> TradePage:
     """Return one page of trades, at most the last."""
     rows = select_trades(which)
-    count = rows.aggregate(total=Count("pk"), net=Sum("realized_pnl_usd"))
-    place = locate_page(number, total=count["total"], size=PAGE_SIZE)
+    totals = total_trades(rows)
+    total = totals.closed_trades + totals.open_trades
+    place = locate_page(number, total=total, size=PAGE_SIZE)
     order = _ORDERS.get(which.order, _ORDERS["newest"])
     found = list(rows.order_by(*order).defer("state")[place.rows])
-    return TradePage(found, count["total"], place.number, place.pages, count["net"] or Decimal(0))
+    return TradePage(found, total, place.number, place.pages, totals)
 
 
 def select_trades(which: TradeFilter) -> TradeQuerySet:
@@ -258,13 +261,32 @@ def find_simulated_symbols(seen_at: Mapping[str, datetime]) -> list[str]:
     return sorted(rows.order_by().values_list("symbol", flat=True).distinct())
 
 
+def knows_funding(deployment: Deployment, symbols: Collection[str], since: datetime, until: datetime) -> bool:
+    """Tell whether funding is on record: payments, or on paper the rates of that time."""
+    if deployment.broker_kind == BrokerKind.LIVE:
+        return FundingPayment.objects.filter(deployment=deployment, symbol__in=symbols).exists()
+    day = timedelta(days=1)
+    return FundingRate.objects.filter(symbol__in=symbols, at__range=(since - day, until + day)).exists()
+
+
+def _knows_funding_of(deployment: Deployment) -> bool:
+    """Tell the same of all closed trades; without one there is nothing to know."""
+    rows = Trade.objects.closed().filter(deployment=deployment)
+    span = rows.aggregate(first=Min("entry_at"), last=Max("exit_at"))
+    if span["first"] is None:
+        return True
+    symbols = list(rows.order_by().values_list("symbol", flat=True).distinct())
+    return knows_funding(deployment, symbols, span["first"], span["last"])
+
+
 def get_deployment_performance(deployment: Deployment) -> Performance:
     """Return the numbers of one deployment."""
     rows = EquityPoint.objects.filter(deployment=deployment).order_by("at").values_list("at", "equity_usd")
     points = (EquityAt(at, equity) for at, equity in rows.iterator(chunk_size=_POINTS_AT_ONCE))
-    return summarise_trades(
+    numbers = summarise_trades(
         _read_closed(Q(deployment=deployment)), points, starting_equity_usd=deployment.starting_equity_usd
     )
+    return numbers if numbers.funding_usd or _knows_funding_of(deployment) else replace(numbers, funding_usd=None)
 
 
 def get_skill_performance(skill_id: UUID) -> dict[str, Performance]:
@@ -295,16 +317,16 @@ def _read_closed(which: Q) -> list[ClosedTrade]:
     ]
 
 
-def get_latest_equity(deployment: Deployment, until: datetime | None = None) -> Decimal:
-    """Return the equity before an instant, or at start."""
+def get_latest_equity(deployment: Deployment, until: datetime | None = None) -> Decimal | None:
+    """Return the equity before an instant, or at start; None: not known."""
     rows = EquityPoint.objects.filter(deployment=deployment, **({"at__lte": until} if until else {}))
     point: EquityPoint | None = rows.order_by("-at").first()
-    equity: Decimal = point.equity_usd if point else deployment.starting_equity_usd
+    equity: Decimal | None = point.equity_usd if point else deployment.starting_equity_usd
     return equity
 
 
-def get_equity_at_midnight(deployment: Deployment, now: datetime) -> Decimal:
-    """Return the equity at 00:00 UTC, or at start."""
+def get_equity_at_midnight(deployment: Deployment, now: datetime) -> Decimal | None:
+    """Return the equity at 00:00 UTC, or at start; None: not known."""
     return get_latest_equity(deployment, utc_midnight(now))
 
 

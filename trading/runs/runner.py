@@ -57,6 +57,8 @@ logger = logging.getLogger(__name__)
 LEASE: Final = timedelta(minutes=15)  # longer than the slowest decision
 DAY: Final = timedelta(days=1)
 ON_PAPER: Final = Costs()
+ZERO: Final = Decimal(0)
+STOPPED: Final = "The stop price was reached."
 
 
 class Outcome(StrEnum):
@@ -231,7 +233,9 @@ def _make_tick(report: Report, bars: Mapping[str, list[Bar]]) -> Tick:
 
 def _settle_orders(report: Report, gone: Collection[str], at: datetime) -> dict[str, Intent]:
     """Save ended orders; return intents by fill id."""
-    orders = {str(order.pk): order for order in Order.objects.filter(pk__in=gone)} if gone else {}
+    wanted = {*gone, *filter(None, report.stopped.values())}
+    found = {str(order.pk): order for order in Order.objects.filter(pk__in=wanted)} if wanted else {}
+    orders = {order_id: order for order_id, order in found.items() if order_id in gone}
     filled = set(report.order_ids.values())
     for order_id, order in orders.items():
         is_filled = order_id in filled
@@ -240,7 +244,7 @@ def _settle_orders(report: Report, gone: Collection[str], at: datetime) -> dict[
         order.updated_at = at
         order.save(update_fields=["state", "error", "updated_at"])
     intents = {fill_id: _make_intent(orders[order_id]) for fill_id, order_id in report.order_ids.items()}
-    return intents | {fill_id: Intent(OrderOrigin.STOP, "The stop price was reached.") for fill_id in report.stopped}
+    return intents | {fill_id: _make_stop_intent(found.get(order_id)) for fill_id, order_id in report.stopped.items()}
 
 
 def _make_intent(order: Order) -> Intent:
@@ -250,7 +254,15 @@ def _make_intent(order: Order) -> Intent:
         snapshot_id=order.snapshot_id,
         order_id=order.pk,
         leverage=order.leverage,
+        decided_at=order.proposed_at,
     )
+
+
+def _make_stop_intent(order: Order | None) -> Intent:
+    """Return why a stop was filled; the decision is the one that set it."""
+    if order is None:
+        return Intent(OrderOrigin.STOP, STOPPED)
+    return Intent(OrderOrigin.STOP, STOPPED, snapshot_id=order.snapshot_id, decided_at=order.proposed_at)
 
 
 def _update_portfolio(
@@ -258,7 +270,7 @@ def _update_portfolio(
 ) -> Portfolio:
     """Return the account at a tick; set or lift the daily halt."""
     if carried.day != utc_midnight(at):
-        carried.day, carried.day_start_equity_usd = utc_midnight(at), get_equity_at_midnight(deployment, at)
+        carried.day, carried.day_start_equity_usd = utc_midnight(at), get_equity_at_midnight(deployment, at) or ZERO
     day_start = carried.day_start_equity_usd
     if not deployment.is_halted_at(at) and deployment.halt_code:
         lift_halt(deployment_id=deployment.pk, now=at)
@@ -329,8 +341,8 @@ def _check_risk(
     if order.side != "close" and any(one.side == "close" for one in sent):
         return RiskVerdict(RiskCode.HALTED, f"the position in {order.symbol} is being closed")
     account = Account(
-        equity_usd=settled.portfolio.equity_usd,
-        day_start_equity_usd=settled.portfolio.day_start_equity_usd,
+        equity_usd=settled.portfolio.equity_usd or ZERO,
+        day_start_equity_usd=settled.portfolio.day_start_equity_usd or ZERO,
         positions=_positions_to_come(broker, settled.report),
         marks=settled.report.marks,
         orders_today=count_orders(deployment, since=utc_midnight(at)),

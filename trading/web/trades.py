@@ -1,7 +1,7 @@
 """Reads of the trades page."""
 
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
 from decimal import Decimal
 from typing import Final
 from uuid import UUID
@@ -9,13 +9,16 @@ from uuid import UUID
 from django.db.models import Count, Q
 
 from config.lib.paging import Page, get_page
-from trading.models import BacktestRun, BrokerKind, Deployment, Fill, ReconcileState, Skill, Trade
+from trading.market.queries import find_marks
+from trading.models import BacktestRun, BrokerKind, Deployment, Fill, ReconcileState, Skill, Trade, TradeStatus
+from trading.record.deployment_queries import widen_excursion
 from trading.record.trade_queries import (
     TradeFilter,
     TradePage,
     find_simulated_symbols,
     get_trade,
     get_trade_page,
+    knows_funding,
     list_fills,
     select_trades,
 )
@@ -133,11 +136,14 @@ class TradeDetails:
     net_fraction: Decimal | None  # of `entry_size_usd`, unlevered (settled 29)
     held: timedelta | None
     simulated: list[str]  # its symbol, if its prices were made
+    knows_funding: bool
+    excursion_usd: tuple[Decimal, Decimal] | None  # best and worst gross, the current mark included
 
 
-def get_trade_details(trade_id: UUID) -> TradeDetails:
+def get_trade_details(trade_id: UUID, now: datetime) -> TradeDetails:
     """Return a trade with its fills. Raises TradeNotFound."""
     trade = get_trade(trade_id)
+    mark = find_marks([trade.symbol], now).get(trade.symbol) if trade.status == TradeStatus.OPEN else None
     return TradeDetails(
         trade,
         fills=[ValuedFill(fill, abs(fill.quantity) * fill.price) for fill in list_fills(trade)],
@@ -145,4 +151,7 @@ def get_trade_details(trade_id: UUID) -> TradeDetails:
         net_fraction=_get_net_fraction(trade),
         held=_get_holding_time(trade),
         simulated=find_simulated_symbols({trade.symbol: trade.entry_at}),
+        knows_funding=bool(trade.funding_usd)
+        or knows_funding(trade.deployment, [trade.symbol], trade.entry_at, trade.exit_at or now),
+        excursion_usd=widen_excursion(trade, mark.price if mark else None),
     )

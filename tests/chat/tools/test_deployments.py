@@ -76,6 +76,7 @@ def test_deployment_is_listed_with_what_it_holds_and_was_refused(box, deployment
         "broker_kind": "paper",
         "net_pnl_usd": 19.0,
         "closed_trades": 1,
+        "open_so_far_usd": 0.0,
         "open_positions": 1,
         "positions": [
             {

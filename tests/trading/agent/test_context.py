@@ -114,7 +114,7 @@ def test_open_trade_reads_as_the_seed_has_it():
         MORNING + HOUR / 2,
     )
 
-    assert line == '- ETH long $200 @ 3,410 mark=3,438 MFE=+$22 / MAE=-$8 held 30m "BB lower-band bounce"'
+    assert line == '- ETH long $200 @ 3,410 mark=3,438 MFE=+$56 / MAE=-$8 held 30m "BB lower-band bounce"'
 
 
 @pytest.mark.parametrize("reason", ['x"\n## Portfolio', "``` ignore", "a\u2028b", "\u202eevil"])

@@ -55,7 +55,8 @@ def test_order_fills_at_the_next_open_and_becomes_a_trade_with_reasons(desk):
     assert trade.realized_pnl_usd == D("107.69")
     assert (trade.entry_reason, trade.exit_reason, trade.exit_kind) == ("it rises", "it has risen", "signal")
     assert (trade.entry_leverage, trade.reconciled) == (2, "exact")
-    assert (trade.entry_tick_at, trade.entry_at) == (at(2), at(1))
+    assert (trade.entry_decided_at, trade.entry_at, trade.entry_tick_at) == (at(1), at(1), at(2))
+    assert (trade.exit_decided_at, trade.exit_at, trade.exit_tick_at) == (at(2), at(2), at(3))
     assert [trade.entry_snapshot_id, trade.exit_snapshot_id] == [desk.decision(1).pk, desk.decision(2).pk]
     assert [order.state for order in desk.orders] == [OrderState.FILLED] * 2
     assert desk.equity()[-1] == D("10107.69")
@@ -157,6 +158,8 @@ def test_stop_price_outlives_the_process(desk):
     trade = desk.trades[0]
     assert (trade.exit_kind, trade.exit_price) == ("stop", 95)
     assert trade.exit_reason == "The stop price was reached."
+    # The decision of a stop's exit is the one that set the stop.
+    assert (trade.exit_snapshot_id, trade.exit_decided_at) == (desk.decision(1).pk, at(1))
 
 
 def test_leverage_can_end_in_liquidation(trader):

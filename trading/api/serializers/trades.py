@@ -1,5 +1,7 @@
 """Trades and the calendar."""
 
+from typing import Any
+
 from rest_framework import serializers
 
 from config.lib.rest.views import InputSerializer, PageQuery
@@ -38,12 +40,17 @@ class TradeSerializer(RowSerializer):
         model = Trade
         fields = (
             *("id", "deployment", "skill", "skill_version", "exit_skill_version", "symbol", "side", "status"),
-            *("quantity", "peak_quantity", "entry_tick_at", "entry_at", "entry_price", "entry_size_usd"),
-            *("entry_leverage", "entry_regime_tag", "entry_reason", "entry_snapshot"),
-            *("exit_tick_at", "exit_at", "exit_price", "exit_kind", "exit_reason", "exit_snapshot"),
+            *("quantity", "peak_quantity", "entry_decided_at", "entry_at", "entry_tick_at", "entry_price"),
+            *("entry_size_usd", "entry_leverage", "entry_regime_tag", "entry_reason", "entry_snapshot"),
+            *("exit_decided_at", "exit_at", "exit_tick_at", "exit_price", "exit_kind", "exit_reason", "exit_snapshot"),
             *("holding_minutes", "realized_pnl_usd", "gross_pnl_usd", "fees_usd", "funding_usd"),
-            *("mfe_usd", "mae_usd", "reconciled", "first_fill_id"),
+            *("converted_fees", "unpriced_fees", "mfe_usd", "mae_usd", "path_minutes", "reconciled", "first_fill_id"),
         )
+
+    def to_representation(self, instance: Trade) -> dict[str, Any]:
+        """Return the trade; what no bars tell is null."""
+        shown: dict[str, Any] = super().to_representation(instance)
+        return shown if instance.knows_path else {**shown, "mfe_usd": None, "mae_usd": None}
 
 
 class FillSerializer(RowSerializer):
@@ -52,8 +59,8 @@ class FillSerializer(RowSerializer):
     class Meta:
         model = Fill
         fields = (
-            *("fill_id", "symbol", "at", "quantity", "price", "fee_usd", "is_liquidation"),
-            *("start_quantity", "order", "tick"),
+            *("fill_id", "symbol", "at", "quantity", "price", "fee_usd", "fee_coin", "fee_in_coin"),
+            *("is_liquidation", "start_quantity", "order", "tick"),
         )
 
 

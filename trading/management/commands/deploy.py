@@ -22,7 +22,7 @@ class Command(KeelCommand):
         add_user_argument(parser)
         parser.add_argument("--skill", metavar="NAME_OR_ID", help="by default the user's only skill")
         parser.add_argument("--broker", choices=[BrokerKind.PAPER, BrokerKind.LIVE], default=BrokerKind.PAPER)
-        parser.add_argument("--equity", type=positive_argument, default=STARTING_EQUITY_USD, help="initial USD")
+        parser.add_argument("--equity", type=positive_argument, help=f"initial USD; on paper {STARTING_EQUITY_USD:,}")
 
     def run(self, *, user: str, skill: str | None, broker: str, equity: Decimal, **options: Any) -> None:
         with owned_tx(get_user_by_email(user)):

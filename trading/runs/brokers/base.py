@@ -34,4 +34,4 @@ class Report:
     marks: Mapping[str, Decimal] = field(default_factory=dict)
     equity_usd: Decimal = Decimal(0)
     order_ids: Mapping[str, str] = field(default_factory=dict)  # by fill id, the order it filled
-    stopped: frozenset[str] = frozenset()  # ids of fills that a stop price made
+    stopped: Mapping[str, str] = field(default_factory=dict)  # by fill id, the order that set the stop

@@ -56,6 +56,7 @@ class Holding:
     entry_price: Decimal  # average
     leverage: Decimal = Decimal(1)
     stop_price: Decimal | None = None
+    stop_order_id: str = ""  # the order that set the stop
     paid_until: datetime = _NEVER  # when it was opened, or funding was last paid on it
 
     @property
@@ -79,7 +80,7 @@ class PaperBroker:
     _fills: list[Execution] = field(default_factory=list)
     _funding: list[Funding] = field(default_factory=list)
     _orders: dict[str, str] = field(default_factory=dict)
-    _stopped: set[str] = field(default_factory=set)
+    _stopped: dict[str, str] = field(default_factory=dict)
 
     def submit(self, order: OrderRequest) -> None:
         """Queue an order for its symbol's next open; idempotent."""
@@ -104,6 +105,7 @@ class PaperBroker:
                     entry_price=Decimal(one["entry_price"]),
                     leverage=Decimal(one["leverage"]),
                     stop_price=_parse_decimal(one["stop_price"]),
+                    stop_order_id=one.get("stop_order_id", ""),
                     paid_until=datetime.fromisoformat(one["paid_until"]),
                 )
                 for symbol, one in state["holdings"].items()
@@ -123,6 +125,7 @@ class PaperBroker:
                     "entry_price": str(one.entry_price),
                     "leverage": str(one.leverage),
                     "stop_price": None if one.stop_price is None else str(one.stop_price),
+                    "stop_order_id": one.stop_order_id,
                     "paid_until": one.paid_until.isoformat(),
                 }
                 for symbol, one in self.holdings.items()
@@ -149,9 +152,9 @@ class PaperBroker:
             marks=dict(self.marks),
             equity_usd=self.equity_usd,
             order_ids=self._orders,
-            stopped=frozenset(self._stopped),
+            stopped=self._stopped,
         )
-        self._fills, self._funding, self._orders, self._stopped = [], [], {}, set()
+        self._fills, self._funding, self._orders, self._stopped = [], [], {}, {}
         return report
 
     @property
@@ -195,7 +198,10 @@ class PaperBroker:
         holding = self.holdings.get(order.symbol)
         if holding is not None and order.side != "close":
             self.holdings[order.symbol] = replace(
-                holding, leverage=order.leverage, stop_price=order.stop_price or holding.stop_price
+                holding,
+                leverage=order.leverage,
+                stop_price=order.stop_price or holding.stop_price,
+                stop_order_id=order.order_id if order.stop_price else holding.stop_order_id,
             )
 
     def _order_quantity(self, order: OrderRequest, price: Decimal) -> Decimal:
@@ -222,7 +228,7 @@ class PaperBroker:
         price = min(price, bar.open) if is_long else max(price, bar.open)
         fill_id = f"{'liquidation' if is_liquidation else 'stop'}:{bar.symbol}:{bar.closed_at.isoformat()}"
         if not is_liquidation:
-            self._stopped.add(fill_id)
+            self._stopped[fill_id] = holding.stop_order_id
         quantity = -holding.quantity
         self._book_fill(
             fill_id, bar.symbol, bar.closed_at - _A_MOMENT, quantity, self._slip_price(price, quantity), is_liquidation

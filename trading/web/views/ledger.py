@@ -7,6 +7,7 @@ from django.http import HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
 from django.template.response import TemplateResponse
 from django.urls import reverse
+from django.utils import timezone
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 from django.views.decorators.vary import vary_on_headers
@@ -72,7 +73,7 @@ def export_trades(request: AuthedRequest) -> HttpResponseBase:
 def show_trade(request: AuthedRequest, trade_id: UUID) -> HttpResponse:
     """Show one trade."""
     with or_404():
-        shown = get_trade_details(trade_id)
+        shown = get_trade_details(trade_id, timezone.now())
     return TemplateResponse(request, "trading/trade.html", {"shown": shown, "trade": shown.trade})
 
 

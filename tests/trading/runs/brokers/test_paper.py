@@ -130,7 +130,7 @@ def test_stop(side, stop, reached, price):
     report = after(paper, reached, hours=2)
 
     assert [fill.price for fill in report.fills] == ([price] if price else [])
-    assert report.stopped == {fill.fill_id for fill in report.fills}
+    assert report.stopped.keys() == {fill.fill_id for fill in report.fills}
     assert bool(report.positions) is (price is None)
 
 
@@ -144,7 +144,7 @@ def test_liquidation_takes_the_margin_and_no_more():
     (fill,) = report.fills
     assert (fill.is_liquidation, fill.price, report.positions) == (True, D("90.5"), {})
     assert report.equity_usd == 10_000 - D(950)
-    assert report.stopped == frozenset()
+    assert report.stopped == {}
 
 
 def test_stop_before_the_liquidation_comes_first():
