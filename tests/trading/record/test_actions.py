@@ -193,7 +193,7 @@ def test_deploy_tells_of_the_last_backtest_of_the_version(desk):
 
     lines = desk.draw("deploy").lines
 
-    assert ["Backtest", "+$19.00 net of 1 trade, 2026-04-01 to 2026-05-01"] in lines
+    assert ["Backtest", "+$19.00 net of 1 closed trade, 2026-04-01 to 2026-05-01"] in lines
 
 
 @pytest.mark.parametrize(
