@@ -2,7 +2,7 @@
 
 from collections.abc import AsyncIterator, Iterator
 from itertools import islice
-from typing import Final
+from typing import Any, Final
 
 from asgiref.sync import sync_to_async
 from django.core.handlers.asgi import ASGIRequest
@@ -12,7 +12,7 @@ _LINES_AT_ONCE: Final = 500
 
 
 def stream_file(
-    request: HttpRequest, lines: Iterator[str], *, content_type: str, filename: str
+    request: HttpRequest, lines: Iterator[str] | Iterator[bytes], *, content_type: str, filename: str
 ) -> StreamingHttpResponse:
     """Answer with a file and read its lines while sending.
 
@@ -20,21 +20,23 @@ def stream_file(
     open when it yields, since each part may be read in another context.
     """
     parts = _iter_parts_in_threads(lines) if isinstance(request, ASGIRequest) else _iter_parts(lines)
-    response = StreamingHttpResponse(parts, content_type=f"{content_type}; charset=utf-8")
+    charset = "" if content_type == "application/zip" else "; charset=utf-8"
+    response = StreamingHttpResponse(parts, content_type=f"{content_type}{charset}")
     response["Content-Disposition"] = f'attachment; filename="{filename}"'
     return response
 
 
-def _iter_parts(lines: Iterator[str]) -> Iterator[str]:
+def _iter_parts(lines: Iterator[Any]) -> Iterator[Any]:
     while part := _next_part(lines):
         yield part
 
 
 # Given a plain iterator, an asynchronous server would read all of it before it sends the first line.
-async def _iter_parts_in_threads(lines: Iterator[str]) -> AsyncIterator[str]:
+async def _iter_parts_in_threads(lines: Iterator[Any]) -> AsyncIterator[Any]:
     while part := await sync_to_async(_next_part)(lines):
         yield part
 
 
-def _next_part(lines: Iterator[str]) -> str:
-    return "".join(islice(lines, _LINES_AT_ONCE))
+def _next_part(lines: Iterator[Any]) -> Any:
+    part = list(islice(lines, _LINES_AT_ONCE))
+    return part[0][:0].join(part) if part else ""

@@ -86,6 +86,14 @@ def import_list(*, text: str, now: datetime) -> ImportResult:
     return ImportResult(None, added, len(lines) - added - len(refused), refused)
 
 
+def list_known_facts() -> list[UserFact]:
+    """Return the rows that an import knows: all but those of imports that were undone."""
+    taken_back = MemoryEvent.objects.filter(kind=EventKind.IMPORT, undone_at__isnull=False).values("lineage")
+    gone = UserFact.objects.in_trash().filter(lineage__in=taken_back).values("lineage")
+    known = UserFact.objects.exclude(lineage__in=gone)
+    return list(known.only("id", "user_id", "external", "content_key", "archived_at"))
+
+
 class _DocumentImport:
     """One import in progress: the known facts and the new rows' origin."""
 
@@ -94,10 +102,7 @@ class _DocumentImport:
         self.origin = Origin(batch_id=uuid4())
         self.refused: list[str] = []
         self._updated_at = min(_parse_instant(document.metadata.last_updated), now)
-        taken_back = MemoryEvent.objects.filter(kind=EventKind.IMPORT, undone_at__isnull=False).values("lineage")
-        gone = UserFact.objects.in_trash().filter(lineage__in=taken_back).values("lineage")
-        known = UserFact.objects.exclude(lineage__in=gone)
-        rows = list(known.only("id", "user_id", "external", "content_key", "archived_at"))
+        rows = list_known_facts()
         self._ids = {str(row.external.get("id") or row.pk) for row in rows} | {str(row.pk) for row in rows}
         self._words = {row.content_key for row in rows if not row.is_archived}
 

@@ -56,7 +56,7 @@ def propose_fact(
     if detail:
         payload["detail"] = parse_detail(detail)
     evidence = {"why": why, "quotes": list(origin.quotes), "message_id": origin.message_id}
-    fingerprint = _hash_parts(key, target.lineage if target else None)
+    fingerprint = fingerprint_text(text, target)
     return _insert_proposal(kind, payload, target, evidence, fingerprint, origin=origin, now=now)
 
 
@@ -72,7 +72,7 @@ def propose_merge(*, fact_id: UUID, into_id: UUID, why: str, now: datetime) -> M
     lock_memory()
     old, into = get_last_version(fact_id), get_last_version(into_id)
     payload = {"fact_id": str(old.pk), "into_id": str(into.pk)}
-    fingerprint = _hash_parts(*sorted([old.content_key, into.content_key]))
+    fingerprint = fingerprint_merge(old, into)
     return _insert_proposal(ProposalKind.MERGE, payload, into, {"why": why}, fingerprint, origin=Origin(), now=now)
 
 
@@ -173,6 +173,16 @@ def _set_decision(
     proposal.status, proposal.decided_at, proposal.batch_id = status, now, batch_id
     proposal.save(update_fields=["status", "decided_at", "batch_id"])
     return proposal
+
+
+def fingerprint_text(content: str, target: UserFact | None) -> str:
+    """Return what makes the proposal of a text the same."""
+    return _hash_parts(content_key(content), target.lineage if target else None)
+
+
+def fingerprint_merge(one: UserFact, other: UserFact) -> str:
+    """Return what makes the proposal of a merge the same."""
+    return _hash_parts(*sorted([one.content_key, other.content_key]))
 
 
 def _hash_parts(*parts: object) -> str:

@@ -1,0 +1,124 @@
+"""Everything of a user as one zip of JSON files, written while it is read.
+
+Each file is the array of one table's rows; memory has a file that Keel can import. Rows are read in batches, in doors
+of their own, so that neither memory nor a transaction grows with the account.
+"""
+
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, Final
+from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
+
+from django.apps import apps
+from django.contrib.auth import get_user_model
+
+from config.lib.fields import SearchTermsField
+from config.lib.owned import OwnedModel, owned
+from config.lib.rows import Columns, describe_columns, dump_row, list_columns
+from config.lib.text import make_slug
+from memory.models import MemoryEvent, Tombstone
+from memory.transfer import archive
+
+MEMORY_FILE: Final = "memory.json"
+_BATCH: Final = 100
+_PART: Final = 64 * 1024  # bytes
+# Tables that are not exported, or not as a table.
+LEFT_OUT: Final = {Tombstone: "digests of forgotten facts, without text", MemoryEvent: "memory_log.json"}
+_SECRET: Final = frozenset({"digest", "password", "lease", "closing_token"})
+_ACCOUNT: Final = ("email", "first_name", "last_name", "experience_tier", "time_zone", "date_joined", "last_login")
+
+
+def iter_zip(user_id: int, *, now: datetime) -> Iterator[bytes]:
+    """Yield the bytes of a user's zip."""
+    sink = _Sink()
+    with ZipFile(sink, "w", ZIP_DEFLATED) as packed:  # type: ignore[arg-type]  # a sink that is only written to
+        for name, lines in _iter_files(user_id, now):
+            entry = ZipInfo(name, date_time=now.timetuple()[:6])
+            entry.compress_type = ZIP_DEFLATED
+            with packed.open(entry, "w", force_zip64=True) as member:
+                for line in lines:
+                    member.write(line.encode())
+                    if sink.size > _PART:
+                        yield sink.take()
+    yield sink.take()
+
+
+def list_tables() -> dict[str, type[OwnedModel]]:
+    """Return the exported tables by file name."""
+    models = [model for model in apps.get_models() if issubclass(model, OwnedModel)]
+    others = [model for model in models if model._meta.app_label != "memory"]
+    return {f"{make_slug(str(m._meta.verbose_name_plural), max_length=60).replace('-', '_')}.json": m for m in others}
+
+
+class _Sink:
+    """A file that is written to and emptied."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self.size = 0
+
+    def write(self, part: bytes) -> int:
+        """Keep the bytes until they are taken."""
+        self._parts.append(bytes(part))
+        self.size += len(part)
+        return len(part)
+
+    def flush(self) -> None:
+        """Do nothing: `take` empties the file."""
+
+    def take(self) -> bytes:
+        """Return the bytes since the last call."""
+        part, self._parts, self.size = b"".join(self._parts), [], 0
+        return part
+
+
+def _iter_files(user_id: int, now: datetime) -> Iterator[tuple[str, Iterator[str]]]:
+    tables = list_tables()
+    yield "schema.json", iter([_format(_describe(tables, now))])
+    yield "account.json", _iter_account(user_id)
+    yield MEMORY_FILE, archive.iter_archive(user_id)
+    yield "memory_log.json", archive.iter_log(user_id)
+    for name, model in tables.items():
+        yield name, _iter_table(user_id, model)
+
+
+def _describe(tables: dict[str, type[OwnedModel]], now: datetime) -> dict[str, Any]:
+    files: dict[str, Any] = {MEMORY_FILE: archive.describe_archive()}
+    files["memory_log.json"] = dict(describe_columns(archive.EVENTS))
+    files |= {name: dict(describe_columns(_list_columns(model))) for name, model in tables.items()}
+    about = "All that Keel keeps of you. Each file is an array of rows; times are ISO 8601 in UTC."
+    return {"about": about, "exported_at": now.isoformat(), "importable": [MEMORY_FILE], "files": files}
+
+
+def _iter_account(user_id: int) -> Iterator[str]:
+    user = get_user_model()._default_manager.get(pk=user_id)
+    yield _format({name: value and str(value) for name, value in ((name, getattr(user, name)) for name in _ACCOUNT)})
+
+
+def _format(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, indent=1) + "\n"
+
+
+def _list_columns(model: type[OwnedModel]) -> Columns:
+    derived = {field.name for field in model._meta.concrete_fields if isinstance(field, SearchTermsField)}
+    return list_columns(model, but=_SECRET | derived)
+
+
+def _iter_table(user_id: int, model: type[OwnedModel]) -> Iterator[str]:
+    columns = _list_columns(model)
+    yield "[\n"
+    yield from archive.join_lines(dump_row(row, columns) for row in _iter_rows(user_id, model))
+    yield "]\n"
+
+
+def _iter_rows(user_id: int, model: type[OwnedModel]) -> Iterator[OwnedModel]:
+    last: Any = None
+    while True:
+        with owned(user_id):
+            rows = model.objects.order_by("pk")
+            batch = list(rows[:_BATCH] if last is None else rows.filter(pk__gt=last)[:_BATCH])
+        yield from batch
+        if len(batch) < _BATCH:
+            return
+        last = batch[-1].pk
