@@ -258,6 +258,11 @@ ROUTES = {
     "api:memory:link": Case(sends=(("delete", {}),)),
     "api:memory:block": Case(queries=("assistant=advisor", "assistant=companion")),
     "api:memory:document": Case(sends=(("post", {"facts": [{"id": "{fact_id}"}], "metadata": {}}),)),
+    "api:memory:import_archive": Case(
+        sends=(
+            ("post", {"format": "keel-memory", "version": 1, "facts": [{"id": "{fact_id}", "lineage": "{fact_id}"}]}),
+        )
+    ),
     "api:memory:list": Case(sends=(("post", {"text": "{words}"}),)),
     "api:memory:switches": Case(sends=(("patch", {"learns": False}), ("patch", {"user": "{user_id}"}))),
     "api:memory:events": Case(queries=("cursor={event_id}",)),
@@ -309,6 +314,7 @@ ROUTES = {
         ),
     ),
     "api:chat:bookmark": Case(sends=(("patch", {"note": "{words}"}), ("delete", {}))),
+    "api:chat:export": Case(queries=("user={user_id}",)),
     "api:chat:usage": Case(queries=("cursor={message_id}",)),
     "api:nowhere": Case(queries=("id={fact_id}",), is_nowhere=True),
     "chat:index": Case(
@@ -365,6 +371,8 @@ ROUTES = {
     "chat:quotes": Case(headers=({"HX-Request": "true"},)),
     "chat:erase_fact": Case(posts=({}, {"confirmed": "yes"}, {"confirmed": "yes", "with_messages": "yes"})),
     "chat:erase_account": Case(posts=({"email": "{words}", "id": "{user_id}", "user": "{user_id}"},)),
+    "chat:export": Case(),
+    "chat:export_everything": Case(queries=("user={user_id}",)),
     "chat:usage": Case(queries=("user={user_id}",)),
     "chat:rename": Case(posts=({"title": "Mine now"},), headers=({"Accept": "application/json"},)),
     "memory:facts": Case(

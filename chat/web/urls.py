@@ -1,6 +1,6 @@
 from django.urls import path
 
-from chat.web.views import cards, chats, conversations, journal, receipts, search, usage
+from chat.web.views import cards, chats, conversations, exports, journal, receipts, search, usage
 
 app_name = "chat"
 
@@ -32,5 +32,7 @@ urlpatterns = [
     path("profile/facts/<uuid:fact_id>/quotes/", chats.quotes, name="quotes"),
     path("profile/facts/<uuid:fact_id>/erase/", chats.erase_fact, name="erase_fact"),
     path("profile/usage/", usage.usage, name="usage"),
+    path("profile/export/", exports.show_export, name="export"),
+    path("profile/export/zip/", exports.export_everything, name="export_everything"),
     path("profile/erase/", chats.erase_account, name="erase_account"),
 ]

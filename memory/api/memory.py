@@ -13,6 +13,7 @@ from config.lib.owned import owned_tx
 from config.lib.paging import get_page
 from config.lib.rest.views import ApiRequest, ApiView, PageQuery, answer_page, page_serializer
 from memory.api.serializers import (
+    ArchiveInput,
     BlockQuery,
     BlockSerializer,
     DocumentInput,
@@ -24,12 +25,14 @@ from memory.api.serializers import (
     SwitchesSerializer,
 )
 from memory.facts.document import build_document
-from memory.facts.exchange import import_document, import_list
+from memory.facts.exchange import import_document
 from memory.facts.queries import get_next_block, get_switches
 from memory.facts.schemas import MAX_DOCUMENT
 from memory.facts.services import set_switches
 from memory.facts.undo import undo_batch, undo_event
 from memory.models import MemoryEvent
+from memory.transfer.arrival import MAX_ARCHIVE, import_archive
+from memory.transfer.lists import import_list
 
 
 class EventsView(ApiView):
@@ -87,6 +90,20 @@ class DocumentView(ApiView):
         text = json.dumps(request.data, ensure_ascii=False)
         with owned_tx(request.user):
             done = import_document(text=text, now=timezone.now())
+        return Response(ImportedSerializer(done).data)
+
+
+class ArchiveView(ApiView):
+    max_body_bytes = MAX_ARCHIVE
+
+    @extend_schema(
+        operation_id="import_memory_archive", tags=["memory"], request=ArchiveInput, responses=ImportedSerializer
+    )
+    def post(self, request: ApiRequest) -> Response:
+        """Import `memory.json` of an export as it was; what is known stays unchanged."""
+        self.body(ArchiveInput)
+        with owned_tx(request.user):
+            done = import_archive(text=json.dumps(request.data), now=timezone.now())
         return Response(ImportedSerializer(done).data)
 
 

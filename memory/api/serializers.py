@@ -165,6 +165,18 @@ class DocumentInput(InputSerializer):
     metadata = serializers.DictField()
 
 
+class ArchiveInput(InputSerializer):
+    """The file `memory.json` of an export; its `schema.json` describes the rows."""
+
+    format = serializers.ChoiceField(choices=["keel-memory"])
+    version = serializers.IntegerField()
+    facts = serializers.ListField(child=serializers.DictField())
+    links = serializers.ListField(child=serializers.DictField(), default=list)
+    places = serializers.ListField(child=serializers.DictField(), default=list)
+    proposals = serializers.ListField(child=serializers.DictField(), default=list)
+    switches = serializers.DictField(required=False)
+
+
 class ListInput(InputSerializer):
     """A plain list of facts, one a line."""
 

@@ -1,11 +1,9 @@
-"""Export and import the memory document; import plain lists of facts."""
+"""Export and import the memory document."""
 
-import json
-import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any, Final
+from typing import Final
 from uuid import UUID, uuid4
 
 from django.utils.dateparse import parse_datetime
@@ -21,14 +19,11 @@ from memory.facts.document import build_document, format_document
 from memory.facts.limits import enforce_token_limit
 from memory.facts.periods import begin_fact
 from memory.facts.places import parse_place
-from memory.facts.review import propose_fact
-from memory.facts.schemas import MAX_DOCUMENT, MAX_ITEMS, SCHEMA_VERSION, DocumentFact, DocumentPlace, MemoryDocument
+from memory.facts.schemas import MAX_DOCUMENT, SCHEMA_VERSION, DocumentFact, DocumentPlace, MemoryDocument
 from memory.facts.versions import Origin, insert_version, lock_memory, log_event
-from memory.models import EventKind, MemoryEvent, Place, PlaceMention, ProposalKind, UserFact
+from memory.models import EventKind, MemoryEvent, Place, PlaceMention, UserFact
 from memory.wording import FactRefused, find_category, parse_content
 
-_BULLET: Final = re.compile(r"^\s*(?:[-*•–]|\d+[.)])\s+")
-_DATE: Final = re.compile(r"^\[\d{4}-\d{2}-\d{2}\]\s*(?:-\s*)?")
 _MENTIONS_MOST: Final = 10_000
 
 
@@ -68,24 +63,6 @@ def import_document(*, text: str, now: datetime) -> ImportResult:
     return ImportResult(arrival.origin.batch_id if added else None, added, known, arrival.refused)
 
 
-def import_list(*, text: str, now: datetime) -> ImportResult:
-    """Propose each line as a fact. Raises DocumentRefused (empty, too long)."""
-    lines = _parse_list(text)
-    if not 0 < len(lines) <= MAX_ITEMS:
-        raise DocumentRefused(f"A list needs 1 to {MAX_ITEMS} facts, one a line; this one has {len(lines)}.")
-    added, refused = 0, []
-    for line in lines:
-        try:
-            proposal = propose_fact(
-                kind=ProposalKind.IMPORT, content=line, why="From the list you imported.", origin=Origin(), now=now
-            )
-        except FactRefused as error:
-            refused.append(f"{_shorten_text(line)}: {error}")
-        else:
-            added += proposal is not None
-    return ImportResult(None, added, len(lines) - added - len(refused), refused)
-
-
 def list_known_facts() -> list[UserFact]:
     """Return the rows that an import knows: all but those of imports that were undone."""
     taken_back = MemoryEvent.objects.filter(kind=EventKind.IMPORT, undone_at__isnull=False).values("lineage")
@@ -114,7 +91,7 @@ class _DocumentImport:
             content = parse_content(fact.content)
             dates = self._read_dates(fact)
         except FactRefused as error:
-            self.refused.append(f"{_shorten_text(fact.content)}: {error}")
+            self.refused.append(f"{shorten_text(fact.content)}: {error}")
             return False
         key = content_key(content)
         if fact.is_active and key in self._words:
@@ -172,7 +149,7 @@ class _DocumentImport:
         try:
             texts = parse_place(place_id=place.place_id, name=place.place_name, notes=place.notes or "")
         except FactRefused as error:
-            self.refused.append(f"{_shorten_text(one_line(place.place_name))}: {error}")
+            self.refused.append(f"{shorten_text(one_line(place.place_name))}: {error}")
             return False
         known = Place.objects.filter(place_id=texts["place_id"]).first()
         if known is not None:
@@ -223,20 +200,9 @@ def _parse_instant(text: str) -> datetime:
             return moment.astimezone(UTC) if moment.tzinfo else moment.replace(tzinfo=UTC)
     except (ValueError, OverflowError):
         pass
-    raise DocumentRefused(f"“{_shorten_text(text)}” is no time as the document needs it, such as 2026-05-01T12:00:00Z.")
+    raise DocumentRefused(f"“{shorten_text(text)}” is no time as the document needs it, such as 2026-05-01T12:00:00Z.")
 
 
-def _parse_list(text: str) -> list[str]:
-    if len(text) > MAX_DOCUMENT:
-        raise DocumentRefused(f"This list is too long; at most {MAX_DOCUMENT:,} characters.")
-    try:
-        value: Any = json.loads(text)
-    except (ValueError, RecursionError):
-        value = None
-    lines = value if isinstance(value, list) else text.splitlines()
-    texts = [line for line in lines if isinstance(line, str)]
-    return [stripped for line in texts if (stripped := _DATE.sub("", _BULLET.sub("", line)).strip())]
-
-
-def _shorten_text(text: str) -> str:
+def shorten_text(text: str) -> str:
+    """Return a text's beginning for a message."""
     return text if len(text) <= 60 else f"{text[:59]}…"

@@ -10,6 +10,8 @@ from uuid import UUID, uuid4
 
 from config.lib.errors import DomainError
 from config.lib.fields import content_key
+from memory.claims.validity import Validity
+from memory.facts.periods import find_validity
 from memory.facts.services import merge_facts, remember_fact, supersede_fact
 from memory.facts.undo import undo_batch
 from memory.facts.versions import FactChanged, FactWrite, Origin, get_last_version, lock_memory
@@ -41,6 +43,7 @@ def propose_fact(
     topic: str = "",
     category: str | None = None,
     target_id: UUID | None = None,
+    said_at: datetime | None = None,
     why: str,
     origin: Origin,
     now: datetime,
@@ -55,6 +58,8 @@ def propose_fact(
     payload = {"content": text, "topic": tag, "category": category or find_category(tag)}
     if detail:
         payload["detail"] = parse_detail(detail)
+    if said_at is not None:
+        payload["said_at"] = said_at.isoformat()
     evidence = {"why": why, "quotes": list(origin.quotes), "message_id": origin.message_id}
     fingerprint = fingerprint_text(text, target)
     return _insert_proposal(kind, payload, target, evidence, fingerprint, origin=origin, now=now)
@@ -125,7 +130,19 @@ def _apply_proposal(proposal: MemoryProposal, origin: Origin, now: datetime) -> 
         target = get_last_version(proposal.target.pk)
         if not target.is_archived:
             return supersede_fact(fact_id=target.pk, **words, source=source, origin=origin, now=now)
-    return remember_fact(**words, confidence=Confidence.ASSERTED, source=source, origin=origin, now=now)
+    validity = _find_validity(payload)
+    return remember_fact(
+        **words, validity=validity, confidence=Confidence.ASSERTED, source=source, origin=origin, now=now
+    )
+
+
+def _find_validity(payload: Mapping[str, Any]) -> Validity | None:
+    """Return when a fact of a dated list holds: from its date on, if its words name no other."""
+    if "said_at" not in payload:
+        return None
+    said_at = datetime.fromisoformat(payload["said_at"])
+    said = find_validity(payload["content"], said_at=said_at)
+    return Validity(said.begins or said_at, said.ends)
 
 
 def _insert_proposal(

@@ -49,7 +49,7 @@ def iter_archive(user_id: int) -> Iterator[str]:
     yield '],\n"proposals": [\n'
     rows = _iter_ordered(user_id, MemoryProposal, "created_at", "id")
     yield from join_lines(_dump_proposal(row, names) for row in rows)
-    yield f'],\n"switches": {{"uses_facts": {json.dumps(switches.uses_facts)}, "learns": {json.dumps(switches.learns)}}}}}\n'
+    yield f'],\n"switches": {json.dumps({"uses_facts": switches.uses_facts, "learns": switches.learns})}}}\n'
 
 
 def iter_log(user_id: int) -> Iterator[str]:

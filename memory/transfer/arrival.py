@@ -20,7 +20,6 @@ from memory.models import (
     ArchivedReason,
     EventKind,
     FactLink,
-    MemoryEvent,
     MemoryProposal,
     MemorySwitches,
     Place,

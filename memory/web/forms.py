@@ -14,10 +14,12 @@ from django.utils.datastructures import MultiValueDict
 from config.lib.errors import DomainError
 from memory import wording
 from memory.claims.validity import Validity
+from memory.facts.exchange import DocumentRefused
 from memory.facts.periods import ENDS_TOO_EARLY
 from memory.facts.queries import FactFilter
-from memory.facts.schemas import MAX_DOCUMENT
 from memory.models import Confidence, FactCategory, FactSource, Place, UserFact
+from memory.transfer.arrival import MAX_ARCHIVE
+from memory.transfer.lists import read_upload
 from memory.wording import MAX_BODY, MAX_CONTENT, MAX_SUMMARY, MIN_CONTENT, parse_detail, parse_summary
 
 SUGGESTED_TOPICS: Final = ("account", "goal", "risk", "session", "style", "symbols", "tax")
@@ -216,7 +218,10 @@ class SwitchForm(forms.Form):
 class ImportForm(forms.Form):
     kind = forms.ChoiceField(
         label="What it is",
-        choices=[("document", "A memory document of Keel (JSON)"), ("list", "A list of facts, one a line")],
+        choices=[
+            ("document", "What Keel exported: the zip, memory.json or a document"),
+            ("list", "A list, or the memory of ChatGPT, Claude or mem0 (pasted text, JSON, zip)"),
+        ],
     )
     file = forms.FileField(label="File", required=False, max_length=255)
     text = forms.CharField(
@@ -234,13 +239,13 @@ class ImportForm(forms.Form):
         file, text = self.cleaned_data.get("file"), self.cleaned_data.get("text", "")
         if file is None and not text.strip() and not self.errors:
             self.add_error("text", "Choose a file, or paste its text here.")
-        if file is not None and file.size > MAX_DOCUMENT * 4:
+        if file is not None and file.size > MAX_ARCHIVE:
             self.add_error("file", "This file is too large to be one.")
         elif file is not None:
             try:
-                text = file.read().decode("utf-8-sig")
-            except UnicodeDecodeError:
-                self.add_error("file", "This file is no text in UTF-8. Export it again, or paste its text.")
+                text = read_upload(file.read())
+            except DocumentRefused as error:
+                self.add_error("file", str(error))
         return {**self.cleaned_data, "brought": text}
 
 

@@ -36,6 +36,7 @@ SIGNED_IN = {
     "fact": "fact",
     "profile": "/profile/",
     "access": "/profile/access/",
+    "export": "/profile/export/",
     "password-change": "/accounts/password/change/",
     "email": "/accounts/email/",
     "sign-out": "/accounts/logout/",

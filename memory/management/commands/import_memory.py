@@ -7,22 +7,27 @@ from django.utils import timezone
 
 from config.lib.owned import owned_tx
 from config.lib.work.commands import KeelCommand, add_user_argument, get_user_by_email
-from memory.facts.exchange import import_document, import_list
+from memory.transfer.lists import import_list, import_own, read_upload
 
 
 class Command(KeelCommand):
-    help = "Import a memory document; with --list, propose each fact of a plain list to the user."
+    help = (
+        "Import a memory that Keel exported: the zip, its memory.json or a document. With --list, propose each fact "
+        "of a list or of another assistant's export to the user."
+    )
 
     def add_own_arguments(self, parser: CommandParser) -> None:
         add_user_argument(parser)
-        parser.add_argument("--list", action="store_true", dest="is_list", help="the file is a list, one fact a line")
+        parser.add_argument(
+            "--list", action="store_true", dest="is_list", help="the file is a list or of another assistant"
+        )
         parser.add_argument("file", metavar="FILE", help="the file, or - for the standard input")
 
     def run(self, *, user: str, file: str, is_list: bool, **options: Any) -> None:
         """Import the file and print the counts."""
         text = _read_file(file)
         with owned_tx(get_user_by_email(user)):
-            done = (import_list if is_list else import_document)(text=text, now=timezone.now())
+            done = (import_list if is_list else import_own)(text=text, now=timezone.now())
         for line in done.refused:
             self.say(f"Left out: {line}", refused=line)
         verb = "proposed" if is_list else "added"
@@ -39,6 +44,6 @@ class Command(KeelCommand):
 
 def _read_file(file: str) -> str:
     try:
-        return sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
+        return read_upload(sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes())
+    except OSError as error:
         raise CommandError(f"Cannot read {file}: {error}") from error

@@ -13,7 +13,8 @@ from django.views.decorators.http import require_POST, require_safe
 from config.lib.errors import DomainError
 from config.lib.owned import owned_tx
 from config.lib.web import owned_view
-from memory.facts.exchange import ImportResult, export_document, import_document, import_list
+from memory.facts.exchange import ImportResult, export_document
+from memory.transfer.lists import import_list, import_own
 from memory.web.forms import ImportForm
 from memory.web.views.responses import REFUSED, PageRequest, get_page_frame, redirect_back
 
@@ -38,7 +39,7 @@ def import_memory(request: PageRequest) -> HttpResponse:
     form = ImportForm(request.POST, request.FILES)
     if form.is_valid():
         kind, text = form.cleaned_data["kind"], form.cleaned_data["brought"]
-        bring, page = (import_document, "memory:facts") if kind == "document" else (import_list, "memory:review")
+        bring, page = (import_own, "memory:facts") if kind == "document" else (import_list, "memory:review")
         try:
             with owned_tx(request.user):
                 done = bring(text=text, now=timezone.now())

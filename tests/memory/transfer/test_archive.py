@@ -239,7 +239,7 @@ def test_import_of_a_secret_leaves_that_fact_out(full):
 ACTS = st.lists(st.tuples(st.integers(0, 9), st.integers(0, 9), st.integers(0, 9)), max_size=25)
 
 
-def _act(kind: int, which: int, number: int, now) -> None:
+def _act(kind: int, which: int, number: int, now) -> None:  # noqa: C901
     rows = list(UserFact.objects.order_by("created_at", "id"))
     row = rows[which % len(rows)] if rows else None
     match kind:

@@ -1,0 +1,100 @@
+"""Import lists and other products' memories as proposals; read uploaded files."""
+
+import io
+import json
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Any, Final
+from zipfile import BadZipFile, ZipFile
+
+from memory.facts.exchange import DocumentRefused, ImportResult, import_document, shorten_text
+from memory.facts.review import propose_fact
+from memory.facts.schemas import MAX_DOCUMENT, MAX_ITEMS
+from memory.facts.versions import Origin
+from memory.models import ProposalKind
+from memory.transfer.arrival import MAX_ARCHIVE, import_archive, is_archive
+from memory.transfer.foreign import read_foreign
+from memory.wording import FactRefused
+
+# The file of an export that has the memory: Keel's, Claude's, ChatGPT's.
+_MEMBERS: Final = ("memory.json", "memories.json", "conversations.json")
+
+
+def import_list(*, text: str, now: datetime) -> ImportResult:
+    """Propose each fact of a list. Raises DocumentRefused (empty, too long)."""
+    if len(text) > MAX_DOCUMENT:
+        raise DocumentRefused(f"This list is too long; at most {MAX_DOCUMENT:,} characters.")
+    facts = read_foreign(text)
+    if not 0 < len(facts) <= MAX_ITEMS:
+        raise DocumentRefused(f"A list needs 1 to {MAX_ITEMS} facts, one a line; this one has {len(facts)}.")
+    added, refused = 0, []
+    for fact in facts:
+        dated = f", dated {fact.said_at:%Y-%m-%d}" if fact.said_at else ""
+        try:
+            proposal = propose_fact(
+                kind=ProposalKind.IMPORT,
+                content=fact.text,
+                topic=fact.topic,
+                said_at=fact.said_at if fact.said_at and fact.said_at <= now else None,
+                why=f"From the list you imported{dated}.",
+                origin=Origin(),
+                now=now,
+            )
+        except FactRefused as error:
+            refused.append(f"{shorten_text(fact.text)}: {error}")
+        else:
+            added += proposal is not None
+    return ImportResult(None, added, len(facts) - added - len(refused), refused)
+
+
+def import_own(*, text: str, now: datetime) -> ImportResult:
+    """Import what Keel exported: an archive or a document. Raises DocumentRefused."""
+    return (import_archive if is_archive(text) else import_document)(text=text, now=now)
+
+
+def read_upload(data: bytes) -> str:
+    """Return the text of an uploaded file, of a zip its memory. Raises DocumentRefused."""
+    if data[:2] != b"PK":
+        try:
+            return data.decode("utf-8-sig")
+        except UnicodeDecodeError:
+            raise DocumentRefused(
+                "This file is no text in UTF-8 and no zip. Export it again, or paste its text."
+            ) from None
+    try:
+        with ZipFile(io.BytesIO(data)) as packed:
+            names = {name.rsplit("/", 1)[-1]: name for name in reversed(packed.namelist())}
+            member = next((name for name in _MEMBERS if name in names), None)
+            if member is None:
+                raise DocumentRefused("This zip has no memory.json of Keel and no memories of another assistant.")
+            with packed.open(names[member]) as file:
+                text = file.read(MAX_ARCHIVE + 1)
+    except (BadZipFile, NotImplementedError, RuntimeError, EOFError, ValueError, OSError):
+        raise DocumentRefused("This zip cannot be read. Export it again.") from None
+    if len(text) > MAX_ARCHIVE:
+        raise DocumentRefused("The memory in this zip is too large.")
+    content = text.decode("utf-8-sig", errors="replace")
+    return _find_bio(content) if member == "conversations.json" else content
+
+
+def _find_bio(text: str) -> str:
+    """Return what ChatGPT noted about the user in its conversations, as a JSON list."""
+    try:
+        conversations = json.loads(text)
+    except (ValueError, RecursionError):
+        raise DocumentRefused("The conversations in this zip are no JSON.") from None
+    return json.dumps([note for note in _iter_notes(conversations)])
+
+
+def _iter_notes(conversations: Any) -> Iterator[dict[str, Any]]:
+    for conversation in conversations if isinstance(conversations, list) else []:
+        mapping = conversation.get("mapping") if isinstance(conversation, dict) else None
+        for node in mapping.values() if isinstance(mapping, dict) else []:
+            message = node.get("message") if isinstance(node, dict) else None
+            if not isinstance(message, dict) or message.get("recipient") != "bio":
+                continue
+            content = message.get("content")
+            parts = content.get("parts", []) if isinstance(content, dict) else []
+            for part in parts if isinstance(parts, list) else []:
+                if isinstance(part, str):
+                    yield {"memory": part, "created_at": message.get("create_time")}

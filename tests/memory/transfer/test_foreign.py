@@ -1,0 +1,115 @@
+import json
+
+import pytest
+
+from memory.transfer.foreign import guess_topic, in_first_person, read_foreign
+
+# Half of the cases was unseen while the rules were written.
+PERSONS = [
+    ("The user is a swing trader", "I am a swing trader"),
+    ("User prefers concise answers.", "I prefer concise answers."),
+    ("The user never risks more than 1% per trade", "I never risk more than 1% per trade"),
+    ("User's favourite exchange is Kraken", "My favourite exchange is Kraken"),
+    ("You trade BTC and ETH only", "I trade BTC and ETH only"),
+    ("Your max leverage is 3x", "My max leverage is 3x"),
+    ("You are based in Lisbon", "I am based in Lisbon"),
+    ("The user has two accounts and uses Binance", "I have two accounts and use Binance"),
+    ("The user doesn't trade on Fridays", "I don't trade on Fridays"),
+    ("User tries to keep their stops tight", "I try to keep my stops tight"),
+    ("Trades gold only", "Trades gold only"),
+    ("I trade in the mornings", "I trade in the mornings"),
+]
+UNSEEN = [
+    ("The user watches funding before an entry", "I watch funding before an entry"),
+    ("User currently lives in Porto and works from home", "I currently live in Porto and work from home"),
+    ("The user's goal is to retire at 55", "My goal is to retire at 55"),
+    ("You prefer that Keel asks you first", "I prefer that Keel asks me first"),
+    ("You've been trading since 2019", "I've been trading since 2019"),
+    ("The user was a teacher", "I was a teacher"),
+    ("User usually closes positions before his weekend", "I usually close positions before my weekend"),
+    ("The user can trade only in the evening", "I can trade only in the evening"),
+    ("Your trades are small, and you close them yourself", "My trades are small, and I close them myself"),
+    ("Usually trades at night", "Usually trades at night"),
+    ("The user passes on every trade with a wide spread", "I pass on every trade with a wide spread"),
+    ("Users of Kraken pay less", "Users of Kraken pay less"),
+]
+TOPICS = [
+    ("I never risk more than 1 %", "risk"),
+    ("I prefer concise answers", "style"),
+    ("I trade only BTC", "symbols"),
+    ("I trade in the mornings", "session"),
+    ("My goal is 10 % a year", "goal"),
+    ("My account is at Kraken", "account"),
+    ("I pay taxes in Portugal", "tax"),
+    ("I have a dog", ""),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), PERSONS + UNSEEN)
+def test_sentence_about_the_user_becomes_the_users_own(text, expected):
+    assert in_first_person(text) == expected
+
+
+@pytest.mark.parametrize(("text", "topic"), TOPICS)
+def test_topic_is_guessed_from_the_words(text, topic):
+    assert guess_topic(text) == topic
+
+
+def list_dated(text: str) -> list[tuple[str, str]]:
+    return [(fact.text, f"{fact.said_at:%Y-%m-%d}" if fact.said_at else "") for fact in read_foreign(text)]
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("1. [2025-04-02]. The user is a swing trader.", ("I am a swing trader.", "2025-04-02")),
+        ("[2025-04-02] - Trades BTC only", ("Trades BTC only", "2025-04-02")),
+        ("- 2025-04-02: You trade BTC only", ("I trade BTC only", "2025-04-02")),
+        ("* (2025-04-02) Trades BTC only", ("Trades BTC only", "2025-04-02")),
+        ("[unknown] - Trades BTC only", ("Trades BTC only", "")),
+        ("Trades BTC only [saved 2025-04-02]", ("Trades BTC only", "2025-04-02")),
+        ("- **Trades BTC** only (2025-04-02)", ("Trades BTC only", "2025-04-02")),
+        ("[2025-04-02T10:00:00Z] Trades BTC only", ("Trades BTC only", "2025-04-02")),
+        ("Started on 2019-05-06 with BTC", ("Started on 2019-05-06 with BTC", "")),
+        ("Unknown coins are not for me", ("Unknown coins are not for me", "")),
+        ("2025-13-99: Trades BTC only", ("Trades BTC only", "")),
+    ],
+)
+def test_line_keeps_its_date_and_loses_its_frame(line, expected):
+    assert list_dated(line) == [expected]
+
+
+def test_headings_are_no_facts_and_name_the_topic():
+    text = "## Risk\n- Stays small\n**Answers:**\n- Short\nDemographics:\n```\n- Has a dog\n```\n---\n"
+
+    assert [(fact.text, fact.topic) for fact in read_foreign(text)] == [
+        ("Stays small", "risk"),
+        ("Short", "style"),
+        ("Has a dog", ""),
+    ]
+
+
+def test_mem0_json_keeps_text_and_date():
+    entry = {"id": "1", "memory": "User trades BTC only", "created_at": "2025-04-02T10:00:00-07:00"}
+
+    assert list_dated(json.dumps({"results": [entry]})) == [("I trade BTC only", "2025-04-02")]
+
+
+def test_claude_json_reads_prose_and_projects():
+    prose = (
+        "**Work context**\n\nThe user is a swing trader who focuses on BTC and ETH perpetuals. They moved to Kraken "
+        "in 2024. The user never risks more than 1% of the account per trade."
+    )
+    value = [{"conversations_memory": prose, "project_memories": {"a": "- User writes a bot"}, "account_uuid": "7"}]
+
+    assert [fact.text for fact in read_foreign(json.dumps(value))] == [
+        "I am a swing trader who focuses on BTC and ETH perpetuals.",
+        "They moved to Kraken in 2024.",
+        "I never risk more than 1% of the account per trade.",
+        "I write a bot",
+    ]
+
+
+@pytest.mark.parametrize("text", ["7", "null", "{}", "[]", "[[[]]]", '{"memory": 7}', "[" * 5000, "\n\n", '"x"'])
+def test_text_of_no_known_form_raises_nothing(text):
+    read_foreign(text)

@@ -1,0 +1,71 @@
+import io
+import json
+from datetime import UTC, datetime
+from zipfile import ZipFile
+
+import pytest
+
+from memory.facts.exchange import DocumentRefused
+from memory.facts.review import accept_proposal
+from memory.models import MemoryProposal, UserFact
+from memory.transfer.lists import import_list, import_own, read_upload
+from tests.factories.memory import JULY, JUNE, UserFactFactory
+
+
+def pack(**files: object) -> bytes:
+    target = io.BytesIO()
+    with ZipFile(target, "w") as packed:
+        for name, value in files.items():
+            packed.writestr(f"export/{name}.json", json.dumps(value))
+    return target.getvalue()
+
+
+def test_import_dated_list_proposes_facts_with_date_and_topic(as_trader):
+    import_list(text="1. [2025-04-02]. The user never risks more than 1%", now=JUNE)
+
+    proposal = MemoryProposal.objects.get()
+    assert proposal.payload["content"] == "I never risk more than 1%"
+    assert proposal.payload["topic"] == "risk"
+    assert "2025-04-02" in proposal.evidence["why"]
+    accept_proposal(proposal_id=proposal.pk, now=JULY)
+    fact = UserFact.objects.get()
+    assert (fact.valid_from, fact.category) == (datetime(2025, 4, 2, tzinfo=UTC), "profile")
+
+
+def test_import_list_leaves_out_a_fact_known_in_the_first_person(as_trader):
+    UserFactFactory(content="I trade BTC only")
+
+    done = import_list(text="[2025-04-02] - The user trades BTC only.", now=JUNE)
+
+    assert (done.added, done.known) == (0, 1)
+
+
+def test_import_list_ignores_a_date_in_the_future(as_trader):
+    import_list(text="[2999-01-01] Trades BTC only", now=JUNE)
+
+    assert "said_at" not in MemoryProposal.objects.get().payload
+
+
+def test_read_upload_of_claudes_zip_returns_its_memories():
+    assert "swing" in read_upload(pack(conversations=[], memories=[{"conversations_memory": "Is a swing trader"}]))
+
+
+def test_read_upload_of_chatgpts_zip_returns_the_notes_of_its_chats(as_trader):
+    note = {"recipient": "bio", "create_time": 1_743_588_000, "content": {"parts": ["User trades BTC only"]}}
+    other = {"recipient": "all", "content": {"parts": ["Hello"]}}
+    chats = [{"mapping": {"a": {"message": note}, "b": {"message": other}, "c": {"message": None}}}, 7]
+
+    import_list(text=read_upload(pack(conversations=chats)), now=JUNE)
+
+    assert MemoryProposal.objects.get().payload["content"] == "I trade BTC only"
+
+
+@pytest.mark.parametrize("data", [b"PK not a zip", pack(other=1), b"\xff\xfe\xff"])
+def test_read_upload_of_another_file_is_refused(data):
+    with pytest.raises(DocumentRefused):
+        read_upload(data)
+
+
+def test_import_own_refuses_a_text_that_is_neither(as_trader):
+    with pytest.raises(DocumentRefused):
+        import_own(text="Trades BTC only", now=JUNE)
