@@ -25,7 +25,7 @@ _BATCH: Final = 100
 _PART: Final = 64 * 1024  # bytes
 # Tables that are not exported, or not as a table.
 LEFT_OUT: Final = {Tombstone: "digests of forgotten facts, without text", MemoryEvent: "memory_log.json"}
-_SECRET: Final = frozenset({"digest", "password", "lease", "closing_token"})
+_SECRET: Final = frozenset({"digest", "sealed_key", "lease", "closing_token"})
 _ACCOUNT: Final = ("email", "first_name", "last_name", "experience_tier", "time_zone", "date_joined", "last_login")
 
 
@@ -49,6 +49,11 @@ def list_tables() -> dict[str, type[OwnedModel]]:
     models = [model for model in apps.get_models() if issubclass(model, OwnedModel)]
     others = [model for model in models if model._meta.app_label != "memory"]
     return {f"{make_slug(str(m._meta.verbose_name_plural), max_length=60).replace('-', '_')}.json": m for m in others}
+
+
+def describe_table(model: type[OwnedModel]) -> dict[str, Any]:
+    """Return the exported columns of a table."""
+    return dict(describe_columns(_list_columns(model)))
 
 
 class _Sink:
@@ -86,7 +91,7 @@ def _iter_files(user_id: int, now: datetime) -> Iterator[tuple[str, Iterator[str
 def _describe(tables: dict[str, type[OwnedModel]], now: datetime) -> dict[str, Any]:
     files: dict[str, Any] = {MEMORY_FILE: archive.describe_archive()}
     files["memory_log.json"] = dict(describe_columns(archive.EVENTS))
-    files |= {name: dict(describe_columns(_list_columns(model))) for name, model in tables.items()}
+    files |= {name: describe_table(model) for name, model in tables.items()}
     about = "All that Keel keeps of you. Each file is an array of rows; times are ISO 8601 in UTC."
     return {"about": about, "exported_at": now.isoformat(), "importable": [MEMORY_FILE], "files": files}
 

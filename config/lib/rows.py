@@ -1,5 +1,6 @@
 """Rows as JSON values and back, column by column."""
 
+from base64 import b64encode
 from collections.abc import Iterator, Sequence
 from datetime import UTC, date, datetime
 from decimal import Decimal
@@ -28,6 +29,8 @@ def _dump_value(value: Any) -> Any:
         return value.astimezone(UTC).isoformat()
     if isinstance(value, (UUID, Decimal)):
         return str(value)
+    if isinstance(value, (bytes, memoryview)):
+        return b64encode(value).decode()
     return value.isoformat() if isinstance(value, date) else value
 
 

@@ -11,6 +11,7 @@ from django.db import IntegrityError, transaction
 from config.lib.fields import content_key
 from config.lib.rows import parse_row
 from config.lib.text import one_line
+from memory.claims.subjects import read_subject
 from memory.facts.exchange import DocumentRefused, ImportResult, list_known_facts
 from memory.facts.limits import enforce_token_limit
 from memory.facts.places import parse_place
@@ -223,6 +224,7 @@ def _build_fact(values: dict[str, Any], entry: dict[str, Any], ids: dict[str, UU
         lineage=ids[str(entry["lineage"])],
         supersedes_id=ids[str(entry["supersedes"])] if entry["supersedes"] else None,
         external=external,
+        subject=read_subject(values["content"]).key,
         **values,
     )
 

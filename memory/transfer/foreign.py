@@ -32,7 +32,7 @@ _LISTS: Final = ("results", "memories", "facts", "items")
 
 _BULLET: Final = re.compile(r"^\s*(?:[-*•–+]|\(?\d{1,4}[.)])\s+")
 _LEADING_DATE: Final = re.compile(
-    r"^[\[(]?(?P<day>\d{4}-\d{2}-\d{2}|unknown|no date|date unknown)(?:[T ][\d:.]+Z?)?[\])]?[.,:]?\s*(?:[-–—|]\s*)?",
+    r"^[\[(]?(?P<day>\d{4}-\d{2}-\d{2}|(?:unknown|no date|date unknown)(?=[\])]))(?:[T ][\d:.]+Z?)?[\])]?[.,:]?\s*(?:[-–—|]\s*)?",
     re.IGNORECASE,
 )
 _TRAILING_DATE: Final = re.compile(
@@ -41,7 +41,7 @@ _TRAILING_DATE: Final = re.compile(
 _HEADING: Final = re.compile(r"^(?:#{1,6}\s+(?P<a>.+)|\*\*(?P<b>[^*]+)\*\*:?|(?P<c>[A-Z][\w &/-]{1,40}):)\s*$")
 _FENCE: Final = re.compile(r"^\s*(?:```|~~~|---+$|\*\*\*+$)")
 _SENTENCE: Final = re.compile(r"(?<=[a-z0-9)%”\"][.!?])\s+(?=[A-Z])")
-_LONG: Final = 160  # characters of a line that is prose: each sentence is a fact
+_LONG: Final = 120  # characters of a line that is prose: each sentence is a fact
 
 _TOPICS: Final = (
     ("tax", r"\btax(?:es|able)?\b|\bcapital gains\b"),
@@ -59,7 +59,7 @@ _ADVERB: Final = (
 )
 _SUBJECT: Final = re.compile(rf"^(?:the user|user|you)\s+(?P<adverb>{_ADVERB})(?P<verb>[a-z']+)", re.IGNORECASE)
 _OWNER: Final = re.compile(r"^(?:the user|user)['’]s\b|^your\b", re.IGNORECASE)
-_NAMED_BY: Final = re.compile(r"\b(?P<join>and|but|or|who|,)\s+(?P<adverb>" + _ADVERB + r")(?P<verb>[a-z]+)\b")
+_NAMED_BY: Final = re.compile(r"\b(?P<join>and|but|or|,)\s+(?P<adverb>" + _ADVERB + r")(?P<verb>[a-z]+)\b")
 _IRREGULAR: Final = {
     **{"is": "am", "are": "am", "has": "have", "does": "do", "was": "was", "were": "was", "goes": "go"},
     **{"doesn't": "don't", "isn't": "am not", "aren't": "am not", "hasn't": "haven't", "you're": "I'm"},
@@ -95,7 +95,7 @@ def in_first_person(text: str) -> str:
     subject = _SUBJECT.match(text)
     owner = _OWNER.match(text)
     if subject is None and owner is None:
-        return text
+        return re.sub(r"^You(?=['’](?:ve|d|ll)\b)", "I", text)
     is_second = text[:3].lower() == "you"
     if owner is not None:
         rest = text[owner.end() :]
@@ -110,7 +110,8 @@ def in_first_person(text: str) -> str:
     for pattern, word in _SECOND if is_second else _THIRD:
         rest = re.sub(pattern, word, rest, flags=re.IGNORECASE)
     if is_second:
-        rest = re.sub(r"\byou\b(?=\s+[a-z])(?!\s+(?:and|or|to|with|in|on|at|for|by)\b)", "I", rest)
+        # After a conjunction "you" is a subject, elsewhere an object.
+        rest = re.sub(r"(?<=\band |\bbut )you\b|(?<=\bthat |\bwhen )you\b|(?<=\bif )you\b", "I", rest)
         rest = re.sub(r"\byou\b", "me", rest)
     return start + rest
 

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 from zipfile import ZipFile
 
 import pytest
@@ -68,6 +69,8 @@ def test_zip_has_no_secret_and_nothing_of_a_stranger(person):
     text = json.dumps(unpack(b"".join(export.iter_zip(person.user.pk, now=JULY))))
 
     assert stranger.word not in text
+    columns = {name for model in export.list_tables().values() for name in export.describe_table(model)}
+    assert [name for name in columns if re.search(r"digest|secret|sealed|password|lease$|_token$", name)] == []
     assert [digest for digest in digests if digest in text] == []
 
 
