@@ -19,9 +19,10 @@ from memory.facts.document import build_document, format_document
 from memory.facts.limits import enforce_token_limit
 from memory.facts.periods import begin_fact
 from memory.facts.places import parse_place
+from memory.facts.review import propose_fact
 from memory.facts.schemas import MAX_DOCUMENT, SCHEMA_VERSION, DocumentFact, DocumentPlace, MemoryDocument
 from memory.facts.versions import Origin, insert_version, lock_memory, log_event
-from memory.models import EventKind, MemoryEvent, Place, PlaceMention, UserFact
+from memory.models import EventKind, MemoryEvent, Place, PlaceMention, ProposalKind, UserFact
 from memory.wording import FactRefused, find_category, parse_content
 
 _MENTIONS_MOST: Final = 10_000
@@ -71,6 +72,19 @@ def list_known_facts() -> list[UserFact]:
     return list(known.only("id", "user_id", "external", "content_key", "archived_at"))
 
 
+def propose_rival(content: str, rival: UserFact, *, now: datetime) -> str:
+    """Propose an imported fact that cannot hold beside a known one; return why it was left out."""
+    propose_fact(
+        kind=ProposalKind.CONFLICT,
+        content=content,
+        target_id=rival.pk,
+        why="The imported file says something else than Keel knows.",
+        origin=Origin(),
+        now=now,
+    )
+    return f"{shorten_text(content)}: it contradicts “{shorten_text(rival.content)}”, see To review."
+
+
 class _DocumentImport:
     """One import in progress: the known facts and the new rows' origin."""
 
@@ -97,7 +111,8 @@ class _DocumentImport:
         if fact.is_active and key in self._words:
             return False
         if fact.is_active and (rivals := list_rivals(content, lineage=None, now=self.now)):
-            return self._propose(fact, content, rivals[0])
+            self.refused.append(propose_rival(content, rivals[0], now=self.now))
+            return False
         self._ids.add(fact.id)
         row = self._insert(fact, content, dates)
         if fact.is_active:
@@ -105,21 +120,6 @@ class _DocumentImport:
         detail = {} if fact.is_active else {"is_ended": True}
         log_event(EventKind.IMPORT, after=row, detail=detail, origin=self.origin, now=self.now)
         return True
-
-    def _propose(self, fact: DocumentFact, content: str, rival: UserFact) -> bool:
-        """Propose a fact that cannot hold beside a known one; it is not inserted."""
-        propose_fact(
-            kind=ProposalKind.CONFLICT,
-            content=content,
-            target_id=rival.pk,
-            why="The document says something else than Keel knows.",
-            origin=Origin(),
-            now=self.now,
-        )
-        self.refused.append(
-            f"{_shorten_text(content)}: it contradicts “{_shorten_text(rival.content)}”, see To review."
-        )
-        return False
 
     def _read_dates(self, fact: DocumentFact) -> dict[str, datetime | None]:
         begins = _parse_instant(fact.valid_from) if fact.valid_from else min(_parse_instant(fact.added_at), self.now)

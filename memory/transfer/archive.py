@@ -38,8 +38,7 @@ def iter_archive(user_id: int) -> Iterator[str]:
     with owned(user_id):
         names = _list_names()
         switches = get_switches()
-        rows = UserFact.objects.values_list("pk", flat=True)
-        facts = sorted(rows, key=lambda pk: names.get(pk, str(pk)))
+        facts = sorted(UserFact.objects.values_list("pk", flat=True), key=lambda pk: names.get(pk, str(pk)))
     yield f'{{"format": "{FORMAT}", "version": {VERSION},\n"facts": [\n'
     yield from join_lines(_dump_fact(row, names) for row in _iter_rows(user_id, UserFact, facts))
     yield '],\n"links": [\n'
@@ -62,14 +61,15 @@ def iter_log(user_id: int) -> Iterator[str]:
 
 def describe_archive() -> dict[str, Any]:
     """Return the fields of the archive by part."""
-    names = {"id": {"type": "name"}, "lineage": {"type": "name of the first version"}}
+    names: dict[str, Any] = {"id": {"type": "name"}, "lineage": {"type": "name of the first version"}}
     names |= {"supersedes": {"type": "name of the previous version", "may_be_null": True}}
     ends = {"from": {"type": "name of a fact"}, "to": {"type": "name of a fact"}}
+    proposal = {"target": {"type": "name of a fact", "may_be_null": True}, **dict(describe_columns(PROPOSALS))}
     return {
         "facts": {**names, **dict(describe_columns(FACTS)), "external": {"type": "json"}, "quotes": {"type": "json"}},
         "links": {**ends, **dict(describe_columns(LINKS))},
         "places": {**dict(describe_columns(PLACES)), "mentions": dict(describe_columns(MENTIONS))},
-        "proposals": {**dict(describe_columns(PROPOSALS)), "payload": {"type": "json"}, "evidence": {"type": "json"}},
+        "proposals": {**proposal, "payload": {"type": "json"}, "evidence": {"type": "json"}},
         "switches": {"uses_facts": {"type": "boolean"}, "learns": {"type": "boolean"}},
     }
 

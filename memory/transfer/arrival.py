@@ -12,7 +12,8 @@ from config.lib.fields import content_key
 from config.lib.rows import parse_row
 from config.lib.text import one_line
 from memory.claims.subjects import read_subject
-from memory.facts.exchange import DocumentRefused, ImportResult, list_known_facts
+from memory.facts.conflicts import list_rivals
+from memory.facts.exchange import DocumentRefused, ImportResult, list_known_facts, propose_rival
 from memory.facts.limits import enforce_token_limit
 from memory.facts.places import parse_place
 from memory.facts.review import fingerprint_merge, fingerprint_text
@@ -109,6 +110,9 @@ class _Arrival:
             except FactRefused as error:
                 self.refused.append(f"A fact of {new[name][0].get('created_at')}: {error}")
                 del new[name]
+                continue
+            if self._contradicts(new[name]):
+                del new[name]
         names = sorted(str(entry["id"]) for chain in new.values() for entry in chain)
         if len(set(names)) != len(names):
             raise ValueError("an id stands twice")
@@ -117,6 +121,16 @@ class _Arrival:
         UserFact.objects.bulk_create(made, batch_size=archive.BATCH)
         self._rows |= ids
         self._log_facts(made)
+
+    def _contradicts(self, chain: list[dict[str, Any]]) -> bool:
+        """Propose a believed fact that cannot hold beside a known one; tell whether there was one."""
+        for entry in chain if self.had_facts else []:
+            content = parse_content(str(entry["content"]))
+            rivals = list_rivals(content, lineage=None, now=self.now) if entry.get("archived_at") is None else []
+            if rivals:
+                self.refused.append(propose_rival(content, rivals[0], now=self.now))
+                return True
+        return False
 
     def _is_known(self, chain: list[dict[str, Any]]) -> bool:
         if any(str(entry["id"]) in self._rows for entry in chain):
@@ -150,9 +164,9 @@ class _Arrival:
             values = parse_row(entry, archive.LINKS)
             values["relation"] = one_line(values["relation"])
             refuse_secrets(values["relation"])
-            ends = self._rows.get(str(entry["from"])), self._rows.get(str(entry["to"]))
-            if None not in ends and (*ends, values["relation"]) not in known:
-                made.append(FactLink(id=next(ids), from_fact_id=ends[0], to_fact_id=ends[1], **values))
+            first, second = self._rows.get(str(entry["from"])), self._rows.get(str(entry["to"]))
+            if first and second and (first, second, values["relation"]) not in known:
+                made.append(FactLink(id=next(ids), from_fact_id=first, to_fact_id=second, **values))
         FactLink.objects.bulk_create(made, batch_size=archive.BATCH)
 
     def add_places(self, entries: list[dict[str, Any]]) -> None:

@@ -32,7 +32,8 @@ _LISTS: Final = ("results", "memories", "facts", "items")
 
 _BULLET: Final = re.compile(r"^\s*(?:[-*•–+]|\(?\d{1,4}[.)])\s+")
 _LEADING_DATE: Final = re.compile(
-    r"^[\[(]?(?P<day>\d{4}-\d{2}-\d{2}|(?:unknown|no date|date unknown)(?=[\])]))(?:[T ][\d:.]+Z?)?[\])]?[.,:]?\s*(?:[-–—|]\s*)?",
+    r"^[\[(]?(?P<day>\d{4}-\d{2}-\d{2}|(?:unknown|no date|date unknown)(?=[\])]))(?:[T ][\d:.]+Z?)?[\])]?"
+    r"[.,:]?\s*(?:[-–—|]\s*)?",
     re.IGNORECASE,
 )
 _TRAILING_DATE: Final = re.compile(

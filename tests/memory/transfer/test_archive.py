@@ -183,6 +183,21 @@ def test_import_into_a_filled_memory_keeps_the_known_fact_and_links_it(full):
         assert known.pk in set(FactLink.objects.values_list("to_fact_id", flat=True))
 
 
+def test_import_of_a_fact_that_contradicts_a_known_one_is_proposed(trader):
+    with owned_tx(trader):
+        remember_fact(content="My max leverage is 3x", topic="risk", now=MAY)
+    text = export(trader)
+    target = TraderFactory()
+
+    with owned_tx(target):
+        remember_fact(content="My max leverage is 5x", topic="risk", now=JULY)
+        done = import_archive(text=text, now=NOW)
+
+        assert (done.added, len(done.refused)) == (0, 1)
+        assert UserFact.objects.believed().get().content == "My max leverage is 5x"
+        assert MemoryProposal.objects.get().kind == ProposalKind.CONFLICT
+
+
 def changed(text: str, change) -> str:
     data = json.loads(text)
     change(data)
