@@ -13,9 +13,8 @@ from zipfile import ZIP_DEFLATED, ZipFile, ZipInfo
 from django.apps import apps
 from django.contrib.auth import get_user_model
 
-from config.lib.fields import SearchTermsField
+from config.lib.fields import Columns, SearchTermsField, describe_columns, dump_row, list_columns
 from config.lib.owned import OwnedModel, owned
-from config.lib.rows import Columns, describe_columns, dump_row, list_columns
 from config.lib.text import make_slug
 from memory.models import MemoryEvent, Tombstone
 from memory.transfer import archive

@@ -1,13 +1,20 @@
-"""Columns derived from another column of the row."""
+"""Columns derived from another column of the row; rows as JSON values and back."""
 
 import hashlib
-from collections.abc import Sequence
+from base64 import b64encode
+from collections.abc import Iterator, Sequence
+from datetime import UTC, date, datetime
+from decimal import Decimal
 from typing import Any
+from uuid import UUID
 
+from django.core.exceptions import ValidationError
 from django.db import models
 
 from config.lib.search.terms import build_index_text
 from config.lib.text import normal_form
+
+Columns = Sequence["models.Field[Any, Any]"]
 
 
 class DerivedField(models.CharField):  # type: ignore[type-arg]
@@ -75,3 +82,55 @@ class SearchTermsField(models.TextField):  # type: ignore[type-arg]
 def content_key(text: str) -> str:
     """Return the sha256 (hex) of the text's normal form."""
     return hashlib.sha256(normal_form(text).encode()).hexdigest()
+
+
+def list_columns(model: type[models.Model], *, but: frozenset[str] = frozenset()) -> Columns:
+    """Return a model's columns, without its owner and the named ones."""
+    fields = model._meta.concrete_fields
+    return [field for field in fields if field.name not in but | {"user"}]
+
+
+def dump_row(row: models.Model, columns: Columns) -> dict[str, Any]:
+    """Return a row's columns as JSON values."""
+    return {field.name: _dump_value(getattr(row, field.attname)) for field in columns}
+
+
+def _dump_value(value: Any) -> Any:
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat()
+    if isinstance(value, (UUID, Decimal)):
+        return str(value)
+    if isinstance(value, (bytes, memoryview)):
+        return b64encode(value).decode()
+    return value.isoformat() if isinstance(value, date) else value
+
+
+def parse_row(values: dict[str, Any], columns: Columns) -> dict[str, Any]:
+    """Return checked values of a dumped row. Raises ValueError."""
+    if not isinstance(values, dict):
+        raise ValueError("an entry is no object")
+    parsed = {}
+    for field in columns:
+        if field.name not in values and field.has_default():
+            continue
+        try:
+            value = field.clean(values.get(field.name), None)
+        except ValidationError as error:
+            raise ValueError(f"{field.name}: {' '.join(error.messages)}") from None
+        if isinstance(value, datetime) and value.tzinfo is None:
+            raise ValueError(f"{field.name}: a time needs its offset from UTC")
+        parsed[field.name] = value
+    return parsed
+
+
+def describe_columns(columns: Columns) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the name of each column with its type, choices and whether it may be empty."""
+    for field in columns:
+        described: dict[str, Any] = {"type": field.get_internal_type().removesuffix("Field").lower()}
+        if field.null:
+            described["may_be_null"] = True
+        if field.choices:
+            described["choices"] = {str(value): str(label) for value, label in field.flatchoices}
+        if field.remote_field:
+            described["refers_to"] = field.related_model._meta.verbose_name  # type: ignore[union-attr]
+        yield field.name, described

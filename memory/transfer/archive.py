@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator
 from typing import Any, Final
 from uuid import UUID
 
+from config.lib.fields import describe_columns, dump_row, list_columns
 from config.lib.owned import OwnedModel, owned
-from config.lib.rows import describe_columns, dump_row, list_columns
 from memory.facts.queries import get_switches
 from memory.models import FactLink, MemoryEvent, MemoryProposal, Place, PlaceMention, UserFact
 

@@ -8,8 +8,7 @@ from uuid import UUID, uuid4
 
 from django.db import IntegrityError, transaction
 
-from config.lib.fields import content_key
-from config.lib.rows import parse_row
+from config.lib.fields import content_key, parse_row
 from config.lib.text import one_line
 from memory.claims.subjects import read_subject
 from memory.facts.conflicts import list_rivals
