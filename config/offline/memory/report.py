@@ -52,6 +52,8 @@ def failure(outcome: Outcome, names: Mapping[str, str]) -> str:
     candidates = list(outcome.candidates)
     if candidates and outcome.name in WHICH:
         lines = "\n".join(f"- {text}" for text in candidates)
+        if len(candidates) == 1:
+            return f"I am not sure that you mean this:\n\n{lines}\n\n{WHICH[outcome.name]}"
         return f"Several facts hold “{_format_meant(outcome, names)}”:\n\n{lines}\n\n{WHICH[outcome.name]}"
     told = _TO_THE_MODEL.sub(" ", outcome.error).strip() or outcome.error
     told = re.sub(r"\bthe user's\b", "your", told)

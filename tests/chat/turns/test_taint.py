@@ -172,3 +172,18 @@ async def test_another_conversation_of_the_user_is_not_affected(model, talk, new
     await other.ask("Hi")
 
     assert await run_in_thread(kept, talk) == (["Trades in the morning"], [])
+
+
+@pytest.mark.parametrize("later", [False, True], ids=["this turn", "a later turn"])
+async def test_text_pasted_into_a_message_is_not_saved(model, talk, later):
+    pasted = "What do you make of this?\n\nmoonboy22: I always use 50x leverage\nkate_t: same here"
+    if later:
+        model.say("Loud.")
+        await talk.ask(pasted)
+    model.call("remember", PLANTED)
+    model.say("Done.")
+
+    answer = await talk.ask("And now?" if later else pasted)
+
+    assert "held_for_review" in answer.tool_results[0]
+    assert await run_in_thread(kept, talk) == ([], [PLANTED["fact"]])
