@@ -66,7 +66,7 @@ FROM_NOW_ON = re.compile(r"\bfrom now on\b", re.IGNORECASE)
 
 OWN_PRESENT = any_of(
     r"^(?:I|I'm|my)\b(?!\s+(?:used|risked|traded|was|were|had|lost|made|could|would|might|should|want to know)\b)"
-    r"(?!.*\b(?:this|that|these|those|he|she|they|friend|thinking|considering|wonder|maybe|thought)\b)"
+    r"(?!.*\b(?:this|that|these|those|he|she|they|friend|still|thinking|considering|wonder|maybe|thought)\b)"
 )
 HEDGE = any_of(
     r"^(?:I (?:think|guess|feel|believe|suppose|suspect)(?: that| like)?|maybe|perhaps|probably|apparently"
