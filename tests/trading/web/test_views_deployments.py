@@ -207,6 +207,15 @@ def test_keep_note_makes_it_the_skills(client, trader, deployment):
     assert kept.lessons_text == note.lessons_text
 
 
+def test_numbers_link_to_their_trades_and_say_how_many(client, trader, deployment):
+    as_owner(trader, lambda: TradeFactory(deployment=deployment))
+
+    response = client.get(f"{DEPLOYMENTS}{deployment.pk}/")
+
+    assert f'href="/trades/?deployment={deployment.pk}&amp;status=closed"' in response.content.decode()
+    assert "closed trade" in text_of(response)
+
+
 def test_lessons_link_to_their_trades_and_name_what_they_build_on(client, trader, deployment):
     before = as_owner(
         trader, lambda: ReflectionNoteFactory(deployment=deployment, status="superseded", superseded_at=JUNE)
