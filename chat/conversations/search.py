@@ -1,6 +1,7 @@
 """Search past conversations. Call it inside `owned(user)`."""
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +16,7 @@ from config.lib.llm.vectors import STATIC, compute_cosines
 from config.lib.owned import owner_id
 from config.lib.search.index import find_any
 from config.lib.search.terms import (
+    Weights,
     blend_scores,
     build_index_text,
     build_tokens,
@@ -31,8 +33,12 @@ MAX_COMPARED: Final = 1_000  # messages compared by meaning; a user with fewer h
 MAX_READ: Final = 2_000  # characters of a message that are compared by meaning
 OWN: Final = 0.1  # how much more a word counts in the turn itself than in those around it
 SIMILAR: Final = 0.2  # cosine of static vectors from which a turn without a word of the query answers it
+WEIGHTS: Final = Weights(meaning=0.7)  # benchmarks/bench_evidence.py
+ASKING: Final = 1.0  # deviations that a turn loses if it only asks, in other words than the query
 SNIPPET: Final = 160  # characters
 SNIPPET_LEAD: Final = 40  # of them before the first word found
+
+_QUESTION: Final = re.compile(r"[^.!?]*\?\s*")  # one sentence, a question
 
 Range = tuple[int, int]  # start and end (exclusive) in a text
 
@@ -170,7 +176,9 @@ def rank_turns(
     }
     near = _compare_meaning(query, passages)
     similar = {turn for turn, cosine in near.items() if cosine >= SIMILAR}
-    return blend_scores(words, near, only=words.keys() | similar)
+    ranks = blend_scores(words, near, only=words.keys() | similar, weights=WEIGHTS)
+    asking = {turn for turn in ranks.keys() & said.keys() - own.keys() if _QUESTION.fullmatch(said[turn].content)}
+    return {turn: rank - ASKING * (turn in asking) for turn, rank in ranks.items()}
 
 
 def _compare_meaning(query: str, passages: Mapping[Turn, str]) -> dict[Turn, float]:

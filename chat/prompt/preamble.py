@@ -5,20 +5,24 @@ receipts repeat it byte for byte, while a retry of the message has the time of t
 stored form.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from chat.parts import Json, Preamble
 from chat.prompt.focus import focus_of
-from chat.prompt.texts import about_fact, clock_text
+from chat.prompt.texts import RECALLED, about_fact, clock_text
 from memory.models import UserFact
 
 
-def build_preamble(opening: Mapping[str, Any], *, about: UserFact | None, now: datetime) -> list[Json]:
+def build_preamble(
+    opening: Mapping[str, Any], *, about: UserFact | None, recalled: Iterable[tuple[UUID, str]] = (), now: datetime
+) -> list[Json]:
     """Return the preamble of a turn.
 
-    `opening` is its chat's `opening_context`, `about` the fact that the user opened it to change.
+    `opening` is its chat's `opening_context`, `about` the fact that the user opened it to change, `recalled` the lines
+    of the facts that its message concerns.
     """
     parts: list[Json] = [{"name": "clock", "text": clock_text(now)}]
     if focus := focus_of(opening):
@@ -26,7 +30,8 @@ def build_preamble(opening: Mapping[str, Any], *, about: UserFact | None, now: d
     if about is not None:
         told, _, fact = about_fact(fact_id=about.pk, content=about.content, body=about.body).partition("\n")
         parts.append({"name": "fact", "text": told, "facts": [{"id": str(about.pk), "text": fact}]})
-    return parts
+    facts = [{"id": str(fact_id), "text": line} for fact_id, line in recalled]
+    return [*parts, {"name": "recall", "text": RECALLED, "facts": facts}] if facts else parts
 
 
 def find_focus(preamble: Preamble) -> str:

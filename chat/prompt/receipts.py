@@ -112,7 +112,7 @@ class ShownReceipt:
     """A receipt for display."""
 
     segments: tuple[Segment, ...]  # of the system prompt, then of the message's preamble
-    facts: list[UserFact]  # of the memory block, in the order of its lines, as they were then
+    facts: list[UserFact]  # of the memory block, then of the preamble, as they were then
     summary: str  # of older messages; empty without one
     told: int  # the number of sent messages
     tools: list[str]  # that it could call
@@ -126,6 +126,7 @@ def show_receipt(receipt: Receipt, reply: Message) -> ShownReceipt:
     """Return a receipt for display."""
     rebuilt = rebuild_prompt(receipt, reply)
     fact_ids = [UUID(fact_id) for fact_id in reply.snapshot.fact_ids] if reply.snapshot else []
+    fact_ids += [UUID(fact["id"]) for part in reply.preamble for fact in part.get("facts", ())]
     return ShownReceipt(
         segments=(*rebuilt.segments, *_preamble_segments(reply)),
         facts=find_versions(fact_ids),

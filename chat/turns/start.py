@@ -23,7 +23,7 @@ from chat.prompt.texts import Segment, as_blocks
 from chat.turns.replies import HEARTBEAT_LEASE, interrupt_dead_turns
 from config.lib.llm.tokens import CHARS_PER_TOKEN, estimate_tokens
 from config.lib.owned import owner_id
-from memory.facts.queries import find_last_version, uses_facts
+from memory.facts.queries import find_last_version, list_relevant_lines, uses_facts
 from memory.models import UserFact
 
 USED_UP: Final = (
@@ -175,7 +175,8 @@ def _prompt_of(standing: Standing, message: Message, *, is_continuation: bool, n
         now=now,
     )
     fact = None if is_continuation else _opening_fact(standing, message)
-    preamble = build_preamble(standing.opening, about=fact, now=now)
+    recalled = () if is_continuation else _recall_facts(standing, message, now)
+    preamble = build_preamble(standing.opening, about=fact, recalled=recalled, now=now)
     length = _estimate_length(segments) + estimate_tokens(format_preamble(preamble))
     # The reply, the prompt and the summary of older messages take room, too.
     room = settings.CONTEXT_BUDGET_TOKENS * 8 // 10 - length - len(standing.summary) // CHARS_PER_TOKEN
@@ -200,6 +201,14 @@ def _read_told(standing: Standing, message: Message, room: int, *, is_continuati
     # On retry, exclude the old reply; on continue, include it.
     before = _AFTER_ALL if is_continuation else message.pk + 1
     return read_history(standing.conversation_id, after=standing.summary_through, before=before, budget_tokens=room)
+
+
+def _recall_facts(standing: Standing, message: Message, now: datetime) -> list[tuple[UUID, str]]:
+    """Return the facts that the message concerns and the block does not have."""
+    assert standing.snapshot_id is not None, "the block is frozen before the prompt is built"
+    snapshot = MemorySnapshot.objects.filter(pk=standing.snapshot_id).values_list("fact_ids", flat=True).first()
+    known = {UUID(fact_id) for fact_id in snapshot or ()}
+    return list_relevant_lines(message.content, without=known, now=now)
 
 
 def _opening_fact(standing: Standing, message: Message) -> UserFact | None:

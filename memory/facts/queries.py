@@ -18,6 +18,7 @@ from memory.facts.periods import format_day, get_zone
 from memory.models import FactCategory, MemoryEvent, Place, PlaceMention, UserFact, UserFactQuerySet
 from memory.recall import blocks
 from memory.recall.blocks import Block, BlockFact, BlockPlace, Explanation
+from memory.recall.search import find_relevant
 
 PAGE_SIZE: Final = 50
 ADVISOR_CANDIDATES: Final = 300  # facts of a category; more than its budget of the block takes
@@ -116,6 +117,17 @@ def iter_block_facts(now: datetime) -> Iterator[BlockFact]:
 
 def _select_injectable(now: datetime) -> UserFactQuerySet:
     return UserFact.objects.current(now).filter(Q(score__isnull=True) | Q(score__gte=blocks.INJECTION_FLOOR))
+
+
+def list_relevant_lines(message: str, *, without: Collection[UUID], now: datetime) -> list[tuple[UUID, str]]:
+    """Return the facts that a message concerns, as lines for its prompt.
+
+    `without` are the facts that the prompt has. There are none while prompts may carry no facts.
+    """
+    if not uses_facts():
+        return []
+    facts = _read_block_facts(find_relevant(message=message, without=without, now=now))
+    return [(fact.id, blocks.format_fact(fact)) for fact in facts if blocks.is_injectable(fact, now)]
 
 
 def iter_block_places() -> Iterator[BlockPlace]:

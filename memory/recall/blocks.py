@@ -221,6 +221,11 @@ def _format_dated_line(fact: BlockFact) -> str:
     return f"- [{fact.learned_at:%Y-%m-%d}] {_format_dated(fact)}"
 
 
+def format_fact(fact: BlockFact) -> str:
+    """Return a fact as a line of a prompt, as in the coach's block."""
+    return _format_coach_line(fact)
+
+
 def _format_dated(fact: BlockFact) -> str:
     return _format_text(fact.line) + (f" ({fact.period})" if fact.period else "")
 

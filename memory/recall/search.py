@@ -15,7 +15,15 @@ from config.lib.cache import RecentCache
 from config.lib.llm.vectors import STATIC, compute_cosines, compute_static_cosines, fetch_vectors
 from config.lib.owned import owned, owner_id
 from config.lib.search.index import find_any
-from config.lib.search.terms import blend_scores, build_tokens, list_query_terms, score_bm25, z_scores
+from config.lib.search.terms import (
+    Weights,
+    blend_scores,
+    build_tokens,
+    iter_terms,
+    list_query_terms,
+    score_bm25,
+    z_scores,
+)
 from memory.models import Confidence, UserFact, UserFactQuerySet, hold_at
 
 MAX_RECALLED: Final = 50  # settled 22
@@ -28,7 +36,18 @@ CACHED: Final = 16_384  # facts; 6 MB of search terms
 # Thresholds for a fact without a word of the query. Cosines of static vectors are 0 for unrelated texts. Other models
 # have other scales, so there a fact must stand out among the compared ones.
 SIMILAR_COSINE: Final = 0.2
+QUESTION_COSINE: Final = 0.1  # for a query of several words, whose vector says more
+QUESTION_TERMS: Final = 3
 SIMILAR_DEVIATIONS: Final = 2.0
+# Facts are short and clean: repeats and lengths tell little. The vector of a question tells more than that of keywords.
+KEYWORDS: Final = Weights(k1=0.9, b=0.4, meaning=0.5)  # benchmarks/bench_evidence.py
+QUESTION: Final = Weights(k1=0.9, b=0.4, meaning=1.6)
+
+# Which facts a message concerns (tests/memory/recall/turn_cases.py): at most so many, by these shares and cosines.
+MAX_RELEVANT: Final = 5
+MIN_SHARE: Final = 0.5
+SUPPORTING_COSINE: Final = 0.2
+CERTAIN_COSINE: Final = 0.5
 
 # Ranking uses the text of a fact's id, because making a UUID per fact would take longer than the rest of the search.
 # Texts of ids sort equally on each engine.
@@ -106,7 +125,9 @@ def recall_facts(*, query: str, limit: int = 10, now: datetime) -> RecallResult:
         return RecallResult([], 0)
     ranked = _rank_by_words(query, now)
     near, similar = _compare_facts(query, ranked)
-    ranks = blend_scores(ranked.scores, near, only=ranked.scores.keys() | similar)
+    ranks = blend_scores(
+        ranked.scores, near, only=ranked.scores.keys() | similar, weights=QUESTION if _is_question(query) else KEYWORDS
+    )
     best = sorted(ranks, key=lambda key: (-ranks[key], key))[:limit]
     facts = {fact.pk: fact for fact in _FACTS.filter(pk__in=best)}
     rows = []
@@ -116,6 +137,39 @@ def recall_facts(*, query: str, limit: int = 10, now: datetime) -> RecallResult:
             origin = "inferred" if fact.confidence == Confidence.INFERRED else "stated"
             rows.append(RecalledFact(fact, ranks[key], origin, fact.score))
     return RecallResult(rows, ranked.total + len(similar - ranked.scores.keys()))
+
+
+def find_relevant(*, message: str, without: Collection[UUID], now: datetime) -> list[UserFact]:
+    """Return the current facts that a message concerns, best first; most messages concern none.
+
+    A fact counts if it has half of what the message's words weigh and a similar meaning, or a very similar meaning.
+    Words in most facts weigh little. `without` are the facts that the prompt has.
+    """
+    terms = [term.text for term in iter_terms(message) if not term.is_stop_word]
+    if not terms:
+        return []
+    wanted = build_tokens(list_query_terms(message), owner_id())
+    ranked = _rank_by_words(message, now)
+    keys = ranked.to_compare() or list(ranked.scores)
+    held, read = _look_up_terms(list(ranked.scores), now)
+    near = {}
+    if settings.MEMORY_EMBEDDING_MODEL:  # static ones, whose scale is known
+        texts = {**ranked.read, **read}
+        near = _drop_nan(keys, compute_static_cosines(message, keys, lambda missing: _read_texts(missing, texts)) or [])
+    holders = {token: sum(token in text for text in held.values()) for token in wanted}
+    rarity = {token: math.log(1 + (ranked.held - n + 0.5) / (n + 0.5)) for token, n in holders.items()}
+    shares = {key: sum(rarity[token] for token in wanted if token in text) for key, text in held.items()}
+    weight = sum(rarity.values())
+    found = [
+        (shares.get(key, 0.0) / weight + near.get(key, 0.0), key)
+        for key in {*held, *near}
+        if near.get(key, 0.0) >= CERTAIN_COSINE
+        or (shares.get(key, 0.0) >= MIN_SHARE * weight and (not near or near.get(key, 0.0) >= SUPPORTING_COSINE))
+    ]
+    ranked_ids = (UUID(key) for _, key in sorted(found, key=lambda pair: (-pair[0], pair[1])))
+    best = [pk for pk in ranked_ids if pk not in without][:MAX_RELEVANT]
+    facts = _FACTS.in_bulk(best)
+    return [facts[pk] for pk in best if pk in facts]
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,7 +202,7 @@ def _rank_by_words(query: str, now: datetime) -> _Ranked:
         held = _BELIEVED.count()
     found = find_any(_READ.current(now), wanted, held=held, most=MAX_RANKED)
     indexed = {key: terms for key, terms, _, _ in found.rows}
-    scores = score_bm25(indexed, wanted, total=held, frequencies=found.frequencies)
+    scores = score_bm25(indexed, wanted, total=held, frequencies=found.frequencies, weights=KEYWORDS)
     return _Ranked(scores, indexed, _join_texts(found.rows), found.total, held)
 
 
@@ -160,7 +214,9 @@ def _rank_all(wanted: Sequence[str], now: datetime) -> _Ranked | None:
         return None
     facts, read = _look_up_terms([key for key, is_current in believed if is_current], now)
     indexed = {key: terms for token in wanted for key, terms in facts.items() if token in terms}
-    return _Ranked(score_bm25(indexed, wanted, total=len(believed)), facts, read, len(indexed), len(believed))
+    return _Ranked(
+        score_bm25(indexed, wanted, total=len(believed), weights=KEYWORDS), facts, read, len(indexed), len(believed)
+    )
 
 
 def _look_up_terms(keys: Sequence[Key], now: datetime) -> tuple[dict[Key, str], dict[Key, str]]:
@@ -199,8 +255,13 @@ def _compare_facts(query: str, ranked: _Ranked) -> tuple[dict[Key, float], set[K
         if found := compute_cosines(query, list(texts.values()), model=model):
             near = _drop_nan(texts, found)
             return near, {key for key, z in z_scores(near).items() if z >= SIMILAR_DEVIATIONS}
+    least = QUESTION_COSINE if _is_question(query) else SIMILAR_COSINE
     near = _drop_nan(keys, compute_static_cosines(query, keys, lambda missing: _read_texts(missing, ranked.read)) or [])
-    return near, {key for key, cosine in near.items() if cosine >= SIMILAR_COSINE}
+    return near, {key for key, cosine in near.items() if cosine >= least}
+
+
+def _is_question(query: str) -> bool:
+    return len(list_query_terms(query)) >= QUESTION_TERMS
 
 
 def _drop_nan(keys: Iterable[Key], found: Iterable[float]) -> dict[Key, float]:

@@ -21,11 +21,17 @@ from config.lib.text import normal_form
 
 MAX_WORDS = 16  # more words than anyone types to find a line; bounds the SQL
 MAX_TERMS: Final = 32  # of a query, which may be a pasted sentence
-BM25_K1: Final = 1.2  # how soon repeats of a word stop counting; the usual values (Robertson and Zaragoza, 2009)
-BM25_B: Final = 0.75  # how much the length of a text lowers its score
-MEANING: Final = (
-    0.5  # its weight beside words: a matching word outweighs a similar meaning (benchmarks/bench_recall.py)
-)
+
+
+class Weights(NamedTuple):
+    """The constants of a ranking; each pool of texts has its own (benchmarks/bench_recall.py)."""
+
+    k1: float = 1.2  # how soon repeats of a word stop counting; the usual values (Robertson and Zaragoza, 2009)
+    b: float = 0.75  # how much the length of a text lowers its score
+    meaning: float = 0.5  # the weight of a similar meaning beside a matching word
+
+
+USUAL: Final = Weights()
 
 Key = TypeVar("Key")
 
@@ -241,7 +247,12 @@ def build_index_text(text: str, owner: int) -> str:
 
 
 def score_bm25(
-    indexed: Mapping[Key, str], wanted: Sequence[str], *, total: int, frequencies: Mapping[str, int] | None = None
+    indexed: Mapping[Key, str],
+    wanted: Sequence[str],
+    *,
+    total: int,
+    frequencies: Mapping[str, int] | None = None,
+    weights: Weights = USUAL,
 ) -> dict[Key, float]:
     """Return matching texts' BM25 scores by key, higher is better.
 
@@ -251,18 +262,23 @@ def score_bm25(
     counts = {token: {key: n for key, text in indexed.items() if (n := text.count(token))} for token in wanted}
     lengths = {key: (len(text) + 1) // (TOKEN_LENGTH + 1) for key, text in indexed.items()}
     average = sum(lengths.values()) / max(1, len(lengths)) or 1.0
-    damping = {key: BM25_K1 * (1 - BM25_B + BM25_B * length / average) for key, length in lengths.items()}
+    k1, b, _ = weights
+    damping = {key: k1 * (1 - b + b * length / average) for key, length in lengths.items()}
     scores: dict[Key, float] = {}
     for token, holders in counts.items():
         frequency = max(len(holders), (frequencies or {}).get(token, 0))
         rarity = math.log(1 + max(0.0, total - frequency + 0.5) / (frequency + 0.5))
         for key, count in holders.items():
-            scores[key] = scores.get(key, 0.0) + rarity * count * (BM25_K1 + 1) / (count + damping[key])
+            scores[key] = scores.get(key, 0.0) + rarity * count * (k1 + 1) / (count + damping[key])
     return scores
 
 
 def blend_scores(
-    words: Mapping[Key, float], near: Mapping[Key, float], *, only: Iterable[Key] | None = None
+    words: Mapping[Key, float],
+    near: Mapping[Key, float],
+    *,
+    only: Iterable[Key] | None = None,
+    weights: Weights = USUAL,
 ) -> dict[Key, float]:
     """Return the weighted sum of both lists' z-scores by key.
 
@@ -270,7 +286,7 @@ def blend_scores(
     """
     keys = words.keys() | near.keys()
     word, meant = _Scale.of(words.values(), len(keys)), _Scale.of(near.values(), len(near))
-    weight = MEANING * meant.unit
+    weight = weights.meaning * meant.unit
     return {
         # Rounded, so that the order of additions does not separate equal scores.
         key: round((words.get(key, 0.0) - word.mean) * word.unit + (near.get(key, meant.mean) - meant.mean) * weight, 6)

@@ -23,7 +23,7 @@ from config.lib.llm.answer import ToolCall
 from memory.facts.services import delete_fact, supersede_fact
 from tests.chat.talk import as_typed
 from tests.factories.chat import MessageFactory
-from tests.factories.memory import JUNE, UserFactFactory
+from tests.factories.memory import JUNE, MAY, UserFactFactory
 from tests.factories.record import DeploymentFactory
 from trading.models import Deployment
 
@@ -319,3 +319,26 @@ def test_receipt_shows_the_preamble_part_by_part(focused):
     shown = receipts.show_receipt(receipts.find_receipt(reply), reply)
 
     assert [segment.name for segment in shown.segments[-3:]] == ["day", "clock", "focus"]
+
+
+# --- Recalled facts ---
+
+
+def test_message_brings_the_facts_that_it_concerns_and_the_block_lacks(as_trader):
+    rule = UserFactFactory(content="I never use more than 3x leverage", last_referenced_at=MAY)
+    for number in range(12):
+        UserFactFactory(content=f"Plays song number {number}", last_referenced_at=JUNE)
+    chat = start_conversation(now=JUNE)
+
+    accepted = ask(chat, "What is my max leverage?")
+
+    recall = Message.objects.get(pk=accepted.reply.pk).preamble[-1]
+    assert recall == {**recall, "name": "recall", "facts": [{"id": str(rule.pk), "text": f"- {rule.content}"}]}
+    assert rule.content in accepted.turn.history[-1]["content"]
+    assert names(ask(chat, "Tell me a joke.")) == ["clock"]
+
+
+def test_message_brings_no_fact_that_the_block_has(as_trader):
+    UserFactFactory(content="I never use more than 3x leverage")
+
+    assert names(ask(start_conversation(now=JUNE), "What is my max leverage?")) == ["clock"]

@@ -10,7 +10,7 @@ from config.lib.search.terms import blend_scores, build_tokens, list_query_terms
 from memory.facts.services import supersede_fact
 from memory.models import UserFact
 from memory.recall import search as recall_module
-from memory.recall.search import MAX_RECALLED, recall_facts, recall_for_user
+from memory.recall.search import KEYWORDS, MAX_RECALLED, recall_facts, recall_for_user
 from tests.embeddings import EmbeddingModel
 from tests.factories.memory import JULY, JUNE, MAY, UserFactFactory
 from tests.owners import as_owner
@@ -242,7 +242,7 @@ SIMILAR = [
     ("how much risk do I take", "Lives in Lisbon", False),
     ("zzqx", "Lives in Lisbon", False),
     ("profession", "Works as a nurse on night shifts", False),  # what static vectors do not know
-    ("how much risk do I take", "Loses at most one percent per position", False),
+    ("how much risk do I take", "Loses at most one percent per position", True),
 ]  # fmt: skip
 
 
@@ -389,7 +389,9 @@ def test_one_look_up_finds_what_one_for_the_rare_words_and_one_for_the_newest_fi
     expected = {*current.filter(ContainsAny(rare))} | {*current.filter(ContainsAny(common, newest=room))}
     texts = {str(fact.pk): fact.search_terms for fact in expected}
     held = UserFact.objects.believed().count()
-    scores = blend_scores(score_bm25(texts, wanted, total=held, frequencies=holders), {})
+    scores = blend_scores(
+        score_bm25(texts, wanted, total=held, frequencies=holders, weights=KEYWORDS), {}, weights=KEYWORDS
+    )
 
     found, total = ranks(query)
 

@@ -9,11 +9,10 @@ from hypothesis import strategies as st
 
 from config.lib.owned import owned_tx
 from config.lib.search.terms import (
-    BM25_B,
-    BM25_K1,
     MAX_TERMS,
     MAX_WORDS,
     TOKEN_LENGTH,
+    USUAL,
     blend_scores,
     build_index_text,
     build_tokens,
@@ -229,8 +228,8 @@ def test_bm25_is_the_formula(texts, query, more):
         for word in query:
             frequency = sum(word in other for other in texts.values())
             idf = math.log(1 + (total - frequency + 0.5) / (frequency + 0.5))
-            damping = BM25_K1 * (1 - BM25_B + BM25_B * len(words) / (average or 1))
-            result += idf * words.count(word) * (BM25_K1 + 1) / (words.count(word) + damping)
+            damping = USUAL.k1 * (1 - USUAL.b + USUAL.b * len(words) / (average or 1))
+            result += idf * words.count(word) * (USUAL.k1 + 1) / (words.count(word) + damping)
         return result
 
     expected = {key: score(words) for key, words in texts.items() if set(words) & set(query)}

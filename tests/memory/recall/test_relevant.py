@@ -1,0 +1,90 @@
+"""Which facts a message concerns."""
+
+import pytest
+
+from memory.facts.queries import list_relevant_lines
+from memory.facts.services import set_switches
+from memory.models import UserFact
+from memory.recall.search import MAX_RELEVANT, find_relevant
+from tests.factories.memory import JUNE, MAY, UserFactFactory
+from tests.memory.recall.turn_cases import ABOUT, UNRELATED
+
+TUNED, UNSEEN = 0, 1
+
+
+@pytest.fixture
+def store(as_trader):
+    """All facts of the cases, by text."""
+    return {content: UserFactFactory(content=content) for content, _ in ABOUT}
+
+
+def relevant(message: str, **values) -> list[UserFact]:
+    return find_relevant(message=message, **{"without": frozenset(), "now": JUNE, **values})
+
+
+@pytest.mark.parametrize("half", [TUNED, UNSEEN])
+def test_find_relevant_has_the_needed_fact_of_most_questions(store, half):
+    cases = ABOUT[half::2]
+
+    found = sum(store[content] in relevant(question) for content, question in cases)
+
+    assert found >= 0.85 * len(cases)
+
+
+@pytest.mark.parametrize("half", [TUNED, UNSEEN])
+def test_find_relevant_finds_nothing_for_unrelated_messages(store, half):
+    messages = UNRELATED[half::2]
+
+    assert sum(bool(relevant(message)) for message in messages) <= 0.05 * len(messages)
+
+
+def test_find_relevant_leaves_out_what_the_prompt_has(store):
+    content, question = ABOUT[0]
+
+    assert store[content] not in relevant(question, without={store[content].pk})
+
+
+def test_find_relevant_returns_few(as_trader):
+    for number in range(9):
+        UserFactFactory(content=f"Leverage rule number {number}")
+    UserFactFactory.create_batch(20)
+
+    assert len(relevant("leverage rule")) == MAX_RELEVANT
+
+
+@pytest.mark.parametrize("message", ["", "   ", "what is the", "🙂"])
+def test_find_relevant_finds_nothing_for_a_message_without_words(store, message):
+    assert relevant(message) == []
+
+
+def test_find_relevant_sees_no_fact_of_a_stranger(strangers_fact, as_trader):
+    assert relevant(strangers_fact.content) == []
+
+
+def test_find_relevant_needs_no_vectors(store, settings):
+    settings.MEMORY_EMBEDDING_MODEL = ""
+    content, question = ABOUT[28]
+
+    assert store[content] in relevant(question)
+
+
+def test_list_relevant_lines_are_those_of_the_block(as_trader):
+    fact = UserFactFactory(content="I never use more than 3x leverage", topic="risk")
+    UserFactFactory.create_batch(5)
+
+    lines = list_relevant_lines("What is my max leverage?", without=(), now=JUNE)
+
+    assert lines == [(fact.pk, "- [risk] I never use more than 3x leverage")]
+
+
+def test_list_relevant_lines_leave_out_what_no_prompt_may_carry(as_trader):
+    UserFactFactory(content="I never use more than 3x leverage", learned=True, score=0.5, created_at=MAY)
+    UserFactFactory.create_batch(5)
+
+    assert list_relevant_lines("What is my max leverage?", without=(), now=JUNE) == []
+
+
+def test_list_relevant_lines_are_none_while_facts_are_switched_off(store):
+    set_switches(uses_facts=False)
+
+    assert list_relevant_lines(ABOUT[0][1], without=(), now=JUNE) == []
