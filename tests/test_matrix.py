@@ -511,8 +511,10 @@ TOOLS = {
         ),
     ),
 }
-# Tools that write nothing to the memory, and what stands in a result that found rows of its user.
+# Tools that write nothing here, and what is in a result that found rows of its user.
 LOOKING = {
+    "forget": '"candidates": [{',  # no message of the chat names the fact, so the tool asks
+    "forget_preference": '"candidates": [{',
     "list_preferences": '"content": "',
     "recall_preferences": '"total": ',
     "list_my_skills": '"running_deployments": 2',
