@@ -276,4 +276,6 @@ class Migration(migrations.Migration):
         EnableOwnerPolicy("ImportBatch"),
         EnableOwnerPolicy("FundingPayment"),
         EnableOwnerPolicy("PositionCheck"),
+        # Backwards, this is the first: fees become zero where they are unknown, in all users' rows.
+        RunPythonOnOwnedRows(migrations.RunPython.noop, migrations.RunPython.noop),
     ]
