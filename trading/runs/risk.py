@@ -1,6 +1,7 @@
 """What the engine refuses, whatever the agent says. Pure.
 
-An order that only reduces a position is never refused for a cap: less risk is always allowed.
+An order that only reduces a position is never refused for a cap: less risk is always allowed. Like a venue, it refuses
+a stop on the wrong side of the price, and a reduction below the smallest order that leaves something held.
 """
 
 from collections.abc import Collection, Mapping
@@ -27,6 +28,7 @@ class RiskCode(StrEnum):
     DAILY_LOSS_HALT = "R6_DAILY_LOSS_HALT"
     MAX_ORDERS = "R7_MAX_ORDERS"
     MIN_SIZE = "R8_MIN_SIZE"
+    STOP_SIDE = "R9_STOP_SIDE"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,13 +76,34 @@ def check_order(
     if not account.marks.get(order.symbol):
         return RiskVerdict(RiskCode.SYMBOL, f"{order.symbol} has no price now")
     held = account.notional_usd(order.symbol)
-    if order.side == "close":
-        return ACCEPTED if held else RiskVerdict(RiskCode.MIN_SIZE, f"there is no {order.symbol} position to close")
     size = order.size_usd or ZERO
+    if order.side == "close":
+        if not held:
+            return RiskVerdict(RiskCode.MIN_SIZE, f"there is no {order.symbol} position to close")
+        return _check_reduction(size, ZERO if order.size_usd is None or size >= abs(held) else held, min_size_usd)
     after = held + (size if order.side == "long" else -size)
     if abs(after) <= abs(held) and after * held >= 0:
-        return ACCEPTED
+        return _check_reduction(size, after, min_size_usd)
+    if refusal := _refusal_of_stop(order, after, account.marks[order.symbol]):
+        return refusal
     return _refusal_of_risk(order, after, account, caps, symbols, min_size_usd) or ACCEPTED
+
+
+def _check_reduction(size: Decimal, after: Decimal, min_size_usd: Decimal) -> RiskVerdict:
+    """Check the size of a reduction; closing all is always possible."""
+    if not after or size >= min_size_usd:
+        return ACCEPTED
+    text = f"{format_usd(size)} is below the smallest order, {format_usd(min_size_usd)}; close all of it instead"
+    return RiskVerdict(RiskCode.MIN_SIZE, text)
+
+
+def _refusal_of_stop(order: ProposedOrder, after: Decimal, mark: Decimal) -> RiskVerdict | None:
+    """Return why a stop is refused; `after`: the symbol's signed notional once filled."""
+    stop = order.stop_price
+    if stop is None or (stop < mark if after > 0 else stop > mark):
+        return None
+    side = "below" if after > 0 else "above"
+    return RiskVerdict(RiskCode.STOP_SIDE, f"a stop at {stop:f} must be {side} the price, {mark:f}")
 
 
 def _refusal_of_risk(

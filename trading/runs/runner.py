@@ -58,6 +58,8 @@ LEASE: Final = timedelta(minutes=15)  # longer than the slowest decision
 DAY: Final = timedelta(days=1)
 ON_PAPER: Final = Costs()
 ZERO: Final = Decimal(0)
+NOTHING_LEFT: Final = "There was nothing left to trade."
+EXPIRED: Final = "It expired: no bar began in time."
 STOPPED: Final = "The stop price was reached."
 
 
@@ -240,7 +242,7 @@ def _settle_orders(report: Report, gone: Collection[str], at: datetime) -> dict[
     for order_id, order in orders.items():
         is_filled = order_id in filled
         order.state = OrderState.FILLED if is_filled else OrderState.CANCELLED
-        order.error = "" if is_filled else "There was nothing left to trade."
+        order.error = "" if is_filled else EXPIRED if order_id in report.expired else NOTHING_LEFT
         order.updated_at = at
         order.save(update_fields=["state", "error", "updated_at"])
     intents = {fill_id: _make_intent(orders[order_id]) for fill_id, order_id in report.order_ids.items()}

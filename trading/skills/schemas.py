@@ -64,6 +64,7 @@ Text = Annotated[str, AfterValidator(clean_text), AfterValidator(str.strip)]
 Number = Annotated[Decimal, Field(allow_inf_nan=False), PlainSerializer(float, when_used="json")]
 Amount = Annotated[Number, Field(gt=0, max_digits=18)]
 Pct = Annotated[Number, Field(gt=0, le=100)]  # 0..100, of the account's equity
+ExposurePct = Annotated[Number, Field(gt=0, le=10_000)]  # the same, up to 100 times the leverage
 Reason = Annotated[Line, AfterValidator(_require_text), Field(max_length=MAX_REASON)]
 
 
@@ -180,12 +181,15 @@ class Context(Block):
 
 
 class RiskCaps(Block):
-    """Limits that the engine holds, whatever the agent says. Percents are 0..100 of the account's equity."""
+    """Limits that the engine holds, whatever the agent says. Percents are of the account's equity.
 
-    max_position_pct: Annotated[Pct, Label("One position, % of equity")] = Field(
+    Exposure above 100 needs leverage: at most 100 times `max_leverage`.
+    """
+
+    max_position_pct: Annotated[ExposurePct, Label("One position, % of equity")] = Field(
         default=Decimal(10), description="Largest notional of one position."
     )
-    max_total_exposure_pct: Annotated[Pct, Label("All positions, % of equity")] = Field(
+    max_total_exposure_pct: Annotated[ExposurePct, Label("All positions, % of equity")] = Field(
         default=Decimal(50), description="Largest notional of all positions together."
     )
     max_leverage: Annotated[Number, Label("Leverage, at most"), Field(ge=1, le=100)] = Decimal(3)
@@ -198,6 +202,8 @@ class RiskCaps(Block):
     def _one_position_fits_the_whole(self) -> Self:
         if self.max_position_pct > self.max_total_exposure_pct:
             raise ValueError("max_position_pct is above max_total_exposure_pct")
+        if self.max_total_exposure_pct > 100 * self.max_leverage:
+            raise ValueError("max_total_exposure_pct is above 100 times max_leverage")
         return self
 
 

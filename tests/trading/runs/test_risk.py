@@ -63,7 +63,7 @@ def test_check_order(proposed, state, expected):
 def test_check_order_always_accepts_a_reducing_order(side):
     worst = {"is_halted": True, "orders_today": 99, "equity_usd": D(1), "positions": {"BTC": D(7), "ETH": D(9999)}}
 
-    assert code(order(side, "5", leverage="50"), **worst) is None
+    assert code(order(side, "50", leverage="50"), **worst) is None
 
 
 def test_symbol_that_was_taken_off_may_be_closed_but_not_added_to():
@@ -90,8 +90,8 @@ def test_refusal_says_the_numbers():
     assert verdict.text == "BTC would be $1,500.00, above 10.0% of equity, $1,000.00"
 
 
-def test_codes_are_the_eight():
-    assert [code.value[:3] for code in RiskCode] == [f"R{number}_" for number in range(1, 9)]
+def test_codes_are_the_nine():
+    assert [code.value[:3] for code in RiskCode] == [f"R{number}_" for number in range(1, 10)]
 
 
 @given(
@@ -109,3 +109,30 @@ def test_accepted_order_respects_the_caps_or_reduces(side, size, btc, eth):
     reduces = abs(after) <= abs(btc * 100) and after * btc >= 0
     within = abs(after) <= 1000 and abs(after) + abs(eth * 10) <= 5000
     assert verdict.is_accepted == (reduces or within)
+
+
+@pytest.mark.parametrize(
+    ("side", "stop", "expected"),
+    [
+        ("long", "99", None),
+        ("long", "100", RiskCode.STOP_SIDE),
+        ("long", "101", RiskCode.STOP_SIDE),
+        ("short", "101", None),
+        ("short", "99", RiskCode.STOP_SIDE),
+    ],
+)
+def test_check_order_refuses_a_stop_on_the_wrong_side_of_the_price(side, stop, expected):
+    proposed = ProposedOrder(
+        symbol="BTC", side=side, size_usd=Decimal(50), stop_price=Decimal(stop), reason="because of the stop"
+    )
+    account = Account(Decimal(10_000), Decimal(10_000), marks={"BTC": Decimal(100)})
+
+    assert check_order(proposed, account=account, caps=RiskCaps(), symbols=["BTC"]).code is expected
+
+
+@pytest.mark.parametrize(("size", "expected"), [("9", RiskCode.MIN_SIZE), ("10", None), ("200", None), (None, None)])
+def test_check_order_refuses_a_small_reduction_that_leaves_something(size, expected):
+    proposed = ProposedOrder(symbol="BTC", side="close", size_usd=size and Decimal(size), reason="take some off")
+    account = Account(Decimal(10_000), Decimal(10_000), positions={"BTC": Decimal(2)}, marks={"BTC": Decimal(100)})
+
+    assert check_order(proposed, account=account, caps=RiskCaps(), symbols=["BTC"]).code is expected

@@ -34,4 +34,5 @@ class Report:
     marks: Mapping[str, Decimal] = field(default_factory=dict)
     equity_usd: Decimal = Decimal(0)
     order_ids: Mapping[str, str] = field(default_factory=dict)  # by fill id, the order it filled
+    expired: frozenset[str] = frozenset()  # ids of orders that no bar came for in time
     stopped: Mapping[str, str] = field(default_factory=dict)  # by fill id, the order that set the stop

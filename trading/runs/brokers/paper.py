@@ -1,7 +1,9 @@
 """A paper broker: fills, fees, slippage, funding and liquidation from bars.
 
-Where a bar is ambiguous, the broker is pessimistic. An order fills a little worse than the next bar's open, a stop at
-its price or at a worse open. Within a bar the level nearer to the open is reached first.
+An order expires when no bar begins within an hour of it, or within the length of the next bar; an order to close does
+not. The liquidation price follows from the margin of the whole position. Where a bar is ambiguous, the broker is
+pessimistic: an order fills a little worse than the next bar's open, a stop at its price or at a worse open. Within a
+bar the level nearer to the open is reached first.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,6 +22,7 @@ MAINTENANCE_FRACTION: Final = Decimal("0.005")  # of notional, that must be left
 _A_MOMENT: Final = timedelta(microseconds=1)  # before its bar ended, or the whole bar would count as held
 _NEVER: Final = datetime.min.replace(tzinfo=UTC)
 _QUANTITY: Final = Decimal("1e-8")
+ORDER_LIFETIME: Final = timedelta(hours=1)  # at least; an order to close does not expire
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +84,7 @@ class PaperBroker:
     _funding: list[Funding] = field(default_factory=list)
     _orders: dict[str, str] = field(default_factory=dict)
     _stopped: dict[str, str] = field(default_factory=dict)
+    _expired: set[str] = field(default_factory=set)
 
     def submit(self, order: OrderRequest) -> None:
         """Queue an order for its symbol's next open; idempotent."""
@@ -153,8 +157,9 @@ class PaperBroker:
             equity_usd=self.equity_usd,
             order_ids=self._orders,
             stopped=self._stopped,
+            expired=frozenset(self._expired),
         )
-        self._fills, self._funding, self._orders, self._stopped = [], [], {}, {}
+        self._fills, self._funding, self._orders, self._stopped, self._expired = [], [], {}, {}, set()
         return report
 
     @property
@@ -183,7 +188,10 @@ class PaperBroker:
         due = [order for order in self.pending if order.symbol == bar.symbol and order.at <= bar.opened_at]
         self.pending = [order for order in self.pending if order not in due]
         for order in due:
-            self._execute_order(order, bar)
+            if order.side != "close" and bar.opened_at - order.at > max(bar.closed_at - bar.opened_at, ORDER_LIFETIME):
+                self._expired.add(order.order_id)
+            else:
+                self._execute_order(order, bar)
         holding = self.holdings.get(bar.symbol)
         if holding is not None:
             self._reach_levels(holding, bar)
@@ -193,13 +201,14 @@ class PaperBroker:
         quantity = self._order_quantity(order, bar.open)
         if not quantity:
             return
+        before = self.holdings.get(order.symbol)
         self._orders[order.order_id] = order.order_id
         self._book_fill(order.order_id, bar.symbol, bar.opened_at, quantity, self._slip_price(bar.open, quantity))
         holding = self.holdings.get(order.symbol)
         if holding is not None and order.side != "close":
             self.holdings[order.symbol] = replace(
                 holding,
-                leverage=order.leverage,
+                leverage=_blend_leverage(before, holding, order.leverage),
                 stop_price=order.stop_price or holding.stop_price,
                 stop_order_id=order.order_id if order.stop_price else holding.stop_order_id,
             )
@@ -259,6 +268,16 @@ class PaperBroker:
             self.holdings[symbol] = Holding(left, price, old.leverage, paid_until=at)
         else:
             del self.holdings[symbol]
+
+
+def _blend_leverage(before: Holding | None, after: Holding, leverage: Decimal) -> Decimal:
+    """Return the leverage of the whole margin: an add brings its own, a reduction takes its share away."""
+    if before is None or before.quantity * after.quantity < 0:
+        return leverage
+    held, whole = abs(before.quantity) * before.entry_price, abs(after.quantity) * after.entry_price
+    if whole <= held:
+        return before.leverage
+    return whole / (held / before.leverage + (whole - held) / leverage)
 
 
 def _ends_at(one: MarketBar | Rate) -> datetime:

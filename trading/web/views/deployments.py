@@ -63,6 +63,7 @@ REFUSALS: Final[dict[str, str]] = {
     RiskCode.DAILY_LOSS_HALT: "it lost its limit for a day",
     RiskCode.MAX_ORDERS: "it gave its orders of the day",
     RiskCode.MIN_SIZE: "the order is too small",
+    RiskCode.STOP_SIDE: "a stop on the wrong side of the price",
 }
 # What a command does, the button that asks for it, and the button that does it.
 COMMANDS: Final[dict[str, tuple[str, str, str]]] = {

@@ -284,7 +284,7 @@ def test_order_survives_until_its_bar_comes():
     report = after(again, flat(1), hours=2)
 
     assert [(fill.fill_id, fill.quantity) for fill in report.fills] == [("a", 10)]
-    assert again.holdings["BTC"] == Holding(D(10), D(100), D(2), D(90), paid_until=report.fills[0].at)
+    assert again.holdings["BTC"] == Holding(D(10), D(100), D(2), D(90), "a", report.fills[0].at)
 
 
 def test_longer_bar_over_a_time_already_seen_is_not_traded_again():
@@ -360,3 +360,29 @@ def test_restored_broker_is_exact_after_any_interruption(days, fee, slippage):
         assert cut == whole
         cut = kept(cut)
         assert str(cut.equity_usd) == str(whole.equity_usd)
+
+
+def test_report_expires_an_order_after_a_hole_in_the_bars_but_not_one_to_close():
+    paper = broker()
+    paper.submit(order(hour=1))
+    late = after(paper, flat(26, "150"), hours=27)
+    assert (late.fills, late.expired, paper.pending) == ([], {"a"}, [])
+
+    paper.submit(order(hour=27, name="b"))
+    after(paper, flat(27), hours=28)
+    paper.submit(order("close", size=None, hour=28, name="c"))
+
+    assert [fill.quantity for fill in after(paper, flat(60, "150"), hours=61).fills] == [-10]
+
+
+def test_small_add_with_high_leverage_hardly_moves_the_liquidation_price():
+    paper = broker()
+    paper.submit(order(size="1000", leverage="1"))
+    after(paper, flat(0), hours=1)
+    before = paper.holdings["BTC"].liquidation_price
+
+    paper.submit(order(size="10", leverage="50", hour=1, name="b"))
+    after(paper, flat(1), hours=2)
+
+    assert 0 < paper.holdings["BTC"].liquidation_price - before < 2
+    assert 1 < paper.holdings["BTC"].leverage < D("1.02")
