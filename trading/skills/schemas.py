@@ -181,10 +181,7 @@ class Context(Block):
 
 
 class RiskCaps(Block):
-    """Limits that the engine holds, whatever the agent says. Percents are of the account's equity.
-
-    Exposure above 100 needs leverage: at most 100 times `max_leverage`.
-    """
+    """Limits that the engine holds; percents of the account's equity, exposure at most 100 times `max_leverage`."""
 
     max_position_pct: Annotated[ExposurePct, Label("One position, % of equity")] = Field(
         default=Decimal(10), description="Largest notional of one position."
