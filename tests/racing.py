@@ -118,9 +118,7 @@ def close_chat(user_id: int, conversation_id: UUID) -> Outcome:
     return close_conversation(conversation_id, user_id=user_id, clock=lambda: JUNE).outcome
 
 
-async def _extract(
-    calls: Path, turns: Sequence[Turn], known: Sequence[KnownFact], summary: str, *, is_tainted: bool
-) -> Extraction:
+async def _extract(calls: Path, turns: Sequence[Turn], known: Sequence[KnownFact], summary: str) -> Extraction:
     """Stand in for the model: it takes a while, and finds what the user typed."""
     with calls.open("a") as log:
         log.write(f"{turns[-1].message_id}\n")

@@ -186,7 +186,7 @@ def _write_facts(word: str) -> None:
         return remember_fact(content=f"{word} {text}", topic=word, now=MAY).fact.pk
 
     remember("trades gold")
-    supersede_fact(fact_id=remember("risks two percent"), content=f"{word} risks one percent", now=MAY)
+    supersede_fact(fact_id=remember("reads two books"), content=f"{word} reads one book", now=MAY)
     archive_fact(fact_id=remember("looks for an exchange"), now=MAY)
     UserFactFactory(content=f"{word} in full", summary=f"{word} in short", body=f"{word} at length")
     external = {"id": f"{word}-1", "conversation_id": f"{word}-2", "message_id": f"{word}-3"}

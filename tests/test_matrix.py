@@ -393,7 +393,7 @@ ROUTES = {
     "memory:restore": Case(headers=OF_A_FACT),
     "memory:delete": Case(headers=OF_A_FACT),
     "memory:link": Case(
-        posts=(LINK, {**LINK, "to": "{fact_id}"}, {**LINK, "pick": "{fact_id}"}, {**LINK, "to": "risks one percent"}),
+        posts=(LINK, {**LINK, "to": "{fact_id}"}, {**LINK, "pick": "{fact_id}"}, {**LINK, "to": "reads one book"}),
         headers=(from_htmx("fact-page"),),
     ),
     "memory:unlink": Case(headers=(from_htmx("fact-page"),)),

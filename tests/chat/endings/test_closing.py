@@ -349,8 +349,8 @@ def during(monkeypatch, act):
     """Do something while the extractor thinks."""
     extract = closing._extract_batch
 
-    async def extract_meanwhile(*args, **kwargs):
-        found = await extract(*args, **kwargs)
+    async def extract_meanwhile(*args):
+        found = await extract(*args)
         meanwhile.append(found)
         return found
 
@@ -604,9 +604,9 @@ def test_no_transaction_is_open_while_the_extractor_thinks(trader, chat, model, 
     depths = []
     extract = closing._extract_batch
 
-    async def look(*args, **kwargs):
+    async def look(*args):
         depths.append(len(connection.savepoint_ids))
-        return await extract(*args, **kwargs)
+        return await extract(*args)
 
     outside = len(connection.savepoint_ids)
     monkeypatch.setattr(closing, "_extract_batch", look)

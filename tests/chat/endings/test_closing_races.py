@@ -39,7 +39,7 @@ def extractions(monkeypatch):
     """What the extractor was sent, call by call; it takes a while, and finds what the user typed."""
     calls = []
 
-    async def extract(turns, known, summary, *, is_tainted):
+    async def extract(turns, known, summary):
         calls.append([turn.message_id for turn in turns])
         await asyncio.sleep(0.05)
         typed = [turn for turn in turns if turn.role == "user"]
