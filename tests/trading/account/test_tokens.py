@@ -387,7 +387,8 @@ def test_staff_revoke_a_token_if_they_may(make, trader, permissions, is_revoked)
     row = as_owner(trader, list_tokens)[0]
 
     staff(*permissions).post(
-        reverse("admin:trading_apitoken_changelist"), {"action": "revoke", "_selected_action": [str(row.pk)]}
+        reverse("admin:trading_apitoken_changelist"),
+        {"action": "revoke", "_selected_action": [str(row.pk)], "confirmed": "yes", "reason": "It was published."},
     )
 
     assert (ask(token).status_code == 401) is is_revoked

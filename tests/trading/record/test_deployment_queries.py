@@ -25,8 +25,8 @@ def test_list_of_deployments_holds_positions_and_refusals_but_no_backtest(as_tra
 
     assert [one.deployment for one in listed] == [running, stopped]
     assert (listed[0].positions, listed[0].refusals, listed[0].decided_at) == ([position], [refused], JUNE)
-    assert (listed[0].closed_trades, listed[0].net_usd) == (1, 19)
-    assert (listed[1].positions, listed[1].net_usd) == ([], 0)
+    assert (listed[0].totals.closed_trades, listed[0].totals.net_usd) == (1, 19)
+    assert (listed[1].positions, listed[1].totals.net_usd) == ([], 0)
 
 
 def test_list_of_deployments_can_be_of_one(as_trader, stranger):
@@ -38,7 +38,7 @@ def test_list_of_deployments_can_be_of_one(as_trader, stranger):
 
     (listed,) = list_deployments(JUNE, deployment_id=deployment.pk)
 
-    assert (listed.deployment, listed.closed_trades, listed.net_usd) == (deployment, 1, 19)
+    assert (listed.deployment, listed.totals.closed_trades, listed.totals.net_usd) == (deployment, 1, 19)
     assert [one.deployment_id for one in (*listed.positions, *listed.refusals)] == [deployment.pk] * 2
     for unknown in (as_owner(stranger, DeploymentFactory), BacktestRunFactory().deployment):
         with pytest.raises(DeploymentNotFound):

@@ -7,10 +7,13 @@ import pytest
 from tests.factories.memory import JUNE
 from tests.factories.record import DeploymentFactory
 from tests.trading.data import FILLS, needs_fills
+from trading.intake.formats import propose_mapping
+from trading.intake.ledgers import _build_entries
+from trading.intake.reading import read_fills
+from trading.intake.tables import read_table
 from trading.models import Deployment, OrderOrigin, Trade
 from trading.record.executions import Execution
 from trading.record.intake.entries import Entries
-from trading.record.intake.files import read_fills
 from trading.record.intake.services import add_entries
 from trading.record.ledger import record_tick
 from trading.record.ledger_rows import Intent
@@ -174,9 +177,14 @@ def by_ticks(deployment: Deployment, fills: list[Execution], size: int) -> None:
         record_tick(deployment_id=deployment.pk, number=number, tick=Tick(now, part), skill_version=1, now=now)
 
 
+def read_real_fills() -> list[Execution]:
+    table = read_table(FILLS.read_bytes())
+    return list(_build_entries(read_fills(table, propose_mapping(table, zone="UTC"), now=JUNE), "", None).fills)
+
+
 @needs_fills
 def test_real_fills_give_one_ledger_by_every_path(as_trader):
-    fills = read_fills(FILLS)
+    fills = read_real_fills()
     whole = DeploymentFactory(broker_kind="live")
     bring(whole, fills)
     expected = rows(whole)
@@ -202,7 +210,7 @@ def test_real_fills_give_one_ledger_by_every_path(as_trader):
 @needs_fills
 @pytest.mark.parametrize("seed", range(2))
 def test_real_fills_give_one_ledger_in_random_divisions(as_trader, seed):
-    random, fills = Random(seed), read_fills(FILLS)
+    random, fills = Random(seed), read_real_fills()
     whole = DeploymentFactory(broker_kind="live")
     bring(whole, fills)
     expected = rows(whole)
