@@ -43,9 +43,9 @@ def number(low: float, high: float, **more: Any) -> Schema:
     return {"type": "number", "minimum": low, "maximum": high, **more}
 
 
-def pct() -> Schema:
+def pct(most: int = 100) -> Schema:
     """Above zero, to a hundred."""
-    return {"type": "number", "exclusiveMinimum": 0, "maximum": 100}
+    return {"type": "number", "exclusiveMinimum": 0, "maximum": most}
 
 
 def rows(items: Schema, **bounds: int) -> Schema:
@@ -114,8 +114,8 @@ COACH: dict[str, tuple[Schema, list[str]]] = {
     ),
     "set_risk": (
         {
-            "maxPositionPct": pct(),
-            "maxTotalExposurePct": pct(),
+            "maxPositionPct": pct(10_000),  # of equity, and leverage may be 100 times
+            "maxTotalExposurePct": pct(10_000),
             "maxLeverage": number(1, 100),
             "dailyLossHaltPct": pct(),
             "maxOrdersPerDay": whole(1, 1000),
