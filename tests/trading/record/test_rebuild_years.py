@@ -20,7 +20,7 @@ from trading.record.positions import Funding
 D = Decimal
 SYMBOLS = ("BTC", "ETH", "DOGE", "SOL")
 STEPS = (timedelta(milliseconds=1), timedelta(seconds=20), timedelta(minutes=7), timedelta(hours=2))
-COUNT = 2_500  # thirty thousand pass, too, in two minutes
+COUNT = 2_500
 NEAR = Fraction(1, 10**8)
 
 
