@@ -11,6 +11,7 @@ import sys
 import threading
 from collections.abc import AsyncGenerator, AsyncIterator
 from contextlib import aclosing, asynccontextmanager, suppress
+from copy import deepcopy
 from typing import Any, Final
 
 from django.conf import settings
@@ -108,7 +109,8 @@ async def _ask(model: str, request: Request, **options: object) -> Any:
     import httpx  # noqa: PLC0415 - takes 0.2 s
 
     if request.tools:
-        options["tools"] = prepare_tools(model, request.tools)
+        # LiteLLM changes schemas in place for some providers, and ours are shared by all turns.
+        options["tools"] = deepcopy(prepare_tools(model, request.tools))
     if request.tool_choice is not None:
         options["tool_choice"] = request.tool_choice
     if request.effort:

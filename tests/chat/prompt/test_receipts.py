@@ -10,6 +10,7 @@ from chat.models import Message, PromptText, Receipt
 from chat.prompt.compose import sent_prompt
 from chat.prompt.receipts import find_receipt, prompt_of, rebuild_prompt
 from chat.prompt.texts import SEPARATOR
+from chat.turns import saving
 from chat.turns.accept import edit_message
 from config.lib.owned import owned_tx
 from config.lib.threads import run_in_thread
@@ -204,7 +205,8 @@ async def test_edited_message_is_rebuilt_as_it_was(model, talk):
     assert after.is_exact
 
 
-async def test_turn_goes_on_without_a_receipt_when_the_database_refuses_it(model, talk, outage):
+async def test_turn_goes_on_without_a_receipt_when_the_database_refuses_it(model, talk, outage, monkeypatch):
+    monkeypatch.setattr(saving, "RECEIPT_SECONDS", 0.2)
     model.say("One.")
     outage.begin("prompt_receipts")
 

@@ -66,6 +66,7 @@ async def test_reply_that_cannot_be_read_at_its_end_is_fetched_by_the_page(model
 
 async def test_reply_that_cannot_be_saved_is_one_clear_message(model, talk, outage, monkeypatch):
     monkeypatch.setattr(saving, "RETRY_SECONDS", 0.001)
+    monkeypatch.setattr(saving, "OUTAGE_SECONDS", 0.3)
     model.say("Lost.")
     listener = Listener(talk.conversation_id)
     start = await talk.say()

@@ -1,6 +1,6 @@
 """A single-valued subject has one current fact, whatever writes, ends and returns facts."""
 
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from datetime import datetime, timedelta
 from itertools import combinations
 
@@ -15,6 +15,7 @@ from memory.claims.subjects import judge_change
 from memory.facts.exchange import export_document, import_document
 from memory.facts.services import archive_fact, delete_fact, forget_fact, remember_fact, restore_fact, supersede_fact
 from memory.facts.undo import UndoRefused, undo_batch, undo_event
+from memory.facts.versions import FactNotFound
 from memory.models import EventKind, MemoryEvent, UserFact
 from tests.factories.memory import JUNE, MAY, UserFactFactory
 from tests.properties import examples
@@ -80,7 +81,8 @@ class OneMemory(RuleBasedStateMachine):
     def restore(self, place: int) -> None:
         ended = list(UserFact.objects.last_of_lineage().filter(archived_at__isnull=False).order_by("-created_at", "id"))
         if ended:
-            restore_fact(fact_id=ended[place % len(ended)].pk, now=self.now)
+            with suppress(FactNotFound):  # it was deleted more than 30 days ago
+                restore_fact(fact_id=ended[place % len(ended)].pk, now=self.now)
 
     @rule(place=PLACES)
     def undo(self, place: int) -> None:
