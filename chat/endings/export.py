@@ -16,14 +16,12 @@ from django.contrib.auth import get_user_model
 from config.lib.fields import Columns, SearchTermsField, describe_columns, dump_row, list_columns
 from config.lib.owned import OwnedModel, owned
 from config.lib.text import make_slug
-from memory.models import MemoryEvent, Tombstone
 from memory.transfer import archive
 
 MEMORY_FILE: Final = "memory.json"
 _BATCH: Final = 100
 _PART: Final = 64 * 1024  # bytes
-# Tables that are not exported, or not as a table.
-LEFT_OUT: Final = {Tombstone: "digests of forgotten facts, without text", MemoryEvent: "memory_log.json"}
+# Not exported: tombstones, which are digests of forgotten facts without text.
 _SECRET: Final = frozenset({"digest", "sealed_key", "lease", "closing_token"})
 _ACCOUNT: Final = ("email", "first_name", "last_name", "experience_tier", "time_zone", "date_joined", "last_login")
 

@@ -7,7 +7,7 @@ from typing import Final
 
 from django.template.loader import render_to_string
 
-from config.lib.edge.proxies import App, Message, Receive, Scope, Send
+from config.lib.edge.proxies import App, Message, Receive, Scope, Send, send_text
 from config.lib.rest.problems import API_PATH, PROBLEM_JSON, build_body
 
 DETAIL: Final = "This is more than can be taken at once."
@@ -85,11 +85,5 @@ async def _refuse(path: str, send: Send) -> None:
         text, kind = json.dumps(build_body(status, code="too_large", detail=DETAIL)), PROBLEM_JSON
     else:
         text, kind = render_to_string("413.html"), "text/html; charset=utf-8"
-    body = text.encode()
-    headers = [
-        (b"content-type", kind.encode()),
-        (b"content-length", str(len(body)).encode()),
-        (b"connection", b"close"),  # the rest of the body is not read
-    ]
-    await send({"type": "http.response.start", "status": status.value, "headers": headers})
-    await send({"type": "http.response.body", "body": body})
+    # The rest of the body is not read.
+    await send_text(send, status.value, text, kind, (b"connection", b"close"))

@@ -56,7 +56,13 @@ async def _refuse(scope: Scope, send: Send) -> None:
     if scope["type"] == "websocket":
         await send({"type": "websocket.close"})  # before it is accepted: the handshake is answered with 403
         return
-    body = b"This request did not come through the proxies of this site (X-Forwarded-For is too short)."
-    headers = [(b"content-type", b"text/plain; charset=utf-8"), (b"content-length", str(len(body)).encode())]
-    await send({"type": "http.response.start", "status": 400, "headers": headers})
+    text = "This request did not come through the proxies of this site (X-Forwarded-For is too short)."
+    await send_text(send, 400, text, "text/plain; charset=utf-8")
+
+
+async def send_text(send: Send, status: int, text: str, kind: str, *headers: tuple[bytes, bytes]) -> None:
+    """Send a whole response with the content type `kind`."""
+    body = text.encode()
+    described = [(b"content-type", kind.encode()), (b"content-length", str(len(body)).encode()), *headers]
+    await send({"type": "http.response.start", "status": status, "headers": described})
     await send({"type": "http.response.body", "body": body})

@@ -241,11 +241,6 @@ def _list_repeats(known: Known) -> dict[str, list[int]]:
     return {name: ids for name, ids in found.items() if ids}
 
 
-def list_batches(deployment_id: UUID) -> list[ImportBatch]:
-    """Return a deployment's imports, newest first."""
-    return list(ImportBatch.objects.filter(deployment=deployment_id).order_by("-created_at", "id"))
-
-
 def undo_batch(*, batch_id: UUID, now: datetime) -> ImportBatch:
     """Take the entries of an import out of the record; idempotent. Needs `owned_tx(user)`. Raises BatchNotFound.
 
