@@ -17,10 +17,10 @@ from config.offline.coach.record_answers import NO_DEPLOYMENTS, label_of
 from config.offline.drafting.patches import WRITES
 from config.offline.facts import Outcome
 from config.offline.figures import Row, exact, listing, paragraphs, plain, rows, utc
-from config.offline.reading.markets import symbols_in
 from config.offline.reading.pointing import pointed_lines
 from config.offline.scene import NOVICE
 from config.offline.talk import Steps, Talk, say_text
+from trading.market.names import symbols_in
 
 PREPARE: Final = PREPARE_ACTION.name
 ONLY_YOUR_CLICK: Final = "only your click on Confirm does it"

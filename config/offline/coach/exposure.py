@@ -9,8 +9,8 @@ from config.offline.coach.lookups import AHEAD_HOURS, DEPLOYMENTS, EVENTS, SOON_
 from config.offline.coach.market_answers import format_events, format_risk, told_effect, told_worries
 from config.offline.coach.record_answers import name_of
 from config.offline.figures import Row, exact, number, paragraphs, rows
-from config.offline.reading.markets import events_in, is_market, symbols_in
 from config.offline.talk import Steps, Talk
+from trading.market.names import events_in, is_market, symbols_in
 
 _MOST_EXPOSED: Final = 3  # deployments whose exposure is looked up for one answer
 

@@ -26,9 +26,9 @@ from config.offline.coach.lookups import (
 )
 from config.offline.facts import Outcome
 from config.offline.figures import exact, listing
-from config.offline.reading.markets import COIN, EVENT, events_in, is_market, symbols_in
 from config.offline.reading.patterns import any_of
 from config.offline.talk import Steps, Talk
+from trading.market.names import COIN, EVENT, events_in, is_market, symbols_in
 
 
 @dataclass(frozen=True, slots=True)

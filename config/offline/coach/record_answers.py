@@ -34,7 +34,7 @@ from config.offline.figures import (
     sum_numbers,
     utc,
 )
-from config.offline.reading.markets import is_market
+from trading.market.names import is_market
 
 NO_DEPLOYMENTS: Final = (
     "Nothing is deployed: I see no deployment of yours. A skill that is saved can be deployed from its page, or say"

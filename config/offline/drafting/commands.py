@@ -9,10 +9,10 @@ from config.offline.adapters import Call
 from config.offline.drafting import patches, templates
 from config.offline.drafting.replies import answers_given
 from config.offline.figures import listing
-from config.offline.reading.markets import symbols_in
 from config.offline.reading.patterns import any_of
 from config.offline.scene import NOVICE
 from config.offline.talk import Steps, Talk, say_text
+from trading.market.names import symbols_in
 
 _SAVE: Final = "Save and Discard are on the preview of the draft, not here: I cannot save or discard it for you."
 
