@@ -69,7 +69,7 @@ LINK = {"relation": "relates_to", "to": "{words}"}
 PLACE = {"name": "{words}", "notes": "{words}"}
 BACKTEST = {
     **{"first_day": "2026-04-01", "last_day": "2026-04-30", "starting_equity_usd": "10000"},
-    **{"fee_bps": "4", "slippage_bps": "2"},
+    **{"fee_bps": "4", "slippage_bps": "2", "volume_pct": "10"},
 }
 FACT = {"content": "{words}", "topic": "goal", "category": "fact"}
 FILL = {"fill_id": "{client_id}", "symbol": "SOL", "at": "2026-05-01T12:00Z", "quantity": "1", "price": "100"}

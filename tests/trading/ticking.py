@@ -39,7 +39,7 @@ def bar(opened_at: datetime, first: Any, high: Any, low: Any, last: Any, symbol:
         high=Decimal(str(high)),
         low=Decimal(str(low)),
         close=Decimal(str(last)),
-        volume=Decimal(10),
+        volume=Decimal(10_000),
         source="test",
     )
 

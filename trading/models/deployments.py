@@ -188,6 +188,7 @@ class BacktestRun(OwnedModel):
     ends_at = models.DateTimeField()
     fee_bps = models.DecimalField(max_digits=8, decimal_places=3, default=4)  # of notional; a rebate is negative
     slippage_bps = models.DecimalField(max_digits=8, decimal_places=3, default=2)
+    volume_pct = models.DecimalField(max_digits=6, decimal_places=3, default=0)  # of a bar's volume; 0: no limit
     reflects = models.BooleanField(default=True)
     is_simulated = models.BooleanField(default=False)  # on the simulated market
     ticks_done = models.PositiveIntegerField(default=0)
@@ -207,6 +208,7 @@ class BacktestRun(OwnedModel):
             models.CheckConstraint(condition=Q(ends_at__gt=F("starts_at")), name="backtest_ends_after_start"),
             models.CheckConstraint(condition=Q(ticks_done__lte=F("ticks_total")), name="backtest_progress_is_a_share"),
             models.CheckConstraint(condition=Q(slippage_bps__gte=0), name="backtest_slippage_costs"),
+            models.CheckConstraint(condition=Q(volume_pct__range=(0, 100)), name="backtest_volume_is_a_share"),
             models.CheckConstraint(
                 condition=Q(status__in=["pending", "running"], finished_at__isnull=True)
                 | Q(status__in=["done", "failed", "cancelled"], finished_at__isnull=False),

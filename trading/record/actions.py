@@ -28,6 +28,7 @@ from trading.models import (
 )
 from trading.models.deployments import ActionType
 from trading.record.backtests import (
+    VOLUME_PCT,
     BacktestRefused,
     BarsInRange,
     count_bars,
@@ -202,6 +203,7 @@ def _draw_backtest(action: Action, now: datetime) -> Drawing:
         ("Lessons", "Drawn at the skill’s own cadence"),
         ("Starting equity", format_usd(action.starting_equity_usd)),
         ("Costs", f"{FEE_BPS} basis points a fill, {SLIPPAGE_BPS} of slippage"),
+        ("Volume", f"Orders take at most {VOLUME_PCT} % of a bar’s"),
     ]
     lines += [(NOTE, note) for note in _notes_of_bars(bars)]
     stored = {

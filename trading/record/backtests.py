@@ -26,6 +26,7 @@ RUNS_ON_A_PAGE: Final = 25
 MAX_BACKTEST: Final = timedelta(days=366 * 3)
 MAX_BACKTEST_TICKS: Final = 110_000  # three years of quarters of an hour
 MAX_COST_BPS: Final = 1_000
+VOLUME_PCT: Final = Decimal(10)  # of a bar's volume that orders may take, unless a backtest says otherwise
 USUAL_DAYS: Final = 30  # of a backtest without given days
 
 
@@ -112,12 +113,15 @@ def start_backtest(
     starting_equity_usd: Decimal = STARTING_EQUITY_USD,
     fee_bps: Decimal = Decimal(4),
     slippage_bps: Decimal = Decimal(2),
+    volume_pct: Decimal = VOLUME_PCT,
     reflects: bool = True,
     now: datetime,
 ) -> BacktestRun:
     """Queue a backtest on its own deployment. Raises SkillNotFound, BacktestRefused."""
     if not 0 <= slippage_bps < MAX_COST_BPS or abs(fee_bps) >= MAX_COST_BPS:
         raise BacktestRefused(f"Fees and slippage are below {MAX_COST_BPS} basis points, and slippage costs.")
+    if not 0 <= volume_pct <= 100:
+        raise BacktestRefused("The share of the volume is 0 to 100 %.")
     payload = parse_payload(get_version(skill_id).payload)
     count_ticks(payload, starts_at, ends_at, now)
     symbols = payload.context.symbols
@@ -131,6 +135,7 @@ def start_backtest(
         ends_at=ends_at,
         fee_bps=fee_bps,
         slippage_bps=slippage_bps,
+        volume_pct=volume_pct,
         reflects=reflects,
         is_simulated=bars.filter(is_simulated=True).exists(),
         created_at=now,
@@ -229,6 +234,7 @@ def retry_backtest(*, run_id: UUID, now: datetime) -> BacktestRun:
         starting_equity_usd=run.deployment.starting_equity_usd,
         fee_bps=run.fee_bps,
         slippage_bps=run.slippage_bps,
+        volume_pct=run.volume_pct,
         reflects=run.reflects,
         now=now,
     )

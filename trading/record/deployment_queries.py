@@ -181,7 +181,7 @@ def list_deployments_to_tick(user_id: int | None = None) -> list[tuple[Deploymen
     mine = {"deployment": OuterRef("pk")}
     commands = DeploymentCommand.objects.filter(**mine, status__in=["pending", "running"])
     held = Trade.objects.filter(**mine, status=TradeStatus.OPEN)
-    sent = Order.objects.filter(**mine, state=OrderState.PENDING)
+    sent = Order.objects.filter(**mine, state__in=[OrderState.PENDING, OrderState.PARTLY_FILLED])
     rows = (
         Deployment.objects.annotate(has_command=Exists(commands))
         .filter(

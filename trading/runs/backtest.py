@@ -105,7 +105,7 @@ def _play_ticks(
     if not any(tape.has_bars(symbol, run.starts_at, run.ends_at) for symbol in payload.context.symbols):
         raise NoBars
     cadence = payload.context.memory.reflection.cadence
-    costs = replace(ON_PAPER, fee_bps=run.fee_bps, slippage_bps=run.slippage_bps)
+    costs = replace(ON_PAPER, fee_bps=run.fee_bps, slippage_bps=run.slippage_bps, volume_share=run.volume_pct / 100)
     told_at: datetime | None = None
     with ExitStack() as stack:
         ask = ask or stack.enter_context(model_client(list_agent_models(payload)))

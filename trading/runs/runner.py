@@ -40,6 +40,7 @@ from trading.models import (
     Trade,
     Verdict,
 )
+from trading.record.backtests import VOLUME_PCT
 from trading.record.deployment_queries import count_orders, find_last_decision
 from trading.record.deployments import halt_deployment, lift_halt
 from trading.record.ledger import Ledger, TickOutOfTime, TickRecord, lock_deployment
@@ -56,10 +57,11 @@ logger = logging.getLogger(__name__)
 
 LEASE: Final = timedelta(minutes=15)  # longer than the slowest decision
 DAY: Final = timedelta(days=1)
-ON_PAPER: Final = Costs()
+ON_PAPER: Final = Costs(volume_share=VOLUME_PCT / 100)
 ZERO: Final = Decimal(0)
 NOTHING_LEFT: Final = "There was nothing left to trade."
 EXPIRED: Final = "It expired: no bar began in time."
+REST_EXPIRED: Final = "Part of it filled. The rest expired: the bars had too little volume."
 STOPPED: Final = "The stop price was reached."
 
 
@@ -220,7 +222,7 @@ def _feed_broker(
 
 
 def _market_bar(bar: Bar) -> MarketBar:
-    return MarketBar(bar.symbol, bar.opened_at, bar.closed_at, bar.open, bar.high, bar.low, bar.close)
+    return MarketBar(bar.symbol, bar.opened_at, bar.closed_at, bar.open, bar.high, bar.low, bar.close, bar.volume)
 
 
 def _make_tick(report: Report, bars: Mapping[str, list[Bar]]) -> Tick:
@@ -234,19 +236,24 @@ def _make_tick(report: Report, bars: Mapping[str, list[Bar]]) -> Tick:
 
 
 def _settle_orders(report: Report, gone: Collection[str], at: datetime) -> dict[str, Intent]:
-    """Save ended orders; return intents by fill id."""
-    wanted = {*gone, *filter(None, report.stopped.values())}
-    found = {str(order.pk): order for order in Order.objects.filter(pk__in=wanted)} if wanted else {}
-    orders = {order_id: order for order_id, order in found.items() if order_id in gone}
+    """Save filled and ended orders; return intents by fill id."""
     filled = set(report.order_ids.values())
+    wanted = {*gone, *filled, *filter(None, report.stopped.values())}
+    orders = {str(order.pk): order for order in Order.objects.filter(pk__in=wanted)} if wanted else {}
     for order_id, order in orders.items():
-        is_filled = order_id in filled
-        order.state = OrderState.FILLED if is_filled else OrderState.CANCELLED
-        order.error = "" if is_filled else EXPIRED if order_id in report.expired else NOTHING_LEFT
+        if order_id not in gone and order_id not in filled:
+            continue
+        is_filled = order_id in filled or order.state == OrderState.PARTLY_FILLED
+        has_expired = order_id in report.expired
+        order.state = OrderState.FILLED if is_filled and not has_expired else OrderState.CANCELLED
+        if order_id not in gone:
+            order.state = OrderState.PARTLY_FILLED
+        elif order.state == OrderState.CANCELLED:
+            order.error = REST_EXPIRED if is_filled else EXPIRED if has_expired else NOTHING_LEFT
         order.updated_at = at
         order.save(update_fields=["state", "error", "updated_at"])
     intents = {fill_id: _make_intent(orders[order_id]) for fill_id, order_id in report.order_ids.items()}
-    return intents | {fill_id: _make_stop_intent(found.get(order_id)) for fill_id, order_id in report.stopped.items()}
+    return intents | {fill_id: _make_stop_intent(orders.get(order_id)) for fill_id, order_id in report.stopped.items()}
 
 
 def _make_intent(order: Order) -> Intent:
@@ -359,8 +366,8 @@ def _positions_to_come(broker: PaperBroker, report: Report) -> dict[str, Decimal
     for sent in broker.pending:
         mark = report.marks.get(sent.symbol)
         if sent.side != "close" and sent.size_usd and mark:
-            quantity = sent.size_usd / mark * (1 if sent.side == "long" else -1)
-            positions[sent.symbol] = positions.get(sent.symbol, Decimal(0)) + quantity
+            size = sent.size_usd / mark if sent.left is None else sent.left
+            positions[sent.symbol] = positions.get(sent.symbol, ZERO) + (size if sent.side == "long" else -size)
     return positions
 
 

@@ -13,6 +13,7 @@ from django.http import HttpRequest, QueryDict
 
 from trading.models import CommandKind, ExperienceTier, TokenScope, Trader
 from trading.models.tokens import MAX_TOKEN_NAME
+from trading.record.backtests import VOLUME_PCT
 from trading.record.deployments import STARTING_EQUITY_USD
 from trading.skills.templates import TEMPLATES
 from trading.web.filters import Choices, DayField
@@ -115,6 +116,14 @@ class BacktestForm(forms.Form):
         decimal_places=3,
         initial=Decimal(2),
         help_text="How much worse than the bar’s price each order fills.",
+    )
+    volume_pct = forms.DecimalField(
+        label="Volume limit, % of a bar",
+        min_value=Decimal(0),
+        max_value=Decimal(100),
+        decimal_places=3,
+        initial=VOLUME_PCT,
+        help_text="An order fills over several bars if it is larger. 0 switches the limit off.",
     )
     reflects = forms.BooleanField(
         label="Draw lessons from its trades",

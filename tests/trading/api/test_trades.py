@@ -219,7 +219,10 @@ def test_a_backtest_is_queued_seen_and_cancelled(api, skill):
     run = api("post", "backtests/", {"skill_id": str(skill.pk), **APRIL, "fee_bps": "2.5"}, status=201)
 
     assert run | {"status": "pending", "skill": str(skill.pk), "skill_version": 1, "fee_bps": "2.5"} == run
-    assert run | {"starting_equity_usd": "10000", "slippage_bps": "2", "reflects": True, "summary": {}} == run
+    assert (
+        run | {"starting_equity_usd": "10000", "slippage_bps": "2", "volume_pct": "10", "reflects": True, "summary": {}}
+        == run
+    )
     assert api("get", f"backtests/{run['id']}/") == run
     cancelled = api("post", f"backtests/{run['id']}/cancel/", {})
     assert (cancelled["status"], cancelled["finished_at"]) == ("cancelled", "2026-06-01T12:00:00Z")

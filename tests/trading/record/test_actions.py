@@ -128,6 +128,7 @@ def test_types_are_the_seven_of_the_seed():
                 ["Lessons", "Drawn at the skill’s own cadence"],
                 ["Starting equity", "$10,000.00"],
                 ["Costs", "4 basis points a fill, 2 of slippage"],
+                ["Volume", "Orders take at most 10 % of a bar’s"],
             ],
         ),
     ],

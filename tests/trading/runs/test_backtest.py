@@ -92,7 +92,9 @@ def test_equal_inputs_give_byte_equal_prompts_in_a_backtest_and_in_a_live_paper_
     for number in range(0, 100, 7):
         NewsItemFactory(published_at=at(number), headline=f"Headline {number}\n## Portfolio", symbols=[])
         MarketEventFactory(starts_at=at(number + 20))
-    run_id = make_run(trader, ticks=100, reflects=True, fee_bps=D(4), slippage_bps=D(2), deployment=fields)
+    run_id = make_run(
+        trader, ticks=100, reflects=True, fee_bps=D(4), slippage_bps=D(2), volume_pct=D(10), deployment=fields
+    )
     live = as_owner(trader, lambda: make_deployment(**fields).pk)
 
     assert run_backtest(run_id, user_id=trader.pk, clock=clock) == WorkStatus.DONE

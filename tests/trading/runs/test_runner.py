@@ -29,7 +29,7 @@ from trading.record.ledger import TickOutOfTime
 from trading.runs.brokers.paper import Costs
 from trading.runs.commands import carry_out_commands
 from trading.runs.due import list_due, run_due
-from trading.runs.runner import Outcome, Ticker
+from trading.runs.runner import REST_EXPIRED, Outcome, Ticker
 from trading.skills.queries import SkillNotFound
 
 D = Decimal
@@ -145,6 +145,26 @@ def test_order_that_nothing_is_left_for_is_cancelled(desk):
     late = next(order for order in desk.orders if order.origin == "command")
     assert (late.state, late.error) == (OrderState.CANCELLED, "There was nothing left to trade.")
     assert {order.state for order in desk.orders if order != late} == {OrderState.FILLED}
+
+
+@pytest.mark.parametrize(
+    ("share", "first", "state", "error", "held"),
+    [("0.0003", 9, OrderState.FILLED, "", 15), ("0.0001", 3, OrderState.CANCELLED, REST_EXPIRED, 13)],
+    ids=["filled later", "expired"],
+)
+def test_order_filled_in_part_says_so_until_it_is_over(desk, share, first, state, error, held):
+    desk.costs = Costs(D(0), D(0), D(share))
+    store_prices(*[100] * 30)
+
+    desk.tick(1, long(1500))
+    desk.tick(2)
+    [order] = desk.orders
+    assert (order.state, desk.trades[0].quantity) == (OrderState.PARTLY_FILLED, first)
+    for number in range(3, 8):
+        desk.tick(number)
+
+    [order] = desk.orders
+    assert (order.state, order.error, desk.trades[0].quantity) == (state, error, held)
 
 
 def test_stop_price_outlives_the_process(desk):

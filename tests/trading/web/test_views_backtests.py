@@ -64,6 +64,7 @@ def given(version) -> dict[str, str]:
         "starting_equity_usd": "5000",
         "fee_bps": "4",
         "slippage_bps": "2.5",
+        "volume_pct": "5",
         "reflects": "on",
     }
 
@@ -195,7 +196,12 @@ def test_start_queues_a_run_and_leads_to_it(client, made, given):
     run = made(lambda: BacktestRun.objects.select_related("deployment").get())
     assert (response.status_code, response.url) == (302, page_of(run))
     assert (run.starts_at, run.ends_at) == (datetime(2026, 5, 1, tzinfo=UTC), datetime(2026, 5, 3, tzinfo=UTC))
-    assert (run.fee_bps, run.slippage_bps, run.deployment.starting_equity_usd) == (4, Decimal("2.5"), 5000)
+    assert (run.fee_bps, run.slippage_bps, run.volume_pct, run.deployment.starting_equity_usd) == (
+        4,
+        Decimal("2.5"),
+        5,
+        5000,
+    )
     assert (run.reflects, run.is_simulated, run.status) == (True, True, "pending")
 
 
@@ -225,6 +231,7 @@ def test_start_without_reflection_and_up_to_now(client, made, given):
         ({"starting_equity_usd": "NaN"}, "Enter a number."),
         ({"fee_bps": "1e9"}, "less than or equal to 500"),
         ({"slippage_bps": "-1"}, "greater than or equal to 0"),
+        ({"volume_pct": "101"}, "less than or equal to 100"),
     ],
 )
 def test_start_refuses_with_the_reason(client, made, given, changes, words):

@@ -23,6 +23,14 @@ class BacktestInput(InputSerializer):
     starting_equity_usd = usd_field(required=False, min_value=1)
     fee_bps = AmountField(8, 3, required=False, min_value=-100, max_value=1_000, help_text="Of notional.")
     slippage_bps = AmountField(8, 3, required=False, min_value=0, max_value=1_000)
+    volume_pct = AmountField(
+        6,
+        3,
+        required=False,
+        min_value=0,
+        max_value=100,
+        help_text="Of a bar's volume that fills may take; 0: no limit.",
+    )
     reflects = serializers.BooleanField(required=False, help_text="Lessons are drawn on the way.")
 
 
@@ -38,6 +46,6 @@ class BacktestSerializer(RowSerializer):
         model = BacktestRun
         fields = (
             *("id", "deployment", "skill", "skill_version", "status", "starts_at", "ends_at"),
-            *("starting_equity_usd", "fee_bps", "slippage_bps", "reflects", "is_simulated"),
+            *("starting_equity_usd", "fee_bps", "slippage_bps", "volume_pct", "reflects", "is_simulated"),
             *("ticks_done", "ticks_total", "summary", "error", "created_at", "finished_at"),
         )

@@ -11,7 +11,7 @@ from config.lib.work.commands import KeelCommand, add_user_argument, get_user_by
 from trading.management.arguments import instant_argument, number_argument, positive_argument
 from trading.management.owners import find_skill
 from trading.models import WorkStatus
-from trading.record.backtests import claim_backtest, get_backtest, start_backtest
+from trading.record.backtests import VOLUME_PCT, claim_backtest, get_backtest, start_backtest
 from trading.record.deployments import STARTING_EQUITY_USD
 from trading.runs.backtest import LEASE, Progress, run_backtest
 
@@ -27,6 +27,9 @@ class Command(KeelCommand):
         parser.add_argument("--equity", type=positive_argument, default=STARTING_EQUITY_USD, help="initial USD")
         parser.add_argument("--fee-bps", type=number_argument, default=Decimal(4), help="of notional; by default 4")
         parser.add_argument("--slippage-bps", type=number_argument, default=Decimal(2), help="by default 2")
+        parser.add_argument(
+            "--volume-pct", type=number_argument, default=VOLUME_PCT, help="of a bar's volume; 0: no limit"
+        )
         parser.add_argument("--no-reflection", action="store_true", help="write no lessons")
 
     def run(self, *, user: str, skill: str | None, since: datetime, until: datetime | None, **options: Any) -> None:
@@ -40,6 +43,7 @@ class Command(KeelCommand):
                 starting_equity_usd=options["equity"],
                 fee_bps=options["fee_bps"],
                 slippage_bps=options["slippage_bps"],
+                volume_pct=options["volume_pct"],
                 reflects=not options["no_reflection"],
                 now=now,
             )

@@ -21,6 +21,7 @@ class OrderRequest:
     leverage: Decimal
     stop_price: Decimal | None
     at: datetime
+    left: Decimal | None = None  # the quantity still to be filled; None: no bar came yet
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,9 +1,8 @@
 """A paper broker: fills, fees, slippage, funding and liquidation from bars.
 
-An order expires when no bar begins within an hour of it, or within the length of the next bar; an order to close does
-not. The liquidation price follows from the margin of the whole position. Where a bar is ambiguous, the broker is
-pessimistic: an order fills a little worse than the next bar's open, a stop at its price or at a worse open. Within a
-bar the level nearer to the open is reached first.
+docs/operations.md lists its rules. Where a bar is ambiguous, the broker is pessimistic: an order fills a little worse
+than the next bar's open, a stop at its price or at a worse open. Within a bar the level nearer to the open is reached
+first.
 """
 
 from collections.abc import Iterable, Mapping
@@ -31,6 +30,7 @@ class Costs:
 
     fee_bps: Decimal = Decimal(4)  # a rebate is negative
     slippage_bps: Decimal = Decimal(2)
+    volume_share: Decimal = ZERO  # of a bar's volume that fills may take; 0: no limit
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +42,7 @@ class MarketBar:
     high: Decimal
     low: Decimal
     close: Decimal
+    volume: Decimal = ZERO  # zero: not known, so that nothing is limited
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +62,7 @@ class Holding:
     stop_price: Decimal | None = None
     stop_order_id: str = ""  # the order that set the stop
     paid_until: datetime = _NEVER  # when it was opened, or funding was last paid on it
+    is_stopping: bool = False  # the stop was reached, and the bar's volume did not suffice
 
     @property
     def liquidation_price(self) -> Decimal:
@@ -79,6 +81,7 @@ class PaperBroker:
     pending: list[OrderRequest] = field(default_factory=list)
     marks: dict[str, Decimal] = field(default_factory=dict)
     seen_until: dict[str, datetime] = field(default_factory=dict)  # by symbol, the end of the last bar
+    _room: Decimal | None = field(default=None, compare=False)  # what is left of the bar's volume; None: no limit
     _market: list[MarketBar | Rate] = field(default_factory=list)
     _fills: list[Execution] = field(default_factory=list)
     _funding: list[Funding] = field(default_factory=list)
@@ -110,6 +113,7 @@ class PaperBroker:
                     leverage=Decimal(one["leverage"]),
                     stop_price=_parse_decimal(one["stop_price"]),
                     stop_order_id=one.get("stop_order_id", ""),
+                    is_stopping=one.get("is_stopping", False),
                     paid_until=datetime.fromisoformat(one["paid_until"]),
                 )
                 for symbol, one in state["holdings"].items()
@@ -130,6 +134,7 @@ class PaperBroker:
                     "leverage": str(one.leverage),
                     "stop_price": None if one.stop_price is None else str(one.stop_price),
                     "stop_order_id": one.stop_order_id,
+                    "is_stopping": one.is_stopping,
                     "paid_until": one.paid_until.isoformat(),
                 }
                 for symbol, one in self.holdings.items()
@@ -185,6 +190,8 @@ class PaperBroker:
         if bar.opened_at < self.seen_until.get(bar.symbol, bar.opened_at):
             return  # shorter bars covered this time already
         self.seen_until[bar.symbol] = bar.closed_at
+        room = (bar.volume * self.costs.volume_share).quantize(_QUANTITY, rounding=ROUND_DOWN)
+        self._room = room if bar.volume and self.costs.volume_share else None
         due = [order for order in self.pending if order.symbol == bar.symbol and order.at <= bar.opened_at]
         self.pending = [order for order in self.pending if order not in due]
         for order in due:
@@ -198,12 +205,15 @@ class PaperBroker:
         self.marks[bar.symbol] = bar.close
 
     def _execute_order(self, order: OrderRequest, bar: MarketBar) -> None:
-        quantity = self._order_quantity(order, bar.open)
+        wanted = self._order_quantity(order, bar.open)
+        if left := abs(wanted) - abs(quantity := self._take_room(wanted)):
+            self.pending.append(replace(order, left=left))
         if not quantity:
             return
         before = self.holdings.get(order.symbol)
-        self._orders[order.order_id] = order.order_id
-        self._book_fill(order.order_id, bar.symbol, bar.opened_at, quantity, self._slip_price(bar.open, quantity))
+        fill_id = order.order_id if order.left is None else f"{order.order_id}:{bar.opened_at.isoformat()}"
+        self._orders[fill_id] = order.order_id
+        self._book_fill(fill_id, bar.symbol, bar.opened_at, quantity, self._slip_price(bar.open, quantity))
         holding = self.holdings.get(order.symbol)
         if holding is not None and order.side != "close":
             self.holdings[order.symbol] = replace(
@@ -213,11 +223,21 @@ class PaperBroker:
                 stop_order_id=order.order_id if order.stop_price else holding.stop_order_id,
             )
 
+    def _take_room(self, wanted: Decimal) -> Decimal:
+        """Return what the bar's volume leaves of a quantity, and take it."""
+        if self._room is None:
+            return wanted
+        quantity = min(abs(wanted), self._room).copy_sign(wanted)
+        self._room -= abs(quantity)
+        return quantity
+
     def _order_quantity(self, order: OrderRequest, price: Decimal) -> Decimal:
         held = self.holdings[order.symbol].quantity if order.symbol in self.holdings else ZERO
         if order.side == "close" and order.size_usd is None:
             return -held
-        size = ((order.size_usd or ZERO) / price).quantize(_QUANTITY, rounding=ROUND_DOWN)
+        size = order.left
+        if size is None:
+            size = ((order.size_usd or ZERO) / price).quantize(_QUANTITY, rounding=ROUND_DOWN)
         if order.side == "close":
             return -min(size, abs(held)).copy_sign(held)
         return size if order.side == "long" else -size
@@ -226,8 +246,8 @@ class PaperBroker:
         """Fill the stop or liquidation that the bar reached first."""
         is_long = holding.quantity > 0
         levels = [(holding.liquidation_price, True)]
-        if holding.stop_price is not None:
-            levels.append((holding.stop_price, False))
+        if holding.is_stopping or holding.stop_price is not None:
+            levels.append((bar.open if holding.is_stopping else holding.stop_price or ZERO, False))
         worst = bar.low if is_long else bar.high
         met = [(price, out) for price, out in levels if (worst <= price if is_long else worst >= price) and price > 0]
         if not met:
@@ -236,9 +256,13 @@ class PaperBroker:
         # The open may already be beyond the level.
         price = min(price, bar.open) if is_long else max(price, bar.open)
         fill_id = f"{'liquidation' if is_liquidation else 'stop'}:{bar.symbol}:{bar.closed_at.isoformat()}"
+        # The venue takes a liquidated position over as a whole.
+        quantity = -holding.quantity if is_liquidation else self._take_room(-holding.quantity)
+        self.holdings[bar.symbol] = replace(holding, is_stopping=not is_liquidation)
+        if not quantity:
+            return
         if not is_liquidation:
             self._stopped[fill_id] = holding.stop_order_id
-        quantity = -holding.quantity
         self._book_fill(
             fill_id, bar.symbol, bar.closed_at - _A_MOMENT, quantity, self._slip_price(price, quantity), is_liquidation
         )
@@ -308,6 +332,7 @@ def _load_order(state: Mapping[str, Any]) -> OrderRequest:
         size_usd=_parse_decimal(state["size_usd"]),
         leverage=Decimal(state["leverage"]),
         stop_price=_parse_decimal(state["stop_price"]),
+        left=_parse_decimal(state.get("left")),
         at=datetime.fromisoformat(state["at"]),
     )
 

@@ -28,6 +28,7 @@ from trading.web.views.fragments import PageRequest, goes_into
 from trading.web.views.skills import or_404
 
 USUAL_DAYS = 30
+COSTS = ("starting_equity_usd", "fee_bps", "slippage_bps", "volume_pct", "reflects")
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -106,14 +107,7 @@ def _queue_run(request: PageRequest, form: BacktestForm, now: datetime) -> Backt
         )
     with owned_tx(request.user):
         return backtests.start_backtest(
-            skill_id=skill_id,
-            starts_at=starts_at,
-            ends_at=ends_at,
-            starting_equity_usd=given["starting_equity_usd"],
-            fee_bps=given["fee_bps"],
-            slippage_bps=given["slippage_bps"],
-            reflects=given["reflects"],
-            now=now,
+            skill_id=skill_id, starts_at=starts_at, ends_at=ends_at, now=now, **{name: given[name] for name in COSTS}
         )
 
 

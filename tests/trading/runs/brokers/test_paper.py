@@ -324,9 +324,9 @@ days = st.lists(
 )
 
 
-@given(days, st.integers(-3, 9), st.integers(0, 9))
-def test_restored_broker_is_exact_after_any_interruption(days, fee, slippage):
-    whole = broker(Costs(D(fee), D(slippage)))
+@given(days, st.integers(-3, 9), st.integers(0, 9), st.integers(0, 30))
+def test_restored_broker_is_exact_after_any_interruption(days, fee, slippage, volume):
+    whole = broker(Costs(D(fee), D(slippage), D("0.1")))
     cut = kept(whole)
     prices = {"BTC": D("65432.1"), "ETH": D("3456.789"), "SOL": D("0.0123456")}
     for hour, day in enumerate(days):
@@ -335,7 +335,7 @@ def test_restored_broker_is_exact_after_any_interruption(days, fee, slippage):
             first, last = prices[symbol], prices[symbol] * (10_000 + move) / 10_000
             high, low = max(first, last) * (10_000 + width) / 10_000, min(first, last) * (10_000 - width) / 10_000
             opened_at = NOON + hour * HOUR
-            market.append(MarketBar(symbol, opened_at, opened_at + HOUR, first, high, low, last))
+            market.append(MarketBar(symbol, opened_at, opened_at + HOUR, first, high, low, last, D(volume) / 10))
             prices[symbol] = last
         market += [Rate(symbol, NOON + hour * HOUR, D(rate) / 100_000) for symbol, rate in day["rates"].items()]
         for number, (symbol, side, cents, stop, tenths, wait) in enumerate(day["orders"]):
@@ -356,7 +356,11 @@ def test_restored_broker_is_exact_after_any_interruption(days, fee, slippage):
 
         if day["is_kept"]:
             cut = kept(cut)
-        assert after(cut, *market, hours=hour + 1) == after(whole, *market, hours=hour + 1)
+        report = after(whole, *market, hours=hour + 1)
+        assert after(cut, *market, hours=hour + 1) == report
+        for symbol in prices if volume else ():
+            filled = sum(abs(one.quantity) for one in report.fills if one.symbol == symbol and not one.is_liquidation)
+            assert filled <= D(volume) / 100
         assert cut == whole
         cut = kept(cut)
         assert str(cut.equity_usd) == str(whole.equity_usd)
@@ -386,3 +390,77 @@ def test_small_add_with_high_leverage_hardly_moves_the_liquidation_price():
 
     assert 0 < paper.holdings["BTC"].liquidation_price - before < 2
     assert 1 < paper.holdings["BTC"].leverage < D("1.02")
+
+
+THIN = Costs(D(0), D(0), D("0.1"))
+
+
+def thin(hour: int, volume: str = "40", price: str = "100") -> MarketBar:
+    return replace(flat(hour, price), volume=D(volume))
+
+
+def fills_of(report):
+    return [(fill.fill_id, fill.quantity, fill.price) for fill in report.fills]
+
+
+def test_order_larger_than_its_share_of_the_volume_fills_over_bars_until_it_expires():
+    paper = broker(THIN)
+    paper.submit(order())
+
+    first = after(paper, thin(0), hours=1)
+    second = after(kept(paper), thin(1, price="110"), hours=2)
+    third = after(paper, thin(1, price="110"), thin(2), hours=3)
+
+    assert fills_of(first) == [("a", 4, 100)]
+    assert [quantity for _, quantity, _ in fills_of(second)] == [4]
+    assert [quantity for _, quantity, _ in fills_of(third)] == [4]
+    assert (set(third.order_ids.values()), third.expired, paper.pending) == ({"a"}, {"a"}, [])
+
+
+@pytest.mark.parametrize(
+    ("costs", "volume"), [(THIN, "0"), (FREE, "40")], ids=["volume not known", "limit switched off"]
+)
+def test_order_fills_whole_where_nothing_limits_it(costs, volume):
+    paper = broker(costs)
+    paper.submit(order(size="1000000000"))
+
+    assert fills_of(after(paper, thin(0, volume), hours=1)) == [("a", 10_000_000, 100)]
+
+
+def test_order_to_close_goes_on_until_nothing_is_left():
+    paper = broker(THIN, holdings={"BTC": Holding(D(10), D(100))})
+    paper.submit(order("close", None))
+
+    report = after(paper, *(thin(hour) for hour in range(4)), hours=4)
+
+    assert [fill.quantity for fill in report.fills] == [-4, -4, -2]
+    assert (report.positions, report.expired, paper.pending) == ({}, frozenset(), [])
+
+
+def test_orders_of_one_bar_share_its_volume():
+    paper = broker(THIN, holdings={"BTC": Holding(D(3), D(100))})
+    paper.submit(order("close", None))
+    paper.submit(order(name="b"))
+
+    assert fills_of(after(paper, thin(0), hours=1)) == [("a", -3, 100), ("b", 1, 100)]
+
+
+@pytest.mark.parametrize(("side", "quantity", "stop"), [("long", 10, "95"), ("short", -10, "105")])
+def test_stop_that_the_volume_cuts_goes_on_at_the_next_opens(side, quantity, stop):
+    paper = broker(THIN, holdings={"BTC": Holding(D(quantity), D(100), stop_price=D(stop), stop_order_id="a")})
+    reached = replace(bar(0, "100", "106", "94", "100"), volume=D(40))
+
+    first = after(paper, reached, hours=1)
+    rest = after(kept(paper), thin(1), thin(2, "1000", "101"), hours=3)
+
+    assert [(abs(fill.quantity), fill.price) for fill in first.fills] == [(4, D(stop))]
+    assert [(abs(fill.quantity), fill.price) for fill in rest.fills] == [(4, 100), (2, 101)]
+    assert (set(rest.stopped.values()), rest.positions) == ({"a"}, {})
+
+
+def test_liquidation_is_whole_whatever_the_volume():
+    paper = broker(THIN, holdings={"BTC": Holding(D(10), D(100), D(10))})
+
+    (fill,) = after(paper, replace(bar(0, "100", "100", "80", "85"), volume=D(1)), hours=1).fills
+
+    assert (fill.quantity, fill.is_liquidation) == (-10, True)
