@@ -10,8 +10,7 @@ from typing import Final
 from config.offline.coach.actions import action_steps, choice_steps, click_steps, order_steps
 from config.offline.coach.questions import question_steps
 from config.offline.drafting.steps import drafting_steps
-from config.offline.reading.patterns import QUOTED
-from config.offline.reading.sentences import sentences, straight, strip_lead_in
+from config.offline.reading.sentences import QUOTED, sentences, straight, strip_lead_in
 from config.offline.talk import Reply, Steps, Talk, follow_steps, one_after_another
 
 _MAX_SENTENCE: Final = 300  # characters; longer ones are prose

@@ -9,8 +9,7 @@ from config.lib.text import one_line
 from config.offline.drafting import pitch_patterns as patterns
 from config.offline.drafting.templates import ENTRY, EXIT, HORIZON, KILLS, RISK, SIZING, SYMBOLS
 from config.offline.facts import key_words
-from config.offline.reading.patterns import QUOTED
-from config.offline.reading.sentences import sentences, straight, strip_lead_in
+from config.offline.reading.sentences import QUOTED, sentences, straight, strip_lead_in
 from trading.market.names import symbols_in
 
 Fields = dict[str, Any]  # of a tool call

@@ -8,13 +8,20 @@ from config.lib.text import normal_form
 from config.offline.adapters import Call
 from config.offline.drafting.steps import of_draft
 from config.offline.facts import Known, best_matches
-from config.offline.memory.affirmations import find_affirmed, may_affirm
 from config.offline.memory.edits import read_change
 from config.offline.memory.links import asked_link, may_link
 from config.offline.memory.places import read_places
 from config.offline.memory.questions import fact_lines, look_up
 from config.offline.memory.report import CONFLICT_QUESTION, WHICH, WHICH_ONE
-from config.offline.memory.requests import MAX_ARGUMENT, Request, find_reference, memory_requests, remember_statement
+from config.offline.memory.requests import (
+    MAX_ARGUMENT,
+    Request,
+    find_affirmed,
+    find_reference,
+    may_affirm,
+    memory_requests,
+    remember_statement,
+)
 from config.offline.phrases import FACTS_PAGE
 from config.offline.reading.pointing import pointed_lines
 from config.offline.reading.sentences import sentences

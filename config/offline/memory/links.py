@@ -7,29 +7,25 @@ from typing import Final
 
 from config.lib.text import make_slug, normal_form
 from config.offline.facts import Known, best_matches, is_uuid
-from config.offline.reading.sentences import LONGEST_REQUEST, sentences, straight, strip_lead_in
+from config.offline.reading.sentences import LONGEST_REQUEST, Pattern, sentences, straight, strip_lead_in
 from config.offline.reading.statements import topic_of
 
 _MAX_SPLITS: Final = 8
 
-_LINK = re.compile(r"^(?:please\s+|can you\s+|could you\s+)?(?:link|connect|relate)\s+(?P<rest>.+)$", re.IGNORECASE)
-_BETWEEN = re.compile(r"\s+(?:and|with|to)\s+", re.IGNORECASE)
-_AS = re.compile(r"\s+as (?P<relation>[a-z_]+(?:[ -][a-z_]+){0,3})$", re.IGNORECASE)
-_VERB = re.compile(
-    r"\s+(?P<verb>contradicts?|conflicts? with|supports?|explains?|depends? on|relates? to|is related to"
-    r"|follows? from|limits?)\s+",
-    re.IGNORECASE,
+_LINK: Final = Pattern(r"^(?:please\s+|can you\s+|could you\s+)?(?:link|connect|relate)\s+(?P<rest>.+)$")
+_BETWEEN: Final = Pattern(r"\s+(?:and|with|to)\s+")
+_AS: Final = Pattern(r"\s+as (?P<relation>[a-z_]+(?:[ -][a-z_]+){0,3})$")
+_VERB: Final = Pattern(
+    r"\s+(?P<verb>contradict|conflict|support|explain|depend|relate|is related|follow|limit)s?(?: (?:with|on|to"
+    r"|from))?\s+"
 )
 _RELATIONS: Final = {
-    **dict.fromkeys(["contradict", "contradicts", "conflict", "conflicts"], "contradicts"),
-    **dict.fromkeys(["support", "supports"], "supports"),
-    **dict.fromkeys(["explain", "explains"], "explains"),
-    **dict.fromkeys(["depend", "depends"], "depends_on"),
-    **dict.fromkeys(["relate", "relates", "is"], "relates_to"),
-    **dict.fromkeys(["follow", "follows"], "follows_from"),
-    **dict.fromkeys(["limit", "limits"], "limits"),
+    "conflict": "contradicts",
+    "depend": "depends_on",
+    "relate": "relates_to",
+    "follow": "follows_from",
 }
-_THE_FACT = re.compile(r"^(?:(?:the )?(?:facts?|memory|memories)\b(?: that\b)?|that)\s*[:,]?\s+", re.IGNORECASE)
+_THE_FACT: Final = Pattern(r"^(?:(?:the )?(?:facts?|memory|memories)\b(?: that\b)?|that)\s*[:,]?\s+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,11 +61,12 @@ def _parse_link(plain: str, known: Sequence[Known]) -> Link | None:
         rest, relation = asked["rest"], "relates_to"
         if named := _AS.search(rest):
             rest, relation = rest[: named.start()], make_slug(named["relation"], max_length=40).replace("-", "_")
-        return _best_split(rest, list(_BETWEEN.finditer(rest)), known, relation)
-    verbs = list(_VERB.finditer(plain))
+        return _best_split(rest, list(_BETWEEN.compiled.finditer(rest)), known, relation)
+    verbs = list(_VERB.compiled.finditer(plain))
     if not verbs:
         return None
-    link = _best_split(plain, verbs, known, _RELATIONS[verbs[0]["verb"].casefold().split()[0]])
+    verb = verbs[0]["verb"].casefold().removeprefix("is related").removeprefix("relate")
+    link = _best_split(plain, verbs, known, _RELATIONS.get(verb, f"{verb}s" if verb else "relates_to"))
     return link if link and link.one else None
 
 
@@ -84,7 +81,7 @@ def _best_split(text: str, splits: Sequence[re.Match[str]], known: Sequence[Know
 
 
 def _the_one(words: str, known: Sequence[Known]) -> Known | None:
-    words = _THE_FACT.sub("", words.strip(" \"“”'")).strip(" \"“”'")
+    words = _THE_FACT.compiled.sub("", words.strip(" \"“”'")).strip(" \"“”'")
     if is_uuid(words):
         return next((fact for fact in known if fact.id == words), None)
     same = [fact for fact in known if normal_form(fact.text) == normal_form(words)]

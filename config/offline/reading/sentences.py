@@ -1,19 +1,90 @@
-"""Split a message into sentences; strip greetings and prefaces."""
+"""Cut a message into sentences and clauses; take off greetings and prefaces.
 
+Patterns stand in tables: a line is an alternative, an indented line goes on with the one before it. They match straight
+apostrophes, without regard to case, and are compiled at their first use.
+"""
+
+import re
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Final
 
-from config.offline.reading.patterns import ABBREVIATION, BREAK, CORRECTION, EXPLICIT, LEAD_IN, QUESTION
-
 LONGEST_REQUEST: Final = 300  # characters of a sentence that says what to do with one fact or place
+NUMBER: Final = re.compile(r"\d+(?:[.,:]\d+)*")
+QUOTED: Final = re.compile("^[>\"“”'`«]")
+
+
+class Pattern:
+    """Alternatives of a table, compiled at the first use."""
+
+    def __init__(self, table: str, **parts: str) -> None:
+        self._table, self._parts = table, parts
+
+    @cached_property
+    def compiled(self) -> re.Pattern[str]:
+        """The alternatives as one pattern."""
+        lines = re.sub(r"\n    +", "", self._table).strip().split("\n")
+        text = "|".join(f"(?:{line})" for line in lines)
+        for name, part in self._parts.items():
+            text = text.replace(f"<{name}>", part)
+        return re.compile(text, re.IGNORECASE)
+
+    def match(self, text: str) -> re.Match[str] | None:
+        """Match at the beginning."""
+        return self.compiled.match(text)
+
+    def search(self, text: str) -> re.Match[str] | None:
+        """Match anywhere."""
+        return self.compiled.search(text)
+
+
+_BREAK: Final = Pattern(r"(?<=[.!?;])\s+|\s*\n+\s*|,\s+(?:(?:and|so|but)\s+)?(?=(?:please\s+)?remember that\b)")
+_ABBREVIATION: Final = Pattern(r"\b(?:e\.g|i\.e|vs|approx|incl|max|min|no)\.$")
+CLAUSE: Final = Pattern(
+    r"""
+,?\s+(?:and|but|also|plus|while)\s+(?=(?:I|I'm|my)\b)
+,\s+(?=(?:I|I'm|my)\b)
+\s+and\s+(?=now\s+(?:risk|trade|use|hold|live|work)\b)
+"""
+)
+_LEAD_IN: Final = Pattern(
+    r"""
+^(?:hi|hello|hey)(?: there| keel)?[,.!:]*\s+
+^(?:well|so|ok|okay|also|and|but|plus|btw|fyi|by the way|for the record|in general|again|one more thing|anyway|things
+    (?: have)? changed)\b[,:;-]*\s+
+^(?:just so you know|please note|note|you should know|as i said|i should (?:say|mention|add)|i want you to know)
+    (?: that)?[,:]*\s+
+"""
+)
+CORRECTION: Final = Pattern(
+    r"""
+^(?:no[,:;.-]+|(?:nope|actually|correction|sorry|rather|instead|i mean|i meant|scratch that|not quite
+    |(?:i|i've) changed my mind(?: about (?:it|that))?|wrong)\b[,:;.-]*)\s+
+    (?:(?:sorry|actually|i mean|i meant|it's|its|that's)\b[,:;.-]*\s+)?
+^(?:that|this|it)(?:'s| is) (?:wrong|not (?:right|true|correct)|incorrect)\b[,:;.-]*\s+
+"""
+)
+EXPLICIT: Final = Pattern(
+    r"""
+^(?:(?:please|can you|could you|would you|will you|i(?:'d| would) like you to|i want you to|you (?:should|must|can))
+    \s+){0,3}(?:remember|memori[sz]e|keep in mind|bear in mind|make a note|take note|(?:do not|don't|never) forget
+    |(?:note down|write down|save|store)(?= that\b| this:|:))\b
+    (?!\s+(?:me|when|what|how|who|why|where|which|whether|if|the time|anything|everything|it|us)\b)
+    (?:\s+(?:that|this|these|the following|of|for me|for (?:the )?(?:future|later)|facts?|things?|rules?)\b)*[\s:,-]*
+"""
+)
+_QUESTION: Final = Pattern(
+    r"^(?:what|which|who|whom|whose|where|why|how|do(?! not)|does|did|is|are|am|was|were|can|could|should|shall|would"
+    r"|will|may|might|have|has|had|tell me|show me|give me|list)(?:'s|'re)?\b"
+)
 
 
 def sentences(message: str) -> Iterator[str]:
     """Yield the sentences and lines of a message with their punctuation."""
     waiting = ""
-    for piece in BREAK.split(message):
+    for piece in _BREAK.compiled.split(message):
         whole = f"{waiting} {piece}".strip()
-        if ABBREVIATION.search(piece):
+        if _ABBREVIATION.search(piece):
             waiting = whole
             continue
         waiting = ""
@@ -25,14 +96,13 @@ def sentences(message: str) -> Iterator[str]:
 
 def is_question(sentence: str) -> bool:
     """Tell whether a sentence is a question."""
-    plain = strip_lead_in(sentence)
-    return sentence.rstrip().endswith("?") or bool(QUESTION.match(plain))
+    return sentence.rstrip().endswith("?") or bool(_QUESTION.match(straight(strip_lead_in(sentence))))
 
 
 def strip_lead_in(sentence: str) -> str:
     """Return a sentence without "Hi Keel,", "by the way", "just so you know" and the like."""
     for _ in range(4):
-        match = LEAD_IN.match(straight(sentence))
+        match = _LEAD_IN.match(straight(sentence))
         if match is None or match.end() == len(sentence):
             break
         sentence = sentence[match.end() :]

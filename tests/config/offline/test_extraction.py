@@ -111,7 +111,7 @@ def test_of_what_changed_within_the_chat_the_last_stands():
 
 
 def test_repeated_statement_is_one_fact():
-    (fact,) = facts("I never trade memes.", "Again: I never trade memes")
+    (fact,) = facts("I never trade memes.", "Again, I never trade memes")
 
     assert fact["quotes"] == [{"message_id": 2, "text": "I never trade memes"}]
 
