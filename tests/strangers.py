@@ -56,6 +56,7 @@ from tests.factories.record import (
     SkillVersionFactory,
     TradeFactory,
     TradeFileFactory,
+    TradingRuleFactory,
     VenueAccountFactory,
 )
 from tests.factories.trading import StaffEntryFactory, TraderFactory
@@ -72,6 +73,7 @@ from trading.models import (
     Trade,
     TradeFile,
     Trader,
+    TradingRule,
     VenueAccount,
 )
 from trading.record.actions import Action
@@ -101,6 +103,7 @@ class Person:
     imports: list[ImportBatch] = field(default_factory=list)
     files: list[TradeFile] = field(default_factory=list)
     accounts: list[VenueAccount] = field(default_factory=list)
+    rules: list[TradingRule] = field(default_factory=list)
     runs: list[BacktestRun] = field(default_factory=list)
     notes: list[ReflectionNote] = field(default_factory=list)
     decisions: list[DecisionSnapshot] = field(default_factory=list)
@@ -128,6 +131,7 @@ class Person:
             "account_id": [str(row.pk) for row in self.accounts],
             "deployment_id": [str(row.pk) for row in self.deployments],
             "trade_id": [str(row.pk) for row in self.trades],
+            "rule_id": [str(row.pk) for row in self.rules],
             "run_id": [str(row.pk) for row in self.runs],
             "note_id": [str(row.pk) for row in self.notes],
             "tick": [str(row.tick) for row in self.decisions],
@@ -172,6 +176,7 @@ def make_person(word: str) -> Person:
         person.imports = list(ImportBatch.objects.order_by("name"))
         person.files = list(TradeFile.objects.order_by("name"))
         person.accounts = list(VenueAccount.objects.order_by("address"))
+        person.rules = list(TradingRule.objects.order_by("words"))
         person.trades = list(Trade.objects.order_by("status", "symbol"))
         person.runs = list(BacktestRun.objects.order_by("created_at"))
         person.notes = list(ReflectionNote.objects.order_by("lessons_text"))
@@ -293,6 +298,8 @@ def _write_record(word: str) -> None:
     ImportBatchFactory(deployment=own, name=f"{word} trades")
     VenueAccountFactory(markets=[word], error=f"{word} failed", gaps=[f"{word} is missing"])
     TradeFileFactory(name=f"{word}.csv")
+    fact = remember_fact(content=f"{word} never goes above 5x", now=MAY).fact
+    TradingRuleFactory(fact_id=fact.pk, lineage=fact.lineage, words=fact.content)
     FundingPaymentFactory(deployment=deployment)
     PositionCheckFactory(deployment=deployment)
     EquityPointFactory(deployment=deployment)
@@ -363,7 +370,7 @@ class Answer:
 
 def unknown_names(unused_message_id: int) -> Names:
     """Return names that nobody bears, of the same shape as a person's."""
-    kinds = ("conversation", "client", "fact", "event", "batch", "link", "place", "proposal", "token")
+    kinds = ("conversation", "client", "fact", "event", "batch", "link", "place", "proposal", "token", "rule")
     kinds += ("import", "file", "account", "skill", "draft", "deployment", "trade", "run", "note", "card", "bookmark")
     ids = {f"{kind}_id": str(uuid4()) for kind in kinds}
     numbers = {"message_id": str(unused_message_id), "user_id": "987654321", "tick": "876543", "version": "765432"}

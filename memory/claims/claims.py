@@ -12,6 +12,8 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Final, Literal
 
+from config.lib.search import quantities
+from config.lib.search.quantities import parse_digits
 from config.lib.search.terms import SYNONYMS, porter_stem
 from memory.claims import vocabulary
 from memory.claims.statements import MASK
@@ -50,8 +52,6 @@ class Reading:
 
 REACH: Final = 8  # maximum words between a negation and the comparison it reverses
 BARRIER: Final = 100  # a masked part counts as so many sentences, so no span crosses it
-
-_LONGEST_NUMBER: Final = 40  # digits; longer numbers are compared as text
 
 _MARKS: Final = "".join(chr(code) for code in range(0x300, 0x10000) if unicodedata.category(chr(code))[0] == "M")
 _UNSPACED: Final = (
@@ -181,16 +181,16 @@ def _scan_number(written: str, offsets: Sequence[int], at: int) -> Iterator[_Ite
     """Yield a number with its unit, a following other word separately."""
     match = _NUMBER_PARTS.fullmatch(written)
     assert match is not None, "the scanner lets nothing else through"
-    value = _parse_digits(match["digits"])
+    value = parse_digits(match["digits"])
     tail = match["unit"].strip().replace("×", "x").replace("per cent", "percent")
-    unit, end, scale = vocabulary.UNITS.get(match["money"] or "", ""), len(written), 1
+    unit, end, scale = quantities.UNITS.get(match["money"] or "", ""), len(written), 1
     is_attached = match.end("digits") == match.start("unit")
     if tail in {"am", "pm"} and isinstance(value, Fraction) and value.denominator == 1:
         value, unit = f"{int(value) % 12 + (12 if tail == 'pm' else 0):02}:00", "time"
-    elif tail in vocabulary.SCALES or (tail == "m" and unit):
-        scale = vocabulary.SCALES.get(tail, 1_000_000)
-    elif tail in vocabulary.UNITS:
-        unit = vocabulary.UNITS[tail]
+    elif tail in quantities.SCALES or (tail == "m" and unit):
+        scale = quantities.SCALES.get(tail, 1_000_000)
+    elif tail in quantities.UNITS:
+        unit = quantities.UNITS[tail]
     elif is_attached and tail:
         unit = tail
     else:
@@ -203,18 +203,6 @@ def _scan_number(written: str, offsets: Sequence[int], at: int) -> Iterator[_Ite
     if end < len(written) and tail:
         start = at + match.start("unit")
         yield _Item("word", tail, offsets[start], offsets[at + len(written) - 1] + 1)
-
-
-def _parse_digits(digits: str) -> Fraction | str:
-    if len(digits) > _LONGEST_NUMBER or not digits.isascii():
-        return digits
-    if re.fullmatch(r"\d{1,3}(?:,\d{3})+(?:\.\d+)?", digits):
-        digits = digits.replace(",", "")
-    elif re.fullmatch(r"\d+,\d{1,2}", digits):
-        digits = digits.replace(",", ".")
-    elif re.fullmatch(r"\d:\d\d", digits):
-        digits = f"0{digits}"
-    return Fraction(digits) if re.fullmatch(r"\d+(?:\.\d+)?", digits) else digits
 
 
 def _classify_items(items: list[_Item]) -> list[_Item]:
@@ -241,12 +229,12 @@ def _read_number_words(items: Sequence[_Item], at: int) -> tuple[Fraction, int] 
     total, current, length = Fraction(0), Fraction(0), 0
     for item in items[at:]:
         word = item.text if item.kind == "word" else ""
-        if word in vocabulary.NUMBER_WORDS:
-            current += vocabulary.NUMBER_WORDS[word]
-        elif word in vocabulary.MULTIPLIERS and vocabulary.MULTIPLIERS[word] < 1_000:
-            current = (current or Fraction(1)) * vocabulary.MULTIPLIERS[word]
-        elif word in vocabulary.MULTIPLIERS:
-            total, current = total + (current or Fraction(1)) * vocabulary.MULTIPLIERS[word], Fraction(0)
+        if word in quantities.NUMBER_WORDS:
+            current += quantities.NUMBER_WORDS[word]
+        elif word in quantities.MULTIPLIERS and quantities.MULTIPLIERS[word] < 1_000:
+            current = (current or Fraction(1)) * quantities.MULTIPLIERS[word]
+        elif word in quantities.MULTIPLIERS:
+            total, current = total + (current or Fraction(1)) * quantities.MULTIPLIERS[word], Fraction(0)
         elif not (word == "and" and length and _continues_number(items, at + length)):
             break
         length += 1
@@ -256,7 +244,7 @@ def _read_number_words(items: Sequence[_Item], at: int) -> tuple[Fraction, int] 
 def _continues_number(items: Sequence[_Item], at: int) -> bool:
     """Tell whether "and" joins two parts of one number."""
     before, after = (items[place].text if 0 <= place < len(items) else "" for place in (at - 1, at + 1))
-    return before in vocabulary.MULTIPLIERS and after in vocabulary.NUMBER_WORDS
+    return before in quantities.MULTIPLIERS and after in quantities.NUMBER_WORDS
 
 
 def _join_unit(items: Sequence[_Item], at: int, after: int | None = None) -> int:
@@ -269,10 +257,10 @@ def _join_unit(items: Sequence[_Item], at: int, after: int | None = None) -> int
     if following is not None and following.text == "a" and "percent" in [item.text for item in items[after + 1 :][:1]]:
         number.unit, number.end = "%", items[after + 1].end  # "half a percent"
         return 3
-    if following is None or following.kind != "word" or following.text not in vocabulary.UNITS:
+    if following is None or following.kind != "word" or following.text not in quantities.UNITS:
         return 1
-    unit = vocabulary.UNITS[following.text]
-    if number.unit == "min" and unit in vocabulary.MONEY and isinstance(number.key, Fraction):
+    unit = quantities.UNITS[following.text]
+    if number.unit == "min" and unit in quantities.MONEY and isinstance(number.key, Fraction):
         number.key *= 1_000_000  # "1.5m usd"
     elif number.unit:
         return 1
@@ -312,7 +300,7 @@ def _classify_word(items: Sequence[_Item], at: int, done: Sequence[_Item]) -> in
 
 def _has_number(items: Sequence[_Item], at: int) -> bool:
     near = items[at : at + 2]
-    return any(item.kind == "number" or item.text in vocabulary.NUMBER_WORDS for item in near)
+    return any(item.kind == "number" or item.text in quantities.NUMBER_WORDS for item in near)
 
 
 def _set_meaning(item: _Item, meaning: str) -> None:

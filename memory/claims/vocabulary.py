@@ -1,18 +1,9 @@
 """Words that decide a claim: negations, bounds, units, numbers, fillers."""
 
-from fractions import Fraction
 from typing import Final
 
+from config.lib.search.quantities import map_words, word_set
 from config.lib.search.terms import STOP_WORDS
-
-
-def word_set(words: str) -> frozenset[str]:
-    """Return the words of a text as a set."""
-    return frozenset(words.split())
-
-
-def _words_to(meaning: str, words: str) -> dict[str, str]:
-    return dict.fromkeys(words.split(), meaning)
 
 
 def _phrases_to(meaning: str, phrases: str) -> dict[tuple[str, ...], str]:
@@ -55,26 +46,26 @@ PHRASES: Final[dict[tuple[str, ...], str]] = {
     **_phrases_to(DOWN, "less than,fewer than,lower than,smaller than,shorter than"),
 }
 WORDS: Final[dict[str, str]] = {
-    **_words_to(
+    **map_words(
         NOT, "not n't never cannot nobody none nothing nor neither avoid avoids avoided avoiding refuse refuses"
     ),
-    **_words_to(NOT, "dont doesnt didnt cant couldnt wont wouldnt shouldnt isnt arent wasnt aint mustnt"),
+    **map_words(NOT, "dont doesnt didnt cant couldnt wont wouldnt shouldnt isnt arent wasnt aint mustnt"),
     # Other languages that users often write in.
-    **_words_to(
+    **map_words(
         NOT, "nicht nie niemals kein keine keinen keiner jamais pas aucun aucune nunca jamás ningún ninguna non mai"
     ),
-    **_words_to(NOT, "nessun não nem niet nooit geen не нет никогда"),
-    **_words_to(OPENS_NOT, "no without except excluding ohne sans sin senza sem zonder без"),
-    **_words_to(ONLY, "only solely exclusively nur seulement uniquement solo sólo solamente apenas alleen только"),
-    **_words_to(MAX, "max maximum limit limits limited cap caps capped ceiling"),
-    **_words_to(MIN, "min minimum floor"),
+    **map_words(NOT, "nessun não nem niet nooit geen не нет никогда"),
+    **map_words(OPENS_NOT, "no without except excluding ohne sans sin senza sem zonder без"),
+    **map_words(ONLY, "only solely exclusively nur seulement uniquement solo sólo solamente apenas alleen только"),
+    **map_words(MAX, "max maximum limit limits limited cap caps capped ceiling"),
+    **map_words(MIN, "min minimum floor"),
 }
 # Comparisons only before a number: "over 5x", not "over the weekend".
 BEFORE_NUMBERS: Final[dict[str, str]] = {
-    **_words_to(UP, "above over past beyond exceed exceeds exceeding"),
-    **_words_to(DOWN, "below under"),
-    **_words_to(BEFORE, "before until till"),
-    **_words_to(AFTER, "after since"),
+    **map_words(UP, "above over past beyond exceed exceeds exceeding"),
+    **map_words(DOWN, "below under"),
+    **map_words(BEFORE, "before until till"),
+    **map_words(AFTER, "after since"),
 }
 # Words that make a statement depend on something. One may neither be added to what a user said nor left out.
 CONDITIONS: Final = word_set(
@@ -97,44 +88,4 @@ RESETS: Final = word_set(
 )  # a clause that begins so ends a denial
 USED_TO_PRECEDED: Final = word_set("am is are was were be been being get got getting i'm")  # "I am used to" is not past
 
-SCALES: Final = {
-    **dict.fromkeys(word_set("k thousand"), 1_000),
-    **dict.fromkeys(word_set("mn mln mio million millions"), 1_000_000),
-    **dict.fromkeys(word_set("bn billion billions"), 1_000_000_000),
-}
-UNITS: Final = {
-    **_words_to("%", "% percent pct"),
-    **_words_to("x", "x times fold"),
-    **_words_to("$", "$ usd dollar dollars bucks"),
-    **_words_to("€", "€ eur euro euros"),
-    **_words_to("£", "£ gbp pound pounds"),
-    **_words_to("h", "h hr hrs hour hours"),
-    **_words_to("min", "m min mins minute minutes"),
-    **_words_to("d", "d day days"),
-    **_words_to("w", "w week weeks"),
-    **_words_to("mo", "mo month months"),
-    **_words_to("y", "y yr yrs year years"),
-    **_words_to("bp", "bp bps"),
-}
-MONEY: Final = word_set("$ € £")
-_BELOW_TWENTY: Final = (
-    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve"),
-    *("thirteen", "fourteen", "fifteen", "sixteen", "seventeen", "eighteen", "nineteen"),
-)
-_TENS: Final = ("twenty", "thirty", "forty", "fifty", "sixty", "seventy", "eighty", "ninety")
-NUMBER_WORDS: Final = {
-    **{word: Fraction(value) for value, word in enumerate(_BELOW_TWENTY)},
-    **{word: Fraction(value) for value, word in zip(range(20, 100, 10), _TENS, strict=True)},
-    "nil": Fraction(0),
-    "half": Fraction(1, 2),
-}
-# They multiply the number words before them: "three dozen", "five hundred thousand".
-MULTIPLIERS: Final = {
-    "dozen": 12,
-    "score": 20,
-    "hundred": 100,
-    "thousand": 1_000,
-    "million": 1_000_000,
-    "billion": 1_000_000_000,
-}
 NO_NUMBER_AFTER: Final = word_set("no the this that which any every each some last first")  # "no one", "the one"

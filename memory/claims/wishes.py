@@ -8,10 +8,10 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Final, Literal
 
+from config.lib.search.quantities import word_set
 from memory.claims.claims import read_claims, stem_word
 from memory.claims.statements import MASK, keep_typed_words
 from memory.claims.support import TypedMessage, find_support
-from memory.claims.vocabulary import word_set
 
 Naming = Literal["named", "pointed", "unnamed"]
 

@@ -36,6 +36,7 @@ from trading.models import (
     TradeFile,
     TradeSide,
     TradeStatus,
+    TradingRule,
     TradingStyle,
     VenueAccount,
     WorkStatus,
@@ -383,3 +384,19 @@ class MarketEventFactory(DjangoModelFactory):
     starts_at = MAY
     importance = 0.9
     source = "test"
+
+
+class TradingRuleFactory(DjangoModelFactory):
+    """At most 5x leverage since May, confirmed."""
+
+    class Meta:
+        model = TradingRule
+
+    fact_id = factory.LazyFunction(uuid4)
+    lineage = factory.SelfAttribute("fact_id")
+    words = "Never above 5x leverage"
+    payload = factory.LazyFunction(lambda: {"kind": "leverage", "limit": "5", "is_strict": False})
+    state = "confirmed"
+    valid_from = MAY
+    created_at = MAY
+    decided_at = MAY

@@ -33,6 +33,7 @@ from tests.factories.record import (
     SkillVersionFactory,
     TradeFactory,
     TradeFileFactory,
+    TradingRuleFactory,
     VenueAccountFactory,
 )
 from tests.factories.trading import TraderFactory
@@ -54,7 +55,7 @@ OWNED = (
         "reflectionrun",
     ),
 )
-WAYS_IN = ("venueaccount", "tradefile")  # they belong to no deployment
+WAYS_IN = ("venueaccount", "tradefile", "tradingrule")  # they belong to no deployment
 PRICES = ("bar", "fundingrate")
 EDITED = ("newsitem", "marketevent")
 HEAVY = "elephant"  # stands in each large text
@@ -112,6 +113,7 @@ def make_one_of_each(word: str) -> dict[str, Model]:
         "trade": TradeFactory(deployment=deployment, entry_reason=f"{word} hoped", state={"text": HEAVY}),
         "venueaccount": VenueAccountFactory(error=f"{word} failed"),
         "tradefile": TradeFileFactory(name=f"{word}.csv"),
+        "tradingrule": TradingRuleFactory(words=f"{word} never goes above 5x"),
         "reflectionnote": note,
         "reflectionrun": ReflectionRunFactory(deployment=deployment, status="failed", error=f"{word} is silent"),
     }

@@ -222,3 +222,14 @@ class ReflectionRunAdmin(DeploymentRowAdmin):
         Act("retry", "Retry", lambda run, now: retry_reflection(run_id=run.pk, now=now)),
         Act("cancel", "Cancel", lambda run, now: cancel_reflection(run_id=run.pk, now=now)),
     )
+
+
+@admin.register(models.TradingRule)
+class TradingRuleAdmin(LookOnlyAdmin):
+    """Facts that read as rules, and what their owners said to the reading."""
+
+    list_display = ("words", "user", "state", "valid_from", "valid_until", "decided_at")
+    list_filter = ("state",)
+    search_fields = ("words", "user__email")
+    date_hierarchy = "valid_from"
+    ordering = ("-valid_from", "id")

@@ -77,3 +77,10 @@ def is_market(symbol: str, named: Sequence[str]) -> bool:
 def events_in(text: str) -> list[str]:
     """Return the kinds of scheduled events that a text names."""
     return [kind for kind, pattern in _EVENTS if pattern.search(text)]
+
+
+def replace_events(text: str, form: str) -> str:
+    """Return a text with the names of events replaced by their kinds, as `form` writes them."""
+    for kind, pattern in _EVENTS:
+        text = pattern.sub(form.format(kind), text)
+    return text

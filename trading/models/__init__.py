@@ -18,6 +18,7 @@ from trading.models.deployments import (
 )
 from trading.models.entries import EntrySource, Fill, FundingPayment, ImportBatch, PositionCheck
 from trading.models.market import Bar, FundingRate, MarketEvent, NewsItem
+from trading.models.rules import RuleState, TradingRule, TradingRuleQuerySet
 from trading.models.skills import DraftStatus, Skill, SkillDraft, SkillVersion, TradingStyle
 from trading.models.staff import StaffEntry
 from trading.models.tokens import ApiToken, TokenScope
@@ -45,5 +46,6 @@ __all__ += ["DraftStatus", "Skill", "SkillDraft", "SkillVersion", "TradingStyle"
 __all__ += ["ApiToken", "StaffEntry", "TokenScope"]
 __all__ += ["ExitKind", "NoteStatus", "ReconcileState", "ReflectionNote", "ReflectionRun", "RegimeTag"]
 __all__ += ["Trade", "TradeQuerySet", "TradeSide", "TradeStatus"]
+__all__ += ["RuleState", "TradingRule", "TradingRuleQuerySet"]
 __all__ += ["ExperienceTier", "Trader"]
 __all__ += ["TradeFile", "VenueAccount"]

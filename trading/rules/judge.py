@@ -1,0 +1,336 @@
+"""Judge round trips by the rules that were valid when they opened. Pure.
+
+A trade keeps a rule, breaks it, or Keel cannot tell and says why: what is not on record is never guessed. Trades of one
+book (a skill on one kind of broker; all of the owner's accounts together) count together: their number in a day, their
+losses in a row.
+"""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta, tzinfo
+from decimal import Decimal
+from functools import cached_property
+from typing import Any, Final, Literal
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from trading.market.names import is_market
+from trading.rules.grammar import (
+    DailyLoss,
+    Days,
+    Events,
+    Hours,
+    Leverage,
+    LossPause,
+    RiskPerTrade,
+    Rule,
+    StopRequired,
+    Symbols,
+    TradesPerDay,
+    format_time,
+)
+
+Verdict = Literal["kept", "broken", "unknown"]
+Finding = tuple[Verdict, str]  # and why, in words
+EquityAt = Callable[[UUID, datetime], Decimal | None]  # of a deployment; None: not known
+KEPT: Final[Finding] = ("kept", "")
+# A calendar knows events of a kind around an instant if the ones before and after it are near; others come irregularly.
+EVENT_GAP: Final = timedelta(days=100)
+_ZERO: Final = Decimal(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Trip:
+    """A round trip, as far as rules ask; None: not known, or still open."""
+
+    id: UUID
+    book: str
+    deployment_id: UUID
+    symbol: str
+    is_long: bool
+    opened_at: datetime
+    closed_at: datetime | None
+    entry_price: Decimal
+    size_usd: Decimal
+    leverage: Decimal | None
+    net_usd: Decimal | None  # of a closed trade; None: part of it is missing
+    equity_usd: Decimal | None = None  # of its account when it opened
+    knows_stop: bool = False
+    stop_price: Decimal | None = None  # of the order that opened it; None, if known: it had none
+    is_added_to: bool = False  # later orders may have moved the stop
+
+
+@dataclass(frozen=True, slots=True)
+class ValidRule:
+    """A rule and when it holds; the end is exclusive."""
+
+    id: UUID
+    rule: Rule
+    valid_from: datetime
+    valid_until: datetime | None
+
+    def holds_at(self, at: datetime) -> bool:
+        """Tell whether it is valid at an instant."""
+        return self.valid_from <= at and (self.valid_until is None or at < self.valid_until)
+
+
+@dataclass(frozen=True, slots=True)
+class Judgement:
+    """What one rule says of one trade."""
+
+    rule_id: UUID
+    trade_id: UUID
+    verdict: Verdict
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class ScheduledEvent:
+    """An event of the calendar."""
+
+    kind: str
+    at: datetime
+    is_high: bool
+    symbols: tuple[str, ...] = ()  # none: all
+
+
+def judge_trades(
+    trips: Iterable[Trip],
+    rules: Sequence[ValidRule],
+    *,
+    events: Iterable[ScheduledEvent] = (),
+    equity_at: EquityAt,
+    only: Collection[UUID] | None = None,
+) -> list[Judgement]:
+    """Return the judgements of each trip by each rule that was valid when it opened.
+
+    `trips` has to hold the whole record of each book, since some rules count the trades before; `only` names those to
+    judge.
+    """
+    given = list(trips)
+    books: dict[str, _Book] = {}
+    for trip in given:
+        books.setdefault(trip.book, _Book()).trips.append(trip)
+    calendar = _Calendar(sorted(events, key=lambda event: event.at))
+    found = []
+    for trip in given if only is None else [trip for trip in given if trip.id in only]:
+        for one in rules:
+            if one.holds_at(trip.opened_at):
+                verdict, why = _judge(one.rule, trip, books[trip.book], calendar, equity_at)
+                found.append(Judgement(one.id, trip.id, verdict, why))
+    return found
+
+
+def _judge(rule: Rule, trip: Trip, book: "_Book", calendar: "_Calendar", equity_at: EquityAt) -> Finding:
+    match rule:
+        case TradesPerDay():
+            return _judge_number(rule, trip, book)
+        case DailyLoss():
+            return _judge_daily_loss(rule, trip, book, equity_at)
+        case LossPause():
+            return _judge_pause(rule, trip, book)
+        case Events():
+            return calendar.judge(rule, trip)
+    return _OF_ONE_TRIP[type(rule)](rule, trip)
+
+
+def _judge_risk(rule: RiskPerTrade, trip: Trip) -> Finding:
+    if not trip.knows_stop:
+        return "unknown", "its stop is not known"
+    if trip.stop_price is None:
+        return "unknown", "it had no stop, so what it risked has no bound"
+    if trip.is_added_to:
+        return "unknown", "it was added to, and its stop may have moved"
+    distance = trip.entry_price - trip.stop_price if trip.is_long else trip.stop_price - trip.entry_price
+    risk_usd = max(distance, _ZERO) / trip.entry_price * trip.size_usd
+    if rule.unit == "usd":
+        return _compare(risk_usd, rule.limit, rule.is_strict, f"it risked ${risk_usd:,.2f}")
+    if trip.equity_usd is None or trip.equity_usd <= 0:
+        return "unknown", "the equity of its account is not known"
+    share = risk_usd / trip.equity_usd * 100
+    return _compare(share, rule.limit, rule.is_strict, f"it risked {share:.2f}% of equity")
+
+
+def _judge_leverage(rule: Leverage, trip: Trip) -> Finding:
+    if trip.leverage is None:
+        return "unknown", "its leverage is not known"
+    return _compare(trip.leverage, rule.limit, rule.is_strict, f"it had {trip.leverage.normalize():f}x")
+
+
+def _compare(value: Decimal, limit: Decimal, is_strict: bool, why: str) -> Finding:
+    return KEPT if value < limit or (value == limit and not is_strict) else ("broken", why)
+
+
+def _judge_symbol(rule: Symbols, trip: Trip) -> Finding:
+    is_named = is_market(trip.symbol, rule.symbols)
+    return KEPT if is_named == (rule.mode == "only") else ("broken", f"it was in {trip.symbol}")
+
+
+def _judge_hours(rule: Hours, trip: Trip) -> Finding:
+    local = trip.opened_at.astimezone(ZoneInfo(rule.zone))
+    at = local.hour * 60 + local.minute + (local.second + local.microsecond / 1_000_000) / 60
+    is_before_end = at <= rule.end if rule.mode == "only" else at < rule.end
+    is_within = rule.start <= at and is_before_end if rule.start < rule.end else rule.start <= at or is_before_end
+    if is_within == (rule.mode == "only"):
+        return KEPT
+    return "broken", f"it opened at {format_time(local.hour * 60 + local.minute)}"
+
+
+def _judge_day(rule: Days, trip: Trip) -> Finding:
+    local = trip.opened_at.astimezone(ZoneInfo(rule.zone))
+    return KEPT if (local.weekday() in rule.days) == (rule.mode == "only") else ("broken", f"it opened on a {local:%A}")
+
+
+def _judge_number(rule: TradesPerDay, trip: Trip, book: "_Book") -> Finding:
+    start, _ = _find_day(trip.opened_at, ZoneInfo(rule.zone))
+    opened = book.opened
+    before = bisect_left(opened, trip.opened_at) - bisect_left(opened, start)
+    together = bisect_right(opened, trip.opened_at) - bisect_left(opened, trip.opened_at)
+    if before >= rule.limit:
+        return "broken", f"{before} had opened before it that day"
+    if before + together <= rule.limit:
+        return KEPT
+    return "unknown", "several opened at the same instant"
+
+
+def _judge_daily_loss(rule: DailyLoss, trip: Trip, book: "_Book", equity_at: EquityAt) -> Finding:
+    start, _ = _find_day(trip.opened_at, ZoneInfo(rule.zone))
+    closed = book.list_closed(start, trip.opened_at)
+    if rule.unit == "pct":  # a share belongs to one account
+        closed = [one for one in closed if one.deployment_id == trip.deployment_id]
+    nets = [one.net_usd for one in closed]
+    if any(net is None for net in nets):
+        return "unknown", "the net of a trade that closed before it that day is not known"
+    loss = -sum((net for net in nets if net is not None), _ZERO)
+    if loss <= 0:
+        return KEPT
+    limit_usd = rule.limit
+    if rule.unit == "pct":
+        equity = equity_at(trip.deployment_id, start)
+        if equity is None or equity <= 0:
+            return "unknown", "the equity of its account that morning is not known"
+        limit_usd = equity * rule.limit / 100
+    return KEPT if loss < limit_usd else ("broken", f"${loss:,.2f} were lost before it that day")
+
+
+def _judge_pause(rule: LossPause, trip: Trip, book: "_Book") -> Finding:
+    start, _ = _find_day(trip.opened_at, ZoneInfo(rule.zone))
+    closed = book.list_closed(start if rule.minutes is None else None, trip.opened_at)
+    if rule.minutes is None and not rule.is_in_row:
+        losses = sum(one.net_usd is not None and one.net_usd < 0 for one in closed)
+        if losses >= rule.losses:
+            return "broken", f"{losses} losses closed before it that day"
+        if losses + sum(one.net_usd is None for one in closed) >= rule.losses:
+            return "unknown", "the net of a trade that closed before it is not known"
+        return KEPT
+    since = start if rule.minutes is None else trip.opened_at - timedelta(minutes=rule.minutes)
+    sure = _find_streak_end(closed, rule.losses, since, is_unknown_loss=False)
+    if sure is not None:
+        count = "a loss" if rule.losses == 1 else f"{rule.losses} losses in a row"
+        return "broken", f"{count} came before it"
+    if _find_streak_end(closed, rule.losses, since, is_unknown_loss=True) is not None:
+        return "unknown", "the net of a trade that closed before it is not known"
+    return KEPT
+
+
+def _find_streak_end(closed: Sequence[Trip], losses: int, since: datetime, *, is_unknown_loss: bool) -> datetime | None:
+    """Return the last instant after `since` at which the newest trades were all losses.
+
+    Of trades that closed at one instant the losses count first, so that a win among them ends the row.
+    """
+    streak, found = 0, None
+    for number, one in enumerate(closed):
+        is_loss = is_unknown_loss if one.net_usd is None else one.net_usd < 0
+        streak = streak + 1 if is_loss else 0
+        is_last = number + 1 == len(closed) or closed[number + 1].closed_at != one.closed_at
+        if is_last and streak >= losses and one.closed_at is not None and one.closed_at >= since:
+            found = one.closed_at
+    return found
+
+
+def _judge_stop(_: StopRequired, trip: Trip) -> Finding:
+    if not trip.knows_stop:
+        return "unknown", "its stop is not known"
+    return KEPT if trip.stop_price is not None else ("broken", "it opened without a stop")
+
+
+_OF_ONE_TRIP: Final[Mapping[type[Rule], Callable[[Any, Trip], Finding]]] = {
+    RiskPerTrade: _judge_risk,
+    Leverage: _judge_leverage,
+    Symbols: _judge_symbol,
+    Hours: _judge_hours,
+    Days: _judge_day,
+    StopRequired: _judge_stop,
+}
+
+
+def _find_day(at: datetime, zone: tzinfo) -> tuple[datetime, datetime]:
+    """Return the first instant of a local day and of the next one."""
+    midnight = at.astimezone(zone).replace(hour=0, minute=0, second=0, microsecond=0, fold=0)
+    return midnight.astimezone(UTC), (midnight + timedelta(days=1)).astimezone(UTC)
+
+
+@dataclass
+class _Book:
+    """The trades that count together."""
+
+    trips: list[Trip] = field(default_factory=list)
+
+    @cached_property
+    def opened(self) -> list[datetime]:
+        """The instants at which they opened, in order."""
+        return sorted(trip.opened_at for trip in self.trips)
+
+    @cached_property
+    def closed(self) -> list[Trip]:
+        """The closed ones in the order of their exits, losses first."""
+        rows = [trip for trip in self.trips if trip.closed_at is not None]
+        return sorted(rows, key=lambda trip: (trip.closed_at, trip.net_usd if trip.net_usd is not None else _ZERO))
+
+    @cached_property
+    def _exits(self) -> list[datetime]:
+        return [trip.closed_at for trip in self.closed if trip.closed_at is not None]
+
+    def list_closed(self, since: datetime | None, before: datetime) -> list[Trip]:
+        """Return those that closed in a range, its end excluded."""
+        start = 0 if since is None else bisect_left(self._exits, since)
+        return self.closed[start : bisect_left(self._exits, before)]
+
+
+class _Calendar:
+    """The events of the calendar, in order."""
+
+    def __init__(self, events: Sequence[ScheduledEvent]) -> None:
+        self._events = events
+        self._instants: dict[str, list[datetime]] = {}
+        for event in events:
+            for kind in ("", event.kind):  # "": of any kind
+                self._instants.setdefault(kind, []).append(event.at)
+
+    def judge(self, rule: Events, trip: Trip) -> Finding:
+        """Judge a trade by a rule about events."""
+        start, end = self._find_window(rule, trip.opened_at)
+        for event in self._list_between(start, end):
+            is_meant = (not rule.kinds or event.kind in rule.kinds) and (event.is_high or not rule.is_high)
+            if is_meant and is_market(trip.symbol, event.symbols):
+                return "broken", f"{event.kind.replace('_', ' ')} was at {event.at:%Y-%m-%d %H:%M} UTC"
+        if all(self._covers(kind, trip.opened_at) for kind in rule.kinds or ("",)):
+            return KEPT
+        return "unknown", "the calendar has no such events around that time"
+
+    def _find_window(self, rule: Events, at: datetime) -> tuple[datetime, datetime]:
+        """Return between which instants, both included, an event forbids the entry."""
+        if rule.before is None or rule.after is None:
+            start, end = _find_day(at, ZoneInfo(rule.zone))
+            return start, end - timedelta(microseconds=1)
+        return at - timedelta(minutes=rule.after), at + timedelta(minutes=rule.before)
+
+    def _list_between(self, start: datetime, end: datetime) -> Sequence[ScheduledEvent]:
+        instants = self._instants.get("", [])
+        return self._events[bisect_left(instants, start) : bisect_right(instants, end)]
+
+    def _covers(self, kind: str, at: datetime) -> bool:
+        instants = self._instants.get(kind, [])
+        place = bisect_right(instants, at)
+        return 0 < place < len(instants) and instants[place] - instants[place - 1] <= EVENT_GAP

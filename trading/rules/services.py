@@ -1,0 +1,257 @@
+"""A trader's rules: follow their facts, decide on readings, judge the record."""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from decimal import Decimal
+from http import HTTPStatus
+from typing import Any, Final
+from uuid import UUID
+
+from django.db.models import OuterRef, Subquery
+
+from config.lib.errors import DomainError
+from trading.models import (
+    Deployment,
+    EquityPoint,
+    MarketEvent,
+    Order,
+    OrderOrigin,
+    OrderState,
+    ReconcileState,
+    RuleState,
+    Trade,
+    TradeSide,
+    TradingRule,
+)
+from trading.record.performance import ClosedTrade, Performance, summarise_trades
+from trading.record.trade_queries import TradeFilter, get_latest_equity, select_trades
+from trading.rules.grammar import HIGH_IMPORTANCE, Rule, describe_rule, dump_rule, parse_rule
+from trading.rules.judge import Judgement, ScheduledEvent, Trip, ValidRule, Verdict, judge_trades
+
+_FILLED: Final = (OrderState.FILLED, OrderState.PARTLY_FILLED)
+
+
+class RuleNotFound(DomainError):
+    http_status = HTTPStatus.NOT_FOUND
+
+
+@dataclass(frozen=True, slots=True)
+class RuleReading:
+    """A version of a fact that reads as a rule, and when it was true."""
+
+    fact_id: UUID
+    lineage: UUID
+    words: str
+    rule: Rule
+    valid_from: datetime
+    valid_until: datetime | None
+
+
+def follow_readings(readings: Iterable[RuleReading], *, now: datetime) -> None:
+    """Make the rules those of the owner's facts, inside `owned_tx(user)`.
+
+    A new reading waits for its owner, unless an earlier version of its fact read the same. A rule whose fact is gone
+    or was never true goes.
+    """
+    known = {row.fact_id: row for row in TradingRule.objects.order_by("created_at")}
+    decided = {(row.lineage, str(row.payload)): row for row in known.values() if row.state != RuleState.WAITING}
+    given = {one.fact_id: one for one in readings}
+    TradingRule.objects.filter(fact_id__in=known.keys() - given.keys()).delete()
+    for one in given.values():
+        dates = {"valid_from": one.valid_from, "valid_until": one.valid_until}
+        row, payload = known.get(one.fact_id), dump_rule(one.rule)
+        if row is None:
+            like = decided.get((one.lineage, str(payload)))
+            decision = {"state": like.state, "decided_at": like.decided_at} if like else {}
+            texts = {"words": one.words, "payload": payload, "lineage": one.lineage}
+            TradingRule.objects.create(fact_id=one.fact_id, created_at=now, **texts, **dates, **decision)
+        elif dates != {name: getattr(row, name) for name in dates}:
+            TradingRule.objects.filter(pk=row.pk).update(**dates)
+
+
+def decide_rule(*, rule_id: UUID, state: RuleState, now: datetime) -> TradingRule:
+    """Confirm or dismiss a reading, inside `owned_tx(user)`. Raises RuleNotFound."""
+    decided_at = None if state == RuleState.WAITING else now
+    if not TradingRule.objects.filter(pk=rule_id).update(state=state, decided_at=decided_at):
+        raise RuleNotFound("You have no such rule.")
+    return TradingRule.objects.get(pk=rule_id)
+
+
+def list_rules() -> list[TradingRule]:
+    """Return all rules, the newest first."""
+    return list(TradingRule.objects.order_by("-valid_from", "id"))
+
+
+def read_valid(row: TradingRule) -> ValidRule:
+    """Return a rule as the judge takes it."""
+    return ValidRule(row.pk, parse_rule(row.payload), row.valid_from, row.valid_until)
+
+
+def list_valid_rules() -> list[ValidRule]:
+    """Return the confirmed rules of all times."""
+    return [read_valid(row) for row in TradingRule.objects.confirmed().order_by("valid_from", "id")]
+
+
+def judge_record(
+    rules: Sequence[ValidRule] | None = None, *, planned: Sequence[Trip] = (), only: Collection[UUID] | None = None
+) -> list[Judgement]:
+    """Judge all trades without backtests', and planned ones, by the confirmed or the given rules.
+
+    `only` names the trades whose judgements are wanted.
+    """
+    valid = list_valid_rules() if rules is None else rules
+    if not valid:
+        return []
+    deployments = Deployment.objects.in_bulk()
+    trips = [*_load_trips({one.rule.kind for one in valid}, deployments), *planned]
+
+    def find_equity(deployment_id: UUID, at: datetime) -> Decimal | None:
+        return get_latest_equity(deployments[deployment_id], at)
+
+    return judge_trades(trips, valid, events=_load_events(valid), equity_at=find_equity, only=only)
+
+
+def get_book(deployment: Deployment) -> str:
+    """Return the name of the book that a deployment's trades count in."""
+    return f"{deployment.skill_id}:{deployment.broker_kind}"
+
+
+_COLUMNS: Final = (
+    *("id", "deployment", "symbol", "side", "entry_at", "exit_at", "entry_price", "entry_size_usd", "entry_leverage"),
+    *("realized_pnl_usd", "unpriced_fees", "reconciled", "entry_snapshot", "entry_decided_at"),
+)
+
+
+def _load_trips(kinds: Collection[str], deployments: Mapping[UUID, Deployment]) -> list[Trip]:
+    """Return the record as trips; stops and equity only for the kinds of rules that need them."""
+    trades = select_trades(TradeFilter())
+    equity: Any = EquityPoint.objects.filter(deployment=OuterRef("deployment"), at__lte=OuterRef("entry_at"))
+    needs_risk = "risk_per_trade" in kinds
+    if needs_risk:
+        trades = trades.annotate(equity_usd=Subquery(equity.order_by("-at").values("equity_usd")[:1]))
+    rows = list(trades.values(*_COLUMNS, *(["equity_usd"] if needs_risk else [])))
+    orders = _Orders(deployments) if needs_risk or "stop_required" in kinds else None
+    return [_build_trip(row, deployments[row["deployment"]], orders) for row in rows]
+
+
+def _build_trip(row: Mapping[str, Any], deployment: Deployment, orders: "_Orders | None") -> Trip:
+    is_whole = not row["unpriced_fees"] and row["reconciled"] != ReconcileState.GAP
+    order = orders.find_entry(row) if orders else None
+    return Trip(
+        id=row["id"],
+        book=get_book(deployment),
+        deployment_id=deployment.pk,
+        symbol=row["symbol"],
+        is_long=row["side"] == TradeSide.LONG,
+        opened_at=row["entry_at"],
+        closed_at=row["exit_at"],
+        entry_price=row["entry_price"],
+        size_usd=row["entry_size_usd"],
+        leverage=row["entry_leverage"],
+        net_usd=row["realized_pnl_usd"] if is_whole and row["exit_at"] else None,
+        equity_usd=deployment.starting_equity_usd if row.get("equity_usd") is None else row["equity_usd"],
+        knows_stop=order is not None,
+        stop_price=order["stop_price"] if order else None,
+        is_added_to=bool(order and orders and orders.has_later(row, order)),
+    )
+
+
+class _Orders:
+    """The filled orders that agents opened or added to positions with."""
+
+    def __init__(self, deployments: Collection[UUID]) -> None:
+        rows = Order.objects.filter(deployment__in=deployments, origin=OrderOrigin.AGENT, state__in=_FILLED)
+        names = ("id", "deployment", "symbol", "side", "snapshot", "stop_price", "proposed_at")
+        self._of: dict[tuple[UUID, str, str], list[dict[str, Any]]] = {}
+        for row in rows.exclude(side="close").order_by("proposed_at").values(*names):
+            self._of.setdefault((row["deployment"], row["symbol"], row["side"]), []).append(row)
+
+    def find_entry(self, trade: Mapping[str, Any]) -> dict[str, Any] | None:
+        """Return the order that opened a trade, None if it is not known."""
+        if trade["entry_snapshot"] is None:
+            return None
+        return next((row for row in self._list(trade) if row["snapshot"] == trade["entry_snapshot"]), None)
+
+    def has_later(self, trade: Mapping[str, Any], entry: Mapping[str, Any]) -> bool:
+        """Tell whether an order of the same side came while the trade was open."""
+        ends_at = trade["exit_at"]
+        return any(
+            row["proposed_at"] > entry["proposed_at"] and (ends_at is None or row["proposed_at"] < ends_at)
+            for row in self._list(trade)
+        )
+
+    def _list(self, trade: Mapping[str, Any]) -> list[dict[str, Any]]:
+        return self._of.get((trade["deployment"], trade["symbol"], trade["side"]), [])
+
+
+def _load_events(rules: Iterable[ValidRule]) -> list[ScheduledEvent]:
+    if all(one.rule.kind != "events" for one in rules):
+        return []
+    rows = MarketEvent.objects.order_by("starts_at").values_list("kind", "starts_at", "importance", "symbols")
+    return [
+        ScheduledEvent(kind, at, importance >= HIGH_IMPORTANCE, tuple(symbols))
+        for kind, at, importance, symbols in rows
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class RuleRecord:
+    """How one rule was kept, and what its trades made."""
+
+    row: TradingRule
+    reading: str
+    trade_ids: Mapping[Verdict, list[UUID]]  # newest first
+    whys: Mapping[str, int]  # why Keel cannot tell, with the number of trades
+    kept: Performance  # of the closed trades
+    broken: Performance
+
+
+def list_rule_records() -> list[RuleRecord]:
+    """Return the confirmed rules with their record, the newest first."""
+    rows = [row for row in list_rules() if row.state == RuleState.CONFIRMED]
+    found: dict[UUID, list[Judgement]] = {row.pk: [] for row in rows}
+    for one in judge_record([read_valid(row) for row in rows]):
+        found[one.rule_id].append(one)
+    closed = Trade.objects.closed().filter(pk__in={one.trade_id for ones in found.values() for one in ones})
+    columns = ("pk", "realized_pnl_usd", "gross_pnl_usd", "fees_usd", "funding_usd")
+    made = {pk: ClosedTrade(*amounts) for pk, *amounts in closed.newest_first().values_list(*columns)}
+    return [_summarise_rule(row, found[row.pk], made) for row in rows]
+
+
+def _summarise_rule(row: TradingRule, ones: Sequence[Judgement], made: Mapping[UUID, ClosedTrade]) -> RuleRecord:
+    ids: dict[Verdict, list[UUID]] = {"kept": [], "broken": [], "unknown": []}
+    whys: dict[str, int] = {}
+    for one in ones:
+        ids[one.verdict].append(one.trade_id)
+        if one.verdict == "unknown":
+            whys[one.why] = whys.get(one.why, 0) + 1
+    kept, broken = (summarise_trades([made[pk] for pk in of if pk in made]) for of in (ids["kept"], ids["broken"]))
+    return RuleRecord(row, describe_rule(parse_rule(row.payload)), ids, whys, kept, broken)
+
+
+def find_trades_by_verdict(verdict: Verdict, rule_id: UUID | None = None) -> list[UUID]:
+    """Return the trades with a verdict: by one rule, or the worst by all of them (broken, cannot tell, kept)."""
+    by_trade: dict[UUID, set[Verdict]] = {}
+    for one in judge_record():
+        if rule_id in (None, one.rule_id):
+            by_trade.setdefault(one.trade_id, set()).add(one.verdict)
+    worst: tuple[Verdict, ...] = ("broken", "unknown", "kept")
+    return [pk for pk, verdicts in by_trade.items() if next(one for one in worst if one in verdicts) == verdict]
+
+
+@dataclass(frozen=True, slots=True)
+class TradeVerdict:
+    """What one rule says of a trade, in words."""
+
+    rule_id: UUID
+    reading: str
+    verdict: Verdict
+    why: str
+
+
+def judge_trade(trade_id: UUID) -> list[TradeVerdict]:
+    """Return what the confirmed rules say of a trade; nothing of a backtest's."""
+    rules = {one.id: one.rule for one in list_valid_rules()}
+    found = judge_record(only={trade_id}) if rules else []
+    return [TradeVerdict(one.rule_id, describe_rule(rules[one.rule_id]), one.verdict, one.why) for one in found]
