@@ -58,7 +58,7 @@ def share_interval(hits: int, total: int, *, groups: int = 1) -> Interval | None
     return max(0.0, (centre - half) / weight), min(1.0, (centre + half) / weight)
 
 
-def profit_factor_interval(values: Sequence[float]) -> tuple[float, float | None] | None:
+def profit_factor_interval(values: Sequence[float], *, groups: int = 1) -> tuple[float, float | None] | None:
     """Return an interval of gains over losses; an upper None is unbounded.
 
     A ratio c is plausible as long as the interval of the mean of (gain - c * loss) includes zero.
@@ -72,7 +72,7 @@ def profit_factor_interval(values: Sequence[float]) -> tuple[float, float | None
         # No trade both wins and loses, so that the mixed moments are zero.
         first, second, third = (gains[at] + (-ratio) ** (at + 1) * losses[at] for at in range(3))
         variance, skew = second - first**2, third - 3 * first * second + 2 * first**3
-        return _hall_interval(len(values), first, variance, skew, 1) or (first, first)
+        return _hall_interval(len(values), first, variance, skew, groups) or (first, first)
 
     observed = gains[0] / losses[0]
     low = _find_sign_change(lambda ratio: bounds(ratio)[0], observed / _RATIO_SPAN, observed)

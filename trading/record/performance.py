@@ -16,6 +16,8 @@ MIN_DAYS: Final = 20  # of returns; a Sharpe ratio of fewer says nothing
 MIN_TRADES: Final = 5  # below: "too few to say"
 ZERO: Final = Decimal(0)
 
+Bounds = tuple[float, float | None]  # of an interval; up to None: not bounded
+
 
 @dataclass(frozen=True, slots=True)
 class ClosedTrade:
@@ -24,6 +26,16 @@ class ClosedTrade:
     fees_usd: Decimal = ZERO
     funding_usd: Decimal = ZERO
     held: timedelta = timedelta(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One figure of a record; None: too little data."""
+
+    trades: int  # that it rests on
+    value: float | None
+    interval: Bounds | None = None  # about 90 %
+    mean: float | None = None  # of a sum: what a trade adds; then the interval is that of the mean
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,11 +70,11 @@ class Performance:
     fees_usd: Decimal
     funding_usd: Decimal | None  # None: not known
     win_rate_fraction: float | None  # trades with net above zero
-    win_rate_interval_fraction: Interval | None
+    win_rate_interval_fraction: Bounds | None
     profit_factor: float | None  # won over lost; None without losses
-    profit_factor_interval: tuple[float, float | None] | None  # up to None: not bounded
+    profit_factor_interval: Bounds | None
     expectancy_usd: float | None  # mean net of a trade
-    expectancy_interval_usd: Interval | None
+    expectancy_interval_usd: Bounds | None
     mean_held: timedelta | None
     sharpe: float | None
     sharpe_days: int | None
@@ -78,23 +90,21 @@ def summarise_trades(
     ends: list[EquityAt] = []
     drawdown = max_drawdown(_note_ends(equity, ends), starting_equity_usd)
     nets = [trade.net_usd for trade in trades]
-    won = sum((net for net in nets if net > 0), ZERO)
-    lost = -sum((net for net in nets if net < 0), ZERO)
-    wins, values = sum(net > 0 for net in nets), [float(net) for net in nets]
+    win_rate, factor, expectancy = measure_win_rate(nets), measure_profit_factor(nets), measure_mean(nets)
     sharpe = measure_sharpe(daily_equity(ends, starting_equity_usd))
     return Performance(
         trades=len(nets),
-        wins=wins,
+        wins=sum(net > 0 for net in nets),
         net_usd=sum(nets, ZERO),
         gross_usd=sum((trade.gross_usd for trade in trades), ZERO),
         fees_usd=sum((trade.fees_usd for trade in trades), ZERO),
         funding_usd=sum((trade.funding_usd for trade in trades), ZERO),
-        win_rate_fraction=wins / len(nets) if nets else None,
-        win_rate_interval_fraction=share_interval(wins, len(nets)),
-        profit_factor=float(won / lost) if lost else None,
-        profit_factor_interval=profit_factor_interval(values),
-        expectancy_usd=float(sum(nets, ZERO) / len(nets)) if nets else None,
-        expectancy_interval_usd=mean_interval(values),
+        win_rate_fraction=win_rate.value,
+        win_rate_interval_fraction=win_rate.interval,
+        profit_factor=factor.value,
+        profit_factor_interval=factor.interval,
+        expectancy_usd=expectancy.value,
+        expectancy_interval_usd=expectancy.interval,
         mean_held=sum((trade.held for trade in trades), timedelta(0)) / len(nets) if nets else None,
         sharpe=sharpe.ratio if sharpe else None,
         sharpe_days=sharpe.days if sharpe else None,
@@ -102,6 +112,41 @@ def summarise_trades(
         max_drawdown=drawdown,
         is_too_few=len(nets) < MIN_TRADES,
     )
+
+
+def measure_sum(values: Sequence[Decimal], groups: int = 1) -> Figure:
+    """Return a sum, with the interval of what a trade adds."""
+    mean = measure_mean(values, groups)
+    return Figure(len(values), float(sum(values, ZERO)) if values else None, mean.interval, mean.value)
+
+
+def measure_mean(values: Sequence[Decimal], groups: int = 1) -> Figure:
+    """Return the mean of a trade."""
+    mean = float(sum(values, ZERO) / len(values)) if values else None
+    return Figure(len(values), mean, mean_interval([float(value) for value in values], groups=groups))
+
+
+def measure_win_rate(nets: Sequence[Decimal], groups: int = 1) -> Figure:
+    """Return the share of trades with a net above zero."""
+    wins = sum(net > 0 for net in nets)
+    return Figure(len(nets), wins / len(nets) if nets else None, share_interval(wins, len(nets), groups=groups))
+
+
+def measure_profit_factor(nets: Sequence[Decimal], groups: int = 1) -> Figure:
+    """Return won over lost, None without losses."""
+    won, lost = (sum((max(sign * net, ZERO) for net in nets), ZERO) for sign in (1, -1))
+    interval = profit_factor_interval([float(net) for net in nets], groups=groups)
+    return Figure(len(nets), float(won / lost) if lost else None, interval)
+
+
+def measure_fall(nets: Sequence[Decimal], groups: int = 1) -> Figure:
+    """Return the deepest fall of summed nets, in the order in which trades closed."""
+    peak = level = deepest = ZERO
+    for net in nets:
+        level += net
+        peak = max(peak, level)
+        deepest = max(deepest, peak - level)
+    return Figure(len(nets), float(deepest) if nets else None)
 
 
 def daily_equity(points: Sequence[EquityAt], starting_equity_usd: Decimal | None = None) -> list[float]:

@@ -261,12 +261,28 @@ def find_simulated_symbols(seen_at: Mapping[str, datetime]) -> list[str]:
     return sorted(rows.order_by().values_list("symbol", flat=True).distinct())
 
 
+class FundingOnRecord:
+    """What is known of funding: payments, or on paper the rates of a time."""
+
+    def __init__(self, symbols: Collection[str]) -> None:
+        """Read the accounts that were paid, and from when to when there are rates."""
+        payments = FundingPayment.objects.filter(symbol__in=symbols).order_by()
+        self._paid = set(payments.values_list("deployment", "symbol").distinct())
+        rates = FundingRate.objects.filter(symbol__in=symbols).order_by().values_list("symbol")
+        self._rates = {symbol: (first, last) for symbol, first, last in rates.annotate(Min("at"), Max("at"))}
+
+    def covers(self, deployment: Deployment, symbol: str, since: datetime, until: datetime) -> bool:
+        """Tell whether the funding of a time is on record."""
+        if deployment.broker_kind == BrokerKind.LIVE:
+            return (deployment.pk, symbol) in self._paid
+        day, span = timedelta(days=1), self._rates.get(symbol)
+        return span is not None and span[0] <= until + day and since - day <= span[1]
+
+
 def knows_funding(deployment: Deployment, symbols: Collection[str], since: datetime, until: datetime) -> bool:
-    """Tell whether funding is on record: payments, or on paper the rates of that time."""
-    if deployment.broker_kind == BrokerKind.LIVE:
-        return FundingPayment.objects.filter(deployment=deployment, symbol__in=symbols).exists()
-    day = timedelta(days=1)
-    return FundingRate.objects.filter(symbol__in=symbols, at__range=(since - day, until + day)).exists()
+    """Tell whether funding of one of the symbols is on record."""
+    known = FundingOnRecord(symbols)
+    return any(known.covers(deployment, symbol, since, until) for symbol in symbols)
 
 
 def _knows_funding_of(deployment: Deployment) -> bool:

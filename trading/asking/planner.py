@@ -1,0 +1,147 @@
+"""Answer a question from closed round trips: one read, then figures of `record.performance`."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Final, TypeVar
+from uuid import UUID
+
+from config.lib.intervals import MIN_VALUES
+from trading.asking.query import EACH_TRADE, WEEKDAYS, TradeQuery
+from trading.asking.table import TradeTable
+from trading.models import Trade
+from trading.record.performance import (
+    Figure,
+    measure_fall,
+    measure_mean,
+    measure_profit_factor,
+    measure_sum,
+    measure_win_rate,
+)
+
+MAX_GROUPS: Final = 24
+MAX_IDS: Final = 20
+_IN_ORDER: Final = frozenset({"hour", "weekday", "month"})  # the others by value, the highest first
+Values = Sequence[Decimal | None]
+T = TypeVar("T")
+
+
+def _count(values: Sequence[Decimal], _: int) -> Figure:
+    return Figure(len(values), len(values))
+
+
+# The unit of a measure, and how its figure is taken.
+_FIGURES: Final[Mapping[str, tuple[str, Callable[[Sequence[Decimal], int], Figure]]]] = {
+    "net": ("usd", measure_sum),
+    "count": ("count", _count),
+    "win_rate": ("fraction", measure_win_rate),
+    "expectancy": ("usd", measure_mean),
+    "profit_factor": ("ratio", measure_profit_factor),
+    "fees": ("usd", measure_sum),
+    "funding": ("usd", measure_sum),
+    "holding": ("minutes", measure_mean),
+    "mfe": ("usd", measure_mean),
+    "mae": ("usd", measure_mean),
+    "drawdown": ("usd", measure_fall),
+    "r": ("r", measure_mean),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class GroupAnswer:
+    """The figure of one group of trades."""
+
+    key: str  # as a filter takes it
+    label: str
+    figure: Figure
+    unknown: int  # trades without a known value
+
+
+@dataclass(frozen=True, slots=True)
+class TradeAnswer:
+    """One trade and its value."""
+
+    trade: Trade  # with its symbol, side and instants alone
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """The answer to a question, with the trades that it rests on."""
+
+    query: TradeQuery
+    unit: str  # usd, count, fraction, ratio, minutes or r
+    figure: Figure
+    unknown: int  # trades without a known value
+    groups: list[GroupAnswer]
+    trades: list[TradeAnswer]  # of the group "trade": the highest and the lowest, in order
+    left_out: int  # groups, or trades of that group
+    best: TradeAnswer | None  # the highest value of a trade, and the lowest
+    worst: TradeAnswer | None
+    trade_ids: list[UUID]  # the last to close, newest first
+    ids_left_out: int
+
+
+def answer_question(query: TradeQuery) -> Answer:
+    """Answer from the owner's closed trades. Raises SkillNotFound, DeploymentNotFound."""
+    table, (unit, _) = TradeTable(query), _FIGURES[query.measure]
+    figure, unknown = _take(query.measure, table.values)
+    groups = _compare(query, table) if query.group and query.group != EACH_TRADE else []
+    ranked = _rank(table.values) if query.is_of_trade else []
+    listed = _keep_ends(ranked) if query.group == EACH_TRADE else []
+    shown = _read_trades(table, [*listed, *(ranked[:: len(ranked) - 1] if len(ranked) > 1 else [])])
+    ids: Sequence[UUID] = table["pk"]
+    kept = groups[-MAX_GROUPS:] if query.group in _IN_ORDER else _keep_ends(groups)
+    return Answer(
+        query=query,
+        unit=unit,
+        figure=figure,
+        unknown=unknown,
+        groups=kept,
+        trades=shown[: len(listed)],
+        left_out=(len(ranked) - len(listed)) if listed else len(groups) - len(kept),
+        best=shown[-2] if len(ranked) > 1 else None,
+        worst=shown[-1] if len(ranked) > 1 else None,
+        trade_ids=list(ids[: -MAX_IDS - 1 : -1]),
+        ids_left_out=max(0, len(ids) - MAX_IDS),
+    )
+
+
+def _take(measure: str, values: Values, compared: int = 1) -> tuple[Figure, int]:
+    """Return the figure of the known values, and how many are not known."""
+    known = [value for value in values if value is not None]
+    return _FIGURES[measure][1](known, compared), len(values) - len(known)
+
+
+def _compare(query: TradeQuery, table: TradeTable) -> list[GroupAnswer]:
+    """Return the groups' figures; their intervals share 90 %."""
+    parts: dict[str, list[Decimal | None]] = {}
+    for key, value in zip(table.list_keys(query.group), table.values, strict=True):
+        parts.setdefault(key, []).append(value)
+    compared = sum(sum(value is not None for value in values) >= MIN_VALUES for values in parts.values())
+    labels = table.label_keys(query.group, parts)
+    groups = [GroupAnswer(key, labels[key], *_take(query.measure, values, compared)) for key, values in parts.items()]
+    if query.group == "weekday":
+        return sorted(groups, key=lambda one: WEEKDAYS.index(one.key))
+    if query.group in _IN_ORDER:
+        return sorted(groups, key=lambda one: one.key)
+    return sorted(groups, key=lambda one: (one.figure.value is None, -(one.figure.value or 0), one.label))
+
+
+def _rank(values: Values) -> list[int]:
+    """Return the places of the known values, the highest first; equal ones newest first."""
+    known = [(value, place) for place, value in enumerate(values) if value is not None]
+    return [place for _, place in sorted(known, reverse=True)]
+
+
+def _keep_ends(rows: list[T]) -> list[T]:
+    """Return the first and the last of ordered rows, at most MAX_GROUPS."""
+    half = MAX_GROUPS // 2
+    return rows if len(rows) <= MAX_GROUPS else [*rows[:half], *rows[-half:]]
+
+
+def _read_trades(table: TradeTable, places: Iterable[int]) -> list[TradeAnswer]:
+    """Return trades of a table with their values."""
+    wanted = [(table["pk"][place], table.values[place]) for place in places]
+    rows = Trade.objects.only("symbol", "side", "entry_at", "exit_at").in_bulk({pk for pk, _ in wanted})
+    return [TradeAnswer(rows[pk], float(value)) for pk, value in wanted if value is not None]

@@ -1,0 +1,224 @@
+"""The closed trades of a question, column by column."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from datetime import datetime, timedelta
+from decimal import Decimal
+from functools import cached_property, reduce
+from itertools import compress
+from operator import or_
+from typing import Any, Final
+from uuid import UUID
+
+from django.db.models import Q
+
+from trading.asking.query import NO_EVENT, RECORDS, WEEKDAYS, TradeQuery
+from trading.market.queries import is_about
+from trading.models import (
+    BrokerKind,
+    Deployment,
+    ExitKind,
+    MarketEvent,
+    Order,
+    OrderState,
+    RegimeTag,
+    Skill,
+    TradeQuerySet,
+    TradeSide,
+)
+from trading.record.deployment_queries import get_deployment
+from trading.record.trade_queries import FundingOnRecord, TradeFilter, select_trades
+from trading.skills.queries import SkillNotFound
+
+EVENT_SPAN: Final = timedelta(hours=2)  # before and after an entry
+_NET: Final = "realized_pnl_usd"
+# The columns that a measure needs; the first one holds its value.
+_OF_MEASURES: Final[Mapping[str, tuple[str, ...]]] = {
+    "fees": ("fees_usd", "unpriced_fees"),
+    "funding": ("funding_usd", "deployment", "symbol", "entry_at", "exit_at"),
+    "holding": ("holding_minutes",),
+    "mfe": ("mfe_usd", "path_minutes"),
+    "mae": ("mae_usd", "path_minutes"),
+    "r": (_NET, "entry_size_usd", "entry_price", "side", "entry_snapshot"),
+}
+# The columns that tell a trade's group; a filter on one column goes to the database.
+_OF_GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
+    "symbol": ("symbol",),
+    "side": ("side",),
+    "skill": ("skill",),
+    "version": ("skill", "skill_version"),
+    "deployment": ("deployment",),
+    "record": ("deployment",),
+    "regime": ("entry_regime_tag",),
+    "exit": ("exit_kind",),
+    "result": (_NET,),
+    "hour": ("entry_at",),
+    "weekday": ("entry_at",),
+    "month": ("exit_at",),
+    "event": ("entry_at", "symbol", "deployment"),
+}
+_DECIDED_HERE: Final = ("hour", "weekday", "event")  # filters that no column decides
+_COLUMN_FILTERS: Final[Mapping[str, str]] = {
+    "symbol": "symbol",
+    "side": "side",
+    "version": "skill_version",
+    "regime": "entry_regime_tag",
+    "exit": "exit_kind",
+}
+_RESULTS: Final[Mapping[str, Q]] = {
+    "won": Q(realized_pnl_usd__gt=0),
+    "lost": Q(realized_pnl_usd__lt=0),
+    "even": Q(realized_pnl_usd=0),
+}
+_BROKERS: Final[Mapping[str, str]] = {"own": BrokerKind.LIVE, "agents": BrokerKind.PAPER}
+_EVENT_LABELS: Final[Mapping[str, str]] = dict(MarketEvent._meta.get_field("kind").flatchoices)
+_LABELS: Final[Mapping[str, Mapping[str, str]]] = {
+    "side": dict(TradeSide.choices),
+    "regime": dict(RegimeTag.choices),
+    "exit": dict(ExitKind.choices),
+    "record": RECORDS,
+    "event": {**_EVENT_LABELS, NO_EVENT: "No event"},
+}
+
+
+class TradeTable:
+    """The trades that a question is about, the first to close first."""
+
+    def __init__(self, query: TradeQuery) -> None:
+        """Read the trades once. Raises SkillNotFound, DeploymentNotFound."""
+        self._query = query
+        self._rows = _select(query)
+        here = [name for name in _DECIDED_HERE if name in query.where]
+        grouping = [column for name in (query.group, *here) for column in _OF_GROUPS.get(name, ())]
+        names = list(dict.fromkeys(("pk", *_OF_MEASURES.get(query.measure, (_NET,)), *grouping)))
+        rows = list(self._rows.order_by("exit_at", "id").values_list(*names))
+        columns = zip(*rows, strict=True) if rows else [()] * len(names)
+        self._columns: dict[str, Sequence[Any]] = dict(zip(names, columns, strict=True))
+        for name in here:
+            self._narrow(name, query.where[name])
+
+    def _narrow(self, name: str, wanted: Collection[str]) -> None:
+        is_any = "any" in wanted  # of events
+        kept = [key in wanted or (is_any and key != NO_EVENT) for key in self.list_keys(name)]
+        self._columns = {column: tuple(compress(values, kept)) for column, values in self._columns.items()}
+
+    def __getitem__(self, column: str) -> Sequence[Any]:
+        return self._columns[column]
+
+    @cached_property
+    def values(self) -> Sequence[Decimal | None]:
+        """The measure's value of each trade; None: not known."""
+        match self._query.measure:
+            case "fees":
+                pairs = zip(self["fees_usd"], self["unpriced_fees"], strict=True)
+                return [None if unpriced else fees for fees, unpriced in pairs]
+            case "mfe" | "mae" as name:
+                pairs = zip(self[f"{name}_usd"], self["path_minutes"], strict=True)
+                return [None if minutes is None else value for value, minutes in pairs]
+            case "funding":
+                return list(self._iter_funding())
+            case "r":
+                return list(self._iter_multiples())
+            case "holding":
+                return self["holding_minutes"]
+        return self[_NET]
+
+    def _iter_funding(self) -> Iterator[Decimal | None]:
+        known, deployments = FundingOnRecord(set(self["symbol"])), self._deployments
+        names = ("funding_usd", "deployment", "symbol", "entry_at", "exit_at")
+        for paid, deployment, symbol, since, until in zip(*(self[name] for name in names), strict=True):
+            yield paid if paid or known.covers(deployments[deployment], symbol, since, until) else None
+
+    def _iter_multiples(self) -> Iterator[Decimal | None]:
+        """Yield net over what the first stop put at risk; None without such a stop."""
+        stops = self._read_stops()
+        names = (_NET, "entry_size_usd", "entry_price", "side", "entry_snapshot")
+        for net, size, price, side, snapshot in zip(*(self[name] for name in names), strict=True):
+            stop = stops.get(snapshot)
+            distance = None if stop is None else (price - stop if side == TradeSide.LONG else stop - price)
+            yield net * price / (size * distance) if distance and distance > 0 and size else None
+
+    def _read_stops(self) -> dict[UUID, Decimal]:
+        orders = Order.objects.filter(snapshot__in=self._rows.values("entry_snapshot"), stop_price__isnull=False)
+        return dict(orders.exclude(state=OrderState.REFUSED).values_list("snapshot", "stop_price"))
+
+    @cached_property
+    def _deployments(self) -> dict[UUID, Deployment]:
+        return Deployment.objects.select_related("skill").in_bulk(set(self["deployment"]))
+
+    def list_keys(self, group: str) -> Sequence[str]:
+        """Return each trade's group, as a filter names it."""
+        zone, columns = self._query.zone, [self[column] for column in _OF_GROUPS[group]]
+        match group:
+            case "hour":
+                return [f"{at.astimezone(zone).hour:02}" for at in columns[0]]
+            case "weekday":
+                return [WEEKDAYS[at.astimezone(zone).weekday()] for at in columns[0]]
+            case "month":
+                return [f"{at.astimezone(zone):%Y-%m}" for at in columns[0]]
+            case "result":
+                return ["won" if net > 0 else "lost" if net < 0 else "even" for net in columns[0]]
+            case "record":
+                kinds = {kind: name for name, kind in _BROKERS.items()}
+                return [kinds.get(self._deployments[pk].broker_kind, "agents") for pk in columns[0]]
+            case "event":
+                return list(self._iter_events())
+        return [" ".join(map(str, values)) for values in zip(*columns, strict=True)]
+
+    def _iter_events(self) -> Iterator[str]:
+        """Yield the kind of the event nearest to each entry; simulated ones only of Keel's own runs."""
+        entries: Sequence[datetime] = self["entry_at"]
+        span = (min(entries) - EVENT_SPAN, max(entries) + EVENT_SPAN) if entries else None
+        events = list(MarketEvent.objects.filter(starts_at__range=span).order_by("starts_at")) if span else []
+        starts = [event.starts_at for event in events]
+        for at, symbol, pk in zip(entries, self["symbol"], self["deployment"], strict=True):
+            near = events[bisect_left(starts, at - EVENT_SPAN) : bisect_right(starts, at + EVENT_SPAN)]
+            is_live = bool(near) and self._deployments[pk].broker_kind == BrokerKind.LIVE
+            about = [one for one in near if is_about(one.symbols, [symbol]) and not (is_live and one.is_simulated)]
+            yield min(about, key=lambda one: abs(one.starts_at - at)).kind if about else NO_EVENT
+
+    def label_keys(self, group: str, keys: Collection[str]) -> Mapping[str, str]:
+        """Return the names of groups."""
+        if group in ("skill", "version"):
+            names = {str(pk): name for pk, name in Skill.objects.values_list("pk", "name")}
+            parts = {key: key.partition(" ") for key in keys}
+            return {key: names[pk] + (f" v{number}" if number else "") for key, (pk, _, number) in parts.items()}
+        if group == "deployment":
+            return {str(pk): _name_deployment(one) for pk, one in self._deployments.items()}
+        write: Callable[[str], str] = {"hour": "{}:00".format, "weekday": str.title, "result": str.capitalize}.get(
+            group, str
+        )
+        return {key: _LABELS.get(group, {}).get(key) or write(key) for key in keys}
+
+
+def _name_deployment(deployment: Deployment) -> str:
+    return deployment.label or f"{deployment.skill.name}: {deployment}"
+
+
+def _select(query: TradeQuery) -> TradeQuerySet:
+    """Return the closed trades that the database can choose, unordered."""
+    where, period = query.where, query.period
+    named = where.get("deployment")
+    deployment = get_deployment(UUID(named[0]), or_backtest=True) if named else None
+    which = TradeFilter(deployment_id=deployment and deployment.pk, with_backtests=deployment is not None)
+    rows = select_trades(which).closed()
+    rows = rows.filter(**{f"{column}__in": where[name] for name, column in _COLUMN_FILTERS.items() if name in where})
+    if "skill" in where:
+        rows = rows.filter(skill__in=_find_skills(where["skill"][0]))
+    if "record" in where:
+        kinds = [_BROKERS[name] for name in where["record"]]
+        rows = rows.filter(deployment__in=Deployment.objects.filter(broker_kind__in=kinds).values("pk"))
+    if "result" in where:
+        rows = rows.filter(reduce(or_, (_RESULTS[name] for name in where["result"])))
+    if period and period.starts_at:
+        rows = rows.filter(exit_at__gte=period.starts_at)
+    return rows.filter(exit_at__lt=period.ends_at) if period and period.ends_at else rows
+
+
+def _find_skills(text: str) -> list[UUID]:
+    """Return the skills of this id or name. Raises SkillNotFound."""
+    skills = Skill.objects.values_list("pk", "name")
+    found = [pk for pk, name in skills if text.casefold() in (str(pk), name.casefold())]
+    if not found:
+        raise SkillNotFound("You have no such skill.")
+    return found
