@@ -100,6 +100,12 @@ ROUTES = {
         queries=("deployment={deployment_id}", "skill={skill_id}&format=json", "backtests={run_id}", "user={user_id}")
     ),
     "trading:trade": Case(),
+    "trading:ask": Case(
+        queries=(
+            *("deployment={deployment_id}", "skill={skill_id}", "symbol={words}", "group=skill", "group=deployment"),
+            *("measure=r&group=trade", "period={words}", "user={user_id}"),
+        )
+    ),
     "trading:imports": Case(),
     "trading:import_file": Case(
         posts=tuple({"act": act, "zone": "UTC", "decimal": ".", "fee_sign": "1"} for act in ("read", "import", "drop"))
@@ -210,6 +216,9 @@ ROUTES = {
         )
     ),
     "api:trading:trade": Case(),
+    "api:trading:ask": Case(
+        queries=("deployment={deployment_id}", "skill={skill_id}", "group=deployment", "measure=r&group=trade")
+    ),
     "api:trading:imports": Case(
         queries=("cursor={import_id}",),
         sends=(
@@ -503,6 +512,11 @@ TOOLS = {
     "get_market_overview": ({}, {"symbols": ["BTC", "ETH"]}),
     "get_recent_news": ({}, {"symbols": ["ETH"], "lookbackHours": 168}),
     "get_upcoming_events": ({}, {"deploymentId": "{deployment_id}", "lookaheadHours": 72}),
+    "query_trades": (
+        *({"measure": measure, "group": group} for measure in ("net", "r") for group in ("deployment", "trade")),
+        *({"where": {name: f"{{{name}_id}}"}} for name in ("deployment", "skill")),
+        {"where": {"symbol": "{words}"}, "period": "{words}"},
+    ),
     "prepare_action": (
         *({"type": kind, "skill_id": "{skill_id}"} for kind in ("deploy", "start_backtest")),
         *(
@@ -523,6 +537,7 @@ LOOKING = {
     "get_market_overview": '"symbol": "ETH"',  # held
     "get_recent_news": '"news": [',
     "get_upcoming_events": '"your_exposure": [',
+    "query_trades": '"trade_ids": ["',
     "prepare_action": '"card_id"',
     **dict.fromkeys(
         ("set_basics", "set_strategy", "set_context", "set_risk", "set_schedule", "set_tools"), '"still_missing"'

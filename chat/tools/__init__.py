@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from chat.tools import actions, deployments, document, drafts, facts, market, preferences, skills
+from chat.tools import actions, deployments, document, drafts, facts, market, preferences, questions, skills
 from chat.tools.base import Tool
 
 MAX_TOOLS: Final = 17  # an assistant's; seed 003 relaxes the cap one tool at a time
@@ -30,6 +30,7 @@ TOOLS: Final[dict[str, tuple[Tool[Any], ...]]] = {
         facts.REMEMBER,
         facts.FORGET,
         actions.PREPARE_ACTION,
+        questions.QUERY_TRADES,
     ),
     "advisor": (
         preferences.SAVE_PREFERENCE,
@@ -40,6 +41,7 @@ TOOLS: Final[dict[str, tuple[Tool[Any], ...]]] = {
         preferences.LIST_PREFERENCES,
         preferences.RECALL_PREFERENCES,
         *_READS,
+        questions.QUERY_TRADES,
     ),
     "companion": (document.MANAGE_USER_MEMORY,),
 }

@@ -141,7 +141,9 @@ def _shorten_schema(schema: Any) -> Any:
 
 
 def _is_idle(key: str, value: Any) -> bool:
-    return key == "title" or (key == "default" and value in ("", [])) or (key == "additionalProperties" and not value)
+    return (
+        key == "title" or (key == "default" and value in ("", [], {})) or (key == "additionalProperties" and not value)
+    )
 
 
 def _list_problems(error: ValidationError) -> list[dict[str, str]]:

@@ -55,6 +55,7 @@ _BY_PAGE: Final[Mapping[str, list[str]]] = {
     "trading:version": _SKILLS,
     "trading:trades": _TRADES,
     "trading:trade": _TRADES,
+    "trading:ask": _TRADES,
     "trading:imports": _TRADES,
     "trading:import_file": _TRADES,
     "trading:backtests": _BACKTESTS,

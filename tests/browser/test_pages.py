@@ -46,6 +46,7 @@ SIGNED_IN = {
     "journal": "/journal/",
     "usage": "/profile/usage/",
     "imports": "/trades/import/",
+    "ask": "/trades/ask/?group=symbol",
 }
 
 

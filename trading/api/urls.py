@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from trading.api import account, backtests, deployments, imports, pushes, skills, trades
+from trading.api import account, asking, backtests, deployments, imports, pushes, skills, trades
 
 app_name = "trading"
 
@@ -39,6 +39,7 @@ urlpatterns = [
     path("deployments/<uuid:deployment_id>/fills/", pushes.FillsView.as_view(), name="fills"),
     path("deployments/<uuid:deployment_id>/ticks/", pushes.TicksView.as_view(), name="ticks"),
     path("trades/", trades.TradesView.as_view(), name="trades"),
+    path("trades/ask/", asking.AskView.as_view(), name="ask"),
     path("trades/<uuid:trade_id>/", trades.TradeView.as_view(), name="trade"),
     path("imports/", imports.ImportsView.as_view(), name="imports"),
     path("imports/<uuid:import_id>/undo/", imports.UndoImportView.as_view(), name="undo_import"),

@@ -1,17 +1,46 @@
-"""Answers as plain values and words: the tool, REST, the command and the page show the same."""
+"""Answers as plain values, and as lines of words: every interface shows the same figures."""
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from decimal import Decimal
 from typing import Any, Final
 from urllib.parse import urlencode
 
 from django.urls import reverse
 
-from config.lib.figures import format_instant, round_number, round_pct, round_usd
+from config.lib.figures import (
+    format_count,
+    format_duration,
+    format_instant,
+    format_pct,
+    format_ratio,
+    format_signed_usd,
+    format_usd,
+    round_number,
+    round_pct,
+    round_usd,
+)
 from trading.asking.planner import Answer, GroupAnswer, TradeAnswer
-from trading.asking.query import FILTERS, GROUPS, RECORDS, TradeQuery
+from trading.asking.query import FILTERS, GROUPS, MEASURES, RECORDS, TradeQuery
 from trading.record.performance import MIN_TRADES, Figure
 
 Row = dict[str, Any]
+
+
+def _money(write: Callable[[Decimal], str]) -> Callable[[float], str]:
+    return lambda value: write(Decimal(str(value)))
+
+
+_BY_UNIT: Final[Mapping[str, Callable[[float], str]]] = {
+    "usd": _money(format_signed_usd),
+    "count": lambda value: format_count(int(value)),
+    "fraction": format_pct,
+    "ratio": format_ratio,
+    "minutes": lambda value: format_duration(timedelta(minutes=value)),
+    "r": lambda value: f"{value:+.2f} R",
+}
+_BY_MEASURE: Final = {"fees": _money(format_usd), "drawdown": _money(format_usd)}  # of either sign without a plus
 _ROUND: Final[Mapping[str, Callable[[float | None], float | None]]] = {
     "usd": round_usd,
     "count": lambda value: None if value is None else int(value),
@@ -20,6 +49,46 @@ _ROUND: Final[Mapping[str, Callable[[float | None], float | None]]] = {
     "minutes": lambda value: round_number(value, 1),
     "r": lambda value: round_number(value, 2),
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One figure in words; empty: there is none."""
+
+    label: str
+    trades: int
+    value: str
+    mean: str  # of a sum: what a trade adds
+    interval: str  # about 90 %, of the mean where there is one
+    unknown: int
+    link: str = ""
+
+
+def describe_total(answer: Answer) -> Line:
+    """Return the figure of all trades in words."""
+    return _describe_figure(answer, MEASURES[answer.query.measure], answer.figure, answer.unknown)
+
+
+def describe_groups(answer: Answer) -> list[Line]:
+    """Return the groups in words, each with the address of its own answer."""
+    rows = [(one, narrow_words(answer.query, one.key)) for one in answer.groups]
+    return [
+        _describe_figure(answer, one.label, one.figure, one.unknown, build_link(words) if words else "")
+        for one, words in rows
+    ]
+
+
+def format_value(answer: Answer, value: float | None) -> str:
+    """Return a value of the answer's measure in words."""
+    write = _BY_MEASURE.get(answer.query.measure) or _BY_UNIT[answer.unit]
+    return "" if value is None else write(value)
+
+
+def _describe_figure(answer: Answer, label: str, figure: Figure, unknown: int, link: str = "") -> Line:
+    low, high = (format_value(answer, bound) for bound in figure.interval or (None, None))
+    interval = f"{low} to {high}" if high else f"above {low}" if low else ""
+    value, mean = format_value(answer, figure.value), format_value(answer, figure.mean)
+    return Line(label, figure.trades, value, mean, interval, unknown, link)
 
 
 def describe_answer(answer: Answer) -> Row:

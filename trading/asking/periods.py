@@ -51,16 +51,16 @@ def parse_period(text: str, *, zone: ZoneInfo, now: datetime) -> Period | None:
     words = " ".join(text.lower().split())
     if words in ("", "all", "all time", "ever"):
         return None
-    if hours := re.fullmatch(r"(?:last|past)? ?(\d{1,4}) ?(?:h|hours?)", words):
-        ends_at = now.astimezone(zone)
-        return Period(words, ends_at - timedelta(hours=int(hours[1])), ends_at)
+    if hours := re.fullmatch(r"(?:last|past)? ?(\d{1,4}) ?(?:h|hours?)", words, re.ASCII):
+        here = now.astimezone(zone)
+        return Period(words, here - timedelta(hours=int(hours[1])), here)
     try:
         first, end = _find_range(words, now.astimezone(zone).date())
     except (ValueError, OverflowError) as error:  # such as 2026-02-30
         raise _refuse(text) from error
     if first and end and first >= end:
         raise PeriodRefused(f'"{text[:60]}" ends before it begins.')
-    starts_at, ends_at = (day and datetime.combine(day, time(), zone) for day in (first, end))
+    starts_at, ends_at = (datetime.combine(day, time(), zone) if day else None for day in (first, end))
     return Period(words, starts_at, ends_at)
 
 
@@ -143,7 +143,7 @@ def _read_begun(today: date, year: str | None, month: int, months: int) -> Days:
 
 
 _FORMS: Final[tuple[tuple[re.Pattern[str], Callable[..., Days]], ...]] = tuple(
-    (re.compile(form), read)
+    (re.compile(form, re.ASCII), read)
     for form, read in (
         (r"(today|yesterday)", _read_day),
         (r"(this|current|last|previous) (week|month|quarter|year)", _read_named),

@@ -171,3 +171,4 @@ FILTERS: Final[Mapping[str, Callable[[str], Values]]] = {
     "weekday": _parse_weekdays,
     "event": _choices_of(EVENTS, "event"),
 }
+QUESTION: Final = ("measure", "group", "period", *FILTERS)  # the words of a question

@@ -79,6 +79,11 @@ _LABELS: Final[Mapping[str, Mapping[str, str]]] = {
     "record": RECORDS,
     "event": {**_EVENT_LABELS, NO_EVENT: "No event"},
 }
+_WRITE: Final[Mapping[str, Callable[[str], str]]] = {
+    "hour": "{}:00".format,
+    "weekday": str.title,
+    "result": str.capitalize,
+}
 
 
 class TradeTable:
@@ -155,7 +160,7 @@ class TradeTable:
             case "weekday":
                 return [WEEKDAYS[at.astimezone(zone).weekday()] for at in columns[0]]
             case "month":
-                return [f"{at.astimezone(zone):%Y-%m}" for at in columns[0]]
+                return [at.astimezone(zone).isoformat()[:7] for at in columns[0]]
             case "result":
                 return ["won" if net > 0 else "lost" if net < 0 else "even" for net in columns[0]]
             case "record":
@@ -185,9 +190,7 @@ class TradeTable:
             return {key: names[pk] + (f" v{number}" if number else "") for key, (pk, _, number) in parts.items()}
         if group == "deployment":
             return {str(pk): _name_deployment(one) for pk, one in self._deployments.items()}
-        write: Callable[[str], str] = {"hour": "{}:00".format, "weekday": str.title, "result": str.capitalize}.get(
-            group, str
-        )
+        write = _WRITE.get(group, str)
         return {key: _LABELS.get(group, {}).get(key) or write(key) for key in keys}
 
 
@@ -200,7 +203,7 @@ def _select(query: TradeQuery) -> TradeQuerySet:
     where, period = query.where, query.period
     named = where.get("deployment")
     deployment = get_deployment(UUID(named[0]), or_backtest=True) if named else None
-    which = TradeFilter(deployment_id=deployment and deployment.pk, with_backtests=deployment is not None)
+    which = TradeFilter(deployment_id=deployment.pk if deployment else None, with_backtests=deployment is not None)
     rows = select_trades(which).closed()
     rows = rows.filter(**{f"{column}__in": where[name] for name, column in _COLUMN_FILTERS.items() if name in where})
     if "skill" in where:

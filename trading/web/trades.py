@@ -1,5 +1,6 @@
 """Reads of the trades page."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -85,25 +86,30 @@ def get_trades_page(which: TradeFilter, number: int = 1) -> TradesPage:
         estimated=Count("pk", filter=Q(reconciled=ReconcileState.ESTIMATED)),
         gaps=Count("pk", filter=Q(reconciled=ReconcileState.GAP)),
     )
-    deployments = Deployment.objects.in_bulk({trade.deployment_id for trade in page.trades})
-    names = Skill.objects.in_bulk({trade.skill_id for trade in page.trades})
     return TradesPage(
         page,
-        [
-            ListedTrade(
-                trade,
-                skill_name=names[trade.skill_id].name,
-                is_backtest=deployments[trade.deployment_id].broker_kind == BrokerKind.BACKTEST,
-                net_fraction=_get_net_fraction(trade),
-                held=_get_holding_time(trade),
-            )
-            for trade in page.trades
-        ],
+        list_trades(page.trades),
         open_trades=counts["still_open"],
         estimated=counts["estimated"],
         gaps=counts["gaps"],
         simulated=find_simulated_symbols({trade.symbol: trade.entry_at for trade in page.trades}),
     )
+
+
+def list_trades(trades: Sequence[Trade]) -> list[ListedTrade]:
+    """Return trades with what a list says of them."""
+    deployments = Deployment.objects.in_bulk({trade.deployment_id for trade in trades})
+    names = Skill.objects.in_bulk({trade.skill_id for trade in trades})
+    return [
+        ListedTrade(
+            trade,
+            skill_name=names[trade.skill_id].name,
+            is_backtest=deployments[trade.deployment_id].broker_kind == BrokerKind.BACKTEST,
+            net_fraction=_get_net_fraction(trade),
+            held=_get_holding_time(trade),
+        )
+        for trade in trades
+    ]
 
 
 def read_trades_after(which: TradeFilter, cursor: str = "") -> Page[Trade]:

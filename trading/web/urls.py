@@ -2,7 +2,7 @@
 
 from django.urls import path
 
-from trading.web.views import account, backtests, calendar, deployments, drafts, imports, ledger, skills
+from trading.web.views import account, asking, backtests, calendar, deployments, drafts, imports, ledger, skills
 
 app_name = "trading"
 
@@ -14,6 +14,7 @@ urlpatterns = [
     path("profile/tokens/<uuid:token_id>/revoke/", account.end_token, name="revoke_token"),
     path("theme/", account.set_theme, name="theme"),
     path("trades/", ledger.show_trades, name="trades"),
+    path("trades/ask/", asking.ask_record, name="ask"),
     path("trades/export/", ledger.export_trades, name="export_trades"),
     path("trades/<uuid:trade_id>/", ledger.show_trade, name="trade"),
     path("trades/import/", imports.show_imports, name="imports"),

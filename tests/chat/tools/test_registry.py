@@ -11,9 +11,10 @@ import pytest
 from pydantic import ValidationError
 
 from chat.prompt.assistants import ASSISTANTS
-from chat.tools import MAX_TOOLS, TOOLS, tools_by_name
+from chat.tools import MAX_TOOLS, TOOLS, find_tool, tools_by_name
 from chat.tools.base import Tool
 from chat.tools.drafts import PatchArgs
+from config.lib.llm.tokens import count_tokens
 from trading.agent.decide import define_tools
 from trading.skills.patches import parse_part
 from trading.skills.schemas import BuiltInTool, McpServer, PayloadInvalid, SkillPayload
@@ -185,6 +186,22 @@ COACH: dict[str, tuple[Schema, list[str]]] = {
         },
         ["type"],
     ),
+    "query_trades": (
+        {
+            "measure": one_of(
+                *("net", "count", "win_rate", "expectancy", "profit_factor", "fees", "funding", "holding"),
+                *("mfe", "mae", "drawdown", "r"),
+                default="net",
+            ),
+            "group": one_of(
+                *("symbol", "side", "skill", "version", "deployment", "record", "regime", "exit", "result"),
+                *("hour", "weekday", "month", "event", "trade"),
+            ),
+            "where": OBJECT,
+            "period": text(high=60),
+        },
+        [],
+    ),
 }
 READS = [
     *("list_my_skills", "get_skill_performance", "get_my_deployments"),
@@ -194,6 +211,7 @@ ADVISOR = [
     *("save_preference", "update_preference", "forget_preference", "confirm_preference", "link_preferences"),
     *("list_preferences", "recall_preferences"),
     *READS,
+    "query_trades",
 ]
 UNTRUSTED = {*READS, "critique_draft"} - {"list_my_skills", "get_market_overview"}
 
@@ -230,7 +248,7 @@ def test_coach_has_the_tools_of_the_table():
     ]
     assert not new + gone, "\n".join(new + gone)
     assert names == list(COACH), "the table in tests/chat/tools/test_registry.py has the order of the catalogue"
-    assert len(COACH) == 16
+    assert len(COACH) == 17
 
 
 def test_coach_has_no_more_tools_than_allowed():
@@ -242,7 +260,7 @@ def test_coach_has_no_more_tools_than_allowed():
 
 def test_advisor_has_its_seven_and_the_reads_and_the_companion_one():
     assert list(tools_of("advisor")) == ADVISOR
-    assert len(ADVISOR) == 13
+    assert len(ADVISOR) == 14
     assert list(tools_of("companion")) == ["manage_user_memory"]
 
 
@@ -337,6 +355,10 @@ def test_comparing_sees_each_difference():
     other["properties"]["fact"]["maxLength"] = 501
 
     assert without_descriptions(schema) != without_descriptions(other)
+
+
+def test_schema_of_the_question_is_short():
+    assert count_tokens(json.dumps(find_tool("query_trades").schema)) <= 350
 
 
 def test_tools_that_bring_in_text_of_others_are_marked():

@@ -157,10 +157,11 @@ def test_intervals_of_groups_share_ninety_percent(accounts):
 
 
 def test_sum_has_the_interval_of_what_a_trade_adds(accounts):
-    nets = [float(TradeFactory(deployment=accounts["paper"], gross_pnl_usd=D(n)).realized_pnl_usd) for n in range(-3, 4)]
+    rows = [TradeFactory(deployment=accounts["paper"], gross_pnl_usd=D(gross)) for gross in range(-3, 4)]
 
     figure = ask().figure
 
+    nets = [float(row.realized_pnl_usd) for row in rows]
     assert (figure.value, figure.mean, figure.interval) == (sum(nets), -1.0, mean_interval(nets))
 
 

@@ -1,0 +1,33 @@
+from decimal import Decimal
+
+import pytest
+
+from tests.factories.record import DeploymentFactory, TradeFactory
+from tests.owners import as_owner
+
+
+@pytest.fixture
+def trades(trader):
+    def make():
+        deployment = DeploymentFactory()
+        return [
+            TradeFactory(deployment=deployment, symbol=symbol, gross_pnl_usd=Decimal(6)) for symbol in ("BTC", "ETH")
+        ]
+
+    return as_owner(trader, make)
+
+
+def test_question_is_answered_as_the_tool_does(api, trades):
+    answer = api("get", "trades/ask/", measure="net", group="symbol", side="long")
+
+    assert (answer["n"], answer["value"], answer["mean"], answer["interval_90pct"]) == (2, 10.0, 5.0, None)
+    assert [(one["group"], one["value"]) for one in answer["groups"]] == [("BTC", 5.0), ("ETH", 5.0)]
+    assert sorted(answer["trade_ids"]) == sorted(str(trade.pk) for trade in trades)
+
+
+@pytest.mark.parametrize(
+    ("words", "status"),
+    [({"measure": "luck"}, 422), ({"colour": "red"}, 422), ({"skill": "Nobody's"}, 404), ({"symbol": "x" * 201}, 422)],
+)
+def test_question_that_is_not_understood_is_refused(api, trades, words, status):
+    assert api("get", "trades/ask/", status=status, **words)["detail"]

@@ -1,0 +1,87 @@
+import re
+from datetime import timedelta
+from decimal import Decimal
+from html import unescape
+
+import pytest
+
+from tests.factories.memory import MAY
+from tests.factories.record import DeploymentFactory, TradeFactory
+from tests.trading.browsing import browser_of_trader, is_page, made, text_of
+
+__all__ = ["browser_of_trader", "made"]
+
+ASK = "/trades/ask/"
+
+
+@pytest.fixture
+def trades(made):
+    def make():
+        deployment = DeploymentFactory(version__skill__name="Dips")
+        for number, symbol in enumerate(("BTC", "BTC", "ETH")):
+            when = {"entry_tick_at": MAY + timedelta(days=number)}
+            TradeFactory(deployment=deployment, symbol=symbol, gross_pnl_usd=Decimal(10 * number), **when)
+
+    made(make)
+
+
+def links_of(response):
+    return [unescape(link) for link in re.findall(r'href="([^"]+)"', response.content.decode())]
+
+
+def test_question_is_answered_with_its_groups_and_trades(client, trades):
+    response = client.get(ASK, {"measure": "net", "group": "symbol", "side": "long"})
+
+    text = text_of(response)
+    for words in (
+        "Net +$27.00 of 3 closed trades",
+        "Highest +$19.00",
+        "Lowest -$1.00",
+        "ETH +$19.00 1",
+        "BTC +$8.00 2",
+    ):
+        assert words in text
+    assert "/trades/ask/?measure=net&side=long&symbol=ETH" in links_of(response)
+    assert text.count("BTC long") == 2 + 1  # in the list, and the lowest
+
+
+def test_link_of_a_group_asks_about_its_trades_alone(client, trades):
+    response = client.get(ASK, {"group": "symbol"})
+
+    link = next(link for link in links_of(response) if "symbol=BTC" in link)
+
+    assert "of 2 closed trades" in text_of(client.get(link))
+
+
+def test_address_fills_the_form(client, trades):
+    page = client.get(ASK, {"measure": "fees", "weekday": "sat,sun", "period": "2026"}).content.decode()
+
+    assert '<option value="fees" selected>' in page
+    assert '<option value="sat,sun" selected>' in page
+    assert 'value="2026"' in page
+
+
+@pytest.mark.parametrize(
+    ("words", "shown"),
+    [
+        ({"period": "someday"}, "is no period that Keel knows"),
+        ({"measure": "luck"}, "choose among net"),
+        ({"skill": "Nobody's"}, "You have no such skill."),
+        ({"symbol": "ADA"}, "No closed trade fits"),
+    ],
+)
+def test_question_without_an_answer_says_what_to_do(client, trades, words, shown):
+    response = client.get(ASK, words)
+
+    assert is_page(response)
+    assert shown in text_of(response)
+
+
+def test_record_without_trades_offers_the_import(client):
+    assert "No closed trades yet" in text_of(client.get(ASK))
+
+
+def test_excursion_without_bars_is_not_known(client, made):
+    made(lambda: TradeFactory(path_minutes=None))
+
+    assert "Worst excursion Not known of 1 closed trade" in text_of(client.get(ASK, {"measure": "mae"}))

@@ -1,0 +1,22 @@
+"""Questions to the record over REST."""
+
+from django.utils import timezone
+from drf_spectacular.utils import extend_schema
+from rest_framework.response import Response
+
+from config.lib.rest.views import ApiRequest, ApiView
+from config.lib.web import find_time_zone
+from trading.api.serializers.asking import RecordAnswerSerializer, QuestionQuery
+from trading.asking.answers import describe_answer
+from trading.asking.planner import answer_question
+from trading.asking.query import parse_query
+
+
+class AskView(ApiView):
+    @extend_schema(
+        operation_id="query_trades", tags=["trades"], parameters=[QuestionQuery], responses=RecordAnswerSerializer
+    )
+    def get(self, request: ApiRequest) -> Response:
+        """Return a figure of the closed trades that fit, by group."""
+        words, zone = self.query(QuestionQuery), find_time_zone(request.user.time_zone)
+        return Response(describe_answer(answer_question(parse_query(words, zone=zone, now=timezone.now()))))

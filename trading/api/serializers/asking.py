@@ -1,0 +1,87 @@
+"""Questions to the record and their answers."""
+
+from rest_framework import serializers
+
+from config.lib.rest.views import InputSerializer
+from trading.api.serializers.fields import ValueSerializer
+from trading.asking.query import GROUPS, MEASURES, QUESTION
+
+
+def _describe_word(name: str) -> str:
+    several = "One value, or several with commas between them."
+    return {
+        "measure": f"{', '.join(MEASURES)}; by default net.",
+        "group": f"{', '.join(GROUPS)}; empty: no groups.",
+        "period": "Of the exit, in the user's zone: last month, last 30 days, 2026-03, 2026-03-01..2026-03-15.",
+        "hour": f"Of the entry, such as 14 or 9-17. {several}",
+        "skill": "Its id or its name.",
+        "deployment": "Its id; that of a backtest's deployment counts the backtest's trades.",
+    }.get(name, several)
+
+
+class QuestionQuery(InputSerializer):
+    """A question; what is left out lets all trades pass."""
+
+    def get_fields(self) -> dict[str, serializers.Field[object, object, object, object]]:
+        """Return a field for each word of a question."""
+        return {
+            name: serializers.CharField(default="", max_length=200, help_text=_describe_word(name)) for name in QUESTION
+        }
+
+
+class FigureSerializer(ValueSerializer):
+    """A figure; null: not known."""
+
+    n = serializers.IntegerField(help_text="Trades that the value rests on.")
+    value = serializers.FloatField(allow_null=True)
+    mean = serializers.FloatField(required=False, help_text="Of a sum: what a trade adds.")
+    interval_90pct = serializers.ListField(
+        child=serializers.FloatField(allow_null=True),
+        allow_null=True,
+        help_text="About 90 %; groups share it. Null below five trades; an upper null is not bounded.",
+    )
+    not_known = serializers.IntegerField(required=False, help_text="Trades without a known value.")
+
+
+class ValuedTradeSerializer(ValueSerializer):
+    """A trade and its value."""
+
+    trade_id = serializers.UUIDField()
+    symbol = serializers.CharField()
+    side = serializers.CharField()
+    entry_at = serializers.DateTimeField()
+    exit_at = serializers.DateTimeField()
+    value = serializers.FloatField()
+
+
+class GroupSerializer(FigureSerializer):
+    """A group's figure; of the group `trade` a trade with its value."""
+
+    group = serializers.CharField()
+
+
+class AnswerPeriodSerializer(ValueSerializer):
+    """The first and the last day; null: not bounded."""
+
+    def get_fields(self) -> dict[str, serializers.Field[object, object, object, object]]:
+        """Return the fields, one of which is a word of Python."""
+        bounds = {name: serializers.CharField(allow_null=True) for name in ("from", "to")}
+        return {**bounds, "zone": serializers.CharField()}
+
+
+class RecordAnswerSerializer(FigureSerializer):
+    """The answer to a question."""
+
+    measure = serializers.CharField()
+    unit = serializers.CharField(help_text="usd, count, pct (0..100), ratio, minutes or r.")
+    scope = serializers.CharField(help_text="Which trades, in words.")
+    period = AnswerPeriodSerializer(required=False)
+    interval_of = serializers.CharField(help_text="value, or mean where the value is a sum.")
+    is_too_few = serializers.BooleanField()
+    groups = GroupSerializer(many=True, required=False)
+    groups_left_out = serializers.IntegerField(required=False)
+    best = ValuedTradeSerializer(required=False)
+    worst = ValuedTradeSerializer(required=False)
+    trade_ids = serializers.ListField(child=serializers.UUIDField(), help_text="The last to close, newest first.")
+    trades_left_out = serializers.IntegerField(required=False)
+    link = serializers.CharField(help_text="The page that answers the question.")

@@ -1,0 +1,48 @@
+"""The form that asks the record; its values are words of `asking.query`."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from django import forms
+
+from trading.asking.query import EVENTS, GROUPS, MEASURES, NO_EVENT, QUESTION, RECORDS, RESULTS, WEEKDAYS
+from trading.models import ExitKind, MarketEvent, RegimeTag, TradeSide
+
+_ANY: Final = [("", "Any")]
+_EVENT_LABELS: Final = {
+    **dict(MarketEvent._meta.get_field("kind").flatchoices),
+    "any": "Any event",
+    NO_EVENT: "No event",
+}
+_CHOICES: Final[Mapping[str, Iterable[tuple[str, str]]]] = {
+    "measure": MEASURES.items(),
+    "group": [("", "Nothing"), *GROUPS.items()],
+    "side": [*_ANY, *TradeSide.choices],
+    "record": [("", "Own and agents'"), *RECORDS.items()],
+    "result": [*_ANY, *((name, name.capitalize()) for name in RESULTS)],
+    "regime": [*_ANY, *RegimeTag.choices],
+    "exit": [*_ANY, *ExitKind.choices],
+    "weekday": [*_ANY, *((name, name.title()) for name in WEEKDAYS)],
+    "event": [*_ANY, *((name, _EVENT_LABELS[name]) for name in EVENTS)],
+}
+_LABELS: Final = {**GROUPS, "measure": "Measure", "group": "Group by", "period": "Closed in"}
+_EXAMPLES: Final = {"period": "last month", "symbol": "BTC, ETH", "hour": "9-17", "version": "2"}
+
+
+class QuestionForm(forms.Form):
+    """A question in its fields; `asking.query` checks it."""
+
+    def __init__(self, words: Mapping[str, str], skills: Iterable[tuple[str, str]]) -> None:
+        """Offer choices, and what the address asks for beside them."""
+        super().__init__(dict(words), auto_id="ask-%s")
+        choices = {**_CHOICES, "skill": [*_ANY, *skills]}
+        for name in QUESTION:
+            given = words.get(name, "")
+            widget: forms.Widget = forms.TextInput(attrs={"placeholder": _EXAMPLES.get(name, "")})
+            if name in choices:
+                offered = list(choices[name])
+                offered += [(given, given)] if given and given not in dict(offered) else []
+                widget = forms.Select(choices=offered)
+            elif name == "deployment":
+                widget = forms.HiddenInput()
+            self.fields[name] = forms.CharField(label=_LABELS[name], required=False, widget=widget)

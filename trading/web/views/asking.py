@@ -1,0 +1,45 @@
+"""Pages that ask the record."""
+
+from django.http import HttpResponse
+from django.template.response import TemplateResponse
+from django.utils import timezone
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from config.lib.errors import DomainError
+from config.lib.web import AuthedRequest, find_time_zone, owned_view
+from trading.asking.answers import describe_groups, describe_scope, describe_total, format_value
+from trading.asking.planner import answer_question
+from trading.asking.query import QUESTION, parse_query
+from trading.models import Skill
+from trading.record.trade_queries import find_trades
+from trading.web.questions import QuestionForm
+from trading.web.trades import list_trades
+
+MAX_WORDS = 200
+
+
+@require_safe
+@never_cache
+@owned_view
+def ask_record(request: AuthedRequest) -> HttpResponse:
+    """Answer the question that the address asks."""
+    words = {name: request.GET[name][:MAX_WORDS] for name in QUESTION if request.GET.get(name)}
+    skills = [(str(pk), name) for pk, name in Skill.objects.order_by("name", "id").values_list("pk", "name")]
+    context: dict[str, object] = {"form": QuestionForm(words, skills), "is_asked": bool(words)}
+    zone = find_time_zone(request.user.time_zone)
+    try:
+        answer = answer_question(parse_query(words, zone=zone, now=timezone.now()))
+    except DomainError as error:
+        return TemplateResponse(request, "trading/ask.html", {**context, "refusal": str(error)})
+    ends = [("Highest", answer.best), ("Lowest", answer.worst)]
+    context |= {
+        "answer": answer,
+        "scope": describe_scope(answer.query),
+        "total": describe_total(answer),
+        "groups": describe_groups(answer),
+        "ranked": [(one.trade, format_value(answer, one.value)) for one in answer.trades],
+        "ends": [(name, one.trade, format_value(answer, one.value)) for name, one in ends if one],
+        "trades": list_trades(sorted(find_trades(answer.trade_ids), key=lambda one: answer.trade_ids.index(one.pk))),
+    }
+    return TemplateResponse(request, "trading/ask.html", context)
