@@ -6,7 +6,7 @@ from rest_framework.response import Response
 
 from config.lib.rest.views import ApiRequest, ApiView
 from config.lib.web import find_time_zone
-from trading.api.serializers.asking import RecordAnswerSerializer, QuestionQuery
+from trading.api.serializers.asking import QuestionQuery, RecordAnswerSerializer
 from trading.asking.answers import describe_answer
 from trading.asking.planner import answer_question
 from trading.asking.query import parse_query
