@@ -1,5 +1,7 @@
 """Questions to the record and their answers."""
 
+from typing import Any
+
 from rest_framework import serializers
 
 from config.lib.rest.views import InputSerializer
@@ -22,7 +24,7 @@ def _describe_word(name: str) -> str:
 class QuestionQuery(InputSerializer):
     """A question; what is left out lets all trades pass."""
 
-    def get_fields(self) -> dict[str, serializers.Field[object, object, object, object]]:
+    def get_fields(self) -> dict[str, serializers.Field[Any, Any, Any, Any]]:
         """Return a field for each word of a question."""
         return {
             name: serializers.CharField(default="", max_length=200, help_text=_describe_word(name)) for name in QUESTION
@@ -60,22 +62,17 @@ class GroupSerializer(FigureSerializer):
     group = serializers.CharField()
 
 
-class AnswerPeriodSerializer(ValueSerializer):
-    """The first and the last day; null: not bounded."""
-
-    def get_fields(self) -> dict[str, serializers.Field[object, object, object, object]]:
-        """Return the fields, one of which is a word of Python."""
-        bounds = {name: serializers.CharField(allow_null=True) for name in ("from", "to")}
-        return {**bounds, "zone": serializers.CharField()}
-
-
 class RecordAnswerSerializer(FigureSerializer):
     """The answer to a question."""
 
     measure = serializers.CharField()
     unit = serializers.CharField(help_text="usd, count, pct (0..100), ratio, minutes or r.")
     scope = serializers.CharField(help_text="Which trades, in words.")
-    period = AnswerPeriodSerializer(required=False)
+    period = serializers.DictField(
+        child=serializers.CharField(allow_null=True),
+        required=False,
+        help_text="The first day (from) and the last (to), null: not bounded; zone.",
+    )
     interval_of = serializers.CharField(help_text="value, or mean where the value is a sum.")
     is_too_few = serializers.BooleanField()
     groups = GroupSerializer(many=True, required=False)
