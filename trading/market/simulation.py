@@ -21,9 +21,10 @@ from math import exp, pi, sin
 from random import Random
 from typing import Final
 
-from trading.market.imports.bars import aggregate_bars, floor_instant, list_longer_intervals, store_bars
+from trading.market.imports.bars import floor_instant, list_longer_intervals, store_bars
 from trading.market.imports.news import store_funding
 from trading.models import Bar, FundingRate
+from trading.models.choices import INTERVALS
 
 MODEL: Final = "Keel simulation v1"
 INTERVAL: Final = "5m"
@@ -50,6 +51,7 @@ _DAYS_SIZE: Final = 0.006  # from day to day
 _STRETCH_SIZE: Final = 0.042  # of the levels of stretches
 _TIDE_SIZE: Final = 0.06  # over months
 _FUNDING_HOURS: Final = 8
+_PAST_PAGE: Final = timedelta(days=10)
 _SOURCE: Final = re.compile(rf"{MODEL}, seed (\d+)")
 
 
@@ -110,17 +112,17 @@ def extend_market(
     begins = {symbol: at for symbol, at in begins.items() if symbol not in skipped}
     if not begins:
         return Extended(skipped=skipped)
-    if past:
+    if fresh := {symbol: at - past for symbol, at in begins.items() if past and last[symbol] is None}:
         store_bars(
-            _iter_past_pages({symbol: at for symbol, at in begins.items() if last[symbol] is None}, past, seed),
+            _iter_pages(fresh, max(fresh.values()) + past, seed, _PAST_INTERVAL, _PAST_PAGE),
             aggregate=list_longer_intervals(_PAST_INTERVAL),
-            progress=lambda count, bar: report(f"{count} hourly bars simulated, of {bar.symbol}"),
+            progress=lambda count, bar: report(f"{count} hourly bars simulated, up to {bar.opened_at:%Y-%m-%d}"),
         )
     rates = store_funding(
         rate for symbol, at in begins.items() for rate in iter_simulated_rates(symbol, at, ends_at, seed=seed)
     )
     bars = store_bars(
-        _iter_days(begins, ends_at, seed),
+        _iter_pages(begins, ends_at, seed),
         aggregate=list_longer_intervals(INTERVAL),
         progress=lambda count, bar: report(f"{count} bars simulated, up to {bar.opened_at:%Y-%m-%d}"),
     )
@@ -147,32 +149,33 @@ def _has_another_market(symbol: str) -> bool:
     return any(rows.filter(symbol=symbol).exclude(source__startswith=MODEL).exists() for rows in tables)
 
 
-def _iter_days(begins: dict[str, datetime], ends_at: datetime, seed: int) -> Iterator[list[Bar]]:
-    day = floor_instant(min(begins.values()), _DAY)
-    while day < ends_at:
-        until = min(day + _DAY, ends_at)
+def _iter_pages(
+    begins: dict[str, datetime], ends_at: datetime, seed: int, interval: str = INTERVAL, length: timedelta = _DAY
+) -> Iterator[list[Bar]]:
+    page = floor_instant(min(begins.values()), _DAY)
+    while page < ends_at:
+        until = min(page + length, ends_at)
         yield [
-            bar for symbol, at in begins.items() for bar in iter_simulated_bars(symbol, max(at, day), until, seed=seed)
+            bar
+            for symbol, at in begins.items()
+            for bar in iter_simulated_bars(symbol, max(at, page), until, seed=seed, interval=interval)
         ]
-        day += _DAY
-
-
-def _iter_past_pages(begins: dict[str, datetime], past: timedelta, seed: int) -> Iterator[list[Bar]]:
-    """Yield the hourly bars of each symbol before its five-minute bars."""
-    for symbol, at in begins.items():
-        yield list(aggregate_bars(iter_simulated_bars(symbol, at - past, at, seed=seed), _PAST_INTERVAL))
+        page = until
 
 
 # --- The model ---
 
 
-def iter_simulated_bars(symbol: str, begins_at: datetime, ends_at: datetime, *, seed: int = SEED) -> Iterator[Bar]:
-    """Yield the five-minute bars within a range."""
-    at = floor_instant(begins_at + _STEP - timedelta.resolution, _STEP)
-    while at + _STEP <= ends_at:
+def iter_simulated_bars(
+    symbol: str, begins_at: datetime, ends_at: datetime, *, seed: int = SEED, interval: str = INTERVAL
+) -> Iterator[Bar]:
+    """Yield the bars within a range; longer ones equal the five-minute bars they span."""
+    step = INTERVALS[interval]
+    at = floor_instant(begins_at + step - timedelta.resolution, step)
+    while at + step <= ends_at:
         day = floor_instant(at, _DAY)
-        first, last = (at - day) // _STEP, min((ends_at - day) // _STEP, _STEPS)
-        yield from _make_day_bars(symbol, (day - _EPOCH) // _DAY, seed)[first:last]
+        first, last = (at - day) // step, (min(ends_at, day + _DAY) - day) // step
+        yield from _make_day_bars(symbol, (day - _EPOCH) // _DAY, seed, step, interval)[first:last]
         at = day + _DAY
 
 
@@ -194,37 +197,24 @@ def iter_simulated_rates(symbol: str, after: datetime, until: datetime, *, seed:
         at += every
 
 
-def _make_day_bars(symbol: str, day: int, seed: int) -> list[Bar]:
-    kind = _KINDS[symbol]
-    shared, own = _day_path(seed, _MARKET, day), _day_path(seed, symbol, day)
-    prices = [
-        kind.level * exp(kind.beta * market + kind.own * alone) for market, alone in zip(shared, own, strict=True)
-    ]
-    waves = [_hour_volatility(seed, _MARKET, day * _HOURS + hour) for hour in range(_HOURS)]
-    basis = [_basis_at(symbol, seed, day * _HOURS + hour) for hour in range(_HOURS + 1)]
-    draws = _seeded_random(seed, symbol, "bars", day)
-    began, source = _EPOCH + day * _DAY, format_source(seed)
-    bars = []
-    for number, (first, last) in enumerate(pairwise(prices)):
-        hour, part = divmod(number, _STEPS_AN_HOUR)
-        size = waves[hour] * _STEP_NOISE * (kind.beta + kind.own)
-        high = max(first, last) * (1 + size * draws.random() ** 2)
-        low = min(first, last) * (1 - size * draws.random() ** 2)
-        mark = last * (1 + 0.00002 * (draws.random() - 0.5))
-        premium = basis[hour] + (basis[hour + 1] - basis[hour]) * part / _STEPS_AN_HOUR
-        volume = kind.volume * waves[hour] * (0.5 + draws.random()) * (0.7 + abs(last / first - 1) / size)
+def _make_day_bars(symbol: str, day: int, seed: int, length: timedelta, interval: str) -> list[Bar]:
+    digits, began, source = _KINDS[symbol].digits, _EPOCH + day * _DAY, format_source(seed)
+    steps, size, bars = _walk_day(symbol, day, seed), length // _STEP, []
+    for number in range(0, _STEPS, size):
+        # Rows are made for whole bars alone: a row takes many times as long as its numbers.
+        firsts, highs, lows, lasts, marks, indexes, volumes = zip(*steps[number : number + size], strict=True)
         bars.append(
             Bar(
                 symbol=symbol,
-                interval=INTERVAL,
+                interval=interval,
                 opened_at=began + number * _STEP,
-                open=_round_decimal(first, kind.digits),
-                high=_round_decimal(high, kind.digits),
-                low=_round_decimal(low, kind.digits),
-                close=_round_decimal(last, kind.digits),
-                volume=_round_decimal(volume, 3),
-                mark=_round_decimal(mark, kind.digits + 1),
-                index=_round_decimal(mark / (1 + premium), kind.digits + 1),
+                open=_round_decimal(firsts[0], digits),
+                high=_round_decimal(max(highs), digits),
+                low=_round_decimal(min(lows), digits),
+                close=_round_decimal(lasts[-1], digits),
+                volume=_round_decimal(sum(volumes), 3),
+                mark=_round_decimal(marks[-1], digits + 1),
+                index=_round_decimal(indexes[-1], digits + 1),
                 source=source,
                 is_simulated=True,
             )
@@ -232,7 +222,29 @@ def _make_day_bars(symbol: str, day: int, seed: int) -> list[Bar]:
     return bars
 
 
-@lru_cache(maxsize=16)
+def _walk_day(symbol: str, day: int, seed: int) -> list[tuple[float, ...]]:
+    """Return open, high, low, close, mark, index and volume of each five minutes."""
+    kind, hours = _KINDS[symbol], range(day * _HOURS, day * _HOURS + _HOURS + 1)
+    shared, own = _day_path(seed, _MARKET, day), _day_path(seed, symbol, day)
+    prices = [
+        kind.level * exp(kind.beta * market + kind.own * alone) for market, alone in zip(shared, own, strict=True)
+    ]
+    waves = [_hour_volatility(seed, _MARKET, hour) for hour in hours]
+    basis = [_basis_at(symbol, seed, hour) for hour in hours]
+    draw, steps = _seeded_random(seed, symbol, "bars", day).random, []
+    for number, (first, last) in enumerate(pairwise(prices)):
+        hour, part = divmod(number, _STEPS_AN_HOUR)
+        size = waves[hour] * _STEP_NOISE * (kind.beta + kind.own)
+        high = max(first, last) * (1 + size * draw() ** 2)
+        low = min(first, last) * (1 - size * draw() ** 2)
+        mark = last * (1 + 0.00002 * (draw() - 0.5))
+        premium = basis[hour] + (basis[hour + 1] - basis[hour]) * part / _STEPS_AN_HOUR
+        volume = kind.volume * waves[hour] * (0.5 + draw()) * (0.7 + abs(last / first - 1) / size)
+        steps.append((first, high, low, last, mark, mark / (1 + premium), round(volume, 3)))
+    return steps
+
+
+@lru_cache(maxsize=64)
 def _day_path(seed: int, name: str, day: int) -> tuple[float, ...]:
     """Return a day's log prices; the last is the next day's first.
 
@@ -252,7 +264,7 @@ def _day_path(seed: int, name: str, day: int) -> tuple[float, ...]:
         after = hours[min(hour + 1, _HOURS)]
         value = hours[hour] + (after - hours[hour]) * part / _STEPS_AN_HOUR
         value += walked[step] - walked[-1] * step / _STEPS
-        path.append(value + sum(shock.jump(day + step / _STEPS) for shock in jumps))
+        path.append(value + sum(shock.jump(day + step / _STEPS) for shock in jumps) if jumps else value)
     return tuple(path)
 
 
@@ -322,6 +334,7 @@ def _make_shock(seed: int, name: str, stretch: int) -> _Shock | None:
     return _Shock(at, draws.uniform(0.025, 0.045) * (1 if draws.random() < 0.4 else -1))
 
 
+@lru_cache(maxsize=512)
 def _hour_volatility(seed: int, name: str, hour: int) -> float:
     waves = exp(
         0.3 * _smooth_noise(seed, name, "slow waves", hour / 36) + 0.25 * _smooth_noise(seed, name, "waves", hour / 6)

@@ -168,11 +168,13 @@ def _join_bars(parts: list[Bar], opened_at: datetime, interval: str) -> Bar:
 def _longer_bars(written: Collection[Bar], intervals: Collection[str]) -> list[Bar]:
     found = []
     for symbol, interval in dict.fromkeys((bar.symbol, bar.interval) for bar in written):
-        instants = [bar.opened_at for bar in written if (bar.symbol, bar.interval) == (symbol, interval)]
-        first, last = min(instants), max(instants)
+        parts = [bar for bar in written if (bar.symbol, bar.interval) == (symbol, interval)]
+        first, last = min(bar.opened_at for bar in parts), max(bar.opened_at for bar in parts)
         days = (floor_instant(first, DAY), floor_instant(last, DAY) + DAY)
-        rows = Bar.objects.filter(symbol=symbol, interval=interval, opened_at__gte=days[0], opened_at__lt=days[1])
-        parts = list(rows.order_by("opened_at"))
+        if len(parts) * INTERVALS[interval] < days[1] - days[0]:  # whole days need no reading
+            rows = Bar.objects.filter(symbol=symbol, interval=interval, opened_at__gte=days[0], opened_at__lt=days[1])
+            parts = list(rows)
+        parts.sort(key=lambda bar: bar.opened_at)
         for longer in list_longer_intervals(interval):
             if longer not in intervals:
                 continue
