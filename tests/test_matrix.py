@@ -110,6 +110,7 @@ ROUTES = {
     "trading:import_file": Case(
         posts=tuple({"act": act, "zone": "UTC", "decimal": ".", "fee_sign": "1"} for act in ("read", "import", "drop"))
     ),
+    "trading:measure_trade": Case(),
     "trading:undo_import": Case(),
     "trading:start_reading": Case(
         posts=({"venue": "hyperliquid", "address": ADDRESS, "id": "{account_id}", "user": "{user_id}"},)

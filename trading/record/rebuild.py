@@ -178,7 +178,8 @@ def _rebuild_symbol(
     old = list(rows.order_by("entry_at").values(*_READ))
     if bars := _read_path(symbol, trips, after, now):
         book, trips = _fold(deployment, symbol, state, entries, confirmed, bars)
-        _drop_uncovered(trips, bars, after, now)
+        # What an open trade did before its state was kept counts as told only if bars told it then.
+        _drop_uncovered(trips, bars, after if state.get("path_minutes") else None, now)
     store_checks(deployment, book.booked)
     rows.delete()
     made = _make_rows(deployment, trips, old, entries, now)

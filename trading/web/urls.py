@@ -17,6 +17,7 @@ urlpatterns = [
     path("trades/ask/", asking.ask_record, name="ask"),
     path("trades/export/", ledger.export_trades, name="export_trades"),
     path("trades/<uuid:trade_id>/", ledger.show_trade, name="trade"),
+    path("trades/<uuid:trade_id>/measure/", ledger.measure_trade, name="measure_trade"),
     path("trades/import/", imports.show_imports, name="imports"),
     path("trades/import/accounts/", imports.start_reading, name="start_reading"),
     path("trades/import/accounts/<uuid:account_id>/", imports.change_account, name="change_account"),

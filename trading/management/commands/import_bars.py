@@ -11,7 +11,9 @@ from django.core.management.base import CommandError, CommandParser
 from django.db import close_old_connections
 from django.utils import timezone
 
+from config.lib.figures import format_count
 from config.lib.work.commands import KeelCommand
+from config.lib.work.per_user import for_each_user
 from trading.management.arguments import instant_argument, intervals_argument, symbol_argument
 from trading.market.imports.bars import (
     CSV_COLUMNS,
@@ -22,8 +24,9 @@ from trading.market.imports.bars import (
     store_bars,
 )
 from trading.market.imports.venue import SETTLING, VenueUnavailable, fetch_bars, find_market, open_venue
-from trading.models import Bar
+from trading.models import Bar, Trade
 from trading.models.choices import INTERVALS
+from trading.record.excursions import measure_paths
 
 
 class Command(KeelCommand):
@@ -117,12 +120,18 @@ class Command(KeelCommand):
     def _say_written(self, symbol: str, interval: str, written: Counter[str]) -> None:
         longer = {name: written[name] for name in list_longer_intervals(interval) if written[name]}
         more = "".join(f", {count} of {name}" for name, count in longer.items())
+        results = for_each_user(
+            "trades without a path", lambda: measure_paths(Trade.objects.filter(symbol=symbol), now=timezone.now())
+        )
+        if measured := sum(one.result or 0 for one in results):
+            more += f"; best and worst of {format_count(measured, 'trade')} follow them now"
         self.say(
             f"{written[interval]} bars of {symbol} {interval}{more}",
             symbol=symbol,
             interval=interval,
             bars=written[interval],
             aggregated=longer,
+            measured_trades=measured,
         )
 
     def _show_progress(self, count: int, last: Bar) -> None:

@@ -3,20 +3,24 @@
 from typing import Any
 from uuid import UUID
 
+from django.contrib import messages
 from django.http import HttpResponse, QueryDict
 from django.http.response import HttpResponseBase
+from django.shortcuts import redirect
 from django.template.response import TemplateResponse
 from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.cache import never_cache
-from django.views.decorators.http import require_safe
+from django.views.decorators.http import require_POST, require_safe
 from django.views.decorators.vary import vary_on_headers
 
-from config.lib.owned import owned
+from config.lib.owned import owned, owned_tx
 from config.lib.paging import build_page_links
 from config.lib.web import AuthedRequest, owned_view
-from trading.models import ReconcileState
+from trading.models import ReconcileState, Trade
+from trading.record.excursions import measure_paths
 from trading.record.exports import trades_as_csv, trades_as_json
+from trading.record.trade_queries import get_trade
 from trading.web.filters import TradeFilterForm
 from trading.web.trades import get_trade_details, get_trades_page, list_trade_choices, read_trades_after
 from trading.web.views.exports import export_rows
@@ -75,6 +79,20 @@ def show_trade(request: AuthedRequest, trade_id: UUID) -> HttpResponse:
     with or_404():
         shown = get_trade_details(trade_id, timezone.now())
     return TemplateResponse(request, "trading/trade.html", {"shown": shown, "trade": shown.trade})
+
+
+@require_POST
+@owned_view
+def measure_trade(request: AuthedRequest, trade_id: UUID) -> HttpResponse:
+    """Measure best and worst again, by the bars stored since."""
+    with or_404(), owned_tx(request.user):
+        trade = get_trade(trade_id)
+        has_path = measure_paths(Trade.objects.filter(pk=trade.pk), now=timezone.now())
+    if has_path:
+        messages.success(request, "Measured: best and worst follow the stored bars now.")
+    else:
+        messages.info(request, f"Still not known: too few bars of {trade.symbol} at that time are stored.")
+    return redirect("trading:trade", trade_id)
 
 
 def _build_filters(query: QueryDict) -> TradeFilterForm:
