@@ -79,6 +79,7 @@ class Performance:
     sharpe: float | None
     sharpe_days: int | None
     sharpe_interval: Interval | None
+    equity_days: int  # of the curve; none: no equity on record
     max_drawdown: Drawdown | None
     is_too_few: bool
 
@@ -91,7 +92,8 @@ def summarise_trades(
     drawdown = max_drawdown(_note_ends(equity, ends), starting_equity_usd)
     nets = [trade.net_usd for trade in trades]
     win_rate, factor, expectancy = measure_win_rate(nets), measure_profit_factor(nets), measure_mean(nets)
-    sharpe = measure_sharpe(daily_equity(ends, starting_equity_usd))
+    daily = daily_equity(ends, starting_equity_usd)
+    sharpe = measure_sharpe(daily)
     return Performance(
         trades=len(nets),
         wins=sum(net > 0 for net in nets),
@@ -109,6 +111,7 @@ def summarise_trades(
         sharpe=sharpe.ratio if sharpe else None,
         sharpe_days=sharpe.days if sharpe else None,
         sharpe_interval=sharpe.interval if sharpe else None,
+        equity_days=max(0, len(daily) - 1),
         max_drawdown=drawdown,
         is_too_few=len(nets) < MIN_TRADES,
     )

@@ -1,6 +1,6 @@
 """Read trades, equity and the performance of a skill."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, time, timedelta
 from decimal import Decimal
@@ -285,11 +285,17 @@ def knows_funding(deployment: Deployment, symbols: Collection[str], since: datet
     return any(known.covers(deployment, symbol, since, until) for symbol in symbols)
 
 
+def count_payments(trade: Trade) -> int:
+    """Return the number of funding payments while a trade was held."""
+    rows = FundingPayment.objects.filter(deployment=trade.deployment_id, symbol=trade.symbol, at__gt=trade.entry_at)
+    return rows.filter(**({"at__lte": trade.exit_at} if trade.exit_at else {})).count()
+
+
 def _knows_funding_of(deployment: Deployment) -> bool:
     """Tell the same of all closed trades; without one there is nothing to know."""
     rows = Trade.objects.closed().filter(deployment=deployment)
     span = rows.aggregate(first=Min("entry_at"), last=Max("exit_at"))
-    if span["first"] is None:
+    if span["first"] is None or rows.exclude(funding_usd=0).exists():
         return True
     symbols = list(rows.order_by().values_list("symbol", flat=True).distinct())
     return knows_funding(deployment, symbols, span["first"], span["last"])
@@ -299,10 +305,22 @@ def get_deployment_performance(deployment: Deployment) -> Performance:
     """Return the numbers of one deployment."""
     rows = EquityPoint.objects.filter(deployment=deployment).order_by("at").values_list("at", "equity_usd")
     points = (EquityAt(at, equity) for at, equity in rows.iterator(chunk_size=_POINTS_AT_ONCE))
-    numbers = summarise_trades(
-        _read_closed(Q(deployment=deployment)), points, starting_equity_usd=deployment.starting_equity_usd
+    return _summarise([deployment], points, starting_equity_usd=deployment.starting_equity_usd)
+
+
+def _summarise(
+    deployments: Sequence[Deployment], points: Iterable[EquityAt] = (), **start: Decimal | None
+) -> Performance:
+    """Return the numbers of deployments together; funding that one of them does not know is not known."""
+    rows = Trade.objects.filter(deployment__in=[one.pk for one in deployments], status=TradeStatus.CLOSED).values_list(
+        "realized_pnl_usd", "gross_pnl_usd", "fees_usd", "funding_usd", "holding_minutes"
     )
-    return numbers if numbers.funding_usd or _knows_funding_of(deployment) else replace(numbers, funding_usd=None)
+    trades = [
+        ClosedTrade(net, gross, fees, funding, timedelta(minutes=float(minutes)))
+        for net, gross, fees, funding, minutes in rows
+    ]
+    numbers = summarise_trades(trades, points, **start)
+    return numbers if all(map(_knows_funding_of, deployments)) else replace(numbers, funding_usd=None)
 
 
 def get_skill_performance(skill_id: UUID) -> dict[str, Performance]:
@@ -314,23 +332,11 @@ def get_skill_performance(skill_id: UUID) -> dict[str, Performance]:
     by_kind: dict[str, list[Deployment]] = {}
     for deployment in Deployment.objects.filter(skill=skill).order_by("created_at"):
         by_kind.setdefault(deployment.broker_kind, []).append(deployment)
-    found = {}
-    for kind, deployments in by_kind.items():
-        if len(deployments) == 1:
-            found[kind] = get_deployment_performance(deployments[0])
-        else:
-            found[kind] = summarise_trades(_read_closed(Q(deployment__in=[one.pk for one in deployments])))
+    found = {
+        kind: _summarise(deployments) if len(deployments) > 1 else get_deployment_performance(deployments[0])
+        for kind, deployments in by_kind.items()
+    }
     return {kind: numbers for kind, numbers in found.items() if numbers.trades}
-
-
-def _read_closed(which: Q) -> list[ClosedTrade]:
-    rows = Trade.objects.filter(which, status=TradeStatus.CLOSED).values_list(
-        "realized_pnl_usd", "gross_pnl_usd", "fees_usd", "funding_usd", "holding_minutes"
-    )
-    return [
-        ClosedTrade(net, gross, fees, funding, timedelta(minutes=float(minutes)))
-        for net, gross, fees, funding, minutes in rows
-    ]
 
 
 def get_latest_equity(deployment: Deployment, until: datetime | None = None) -> Decimal | None:

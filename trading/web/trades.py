@@ -16,6 +16,7 @@ from trading.record.deployment_queries import widen_excursion
 from trading.record.trade_queries import (
     TradeFilter,
     TradePage,
+    count_payments,
     find_simulated_symbols,
     get_trade,
     get_trade_page,
@@ -143,6 +144,7 @@ class TradeDetails:
     held: timedelta | None
     simulated: list[str]  # its symbol, if its prices were made
     knows_funding: bool
+    payments: int  # of funding, while it was held
     excursion_usd: tuple[Decimal, Decimal] | None  # best and worst gross, the current mark included
 
 
@@ -159,5 +161,6 @@ def get_trade_details(trade_id: UUID, now: datetime) -> TradeDetails:
         simulated=find_simulated_symbols({trade.symbol: trade.entry_at}),
         knows_funding=bool(trade.funding_usd)
         or knows_funding(trade.deployment, [trade.symbol], trade.entry_at, trade.exit_at or now),
+        payments=count_payments(trade),
         excursion_usd=widen_excursion(trade, mark.price if mark else None),
     )

@@ -1,30 +1,47 @@
 """One record's figures are equal wherever they show."""
 
 import csv
+import re
 from datetime import timedelta
 from decimal import Decimal
 from io import StringIO
 
+import pytest
 from django.test import Client
+from django.utils import timezone
 
+from chat.conversations.services import start_conversation
 from chat.tools.base import ToolContext
 from chat.tools.deployments import GET_MY_DEPLOYMENTS
 from chat.tools.records import performance_row
+from config.lib.figures import format_signed_usd
+from config.lib.threads import run_in_thread
+from tests.chat.talk import Talk
 from tests.factories.memory import JUNE
-from tests.factories.record import BarFactory, DeploymentFactory, TradeFactory
+from tests.factories.record import (
+    BacktestRunFactory,
+    BarFactory,
+    DeploymentFactory,
+    EquityPointFactory,
+    FillFactory,
+    FundingPaymentFactory,
+    TradeFactory,
+)
 from tests.owners import as_owner
 from tests.trading.browsing import text_of
-from trading.models import Trade
+from trading.models import ReflectionNote, Trade
 from trading.record.deployment_queries import OpenPosition, list_deployments, total_trades
-from trading.record.trade_queries import TradeFilter, get_deployment_performance, get_trade_page
+from trading.record.trade_queries import TradeFilter, get_deployment_performance, get_skill_performance, get_trade_page
+from trading.reviews.reflection import reflect
 from trading.runs.backtest import summarise_run
 
 D = Decimal
+DAY = timedelta(days=1)
 
 
 def make_record():
     deployment = DeploymentFactory(version__skill__name="Dips")
-    for number, gross in enumerate(("20", "-15.25", "3.5", "-42.4")):
+    for number, gross in enumerate(("20", "-15.25", "3.5", "-42.4", "-30", "-20")):
         at = JUNE + number * timedelta(days=1)
         TradeFactory(deployment=deployment, gross_pnl_usd=D(gross), entry_tick_at=at, mae_usd=D(-50))
     TradeFactory(deployment=deployment, symbol="ETH", still_open=True, fees_usd=D("3.21"), realized_pnl_usd=D("-3.21"))
@@ -33,7 +50,7 @@ def make_record():
 
 def test_net_of_a_deployment_is_one_figure_everywhere(trader):
     deployment = as_owner(trader, make_record)
-    net, so_far = D("-38.15"), D("-3.21")
+    net, so_far = D("-90.15"), D("-3.21")
 
     def read():
         totals = total_trades(Trade.objects.all())
@@ -49,14 +66,14 @@ def test_net_of_a_deployment_is_one_figure_everywhere(trader):
     exported = list(csv.DictReader(StringIO(client.get("/trades/export/").getvalue().decode())))
 
     assert totals == listed == page
-    assert (totals.net_usd, totals.open_so_far_usd, totals.closed_trades) == (net, so_far, 4)
+    assert (totals.net_usd, totals.open_so_far_usd, totals.closed_trades) == (net, so_far, 6)
     assert (numbers.net_usd, numbers.fees_usd, D(summary["net_usd"])) == (net, totals.fees_usd, net)
     assert performance_row(numbers)["net_pnl_usd"] == float(net)
     [row] = tool["deployments"]
-    assert (row["net_pnl_usd"], row["open_so_far_usd"], row["closed_trades"]) == (float(net), float(so_far), 4)
+    assert (row["net_pnl_usd"], row["open_so_far_usd"], row["closed_trades"]) == (float(net), float(so_far), 6)
     assert sum(D(row["realized_pnl_usd"]) for row in exported if row["status"] == "closed") == net
     for address in ("/deployments/", f"/deployments/{deployment.pk}/", "/trades/"):
-        assert "-$38.15" in text_of(client.get(address)), address
+        assert "-$90.15" in text_of(client.get(address)), address
 
 
 def test_best_and_worst_include_the_mark(as_trader):
@@ -69,3 +86,76 @@ def test_best_and_worst_include_the_mark(as_trader):
     assert OpenPosition(trade, Mark).excursion_usd == (8, -1)
     trade.path_minutes = None
     assert OpenPosition(trade, Mark).excursion_usd is None
+
+
+STAT = re.compile(r'<div class="stat">(.*?)</div>', re.DOTALL)
+STATES_N = re.compile(
+    r"\b\d+\s+(closed )?(trade|day|fill|payment|position)s?\b|closed, \d+ won|<a href|no position (is|was) open"
+)
+
+
+def test_every_figure_of_a_record_links_to_its_rows_or_states_its_n(trader):
+    def make():
+        deployment = make_record()
+        for tick in range(1, 31):
+            EquityPointFactory(deployment=deployment, tick=tick, at=JUNE + tick * DAY, equity_usd=D(10_000 - tick % 7))
+        run = BacktestRunFactory(done=True, deployment__version=deployment.version)
+        TradeFactory.create_batch(5, deployment=run.deployment)
+        bought = Trade.objects.closed().filter(deployment=deployment).latest("entry_at")
+        FillFactory(deployment=deployment, fill_id=bought.first_fill_id, at=bought.entry_at)
+        return deployment, run, bought
+
+    deployment, run, bought = as_owner(trader, make)
+    client = Client()
+    client.force_login(trader)
+
+    pages = f"/deployments/{deployment.pk}/", f"/skills/{deployment.skill_id}/", f"/backtests/{run.pk}/"
+    for address in pages:
+        stats = STAT.findall(client.get(address).content.decode())
+        assert len(stats) >= 10, address
+        figures = [stat for stat in stats if "stat__value--words" not in stat]
+        assert [stat for stat in figures if not STATES_N.search(stat)] == [], address
+    lists = (
+        ("/trades/", "Net of 6 closed trades"),
+        ("/deployments/", f'deployment={deployment.pk}&amp;status=closed">'),
+        ("/backtests/", f'backtests={run.pk}&amp;status=closed">'),
+        (f"/trades/{bought.pk}/", "of 1 fill"),
+    )
+    for address, states in lists:
+        assert states in client.get(address).content.decode(), address
+
+
+def test_funding_that_one_of_several_deployments_does_not_know_is_not_known(trader):
+    def make():
+        known, unknown = DeploymentFactory(broker_kind="live"), None
+        FundingPaymentFactory(deployment=known, symbol="BTC", at=JUNE)
+        TradeFactory(deployment=known, entry_tick_at=JUNE, funding_usd=D(3))
+        first = get_skill_performance(known.skill_id)["live"].funding_usd
+        unknown = DeploymentFactory(broker_kind="live", version=known.version)
+        TradeFactory(deployment=unknown, entry_tick_at=JUNE)
+        second = get_skill_performance(known.skill_id)["live"].funding_usd
+        FundingPaymentFactory(deployment=unknown, symbol="BTC", at=JUNE)
+        return first, second, get_skill_performance(known.skill_id)["live"].funding_usd
+
+    assert as_owner(trader, make) == (3, None, 3)
+
+
+@pytest.mark.django_db(transaction=True)
+async def test_net_in_a_chat_reply_and_a_lesson_is_that_of_the_page(trader, settings):
+    settings.CHAT_AGENT_MODEL, settings.CHAT_FALLBACK_MODELS = "offline/keel", []
+    settings.REFLECTION_MODEL, settings.REFLECTION_FALLBACK_MODELS = "offline/keel", []
+    now = JUNE + 30 * DAY
+
+    def make():
+        deployment = as_owner(trader, make_record)
+        chat = as_owner(trader, lambda: start_conversation(assistant="coach", now=timezone.now()).pk)
+        reflect(deployment.pk, user_id=trader.pk, now=now, clock=lambda: now, is_forced=True)
+        return deployment, chat, as_owner(trader, ReflectionNote.objects.get)
+
+    deployment, chat, note = await run_in_thread(make)
+    answer = await Talk(trader.pk, chat).ask("How are my deployments doing?")
+    page = await run_in_thread(lambda: as_owner(trader, lambda: get_deployment_performance(deployment)))
+
+    assert format_signed_usd(page.net_usd) == "-$90.15"
+    assert "-$90.15" in answer.text
+    assert "-$90.15" in note.lessons_text

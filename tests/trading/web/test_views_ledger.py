@@ -51,7 +51,7 @@ def test_trades_lists_what_each_came_to_and_their_sum(client, made):
     text = text_of(client.get(TRADES))
 
     for words in (
-        "2 trades Net of closed trades",
+        "2 trades Net of 2 closed trades",
         "+$13.00",
         "BTC long",
         "Dips",

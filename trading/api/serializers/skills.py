@@ -93,7 +93,7 @@ class PerformanceSerializer(ValueSerializer):
     net_usd = AmountField()
     gross_usd = AmountField()
     fees_usd = AmountField()
-    funding_usd = AmountField()
+    funding_usd = AmountField(allow_null=True, help_text="Received above zero; null: not known.")
     win_rate_fraction = serializers.FloatField(allow_null=True)
     win_rate_interval_fraction = serializers.ListField(
         child=serializers.FloatField(), allow_null=True, help_text="Where it lies with about 90 %: from, to."
@@ -114,6 +114,7 @@ class PerformanceSerializer(ValueSerializer):
     sharpe_interval = serializers.ListField(
         child=serializers.FloatField(), allow_null=True, help_text="Where it lies with about 90 %: from, to."
     )
+    equity_days = serializers.IntegerField(help_text="Of the curve of the drawdown.")
     max_drawdown = DrawdownSerializer(allow_null=True)
     is_too_few = serializers.BooleanField(help_text="Fewer than five trades say nothing.")
 

@@ -133,7 +133,8 @@ def _render_skill(
 ) -> HttpResponse:
     with or_404():
         shown, newest, versions = get_skill(skill_id), get_version(skill_id), list_versions(skill_id)
-    compare = CompareForm(request.GET)
+    compare, performance = CompareForm(request.GET), get_skill_performance(skill_id)
+    listed = performance.keys() - {BrokerKind.BACKTEST}  # the list of trades tells paper and live apart by deployment
     context = {
         "skill": shown,
         "version": newest,
@@ -142,7 +143,9 @@ def _render_skill(
         "compare": compare,
         "compared": _compare_pair(compare, shown, {one.version for one in versions}),
         "simulated": find_symbols_simulated_for_skill(skill_id),
-        "performance": [(BrokerKind(kind).label, one) for kind, one in get_skill_performance(skill_id).items()],
+        "performance": [
+            (BrokerKind(kind).label, one, shown if listed == {kind} else None) for kind, one in performance.items()
+        ],
         "deployments": list_skill_deployments(skill_id),
         "notes": list_skill_notes(skill_id),
         "draft": find_open_draft(skill_id),
