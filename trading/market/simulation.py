@@ -222,7 +222,7 @@ def _make_day_bars(symbol: str, day: int, seed: int, length: timedelta, interval
     return bars
 
 
-def _walk_day(symbol: str, day: int, seed: int) -> list[tuple[float, ...]]:
+def _walk_day(symbol: str, day: int, seed: int) -> list[tuple[float, float, float, float, float, float, float]]:
     """Return open, high, low, close, mark, index and volume of each five minutes."""
     kind, hours = _KINDS[symbol], range(day * _HOURS, day * _HOURS + _HOURS + 1)
     shared, own = _day_path(seed, _MARKET, day), _day_path(seed, symbol, day)

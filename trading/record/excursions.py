@@ -3,6 +3,7 @@
 from collections import defaultdict
 from datetime import datetime, timedelta
 from typing import Final
+from uuid import UUID
 
 from django.db.models import Max, Min, Value
 from django.db.models.functions import Coalesce
@@ -22,7 +23,7 @@ def measure_paths(trades: TradeQuerySet, *, now: datetime) -> int:
     live = Deployment.objects.filter(broker_kind=BrokerKind.LIVE).values("pk")
     unknown = trades.filter(path_minutes__isnull=True, deployment__in=live)
     last = Max(Coalesce("exit_at", Value(now)))
-    spans: dict[object, dict[str, Span]] = defaultdict(dict)
+    spans: dict[UUID, dict[str, Span]] = defaultdict(dict)
     for row in unknown.order_by().values("deployment", "symbol").annotate(first=Min("entry_at"), last=last):
         held = row["first"] - _LONGEST_BAR, row["last"]
         if Bar.objects.filter(symbol=row["symbol"], opened_at__range=held).exists():
