@@ -26,7 +26,7 @@ from trading.market.imports.bars import (
 from trading.market.imports.venue import SETTLING, VenueUnavailable, fetch_bars, find_market, open_venue
 from trading.models import Bar, Trade
 from trading.models.choices import INTERVALS
-from trading.record.excursions import measure_paths
+from trading.record.intake.excursions import measure_paths
 
 
 class Command(KeelCommand):

@@ -18,8 +18,8 @@ from config.lib.owned import owned, owned_tx
 from config.lib.paging import build_page_links
 from config.lib.web import AuthedRequest, owned_view
 from trading.models import ReconcileState, Trade
-from trading.record.excursions import measure_paths
 from trading.record.exports import trades_as_csv, trades_as_json
+from trading.record.intake.excursions import measure_paths
 from trading.record.trade_queries import get_trade
 from trading.web.filters import TradeFilterForm
 from trading.web.trades import get_trade_details, get_trades_page, list_trade_choices, read_trades_after

@@ -13,7 +13,7 @@ from tests.owners import as_owner
 from tests.trading.browsing import text_of
 from tests.trading.record.test_rebuild import NOW, at, bring, execution, rows
 from trading.models import Bar, Trade
-from trading.record.excursions import measure_paths
+from trading.record.intake.excursions import measure_paths
 
 D = Decimal
 MINUTE = timedelta(minutes=1)
