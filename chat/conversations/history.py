@@ -11,7 +11,7 @@ from django.db import connection
 from chat.conversations.standing import bind_value
 from chat.models import Role
 from chat.parts import Json, as_said, said_tokens
-from chat.prompt.preamble import find_focus
+from chat.prompt.preamble import find_focus, list_fact_ids
 from config.lib.owned import owner_id
 
 HISTORY_LIMIT = 400  # messages read for a prompt; the token budget ends it long before
@@ -35,6 +35,7 @@ class History:
     tokens: int = 0  # estimated
     is_cut: bool = False  # older messages did not fit
     focus: str = ""  # the newest in a preamble
+    fact_ids: frozenset[UUID] = frozenset()  # in preambles
 
 
 def read_history(conversation_id: UUID, *, before: int, budget_tokens: int, after: int = 0) -> History:
@@ -69,6 +70,7 @@ def _select_fitting(
     chosen: list[_Entry] = []
     preambles: dict[int, list[Json]] = {}
     spent, is_cut, focus = 0, False, ""
+    fact_ids: set[UUID] = set()
     for pk, role, content, parts, is_untrusted, reply_to, stored in newest_first:
         if reply_to is not None:
             # The last one wins: it belongs to the first reply, and later ones go on where that one broke off.
@@ -83,6 +85,7 @@ def _select_fitting(
             break
         spent += tokens
         focus = focus or find_focus(preamble)
+        fact_ids.update(list_fact_ids(preamble))
         chosen.append(_Entry(pk, role, messages, bool(is_untrusted), tokens))
     while chosen and chosen[-1].role != Role.USER:
         spent -= chosen.pop().tokens
@@ -94,4 +97,5 @@ def _select_fitting(
         spent,
         is_cut,
         focus,
+        frozenset(fact_ids),
     )

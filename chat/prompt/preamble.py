@@ -16,13 +16,10 @@ from chat.prompt.texts import RECALLED, about_fact, clock_text
 from memory.models import UserFact
 
 
-def build_preamble(
-    opening: Mapping[str, Any], *, about: UserFact | None, recalled: Iterable[tuple[UUID, str]] = (), now: datetime
-) -> list[Json]:
-    """Return the preamble of a turn.
+def build_preamble(opening: Mapping[str, Any], *, about: UserFact | None, now: datetime) -> list[Json]:
+    """Return the preamble of a turn, without recalled facts.
 
-    `opening` is its chat's `opening_context`, `about` the fact that the user opened it to change, `recalled` the lines
-    of the facts that its message concerns.
+    `opening` is its chat's `opening_context`, `about` the fact that the user opened it to change.
     """
     parts: list[Json] = [{"name": "clock", "text": clock_text(now)}]
     if focus := focus_of(opening):
@@ -30,13 +27,23 @@ def build_preamble(
     if about is not None:
         told, _, fact = about_fact(fact_id=about.pk, content=about.content, body=about.body).partition("\n")
         parts.append({"name": "fact", "text": told, "facts": [{"id": str(about.pk), "text": fact}]})
+    return parts
+
+
+def build_recall(recalled: Iterable[tuple[UUID, str]]) -> list[Json]:
+    """Return the part of a preamble with the facts that a message concerns; empty without one."""
     facts = [{"id": str(fact_id), "text": line} for fact_id, line in recalled]
-    return [*parts, {"name": "recall", "text": RECALLED, "facts": facts}] if facts else parts
+    return [{"name": "recall", "text": RECALLED, "facts": facts}] if facts else []
 
 
 def find_focus(preamble: Preamble) -> str:
     """Return the focus in a preamble; empty without one."""
     return next((str(part["text"]) for part in preamble if part["name"] == "focus"), "")
+
+
+def list_fact_ids(preamble: Preamble) -> list[UUID]:
+    """Return the ids of the facts in a preamble."""
+    return [UUID(fact["id"]) for part in preamble for fact in part.get("facts", ())]
 
 
 def drop_known_focus(preamble: Preamble, known: str) -> list[Json]:

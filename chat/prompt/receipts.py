@@ -13,6 +13,7 @@ from uuid import UUID
 
 from chat.models import MemorySnapshot, Message, PromptText, Receipt, Role
 from chat.parts import Json, Preamble, add_preamble, as_said, format_preamble_part
+from chat.prompt.preamble import list_fact_ids
 from chat.prompt.texts import GO_ON, Segment, about_fact, as_blocks, earlier_part, join_segments
 from memory.facts.queries import find_version, find_versions
 from memory.models import UserFact
@@ -126,7 +127,7 @@ def show_receipt(receipt: Receipt, reply: Message) -> ShownReceipt:
     """Return a receipt for display."""
     rebuilt = rebuild_prompt(receipt, reply)
     fact_ids = [UUID(fact_id) for fact_id in reply.snapshot.fact_ids] if reply.snapshot else []
-    fact_ids += [UUID(fact["id"]) for part in reply.preamble for fact in part.get("facts", ())]
+    fact_ids += list_fact_ids(reply.preamble)
     return ShownReceipt(
         segments=(*rebuilt.segments, *_preamble_segments(reply)),
         facts=find_versions(fact_ids),

@@ -17,7 +17,7 @@ from chat.parts import Json, format_preamble
 from chat.prompt.assistants import ASSISTANTS
 from chat.prompt.compose import compose_prompt
 from chat.prompt.focus import is_focus_untrusted
-from chat.prompt.preamble import build_preamble, drop_known_focus
+from chat.prompt.preamble import build_preamble, build_recall, drop_known_focus
 from chat.prompt.receipts import Sent, as_sent
 from chat.prompt.texts import Segment, as_blocks
 from chat.turns.replies import HEARTBEAT_LEASE, interrupt_dead_turns
@@ -175,21 +175,22 @@ def _prompt_of(standing: Standing, message: Message, *, is_continuation: bool, n
         now=now,
     )
     fact = None if is_continuation else _opening_fact(standing, message)
-    recalled = () if is_continuation else _recall_facts(standing, message, now)
-    preamble = build_preamble(standing.opening, about=fact, recalled=recalled, now=now)
+    preamble = build_preamble(standing.opening, about=fact, now=now)
     length = _estimate_length(segments) + estimate_tokens(format_preamble(preamble))
     # The reply, the prompt and the summary of older messages take room, too.
     room = settings.CONTEXT_BUDGET_TOKENS * 8 // 10 - length - len(standing.summary) // CHARS_PER_TOKEN
     told = _read_told(standing, message, room, is_continuation=is_continuation)
-    preamble = drop_known_focus(preamble, told.focus)
+    recall = [] if is_continuation else build_recall(_recall_facts(standing, message, told.fact_ids, now))
+    preamble = drop_known_focus(preamble, told.focus) + recall
+    tokens = told.tokens + estimate_tokens(format_preamble(recall))
     messages = as_sent(told.messages, summary=standing.summary, preamble=preamble, is_continuation=is_continuation)
     return _Prompt(
         sent=Sent(segments, message_ids=told.ids, messages=tuple(messages), summary_id=standing.summary_id),
         preamble=preamble,
         is_untrusted=told.is_untrusted or standing.is_summary_untrusted or is_focus_untrusted(standing.opening),
         room=room,
-        room_left=-1 if told.is_cut else room - told.tokens,
-        tokens=told.tokens + length + REPLY_ALLOWANCE,
+        room_left=-1 if told.is_cut else room - tokens,
+        tokens=tokens + length + REPLY_ALLOWANCE,
     )
 
 
@@ -203,12 +204,14 @@ def _read_told(standing: Standing, message: Message, room: int, *, is_continuati
     return read_history(standing.conversation_id, after=standing.summary_through, before=before, budget_tokens=room)
 
 
-def _recall_facts(standing: Standing, message: Message, now: datetime) -> list[tuple[UUID, str]]:
-    """Return the facts that the message concerns and the block does not have."""
+def _recall_facts(
+    standing: Standing, message: Message, told: frozenset[UUID], now: datetime
+) -> list[tuple[UUID, str]]:
+    """Return the facts that the message concerns and that neither the block nor the history has."""
     assert standing.snapshot_id is not None, "the block is frozen before the prompt is built"
     snapshot = MemorySnapshot.objects.filter(pk=standing.snapshot_id).values_list("fact_ids", flat=True).first()
     known = {UUID(fact_id) for fact_id in snapshot or ()}
-    return list_relevant_lines(message.content, without=known, now=now)
+    return list_relevant_lines(message.content, without=known | told, now=now)
 
 
 def _opening_fact(standing: Standing, message: Message) -> UserFact | None:

@@ -324,17 +324,23 @@ def test_receipt_shows_the_preamble_part_by_part(focused):
 # --- Recalled facts ---
 
 
-def test_message_brings_the_facts_that_it_concerns_and_the_block_lacks(as_trader):
+@pytest.fixture
+def outside_block(as_trader):
+    """A rule that the block has no room for."""
     rule = UserFactFactory(content="I never use more than 3x leverage", last_referenced_at=MAY)
     for number in range(12):
         UserFactFactory(content=f"Plays song number {number}", last_referenced_at=JUNE)
+    return rule
+
+
+def test_message_brings_the_facts_that_it_concerns_and_the_block_lacks(outside_block):
     chat = start_conversation(now=JUNE)
 
     accepted = ask(chat, "What is my max leverage?")
 
     recall = Message.objects.get(pk=accepted.reply.pk).preamble[-1]
-    assert recall == {**recall, "name": "recall", "facts": [{"id": str(rule.pk), "text": f"- {rule.content}"}]}
-    assert rule.content in accepted.turn.history[-1]["content"]
+    assert recall == {**recall, "name": "recall", "facts": [{"id": str(outside_block.pk), "text": f"- {outside_block.content}"}]}
+    assert outside_block.content in accepted.turn.history[-1]["content"]
     assert names(ask(chat, "Tell me a joke.")) == ["clock"]
 
 
@@ -342,3 +348,34 @@ def test_message_brings_no_fact_that_the_block_has(as_trader):
     UserFactFactory(content="I never use more than 3x leverage")
 
     assert names(ask(start_conversation(now=JUNE), "What is my max leverage?")) == ["clock"]
+
+
+def test_message_repeats_no_fact_of_an_earlier_message(outside_block):
+    chat = start_conversation(now=JUNE)
+    first = ask(chat, "What is my max leverage?")
+
+    assert [names(first), names(ask(chat, "What is my max leverage again?"))] == [["clock", "recall"], ["clock"]]
+
+
+def test_retried_message_brings_its_facts_again(outside_block):
+    chat = start_conversation(now=JUNE)
+    ask(chat, "What is my max leverage?")
+
+    assert names(retry_reply(conversation_id=chat.pk, now=JUNE)[1]) == ["clock", "recall"]
+
+
+def test_fact_that_left_the_prompt_is_brought_again(outside_block, settings):
+    chat = start_conversation(now=JUNE)
+    ask(chat, "What is my max leverage?")
+    ask(chat, "filler " * 1_500)
+    settings.CONTEXT_BUDGET_TOKENS = 4_000
+
+    assert names(ask(chat, "What is my max leverage?")) == ["clock", "recall"]
+
+
+def test_fact_that_changed_is_brought_again(outside_block):
+    chat = start_conversation(now=JUNE)
+    ask(chat, "What is my max leverage?")
+    supersede_fact(fact_id=outside_block.pk, content="I never use more than 2x leverage", now=JUNE)
+
+    assert names(ask(chat, "What is my max leverage?")) == ["clock", "recall"]
