@@ -204,9 +204,7 @@ def _read_told(standing: Standing, message: Message, room: int, *, is_continuati
     return read_history(standing.conversation_id, after=standing.summary_through, before=before, budget_tokens=room)
 
 
-def _recall_facts(
-    standing: Standing, message: Message, told: frozenset[UUID], now: datetime
-) -> list[tuple[UUID, str]]:
+def _recall_facts(standing: Standing, message: Message, told: frozenset[UUID], now: datetime) -> list[tuple[UUID, str]]:
     """Return the facts that the message concerns and that neither the block nor the history has."""
     assert standing.snapshot_id is not None, "the block is frozen before the prompt is built"
     snapshot = MemorySnapshot.objects.filter(pk=standing.snapshot_id).values_list("fact_ids", flat=True).first()

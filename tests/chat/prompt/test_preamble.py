@@ -339,7 +339,11 @@ def test_message_brings_the_facts_that_it_concerns_and_the_block_lacks(outside_b
     accepted = ask(chat, "What is my max leverage?")
 
     recall = Message.objects.get(pk=accepted.reply.pk).preamble[-1]
-    assert recall == {**recall, "name": "recall", "facts": [{"id": str(outside_block.pk), "text": f"- {outside_block.content}"}]}
+    assert recall == {
+        **recall,
+        "name": "recall",
+        "facts": [{"id": str(outside_block.pk), "text": f"- {outside_block.content}"}],
+    }
     assert outside_block.content in accepted.turn.history[-1]["content"]
     assert names(ask(chat, "Tell me a joke.")) == ["clock"]
 
