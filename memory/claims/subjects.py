@@ -15,6 +15,7 @@ from typing import Final, Literal
 from config.lib.search.quantities import word_set
 from memory.claims.claims import Reading, read_claims, stem_word
 from memory.claims.support import contradicts
+from memory.claims.validity import strip_dates
 
 Verdict = Literal["same", "replaces", "unsure", "apart"]
 Values = frozenset[object]
@@ -37,13 +38,14 @@ def judge_change(old: str, new: str) -> Verdict:
     """Compare a known line with a new statement.
 
     `same`: the new line says nothing else. `replaces`: they cannot both hold. `unsure`: they may exclude each other, so
-    the user has to be asked. `apart`: both can hold.
+    the user has to be asked. `apart`: both can hold. Words that say when a line holds do not count.
     """
     before, after = read_subject(old), read_subject(new)
     if before.key != after.key:
         return "apart"
     if before.is_single:
         return _judge_values(before, after)
+    old, new = strip_dates(old), strip_dates(new)
     if contradicts(old, new):
         return "unsure"
     return "same" if _list_words(old) == _list_words(new) else "apart"
@@ -51,7 +53,8 @@ def judge_change(old: str, new: str) -> Verdict:
 
 @lru_cache(maxsize=2048)
 def read_subject(text: str) -> Subject:
-    """Return the subject of a line."""
+    """Return the subject of a line, whenever it holds."""
+    text = strip_dates(text)
     reading = read_claims(text)
     for name, pattern, read in _TABLE:
         if pattern.search(text) and (subject := read(name, text, reading)) is not None:

@@ -1,16 +1,22 @@
-"""Find the facts that a statement repeats, replaces or may contradict."""
+"""Find the facts that a statement repeats, replaces or may contradict, and settle with them.
+
+A single-valued subject has one fact at a time. A fact that begins later, "From Monday I trade on Kraken", is a plan:
+what is said of the time before holds until then.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 from uuid import UUID, uuid4
 
 from config.lib.errors import DomainError
 from memory.claims.subjects import Verdict, judge_change, read_subject
+from memory.claims.validity import Validity
 from memory.facts import versions
-from memory.facts.versions import Origin
-from memory.models import UserFact
+from memory.facts.periods import begin_fact
+from memory.facts.versions import FactWrite, Origin
+from memory.models import EventKind, UserFact
 
 MAX_COMPARED: Final = 50  # facts of one subject, the newest first
 _STRONGEST: Final[tuple[Verdict, ...]] = ("same", "replaces", "unsure")
@@ -32,37 +38,94 @@ class Conflict:
     verdict: Verdict
 
 
-def find_conflict(content: str, *, lineage: UUID | None = None, now: datetime) -> Conflict | None:
-    """Return the known fact that concerns a statement most, other than the lineage's; None if all are apart."""
-    found = list(_iter_conflicts(content, lineage, now))
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What a fact about to be written takes the place of."""
+
+    ends: datetime | None  # of the fact: where a plan begins, if that is earlier than its own end
+    rivals: list[UserFact]  # they end in its favour
+    origin: Origin  # with a batch for all these writes
+
+
+def find_conflict(content: str, *, validity: Validity | None = None, now: datetime) -> Conflict | None:
+    """Return the known fact that concerns a statement most; None if all are apart.
+
+    Without `validity` the words say when the statement holds. A plan that it leaves standing is no conflict.
+    """
+    dates = begin_fact(content, validity, now=now)
+    begins, ends = dates["valid_from"], dates["valid_until"]
+    found = [
+        conflict
+        for conflict in _iter_conflicts(content, begins, ends, None, now)
+        if conflict.verdict != "replaces" or not _is_plan(conflict.fact, max(begins, now))
+    ]
     return min(found, key=lambda conflict: _STRONGEST.index(conflict.verdict), default=None)
 
 
-def list_rivals(content: str, *, lineage: UUID | None, now: datetime) -> list[UserFact]:
-    """Return the facts of other lineages that cannot hold beside a statement."""
-    return [conflict.fact for conflict in _iter_conflicts(content, lineage, now) if conflict.verdict == "replaces"]
+def list_rivals(
+    content: str, *, begins: datetime, ends: datetime | None, lineage: UUID | None = None, now: datetime
+) -> list[UserFact]:
+    """Return the facts of other lineages that cannot hold beside a statement in its period."""
+    found = _iter_conflicts(content, begins, ends, lineage, now)
+    return [conflict.fact for conflict in found if conflict.verdict == "replaces"]
 
 
-def plan_merges(content: str, *, lineage: UUID, origin: Origin, now: datetime) -> tuple[list[UserFact], Origin]:
-    """Return the rivals of a fact about to be written, and an origin with a batch for both writes."""
-    rivals = list_rivals(content, lineage=lineage, now=now)
-    return rivals, replace(origin, batch_id=origin.batch_id or uuid4()) if rivals else origin
+def make_room(
+    content: str, *, begins: datetime, ends: datetime | None, lineage: UUID | None, origin: Origin, now: datetime
+) -> Room:
+    """Return the end and the rivals of a fact about to be written."""
+    rivals = list_rivals(content, begins=begins, ends=ends, lineage=lineage, now=now)
+    plans = [rival for rival in rivals if _is_plan(rival, max(begins, now))]
+    ends = min([moment for moment in (ends, *(plan.valid_from for plan in plans)) if moment], default=None)
+    rivals = [rival for rival in rivals if rival not in plans and (ends is None or rival.valid_from < ends)]
+    return Room(ends, rivals, replace(origin, batch_id=origin.batch_id or uuid4()) if rivals else origin)
 
 
-def merge_rivals(rivals: list[UserFact], into: UserFact, *, origin: Origin, now: datetime) -> None:
-    """End the facts that a written one excludes, in its favour."""
-    for rival in rivals:
-        if rival.pk != into.supersedes_id and rival.lineage != into.lineage:
-            versions.merge_versions(rival, into, origin=origin, now=now)
+def end_rivals(room: Room, into: UserFact, *, now: datetime) -> None:
+    """End the facts that a written one excludes: when it begins, and at once if it has begun."""
+    for rival in room.rivals:
+        if rival.lineage == into.lineage:
+            continue
+        if into.valid_from > max(now, rival.valid_from):
+            dates = {"valid_until": into.valid_from}
+            versions.supersede_version(rival, EventKind.UPDATE, dates, origin=room.origin, now=now)
+        else:
+            versions.merge_versions(rival, into, origin=room.origin, now=now)
 
 
-def _iter_conflicts(content: str, lineage: UUID | None, now: datetime) -> Iterator[Conflict]:
-    key = read_subject(content).key
-    if not key:
+def supersede_with_rivals(
+    old: UserFact, kind: EventKind, changes: dict[str, Any], *, origin: Origin, is_statement: bool, now: datetime
+) -> FactWrite:
+    """Replace a row with `changes`, within the room for it (`versions.supersede_version`)."""
+    begins, ends = versions.plan_dates(old, changes, now)
+    text = changes.get("content", old.content)
+    room = make_room(text, begins=begins, ends=ends, lineage=old.lineage, origin=origin, now=now)
+    if room.ends != ends:
+        changes = {**changes, "valid_until": room.ends}
+    written = versions.supersede_version(old, kind, changes, origin=room.origin, is_statement=is_statement, now=now)
+    end_rivals(room, written.fact, now=now)
+    return written
+
+
+def _iter_conflicts(
+    content: str, begins: datetime, ends: datetime | None, lineage: UUID | None, now: datetime
+) -> Iterator[Conflict]:
+    key, begins = read_subject(content).key, max(begins, now)
+    if not key or (ends is not None and ends <= begins):
         return
-    rows = UserFact.objects.current(now).filter(subject=key)
+    rows = UserFact.objects.open(begins).filter(subject=key)
     rows = rows.exclude(lineage=lineage) if lineage else rows
+    rows = rows.filter(valid_from__lt=ends) if ends else rows
     for fact in rows.order_by("-created_at", "id")[:MAX_COMPARED]:
         verdict = judge_change(fact.content, content)
         if verdict != "apart":
             yield Conflict(fact, verdict)
+
+
+def _is_plan(fact: UserFact, begins: datetime) -> bool:
+    """Tell whether a fact was said to begin after a statement does.
+
+    One that only holds again after an exception ("until March") does not outlive a newer statement.
+    """
+    is_resumed = fact.supersedes_id is None and fact.learned_at < fact.created_at and not fact.external
+    return fact.valid_from > max(begins, fact.created_at) and not is_resumed

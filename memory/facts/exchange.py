@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Final
+from typing import Any, Final
 from uuid import UUID, uuid4
 
 from django.utils.dateparse import parse_datetime
@@ -110,7 +110,8 @@ class _DocumentImport:
         key = content_key(content)
         if fact.is_active and key in self._words:
             return False
-        if fact.is_active and (rivals := list_rivals(content, lineage=None, now=self.now)):
+        period = {"begins": dates["valid_from"], "ends": dates["valid_until"]}
+        if fact.is_active and (rivals := list_rivals(content, **period, now=self.now)):
             self.refused.append(propose_rival(content, rivals[0], now=self.now))
             return False
         self._ids.add(fact.id)
@@ -121,12 +122,12 @@ class _DocumentImport:
         log_event(EventKind.IMPORT, after=row, detail=detail, origin=self.origin, now=self.now)
         return True
 
-    def _read_dates(self, fact: DocumentFact) -> dict[str, datetime | None]:
+    def _read_dates(self, fact: DocumentFact) -> dict[str, Any]:
         begins = _parse_instant(fact.valid_from) if fact.valid_from else min(_parse_instant(fact.added_at), self.now)
         ends = _parse_instant(fact.valid_until) if fact.valid_until else None
         return begin_fact(fact.content, Validity(begins, ends), now=self.now)
 
-    def _insert(self, fact: DocumentFact, content: str, dates: dict[str, datetime | None]) -> UserFact:
+    def _insert(self, fact: DocumentFact, content: str, dates: dict[str, Any]) -> UserFact:
         added_at = _parse_instant(fact.added_at)
         brought = {"id": fact.id, "conversation_id": fact.source_conversation_id, "message_id": fact.source_message_id}
         archived = {"archived_at": self._updated_at, "archived_reason": models.ArchivedReason.USER_ARCHIVED}

@@ -39,12 +39,17 @@ def get_zone() -> ZoneInfo:
     return find_time_zone(name)
 
 
-def begin_fact(text: str, given: Validity | None, *, now: datetime) -> dict[str, datetime | None]:
+def begin_fact(text: str, given: Validity | None, *, now: datetime) -> dict[str, Any]:
     """Return the dates of a new fact. Raises FactRefused if it would end before it begins."""
     validity = given or find_validity(text, said_at=now)
     begins = validity.begins or now
     _refuse_early_end(begins, validity.ends)
     return {"valid_from": begins, "valid_until": validity.ends}
+
+
+def state_dates(old: UserFact, dates: dict[str, Any]) -> Validity:
+    """Return when a statement holds that replaces `old`: not before that fact, unless that one was put off."""
+    return Validity(max(dates["valid_from"], min(old.valid_from, old.created_at)), dates["valid_until"])
 
 
 def begin_learned(text: str, *, said_at: datetime, now: datetime) -> dict[str, datetime | None]:

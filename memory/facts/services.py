@@ -15,7 +15,7 @@ from config.lib.text import one_line, parse_uuid
 from memory import wording
 from memory.claims.validity import Validity
 from memory.facts import periods, versions
-from memory.facts.conflicts import Conflict, FactDisputed, find_conflict, merge_rivals, plan_merges
+from memory.facts.conflicts import Conflict, FactDisputed, end_rivals, find_conflict, make_room, supersede_with_rivals
 from memory.facts.limits import enforce_token_limit, find_crossing
 from memory.facts.queries import find_current_version, get_block, list_matching
 from memory.facts.versions import PAGE, FactAmbiguous, FactChanged, FactNotFound, FactWrite, Origin, lock_memory
@@ -68,21 +68,26 @@ def remember_fact(
     known = UserFact.objects.believed().filter(content_key=content_key(text)).first()
     tags = {"topic": tag, "category": kind if category or tag else "", "body": body}
     given = {"confidence": confidence, "source": source}
-    forgotten = None if known else versions.find_forgotten(text, tag, origin)
-    conflict = None if known or forgotten else find_conflict(text, now=now)
+    conflict = None if known else find_conflict(text, validity=validity, now=now)
     if conflict is not None and conflict.verdict == "same":
         known = conflict.fact
     if known is not None:
         dates = periods.repeat_dates(known, text, validity, now=now)
         return _remember_again(known, text, tags, dates, **given, origin=origin, now=now)
-    if conflict is not None and (old := _find_replaced(conflict, when_unsure)) is not None:
-        changes: dict[str, Any] = {"topic": tag or None, "category": tags["category"] or None, "detail": body or None}
-        return supersede_fact(
-            fact_id=old.pk, content=text, **changes, **given, validity=validity, origin=origin, now=now
-        )
+    forgotten = versions.find_forgotten(text, tag, origin)
     dates = periods.begin_fact(text, validity, now=now)
-    values: dict[str, Any] = {"content": text, "topic": tag, "category": kind, "body": body, **given, **dates}
-    return _fit_document(_insert_fact(values, tags, forgotten, origin=origin, now=now), origin, now)
+    if conflict is not None and (old := _find_replaced(conflict, forgotten, when_unsure)) is not None:
+        changes: dict[str, Any] = {"topic": tag or None, "category": tags["category"] or None, "detail": body or None}
+        said = periods.state_dates(old, dates)
+        return supersede_fact(
+            fact_id=old.pk, content=text, **changes, **given, validity=said, is_statement=True, origin=origin, now=now
+        )
+    period = {"begins": dates["valid_from"], "ends": dates["valid_until"]}
+    room = make_room(text, **period, lineage=None, origin=origin, now=now)
+    values = {"content": text, "topic": tag, "category": kind, "body": body, **given, **dates, "valid_until": room.ends}
+    written = _insert_fact(values, tags, forgotten, origin=room.origin, now=now)
+    end_rivals(room, written.fact, now=now)
+    return _fit_document(written, room.origin, now)
 
 
 def _insert_fact(
@@ -96,11 +101,15 @@ def _insert_fact(
     return FactWrite(fact, versions.log_event(EventKind.SAVE, after=fact, origin=origin, now=now))
 
 
-def _find_replaced(conflict: Conflict, when_unsure: WhenUnsure) -> UserFact | None:
+def _find_replaced(conflict: Conflict, forgotten: MemoryEvent | None, when_unsure: WhenUnsure) -> UserFact | None:
     """Return the fact that a statement replaces, if any. Raises FactDisputed to have the user asked."""
-    if conflict.verdict == "unsure" and when_unsure == "ask":
+    if conflict.verdict == "replaces":
+        return conflict.fact
+    if forgotten is not None or when_unsure == "keep":
+        return None
+    if when_unsure == "ask":
         raise FactDisputed(conflict.fact)
-    return conflict.fact if conflict.verdict == "replaces" or when_unsure == "replace" else None
+    return conflict.fact
 
 
 def supersede_fact(
@@ -114,13 +123,15 @@ def supersede_fact(
     summary: str | None = None,
     detail: str | None = None,
     validity: Validity | None = None,
+    is_statement: bool = False,
     origin: Origin = PAGE,
     now: datetime,
 ) -> FactWrite:
     """Replace a fact by a corrected one; None keeps a value.
 
-    The old row is archived at `now` and the new one begins then, so as-of queries find no gap and no overlap. A text
-    equal to another fact merges this fact into that one. Equal values change nothing. A `summary` of None stays while
+    The old row is archived at `now` and the new one begins then, so as-of queries find no gap and no overlap. Words of
+    a chat, and with `is_statement` those of a page, leave the old fact in force outside of the period that they name.
+    A text equal to another fact merges this fact into that one. Equal values change nothing. A `summary` of None stays while
     the text stays. Without `validity` changed words say when the fact holds. Raises FactNotFound, FactChanged,
     FactRefused, MemoryPaused.
     """
@@ -148,10 +159,14 @@ def supersede_fact(
         wanted = {"summary": "", "quotes": list(origin.quotes), **wanted}
     if origin.conversation_id:
         wanted["conversation_id"] = origin.conversation_id
-    rivals, origin = plan_merges(text, lineage=old.lineage, origin=origin, now=now)
-    written = versions.supersede_version(old, EventKind.UPDATE, {**wanted, "source": source}, origin=origin, now=now)
-    merge_rivals(rivals, written.fact, origin=origin, now=now)
-    return written
+    return supersede_with_rivals(
+        old,
+        EventKind.UPDATE,
+        {**wanted, "source": source},
+        origin=origin,
+        is_statement=is_statement or origin.conversation_id is not None,
+        now=now,
+    )
 
 
 def confirm_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> FactWrite:
@@ -234,12 +249,14 @@ def restore_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> Fact
     if twin is not None and versions.is_valid_at(twin, now):
         return FactWrite(twin, None)
     if twin is not None:
-        return versions.revalidate_fact(twin, now, origin=origin, now=now)
+        dates = {"valid_from": now}
+        return supersede_with_rivals(twin, EventKind.UPDATE, dates, origin=origin, is_statement=False, now=now)
     detail = {} if last.trashed_at is None else {"trashed_at": last.trashed_at.isoformat()}
-    rivals, origin = plan_merges(last.content, lineage=last.lineage, origin=origin, now=now)
-    fact = versions.revive_version(last, values=last, valid_from=last.valid_from, now=now)
-    event = versions.log_event(EventKind.RESTORE, before=last, after=fact, detail=detail, origin=origin, now=now)
-    merge_rivals(rivals, fact, origin=origin, now=now)
+    dates: dict[str, Any] = {"begins": last.valid_from, "ends": last.valid_until}
+    room = make_room(last.content, **dates, lineage=last.lineage, origin=origin, now=now)
+    fact = versions.revive_version(last, values=last, valid_from=last.valid_from, valid_until=room.ends, now=now)
+    event = versions.log_event(EventKind.RESTORE, before=last, after=fact, detail=detail, origin=room.origin, now=now)
+    end_rivals(room, fact, now=now)
     return FactWrite(fact, event)
 
 
@@ -373,9 +390,9 @@ def _remember_again(
     if not changes:
         return FactWrite(known, None)
     is_promotion = "confidence" in changes and changes.keys().isdisjoint({"topic", "category", *dates})
-    return versions.supersede_version(
-        known, EventKind.PROMOTE if is_promotion else EventKind.UPDATE, changes, origin=origin, now=now
-    )
+    kind = EventKind.PROMOTE if is_promotion else EventKind.UPDATE
+    is_statement = origin.conversation_id is not None
+    return supersede_with_rivals(known, kind, changes, origin=origin, is_statement=is_statement, now=now)
 
 
 def _set_confidence(

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from datetime import datetime
 from http import HTTPStatus
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from django.db import transaction
@@ -130,8 +130,9 @@ def _event_position(event: MemoryEvent, places: dict[UUID, int]) -> tuple[int, i
 def _refuse_rivals(events: list[MemoryEvent], now: datetime) -> None:
     """Raise UndoRefused if another fact excludes one that the undo of these events returned."""
     lineages = {event.lineage for event in events if event.before_id is not None}
-    for fact in UserFact.objects.current(now).filter(lineage__in=lineages):
-        rivals = list_rivals(fact.content, lineage=fact.lineage, now=now)
+    for fact in UserFact.objects.open(now).filter(lineage__in=lineages):
+        period: dict[str, Any] = {"begins": fact.valid_from, "ends": fact.valid_until}
+        rivals = list_rivals(fact.content, **period, lineage=fact.lineage, now=now)
         if rivals:
             raise UndoRefused(f"Since then “{rivals[0].content}” holds. Change or forget that first.")
 

@@ -158,43 +158,58 @@ def archive_version(fact: UserFact, reason: str, now: datetime) -> None:
     fact.archived_at, fact.archived_reason = now, reason
 
 
+def plan_dates(old: UserFact, changes: dict[str, Any], now: datetime) -> tuple[datetime, datetime | None]:
+    """Return when the successor of a row holds: a future fact keeps its beginning, an ended one has no end any more."""
+    begins: datetime = changes.get("valid_from", max(now, old.valid_from))
+    ends: datetime | None = changes.get("valid_until", old.valid_until)
+    return begins, None if ends is not None and ends <= begins else ends
+
+
 def supersede_version(
-    old: UserFact, kind: EventKind, changes: dict[str, Any], *, origin: Origin, now: datetime
+    old: UserFact,
+    kind: EventKind,
+    changes: dict[str, Any],
+    *,
+    origin: Origin,
+    is_statement: bool = False,
+    now: datetime,
 ) -> FactWrite:
-    """Replace a row with `changes`, or merge it into its twin."""
+    """Replace a row with `changes`, or merge it into its twin.
+
+    A correction stands for the whole fact. A statement (`is_statement`) says what holds in a period: the old words
+    hold until it begins, and again after its end.
+    """
     twin = find_twin(old, content_key(changes.get("content", old.content)))
     if twin is not None:
         return merge_versions(old, twin, origin=origin, now=now)
-    # A future fact keeps its beginning; an ended one becomes valid again without an end.
-    values = {name: getattr(old, name) for name in INHERITED} | {"valid_from": max(now, old.valid_from)} | changes
-    if values["valid_until"] is not None and values["valid_until"] <= values["valid_from"]:
-        values["valid_until"] = None
-    is_valid = is_valid_at(old, now)
-    is_later = is_valid and values["valid_from"] > max(now, old.created_at)
-    # A chat states what holds in a period; the page corrects the whole fact.
-    splits = is_valid and origin.conversation_id is not None and not is_same_but_dates(old.content, values["content"])
+    begins, ends = plan_dates(old, changes, now)
+    values = {name: getattr(old, name) for name in INHERITED} | changes | {"valid_from": begins, "valid_until": ends}
+    is_open = old.valid_until is None or old.valid_until > max(now, old.created_at)
+    is_later = is_open and begins > max(now, old.created_at, old.valid_from)
+    splits = is_open and is_statement and not is_same_but_dates(old.content, values["content"])
+    # A fact that was put off by a correction has not been true so far.
+    archive_version(old, ArchivedReason.USER_CORRECTED if is_later and not splits else ArchivedReason.SUPERSEDED, now)
     if splits and is_later:
         return _change_later(old, kind, values, origin=origin, now=now)
-    # A fact that was put off has not been true so far.
-    archive_version(old, ArchivedReason.USER_CORRECTED if is_later else ArchivedReason.SUPERSEDED, now)
     new = insert_version(now=now, origin=origin, supersedes=old, **values)
     detail = {}
-    if splits and new.valid_until is not None and (old.valid_until is None or old.valid_until > new.valid_until):
+    if splits and ends is not None and (old.valid_until is None or old.valid_until > ends):
         resumed = {name: getattr(old, name) for name in INHERITED if name != "lineage"}
-        detail = _note_later(insert_version(now=now, origin=origin, **{**resumed, "valid_from": new.valid_until}))
+        detail = _note_later(insert_version(now=now, origin=origin, **resumed, valid_from=max(ends, old.valid_from)))
     return FactWrite(new, log_event(kind, before=old, after=new, detail=detail, origin=origin, now=now))
 
 
 def _change_later(
     old: UserFact, kind: EventKind, values: dict[str, Any], *, origin: Origin, now: datetime
 ) -> FactWrite:
-    """End a fact when the changed one begins, which is a fact of its own until then."""
+    """Let an archived row hold until the changed one begins, which is a fact of its own until then."""
     new = insert_version(
         now=now, origin=origin, **{**values, "lineage": (key := uuid4()), "id": key, "learned_at": now}
     )
-    archive_version(old, ArchivedReason.SUPERSEDED, now)
-    inherited = {name: getattr(old, name) for name in INHERITED} | {"valid_from": max(now, old.valid_from)}
-    bounded = insert_version(now=now, origin=origin, supersedes=old, **{**inherited, "valid_until": new.valid_from})
+    inherited = {name: getattr(old, name) for name in INHERITED}
+    inherited["valid_until"] = min(filter(None, (old.valid_until, new.valid_from)))
+    dates = {"valid_from": max(now, old.valid_from)}
+    bounded = insert_version(now=now, origin=origin, supersedes=old, **inherited, **dates)
     event = log_event(kind, before=old, after=bounded, detail=_note_later(new), origin=origin, now=now)
     return FactWrite(new, event)
 
@@ -238,16 +253,21 @@ def replace_forgotten(
     if old.archived_reason == ArchivedReason.AGENT_FORGET:
         old.archived_reason = ArchivedReason.SUPERSEDED
         old.save(update_fields=["archived_reason"])
-    lineage = {name: getattr(old, name) for name in ("lineage", "learned_at", "last_referenced_at", *kept)}
-    new = insert_version(now=now, origin=origin, supersedes=old, **{**values, **lineage})
+    values |= {name: getattr(old, name) for name in kept}
+    if old.archived_reason == ArchivedReason.SUPERSEDED and values["valid_from"] > max(now, old.valid_from):
+        return _change_later(old, EventKind.UPDATE, values, origin=origin, now=now)
+    lineage = {name: getattr(old, name) for name in ("lineage", "learned_at", "last_referenced_at")}
+    new = insert_version(now=now, origin=origin, supersedes=old, **values, **lineage)
     return FactWrite(new, log_event(EventKind.UPDATE, before=old, after=new, origin=origin, now=now))
 
 
 def merge_versions(old: UserFact, into: UserFact, *, origin: Origin, now: datetime) -> FactWrite:
-    """End a row in favour of another, which takes its links."""
+    """End a row in favour of another, which takes its links and holds at least as early."""
     archive_version(old, ArchivedReason.MERGED, now)
-    if not is_valid_at(into, now):
-        into = revalidate_fact(into, max(now, old.valid_from), origin=origin, now=now).fact
+    begins = max(now, old.valid_from)
+    is_over = into.valid_until is not None and into.valid_until <= max(now, into.created_at)
+    if is_over or into.valid_from > max(begins, into.created_at):
+        into = revalidate_fact(into, begins, origin=origin, now=now).fact
     event = log_event(EventKind.MERGE, before=old, after=into, origin=origin, now=now)
     _copy_links(old, into, event)
     return FactWrite(into, event)
@@ -272,16 +292,16 @@ def revalidate_fact(fact: UserFact, valid_from: datetime, *, origin: Origin, now
     return supersede_version(fact, EventKind.UPDATE, {"valid_from": valid_from}, origin=origin, now=now)
 
 
-def revive_version(last: UserFact, *, values: UserFact, valid_from: datetime, now: datetime) -> UserFact:
-    """Add a row with the content of `values` on an archived lineage."""
-    inherited = {name: getattr(values, name) for name in INHERITED}
+def revive_version(last: UserFact, *, values: UserFact, now: datetime, **dates: datetime | None) -> UserFact:
+    """Add a row with the content of `values` and its own `dates` on an archived lineage."""
+    inherited = {name: getattr(values, name) for name in INHERITED} | dates
     # Times never move back: keep the references and confirmations since `values` was written.
     inherited["last_referenced_at"] = last.last_referenced_at
     if last.content_key == values.content_key:
         inherited["last_confirmed_at"] = last.last_confirmed_at
     if last.trashed_at is not None:
         UserFact.objects.filter(lineage=last.lineage).update(trashed_at=None)
-    return insert_version(now=now, origin=PAGE, **{**inherited, "supersedes": last, "valid_from": valid_from})
+    return insert_version(now=now, origin=PAGE, supersedes=last, **inherited)
 
 
 def log_event(

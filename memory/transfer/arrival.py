@@ -110,7 +110,7 @@ class _Arrival:
                 self.refused.append(f"A fact of {new[name][0].get('created_at')}: {error}")
                 del new[name]
                 continue
-            if self._contradicts(new[name]):
+            if self._contradicts([rows[str(entry["id"])] for entry in new[name]]):
                 del new[name]
         names = sorted(str(entry["id"]) for chain in new.values() for entry in chain)
         if len(set(names)) != len(names):
@@ -121,13 +121,12 @@ class _Arrival:
         self._rows |= ids
         self._log_facts(made)
 
-    def _contradicts(self, chain: list[dict[str, Any]]) -> bool:
+    def _contradicts(self, rows: list[dict[str, Any]]) -> bool:
         """Propose a believed fact that cannot hold beside a known one; tell whether there was one."""
-        for entry in chain if self.had_facts else []:
-            content = parse_content(str(entry["content"]))
-            rivals = list_rivals(content, lineage=None, now=self.now) if entry.get("archived_at") is None else []
-            if rivals:
-                self.refused.append(propose_rival(content, rivals[0], now=self.now))
+        for row in rows if self.had_facts else []:
+            period = {"begins": row["valid_from"], "ends": row["valid_until"]}
+            if row["archived_at"] is None and (rivals := list_rivals(row["content"], **period, now=self.now)):
+                self.refused.append(propose_rival(row["content"], rivals[0], now=self.now))
                 return True
         return False
 

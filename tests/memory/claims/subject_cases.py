@@ -73,4 +73,12 @@ PAIRS = [
     ("I trade with the trend", "I trade against the trend", "apart"),
     ("I am long when others are short", "I am short when others are long", "apart"),
     ("I collect gold", "User collects gold", "same"),
+    ("My max leverage is 5x", "Until 1 March my max leverage is 3x", "replaces"),
+    ("My max leverage is 3x", "From 2027 on my max leverage is 3x", "same"),
+    ("I trade half size", "I trade half size until March", "same"),
+    ("I trade on Binance", "From Monday I trade on Kraken", "replaces"),
+    ("I never trade alts", "For two weeks I trade alts", "unsure"),
+    ("I am in Lisbon until June", "I am in Lisbon until July", "same"),
+    ("I trade at most 3 trades a day", "This month I take at most 2 trades a day", "replaces"),
+    ("I sleep until noon", "I sleep until ten", "apart"),
 ]

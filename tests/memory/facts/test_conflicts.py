@@ -3,6 +3,7 @@
 from contextlib import ExitStack, suppress
 from datetime import datetime, timedelta
 from itertools import combinations
+from uuid import UUID
 
 import pytest
 from django.db import transaction
@@ -15,7 +16,7 @@ from memory.claims.subjects import judge_change
 from memory.facts.exchange import export_document, import_document
 from memory.facts.services import archive_fact, delete_fact, forget_fact, remember_fact, restore_fact, supersede_fact
 from memory.facts.undo import UndoRefused, undo_batch, undo_event
-from memory.facts.versions import FactNotFound
+from memory.facts.versions import PAGE, FactNotFound, Origin
 from memory.models import EventKind, MemoryEvent, UserFact
 from tests.factories.memory import JUNE, MAY, UserFactFactory
 from tests.properties import examples
@@ -30,17 +31,21 @@ TEXTS = st.sampled_from(
         ),
         *("I trade on Binance", "I moved from Binance to Kraken", "My exchange is Bybit"),
         *("I live in Berlin", "I moved to Lisbon", "I only trade BTC", "I only trade BTC and ETH", "Trades gold"),
+        *("Until July my max leverage is 2x", "My max leverage is 10x for two weeks", "Max leverage: 5x until August"),
+        *("From Monday I trade on Kraken", "I trade on Bybit until the 20th", "From June I trade on Binance"),
+        *("From 10 June until 20 July I trade on OKX", "I live in Berlin until July", "From July I live in Rome"),
     ]
 )
 PLACES = st.integers(0, 5)
-PAUSES = st.sampled_from([timedelta(0), timedelta(seconds=1), timedelta(days=40)])
+# Undated words of a chat, of a page and of another turn of the chat write differently.
+ORIGINS = st.sampled_from([PAGE, Origin(conversation_id=UUID(int=1), message_id=1)])
+PAUSES = st.sampled_from(
+    [timedelta(0), timedelta(seconds=1), timedelta(days=3), timedelta(days=12), timedelta(days=40)]
+)
 
 
 class OneMemory(RuleBasedStateMachine):
-    """What tools, page, undo and import do to one memory while time passes.
-
-    To add rules of validity: write texts with dates into TEXTS, and let `pass_time` reach beyond them.
-    """
+    """What tools, page, undo and import do to one memory while time passes, beyond the dates that its words name."""
 
     def __init__(self, trader) -> None:
         super().__init__()
@@ -48,6 +53,7 @@ class OneMemory(RuleBasedStateMachine):
         self.doors.enter_context(owned_tx(trader))
         self.now = MAY
         self.documents: list[str] = []
+        self.was_current: set[UUID] = set()
 
     def teardown(self) -> None:
         """Leave no row."""
@@ -58,24 +64,24 @@ class OneMemory(RuleBasedStateMachine):
     def pass_time(self, pause: timedelta) -> None:
         self.now += pause
 
-    @rule(text=TEXTS)
-    def remember(self, text: str) -> None:
-        remember_fact(content=text, confidence="asserted", now=self.now)
+    @rule(text=TEXTS, origin=ORIGINS)
+    def remember(self, text: str, origin: Origin) -> None:
+        remember_fact(content=text, confidence="asserted", origin=origin, now=self.now)
 
-    @rule(place=PLACES, text=TEXTS)
-    def change(self, place: int, text: str) -> None:
+    @rule(place=PLACES, text=TEXTS, origin=ORIGINS)
+    def change(self, place: int, text: str, origin: Origin) -> None:
         if fact := self.pick(place):
-            supersede_fact(fact_id=fact.pk, content=text, now=self.now)
+            supersede_fact(fact_id=fact.pk, content=text, origin=origin, now=self.now)
 
     @rule(place=PLACES, end=st.sampled_from([archive_fact, delete_fact]))
     def end(self, place: int, end) -> None:
         if fact := self.pick(place):
             end(fact_id=fact.pk, now=self.now)
 
-    @rule(place=PLACES)
-    def forget(self, place: int) -> None:
+    @rule(place=PLACES, origin=ORIGINS)
+    def forget(self, place: int, origin: Origin) -> None:
         if fact := self.pick(place):
-            forget_fact(id_or_substring=str(fact.pk), now=self.now)
+            forget_fact(id_or_substring=str(fact.pk), origin=origin, now=self.now)
 
     @rule(place=PLACES)
     def restore(self, place: int) -> None:
@@ -129,8 +135,16 @@ class OneMemory(RuleBasedStateMachine):
         logged |= set(MemoryEvent.objects.filter(kind=EventKind.IMPORT).values_list("after", flat=True))
         assert set(left.values_list("pk", flat=True)) <= logged
 
+    @invariant()
+    def each_fact_that_left_the_block_was_archived_or_has_ended(self) -> None:
+        current = set(UserFact.objects.current(self.now).values_list("pk", flat=True))
+        for fact in UserFact.objects.filter(pk__in=self.was_current - current):
+            assert fact.archived_reason or fact.valid_until <= self.now
+        self.was_current = current
+
     def pick(self, place: int) -> UserFact | None:
-        facts = list(UserFact.objects.current(self.now).order_by("-created_at", "id"))
+        """Return a fact that holds now or later."""
+        facts = list(UserFact.objects.open(self.now).order_by("-created_at", "id"))
         return facts[place % len(facts)] if facts else None
 
 
