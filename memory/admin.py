@@ -31,7 +31,11 @@ class UserFactAdmin(PrivateAdmin):
     readonly_fields = ("versions", "events")
     exclude = ("search_terms",)
     acts = (
-        Act("archive", "Archive", lambda fact, now: archive_fact(fact_id=fact.pk, now=now)),
+        Act(
+            "archive",
+            "Archive",
+            lambda fact, now: archive_fact(fact_id=fact.pk, reason=models.ArchivedReason.STAFF_ARCHIVED, now=now),
+        ),
         Act("restore", "Restore", lambda fact, now: restore_fact(fact_id=fact.pk, now=now)),
         Act("promote", "Mark as said by the user", lambda fact, now: promote_fact(fact_id=fact.pk, now=now)),
         Act("demote", "Mark as inferred", lambda fact, now: demote_fact(fact_id=fact.pk, now=now)),

@@ -4,7 +4,7 @@ A single-valued subject has one fact at a time. A fact that begins later, "From 
 what is said of the time before holds until then.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
@@ -38,15 +38,6 @@ class Conflict:
     verdict: Verdict
 
 
-@dataclass(frozen=True, slots=True)
-class Room:
-    """What a fact about to be written takes the place of."""
-
-    ends: datetime | None  # of the fact: where a plan begins, if that is earlier than its own end
-    rivals: list[UserFact]  # they end in its favour
-    origin: Origin  # with a batch for all these writes
-
-
 def find_conflict(content: str, *, validity: Validity | None = None, now: datetime) -> Conflict | None:
     """Return the known fact that concerns a statement most; None if all are apart.
 
@@ -70,41 +61,66 @@ def list_rivals(
     return [conflict.fact for conflict in found if conflict.verdict == "replaces"]
 
 
-def make_room(
-    content: str, *, begins: datetime, ends: datetime | None, lineage: UUID | None, origin: Origin, now: datetime
-) -> Room:
-    """Return the end and the rivals of a fact about to be written."""
+def write_with_rivals(
+    content: str,
+    write: Callable[[Origin, datetime | None], FactWrite],
+    *,
+    begins: datetime,
+    ends: datetime | None,
+    lineage: UUID | None = None,
+    origin: Origin,
+    now: datetime,
+) -> FactWrite:
+    """Write a fact by `write(origin, ends)`, in one batch with what it excludes.
+
+    It ends where a plan begins. Its other rivals end in its favour: when it begins, and at once if it has begun.
+    """
     rivals = list_rivals(content, begins=begins, ends=ends, lineage=lineage, now=now)
     plans = [rival for rival in rivals if _is_plan(rival, max(begins, now))]
     ends = min([moment for moment in (ends, *(plan.valid_from for plan in plans)) if moment], default=None)
     rivals = [rival for rival in rivals if rival not in plans and (ends is None or rival.valid_from < ends)]
-    return Room(ends, rivals, replace(origin, batch_id=origin.batch_id or uuid4()) if rivals else origin)
-
-
-def end_rivals(room: Room, into: UserFact, *, now: datetime) -> None:
-    """End the facts that a written one excludes: when it begins, and at once if it has begun."""
-    for rival in room.rivals:
-        if rival.lineage == into.lineage:
-            continue
-        if into.valid_from > max(now, rival.valid_from):
+    origin = replace(origin, batch_id=origin.batch_id or uuid4()) if rivals else origin
+    written = write(origin, ends)
+    into = written.fact
+    for rival in rivals:
+        if rival.lineage != into.lineage and into.valid_from > max(now, rival.valid_from):
             dates = {"valid_until": into.valid_from}
-            versions.supersede_version(rival, EventKind.UPDATE, dates, origin=room.origin, now=now)
-        else:
-            versions.merge_versions(rival, into, origin=room.origin, now=now)
+            versions.supersede_version(rival, EventKind.UPDATE, dates, origin=origin, now=now)
+        elif rival.lineage != into.lineage:
+            versions.merge_versions(rival, into, origin=origin, now=now)
+    return written
 
 
 def supersede_with_rivals(
-    old: UserFact, kind: EventKind, changes: dict[str, Any], *, origin: Origin, is_statement: bool, now: datetime
+    old: UserFact,
+    kind: EventKind,
+    changes: dict[str, Any],
+    *,
+    origin: Origin,
+    is_statement: bool = False,
+    now: datetime,
 ) -> FactWrite:
-    """Replace a row with `changes`, within the room for it (`versions.supersede_version`)."""
+    """Replace a row with `changes`, in one batch with what it excludes (`versions.supersede_version`)."""
     begins, ends = versions.plan_dates(old, changes, now)
+
+    def write(origin: Origin, until: datetime | None) -> FactWrite:
+        wanted = changes if until == ends else {**changes, "valid_until": until}
+        return versions.supersede_version(old, kind, wanted, origin=origin, is_statement=is_statement, now=now)
+
     text = changes.get("content", old.content)
-    room = make_room(text, begins=begins, ends=ends, lineage=old.lineage, origin=origin, now=now)
-    if room.ends != ends:
-        changes = {**changes, "valid_until": room.ends}
-    written = versions.supersede_version(old, kind, changes, origin=room.origin, is_statement=is_statement, now=now)
-    end_rivals(room, written.fact, now=now)
-    return written
+    return write_with_rivals(text, write, begins=begins, ends=ends, lineage=old.lineage, origin=origin, now=now)
+
+
+def insert_with_rivals(
+    values: dict[str, Any], *, insert: Callable[..., FactWrite] = versions.save_version, origin: Origin, now: datetime
+) -> FactWrite:
+    """Insert a fact with `values`, in one batch with what it excludes."""
+
+    def write(origin: Origin, until: datetime | None) -> FactWrite:
+        return insert({**values, "valid_until": until}, origin=origin, now=now)
+
+    period = {"begins": values["valid_from"], "ends": values["valid_until"]}
+    return write_with_rivals(values["content"], write, **period, origin=origin, now=now)
 
 
 def _iter_conflicts(

@@ -139,16 +139,11 @@ def iter_block_places() -> Iterator[BlockPlace]:
         yield BlockPlace(id=row.pk, name=row.name, notes=row.notes, conversations=row.conversations)
 
 
-def explain_block(*, assistant: str, now: datetime) -> list[Explanation]:
-    """Explain each fact's place in or out of an assistant's block."""
-    return blocks.explain_facts(_iter_facts(UserFact.objects.current(now).by_reference()), assistant=assistant, now=now)
-
-
-def explain_some(
+def explain_facts(
     facts: Iterable[UserFact], *, chosen: Collection[UUID], assistant: str, now: datetime
 ) -> list[Explanation]:
     """Explain the place of some facts; `chosen` are those of the block."""
-    return blocks.explain_facts(_read_block_facts(facts), assistant=assistant, now=now, chosen=chosen)
+    return blocks.explain_facts(_read_block_facts(facts), chosen=chosen, assistant=assistant, now=now)
 
 
 def get_next_block(*, assistant: str, now: datetime) -> Block:

@@ -6,6 +6,7 @@ write logs a `MemoryEvent` that can undo it.
 
 from dataclasses import replace
 from datetime import datetime
+from functools import partial
 from typing import Any, Literal
 from uuid import UUID
 
@@ -15,7 +16,14 @@ from config.lib.text import one_line, parse_uuid
 from memory import wording
 from memory.claims.validity import Validity
 from memory.facts import periods, versions
-from memory.facts.conflicts import Conflict, FactDisputed, end_rivals, find_conflict, make_room, supersede_with_rivals
+from memory.facts.conflicts import (
+    Conflict,
+    FactDisputed,
+    find_conflict,
+    insert_with_rivals,
+    supersede_with_rivals,
+    write_with_rivals,
+)
 from memory.facts.limits import enforce_token_limit, find_crossing
 from memory.facts.queries import find_current_version, get_block, list_matching
 from memory.facts.versions import PAGE, FactAmbiguous, FactChanged, FactNotFound, FactWrite, Origin, lock_memory
@@ -82,23 +90,10 @@ def remember_fact(
         return supersede_fact(
             fact_id=old.pk, content=text, **changes, **given, validity=said, is_statement=True, origin=origin, now=now
         )
-    period = {"begins": dates["valid_from"], "ends": dates["valid_until"]}
-    room = make_room(text, **period, lineage=None, origin=origin, now=now)
-    values = {"content": text, "topic": tag, "category": kind, "body": body, **given, **dates, "valid_until": room.ends}
-    written = _insert_fact(values, tags, forgotten, origin=room.origin, now=now)
-    end_rivals(room, written.fact, now=now)
-    return _fit_document(written, room.origin, now)
-
-
-def _insert_fact(
-    values: dict[str, Any], tags: dict[str, str], forgotten: MemoryEvent | None, *, origin: Origin, now: datetime
-) -> FactWrite:
-    """Insert a fact, on the lineage of the one forgotten in this turn if there is one."""
-    if forgotten is not None:
-        kept = {name: value for name, value in tags.items() if not value}
-        return versions.replace_forgotten(forgotten, values, kept=kept, origin=origin, now=now)
-    fact = versions.insert_version(**values, now=now, origin=origin)
-    return FactWrite(fact, versions.log_event(EventKind.SAVE, after=fact, origin=origin, now=now))
+    values = {"content": text, "topic": tag, "category": kind, "body": body, **given, **dates}
+    kept = [name for name, value in tags.items() if not value]
+    insert = partial(versions.replace_forgotten, forgotten, kept=kept) if forgotten else versions.save_version
+    return _fit_document(insert_with_rivals(values, insert=insert, origin=origin, now=now), origin, now)
 
 
 def _find_replaced(conflict: Conflict, forgotten: MemoryEvent | None, when_unsure: WhenUnsure) -> UserFact | None:
@@ -131,8 +126,8 @@ def supersede_fact(
 
     The old row is archived at `now` and the new one begins then, so as-of queries find no gap and no overlap. Words of
     a chat, and with `is_statement` those of a page, leave the old fact in force outside of the period that they name.
-    A text equal to another fact merges this fact into that one. Equal values change nothing. A `summary` of None stays while
-    the text stays. Without `validity` changed words say when the fact holds. Raises FactNotFound, FactChanged,
+    A text equal to another fact merges this fact into that one. Equal values change nothing. A `summary` of None stays
+    while the text stays. Without `validity` changed words say when the fact holds. Raises FactNotFound, FactChanged,
     FactRefused, MemoryPaused.
     """
     text = wording.parse_content(content)
@@ -159,14 +154,9 @@ def supersede_fact(
         wanted = {"summary": "", "quotes": list(origin.quotes), **wanted}
     if origin.conversation_id:
         wanted["conversation_id"] = origin.conversation_id
-    return supersede_with_rivals(
-        old,
-        EventKind.UPDATE,
-        {**wanted, "source": source},
-        origin=origin,
-        is_statement=is_statement or origin.conversation_id is not None,
-        now=now,
-    )
+    is_statement = is_statement or origin.conversation_id is not None
+    wanted["source"] = source
+    return supersede_with_rivals(old, EventKind.UPDATE, wanted, origin=origin, is_statement=is_statement, now=now)
 
 
 def confirm_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> FactWrite:
@@ -207,12 +197,12 @@ def forget_fact(
     return _end_fact(fact, reason, EventKind.FORGET, origin=origin, now=now)
 
 
-def archive_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> FactWrite:
+def archive_fact(
+    *, fact_id: UUID, reason: str = ArchivedReason.USER_ARCHIVED, origin: Origin = PAGE, now: datetime
+) -> FactWrite:
     """Archive a fact from the page. Raises FactNotFound, FactChanged."""
     lock_memory()
-    return _end_fact(
-        versions.get_believed(fact_id), ArchivedReason.USER_ARCHIVED, EventKind.ARCHIVE, origin=origin, now=now
-    )
+    return _end_fact(versions.get_believed(fact_id), reason, EventKind.ARCHIVE, origin=origin, now=now)
 
 
 def delete_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> FactWrite:
@@ -249,15 +239,17 @@ def restore_fact(*, fact_id: UUID, origin: Origin = PAGE, now: datetime) -> Fact
     if twin is not None and versions.is_valid_at(twin, now):
         return FactWrite(twin, None)
     if twin is not None:
-        dates = {"valid_from": now}
-        return supersede_with_rivals(twin, EventKind.UPDATE, dates, origin=origin, is_statement=False, now=now)
+        return supersede_with_rivals(twin, EventKind.UPDATE, {"valid_from": now}, origin=origin, now=now)
     detail = {} if last.trashed_at is None else {"trashed_at": last.trashed_at.isoformat()}
-    dates: dict[str, Any] = {"begins": last.valid_from, "ends": last.valid_until}
-    room = make_room(last.content, **dates, lineage=last.lineage, origin=origin, now=now)
-    fact = versions.revive_version(last, values=last, valid_from=last.valid_from, valid_until=room.ends, now=now)
-    event = versions.log_event(EventKind.RESTORE, before=last, after=fact, detail=detail, origin=room.origin, now=now)
-    end_rivals(room, fact, now=now)
-    return FactWrite(fact, event)
+
+    def revive(origin: Origin, until: datetime | None) -> FactWrite:
+        fact = versions.revive_version(last, values=last, valid_from=last.valid_from, valid_until=until, now=now)
+        return FactWrite(
+            fact, versions.log_event(EventKind.RESTORE, before=last, after=fact, detail=detail, origin=origin, now=now)
+        )
+
+    period: dict[str, Any] = {"begins": last.valid_from, "ends": last.valid_until}
+    return write_with_rivals(last.content, revive, **period, lineage=last.lineage, origin=origin, now=now)
 
 
 def merge_facts(*, fact_id: UUID, into_id: UUID, origin: Origin = PAGE, now: datetime) -> FactWrite:

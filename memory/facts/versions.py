@@ -150,6 +150,12 @@ def insert_version(*, now: datetime, origin: Origin, **values: Any) -> UserFact:
     return fact
 
 
+def save_version(values: dict[str, Any], *, origin: Origin, now: datetime) -> FactWrite:
+    """Insert the first version of a fact, with its event."""
+    fact = insert_version(now=now, origin=origin, **values)
+    return FactWrite(fact, log_event(EventKind.SAVE, after=fact, origin=origin, now=now))
+
+
 def archive_version(fact: UserFact, reason: str, now: datetime) -> None:
     """Archive a believed row. Raises FactChanged if it already was."""
     ended = UserFact.objects.believed().filter(pk=fact.pk).update(archived_at=now, archived_reason=reason)

@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from datetime import datetime
-from typing import Final, Self
+from functools import lru_cache
+from typing import Final, NamedTuple
 from uuid import UUID
 
 from django.db import transaction
@@ -41,30 +41,28 @@ def propose_merges(*, now: datetime, is_dry_run: bool = False) -> list[tuple[UUI
     return proposed
 
 
-def is_same_claim(one: str, other: str) -> bool:
-    """Tell whether two lines have the same meaning and exact terms."""
-    near = compute_cosines(one, [other], model=STATIC)
-    return _is_same(_Line.from_text(one), _Line.from_text(other), near[0] if near else math.nan)
+def is_same_claim(one: str, other: str, *, cosine: float) -> bool:
+    """Tell whether two lines of this similarity have the same meaning and exact terms."""
+    first, second = _read_line(one), _read_line(other)
+    is_near = cosine >= ALIKE or first.words == second.words
+    return is_near and first.exact == second.exact and not contradicts(one, other)
 
 
-@dataclass(frozen=True, slots=True)
-class _Line:
+class _Line(NamedTuple):
     """The parts of a line that are compared."""
 
-    text: str
     words: frozenset[object]
     exact: frozenset[object]  # figures, bounds, negations, exclusions, tickers and names
 
-    @classmethod
-    def from_text(cls, text: str) -> Self:
-        """Read the parts from a text."""
-        reading = read_claims(text)
-        return cls(text, frozenset(term.key for term in reading.of_kind("word")), frozenset(_list_exact_terms(reading)))
+
+@lru_cache(maxsize=MOST)
+def _read_line(text: str) -> _Line:
+    reading = read_claims(text)
+    return _Line(frozenset(term.key for term in reading.of_kind("word")), frozenset(_list_exact_terms(reading)))
 
 
 def _iter_pairs(facts: list[UserFact]) -> Iterator[tuple[UserFact, UserFact]]:
     """Yield pairs of facts that say the same or exclude each other, each fact once."""
-    lines = {fact.pk: _Line.from_text(fact.content) for fact in facts}
     taken: set[UUID] = set()
     for at, fact in enumerate(facts):
         others = [other for other in facts[at + 1 :] if other.pk not in taken]
@@ -72,7 +70,7 @@ def _iter_pairs(facts: list[UserFact]) -> Iterator[tuple[UserFact, UserFact]]:
             continue
         near = compute_cosines(fact.content, [other.content for other in others], model=STATIC)
         for other, cosine in zip(others, near or [math.nan] * len(others), strict=True):
-            if _is_same(lines[fact.pk], lines[other.pk], cosine) or _exclude_each_other(fact, other):
+            if is_same_claim(fact.content, other.content, cosine=cosine) or _exclude_each_other(fact, other):
                 taken |= {fact.pk, other.pk}
                 yield fact, other
                 break
@@ -81,11 +79,6 @@ def _iter_pairs(facts: list[UserFact]) -> Iterator[tuple[UserFact, UserFact]]:
 def _exclude_each_other(one: UserFact, other: UserFact) -> bool:
     old, new = sorted((one, other), key=lambda fact: (fact.created_at, str(fact.pk)))
     return judge_change(old.content, new.content) in {"same", "replaces", "unsure"}
-
-
-def _is_same(one: _Line, other: _Line, cosine: float) -> bool:
-    is_near = cosine >= ALIKE or one.words == other.words
-    return is_near and one.exact == other.exact and not contradicts(one.text, other.text)
 
 
 def _list_exact_terms(reading: Reading) -> set[object]:

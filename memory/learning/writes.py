@@ -8,6 +8,7 @@ from uuid import UUID
 from config.lib.errors import DomainError
 from config.lib.fields import content_key
 from memory.facts import versions
+from memory.facts.conflicts import insert_with_rivals, list_rivals, supersede_with_rivals
 from memory.facts.limits import enforce_token_limit
 from memory.facts.periods import begin_learned, change_dates
 from memory.facts.versions import FactWrite, Origin
@@ -16,6 +17,8 @@ from memory.wording import find_category, parse_content, parse_topic
 
 # Facts that ended for these reasons do not return because of an older quote.
 _CORRECTED: Final = (ArchivedReason.SUPERSEDED, ArchivedReason.USER_CORRECTED, ArchivedReason.UNDONE)
+
+_EXPLICIT: Final = "What the user said outright is not replaced by what was extracted."
 
 
 class TrustRefused(DomainError):
@@ -53,19 +56,20 @@ def learn_fact(
     if known is not None and (target_id in (None, known.pk) or not versions.is_valid_at(known, now)):
         if known.score is None or known.score >= score:
             return FactWrite(known, None)
-        return versions.supersede_version(
-            known, EventKind.UPDATE, {**values, "quotes": list(origin.quotes)}, origin=origin, now=now
-        )
+        changes: dict[str, Any] = {**values, "quotes": list(origin.quotes)}
+        _refuse_explicit(text, *versions.plan_dates(known, changes, now), lineage=known.lineage, now=now)
+        return supersede_with_rivals(known, EventKind.UPDATE, changes, origin=origin, now=now)
     if target_id is None:
         values |= {"content": text, "topic": tag, "category": kind, **begin_learned(text, said_at=said, now=now)}
-        fact = versions.insert_version(now=now, origin=origin, **values)
+        _refuse_explicit(text, values["valid_from"], values["valid_until"], now=now)
+        written = insert_with_rivals(values, origin=origin, now=now)
         enforce_token_limit(now=now, batch_id=origin.batch_id)
-        return FactWrite(fact, versions.log_event(EventKind.SAVE, after=fact, origin=origin, now=now))
+        return written
     old = versions.get_believed(target_id)
     if old.score is None or not versions.is_valid_at(old, now):
-        raise TrustRefused("What the user said outright is not replaced by what was extracted.")
+        raise TrustRefused(_EXPLICIT)
     _refuse_outdated(old, quotes=origin.quotes, said_at=said_at)
-    changes = {
+    changes = values | {
         "content": text,
         "topic": tag or old.topic,
         "category": kind if category or tag else old.category,
@@ -74,7 +78,18 @@ def learn_fact(
         "quotes": list(origin.quotes),
         "conversation_id": origin.conversation_id,
     }
-    return versions.supersede_version(old, EventKind.UPDATE, {**values, **changes}, origin=origin, now=now)
+    _refuse_explicit(text, *versions.plan_dates(old, changes, now), lineage=old.lineage, now=now)
+    is_statement = origin.conversation_id is not None
+    return supersede_with_rivals(old, EventKind.UPDATE, changes, origin=origin, is_statement=is_statement, now=now)
+
+
+def _refuse_explicit(
+    content: str, begins: datetime, ends: datetime | None, *, lineage: UUID | None = None, now: datetime
+) -> None:
+    """Raise TrustRefused if an explicit fact excludes this text."""
+    rivals = list_rivals(content, begins=begins, ends=ends, lineage=lineage, now=now)
+    if any(rival.score is None for rival in rivals):
+        raise TrustRefused(_EXPLICIT)
 
 
 def refuse_forgotten(

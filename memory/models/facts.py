@@ -48,6 +48,7 @@ class ArchivedReason(models.TextChoices):
 
     SUPERSEDED = "superseded", "Replaced by a newer version"
     USER_ARCHIVED = "user_archived", "Archived by you"
+    STAFF_ARCHIVED = "staff_archived", "Archived by staff"
     USER_DELETED = "user_deleted", "Deleted by you"
     USER_CORRECTED = "user_corrected", "Corrected by you"
     AGENT_FORGET = "agent_forget", "Forgotten in a chat"

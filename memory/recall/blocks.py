@@ -64,10 +64,8 @@ class Block:
 
 @dataclass(frozen=True, slots=True)
 class Explanation:
-    """Whether and why a block contains a fact, and its line's tokens."""
+    """Why a block contains a fact or not, and its line's tokens."""
 
-    fact_id: UUID
-    is_in: bool
     reason: str  # begins with "in the block", "rank", "budget", "document" or "score"
     tokens: int  # estimated
 
@@ -101,7 +99,7 @@ def is_injectable(fact: BlockFact, now: datetime) -> bool:
 
 def build_coach_block(facts: Iterable[BlockFact], *, now: datetime) -> Block:
     """Build the coach's block: ten facts, last referenced first."""
-    chosen = _take_first_ten(_iter_lines(facts, _format_coach_line, now))
+    chosen = list(islice(_iter_lines(facts, format_fact, now), COACH_LIMIT))
     return _build_block([[COACH_HEADING, "", *_list_texts(chosen)]] if chosen else [], chosen)
 
 
@@ -125,7 +123,8 @@ def build_advisor_block(facts: Iterable[BlockFact], *, now: datetime, unread: in
 
 def build_companion_block(facts: Iterable[BlockFact], places: Iterable[BlockPlace], *, now: datetime) -> Block:
     """Build the companion's block: facts by first learning, then places."""
-    chosen = _keep_document(_iter_lines(facts, _format_dated_line, now))
+    inside = (line for line in _iter_lines(facts, _format_dated_line, now) if line.fact.is_in_document)
+    chosen = sorted(inside, key=lambda line: (line.fact.learned_at, line.fact.id))
     memories = [COMPANION_FACTS_HEADING, *_list_texts(chosen)] if chosen else []
     known = [_format_place(place) for place in places]
     return _build_block([memories, [COMPANION_PLACES_HEADING, *known] if known else []], chosen)
@@ -137,24 +136,15 @@ def build_empty_block() -> Block:
 
 
 def explain_facts(
-    facts: Iterable[BlockFact], *, assistant: str, now: datetime, chosen: Collection[UUID] | None = None
+    facts: Iterable[BlockFact], *, chosen: Collection[UUID], assistant: str, now: datetime
 ) -> list[Explanation]:
-    """Explain each current fact's place in or out of a block.
-
-    Facts come by reference, and so do results. `chosen` are the facts of the block, if `facts` are only a part.
-    """
-    draw, choose = _ASSISTANTS[assistant]
-    lines = [_Line(fact, draw(fact)) for fact in facts]
-    if chosen is None:
-        chosen = {line.fact.id for line in choose(line for line in lines if is_injectable(line.fact, now))}
+    """Explain the place of current facts in or out of a block; `chosen` are the facts of the block."""
     return [
         Explanation(
-            fact_id=line.fact.id,
-            is_in=line.fact.id in chosen,
-            reason="in the block" if line.fact.id in chosen else _explain_omission(line.fact, assistant, now),
-            tokens=_estimate_line(line),
+            reason="in the block" if fact.id in chosen else _explain_omission(fact, assistant, now),
+            tokens=_estimate_line(_Line(fact, _FORMATS[assistant](fact))),
         )
-        for line in lines
+        for fact in facts
     ]
 
 
@@ -181,10 +171,6 @@ def _iter_lines(facts: Iterable[BlockFact], draw: Callable[[BlockFact], str], no
     return (_Line(fact, draw(fact)) for fact in facts if is_injectable(fact, now))
 
 
-def _take_first_ten(lines: Iterable[_Line]) -> list[_Line]:
-    return list(islice(lines, COACH_LIMIT))
-
-
 def _fit_budgets(lines: Iterable[_Line]) -> list[_Line]:
     left = {category: section.budget for category, section in _ADVISOR_SECTIONS.items()}
     chosen = []
@@ -202,12 +188,8 @@ def _advisor_rank(line: _Line) -> tuple[bool, datetime, UUID]:
     return (line.fact.score is None, line.fact.created_at, line.fact.id)  # explicit first, then newest
 
 
-def _keep_document(lines: Iterable[_Line]) -> list[_Line]:
-    inside = (line for line in lines if line.fact.is_in_document)
-    return sorted(inside, key=lambda line: (line.fact.learned_at, line.fact.id))
-
-
-def _format_coach_line(fact: BlockFact) -> str:
+def format_fact(fact: BlockFact) -> str:
+    """Return a fact as a line of a prompt, as in the coach's block."""
     topic = f"[{prompt_line(fact.topic)}] " if fact.topic else ""
     mark = " (inferred)" if fact.is_inferred else ""
     return f"- {topic}{_format_dated(fact)}{mark}"
@@ -219,11 +201,6 @@ def _format_plain_line(fact: BlockFact) -> str:
 
 def _format_dated_line(fact: BlockFact) -> str:
     return f"- [{fact.learned_at:%Y-%m-%d}] {_format_dated(fact)}"
-
-
-def format_fact(fact: BlockFact) -> str:
-    """Return a fact as a line of a prompt, as in the coach's block."""
-    return _format_coach_line(fact)
 
 
 def _format_dated(fact: BlockFact) -> str:
@@ -242,10 +219,10 @@ def _format_text(text: str) -> str:
     return line if line.strip("- ") else ""
 
 
-_ASSISTANTS: Final[dict[str, tuple[Callable[[BlockFact], str], Callable[[Iterable[_Line]], list[_Line]]]]] = {
-    "coach": (_format_coach_line, _take_first_ten),
-    "advisor": (_format_plain_line, _fit_budgets),
-    "companion": (_format_dated_line, _keep_document),
+_FORMATS: Final[dict[str, Callable[[BlockFact], str]]] = {
+    "coach": format_fact,
+    "advisor": _format_plain_line,
+    "companion": _format_dated_line,
 }
 
 

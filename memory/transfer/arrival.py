@@ -32,7 +32,10 @@ from memory.transfer import archive
 from memory.wording import FactRefused, parse_content, parse_detail, parse_summary, parse_topic, refuse_secrets
 
 MAX_ARCHIVE: Final = 64 * 1024 * 1024  # bytes
-_FORGOTTEN: Final = {ArchivedReason.AGENT_FORGET, ArchivedReason.USER_ARCHIVED, ArchivedReason.USER_DELETED}
+_FORGOTTEN: Final = {
+    *(ArchivedReason.AGENT_FORGET, ArchivedReason.USER_DELETED),
+    *(ArchivedReason.USER_ARCHIVED, ArchivedReason.STAFF_ARCHIVED),
+}
 
 
 def is_archive(text: str) -> bool:

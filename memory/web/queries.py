@@ -13,7 +13,7 @@ from config.lib.llm.tokens import count_tokens
 from config.lib.paging import locate_page
 from memory import models
 from memory.facts.history import WordRun, list_word_changes
-from memory.facts.queries import Switches, explain_some, get_block, get_next_block, get_switches, list_links
+from memory.facts.queries import Switches, explain_facts, get_block, get_next_block, get_switches, list_links
 from memory.models import EventKind, FactCategory, MemoryEvent, MemoryProposal, ProposalKind, UserFact, UserFactQuerySet
 
 FORGOTTEN_FOR: Final = timedelta(days=30)  # a fact counts as recently forgotten for that long
@@ -25,6 +25,7 @@ SEEN_SHOWN: Final = 50  # facts per table of the preview
 _FORGOTTEN: Final = (
     models.ArchivedReason.AGENT_FORGET,
     models.ArchivedReason.USER_ARCHIVED,
+    models.ArchivedReason.STAFF_ARCHIVED,
     models.ArchivedReason.USER_CORRECTED,
 )
 
@@ -85,7 +86,6 @@ class SeenFact:
     """A current fact in or outside an assistant's block, and why."""
 
     fact: UserFact
-    is_in: bool
     reason: str
     tokens: int
 
@@ -202,10 +202,8 @@ def get_preview(*, assistant: str, page: int, now: datetime) -> Preview:
 
     def see(facts: UserFactQuerySet) -> list[SeenFact]:
         rows = list(facts)
-        explained = explain_some(rows, chosen=chosen, assistant=assistant, now=now)
-        return [
-            SeenFact(fact, entry.is_in, entry.reason, entry.tokens) for fact, entry in zip(rows, explained, strict=True)
-        ]
+        explained = explain_facts(rows, chosen=chosen, assistant=assistant, now=now)
+        return [SeenFact(fact, entry.reason, entry.tokens) for fact, entry in zip(rows, explained, strict=True)]
 
     tokens = count_tokens(block.text) if block.text else 0
     shown = see(used[:SEEN_SHOWN]), see(left_out[place.rows])

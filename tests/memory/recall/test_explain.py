@@ -1,14 +1,17 @@
 from datetime import timedelta
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from config.lib.llm.tokens import estimate_tokens
-from memory.facts.queries import explain_block, iter_block_facts
-from memory.recall.blocks import build_advisor_block, build_coach_block, build_companion_block, explain_facts
-from tests.factories.memory import JUNE, MAY, UserFactFactory
-from tests.memory.blocks import CATEGORIES, block_fact
+from memory.recall.blocks import (
+    Explanation,
+    build_advisor_block,
+    build_coach_block,
+    build_companion_block,
+    explain_facts,
+)
+from tests.factories.memory import JUNE, MAY
+from tests.memory.blocks import block_fact
 
 DAY = timedelta(days=1)
 RENDERERS = {
@@ -18,8 +21,13 @@ RENDERERS = {
 }
 
 
+def explain(facts, assistant: str) -> list[Explanation]:
+    chosen = RENDERERS[assistant](facts, now=JUNE).fact_ids
+    return explain_facts(facts, chosen=chosen, assistant=assistant, now=JUNE)
+
+
 def reasons(facts, assistant: str) -> list[str]:
-    return [explained.reason for explained in explain_facts(facts, assistant=assistant, now=JUNE)]
+    return [explained.reason for explained in explain(facts, assistant)]
 
 
 @pytest.mark.parametrize("assistant", RENDERERS)
@@ -76,54 +84,6 @@ def test_explain_counts_the_tokens_of_the_line_as_the_face_draws_it(assistant, l
         block_fact(2, topic="risk", line="Max 5x leverage", is_inferred=True, learned_at=MAY, score=0.1),
     ]
 
-    costs = [explained.tokens for explained in explain_facts(facts, assistant=assistant, now=JUNE)]
+    costs = [explained.tokens for explained in explain(facts, assistant)]
 
     assert costs == [estimate_tokens(line)] * 2  # what is out says what it would cost
-
-
-SCORES = st.none() | st.floats(0, 1)
-ROWS = st.lists(st.tuples(st.sampled_from(CATEGORIES), st.integers(1, 500), SCORES), max_size=30)
-
-
-@pytest.mark.parametrize("assistant", RENDERERS)
-@given(rows=ROWS)
-def test_explain_and_the_block_agree(assistant, rows):
-    facts = [
-        block_fact(number, category=category, line="y" * length, score=score)
-        for number, (category, length, score) in enumerate(rows)
-    ]
-
-    explained = explain_facts(facts, assistant=assistant, now=JUNE)
-
-    assert [each.fact_id for each in explained] == [fact.id for fact in facts]
-    assert {each.fact_id for each in explained if each.is_in} == set(RENDERERS[assistant](facts, now=JUNE).fact_ids)
-    assert all(each.is_in == (each.reason == "in the block") for each in explained)
-
-
-@pytest.mark.parametrize("assistant", RENDERERS)
-def test_explain_block_covers_the_owners_current_facts_only(assistant, strangers_fact, as_trader):
-    weak = UserFactFactory(learned=True, score=0.4, valid_from=JUNE, last_referenced_at=MAY + DAY)
-    fact = UserFactFactory(last_referenced_at=MAY)
-    UserFactFactory(archived=True)
-    UserFactFactory(begins_later=True)
-
-    explained = explain_block(assistant=assistant, now=JUNE)
-
-    assert [(each.fact_id, each.reason) for each in explained] == [
-        (weak.pk, "score: below 0.7, now 0.40"),
-        (fact.pk, "in the block"),
-    ]
-
-
-@pytest.mark.parametrize("assistant", RENDERERS)
-def test_explain_block_is_about_the_block_that_the_next_chat_gets(assistant, as_trader):
-    for number in range(40):
-        UserFactFactory(
-            content=f"{number} " + "x" * 200, category=CATEGORIES[number % 4], last_referenced_at=MAY + number * DAY
-        )
-
-    explained = explain_block(assistant=assistant, now=JUNE)
-
-    block = RENDERERS[assistant](iter_block_facts(JUNE), now=JUNE)
-    assert {each.fact_id for each in explained if each.is_in} == set(block.fact_ids)
-    assert len(explained) == 40
