@@ -16,7 +16,7 @@ from memory.claims.validity import Validity
 from memory.facts import versions
 from memory.facts.periods import begin_fact
 from memory.facts.versions import FactWrite, Origin
-from memory.models import EventKind, UserFact
+from memory.models import EventKind, MemoryEvent, UserFact
 
 MAX_COMPARED: Final = 50  # facts of one subject, the newest first
 _STRONGEST: Final[tuple[Verdict, ...]] = ("same", "replaces", "unsure")
@@ -143,5 +143,7 @@ def _is_plan(fact: UserFact, begins: datetime) -> bool:
 
     One that only holds again after an exception ("until March") does not outlive a newer statement.
     """
-    is_resumed = fact.supersedes_id is None and fact.learned_at < fact.created_at and not fact.external
-    return fact.valid_from > max(begins, fact.created_at) and not is_resumed
+    if fact.valid_from <= max(begins, fact.created_at):
+        return False
+    events = MemoryEvent.objects.filter(detail__later=str(fact.pk), undone_at__isnull=True).select_related("before")
+    return not any(event.before is not None and event.before.content_key == fact.content_key for event in events)

@@ -183,7 +183,7 @@ def test_archive_and_restore_fact_by_support_run_the_services(support, trader): 
 
     act(support, "memory_userfact", "archive", fact)
     with owned(trader):
-        assert not UserFact.objects.believed().exists()
+        assert UserFact.objects.get().get_archived_reason_display() == "Archived by staff"
     act(support, "memory_userfact", "restore", fact)
 
     with owned(trader):

@@ -425,6 +425,7 @@ class FactStore(RuleBasedStateMachine):
         except UndoRefused:
             return
         self.undone[event.pk] = self.now
+        self.may_change = event.kind == EventKind.EVICT  # the fact is in the document again
 
     def undo(self, event: MemoryEvent) -> None:
         is_done = event.pk in self.undone

@@ -6,10 +6,11 @@ from uuid import uuid4
 import pytest
 
 from memory.claims.validity import Validity
+from memory.facts.exchange import export_document, import_document
 from memory.facts.services import forget_fact, remember_fact, render_coach_block, restore_fact, supersede_fact
 from memory.facts.undo import UndoRefused, undo_event
-from memory.facts.versions import Origin
-from memory.learning.writes import learn_fact
+from memory.facts.versions import PAGE, Origin
+from memory.learning.writes import TrustRefused, learn_fact
 from memory.models import ArchivedReason, EventKind, MemoryEvent, Tombstone, UserFact
 from memory.wording import FactRefused
 from tests.factories.memory import JULY, JUNE, MAY, UserFactFactory
@@ -234,3 +235,82 @@ def test_restore_of_a_forgotten_fact_shows_it_once_in_the_past(as_trader):
     restore_fact(fact_id=fact.pk, now=JULY)
 
     assert len(UserFact.objects.as_of(MAY, JULY)) == len(UserFact.objects.as_of(JULY, JULY)) == 1
+
+
+@pytest.mark.parametrize("origin", [PAGE, CHAT])
+def test_a_plan_leaves_the_current_fact_until_it_begins(as_trader, origin):
+    remember_fact(content="I trade on Binance", origin=origin, now=MAY)
+
+    written = remember_fact(content="From July I trade on Kraken", origin=origin, now=JUNE)
+
+    assert (current(JUNE), current(JULY)) == (["I trade on Binance"], ["From July I trade on Kraken"])
+    assert agree(JUNE)
+    undo_event(event_id=written.event.pk, now=JUNE)
+    assert current(JULY) == ["I trade on Binance"]
+
+
+def test_a_fact_said_beside_a_plan_holds_until_the_plan_begins(as_trader):
+    remember_fact(content="From July I trade on Kraken", now=MAY)
+
+    fact = remember_fact(content="I trade on Binance", now=JUNE).fact
+
+    assert fact.valid_until == FIRST_OF_JULY
+    assert (current(JUNE), current(JULY)) == (["I trade on Binance"], ["From July I trade on Kraken"])
+
+
+def test_a_restored_plan_ends_the_current_fact_when_it_begins(as_trader):
+    plan = remember_fact(content="From July I trade on Kraken", now=MAY).fact
+    forget_fact(id_or_substring=str(plan.pk), now=MAY)
+    remember_fact(content="I trade on Binance", now=MAY)
+
+    restore_fact(fact_id=plan.pk, now=JUNE)
+
+    assert (current(JUNE), current(JULY)) == (["I trade on Binance"], ["From July I trade on Kraken"])
+
+
+def test_what_held_before_an_exception_does_not_outlive_a_newer_statement(as_trader):
+    remember_fact(content="My max leverage is 5x", now=MAY)
+    remember_fact(content="Until July my max leverage is 3x", now=MAY)
+
+    remember_fact(content="My max leverage is 2x", now=JUNE)
+
+    assert current(JUNE) == current(JULY) == ["My max leverage is 2x"]
+    assert agree(JUNE)
+
+
+def test_a_fact_said_again_after_its_end_ends_what_followed_it(as_trader):
+    remember_fact(content="I trade on Binance until June", now=MAY)
+    remember_fact(content="I trade on Kraken", now=JUNE)
+
+    remember_fact(content="I trade on Binance", now=JULY)
+
+    assert current(JULY) == ["I trade on Binance"]
+
+
+def test_forget_and_remember_of_a_plan_in_one_turn_leave_the_fact_until_then(as_trader):
+    _, _, written = turn("I trade on Binance", "From July I trade on Kraken")
+
+    assert (current(JUNE), current(JULY)) == (["I trade on Binance"], ["From July I trade on Kraken"])
+    assert agree(JUNE)
+    undo_event(event_id=written.event.pk, now=JUNE)
+    assert current(JULY) == ["I trade on Binance"]
+
+
+def test_a_learned_fact_does_not_end_an_explicit_plan(as_trader):
+    remember_fact(content="From July I trade on Kraken", now=MAY)
+    values = {"content": "I trade on Binance", "topic": "", "category": None, "score": 0.9, "said_at": {1: JUNE}}
+
+    with pytest.raises(TrustRefused):
+        learn_fact(**values, origin=Origin(quotes=({"message_id": 1, "start": 0, "end": 4},)), now=JUNE)
+
+
+def test_document_with_a_fact_and_the_one_after_it_comes_in_whole(as_trader):
+    remember_fact(content="I trade on Binance", origin=CHAT, now=MAY)
+    remember_fact(content="From July I trade on Kraken", origin=CHAT, now=JUNE)
+    text = export_document(now=JUNE)
+    MemoryEvent.objects.all().delete()
+    UserFact.objects.filter(supersedes__isnull=False).delete()
+    UserFact.objects.all().delete()
+
+    assert import_document(text=text, now=JUNE).refused == []
+    assert (current(JUNE), current(JULY)) == (["I trade on Binance"], ["From July I trade on Kraken"])

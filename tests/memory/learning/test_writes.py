@@ -257,7 +257,7 @@ def test_tombstone_is_lifted_by(fact, how, lift):
 def test_corrected_words_are_not_learned_again_from_earlier_messages(as_trader, end):
     said = remember_fact(content="Retires at 50", now=MAY)
     if end == "correct":
-        supersede_fact(fact_id=said.fact.pk, content="Retires at 55", now=JUNE)
+        supersede_fact(fact_id=said.fact.pk, content="Wants a boat", now=JUNE)
     elif end == "undo of a save":
         undo_event(event_id=said.event.pk, now=JUNE)
     else:
