@@ -154,7 +154,6 @@ def supersede_fact(
         wanted = {"summary": "", "quotes": list(origin.quotes), **wanted}
     if origin.conversation_id:
         wanted["conversation_id"] = origin.conversation_id
-    is_statement = is_statement or origin.conversation_id is not None
     wanted["source"] = source
     return supersede_with_rivals(old, EventKind.UPDATE, wanted, origin=origin, is_statement=is_statement, now=now)
 
@@ -383,8 +382,7 @@ def _remember_again(
         return FactWrite(known, None)
     is_promotion = "confidence" in changes and changes.keys().isdisjoint({"topic", "category", *dates})
     kind = EventKind.PROMOTE if is_promotion else EventKind.UPDATE
-    is_statement = origin.conversation_id is not None
-    return supersede_with_rivals(known, kind, changes, origin=origin, is_statement=is_statement, now=now)
+    return supersede_with_rivals(known, kind, changes, origin=origin, now=now)
 
 
 def _set_confidence(

@@ -182,8 +182,8 @@ def supersede_version(
 ) -> FactWrite:
     """Replace a row with `changes`, or merge it into its twin.
 
-    A correction stands for the whole fact. A statement (`is_statement`) says what holds in a period: the old words
-    hold until it begins, and again after its end.
+    A correction stands for the whole fact. A statement (`is_statement`, and all words of a chat) says what holds in a
+    period: the old words hold until it begins, and again after its end.
     """
     twin = find_twin(old, content_key(changes.get("content", old.content)))
     if twin is not None:
@@ -192,6 +192,7 @@ def supersede_version(
     values = {name: getattr(old, name) for name in INHERITED} | changes | {"valid_from": begins, "valid_until": ends}
     is_open = old.valid_until is None or old.valid_until > max(now, old.created_at)
     is_later = is_open and begins > max(now, old.created_at, old.valid_from)
+    is_statement = is_statement or origin.conversation_id is not None
     splits = is_open and is_statement and not is_same_but_dates(old.content, values["content"])
     # A fact that was put off by a correction has not been true so far.
     archive_version(old, ArchivedReason.USER_CORRECTED if is_later and not splits else ArchivedReason.SUPERSEDED, now)

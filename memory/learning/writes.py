@@ -79,8 +79,7 @@ def learn_fact(
         "conversation_id": origin.conversation_id,
     }
     _refuse_explicit(text, *versions.plan_dates(old, changes, now), lineage=old.lineage, now=now)
-    is_statement = origin.conversation_id is not None
-    return supersede_with_rivals(old, EventKind.UPDATE, changes, origin=origin, is_statement=is_statement, now=now)
+    return supersede_with_rivals(old, EventKind.UPDATE, changes, origin=origin, now=now)
 
 
 def _refuse_explicit(
