@@ -56,9 +56,7 @@ def learn_fact(
     if known is not None and (target_id in (None, known.pk) or not versions.is_valid_at(known, now)):
         if known.score is None or known.score >= score:
             return FactWrite(known, None)
-        changes: dict[str, Any] = {**values, "quotes": list(origin.quotes)}
-        _refuse_explicit(text, *versions.plan_dates(known, changes, now), lineage=known.lineage, now=now)
-        return supersede_with_rivals(known, EventKind.UPDATE, changes, origin=origin, now=now)
+        return _supersede(known, {**values, "quotes": list(origin.quotes)}, origin, now)
     if target_id is None:
         values |= {"content": text, "topic": tag, "category": kind, **begin_learned(text, said_at=said, now=now)}
         _refuse_explicit(text, values["valid_from"], values["valid_until"], now=now)
@@ -78,7 +76,12 @@ def learn_fact(
         "quotes": list(origin.quotes),
         "conversation_id": origin.conversation_id,
     }
-    _refuse_explicit(text, *versions.plan_dates(old, changes, now), lineage=old.lineage, now=now)
+    return _supersede(old, changes, origin, now)
+
+
+def _supersede(old: UserFact, changes: dict[str, Any], origin: Origin, now: datetime) -> FactWrite:
+    text, period = changes.get("content", old.content), versions.plan_dates(old, changes, now)
+    _refuse_explicit(text, *period, lineage=old.lineage, now=now)
     return supersede_with_rivals(old, EventKind.UPDATE, changes, origin=origin, now=now)
 
 
