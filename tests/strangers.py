@@ -67,6 +67,7 @@ from trading.models import (
     DecisionSnapshot,
     Deployment,
     ImportBatch,
+    PositionCheck,
     ReflectionNote,
     Skill,
     SkillDraft,
@@ -103,6 +104,7 @@ class Person:
     imports: list[ImportBatch] = field(default_factory=list)
     files: list[TradeFile] = field(default_factory=list)
     accounts: list[VenueAccount] = field(default_factory=list)
+    openings: list[PositionCheck] = field(default_factory=list)
     rules: list[TradingRule] = field(default_factory=list)
     runs: list[BacktestRun] = field(default_factory=list)
     notes: list[ReflectionNote] = field(default_factory=list)
@@ -129,6 +131,7 @@ class Person:
             "import_id": [str(row.pk) for row in self.imports],
             "file_id": [str(row.pk) for row in self.files],
             "account_id": [str(row.pk) for row in self.accounts],
+            "opening_id": [str(row.pk) for row in self.openings],
             "deployment_id": [str(row.pk) for row in self.deployments],
             "trade_id": [str(row.pk) for row in self.trades],
             "rule_id": [str(row.pk) for row in self.rules],
@@ -176,6 +179,7 @@ def make_person(word: str) -> Person:
         person.imports = list(ImportBatch.objects.order_by("name"))
         person.files = list(TradeFile.objects.order_by("name"))
         person.accounts = list(VenueAccount.objects.order_by("address"))
+        person.openings = list(PositionCheck.objects.filter(is_opening=True))
         person.rules = list(TradingRule.objects.order_by("words"))
         person.trades = list(Trade.objects.order_by("status", "symbol"))
         person.runs = list(BacktestRun.objects.order_by("created_at"))
@@ -296,6 +300,7 @@ def _write_record(word: str) -> None:
     ImportBatchFactory(deployment=deployment, name=f"{word} file")
     own = DeploymentFactory(version__skill__name=f"{word} trades", broker_kind="live", label=f"{word} futures")
     ImportBatchFactory(deployment=own, name=f"{word} trades")
+    PositionCheckFactory(deployment=own, is_opening=True)
     VenueAccountFactory(markets=[word], error=f"{word} failed", gaps=[f"{word} is missing"])
     TradeFileFactory(name=f"{word}.csv")
     fact = remember_fact(content=f"{word} never goes above 5x", now=MAY).fact
@@ -373,7 +378,13 @@ def unknown_names(unused_message_id: int) -> Names:
     kinds = ("conversation", "client", "fact", "event", "batch", "link", "place", "proposal", "token", "rule")
     kinds += ("import", "file", "account", "skill", "draft", "deployment", "trade", "run", "note", "card", "bookmark")
     ids = {f"{kind}_id": str(uuid4()) for kind in kinds}
-    numbers = {"message_id": str(unused_message_id), "user_id": "987654321", "tick": "876543", "version": "765432"}
+    numbers = {
+        "message_id": str(unused_message_id),
+        "user_id": "987654321",
+        "opening_id": "765432109",
+        "tick": "876543",
+        "version": "765432",
+    }
     return {**ids, **numbers, "words": "nobody said this", "digest": "0" * 64}
 
 

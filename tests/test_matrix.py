@@ -112,6 +112,12 @@ ROUTES = {
     ),
     "trading:measure_trade": Case(),
     "trading:undo_import": Case(),
+    "trading:change_openings": Case(
+        posts=(
+            {"remove": "{opening_id}"},
+            {"account": "{deployment_id}", "symbol": "BTC", "at": "2025-01-01", "quantity": "1", "price": "1"},
+        )
+    ),
     "trading:start_reading": Case(
         posts=({"venue": "hyperliquid", "address": ADDRESS, "id": "{account_id}", "user": "{user_id}"},)
     ),

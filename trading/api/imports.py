@@ -47,7 +47,7 @@ class ImportsView(ApiView):
         given, now = self.body(TradeFileInput), timezone.now()
         table = read_table(given["content"].encode())
         mapping = propose_mapping(table, zone=given.get("zone") or request.user.time_zone)
-        changes = {name: given[name] for name in ("zone", "dates", "decimal") if name in given}
+        changes = {name: given[name] for name in ("zone", "dates", "decimal", "ledger") if name in given}
         columns = {name: (normal_name(column),) for name, column in given["columns"].items()}
         mapping = replace(mapping, **changes, columns={**mapping.columns, **columns})
         reading, venue = read_fills(table, mapping, now=now), name_venue(mapping)

@@ -252,6 +252,7 @@ class FillMapping:
     market: str = ""
     contract_sizes: str = ""  # such as BTC-USDT-SWAP=0.01, ETH-USDT-SWAP=0.1
     account: str = ""  # the user's address, to tell liquidations apart
+    ledger: str = ""  # the name of the account, if there are several at the venue
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)

@@ -1,4 +1,4 @@
-"""A user's own trades: the skill "My trades" with one deployment for each venue's spot and futures account."""
+"""A user's own trades: the skill "My trades" with a deployment for the spot and for the futures of each account."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -46,7 +46,12 @@ class LedgerImport:
 
 def name_venue(mapping: FillMapping) -> str:
     """Return the venue of a mapping, for the accounts it goes into."""
-    return FORMATS[mapping.format].venue if mapping.format else "Imported"
+    return name_account(FORMATS[mapping.format].venue if mapping.format else "Imported", mapping.ledger)
+
+
+def name_account(venue: str, name: str) -> str:
+    """Return the words that begin the labels of an account's records."""
+    return f"{venue} {name}".strip()
 
 
 def preview_reading(reading: Reading, *, venue: str, now: datetime) -> list[LedgerPreview]:

@@ -10,14 +10,13 @@ from http import HTTPStatus
 from typing import Any, Final
 from uuid import UUID, uuid4
 
-from django.db import IntegrityError, transaction
-
 from config.lib.errors import DomainError
+from config.lib.locks import lock_owner
 from config.lib.owned import owned, owned_tx
 from trading.intake.feeds import SOURCES, Credentials, VenueSource, check_rights, fetch_records, open_account
 from trading.intake.formats import find_format, propose_mapping
 from trading.intake.keys import MAX_SECRET, decrypt_credentials, encrypt_credentials
-from trading.intake.ledgers import add_reading
+from trading.intake.ledgers import add_reading, name_account
 from trading.intake.reading import Reading, read_fills
 from trading.intake.tables import table_of_records
 from trading.market.imports.venue import VenueRefused
@@ -48,6 +47,7 @@ class NewAccount:
     """What a user enters to add an account."""
 
     venue: str
+    name: str = ""
     address: str = ""
     credentials: Credentials | None = None
     markets: list[str] = field(default_factory=list)
@@ -55,11 +55,11 @@ class NewAccount:
 
 def build_account(given: Mapping[str, Any], markets: Iterable[str]) -> NewAccount:
     """Return an account from a form or a request: an address, or a key with its markets."""
-    venue = given["venue"]
+    venue, name = given["venue"], given["name"].strip()
     if SOURCES[venue].by_address:
-        return NewAccount(venue, address=given["address"].strip().lower())
+        return NewAccount(venue, name, given["address"].strip().lower())
     key = Credentials(given["key"], given["secret"].strip(), given["password"])
-    return NewAccount(venue, credentials=key, markets=[market.upper() for market in markets])
+    return NewAccount(venue, name, credentials=key, markets=[market.upper() for market in markets])
 
 
 def check_account(new: NewAccount) -> None:
@@ -92,24 +92,28 @@ def check_account(new: NewAccount) -> None:
 
 def add_account(new: NewAccount, *, now: datetime) -> VenueAccount:
     """Store a checked account; needs `owned_tx(user)`. Raises AccountRefused, KeysUnavailable."""
+    lock_owner()  # or two requests add what neither of them finds
     if VenueAccount.objects.count() >= MAX_ACCOUNTS:
         raise AccountRefused(f"There are {MAX_ACCOUNTS} accounts already. Remove one that is not used any more.")
-    account_id = uuid4()
-    key = new.credentials
-    try:
-        with transaction.atomic():
-            return VenueAccount.objects.create(
-                id=account_id,
-                venue=new.venue,
-                address=new.address,
-                sealed_key=encrypt_credentials(key, account_id=account_id) if key else "",
-                key_hint=key.key[:4] if key else "",
-                markets=new.markets,
-                created_at=now,
-                due_at=now,
-            )
-    except IntegrityError as error:
-        raise AccountRefused("This address is read already.") from error
+    others = VenueAccount.objects.filter(venue=new.venue)
+    if new.address and others.filter(address=new.address).exists():
+        raise AccountRefused("This address is read already.")
+    if others.filter(name=new.name).exists():
+        named = f"named {new.name}" if new.name else "without a name"
+        venue = SOURCES[new.venue].label
+        raise AccountRefused(f"Keel reads an account {named} at {venue}. Name this one, so that its trades stay apart.")
+    account_id, key = uuid4(), new.credentials
+    return VenueAccount.objects.create(
+        id=account_id,
+        venue=new.venue,
+        name=new.name,
+        address=new.address,
+        sealed_key=encrypt_credentials(key, account_id=account_id) if key else "",
+        key_hint=key.key[:4] if key else "",
+        markets=new.markets,
+        created_at=now,
+        due_at=now,
+    )
 
 
 def list_accounts() -> list[VenueAccount]:
@@ -182,7 +186,7 @@ def _sync_account(user_id: int, account: VenueAccount, now: datetime) -> int:
     with owned_tx(user_id):
         done = add_reading(
             reading,
-            venue=source.label,
+            venue=name_account(source.label, account.name),
             source=EntrySource.SYNC,
             name=account.address or f"{source.label} {account.key_hint}…",
             details={"since": since.isoformat(), "until": now.isoformat()},

@@ -14,6 +14,7 @@ class VenueAccount(OwnedModel):
 
     id = models.UUIDField(primary_key=True, default=uuid4, editable=False)
     venue = models.CharField(max_length=20)  # a key of `intake.feeds.SOURCES`
+    name = models.CharField(max_length=20, blank=True)  # tells several accounts at a venue, and their records, apart
     address = models.CharField(max_length=64, blank=True)
     sealed_key = models.TextField(blank=True)  # encrypted: `intake.keys`
     key_hint = models.CharField(max_length=12, blank=True)  # how the key begins, to tell keys apart
@@ -39,6 +40,7 @@ class VenueAccount(OwnedModel):
             models.UniqueConstraint(
                 fields=("user", "venue", "address"), condition=~Q(address=""), name="venue_account_once"
             ),
+            models.UniqueConstraint(fields=("user", "venue", "name"), name="venue_account_has_its_record"),
         )
 
     def __str__(self) -> str:

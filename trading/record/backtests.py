@@ -13,7 +13,7 @@ from django.db.models import Count, Max, Min, Q
 
 from config.lib.errors import DomainError
 from config.lib.paging import locate_page
-from trading.models import UNFINISHED, BacktestRun, Bar, BrokerKind, Skill, SkillVersion, Trade, WorkStatus
+from trading.models import UNFINISHED, BacktestRun, Bar, BrokerKind, Deployment, Skill, SkillVersion, Trade, WorkStatus
 from trading.models.choices import INTERVALS
 from trading.record.deployment_queries import Totals, sum_trades
 from trading.record.deployments import STARTING_EQUITY_USD, LeaseLost, deploy_skill
@@ -303,8 +303,9 @@ def show_backtest(run_id: UUID) -> ShownBacktest:
 
 
 def list_backtest_skills() -> list[tuple[str, str]]:
-    """Return (id, label) of unarchived skills, last changed first."""
-    skills = Skill.objects.filter(archived_at__isnull=True).order_by("-updated_at", "id")
+    """Return (id, label) of skills that can be played, last changed first."""
+    records = Deployment.objects.exclude(label="").values("skill")  # of the user's own trades
+    skills = Skill.objects.filter(archived_at__isnull=True).exclude(pk__in=records).order_by("-updated_at", "id")
     return [(str(skill.pk), f"{skill.name}, version {skill.latest_version}") for skill in skills]
 
 

@@ -20,7 +20,7 @@ from trading.models import (
     Trade,
     WorkStatus,
 )
-from trading.record.deployment_queries import get_deployment
+from trading.record.deployment_queries import get_deployment, holds_own_trades
 from trading.skills.queries import get_version
 from trading.skills.services import SkillArchived
 
@@ -37,6 +37,10 @@ class PushRefused(DomainError):
     http_status = HTTPStatus.CONFLICT
 
 
+class SkillIsRecord(DomainError):
+    http_status = HTTPStatus.CONFLICT
+
+
 class LeaseLost(DomainError):
     http_status = HTTPStatus.CONFLICT
 
@@ -44,7 +48,7 @@ class LeaseLost(DomainError):
 def deploy_skill(
     *, skill_id: UUID, broker_kind: str = BrokerKind.PAPER, starting_equity_usd: Decimal | None = None, now: datetime
 ) -> Deployment:
-    """Deploy the newest version of a skill. Raises SkillNotFound, SkillArchived.
+    """Deploy the newest version of a skill. Raises SkillNotFound, SkillArchived, SkillIsRecord.
 
     Without a starting equity, paper begins with STARTING_EQUITY_USD; of an account elsewhere it is not known.
     """
@@ -61,8 +65,10 @@ def deploy_skill(
 
 
 def get_deployable_version(skill_id: UUID) -> SkillVersion:
-    """Return the newest version of a skill. Raises SkillNotFound, SkillArchived."""
+    """Return the newest version of a skill. Raises SkillNotFound, SkillArchived, SkillIsRecord."""
     version = get_version(skill_id)
+    if holds_own_trades(skill_id):
+        raise SkillIsRecord(f"“{version.skill.name}” holds the trades that you made yourself. There is nothing to run.")
     if version.skill.archived_at is not None:
         raise SkillArchived("This skill is archived. Save it under another name to go on with it.")
     return version

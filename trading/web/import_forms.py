@@ -1,6 +1,6 @@
 """Forms of a user's own trades: the file, its mapping, accounts at venues."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar
 
 from django import forms
@@ -11,7 +11,13 @@ from trading.intake.formats import FIELDS, FORMATS, FUTURES, MAIN_FIELDS, SPOT, 
 from trading.intake.keys import MAX_SECRET
 from trading.intake.sync import NewAccount, build_account
 from trading.intake.tables import MAX_BYTES, Table
+from trading.models import Deployment
+from trading.record.executions import QUANTITY_GRAIN
+from trading.record.positions import Check
+from trading.skills.schemas import symbol_name
 from trading.web.forms import time_zone_choices
+
+ACCOUNT_HELP = "If you have several at the venue: each name has a record of its own."
 
 
 class TradeFileForm(forms.Form):
@@ -49,6 +55,7 @@ class MappingForm(forms.Form):
         required=False,
         choices=(("", "As each row says"), (SPOT, "Spot"), (FUTURES, "Futures and perpetuals")),
     )
+    ledger = forms.CharField(label="Name of the account", required=False, max_length=20, help_text=ACCOUNT_HELP)
     contract_sizes = forms.CharField(
         label="Coins per contract",
         required=False,
@@ -84,8 +91,35 @@ class MappingForm(forms.Form):
         return {**kept, "columns": {name: chosen for name, chosen in columns.items() if chosen}}
 
 
+class OpeningForm(forms.Form):
+    """A position from before an account's first fill."""
+
+    account = forms.ChoiceField(label="Account")
+    symbol = forms.CharField(label="Symbol", max_length=32)
+    at = forms.DateTimeField(label="Held at", help_text="Before the first fill, in your time zone: 2025-03-31 14:00.")
+    quantity = forms.DecimalField(
+        label="Quantity", max_digits=30, decimal_places=12, help_text="Below zero if short; 0 if nothing was held."
+    )
+    price = forms.DecimalField(label="Average entry price", max_digits=30, decimal_places=12, min_value=QUANTITY_GRAIN)
+
+    def __init__(self, data: QueryDict | None = None, *, ledgers: Iterable[Deployment]) -> None:
+        super().__init__(data, auto_id="opening-%s")
+        self.fields["account"].choices = [(str(ledger.pk), ledger.label) for ledger in ledgers]  # type: ignore[attr-defined]
+
+    def clean_symbol(self) -> str:
+        try:
+            return symbol_name(self.cleaned_data["symbol"])
+        except ValueError as error:
+            raise forms.ValidationError(f"{error}.") from error
+
+    def build_check(self) -> Check:
+        given = self.cleaned_data
+        return Check(given["symbol"], given["at"], given["quantity"], given["price"], is_opening=True)
+
+
 class AccountForm(forms.Form):
     venue = forms.ChoiceField(label="Venue", choices=[(key, source.label) for key, source in SOURCES.items()])
+    name = forms.CharField(label="Name of the account", required=False, max_length=20, help_text=ACCOUNT_HELP)
     address = forms.CharField(
         label="Address", required=False, max_length=64, help_text="Hyperliquid alone: the public one, 0x and 40 digits."
     )

@@ -19,6 +19,7 @@ urlpatterns = [
     path("trades/<uuid:trade_id>/", ledger.show_trade, name="trade"),
     path("trades/<uuid:trade_id>/measure/", ledger.measure_trade, name="measure_trade"),
     path("trades/import/", imports.show_imports, name="imports"),
+    path("trades/import/openings/", imports.change_openings, name="change_openings"),
     path("trades/import/accounts/", imports.start_reading, name="start_reading"),
     path("trades/import/accounts/<uuid:account_id>/", imports.change_account, name="change_account"),
     path("trades/import/undo/<uuid:import_id>/", imports.undo_import, name="undo_import"),

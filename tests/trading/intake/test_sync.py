@@ -26,7 +26,7 @@ from trading.intake.sync import (
 )
 from trading.jobs import sync_accounts
 from trading.market.imports.venue import VenueRefused
-from trading.models import Fill, FundingPayment, ImportBatch, Trade, VenueAccount
+from trading.models import Deployment, Fill, FundingPayment, ImportBatch, Trade, VenueAccount
 
 pytestmark = pytest.mark.django_db
 NOW = datetime(2025, 3, 2, tzinfo=UTC)
@@ -160,6 +160,28 @@ def test_a_second_account_of_an_address_is_refused(trader, server):
         add(trader)
 
 
+def test_accounts_of_one_venue_keep_records_apart_by_their_names(trader, server):
+    server.answers["/info"] = answer_hyperliquid
+    add(trader)
+    other = "0x" + "ef" * 20
+    with pytest.raises(AccountRefused, match="without a name at Hyperliquid"):
+        add(trader, address=other)
+    second = add(trader, address=other, name="desk")
+
+    sync_due_accounts(trader.pk, now=NOW)
+
+    with owned_tx(trader):
+        ledgers = {ledger.label: ledger.fills.count() for ledger in Deployment.objects.all()}
+        assert ledgers == {"Hyperliquid futures": 2, "Hyperliquid desk futures": 2}
+        second.delete()
+    with pytest.raises(AccountRefused, match="without a name"):
+        add(trader, address=other)
+    add(trader, address=other, name="desk")
+    sync_due_accounts(trader.pk, now=NOW)
+    with owned(trader):
+        assert Deployment.objects.count() == 2  # a new key under the old name goes on with its record
+
+
 def test_a_key_is_stored_encrypted_and_deleted_with_the_account_or_the_user(trader, server, caplog):
     caplog.set_level(logging.DEBUG)
     account = add_kraken(trader, server)
@@ -200,7 +222,7 @@ def test_a_key_opens_only_for_its_account_and_with_the_sites_key(settings):
 
 def test_list_users_with_due_accounts_names_each_once(trader, server):
     add(trader)
-    add(trader, address="0x" + "cd" * 20)
+    add(trader, address="0x" + "cd" * 20, name="desk")
 
     with system_tx("test"):
         assert list_users_with_due_accounts(NOW) == [trader.pk]

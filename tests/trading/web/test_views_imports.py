@@ -1,4 +1,5 @@
 import re
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
@@ -9,10 +10,13 @@ from config.lib.owned import owned
 from tests.factories.trading import TraderFactory
 from tests.trading.intake.bad_files import BAD_FILES
 from tests.trading.intake.samples import SAMPLES
-from trading.models import Deployment, Fill, ImportBatch, Skill, Trade, TradeFile
+from trading.models import Deployment, Fill, ImportBatch, PositionCheck, Skill, Trade, TradeFile
+from trading.record.backtests import start_backtest
+from trading.record.deployments import SkillIsRecord
 
 pytestmark = pytest.mark.django_db
 IMPORTS = "/trades/import/"
+NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
 
 
 @pytest.fixture
@@ -100,6 +104,88 @@ def test_import_of_the_same_trades_from_page_and_api_counts_them_once(client, tr
     import_sample(client, SAMPLES["binance spot, API"].content)
 
     assert counts(trader)[0] == 2
+
+
+def test_import_under_a_name_goes_into_the_record_of_that_account(client, trader):
+    import_sample(client, SAMPLES["binance spot"].content)
+    import_sample(client, SAMPLES["binance spot"].content, ledger="desk")
+
+    with owned(trader):
+        assert {one.label: one.fills.count() for one in Deployment.objects.all()} == {
+            "Binance spot": 2,
+            "Binance desk spot": 2,
+        }
+
+
+def test_opening_position_is_entered_corrected_and_removed(client, trader):
+    import_sample(client, SAMPLES["binance futures"].content)
+    with owned(trader):
+        [ledger], plain = (
+            Deployment.objects.all(),
+            Trade.objects.values_list("entry_price", "peak_quantity", "reconciled"),
+        )
+        before = list(plain)
+    openings = reverse("trading:change_openings")
+    given = {"account": str(ledger.pk), "symbol": "btc", "at": "2024-12-31 23:00", "quantity": "1", "price": "50000"}
+
+    page = client.post(openings, given, follow=True).content.decode()
+    assert "Saved. The trades were built again" in page
+    assert "50,000" in page
+    client.post(openings, given | {"price": "60000"})
+    client.post(openings, given | {"price": "60000"})
+    with owned(trader):
+        [opening] = PositionCheck.objects.all()
+        assert (opening.price, opening.symbol, opening.at) == (60_000, "BTC", datetime(2024, 12, 31, 22, tzinfo=UTC))
+        first = Trade.objects.order_by("entry_at").first()
+        assert (first.entry_at, first.first_fill_id[:8]) == (opening.at, "opening:")
+
+    assert (
+        "Removed. The trades were built" in client.post(openings, {"remove": opening.pk}, follow=True).content.decode()
+    )
+    with owned(trader):
+        assert list(plain.all()) == before
+        assert not PositionCheck.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "refusal"),
+    [
+        ({"at": "2999-01-01 00:00"}, "lies in the future"),
+        ({"symbol": "no symbol"}, "a symbol has letters"),
+        ({"price": "0"}, "greater than or equal to"),
+        ({"account": "11111111-1111-1111-1111-111111111111"}, "Select a valid choice"),
+    ],
+)
+def test_opening_position_that_cannot_be_is_refused_with_the_reason(client, trader, changes, refusal):
+    import_sample(client, SAMPLES["binance futures"].content)
+    with owned(trader):
+        ledger = Deployment.objects.get()
+    given = {"account": str(ledger.pk), "symbol": "BTC", "at": "2024-12-31", "quantity": "1", "price": "5"}
+
+    response = client.post(reverse("trading:change_openings"), given | changes)
+
+    assert response.status_code == 422
+    assert refusal in response.content.decode()
+    assert client.post(reverse("trading:change_openings"), {"remove": "7" * 30}).status_code == 404
+
+
+def test_record_of_own_trades_offers_nothing_to_run(client, trader):
+    import_sample(client, SAMPLES["binance futures"].content)
+    with owned(trader):
+        skill = Skill.objects.get()
+    page = client.get(reverse("trading:skill", args=[skill.pk])).content.decode()
+
+    response = client.post(reverse("trading:deploy", args=[skill.pk]), {"starting_equity_usd": "1000"}, follow=True)
+
+    assert "on paper" not in page
+    assert "There is nothing to run" in response.content.decode()
+    assert str(skill.pk) not in client.get("/backtests/").content.decode()
+    with owned(trader):
+        assert Deployment.objects.count() == 1
+        with pytest.raises(SkillIsRecord):
+            start_backtest(
+                skill_id=skill.pk, starts_at=NOON, ends_at=NOON + timedelta(days=1), now=NOON + timedelta(days=2)
+            )
 
 
 def test_undo_of_an_import_takes_its_trades_away(client, trader):

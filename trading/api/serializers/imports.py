@@ -23,6 +23,9 @@ class TradeFileInput(InputSerializer):
     zone = serializers.CharField(max_length=64, required=False, help_text="Where the file names none; else yours.")
     dates = serializers.ChoiceField(("ymd", "dmy", "mdy"), required=False)
     decimal = serializers.ChoiceField((".", ","), required=False)
+    ledger = serializers.CharField(
+        max_length=20, required=False, allow_blank=True, help_text="The account’s name, if you have several at a venue."
+    )
     columns = serializers.DictField(
         child=serializers.CharField(max_length=200), default=dict, help_text=f"By field: {', '.join(FIELDS)}."
     )
@@ -92,6 +95,7 @@ class VenueAccountInput(InputSerializer):
     """An account to read: an address, or a key that only reads."""
 
     venue = serializers.ChoiceField(sorted(SOURCES))
+    name = serializers.CharField(max_length=20, default="", help_text="Tells several accounts at a venue apart.")
     address = serializers.CharField(max_length=64, default="")
     key = serializers.CharField(max_length=MAX_SECRET, default="", write_only=True)
     secret = serializers.CharField(max_length=MAX_SECRET, default="", write_only=True, trim_whitespace=False)
@@ -108,6 +112,6 @@ class VenueAccountSerializer(RowSerializer):
     class Meta:
         model = VenueAccount
         fields = (
-            *("id", "venue", "address", "key_hint", "markets", "created_at", "due_at", "read_from", "read_until"),
-            *("gaps", "error"),
+            *("id", "venue", "name", "address", "key_hint", "markets", "created_at", "due_at"),
+            *("read_from", "read_until", "gaps", "error"),
         )

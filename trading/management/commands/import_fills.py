@@ -30,6 +30,9 @@ class Command(KeelCommand):
         parser.add_argument("--deployment", type=UUID, help="of another program: see `deploy --broker live`")
         add_optional_user_argument(parser)
         parser.add_argument("--account", default="", metavar="ADDRESS", help="your address, to identify liquidations")
+        parser.add_argument(
+            "--ledger", default="", metavar="NAME", help="the account's, if you have several at a venue"
+        )
         parser.add_argument("--zone", help="the file's time zone, where it names none; by default the user's")
         parser.add_argument(
             "--column",
@@ -100,6 +103,7 @@ def _build_mapping(table: Table, owner: Any, options: dict[str, Any]) -> FillMap
     return replace(
         mapping,
         account=options["account"],
+        ledger=options["ledger"],
         columns={**mapping.columns, **given},
         **{name: value for name, value in changes.items() if value},
     )

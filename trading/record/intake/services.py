@@ -6,7 +6,7 @@ trades follow by `record.rebuild`, which gives the same trades whatever the orde
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from datetime import datetime
 from http import HTTPStatus
@@ -51,6 +51,10 @@ class BatchNotFound(DomainError):
     http_status = HTTPStatus.NOT_FOUND
 
 
+class OpeningNotFound(DomainError):
+    http_status = HTTPStatus.NOT_FOUND
+
+
 def preview_entries(*, deployment_id: UUID | None, entries: Entries, now: datetime) -> IntakePreview:
     """Return what an import would do; without a deployment, all is new."""
     problems = find_problems(entries, now=now)
@@ -92,9 +96,11 @@ def add_entries(
         raise EntriesRefused(problems[:MAX_PROBLEMS])
     known = find_known(deployment, entries.fills, entries.funding)
     new = _sort_out(entries, known)
-    openings = _list_new_openings(deployment, entries.openings)
+    openings, replaced = _sort_openings(deployment, entries.openings)
     fills, repriced = price_fees(_number_source_order(new.fills)), _reprice_fees(deployment)
     batch = None
+    for row in replaced:
+        row.delete()
     if fills or new.funding or openings or new.conflicts:
         added = _SortedOut(fills, new.funding, new.conflicts)
         batch = _make_batch(deployment, entries, added, known, openings)
@@ -198,11 +204,32 @@ def _sort_out(entries: Entries, known: Known) -> _SortedOut:
     return result
 
 
-def _list_new_openings(deployment: Deployment, openings: Sequence[Check]) -> list[Check]:
-    stored = PositionCheck.objects.filter(deployment=deployment, is_opening=True)
-    known = set(stored.values_list("symbol", "at")) if openings else set()
+def _sort_openings(deployment: Deployment, openings: Sequence[Check]) -> tuple[list[Check], list[PositionCheck]]:
+    """Return the openings to store, and the stored ones of their instants with other numbers."""
     given = {(one.symbol, one.at): replace(one, is_opening=True) for one in openings}
-    return [one for key, one in given.items() if key not in known]
+    rows = PositionCheck.objects.filter(deployment=deployment, is_opening=True) if given else ()
+    known = {(row.symbol, row.at): row for row in rows if (row.symbol, row.at) in given}
+    replaced = [
+        row for key, row in known.items() if (row.quantity, row.price) != (given[key].quantity, given[key].price)
+    ]
+    return [one for key, one in given.items() if key not in known or known[key] in replaced], replaced
+
+
+def list_openings(deployments: Iterable[UUID]) -> list[PositionCheck]:
+    """Return the opening positions that were entered by hand, newest first."""
+    rows = PositionCheck.objects.filter(deployment__in=list(deployments), is_opening=True)
+    return list(rows.select_related("deployment").order_by("-at", "symbol"))
+
+
+def remove_opening(opening_id: int, *, now: datetime) -> PositionCheck:
+    """Take an opening position out of the record; needs `owned_tx(user)`. Raises OpeningNotFound."""
+    opening: PositionCheck | None = PositionCheck.objects.filter(pk=opening_id, is_opening=True).first()
+    if opening is None:
+        raise OpeningNotFound("You have no such opening position.")
+    deployment = lock_deployment(opening.deployment_id)
+    PositionCheck.objects.filter(pk=opening.pk).delete()
+    rebuild_symbols(deployment, find_spans([opening]), now=now)
+    return opening
 
 
 def _number_source_order(fills: Sequence[Execution]) -> list[Execution]:

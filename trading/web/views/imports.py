@@ -29,9 +29,10 @@ from trading.intake.files import (
 from trading.intake.keys import can_keep_keys
 from trading.intake.ledgers import LedgerImport, list_ledgers
 from trading.intake.sync import add_account, check_account, list_accounts, make_due, remove_account
-from trading.models import ImportBatch, TradeFile
-from trading.record.intake.services import undo_batch
-from trading.web.import_forms import AccountForm, MappingForm, TradeFileForm
+from trading.models import EntrySource, ImportBatch, TradeFile
+from trading.record.intake.entries import Entries, EntriesRefused
+from trading.record.intake.services import add_entries, list_openings, remove_opening, undo_batch
+from trading.web.import_forms import AccountForm, MappingForm, OpeningForm, TradeFileForm
 from trading.web.views.skills import or_404
 
 REFUSED = 422
@@ -97,6 +98,29 @@ def undo_import(request: AuthedRequest, import_id: UUID) -> HttpResponse:
 
 @require_POST
 @owned_view
+def change_openings(request: AuthedRequest) -> HttpResponse:
+    """Enter, correct or remove a position from before the first fill."""
+    if opening_id := request.POST.get("remove"):
+        with or_404(), owned_tx(request.user):
+            remove_opening(int(opening_id) if opening_id.isdecimal() else 0, now=timezone.now())
+        messages.success(request, "Removed. The trades were built again.")
+        return redirect(f"{reverse('trading:imports')}#openings")
+    form = OpeningForm(request.POST, ledgers=list_ledgers())
+    if form.is_valid():
+        entries, ledger_id = Entries(openings=[form.build_check()]), UUID(form.cleaned_data["account"])
+        try:
+            with or_404(), owned_tx(request.user):
+                add_entries(deployment_id=ledger_id, entries=entries, source=EntrySource.HAND, now=timezone.now())
+        except EntriesRefused as error:
+            form.add_error(None, str(error))
+        else:
+            messages.success(request, "Saved. The trades were built again from this position on.")
+            return redirect(f"{reverse('trading:imports')}#openings")
+    return _render_imports(request, opening_form=form, status=REFUSED)
+
+
+@require_POST
+@owned_view
 def start_reading(request: AuthedRequest) -> HttpResponse:
     """Add an account after its key was checked."""
     form = AccountForm(request.POST)
@@ -154,6 +178,7 @@ def _render_imports(
     *,
     file_form: TradeFileForm | None = None,
     account_form: AccountForm | None = None,
+    opening_form: OpeningForm | None = None,
     status: int = 200,
 ) -> HttpResponse:
     ledgers = {ledger.pk: ledger for ledger in list_ledgers()}
@@ -165,7 +190,8 @@ def _render_imports(
         "accounts": [(account, SOURCES[account.venue]) for account in list_accounts()],
         "files": TradeFile.objects.defer("content").order_by("-created_at"),
         "batches": [(batch, ledgers[batch.deployment_id]) for batch in batches],
-        "ledgers": list(ledgers.values()),
+        "openings": list_openings(ledgers),
+        "opening_form": opening_form or OpeningForm(ledgers=ledgers.values()),
     }
     return TemplateResponse(request, "trading/imports.html", context, status=status)
 

@@ -20,8 +20,8 @@ from config.lib.owned import owned_tx
 from config.lib.web import AuthedRequest, owned_view
 from trading.agent.cost import find_sample_cost
 from trading.models import BrokerKind, Skill
-from trading.record.deployment_queries import list_skill_deployments
-from trading.record.deployments import deploy_skill
+from trading.record.deployment_queries import holds_own_trades, list_skill_deployments
+from trading.record.deployments import SkillIsRecord, deploy_skill
 from trading.record.notes import list_skill_notes
 from trading.record.trade_queries import find_symbols_simulated_for_skill, get_skill_performance
 from trading.skills.form import describe_changes, describe_payload
@@ -35,7 +35,7 @@ from trading.skills.queries import (
     list_skills,
     list_versions,
 )
-from trading.skills.services import SkillInUse, archive_skill
+from trading.skills.services import SkillArchived, SkillInUse, archive_skill
 from trading.skills.templates import TEMPLATES
 from trading.web.filters import CompareForm
 from trading.web.forms import DeployForm
@@ -102,14 +102,13 @@ def deploy(request: AuthedRequest, skill_id: UUID) -> HttpResponse:
     form = DeployForm(request.POST)
     if not form.is_valid():
         return _render_skill(request, skill_id, form, status=REFUSED)
-    with or_404():
-        shown = get_skill(skill_id)
-        if shown.archived_at is not None:
-            messages.error(request, "This skill is archived. It cannot be deployed any more.")
-            return redirect("trading:skill", skill_id)
-        with owned_tx(request.user):
+    try:
+        with or_404(), owned_tx(request.user):
             equity = form.cleaned_data["starting_equity_usd"]
             deployment = deploy_skill(skill_id=skill_id, starting_equity_usd=equity, now=timezone.now())
+    except (SkillArchived, SkillIsRecord) as error:
+        messages.error(request, str(error))
+        return redirect("trading:skill", skill_id)
     messages.success(request, "Deployed on paper. The runner ticks it from now on.")
     return redirect("trading:deployment", deployment.pk)
 
@@ -150,6 +149,7 @@ def _render_skill(
         "notes": list_skill_notes(skill_id),
         "draft": find_open_draft(skill_id),
         "deploy_form": deploy_form,
+        "can_run": shown.archived_at is None and not holds_own_trades(skill_id),
         **describe_cost(newest.payload),
     }
     return TemplateResponse(request, "trading/skill.html", context, status=status)
