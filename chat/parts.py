@@ -2,7 +2,8 @@
 
 A reply is one row; its parts are a JSON list of objects of four kinds:
 
-- `{"kind": "text", "step": 0, "text": "..."}`
+- `{"kind": "text", "step": 0, "text": "...", "figures": [...]}`; `figures` once the reply has ended: its figures with
+  their sources (`chat.grounding`)
 - `{"kind": "tool", "step": 0, "call_id": "...", "name": "...", "arguments": "<the model's JSON text>",
   "status": "running | done | error", "result": {...} or null,
   "provider": {"model": "...", "message": {...}, "call": {...}}}`; `provider` is optional: the provider state

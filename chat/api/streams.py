@@ -19,6 +19,7 @@ from django.db import DatabaseError, InterfaceError, close_old_connections, conn
 from django.utils import timezone
 
 from chat.api.values import Values, ending_of, events_between, shown_part
+from chat.grounding.replies import list_figures
 from chat.models import Message, Role
 from chat.parts import Part
 from chat.turns import events
@@ -46,8 +47,9 @@ EVENTS: Final = """The events, each with `data` in JSON and a number in `id`:
 - `card` `{card_id, type, lines, status, expires_at, url}`: an action that was prepared. Nothing has happened: only its
   owner's click on that page does it, and no call of this API.
 - `notice` `{level, text}`: something to know that is no part of the reply; `level` info or warn.
-- `done` `{status, usage, content}`, last: `status` complete, or interrupted when its user stopped it; `content` is the
-  whole reply, null if it could not be read again.
+- `done` `{status, usage, content, figures}`, last: `status` complete, or interrupted when its user stopped it;
+  `content` is the whole reply, null if it could not be read again; `figures` are the `{text, source}` of its figures,
+  with the row that states each, or null for what is not from the user's record.
 - `failed` `{text, may_retry}`, last: it ended early; what it said is kept.
 
 Lines that begin with a colon only keep the connection open. Whoever goes away stops nothing."""
@@ -178,7 +180,15 @@ async def _describe_event(asked: Question, event: events.TurnEvent) -> Values | 
             return await _read_rows(asked, lambda: shown_part(part), {"card_id": part["card_id"]})
         case events.TurnDone(status, usage):
             reply = await _read_rows(asked, lambda: find_reply(asked.reply_id), None)
-            return {"status": status, "usage": usage, "content": reply.content if reply else None}
+            return {
+                "status": status,
+                "usage": usage,
+                "content": reply.content if reply else None,
+                "figures": [
+                    {"text": figure["text"], "source": figure["source"]}
+                    for figure in (list_figures(reply.parts) if reply else ())
+                ],
+            }
         case events.TurnFailed(text, may_retry):
             return {"text": text, "may_retry": may_retry}
 

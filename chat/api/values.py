@@ -2,7 +2,7 @@
 
 A part of a reply is one of:
 
-- `{"part": "text", "text"}`
+- `{"part": "text", "text", "figures"}`; `figures` once the reply has ended: `[{"start", "end", "text", "source"}]`
 - `{"part": "tool", "call_id", "name", "status": "running | done | error", "summary", "arguments"}`
 - `{"part": "memory", "kind", "text", "event_id", "fact_id", "is_undone"}`
 - `{"part": "card", "card_id", "type", "lines", "status", "expires_at", "url"}`
@@ -64,7 +64,7 @@ def part_values(part: Part, known: Known) -> Values:
     """Return one part of a reply; a deleted card has only its id."""
     match part["kind"]:
         case "text":
-            return {"part": "text", "text": part["text"]}
+            return {"part": "text", "text": part["text"], "figures": part.get("figures", [])}
         case "memory":
             return {
                 "part": "memory",

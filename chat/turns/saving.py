@@ -9,6 +9,7 @@ from typing import Final
 
 from django.db import DatabaseError, InterfaceError
 
+from chat.grounding.replies import ground_parts
 from chat.models import MessageStatus
 from chat.parts import Json, Part, Reply
 from chat.prompt.receipts import keep_receipt
@@ -17,6 +18,7 @@ from chat.turns.replies import Progress, finish_reply, save_progress
 from chat.turns.start import TurnStart
 from config.lib.owned import owned_tx
 from config.lib.threads import run_in_thread
+from config.lib.web import find_time_zone
 
 logger = logging.getLogger(__name__)
 
@@ -100,9 +102,19 @@ class ReplySaver:
     async def finish_reply(self, status: MessageStatus, error: str, *, model: str, usage: Json | None) -> bool:
         """Close the reply; return whether the database took it."""
         await asyncio.wait({self.begin_receipt(), *([self._saving] if self._saving else [])}, timeout=RECEIPT_SECONDS)
+        await run_in_thread(self._ground_figures)
         return await _write_patiently(
             lambda: self._close_row(status, error, model, usage), f"Reply {self._start.reply_id}: its end"
         )
+
+    def _ground_figures(self) -> None:
+        start = self._start
+        memory = next((segment.text for segment in start.sent.segments if segment.name == "memory"), "")
+        zone = find_time_zone(start.time_zone)
+        try:
+            ground_parts(self._reply.parts, messages=start.sent.messages, memory=memory, zone=zone, now=start.now)
+        except Exception:
+            logger.exception("Reply %s: its figures were not compared", start.reply_id)
 
     def _close_row(self, status: MessageStatus, error: str, model: str, usage: Json | None) -> None:
         with owned_tx(self._start.user_id):

@@ -7,12 +7,15 @@ from typing import Final
 from uuid import UUID
 
 from django.template.loader import render_to_string
+from django.urls import reverse
 from django.utils.safestring import SafeString
 
 from chat.cards import CardView, list_cards, view_card
+from chat.grounding.replies import list_figures
 from chat.models import ActionCard, Message, MessageStatus, Role
 from chat.parts import Part
 from chat.tools.calls import ToolPart, is_hidden, view_call
+from chat.web.figures import render_text
 from chat.web.markdown import render_markdown
 from memory.facts.queries import find_undone_events
 from memory.models import EventKind
@@ -65,6 +68,7 @@ class MessageView:
     has_receipt: bool = False  # a turn wrote it, so that one can see what it knew
     ends_summary: bool = False  # the model gets a summary in place of this message and those before it
     model_label: str = ""
+    unknown_figures: int = 0  # that nothing known to the turn states
     parts: list[ShownPart] = field(default_factory=list)
 
 
@@ -132,12 +136,26 @@ def _view_message(
         has_receipt=is_reply and has_turn,
         ends_summary=ends_summary,
         model_label=message.model,
-        parts=[view_part(part, undone=undone, cards=cards) for part in message.parts if not is_hidden(part)],
+        unknown_figures=sum(figure["source"] is None for figure in list_figures(message.parts)),
+        parts=[
+            view_part(part, undone=undone, cards=cards, reply_id=message.pk)
+            for part in message.parts
+            if not is_hidden(part)
+        ],
     )
 
 
-def view_part(part: Part, *, undone: Iterable[UUID] = (), cards: Mapping[UUID, ActionCard] | None = None) -> ShownPart:
-    """Return one part of a reply for its template."""
+def view_part(
+    part: Part,
+    *,
+    undone: Iterable[UUID] = (),
+    cards: Mapping[UUID, ActionCard] | None = None,
+    reply_id: int | None = None,
+) -> ShownPart:
+    """Return one part of a reply for its template; `reply_id` of a stored reply, whose figures are marked."""
+    if part["kind"] == "text" and reply_id is not None:
+        receipt = reverse("chat:receipt", args=[reply_id])
+        return TextPart(render_text(part["text"], part.get("figures", ()), receipt))
     if part["kind"] == "text":
         return TextPart(render_markdown(part["text"]))
     if part["kind"] == "tool":

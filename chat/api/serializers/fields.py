@@ -63,9 +63,32 @@ def _describe_object(named: str, /, *, required: tuple[str, ...] = (), **propert
     return {"type": "object", "properties": properties, "required": ["part", *(required or list(properties)[1:])]}
 
 
+_FIGURE: Final = {
+    "type": "object",
+    "properties": {
+        "start": {"type": "integer"},
+        "end": {"type": "integer"},
+        "text": _TEXT,
+        "source": {
+            "type": ["object", "null"],
+            "description": "What states it: `{kind, id}` of a row, `{kind, call_id}` of a tool call; null if nothing"
+            " known to the turn does.",
+        },
+    },
+    "required": ["start", "end", "text", "source"],
+}
+
 _PARTS: Final = {
     "oneOf": [
-        _describe_object("text", text={**_TEXT, "description": "Markdown."}),
+        _describe_object(
+            "text",
+            text={**_TEXT, "description": "Markdown."},
+            figures={
+                "type": "array",
+                "items": _FIGURE,
+                "description": "The figures of the text, once the reply has ended.",
+            },
+        ),
         _describe_object(
             "tool",
             call_id=_TEXT,

@@ -7,9 +7,11 @@ from django.template.response import TemplateResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
+from chat.grounding.replies import list_figures
 from chat.models import Message, Role
 from chat.parts import Json
 from chat.prompt.receipts import find_receipt, show_receipt
+from chat.web.figures import find_page, name_source
 from config.lib.web import AuthedRequest, owned_view
 from trading.record.trade_queries import find_trades
 
@@ -37,7 +39,7 @@ def receipt(request: AuthedRequest, message_id: int) -> HttpResponse:
     if reply is None:
         raise Http404
     kept = find_receipt(reply)
-    context: Json = {"reply": reply, "receipt": None}
+    context: Json = {"reply": reply, "receipt": None, "figures": _list_rows(reply)}
     if kept is not None:
         shown = show_receipt(kept, reply)
         context |= {
@@ -46,3 +48,11 @@ def receipt(request: AuthedRequest, message_id: int) -> HttpResponse:
             "trades": find_trades(UUID(pk) for tool in shown.looked_up for pk in tool.trade_ids),
         }
     return TemplateResponse(request, "chat/receipt.html", context)
+
+
+def _list_rows(reply: Message) -> list[tuple[str, str, str]]:
+    """Return each figure of a reply with its source in words and the source's page, if it has one."""
+    return [
+        (figure["text"], name_source(figure["source"]), find_page(figure["source"]))
+        for figure in list_figures(reply.parts)
+    ]

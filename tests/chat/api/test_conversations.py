@@ -168,7 +168,7 @@ def test_messages_are_listed_with_their_parts_as_values(api, conversation, trade
     assert (answered["model"], answered["usage"]) == ("scripted/model", {"prompt_tokens": 12})
     assert answered["created_at"] == "2026-05-01T12:00:00Z"
     assert answered["parts"] == [
-        {"part": "text", "text": "<b>One</b>"},
+        {"part": "text", "text": "<b>One</b>", "figures": []},
         {
             **{"part": "tool", "call_id": "b", "name": "list_things", "status": "done", "summary": "3 found"},
             "arguments": '{"a": 1}',

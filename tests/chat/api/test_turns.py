@@ -96,7 +96,7 @@ async def test_answer_in_one_piece_for_who_wants_json(model, me, trader):
         assert (answer.status, answer.headers["content-type"]) == (200, "application/json")
         assert answer.json["title"] == "Hello"
         assert (answer.json["message_id"], answer.json["reply"]["id"]) == (reply.reply_to_id, reply.pk)
-        assert answer.json["reply"]["parts"] == [{"part": "text", "text": "*Good* morning."}]
+        assert answer.json["reply"]["parts"] == [{"part": "text", "text": "*Good* morning.", "figures": []}]
         assert (answer.json["reply"]["status"], answer.json["reply"]["usage"]) == ("complete", reply.usage)
 
 

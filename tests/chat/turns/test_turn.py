@@ -57,6 +57,18 @@ async def test_turn_streams_stores_and_ends(model, talk):
     }
 
 
+async def test_turn_stores_the_figures_of_its_reply_with_their_sources(model, talk):
+    model.say("You asked about 2 %; I say 7 %.")
+
+    await talk.ask("Is 2 % fine?")
+
+    [text] = (await talk.reply()).parts
+    assert [(figure["text"], figure["source"]) for figure in text["figures"]] == [
+        ("2 %", {"kind": "chat"}),
+        ("7 %", None),
+    ]
+
+
 async def test_message_is_committed_before_the_model_is_called(model, talk):
     seen = []
     say = model.stream

@@ -160,3 +160,21 @@ def test_usage_is_the_users_own(client, trader, stranger):
     client.force_login(trader)
 
     assert "777" not in client.get(reverse("chat:usage")).content.decode()
+
+
+def test_receipt_says_where_the_figures_of_the_reply_come_from(client, trader):
+    def answer_with_figures():
+        trade = TradeFactory()
+        figures = [
+            {"start": 0, "end": 2, "text": "$7", "source": {"kind": "trade", "id": str(trade.pk)}},
+            {"start": 3, "end": 5, "text": "$9", "source": None},
+        ]
+        return trade, answered([{"kind": "text", "step": 0, "text": "$7 $9", "figures": figures}])[0]
+
+    trade, reply = as_owner(trader, answer_with_figures)
+    client.force_login(trader)
+
+    said = on_one_line(page(client, reply))
+
+    assert f'<dt>$7</dt> <dd><a href="{reverse("trading:trade", args=[trade.pk])}">A trade</a></dd>' in said
+    assert "<dt>$9</dt> <dd>Not from your record</dd>" in said

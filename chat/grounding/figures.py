@@ -1,0 +1,127 @@
+"""Find the figures in a text: numbers with units, spans of time, dates, times of day."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Final
+
+from chat.parts import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A figure where it stands in a text.
+
+    A number has a value and a grain, both in its unit: `usd`, `pct`, `x`, `bps`, `r`, `minutes`, or none. A date or a
+    time of day has a `moment` instead: `2026-03-12`, `03-12`, `2026-03`, `14:30`.
+    """
+
+    text: str
+    start: int
+    end: int
+    unit: str = ""
+    value: Decimal = Decimal(0)
+    grain: Decimal = Decimal(1)  # what its last digit counts
+    sign: str = ""  # as written: "+", "-" or none
+    moment: str = ""
+
+    def to_json(self, source: Json | None) -> Json:
+        """Return the figure with its source, null without one."""
+        return {"start": self.start, "end": self.end, "text": self.text, "source": source}
+
+
+_MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
+_MONTH: Final = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sept?|oct|nov|dec)(?:[a-z]{1,6})?\b\.?"
+_NUMBER: Final = r"(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?![\d]|[.,]\d)"
+_TIME_UNIT: Final = r"(?:weeks?|days?|d|hours?|hrs?|h|minutes?|mins?|m|seconds?|secs?|s)\b"
+_FIGURE: Final = re.compile(
+    rf"""(?<![\w.\#@/\\])(?<![A-Za-z]-)(?:
+    (?P<iso>\d{{4}}-\d\d(?:-\d\d(?:[T ]\d\d:\d\d(?::\d\d)?)?)?(?:Z|\b))
+    | (?P<day>\d\d?)(?:st|nd|rd|th)?\ (?P<month>{_MONTH})(?:,?\ (?P<year>\d{{4}})\b)?
+    | (?P<month_2>\b{_MONTH})\ (?:(?P<year_3>\d{{4}})\b
+        | (?P<day_2>\d\d?)(?:st|nd|rd|th)?\b(?!,\d)(?:,?\ (?P<year_2>\d{{4}})\b)?)
+    | (?P<time>\d\d?:\d\d)(?::\d\d)?(?P<half>\ ?[ap]\.?m\b\.?)?
+    | (?P<span>{_NUMBER}[ -]?{_TIME_UNIT}(?:\ (?:and\ )?{_NUMBER}\ ?{_TIME_UNIT})*)
+    | (?P<sign>[+\-\u2212])?(?P<currency>[$\u20ac\u00a3]\ ?)?(?P<number>{_NUMBER})
+      (?P<scale>\ ?(?:k|K|M|bn|B|thousand|million|billion)\b)?
+      (?P<unit>\ ?(?:%|percent\b|per\ cent\b|pct\b|percentage\ points?\b|[x\u00d7](?!\w)|bps\b|basis\ points?\b
+        |USD[TC]?\b|dollars?\b|R\b))?
+      (?!\w)
+    )""",
+    re.VERBOSE | re.IGNORECASE,
+)
+# Where no figure is looked for: code, addresses, the numbers of a list.
+_SKIPPED: Final = re.compile(
+    r"```.*?(?:```|\Z)|`[^`\n]*`|\]\([^)\s]*\)"
+    r"|(?:https?://|www\.)\S+|(?<![\w-])[\w-]+\.[a-z]{2,}[/?]\S*|(?m:^[ \t>]*\d+[.)](?=\s))",
+    re.DOTALL,
+)
+_SCALES: Final = {"k": 3, "thousand": 3, "m": 6, "million": 6, "bn": 9, "b": 9, "billion": 9}
+_UNITS: Final = {
+    "%": "pct",
+    "p": "pct",
+    "x": "x",
+    "\u00d7": "x",
+    "b": "bps",
+    "u": "usd",
+    "d": "usd",
+    "r": "r",
+}  # by first letter
+_MINUTES: Final = {"w": Decimal(10080), "d": Decimal(1440), "h": Decimal(60), "m": Decimal(1), "s": Decimal(1) / 60}
+_SPAN_PART: Final = re.compile(rf"({_NUMBER})[ -]?([a-z])", re.IGNORECASE)
+
+
+def find_figures(text: str) -> Iterator[Figure]:
+    """Yield the figures of a text outside code, addresses and list numbers, in order."""
+    if not any(map(str.isdecimal, text)):
+        return
+    seen = _SKIPPED.sub(lambda match: " " * len(match[0]), text)
+    for match in _FIGURE.finditer(seen):
+        yield _read_figure(match)
+
+
+def _read_figure(match: re.Match[str]) -> Figure:
+    text = match[0].rstrip()
+    figure = Figure(text, match.start(), match.start() + len(text))
+    if moment := _read_moment(match):
+        return replace(figure, moment=moment)
+    if match["span"]:
+        parts = [(_decimal(number), _MINUTES[unit.lower()]) for number, unit in _SPAN_PART.findall(match["span"])]
+        value = sum((number * minutes for number, minutes in parts), Decimal(0))
+        number, minutes = parts[-1]
+        return replace(figure, unit="minutes", value=value, grain=_grain(number) * minutes)
+    number = _decimal(match["number"])
+    scale = Decimal(1).scaleb(_SCALES[match["scale"].strip().lower()] if match["scale"] else 0)
+    unit = "usd" if match["currency"] else _UNITS[match["unit"].strip()[0].lower()] if match["unit"] else ""
+    sign = (match["sign"] or "").replace("\u2212", "-")
+    return replace(figure, unit=unit, value=number * scale, grain=_grain(number) * scale, sign=sign)
+
+
+def _read_moment(match: re.Match[str]) -> str:
+    if match["iso"]:
+        return match["iso"].replace("T", " ").rstrip("Z")[:16]
+    if match["time"]:
+        return _read_time(match["time"], match["half"])
+    month, day = match["month"] or match["month_2"], match["day"] or match["day_2"]
+    if not month:
+        return ""
+    year = match["year"] or match["year_2"] or match["year_3"]
+    found = f"{_MONTHS.index(month[:3].lower()) + 1:02}"
+    return "-".join([*([year] if year else []), found, *([f"{int(day):02}"] if day else [])])
+
+
+def _read_time(time: str, half: str | None) -> str:
+    hour, minute = map(int, time.split(":"))
+    if half:
+        hour = hour % 12 + 12 * ("p" in half.lower())
+    return f"{hour:02}:{minute:02}"
+
+
+def _decimal(number: str) -> Decimal:
+    return Decimal(number.replace(",", ""))
+
+
+def _grain(number: Decimal) -> Decimal:
+    exponent = number.as_tuple().exponent
+    return Decimal(1).scaleb(exponent if isinstance(exponent, int) else 0)

@@ -1,0 +1,49 @@
+"""Ground the figures of a whole reply in its turn."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime, tzinfo
+from typing import Any
+
+from chat.grounding.checks import check_figures
+from chat.grounding.figures import find_figures
+from chat.grounding.sources import Sources
+from chat.parts import Json, Part, model_messages, split_preamble
+
+
+def ground_parts(
+    parts: Iterable[Part], *, messages: Iterable[Mapping[str, Any]], memory: str, zone: tzinfo, now: datetime
+) -> None:
+    """Add to each text of a reply its figures with their sources, as `figures`.
+
+    Args:
+        parts: of the whole reply.
+        messages: what the model was sent before, oldest first.
+        memory: the memory block of the prompt.
+        zone: the user's time zone, in which a reply may state times.
+        now: when the turn began.
+    """
+    parts = list(parts)
+    texts = [part for part in parts if part["kind"] == "text" and any(find_figures(part["text"]))]
+    if not texts:
+        return
+    sources = Sources(zone, now)
+    for message in _newest_first([*messages, *model_messages([p for p in parts if p["kind"] == "tool"])]):
+        sources.add_message(message)
+    sources.add_text(memory, {"kind": "fact"})
+    for part in texts:
+        part["figures"] = check_figures(part["text"], sources)
+
+
+def _newest_first(messages: list[Mapping[str, Any]]) -> Iterator[Mapping[str, Any]]:
+    for message in reversed(messages):
+        if message["role"] != "user":
+            yield message
+            continue
+        preamble, words = split_preamble(str(message["content"]))
+        yield {"role": "user", "content": words}
+        yield {"role": "preamble", "content": preamble}
+
+
+def list_figures(parts: Iterable[Part]) -> list[Json]:
+    """Return the figures of a reply that were checked, in order."""
+    return [figure for part in parts for figure in part.get("figures", ())]

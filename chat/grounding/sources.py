@@ -1,0 +1,205 @@
+"""What the figures of a reply may come from: tool results, facts and the user's words."""
+
+import json
+import re
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterable, Iterator, Mapping, Set
+from dataclasses import dataclass
+from datetime import UTC, datetime, tzinfo
+from functools import cached_property
+from typing import Any, Final
+
+from chat.grounding.figures import find_figures
+from chat.parts import Json
+
+MAX_TEXT: Final = 40_000  # characters of text that are searched for figures
+
+_KINDS: Final = {  # of the rows that have a page, by the name of their id; the first that a row has names it
+    "trade_id": "trade",
+    "fact_id": "fact",
+    "run_id": "backtest",
+    "note_id": "note",
+    "draft_id": "draft",
+    "skill_id": "skill",
+    "deployment_id": "deployment",
+}
+_UNITS: Final = (  # of a value, by a word in its key
+    ("usd", "usd"),
+    ("pct", "pct"),
+    ("bps", "bps"),
+    ("minutes", "minutes"),
+    ("hours", "hours"),
+    ("days", "days"),
+    ("seconds", "seconds"),
+    ("leverage", "x"),
+    ("fraction", "fraction"),
+    ("price", "price"),
+)
+_IN_MINUTES: Final = {"hours": 60.0, "days": 1440.0, "seconds": 1 / 60}
+# What a value measures, by a word in its key and by the words that people use.
+_MEASURES: Final[Mapping[str, tuple[str, str]]] = {
+    "net": (r"net|pnl|realised|gross", r"net|profit(?! factor)|p&l|pnl|made|lost|loss(?:es)?|earned|gain\w*|up|down"),
+    "excursion": (r"mfe|mae", r"best|worst|excursion|favourable|adverse"),
+    "fees": (r"fees?", r"fees?"),
+    "funding": (r"funding", r"funding"),
+    "wins": (r"wins?", r"win rate|winners|wins|won"),
+    "drawdown": (r"drawdown", r"drawdown"),
+    "sharpe": (r"sharpe", r"sharpe"),
+    "expectancy": (r"expectancy|mean|average", r"expectancy|average|mean|per trade|typical\w*"),
+    "factor": (r"factor", r"profit factor"),
+    "size": (r"(?<!sample_)size", r"size\w*|bought|sold|worth|position|entry"),
+    "entry": (r"entry", r"entry|entered|in at"),
+    "exit": (r"exit", r"exit(?:ed)?|closed at"),
+    "leverage": (r"leverage", r"leverage\w*"),
+    "held": (r"holding|held|minutes", r"held|hold(?:ing)?|lasted"),
+}
+_BY_KEY: Final = [(name, re.compile(rf"(?:^|_)(?:{key})(?:_|$)")) for name, (key, _) in _MEASURES.items()]
+_BY_WORD: Final = [(name, re.compile(rf"\b(?:{words})\b", re.IGNORECASE)) for name, (_, words) in _MEASURES.items()]
+_ISO: Final = re.compile(r"\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d(?:\.\d+)?)?(?:Z|[+-]\d\d:\d\d)?)?\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """A number that a reply may state, and the row that it stands in."""
+
+    value: float
+    unit: str  # as `Figure.unit`, or `price`, `fraction` or `count`
+    key: str
+    measures: frozenset[str]  # names of _MEASURES
+    symbol: str
+    source: Json
+    group: int  # the result that it stands in
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """An instant that a reply may state in part, and the row that it stands in."""
+
+    symbol: str
+    source: Json
+    measures: frozenset[str] = frozenset()
+
+
+class Sources:
+    """Collects the sources of one reply, newest first; searches them by value."""
+
+    def __init__(self, zone: tzinfo, now: datetime) -> None:
+        self.numbers: list[Known] = []
+        self.symbols: set[str] = set()
+        self._instants = [(now, Moment("", {"kind": "clock"}))]
+        self._written: list[tuple[str, Moment]] = []  # dates in texts
+        self._zone = zone
+        self._group = 0
+        self._text_left = MAX_TEXT
+        self._keys: dict[str, tuple[str, frozenset[str]]] = {}
+
+    def add_result(self, call_id: str, result: Any) -> None:
+        """Add the result of a tool call."""
+        self._group += 1
+        self._walk(result, "", {"kind": "tool", "call_id": call_id}, "")
+
+    def add_text(self, text: str, source: Json) -> None:
+        """Add the figures of a text, such as a fact or the user's words."""
+        self._group += 1
+        self._read_text(text, source, "", "")
+
+    def _read_text(self, text: str, source: Json, key: str, symbol: str) -> None:
+        for figure in find_figures(text[: self._text_left]):
+            if figure.moment:
+                self._written.append((figure.moment, Moment(symbol, source)))
+            else:
+                value = float(-figure.value if figure.sign == "-" else figure.value)
+                self._add_number(value, figure.unit, key, symbol, source)
+        self._text_left = max(self._text_left - len(text), 0)
+
+    def add_message(self, message: Mapping[str, Any]) -> None:
+        """Add a message that a model was sent; the words of a model are no source."""
+        match message["role"]:
+            case "tool":
+                self.add_result(message["tool_call_id"], json.loads(message["content"]))
+            case "user" | "preamble" as role:
+                self.add_text(message["content"], {"kind": "chat" if role == "user" else "context"})
+
+    def find_between(self, low: float, high: float) -> Iterator[Known]:
+        """Yield the known numbers whose absolute value is in a range."""
+        values, order = self._by_value
+        return (self.numbers[at] for at in order[bisect_left(values, low) : bisect_right(values, high)])
+
+    @cached_property
+    def _by_value(self) -> tuple[list[float], list[int]]:
+        order = sorted(range(len(self.numbers)), key=lambda at: abs(self.numbers[at].value))
+        return [abs(self.numbers[at].value) for at in order], order
+
+    @cached_property
+    def moments(self) -> Mapping[str, list[Moment]]:
+        """Return the known dates and times, as `Figure.moment` writes them."""
+        found: dict[str, list[Moment]] = {}
+        for at, moment in self._instants:
+            for text in {at.astimezone(zone).isoformat(" ")[:16] for zone in (UTC, self._zone)}:
+                for form in (text, text[:10], text[:7], text[5:10], text[11:]):
+                    found.setdefault(form, []).append(moment)
+        for text, moment in self._written:
+            for form in (text, text[5:]) if len(text) == len("2026-03-12") else (text,):
+                found.setdefault(form, []).append(moment)
+        return found
+
+    def _walk(self, value: Any, key: str, source: Json, symbol: str) -> None:
+        match value:
+            case dict():
+                self._walk_row(value, source, symbol)
+            case list():
+                if value and isinstance(value[0], dict):
+                    self._add_number(len(value), "count", key, symbol, source)
+                for inner in value:
+                    self._walk(inner, key, source, symbol)
+            case bool() | None:
+                return
+            case int() | float():
+                unit, _ = self._read_key(key)
+                length = _IN_MINUTES.get(unit)
+                self._add_number(value * (length or 1), "minutes" if length else unit, key, symbol, source)
+            case str() if _ISO.match(value):
+                at = datetime.fromisoformat(value)
+                self._instants.append((at if at.tzinfo else at.replace(tzinfo=UTC), Moment(symbol, source)))
+            case str():
+                self._read_text(value, source, key or "text", symbol)
+
+    def _walk_row(self, row: Mapping[str, Any], source: Json, symbol: str) -> None:
+        named, source = row.get("symbol"), _name_row(row, source)
+        for name, inner in row.items():
+            if not name.endswith(("_id", "_ids")) and name != "id":
+                self._walk(inner, name, source, named if isinstance(named, str) else symbol)
+
+    def _add_number(self, value: float, unit: str, key: str, symbol: str, source: Json) -> None:
+        if symbol:
+            self.symbols.add(symbol)
+        self.numbers.append(Known(value, unit, key, self._read_key(key)[1], symbol, source, self._group))
+
+    def _read_key(self, key: str) -> tuple[str, frozenset[str]]:
+        """Return the unit and the measures that a key names."""
+        if key not in self._keys:
+            unit = next((unit for word, unit in _UNITS if word in key), "")
+            self._keys[key] = (unit, frozenset(name for name, pattern in _BY_KEY if pattern.search(key)))
+        return self._keys[key]
+
+    def has_measured(self, measures: Set[str]) -> bool:
+        """Tell whether one value measures all of these."""
+        return any(measures <= known for _, known in self._keys.values())
+
+
+def _name_row(row: Mapping[str, Any], source: Json) -> Json:
+    for name, kind in _KINDS.items():
+        if isinstance(row.get(name), str):
+            return {"kind": kind, "id": row[name]}
+    return source
+
+
+def find_measures(text: str) -> set[str]:
+    """Return the measures that a text names."""
+    return {name for name, pattern in _BY_WORD if pattern.search(text)}
+
+
+def find_symbols(text: str, symbols: Iterable[str]) -> set[str]:
+    """Return the symbols that a text names, also by their first part."""
+    words = set(re.findall(r"[A-Z][A-Z0-9]+", text))
+    return {symbol for symbol in symbols if symbol in text or re.split(r"[^A-Z0-9]", symbol)[0] in words}

@@ -1,0 +1,179 @@
+import random
+from datetime import UTC
+from zoneinfo import ZoneInfo
+
+import pytest
+
+from chat.grounding.checks import MAX_FIGURES, check_figures
+from chat.grounding.sources import Sources
+from tests.chat.grounding.replies import KINDS, NOW, alter_digit, make_reply
+
+TRADES = {
+    "trades": [
+        {
+            "trade_id": "t-btc",
+            "symbol": "BTC",
+            "side": "long",
+            "entry_at": "2026-03-12T14:30:00Z",
+            "entry_price": 65200,
+            "net_pnl_usd": 28.4,
+            "net_pnl_pct": 1.1,
+            "holding_minutes": 2400,
+        },
+        {"trade_id": "t-eth", "symbol": "ETH", "side": "short", "net_pnl_usd": -9.7, "size_usd": 1234.56},
+    ],
+    "net_pnl_usd": 18.7,
+    "win_rate_pct": 54.55,
+    "sample_size": 11,
+    "fees_usd": 3.25,
+    "sharpe": 1.24,
+    "sharpe_days": 348,
+}
+
+
+def make_sources(result=TRADES, *, asked="", fact="", zone=UTC) -> Sources:
+    sources = Sources(zone, NOW)
+    sources.add_result("c1", result)
+    sources.add_text(asked, {"kind": "chat"})
+    sources.add_text(fact, {"kind": "fact"})
+    return sources
+
+
+def list_sources(text, sources=None) -> dict:
+    """Return the source of each figure, by its text."""
+    return {figure["text"]: figure["source"] for figure in check_figures(text, sources or make_sources())}
+
+
+def list_unknown(text, sources=None) -> list[str]:
+    return [text for text, source in list_sources(text, sources).items() if source is None]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Net is +$18.70 over 11 closed trades.",
+        "Net is about $19.",
+        "Your win rate is 54.5 %, or 54.55%, or 55 %.",
+        "BTC made $28.40 (1.1%); ETH lost $9.70.",
+        "It went in at 65,200 and was held for 1 d 16 h, or 40 hours.",
+        "It opened on 12 March 2026 at 14:30, or 2026-03-12T14:30.",
+        "The size was $1,234.56, that is $1,235 or $1.23k.",
+        "Sharpe is 1.24 over 348 days.",
+        "Fees were -$3.25.",
+        "BTC and ETH made $18.70 together.",
+        "BTC's $28.40 is $38.10 more than ETH's -$9.70.",
+        "There are 2 trades.",
+    ],
+)
+def test_check_finds_what_a_result_states(text):
+    assert list_unknown(text) == []
+
+
+@pytest.mark.parametrize(
+    ("text", "unknown"),
+    [
+        ("Net is +$18.71.", ["+$18.71"]),
+        ("Net is -$18.70.", ["-$18.70"]),  # a sign turned round
+        ("Your win rate is 18.7 %.", ["18.7 %"]),  # another unit
+        ("Fees were $28.40.", ["$28.40"]),  # another measure
+        ("ETH made $28.40.", ["$28.40"]),  # another symbol
+        ("ETH lost $9.70 on 12 March at 14:30.", ["12 March", "14:30"]),  # another row
+        ("It ran for 41 hours.", ["41 hours"]),
+        ("You should aim for 70 %.", ["70 %"]),
+        ("BTC made $28.40 and ETH -$9.70, so $38.11 apart.", ["$38.11"]),
+        ("There are 7 trades.", ["7"]),
+    ],
+)
+def test_check_marks_what_nothing_states(text, unknown):
+    assert list_unknown(text) == unknown
+
+
+def test_check_names_the_row_of_a_figure():
+    found = list_sources(
+        "BTC made $28.40, net is $18.70, you asked about 4 %, your limit is 2 %, your record says 99 %.",
+        make_sources(asked="Is 4 % fine?", fact="Risks at most 2 % a trade"),
+    )
+
+    assert found == {
+        "$28.40": {"kind": "trade", "id": "t-btc"},
+        "$18.70": {"kind": "tool", "call_id": "c1"},
+        "4 %": {"kind": "chat"},
+        "2 %": {"kind": "fact"},
+        "99 %": None,
+    }
+
+
+def test_check_names_both_figures_of_a_sum():
+    found = list_sources(
+        "BTC made $28.40 and ETH $5.00.",
+        make_sources(
+            {
+                "trades": [
+                    {"trade_id": "a", "symbol": "BTC", "net_pnl_usd": 28.4},
+                    {"trade_id": "b", "symbol": "ETH", "net_pnl_usd": 5.0},
+                ]
+            }
+        ),
+    )
+    assert found["$5.00"] == {"kind": "trade", "id": "b"}
+
+    [total] = check_figures(
+        "Together they made $33.40.",
+        make_sources(
+            {
+                "trades": [
+                    {"trade_id": "a", "symbol": "BTC", "net_pnl_usd": 28.4},
+                    {"trade_id": "b", "symbol": "ETH", "net_pnl_usd": 5.0},
+                ]
+            }
+        ),
+    )
+    assert total["source"] == {"kind": "computed", "of": [{"kind": "trade", "id": "a"}, {"kind": "trade", "id": "b"}]}
+
+
+def test_figures_of_two_results_are_not_added():
+    sources = make_sources({"fees_usd": 10.0})
+    sources.add_result("c2", {"fees_usd": 5.0})
+
+    assert list_unknown("Fees of $10.00 and $5.00 are $15.00 together.", sources) == ["$15.00"]
+
+
+def test_times_may_be_those_of_the_users_zone():
+    sources = make_sources(zone=ZoneInfo("Asia/Tokyo"))
+
+    assert list_unknown("It opened at 23:30.", sources) == []
+    assert list_unknown("It opened at 22:30.", sources) == ["22:30"]
+
+
+def test_code_links_and_list_numbers_are_no_figures():
+    text = "1. See [this](/trades/7/).\n2. `x = 55`\n3. https://example.com/99 BTC-5 R1_HALTED v3 2nd"
+
+    assert check_figures(text, make_sources()) == []
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_altered_digits_are_marked_and_true_ones_are_not(name):
+    rng, altered, caught, stated, marked = random.Random(11), 0, 0, 0, 0
+    for seed in range(300):
+        made = make_reply(seed, KINDS[name])
+        checked = check_figures(made.text, made.read_sources())
+        stated += len(checked)
+        marked += sum(figure["source"] is None for figure in checked)
+        figure = rng.choice(checked)
+        text = made.text[: figure["start"]] + alter_digit(rng, figure["text"]) + made.text[figure["end"] :]
+        after = check_figures(text, made.read_sources())
+        altered += 1
+        caught += any(
+            one["source"] is None and one["start"] <= figure["end"] and figure["start"] <= one["end"] for one in after
+        )
+
+    assert altered == 300
+    assert caught / altered >= 0.98
+    assert marked / stated <= 0.03
+
+
+@pytest.mark.parametrize(
+    "text", ["1 " * 30_000, "1" * 60_000, "a-" * 30_000, "$1.5, " * 10_000, "1 h " * 15_000, "1.a" * 20_000]
+)
+def test_no_text_takes_long(text):
+    assert len(check_figures(text, make_sources())) <= MAX_FIGURES
