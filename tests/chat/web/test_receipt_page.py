@@ -176,5 +176,5 @@ def test_receipt_says_where_the_figures_of_the_reply_come_from(client, trader):
 
     said = on_one_line(page(client, reply))
 
-    assert f'<dt>$7</dt> <dd><a href="{reverse("trading:trade", args=[trade.pk])}">A trade</a></dd>' in said
-    assert "<dt>$9</dt> <dd>Not from your record</dd>" in said
+    assert f'<dt>$7</dt> <dd> <a href="{reverse("trading:trade", args=[trade.pk])}">A trade</a> </dd>' in said
+    assert "<dt>$9</dt> <dd> Not from your record </dd>" in said
