@@ -79,17 +79,28 @@ _BREAKOUT: Final[dict[str, Any]] = {
 }
 _BREAKOUT_AGAIN: Final[dict[str, Any]] = {
     "strategy": {
-        "exit": "A 4-hour close beyond the mean of the last 10 bars, or the stop at three average ranges.",
+        "entry": "Long: a 4-hour close above the 20-bar high.\nShort: a 4-hour close below the 20-bar low.",
+        "exit": "A 4-hour close back through the 10-bar mean.",
+        "risk_management": "Stop at three average ranges.",
         "avoid": [
-            "No entry in a chop regime",
-            "No entry more than one bar after the breakout",
             "No new position within 2 hours before FOMC or CPI",
+            "Never add to a losing position",
             "Never widen a stop",
         ],
     },
     "risk": {"max_position_pct": 20, "max_total_exposure_pct": 50, "daily_loss_halt_pct": 3},
 }
-_FUNDING: Final[dict[str, Any]] = {"name": "Funding fade", "context": {"memory": {"reflection": {"cadence": "daily"}}}}
+_FUNDING: Final[dict[str, Any]] = {
+    "name": "Funding fade",
+    "strategy": {
+        "entry": (
+            "Short: annualised funding above 4 % and a close more than two deviations above the 20-bar mean.\n"
+            "Long: annualised funding below 4 % and a close more than two deviations below the 20-bar mean."
+        ),
+        "exit": "Back at the 20-bar mean, or 24 hours in the trade.",
+    },
+    "context": {"memory": {"reflection": {"cadence": "daily"}}},
+}
 _DRAFT: Final[dict[str, Any]] = {
     "name": "Weekend range",
     "description": "Fades the edges of Saturday's and Sunday's quiet range.",
@@ -98,7 +109,7 @@ _DRAFT: Final[dict[str, Any]] = {
         "mode": "rules",
         "style": "range",
         "entry": "Saturday or Sunday, price in the outer tenth of the last 48 bars' range.",
-        "avoid": ["No position over Monday's open"],
+        "avoid": ["No trade in a trend or shock regime"],
     },
     "context": {"symbols": ["BTC"], "bars_interval": "15m"},
 }

@@ -30,6 +30,7 @@ from config.lib.llm.requests import SEGMENT_SEPARATOR
 from config.lib.text import prompt_line
 from trading.agent.bars import read_window, split_window
 from trading.agent.prompts import Lessons, system_segments
+from trading.agent.rules import View, read_view, rules_section
 from trading.market.queries import Overview, find_marks, get_overview, list_events, list_news
 from trading.market.tape import STORED, Tape
 from trading.models import Bar, DecisionSnapshot, Deployment, MarketEvent, NewsItem, ReflectionNote, Trade
@@ -43,6 +44,7 @@ from trading.record.past import (
     was_halted_at,
 )
 from trading.record.trade_queries import get_equity_at_midnight, get_latest_equity, list_closed, list_open
+from trading.skills.reading import read_strategy
 from trading.skills.schemas import MemoryDial, SkillPayload, parse_payload
 
 HIGHER_BARS: Final = 12  # at least, of each higher timeframe
@@ -86,6 +88,7 @@ class ContextInputs:
     bars: Mapping[str, Sequence[Bar]] = field(default_factory=dict)  # by symbol, oldest first
     higher: Mapping[str, Mapping[str, Sequence[Bar]]] = field(default_factory=dict)  # by symbol and interval
     overviews: Sequence[Overview] = ()
+    views: Mapping[str, View] = field(default_factory=dict)  # by symbol, for the terms of the strategy
     news: Sequence[NewsItem] = ()
     events: Sequence[MarketEvent] = ()
     marks: Mapping[str, Decimal] = field(default_factory=dict)
@@ -166,6 +169,7 @@ def gather_context(
     dial, symbols = payload.context, payload.context.symbols
     held = [trade.symbol for trade in record.open_trades]
     marks = {symbol: mark.price for symbol, mark in find_marks({*symbols, *held}, at, tape).items()}
+    overviews, reading = [get_overview(symbol, at, tape) for symbol in symbols], read_strategy(payload)
     return ContextInputs(
         at=at,
         payload=payload,
@@ -175,7 +179,8 @@ def gather_context(
             symbol: {name: read_window(tape, symbol, name, at, HIGHER_BARS) for name in dial.higher_timeframes}
             for symbol in symbols
         },
-        overviews=[get_overview(symbol, at, tape) for symbol in symbols],
+        overviews=overviews,
+        views={seen.symbol: read_view(reading, seen.symbol, dial.bars_interval, at, tape, seen.regime) for seen in overviews},
         news=list_news(
             symbols, since=at - timedelta(hours=dial.news_lookback_hours), now=at, limit=dial.news_top_k, tape=tape
         ),
@@ -197,7 +202,7 @@ def assemble_context(inputs: ContextInputs) -> str:
     """Return a tick's user message; equal inputs give equal bytes.
 
     Its sections go from stable to changing, so that providers read most of them from their caches: bars of whole
-    blocks, then after STABLE_END record, news, events, newest bars, market, account and time.
+    blocks, then after STABLE_END record, news, events, newest bars, market, rules, account and time.
     """
     settled, newest = _bar_sections(inputs)
     trades, positions = _memory_sections(inputs)
@@ -207,6 +212,7 @@ def assemble_context(inputs: ContextInputs) -> str:
         _events_section(inputs),
         *newest,
         _market_section(inputs.overviews),
+        rules_section(read_strategy(inputs.payload), inputs.views, inputs.record.open_trades),
         _portfolio_section(inputs),
         positions,
         _last_decision_section(inputs.last_decision),

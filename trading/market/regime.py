@@ -39,6 +39,8 @@ class Candle:
     high: float
     low: float
     close: float
+    open: float = 0.0
+    volume: float = 0.0
 
 
 def classify_regime(candles: Sequence[Candle]) -> Regime:

@@ -25,13 +25,13 @@ _FUNDING_MEAN_REVERSION: Final[Json] = {
             " is normal again."
         ),
         "entry": (
-            "Annualised funding beyond 40 % for at least two payments, and no new high (for a short) or low (for a"
-            " long) in the last six bars."
+            "Short: annualised funding above 40 % for two payments and no new 6-bar high.\n"
+            "Long: annualised funding below -40 % for two payments and no new 6-bar low."
         ),
-        "exit": "Funding back inside 10 %, or price 2 % against the entry, or 48 hours in the trade.",
-        "risk_management": "Half size within a day of a high-importance event. One add at most, never to a loser.",
+        "exit": "Funding back inside 10 % a year, or 48 hours in the trade.",
+        "risk_management": "Stop 2 % from the entry.",
         "avoid": [
-            "No trade against a trend regime on the daily chart",
+            "No trade in a shock regime",
             "No new position within 2 hours before FOMC or CPI",
             "Never add to a losing position",
         ],
@@ -57,12 +57,14 @@ _TREND_BREAKOUT: Final[Json] = {
         "leash": "tight",
         "thesis": "Long ranges store orders; when price leaves one on rising volatility it tends to keep going.",
         "entry": (
-            "A 4-hour close beyond the highest or lowest close of the last 55 bars, with the regime not shock and the"
-            " daily chart on the same side of its 20-bar mean."
+            "Long: a 4-hour close above the highest close of the last 55 bars, and the daily close above its 20-bar"
+            " mean.\n"
+            "Short: a 4-hour close below the lowest close of the last 55 bars, and the daily close below its 20-bar"
+            " mean."
         ),
-        "exit": "A 4-hour close beyond the opposite extreme of the last 20 bars, or the stop at two average ranges.",
-        "risk_management": "Risk at most 0.5 % of equity to the stop. Move the stop to entry after one average range.",
-        "avoid": ["No entry in a chop regime", "No entry more than one bar after the breakout", "Never widen a stop"],
+        "exit": "A 4-hour close beyond the opposite extreme of the last 20 bars.",
+        "risk_management": "Stop at two average ranges. Risk at most 0.5 % of equity to the stop.",
+        "avoid": ["No entry in a chop or shock regime", "Never add to a losing position", "Never widen a stop"],
     },
     "context": {
         "symbols": ["BTC", "ETH", "SOL"],
@@ -85,12 +87,12 @@ _RANGE_FADE: Final[Json] = {
         "leash": "standard",
         "thesis": "Without news, price in a quiet market returns to the middle of its range more often than it leaves.",
         "entry": "Regime chop, price in the outer tenth of the last 48 bars' range, and the last bar closed inwards.",
-        "exit": "The middle of the range, or a close outside of it, or the end of the UTC day.",
-        "risk_management": "Equal sizes, no adds, at most two positions at once.",
+        "exit": "The middle of the last 48 bars' range, or the end of the UTC day.",
+        "risk_management": "Stop at two average ranges.",
         "avoid": [
             "No trade in a trend or shock regime",
             "No trade within an hour of a scheduled event",
-            "No third try at the same edge of a range",
+            "Never add to a losing position",
         ],
     },
     "context": {"symbols": ["BTC"], "bars_interval": "15m", "bars_lookback": 96, "higher_timeframes": ["1h"]},

@@ -1,0 +1,267 @@
+"""What the lines of a strategy mean: terms that closed bars, funding and events make true or false.
+
+Sides are `long` and `short`; an empty side means both. Funding and changes are in percent. Pure.
+"""
+
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Final, Literal
+
+Side = Literal["", "long", "short"]
+Quantity = Literal[
+    "number", "close", "high", "low", "highest close", "lowest close", "mean", "EMA", "band", "range", "RSI", "ADX",
+    "CHOP", "ER", "volume", "mean volume", "funding", "annual funding", "annual funding size", "change",
+]  # fmt: skip
+Sign = Literal["above", "below", "crosses above", "crosses below"]
+
+_PRICES: Final = {"close", "mean", "EMA"}
+_PERCENTS: Final = {"funding", "annual funding", "annual funding size", "change"}
+_OF_BARS: Final = {"high", "low", "highest close", "lowest close", "mean", "EMA", "change"}
+_MIRRORS: Final[dict[Quantity, Quantity]] = {
+    "high": "low",
+    "low": "high",
+    "highest close": "lowest close",
+    "lowest close": "highest close",
+}
+_OPPOSITE: Final[dict[Sign, Sign]] = {
+    "above": "below",
+    "below": "above",
+    "crosses above": "crosses below",
+    "crosses below": "crosses above",
+}
+_DAYS: Final = ("Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun")
+
+
+@dataclass(frozen=True, slots=True)
+class Operand:
+    """A value at a tick, such as the 55-bar high."""
+
+    what: Quantity
+    bars: int = 0
+    amount: float = 0.0  # the number; of a band its deviations, of a range its share, of volume how many times
+    interval: str = ""  # of the bars; empty: the skill's own
+
+    def __str__(self) -> str:
+        chart = f"{self.interval} " if self.interval else ""
+        match self.what:
+            case "number":
+                return f"{self.amount:g}"
+            case "band":
+                sign = "+" if self.amount > 0 else "-"
+                return f"{chart}{self.bars}-bar mean {sign} {abs(self.amount):g} deviations"
+            case "range":
+                return f"{100 * self.amount:g}% point of the {chart}{self.bars}-bar range"
+            case "mean volume":
+                return f"{self.amount:g} x {chart}{self.bars}-bar mean volume"
+            case "RSI" | "ADX" | "CHOP" | "ER":
+                return f"{chart}{self.what}({self.bars})"
+        return f"{chart}{self.bars}-bar {self.what}" if self.what in _OF_BARS else f"{chart}{self.what}"
+
+    def mirrored(self) -> "Operand":
+        """Return the operand with up and down exchanged."""
+        what = _MIRRORS.get(self.what, self.what)
+        amount = -self.amount if self.what == "band" else 1 - self.amount if self.what == "range" else self.amount
+        return replace(self, what=what, amount=amount)
+
+
+@dataclass(frozen=True, slots=True)
+class Compare:
+    """One value above or below another, for a number of bars or payments."""
+
+    left: Operand
+    sign: Sign
+    right: Operand
+    times: int = 1
+    is_not: bool = False
+
+    def format_right(self) -> str:
+        """Return the right side, a number with its unit."""
+        return f"{self.right}%" if self.left.what in _PERCENTS else str(self.right)
+
+    def __str__(self) -> str:
+        unit = "payments" if "funding" in self.left.what else "bars"
+        lasting = f" for {self.times} {unit}" if self.times > 1 else ""
+        return f"{self.left} {'not ' if self.is_not else ''}{self.sign} {self.format_right()}{lasting}"
+
+    def mirrored(self) -> "Compare":
+        """Return the comparison with up and down exchanged."""
+        left, right = self.left, self.right
+        if left.what in _PRICES:
+            return replace(self, left=left.mirrored(), sign=_OPPOSITE[self.sign], right=right.mirrored())
+        if left.what not in {"RSI", "funding", "annual funding", "change"}:
+            return self
+        amount = 100 - right.amount if left.what == "RSI" else -right.amount
+        return replace(self, sign=_OPPOSITE[self.sign], right=replace(right, amount=amount))
+
+
+@dataclass(frozen=True, slots=True)
+class RegimeIs:
+    """The market's regime is one of some, or none of them."""
+
+    names: tuple[str, ...]
+    is_not: bool = False
+
+    def __str__(self) -> str:
+        return f"regime is {'not ' if self.is_not else ''}{' or '.join(self.names)}"
+
+
+@dataclass(frozen=True, slots=True)
+class InHours:
+    """The time of day in UTC, in minutes; the end may be on the next day."""
+
+    start: int
+    end: int
+
+    def __str__(self) -> str:
+        first, last = (f"{minutes // 60:02}:{minutes % 60:02}" for minutes in (self.start, self.end))
+        return f"time {first}-{last} UTC"
+
+
+@dataclass(frozen=True, slots=True)
+class OnDays:
+    """The weekday in UTC; Monday is 0."""
+
+    days: tuple[int, ...]
+
+    def __str__(self) -> str:
+        return f"on {' or '.join(_DAYS[day] for day in self.days)}"
+
+
+@dataclass(frozen=True, slots=True)
+class NearEvent:
+    """A scheduled event is near; no window: on its day in UTC."""
+
+    kinds: tuple[str, ...]  # empty: all
+    before: timedelta = timedelta(0)
+    after: timedelta = timedelta(0)
+    min_importance: float = 0.0
+
+    def __str__(self) -> str:
+        names = [kind.upper() if len(kind) < 5 else kind.replace("_", " ") for kind in self.kinds]
+        what = " or ".join(names) or ("any important event" if self.min_importance else "any event")
+        if not (longest := max(self.before, self.after)):
+            return f"on the day of {what}"
+        relation = "of" if self.before == self.after else "before" if self.before else "after"
+        return f"within {format_span(longest)} {relation} {what}"
+
+
+@dataclass(frozen=True, slots=True)
+class LastBar:
+    """The last bar closed above or below its open."""
+
+    is_up: bool
+
+    def __str__(self) -> str:
+        return f"last bar {'up' if self.is_up else 'down'}"
+
+    def mirrored(self) -> "LastBar":
+        """Return the opposite bar."""
+        return LastBar(not self.is_up)
+
+
+Condition = Compare | RegimeIs | InHours | OnDays | NearEvent | LastBar
+
+
+def mirror_condition(condition: Condition) -> Condition:
+    """Return a condition with up and down exchanged; most have no direction."""
+    return condition.mirrored() if isinstance(condition, Compare | LastBar) else condition
+
+
+def find_direction(condition: Condition) -> int:
+    """Return 1 for up, -1 for down, 0 for a condition without a direction."""
+    if isinstance(condition, LastBar):
+        return 1 if condition.is_up else -1
+    if not isinstance(condition, Compare) or condition.mirrored() == condition:
+        return 0
+    return 1 if condition.sign.endswith("above") != condition.is_not else -1
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Conditions that together open, close or forbid a position of a side."""
+
+    act: Literal["entry", "exit", "avoid"]
+    side: Side
+    conditions: tuple[Condition, ...]
+
+    def __str__(self) -> str:
+        words = {"entry": "", "exit": "exit ", "avoid": "no "}[self.act] + self.side
+        head = words.strip() if self.side or self.act != "avoid" else "no entry"
+        return f"{head}: {' and '.join(map(str, self.conditions))}"
+
+
+@dataclass(frozen=True, slots=True)
+class Distance:
+    """How far from the entry: percent of its price, or average true ranges."""
+
+    amount: float
+    atr_bars: int = 0  # 0: percent
+
+    def __str__(self) -> str:
+        return f"{self.amount:g} ATR({self.atr_bars})" if self.atr_bars else f"{self.amount:g}%"
+
+
+@dataclass(frozen=True, slots=True)
+class Stop:
+    """A stop order at a distance."""
+
+    distance: Distance
+
+    def __str__(self) -> str:
+        return f"stop {self.distance}"
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A profit that is taken at a close beyond it."""
+
+    distance: Distance
+
+    def __str__(self) -> str:
+        return f"target {self.distance}"
+
+
+@dataclass(frozen=True, slots=True)
+class HeldFor:
+    """The longest time in a position."""
+
+    length: timedelta = timedelta(0)
+    bars: int = 0
+
+    def __str__(self) -> str:
+        bars = f"{self.bars} bar{'' if self.bars == 1 else 's'}"
+        return f"exit after {bars if self.bars else format_span(self.length)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Plain:
+    """A line without numbers; its words are its meaning."""
+
+    words: Literal["never", "always kept", "exit at the end of the UTC day", "exit on the opposite entry"]
+
+    def __str__(self) -> str:
+        return self.words
+
+
+@dataclass(frozen=True, slots=True)
+class RiskPct:
+    """What a position may lose at its stop, in percent of equity."""
+
+    amount: float
+
+    def __str__(self) -> str:
+        return f"risk {self.amount:g}% of equity to the stop"
+
+
+Term = Rule | Stop | Target | HeldFor | Plain | RiskPct
+
+NEVER: Final = Plain("never")
+KEPT: Final = Plain("always kept")
+DAY_END: Final = Plain("exit at the end of the UTC day")
+OPPOSITE_ENTRY: Final = Plain("exit on the opposite entry")
+
+
+def format_span(length: timedelta) -> str:
+    """Return a span in whole hours, or in minutes."""
+    minutes = length // timedelta(minutes=1)
+    return f"{minutes} min" if minutes % 60 else f"{minutes // 60} h"
