@@ -94,8 +94,8 @@ _FUNDING: Final[dict[str, Any]] = {
     "name": "Funding fade",
     "strategy": {
         "entry": (
-            "Short: annualised funding above 4 % and a close more than two deviations above the 20-bar mean.\n"
-            "Long: annualised funding below 4 % and a close more than two deviations below the 20-bar mean."
+            "Short: annualised funding above 4 % and a close more than 1.5 deviations above the 20-bar mean.\n"
+            "Long: annualised funding below 4 % and a close more than 1.5 deviations below the 20-bar mean."
         ),
         "exit": "Back at the 20-bar mean, or 24 hours in the trade.",
     },

@@ -22,6 +22,7 @@ FREE = Costs(Decimal(0), Decimal(0))
 STEP = timedelta(minutes=5)  # of a bar
 TICK = timedelta(minutes=15)
 HOLD = ("hold", {"reason": "nothing to do"})
+RULES = {"entry": "Close beyond the 20-bar high or low.", "exit": "Back through the 10-bar mean. Stop at three ATR."}
 Said = tuple[str, dict[str, Any]] | Exception
 
 
@@ -66,7 +67,7 @@ def store_walk(bars: int, *, seed: int = 1, symbol: str = "BTC", since: datetime
 def make_deployment(**fields: Any) -> Deployment:
     """Make a deployment on paper of a breakout skill that ticks each 15 minutes on bars of 5."""
     patch = {
-        "strategy": {**WHOLE["strategy"], "style": "breakout"},
+        "strategy": {"thesis": "Breakouts go on", "style": "breakout", **RULES},
         "context": {"symbols": ["BTC"], "bars_interval": "5m", "bars_lookback": 30, **fields.pop("context", {})},
         "schedule": {"type": "interval", "value": "15m"},
         "risk": {"max_position_pct": 50, "max_total_exposure_pct": 50, **fields.pop("risk", {})},

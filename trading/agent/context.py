@@ -180,7 +180,10 @@ def gather_context(
             for symbol in symbols
         },
         overviews=overviews,
-        views={seen.symbol: read_view(reading, seen.symbol, dial.bars_interval, at, tape, seen.regime) for seen in overviews},
+        views={
+            seen.symbol: read_view(reading, seen.symbol, dial.bars_interval, at, tape, seen.regime)
+            for seen in overviews
+        },
         news=list_news(
             symbols, since=at - timedelta(hours=dial.news_lookback_hours), now=at, limit=dial.news_top_k, tape=tape
         ),

@@ -27,7 +27,6 @@ from trading.skills.terms import (
     Distance,
     HeldFor,
     InHours,
-    LastBar,
     NearEvent,
     OnDays,
     Operand,
@@ -83,7 +82,9 @@ def read_view(reading: Reading, symbol: str, own: str, at: datetime, tape: Tape,
         interval: _read_candles(tape, symbol, interval or own, at, most)
         for interval, most in _count_bars(reading.terms, conditions).items()
     }
-    payments = max((one.times for one in conditions if isinstance(one, Compare) and "funding" in one.left.what), default=0)
+    payments = max(
+        (one.times for one in conditions if isinstance(one, Compare) and "funding" in one.left.what), default=0
+    )
     rates = tape.rates(symbol, at - (payments + 1) * _DAY, at)[-payments:] if payments else []
     is_paid = bool(rates) and at - rates[-1].at <= _DAY
     windows = [max(one.before, one.after, _DAY) for one in conditions if isinstance(one, NearEvent)]
@@ -105,12 +106,10 @@ def _count_bars(terms: Iterable[Term], conditions: Iterable[Condition]) -> dict[
     for term in terms:
         if isinstance(term, Stop | Target):
             most[""] = max(most.get("", 1), _ATR_BARS * term.distance.atr_bars + 1)
-    for condition in conditions:
-        if isinstance(condition, LastBar):
-            most.setdefault("", 1)
-        for operand in (condition.left, condition.right) if isinstance(condition, Compare) else ():
+    for compare in conditions:
+        for operand in (compare.left, compare.right) if isinstance(compare, Compare) else ():
             if count := count_most(operand):
-                most[operand.interval] = max(most.get(operand.interval, 1), count + condition.times + 1)
+                most[operand.interval] = max(most.get(operand.interval, 1), count + compare.times + 1)
     return {interval: min(count, LONGEST_LOOKBACK) for interval, count in most.items()}
 
 
@@ -119,7 +118,7 @@ def _read_candles(tape: Tape, symbol: str, interval: str, at: datetime, limit: i
     bars = tape.last_bars(symbol, interval, at, limit)
     if not bars or at - bars[-1].closed_at >= INTERVALS[interval]:
         return []
-    return [Candle(*map(float, (bar.high, bar.low, bar.close, bar.open, bar.volume))) for bar in bars]
+    return [Candle(*map(float, (bar.high, bar.low, bar.close, bar.volume))) for bar in bars]
 
 
 def rules_section(reading: Reading, views: Mapping[str, View], trades: Iterable[Trade]) -> list[str]:
@@ -219,15 +218,10 @@ def judge(condition: Condition, view: View) -> Fact:
             return Fact(at.weekday() in condition.days, str(condition))
         case NearEvent():
             return Fact(any(_is_near(event, condition, at) for event in view.events), str(condition))
-        case LastBar():
-            bars = view.candles.get("", ())
-            is_up = bars[-1].close > bars[-1].open if bars else None
-            is_down = bars[-1].close < bars[-1].open if bars else None
-            return Fact(is_up if condition.is_up else is_down, str(condition))
 
 
 def _is_near(event: MarketEvent, near: NearEvent, at: datetime) -> bool:
-    if near.kinds and event.kind not in near.kinds or event.importance < near.min_importance:
+    if (near.kinds and event.kind not in near.kinds) or event.importance < near.min_importance:
         return False
     if not (near.before or near.after):
         return event.starts_at.astimezone(UTC).date() == at.date()
@@ -241,7 +235,7 @@ def _judge_compare(compare: Compare, view: View) -> Fact:
     known = [pair for pair in pairs if pair is not None]
     if len(known) < needed:
         return Fact(None, f"{compare}: {_find_lack(compare, view)}")
-    (left, right), *before = known
+    left, right = known[0]
     sign = 1 if compare.sign.endswith("above") else -1
     beyond = [sign * first > sign * second for first, second in known]
     is_true = beyond[0] and not beyond[-1] if is_cross else all(beyond)
@@ -287,12 +281,12 @@ def _price(value: float) -> str:
 
 
 def _show(value: float, left: Operand) -> str:
-    if left.what in {"RSI", "ADX", "CHOP", "ER"}:
+    if left.what in {"RSI", "ADX"}:
         return f"{value:.2f}"
     return f"{value:.4f}%" if "funding" in left.what or left.what == "change" else _price(value)
 
 
 def _show_gap(left: float, right: float, what: Operand) -> str:
-    if what.what in {"RSI", "ADX", "CHOP", "ER", "change"} or "funding" in what.what or not right:
+    if what.what in {"RSI", "ADX", "change"} or "funding" in what.what or not right:
         return f"{left - right:+.2f}"
     return f"{100 * (left / right - 1):+.2f}%"

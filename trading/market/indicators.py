@@ -4,10 +4,11 @@ Smoothed values begin with a plain mean and use at most `count_most` bars, so th
 """
 
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from statistics import fmean, pstdev
 from typing import Final
 
-from trading.market.regime import Candle, compute_adx, compute_choppiness, compute_efficiency, true_range
+from trading.market.regime import Candle, compute_adx, true_range
 from trading.market.tape import LONGEST_LOOKBACK
 from trading.skills.terms import Operand, Quantity
 
@@ -27,7 +28,7 @@ def compute_ema(closes: Sequence[float], bars: int) -> float:
 
 def compute_rsi(closes: Sequence[float], bars: int) -> float:
     """Return Wilder's RSI (0..100); 50 without a move."""
-    moves = [after - before for before, after in zip(closes, closes[1:], strict=False)]
+    moves = [after - before for before, after in pairwise(closes)]
     rise = smooth([max(move, 0.0) for move in moves], bars)
     fall = smooth([max(-move, 0.0) for move in moves], bars)
     return 100 * rise / (rise + fall) if rise + fall else 50.0
@@ -35,7 +36,7 @@ def compute_rsi(closes: Sequence[float], bars: int) -> float:
 
 def compute_atr(candles: Sequence[Candle], bars: int) -> float:
     """Return Wilder's average true range."""
-    ranges = [true_range(before, candle) for before, candle in zip(candles, candles[1:], strict=False)]
+    ranges = [true_range(before, candle) for before, candle in pairwise(candles)]
     return smooth(ranges, bars)
 
 
@@ -78,8 +79,6 @@ _COMPUTE: Final[dict[Quantity, tuple[tuple[int, int], int, Callable[[Sequence[Ca
     "mean volume": (_N, 1, lambda candles, operand: operand.amount * fmean(candle.volume for candle in candles)),
     "RSI": (_N_AND_BEFORE, 8, lambda candles, operand: compute_rsi(_closes(candles), operand.bars)),
     "ADX": ((2, 0), 8, lambda candles, operand: compute_adx(candles, operand.bars)),
-    "CHOP": (_N_AND_BEFORE, 1, lambda candles, operand: compute_choppiness(candles, operand.bars)),
-    "ER": (_N_AND_BEFORE, 1, lambda candles, operand: compute_efficiency(_closes(candles), operand.bars)),
     "change": (_N_AND_BEFORE, 1, lambda candles, _: 100 * (candles[-1].close / candles[0].close - 1)),
 }
 

@@ -39,7 +39,6 @@ class Candle:
     high: float
     low: float
     close: float
-    open: float = 0.0
     volume: float = 0.0
 
 

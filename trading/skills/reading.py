@@ -7,10 +7,10 @@ never traded on: an entry or avoid line that is not understood could forbid a tr
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 from functools import lru_cache
 from typing import Any, Final, Literal
 
+from trading.skills.conditions import Sided, take_condition
 from trading.skills.schemas import SkillPayload
 from trading.skills.terms import (
     DAY_END,
@@ -29,7 +29,7 @@ from trading.skills.terms import (
     find_direction,
     mirror_condition,
 )
-from trading.skills.words import DISTANCE, Charts, NotUnderstood, Sided, Words, make_distance, normalise, take_condition
+from trading.skills.words import DISTANCE, Charts, NotUnderstood, Words, make_distance, make_span
 
 FOLLOWS: Final = {"trend", "breakout"}
 FADES: Final = {"mean_reversion", "range"}
@@ -131,10 +131,12 @@ _SIDE: Final = re.compile(
     rf"(?:only )?(?:(?:go|enter|open|take) )?(?P<side>long|short|buy|sell)(?: short)?s?"
     rf"(?: (?:entry|entries|positions?|trades?))?\b{_WHEN}"
 )
-_ENTER: Final = re.compile(rf"(?:(?:(?:only )?(?:enter|open|trade)s?(?: (?:position|trade))?|only)\b{_WHEN})?(?P<fade>fade )?")
+_ENTER: Final = re.compile(
+    rf"(?:(?:(?:only )?(?:enter|open|trade)s?(?: (?:position|trade))?|only)\b{_WHEN})?(?P<fade>fade )?"
+)
 _SIDE_LAST: Final = re.compile(r",? ?(?:for|of) (?P<side>long|short)s?\b")
 _EXIT: Final = re.compile(
-    r"(?:exit|leave|get out|close out|flatten|out|close(?= (?:position|trade|when|if|out|longs?|shorts?|all|on|at)\b)"
+    r"(?:when|if)\b ?|(?:exit|leave|get out|close out|flatten|out|close(?= (?:position|trade|when|if|out|longs?|shorts?|all|on|at)\b)"
     rf"|take profits?(?= (?:when|if)))\b(?: of)?(?: (?:position|trade|all))?\b{_WHEN}"
 )
 _FOR_SIDE: Final = re.compile(r"(?:for )?(?P<side>long|short)s?\b[,:]? ?(?:(?:when|if|on)\b ?)*")
@@ -156,6 +158,12 @@ _KEPT: Final = re.compile(
     r"|(?:no|never) (?:widen(?:ing)?|move|moving|loosen|remove)(?: of)? stops?(?: (?:away|further away|further))?$"
     r"|(?:no|never)(?: use)? leverage$"
 )
+
+
+def _make_limit(found: re.Match[str]) -> HeldFor:
+    return HeldFor(bars=int(found["n"])) if found["u"] == "bar" else HeldFor(make_span(found))
+
+
 _WORTH: Final = r"(?:entry|price|position|entry price)"
 _TIME: Final = r"(?P<n>[1-9]\d{0,3}) ?(?P<u>minute|min|hour|h|day|bar)s?"
 _ENDS: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Term]], ...]] = tuple(
@@ -176,9 +184,9 @@ _ENDS: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Term]], ...]
         (
             r"(?:after|time (?:stop|exit|limit)(?: (?:after|of|at))?|(?:hold|held)(?: for)? (?:at most|no longer than"
             rf"|up to)) {_TIME}\b(?: in (?:trade|position))?",
-            lambda found: _make_limit(found),
+            _make_limit,
         ),
-        (rf"{_TIME} in (?:trade|position)\b", lambda found: _make_limit(found)),
+        (rf"{_TIME} in (?:trade|position)\b", _make_limit),
         (r"(?:at )?(?:utc )?(?:end|close) of (?:utc )?day", lambda found: DAY_END),
         (r"(?:on )?(?:opposite|reverse) (?:entry )?signal", lambda found: OPPOSITE_ENTRY),
         (
@@ -188,13 +196,6 @@ _ENDS: Final[tuple[tuple[re.Pattern[str], Callable[[re.Match[str]], Term]], ...]
         ),
     )
 )
-
-
-def _make_limit(found: re.Match[str]) -> HeldFor:
-    number, unit = int(found["n"]), found["u"]
-    if unit == "bar":
-        return HeldFor(bars=number)
-    return HeldFor(timedelta(**{{"m": "minutes", "h": "hours", "d": "days"}[unit[0]]: number}))
 
 
 @dataclass(slots=True)
@@ -241,7 +242,7 @@ class _Reader:
 
     def read_line(self, part: str, text: str) -> ReadLine:
         """Read one line of a part of the strategy."""
-        words = Words(normalise(text), self._charts)
+        words = Words(text, self._charts)
         try:
             terms = tuple(self._read_terms(part, words))
         except NotUnderstood as problem:
@@ -262,12 +263,13 @@ class _Reader:
 
     def _read_entry(self, words: Words) -> list[Term]:
         groups, has_or = [_Group()], False
+        is_filter = words.rest.startswith("only ")
         while True:
             if found := words.take(_SIDE):
                 groups += [_Group()] if groups[-1].found else []
                 groups[-1].side = _SIDES[found["side"]]
             fades = bool((found := words.take(_ENTER)) and found["fade"]) or self._fades
-            groups[-1].found.append(_take(words, fades=fades))
+            groups[-1].found.append(take_condition(words, fades=fades))
             if not words.rest:
                 break
             if words.take(_OR):
@@ -277,6 +279,8 @@ class _Reader:
                 words.take(_COMMA)
         if has_or and any(len(group.found) > 1 for group in groups):
             raise NotUnderstood("it has both “and” and “or”; write a line for each way in")
+        if is_filter and any(not group.side and group.directions for group in groups):
+            raise NotUnderstood("say for which side")
         return [rule for group in groups for rule in self._resolve_entry(group)]
 
     def _resolve_entry(self, group: _Group) -> list[Rule]:
@@ -302,7 +306,7 @@ class _Reader:
             is_and = bool(words.take(_AND))
             if not is_and and (terms or group.found):
                 if not (words.take(_OR) or words.take(_COMMA)):
-                    raise _unread(words)
+                    raise words.refuse()
                 terms += self._resolve_exit(group)
                 group = _Group()
             words.take(_EXIT)
@@ -311,8 +315,8 @@ class _Reader:
             end = None if is_and else _take_end(words)
             if end is None:
                 if is_and and not group.found:
-                    raise _unread(words)
-                group.found.append(_take(words, fades=self._fades, is_exit=True))
+                    raise words.refuse()
+                group.found.append(take_condition(words, fades=self._fades, is_exit=True))
                 if found := words.take(_SIDE_LAST):
                     group.side = _SIDES[found["side"]]
             else:
@@ -335,34 +339,23 @@ class _Reader:
         if found is None:
             raise NotUnderstood("begin with “No” or “Never”")
         group = _Group("long" if found["long"] else "short" if found["short"] else "")
-        rules = []
+        rules: list[Term] = []
         while True:
-            group.found.append(_take(words, fades=None))
+            group.found.append(take_condition(words, fades=None))
             if not words.rest:
                 return [*rules, group.rule("avoid", group.side)]
             if words.take(_OR):
                 rules.append(group.rule("avoid", group.side))
                 group = _Group(group.side)
             elif not words.take(_AND):
-                raise _unread(words)
+                raise words.refuse()
 
 
 _COMMA: Final = re.compile(r",")
 
 
-def _take(words: Words, *, fades: bool | None, is_exit: bool = False) -> Sided:
-    found = take_condition(words, fades=fades, is_exit=is_exit)
-    if found is None:
-        raise _unread(words)
-    return found
-
-
 def _take_end(words: Words) -> Term | None:
     return next((make(found) for pattern, make in _ENDS if (found := words.take(pattern))), None)
-
-
-def _unread(words: Words) -> NotUnderstood:
-    return NotUnderstood(f"“{words.rest}” is not in the grammar" if words.rest else "it ends too early")
 
 
 def _is_breakout(condition: Condition) -> bool:

@@ -86,7 +86,7 @@ _RANGE_FADE: Final[Json] = {
         "style": "range",
         "leash": "standard",
         "thesis": "Without news, price in a quiet market returns to the middle of its range more often than it leaves.",
-        "entry": "Regime chop, price in the outer tenth of the last 48 bars' range, and the last bar closed inwards.",
+        "entry": "Regime chop, price in the outer tenth of the last 48 bars' range.",
         "exit": "The middle of the last 48 bars' range, or the end of the UTC day.",
         "risk_management": "Stop at two average ranges.",
         "avoid": [

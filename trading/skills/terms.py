@@ -10,11 +10,12 @@ from typing import Final, Literal
 Side = Literal["", "long", "short"]
 Quantity = Literal[
     "number", "close", "high", "low", "highest close", "lowest close", "mean", "EMA", "band", "range", "RSI", "ADX",
-    "CHOP", "ER", "volume", "mean volume", "funding", "annual funding", "annual funding size", "change",
+    "volume", "mean volume", "funding", "annual funding", "annual funding size", "change",
 ]  # fmt: skip
 Sign = Literal["above", "below", "crosses above", "crosses below"]
 
 _PRICES: Final = {"close", "mean", "EMA"}
+NUMBERED: Final = {"RSI", "ADX", "funding", "annual funding"}  # compared with a number, and with nothing else
 _PERCENTS: Final = {"funding", "annual funding", "annual funding size", "change"}
 _OF_BARS: Final = {"high", "low", "highest close", "lowest close", "mean", "EMA", "change"}
 _MIRRORS: Final[dict[Quantity, Quantity]] = {
@@ -53,7 +54,7 @@ class Operand:
                 return f"{100 * self.amount:g}% point of the {chart}{self.bars}-bar range"
             case "mean volume":
                 return f"{self.amount:g} x {chart}{self.bars}-bar mean volume"
-            case "RSI" | "ADX" | "CHOP" | "ER":
+            case "RSI" | "ADX":
                 return f"{chart}{self.what}({self.bars})"
         return f"{chart}{self.bars}-bar {self.what}" if self.what in _OF_BARS else f"{chart}{self.what}"
 
@@ -145,32 +146,16 @@ class NearEvent:
         return f"within {format_span(longest)} {relation} {what}"
 
 
-@dataclass(frozen=True, slots=True)
-class LastBar:
-    """The last bar closed above or below its open."""
-
-    is_up: bool
-
-    def __str__(self) -> str:
-        return f"last bar {'up' if self.is_up else 'down'}"
-
-    def mirrored(self) -> "LastBar":
-        """Return the opposite bar."""
-        return LastBar(not self.is_up)
-
-
-Condition = Compare | RegimeIs | InHours | OnDays | NearEvent | LastBar
+Condition = Compare | RegimeIs | InHours | OnDays | NearEvent
 
 
 def mirror_condition(condition: Condition) -> Condition:
     """Return a condition with up and down exchanged; most have no direction."""
-    return condition.mirrored() if isinstance(condition, Compare | LastBar) else condition
+    return condition.mirrored() if isinstance(condition, Compare) else condition
 
 
 def find_direction(condition: Condition) -> int:
     """Return 1 for up, -1 for down, 0 for a condition without a direction."""
-    if isinstance(condition, LastBar):
-        return 1 if condition.is_up else -1
     if not isinstance(condition, Compare) or condition.mirrored() == condition:
         return 0
     return 1 if condition.sign.endswith("above") != condition.is_not else -1

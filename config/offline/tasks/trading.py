@@ -1,6 +1,6 @@
 """Trade by the terms of the strategy that the prompt gives as true or false.
 
-The values were computed once, for every model (`trading.agent.rules`). What was not understood is never traded on. Pure.
+`trading.agent.rules` computed the values, once for every model. What is not understood is never traded on. Pure.
 """
 
 import re
@@ -50,12 +50,16 @@ def trading_call(messages: Sequence[Row]) -> Call:
     for symbol, act, side, truth, why in judged:
         is_free = symbol not in held and forbidden.isdisjoint({(symbol, side), (symbol, "any")})
         if act == "entry" and truth == "true" and is_free:
-            return _propose_order(symbol, side, why, rules=rules, room=_find_room(system, portfolio), portfolio=portfolio)
+            return _propose_order(
+                symbol, side, why, rules=rules, room=_find_room(system, portfolio), portfolio=portfolio
+            )
     return _hold_position("No signal on the closed bars")
 
 
 def _propose_order(symbol: str, side: str, why: str, *, rules: str, room: float, portfolio: str) -> Call:
-    stops = {(name, way): (_parse_number(price), _parse_number(away)) for name, way, price, away in _STOP.findall(rules)}
+    stops = {
+        (name, way): (_parse_number(price), _parse_number(away)) for name, way, price, away in _STOP.findall(rules)
+    }
     stop, risk = stops.get((symbol, side)), _RISK.search(rules)
     size = room * _CAP_USED
     if stop and risk and stop[1]:
