@@ -30,7 +30,7 @@ from config.lib.llm.requests import SEGMENT_SEPARATOR
 from config.lib.text import prompt_line
 from trading.agent.bars import read_window, split_window
 from trading.agent.prompts import Lessons, system_segments
-from trading.agent.rules import View, read_view, rules_section
+from trading.agent.term_values import View, read_view, terms_section
 from trading.market.queries import Overview, find_marks, get_overview, list_events, list_news
 from trading.market.tape import STORED, Tape
 from trading.models import Bar, DecisionSnapshot, Deployment, MarketEvent, NewsItem, ReflectionNote, Trade
@@ -205,7 +205,7 @@ def assemble_context(inputs: ContextInputs) -> str:
     """Return a tick's user message; equal inputs give equal bytes.
 
     Its sections go from stable to changing, so that providers read most of them from their caches: bars of whole
-    blocks, then after STABLE_END record, news, events, newest bars, market, rules, account and time.
+    blocks, then after STABLE_END record, news, events, newest bars, market, terms, account and time.
     """
     settled, newest = _bar_sections(inputs)
     trades, positions = _memory_sections(inputs)
@@ -215,7 +215,7 @@ def assemble_context(inputs: ContextInputs) -> str:
         _events_section(inputs),
         *newest,
         _market_section(inputs.overviews),
-        rules_section(read_strategy(inputs.payload), inputs.views, inputs.record.open_trades),
+        terms_section(read_strategy(inputs.payload), inputs.views, inputs.record.open_trades),
         _portfolio_section(inputs),
         positions,
         _last_decision_section(inputs.last_decision),

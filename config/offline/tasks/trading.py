@@ -1,6 +1,6 @@
 """Trade by the terms of the strategy that the prompt gives as true or false.
 
-`trading.agent.rules` computed the values, once for every model. What is not understood is never traded on. Pure.
+`trading.agent.term_values` computed the values, once for every model. What is not understood is never traded on. Pure.
 """
 
 import re
@@ -11,7 +11,7 @@ from config.lib.text import one_line
 from config.offline.adapters import Call
 from config.offline.facts import content_text
 from config.offline.figures import Row
-from trading.agent.rules import BLOCKED, RULES
+from trading.agent.term_values import BLOCKED, TERMS
 from trading.skills.schemas import MAX_REASON
 
 DECIDING: Final = "hold"  # the tool that is there when a trading agent is asked
@@ -35,7 +35,7 @@ _PROOF = re.compile(r"(?: \(by [^)]*\))? = true\b")
 def trading_call(messages: Sequence[Row]) -> Call:
     """Decide a tick: propose_order, close_position or hold."""
     system, seen = ("\n".join(content_text(one) for one in messages if one.get("role") == role) for role in _ROLES)
-    rules, portfolio = (seen.partition(f"\n## {name}")[2].partition("\n## ")[0] for name in (RULES, "Portfolio"))
+    rules, portfolio = (seen.partition(f"\n## {name}")[2].partition("\n## ")[0] for name in (TERMS, "Portfolio"))
     held, judged = dict(_POSITION.findall(portfolio)), _RULE.findall(rules)
     for symbol, act, side, truth, why in judged:
         if act == "exit" and truth == "true" and held.get(symbol) == side:

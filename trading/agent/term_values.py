@@ -40,9 +40,9 @@ from trading.skills.terms import (
     format_span,
 )
 
-RULES: Final = "Rules"
-HEADING: Final = f"## {RULES} (terms of the strategy, computed on closed bars; trust these values over your own)"
-BLOCKED: Final = "The rules alone open nothing:"
+TERMS: Final = "Terms"
+HEADING: Final = f"## {TERMS} of the strategy (computed on closed bars; trust these values over your own)"
+BLOCKED: Final = "The terms alone open nothing:"
 _DAY: Final = timedelta(days=1)
 _ATR_BARS: Final = 8  # times the bars of an average true range
 _SIDES: Final[tuple[Side, ...]] = ("long", "short")
@@ -121,7 +121,7 @@ def _read_candles(tape: Tape, symbol: str, interval: str, at: datetime, limit: i
     return [Candle(*map(float, (bar.high, bar.low, bar.close, bar.volume))) for bar in bars]
 
 
-def rules_section(reading: Reading, views: Mapping[str, View], trades: Iterable[Trade]) -> list[str]:
+def terms_section(reading: Reading, views: Mapping[str, View], trades: Iterable[Trade]) -> list[str]:
     """Return the section of a prompt with the terms of each symbol."""
     held = {trade.symbol: trade for trade in trades}
     lines = [f"- {term}" for term in reading.terms if isinstance(term, RiskPct)]
