@@ -67,7 +67,7 @@ def store_walk(bars: int, *, seed: int = 1, symbol: str = "BTC", since: datetime
 def make_deployment(**fields: Any) -> Deployment:
     """Make a deployment on paper of a breakout skill that ticks each 15 minutes on bars of 5."""
     patch = {
-        "strategy": {"thesis": "Breakouts go on", "style": "breakout", **RULES},
+        "strategy": {"thesis": "Breakouts go on", "style": "breakout", **RULES, **fields.pop("rules", {})},
         "context": {"symbols": ["BTC"], "bars_interval": "5m", "bars_lookback": 30, **fields.pop("context", {})},
         "schedule": {"type": "interval", "value": "15m"},
         "risk": {"max_position_pct": 50, "max_total_exposure_pct": 50, **fields.pop("risk", {})},

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from typing import Final
 
-from config.lib.figures import format_price
+from config.lib.figures import format_price, format_ratio, format_signed_pct, format_signed_ratio
 from config.lib.text import prompt_line
 from trading.market.indicators import compute_atr, compute_value, count_least, count_most
 from trading.market.queries import list_events
@@ -22,6 +22,7 @@ from trading.skills.reading import Reading
 from trading.skills.terms import (
     DAY_END,
     OPPOSITE_ENTRY,
+    PERCENTS,
     Compare,
     Condition,
     Distance,
@@ -72,6 +73,7 @@ class Fact:
         return f"{self.text} = {_WORDS[self.is_true]}"
 
 
+_POINTS: Final = {"RSI", "ADX"}
 _WORDS: Final = {True: "true", False: "false", None: "unknown"}
 
 
@@ -281,12 +283,11 @@ def _price(value: float) -> str:
 
 
 def _show(value: float, left: Operand) -> str:
-    if left.what in {"RSI", "ADX"}:
-        return f"{value:.2f}"
-    return f"{value:.4f}%" if "funding" in left.what or left.what == "change" else _price(value)
+    if left.what in _POINTS:
+        return format_ratio(value)
+    return f"{value:.4f}%" if left.what == "funding" else f"{value:.2f}%" if left.what in PERCENTS else _price(value)
 
 
 def _show_gap(left: float, right: float, what: Operand) -> str:
-    if what.what in {"RSI", "ADX", "change"} or "funding" in what.what or not right:
-        return f"{left - right:+.2f}"
-    return f"{100 * (left / right - 1):+.2f}%"
+    is_price = what.what not in _POINTS and what.what not in PERCENTS and right
+    return format_signed_pct(left / right - 1, 2) if is_price else format_signed_ratio(left - right)

@@ -13,7 +13,18 @@ from django.db.models import Count, Max, Min, Q
 
 from config.lib.errors import DomainError
 from config.lib.paging import locate_page
-from trading.models import UNFINISHED, BacktestRun, Bar, BrokerKind, Deployment, Skill, SkillVersion, Trade, WorkStatus
+from trading.models import (
+    UNFINISHED,
+    BacktestRun,
+    Bar,
+    BrokerKind,
+    DecisionSnapshot,
+    Deployment,
+    Skill,
+    SkillVersion,
+    Trade,
+    WorkStatus,
+)
 from trading.models.choices import INTERVALS
 from trading.record.deployment_queries import Totals, sum_trades
 from trading.record.deployments import STARTING_EQUITY_USD, LeaseLost, deploy_skill
@@ -72,6 +83,7 @@ class ShownBacktest:
     numbers: Performance | None  # None: it is not over
     open_trades: int  # that were open when it ended
     equity_usd: Decimal | None  # at the end, open positions at their mark
+    model: str  # that decided first; empty before the first decision
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,6 +311,7 @@ def show_backtest(run_id: UUID) -> ShownBacktest:
         numbers=None if is_under_way(run) else get_deployment_performance(deployment),
         open_trades=Trade.objects.open().filter(deployment=deployment).count(),
         equity_usd=get_latest_equity(deployment),
+        model=DecisionSnapshot.objects.filter(deployment=deployment).values_list("model", flat=True).first() or "",
     )
 
 

@@ -67,7 +67,7 @@ _CLOSE: Final = re.compile(rf"{CHART}(?:(?:bar |last )?(?:close|closing price|pr
 _FUNDING: Final = re.compile(r"(annual )?funding(?: rate)?\b( annual)?")
 _VOLUME: Final = re.compile(r"volume\b")
 _MEAN_VOLUME: Final = re.compile(rf"(?:(?P<k>{NUM}) ?(?:x|times) )?(?:{LEN} mean(?: volume)?\b)")
-_NUMBER: Final = re.compile(rf"(-?{NUM})(%?)(?![\d.;a-z])( annual| per (?:8 ?h(?:our)?s?|payment))?")
+_NUMBER: Final = re.compile(rf"(-?{NUM})(%?)(?![\d.;a-z]| bar)( annual| per (?:8 ?h(?:our)?s?|payment))?")
 _NAMES: Final[dict[str, Quantity]] = {
     "highest high": "high",
     "lowest low": "low",

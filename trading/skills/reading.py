@@ -136,7 +136,8 @@ _ENTER: Final = re.compile(
 )
 _SIDE_LAST: Final = re.compile(r",? ?(?:for|of) (?P<side>long|short)s?\b")
 _EXIT: Final = re.compile(
-    r"(?:when|if)\b ?|(?:exit|leave|get out|close out|flatten|out|close(?= (?:position|trade|when|if|out|longs?|shorts?|all|on|at)\b)"
+    r"(?:when|if)\b ?|(?:exit|leave|get out|close out|flatten|out"
+    r"|close(?= (?:position|trade|when|if|out|longs?|shorts?|all|on|at)\b)"
     rf"|take profits?(?= (?:when|if)))\b(?: of)?(?: (?:position|trade|all))?\b{_WHEN}"
 )
 _FOR_SIDE: Final = re.compile(r"(?:for )?(?P<side>long|short)s?\b[,:]? ?(?:(?:when|if|on)\b ?)*")

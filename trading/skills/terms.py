@@ -16,7 +16,7 @@ Sign = Literal["above", "below", "crosses above", "crosses below"]
 
 _PRICES: Final = {"close", "mean", "EMA"}
 NUMBERED: Final = {"RSI", "ADX", "funding", "annual funding"}  # compared with a number, and with nothing else
-_PERCENTS: Final = {"funding", "annual funding", "annual funding size", "change"}
+PERCENTS: Final = {"funding", "annual funding", "annual funding size", "change"}
 _OF_BARS: Final = {"high", "low", "highest close", "lowest close", "mean", "EMA", "change"}
 _MIRRORS: Final[dict[Quantity, Quantity]] = {
     "high": "low",
@@ -77,7 +77,7 @@ class Compare:
 
     def format_right(self) -> str:
         """Return the right side, a number with its unit."""
-        return f"{self.right}%" if self.left.what in _PERCENTS else str(self.right)
+        return f"{self.right}%" if self.left.what in PERCENTS else str(self.right)
 
     def __str__(self) -> str:
         unit = "payments" if "funding" in self.left.what else "bars"

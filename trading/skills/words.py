@@ -5,17 +5,17 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Final
 
+from config.lib.search.quantities import NUMBER_WORDS
 from trading.models.choices import INTERVALS
 from trading.skills.terms import Distance
 
 MOST_BARS: Final = 500
 MOST_SMOOTHED: Final = 50  # bars of RSI, ATR and ADX, which need several times as many to settle
 
-_ONES: Final = ("one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve")
-_TENS: Final = {"twenty": 20, "thirty": 30, "forty": 40, "fifty": 50}
-_NUMBER_WORD: Final = re.compile(
-    rf"\b(?:({'|'.join(_TENS)})(?:[- ]({'|'.join(_ONES[:9])}))?|({'|'.join(_ONES)}))\b", re.IGNORECASE
-)
+_TENS: Final = "|".join(word for word, number in NUMBER_WORDS.items() if number >= 20)
+_ONES: Final = "|".join(word for word, number in NUMBER_WORDS.items() if 1 <= number <= 9)
+_TEENS: Final = "|".join(word for word, number in NUMBER_WORDS.items() if 10 <= number < 20)
+_NUMBER_WORD: Final = re.compile(rf"\b(?:(?:{_TENS})(?:[- ](?:{_ONES}))?|{_TEENS}|{_ONES})\b")
 _REWRITES: Final = tuple(
     (re.compile(pattern), new)
     for pattern, new in (
@@ -91,7 +91,9 @@ class Words:
     """A line that is consumed from its start."""
 
     def __init__(self, text: str, charts: Charts) -> None:
-        line = _NUMBER_WORD.sub(_write_digits, text.casefold())
+        line = _NUMBER_WORD.sub(
+            lambda found: str(sum(NUMBER_WORDS[word] for word in re.split("[- ]", found[0]))), text.casefold()
+        )
         for pattern, new in _REWRITES:
             line = pattern.sub(new, line)
         own = rf"{charts.own[:-1]} ?{charts.own[-1]}\w*" + {"1h": "|hourly", "1d": "|daily"}.get(charts.own, "")
@@ -108,11 +110,6 @@ class Words:
     def refuse(self) -> NotUnderstood:
         """Return the error about what is left."""
         return NotUnderstood(f"\u201c{self.rest}\u201d is not in the grammar" if self.rest else "it ends too early")
-
-
-def _write_digits(found: re.Match[str]) -> str:
-    ten, one, small = found.groups()
-    return str(_TENS.get(ten, 0) + (_ONES.index(one or small) + 1 if one or small else 0))
 
 
 def make_distance(found: re.Match[str]) -> Distance:

@@ -207,6 +207,10 @@ def test_context_of_a_tick(deployment):
 ## Market
 - BTC last=101 funding=+0.0100%/8h regime=unknown
 
+## Terms of the strategy (computed on closed bars; trust these values over your own)
+- The terms alone open nothing: No line under Entry is understood.
+- BTC avoid any = unknown: regime is shock (now unknown) = unknown
+
 ## Portfolio
 Equity: $10,000.00; since 00:00 UTC -$100.00
 - BTC long 2 = $202.00

@@ -119,6 +119,33 @@ def reflect_live(user, deployment_id, now):
     reflect_if_due(deployment_id, user_id=user.pk, now=now, clock=clock)
 
 
+# --- The strategy's own lines ---
+
+
+def test_skill_that_never_opens_a_position_backtests_to_no_trade(trader):
+    store_walk(3 * 40)
+    run_id = make_run(
+        trader, deployment={"rules": {"entry": "Never open a position.", "exit": "After exactly one bar."}}
+    )
+
+    assert play(trader, run_id) == WorkStatus.DONE
+
+    assert trades(trader, of(trader, run_id).deployment_id) == []
+    reasons = {text for *_, text in decisions(trader, of(trader, run_id).deployment_id)}
+    assert len(reasons) == 1
+
+
+@pytest.mark.parametrize(("bars", "count"), [(54, 1), (55, 1), (56, 0)])
+def test_breakout_looks_back_as_far_as_the_strategy_says(trader, bars, count):
+    store_prices(120, *[100] * 55, *[110] * 12)  # the first price is 56 bars before the first of 110
+    entry = f"Buy a close above the {bars}-bar high."
+    run_id = make_run(trader, ticks=22, deployment={"rules": {"entry": entry, "exit": "After 100 bars"}})
+
+    assert play(trader, run_id) == WorkStatus.DONE
+
+    assert len(trades(trader, of(trader, run_id).deployment_id)) == count
+
+
 # --- Money ---
 
 

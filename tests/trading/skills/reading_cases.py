@@ -8,6 +8,8 @@ from typing import NamedTuple
 
 
 class Case(NamedTuple):
+    """A line, the part of the strategy that it stands in, and its terms."""
+
     part: str
     text: str
     meaning: tuple[str, ...] = ()
@@ -173,9 +175,10 @@ UNSEEN = [
     ),
     Case(
         "entry",
-        "Long when the close is in the bottom fifth of the 50-bar range and the last bar closed up",
-        ("long: close below 20% point of the 50-bar range and last bar up",),
+        "Long when the close is in the bottom fifth of the 50-bar range",
+        ("long: close below 20% point of the 50-bar range",),
     ),
+    Case("entry", "Buy when the last bar closed up"),
     Case(
         "entry",
         "Only buy on Mondays, when price is over its 20-bar mean",

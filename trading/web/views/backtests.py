@@ -21,6 +21,7 @@ from trading.models import BacktestRun
 from trading.record import backtests
 from trading.record.notes import list_notes
 from trading.skills.queries import SkillNotFound
+from trading.skills.reading import read_draft
 from trading.web.filters import DAY, BacktestRangeForm, PageOfForm, get_instants
 from trading.web.forms import BacktestForm
 from trading.web.views.deployments import list_decisions
@@ -57,7 +58,8 @@ def show_run(request: PageRequest, run_id: UUID) -> HttpResponse:
     """Show a run; htmx gets the part that changes."""
     with or_404():
         shown = backtests.show_backtest(run_id)
-    context: dict[str, object] = {"shown": shown, "run": shown.run}
+    reading = read_draft(shown.run.deployment.version.payload)
+    context: dict[str, object] = {"shown": shown, "run": shown.run, "reading": reading}
     is_piece = goes_into(request, "backtest-run")
     # The piece is asked for every few seconds; the record comes with the last, when it is whole.
     if not is_piece or shown.numbers is not None:

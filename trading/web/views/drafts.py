@@ -29,6 +29,7 @@ from trading.skills.form import SkillForm, describe_payload, describe_problems
 from trading.skills.lint import Severity, lint_draft
 from trading.skills.patches import default_payload, merge_patch
 from trading.skills.queries import find_open_draft, get_skill, get_version
+from trading.skills.reading import read_draft
 from trading.skills.schemas import FieldError, PayloadInvalid, list_problems
 from trading.skills.services import (
     DraftOutdated,
@@ -223,6 +224,7 @@ def _describe_draft(edited: _Edited) -> dict[str, object]:
         "edited": edited,
         "name": payload.get("name", ""),
         "groups": describe_payload(payload),
+        "reading": read_draft(payload),
         "missing": describe_problems(list_save_problems(payload), payload) if edited.draft else [],
         "findings": weighty if edited.draft else [],
         "starters": STARTERS,
@@ -296,6 +298,7 @@ def _render_form(
     outdated: str = "",
     status: int = HTTPStatus.OK,
 ) -> HttpResponse:
+    typed = _merge_input(edited, form)
     context = {
         "edited": edited,
         "form": form,
@@ -304,7 +307,8 @@ def _render_form(
         "has_field_errors": any(name != NON_FIELD_ERRORS for name in form.errors),
         "outdated": outdated,
         "templates": TEMPLATES,
-        **describe_cost(_merge_input(edited, form)),
+        "reading": read_draft(typed),
+        **describe_cost(typed),
     }
     return TemplateResponse(request, "trading/skill_form.html", context, status=status)
 

@@ -35,6 +35,7 @@ from trading.skills.queries import (
     list_skills,
     list_versions,
 )
+from trading.skills.reading import read_draft
 from trading.skills.services import SkillArchived, SkillInUse, archive_skill
 from trading.skills.templates import TEMPLATES
 from trading.web.filters import CompareForm
@@ -90,6 +91,7 @@ def show_version(request: AuthedRequest, skill_id: UUID, version: int) -> HttpRe
         "skill": shown,
         "version": found,
         "groups": describe_payload(found.payload),
+        "reading": read_draft(found.payload),
         **describe_cost(found.payload),
     }
     return TemplateResponse(request, "trading/version.html", context)
@@ -138,6 +140,7 @@ def _render_skill(
         "skill": shown,
         "version": newest,
         "groups": describe_payload(newest.payload),
+        "reading": read_draft(newest.payload),
         "versions": versions,
         "compare": compare,
         "compared": _compare_pair(compare, shown, {one.version for one in versions}),

@@ -1,0 +1,123 @@
+import pytest
+
+from tests.trading.skills.reading_cases import TUNED, UNSEEN, Case
+from trading.demo import _BREAKOUT, _BREAKOUT_AGAIN, _FUNDING
+from trading.skills.patches import merge_patch
+from trading.skills.reading import read_draft
+from trading.skills.templates import TEMPLATES
+
+BOTH_SIDES = "Long above the 20-bar high. Short below the 20-bar low."
+FADING = "Buy a close below the 20-bar low. Sell short a close above the 20-bar high."
+PARTS = {"entry": "Entry", "exit": "Exit", "risk": "Risk management", "avoid": "Avoid"}
+FIELDS = {"risk": "risk_management"}
+
+
+def read(style="mixed", interval="4h", higher=("1d",), **strategy):
+    context = {"bars_interval": interval, "higher_timeframes": list(higher)}
+    return read_draft({"strategy": {"style": style, **strategy}, "context": context})
+
+
+def terms_of(case: Case) -> tuple[str, ...]:
+    """Return the terms of the line alone; none if any of it is not understood."""
+    entry = FADING if case.style == "range" else BOTH_SIDES
+    line = [case.text] if case.part == "avoid" else case.text
+    found = read(case.style, **{"entry": entry, FIELDS.get(case.part, case.part): line})
+    lines = [one for one in found.lines if one.part == PARTS[case.part]]
+    return () if any(one.problem for one in lines) else tuple(str(term) for one in lines for term in one.terms)
+
+
+@pytest.mark.parametrize("case", [*TUNED, *UNSEEN], ids=lambda case: case.text)
+def test_line_is_read_as_a_person_reads_it_or_not_at_all(case):
+    assert terms_of(case) in {case.meaning, ()}
+
+
+@pytest.mark.parametrize("cases", [TUNED, UNSEEN], ids=["tuned", "unseen"])
+def test_most_lines_with_a_meaning_are_read(cases):
+    meant = [case for case in cases if case.meaning]
+
+    assert sum(terms_of(case) == case.meaning for case in meant) >= 0.9 * len(meant)
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        *TEMPLATES.values(),
+        merge_patch(merge_patch(TEMPLATES["trend_breakout"], _BREAKOUT), _BREAKOUT_AGAIN),
+        merge_patch(TEMPLATES["funding_mean_reversion"], _FUNDING),
+    ],
+    ids=lambda payload: payload["name"],
+)
+def test_each_line_of_the_shipped_skills_is_understood(payload):
+    reading = read_draft(payload)
+
+    assert [line.problem for line in reading.lines if line.problem] == []
+    assert reading.problem == ""
+    assert {rule.side for rule in reading.list_rules("entry")} == {"long", "short"}
+
+
+@pytest.mark.parametrize(
+    ("strategy", "problem"),
+    [
+        ({}, "No line under Entry is understood."),
+        ({"entry": "Never open a position.", "exit": "After 3 bars"}, "The strategy says never to open a position."),
+        ({"entry": "Buy on hope."}, "A line under Entry is not understood: “Buy on hope.”."),
+        (
+            {"entry": f"{BOTH_SIDES} Only when it rains.", "exit": "After 3 bars"},
+            "A line under Entry is not understood: “Only when it rains.”.",
+        ),
+        ({"entry": BOTH_SIDES}, "No line under Exit is understood."),
+        ({"entry": BOTH_SIDES, "exit": "When it stalls."}, "No line under Exit is understood."),
+        ({"entry": BOTH_SIDES, "risk_management": "Stop at 2 %"}, ""),
+        ({"entry": BOTH_SIDES, "exit": "After 3 bars, or when it stalls."}, ""),
+        ({"entry": "Regime is trend.", "exit": "After 3 bars"}, "No line under Entry is understood."),
+        (
+            {"entry": BOTH_SIDES, "exit": "After 3 bars", "avoid": ["Never fight the Fed"]},
+            "A line under Avoid is not understood: “Never fight the Fed”.",
+        ),
+    ],
+)
+def test_reading_tells_why_no_position_is_opened(strategy, problem):
+    assert read(**strategy).problem == problem
+
+
+@pytest.mark.parametrize(
+    ("strategy", "problem"),
+    [
+        ({"entry": "Buy a close above the 20-bar high if the tape agrees"}, "“tape agrees” is not in the grammar"),
+        (
+            {"entry": "Long when the weekly close is above the 20-bar mean"},
+            "the skill sees no 1w bars; add them to its higher timeframes",
+        ),
+        ({"entry": "Buy a close above the 501-bar high"}, "501 bars are not 2 to 500 whole bars"),
+        ({"entry": "RSI(14) below 30"}, "say whether to buy or to sell"),
+        ({"entry": "Buy when funding is below 20 %"}, "say whether this funding is of a payment or of a year"),
+        ({"entry": "Buy when RSI is below the 20-bar mean"}, "RSI(14) is compared with a number"),
+        ({"entry": "Only when the close is above the 200-bar mean"}, "say for which side"),
+        ({"entry": BOTH_SIDES, "exit": "Close below the 10-bar low"}, "say for which side, such as “for longs”"),
+    ],
+)
+def test_line_that_is_not_understood_says_why(strategy, problem):
+    assert [line.problem for line in read(**strategy).lines if line.problem] == [problem]
+
+
+def test_line_without_a_side_is_a_condition_of_all_entries():
+    reading = read(entry=f"{BOTH_SIDES} Only in a trend regime.", exit="After 3 bars")
+
+    assert [str(rule) for rule in reading.list_rules("entry")] == [
+        "long: close above 20-bar high and regime is trend",
+        "short: close below 20-bar low and regime is trend",
+    ]
+
+
+@pytest.mark.parametrize(("interval", "expected"), [("1h", "24-bar"), ("4h", "6-bar")])
+def test_hours_become_bars_of_the_skill(interval, expected):
+    assert (
+        str(read(interval=interval, entry="Buy above the 24-hour high").terms[0])
+        == f"long: close above {expected} high"
+    )
+
+
+def test_any_text_is_read_without_an_error():
+    for text in ("", "\n\n", "((((", "buy", "close above", "1" * 300, "no", "in", "for longs", "5 %", "or", "\x00"):
+        reading = read(entry=text, exit=text, risk_management=text, avoid=[text])
+        assert reading.problem
