@@ -108,8 +108,8 @@ def _count_bars(terms: Iterable[Term], conditions: Iterable[Condition]) -> dict[
     for term in terms:
         if isinstance(term, Stop | Target):
             most[""] = max(most.get("", 1), _ATR_BARS * term.distance.atr_bars + 1)
-    for compare in conditions:
-        for operand in (compare.left, compare.right) if isinstance(compare, Compare) else ():
+    for compare in (one for one in conditions if isinstance(one, Compare)):
+        for operand in (compare.left, compare.right):
             if count := count_most(operand):
                 most[operand.interval] = max(most.get(operand.interval, 1), count + compare.times + 1)
     return {interval: min(count, LONGEST_LOOKBACK) for interval, count in most.items()}

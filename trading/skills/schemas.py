@@ -99,7 +99,9 @@ class Strategy(Block):
     thesis: Annotated[Text, Label("Thesis")] = Field(
         default="", max_length=4000, description="Why there should be money in it."
     )
-    entry: Annotated[Text, Label("Entry")] = Field(default="", max_length=2000, description="When to open a position.")
+    entry: Annotated[Text, Label("Entry", "One way in a line, such as: Buy a close above the 55-bar high.")] = Field(
+        default="", max_length=2000, description="When to open a position."
+    )
     exit: Annotated[Text, Label("Exit")] = Field(default="", max_length=2000, description="When to close it.")
     risk_management: Annotated[Text, Label("Risk management")] = Field(
         default="", max_length=2000, description="Sizes, stops, what to do in doubt."

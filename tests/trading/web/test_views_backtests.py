@@ -397,3 +397,14 @@ def test_cancel_leaves_a_run_that_is_over_as_it_is(client, made, trader):
     assert made(BacktestRun.objects.get).finished_at == MAY
     with owned_tx(trader), pytest.raises(BacktestIsOver):
         cancel_backtest(run_id=run.pk, now=JUNE)
+
+
+def test_backtest_shows_who_decided_and_how_the_strategy_is_read(client, made):
+    run = made(lambda: BacktestRunFactory(done=True))
+    made(lambda: DecisionSnapshotFactory(deployment=run.deployment, model="offline/keel"))
+
+    shown = text_of(client.get(page_of(run)))
+
+    assert "Decided by offline/keel" in shown
+    assert "No line under Entry is understood." in shown
+    assert "no entry: regime is shock" in shown

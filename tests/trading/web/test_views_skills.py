@@ -856,3 +856,34 @@ def test_preview_sees_two_patches_of_one_turn(client, trader):
     response = client.get(reverse("trading:draft_preview"), {"seen": first})
 
     assert "Below the 10-bar low" in response.content.decode()
+
+
+# --- How the rules read it ---
+
+HOPE = {
+    "entry": "Buy a close above the 55-bar high. Buy on hope.",
+    "exit": "After 48 hours",
+    "avoid": ["No entry in a chop regime"],
+}
+READ_AS = (
+    "long: close above 55-bar high",
+    "Not understood “hope” is not in the grammar",
+    "no entry: regime is chop",
+    "The rule-based model opens no position. A line under Entry is not understood",
+)
+
+
+def test_pages_of_a_skill_show_how_each_line_is_read(client, trader, skill):
+    version = save_version(trader, skill, {"strategy": HOPE})
+
+    for url in (f"/skills/{skill.pk}/", f"/skills/{skill.pk}/versions/{version.version}/", edit(skill)):
+        shown = text_of(client.get(url))
+        assert [text for text in READ_AS if text not in shown] == []
+
+
+def test_form_shows_how_each_line_is_read(client):
+    answer = client.post(
+        NEW, typed(**{f"strategy.{name}": text for name, text in HOPE.items() if name != "avoid"}, act="save")
+    )
+
+    assert READ_AS[1] in text_of(answer)
